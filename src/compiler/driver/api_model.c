@@ -55,7 +55,7 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
 static const struct nuc_node *user_input(const struct nuc_model *m, size_t index)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        if (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT && index-- == 0)
+        if (nuc_is_user_input(n) && index-- == 0)
             return n;
     }
     return NULL;
@@ -71,7 +71,7 @@ size_t nuc_model_n_inputs(const struct nuc_model *m)
     size_t count = 0;
 
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
-        count += nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        count += nuc_is_user_input(n);
     return count;
 }
 

@@ -119,7 +119,7 @@ static const char *table_of(struct nuc_context *cx, const struct outcome *outcom
 static size_t own_variant(const struct nuc_model *m)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        if (!nuc_is_placeholder(n) || n->input_kind != NUC_USER_INPUT)
+        if (!nuc_is_user_input(n))
             continue;
         if (!nuc_lies_contiguous(&n->vals[0]))
             return N_VARIANTS - 1;

@@ -93,7 +93,7 @@ static void note_scales(struct nuc_model *m)
     size_t i = 0;
 
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        if (!nuc_is_placeholder(n) || n->input_kind != NUC_USER_INPUT)
+        if (!nuc_is_user_input(n))
             continue;
         for (uint32_t k = 0; k < n->n_users; k++) {
             struct nuc_quant q;

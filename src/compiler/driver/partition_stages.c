@@ -20,7 +20,7 @@ void nuc_check_input_orders(const struct nuc_model *m)
     const struct nuc_graph *g = m->graph;
 
     for (const struct nuc_node *n = g->first; m->settings->o.reference_compat && n != NULL; n = n->next) {
-        bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT && n->n_vals > 0;
+        bool is_input = nuc_is_user_input(n) && n->n_vals > 0;
         if (is_input && !nuc_lies_contiguous(&n->vals[0]) && !nuc_is_known_order(&n->vals[0]))
             refuse_order(g, "input", n, &n->vals[0]);
     }

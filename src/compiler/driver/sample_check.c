@@ -127,7 +127,7 @@ static bool *mark_dependent(struct nuc_graph *g)
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_cursor at = {0, 0};
-        marks[n->id] = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        marks[n->id] = nuc_is_user_input(n);
         for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
             marks[n->id] |= marks[in->id];
     }

@@ -64,7 +64,7 @@ static void add_errors(struct nuc_sqnr *s, const float *of, const float *x, size
 
 static bool is_compared(const struct nuc_node *n)
 {
-    bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+    bool is_input = nuc_is_user_input(n);
 
     return (is_input || nuc_is_operator(n)) && n->n_vals == 1 && n->vals[0].dtype == NUC_F32;
 }
@@ -88,12 +88,12 @@ static void match(struct measuring *m)
     size_t n_inputs = 0, next = 0;
 
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
-        if (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT)
+        if (nuc_is_user_input(n))
             inputs[n_inputs++] = n;
         m->values[n->id].real = is_compared(n) ? n : NULL;
     }
     for (const struct nuc_node *n = m->quantized->first; n != NULL; n = n->next) {
-        bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        bool is_input = nuc_is_user_input(n);
         uint32_t id = is_input && next < n_inputs ? inputs[next]->id : n->origin - 1;
         next += is_input;
         if (!is_compared(n) || (!is_input && (n->origin == 0 || id >= m->n)))
@@ -307,7 +307,7 @@ static void spread(struct measuring *m)
             *at = i + 1;
     }
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
-        if (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT)
+        if (nuc_is_user_input(n))
             last[n->id] = (uint32_t)++next; /* inputs are the first nodes */
     }
     for (size_t i = 0; i < m->n; i++) {

@@ -10,11 +10,6 @@
 
 /* ---- the list ---- */
 
-static bool is_user_input(const struct nuc_node *n)
-{
-    return nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
-}
-
 static struct nuc_report_node *add(struct nuc_report *r, const struct nuc_node *node, enum nuc_where where)
 {
     struct nuc_report_node *n = &r->nodes[r->n_nodes++];
@@ -55,7 +50,7 @@ void nuc_list_report_nodes(struct nuc_report *r)
     for (uint32_t i = 0; i <= g->next_id; i++)
         r->id_of[i] = NUC_NO_ID;
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!is_user_input(n))
+        if (!nuc_is_user_input(n))
             continue;
         add_with_id(r, n, NUC_BOUNDARY);
         r->nodes[r->n_nodes - 1].label = nuc_input_name(r->model, index++);

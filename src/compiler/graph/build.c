@@ -341,7 +341,7 @@ void nuc_remove_dead(struct nuc_graph *g)
 
     for (struct nuc_node *n = g->last; n != NULL; n = prev) {
         prev = n->prev;
-        bool is_root = n->op == NUC_OP_OUTPUT || (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT);
+        bool is_root = n->op == NUC_OP_OUTPUT || nuc_is_user_input(n);
         if (!is_root && n->n_users == 0)
             nuc_remove_node(g, n);
     }

@@ -402,6 +402,12 @@ static inline bool nuc_is_call(const struct nuc_node *node)
     return node->op != NUC_OP_PLACEHOLDER && node->op != NUC_OP_OUTPUT;
 }
 
+/* What the caller gives. */
+static inline bool nuc_is_user_input(const struct nuc_node *node)
+{
+    return nuc_is_placeholder(node) && node->input_kind == NUC_USER_INPUT;
+}
+
 /* A parameter, buffer or constant. */
 static inline bool nuc_is_static(const struct nuc_node *node)
 {
