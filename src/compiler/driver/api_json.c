@@ -77,15 +77,6 @@ static void put_placement(struct nuc_context *cx, json_t *to, const struct nuc_p
     nuc_put_count(cx, to, "transposed_bytes", r->moved_bytes);
 }
 
-/* A count, or null. */
-static void put_known(struct nuc_context *cx, json_t *to, const char *key, bool known, uint64_t count)
-{
-    if (known)
-        nuc_put_count(cx, to, key, count);
-    else
-        nuc_put_null(cx, to, key);
-}
-
 /* 0 cycles: there is no model of a converter's kernels. */
 static void put_latency(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
 {
@@ -93,9 +84,9 @@ static void put_latency(struct nuc_context *cx, json_t *to, const struct nuc_pro
 
     nuc_put_measure(cx, to, "clock_hz", r->clock_hz);
     nuc_put_measure(cx, to, "latency_us", known ? (double)r->cycles / r->clock_hz * 1e6 : (double)NAN);
-    put_known(cx, to, "cycles", known, r->cycles);
-    put_known(cx, to, "npu_cycles", known, r->npu_cycles);
-    put_known(cx, to, "cpu_cycles", known, r->cycles - r->npu_cycles);
+    nuc_put_known_count(cx, to, "cycles", known, r->cycles);
+    nuc_put_known_count(cx, to, "npu_cycles", known, r->npu_cycles);
+    nuc_put_known_count(cx, to, "cpu_cycles", known, r->cycles - r->npu_cycles);
 }
 
 static void put_memory(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)

@@ -123,6 +123,14 @@ void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint
     nuc_put_int(cx, parent, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
+void nuc_put_known_count(struct nuc_context *cx, json_t *parent, const char *key, bool known, uint64_t value)
+{
+    if (known)
+        nuc_put_count(cx, parent, key, value);
+    else
+        nuc_put_null(cx, parent, key);
+}
+
 void nuc_put_measure(struct nuc_context *cx, json_t *parent, const char *key, double value)
 {
     if (isnan(value))

@@ -31,6 +31,9 @@ void nuc_put_text(struct nuc_context *cx, json_t *parent, const char *key, const
 /* Bytes, cycles, how many: what is beyond 63 bits becomes the greatest number of them. */
 void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint64_t value);
 
+/* The same, or null. */
+void nuc_put_known_count(struct nuc_context *cx, json_t *parent, const char *key, bool known, uint64_t value);
+
 /* A number that may be unknown: NaN becomes null. */
 void nuc_put_measure(struct nuc_context *cx, json_t *parent, const char *key, double value);
 

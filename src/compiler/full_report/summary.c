@@ -6,6 +6,7 @@
 #include "compiler/full_report/full_report.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/quantize/quantize.h"
+#include "compiler/report/list_operators.h"
 
 /* ---- the model ---- */
 
@@ -55,13 +56,7 @@ static void put_target(const struct nuc_report *r, json_t *to)
     nuc_put_double(r->cx, to, "clock_hz", target->clock_hz);
     nuc_put_bool(r->cx, to, "npu", target->npu_name != NULL);
     nuc_put_bool(r->cx, to, "int8_cpu", target->cpu != NULL);
-    json_t *list = nuc_put_array(r->cx, to, "memories");
-    for (uint32_t i = 0; i < target->n_memories; i++) {
-        json_t *memory = nuc_put_object(r->cx, list, NULL);
-        nuc_put_text(r->cx, memory, "name", target->memories[i].name);
-        nuc_put_count(r->cx, memory, "bytes", target->memories[i].bytes);
-        nuc_put_bool(r->cx, memory, "npu_reads", target->memories[i].npu_reads);
-    }
+    nuc_put_memories(r->cx, to, target);
 }
 
 void nuc_put_report_model(struct nuc_report *r)

@@ -53,11 +53,6 @@ static json_t *new_tree(const struct nuc_inspection *in, const char *kind, uint6
     return tree;
 }
 
-static void dump_json(struct nuc_text *out, const json_t *tree)
-{
-    nuc_text_addf(out, "%s", nuc_json_text(out->cx, tree));
-}
-
 /* The text is the graph's own text form, which can be read again. */
 static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
                             uint64_t size)
@@ -73,7 +68,7 @@ static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *ou
         json_t *tree = new_tree(in, "pt2", size);
         nuc_put_int(in->cx, tree, "constant_bytes", (int64_t)constant_bytes(g));
         nuc_inspect_graph_json(in->cx, g, tree);
-        dump_json(out, tree);
+        nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));
     } else {
         nuc_text_addf(out, "# torch.export archive: %u nodes, %zu bytes of parameters, buffers and constants\n",
                       g->n_nodes, constant_bytes(g));
@@ -93,7 +88,7 @@ static void inspect_litert(const struct nuc_inspection *in, struct nuc_text *out
     } else if (form == NUC_INSPECT_JSON) {
         nuc_inspect_litert_json(in->cx, m, tree);
         nuc_inspect_neutron_graphs(in, m, tree);
-        dump_json(out, tree);
+        nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));
     } else {
         nuc_text_addf(out, "LiteRT model, %zu bytes\n%s", bytes.size, nuc_lt_print(m));
         nuc_inspect_neutron_graphs(in, m, tree);
@@ -112,7 +107,7 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
     }
     nuc_inspect_program(in, bytes, tree);
     if (form == NUC_INSPECT_JSON)
-        dump_json(out, tree);
+        nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));
     else
         nuc_print_program(out, tree);
 }

@@ -223,6 +223,18 @@ const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *
     return nuc_json_text(cx, tree);
 }
 
+void nuc_put_memories(struct nuc_context *cx, json_t *to, const struct nuc_target *target)
+{
+    json_t *list = nuc_put_array(cx, to, "memories");
+
+    for (uint32_t i = 0; i < target->n_memories; i++) {
+        json_t *memory = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, memory, "name", target->memories[i].name);
+        nuc_put_count(cx, memory, "bytes", target->memories[i].bytes);
+        nuc_put_bool(cx, memory, "npu_reads", target->memories[i].npu_reads);
+    }
+}
+
 static void put_npu(struct nuc_context *cx, json_t *to, const struct nuc_target *t)
 {
     if (t->npu_name == NULL) {
@@ -239,13 +251,7 @@ static void put_npu(struct nuc_context *cx, json_t *to, const struct nuc_target 
     nuc_put_int(cx, o, "max_softmax_channels", t->max_softmax_channels);
     nuc_put_int(cx, o, "max_softmax_rows", t->max_softmax_rows);
     nuc_put_int(cx, o, "max_softmax_elements", t->max_softmax_elements);
-    json_t *list = nuc_put_array(cx, o, "memories");
-    for (uint32_t i = 0; i < t->n_memories; i++) {
-        json_t *memory = nuc_put_object(cx, list, NULL);
-        nuc_put_text(cx, memory, "name", t->memories[i].name);
-        nuc_put_int(cx, memory, "bytes", (int64_t)t->memories[i].bytes);
-        nuc_put_bool(cx, memory, "npu_reads", t->memories[i].npu_reads);
-    }
+    nuc_put_memories(cx, o, t);
 }
 
 const char *nuc_targets_tree(struct nuc_context *cx)

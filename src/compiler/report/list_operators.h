@@ -3,6 +3,8 @@
 #ifndef NUC_REPORT_LIST_OPERATORS_H
 #define NUC_REPORT_LIST_OPERATORS_H
 
+#include <jansson.h>
+
 #include "compiler/graph/graph.h"
 #include "compiler/target/target.h"
 
@@ -24,5 +26,8 @@ const char *nuc_targets_text(struct nuc_context *cx);
 /* The same as JSON, of the rule set alone (docs/json.md). */
 const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on);
 const char *nuc_targets_tree(struct nuc_context *cx);
+
+/* Member "memories" of an object: those of the target. */
+void nuc_put_memories(struct nuc_context *cx, json_t *to, const struct nuc_target *target);
 
 #endif

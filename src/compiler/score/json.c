@@ -10,11 +10,6 @@ struct writer {
     size_t most_classes; /* of a confusion matrix */
 };
 
-static void put_count(const struct writer *w, json_t *to, const char *key, size_t count)
-{
-    nuc_put_int(w->cx, to, key, (int64_t)count);
-}
-
 static double share(size_t part, size_t whole)
 {
     return whole == 0 ? 0 : (double)part / (double)whole;
@@ -24,10 +19,10 @@ static void put_deviation(const struct writer *w, json_t *to, const char *key, c
 {
     json_t *o = nuc_put_object(w->cx, to, key);
 
-    put_count(w, o, "elements", d->n_elements);
-    put_count(w, o, "equal", d->n_equal);
-    put_count(w, o, "not_finite", d->n_not_finite);
-    put_count(w, o, "not_finite_and_different", d->n_broken);
+    nuc_put_count(w->cx, o, "elements", d->n_elements);
+    nuc_put_count(w->cx, o, "equal", d->n_equal);
+    nuc_put_count(w->cx, o, "not_finite", d->n_not_finite);
+    nuc_put_count(w->cx, o, "not_finite_and_different", d->n_broken);
     nuc_put_double(w->cx, o, "sqnr_db", d->sqnr_db);
     nuc_put_double(w->cx, o, "mse", d->mse);
     nuc_put_double(w->cx, o, "mae", d->mae);
@@ -56,15 +51,15 @@ static void put_label_score(const struct writer *w, json_t *to, const char *key,
 {
     json_t *o = nuc_put_object(w->cx, to, key);
 
-    put_count(w, o, "labelled", a->n);
-    put_count(w, o, "right", a->n_right);
+    nuc_put_count(w->cx, o, "labelled", a->n);
+    nuc_put_count(w->cx, o, "right", a->n_right);
     nuc_put_double(w->cx, o, "accuracy", share(a->n_right, a->n));
     if (a->top != 0) {
-        put_count(w, o, "top", a->top);
+        nuc_put_count(w->cx, o, "top", a->top);
         nuc_put_double(w->cx, o, "top_accuracy", share(a->n_top, a->n));
     }
     nuc_put_double(w->cx, o, "mean_iou", a->mean_iou);
-    put_count(w, o, "classes_present", a->n_present);
+    nuc_put_count(w->cx, o, "classes_present", a->n_present);
     put_confusion(w, o, a, n_classes);
 }
 
@@ -72,19 +67,19 @@ static void put_classes(const struct writer *w, json_t *to, const struct nuc_out
 {
     json_t *c = nuc_put_object(w->cx, to, "classes");
 
-    put_count(w, c, "count", o->n_classes);
+    nuc_put_count(w->cx, c, "count", o->n_classes);
     nuc_put_bool(w->cx, c, "indices", o->is_index);
     if (!o->is_index)
-        put_count(w, c, "axis", o->class_axis);
-    put_count(w, c, "decisions", o->n_decisions);
-    put_count(w, c, "undecided", o->n_undecided);
+        nuc_put_count(w->cx, c, "axis", o->class_axis);
+    nuc_put_count(w->cx, c, "decisions", o->n_decisions);
+    nuc_put_count(w->cx, c, "undecided", o->n_undecided);
     if (w->e->has_reference) {
-        put_count(w, c, "agree", o->n_agree);
+        nuc_put_count(w->cx, c, "agree", o->n_agree);
         nuc_put_double(w->cx, c, "agreement", share(o->n_agree, o->n_decisions));
     }
     if (o->labels == NULL)
         return;
-    put_count(w, c, "labels_left_out", o->n_ignored);
+    nuc_put_count(w->cx, c, "labels_left_out", o->n_ignored);
     put_label_score(w, c, "program", &o->program_accuracy, o->n_classes);
     if (w->e->has_reference)
         put_label_score(w, c, "reference", &o->reference_accuracy, o->n_classes);
@@ -105,8 +100,8 @@ static void put_output(const struct writer *w, json_t *to, const struct nuc_outp
     json_t *sizes = nuc_put_array(w->cx, to, "sizes");
     for (size_t i = 0; i < o->info.rank; i++)
         nuc_put_int(w->cx, sizes, NULL, o->info.sizes[i]);
-    put_count(w, to, "nan", o->deviation.n_nan);
-    put_count(w, to, "infinite", o->deviation.n_infinite);
+    nuc_put_count(w->cx, to, "nan", o->deviation.n_nan);
+    nuc_put_count(w->cx, to, "infinite", o->deviation.n_infinite);
     if (w->e->has_reference)
         put_deviation(w, to, "against_reference", &o->deviation);
     nuc_put_text(w->cx, to, "task", tasks[o->task]);
@@ -129,9 +124,9 @@ static void put_disagreements(const struct writer *w, json_t *to)
     for (size_t i = 0; i < w->e->n_disagreements; i++) {
         const struct nuc_disagreement *d = &w->e->disagreements[i];
         json_t *o = nuc_put_object(w->cx, list, NULL);
-        put_count(w, o, "sample", d->sample);
+        nuc_put_count(w->cx, o, "sample", d->sample);
         nuc_put_string(w->cx, o, "output", w->e->outputs[d->output].name);
-        put_count(w, o, "place", d->position);
+        nuc_put_count(w->cx, o, "place", d->position);
         nuc_put_int(w->cx, o, "label", d->label);
         nuc_put_int(w->cx, o, "reference", d->reference);
         nuc_put_int(w->cx, o, "program", d->program);
@@ -161,7 +156,7 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
     list = nuc_put_array(w->cx, to, "nodes_without_counterpart");
     for (size_t i = 0; i < nodes->n_unmatched; i++)
         nuc_put_string(w->cx, list, NULL, nodes->unmatched[i]);
-    put_count(w, to, "elements_compiled_otherwise", nodes->n_unequal);
+    nuc_put_count(w->cx, to, "elements_compiled_otherwise", nodes->n_unequal);
 }
 
 static void put_measures(const struct writer *w, json_t *to)
@@ -183,7 +178,7 @@ void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_eva
 {
     const struct writer w = {cx, e, most_classes};
 
-    put_count(&w, to, "samples", e->n_samples);
+    nuc_put_count(w.cx, to, "samples", e->n_samples);
     put_measures(&w, to);
 }
 
@@ -200,7 +195,7 @@ static void write_json(struct nuc_call *k)
     const struct writer w = {k->c->cx, e, NUC_MAX_CONFUSION};
     json_t *tree = nuc_json_tree(w.cx);
 
-    put_count(&w, tree, "samples", e->n_samples);
+    nuc_put_count(w.cx, tree, "samples", e->n_samples);
     nuc_put_double(w.cx, tree, "seconds", e->seconds);
     nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
     nuc_put_double(w.cx, tree, "reference_seconds", e->reference_seconds);

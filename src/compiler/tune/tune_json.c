@@ -11,16 +11,7 @@ struct json_call {
     const char *const *options, *const *commands;
 };
 
-/* What a trial that did not come so far has nothing of. */
-static void put_count(struct nuc_context *cx, json_t *to, const char *key, const struct nuc_tune_trial *t,
-                      uint64_t value)
-{
-    if (t->compiled)
-        nuc_put_count(cx, to, key, value);
-    else
-        nuc_put_null(cx, to, key);
-}
-
+/* A trial that did not come so far has null. */
 static void put_trial(struct nuc_context *cx, json_t *list, const struct json_call *j, size_t index)
 {
     const struct nuc_tune_trial *t = &j->result->trials[index];
@@ -34,11 +25,11 @@ static void put_trial(struct nuc_context *cx, json_t *list, const struct json_ca
     nuc_put_text(cx, o, "reason", t->reason);
     nuc_put_measure(cx, o, "sqnr_db", t->sqnr);
     nuc_put_measure(cx, o, "accuracy", t->accuracy);
-    put_count(cx, o, "cycles", t, t->cycles);
+    nuc_put_known_count(cx, o, "cycles", t->compiled, t->cycles);
     nuc_put_measure(cx, o, "latency_us", t->compiled ? 1000 * t->milliseconds : (double)NAN);
-    put_count(cx, o, "arena_bytes", t, t->arena);
-    put_count(cx, o, "memory_bytes", t, t->memory);
-    put_count(cx, o, "program_bytes", t, t->program);
+    nuc_put_known_count(cx, o, "arena_bytes", t->compiled, t->arena);
+    nuc_put_known_count(cx, o, "memory_bytes", t->compiled, t->memory);
+    nuc_put_known_count(cx, o, "program_bytes", t->compiled, t->program);
     nuc_put_double(cx, o, "seconds", t->seconds);
 }
 
