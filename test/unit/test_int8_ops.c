@@ -181,7 +181,7 @@ static void make_tensor(struct nuc_value *v, uint8_t dim_order[MOST_RANK], const
     size_t bytes = nuc_dtype_size((enum nuc_dtype)a->dtype);
 
     v->kind = NUC_VALUE_TENSOR;
-    for (uint8_t d = 0; d < a->rank; d++) {
+    for (uint8_t d = 0; d < MOST_RANK && d < a->rank; d++) {
         dim_order[d] = a->channels_last && a->rank == 4 ? last[d] : d;
         bytes *= (size_t)a->v[d];
     }
