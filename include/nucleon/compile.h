@@ -426,6 +426,10 @@ enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const 
 /* Targets and converter flavors. */
 enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text);
 
+/* Their names, in that order; NULL after the last one. */
+const char *nuc_target_name(size_t index);
+const char *nuc_flavor_name(size_t index);
+
 /*
  * With NUC_DIM_ORDER_AUTO, the variants that nuc_partition() compared last, one per line below a head: estimated
  * cycles, transposes and the bytes they move, arena; a star stands before the one it chose. Else NULL.

@@ -120,7 +120,8 @@ struct cli_option {
     const char *missing;        /* the command must be given it: what is said when it is not */
     enum cli_file file;
     unsigned needs;
-    void (*list)(void); /* prints what may be given, for the argument "help" */
+    void (*list)(void);                   /* prints what may be given, for the argument "help" */
+    const char *(*name_at)(size_t index); /* what may be given, where the library knows; NULL after the last one */
 };
 
 extern const struct cli_option cli_options[];
@@ -142,7 +143,18 @@ struct cli_command {
 /* Fills `args`. With *stop the work is done, --help for instance, or a mistake was reported; returns the exit code. */
 int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop);
 
+/* What ends a command, in the order of the codes. */
+struct cli_exit_code {
+    enum cli_exit code;
+    const char *meaning;
+};
+extern const struct cli_exit_code cli_exit_codes[];
+extern const size_t cli_n_exit_codes;
+
 /* ---- help (help.c) ---- */
+
+/* What an option takes, of those that take one of several words; NULL after the last one. */
+const char *cli_choice_at(const struct cli_option *o, size_t index);
 
 void cli_print_help(const struct cli_command *command);
 void cli_print_commands(void);

@@ -6,6 +6,22 @@
 
 enum { WIDTH = 79, OPTION_COLUMN = 28 };
 
+const struct cli_exit_code cli_exit_codes[] = {
+    {CLI_OK, "done"},
+    {CLI_BAD_INPUT, "an input is bad, or a file cannot be read or written"},
+    {CLI_BAD_USAGE, "the command line is wrong"},
+    {CLI_PROPERTY, "a demand does not hold: full delegation, a budget or a --min option"},
+};
+
+const size_t cli_n_exit_codes = sizeof cli_exit_codes / sizeof cli_exit_codes[0];
+
+const char *cli_choice_at(const struct cli_option *o, size_t index)
+{
+    if (o->choices != NULL)
+        return o->choices[index];
+    return o->name_at != NULL ? o->name_at(index) : NULL;
+}
+
 bool cli_has_option(const struct cli_command *command, const struct cli_option *o)
 {
     return (o->commands & command->bit) != 0;
@@ -115,6 +131,13 @@ void cli_print_commands(void)
         }
         snprintf(first, sizeof first, "  %-24s", commands[i].name);
         cli_print_wrapped(first, strlen(first), commands[i].brief);
+    }
+    cli_put("\n");
+    cli_heading("Exit codes");
+    for (size_t i = 0; i < cli_n_exit_codes; i++) {
+        char first[WIDTH];
+        snprintf(first, sizeof first, "  %d  ", cli_exit_codes[i].code);
+        cli_print_wrapped(first, strlen(first), cli_exit_codes[i].meaning);
     }
     cli_printf("\n'nucleon help COMMAND' describes a command, with an example and its options.\n");
 }

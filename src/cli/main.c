@@ -5,6 +5,7 @@
 #include "cli/args.h"
 #include "cli/heap.h"
 #include "cli/json_output.h"
+#include "cli/manual.h"
 #include "cli/signals.h"
 
 static const struct cli_command commands[] = {
@@ -122,6 +123,8 @@ static int run_command(int argc, char **argv)
     const char *name = argc < 2 ? "help" : strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
     bool help = is_help(name);
 
+    if (help && argc > 3 && strcmp(argv[2], "--format") == 0)
+        return cli_print_format(argv[3], argv[4]);
     if (help && argc < 3) {
         cli_print_commands();
         return argc < 2 ? CLI_BAD_USAGE : CLI_OK;

@@ -36,6 +36,13 @@ static void list_dump_points(void)
     cli_printf("all\n");
 }
 
+static const char *dump_name(size_t index)
+{
+    struct nuc_dump_point point;
+
+    return index == 0 ? "all" : nuc_dump_point(index - 1, &point) ? point.name : NULL;
+}
+
 const struct cli_option cli_options[] = {
     GROUP("Common options"),
     {"--input", CONVERT, CLI_STRING, TO(input), "FILE.tflite", "the int8 model", .alias = "-i", .file = CLI_READ,
@@ -50,7 +57,7 @@ const struct cli_option cli_options[] = {
      .file = CLI_FOLDER, .missing = "-o DIR is missing: it says where the sources go"},
     {"--output", MERGE, CLI_STRING, TO(output), "OUT.c", "where the merged file goes", .alias = "-o",
      .file = CLI_WRITTEN, .missing = "-o OUT.c is missing: it says where the file goes"},
-    {"--output", REPORT, CLI_STRING, TO(output), "FILE", "where the report goes: a page, .html, or the data, .json",
+    {"--output", REPORT, CLI_STRING, TO(output), "FILE.html|FILE.json", "where the report goes: a page or the data",
      .alias = "-o", .file = CLI_WRITTEN},
     {"--name", CODEGEN, CLI_STRING, TO(name), "NAME", "what the functions begin with (default: the file's name)"},
     {"--for", TUNE, CLI_CHOICE, TO(tune.goal), "sqnr|latency|memory", "what the program is to be best in",
@@ -64,7 +71,7 @@ const struct cli_option cli_options[] = {
     {"--dataset", REPORT, CLI_STRING, TO(input), "DATA",
      "samples, and 'label' for accuracy and confusion; or a folder with a subfolder of images per class",
      .file = CLI_READ},
-    {"--compare", REPORT, CLI_STRING, TO(compare), "OLD", "an older report of the model, .json or .html: what changed",
+    {"--compare", REPORT, CLI_STRING, TO(compare), "OLD.json|OLD.html", "an older report of the model: what changed",
      .file = CLI_READ},
     {"--output", TUNE, CLI_STRING, TO(output), "BEST.pte", "where the best program goes", .alias = "-o",
      .file = CLI_WRITTEN},
@@ -84,9 +91,10 @@ const struct cli_option cli_options[] = {
     {"--quantized", EVALUATE, CLI_STRING, TO(quantized), "MODEL.pt2",
      "what the program was compiled from, of 'nucleon quantize': SQNR at every node"},
     {"--target", PLACES | CONVERT | QUANTIZE | EVALUATE, CLI_STRING, TO(o.target), "NAME",
-     "imxrt700 (default); 'nucleon targets' lists them", .needs = CLI_A_QUANTIZED},
+     "imxrt700 (default); 'nucleon targets' lists them", .needs = CLI_A_QUANTIZED, .name_at = nuc_target_name},
     {"--target", RUN, CLI_STRING, TO(o.target), "NAME",
-     "the chip whose cycles --profile and --etdump tell (default imxrt700)", .needs = CLI_A_PROFILE},
+     "the chip whose cycles --profile and --etdump tell (default imxrt700)", .needs = CLI_A_PROFILE,
+     .name_at = nuc_target_name},
     {"--io", MAKES | EXPLAIN, CLI_CHOICE, TO(o.io), "float|int8",
      "what the program takes and gives (default float); int8: the values inside, and the program gives their scales",
      CHOICES("float", "int8")},
@@ -165,7 +173,8 @@ const struct cli_option cli_options[] = {
     {"--executorch-ops-only", PLACES, CLI_FLAG, TO(o.executorch_ops_only), NULL,
      "no operator that ExecuTorch's runtime does not have: what nucleon has a kernel of its own for is decomposed"},
     {"--converter-flavor", PLACES | OPS, CLI_STRING, TO(o.converter_flavor), "NAME",
-     "operator rule set: sdk-3.2 (default) or sdk-3.1", .needs = CLI_AN_NPU | CLI_ONE_RULE_SET},
+     "operator rule set: sdk-3.2 (default) or sdk-3.1", .needs = CLI_AN_NPU | CLI_ONE_RULE_SET,
+     .name_at = nuc_flavor_name},
     {"--force-delegate-cat", PLACES, CLI_FLAG, TO(o.force_delegate_cat), NULL,
      "sdk-3.1: delegate concatenations of any size", .needs = CLI_AN_NPU | CLI_SDK_3_1},
     {"--neutron-format-conversion", MAKES, CLI_CHOICE, TO(o.use_neutron_for_format_conversion), "on|off",
@@ -255,7 +264,8 @@ const struct cli_option cli_options[] = {
      CHOICES("auto", "always", "never")},
     {"--timings", COMPILE | CONVERT | QUANTIZE, CLI_FLAG, TO(timings), NULL, "print the seconds of each stage"},
     {"--dump-after", COMPILE, CLI_STRING, TO(o.dump_after), "NAME",
-     "print the graph after a stage or pass ('all': after each stage; 'help' lists them)", .list = list_dump_points},
+     "print the graph after a stage or pass ('all': after each stage; 'help' lists them)", .list = list_dump_points,
+     .name_at = dump_name},
     {"--help", EVERY, CLI_FLAG, TO(help), NULL, "this text; 'nucleon help COMMAND', too", .alias = "-h"},
 };
 

@@ -140,6 +140,20 @@ static void list_targets(struct nuc_call *k)
     *k->out.text = nuc_targets_text(k->c->cx);
 }
 
+const char *nuc_target_name(size_t index)
+{
+    const struct nuc_target *target = nuc_target_at(index);
+
+    return target != NULL ? target->name : NULL;
+}
+
+const char *nuc_flavor_name(size_t index)
+{
+    const struct nuc_flavor *flavor = nuc_flavor_at(index);
+
+    return flavor != NULL ? flavor->name : NULL;
+}
+
 enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text)
 {
     return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, list_targets);
