@@ -190,6 +190,13 @@ enum nuc_status nuc_commit_files(struct nuc_compiler *c);
 bool nuc_written_file(const struct nuc_compiler *c, size_t index, const char **path, size_t *bytes);
 
 /*
+ * Ends the call under way, from another thread, a handler of a signal or a function that the call calls (progress, for
+ * instance): within a sample or a step of the work it returns NUC_INTERRUPTED and leaves no file. The compiler is as
+ * after any call that failed. Without a call under way it does nothing.
+ */
+void nuc_interrupt(struct nuc_compiler *c);
+
+/*
  * For a handler of a signal that ends the process, and only for it: removes the temporary files of the call under way
  * and ends a converter that it runs. Nothing else may be done with the compiler after that.
  */

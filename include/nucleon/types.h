@@ -23,6 +23,7 @@ enum nuc_status {
     NUC_PROPERTY,    /* a property the caller required does not hold */
     NUC_DEVICE,      /* the NPU driver reported an error */
     NUC_INTERNAL,    /* a defect of nucleon itself */
+    NUC_INTERRUPTED, /* the caller asked for the end of the call */
     NUC_STATUS_COUNT
 };
 

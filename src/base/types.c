@@ -10,6 +10,7 @@ static const char *const status_names[NUC_STATUS_COUNT] = {
     [NUC_PROPERTY] = "required property does not hold",
     [NUC_DEVICE] = "device error",
     [NUC_INTERNAL] = "internal error",
+    [NUC_INTERRUPTED] = "interrupted",
 };
 
 static const struct {

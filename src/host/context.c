@@ -110,10 +110,17 @@ _Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status)
     leave(cx, status);
 }
 
+static void end_if_interrupted(struct nuc_context *cx)
+{
+    if (atomic_load_explicit(&cx->interrupted, memory_order_relaxed))
+        nuc_fail(cx, NUC_INTERRUPTED, "interrupted");
+}
+
 void nuc_progress(struct nuc_context *cx, const char *what, size_t done, size_t total)
 {
     if (cx->progress != NULL)
         cx->progress(cx->progress_user, what, done, total);
+    end_if_interrupted(cx);
 }
 
 void nuc_warn(struct nuc_context *cx, const char *format, ...)
@@ -169,6 +176,7 @@ static void ask_for_huge_pages(void *block, size_t size)
 
 static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool zeros)
 {
+    end_if_interrupted(cx);
     if (usable > SIZE_MAX - sizeof(struct chunk))
         out_of_memory(cx, usable);
     struct chunk *c =
@@ -444,7 +452,8 @@ enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *c
 
 bool nuc_is_answer(enum nuc_status status)
 {
-    return status != NUC_NO_MEMORY && status != NUC_IO && status != NUC_DEVICE && status != NUC_INTERNAL;
+    return status != NUC_NO_MEMORY && status != NUC_IO && status != NUC_DEVICE && status != NUC_INTERNAL &&
+           status != NUC_INTERRUPTED;
 }
 
 enum nuc_status nuc_attempt(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg)

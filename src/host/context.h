@@ -13,6 +13,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,6 +46,7 @@ struct nuc_context {
     void *warn_user;
     void (*progress)(void *user, const char *what, size_t done, size_t total); /* may be NULL */
     void *progress_user;
+    atomic_bool interrupted;     /* by any thread or signal handler: the call under way is to end */
     struct nuc_outputs *outputs; /* NULL: files are written at once (host/file.h) */
     struct nuc_output *written;  /* by calls that are over, the last one first (host/file.h) */
     struct nuc_unfinished unfinished;
@@ -61,8 +63,8 @@ enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *c
 
 /*
  * The same for a question whose answer may be no: whether an operator can be converted, what an option would change.
- * Memory that runs out, a file that cannot be read or written, an error of the NPU driver and a defect of nucleon are
- * no answers: they end the nuc_try() around this one, so that nothing is decided by them.
+ * Memory that runs out, a file that cannot be read or written, an error of the NPU driver, a defect of nucleon and an
+ * interruption are no answers: they end the nuc_try() around this one, so that nothing is decided by them.
  */
 enum nuc_status nuc_attempt(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg);
 
@@ -79,7 +81,10 @@ _Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status);
 /* A note for the user that does not stop the work. */
 void nuc_warn(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* How far a step is: `done` of `total` parts, 0 of 0 when it begins and nobody knows. By one thread. */
+/*
+ * How far a step is: `done` of `total` parts, 0 of 0 when it begins and nobody knows. By one thread. Here, and where
+ * memory is taken from the system, a call that was interrupted ends with NUC_INTERRUPTED.
+ */
 void nuc_progress(struct nuc_context *cx, const char *what, size_t done, size_t total);
 
 /* Zeroed memory aligned to 64 bytes for sizes of 64 and more, else to 16; never NULL; lives as long as cx->arena. */

@@ -243,6 +243,61 @@ static void trials_leave_nothing(void **state)
     free(output);
 }
 
+struct interruption {
+    struct nuc_compiler *c;
+    size_t steps, at; /* that many steps of progress, and the one in which the caller has enough */
+};
+
+static void interrupt(void *user, const char *what, size_t done, size_t total)
+{
+    struct interruption *i = user;
+
+    (void)what, (void)done, (void)total;
+    if (i->steps++ == i->at)
+        nuc_interrupt(i->c);
+}
+
+/* At each step, after which the compiler is as good as new. */
+static void calls_may_be_interrupted(void **state)
+{
+    char *output = temporary_name();
+    struct interruption i = {.at = 0};
+    struct nuc_options o;
+    const uint8_t *after, *whole;
+    size_t size, whole_size, interrupted = 0;
+    enum nuc_status status;
+
+    (void)state;
+    nuc_options_default(&o);
+    o.progress = interrupt;
+    o.progress_user = &i;
+    i.c = nuc_compiler_new(&o, NULL);
+    unlink(output);
+    nuc_interrupt(i.c); /* no call is under way */
+    do {
+        i.steps = 0;
+        status = nuc_compile_file(i.c, MODEL, SAMPLES, output);
+        if (status != NUC_OK) {
+            assert_int_equal(status, NUC_INTERRUPTED);
+            assert_string_equal(nuc_compiler_message(i.c), "interrupted");
+            assert_int_not_equal(access(output, F_OK), 0);
+            interrupted++;
+        }
+        i.at += 1 + i.at / 4;
+    } while (status != NUC_OK);
+    assert_true(interrupted > 9);
+    i.at = SIZE_MAX;
+    program_bytes(i.c, &after, &size);
+    struct nuc_compiler *other = nuc_compiler_new(NULL, NULL);
+    program_bytes(other, &whole, &whole_size);
+    assert_int_equal(size, whole_size);
+    assert_memory_equal(after, whole, size);
+    nuc_compiler_free(other);
+    nuc_compiler_free(i.c);
+    unlink(output);
+    free(output);
+}
+
 static void misuse_is_reported(void **state)
 {
     struct nuc_options o;
@@ -274,13 +329,10 @@ static void misuse_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_may_run_out_anywhere),
-        cmocka_unit_test(memory_may_run_out_in_any_trial),
-        cmocka_unit_test(memory_may_run_out_in_explanations),
-        cmocka_unit_test(same_input_same_bytes),
-        cmocka_unit_test(every_pass_can_be_dumped),
-        cmocka_unit_test(trials_leave_nothing),
-        cmocka_unit_test(misuse_is_reported),
+        cmocka_unit_test(memory_may_run_out_anywhere),        cmocka_unit_test(memory_may_run_out_in_any_trial),
+        cmocka_unit_test(memory_may_run_out_in_explanations), cmocka_unit_test(same_input_same_bytes),
+        cmocka_unit_test(every_pass_can_be_dumped),           cmocka_unit_test(trials_leave_nothing),
+        cmocka_unit_test(calls_may_be_interrupted),           cmocka_unit_test(misuse_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,11 @@ void nuc_compiler_free(struct nuc_compiler *c)
     nuc_context_free(cx);
 }
 
+void nuc_interrupt(struct nuc_compiler *c)
+{
+    atomic_store(&c->cx->interrupted, true);
+}
+
 void nuc_compiler_abandon(struct nuc_compiler *c)
 {
     nuc_discard_unfinished(&c->cx->unfinished);
@@ -115,6 +120,8 @@ enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *cal
     struct entry e = {fn, call, begun ? &outputs : NULL};
 
     cx->message[0] = '\0';
+    if (cx->on_error == NULL) /* not inside of another call */
+        atomic_store(&cx->interrupted, false);
     enum nuc_status status = nuc_try(cx, run_call, &e);
     if (begun)
         nuc_end_outputs(cx);

@@ -371,7 +371,7 @@ const struct nuc_program_facts *nuc_facts_read(struct nuc_context *cx, struct nu
     struct reading r = {text, NULL};
     enum nuc_status status = nuc_try(cx, read_all, &r);
 
-    if (status == NUC_NO_MEMORY)
+    if (status == NUC_NO_MEMORY || status == NUC_INTERRUPTED)
         nuc_fail_again(cx, status);
     *why = status == NUC_OK ? NULL : nuc_strdup(cx, cx->message);
     return status == NUC_OK ? r.facts : NULL;

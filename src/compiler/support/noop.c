@@ -126,7 +126,7 @@ bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
     struct trial t = {.s = s, .node = node, .g = nuc_graph_new(cx, s->g->file)};
     enum nuc_status status = nuc_try(cx, run_trial, &t);
     nuc_pop_arena(cx, outer);
-    if (status == NUC_NO_MEMORY)
+    if (status == NUC_NO_MEMORY || status == NUC_INTERRUPTED)
         nuc_fail_again(cx, status);
     /* An operator that cannot be tried, as one of constants whose data are not there, counts as one that works. */
     return status == NUC_OK && t.returns_input;
