@@ -288,8 +288,9 @@ static void refuses_oversized_huffman_tables(void **state)
 }
 
 /*
- * Every cut is refused, the end markers apart, and every flipped bit of a PNG, whose checksums cover all of it. A JPEG
- * has no checksum: it is refused or read.
+ * Every cut is refused, the end markers apart, and every flipped bit of a PNG, whose checksums cover all of it; that of
+ * its end marker, the last 4 bytes, is nothing that libpng looks at from 1.6.48 on. A JPEG has no checksum: it is
+ * refused or read.
  */
 static void survives_damage(void **state)
 {
@@ -313,7 +314,7 @@ static void survives_damage(void **state)
             enum nuc_status status = nuc_try(cx, decode, &d);
             if (status != NUC_OK)
                 assert_non_null(strstr(cx->message, "image: "));
-            else if (is_cut || k == 0)
+            else if (is_cut || (k == 0 && bit / 8 < damaged.size - 4))
                 fail_msg("file %zu, case %zu is read", k, i);
             nuc_context_free(cx);
         }
