@@ -47,6 +47,11 @@ static void find_written(struct nuc_graph *g)
     nuc_run_passes(g, &nuc_written_passes, NUC_PASSES_DEFAULT, NULL);
 }
 
+static void run_quantized_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_quantized_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
 static void run_order_passes(struct nuc_graph *g)
 {
     nuc_run_passes(g, &nuc_order_passes, NUC_PASSES_DEFAULT, NULL);
@@ -99,6 +104,7 @@ static const struct stage stages[] = {
     {"npu-forms", to_npu_forms, false},
     {"written", find_written, false},
     {"int8", run_int8_passes, false},
+    {"quantized", run_quantized_passes, false},
     {"orders", run_order_passes, false},
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
@@ -116,6 +122,7 @@ static void test_single_passes(void **state)
 {
     (void)state;
     run_rewrites("passes.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("quantized.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
 static void test_edge_passes(void **state)

@@ -86,6 +86,9 @@ void nuc_decompose_model(struct nuc_job *j)
         .executorch_ops_only = s->o.executorch_ops_only,
     };
 
+    j->m = m;
+    if (!s->o.reference_compat)
+        nuc_run_stage_passes(j, &nuc_quantized_passes, NUC_PASSES_DEFAULT);
     if (nuc_expresses_for_npu(s)) {
         options.express = may_express;
         options.express_user = nuc_not_delegated_new(
@@ -100,7 +103,6 @@ void nuc_decompose_model(struct nuc_job *j)
     nuc_to_edge(m->graph, &options);
     if (m->from_litert)
         nuc_restore_output_orders(m->graph, outputs);
-    j->m = m;
 }
 
 void nuc_settle_orders(struct nuc_job *j)

@@ -47,7 +47,7 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
     [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
     [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
-    [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH},
+    [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH, .passes = {&nuc_quantized_passes}},
     [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, GRAPH, .passes = {&nuc_order_passes}},
     [NUC_STAGE_EDGE_PASSES] = {"edge-passes", nuc_run_edge_stage, GRAPH,
                                .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes,

@@ -57,6 +57,9 @@ bool nuc_written_softmax(struct nuc_graph *g);
 bool nuc_batch_norm_to_conv(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
+/* A bias in float of a layer whose input and weight are quantized, as training leaves it, is quantized, too. */
+bool nuc_quantize_biases(struct nuc_graph *g);
+
 /* ---- Edge ---- */
 
 /* An auxiliary node between dequantize and its operator gets a cluster of its own. */

@@ -5,6 +5,7 @@
  *   nuc_expand()        ATen, after import: composite operators become those of the stages to come
  *   nuc_aten_passes     ATen, before observers are placed
  *   nuc_written_passes, nuc_int8_passes   the same, for a graph to be quantized
+ *   nuc_quantized_passes   ATen with quantize nodes, before it becomes Edge
  *   nuc_to_edge()       ATen to Edge: in-place operators become functional, composite ones are decomposed
  *   nuc_order_passes    Edge: dim orders that tensors can have at run time, parameters as they are read
  *   nuc_edge_passes     Edge, before partitioning, as the reference backend has them
@@ -45,6 +46,9 @@ extern const struct nuc_pass_list nuc_aten_passes;
  * several operators, before any of them gets another form, and the rest.
  */
 extern const struct nuc_pass_list nuc_written_passes, nuc_int8_passes;
+
+/* Not in compatibility mode: what quantization outside of nucleon leaves in float for no reason. */
+extern const struct nuc_pass_list nuc_quantized_passes;
 
 /* Not in compatibility mode, where copies that change only a dim order stay on the CPU and divide partitions. */
 extern const struct nuc_pass_list nuc_order_passes;

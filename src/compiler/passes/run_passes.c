@@ -60,6 +60,10 @@ static const struct nuc_pass int8_passes[] = {
     {"rank-before-softmax", nuc_rank_before_softmax, BETTER},
 };
 
+static const struct nuc_pass quantized_passes[] = {
+    {"quantize-biases", nuc_quantize_biases, BETTER},
+};
+
 static const struct nuc_pass order_passes[] = {
     {"remove-order-copies", nuc_remove_order_copies, BETTER},
     {"make-orders-usable", nuc_make_orders_usable, BETTER},
@@ -104,6 +108,7 @@ const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true
 const struct nuc_pass_list nuc_written_passes = {LIST(written_passes), .refresh = true};
 const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = true};
+const struct nuc_pass_list nuc_quantized_passes = {LIST(quantized_passes)};
 /* Renamed in any case: the reference traces the graph again after these passes. */
 const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
 const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes), .refresh = true};
