@@ -2,9 +2,11 @@
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjpeg62-turbo-dev libpng-dev \
 	libjansson-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip \
-	python3-jsonschema
+	python3-jsonschema python3-numpy
 
-.PHONY: all demo test soak firmware asan fuzz clang format check-format clean
+EXAMPLE_PACKAGES = $(BUILD_PACKAGES) gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy
+
+.PHONY: all demo example example-tools test soak firmware asan fuzz clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -14,6 +16,17 @@ demo:
 	@sh tools/install_packages.sh $(BUILD_PACKAGES)
 	@sh tools/build.sh release -DBUILD_TESTING=OFF
 	@sh tools/demo.sh build/release
+
+# An example with its figures: make example NAME=spoken. Without a name, which there are.
+example:
+	@[ -n "$(NAME)" ] && [ -f "examples/$(NAME)/run.sh" ] || { echo "make example NAME=...: one of" \
+	    $$(ls examples/*/run.sh | cut -d/ -f2) >&2; exit 2; }
+	@sh examples/$(NAME)/run.sh
+
+# What the scripts of examples need; they call it when something is missing.
+example-tools:
+	@sh tools/install_packages.sh $(EXAMPLE_PACKAGES)
+	@sh tools/build.sh release
 
 # Builds everything and passes the whole suite.
 test:

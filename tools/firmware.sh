@@ -1,6 +1,8 @@
 #!/bin/sh
 # firmware.sh PROGRAM.pte [NPU [INPUT]]: builds an image for QEMU's mps2-an505 in build/firmware and prints its size.
 # GENERATED=1: with C from nucleon codegen instead of the program file and the runtime.
+# APPLICATION=FILE.c: with that program, which calls the generated C, in place of the runner. The working folder is an
+# include folder, too.
 # NUCLEON_CMSIS_NN_DIR=DIR: with CMSIS-NN's kernels.
 # NPU: none (default when the program has no delegate), sim (default else), or a driver library for silicon.
 set -eu
@@ -21,11 +23,14 @@ if "$nucleon" inspect "$program" | grep -q NeutronBackend; then npu=sim; fi
 case $npu in none | sim | '') ;; *) npu=$(absolute "$npu") ;; esac
 input=${3:-}
 [ -z "$input" ] || input=$(absolute "$input")
+application=${APPLICATION:-}
+[ -z "$application" ] || { application=$(absolute "$application") GENERATED=1; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/cm33.cmake" \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DNUCLEON_DEVICE_ONLY=ON -DNUCLEON_PROGRAM="$program" -DNUCLEON_NPU="$npu" \
     -DNUCLEON_INPUT="$input" -DNUCLEON_GENERATED="${GENERATED:-OFF}" -DNUCLEON_HOST="$nucleon" \
+    -DNUCLEON_APPLICATION="$application" -DNUCLEON_APPLICATION_INCLUDE="$PWD" \
     -DNUCLEON_CMSIS_NN_DIR="${NUCLEON_CMSIS_NN_DIR:-}" >"$log" 2>&1 ||
     ! cmake --build "$build" --target firmware >>"$log" 2>&1; then
     cat "$log" >&2

@@ -1,0 +1,149 @@
+"""Numbers of an example, for run.sh, in the folder of its results.
+
+    measure.py input EXAMPLE all|N           writes test samples as the firmware reads them: input.npy, input.bin
+    measure.py header EXAMPLE TARGET         prints what the firmware's application includes
+    measure.py page EXAMPLE TARGET...        prints the page, writes figures.txt: a line "COLUMN FIGURE VALUE" for each
+
+EXAMPLE/measure.py, where there is one, replaces result(), figures(), log_figures() and header() below.
+"""
+import importlib.util
+import json
+import os
+import re
+import sys
+
+import numpy as np
+
+
+def result(x, y):
+    """what is judged, of inputs and outputs of samples; the firmware writes the same"""
+    return y
+
+
+def figures(results, data):
+    """{name: (number, text)} of the results on all sets of data, {'test': array, ...}"""
+    test = results['test']
+    right = test.reshape(len(test), -1).argmax(1) == data['test']['label'][:len(test)]
+    return {'accuracy': (100 * right.mean(), '%.2f %%' % (100 * right.mean()))}
+
+
+def log_figures(log):
+    """of these, those that the firmware prints itself"""
+    return {}
+
+
+def header(results, data):
+    """text of example.h, which an application in C includes"""
+    return ''
+
+
+def own(example):
+    """this module with what the example replaces"""
+    module = sys.modules[__name__]
+    path = os.path.join(example, 'measure.py')
+    if os.path.exists(path):
+        spec = importlib.util.spec_from_file_location('example_measure', path)
+        theirs = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(theirs)
+        for name in ('result', 'figures', 'log_figures', 'header'):
+            setattr(module, name, getattr(theirs, name, getattr(module, name)))
+    return module
+
+
+def data_sets(example):
+    names = sorted(n[:-4] for n in os.listdir(example) if n.endswith('.npz') and n != 'calibration.npz')
+    return {n: dict(np.load(os.path.join(example, n + '.npz'))) for n in names}
+
+
+def inputs(arrays):
+    return arrays['input']
+
+
+def results_of(column, data, measure):
+    """of a program on the host, for all sets"""
+    outputs = {n: np.load('%s.%s.npz' % (column, n)) for n in data}
+    return {n: measure.result(inputs(data[n]), next(iter(outputs[n].values()))) for n in data}
+
+
+def firmware_results(target, program):
+    """of the firmware on the first test samples; they are the program's, or this ends"""
+    got = np.fromfile(target + '.bin', program['test'].dtype)
+    per_sample = program['test'][0].size
+    got = got.reshape(len(got) // per_sample, *program['test'].shape[1:])
+    if len(got) == 0 or got.tobytes() != program['test'][:len(got)].tobytes():
+        sys.exit('measure.py: %s: the firmware gives other results than the program: see %s.log' % (target, target))
+    return dict(program, test=got)
+
+
+def image(target):
+    """code and program in flash, and instructions of an inference, from what building and running it printed"""
+    sizes = re.search(r'flash without the program (\d+), program (\d+)', open(target + '.image').read())
+    executed = re.search(r'execution instructions (\d+)', open(target + '.log').read())
+    return int(sizes[1]) + int(sizes[2]), executed and int(executed[1])
+
+
+def columns(example, targets, measure):
+    """{column: {row: (number, text)}}"""
+    data = data_sets(example)
+    table = {}
+    for column in ['float'] + targets:
+        facts = json.load(open(column + '.json'))
+        program = results_of(column, data, measure)
+        rows = {name + ', program': value for name, value in measure.figures(program, data).items()}
+        if column != 'float':
+            board = firmware_results(column, program)
+            told = dict(measure.figures(board, data), **measure.log_figures(open(column + '.log').read()))
+            rows.update({name + ', firmware': value for name, value in told.items()})
+            rows['samples in QEMU'] = count(len(board['test']))
+        rows['operators on the NPU'] = facts['on_npu'], '%d of %d' % (facts['on_npu'], facts['operators'])
+        rows['latency'] = facts['latency_us'], '%s us' % format(round(facts['latency_us']), ',')
+        scratch = 0 if facts['scratch_in_arena'] else facts['scratch_bytes']
+        rows['memory'] = count(facts['arena_bytes'] + scratch)
+        rows['program bytes'] = count(facts['program_bytes'])
+        if column != 'float':
+            flash, executed = image(column)
+            rows['flash of the image'] = count(flash)
+            if facts['on_npu'] == 0 and executed:
+                rows['instructions in QEMU'] = count(executed)
+        table[column] = rows
+    return table, data
+
+
+def count(n):
+    return n, format(n, ',')
+
+
+def page(example, targets):
+    table, data = columns(example, targets, own(example))
+    names = []
+    for rows in table.values():
+        names += [n for n in rows if n not in names]
+    # Figures of firmware next to those of programs, costs after both.
+    names.sort(key=lambda n: (', ' not in n, n.split(', ')[0] if ', ' in n else '', n.endswith('firmware')))
+    widest = max(map(len, names))
+    print('%s: %s held-out samples' % (os.path.basename(example), format(len(data['test']['input']), ',')))
+    print(' ' * widest + ''.join('%12s' % c for c in table))
+    for n in names:
+        print(n.ljust(widest) + ''.join('%12s' % table[c].get(n, (0, '-'))[1] for c in table))
+    with open('figures.txt', 'w') as out:
+        for c, rows in table.items():
+            for n, (value, _) in rows.items():
+                out.write('%s %s %s\n' % (c, re.sub(r'[ ,]+', '_', n), value))
+
+
+def main():
+    example = sys.argv[2]
+    if sys.argv[1] == 'input':
+        x = data_sets(example)['test']['input']
+        x = x[:len(x) if sys.argv[3] == 'all' else int(sys.argv[3])]
+        np.save('input.npy', x)
+        x.tofile('input.bin')
+    elif sys.argv[1] == 'header':
+        measure, data = own(example), data_sets(example)
+        print(measure.header(results_of(sys.argv[3], data, measure), data), end='')
+    else:
+        page(example, sys.argv[3:])
+
+
+if __name__ == '__main__':
+    main()

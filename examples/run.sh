@@ -1,0 +1,76 @@
+#!/bin/sh
+# Runs an example and prints on a page what it is worth: float model, programs of three targets, and their firmware.
+#   run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]
+# EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, and measure.py where accuracy
+# is not the measure. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU runs
+# all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and figures.txt, the
+# figures one by one.
+set -eu
+usage='usage: run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]'
+[ $# -ge 1 ] && [ -d "$1" ] || { echo "$usage" >&2; exit 2; }
+example=$(cd "$1" && pwd)
+name=$(basename "$example")
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+targets='imxrt700 imxrt700cm cortex-m33'
+samples=all
+out=$root/out/$name
+shift
+while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
+    case $1 in
+    --targets) targets=$2 ;;
+    --firmware-samples) samples=$2 ;;
+    --out) out=$2 ;;
+    *) echo "$usage" >&2; exit 2 ;;
+    esac
+    shift 2
+done
+python=/usr/bin/python3 # Debian's, which Debian's packages are for
+NUCLEON=${NUCLEON:-$root/build/release/nucleon}
+PYTHONDONTWRITEBYTECODE=1
+export NUCLEON PYTHONDONTWRITEBYTECODE
+if ! [ -x "$NUCLEON" ] || ! command -v arm-none-eabi-gcc qemu-system-arm ninja >/dev/null ||
+    ! $python -c 'import numpy' 2>/dev/null; then
+    make --no-print-directory -C "$root" example-tools
+fi
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$out"
+
+# run COMMAND...: its words are shown when it fails.
+run() {
+    "$@" >log 2>&1 || { cat log >&2; echo "run.sh: '$*' failed" >&2; exit 1; }
+}
+
+# outputs PROGRAM: of every data set but the calibration's.
+outputs() {
+    for data in "$example"/*.npz; do
+        set=$(basename "$data" .npz)
+        [ "$set" = calibration ] || run "$NUCLEON" run "$1.pte" --input "$data" --output "$1.$set.npz"
+    done
+}
+
+"$NUCLEON" compile "$example/$name.pt2" --no-quantize -o float.pte --json >float.json
+outputs float
+$python "$here/measure.py" input "$example" "$samples"
+for target in $targets; do
+    "$NUCLEON" compile "$example/$name.pt2" --calibration "$example/calibration.npz" --target "$target" \
+        -o "$target.pte" --json >"$target.json"
+    outputs "$target"
+    application=
+    input=input.npy
+    if [ -f "$example/application.c" ]; then
+        application=$example/application.c
+        $python "$here/measure.py" header "$example" "$target" >example.h
+        input=input.bin
+    fi
+    APPLICATION=$application sh "$root/tools/firmware.sh" "$target.pte" >"$target.image"
+    cp "$(sed -n 's/^image //p' "$target.image")" "$target.elf"
+done
+for target in $targets; do
+    sh "$root/tools/firmware_run.sh" "$target.elf" $input "$target.bin" >"$target.log" 2>&1 &
+done
+wait
+# shellcheck disable=SC2086
+$python "$here/measure.py" page "$example" $targets
