@@ -3,6 +3,14 @@
  * the program. Every call takes the compiler object; what it returns belongs to that object and lives until
  * nuc_compiler_free(). A call that fails returns a status other than NUC_OK, and nuc_compiler_message() gives one line
  * that names the file, the place and the remedy.
+ *
+ * Threads: a compiler object and all that belongs to it are used by one thread at a time; different compilers may be
+ * used by different threads at once, and nothing is shared between them. The library writes nothing to the standard
+ * streams, never ends the process, and leaves locale, signal handlers and working folder alone.
+ *
+ * Binaries: a version that changes a function, an enumerator or the layout of a structure has another number in the
+ * name of the shared library, now libnucleon.so.0. Structures that are given begin from their ..._default() or from
+ * zeros, so that source code need not change when members are added.
  */
 #ifndef NUCLEON_COMPILE_H
 #define NUCLEON_COMPILE_H
@@ -171,7 +179,10 @@ struct nuc_dump_point {
 };
 bool nuc_dump_point(size_t index, struct nuc_dump_point *out);
 
-/* NULL when memory is exhausted. `hooks` may be NULL. The options are copied. */
+/*
+ * NULL when memory is exhausted. The options are copied; NULL: those of nuc_options_default(), and options.h sets them
+ * by name. `hooks` may be NULL: malloc() and free().
+ */
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks);
 void nuc_compiler_free(struct nuc_compiler *c);
 
@@ -220,6 +231,13 @@ enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts
  * LiteRT model have its own sizes and order, channels last.
  */
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out);
+
+/*
+ * The same for the bytes of such a file in memory, which are borrowed until the compiler is freed and need no
+ * alignment. `name` stands in messages and in what is written about the model: that of a file would, "model.pt2".
+ */
+enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
+                                     struct nuc_model **out);
 
 /* True when the model holds quantize nodes. */
 bool nuc_model_is_quantized(const struct nuc_model *m);
@@ -311,6 +329,15 @@ struct nuc_array_info {
     size_t bytes;
 };
 size_t nuc_dataset_n_arrays(const struct nuc_dataset *d);
+
+/*
+ * A data set of arrays in memory, as an .npz of them would be. Names are copied, elements are borrowed until the
+ * compiler is freed; they are little-endian and need no alignment. `name` stands in messages. NUC_BAD_USAGE: a size is
+ * negative, `bytes` are not those of shape and type, or two arrays have one name.
+ */
+enum nuc_status nuc_dataset_of_arrays(struct nuc_compiler *c, const char *name, const struct nuc_array_info *arrays,
+                                      size_t count, struct nuc_dataset **out);
+
 enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out);
 
 /*
@@ -395,6 +422,13 @@ enum nuc_status nuc_model_write(struct nuc_model *m, const char *path);
 /* From float archive to quantized archive, as `nucleon quantize` does. */
 enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
                                   const char *output);
+
+/*
+ * The bytes of the file that `nucleon quantize` writes, for a model that is open and a data set of the same compiler,
+ * which stays as it is: it is bound anew at each call. They belong to the compiler.
+ */
+enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration,
+                                       const uint8_t **bytes, size_t *size);
 
 /* ---- lowering ---- */
 
@@ -485,6 +519,10 @@ enum nuc_inspect_form {
  */
 enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
                                  const char **text);
+
+/* The same for the bytes of such a file in memory, borrowed until the call returns; `name` stands in messages. */
+enum nuc_status nuc_inspect_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
+                                  enum nuc_inspect_form form, bool disassemble, const char **text);
 
 /*
  * What the program at `path` runs on the NPU, as LiteRT models for viewers and tools that read no delegates:
@@ -586,6 +624,14 @@ enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, cons
 
 /* The same for a model that is open. */
 enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output);
+
+/*
+ * The bytes of the file that nuc_compile_model() writes, of samples in a data set of the same compiler, which stays as
+ * it is: it is bound anew at each call. `calibration` may be NULL for a quantized model. Files that options ask for, a
+ * memory map for instance, are written. The bytes belong to the compiler.
+ */
+enum nuc_status nuc_compile_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration, const uint8_t **bytes,
+                                      size_t *size);
 
 /* What nuc_convert_model() made. */
 struct nuc_convert_report {

@@ -20,6 +20,8 @@ struct nuc_report_options {
     const struct nuc_evaluate_options *evaluate; /* how accuracy is measured and what is demanded; NULL: as usual */
     const char *compare;                         /* an older report of the model, as JSON or as page: what changed */
     const char *invocation;                      /* how the report was asked for: stands in it as it is */
+    /* Data sets of the same compiler in place of the paths, which are then NULL. They are bound anew by each call. */
+    const struct nuc_dataset *calibration_data, *dataset_data;
 };
 
 /*

@@ -27,6 +27,8 @@ struct nuc_tune_options {
     bool has_min_sqnr;
     double min_sqnr;       /* dB; without it another goal than SQNR may cost 0.1 dB of what the first trial has */
     uint64_t cycle_budget; /* 0: any */
+    /* Data sets of the same compiler in place of the paths, which are then NULL. They are bound anew by each trial. */
+    const struct nuc_dataset *calibration_data, *dataset_data;
 };
 
 /* One trial. What was not reached or cannot be known is 0, of `sqnr` and `accuracy` NaN. */

@@ -49,12 +49,18 @@ static void check_end(const struct nuc_file *file)
 }
 
 /* All that may run out of memory comes before the file is opened, and a pipe must not be waited for. */
-struct nuc_file *nuc_open_file(struct nuc_context *cx, const char *path)
+struct nuc_file *nuc_open_stored(struct nuc_context *cx, struct nuc_stored input)
 {
     struct nuc_file *file = nuc_alloc(cx, sizeof *file);
+    const char *path = input.path;
     struct stat st;
 
     *file = (struct nuc_file){.cx = cx, .path = nuc_strdup(cx, path), .fd = -1};
+    if (input.bytes.data != NULL) {
+        file->memory = input.bytes.data;
+        file->size = input.bytes.size;
+        return file;
+    }
     nuc_defer(cx, close_file, file);
     do
         file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -71,6 +77,11 @@ struct nuc_file *nuc_open_file(struct nuc_context *cx, const char *path)
     file->nanoseconds = st.st_mtim.tv_nsec;
     check_end(file);
     return file;
+}
+
+struct nuc_file *nuc_open_file(struct nuc_context *cx, const char *path)
+{
+    return nuc_open_stored(cx, (struct nuc_stored){.path = path});
 }
 
 _Noreturn static void changed(const struct nuc_file *file)
@@ -93,6 +104,13 @@ void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t 
 {
     uint8_t *at = to;
 
+    if (file->memory != NULL) {
+        if (offset > file->size || size > file->size - offset)
+            changed(file);
+        if (size != 0)
+            memcpy(to, file->memory + offset, size);
+        return;
+    }
     while (size > 0) {
         ssize_t n = pread(file->fd, at, size, (off_t)offset);
         if (n < 0 && errno == EINTR)
@@ -136,19 +154,28 @@ struct nuc_span nuc_read_file(struct nuc_context *cx, const char *path)
     return bytes;
 }
 
-uint64_t nuc_file_size(struct nuc_context *cx, const char *path)
+struct nuc_span nuc_read_stored(struct nuc_context *cx, struct nuc_stored input)
+{
+    if (input.bytes.data == NULL)
+        return nuc_read_file(cx, input.path);
+    if ((uintptr_t)input.bytes.data % _Alignof(max_align_t) != 0)
+        input.bytes.data = nuc_copy(cx, input.bytes.data, input.bytes.size);
+    return input.bytes;
+}
+
+uint64_t nuc_stored_size(struct nuc_context *cx, struct nuc_stored input)
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
-    uint64_t size = nuc_open_file(cx, path)->size;
+    uint64_t size = nuc_open_stored(cx, input)->size;
 
     nuc_pop_arena(cx, outer);
     return size;
 }
 
-struct nuc_span nuc_read_head(struct nuc_context *cx, const char *path, size_t most)
+struct nuc_span nuc_read_head(struct nuc_context *cx, struct nuc_stored input, size_t most)
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
-    const struct nuc_file *file = nuc_open_file(cx, path);
+    const struct nuc_file *file = nuc_open_stored(cx, input);
 
     struct nuc_span bytes = nuc_read_part(file, outer, 0, file->size < most ? file->size : most);
     nuc_pop_arena(cx, outer);

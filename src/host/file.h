@@ -14,10 +14,20 @@
 struct nuc_file {
     struct nuc_context *cx;
     const char *path;
-    uint64_t size; /* when it was opened */
+    uint64_t size;         /* when it was opened */
+    const uint8_t *memory; /* NULL: on the disk */
     int fd;
     int64_t seconds, nanoseconds; /* of the last change before it was opened */
 };
+
+/* What is to be read: a file, or bytes in memory, which are borrowed; `path` then stands for them in messages. */
+struct nuc_stored {
+    const char *path;
+    struct nuc_span bytes; /* data NULL: the file */
+};
+
+/* Opens what is read, as nuc_open_file() does. */
+struct nuc_file *nuc_open_stored(struct nuc_context *cx, struct nuc_stored input);
 
 /* Opens a regular file until the current arena is freed. A pipe, a device or a folder is refused and never waited for.
  */
@@ -38,10 +48,13 @@ struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *are
 /* The whole file, at most nuc_memory_limit(); lives as long as the current arena. */
 struct nuc_span nuc_read_file(struct nuc_context *cx, const char *path);
 
-uint64_t nuc_file_size(struct nuc_context *cx, const char *path);
+/* The same of an input. Bytes in memory are not copied where they lie as those of a file would. */
+struct nuc_span nuc_read_stored(struct nuc_context *cx, struct nuc_stored input);
+
+uint64_t nuc_stored_size(struct nuc_context *cx, struct nuc_stored input);
 
 /* Up to `most` bytes of its beginning: what it is can be told without reading it. */
-struct nuc_span nuc_read_head(struct nuc_context *cx, const char *path, size_t most);
+struct nuc_span nuc_read_head(struct nuc_context *cx, struct nuc_stored input, size_t most);
 
 /* ---- writing ---- */
 

@@ -25,13 +25,13 @@ static void as_text(struct nuc_context *cx, void *arg)
 {
     const struct report_call *call = arg;
 
-    nuc_inspect(cx, call->path, NUC_INSPECT_TEXT, true);
+    nuc_inspect(cx, (struct nuc_stored){.path = call->path}, NUC_INSPECT_TEXT, true);
 }
 
 static void as_json(struct nuc_context *cx, void *arg)
 {
     const struct report_call *call = arg;
-    const char *text = nuc_inspect(cx, call->path, NUC_INSPECT_JSON, true);
+    const char *text = nuc_inspect(cx, (struct nuc_stored){.path = call->path}, NUC_INSPECT_JSON, true);
     json_t *tree = json_loads(text, JSON_DECODE_ANY, NULL);
 
     if (tree == NULL)
@@ -43,7 +43,7 @@ static void as_dot(struct nuc_context *cx, void *arg)
 {
     const struct report_call *call = arg;
 
-    nuc_inspect(cx, call->path, NUC_INSPECT_DOT, false);
+    nuc_inspect(cx, (struct nuc_stored){.path = call->path}, NUC_INSPECT_DOT, false);
 }
 
 /* What is taken out of a program is a LiteRT model with the graph in it. */

@@ -424,7 +424,7 @@ static void run_line(struct nuc_context *cx, const struct file_run *r, struct nu
 static void run_file(struct nuc_context *cx, void *arg)
 {
     const struct file_run *r = arg;
-    const struct nuc_zip *zip = nuc_zip_open(cx, r->q->file);
+    const struct nuc_zip *zip = nuc_zip_open(cx, (struct nuc_stored){.path = r->q->file});
     struct nuc_span data = read_entry(zip, "data"), rest = read_entry(zip, "programs");
     struct nuc_json head = nuc_json_parse(cx, "programs", next_line(&rest)), count = nuc_json_field(&head, "count");
 

@@ -36,7 +36,7 @@ static struct nuc_span written(struct nuc_graph *g)
 static struct nuc_graph *import(struct nuc_context *cx, struct nuc_span bytes)
 {
     const char *path = save(cx, bytes);
-    struct nuc_graph *g = nuc_import_pt2(cx, path);
+    struct nuc_graph *g = nuc_import_pt2(cx, (struct nuc_stored){.path = path});
 
     unlink(path);
     return g;
@@ -45,7 +45,7 @@ static struct nuc_graph *import(struct nuc_context *cx, struct nuc_span bytes)
 static const struct nuc_zip *open_zip(struct nuc_context *cx, struct nuc_span bytes)
 {
     const char *path = save(cx, bytes);
-    const struct nuc_zip *zip = nuc_zip_open(cx, path);
+    const struct nuc_zip *zip = nuc_zip_open(cx, (struct nuc_stored){.path = path});
 
     unlink(path);
     return zip;

@@ -157,7 +157,7 @@ static void read_all(struct nuc_context *cx, void *arg)
     struct reading *r = arg;
 
     nuc_write_file(cx, r->path, build(cx, r->archive));
-    const struct nuc_zip *zip = nuc_zip_open(cx, r->path);
+    const struct nuc_zip *zip = nuc_zip_open(cx, (struct nuc_stored){.path = r->path});
     r->n_entries = zip->count;
     for (size_t i = 0; i < zip->count; i++) {
         struct nuc_span once = nuc_zip_read(zip, &zip->entries[i]);

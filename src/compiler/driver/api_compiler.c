@@ -6,6 +6,7 @@
 #include "compiler/target/target.h"
 #include "host/characters.h"
 #include "host/file.h"
+#include "host/locale.h"
 #include "host/nearest.h"
 
 const char *nuc_version(void)
@@ -55,7 +56,7 @@ struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const s
         nuc_context_free(cx);
         return NULL;
     }
-    *c = (struct nuc_compiler){.cx = cx};
+    *c = (struct nuc_compiler){.cx = cx, .arena = cx->arena};
     if (options != NULL)
         c->options = *options;
     else
@@ -90,9 +91,12 @@ void nuc_compiler_abandon(struct nuc_compiler *c)
 
 const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
 {
-    if (c->settings.target == NULL)
-        nuc_settings_resolve(c->cx, &c->options, &c->settings);
-    return &c->settings;
+    if (c->settings == NULL) {
+        struct nuc_settings *settings = nuc_alloc_in(c->cx, c->arena, sizeof *settings);
+        nuc_settings_resolve(c->cx, &c->options, settings);
+        c->settings = settings;
+    }
+    return c->settings;
 }
 
 /* ---- calls ---- */
@@ -116,13 +120,19 @@ enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *cal
 {
     struct nuc_context *cx = call->c->cx;
     struct nuc_outputs outputs;
-    bool begun = nuc_begin_outputs(cx, &outputs);
+    bool outermost = cx->on_error == NULL, begun = nuc_begin_outputs(cx, &outputs);
     struct entry e = {fn, call, begun ? &outputs : NULL};
 
     cx->message[0] = '\0';
-    if (cx->on_error == NULL) /* not inside of another call */
+    if (outermost) {
+        cx->locale = nuc_enter_locale();
         atomic_store(&cx->interrupted, false);
+    }
     enum nuc_status status = nuc_try(cx, run_call, &e);
+    if (outermost) {
+        nuc_leave_locale(cx->locale);
+        cx->locale = NULL;
+    }
     if (begun)
         nuc_end_outputs(cx);
     /* Of a trial inside that failed, when the call itself did not. */

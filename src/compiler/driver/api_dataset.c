@@ -4,7 +4,19 @@
 #include "compiler/driver/dataset.h"
 #include "compiler/export/npz_write.h"
 #include "compiler/import/file_kind.h"
+#include "host/characters.h"
 #include "host/text.h"
+
+static void note_image_options(struct nuc_compiler *c, const char *where)
+{
+    const struct nuc_options *o = &c->options;
+
+    if (o->n_image_mean > 0 || o->n_image_std > 0 || o->image_resize != NUC_RESIZE_AUTO)
+        nuc_warn(c->cx,
+                 "%s: holds arrays, not images: --mean, --std and --resize are without effect, prepare the "
+                 "arrays themselves",
+                 where);
+}
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
 {
@@ -13,15 +25,38 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
     if (d != NULL)
         return d;
     nuc_expect_file(c->cx, path, NUC_FILE_DATA);
-    if (c->options.n_image_mean > 0 || c->options.n_image_std > 0 || c->options.image_resize != NUC_RESIZE_AUTO)
-        nuc_warn(c->cx,
-                 "%s: holds arrays, not images: --mean, --std and --resize are without effect, prepare the "
-                 "arrays themselves",
-                 path);
+    note_image_options(c, path);
     d = nuc_alloc(c->cx, sizeof *d);
     d->c = c;
     d->path = nuc_strdup(c->cx, path);
     d->arrays = nuc_read_arrays(c->cx, path);
+    return d;
+}
+
+bool nuc_has_samples(struct nuc_samples_of samples)
+{
+    return samples.path != NULL || samples.data != NULL;
+}
+
+const char *nuc_samples_name(struct nuc_samples_of samples)
+{
+    return samples.data != NULL ? samples.data->path : samples.path;
+}
+
+/* Elements are shared, and what they are read into later on is each data set's own. Images are found again. */
+struct nuc_dataset *nuc_dataset_for(struct nuc_compiler *c, struct nuc_samples_of samples)
+{
+    const struct nuc_dataset *given = samples.data;
+
+    if (given != NULL && given->c != c)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: the data set belongs to another compiler than the model", given->path);
+    if (given == NULL || given->images != NULL)
+        return nuc_dataset_read(c, nuc_samples_name(samples));
+    struct nuc_dataset *d = nuc_alloc(c->cx, sizeof *d);
+    d->c = c;
+    d->path = given->path;
+    d->arrays = (struct nuc_arrays){
+        given->arrays.count, nuc_copy(c->cx, given->arrays.items, given->arrays.count * sizeof *given->arrays.items)};
     return d;
 }
 
@@ -33,6 +68,64 @@ static void open_dataset(struct nuc_call *k)
 enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out)
 {
     return nuc_enter(&(struct nuc_call){.c = c, .path = path, .out.dataset = out}, open_dataset);
+}
+
+/* The bytes of its elements, by its shape; false: it has none that could be. */
+static bool count_bytes(const struct nuc_array_info *a, size_t *bytes)
+{
+    *bytes = nuc_dtype_size(a->dtype);
+    bool good = *bytes != 0 && a->rank <= NUC_MAX_RANK;
+    for (size_t i = 0; good && i < a->rank; i++)
+        good = a->sizes[i] >= 0 && nuc_mul_size(*bytes, (size_t)a->sizes[i], bytes);
+    return good;
+}
+
+static void check_array(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays, size_t index)
+{
+    const struct nuc_array_info *a = &arrays[index];
+    size_t bytes;
+
+    if (a->name == NULL || *a->name == '\0')
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: array %zu has no name", where, index);
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(arrays[i].name, a->name) == 0)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: two arrays are called '%s'", where, a->name);
+    }
+    if (!count_bytes(a, &bytes))
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has a type, a rank or a size that cannot be", where, a->name);
+    if (bytes != a->bytes || (a->data == NULL && bytes != 0))
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has %zu bytes, its shape and type take %zu", where, a->name,
+                 a->data == NULL ? 0 : a->bytes, bytes);
+}
+
+/* An array without elements lies somewhere, too: NULL stands for one that is left in a file. */
+static void take_arrays(struct nuc_call *k)
+{
+    static const uint8_t nothing[1];
+    struct nuc_context *cx = k->c->cx;
+    struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
+
+    d->c = k->c;
+    d->path = nuc_strdup(cx, k->name != NULL ? k->name : "the arrays");
+    d->arrays = (struct nuc_arrays){k->count, nuc_alloc_array(cx, k->count, sizeof *d->arrays.items)};
+    for (size_t i = 0; i < k->count; i++) {
+        const struct nuc_array_info *from = &k->in.arrays[i];
+        struct nuc_array *to = &d->arrays.items[i];
+        check_array(cx, d->path, k->in.arrays, i);
+        *to = (struct nuc_array){
+            .name = nuc_plain_text(cx, nuc_strdup(cx, from->name)), .dtype = from->dtype, .rank = (uint32_t)from->rank};
+        memcpy(to->shape, from->sizes, from->rank * sizeof to->shape[0]);
+        to->data = (struct nuc_span){from->data != NULL ? from->data : nothing, from->bytes};
+    }
+    note_image_options(k->c, d->path);
+    *k->out.dataset = d;
+}
+
+enum nuc_status nuc_dataset_of_arrays(struct nuc_compiler *c, const char *name, const struct nuc_array_info *arrays,
+                                      size_t count, struct nuc_dataset **out)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .name = name, .in.arrays = arrays, .count = count, .out.dataset = out},
+                     take_arrays);
 }
 
 size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)

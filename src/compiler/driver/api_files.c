@@ -62,7 +62,8 @@ enum nuc_status nuc_merge_kernel_selections(struct nuc_compiler *c, const char *
 
 static void inspect(struct nuc_call *k)
 {
-    *k->out.text = nuc_inspect(k->c->cx, k->path, (enum nuc_inspect_form)k->form, k->flag);
+    *k->out.text =
+        nuc_inspect(k->c->cx, (struct nuc_stored){k->path, k->bytes}, (enum nuc_inspect_form)k->form, k->flag);
 }
 
 enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
@@ -70,6 +71,15 @@ enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum 
 {
     return nuc_enter(&(struct nuc_call){.c = c, .path = path, .form = (int)form, .flag = disassemble, .out.text = text},
                      inspect);
+}
+
+enum nuc_status nuc_inspect_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
+                                  enum nuc_inspect_form form, bool disassemble, const char **text)
+{
+    struct nuc_call call = {
+        .c = c, .path = name, .bytes = {bytes, size}, .form = (int)form, .flag = disassemble, .out.text = text};
+
+    return bytes != NULL ? nuc_enter(&call, inspect) : NUC_BAD_USAGE;
 }
 
 static void extract(struct nuc_call *k)

@@ -13,7 +13,7 @@ struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
     struct nuc_model *m = nuc_alloc(c->cx, sizeof *m);
 
     m->c = c;
-    m->settings = &c->settings;
+    m->settings = nuc_settings(c);
     m->graph = g;
     return m;
 }

@@ -56,6 +56,13 @@ bool nuc_is_label_array(const char *name);
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
 
+/* Whether there are any; and a data set of them that is not bound yet, whatever the given one is bound to. */
+bool nuc_has_samples(struct nuc_samples_of samples);
+struct nuc_dataset *nuc_dataset_for(struct nuc_compiler *c, struct nuc_samples_of samples);
+
+/* For messages: the path, or what stands for it. */
+const char *nuc_samples_name(struct nuc_samples_of samples);
+
 /* To inputs as a caller sees them, and to those of a model's graph: all samples (dataset_bind.c). */
 void nuc_dataset_bind_tensors(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
 void nuc_dataset_bind_graph(struct nuc_dataset *d, const struct nuc_model *m);

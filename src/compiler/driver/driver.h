@@ -26,8 +26,9 @@ struct nuc_model_names;
 
 struct nuc_compiler {
     struct nuc_context *cx;
-    struct nuc_options options; /* as given */
-    struct nuc_settings settings;
+    struct nuc_options options;          /* as given */
+    struct nuc_arena *arena;             /* for what stays until the compiler is freed */
+    const struct nuc_settings *settings; /* of what is opened next; NULL: the options were not looked up yet */
     struct nuc_timing timings[NUC_MAX_TIMINGS];
     size_t n_timings;
     /* For those who ask afterwards: of the last program, and of the last choice of a dim order. NULL: none. */
@@ -43,6 +44,12 @@ struct nuc_compiler {
 struct nuc_data_lines {
     size_t count;
     const char **items;
+};
+
+/* Samples as a call is given them: a path, or a data set that is open. Both NULL: there are none. */
+struct nuc_samples_of {
+    const char *path;
+    const struct nuc_dataset *data;
 };
 
 /* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */
@@ -78,7 +85,8 @@ struct nuc_call {
     struct nuc_compiler *c;
     struct nuc_model *m;
     struct nuc_dataset *data;
-    const char *path, *calibration, *output, *name;
+    const char *path, *output, *name;
+    struct nuc_samples_of calibration;
     struct nuc_span bytes;
     const char *const *names;
     size_t count, index;
@@ -117,7 +125,7 @@ struct nuc_call {
 /* Runs fn(call) so that an error inside becomes a status; every public function that can fail goes through here. */
 enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call));
 
-/* The options of the compiler, looked up at the first call. */
+/* The options of the compiler, looked up at the first call after they were changed. */
 const struct nuc_settings *nuc_settings(struct nuc_compiler *c);
 
 /* A model of the graph with the compiler's own settings; or of a graph made from that of `from`, as what it was. */

@@ -202,7 +202,8 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
 static void import_model(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
-    nuc_expect_file(cx, j->input, NUC_FILE_MODEL);
+
+    nuc_expect_stored(cx, j->input, NUC_FILE_MODEL);
     bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
@@ -237,20 +238,21 @@ void nuc_remember(const struct nuc_job *j)
     c->memory = j->made.memory;
 }
 
-void nuc_check_model(const struct nuc_job *j, const char *calibration)
+void nuc_check_model(const struct nuc_job *j, struct nuc_samples_of calibration)
 {
     struct nuc_context *cx = j->c->cx;
     const char *file = j->m->graph->file;
+    bool has_samples = nuc_has_samples(calibration);
 
     nuc_check_input_orders(j->m);
     nuc_check_given_classes(j->m);
-    if (nuc_model_is_quantized(j->m) && calibration != NULL)
+    if (nuc_model_is_quantized(j->m) && has_samples)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
     if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))
         nuc_warn(cx, "%s: is quantized already; --no-quantize only keeps it off the NPU", file);
-    if (j->m->settings->o.no_quantize && calibration != NULL)
+    if (j->m->settings->o.no_quantize && has_samples)
         nuc_warn(cx, "%s: is not quantized; the calibration data is not used", file);
-    if (!nuc_model_is_quantized(j->m) && calibration == NULL && !j->m->settings->o.no_quantize)
+    if (!nuc_model_is_quantized(j->m) && !has_samples && !j->m->settings->o.no_quantize)
         nuc_fail(cx, NUC_BAD_USAGE,
                  "%s: is a float model: give samples with --calibration DATA, or a quantized model, or ask for a float "
                  "program with --no-quantize",
@@ -258,12 +260,12 @@ void nuc_check_model(const struct nuc_job *j, const char *calibration)
 }
 
 /* The samples are let go before observers become nodes, which takes memory of its own. */
-void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samples part)
+void nuc_quantize_with(struct nuc_job *j, struct nuc_samples_of calibration, enum nuc_samples part)
 {
     struct nuc_context *cx = j->c->cx;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
 
-    j->samples = nuc_dataset_read(j->c, calibration);
+    j->samples = nuc_dataset_for(j->c, calibration);
     j->samples->part = part;
     nuc_leave_sub_arena(cx, sub);
     nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
@@ -276,7 +278,7 @@ void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samp
     nuc_warn_of_outputs(j->m, j->samples_differ);
 }
 
-void nuc_quantize_if_asked(struct nuc_job *j, const char *calibration)
+void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_samples_of calibration)
 {
     if (nuc_model_is_quantized(j->m))
         return;
@@ -286,10 +288,10 @@ void nuc_quantize_if_asked(struct nuc_job *j, const char *calibration)
         nuc_quantize_with(j, calibration, NUC_SAMPLES_ALL);
 }
 
-/* Everything that can refuse a program comes before its file is written. */
+/* Everything that can refuse a program comes before its file is written, or its bytes are given. */
 static void compile(struct nuc_call *k)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .output = k->output, .use_up = true};
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = {.path = k->path}, .output = k->output, .use_up = true};
 
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
@@ -304,43 +306,77 @@ static void compile(struct nuc_call *k)
     nuc_write_kernel_selection(&j);
     nuc_write_memory_map(&j);
     nuc_check_memory_budget(&j);
-    nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+    if (k->out.bytes == NULL) {
+        nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+        return;
+    }
+    *k->out.bytes = j.made.bytes.data;
+    *k->out_count = j.made.bytes.size;
 }
 
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration, const char *output)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = calibration, .output = output}, compile);
+    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = {calibration, NULL}, .output = output},
+                     compile);
 }
 
 enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .calibration = calibration, .output = output}, compile);
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .calibration = {calibration, NULL}, .output = output},
+                     compile);
+}
+
+enum nuc_status nuc_compile_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration, const uint8_t **bytes,
+                                      size_t *size)
+{
+    struct nuc_call call = {
+        .c = m->c, .m = m, .calibration = {NULL, calibration}, .out.bytes = bytes, .out_count = size};
+
+    return nuc_enter(&call, compile);
 }
 
 static void quantize_file(struct nuc_call *k)
 {
-    struct nuc_job j = {.c = k->c, .input = k->path, .output = k->output};
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = {.path = k->path}, .output = k->output};
 
-    if (k->calibration == NULL)
-        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", k->path);
-    nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
+    if (!nuc_has_samples(k->calibration))
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with",
+                 j.m != NULL ? j.m->graph->file : k->path);
+    if (j.m == NULL)
+        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
     nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
     nuc_remember(&j);
-    nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+    if (k->out.bytes == NULL) {
+        nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+        return;
+    }
+    struct nuc_pieces archive = nuc_model_archive(j.m);
+    struct nuc_span bytes = nuc_join_pieces(k->c->cx, &archive);
+    *k->out.bytes = bytes.data;
+    *k->out_count = bytes.size;
 }
 
 enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
                                   const char *output)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = calibration, .output = output},
+    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = {calibration, NULL}, .output = output},
                      quantize_file);
+}
+
+enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration,
+                                       const uint8_t **bytes, size_t *size)
+{
+    struct nuc_call call = {
+        .c = m->c, .m = m, .calibration = {NULL, calibration}, .out.bytes = bytes, .out_count = size};
+
+    return nuc_enter(&call, quantize_file);
 }
 
 /* ---- public calls: pieces of the path ---- */
 
 static void run_piece(struct nuc_call *k)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .samples = k->data, .for_caller = true};
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = {k->path, k->bytes}, .samples = k->data, .for_caller = true};
 
     nuc_run_stages(&j, (enum nuc_stage)k->first, (enum nuc_stage)k->last);
     nuc_remember(&j);
@@ -361,6 +397,19 @@ enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct 
     return nuc_enter(
         &(struct nuc_call){.c = c, .path = path, .first = NUC_STAGE_IMPORT, .last = NUC_STAGE_EXPAND, .out.model = out},
         run_piece);
+}
+
+enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
+                                     struct nuc_model **out)
+{
+    struct nuc_call call = {.c = c,
+                            .path = name,
+                            .bytes = {bytes, size},
+                            .first = NUC_STAGE_IMPORT,
+                            .last = NUC_STAGE_EXPAND,
+                            .out.model = out};
+
+    return bytes != NULL ? nuc_enter(&call, run_piece) : NUC_BAD_USAGE;
 }
 
 enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)

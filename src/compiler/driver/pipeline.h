@@ -46,7 +46,8 @@ struct nuc_made {
 /* What stages read and leave besides the model. */
 struct nuc_job {
     struct nuc_compiler *c;
-    const char *input, *output; /* files of the first and the last stage */
+    struct nuc_stored input; /* of the first stage */
+    const char *output;      /* file of the last stage */
     struct nuc_dataset *samples;
     bool samples_differ; /* set by CALIBRATE */
     struct nuc_model *m;
@@ -79,17 +80,17 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
                           void (*fn)(struct nuc_model *m, void *arg), void *arg);
 
 /* Whether model, options and calibration go together: notes, and errors of usage. */
-void nuc_check_model(const struct nuc_job *j, const char *calibration);
+void nuc_check_model(const struct nuc_job *j, struct nuc_samples_of calibration);
 
 /* What placement begins with: the model as it is when it came quantized, quantized, or float where that is asked for.
  */
-void nuc_quantize_if_asked(struct nuc_job *j, const char *calibration);
+void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_samples_of calibration);
 
 /* What can be asked for after the call; also when a program is refused for its size afterwards. */
 void nuc_remember(const struct nuc_job *j);
 
-/* From float model to quantized model with a part of the samples at `calibration`. */
-void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samples part);
+/* From float model to quantized model with a part of the samples. */
+void nuc_quantize_with(struct nuc_job *j, struct nuc_samples_of calibration, enum nuc_samples part);
 
 /* ---- the stages that are not in pipeline.c ---- */
 

@@ -6,20 +6,6 @@
 #include "compiler/target/target.h"
 #include "host/nearest.h"
 
-void nuc_options_default(struct nuc_options *options)
-{
-    *options = (struct nuc_options){
-        .target = "imxrt700",
-        .converter_flavor = "sdk-3.2",
-        .delegate = true,
-        .use_neutron_for_format_conversion = true,
-        .accuracy = NUC_ACCURACY_DEFAULT,
-        .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
-        .delegate_data = NUC_DELEGATE_INLINE,
-        .placement = NUC_PLACEMENT_COST,
-    };
-}
-
 static const char *dump_point_name(const void *list, size_t index)
 {
     struct nuc_dump_point point;
@@ -74,4 +60,14 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     if (options->reference_compat || s.flavor->rules == NUC_RULES_SDK_3_1 || options->require_full_delegation)
         s.o.placement = NUC_PLACEMENT_GREEDY;
     *out = s;
+}
+
+void nuc_settings_check(struct nuc_context *cx, const char *name, const struct nuc_options *options)
+{
+    if (strcmp(name, "target") == 0)
+        nuc_target_find(cx, options->target);
+    if (strcmp(name, "converter-flavor") == 0)
+        nuc_flavor_look_up(cx, options->converter_flavor);
+    if (strcmp(name, "dump-after") == 0)
+        check_dump_point(cx, options->dump_after);
 }

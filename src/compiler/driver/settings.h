@@ -31,4 +31,7 @@ bool nuc_allows_in_place(const struct nuc_settings *s);
 /* Fails with NUC_BAD_USAGE naming the first option that cannot be. An alias of a flavor gives a note. */
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out);
 
+/* Fails with NUC_BAD_USAGE when the option of that name has a value that cannot be, whatever the others are. */
+void nuc_settings_check(struct nuc_context *cx, const char *name, const struct nuc_options *options);
+
 #endif

@@ -270,7 +270,7 @@ void nuc_evaluate_report(struct nuc_report *r)
     struct nuc_simulator_options simulator = {.threads = r->c->options.threads};
     struct nuc_evaluate_options options;
 
-    if (r->o.dataset == NULL)
+    if (!nuc_has_samples(r->dataset))
         return;
     if (!r->job.made.report.runs_on_simulator) {
         nuc_warn(r->cx, "%s: the program is not run: its microcode is not nucleon's; there is no evaluation",
@@ -286,7 +286,7 @@ void nuc_evaluate_report(struct nuc_report *r)
     options.decided_user = r->decisions;
     check(r, nuc_runner_open_bytes(r->c, r->model->graph->file, r->job.made.bytes.data, r->job.made.bytes.size,
                                    &simulator, &r->runner));
-    check(r, nuc_dataset_open(r->c, r->o.dataset, &r->data));
+    r->data = nuc_dataset_for(r->c, r->dataset);
     check(r, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,
                           &r->evaluation));
     if (r->evaluation->missed != NULL)
@@ -301,7 +301,7 @@ void nuc_put_report_evaluation(struct nuc_report *r)
     }
     json_t *to = nuc_put_object(r->cx, r->tree, "evaluation");
     nuc_put_evaluation(r->cx, to, r->evaluation, MOST_CLASSES);
-    nuc_put_text(r->cx, to, "dataset", r->o.dataset);
+    nuc_put_text(r->cx, to, "dataset", nuc_samples_name(r->dataset));
     put_confusions(r, to);
     put_examples(r, to, r->runner, r->data, r->decisions);
     nuc_runner_close(r->runner);

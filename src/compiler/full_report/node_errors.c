@@ -330,12 +330,12 @@ void nuc_measure_report_nodes(struct nuc_report *r)
     struct nuc_context *cx = r->cx;
     struct measuring m = {.r = r};
 
-    if (r->job.prepared == NULL || r->o.calibration == NULL)
+    if (r->job.prepared == NULL || !nuc_has_samples(r->calibration))
         return;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     void (*warn)(void *user, const char *message) = cx->warn;
     cx->warn = NULL; /* the calibration has noted what there is to note */
-    struct nuc_dataset *samples = nuc_dataset_read(r->c, r->o.calibration);
+    struct nuc_dataset *samples = nuc_dataset_for(r->c, r->calibration);
     nuc_dataset_bind_model(samples, r->job.prepared);
     m.real = r->job.prepared->graph;
     m.quantized = nuc_graph_copy(r->quantized->graph);

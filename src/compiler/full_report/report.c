@@ -19,12 +19,12 @@ static void quantize(struct nuc_report *r)
 {
     struct nuc_job *j = &r->job;
 
-    r->made_up = !nuc_model_is_quantized(j->m) && r->o.calibration == NULL && !j->m->settings->o.no_quantize;
-    if (r->made_up && r->o.dataset != NULL)
+    r->made_up = !nuc_model_is_quantized(j->m) && !nuc_has_samples(r->calibration) && !j->m->settings->o.no_quantize;
+    if (r->made_up && nuc_has_samples(r->dataset))
         nuc_fail(r->cx, NUC_BAD_USAGE,
                  "%s: is a float model: accuracy on %s takes one that is quantized with samples: give --calibration "
                  "DATA, or --no-quantize",
-                 j->m->graph->file, r->o.dataset);
+                 j->m->graph->file, nuc_samples_name(r->dataset));
     if (r->made_up) {
         nuc_warn(r->cx,
                  "%s: is a float model without calibration samples: its ranges are made up, so that there are "
@@ -33,8 +33,8 @@ static void quantize(struct nuc_report *r)
         j->m = nuc_quantize_random(j->m);
         return;
     }
-    nuc_check_model(j, r->o.calibration);
-    nuc_quantize_if_asked(j, r->o.calibration);
+    nuc_check_model(j, r->calibration);
+    nuc_quantize_if_asked(j, r->calibration);
 }
 
 static void check_delegation(struct nuc_report *r)
@@ -142,6 +142,8 @@ static void make(struct nuc_call *call)
                                 .o = k->options != NULL ? *k->options : (struct nuc_report_options){.dataset = NULL},
                                 .model = call->m,
                                 .job = {.c = call->c, .m = call->m}};
+    k->r->calibration = (struct nuc_samples_of){k->r->o.calibration, k->r->o.calibration_data};
+    k->r->dataset = (struct nuc_samples_of){k->r->o.dataset, k->r->o.dataset_data};
     k->r->last_note = &k->r->notes;
     k->arena = cx->arena;
     cx->warn = note;

@@ -157,7 +157,7 @@ static struct nuc_array read_entry(struct nuc_context *cx, const struct nuc_zip 
 /* Array i is entry i of the archive; entries that are not arrays are an error, as NumPy writes none. */
 static struct nuc_arrays read_archive(struct nuc_context *cx, const char *path)
 {
-    const struct nuc_zip *zip = nuc_zip_open(cx, path);
+    const struct nuc_zip *zip = nuc_zip_open(cx, (struct nuc_stored){.path = path});
     struct nuc_arrays arrays = {zip->count, nuc_alloc_array(cx, zip->count, sizeof *arrays.items)};
     uint64_t room = NUC_MAX_ARRAYS_IN_MEMORY;
 
@@ -207,7 +207,7 @@ struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path)
         nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return read_folder(cx, path);
-    if (nuc_is_zip(nuc_read_head(cx, path, 4)))
+    if (nuc_is_zip(nuc_read_head(cx, (struct nuc_stored){.path = path}, 4)))
         return read_archive(cx, path);
     struct nuc_arrays arrays = {1, nuc_alloc(cx, sizeof *arrays.items)};
     arrays.items[0] = read_file(cx, path, &room);

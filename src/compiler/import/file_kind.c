@@ -285,14 +285,14 @@ static const char *const expected[NUC_FILE_ROLE_COUNT] = {
 
 /* ---- the look ---- */
 
-static void read_head(struct nuc_context *cx, struct look *l)
+static void read_head(struct nuc_context *cx, struct nuc_stored input, struct look *l)
 {
     struct stat st;
 
-    l->folder = stat(l->path, &st) == 0 && S_ISDIR(st.st_mode);
+    l->folder = input.bytes.data == NULL && stat(l->path, &st) == 0 && S_ISDIR(st.st_mode);
     if (l->folder)
         return;
-    struct nuc_file *file = nuc_open_file(cx, l->path);
+    struct nuc_file *file = nuc_open_stored(cx, input);
     l->size = file->size;
     l->n_head = l->size < sizeof l->head ? (size_t)l->size : sizeof l->head;
     nuc_read_at(file, 0, l->head, l->n_head);
@@ -315,17 +315,22 @@ static const char *remedy(const struct kind *k, enum nuc_file_role role)
     return role == NUC_FILE_PROGRAM && k->as_program != NULL ? k->as_program : k->as_model;
 }
 
-void nuc_expect_file(struct nuc_context *cx, const char *path, enum nuc_file_role role)
+void nuc_expect_stored(struct nuc_context *cx, struct nuc_stored input, enum nuc_file_role role)
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
     struct look *l = nuc_alloc(cx, sizeof *l);
 
-    l->path = path;
-    read_head(cx, l);
+    l->path = input.path;
+    read_head(cx, input, l);
     if (nuc_is_zip((struct nuc_span){l->head, l->n_head}))
-        l->zip = nuc_zip_open(cx, path);
+        l->zip = nuc_zip_open(cx, input);
     const struct kind *k = kind_of(l);
     if ((k->good_for >> role & 1) == 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: is %s, %s: %s", path, k->is, expected[role], remedy(k, role));
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: is %s, %s: %s", input.path, k->is, expected[role], remedy(k, role));
     nuc_pop_arena(cx, outer);
+}
+
+void nuc_expect_file(struct nuc_context *cx, const char *path, enum nuc_file_role role)
+{
+    nuc_expect_stored(cx, (struct nuc_stored){.path = path}, role);
 }

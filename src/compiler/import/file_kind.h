@@ -6,6 +6,7 @@
 #define NUC_IMPORT_FILE_KIND_H
 
 #include "host/context.h"
+#include "host/file.h"
 
 enum nuc_file_role {
     NUC_FILE_MODEL,     /* a torch.export archive or a LiteRT model */
@@ -23,5 +24,6 @@ enum nuc_file_role {
  * nuc_zip_open() does. What passes may still be damaged: its reader says so.
  */
 void nuc_expect_file(struct nuc_context *cx, const char *path, enum nuc_file_role role);
+void nuc_expect_stored(struct nuc_context *cx, struct nuc_stored input, enum nuc_file_role role);
 
 #endif

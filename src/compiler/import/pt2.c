@@ -303,14 +303,14 @@ static struct nuc_span read_facts(const struct nuc_importer *im)
     return entry == NULL || entry->size > NUC_PT2_FACTS_MAX ? (struct nuc_span){NULL, 0} : nuc_zip_read(im->zip, entry);
 }
 
-struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
+struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input)
 {
     struct nuc_importer *im = nuc_alloc(cx, sizeof *im);
 
     im->cx = cx;
-    im->zip = nuc_zip_open(cx, path);
+    im->zip = nuc_zip_open(cx, input);
     im->top = find_top(cx, im->zip);
-    im->g = nuc_graph_new(cx, path);
+    im->g = nuc_graph_new(cx, input.path);
     open_archive(im);
     struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
     add_placeholders(im, &signature);

@@ -13,7 +13,8 @@
 #define NUC_IMPORT_PT2_H
 
 #include "compiler/graph/graph.h"
+#include "host/file.h"
 
-struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path);
+struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input);
 
 #endif

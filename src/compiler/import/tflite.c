@@ -295,9 +295,9 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     return ti.g;
 }
 
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path, struct nuc_litert_io *io)
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, struct nuc_litert_io *io)
 {
-    const char *kept = nuc_strdup(cx, path); /* nodes name it as their source for as long as the graph lives */
+    const char *kept = nuc_strdup(cx, input.path); /* nodes name it as their source for as long as the graph lives */
 
-    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_read_file(cx, kept)), io);
+    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_read_stored(cx, input)), io);
 }

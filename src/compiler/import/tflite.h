@@ -28,6 +28,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/litert/litert.h"
+#include "host/file.h"
 
 /*
  * The boundary in the model's own order: which user inputs and outputs of the graph are images, [N, C, H, W] in the
@@ -39,7 +40,7 @@ struct nuc_litert_io {
 };
 
 /* `io` is filled when it is not NULL. */
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path, struct nuc_litert_io *io);
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, struct nuc_litert_io *io);
 
 /* The same for a model in memory. Constants stay where the model has them. */
 struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_litert_io *io);

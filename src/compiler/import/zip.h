@@ -36,7 +36,7 @@ struct nuc_zip {
 bool nuc_is_zip(struct nuc_span bytes);
 
 /* Reads the directory. Fails with NUC_BAD_INPUT when it is not a zip archive, is cut short or contradicts itself. */
-struct nuc_zip *nuc_zip_open(struct nuc_context *cx, const char *path);
+struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input);
 
 /* NULL when there is no entry of that name. */
 const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *name);

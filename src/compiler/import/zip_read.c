@@ -308,13 +308,13 @@ static void read_directory(struct nuc_zip *zip)
     zip->entries = entries;
 }
 
-struct nuc_zip *nuc_zip_open(struct nuc_context *cx, const char *path)
+struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
 {
     struct nuc_zip *zip = nuc_alloc(cx, sizeof *zip);
 
     zip->cx = cx;
-    zip->path = nuc_strdup(cx, path);
-    zip->file = nuc_open_file(cx, path);
+    zip->file = nuc_open_stored(cx, input);
+    zip->path = zip->file->path;
     read_directory(zip);
     sort_entries(zip);
     refuse_overlaps(zip);

@@ -55,9 +55,9 @@ static json_t *new_tree(const struct nuc_inspection *in, const char *kind, uint6
 
 /* The text is the graph's own text form, which can be read again. */
 static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
-                            uint64_t size)
+                            struct nuc_stored input)
 {
-    struct nuc_graph *g = nuc_import_pt2(in->cx, in->file);
+    struct nuc_graph *g = nuc_import_pt2(in->cx, input);
 
     if (in->disassemble)
         nuc_warn(in->cx, "--disassemble: without effect, %s is a model without code for the NPU", in->file);
@@ -65,7 +65,7 @@ static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *ou
     if (form == NUC_INSPECT_DOT) {
         nuc_inspect_graph_dot(out, g);
     } else if (form == NUC_INSPECT_JSON) {
-        json_t *tree = new_tree(in, "pt2", size);
+        json_t *tree = new_tree(in, "pt2", nuc_stored_size(in->cx, input));
         nuc_put_int(in->cx, tree, "constant_bytes", (int64_t)constant_bytes(g));
         nuc_inspect_graph_json(in->cx, g, tree);
         nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));
@@ -112,19 +112,19 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
         nuc_print_program(out, tree);
 }
 
-const char *nuc_inspect(struct nuc_context *cx, const char *path, enum nuc_inspect_form form, bool disassemble)
+const char *nuc_inspect(struct nuc_context *cx, struct nuc_stored input, enum nuc_inspect_form form, bool disassemble)
 {
-    const struct nuc_inspection in = {cx, path, disassemble, form == NUC_INSPECT_TEXT};
+    const struct nuc_inspection in = {cx, input.path, disassemble, form == NUC_INSPECT_TEXT};
     struct nuc_text out;
 
-    nuc_expect_file(cx, path, NUC_FILE_DESCRIBED);
-    struct nuc_span head = nuc_read_head(cx, path, 8);
+    nuc_expect_stored(cx, input, NUC_FILE_DESCRIBED);
+    struct nuc_span head = nuc_read_head(cx, input, 8);
     nuc_text_init(&out, cx);
     if (nuc_is_zip(head))
-        inspect_archive(&in, &out, form, nuc_file_size(cx, path));
+        inspect_archive(&in, &out, form, input);
     else if (has_identifier(head, "TFL3"))
-        inspect_litert(&in, &out, form, nuc_read_file(cx, path));
+        inspect_litert(&in, &out, form, nuc_read_stored(cx, input));
     else
-        inspect_program(&in, &out, form, nuc_read_file(cx, path));
+        inspect_program(&in, &out, form, nuc_read_stored(cx, input));
     return nuc_text_string(&out);
 }

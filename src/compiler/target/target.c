@@ -158,7 +158,7 @@ static bool is_alias(const struct nuc_flavor *flavor, const char *name)
     return false;
 }
 
-const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name)
+const struct nuc_flavor *nuc_flavor_look_up(struct nuc_context *cx, const char *name)
 {
     struct nuc_text known;
 
@@ -166,12 +166,8 @@ const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *nam
         return &flavors[0];
     nuc_text_init(&known, cx);
     for (size_t i = 0; i < N_FLAVORS; i++) {
-        if (strcmp(flavors[i].name, name) == 0)
+        if (strcmp(flavors[i].name, name) == 0 || is_alias(&flavors[i], name))
             return &flavors[i];
-        if (is_alias(&flavors[i], name)) {
-            nuc_warn(cx, "converter flavor %s: the rules of %s stand for it", name, flavors[i].name);
-            return &flavors[i];
-        }
         nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", flavors[i].name);
     }
     nuc_fail(cx, NUC_BAD_USAGE, "--converter-flavor: unknown converter flavor '%s'%s: use one of %s", name,
@@ -181,4 +177,13 @@ const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *nam
 double nuc_target_peak_macs(const struct nuc_target *target)
 {
     return (double)target->pipelines * (double)target->num_macs * target->clock_hz;
+}
+
+const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name)
+{
+    const struct nuc_flavor *flavor = nuc_flavor_look_up(cx, name);
+
+    if (name != NULL && is_alias(flavor, name))
+        nuc_warn(cx, "converter flavor %s: the rules of %s stand for it", name, flavor->name);
+    return flavor;
 }

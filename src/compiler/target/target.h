@@ -109,6 +109,9 @@ struct nuc_flavor {
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name);
 const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name);
 
+/* The same without the note. */
+const struct nuc_flavor *nuc_flavor_look_up(struct nuc_context *cx, const char *name);
+
 /* "scalar", "DSP", "MVE". */
 const char *nuc_isa_name(enum nuc_isa isa);
 

@@ -121,8 +121,8 @@ static void refuse_nans(struct nuc_context *cx, const struct nuc_comparison *wit
         size_t count = t->dtype == NUC_F32 ? n_elements(t) : 0;
         for (size_t k = 0; k < count; k++) {
             if (isnan(x[k]))
-                nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out", with->path, sample,
-                         t->name);
+                nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out",
+                         nuc_samples_name(with->samples), sample, t->name);
         }
     }
 }
@@ -153,11 +153,11 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
     with->outputs = outputs;
 }
 
-/* The samples of a part of the data at `path`. */
-static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struct nuc_compiler *c, const char *path,
-                                        enum nuc_samples part)
+/* The samples of a part of the data. */
+static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struct nuc_compiler *c,
+                                        struct nuc_samples_of samples, enum nuc_samples part)
 {
-    struct nuc_dataset *d = nuc_dataset_read(c, path);
+    struct nuc_dataset *d = nuc_dataset_for(c, samples);
     size_t count;
 
     d->part = part;
@@ -220,25 +220,27 @@ static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *
                  d->images->n_classes, known.most, known.most - 1);
 }
 
-struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, const char *calibration, const char *dataset)
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_samples_of calibration,
+                                          struct nuc_samples_of dataset)
 {
     struct nuc_context *cx = m->c->cx;
     struct nuc_comparison *with = nuc_alloc(cx, sizeof *with);
+    bool has_own = nuc_has_samples(dataset);
     struct nuc_model runs = *m; /* with an evaluator of its own, which is let go with the sub-arena */
 
-    if (calibration == NULL)
+    if (!nuc_has_samples(calibration))
         return with;
     describe_boundary(m, with);
     with->calibration = calibration;
-    with->path = dataset != NULL ? dataset : calibration;
-    with->part = dataset != NULL ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
-    with->calibration_part = dataset != NULL ? NUC_SAMPLES_ALL : NUC_SAMPLES_KEPT;
+    with->samples = has_own ? dataset : calibration;
+    with->part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
+    with->calibration_part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_KEPT;
     with->n_calibration = count_samples(with, m->c, with->calibration_part);
-    with->calibrated_on = dataset == NULL && count_samples(with, m->c, NUC_SAMPLES_ALL) == 1;
+    with->calibrated_on = !has_own && count_samples(with, m->c, NUC_SAMPLES_ALL) == 1;
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
-    struct nuc_dataset *d = open_samples(with, m->c, with->path, with->part);
-    if (dataset != NULL)
+    struct nuc_dataset *d = open_samples(with, m->c, with->samples, with->part);
+    if (has_own)
         compare_data(with, d);
     runs.evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
     runs.boundary = NULL;
@@ -312,7 +314,7 @@ static bool is_like_model(const struct nuc_runner *r, const struct nuc_compariso
 static void run_program(const struct nuc_job *j, const struct nuc_comparison *with, struct nuc_figures *out)
 {
     struct nuc_context *cx = j->c->cx;
-    struct nuc_dataset *d = open_samples(with, j->c, with->path, with->part);
+    struct nuc_dataset *d = open_samples(with, j->c, with->samples, with->part);
     struct sums s = {nuc_alloc_array(cx, with->n_outputs + 1, sizeof *s.outputs), 0};
     void **outputs = nuc_alloc_array(cx, with->n_outputs + 1, sizeof *outputs);
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
@@ -361,7 +363,7 @@ static void compile_and_compare(struct nuc_model *m, void *arg)
 
     settings.trial = false; /* placement weighs less in a trial than in a compilation */
     m->settings = &settings;
-    if (k->with->calibration != NULL)
+    if (nuc_has_samples(k->with->calibration))
         nuc_quantize_with(&j, k->with->calibration, k->with->calibration_part);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (settings.o.require_full_delegation)
@@ -369,7 +371,7 @@ static void compile_and_compare(struct nuc_model *m, void *arg)
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
     nuc_rehearse_program(&j);
     note_program(&j, k->out);
-    if (k->with->calibration != NULL && j.made.report.runs_on_simulator)
+    if (nuc_has_samples(k->with->calibration) && j.made.report.runs_on_simulator)
         run_program(&j, k->with, k->out);
 }
 

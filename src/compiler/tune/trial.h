@@ -6,9 +6,9 @@
 
 /* Samples kept apart, and what the float model makes of them, both as the model has its inputs and outputs. */
 struct nuc_comparison {
-    const char *calibration; /* NULL: the model is quantized already, and nothing is compared */
+    struct nuc_samples_of calibration; /* none: the model is quantized already, and nothing is compared */
     enum nuc_samples calibration_part;
-    const char *path; /* of the samples */
+    struct nuc_samples_of samples;
     enum nuc_samples part;
     size_t n_calibration, n_samples, n_inputs, n_outputs;
     bool calibrated_on;                     /* the only sample is in both parts */
@@ -18,8 +18,9 @@ struct nuc_comparison {
     const int64_t *labels;                  /* NULL: none, or the first output is no vector of classes */
 };
 
-/* `calibration` NULL: of a quantized model. Fails with NUC_BAD_INPUT where the data do not suit the model. */
-struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, const char *calibration, const char *dataset);
+/* No calibration: of a quantized model. Fails with NUC_BAD_INPUT where the data do not suit the model. */
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_samples_of calibration,
+                                          struct nuc_samples_of dataset);
 
 /* Figures of a program. */
 struct nuc_figures {

@@ -543,7 +543,7 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
 
 /* ---- the call ---- */
 
-static void check(const struct nuc_model *m, const char *calibration, const struct nuc_tune_options *o)
+static void check(const struct nuc_model *m, bool has_samples, bool has_dataset, const struct nuc_tune_options *o)
 {
     struct nuc_context *cx = m->c->cx;
     const char *file = m->graph->file;
@@ -554,11 +554,11 @@ static void check(const struct nuc_model *m, const char *calibration, const stru
         nuc_fail(cx, NUC_BAD_USAGE, "%s: a float program has no options to tune: leave --no-quantize out", file);
     if (quantized && (o->goal == NUC_GOAL_SQNR || o->has_min_sqnr))
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is quantized already, which settles its SQNR: tune the float model", file);
-    if (!quantized && calibration == NULL)
+    if (!quantized && !has_samples)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is a float model: give samples with --calibration DATA", file);
-    if (quantized && calibration != NULL)
+    if (quantized && has_samples)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
-    if (quantized && o->dataset != NULL)
+    if (quantized && has_dataset)
         nuc_warn(cx, "%s: is quantized already; there is no float model to compare it with on the data set", file);
 }
 
@@ -568,13 +568,14 @@ static void tune(struct nuc_call *k)
     struct nuc_compiler *c = k->c;
     struct nuc_model m = *k->m;
     struct tuning t = {.m = &m, .o = o};
+    const struct nuc_samples_of none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
 
     m.settings = nuc_settings(c);
-    check(&m, k->calibration, o);
+    check(&m, nuc_has_samples(k->calibration), nuc_has_samples(dataset), o);
     t.quantizes = !nuc_model_is_quantized(&m);
     t.keeps_first = t.quantizes && !o->has_min_sqnr && o->goal != NUC_GOAL_SQNR;
     t.least_db = o->has_min_sqnr ? o->min_sqnr : -(double)INFINITY;
-    t.with = nuc_comparison_new(&m, t.quantizes ? k->calibration : NULL, o->dataset);
+    t.with = nuc_comparison_new(&m, t.quantizes ? k->calibration : none, dataset);
     size_t best = search(&t);
     show_progress(&t, t.n_trials);
     fill_result(&t, best, k->out.tune);
@@ -583,6 +584,11 @@ static void tune(struct nuc_call *k)
 enum nuc_status nuc_tune(struct nuc_model *m, const char *calibration, const struct nuc_tune_options *options,
                          struct nuc_tune_result *out)
 {
-    return nuc_enter(
-        &(struct nuc_call){.c = m->c, .m = m, .calibration = calibration, .in.tune = options, .out.tune = out}, tune);
+    struct nuc_call call = {.c = m->c,
+                            .m = m,
+                            .calibration = {calibration, options->calibration_data},
+                            .in.tune = options,
+                            .out.tune = out};
+
+    return nuc_enter(&call, tune);
 }

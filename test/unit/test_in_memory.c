@@ -1,0 +1,280 @@
+/* Models and data in memory: the same bytes and figures as from files, and what callers get wrong. */
+#include "failing_memory.h"
+
+#include "host/file.h"
+#include "nucleon/options.h"
+#include "nucleon/report.h"
+#include "nucleon/tune.h"
+
+#define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
+#define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"
+
+struct bytes {
+    uint8_t *data;
+    size_t size;
+};
+
+static struct bytes read_whole(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    struct bytes b;
+
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    b.size = (size_t)ftell(f);
+    b.data = malloc(b.size + 1);
+    assert_non_null(b.data);
+    rewind(f);
+    assert_int_equal(fread(b.data, 1, b.size, f), b.size);
+    fclose(f);
+    return b;
+}
+
+static struct nuc_compiler *new_compiler(void)
+{
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+
+    assert_non_null(c);
+    assert_int_equal(nuc_option_set(c, "accuracy", "fast"), NUC_OK);
+    assert_int_equal(nuc_option_set(c, "threads", "1"), NUC_OK);
+    return c;
+}
+
+/* The first eight samples, in memory that is the test's. */
+static struct nuc_array_info some_samples(struct nuc_compiler *c)
+{
+    struct nuc_dataset *d;
+    struct nuc_array_info a;
+
+    assert_int_equal(nuc_dataset_open(c, SAMPLES, &d), NUC_OK);
+    assert_int_equal(nuc_dataset_n_arrays(d), 1);
+    assert_int_equal(nuc_dataset_array(d, 0, &a), NUC_OK);
+    a.bytes = a.bytes / (size_t)a.sizes[0] * 8;
+    a.sizes[0] = 8;
+    return a;
+}
+
+static void assert_file_equal(const char *path, const uint8_t *bytes, size_t size)
+{
+    struct bytes file = read_whole(path);
+
+    assert_int_equal(file.size, size);
+    assert_memory_equal(file.data, bytes, size);
+    free(file.data);
+}
+
+/* At an odd address, too, and by a data set that is used again. */
+static void memory_gives_the_bytes_of_files(void **state)
+{
+    char samples[] = "/tmp/nucleon-test-XXXXXX.npz", program[] = "/tmp/nucleon-test-XXXXXX.pte";
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_array_info a = some_samples(c);
+    struct bytes model = read_whole(MODEL);
+    struct nuc_dataset *d;
+    struct nuc_model *m;
+    const uint8_t *bytes;
+    const char *text;
+    size_t size;
+
+    (void)state;
+    close(mkstemps(samples, 4));
+    close(mkstemps(program, 4));
+    assert_int_equal(nuc_write_arrays(c, samples, &a, 1), NUC_OK);
+    memmove(model.data + 1, model.data, model.size);
+    assert_int_equal(nuc_model_open_bytes(c, MODEL, model.data + 1, model.size, &m), NUC_OK);
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &a, 1, &d), NUC_OK);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(nuc_compile_to_memory(m, d, &bytes, &size), NUC_OK);
+        assert_int_equal(nuc_compile_file(c, MODEL, samples, program), NUC_OK);
+        assert_file_equal(program, bytes, size);
+        assert_int_equal(nuc_quantize_to_memory(m, d, &bytes, &size), NUC_OK);
+        assert_int_equal(nuc_quantize_file(c, MODEL, samples, program), NUC_OK);
+        assert_file_equal(program, bytes, size);
+    }
+    /* What came of memory goes on in memory. */
+    assert_int_equal(nuc_inspect_bytes(c, "quantized.pt2", bytes, size, NUC_INSPECT_TEXT, false, &text), NUC_OK);
+    assert_non_null(strstr(text, "quantize_per_tensor"));
+    assert_int_equal(nuc_model_open_bytes(c, "quantized.pt2", bytes, size, &m), NUC_OK);
+    assert_int_equal(nuc_compile_to_memory(m, NULL, &bytes, &size), NUC_OK);
+    assert_int_equal(nuc_inspect_bytes(c, "digits.pte", bytes, size, NUC_INSPECT_TEXT, false, &text), NUC_OK);
+    nuc_compiler_free(c);
+    free(model.data);
+    unlink(samples);
+    unlink(program);
+}
+
+static void reports_and_trials_take_data_in_memory(void **state)
+{
+    char samples[] = "/tmp/nucleon-test-XXXXXX.npz";
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_array_info a = some_samples(c);
+    struct nuc_report_options by_path = {.calibration = samples}, by_data = {.calibration = NULL};
+    struct nuc_report *r;
+    struct nuc_dataset *d;
+    struct nuc_model *m;
+    const char *one, *two;
+
+    (void)state;
+    close(mkstemps(samples, 4));
+    assert_int_equal(nuc_write_arrays(c, samples, &a, 1), NUC_OK);
+    assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+    /* The data set stands in messages under its name. */
+    assert_int_equal(nuc_dataset_of_arrays(c, samples, &a, 1, &d), NUC_OK);
+    by_data.calibration_data = by_data.dataset_data = d;
+    by_path.dataset = samples;
+    assert_int_equal(nuc_report_make(m, &by_path, &r), NUC_OK);
+    assert_int_equal(nuc_report_json(r, &one), NUC_OK);
+    assert_int_equal(nuc_report_make(m, &by_data, &r), NUC_OK);
+    assert_int_equal(nuc_report_json(r, &two), NUC_OK);
+    assert_string_equal(one, two);
+    nuc_compiler_free(c);
+    unlink(samples);
+}
+
+static void tuning_takes_data_in_memory(void **state)
+{
+    char samples[] = "/tmp/nucleon-test-XXXXXX.npz";
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_array_info a = some_samples(c);
+    /* All but the observer are held. */
+    static const char *const held[] = {"--accuracy",
+                                       "--placement",
+                                       "--dim-order",
+                                       "--weights",
+                                       "--equalize",
+                                       "--bias-correction",
+                                       "--preserve-ops",
+                                       "--target",
+                                       "--plan-delegate-scratch",
+                                       "--fetch-constants-to-sram",
+                                       "--observer"};
+    struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR, .held = held, .n_held = sizeof held / sizeof held[0]};
+    struct nuc_tune_result one, two;
+    struct nuc_dataset *d;
+    struct nuc_model *m;
+
+    (void)state;
+    close(mkstemps(samples, 4));
+    assert_int_equal(nuc_write_arrays(c, samples, &a, 1), NUC_OK);
+    assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &a, 1, &d), NUC_OK);
+    assert_int_equal(nuc_tune(m, samples, &o, &one), NUC_OK);
+    o.calibration_data = d;
+    assert_int_equal(nuc_tune(m, NULL, &o, &two), NUC_OK);
+    assert_int_equal(one.n_trials, two.n_trials);
+    assert_int_equal(one.n_calibration, 6);
+    assert_int_equal(two.n_calibration, 6);
+    for (size_t i = 0; i < one.n_trials; i++) {
+        assert_memory_equal(&one.trials[i].sqnr, &two.trials[i].sqnr, sizeof one.trials[i].sqnr);
+        assert_int_equal(one.trials[i].cycles, two.trials[i].cycles);
+    }
+    nuc_compiler_free(c);
+    unlink(samples);
+}
+
+static void misuse_is_reported(void **state)
+{
+    static const float values[4];
+    struct nuc_compiler *c = new_compiler(), *other = new_compiler();
+    struct nuc_array_info good = {"x", NUC_F32, 2, {2, 2}, values, sizeof values}, bad, two[2] = {good, good};
+    struct nuc_dataset *d = NULL;
+    struct nuc_model *m = NULL;
+    const uint8_t *bytes;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(nuc_model_open_bytes(c, "x.pt2", NULL, 0, &m), NUC_BAD_USAGE);
+    assert_int_equal(nuc_model_open_bytes(c, "x.pt2", values, 0, &m), NUC_BAD_INPUT);
+    assert_non_null(strstr(nuc_compiler_message(c), "x.pt2: is empty"));
+    assert_int_equal(nuc_model_open_bytes(c, "x.pt2", values, sizeof values, &m), NUC_BAD_INPUT);
+    assert_null(m);
+    bad = good;
+    bad.bytes--;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    bad = good;
+    bad.sizes[0] = -2;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    bad = good;
+    bad.sizes[0] = INT64_MAX;
+    bad.sizes[1] = INT64_MAX;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    bad = good;
+    bad.rank = NUC_MAX_RANK + 1;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    bad = good;
+    bad.data = NULL;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    bad = good;
+    bad.dtype = NUC_DTYPE_COUNT;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    bad = good;
+    bad.name = "";
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &bad, 1, &d), NUC_BAD_USAGE);
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, two, 2, &d), NUC_BAD_USAGE);
+    assert_non_null(strstr(nuc_compiler_message(c), "two arrays are called 'x'"));
+    assert_null(d);
+    /* A data set of another compiler, and none at all. */
+    assert_int_equal(nuc_dataset_of_arrays(other, NULL, &good, 1, &d), NUC_OK);
+    assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+    assert_int_equal(nuc_compile_to_memory(m, d, &bytes, &size), NUC_BAD_USAGE);
+    assert_int_equal(nuc_compile_to_memory(m, NULL, &bytes, &size), NUC_BAD_USAGE);
+    assert_int_equal(nuc_quantize_to_memory(m, NULL, &bytes, &size), NUC_BAD_USAGE);
+    nuc_compiler_free(c);
+    nuc_compiler_free(other);
+}
+
+struct job {
+    struct bytes model;
+    struct nuc_array_info samples;
+};
+
+static enum nuc_status compile_in_memory(struct failing_memory *memory, void *arg)
+{
+    const struct job *job = arg;
+    struct nuc_memory_hooks hooks = {failing_allocate, memory};
+    struct nuc_compiler *c = nuc_compiler_new(NULL, &hooks);
+    struct nuc_dataset *d;
+    struct nuc_model *m;
+    const uint8_t *bytes;
+    size_t size;
+
+    if (c == NULL)
+        return NUC_NO_MEMORY;
+    enum nuc_status status = nuc_option_set(c, "threads", "1");
+    if (status == NUC_OK)
+        status = nuc_option_set(c, "operators-not-to-delegate", "add,nothing-*");
+    if (status == NUC_OK)
+        status = nuc_option_set(c, "operators_not_to_delegate", "");
+    if (status == NUC_OK)
+        status = nuc_model_open_bytes(c, "digits.pt2", job->model.data, job->model.size, &m);
+    if (status == NUC_OK)
+        status = nuc_dataset_of_arrays(c, "samples", &job->samples, 1, &d);
+    if (status == NUC_OK)
+        status = nuc_compile_to_memory(m, d, &bytes, &size);
+    nuc_compiler_free(c);
+    return status;
+}
+
+static void memory_may_run_out(void **state)
+{
+    struct nuc_compiler *c = new_compiler();
+    struct job job = {read_whole(MODEL), some_samples(c)};
+
+    (void)state;
+    run_short_of_memory(compile_in_memory, &job, 8, NUC_OK);
+    free(job.model.data);
+    nuc_compiler_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_gives_the_bytes_of_files),
+        cmocka_unit_test(reports_and_trials_take_data_in_memory),
+        cmocka_unit_test(tuning_takes_data_in_memory),
+        cmocka_unit_test(misuse_is_reported),
+        cmocka_unit_test(memory_may_run_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
