@@ -2,11 +2,11 @@
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjpeg62-turbo-dev libpng-dev \
 	libjansson-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip \
-	python3-jsonschema python3-numpy
+	python3-jsonschema python3-numpy jq dpkg-dev
 
 EXAMPLE_PACKAGES = $(BUILD_PACKAGES) gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy
 
-.PHONY: all demo example example-tools test soak firmware asan fuzz clang format check-format clean
+.PHONY: all demo example example-tools test deb soak firmware asan fuzz clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -34,6 +34,11 @@ test:
 	@sh tools/build.sh release -DBUILD_TESTING=ON
 	@sh tools/build.sh cm33
 	@sh tools/test.sh build/release build/cm33
+
+# Debian packages of this machine's release, in build/deb: see docs/packages.md.
+deb:
+	@sh tools/install_packages.sh $(BUILD_PACKAGES) dpkg-dev
+	@sh tools/make_deb.sh build/deb/build build/deb
 
 # An image for QEMU's Cortex-M33 board: make firmware PROGRAM=x.pte [NPU=none|sim|DRIVER.a] [INPUT=samples.bin] [GENERATED=1].
 # NUCLEON_CMSIS_NN_DIR=DIR takes CMSIS-NN's kernels. See docs/firmware.md.

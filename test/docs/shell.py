@@ -11,7 +11,7 @@ import threading
 KNOWN = set(
     """. : [ apt apt-cache apt-get arm-none-eabi-gcc arm-none-eabi-objdump arm-none-eabi-size awk bash cat cc cd chmod cmp
     cp curl cut date debootstrap diff dot dpkg echo env exit export false field find gcc git grep gunzip gzip head jq ls mkdir
-    mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config printf pwd python python3 qemu-aarch64
+    man mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config printf pwd python python3 qemu-aarch64
     qemu-system-arm rm sbatch sed seq set sh sort srun sudo tail tar tee test time touch tr true unset unzip valgrind wc
     xargs zip""".split()
 )

@@ -1,0 +1,28 @@
+#!/bin/sh
+# make_deb.sh BUILD OUT: builds nucleon as Debian packages have it, in BUILD, and writes the packages to OUT.
+set -eu
+[ $# -eq 2 ] || { echo "usage: make_deb.sh BUILD OUT" >&2; exit 2; }
+build=$1
+out=$2
+source=$(cd "$(dirname "$0")/.." && pwd)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quiet() {
+    "$@" >"$log" 2>&1 || { cat "$log" >&2; echo "make_deb.sh: '$1' failed; its words are above" >&2; exit 1; }
+}
+# The flags of Debian's packages; paths of this machine stay out.
+CFLAGS="$(dpkg-buildflags --get CFLAGS) -g0 -ffile-prefix-map=$source=. -ffile-prefix-map=$(mkdir -p "$build" && cd "$build" && pwd)=."
+CPPFLAGS=$(dpkg-buildflags --get CPPFLAGS)
+LDFLAGS=$(dpkg-buildflags --get LDFLAGS)
+export LDFLAGS
+CFLAGS="$CFLAGS $CPPFLAGS"
+export CFLAGS
+quiet cmake -G Ninja -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF \
+    -DNUCLEON_WERROR=OFF -DNUCLEON_ZSH_DIR=share/zsh/vendor-completions \
+    -DNUCLEON_PYTHON_DIR=lib/python3/dist-packages
+quiet cmake --build "$build"
+rm -rf "$build/stage"
+DESTDIR=$build/stage quiet cmake --install "$build"
+mkdir -p "$out"
+rm -f "$out"/*.deb
+sh "$source/tools/deb.sh" "$build/stage" "$out" | sed "s|^|$out/|"
