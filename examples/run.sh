@@ -2,9 +2,9 @@
 # Runs an example and prints on a page what it is worth: float model, programs of three targets, and their firmware.
 #   run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]
 # EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, and measure.py where accuracy
-# is not the measure. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU runs
-# all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and figures.txt, the
-# figures one by one.
+# is not the measure. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
+# runs all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and
+# figures.txt, the figures one by one.
 set -eu
 usage='usage: run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]'
 [ $# -ge 1 ] && [ -d "$1" ] || { echo "$usage" >&2; exit 2; }
@@ -69,6 +69,7 @@ for target in $targets; do
     cp "$(sed -n 's/^image //p' "$target.image")" "$target.elf"
 done
 for target in $targets; do
+    rm -f "$target.bin" # of an earlier run
     sh "$root/tools/firmware_run.sh" "$target.elf" $input "$target.bin" >"$target.log" 2>&1 &
 done
 wait
