@@ -25,7 +25,7 @@ it by `tools/json_doc.py`, and the suite checks both (`test/e2e/json.sh`).
 | 0 | null | all |
 | 1: bad input, or an error of the system | `code` 1, `message` | none, or those that were known before |
 | 2: a mistake in usage | `code` 2, `message` | none |
-| 3: a property that was demanded does not hold | `code` 3, `message` | all of `explain`, `evaluate`, `tune`; figures of the program that is too large of `compile` |
+| 3: a property that was demanded does not hold | `code` 3, `message` | all of `explain`, `evaluate`, `merge-evaluations`, `tune`; figures of the program that is too large of `compile` |
 
 A pipeline that takes a program only if it is fast, small and right enough:
 

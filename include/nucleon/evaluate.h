@@ -29,12 +29,21 @@ struct nuc_disagreement {
     int64_t label, reference, program;
 };
 
-/* Start from nuc_evaluate_options_default(). Gates that are NaN demand nothing. */
+/*
+ * One of `count` parts of a data set, `index` from 1 on: of n samples, in their order, those from (index - 1) * n /
+ * count up to index * n / count, rounded down. count 0: all samples.
+ */
+struct nuc_shard {
+    size_t index, count;
+};
+
+/* Start from nuc_evaluate_options_default(). Gates that are NaN demand nothing; a shard has none. */
 struct nuc_evaluate_options {
     enum nuc_task task;
     int class_axis;           /* NUC_CLASS_AXIS_AUTO, or the axis of the scores */
     int64_t ignore_label;     /* decisions with this label are left out; NUC_NO_LABEL: none are */
     size_t max_disagreements; /* decisions that differ between program and reference to keep */
+    struct nuc_shard shard;   /* the samples to evaluate; nuc_merge_evaluations() makes one evaluation of all shards */
     double min_accuracy;      /* percent of right decisions, of the worst output with labels */
     double min_agreement;     /* percent of equal decisions, of the worst output with classes */
     double min_sqnr;          /* dB, of the worst output that is not an integer */
@@ -48,6 +57,8 @@ void nuc_evaluate_options_default(struct nuc_evaluate_options *options);
  * How far numbers are from others. Elements that are not finite are counted, not summed: where both have the same (NaN,
  * or an infinity of one sign) they are equal; where not, the errors are infinite.
  */
+struct nuc_deviation_sums;
+
 struct nuc_deviation {
     size_t n_elements;
     size_t n_equal;         /* the same value */
@@ -56,10 +67,15 @@ struct nuc_deviation {
     size_t n_of_not_finite; /* elements of what it is compared with that are not finite, */
     size_t n_not_finite;    /* elements where either is not, */
     size_t n_broken;        /* and those of them that differ */
-    double signal;          /* sum of squares of what it is compared with, */
-    double noise;           /* of the differences, */
-    double absolute;        /* and sum of the absolute differences, over the finite elements */
-    double min, max;        /* of what it is compared with, finite elements; max < min: there are none */
+    /*
+     * Sums over the finite elements: a sample's are added in the order of its elements, those of samples without
+     * rounding, so that they do not depend on how a data set is cut into shards.
+     */
+    struct nuc_deviation_sums *sums; /* before they are rounded; not for callers */
+    double signal;                   /* of the squares of what it is compared with, */
+    double noise;                    /* of the squares of the differences, */
+    double absolute;                 /* and of the absolute differences */
+    double min, max;                 /* of what it is compared with, finite elements; max < min: there are none */
     double max_error;
     /* What follows from these; docs/evaluate.md has the formulas. */
     double sqnr_db; /* infinite: equal; -infinite: the errors are infinite or the signal is zero */
@@ -75,6 +91,7 @@ struct nuc_label_score {
     size_t top;       /* NUC_TOP, or the indices an output gives; 0: not counted, there are not more scores */
     double mean_iou;  /* intersection over union of label and decision, mean over the classes that occur; 0 to 1 */
     size_t n_present; /* classes that occur in labels or decisions */
+    const uint64_t *right, *labelled, *decided; /* by class: right decisions, labels, decisions */
     /* [n_classes][n_classes]: rows are labels, columns decisions; NULL above NUC_MAX_CONFUSION classes. */
     const uint64_t *confusion;
 };
@@ -103,8 +120,14 @@ struct nuc_output_score {
     struct nuc_deviation program_error, reference_error;         /* from the labels of a regression */
 };
 
+struct nuc_evaluation_origin;
+
 struct nuc_evaluation {
     size_t n_samples;
+    struct nuc_shard shard;                     /* count 0: these are all */
+    const struct nuc_evaluation_origin *origin; /* of a shard: what it was made of; not for callers */
+    size_t n_data;
+    const char *const *data; /* lines for people: what the data set's arrays are bound to */
     bool has_reference;
     size_t n_outputs;
     const struct nuc_output_score *outputs;
@@ -112,7 +135,7 @@ struct nuc_evaluation {
     const char *const *class_names;
     size_t n_disagreements; /* kept */
     const struct nuc_disagreement *disagreements;
-    double seconds, program_seconds, reference_seconds;
+    double seconds, program_seconds, reference_seconds; /* of a merged one: summed over its shards */
     double signal, noise; /* summed over the outputs that are not integers: the measure of quantization */
     const char *missed;   /* the gates that do not hold, one line; NULL: all hold */
 };
@@ -131,6 +154,8 @@ double nuc_total_sqnr(const struct nuc_evaluation *e);
 
 /* ---- node by node ---- */
 
+struct nuc_channel_sums;
+
 /* The value of one node of a quantized model, over all samples. */
 struct nuc_node_score {
     const char *name, *float_name; /* of the node in the quantized model, and in the float one after its passes */
@@ -144,9 +169,11 @@ struct nuc_node_score {
      */
     bool is_rescaled;
     double rescaled_quantized_db, rescaled_program_db;
+    const struct nuc_channel_sums *channels; /* not for callers */
 };
 
 struct nuc_node_evaluation {
+    const char *origin; /* of a shard: the quantized model; not for callers */
     size_t n_nodes;
     const struct nuc_node_score *nodes; /* in graph order */
     size_t n_unmatched;
@@ -163,7 +190,21 @@ struct nuc_node_evaluation {
 enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                                    struct nuc_model *quantized, const struct nuc_node_evaluation **out);
 
-/* One JSON object (docs/evaluate.md). `nodes` may be NULL. The text belongs to the compiler. */
+/*
+ * One evaluation of its shards, in any order: `files` hold what `nucleon evaluate --shard I/N --json` printed, or what
+ * nuc_evaluation_json() gave. Every number is that of an evaluation without shards, but the seconds. Of `options` the
+ * gates count; NULL: there are none. `nodes` may be NULL; *nodes is NULL when the shards have none. NUC_BAD_INPUT when
+ * a file is no shard, or one of another program, model, data set, version or options, when a shard is missing or there
+ * twice; NUC_BAD_USAGE when a gate cannot be measured. Notes of the shards are given again, each once.
+ */
+enum nuc_status nuc_merge_evaluations(struct nuc_compiler *c, const char *const *files, size_t n_files,
+                                      const struct nuc_evaluate_options *options, const struct nuc_evaluation **out,
+                                      const struct nuc_node_evaluation **nodes);
+
+/*
+ * One JSON object (docs/evaluate.md); of a shard with what nuc_merge_evaluations() needs. `nodes` may be NULL. The text
+ * belongs to the compiler.
+ */
 enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
                                     const struct nuc_node_evaluation *nodes, const char **text);
 

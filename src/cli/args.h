@@ -26,17 +26,19 @@ enum {
     TARGETS = 1 << 10,
     VERSION = 1 << 11,
     TUNE = 1 << 12,
-    REPORT = 1 << 13
+    REPORT = 1 << 13,
+    MERGE_EVALUATIONS = 1 << 20
 };
 
 #define CLI_LIST_MAX 64
+#define CLI_MAX_ARGUMENTS 4096
 #define CLI_LISTS 4
 #define CLI_MAX_OPTIONS 128
 
 /* What a command was given. Members that no option wrote have their defaults. */
 struct cli_args {
     const struct cli_command *command;
-    const char *positional[CLI_LIST_MAX];
+    const char *positional[CLI_MAX_ARGUMENTS];
     size_t n_positional;
     struct nuc_options o;
     struct nuc_explain_options explain;
@@ -46,7 +48,7 @@ struct cli_args {
     float min_sqnr[1];
     size_t n_min_sqnr;
     struct nuc_evaluate_options evaluate;
-    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name, *compare;
+    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name, *compare, *shard;
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
@@ -230,6 +232,7 @@ int cli_evaluate(struct cli_args *args);
 int cli_explain(struct cli_args *args);
 int cli_inspect(struct cli_args *args);
 int cli_make_report(struct cli_args *args);
+int cli_merge_evaluations(struct cli_args *args);
 int cli_merge_kernel_selection(struct cli_args *args);
 int cli_ops(struct cli_args *args);
 int cli_quantize(struct cli_args *args);

@@ -72,9 +72,8 @@ void cli_progress(void *user, const char *what, size_t done, size_t total);
 void cli_hide_progress(void);
 void cli_end_progress(void);
 
-/* What data is bound to: that of the last calibration, and a data set. */
+/* What the data of the last calibration is bound to. */
 void cli_print_calibration(const struct nuc_compiler *c);
-void cli_print_data(const struct nuc_dataset *d);
 
 /* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
 void cli_print_quality(const struct nuc_compiler *c);

@@ -1,4 +1,5 @@
-/* nucleon evaluate: accuracy of a program, and its distance from the model it was made of. */
+/* nucleon evaluate and merge-evaluations: accuracy of a program, and its distance from the model it was made of. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/evaluation.h"
@@ -31,10 +32,11 @@ static int add_json(struct nuc_compiler *c, const struct nuc_evaluation *e, cons
     return cli_json_result(c, s, &text);
 }
 
-static int print_text(const struct cli_args *args, const struct nuc_dataset *data, const struct nuc_evaluation *e,
+static int print_text(const struct cli_args *args, const struct nuc_evaluation *e,
                       const struct nuc_node_evaluation *nodes)
 {
-    cli_print_data(data);
+    for (size_t i = 0; i < e->n_data; i++)
+        cli_printf("%-22s %s\n", i == 0 ? "data" : "", e->data[i]);
     cli_print_evaluation(e, args->confusion);
     if (nodes != NULL)
         cli_print_nodes(nodes, e->n_samples, (double)args->threshold);
@@ -77,6 +79,14 @@ static int check_labels(const struct cli_args *args, const struct opened *o)
     return CLI_OK;
 }
 
+static int print(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_evaluation *e,
+                 const struct nuc_node_evaluation *nodes)
+{
+    int code = args->json ? add_json(c, e, nodes) : args->quiet ? CLI_OK : print_text(args, e, nodes);
+
+    return code == CLI_OK && e->missed != NULL ? cli_report(NUC_PROPERTY, e->missed) : code;
+}
+
 static int evaluate(struct nuc_compiler *c, struct cli_args *args)
 {
     struct opened o = {.reference = NULL};
@@ -95,8 +105,25 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
         s = nuc_evaluate_nodes(o.program, o.data, o.reference, o.quantized, &nodes);
     if (s != NUC_OK)
         return cli_check(c, s);
-    code = args->json ? add_json(c, result, nodes) : args->quiet ? CLI_OK : print_text(args, o.data, result, nodes);
-    return code == CLI_OK && result->missed != NULL ? cli_report(NUC_PROPERTY, result->missed) : code;
+    return print(c, args, result, nodes);
+}
+
+/* "2/8": the numbers are judged by the library, which knows the samples. */
+static int take_shard(struct cli_args *args)
+{
+    struct nuc_shard *shard = &args->evaluate.shard;
+    int length = 0;
+
+    if (args->shard == NULL)
+        return CLI_OK;
+    bool good = strspn(args->shard, "0123456789/") == strlen(args->shard) && args->shard[0] != '/' &&
+                sscanf(args->shard, "%9zu/%9zu%n", &shard->index, &shard->count, &length) == 2 &&
+                args->shard[length] == '\0';
+    if (!good || shard->index == 0 || shard->index > shard->count)
+        return cli_usage("evaluate: --shard takes a part and how many there are, 1/4 to 4/4, not '%s'", args->shard);
+    if (!args->json)
+        return cli_usage("evaluate: --shard is for 'nucleon merge-evaluations', which takes JSON: give --json, too");
+    return CLI_OK;
 }
 
 int cli_evaluate(struct cli_args *args)
@@ -104,5 +131,25 @@ int cli_evaluate(struct cli_args *args)
     if (args->quantized != NULL && args->reference == NULL)
         return cli_usage("evaluate: --quantized compares with the float model: give it with --reference MODEL.pt2");
     args->o.threads = args->simulator.threads;
-    return cli_with_compiler(args, evaluate);
+    int code = take_shard(args);
+    return code == CLI_OK ? cli_with_compiler(args, evaluate) : code;
+}
+
+static int merge(struct nuc_compiler *c, struct cli_args *args)
+{
+    const struct nuc_evaluation *result;
+    const struct nuc_node_evaluation *nodes;
+    enum nuc_status s =
+        nuc_merge_evaluations(c, args->positional, args->n_positional, &args->evaluate, &result, &nodes);
+
+    if (s != NUC_OK)
+        return cli_check(c, s);
+    if (nodes == NULL)
+        cli_warn_unused_options(args, CLI_A_QUANTIZED, "the shards have no nodes, of --quantized");
+    return print(c, args, result, nodes);
+}
+
+int cli_merge_evaluations(struct cli_args *args)
+{
+    return cli_with_compiler(args, merge);
 }

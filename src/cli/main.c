@@ -53,6 +53,14 @@ static const struct cli_command commands[] = {
      "nucleon evaluate model.pte --dataset test.npz --reference model.pt2\n"
      "nucleon evaluate model.pte --dataset test.npz --min-accuracy 90",
      1, 1, NULL},
+    {NULL, "merge-evaluations", MERGE_EVALUATIONS, cli_merge_evaluations, "one evaluation of its shards",
+     "SHARD.json ... [options]",
+     "Makes one evaluation of what 'nucleon evaluate --shard I/N --json' printed for each of N parts of a data set, on "
+     "as many machines: every number is that of one run over all samples.",
+     "nucleon evaluate model.pte --dataset test.npz --shard 1/2 --json >1.json\n"
+     "nucleon evaluate model.pte --dataset test.npz --shard 2/2 --json >2.json\n"
+     "nucleon merge-evaluations 1.json 2.json --min-accuracy 90",
+     1, CLI_MAX_ARGUMENTS, NULL},
     {NULL, "inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
      "FILE.pt2|FILE.tflite|FILE.pte [--dot] [--disassemble] [--tflite DIR]",
      "Describes a file; its kind is found by content.",

@@ -84,9 +84,3 @@ void cli_print_calibration(const struct nuc_compiler *c)
     for (size_t i = 0; nuc_calibration_line(c, i) != NULL; i++)
         cli_print_row(i == 0 ? "data" : "", "%s", nuc_calibration_line(c, i));
 }
-
-void cli_print_data(const struct nuc_dataset *d)
-{
-    for (size_t i = 0; nuc_dataset_line(d, i) != NULL; i++)
-        cli_printf("%-22s %s\n", i == 0 ? "data" : "", nuc_dataset_line(d, i));
-}

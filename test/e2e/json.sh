@@ -99,6 +99,15 @@ mkdir numbers
 unzip -q test.npz -d numbers || fail "unzip"
 mv numbers/float_output.npy numbers/label.npy || fail "labels"
 ends 0 evaluate digits.pte --dataset numbers --reference digits.pt2 --task regress
+# Shards, with everything that their JSON may have.
+"$nucleon" quantize $digits --equalize -o even.pt2 -q && "$nucleon" compile even.pt2 -o even.pte -q || fail "equalized"
+for i in 1 2; do
+    ends 0 evaluate even.pte --dataset test.npz --reference digits.pt2 --quantized even.pt2 --disagreements 9 --shard $i/2
+    ends 0 evaluate digits.pte --dataset numbers --reference digits.pt2 --task regress --shard $i/2
+done
+ends 0 merge-evaluations $((n - 3)).json $((n - 1)).json
+ends 3 merge-evaluations $((n - 4)).json $((n - 2)).json --min-accuracy 100
+ends 1 merge-evaluations 1.json
 ends 3 evaluate digits.pte --dataset test.npz --min-accuracy 100
 ends 1 evaluate digits.pte --dataset nothing.npz
 ends 2 evaluate digits.pte --dataset test.npz --min-sqnr 30

@@ -196,6 +196,17 @@ done <<'ROWS'
 1 | leave such labels out with --ignore-label 255          | evaluate p.pte --dataset data_255
 1 | for 8 samples of output                                | evaluate p.pte --dataset data_few
 1 | with numbers that are not whole                        | evaluate p.pte --dataset data_half
+2 | a part and how many there are, 1/4 to 4/4, not '0/0'   | evaluate p.pte --dataset "$d/test.npz" --json --shard 0/0
+2 | 1/4 to 4/4, not '3/2'                                  | evaluate p.pte --dataset "$d/test.npz" --json --shard 3/2
+2 | 1/4 to 4/4, not 'x/y'                                  | evaluate p.pte --dataset "$d/test.npz" --json --shard x/y
+2 | 1/4 to 4/4, not '1/2/3'                                | evaluate p.pte --dataset "$d/test.npz" --json --shard 1/2/3
+2 | 1/4 to 4/4, not '1/99999999999999999999'               | evaluate p.pte --dataset "$d/test.npz" --json --shard 1/99999999999999999999
+2 | has 360 samples: at most as many shards                | evaluate p.pte --dataset "$d/test.npz" --json --shard 1/361
+2 | which takes JSON: give --json, too                     | evaluate p.pte --dataset "$d/test.npz" --shard 1/2
+2 | are demanded of all samples: give them to 'nucleon mer | evaluate p.pte --dataset "$d/test.npz" --json --shard 1/2 --min-accuracy 9
+2 | an argument is missing; usage: nucleon merge-evaluatio | merge-evaluations
+1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations text.txt
+1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations "$d/test.npz"
 0 | is bool, so that only 2 of the 10 classes              | evaluate p.pte --dataset data_bool
 0 | array 'y' looks like labels and is not used            | evaluate p.pte --dataset data_y
 0 | --mean, --std and --resize are without effect          | run p.pte -i "$d/test.npz" --mean 0.5 -o out.npz

@@ -70,6 +70,7 @@ static const struct fault_command fault_commands[] = {
     {"inspect-converted", "@ inspect " IN "converted.tflite --disassemble --json", {NULL}, false},
     {"inspect-program", "@ inspect " IN "tiny.pte --disassemble", {NULL}, false},
     {"codegen", "@ codegen " IN "tiny.pte --name tiny -o box", {"box/tiny.h", "box/tiny.c", "box/tiny_data.c"}, false},
+    {"merge-evaluations", "@ merge-evaluations ../out --json", {NULL}, true},
     {"merge-kernel-selection",
      "@ merge-kernel-selection " IN "kernels.c " IN "kernels.c -o box/o.c",
      {"box/o.c"},
@@ -88,6 +89,8 @@ static const char *const fault_preparations[] = {
     "@ compile in/quantized.pt2 -o in/tiny.pte --intermediates-dir in --dump-kernel-selection in/kernels.c",
     "@ compile in/quantized.pt2 -o in/profiled.pte --profile",
     "@ convert --input in/tag1_pure.et.tflite --output in/converted.tflite",
+    /* the last one: what it prints stays in `out` */
+    "@ evaluate in/tiny.pte --dataset in/tiny.npz --reference in/tiny.pt2 --shard 1/1 --json",
 };
 
 enum { N_FAULT_PREPARATIONS = sizeof fault_preparations / sizeof fault_preparations[0] };

@@ -395,6 +395,53 @@ static void check_result(const struct trial *t, const struct nuc_evaluation *e)
         assert_true(o->deviation.n_equal == o->deviation.n_elements);
 }
 
+/* Without the seconds, which come out otherwise each time. */
+static const char *json_of(const struct flow *f, const struct nuc_evaluation *e)
+{
+    const char *text;
+
+    assert_int_equal(nuc_evaluation_json(f->c, e, NULL, &text), NUC_OK);
+    char *copy = nuc_strdup(f->c->cx, text), *from, *to;
+    while ((from = strstr(copy, "seconds\": ")) != NULL && (to = strchr(from, '\n')) != NULL)
+        memmove(from, to, strlen(to) + 1);
+    return copy;
+}
+
+/* One sample after the other makes the same evaluation, to the last digit; the last one is given first. */
+static void check_shards(const struct flow *f, struct nuc_dataset *data, const struct nuc_evaluate_options *options,
+                         const char *whole)
+{
+    struct nuc_model *reference = f->t->alone ? NULL : f->reference;
+    char paths[N][64];
+    const char *files[N];
+    const struct nuc_evaluation *e;
+    const struct nuc_node_evaluation *nodes;
+    const char *text;
+
+    for (size_t i = 0; i < N; i++) {
+        struct nuc_evaluate_options o = *options;
+        o.shard = (struct nuc_shard){N - i, N};
+        if (nuc_evaluate(f->program, data, reference, &o, &e) != NUC_OK)
+            fail_msg("%s: shard %zu: %s", f->t->what, N - i, nuc_compiler_message(f->c));
+        assert_int_equal(e->n_samples, 1);
+        assert_int_equal(nuc_evaluation_json(f->c, e, NULL, &text), NUC_OK);
+        snprintf(paths[i], sizeof paths[i], "/tmp/nucleon-shard-XXXXXX.json");
+        int fd = mkstemps(paths[i], 5);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+        close(fd);
+        files[i] = paths[i];
+    }
+    enum nuc_status s = nuc_merge_evaluations(f->c, files, N, options, &e, &nodes);
+    for (size_t i = 0; i < N; i++)
+        unlink(paths[i]);
+    if (s != NUC_OK)
+        fail_msg("%s: %s", f->t->what, nuc_compiler_message(f->c));
+    assert_null(nodes);
+    check_result(f->t, e);
+    assert_string_equal(json_of(f, e), whole);
+}
+
 static void check_trial(const struct trial *t)
 {
     const struct nuc_evaluate_options options = options_of(t);
@@ -413,8 +460,10 @@ static void check_trial(const struct trial *t)
     const char *message = nuc_compiler_message(f.c);
     if ((s != NUC_OK) != (t->refused != NULL) || (t->refused != NULL && strstr(message, t->refused) == NULL))
         fail_msg("%s: %s", t->what, s == NUC_OK ? "it is not refused" : message);
-    if (s == NUC_OK)
+    if (s == NUC_OK) {
         check_result(t, e);
+        check_shards(&f, data, &options, json_of(&f, e));
+    }
     nuc_compiler_free(f.c);
 }
 
@@ -506,7 +555,7 @@ static void renamed_nodes(void **state)
 /* ---- memory that runs out ---- */
 
 struct files {
-    char data[64], reference[64];
+    char data[64], reference[64], shard[64];
     const void *program;
     size_t size;
 };
@@ -520,7 +569,8 @@ static enum nuc_status evaluate_files(struct failing_memory *m, void *arg)
     struct nuc_dataset *data;
     struct nuc_model *reference;
     const struct nuc_evaluation *e;
-    const char *text;
+    const struct nuc_node_evaluation *nodes;
+    const char *text, *shard = files->shard;
 
     nuc_options_default(&o);
     o.threads = 1;
@@ -536,6 +586,20 @@ static enum nuc_status evaluate_files(struct failing_memory *m, void *arg)
         s = nuc_evaluate(program, data, reference, NULL, &e);
     if (s == NUC_OK)
         s = nuc_evaluation_json(c, e, NULL, &text);
+    struct nuc_evaluate_options only_shard;
+    nuc_evaluate_options_default(&only_shard);
+    only_shard.shard = (struct nuc_shard){1, 1};
+    if (s == NUC_OK)
+        s = nuc_evaluate(program, data, reference, &only_shard, &e);
+    if (s == NUC_OK)
+        s = nuc_evaluation_json(c, e, NULL, &text);
+    if (s == NUC_OK) {
+        FILE *file = fopen(files->shard, "w");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        s = nuc_merge_evaluations(c, &shard, 1, NULL, &e, &nodes);
+    }
     nuc_compiler_free(c);
     return s;
 }
@@ -543,7 +607,9 @@ static enum nuc_status evaluate_files(struct failing_memory *m, void *arg)
 static void out_of_memory(void **state)
 {
     static const struct trial t = {"memory", SOFTMAX, NULL, LABELS(I64, 1, 0), .task = NUC_TASK_CLASSIFY};
-    struct files files = {.data = "/tmp/nucleon-evaluate-XXXXXX.npz", .reference = "/tmp/nucleon-evaluate-XXXXXX.pt2"};
+    struct files files = {.data = "/tmp/nucleon-evaluate-XXXXXX.npz",
+                          .reference = "/tmp/nucleon-evaluate-XXXXXX.pt2",
+                          .shard = "/tmp/nucleon-evaluate-XXXXXX.json"};
     struct nuc_options o;
 
     (void)state;
@@ -556,11 +622,15 @@ static void out_of_memory(void **state)
     int fd = mkstemps(files.reference, 4);
     assert_true(fd >= 0);
     close(fd);
+    fd = mkstemps(files.shard, 5);
+    assert_true(fd >= 0);
+    close(fd);
     assert_int_equal(nuc_model_write(f.reference, files.reference), NUC_OK);
     files.program = nuc_runner_image(f.program, &files.size);
     assert_true(run_out_of_memory(evaluate_files, &files, 0, NUC_OK) > 0);
     unlink(files.data);
     unlink(files.reference);
+    unlink(files.shard);
     nuc_compiler_free(f.c);
 }
 

@@ -19,10 +19,14 @@ static void near(double actual, double expected)
 
 static struct nuc_deviation deviation(const float *of, const float *x, size_t count)
 {
+    struct nuc_context *cx = nuc_context_new(NULL);
     struct nuc_deviation d = {.n_elements = 0};
 
-    nuc_deviation_add(&d, NUC_F32, of, NUC_F32, x, count);
+    assert_non_null(cx);
+    nuc_deviation_add(cx, &d, NUC_F32, of, NUC_F32, x, count);
     nuc_deviation_finish(&d);
+    nuc_context_free(cx);
+    d.sums = NULL;
     return d;
 }
 
@@ -72,14 +76,74 @@ static void test_deviation_not_finite(void **state)
 }
 
 /* Beyond what a double can tell apart. */
-static void test_deviation_integers(void **state)
+static void deviation_integers(struct nuc_context *cx, void *arg)
 {
     const int64_t of[2] = {INT64_C(9007199254740993), 7}, x[2] = {INT64_C(9007199254740992), 7};
     struct nuc_deviation d = {.n_elements = 0};
 
-    (void)state;
-    nuc_deviation_add(&d, NUC_I64, of, NUC_I64, x, 2);
+    (void)arg;
+    nuc_deviation_add(cx, &d, NUC_I64, of, NUC_I64, x, 2);
     assert_int_equal(d.n_equal, 1);
+}
+
+/* ---- sums without rounding ---- */
+
+#define MOST_TERMS 5
+
+static const struct sum_case {
+    double terms[MOST_TERMS], sum;
+} sum_cases[] = {
+    {{0}, 0},
+    {{1e16, 1, -1e16}, 1},
+    {{1e300, 1, -1e300, 1e-300, -1}, 1e-300},
+    {{0.1, 0.2, 0.3, -0.3, -0.2}, 0.1},
+    /* Half of the last bit of 2^53: to the even one, unless something is above or below the half. */
+    {{0x1p53, 1}, 0x1p53},
+    {{0x1p53, 1, 0x1p-200}, 0x1p53 + 2},
+    {{0x1p53, 3, -0x1p-200}, 0x1p53 + 2},
+    {{0x1p53, 3}, 0x1p53 + 4},
+    {{-0x1p53, -1, -0x1p-200}, -0x1p53 - 2},
+    {{1e308, 1e308, -1e308}, (double)INFINITY},
+};
+
+/* In every order that turning and reversing make, and as the sum of two parts. */
+static void exact_sum(struct nuc_context *cx, void *row)
+{
+    const struct sum_case *c = row;
+
+    for (size_t turn = 0; turn < 2 * MOST_TERMS; turn++) {
+        struct nuc_exact_sum whole = {NULL, 0, 0}, parts[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
+        for (size_t i = 0; i < MOST_TERMS; i++) {
+            size_t at = turn < MOST_TERMS ? (i + turn) % MOST_TERMS : (2 * MOST_TERMS - 1 - i - turn % MOST_TERMS) % 5;
+            if (isinf(c->sum) && turn > 0) /* only what is added first overflows */
+                return;
+            nuc_exact_add(cx, &whole, c->terms[at]);
+            nuc_exact_add(cx, &parts[i % 2], c->terms[at]);
+        }
+        assert_true(nuc_exact_value(&whole) == c->sum);
+        if (isinf(c->sum))
+            continue;
+        nuc_exact_merge(cx, &parts[0], &parts[1]);
+        assert_true(nuc_exact_value(&parts[0]) == c->sum);
+    }
+}
+
+/* Shards are next to each other, have all samples, and differ by one sample at most. */
+static void test_shards(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 40; n++) {
+        for (size_t count = 1; count <= n; count++) {
+            assert_int_equal(nuc_shard_first((struct nuc_shard){1, count}, n), 0);
+            for (size_t i = 1; i <= count; i++) {
+                size_t size = nuc_shard_first((struct nuc_shard){i + 1, count}, n) -
+                              nuc_shard_first((struct nuc_shard){i, count}, n);
+                assert_true(size == n / count || size == n / count + 1);
+            }
+            assert_int_equal(nuc_shard_first((struct nuc_shard){count + 1, count}, n), n);
+        }
+    }
+    assert_int_equal(nuc_shard_first((struct nuc_shard){3, 4}, (size_t)1 << 62), (size_t)1 << 61);
 }
 
 /* ---- decisions ---- */
@@ -155,7 +219,7 @@ static void rescaled(struct nuc_context *cx, void *arg)
     (void)arg;
     score.float_quantized = deviation(f, q, 8);
     nuc_channel_sums_init(cx, &sums, &t);
-    nuc_channel_sums_add(&sums, f, q, p, 8);
+    nuc_channel_sums_add(cx, &sums, f, q, p, 8);
     nuc_channel_sums_finish(&sums, &score);
     assert_true(score.is_rescaled);
     assert_true(score.rescaled_quantized_db > 100);
@@ -163,7 +227,7 @@ static void rescaled(struct nuc_context *cx, void *arg)
     /* One wrong element is no other scale. */
     same.float_quantized = deviation(q, p, 8);
     nuc_channel_sums_init(cx, &sums, &t);
-    nuc_channel_sums_add(&sums, q, p, p, 8);
+    nuc_channel_sums_add(cx, &sums, q, p, p, 8);
     nuc_channel_sums_finish(&sums, &same);
     assert_false(same.is_rescaled);
 }
@@ -205,7 +269,9 @@ int main(void)
         cmocka_unit_test(test_deviation),
         cmocka_unit_test(test_deviation_limits),
         cmocka_unit_test(test_deviation_not_finite),
-        cmocka_unit_test(test_deviation_integers),
+        CONTEXT_TEST(deviation_integers),
+        ROW_TEST(exact_sum, sum_cases),
+        cmocka_unit_test(test_shards),
         cmocka_unit_test(test_decisions),
         cmocka_unit_test(test_top),
         CONTEXT_TEST(tally),

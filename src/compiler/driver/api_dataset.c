@@ -214,7 +214,7 @@ static const void *aligned_sample(const struct nuc_dataset *d, size_t input, siz
 
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
-    sample = sample_of_part(d, sample);
+    sample = sample_of_part(d, d->first + sample);
     if (d->images != NULL) {
         nuc_dataset_read_images(d, sample, inputs);
         return;

@@ -24,6 +24,7 @@ struct nuc_dataset {
     const char *path;
     struct nuc_arrays arrays;
     size_t n_inputs, n_samples;
+    size_t first;                         /* sample 0 is this one of the part: n_samples are those of a shard */
     enum nuc_samples part;                /* n_samples are those of that part */
     size_t period;                        /* of each so many one is held out */
     const struct nuc_array **bound;       /* one per input */

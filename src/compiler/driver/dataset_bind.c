@@ -291,7 +291,7 @@ void nuc_dataset_bind_tensors(struct nuc_dataset *d, const struct nuc_tensor_inf
     struct nuc_context *cx = d->c->cx;
 
     d->inputs = nuc_copy(cx, inputs, n_inputs * sizeof *inputs);
-    d->period = 0;
+    d->period = d->first = 0;
     if (d->images != NULL) {
         nuc_dataset_bind_images(d, inputs, n_inputs, NUC_IMAGES_BY_SIZES);
         return;

@@ -91,6 +91,20 @@ void nuc_tally_add(struct nuc_tally *t, int64_t label, int64_t decision, bool in
         t->confusion[(size_t)label * t->n_classes + (size_t)decision]++;
 }
 
+void nuc_tally_merge(struct nuc_tally *to, const struct nuc_tally *from)
+{
+    to->n += from->n;
+    to->n_right += from->n_right;
+    to->n_top += from->n_top;
+    for (size_t k = 0; k < to->n_classes; k++) {
+        to->right[k] += from->right[k];
+        to->labelled[k] += from->labelled[k];
+        to->decided[k] += from->decided[k];
+    }
+    for (size_t i = 0; to->confusion != NULL && i < to->n_classes * to->n_classes; i++)
+        to->confusion[i] += from->confusion[i];
+}
+
 struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top)
 {
     struct nuc_label_score a = {.n = t->n, .n_right = t->n_right, .n_top = t->n_top, .top = top};
@@ -103,6 +117,9 @@ struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top)
         a.mean_iou += (double)t->right[k] / (double)either;
     }
     a.mean_iou = a.n_present == 0 ? 0 : a.mean_iou / (double)a.n_present;
+    a.right = t->right;
+    a.labelled = t->labelled;
+    a.decided = t->decided;
     a.confusion = t->confusion;
     return a;
 }

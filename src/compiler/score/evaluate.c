@@ -152,7 +152,7 @@ static void open_outputs(struct nuc_scoring *s)
         nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu outputs, the program %zu: give the model it was compiled from",
                  s->reference->graph->file, nuc_model_n_outputs(s->reference), n);
     s->result->n_outputs = n;
-    s->result->outputs = scores;
+    s->result->outputs = s->scores = scores;
     s->outputs = nuc_alloc_array(s->cx, n, sizeof *s->outputs);
     s->program_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
     s->reference_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
@@ -187,7 +187,7 @@ static void count_labels(const struct nuc_scoring *s, struct nuc_scored_output *
     size_t n = nuc_decisions(&o->scores);
 
     for (size_t i = 0; i < n; i++) {
-        int64_t label = o->labels[sample * n + i];
+        int64_t label = o->labels[(s->first + sample) * n + i];
         if (label == s->options->ignore_label) {
             o->score->n_ignored++;
             continue;
@@ -205,10 +205,10 @@ static struct nuc_disagreement decision(const struct nuc_scoring *s, const struc
                                         size_t output, size_t i)
 {
     return (struct nuc_disagreement){
-        .sample = sample,
+        .sample = s->first + sample,
         .output = output,
         .position = i,
-        .label = o->labels != NULL ? o->labels[sample * nuc_decisions(&o->scores) + i] : NUC_UNDECIDED,
+        .label = o->labels != NULL ? o->labels[(s->first + sample) * nuc_decisions(&o->scores) + i] : NUC_UNDECIDED,
         .reference = s->reference != NULL ? o->reference_decisions[i] : NUC_UNDECIDED,
         .program = o->program_decisions[i],
     };
@@ -255,13 +255,13 @@ static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sa
 static void count_targets(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
 {
     const struct nuc_array_info *a = o->targets;
-    const char *targets = (const char *)a->data + sample * o->n_elements * nuc_dtype_size(a->dtype);
+    const char *targets = (const char *)a->data + (s->first + sample) * o->n_elements * nuc_dtype_size(a->dtype);
 
-    nuc_deviation_add(&o->score->program_error, a->dtype, targets, o->program_type, s->program_blocks[output],
+    nuc_deviation_add(s->cx, &o->score->program_error, a->dtype, targets, o->program_type, s->program_blocks[output],
                       o->n_elements);
     if (s->reference != NULL)
-        nuc_deviation_add(&o->score->reference_error, a->dtype, targets, o->reference_type, s->reference_blocks[output],
-                          o->n_elements);
+        nuc_deviation_add(s->cx, &o->score->reference_error, a->dtype, targets, o->reference_type,
+                          s->reference_blocks[output], o->n_elements);
 }
 
 static void count_sample(struct nuc_scoring *s, size_t sample)
@@ -269,7 +269,7 @@ static void count_sample(struct nuc_scoring *s, size_t sample)
     for (size_t i = 0; i < s->result->n_outputs; i++) {
         struct nuc_scored_output *o = &s->outputs[i];
         if (s->reference != NULL)
-            nuc_deviation_add(&o->score->deviation, o->reference_type, s->reference_blocks[i], o->program_type,
+            nuc_deviation_add(s->cx, &o->score->deviation, o->reference_type, s->reference_blocks[i], o->program_type,
                               s->program_blocks[i], o->n_elements);
         else
             nuc_deviation_count(&o->score->deviation, o->program_type, s->program_blocks[i], o->n_elements);
@@ -304,24 +304,34 @@ double nuc_total_sqnr(const struct nuc_evaluation *e)
     return nuc_sqnr_db(&(struct nuc_sqnr){e->signal, e->noise});
 }
 
+void nuc_finish_evaluation(struct nuc_evaluation *e, struct nuc_output_score *outputs)
+{
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        struct nuc_output_score *o = &outputs[i];
+        nuc_deviation_finish(&o->deviation);
+        nuc_deviation_finish(&o->program_error);
+        nuc_deviation_finish(&o->reference_error);
+        if (o->is_integer)
+            continue;
+        e->signal += o->deviation.signal;
+        e->noise += o->deviation.n_broken != 0 ? (double)INFINITY : o->deviation.noise;
+    }
+}
+
 static void finish(struct nuc_scoring *s)
 {
     for (size_t i = 0; i < s->result->n_outputs; i++) {
         struct nuc_scored_output *o = &s->outputs[i];
         size_t top = nuc_top_of(&o->scores);
-        nuc_deviation_finish(&o->score->deviation);
-        nuc_deviation_finish(&o->score->program_error);
-        nuc_deviation_finish(&o->score->reference_error);
-        if (o->labels != NULL) {
-            o->score->program_accuracy = nuc_tally_accuracy(&o->program, top);
-            o->score->reference_accuracy = nuc_tally_accuracy(&o->reference, top);
-        }
-        if (o->score->is_integer)
+        if (o->labels == NULL)
             continue;
-        s->result->signal += o->score->deviation.signal;
-        s->result->noise += o->score->deviation.n_broken != 0 ? (double)INFINITY : o->score->deviation.noise;
+        o->score->program_accuracy = nuc_tally_accuracy(&o->program, top);
+        o->score->reference_accuracy = nuc_tally_accuracy(&o->reference, top);
     }
-    nuc_note_shifted_labels(s);
+    nuc_finish_evaluation(s->result, s->scores);
+    if (s->result->shard.count != 0) /* what counts is how it is over all samples */
+        return;
+    nuc_note_shifted_labels(s->cx, s->data->path, s->result);
     s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
 }
 
@@ -390,11 +400,40 @@ static void name_classes(struct nuc_scoring *s, const struct nuc_classes *known)
     s->result->class_names = names;
 }
 
+/* From here on the data set's samples are those of the shard. */
+static void take_shard(struct nuc_scoring *s)
+{
+    const struct nuc_shard shard = s->options->shard;
+    size_t n = s->result->n_samples;
+
+    if (shard.count == 0)
+        return;
+    if (shard.count > n)
+        nuc_fail(s->cx, NUC_BAD_USAGE, "--shard %zu/%zu: the data set has %zu sample%s: at most as many shards",
+                 shard.index, shard.count, n, n == 1 ? "" : "s");
+    s->result->shard = shard;
+    s->result->origin = nuc_origin_of(s);
+    s->first = nuc_shard_first(shard, n);
+    s->data->first = s->first;
+    s->data->n_samples = s->result->n_samples =
+        nuc_shard_first((struct nuc_shard){shard.index + 1, shard.count}, n) - s->first;
+}
+
+static void list_data(const struct nuc_scoring *s)
+{
+    const struct nuc_data_lines *lines = &s->data->lines;
+
+    s->result->n_data = lines->count;
+    s->result->data = nuc_copy(s->cx, lines->items, lines->count * sizeof *lines->items);
+}
+
 static void prepare(struct nuc_scoring *s)
 {
+    nuc_check_shard(s->cx, s->options);
     s->result = nuc_alloc(s->cx, sizeof *s->result);
     s->result->has_reference = s->reference != NULL;
     bind_inputs(s);
+    list_data(s);
     open_outputs(s);
     const struct nuc_classes known = known_classes(s);
     bool by_name = nuc_label_class_folders(s->data, &known);
@@ -403,13 +442,14 @@ static void prepare(struct nuc_scoring *s)
     if (!by_name)
         check_order(s);
     name_classes(s, &known);
+    take_shard(s);
     for (size_t i = 0; i < s->result->n_outputs; i++) {
         if (decides(&s->outputs[i]))
             open_decisions(s, &s->outputs[i]);
     }
     s->disagreements = nuc_alloc_array(s->cx, s->options->max_disagreements, sizeof *s->disagreements);
     s->result->disagreements = s->disagreements;
-    nuc_check_gates(s);
+    nuc_check_gates(s->cx, s->result, s->options);
 }
 
 struct evaluate_call {

@@ -65,18 +65,18 @@ static const struct nuc_output_score *worst(const struct gate *gate, const struc
     return found;
 }
 
-void nuc_check_gates(const struct nuc_scoring *s)
+void nuc_check_gates(struct nuc_context *cx, const struct nuc_evaluation *e, const struct nuc_evaluate_options *o)
 {
     for (size_t i = 0; i < sizeof gates / sizeof gates[0]; i++) {
         const struct gate *gate = &gates[i];
         double value;
-        if (isnan(limit_of(gate, s->options)))
+        if (isnan(limit_of(gate, o)))
             continue;
-        if (gate->needs_reference && s->reference == NULL)
-            nuc_fail(s->cx, NUC_BAD_USAGE, "%s compares with the float model: give it with --reference MODEL",
+        if (gate->needs_reference && !e->has_reference)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s compares with the float model: give it with --reference MODEL",
                      gate->option);
-        if (worst(gate, s->result, &value) == NULL)
-            nuc_fail(s->cx, NUC_BAD_USAGE, "%s cannot be measured: %s", gate->option, gate->lacking);
+        if (worst(gate, e, &value) == NULL)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s cannot be measured: %s", gate->option, gate->lacking);
     }
 }
 

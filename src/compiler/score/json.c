@@ -203,6 +203,8 @@ static void write_json(struct nuc_call *k)
     if (j->nodes != NULL)
         put_nodes(&w, tree, j->nodes);
     nuc_put_text(w.cx, tree, "missed", e->missed);
+    if (e->shard.count != 0)
+        nuc_put_shard(w.cx, tree, e, j->nodes);
     *k->out.text = nuc_json_text(w.cx, tree);
 }
 

@@ -217,10 +217,10 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
         check(k, nuc_model_output(g->quantized, at, &t));
         size_t count = t.bytes / sizeof(float);
         const void *f = g->float_out[at], *q = g->quantized_out[at], *p = g->program_out[at];
-        nuc_deviation_add(&score->float_quantized, NUC_F32, f, NUC_F32, q, count);
-        nuc_deviation_add(&score->quantized_program, NUC_F32, q, NUC_F32, p, count);
-        nuc_deviation_add(&score->float_program, NUC_F32, f, NUC_F32, p, count);
-        nuc_channel_sums_add(&k->channels[g->first + i], f, q, p, count);
+        nuc_deviation_add(k->cx, &score->float_quantized, NUC_F32, f, NUC_F32, q, count);
+        nuc_deviation_add(k->cx, &score->quantized_program, NUC_F32, q, NUC_F32, p, count);
+        nuc_deviation_add(k->cx, &score->float_program, NUC_F32, f, NUC_F32, p, count);
+        nuc_channel_sums_add(k->cx, &k->channels[g->first + i], f, q, p, count);
     }
 }
 
@@ -239,6 +239,14 @@ static void run_group(struct comparison *k, size_t first)
 }
 
 /* ---- the whole ---- */
+
+void nuc_finish_node(struct nuc_node_score *score)
+{
+    nuc_deviation_finish(&score->float_quantized);
+    nuc_deviation_finish(&score->quantized_program);
+    nuc_deviation_finish(&score->float_program);
+    nuc_channel_sums_finish(score->channels, score);
+}
 
 struct nodes_call {
     struct nuc_call call;
@@ -283,14 +291,13 @@ static void evaluate_nodes(struct nuc_call *call)
     nuc_model_present_as(k.quantized, n->reference);
     check_types(&k);
     check(&k, nuc_prepare(n->reference, &k.floating));
+    result->origin = nuc_model_print(k.quantized);
     match(&k);
     for (size_t first = 0; first < result->n_nodes; first += PROBES_AT_ONCE)
         run_group(&k, first);
     for (size_t i = 0; i < result->n_nodes; i++) {
-        nuc_deviation_finish(&k.scores[i].float_quantized);
-        nuc_deviation_finish(&k.scores[i].quantized_program);
-        nuc_deviation_finish(&k.scores[i].float_program);
-        nuc_channel_sums_finish(&k.channels[i], &k.scores[i]);
+        k.scores[i].channels = &k.channels[i];
+        nuc_finish_node(&k.scores[i]);
     }
     *n->out = result;
 }
