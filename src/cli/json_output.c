@@ -189,7 +189,7 @@ static const char *text_of(struct growing *g)
 {
     if (g->to == NULL)
         return "";
-    json.failed = fclose(g->to) != 0 || json.failed;
+    json.failed = fclose(g->to) != 0 || g->text == NULL || json.failed; /* NULL: no memory for the text as a whole */
     g->to = NULL;
     return g->text != NULL ? g->text : "";
 }
