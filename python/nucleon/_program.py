@@ -1,0 +1,285 @@
+"""Programs: run, described, saved."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from . import _data
+from ._data import Tensor
+from ._evaluation import evaluate
+from ._files import read, write_whole
+from ._library import DTYPE_SIZE, INSPECT_FORMS, SIMULATOR_PATHS, SimulatorOptions, TensorInfo, lib
+from ._session import Progress, Session, address, encode
+from .errors import BadInput, BadUsage, DeviceError, Error, Unsupported
+
+_USES = 256  # of a runner, after which another one takes its place: what binds data to it is freed with it
+
+
+def simulator_options(simulator: str, threads: int) -> SimulatorOptions:
+    names = [name.replace("_", "") for name in SIMULATOR_PATHS]  # as the command line has them
+    if simulator not in names:
+        raise BadUsage(f"simulator '{simulator}' is none of {', '.join(names)}")
+    return SimulatorOptions(names.index(simulator), threads)
+
+
+class Runner:
+    """The program, prepared to run: by one thread at a time."""
+
+    def __init__(self, program: Program, options: Mapping[str, Any] | None = None,
+                 simulator: SimulatorOptions | None = None, progress: Progress | bool | None = None) -> None:
+        self.session = Session(options, progress)
+        self.uses = 0
+        self.handle = ctypes.c_void_p()
+        data = self.session.keep(program.bytes)
+        try:
+            self.session.call(lib.nuc_runner_open_bytes, encode(program.name), address(data),
+                              len(data), ctypes.byref(simulator) if simulator is not None else None,
+                              ctypes.byref(self.handle))
+        except BaseException:
+            self.session.close()
+            raise
+
+    def _tensors(self, count: int, function: Any) -> tuple[Tensor, ...]:
+        info = TensorInfo()
+        found = []
+        for index in range(count):
+            status = function(self.handle, index, ctypes.byref(info))
+            if status != 0:
+                raise BadInput("the program has an input or output that is not a tensor")
+            found.append(_data.tensor(info))
+        return tuple(found)
+
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._tensors(lib.nuc_runner_n_inputs(self.handle), lib.nuc_runner_input)
+
+    def outputs(self) -> tuple[Tensor, ...]:
+        return self._tensors(lib.nuc_runner_n_outputs(self.handle), lib.nuc_runner_output)
+
+    def run(self, data: ctypes.c_void_p) -> tuple[list[tuple[Tensor, bytearray]], int]:
+        """Outputs with the elements of all samples, one after the other, and how many samples there are."""
+        session, count = self.session, ctypes.c_size_t()
+        session.check(lib.nuc_runner_bind(self.handle, data, None, ctypes.byref(count)))
+        outputs = self.outputs()  # whether they are float or int8 depends on the data
+        sizes = [math.prod(t.shape) * DTYPE_SIZE[t.dtype] for t in outputs]
+        results = [bytearray(max(count.value * size, 1)) for size in sizes]
+        addresses = [ctypes.addressof(ctypes.c_char.from_buffer(r)) for r in results]
+        given = (ctypes.c_void_p * (lib.nuc_runner_n_inputs(self.handle) + 1))()
+        taken = (ctypes.c_void_p * (len(outputs) + 1))()
+        for sample in range(count.value):
+            session.check(lib.nuc_dataset_sample(data, sample, given))
+            for i, (start, size) in enumerate(zip(addresses, sizes)):
+                taken[i] = start + sample * size
+            session.check(lib.nuc_runner_run(self.handle, given, taken))
+        return list(zip(outputs, results)), count.value
+
+    def close(self) -> None:
+        self.session.close()  # the compiler releases the runner
+
+
+class Program:
+    """A program file (.pte) in memory.
+
+    ``bytes`` are those that ``nucleon compile`` writes. ``report`` has the figures of the compilation as
+    ``nucleon compile --json`` prints them (docs/json.md); it is empty for a program that was loaded. Programs may be
+    copied, pickled, and used by several threads at once.
+    """
+
+    def __init__(self, data: bytes, name: str = "program", report: Mapping[str, Any] | None = None,
+                 maps: Mapping[str, str] | None = None) -> None:
+        self.bytes = bytes(data)
+        self.name = name
+        self.report = dict(report or {})
+        self._maps = dict(maps or {})
+        self._open()
+
+    def _open(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: dict[bool, list[Runner]] = {False: [], True: []}  # True: runners that were given int8 data
+        self._closed = False
+        self._tensors: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Program:
+        """The program of a file."""
+        if not _data.is_path(path):
+            raise BadUsage("Program.load() takes a path; Program(data) takes the bytes of a file")
+        program = Program(read(path), os.fspath(path))
+        try:
+            program._describe()  # what is no program is refused here
+        except (DeviceError, Unsupported):
+            pass  # microcode for silicon: it is described and saved, but not run
+        return program
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file: whole, or not at all."""
+        write_whole(path, self.bytes)
+
+    def __bytes__(self) -> bytes:
+        return self.bytes
+
+    def __len__(self) -> int:
+        return len(self.bytes)
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return f"<nucleon.Program '{self.name}', closed>"
+        try:
+            inputs = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.inputs)
+            outputs = ", ".join(f"{t.dtype}{list(t.shape)}" for t in self.outputs)
+            what = f": ({inputs}) -> ({outputs})"
+        except Error as error:
+            what = f", not to be run: {error}"
+        return f"<nucleon.Program '{self.name}', {len(self.bytes)} bytes{what}>"
+
+    # ---- copies ----
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"bytes": self.bytes, "name": self.name, "report": self.report, "_maps": self._maps}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    # ---- lifetime: memory goes with the last reference, or at once with close() ----
+
+    def close(self) -> None:
+        """Gives the memory of its runs back; it cannot be run any more."""
+        with self._lock:
+            self._closed = True
+            runners = self._idle[False] + self._idle[True]
+            self._idle = {False: [], True: []}
+        for runner in runners:
+            runner.close()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def _take(self, int8: bool) -> Runner:
+        with self._lock:
+            if self._closed:
+                raise BadUsage(f"{self.name}: the program is closed")
+            if self._idle[int8]:
+                return self._idle[int8].pop()
+        return Runner(self)
+
+    def _give_back(self, runner: Runner, int8: bool) -> None:
+        runner.uses += 1
+        with self._lock:
+            if runner.uses < _USES and not self._closed:
+                self._idle[int8].append(runner)
+                return
+        runner.close()
+
+    # ---- what it is ----
+
+    def _describe(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        if self._tensors is None:
+            runner = self._take(True)  # as the program has them: others may be float for data that are
+            self._tensors = runner.inputs(), runner.outputs()
+            runner.session.warn()
+            self._give_back(runner, True)
+        return self._tensors
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Name, element type and shape of each input."""
+        return self._describe()[0]
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The same of each output."""
+        return self._describe()[1]
+
+    def memory_map(self, form: str = "text") -> str:
+        """Where every tensor lies and when it lives: a table, or a picture with ``form="svg"``."""
+        if not self._maps:
+            raise BadUsage(f"{self.name}: a program that was loaded has no memory map: one that compile() returns does")
+        if form not in self._maps:
+            raise BadUsage(f"form '{form}' is none of {', '.join(self._maps)}")
+        return self._maps[form]
+
+    def inspect(self, disassemble: bool = False) -> dict[str, Any]:
+        """What is in the file, as ``nucleon inspect --json`` prints it."""
+        with Session() as s:
+            return s.json_of(lib.nuc_inspect_bytes, s.handle, encode(self.name),
+                             address(s.keep(self.bytes)), len(self.bytes),
+                             INSPECT_FORMS.index("json"), disassemble)
+
+    def profile(self, target: str | None = None) -> dict[str, Any]:
+        """Cycles of every operator and kernel by the cycle model: ``profile`` of ``nucleon run --profile --json``."""
+        with Session({"target": target}) as s:
+            return s.json_of(lib.nuc_profile_json, s.handle, encode(self.name),
+                             address(s.keep(self.bytes)), len(self.bytes), None)
+
+    # ---- runs ----
+
+    def run(self, *inputs: Any) -> Any:
+        """The outputs for inputs: arrays in their order, a mapping of them by name, or the path of a data set.
+
+        An array is an input of the program's shape, or many samples along axis 0: [N] + shape, or [N * shape[0], ...];
+        outputs have that axis as the inputs have it. Torch tensors give torch tensors, all else numpy arrays, or
+        memoryviews where numpy is not installed. One output is returned as it is, several as a list.
+
+        int8 inputs take int8 arrays, or float32 ones, which are quantized as the program says; outputs are likewise.
+        """
+        if len(inputs) == 1 and _data.is_path(inputs[0]):
+            runner = Runner(self)
+            with runner.session:
+                results, count = runner.run(_data.dataset(inputs[0], (), "inputs", runner.session))
+            made = [_data.wrap("numpy", t.dtype, (count, *t.shape), elements) for t, elements in results]
+        else:
+            made = self._run_arrays(_data.batch_of(self._item(inputs), self.inputs))
+        return made[0] if len(made) == 1 else made
+
+    __call__ = run
+
+    def _item(self, inputs: tuple[Any, ...]) -> Any:
+        """One batch, of however it was given."""
+        item = inputs[0] if len(inputs) == 1 else inputs
+        given = len(item) if isinstance(item, (tuple, list)) and not _data.is_numbers(item) else 1
+        if not isinstance(item, Mapping) and given != len(self.inputs):
+            names = ", ".join(f"'{t.name}'" for t in self.inputs)
+            raise BadUsage(f"{self.name}: run() is given {given} inputs, the program takes {len(self.inputs)}: {names}")
+        return tuple(item) if given > 1 else item
+
+    def _run_arrays(self, batch: _data.Batch) -> list[Any]:
+        arrays = batch.arrays
+        int8 = any(a.dtype == "int8" for a in arrays.values())
+        runner = self._take(int8)
+        try:
+            results, count = runner.run(_data.dataset_of_arrays(arrays, "inputs", runner.session))
+        except BaseException:
+            runner.close()
+            raise
+        finally:
+            runner.session.warn()
+        runner.session.forget(arrays.values())
+        self._give_back(runner, int8)
+        kinds = {a.kind for a in arrays.values()}
+        kind = next((k for k in ("torch", "numpy") if k in kinds), "plain")
+        return [_data.wrap(kind, t.dtype, _shape(t.shape, count, batch.axis), elements) for t, elements in results]
+
+    def evaluate(self, dataset: Any, labels: Any = None, **options: Any) -> dict[str, Any]:
+        """``nucleon.evaluate()`` of this program."""
+        return evaluate(self, dataset, labels, **options)
+
+
+def _shape(shape: tuple[int, ...], count: int, axis: str) -> tuple[int, ...]:
+    """Of an output for `count` samples, with the axis of samples as the inputs have it."""
+    if axis == "apart":
+        return (count, *shape)
+    if axis == "none" and shape[:1] == (1,):
+        return shape[1:]
+    if count == 1:
+        return shape
+    return (count * shape[0], *shape[1:]) if shape else (count,)
