@@ -1,5 +1,5 @@
 # What an application needs: headers, libraries, the command, a CMake package and pkg-config files.
-#   find_package(nucleon)  ->  nucleon::nuc_runtime (programs), nucleon::nuc_npusim (the simulator as NPU driver),
+#   find_package(nucleon)  ->  nucleon::runtime (programs), nucleon::simulator (the simulator as NPU driver),
 #                              nucleon::nuc_driver (the compiler, on the host)
 #   pkg-config nucleon-runtime, nucleon
 include(GNUInstallDirs)

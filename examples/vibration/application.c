@@ -9,16 +9,27 @@
 #include <string.h>
 
 #include "example.h"
-#include "firmware/port.h"
-#include "firmware/runner/print.h"
 #include "model.h"
+#include "port/port.h"
+#include "port/print.h"
+
+#if MODEL_DELEGATES > 0
+#include "nucleon/NeutronDriver.h"
+#endif
 
 #define FEATURES (MODEL_INPUT0_BYTES / sizeof(float))
 
 _Static_assert(MODEL_INPUT0_BYTES == MODEL_OUTPUT0_BYTES, "an autoencoder gives what it takes");
 
-/* Starts the NPU's driver and loads its parts, when there are any; written for the image. */
-int nuc_firmware_start_model(struct nuc_detail *detail);
+/* The NPU's driver, when the program has parts for it, and these parts. */
+static bool start(struct nuc_detail *detail)
+{
+#if MODEL_DELEGATES > 0
+    if (neutronInit() != ENONE)
+        return false;
+#endif
+    return model_load(detail) == NUC_OK;
+}
 
 /* Mean square of what the program does not reproduce, or a negative number when it fails. */
 static float anomaly(const float *features, struct nuc_detail *detail)
@@ -74,8 +85,8 @@ int nuc_firmware_main(void)
         nuc_port_print("application: a file cannot be opened\n");
         return 1;
     }
-    if (nuc_firmware_start_model(&detail) != 0) {
-        nuc_port_print(detail.message);
+    if (!start(&detail)) {
+        nuc_port_print(detail.message != NULL ? detail.message : "the program is not loaded");
         return 1;
     }
     int code = watch(in, out);

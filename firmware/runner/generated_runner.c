@@ -8,12 +8,13 @@
  */
 #include <string.h>
 
-#include "firmware/port.h"
-#include "firmware/runner/print.h"
 #include "model.h"
+#include "port/port.h"
+#include "port/print.h"
 
-/* Starts the NPU's driver and loads its parts, when there are any; written for the image. */
-int nuc_firmware_start_model(struct nuc_detail *detail);
+#if MODEL_DELEGATES > 0
+#include "nucleon/NeutronDriver.h"
+#endif
 
 static int failed(const struct nuc_detail *d)
 {
@@ -64,7 +65,11 @@ int nuc_firmware_main(void)
         nuc_port_print("runner: a file cannot be opened\n");
         return 1;
     }
-    if (nuc_firmware_start_model(&detail) != 0)
+#if MODEL_DELEGATES > 0
+    if (neutronInit() != ENONE)
+        return failed(&detail);
+#endif
+    if (model_load(&detail) != NUC_OK)
         return failed(&detail);
     memset(model_input0(), 0, MODEL_INPUT0_BYTES);
     int code = run_samples(in, out);

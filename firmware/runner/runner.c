@@ -12,8 +12,9 @@
 
 #include <string.h>
 
-#include "firmware/port.h"
-#include "firmware/runner/print.h"
+#include "port/port.h"
+#include "port/print.h"
+#include "tables.h"
 
 #define NPY_HEADER 10 /* magic, version, length of the text after them */
 
@@ -279,7 +280,7 @@ static int load(struct runner *r, struct memory *m)
     struct nuc_detail detail;
     struct nuc_tensor out;
     size_t size = (size_t)(nuc_image_end - nuc_image);
-    enum nuc_status status = nuc_program_sizes(nuc_image, size, &nuc_firmware_backends, &sizes, &detail);
+    enum nuc_status status = nuc_program_sizes(nuc_image, size, &tables_backends, &sizes, &detail);
 
     if (status != NUC_OK)
         return failed("reading the program", status, &detail);
@@ -287,8 +288,7 @@ static int load(struct runner *r, struct memory *m)
         nuc_port_print("runner: the board's memory is too small for the program\n");
         return 1;
     }
-    status =
-        nuc_program_load(&r->program, nuc_image, size, &memory, &nuc_firmware_kernels, &nuc_firmware_backends, &detail);
+    status = nuc_program_load(&r->program, nuc_image, size, &memory, &tables_kernels, &tables_backends, &detail);
     if (status == NUC_OK)
         status = nuc_program_input_info(&r->program, 0, &r->input);
     for (size_t i = 0; status == NUC_OK && i < nuc_program_n_outputs(&r->program); i++) {
@@ -311,7 +311,7 @@ int nuc_firmware_main(void)
     size_t n_words = nuc_port_arguments(words, 3);
 
     m.at = nuc_port_memory(&m.left);
-    if (nuc_firmware_start_npu() != 0) {
+    if (tables_start() != NUC_OK) {
         nuc_port_print("runner: the NPU's driver does not start\n");
         return 1;
     }

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "firmware/port.h"
 #include "kernels/dsp/dsp.h"
+#include "port/port.h"
 
 #define ROUNDS 200
 #define BYTES 40000

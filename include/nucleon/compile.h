@@ -499,12 +499,6 @@ enum nuc_status nuc_model_partition(struct nuc_model *lowered, size_t index, str
 /* The program file. The bytes belong to the compiler. */
 enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size);
 
-/*
- * C sources of the program at `path`: folder/NAME.h, NAME.c and NAME_data.c (docs/formats.md, "Generated C"). `name`
- * NULL: the file's. The folder is made when it is not there.
- */
-enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, const char *folder, const char *name);
-
 /* ---- inspection ---- */
 
 enum nuc_inspect_form {

@@ -2,9 +2,9 @@
  * The port's input and output by semihosting (Arm's specification 3.0), its instruction count by a timer of the board:
  * under QEMU's `-icount shift=6` every instruction takes 64 ns of virtual time, the timer ticks every 50 ns.
  */
-#include "firmware/port.h"
+#include "port/port.h"
 
-#include "mps2_an505.h"
+#include "port/mps2_an505/mps2_an505.h"
 
 enum semihosting {
     SYS_OPEN = 0x01,

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "firmware/port.h"
-#include "mps2_an505.h"
+#include "port/mps2_an505/mps2_an505.h"
+#include "port/port.h"
 
 /* Out of the linker script. */
 extern uint32_t nuc_stack_top[], nuc_data_start[], nuc_data_end[], nuc_data_source[], nuc_bss_start[], nuc_bss_end[];

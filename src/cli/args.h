@@ -27,7 +27,8 @@ enum {
     VERSION = 1 << 11,
     TUNE = 1 << 12,
     REPORT = 1 << 13,
-    MERGE_EVALUATIONS = 1 << 20
+    MERGE_EVALUATIONS = 1 << 20,
+    KERNELS = 1 << 21
 };
 
 #define CLI_LIST_MAX 64
@@ -48,7 +49,7 @@ struct cli_args {
     float min_sqnr[1];
     size_t n_min_sqnr;
     struct nuc_evaluate_options evaluate;
-    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name, *compare, *shard;
+    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name, *compare, *shard, *project;
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
@@ -233,6 +234,7 @@ int cli_explain(struct cli_args *args);
 int cli_inspect(struct cli_args *args);
 int cli_make_report(struct cli_args *args);
 int cli_merge_evaluations(struct cli_args *args);
+int cli_kernels(struct cli_args *args);
 int cli_merge_kernel_selection(struct cli_args *args);
 int cli_ops(struct cli_args *args);
 int cli_quantize(struct cli_args *args);

@@ -1,4 +1,4 @@
-/* nucleon inspect, ops, targets, version, and the two commands that make C sources. */
+/* nucleon inspect, ops, targets, version, merge-kernel-selection. */
 #include <stdio.h>
 
 #include "cli/args.h"
@@ -124,31 +124,6 @@ int cli_version(struct cli_args *args)
     (void)args;
     cli_printf("nucleon %s\n", nuc_version());
     return CLI_OK;
-}
-
-static void print_generated(const struct nuc_compiler *c)
-{
-    const char *path;
-    char file[128];
-    size_t bytes;
-
-    for (size_t i = 0; nuc_written_file(c, i, &path, &bytes); i++)
-        cli_printf("%s\n", cli_file_text(path, file, sizeof file));
-    cli_print_row("next", "add them to the sources of the firmware: docs/firmware.md");
-}
-
-static int generate(struct nuc_compiler *c, struct cli_args *args)
-{
-    int code = cli_check(c, nuc_codegen_program(c, args->positional[0], args->output, args->name));
-
-    if (code == CLI_OK && !args->quiet)
-        print_generated(c);
-    return code;
-}
-
-int cli_codegen(struct cli_args *args)
-{
-    return cli_with_compiler(args, generate);
 }
 
 static int merge(struct nuc_compiler *c, struct cli_args *args)

@@ -66,9 +66,16 @@ static const struct cli_command commands[] = {
      "Describes a file; its kind is found by content.",
      "nucleon inspect model.pte --disassemble\nnucleon inspect model.pte --tflite parts", 1, 1, NULL},
     {"Build a firmware", "codegen", CODEGEN, cli_codegen, "C sources of a program, for a firmware",
-     "PROGRAM.pte -o DIR [--name NAME]",
-     "Writes C sources for a firmware: static tables and buffers instead of the program file and its reader.",
-     "nucleon codegen model.pte -o src --name digits", 1, 1, NULL},
+     "PROGRAM.pte -o DIR|--project DIR [--name NAME] [--input DATA]",
+     "Writes C sources for a firmware: static tables and buffers instead of the program file and its reader. With "
+     "--project a complete CMake project around them, which runs in QEMU.",
+     "nucleon codegen model.pte -o src --name digits\n"
+     "nucleon codegen model.pte --project firmware --input samples.npz",
+     1, 1, "the program"},
+    {NULL, "kernels", KERNELS, cli_kernels, "tables that link only what programs call", "PROGRAM.pte ... -o NAME.c",
+     "Writes the tables of operators and backends that nuc_program_load() takes, with what the programs call: the "
+     "linker drops all other kernels.",
+     "nucleon kernels model.pte -o tables.c", 1, CLI_LIST_MAX, NULL},
     {NULL, "merge-kernel-selection", MERGE, cli_merge_kernel_selection, "the NPU kernels that several programs need",
      "IN.c ... -o OUT.c",
      "Merges kernel selection files, which 'nucleon compile --dump-kernel-selection' writes, for a firmware with "

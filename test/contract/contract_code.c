@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nucleon/firmware.h"
+
 static char message[2048];
 
 /* Elements of a tensor between logical order and that of its memory. */

@@ -39,9 +39,9 @@ compile() { # NAME OPTIONS
     "$NUCLEON" codegen "$name.pte" -o "$name" --name model || fail "$name: no code"
 }
 
-check_host() { # NAME START
+check_host() { # NAME
     cc -std=c11 -O2 -Wall -Wextra -Werror -I"$1" -I"$root/include" "$root/test/e2e/codegen_main.c" \
-        "$root/firmware/runner/$2" "$1/model.c" "$1/model_data.c" "$build/src/runtime/libnuc_runtime.a" \
+        "$1/model.c" "$1/model_data.c" "$build/src/runtime/libnuc_runtime.a" \
         "$build/src/kernels/libnuc_kernels.a" "$build/src/npusim/libNeutronDriver.a" "$build/src/base/libnuc_base.a" \
         -lm -lpthread -o "$1.exe" || fail "$1: the code does not build"
     "./$1.exe" <input.bin >"$1.got" || fail "$1: the code does not run"
@@ -50,11 +50,11 @@ check_host() { # NAME START
 }
 
 compile npu
-check_host npu start_npu.c
+check_host npu
 compile cpu --no-delegate
-check_host cpu start_cpu.c
+check_host cpu
 compile strips --target cortex-m33 --memory-budget 6000
-check_host strips start_cpu.c
+check_host strips
 
 for tool in arm-none-eabi-gcc qemu-system-arm; do
     command -v $tool >/dev/null || { echo "no $tool: host only"; exit 0; }

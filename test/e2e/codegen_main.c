@@ -3,13 +3,19 @@
 
 #include "model.h"
 
-int nuc_firmware_start_model(struct nuc_detail *detail);
+#if MODEL_DELEGATES > 0
+#include "nucleon/NeutronDriver.h"
+#endif
 
 int main(void)
 {
     struct nuc_detail detail = {.message = NULL};
 
-    if (nuc_firmware_start_model(&detail) != 0)
+#if MODEL_DELEGATES > 0
+    if (neutronInit() != ENONE)
+        return 1;
+#endif
+    if (model_load(&detail) != NUC_OK)
         return 1;
     while (fread(model_input0(), MODEL_INPUT0_BYTES, 1, stdin) == 1) {
         if (model_run(&detail) != NUC_OK)

@@ -138,6 +138,12 @@ ends 2 report $digits -o none.pdf
 
 ends 0 codegen digits.pte -o src
 ends 1 codegen nothing.pte -o src
+ends 0 codegen digits.pte --project project --input test.npz
+ends 2 codegen digits.pte
+ends 0 kernels digits.pte unsupported.pte -o tables.c
+ends 0 kernels m33.pte -o tables.c
+ends 1 kernels nothing.pte -o tables.c
+ends 2 kernels digits.pte
 "$nucleon" compile $digits -o none.pte --dump-kernel-selection one.c >/dev/null || fail "a kernel selection"
 ends 0 merge-kernel-selection one.c -o kernels.c
 ends 1 merge-kernel-selection nothing.c -o kernels.c

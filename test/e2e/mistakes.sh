@@ -184,6 +184,12 @@ done <<'ROWS'
 1 | the folder 'none' of --intermediates-dir               | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --intermediates-dir none/m/
 1 | the folder 'none' of --etdump does not exist           | run p.pte -i nothing.npz --etdump none/x
 1 | the folder 'none' of --output does not exist           | codegen nothing.pte -o none/x
+1 | the folder 'none' of --project does not exist          | codegen p.pte --project none/x
+2 | or --project DIR for a project                         | codegen p.pte
+2 | leave one of them out                                  | codegen p.pte -o src --project firmware
+2 | --input is for --project DIR                           | codegen p.pte -o src --input "$d/test.npz"
+2 | give one that ends in .c                               | kernels p.pte -o tables
+1 | not an ExecuTorch program (.pte)                       | kernels p.pte "$d/digits.pt2" -o tables.c
 1 | the folder 'none' of --output does not exist           | tune nothing.pt2 --for sqnr --calibration x -o none/x
 1 | it is a folder                                         | compile "$d/digits.pt2" --calibration nothing.npz -o folder
 1 | 'text.txt' is not a folder                             | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --intermediates-dir text.txt

@@ -45,7 +45,7 @@ const char *nuc_codegen_name(struct nuc_context *cx, const char *path)
     return is_letter(name[0]) && !is_taken(name) ? name : nuc_format(cx, "program_%s", name);
 }
 
-static const char *capitals(struct nuc_context *cx, const char *name)
+const char *nuc_codegen_capitals(struct nuc_context *cx, const char *name)
 {
     char *out = nuc_strdup(cx, name);
 
@@ -54,22 +54,16 @@ static const char *capitals(struct nuc_context *cx, const char *name)
     return out;
 }
 
-/* The C function of an operator. */
-static const char *function_of(const struct nuc_kernel_entry *entry)
+void nuc_codegen_check_name(struct nuc_context *cx, const char *name)
 {
-    static const struct {
-        const char *name, *function;
-    } rows[] = {
-#define ROW(name, signature, run) {name, #run},
-        NUC_KERNELS(ROW)
-#undef ROW
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(rows[i].name, entry->name) == 0)
-            return rows[i].function;
+    for (const char *c = name; *c != '\0'; c++) {
+        if (c == name ? !is_letter(*c) : !is_name_part(*c))
+            nuc_fail(cx, NUC_BAD_USAGE, "'%s' is not a name for C functions: letters, digits and _", name);
     }
-    return NULL;
+    if (*name == '\0')
+        nuc_fail(cx, NUC_BAD_USAGE, "the name of the C functions is empty: letters, digits and _");
+    if (is_taken(name))
+        nuc_fail(cx, NUC_BAD_USAGE, "'%s' is a name of C's headers or of the runtime: give another one", name);
 }
 
 /* ---- header ---- */
@@ -147,11 +141,12 @@ static const char *header(const struct nuc_codegen *g)
         add_boundary(g, &out, "input", i, (uint32_t)nuc_view_int(m->inputs, i));
     for (uint32_t i = 0; i < m->outputs.count; i++)
         add_boundary(g, &out, "output", i, (uint32_t)nuc_view_int(m->outputs, i));
-    if (g->n_delegates > 0)
-        nuc_text_addf(&out,
-                      "/* Prepares the NPU's parts; once, after neutronInit(). `detail` may be NULL. */\n"
-                      "enum nuc_status %s_load(struct nuc_detail *detail);\n\n",
-                      g->name);
+    nuc_text_addf(&out,
+                  "/* Parts that run on the NPU: with any of them neutronInit() is called first. */\n"
+                  "#define %1$s_DELEGATES %2$zu\n\n"
+                  "/* Prepares these; once. `detail` may be NULL. */\n"
+                  "enum nuc_status %3$s_load(struct nuc_detail *detail);\n\n",
+                  g->upper, g->n_delegates, g->name);
     nuc_text_addf(
         &out,
         "/*\n * One inference: inputs are written where the functions above say before each call, since their "
@@ -214,8 +209,15 @@ static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
 
 static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
 {
-    if (g->n_delegates == 0)
+    if (g->n_delegates == 0) {
+        nuc_text_addf(out,
+                      "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
+                      "    if (detail != NULL)\n"
+                      "        *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n"
+                      "    return NUC_OK;\n}\n\n",
+                      g->name);
         return;
+    }
     nuc_text_addf(
         out,
         "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
@@ -247,8 +249,8 @@ static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index
 
     if (in->kind == NUC_INSTRUCTION_KERNEL) {
         const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.call.of.kernel;
-        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", function_of(kernel), index, in->args.count,
-                      kernel->name, place_of(g->cx, &in->frame));
+        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", nuc_codegen_row(kernel->name)->function, index,
+                      in->args.count, kernel->name, place_of(g->cx, &in->frame));
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
         nuc_text_addf(out, "    {NULL, args%u, %u, %zu}, /* NPU%s */\n", index, in->args.count,
                       nuc_codegen_delegate(g, in->index), place_of(g->cx, &in->frame));
@@ -390,17 +392,11 @@ static const char *data(const struct nuc_codegen *g)
 struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *file, struct nuc_span image,
                                            const char *name)
 {
-    struct nuc_codegen g = {.cx = cx, .file = file, .name = name, .upper = capitals(cx, name), .image = image};
+    struct nuc_codegen g = {
+        .cx = cx, .file = file, .name = name, .upper = nuc_codegen_capitals(cx, name), .image = image};
     struct nuc_codegen_files files;
 
-    for (const char *c = name; *c != '\0'; c++) {
-        if (c == name ? !is_letter(*c) : !is_name_part(*c))
-            nuc_fail(cx, NUC_BAD_USAGE, "'%s' is not a name for C functions: letters, digits and _", name);
-    }
-    if (*name == '\0')
-        nuc_fail(cx, NUC_BAD_USAGE, "the name of the C functions is empty: letters, digits and _");
-    if (is_taken(name))
-        nuc_fail(cx, NUC_BAD_USAGE, "'%s' is a name of C's headers or of the runtime: give another one", name);
+    nuc_codegen_check_name(cx, name);
     nuc_codegen_load(&g);
     files.header = header(&g);
     files.source = source(&g);

@@ -7,6 +7,7 @@
 #define NUC_CODEGEN_CODEGEN_H
 
 #include "base/span.h"
+#include "compiler/program_view/program_view.h"
 #include "host/context.h"
 
 struct nuc_codegen_files {
@@ -24,5 +25,23 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
 
 /* `path` without folder and ending as a C identifier; "program_" in front of one that cannot be a name. */
 const char *nuc_codegen_name(struct nuc_context *cx, const char *path);
+
+/* The name in capitals, as macros have it. */
+const char *nuc_codegen_capitals(struct nuc_context *cx, const char *name);
+
+/* ---- tables of operators and backends ---- */
+
+struct nuc_table_files {
+    const char *header, *source;                    /* <name>.h, <name>.c */
+    const char *const *operators, *const *backends; /* what the tables list, in the library's order */
+    size_t n_operators, n_backends;
+};
+
+/*
+ * Tables for nuc_program_load() with what `count` programs call and nothing else. NUC_UNSUPPORTED when the runtime
+ * lacks an operator or a backend, NUC_BAD_USAGE for a name as above.
+ */
+struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                         size_t count, const char *name);
 
 #endif

@@ -42,6 +42,15 @@ struct nuc_codegen {
 
 #define NUC_UNUSED_VALUE UINT32_MAX
 
+/* The C function of an operator of the library; NULL: there is none of that name. */
+struct nuc_codegen_row {
+    const char *name, *signature, *function;
+};
+const struct nuc_codegen_row *nuc_codegen_row(const char *name);
+
+/* Fails with NUC_BAD_USAGE for a name that is no C identifier, or taken. */
+void nuc_codegen_check_name(struct nuc_context *cx, const char *name);
+
 /* Loads the program with host memory and finds what is used; the parts above are filled. */
 void nuc_codegen_load(struct nuc_codegen *g);
 

@@ -1,9 +1,8 @@
-/* Public calls that take files and not a model: code, descriptions, profiles, lists, LiteRT models. */
+/* Public calls that take files and not a model: descriptions, profiles, lists, LiteRT models. */
 #include <sys/stat.h>
 
 #include "nucleon/json.h"
 
-#include "compiler/codegen/codegen.h"
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/driver.h"
 #include "compiler/import/file_kind.h"
@@ -18,27 +17,6 @@
 #include "compiler/support/support.h"
 #include "compiler/target/target.h"
 #include "host/file.h"
-
-/* ---- C sources of a program ---- */
-
-static void generate(struct nuc_call *k)
-{
-    struct nuc_context *cx = k->c->cx;
-
-    nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
-    const char *name = k->name != NULL ? k->name : nuc_codegen_name(cx, k->path);
-    struct nuc_codegen_files files = nuc_generate_code(cx, k->path, nuc_read_file(cx, k->path), name);
-
-    mkdir(k->output, 0777); /* when it cannot be made, writing into it says why */
-    nuc_write_text(cx, nuc_format(cx, "%s/%s.h", k->output, name), files.header);
-    nuc_write_text(cx, nuc_format(cx, "%s/%s.c", k->output, name), files.source);
-    nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", k->output, name), files.data);
-}
-
-enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, const char *folder, const char *name)
-{
-    return nuc_enter(&(struct nuc_call){.c = c, .path = path, .output = folder, .name = name}, generate);
-}
 
 /* ---- kernel selections ---- */
 

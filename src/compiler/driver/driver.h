@@ -100,6 +100,7 @@ struct nuc_call {
         const struct nuc_explain_options *explain;
         const struct nuc_convert_model_options *convert;
         const struct nuc_convert_report *converted;
+        const struct nuc_kernel_tables_info *tables;
         const struct nuc_tune_options *tune;
         const void *const *buffers;
     } in;
@@ -112,6 +113,7 @@ struct nuc_call {
         struct nuc_observer_info *observer;
         struct nuc_explain_result *explain;
         struct nuc_convert_report *convert;
+        struct nuc_kernel_tables_info *tables;
         struct nuc_tune_result *tune;
         struct nuc_target_facts *target;
         const char *const **names;

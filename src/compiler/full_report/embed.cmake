@@ -1,19 +1,7 @@
-# Files as arrays of bytes: cmake -DOUTPUT=FILE.c -DFOLDER=page -P embed.cmake. Scripts follow each other by name,
-# main.js is the last.
+# The page's sources as arrays of bytes: cmake -DOUTPUT=FILE.c -DFOLDER=page -P embed.cmake. Scripts follow each other by
+# name, main.js is the last.
 cmake_minimum_required(VERSION 3.25)
-
-function(add_array name)
-    set(hex "")
-    foreach(file IN LISTS ARGN)
-        file(READ ${file} bytes HEX)
-        string(APPEND hex "${bytes}")
-    endforeach()
-    string(LENGTH "${hex}" digits)
-    math(EXPR size "${digits} / 2")
-    string(REGEX REPLACE "(................................................................)" "\\1\n" hex "${hex}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," hex "${hex}")
-    set(text "${text}const char ${name}[] = {\n${hex}'\\0'};\nconst size_t ${name}_size = ${size};\n\n" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/embed.cmake)
 
 set(text "/* Made by embed.cmake. */\n#include \"compiler/full_report/page_sources.h\"\n\n")
 file(GLOB scripts ${FOLDER}/*.js)
@@ -22,7 +10,7 @@ if(EXISTS ${FOLDER}/main.js)
     list(REMOVE_ITEM scripts ${FOLDER}/main.js)
     list(APPEND scripts ${FOLDER}/main.js)
 endif()
-add_array(nuc_page_html ${FOLDER}/page.html)
-add_array(nuc_page_css ${FOLDER}/page.css)
-add_array(nuc_page_js ${scripts})
+embed_array(text nuc_page_html ${FOLDER}/page.html)
+embed_array(text nuc_page_css ${FOLDER}/page.css)
+embed_array(text nuc_page_js ${scripts})
 file(WRITE ${OUTPUT} "${text}")

@@ -377,6 +377,16 @@ struct nuc_program *nuc_runner_program(struct nuc_runner *r)
     return &r->program;
 }
 
+struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index)
+{
+    struct nuc_tensor t = {.data = NULL};
+
+    if (input)
+        return (struct nuc_span){r->inputs[index].block, r->inputs[index].bytes};
+    return nuc_program_output(&r->program, index, &t) == NUC_OK ? (struct nuc_span){t.data, t.bytes}
+                                                                : (struct nuc_span){NULL, 0};
+}
+
 const struct nuc_program_facts *nuc_runner_facts(const struct nuc_runner *r)
 {
     return r->facts;

@@ -2,8 +2,8 @@
  * What a board gives the firmware: text output, files of the machine it is attached to, a count of instructions.
  * A port implements it together with the start-up code, which calls nuc_firmware_main() and ends with its result.
  */
-#ifndef NUC_FIRMWARE_PORT_H
-#define NUC_FIRMWARE_PORT_H
+#ifndef NUC_PORT_PORT_H
+#define NUC_PORT_PORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Numbers as text, through the port. */
-#ifndef NUC_FIRMWARE_PRINT_H
-#define NUC_FIRMWARE_PRINT_H
+#ifndef NUC_PORT_PRINT_H
+#define NUC_PORT_PRINT_H
 
 #include <stdint.h>
 

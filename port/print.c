@@ -1,8 +1,8 @@
-#include "firmware/runner/print.h"
+#include "port/print.h"
 
 #include <stddef.h>
 
-#include "firmware/port.h"
+#include "port/port.h"
 
 /* v / 10 in place, and the rest: in halves of words, since a division of 64 bits would be the largest part of this. */
 static uint32_t divide_by_ten(uint64_t *v)

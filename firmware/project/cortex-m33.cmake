@@ -1,0 +1,9 @@
+# gcc for a Cortex-M33 with DSP extension and single-precision FPU, as on the i.MX RT700 and QEMU's mps2-an505.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_ASM_COMPILER arm-none-eabi-gcc)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(cpu "-mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16")
+set(CMAKE_C_FLAGS_INIT "${cpu} -ffunction-sections -fdata-sections")
+set(CMAKE_ASM_FLAGS_INIT "${cpu}")

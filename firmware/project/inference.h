@@ -1,0 +1,26 @@
+/* A program as main.c sees it; inference_c.c and inference_pte.c implement it, one of them is linked. */
+#ifndef INFERENCE_H
+#define INFERENCE_H
+
+#include "@NAME@.h"
+
+#define N_INPUTS @INPUTS@
+#define N_OUTPUTS @OUTPUTS@
+
+struct tensor {
+    void *data;
+    size_t bytes; /* element type, shape and order in memory: program/@NAME@.h */
+};
+
+/* Once. After a failure `detail` says why. */
+enum nuc_status inference_load(struct nuc_detail *detail);
+
+/* Where input `index` is written before each inference, for its memory is reused. */
+struct tensor inference_input(size_t index);
+
+enum nuc_status inference_run(struct nuc_detail *detail);
+
+/* The result, valid until the next input is written. */
+struct tensor inference_output(size_t index);
+
+#endif

@@ -1,0 +1,40 @@
+/* The program as C: values, weights and calls are static tables, buffers static arrays of program/@NAME@.c. */
+#include "inference.h"
+
+#if @UPPER@_DELEGATES > 0
+#include "nucleon/NeutronDriver.h"
+#endif
+
+enum nuc_status inference_load(struct nuc_detail *detail)
+{
+#if @UPPER@_DELEGATES > 0
+    if (neutronInit() != ENONE) {
+        *detail = (struct nuc_detail){.message = "the NPU's driver does not start"};
+        return NUC_DEVICE;
+    }
+#endif
+    return @NAME@_load(detail);
+}
+
+struct tensor inference_input(size_t index)
+{
+    switch (index) {
+@INPUT_CASES@
+    default:
+        return (struct tensor){NULL, 0};
+    }
+}
+
+enum nuc_status inference_run(struct nuc_detail *detail)
+{
+    return @NAME@_run(detail);
+}
+
+struct tensor inference_output(size_t index)
+{
+    switch (index) {
+@OUTPUT_CASES@
+    default:
+        return (struct tensor){NULL, 0};
+    }
+}

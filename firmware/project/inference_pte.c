@@ -1,0 +1,104 @@
+/* The program file, read in place, in one static block of memory; of the kernels the image has those of the tables. */
+#include "inference.h"
+
+#include "@NAME@_tables.h"
+
+/*
+ * State, planned tensors and temporary memory. With another driver than the simulator a delegate may take more:
+ * inference_load() says so.
+ */
+#ifndef MEMORY_BYTES
+#define MEMORY_BYTES @MEMORY_BYTES@
+#endif
+
+/* Where it lies: nothing, or __attribute__((section("..."))). The NPU reads and writes it. */
+#ifndef ARENA
+#define ARENA
+#endif
+
+extern const uint8_t program_start[], program_end[]; /* program.S */
+
+static ARENA _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t memory[MEMORY_BYTES];
+static size_t taken;
+static struct nuc_program program;
+static void *input_data[N_INPUTS + 1];
+
+/* NULL when so much is not left. */
+static void *take(size_t size)
+{
+    size_t rounded = (size + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
+
+    if (rounded > sizeof memory - taken)
+        return NULL;
+    taken += rounded;
+    return memory + taken - rounded;
+}
+
+/* Inputs and outputs for which the program plans no memory get some here. */
+static enum nuc_status place(struct nuc_detail *detail)
+{
+    struct nuc_tensor t;
+    enum nuc_status status = NUC_OK;
+
+    for (size_t i = 0; i < N_INPUTS && status == NUC_OK; i++) {
+        status = nuc_program_input_info(&program, i, &t);
+        input_data[i] = t.planned ? t.data : take(t.bytes);
+        if (input_data[i] == NULL)
+            return NUC_NO_MEMORY;
+    }
+    for (size_t i = 0; i < N_OUTPUTS && status == NUC_OK; i++) {
+        status = nuc_program_output_info(&program, i, &t);
+        if (status == NUC_OK && !t.planned && !t.constant)
+            status = nuc_program_set_output(&program, i, take(t.bytes), t.bytes, detail);
+    }
+    return status;
+}
+
+enum nuc_status inference_load(struct nuc_detail *detail)
+{
+    const size_t size = (size_t)(program_end - program_start);
+    struct nuc_program_memory m = {.state = NULL};
+    struct nuc_program_sizes sizes;
+
+    *detail = (struct nuc_detail){.message = "the NPU's driver does not start"};
+    enum nuc_status status = @NAME@_tables_start();
+    if (status == NUC_OK)
+        status = nuc_program_sizes(program_start, size, &@NAME@_tables_backends, &sizes, detail);
+    if (status != NUC_OK)
+        return status;
+    m.state = take(m.state_size = sizes.state);
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        m.planned[i] = take(m.planned_size[i] = sizes.planned[i]);
+    m.temporary = take(m.temporary_size = sizes.temporary);
+    status = nuc_program_load(&program, program_start, size, &m, &@NAME@_tables_kernels, &@NAME@_tables_backends, detail);
+    return status == NUC_OK ? place(detail) : status;
+}
+
+struct tensor inference_input(size_t index)
+{
+    struct nuc_tensor t;
+
+    if (nuc_program_input_info(&program, index, &t) != NUC_OK)
+        return (struct tensor){NULL, 0};
+    return (struct tensor){input_data[index], t.bytes};
+}
+
+enum nuc_status inference_run(struct nuc_detail *detail)
+{
+    enum nuc_status status = NUC_OK;
+
+    for (size_t i = 0; i < N_INPUTS && status == NUC_OK; i++) {
+        struct tensor t = inference_input(i);
+        status = nuc_program_set_input(&program, i, t.data, t.bytes, detail);
+    }
+    return status == NUC_OK ? nuc_program_execute(&program, detail) : status;
+}
+
+struct tensor inference_output(size_t index)
+{
+    struct nuc_tensor t;
+
+    if (nuc_program_output(&program, index, &t) != NUC_OK)
+        return (struct tensor){NULL, 0};
+    return (struct tensor){t.data, t.bytes};
+}

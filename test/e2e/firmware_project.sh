@@ -1,0 +1,97 @@
+#!/bin/sh
+# firmware_project.sh NUCLEON CM33_BUILD SOURCE_ROOT: the projects that 'nucleon codegen --project' writes, outside of the
+# checkout, build from installed files alone and give in QEMU what the host gives, with generated C and with the program
+# file; the tables of 'nucleon kernels' link what programs call and nothing else. 77, "skipped", without the Arm
+# toolchain, QEMU or the build of the device libraries.
+set -u
+[ $# -eq 3 ] || { echo "usage: firmware_project.sh NUCLEON CM33_BUILD SOURCE_ROOT" >&2; exit 2; }
+case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
+root=$(cd "$3" && pwd)
+for tool in arm-none-eabi-gcc qemu-system-arm; do
+    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
+done
+[ -d "$2" ] || { echo "no build in $2"; exit 77; }
+build=$(cd "$2" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+
+fail() {
+    echo "FAIL $*" >&2
+    exit 1
+}
+
+digits=$root/examples/digits
+cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(cat log)"
+
+compile() { # NAME MODEL OPTIONS
+    name=$1
+    model=$2
+    shift 2
+    "$nucleon" compile "$model" "$@" -o "$name.pte" --quiet 2>err || fail "$name: is not compiled: $(cat err)"
+}
+
+# Code, constants and program of an image.
+flash() {
+    arm-none-eabi-size -A "$1" | awk '$1 ~ /^\.(vectors|text|rodata|ARM\.exidx|data|program)$/ { n += $2 } END { print n }'
+}
+
+build_project() { # NAME OPTIONS: writes it, and builds both images
+    name=$1
+    shift
+    "$nucleon" codegen "$name.pte" --project "$name" "$@" --quiet 2>err || fail "$name: no project: $(cat err)"
+    cmake -S "$name" -B "$name/build" -DCMAKE_PREFIX_PATH="$work/prefix" >log 2>&1 || fail "$name: $(cat log)"
+    cmake --build "$name/build" >log 2>&1 || fail "$name: does not build: $(cat log)"
+    ! grep -q "warning: .*\[-W" log || fail "$name: warnings: $(cat log)"
+    ! grep -rqF "$root/" "$name" --include=flags.make --include=link.txt || fail "$name: takes files of the sources"
+}
+
+run_project() { # FOLDER NAME SAMPLES
+    for form in c pte; do
+        image=$1/build/$2_$form.elf
+        sh "$1/run.sh" "$image" >ran || fail "$1: QEMU: $(cat ran)"
+        grep -q "^samples: $3\$" ran || fail "$1: not all samples ran: $(cat ran)"
+        grep -q "^instructions of an inference: [1-9]" ran || fail "$1: no instructions are counted"
+        echo "$2_$form.elf: $(flash "$image") bytes of flash, $(head -n 1 ran)"
+    done
+    [ "$(flash "$1/build/$2_c.elf")" -lt "$(flash "$1/build/$2_pte.elf")" ] || fail "$1: C takes more than the program file"
+}
+
+# npy SHAPE BYTES FROM: an array of float32, pixels of the digits.
+npy() {
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($1), }"
+    tail -c +"$3" pixels | head -c "$2"
+}
+
+compile npu "$digits/digits.pt2" --calibration "$digits/calibration.npz"
+"$nucleon" codegen npu.pte --project all --input "$digits/calibration.npz" --quiet || fail "no project"
+mv all/samples.bin pixels
+npy "24, 1, 8, 8" 6144 1 >npu.npy
+build_project npu --input npu.npy
+run_project npu npu 24
+[ "$(od -An -v -tx1 -w40 npu/expected.bin | sort -u | wc -l)" -gt 10 ] || fail "the expected outputs say little"
+printf 'x' | dd of=npu/expected.bin bs=1 seek=1000 conv=notrunc 2>/dev/null
+! sh npu/run.sh npu/build/npu_c.elf >ran 2>&1 || fail "a wrong output is not noticed"
+head -c 300 npu/samples.bin >part.bin
+! sh npu/run.sh npu/build/npu_pte.elf part.bin out.bin >ran 2>&1 || fail "a file that ends inside a sample is not an error"
+
+# Two inputs, on the CPU.
+mkdir data
+npy "3, 1, 8" 96 1 >data/image.npy
+npy "3, 1, 8" 96 513 >data/mask.npy
+compile two "$root/test/e2e/two_inputs.pt2" --no-quantize
+build_project two --name both --input data
+run_project two both 3
+
+symbols() { arm-none-eabi-nm "$1" | sed -n 's/.* [TtRrDd] \(nuc_op_[a-z0-9_]*\|neutronInit\|nuc_default_kernels\)$/\1/p' | sort | tr '\n' ' '; }
+[ "$(symbols two/build/both_pte.elf)" = "nuc_op_sub " ] || fail "the image has other kernels: $(symbols two/build/both_pte.elf)"
+"$nucleon" kernels npu.pte two.pte -o tables.c >said || fail "tables of two programs"
+"$nucleon" kernels two.pte npu.pte -o again/tables.c 2>/dev/null && fail "a folder that is not there"
+for operator in aten::sub.out quantized_decomposed::quantize_per_tensor.out quantized_decomposed::dequantize_per_tensor.out; do
+    grep -q "\"$operator\"" tables.c && grep -qF "$operator" said || fail "$operator is not in the tables: $(cat said)"
+done
+[ "$(grep -c 'nuc_op_' tables.c)" -eq 3 ] || fail "the tables have other rows: $(cat tables.c)"
+grep -q 'NeutronBackend' said || fail "the backend is not named: $(cat said)"
+arm-none-eabi-gcc -mcpu=cortex-m33 -std=c11 -Wall -Wextra -Werror -I"$work/prefix/include" -c tables.c || fail "the tables do not compile"
+exit 0
