@@ -1,22 +1,33 @@
-/* Runs the program of embed.c on the host: reads the input from standard input, writes the output to standard output.
+/* Runs the program of embed.c on the host: samples from standard input, one after the other, outputs to standard
+ * output.
  */
 #include <stdio.h>
 
+#include "embed.h"
 #include "nucleon/NeutronDriver.h"
-#include "nucleon/kernels.h"
 
-size_t embed_run(const void *input, size_t input_bytes, const void **output, struct nuc_detail *detail);
+static int failed(const struct nuc_detail *detail)
+{
+    fprintf(stderr, "embed: %s\n", detail->message != NULL ? detail->message : "no output");
+    return 1;
+}
 
 int main(void)
 {
     static _Alignas(16) unsigned char input[1 << 20];
     struct nuc_detail detail = {.message = NULL};
     const void *output;
-    size_t bytes = fread(input, 1, sizeof input, stdin);
 
     neutronInit();
-    bytes = embed_run(input, bytes, &output, &detail);
-    if (bytes == 0)
-        fprintf(stderr, "embed: %s\n", detail.message != NULL ? detail.message : "no output");
-    return bytes != 0 && fwrite(output, 1, bytes, stdout) == bytes ? 0 : 1;
+    if (embed_load(&detail) != NUC_OK)
+        return failed(&detail);
+    size_t wanted = embed_input_bytes();
+    while (wanted <= sizeof input && fread(input, 1, wanted, stdin) == wanted) {
+        size_t bytes = embed_run(input, wanted, &output, &detail);
+        if (bytes == 0)
+            return failed(&detail);
+        if (fwrite(output, 1, bytes, stdout) != bytes)
+            return 1;
+    }
+    return fflush(stdout) == 0 ? 0 : 1;
 }

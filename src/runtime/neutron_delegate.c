@@ -172,6 +172,15 @@ static void wait_for_copy(uint32_t channel)
     (void)channel;
 }
 
+/*
+ * The vendor's drivers of 2026 read members behind those that ExecuTorch's header has (a name of the subgraph): they
+ * find nothing.
+ */
+struct extended_config {
+    NeutronModelConfig known;
+    const void *unknown[4];
+};
+
 static enum nuc_status load(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
 {
     struct neutron_state *s = state;
@@ -180,9 +189,9 @@ static enum nuc_status load(void *state, const uint8_t *processed, size_t size, 
 
     if (status != NUC_OK)
         return status;
-    NeutronModelConfig config = {parts.microcode, parts.weights, parts.kernels, TIMEOUT_SECONDS};
+    const struct extended_config config = {{parts.microcode, parts.weights, parts.kernels, TIMEOUT_SECONDS}, {NULL}};
     s->handle = (uint8_t *)state + nuc_align_up(sizeof *s, ALIGNMENT);
-    NeutronError code = neutronModelPrepare(&config, &s->handle);
+    NeutronError code = neutronModelPrepare(&config.known, &s->handle);
     if (code != ENONE)
         return device_error(detail, code, NUC_TEXT("the driver refuses the microcode"));
     if (s->prefetch == 0)

@@ -47,6 +47,8 @@ class Tools:
         found = {}
         for short, name, value in re.findall(r"^ {2}(?:(-\w), | {4})(--[\w-]+)(?: (\S+))?", text, re.M):
             choices = value.split("|") if "|" in value else None
+            if choices and any(choice.isupper() for choice in choices):  # "builtin|COMMAND": any
+                choices = None
             found[name] = choices
             if short:
                 found[short] = choices

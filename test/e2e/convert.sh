@@ -66,6 +66,64 @@ for model in conv conv2d linear_relu_linear max_pool2d_cl relu_softmax_add; do
     check "$model: the converter as a command gives another program" cmp -s "$model.pte" again.pte
     check "$model: does not say who converted it" has "^  made by .*nucleon convert: runs on the simulator" out
 done
+
+# The converter of NXP's Python package, through its adapter: here a package of that shape around nucleon's.
+mkdir -p python/eiq_neutron_sdk
+: >python/eiq_neutron_sdk/__init__.py
+cat >python/eiq_neutron_sdk/neutron_library_utils.py <<'END'
+class Target:
+    name = "imxrt700"
+
+
+def getNeutronTargets():
+    return [Target()]
+
+
+def isNeutronTarget(name):
+    return name == "imxrt700"
+END
+cat >python/eiq_neutron_sdk/neutron_converter.py <<'END'
+import os
+import subprocess
+
+
+class Options:
+    pass
+
+
+class CompilationContext:
+    def __init__(self):
+        self.compilationOpts = Options()
+
+
+def getNeutronTarget(name):
+    return name
+
+
+def convertModel(model, context):
+    with open("package_in.tflite", "wb") as file:
+        file.write(bytes(model))
+    with open("package_options", "w") as file:
+        file.write(repr(sorted(vars(context.compilationOpts).items())))
+    command = [os.environ["NUCLEON"], "convert", "--input", "package_in.tflite", "--output", "package_out.tflite"]
+    subprocess.run(command + ["--target", context.targetOpts, "--quiet"], check=True)
+    with open("package_out.tflite", "rb") as file:
+        return list(file.read())
+END
+adapter="/usr/bin/python3 $root/tools/eiq_converter.py"
+export NUCLEON="$nucleon" PYTHONPATH="$work/python" PYTHONDONTWRITEBYTECODE=1
+"$nucleon" compile "$models/conv.tflite" -o again.pte --placement greedy --converter "$adapter" >out 2>&1
+check "the package's converter gives another program" cmp -s conv.pte again.pte
+check "the package is not given the backend's options" has "'fetchConstantsToSRAM', False" package_options
+"$nucleon" compile "$models/conv.tflite" -o again.pte --converter "$adapter --fetch-constants-to-sram" >out 2>&1
+check "the package is not given an option" has "'fetchConstantsToSRAM', True" package_options
+check "an unknown target" [ "$($adapter --input x --output y --target other 2>&1)" = \
+    "eiq_converter.py: the package does not know target 'other': imxrt700" ]
+PYTHONPATH=
+"$nucleon" compile "$models/conv.tflite" -o again.pte --converter "$adapter" >out 2>&1
+check "without the package the message does not say how to get it" has "pip install" out
+unset PYTHONPATH
+
 check "explain conv" "$nucleon" explain "$models/conv.tflite" >out
 check "explain names the source" has 'conv.tflite:0' out
 "$nucleon" compile "$models/custom.tflite" -o no.pte >out 2>err

@@ -53,7 +53,12 @@ run_project() { # FOLDER NAME SAMPLES
         sh "$1/run.sh" "$image" >ran || fail "$1: QEMU: $(cat ran)"
         grep -q "^samples: $3\$" ran || fail "$1: not all samples ran: $(cat ran)"
         grep -q "^instructions of an inference: [1-9]" ran || fail "$1: no instructions are counted"
-        echo "$2_$form.elf: $(flash "$image") bytes of flash, $(head -n 1 ran)"
+        bytes=$(flash "$image")
+        echo "$2_$form.elf: $bytes bytes of flash, $(head -n 1 ran)"
+        shown=$(sed -n "s/^| \`$2_$form.elf\` | \([0-9,]*\) |\$/\1/p" "$root/docs/firmware.md" | tr -d ,)
+        [ -n "$shown" ] || fail "docs/firmware.md does not say what $2_$form.elf takes"
+        [ $((shown * 10)) -le $((bytes * 11)) ] && [ $((bytes * 10)) -le $((shown * 11)) ] ||
+            fail "$2_$form.elf takes $bytes bytes of flash, docs/firmware.md says $shown"
     done
     [ "$(flash "$1/build/$2_c.elf")" -lt "$(flash "$1/build/$2_pte.elf")" ] || fail "$1: C takes more than the program file"
 }

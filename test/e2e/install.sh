@@ -35,9 +35,17 @@ step "the schema of its --json is there" cmp "$dir/prefix/share/nucleon/nucleon.
 step "build with pkg-config nucleon-runtime" cc -std=c11 "-DMODEL=\"$dir/digits.pte\"" \
     "$source/examples/embed/embed.c" "$source/examples/embed/main.c" "$source/examples/embed/model.S" \
     $(pkg-config --cflags --libs nucleon-runtime) -o "$dir/embed"
+# A sample, another one, and the first again: the program is loaded once.
 head -c 256 /dev/zero >"$dir/input"
+head -c 512 /dev/zero | tr '\000' '\077' | head -c 256 >>"$dir/input"
+head -c 256 /dev/zero >>"$dir/input"
 "$dir/embed" <"$dir/input" >"$dir/output" || { echo "FAIL the embedded program runs"; exit 1; }
-[ "$(wc -c <"$dir/output")" -eq 40 ] || { echo "FAIL the embedded program gives ten float32 values"; exit 1; }
+[ "$(wc -c <"$dir/output")" -eq 120 ] || { echo "FAIL the embedded program gives ten float32 values a sample"; exit 1; }
+cmp -n 40 "$dir/output" "$dir/output" 0 80 || { echo "FAIL the same sample gives the same output"; exit 1; }
+if cmp -s -n 40 "$dir/output" "$dir/output" 0 40; then
+    echo "FAIL another sample gives another output"
+    exit 1
+fi
 echo "ok   the embedded program runs"
 
 # shellcheck disable=SC2046

@@ -152,6 +152,17 @@ static void put_delegate(const struct nuc_inspection *in, json_t *out, const str
         nuc_inspect_payload(in, d->data, nuc_put_object(in->cx, out, "payload"));
 }
 
+/* What a runtime must have registered to load the method: each operator of its table once, "aten::add.out". */
+static void put_kernels(struct nuc_context *cx, json_t *list, const struct nuc_view_method *m)
+{
+    for (uint32_t i = 0; i < m->n_operators; i++) {
+        const struct nuc_view_operator *o = &m->operators[i];
+        const char *name = nuc_view_text(cx, o->name);
+        nuc_put_text(cx, list, NULL,
+                     o->overload.count > 0 ? nuc_format(cx, "%s.%s", name, nuc_view_text(cx, o->overload)) : name);
+    }
+}
+
 static void put_method(const struct nuc_inspection *in, json_t *out, const struct nuc_view_method *m)
 {
     struct nuc_context *cx = in->cx;
@@ -160,6 +171,7 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
     put_ints(cx, out, "inputs", m->inputs);
     put_ints(cx, out, "outputs", m->outputs);
     put_ints(cx, out, "planned_memory", m->planned);
+    put_kernels(cx, nuc_put_array(cx, out, "kernels"), m);
     json_t *values = nuc_put_array(cx, out, "values");
     for (uint32_t i = 0; i < m->n_values; i++)
         put_value(cx, nuc_put_object(cx, values, NULL), &m->values[i]);
@@ -287,11 +299,14 @@ static void print_items(struct nuc_text *out, const json_t *list, const char *be
 
 static void print_method(struct nuc_text *out, const json_t *method)
 {
-    const json_t *chains = json_object_get(method, "chains");
+    const json_t *chains = json_object_get(method, "chains"), *kernels = json_object_get(method, "kernels");
 
     nuc_print_members(
         out, method,
         "method '{name}'\n  inputs {inputs}, outputs {outputs}\n  planned memory, bytes {planned_memory}\n");
+    nuc_text_addf(out, "  kernels to register%s\n", json_array_size(kernels) == 0 ? ": none" : "");
+    for (size_t i = 0; i < json_array_size(kernels); i++)
+        nuc_text_addf(out, "    %s\n", json_string_value(json_array_get(kernels, i)));
     nuc_text_addf(out, "  values\n");
     print_items(out, json_object_get(method, "values"), "    %", "\n", print_value);
     for (size_t k = 0; k < json_array_size(chains); k++) {
