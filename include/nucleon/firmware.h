@@ -49,8 +49,9 @@ struct nuc_project_options {
 /*
  * A CMake project in `folder` that builds two images of the program at `path` for a Cortex-M33, of generated C and of
  * the program file with the runtime, and runs them in QEMU: README.md there says how. samples.bin has the samples,
- * expected.bin what the program gives for them on the host. Files that are there are replaced. `options` may be NULL.
- * Fails as nuc_codegen_program() and nuc_write_kernel_tables() do.
+ * expected.bin what the program gives for them on the host. In a folder that is a project already, program/ and these
+ * two are replaced and everything else is kept, with a note where it differs. `options` may be NULL. Fails as
+ * nuc_codegen_program() and nuc_write_kernel_tables() do.
  */
 enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, const char *folder,
                                   const struct nuc_project_options *options);

@@ -76,6 +76,12 @@ npy "24, 1, 8, 8" 6144 1 >npu.npy
 build_project npu --input npu.npy
 run_project npu npu 24
 [ "$(od -An -v -tx1 -w40 npu/expected.bin | sort -u | wc -l)" -gt 10 ] || fail "the expected outputs say little"
+# A project that is there keeps what is the user's.
+echo "/* mine */" >>npu/main.c
+echo "stale" >npu/program/npu.h
+"$nucleon" codegen npu.pte --project npu --input npu.npy >said 2>err || fail "no project again"
+grep -q "npu: kept as they are: main.c;" err || fail "what is kept is not said: $(cat err)"
+grep -q mine npu/main.c && ! grep -q stale npu/program/npu.h || fail "the wrong files are kept"
 printf 'x' | dd of=npu/expected.bin bs=1 seek=1000 conv=notrunc 2>/dev/null
 ! sh npu/run.sh npu/build/npu_c.elf >ran 2>&1 || fail "a wrong output is not noticed"
 head -c 300 npu/samples.bin >part.bin

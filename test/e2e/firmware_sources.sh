@@ -53,8 +53,8 @@ xargs -P 2 -L 1 sh -c "$cc $(echo $flags) $(echo $includes) -Wall -Wextra -c \"\
 cd digits || exit 2
 for form in c pte; do
     case $form in
-    c) own="inference_c.c program/digits.c program/digits_data.c" ;;
-    pte) own="inference_pte.c program.S program/digits_tables.c" ;;
+    c) own="program/inference_c.c program/digits.c program/digits_data.c" ;;
+    pte) own="program/inference_pte.c program/program.S program/digits_tables.c" ;;
     esac
     # shellcheck disable=SC2086
     arm-none-eabi-gcc $(echo $flags) -I"$root/include" -I. -Iprogram -DPROGRAM='"program/digits.pte"' main.c $own port/print.c \

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "nucleon/firmware.h"
 
@@ -18,8 +19,8 @@
 struct project {
     struct nuc_context *cx;
     const char *folder, *name;
-    bool npu;
     struct nuc_project_run run;
+    struct nuc_text kept; /* files that are there and differ */
 };
 
 struct project_call {
@@ -50,7 +51,6 @@ static const char *value_of(const struct project *p, const char *key, size_t len
     } rows[] = {
         {"NAME", p->name},
         {"UPPER", nuc_codegen_capitals(p->cx, p->name)},
-        {"NPU", p->npu ? "simulator" : "none"},
         {"INPUTS", nuc_format(p->cx, "%zu", p->run.n_inputs)},
         {"OUTPUTS", nuc_format(p->cx, "%zu", p->run.n_outputs)},
         {"INPUT_CASES", cases(p, "input", p->run.n_inputs)},
@@ -98,7 +98,7 @@ static void make_folders(const struct project *p, const char *path)
         mkdir(nuc_format(p->cx, "%s/%.*s", p->folder, (int)(slash - path), path), 0777);
 }
 
-static void write_program(struct project *p, const char *path, struct nuc_span image)
+static void write_program(const struct project *p, const char *path, struct nuc_span image)
 {
     struct nuc_context *cx = p->cx;
     const struct nuc_program_view *view = nuc_program_view_open(cx, path, image);
@@ -106,13 +106,27 @@ static void write_program(struct project *p, const char *path, struct nuc_span i
     struct nuc_table_files tables = nuc_kernel_tables(cx, &view, 1, nuc_format(cx, "%s_tables", p->name));
     const char *stem = in_project(p, nuc_format(cx, "program/%s", p->name));
 
-    p->npu = tables.n_backends > 0;
     nuc_write_file(cx, nuc_format(cx, "%s.pte", stem), image);
     nuc_write_text(cx, nuc_format(cx, "%s.h", stem), code.header);
     nuc_write_text(cx, nuc_format(cx, "%s.c", stem), code.source);
     nuc_write_text(cx, nuc_format(cx, "%s_data.c", stem), code.data);
     nuc_write_text(cx, nuc_format(cx, "%s_tables.h", stem), tables.header);
     nuc_write_text(cx, nuc_format(cx, "%s_tables.c", stem), tables.source);
+}
+
+/* What describes the program is replaced; the rest is the user's once it is there. */
+static void write_own(struct project *p, const struct nuc_project_file *file)
+{
+    const char *path = in_project(p, file->path), *text = filled(p, file);
+
+    make_folders(p, file->path);
+    if (strncmp(file->path, "program/", 8) == 0 || access(path, F_OK) != 0) {
+        nuc_write_text(p->cx, path, text);
+        return;
+    }
+    struct nuc_span there = nuc_read_file(p->cx, path);
+    if (there.size != strlen(text) || memcmp(there.data, text, there.size) != 0)
+        nuc_text_addf(&p->kept, "%s%s", p->kept.length > 0 ? ", " : "", file->path);
 }
 
 static void write_project(struct nuc_call *k)
@@ -127,11 +141,12 @@ static void write_project(struct nuc_call *k)
     mkdir(p.folder, 0777);
     make_folders(&p, "program/");
     write_program(&p, k->path, nuc_read_file(cx, k->path));
-    for (size_t i = 0; i < nuc_n_project_files; i++) {
-        const struct nuc_project_file *file = &nuc_project_files[i];
-        make_folders(&p, file->path);
-        nuc_write_text(cx, in_project(&p, file->path), filled(&p, file));
-    }
+    nuc_text_init(&p.kept, cx);
+    for (size_t i = 0; i < nuc_n_project_files; i++)
+        write_own(&p, &nuc_project_files[i]);
+    if (p.kept.length > 0)
+        nuc_warn(cx, "%s: kept as they are: %s; without them there, they are written", p.folder,
+                 nuc_text_string(&p.kept));
     nuc_write_pieces(cx, in_project(&p, "samples.bin"), &p.run.inputs);
     nuc_write_pieces(cx, in_project(&p, "expected.bin"), &p.run.outputs);
 }

@@ -1,4 +1,4 @@
-/* The program as C: values, weights and calls are static tables, buffers static arrays of program/@NAME@.c. */
+/* Made by nucleon codegen. The program as C: static tables and arrays of @NAME@.c. */
 #include "inference.h"
 
 #if @UPPER@_DELEGATES > 0

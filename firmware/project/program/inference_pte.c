@@ -1,4 +1,4 @@
-/* The program file, read in place, in one static block of memory; of the kernels the image has those of the tables. */
+/* Made by nucleon codegen. The program file, read in place, in one static block of memory; of the kernels the image has those of the tables. */
 #include "inference.h"
 
 #include "@NAME@_tables.h"

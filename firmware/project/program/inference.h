@@ -1,4 +1,4 @@
-/* A program as main.c sees it; inference_c.c and inference_pte.c implement it, one of them is linked. */
+/* Made by nucleon codegen. A program as main.c sees it: inference_c.c and inference_pte.c, of which one is linked. */
 #ifndef INFERENCE_H
 #define INFERENCE_H
 
@@ -9,7 +9,7 @@
 
 struct tensor {
     void *data;
-    size_t bytes; /* element type, shape and order in memory: program/@NAME@.h */
+    size_t bytes; /* element type, shape and order in memory: @NAME@.h */
 };
 
 /* Once. After a failure `detail` says why. */
