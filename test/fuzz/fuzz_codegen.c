@@ -1,6 +1,6 @@
 /*
- * C sources of programs: what is generated is plain text, and of a program that the runtime takes. `inspect --json` and
- * the rest of what describes one are fuzz_report.c's.
+ * C sources of programs, and tables of what they call: what is generated is plain text, and of a program that the
+ * runtime takes. `inspect --json` and the rest of what describes one are fuzz_report.c's.
  */
 #include <string.h>
 
@@ -19,9 +19,20 @@ static void check_text(const char *text)
     }
 }
 
+static void list_kernels(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_program_view *view = nuc_program_view_open(cx, "input", *(const struct nuc_span *)arg);
+    struct nuc_table_files files = nuc_kernel_tables(cx, &view, 1, "tables");
+
+    check_text(files.header);
+    check_text(files.source);
+}
+
 static void generate(struct nuc_context *cx, void *arg)
 {
     const struct nuc_span *bytes = arg;
+
+    nuc_attempt(cx, list_kernels, arg); /* other operators are refused there than here: the verdict is codegen's */
     struct nuc_codegen_files files = nuc_generate_code(cx, "input", *bytes, "model");
     struct nuc_program_sizes sizes;
 
