@@ -20,6 +20,7 @@ metamorphic    10  2,000 models: what must not change a program does not
 paths          60  every command with paths of 1 to 4,095 bytes, under AddressSanitizer
 differential   20  20,000 random networks: evaluator and program agree at every operator
 strips          5  3,000 random networks: programs in strips of rows give the bytes of those without
+pages           3  figures of the pages that need the reference data in ../shared
 fuzz           25  every boundary with damaged input: libFuzzer for 90 seconds on each target
 LIST
 }
@@ -40,6 +41,13 @@ unit_tests() {
 
 part_memory() {
     unit_tests memory compiler tune evaluate host partition pt2_write
+}
+
+part_pages() {
+    python3 test/docs/check.py --build "$build" --everything | awk '
+        { print }
+        /^[0-9]+ pages: / { cases = $3 + $9; failed = $14 }
+        END { printf "pages: %d cases, %d failed\n", cases, cases ? failed : 1 }'
 }
 
 # A build of its own, and the tests of its inputs.

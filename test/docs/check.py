@@ -24,6 +24,8 @@ import page as pages
 import shell
 
 SECONDS = 300  # for one command
+GENERATED = {"docs/json.md", "docs/supported-ops.md", "docs/firmware.md", "docs/silicon.md", "docs/executorch.md",
+             "docs/from-executorch.md", "docs/install.md", "docs/python.md", "docs/qat.md", "docs/ci.md", "docs/packages.md"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -137,7 +139,7 @@ class Run:
                 for i, command in enumerate(mark.text.splitlines()):
                     if there:
                         self.expect(mark.line + i + 1, command, 0)
-                    self.made.update(os.path.basename(word) for word in re.split(r"[\s'\"=;]+", command))
+                    self.made.update(os.path.basename(word) for word in re.split(r"[\s'\"=;()]+", command))
         if block.mark("output"):
             if there and self.last is not None:
                 self.compare(block, block.lines, self.last, block.line, block.line + len(block.lines))
@@ -266,17 +268,27 @@ class Run:
     def check_constants(self, block, files, line):
         text = ""
         for name in files:
-            if name not in self.tools.project.files:
+            if re.fullmatch(figures.NUMBER, name):
+                text += f" {name} "
+                continue
+            found = glob.glob(os.path.join(self.arguments.root, name))
+            if not found:
                 self.error(line, f"'{name}' is no file of the project")
-                return
-            with open(os.path.join(self.arguments.root, name), encoding="utf-8") as file:
-                text += file.read()
-        tokens = set(re.findall(r"\d+(?:\.\d+)?", text))
-        tokens |= {token.rstrip("0").rstrip(".") for token in tokens if "." in token}
+            for path in found:
+                with open(path, encoding="utf-8") as file:
+                    text += file.read()
+        tokens = figures.tokens(text)
         self.compared += 1
         for number, shown, bare in figures.constants(block):
             if bare not in tokens:
                 self.error(number, f"{shown} is not in {', '.join(files)}")
+
+
+def check_sources(page):
+    """Every figure says where it is from."""
+    for block in page.blocks:
+        for line, figure in figures.unmarked(block):
+            page.error(line, f"a figure without its command or source: {figure}: docs/contributing/documentation.md")
 
 
 def write_edits(root, run):
@@ -347,6 +359,8 @@ def main():
         if arguments.only != "commands":
             for page in found.values():
                 names.check(page, project, anchors_of, tools.tests)
+                if page.name not in GENERATED and not page.name.startswith("examples/"):
+                    check_sources(page)
         if arguments.only != "names":
             def one(run):
                 start = time.monotonic()

@@ -14,4 +14,5 @@ def member(value, path):
 
 
 data = json.load(sys.stdin)
-print(*(member(data, path) for path in sys.argv[1:]))
+values = (member(data, path) for path in sys.argv[1:])
+print(*(value if isinstance(value, str) else json.dumps(value) for value in values))

@@ -7,7 +7,7 @@ NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 
 # What may differ from machine to machine. "near" is no text: numbers may differ by a tenth.
 MASKS = {
-    "time": (r"\b\d+(?:\.\d+)? ?(?:s|seconds)\b|\b\d+\.\d+$", "TIME"),
+    "time": (r"\b\d+(?:\.\d+)? per second\b|\b\d+(?:\.\d+)? ?(?:s|seconds)\b|\b\d+\.\d+$", "TIME"),
     "path": (r"(?<![\w.*])/(?:[\w.+-]+/)*[\w.+-]+", "PATH"),
     "version": (r"\b\d+\.\d+(?:\.\d+)+\b", "VERSION"),
 }
@@ -84,12 +84,25 @@ def difference(shown, actual, masks):
 
 
 def updated(shown, actual):
-    """The lines for the page: all that was printed, or as many at the start and the end as the page has around '...'."""
-    dots = [i for i, line in enumerate(shown) if line.strip() == "..."]
-    if len(dots) == 1:
-        tail = len(shown) - dots[0] - 1
-        return actual[: dots[0]] + ["..."] + (actual[-tail:] if tail else [])
-    return actual
+    """The lines for the page: what was printed, with '...' where the page has it. Between two of these stand as many lines
+    as before, from the line on that is like the first one but for its numbers."""
+    pieces, at, new = [[]], 0, []
+    for line in shown:
+        if line.strip() == "...":
+            pieces.append([])
+        else:
+            pieces[-1].append(line)
+    if len(pieces) == 1:
+        return actual
+    for i, piece in enumerate(pieces):
+        if i == len(pieces) - 1:
+            at = max(at, len(actual) - len(piece))
+        elif i > 0 and piece:
+            like = [re.sub(NUMBER, "#", re.sub(r"\s+", " ", line)) for line in [piece[0]] + actual[at:]]
+            at += like[1:].index(like[0]) if like[0] in like[1:] else 0
+        new += (["..."] if i else []) + actual[at : at + len(piece)]
+        at += len(piece)
+    return new
 
 
 def closest(line, printed):
@@ -120,13 +133,18 @@ def replace_numbers(text, replacements):
     return text
 
 
+def second_column(row):
+    """Where the first column of a row ends."""
+    return re.match(r"\s*\|(?:\\\||[^|])*", row).end()
+
+
 def compare_rows(table_rows, printed, near):
     """Rows of a table with other numbers than the lines printed: (line, row, row as it should be or None)."""
     for i, (line, row) in enumerate(table_rows):
         if i >= len(printed):
             yield line, row, None
             continue
-        first = row.index("|", 1) if "|" in row[1:] else 0
+        first = second_column(row)
         places = [(m.span(), m[0]) for m in re.finditer(NUMBER, row) if m.start() > first]
         numbers = re.findall(NUMBER, printed[i])
         if len(places) != len(numbers):
@@ -165,6 +183,38 @@ def constants(block):
     for i, line in enumerate(block.lines):
         if block.kind == "table" and i < 2:
             continue
-        start = line.index("|", 1) if block.kind == "table" and "|" in line[1:] else 0
+        start = second_column(line) if block.kind == "table" else 0
         for number in re.findall(r"(?<![\w.^-])\d[\d,]*(?:\.\d+)?(?![\w^])", re.sub(r"\[[^\]]*\]\([^)]*\)", "", line[start:])):
             yield block.line + i, number, number.rstrip(",").replace(",", "")
+
+
+def tokens(text):
+    """The numbers of sources: as they stand, products, numbers that are shifted, thousands of a unit as ones of the next."""
+    found = set(re.findall(r"\d+(?:\.\d+)?", text))
+    found |= {str(int(a) * int(b)) for a, b in re.findall(r"\b(\d+) \* (\d+)\b", text)}
+    found |= {str(int(a) << int(b)) for a, b in re.findall(r"\b(\d+)u?\)? ?<< ?(\d+)\b", text) if int(b) < 64}
+    found |= {token[:-3] for token in found if token.endswith("000")}
+    found |= {token.rstrip("0").rstrip(".") for token in found if "." in token}
+    return found
+
+
+UNIT = r"(?:dB|ms|us|%|bytes|KB|KiB|MB|MiB|cycles|instructions|cases|networks|GMAC/s)"
+PRECISE = {"dB", "ms", "us", "%", "KB", "GMAC/s"}
+SOURCES = {"rows", "says", "constants", "figures", "prints", "source"}
+
+
+def unmarked(block):
+    """Figures of a table or a text without a mark that says where they are from: (line, figure)."""
+    if SOURCES & {mark.word for mark in block.marks}:
+        return
+    if block.kind == "table":
+        columns = [re.split(r"(?<!\\)\|", row.strip().strip("|"))[1:] for row in block.lines[2:]]
+        numbers = [cell.strip() for row in columns for cell in row
+                   if re.fullmatch(rf"\**[-+]?\d[\d,.]*\d( ?{UNIT})?\**", cell.strip())]
+        if len(numbers) >= 2:
+            yield block.line, f"the table with {numbers[0]}, {numbers[1]}"
+    elif block.kind == "text":
+        text = re.sub(r"`[^`]*`", lambda span: re.sub(r"[^\n]", "`", span[0]), "\n".join(block.lines))
+        for found in re.finditer(rf"(?<![\w^.])(\d[\d,]*(?:\.\d+)?)\s+({UNIT})(?!\w)", text):
+            if found[2] in PRECISE or len(found[1]) > 1:
+                yield block.line + text.count("\n", 0, found.start()), re.sub(r"\s+", " ", found[0])

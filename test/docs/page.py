@@ -15,6 +15,7 @@ MARKS = {
     "rows": "each line of the command is a row of the table: its numbers, the first column left out",
     "says": "the command prints the numbers that stand for {} in the pattern below it",
     "constants": "the numbers of the block are in these files",
+    "source": "the figures of the block are of others, or of no command: a paper, a decision; the rest of the line says it",
     "figures": "the figures of the block are of this command, which the suite does not run",
 }
 

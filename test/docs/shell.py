@@ -11,7 +11,7 @@ import threading
 KNOWN = set(
     """. : [ apt apt-cache apt-get arm-none-eabi-gcc arm-none-eabi-objdump arm-none-eabi-size awk bash cat cc cd chmod cmp
     cp curl cut date debootstrap diff dot dpkg echo env exit export false field find gcc git grep gunzip gzip head jq ls mkdir
-    man mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config printf pwd python python3 qemu-aarch64
+    mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config printf pwd python python3 qemu-aarch64
     qemu-system-arm rm sbatch sed seq set sh sort srun sudo tail tar tee test time touch tr true unset unzip valgrind wc
     xargs zip""".split()
 )
@@ -59,6 +59,7 @@ def simple_commands(text):
     """The simple commands of a command line: lists of words, without assignments and redirections."""
     text = re.sub(r"\\\n", " ", text)
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?([^\n]*)\n.*?\n\1\b", r"\2", text, flags=re.S)
+    text = re.sub(r"\$\(\((?:[^()]|\([^()]*\))*\)\)", "1", re.sub(r"\w+\(\) \{", "{", text))
     inner = re.findall(r"\$\(([^()]*)\)", text)
     words, found = [], []
     bare = re.sub(r"(^|[\s;])#[^\n]*", r"\1", re.sub(r"\$\([^()]*\)", "x", text)).replace("\n", " ; ")
@@ -179,7 +180,7 @@ def check_words(words, tools, page, made, part=False):
         return None
     if program in ("sh", "bash", "python3", "/usr/bin/python3") and len(words) > 1 and not words[1].startswith("-"):
         script = words[1]
-        known = tools.project.has(script, page.name) or os.path.basename(script) in made or PLACEHOLDER.search(script)
+        known = tools.project.has(script, page.name) or PLACEHOLDER.search(script) or made & set(script.split("/"))
         return None if known else f"'{script}' is no file of the project"
     if program.startswith("build/"):
         return check_build(program, tools)
@@ -193,7 +194,7 @@ def check_words(words, tools, page, made, part=False):
 
 def check_text(text, tools, page, made, part=False):
     """What is wrong with a command line, or None: every command in it by itself. part: it need not be complete."""
-    if is_synopsis(text) and re.match(r"nucleon |build/", text) and not re.search(r"[;&\n]| \| ", text):
+    if (is_synopsis(text) or part) and re.match(r"nucleon |build/", text) and not re.search(r"[;&\n]| \| ", text):
         return check_words(text.split(), tools, page, made, part)
     try:
         for words in simple_commands(text):
