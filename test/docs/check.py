@@ -64,6 +64,9 @@ class Run:
             os.environ, PATH=tools + ":" + os.environ["PATH"], HOME=self.folder, LC_ALL="C.UTF-8", NO_COLOR="1",
             TERM="dumb", NUCLEON=self.tools.nucleon, PYTHONPATH=os.path.join(root, "python"), PYTHONDONTWRITEBYTECODE="1",
         )
+        library = os.path.join(self.arguments.build, "libnucleon.so")
+        if os.path.exists(library):
+            self.environment["NUCLEON_LIBRARY"] = library
 
     def run_command(self, command):
         if not self.shell:

@@ -55,7 +55,7 @@ class Project:
         if "*" in path:
             pattern = re.compile(".*/" + re.escape(path).replace(r"\*", "[^/]*") + "$")
             return any(pattern.match("/" + name) for name in self.files | self.folders)
-        return any(name.endswith(end) for name in self.files | self.folders)
+        return any(name.endswith((end, end + ".in")) for name in self.files | self.folders)
 
 
 def check_links(page, project, anchors):

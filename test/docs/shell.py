@@ -9,11 +9,11 @@ import threading
 
 # Programs that pages may call besides nucleon's, the project's scripts and what a block itself makes.
 KNOWN = set(
-    """. : [ apt apt-cache apt-get arm-none-eabi-gcc arm-none-eabi-objdump arm-none-eabi-size awk bash cat cc cd chmod cmp
-    cp curl cut date debootstrap diff dot dpkg echo env exit export false field find gcc git grep gunzip gzip head jq ls mkdir
-    mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config printf pwd python python3 qemu-aarch64
-    qemu-system-arm rm sbatch sed seq set sh sort srun sudo tail tar tee test time touch tr true unset unzip valgrind wc
-    xargs zip""".split()
+    """. : [ adduser apt apt-cache apt-get arm-none-eabi-gcc arm-none-eabi-objdump arm-none-eabi-size awk bash cat cc cd
+    chmod cmp cp curl cut date debootstrap diff dot dpkg echo env exit export false field find gcc git grep gunzip
+    gzip head jq jupyter ls make man mkdir mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config
+    printf pwd pytest python python3 qemu-aarch64 qemu-system-arm rm sbatch sed seq set sh sort srun su sudo tail
+    tar tee test time touch tr true unset unzip update-alternatives useradd valgrind wc xargs zip""".split()
 )
 RESERVED = {"for", "while", "until", "if", "then", "else", "elif", "do", "done", "fi", "in", "case", "esac", "{", "}", "!"}
 PLACEHOLDER = re.compile(r"\b(?!README|CMakeLists)[A-Z]{2,}[A-Z0-9_]*\b|\.\.\.|\[|\]|<[a-z]+>")
