@@ -29,6 +29,14 @@ it by `tools/json_doc.py`, and the suite checks both (`test/e2e/json.sh`).
 
 A pipeline that takes a program only if it is fast, small and right enough:
 
+<!-- check: needs jq -->
+<!-- check: setup
+cp examples/digits/digits.pt2 model.pt2
+cp examples/digits/calibration.npz samples.npz
+cp examples/digits/test.npz .
+-->
+<!-- check: run -->
+
 ```sh
 nucleon compile model.pt2 --calibration samples.npz -o model.pte --memory-budget 64Ki --json >compile.json ||
     { jq -r .error.message compile.json; exit 1; }
@@ -39,8 +47,12 @@ jq '{accuracy: .outputs[0].classes.program.accuracy, sqnr: .sqnr_db, missed: .mi
 
 What keeps operators off the NPU, and where the time goes:
 
+<!-- check: needs jq -->
+<!-- check: run -->
+
 ```sh
 nucleon explain model.pt2 --json | jq -r '.nodes[] | select(.fix) | "\\(.label) (\\(.file):\\(.line)): \\(.fix)"'
+nucleon compile model.pt2 --calibration samples.npz -o model.pte --profile --quiet
 nucleon run model.pte --input test.npz --output results.npz --profile --json |
     jq -r '.profile.rows | sort_by(-.cycles)[:5][] | "\\(.us) \\(.operator) \\(.label)"'
 ```
