@@ -73,7 +73,8 @@ finish_files() {
     find "$work/debian/$1/usr" -type f -path '*/bin/*' -exec strip --remove-section=.comment --remove-section=.note {} +
     find "$work/debian/$1/usr" -type f -name '*.so.*' -exec strip --strip-unneeded --remove-section=.comment \
         --remove-section=.note {} +
-    find "$work/debian/$1/usr" -type f -name '*.a' -exec strip --strip-debug --enable-deterministic-archives {} +
+    find "$work/debian/$1/usr" -type f -name '*.a' -exec strip --strip-debug --enable-deterministic-archives \
+        --remove-section=.comment --remove-section=.note {} +
     find "$work/debian/$1/usr" -type f -path '*/man/man1/*' -exec gzip -9n {} +
     doc=$work/debian/$1/usr/share/doc/$1
     mkdir -p "$doc"
