@@ -33,7 +33,7 @@ install(DIRECTORY src/base src/kernels src/runtime src/npusim DESTINATION ${runt
 # ---- the Python module, where a folder is given ----
 
 set(NUCLEON_PYTHON_DIR "" CACHE STRING "Where the Python module goes, lib/python3/dist-packages for instance; empty: nowhere")
-if(NUCLEON_PYTHON_DIR AND EXISTS ${PROJECT_SOURCE_DIR}/python/nucleon)
+if(NUCLEON_PYTHON_DIR)
     install(DIRECTORY python/nucleon DESTINATION ${NUCLEON_PYTHON_DIR} PATTERN "__pycache__" EXCLUDE)
     file(WRITE ${PROJECT_BINARY_DIR}/python/METADATA "Metadata-Version: 2.1\nName: nucleon\nVersion: ${PROJECT_VERSION}\n"
         "Summary: ${PROJECT_DESCRIPTION}\nLicense: Apache-2.0\nRequires-Python: >=3.11\n")

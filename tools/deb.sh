@@ -50,10 +50,6 @@ take() {
         (cd "$stage/usr" && find . \( -type f -o -type l \) -path "./$pattern")
     done >"$work/found"
     set +f
-    if [ ! -s "$work/found" ] && [ -n "$(field Optional)" ]; then
-        rm -r "$work/debian/$1"
-        return
-    fi
     [ -s "$work/found" ] || fail "nothing is installed of what $1 is to hold: $(field Files)"
     cat "$work/found" >>"$work/taken"
     tar -C "$stage/usr" -cf "$work/files.tar" -T "$work/found"
@@ -97,7 +93,7 @@ write_control() {
         printf 'Source: nucleon\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %s\nPriority: optional\n' \
             "$revision" "$arch" "$maintainer" "$size"
         grep -q '^Section:' "$work/stanza" || echo "Section: $section"
-        sed "1d; /^Files:/d; /^Optional:/d; /^Architecture:/d; s/\${version}/$revision/; s/\${shlibs:Depends}/$shlibs/" "$work/stanza"
+        sed "1d; /^Files:/d; /^Architecture:/d; s/\${version}/$revision/; s/\${shlibs:Depends}/$shlibs/" "$work/stanza"
     } >"$work/debian/$1/DEBIAN/control"
     (cd "$work/debian/$1" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$work/debian/$1/DEBIAN/md5sums"
     for script in postinst prerm shlibs triggers; do
@@ -119,7 +115,7 @@ rest=$(comm -23 "$work/installed" "$work/sorted" | head -3 | tr '\n' ' ')
 twice=$(uniq -d "$work/sorted" | head -3 | tr '\n' ' ')
 [ -z "$twice" ] || fail "two packages have $twice"
 
-for package in $(cd "$work/debian" && ls -d $packages 2>/dev/null); do
+for package in $packages; do
     stanza "$package" >"$work/stanza"
     arch=$(field Architecture)
     [ "$arch" = all ] || arch=$here
