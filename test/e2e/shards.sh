@@ -165,6 +165,7 @@ head -c 3000 2.json >cut.json
 sed 's/"in_top": [0-9]*/"in_top": -1/' 2.json >negative.json
 sed 's/"signal": "[^"]*"/"signal": "12"/' 2.json >sum.json
 sed 's/"samples": 180/"samples": 181/' 2.json >samples.json
+sed 's/"confusion": \[/"confusion": 7, "another": [/' 2.json >confusion.json
 echo '{}' >object.json
 
 refused 1 "1 of 2 shards is missing: 2/2" 1.json
@@ -186,6 +187,7 @@ refused 1 "p.pte: is no evaluation" p.pte
 refused 1 "nothing.json" nothing.json
 refused 1 "cut.json: line " 1.json cut.json
 refused 1 "negative.json: shard.outputs[0].program.in_top: is a count, and negative" 1.json negative.json
+refused 1 "confusion.json: outputs[0].classes.program.confusion: is an integer where an array belongs" 1.json confusion.json
 refused 1 "is no sum: it has no number of 16 hexadecimal digits" 1.json sum.json
 refused 1 "samples.json: has other samples than shard 2/2 of 360" 1.json samples.json
 refused 2 "--min-sqnr compares with the float model" 1.json 2.json --min-sqnr 20

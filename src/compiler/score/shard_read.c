@@ -5,12 +5,17 @@
 #include "compiler/eval/eval_private.h"
 #include "compiler/score/shard.h"
 
+/* Sums of as many as a file holds do not overflow. */
+#define MOST ((int64_t)1 << 50)
+
 static size_t count_of(const struct nuc_json *j)
 {
     int64_t value = nuc_json_int(j);
 
     if (value < 0)
         nuc_json_fail(j, NUC_BAD_INPUT, "is a count, and negative");
+    if (value > MOST)
+        nuc_json_fail(j, NUC_BAD_INPUT, "is a count, and larger than any");
     return (size_t)value;
 }
 
@@ -229,6 +234,8 @@ void nuc_read_tally(const struct nuc_json *classes, const struct nuc_json *sums,
     if (out->confusion == NULL)
         return;
     struct nuc_json rows = nuc_json_field(&score, "confusion");
+    if (nuc_json_count(&rows) != n_classes)
+        nuc_json_fail(&rows, NUC_BAD_INPUT, "has %zu rows, of %zu classes", nuc_json_count(&rows), n_classes);
     for (size_t i = 0; i < n_classes; i++) {
         struct nuc_json row = nuc_json_item(&rows, i);
         read_counts(&row, out->confusion + i * n_classes, n_classes);
