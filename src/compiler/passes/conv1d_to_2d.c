@@ -3,6 +3,7 @@
  * only. A batch norm and an activation after it are computed on [N, C, 1, L] too, so that they stay next to it.
  */
 #include "compiler/graph/conv_args.h"
+#include "compiler/graph/quant.h"
 #include "compiler/passes/fused_activation.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
@@ -25,14 +26,49 @@ static struct nuc_node *insert_reshaped(struct nuc_graph *g, struct nuc_node *be
     return node;
 }
 
+static struct nuc_node *insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                     struct nuc_node *input, const struct nuc_quant *q)
+{
+    struct nuc_node *node = nuc_insert(g, before, op, before);
+
+    nuc_set_arg_node(node, g, NUC_SELF, input);
+    nuc_set_quant(node, q);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+/* What a reshape of quantized values gives is quantized with the same parameters: a cluster of its own. */
+static struct nuc_node *insert_pair(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
+                                    const struct nuc_quant *q)
+{
+    struct nuc_node *quantized = insert_quant(g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, q);
+
+    return insert_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
+}
+
 /* Weight [O, I, K] to [O, I, 1, K], or [I, O, K] to [I, O, 1, K]. */
-static struct nuc_node *widen_weight(struct nuc_graph *g, const struct nuc_node *weight)
+static struct nuc_node *widen_constant(struct nuc_graph *g, const struct nuc_node *weight)
 {
     const struct nuc_meta *w = &weight->vals[0];
     const int64_t sizes[4] = {w->sizes[0], w->sizes[1], 1, w->sizes[2]};
     struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
 
     return nuc_add_parameter(g, weight, "0", &meta, nuc_const_contiguous(g, weight));
+}
+
+/* The channels of a quantized weight keep their place, 0 or 1. */
+static struct nuc_node *widen_weight(struct nuc_graph *g, struct nuc_node *conv)
+{
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
+
+    if (!nuc_is_dequantize(weight))
+        return widen_constant(g, weight);
+    struct nuc_node *wide = nuc_insert(g, conv, weight->op, weight);
+    for (uint32_t i = 0; i < weight->n_args; i++)
+        nuc_copy_arg(g, wide, i, weight, i);
+    nuc_set_arg_node(wide, g, NUC_SELF, widen_constant(g, nuc_operand(g, weight, NUC_SELF)));
+    nuc_infer_shape(g, wide);
+    return wide;
 }
 
 /* The number of the new dimension, in front of that of the one there is. */
@@ -49,11 +85,14 @@ static void widen_numbers(struct nuc_graph *g, struct nuc_node *to, const struct
 static struct nuc_node *insert_conv2d(struct nuc_graph *g, struct nuc_node *conv)
 {
     const struct nuc_conv_args *args = nuc_conv_args(conv->op);
-    struct nuc_node *weight = widen_weight(g, nuc_operand(g, conv, NUC_CONV_WEIGHT));
+    struct nuc_node *weight = widen_weight(g, conv);
     struct nuc_node *input = insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, nuc_operand(g, conv, NUC_CONV_INPUT));
-    struct nuc_node *wide = nuc_insert(g, conv, two_dimensional(args), conv);
+    struct nuc_quant q;
 
     nuc_made_of(input, conv);
+    if (nuc_dequantize_quant(nuc_operand(g, conv, NUC_CONV_INPUT), &q) && !q.per_channel)
+        input = insert_pair(g, conv, input, &q);
+    struct nuc_node *wide = nuc_insert(g, conv, two_dimensional(args), conv);
     nuc_set_arg_node(wide, g, NUC_CONV_INPUT, input);
     nuc_set_arg_node(wide, g, NUC_CONV_WEIGHT, weight);
     nuc_copy_arg(g, wide, NUC_CONV_BIAS, conv, NUC_CONV_BIAS);
@@ -76,10 +115,17 @@ static bool can_widen(struct nuc_graph *g, const struct nuc_node *conv)
     return nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
 }
 
-static bool widen(struct nuc_graph *g, struct nuc_node *conv)
+static bool can_widen_quantized(struct nuc_graph *g, const struct nuc_node *conv)
 {
-    if (!can_widen(g, conv))
-        return false;
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
+    struct nuc_quant q;
+
+    return nuc_dequantize_quant(weight, &q) && nuc_is_static(nuc_operand(g, weight, NUC_SELF)) &&
+           weight->vals[0].rank == 3 && (!q.per_channel || (q.axis >= 0 && q.axis <= 1));
+}
+
+static void widen(struct nuc_graph *g, struct nuc_node *conv)
+{
     struct nuc_node *last = conv, *wide = insert_conv2d(g, conv), *gone[3] = {conv, NULL, NULL};
     uint32_t n_gone = 1;
 
@@ -93,19 +139,44 @@ static bool widen(struct nuc_graph *g, struct nuc_node *conv)
         last = gone[n_gone++] = last->users[0];
         wide = nuc_insert_activation(g, conv, last, wide);
     }
+    struct nuc_quant q;
+    if (last->n_users == 1 && nuc_quantize_quant(last->users[0], &q) && !q.per_channel)
+        wide = insert_pair(g, conv, wide, &q);
     struct nuc_node *narrow = insert_reshaped(g, conv, NUC_OP_SQUEEZE_DIM, wide);
     nuc_replace_uses(g, last, narrow, NULL);
     while (n_gone > 0)
         nuc_remove_node(g, gone[--n_gone]);
-    return true;
+}
+
+static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
+{
+    bool can = can_widen(g, conv);
+
+    if (can)
+        widen(g, conv);
+    return can;
+}
+
+static bool widen_quantized(struct nuc_graph *g, struct nuc_node *conv)
+{
+    bool can = can_widen_quantized(g, conv);
+
+    if (can)
+        widen(g, conv);
+    return can;
 }
 
 bool nuc_conv1d_to_2d(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D), widen);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D), widen_float);
 }
 
 bool nuc_padded_conv1d_to_2d(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D_PADDING), widen);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D_PADDING), widen_float);
+}
+
+bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D, NUC_OP_CONV1D_PADDING), widen_quantized);
 }

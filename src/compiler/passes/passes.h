@@ -47,7 +47,7 @@ extern const struct nuc_pass_list nuc_aten_passes;
  */
 extern const struct nuc_pass_list nuc_written_passes, nuc_int8_passes;
 
-/* Not in compatibility mode: what quantization outside of nucleon leaves in float for no reason. */
+/* Not in compatibility mode: archives quantized outside of nucleon, brought to what its own quantizer leaves. */
 extern const struct nuc_pass_list nuc_quantized_passes;
 
 /* Not in compatibility mode, where copies that change only a dim order stay on the CPU and divide partitions. */

@@ -62,6 +62,7 @@ static const struct nuc_pass int8_passes[] = {
 
 static const struct nuc_pass quantized_passes[] = {
     {"quantize-biases", nuc_quantize_biases, BETTER},
+    {"quantized-conv1d-to-2d", nuc_quantized_conv1d_to_2d, BETTER},
 };
 
 static const struct nuc_pass order_passes[] = {
@@ -108,7 +109,7 @@ const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true
 const struct nuc_pass_list nuc_written_passes = {LIST(written_passes), .refresh = true};
 const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = true};
-const struct nuc_pass_list nuc_quantized_passes = {LIST(quantized_passes)};
+const struct nuc_pass_list nuc_quantized_passes = {LIST(quantized_passes), .refresh = true};
 /* Renamed in any case: the reference traces the graph again after these passes. */
 const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
 const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes), .refresh = true};
