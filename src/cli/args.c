@@ -99,7 +99,7 @@ static int check_again(const struct cli_args *args, const struct cli_option *o, 
 {
     const char *before = args->values[o - cli_options];
 
-    if (o->kind == CLI_LIST || before == NULL || value == NULL || strcmp(before, value) == 0)
+    if (o->kind == NUC_OPTION_LIST || before == NULL || value == NULL || strcmp(before, value) == 0)
         return CLI_OK;
     return cli_usage("%s: %s is given twice, as '%s' and as '%s': leave one out", args->command->name, o->name, before,
                      value);

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "nucleon/evaluate.h"
+#include "nucleon/options.h"
 #include "nucleon/tune.h"
 
 /* The commands of an option's row, as bits. */
@@ -68,23 +69,6 @@ struct cli_args {
     size_t n_lists;
 };
 
-enum cli_kind {
-    CLI_FLAG,    /* bool: true */
-    CLI_SET,     /* bool or enum: the row's value */
-    CLI_STRING,  /* const char *, never empty */
-    CLI_TEXT,    /* const char *, may be empty */
-    CLI_NUMBER,  /* unsigned or size_t */
-    CLI_COUNT,   /* the same, at least 1 */
-    CLI_CYCLES,  /* uint64_t, with a unit or without: 300k */
-    CLI_BYTES,   /* size_t, at least 1, with a unit or without: 64Ki */
-    CLI_CHOICE,  /* bool or enum: index in `choices`; with a value in the row: that less the index */
-    CLI_INTEGER, /* int64_t */
-    CLI_REAL,    /* double: any finite number */
-    CLI_SHARE,   /* double: percent, 0 to 100 */
-    CLI_FLOATS,  /* float[3]: numbers between commas, and their count */
-    CLI_LIST     /* const char *const *, and a count: may be repeated; each may hold several parts between commas */
-};
-
 /*
  * Files are checked against each other: none is written that is another one, too. What is written can be written there,
  * by what is known before the work.
@@ -112,13 +96,14 @@ enum {
 struct cli_option {
     const char *name; /* "--output"; NULL: no option but a heading of the help, in `help` */
     unsigned commands;
-    enum cli_kind kind;
-    size_t offset, size;  /* of the member of struct cli_args */
-    const char *argument; /* in the help: "FILE"; NULL for a flag */
+    enum nuc_option_kind kind; /* a list may be given several times */
+    size_t offset, size;       /* of the member of struct cli_args */
+    const char *argument;      /* in the help: "FILE"; NULL for a flag */
     const char *help;
-    const char *alias; /* "-o" or NULL */
-    size_t count;      /* offset of the count of floats and lists */
-    unsigned value;
+    const char *alias;          /* "-o" or NULL */
+    size_t count;               /* offset of the count of floats and lists */
+    unsigned value;             /* `set` of struct nuc_option_info; in a row of a flag 0 stands for true */
+    bool shared;                /* a row of the library, from which what is above and below comes */
     const char *const *choices; /* NULL-terminated; of a string: words that mean the default */
     const char *missing;        /* the command must be given it: what is said when it is not */
     enum cli_file file;
@@ -127,8 +112,11 @@ struct cli_option {
     const char *(*name_at)(size_t index); /* what may be given, where the library knows; NULL after the last one */
 };
 
-extern const struct cli_option cli_options[];
+extern const struct cli_option *const cli_options;
 extern const size_t cli_n_options;
+
+/* Before anything else: takes over what the library says about its options. */
+void cli_complete_options(void);
 
 struct cli_command {
     const char *group; /* heading in the list of commands before this one; NULL: as the one before */
@@ -206,7 +194,8 @@ int cli_warn_for_target(struct nuc_compiler *c, const struct cli_args *args);
  * The options of `commands` that make `o` of `from`, each with its value as words for a shell, a line break between
  * two; the caller frees the text. NULL: memory is exhausted.
  */
-char *cli_options_text(unsigned commands, const struct nuc_options *o, const struct nuc_options *from);
+char *cli_options_text(struct nuc_compiler *c, unsigned commands, const struct nuc_options *o,
+                       const struct nuc_options *from);
 
 /* The command line as a shell takes it; `argv` begins with the command. NULL: memory is exhausted. */
 char *cli_invocation_text(int argc, char *const *argv);

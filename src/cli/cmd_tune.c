@@ -11,9 +11,9 @@
 enum { WIDTH = 80, FIGURES = 46, ACCURACY = 8 };
 
 /* What a trial has other than the options that were given; the caller frees it. */
-static char *label_of(const struct cli_args *args, const struct nuc_tune_trial *trial)
+static char *label_of(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_trial *trial)
 {
-    return cli_options_text(COMPILE, &trial->options, &args->o);
+    return cli_options_text(c, COMPILE, &trial->options, &args->o);
 }
 
 /* ---- the table ---- */
@@ -79,11 +79,12 @@ static void print_figures(const struct nuc_tune_trial *trial, bool accuracy)
     cli_printf(" %10s %9zu %9zu %6.1f\n", cycles, trial->memory, trial->program, trial->seconds);
 }
 
-static int print_trial(const struct cli_args *args, const struct nuc_tune_result *r, size_t index)
+static int print_trial(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r,
+                       size_t index)
 {
     const struct nuc_tune_trial *trial = &r->trials[index];
     size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
-    char *label = label_of(args, trial), *rest = label;
+    char *label = label_of(c, args, trial), *rest = label;
 
     if (label == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
@@ -104,7 +105,7 @@ static int print_trial(const struct cli_args *args, const struct nuc_tune_result
     return CLI_OK;
 }
 
-static int print_table(const struct cli_args *args, const struct nuc_tune_result *r)
+static int print_table(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
 {
     size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
     int code = CLI_OK;
@@ -112,7 +113,7 @@ static int print_table(const struct cli_args *args, const struct nuc_tune_result
     cli_printf("  %-*s %7s%s %10s %9s %9s %6s\n", (int)room, "options", "SQNR dB", r->has_accuracy ? "   top-1" : "",
                "cycles", "memory", "program", "s");
     for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
-        code = print_trial(args, r, i);
+        code = print_trial(c, args, r, i);
     return code;
 }
 
@@ -139,7 +140,7 @@ static const char *output_of(const struct cli_args *args)
 }
 
 /* What makes the program, in parts that a shell takes on lines of their own; the caller frees it. */
-static char *command_text(const struct cli_args *args, const struct nuc_tune_trial *trial)
+static char *command_text(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_trial *trial)
 {
     struct nuc_options standard;
     char *text = NULL;
@@ -147,7 +148,7 @@ static char *command_text(const struct cli_args *args, const struct nuc_tune_tri
     FILE *to = open_memstream(&text, &length);
 
     nuc_options_default(&standard);
-    char *options = cli_options_text(COMPILE, &trial->options, &standard);
+    char *options = cli_options_text(c, COMPILE, &trial->options, &standard);
     if (to == NULL || options == NULL) {
         free(options);
         return NULL;
@@ -205,14 +206,14 @@ static char *joined(char *text)
 }
 
 /* Texts by trial: options, then commands. NULL: memory is exhausted. */
-static char **trial_texts(const struct cli_args *args, const struct nuc_tune_result *r)
+static char **trial_texts(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
 {
     char **texts = calloc(2 * r->n_trials + 1, sizeof *texts);
     bool is_whole = texts != NULL;
 
     for (size_t i = 0; texts != NULL && i < r->n_trials; i++) {
-        texts[i] = joined(label_of(args, &r->trials[i]));
-        texts[r->n_trials + i] = joined(command_text(args, &r->trials[i]));
+        texts[i] = joined(label_of(c, args, &r->trials[i]));
+        texts[r->n_trials + i] = joined(command_text(c, args, &r->trials[i]));
         is_whole = is_whole && texts[i] != NULL && texts[r->n_trials + i] != NULL;
     }
     if (is_whole)
@@ -223,7 +224,7 @@ static char **trial_texts(const struct cli_args *args, const struct nuc_tune_res
 
 static int add_json(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    char **texts = trial_texts(args, r);
+    char **texts = trial_texts(c, args, r);
     const char *const *given = (const char *const *)texts, *text;
 
     if (texts == NULL)
@@ -235,16 +236,16 @@ static int add_json(struct nuc_compiler *c, const struct cli_args *args, const s
 
 /* ---- the command line's side ---- */
 
-static int print_result(const struct cli_args *args, const struct nuc_tune_result *r)
+static int print_result(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    int code = args->quiet ? CLI_OK : print_table(args, r);
+    int code = args->quiet ? CLI_OK : print_table(c, args, r);
 
     if (code != CLI_OK)
         return code;
     if (!args->quiet)
         print_notes(r);
     if (r->best < r->n_trials) {
-        char *command = command_text(args, &r->trials[r->best]);
+        char *command = command_text(c, args, &r->trials[r->best]);
         if (command == NULL)
             return cli_report(NUC_NO_MEMORY, NULL);
         print_command(command);
@@ -289,7 +290,7 @@ static int tune(struct nuc_compiler *c, struct cli_args *args)
         status = nuc_tune(m, args->calibration, &args->tune, &r);
     if (status != NUC_OK)
         return cli_check(c, status);
-    code = args->json ? add_json(c, args, &r) : print_result(args, &r);
+    code = args->json ? add_json(c, args, &r) : print_result(c, args, &r);
     if (code == CLI_OK && r.best == r.n_trials)
         return report_unmet(args, &r);
     if (code == CLI_OK && args->output != NULL)

@@ -91,7 +91,7 @@ static void print_names(const struct cli_command *command, const char *variable,
     for (size_t i = 0; i < cli_n_options; i++) {
         const struct cli_option *o = &cli_options[i];
         bool is_flag = o->argument == NULL;
-        if (!cli_has_option(command, o) || (which == LISTS ? o->kind != CLI_LIST : (which == FLAGS) != is_flag))
+        if (!cli_has_option(command, o) || (which == LISTS ? o->kind != NUC_OPTION_LIST : (which == FLAGS) != is_flag))
             continue;
         cli_printf(" %s", o->name);
         if (o->alias != NULL)

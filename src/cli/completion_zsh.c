@@ -56,7 +56,7 @@ static void print_option(const struct cli_option *o)
     const char *value = o->argument != NULL ? "=" : "";
 
     cli_put(" \\\n            ");
-    if (o->kind == CLI_LIST)
+    if (o->kind == NUC_OPTION_LIST)
         cli_put("'*'");
     else if (o->alias != NULL)
         cli_printf("'(%s %s)'", o->alias, o->name);

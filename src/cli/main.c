@@ -171,6 +171,7 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cli_prepare_heap();
+    cli_complete_options();
     cli_hold_streams();
     return cli_finish(run_command(argc, argv));
 }

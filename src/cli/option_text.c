@@ -22,128 +22,33 @@ void cli_print_word(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-/* The member of a row, whose offset is that within struct cli_args. */
-static const void *member(const struct nuc_options *o, size_t offset)
-{
-    return (const char *)o + (offset - offsetof(struct cli_args, o));
-}
-
-static bool is_in_options(const struct cli_option *row)
-{
-    size_t begin = offsetof(struct cli_args, o);
-
-    return row->offset >= begin && row->offset < begin + sizeof(struct nuc_options);
-}
-
-static uint64_t number_at(const struct cli_option *row, const struct nuc_options *o)
-{
-    const void *at = member(o, row->offset);
-
-    if (row->size == sizeof(bool))
-        return *(const bool *)at;
-    if (row->size == sizeof(unsigned))
-        return *(const unsigned *)at;
-    return *(const uint64_t *)at;
-}
-
-static bool differs(const struct cli_option *row, const struct nuc_options *a, const struct nuc_options *b)
-{
-    const char *x, *y;
-
-    if (row->kind == CLI_LIST || row->kind == CLI_FLOATS)
-        return *(const size_t *)member(a, row->count) != *(const size_t *)member(b, row->count) ||
-               memcmp(member(a, row->offset), member(b, row->offset), row->size) != 0;
-    if (row->kind != CLI_STRING && row->kind != CLI_TEXT)
-        return number_at(row, a) != number_at(row, b);
-    x = *(const char *const *)member(a, row->offset);
-    y = *(const char *const *)member(b, row->offset);
-    return x == NULL || y == NULL ? x != y : strcmp(x, y) != 0;
-}
-
-/* Flags, and one of several options for a member, say one value only. */
-static bool can_say(const struct cli_option *row, const struct nuc_options *o)
-{
-    return row->argument != NULL || number_at(row, o) == (row->kind == CLI_FLAG ? 1 : row->value);
-}
-
-static void print_list(FILE *to, const struct cli_option *row, const struct nuc_options *o)
-{
-    const char *const *items = *(const char *const *const *)member(o, row->offset);
-    size_t count = *(const size_t *)member(o, row->count);
-
-    for (size_t i = 0; i < count; i++) {
-        fputs(i > 0 ? "," : "", to);
-        cli_print_word(to, items[i]);
-    }
-}
-
-static void print_floats(FILE *to, const struct cli_option *row, const struct nuc_options *o)
-{
-    const float *values = member(o, row->offset);
-    size_t count = *(const size_t *)member(o, row->count);
-
-    for (size_t i = 0; i < count; i++)
-        fprintf(to, "%s%.9g", i > 0 ? "," : "", (double)values[i]);
-}
-
-static void print_value(FILE *to, const struct cli_option *row, const struct nuc_options *o)
-{
-    const char *text;
-
-    fputc(' ', to);
-    switch (row->kind) {
-    case CLI_FLAG:
-    case CLI_SET:
-        break;
-    case CLI_STRING:
-    case CLI_TEXT:
-        text = *(const char *const *)member(o, row->offset);
-        cli_print_word(to, text != NULL ? text : row->choices != NULL ? row->choices[0] : "");
-        break;
-    case CLI_NUMBER:
-    case CLI_COUNT:
-    case CLI_CYCLES:
-    case CLI_BYTES:
-        fprintf(to, "%llu", (unsigned long long)number_at(row, o));
-        break;
-    case CLI_CHOICE:
-        fputs(row->choices[row->value == 0 ? number_at(row, o) : row->value - number_at(row, o)], to);
-        break;
-    case CLI_INTEGER:
-        fprintf(to, "%lld", (long long)*(const int64_t *)member(o, row->offset));
-        break;
-    case CLI_REAL:
-    case CLI_SHARE:
-        fprintf(to, "%.17g", *(const double *)member(o, row->offset));
-        break;
-    case CLI_FLOATS:
-        print_floats(to, row, o);
-        break;
-    case CLI_LIST:
-        print_list(to, row, o);
-        break;
-    }
-}
-
-char *cli_options_text(unsigned commands, const struct nuc_options *o, const struct nuc_options *from)
+char *cli_options_text(struct nuc_compiler *c, unsigned commands, const struct nuc_options *o,
+                       const struct nuc_options *from)
 {
     char *text = NULL;
+    const char *value;
     size_t length;
     FILE *to = open_memstream(&text, &length);
+    enum nuc_status status = NUC_OK;
     bool any = false;
 
     if (to == NULL)
         return NULL;
-    for (size_t i = 0; i < cli_n_options; i++) {
+    for (size_t i = 0; i < cli_n_options && status == NUC_OK; i++) {
         const struct cli_option *row = &cli_options[i];
-        if ((row->commands & commands) == 0 || !is_in_options(row) || !differs(row, o, from) || !can_say(row, o))
+        if ((row->commands & commands) == 0 || !row->shared)
+            continue;
+        status = nuc_option_text(c, row->name, o, from, &value);
+        if (status != NUC_OK || value == NULL)
             continue;
         fprintf(to, "%s%s", any ? "\n" : "", row->name);
-        if (row->argument != NULL)
-            print_value(to, row, o);
+        if (row->argument != NULL) {
+            fputc(' ', to);
+            cli_print_word(to, value);
+        }
         any = true;
     }
-    if (fclose(to) != 0) {
+    if (fclose(to) != 0 || status != NUC_OK) {
         free(text);
         return NULL;
     }

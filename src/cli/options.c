@@ -1,7 +1,10 @@
 /* All options of all commands, in the order of their help: groups, those that most people need first. */
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/args.h"
+#include "nucleon/options.h"
 
 #define TO(member) .offset = offsetof(struct cli_args, member), .size = sizeof(((struct cli_args *)0)->member)
 #define COUNT_IN(member) .count = offsetof(struct cli_args, member)
@@ -10,6 +13,22 @@
     {                                                                                                                  \
         __VA_ARGS__, NULL                                                                                              \
     }
+
+/* Kinds, for short. */
+#define CLI_FLAG NUC_OPTION_FLAG
+#define CLI_SET NUC_OPTION_FLAG /* with a value */
+#define CLI_STRING NUC_OPTION_STRING
+#define CLI_NUMBER NUC_OPTION_NUMBER
+#define CLI_CYCLES NUC_OPTION_CYCLES
+#define CLI_CHOICE NUC_OPTION_CHOICE
+#define CLI_INTEGER NUC_OPTION_INTEGER
+#define CLI_REAL NUC_OPTION_REAL
+#define CLI_SHARE NUC_OPTION_SHARE
+#define CLI_FLOATS NUC_OPTION_FLOATS
+#define CLI_LIST NUC_OPTION_LIST
+
+/* An option of the compiler: nucleon/options.h says what is not said here. */
+#define SHARED(name_, commands_) .name = (name_), .commands = (commands_), .shared = true
 
 /* A heading: what follows it, up to the next one. */
 #define GROUP(text)                                                                                                    \
@@ -43,7 +62,7 @@ static const char *dump_name(size_t index)
     return index == 0 ? "all" : nuc_dump_point(index - 1, &point) ? point.name : NULL;
 }
 
-const struct cli_option cli_options[] = {
+static struct cli_option rows[] = {
     GROUP("Common options"),
     {"--input", CONVERT, CLI_STRING, TO(input), "FILE.tflite", "the int8 model", .alias = "-i", .file = CLI_READ,
      .missing = "--input and --output say which model is converted and where it goes"},
@@ -101,26 +120,16 @@ const struct cli_option cli_options[] = {
      "with --json: part I of N of the samples, for 'nucleon merge-evaluations'"},
     {"--quantized", EVALUATE, CLI_STRING, TO(quantized), "MODEL.pt2",
      "what the program was compiled from, of 'nucleon quantize': SQNR at every node"},
-    {"--target", PLACES | CONVERT | QUANTIZE | EVALUATE, CLI_STRING, TO(o.target), "NAME",
-     "imxrt700 (default); 'nucleon targets' lists them", .needs = CLI_A_QUANTIZED, .name_at = nuc_target_name},
-    {"--target", RUN, CLI_STRING, TO(o.target), "NAME",
-     "the chip whose cycles --profile and --etdump tell (default imxrt700)", .needs = CLI_A_PROFILE,
-     .name_at = nuc_target_name},
-    {"--io", MAKES | EXPLAIN, CLI_CHOICE, TO(o.io), "float|int8",
-     "what the program takes and gives (default float); int8: the values inside, and the program gives their scales",
-     CHOICES("float", "int8")},
-    {"--accuracy", CALIBRATES, CLI_CHOICE, TO(o.accuracy), "fast|default|high",
-     "seconds spent on accuracy: fast runs no quantized network, high changes weights, too",
-     CHOICES("fast", "default", "high"), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
-    {"--no-quantize", COMPILE | REPORT, CLI_FLAG, TO(o.no_quantize), NULL,
-     "a float program for the CPU: no calibration, nothing on the NPU"},
+    {SHARED("--target", PLACES | CONVERT | QUANTIZE | EVALUATE), .needs = CLI_A_QUANTIZED, .name_at = nuc_target_name},
+    {SHARED("--target", RUN), .help = "the chip whose cycles --profile and --etdump tell (default imxrt700)",
+     .needs = CLI_A_PROFILE, .name_at = nuc_target_name},
+    {SHARED("--io", MAKES | EXPLAIN)},
+    {SHARED("--accuracy", CALIBRATES), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
+    {SHARED("--no-quantize", COMPILE | REPORT)},
 
     GROUP("Demands (exit code 3 when one does not hold)"),
-    {"--require-full-delegation", PLACES, CLI_FLAG, TO(o.require_full_delegation), NULL,
-     "no operator stays on the CPU"},
-    {"--memory-budget", MAKES | EXPLAIN, CLI_BYTES, TO(o.memory_budget), "BYTES",
-     "arena and NPU scratch need no more: 300k is 300,000, 64Ki 65,536; int8 operators on a CPU are computed in strips "
-     "of rows where that makes it fit; else a table shows what is alive at the peak"},
+    {SHARED("--require-full-delegation", PLACES)},
+    {SHARED("--memory-budget", MAKES | EXPLAIN)},
     {"--cycle-budget", EXPLAIN | TUNE, CLI_CYCLES, TO(cycle_budget), "N",
      "an inference takes at most N cycles, by estimate: 300k, 1.5M"},
     {"--min-accuracy", EVALUATE | MERGE_EVALUATIONS | REPORT, CLI_SHARE, TO(evaluate.min_accuracy), "PERCENT",
@@ -148,99 +157,50 @@ const struct cli_option cli_options[] = {
      .needs = CLI_A_QUANTIZED},
 
     GROUP("Quantization"),
-    {"--observer", CALIBRATES, CLI_CHOICE, TO(o.observer), "NAME",
-     "ranges of activations: auto (default), histogram, minmax, mse, percentile, moving-average",
-     CHOICES("auto", "histogram", "minmax", "mse", "percentile", "moving-average"), .needs = CLI_FLOAT_MODEL},
-    {"--weights", CALIBRATES, CLI_CHOICE, TO(o.weights), "per-channel|per-tensor",
-     "scales of convolution weights (default per-channel)", CHOICES("per-channel", "per-tensor"),
-     .needs = CLI_FLOAT_MODEL},
-    {"--equalize", CALIBRATES, CLI_FLAG, TO(o.equalize), NULL,
-     "even out the ranges of weight channels across layers first", .needs = CLI_FLOAT_MODEL},
-    {"--bias-correction", CALIBRATES, CLI_SET, TO(o.bias_correction), NULL,
-     "take the mean error of rounded weights off the biases; by default where calibration samples gain by it",
-     .value = NUC_BIAS_CORRECTION_ON, .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
-    {"--no-bias-correction", CALIBRATES, CLI_SET, TO(o.bias_correction), NULL, "leave biases as they are",
-     .value = NUC_BIAS_CORRECTION_OFF, .needs = CLI_FLOAT_MODEL},
-    {"--reference-compat", CALIBRATES, CLI_FLAG, TO(o.reference_compat), NULL,
-     "reproduce the reference backend's decisions where nucleon would do better"},
-    {"--threads", CALIBRATES, CLI_NUMBER, TO(o.threads), "N", "threads of the calibration (default: one per core)",
-     .needs = CLI_FLOAT_MODEL},
+    {SHARED("--observer", CALIBRATES), .needs = CLI_FLOAT_MODEL},
+    {SHARED("--weights", CALIBRATES), .needs = CLI_FLOAT_MODEL},
+    {SHARED("--equalize", CALIBRATES), .needs = CLI_FLOAT_MODEL},
+    {SHARED("--bias-correction", CALIBRATES), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
+    {SHARED("--no-bias-correction", CALIBRATES), .needs = CLI_FLOAT_MODEL},
+    {SHARED("--reference-compat", CALIBRATES)},
+    {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 
     GROUP("Where operators run"),
-    {"--no-delegate", PLACES, CLI_SET, TO(o.delegate), NULL, "leave everything on the CPU", .value = false},
-    {"--operators-not-to-delegate", PLACES, CLI_LIST, TO(o.operators_not_to_delegate), "LIST",
-     "operators (aten.add.Tensor, aten::add, add) or nodes (layers.0/add) that stay on the CPU; * and ? as in a shell",
-     COUNT_IN(o.n_operators_not_to_delegate), .needs = CLI_AN_NPU},
-    {"--placement", PLACES, CLI_CHOICE, TO(o.placement), "greedy|cost",
-     "what the NPU could run: all of it there, or where the model takes the fewest cycles (default)",
-     CHOICES("greedy", "cost"), .needs = CLI_AN_NPU | CLI_FREE_PLACEMENT | CLI_FREE_TO_CHOOSE},
-    {"--dim-order", PLACES, CLI_CHOICE, TO(o.dim_order), "ORDER",
-     "memory order of 4-D inputs and weights: as-is (default), contiguous, channels-last, or auto: the faster",
-     CHOICES("as-is", "contiguous", "channels-last", "auto")},
-    {"--preserve-ops", PLACES, CLI_LIST, TO(o.preserve_ops), "LIST",
-     "ATen operators kept whole where the NPU takes them; by default pad, prelu, hardswish", COUNT_IN(o.n_preserve_ops),
-     .needs = CLI_AN_NPU},
-    {"--allow-no-op-partitions", PLACES, CLI_FLAG, TO(o.allow_no_op_partitions), NULL,
-     "delegate partitions that compute nothing, too", .needs = CLI_AN_NPU},
-    {"--executorch-ops-only", PLACES, CLI_FLAG, TO(o.executorch_ops_only), NULL,
-     "no operator that ExecuTorch's runtime does not have: what nucleon has a kernel of its own for is decomposed"},
-    {"--converter-flavor", PLACES | OPS, CLI_STRING, TO(o.converter_flavor), "NAME",
-     "operator rule set: sdk-3.2 (default) or sdk-3.1", .needs = CLI_AN_NPU | CLI_ONE_RULE_SET,
-     .name_at = nuc_flavor_name},
-    {"--force-delegate-cat", PLACES, CLI_FLAG, TO(o.force_delegate_cat), NULL,
-     "sdk-3.1: delegate concatenations of any size", .needs = CLI_AN_NPU | CLI_SDK_3_1},
-    {"--neutron-format-conversion", MAKES, CLI_CHOICE, TO(o.use_neutron_for_format_conversion), "on|off",
-     "the NPU transposes contiguous inputs and outputs (default on); off: the CPU does", CHOICES("on", "off"),
-     .value = true, .needs = CLI_AN_NPU},
+    {SHARED("--no-delegate", PLACES)},
+    {SHARED("--operators-not-to-delegate", PLACES), .needs = CLI_AN_NPU},
+    {SHARED("--placement", PLACES), .needs = CLI_AN_NPU | CLI_FREE_PLACEMENT | CLI_FREE_TO_CHOOSE},
+    {SHARED("--dim-order", PLACES)},
+    {SHARED("--preserve-ops", PLACES), .needs = CLI_AN_NPU},
+    {SHARED("--allow-no-op-partitions", PLACES), .needs = CLI_AN_NPU},
+    {SHARED("--executorch-ops-only", PLACES)},
+    {SHARED("--converter-flavor", PLACES | OPS), .needs = CLI_AN_NPU | CLI_ONE_RULE_SET, .name_at = nuc_flavor_name},
+    {SHARED("--force-delegate-cat", PLACES), .needs = CLI_AN_NPU | CLI_SDK_3_1},
+    {SHARED("--neutron-format-conversion", MAKES), .needs = CLI_AN_NPU},
 
     GROUP("Memory"),
-    {"--memory-map", COMPILE, CLI_STRING, TO(o.memory_map), "FILE",
-     "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg",
-     .file = CLI_WRITTEN},
-    {"--plan-delegate-scratch", MAKES, CLI_FLAG, TO(o.plan_delegate_scratch), NULL,
-     "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", .needs = CLI_AN_NPU},
-    {"--fetch-constants-to-sram", MAKES | EXPLAIN | CONVERT, CLI_FLAG, TO(o.fetch_constants_to_sram), NULL,
-     "weights lie in flash: they are copied to a staging buffer while the NPU computes", .needs = CLI_AN_NPU},
+    {SHARED("--memory-map", COMPILE), .file = CLI_WRITTEN},
+    {SHARED("--plan-delegate-scratch", MAKES), .needs = CLI_AN_NPU},
+    {SHARED("--fetch-constants-to-sram", MAKES | EXPLAIN | CONVERT), .needs = CLI_AN_NPU},
 
     GROUP("What the program holds"),
-    {"--profile", MAKES, CLI_FLAG, TO(o.profile), NULL,
-     "the program records the time of each NPU kernel: see 'nucleon run --profile'", .needs = CLI_AN_NPU},
-    {"--classes", MAKES, CLI_LIST, TO(o.classes), "FILE|LIST",
-     "names of the classes by index, one per line or between commas (default: the folders of calibration images)",
-     COUNT_IN(o.n_classes)},
-    {"--no-metadata", MAKES, CLI_FLAG, TO(o.no_metadata), NULL,
-     "leave out what the program says about its data: names, classes, ranges, how images were prepared"},
-    {"--delegate-data", MAKES, CLI_CHOICE, TO(o.delegate_data), "inline|segment",
-     "where the NPU payload lies in the program (default inline)", CHOICES("inline", "segment"), .needs = CLI_AN_NPU},
-    {"--payload-version", MAKES, CLI_CHOICE, TO(o.payload_version_0), "1|0",
-     "of the NPU payload (default 1); 0: for older runtimes of the driver, without profiles", CHOICES("1", "0"),
-     .needs = CLI_AN_NPU},
-    {"--extra-flags", MAKES, CLI_TEXT, TO(o.extra_flags), "FLAGS", "given in the program's compile spec compile_flags",
-     .needs = CLI_AN_NPU},
+    {SHARED("--profile", MAKES), .needs = CLI_AN_NPU},
+    {SHARED("--classes", MAKES)},
+    {SHARED("--no-metadata", MAKES)},
+    {SHARED("--delegate-data", MAKES), .needs = CLI_AN_NPU},
+    {SHARED("--payload-version", MAKES), .needs = CLI_AN_NPU},
+    {SHARED("--extra-flags", MAKES), .needs = CLI_AN_NPU},
 
     GROUP("Images as data"),
-    {"--mean", READS_DATA, CLI_FLOATS, TO(o.image_mean), "R,G,B",
-     "images: taken from pixel / 255 (default 0; one number: for all channels)", COUNT_IN(o.n_image_mean),
-     .needs = CLI_IMAGES},
-    {"--std", READS_DATA, CLI_FLOATS, TO(o.image_std), "R,G,B", "images: what that is divided by (default 1)",
-     COUNT_IN(o.n_image_std), .needs = CLI_IMAGES},
-    {"--resize", READS_DATA, CLI_CHOICE, TO(o.image_resize), "none|stretch|crop",
-     "images of another size than the input: refuse, scale, or scale the centre (default: as in calibration)",
-     CHOICES("auto", "none", "stretch", "crop"), .needs = CLI_IMAGES},
-    {"--unlike-calibration", RUN | EVALUATE | TUNE | REPORT, CLI_FLAG, TO(o.unlike_calibration), NULL,
-     "take data in another unit, or images prepared otherwise, than for calibration"},
+    {SHARED("--mean", READS_DATA), .needs = CLI_IMAGES},
+    {SHARED("--std", READS_DATA), .needs = CLI_IMAGES},
+    {SHARED("--resize", READS_DATA), .needs = CLI_IMAGES},
+    {SHARED("--unlike-calibration", RUN | EVALUATE | TUNE | REPORT)},
 
     GROUP("The converter of partitions"),
-    {"--converter", MAKES, CLI_STRING, TO(o.converter), "builtin|COMMAND",
-     "what converts partitions (default builtin): a program that takes --input, --output and --target",
-     CHOICES("builtin"), .needs = CLI_AN_NPU},
-    {"--converter-timeout", MAKES, CLI_COUNT, TO(o.converter_timeout), "SECONDS",
-     "time it has for each partition (default 300)", .needs = CLI_AN_NPU | CLI_A_CONVERTER},
-    {"--intermediates-dir", COMPILE, CLI_STRING, TO(o.intermediates_dir), "DIR",
-     "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite, converted to DIR/<tag>_neutron.et.tflite",
-     .file = CLI_FOLDER, .needs = CLI_AN_NPU},
-    {"--dump-kernel-selection", COMPILE, CLI_STRING, TO(o.dump_kernel_selection), "FILE.c",
-     "write the table of the NPU kernels needed, to link instead of the driver's", .file = CLI_WRITTEN},
+    {SHARED("--converter", MAKES), .needs = CLI_AN_NPU},
+    {SHARED("--converter-timeout", MAKES), .needs = CLI_AN_NPU | CLI_A_CONVERTER},
+    {SHARED("--intermediates-dir", COMPILE), .file = CLI_FOLDER, .needs = CLI_AN_NPU},
+    {SHARED("--dump-kernel-selection", COMPILE), .file = CLI_WRITTEN},
     {"--min-num-ops-per-graph", CONVERT, CLI_NUMBER, TO(convert.min_operators), "N",
      "leave groups of fewer operators as they are (default 1)"},
     {"--exclude-graph-passes", CONVERT, CLI_LIST, TO(excluded_passes), "LIST",
@@ -275,12 +235,40 @@ const struct cli_option cli_options[] = {
      "auto (default): on a terminal, unless NO_COLOR is set or TERM is dumb; always, never",
      CHOICES("auto", "always", "never")},
     {"--timings", COMPILE | CONVERT | QUANTIZE, CLI_FLAG, TO(timings), NULL, "print the seconds of each stage"},
-    {"--dump-after", COMPILE, CLI_STRING, TO(o.dump_after), "NAME",
-     "print the graph after a stage or pass ('all': after each stage; 'help' lists them)", .list = list_dump_points,
-     .name_at = dump_name},
+    {SHARED("--dump-after", COMPILE), .list = list_dump_points, .name_at = dump_name},
     {"--help", EVERY, CLI_FLAG, TO(help), NULL, "this text; 'nucleon help COMMAND', too", .alias = "-h"},
 };
 
-const size_t cli_n_options = sizeof cli_options / sizeof cli_options[0];
+const struct cli_option *const cli_options = rows;
+const size_t cli_n_options = sizeof rows / sizeof rows[0];
 
-_Static_assert(sizeof cli_options / sizeof cli_options[0] <= CLI_MAX_OPTIONS, "struct cli_args has a mark per option");
+_Static_assert(sizeof rows / sizeof rows[0] <= CLI_MAX_OPTIONS, "struct cli_args has a mark per option");
+
+static void take_over(struct cli_option *o)
+{
+    struct nuc_option_info info = {.name = ""};
+
+    for (size_t i = 0; strcmp(info.name, o->name + 2) != 0; i++) {
+        bool found = nuc_option_at(i, &info);
+        assert(found);
+        (void)found;
+    }
+    o->kind = info.kind;
+    o->offset = offsetof(struct cli_args, o) + info.offset;
+    o->size = info.size;
+    o->count = offsetof(struct cli_args, o) + info.count;
+    o->argument = info.value;
+    o->help = o->help != NULL ? o->help : info.help;
+    o->choices = info.choices;
+    o->value = info.set;
+}
+
+void cli_complete_options(void)
+{
+    for (size_t i = 0; i < cli_n_options; i++) {
+        if (rows[i].shared)
+            take_over(&rows[i]);
+        else if (rows[i].kind == NUC_OPTION_FLAG && rows[i].value == 0)
+            rows[i].value = true;
+    }
+}
