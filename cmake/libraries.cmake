@@ -1,9 +1,55 @@
-# The library as one file: libnucleon.so, whose symbols are the functions of the public headers. Its objects are those of
-# the folders' libraries.
+# The libraries that users see, made of the objects of the folders' libraries:
+#   nucleon::compiler         libnucleon.so, whose symbols are the functions of the public headers
+#   nucleon::compiler_static  libnucleon.a: the same, runtime and simulator included
+#   nucleon::runtime          libnucleon-runtime.a: programs; an NPU driver is linked beside it where they need one
+#   nucleon::simulator        libnucleon-simulator.a: the simulator as that driver
+# In the tree as after find_package(nucleon).
 get_property(folders GLOBAL PROPERTY NUCLEON_LIBRARIES)
-list(TRANSFORM folders REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE folder_objects)
 get_property(simulator_objects GLOBAL PROPERTY NUCLEON_SIMULATOR_OBJECTS)
+get_property(kernel_objects GLOBAL PROPERTY NUCLEON_KERNEL_OBJECTS)
 
+function(nucleon_objects variable)
+    list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+    set(${variable} ${objects} PARENT_SCOPE)
+endfunction()
+
+# nucleon_product(target STATIC|SHARED name file OBJECTS...): nucleon::name in lib<file>.
+function(nucleon_product target kind name file)
+    add_library(${target} ${kind} ${ARGN})
+    add_library(nucleon::${name} ALIAS ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} OUTPUT_NAME ${file} LINKER_LANGUAGE C
+        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    if(NUCLEON_SANITIZE STREQUAL "thread")
+        target_link_options(${target} PUBLIC -fsanitize=thread)
+    elseif(NUCLEON_SANITIZE)
+        target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    endif()
+endfunction()
+
+# What both begin with is in both, so that each may be linked alone.
+nucleon_objects(base_objects nuc_base)
+nucleon_objects(runtime_objects nuc_runtime nuc_kernels)
+nucleon_objects(driver_objects nuc_npusim)
+nucleon_product(nucleon_runtime STATIC runtime nucleon-runtime ${runtime_objects} ${kernel_objects} ${base_objects})
+target_link_libraries(nucleon_runtime INTERFACE m)
+nucleon_product(nucleon_simulator STATIC simulator nucleon-simulator ${driver_objects} ${simulator_objects}
+    ${base_objects})
+target_link_libraries(nucleon_simulator INTERFACE m)
+if(NOT NUCLEON_BUILD_HOST)
+    return()
+endif()
+target_link_libraries(nucleon_simulator INTERFACE Threads::Threads)
+
+nucleon_objects(all_objects ${folders})
+set(all_objects ${all_objects} ${simulator_objects} ${kernel_objects})
+set(used_libraries PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG PkgConfig::JANSSON Threads::Threads m)
+nucleon_product(nucleon_static STATIC compiler_static nucleon ${all_objects})
+target_link_libraries(nucleon_static INTERFACE ${used_libraries})
+
+# The functions of the headers, from the headers. Calls inside the library stay inside: an application may have a driver
+# of its own, or other functions of these names.
 file(GLOB public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/nucleon/*.h)
 set(symbol_map ${PROJECT_BINARY_DIR}/nucleon.map)
 add_custom_command(OUTPUT ${symbol_map}
@@ -11,21 +57,12 @@ add_custom_command(OUTPUT ${symbol_map}
         -P ${PROJECT_SOURCE_DIR}/cmake/symbols.cmake
     DEPENDS ${public_headers} ${PROJECT_SOURCE_DIR}/cmake/symbols.cmake VERBATIM)
 add_custom_target(symbol_map DEPENDS ${symbol_map})
-
-# Calls inside the library stay inside: an application may have a driver of its own, or other functions of these names.
-add_library(nucleon_shared SHARED ${folder_objects} ${simulator_objects})
+nucleon_product(nucleon_shared SHARED compiler nucleon ${all_objects})
 add_dependencies(nucleon_shared symbol_map)
-set_target_properties(nucleon_shared PROPERTIES OUTPUT_NAME nucleon LINKER_LANGUAGE C
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+set_target_properties(nucleon_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LINK_DEPENDS ${symbol_map})
-target_include_directories(nucleon_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(nucleon_shared PRIVATE PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG PkgConfig::JANSSON
-    Threads::Threads m)
+target_link_libraries(nucleon_shared PRIVATE ${used_libraries})
 target_link_options(nucleon_shared PRIVATE -Wl,--version-script=${symbol_map} -Wl,-Bsymbolic-functions)
-if(NUCLEON_SANITIZE STREQUAL "thread")
-    target_link_options(nucleon_shared PRIVATE -fsanitize=thread)
-elseif(NUCLEON_SANITIZE)
-    target_link_options(nucleon_shared PRIVATE -fsanitize=address,undefined)
-else()
+if(NOT NUCLEON_SANITIZE)
     target_link_options(nucleon_shared PRIVATE -Wl,--no-undefined)
 endif()

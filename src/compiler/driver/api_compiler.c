@@ -8,6 +8,7 @@
 #include "host/file.h"
 #include "host/locale.h"
 #include "host/nearest.h"
+#include "nucleon/version.h"
 
 const char *nuc_version(void)
 {
