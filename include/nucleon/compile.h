@@ -343,8 +343,9 @@ enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, str
 /*
  * Binds arrays to a model's user inputs: each has its input's name, or is in0, in1, ...; an only input also takes the
  * only array that is none of labels, or the only one that fits. An array holds samples along axis 0: its shape is [N] +
- * sizes, or [N * sizes[0]] + sizes[1..]. Fails with NUC_BAD_INPUT naming array, shape and dtype when an input has no
- * array, when they do not fit, when counts differ or when there is no sample.
+ * sizes, or [N * sizes[0]] + sizes[1..]; its type is the input's, or float16, bfloat16 or float64 for float32. Fails
+ * with NUC_BAD_INPUT naming array, shape and dtype when an input has no array, when they do not fit, when counts differ
+ * or when there is no sample.
  */
 enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                                  size_t *n_samples);

@@ -103,6 +103,52 @@ static void memory_gives_the_bytes_of_files(void **state)
     unlink(program);
 }
 
+/* The same numbers in another type: those of the samples are sixteenths up to 1, which all of them have. */
+static void other_float_types_stand_for_float(void **state)
+{
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_array_info real = some_samples(c), a = real;
+    size_t n = real.bytes / sizeof(float), size, other_size;
+    const float *x = real.data;
+    uint16_t *half = malloc(n * sizeof *half), *brain = malloc(n * sizeof *brain);
+    double *wide = malloc(n * sizeof *wide);
+    const void *const data[] = {half, brain, wide};
+    const enum nuc_dtype types[] = {NUC_F16, NUC_BF16, NUC_F64};
+    const uint8_t *bytes, *others;
+    struct nuc_dataset *d;
+    struct nuc_model *m;
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        half[i] = bits == 0 ? 0 : (uint16_t)(((bits >> 23) - 112) << 10 | (bits >> 13 & 1023));
+        brain[i] = (uint16_t)(bits >> 16);
+        wide[i] = (double)x[i];
+    }
+    assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &real, 1, &d), NUC_OK);
+    assert_int_equal(nuc_compile_to_memory(m, d, &bytes, &size), NUC_OK);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        a.dtype = types[i];
+        a.data = data[i];
+        a.bytes = n * nuc_dtype_size(types[i]);
+        assert_int_equal(nuc_dataset_of_arrays(c, NULL, &a, 1, &d), NUC_OK);
+        assert_int_equal(nuc_compile_to_memory(m, d, &others, &other_size), NUC_OK);
+        assert_int_equal(other_size, size);
+        assert_memory_equal(others, bytes, size);
+    }
+    /* Integers are in a unit that only the caller knows. */
+    a.dtype = NUC_U8;
+    a.bytes = n;
+    assert_int_equal(nuc_dataset_of_arrays(c, NULL, &a, 1, &d), NUC_OK);
+    assert_int_equal(nuc_compile_to_memory(m, d, &others, &other_size), NUC_BAD_INPUT);
+    free(half);
+    free(brain);
+    free(wide);
+    nuc_compiler_free(c);
+}
+
 static void reports_and_trials_take_data_in_memory(void **state)
 {
     char samples[] = "/tmp/nucleon-test-XXXXXX.npz";
@@ -270,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_gives_the_bytes_of_files),
+        cmocka_unit_test(other_float_types_stand_for_float),
         cmocka_unit_test(reports_and_trials_take_data_in_memory),
         cmocka_unit_test(tuning_takes_data_in_memory),
         cmocka_unit_test(misuse_is_reported),

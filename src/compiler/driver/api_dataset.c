@@ -193,22 +193,34 @@ enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_
         bind_dataset);
 }
 
+/* The sample as the array has it, in the type of the input. */
+static void read_elements(const struct nuc_dataset *d, size_t input, size_t sample, void *to)
+{
+    const struct nuc_array *a = d->bound[input];
+    size_t bytes = d->bytes[input];
+
+    if (a->dtype == d->inputs[input].dtype)
+        nuc_array_part(a, sample * bytes, bytes, to);
+    else
+        nuc_array_floats(a, sample * (bytes / sizeof(float)), bytes / sizeof(float), to);
+}
+
 /* Samples are copied one at a time, so that a large file is never held in memory. */
 static const void *aligned_sample(const struct nuc_dataset *d, size_t input, size_t sample)
 {
-    const struct nuc_array *a = d->bound[input];
+    const uint8_t *in_memory = d->bound[input]->data.data;
     size_t offset = sample * d->bytes[input];
 
     if (d->images_of[input] != NULL) {
-        const void *data = a->data.data == NULL ? d->unturned[input] : a->data.data + offset;
-        if (a->data.data == NULL)
-            nuc_array_part(a, offset, d->bytes[input], d->unturned[input]);
+        const void *data = d->unturned[input] != NULL ? d->unturned[input] : in_memory + offset;
+        if (d->unturned[input] != NULL)
+            read_elements(d, input, sample, d->unturned[input]);
         nuc_put_channels_first(d->images_of[input], data, d->aligned[input]);
         return d->aligned[input];
     }
     if (d->aligned[input] == NULL)
-        return a->data.data + offset;
-    nuc_array_part(a, offset, d->bytes[input], d->aligned[input]);
+        return in_memory + offset;
+    read_elements(d, input, sample, d->aligned[input]);
     return d->aligned[input];
 }
 

@@ -24,13 +24,13 @@ struct nuc_dataset {
     const char *path;
     struct nuc_arrays arrays;
     size_t n_inputs, n_samples;
-    size_t first;                         /* sample 0 is this one of the part: n_samples are those of a shard */
-    enum nuc_samples part;                /* n_samples are those of that part */
-    size_t period;                        /* of each so many one is held out */
-    const struct nuc_array **bound;       /* one per input */
-    size_t *bytes;                        /* of one sample of each input */
-    void **aligned;                       /* by input: the sample read last; NULL when elements lie aligned in memory */
-    void **unturned;                      /* by input of images_of: the sample as the file has it; NULL: in memory */
+    size_t first;                   /* sample 0 is this one of the part: n_samples are those of a shard */
+    enum nuc_samples part;          /* n_samples are those of that part */
+    size_t period;                  /* of each so many one is held out */
+    const struct nuc_array **bound; /* one per input */
+    size_t *bytes;                  /* of one sample of each input */
+    void **aligned;  /* by input: the sample read last; NULL when elements lie in memory as they are taken */
+    void **unturned; /* by input of images_of: the sample in the array's order; NULL: in memory */
     const struct nuc_tensor_info *inputs; /* what it is bound to */
     const char **unused;                  /* arrays that are neither bound nor labels */
     size_t n_unused;

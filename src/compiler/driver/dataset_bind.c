@@ -199,9 +199,14 @@ _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc
              d->path, a->name, shape_text(cx, a->shape, a->rank), t->name, shape_text(cx, t->sizes, t->rank), hint);
 }
 
+static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    return a->dtype == t->dtype || (t->dtype == NUC_F32 && nuc_stands_for_float(a->dtype));
+}
+
 static bool fits(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
-    return a->dtype == t->dtype && count_samples(a, t) > 0;
+    return is_like(a, t) && count_samples(a, t) > 0;
 }
 
 /* ---- binding ---- */
@@ -268,7 +273,7 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
 {
     struct nuc_context *cx = d->c->cx;
 
-    if (a->dtype != t->dtype)
+    if (!is_like(a, t))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' is %s, input '%s' is %s: convert it", d->path, a->name,
                  nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
     if (a->rank > 0 && a->shape[0] == 0)
@@ -282,7 +287,7 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
     d->n_samples = n;
     d->bound[i] = a;
     d->bytes[i] = t->bytes;
-    if (!nuc_array_is_in_place(a))
+    if (!nuc_array_is_in_place(a) || a->dtype != t->dtype)
         d->aligned[i] = nuc_alloc(cx, t->bytes);
 }
 
@@ -329,7 +334,7 @@ void nuc_dataset_bind_graph(struct nuc_dataset *d, const struct nuc_model *m)
             continue;
         d->images_of[i] = &inputs[i];
         d->aligned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
-        if (d->bound[i]->data.data == NULL)
+        if (d->bound[i]->data.data == NULL || d->bound[i]->dtype != inputs[i].dtype)
             d->unturned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
     }
 }

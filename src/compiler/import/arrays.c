@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "compiler/import/folder.h"
+#include "compiler/import/half.h"
 #include "compiler/import/npy_header.h"
 #include "compiler/import/zip.h"
 #include "host/characters.h"
@@ -117,6 +118,47 @@ void nuc_array_part(const struct nuc_array *array, size_t offset, size_t size, v
         nuc_read_at(array->file, array->offset + offset, to, size);
     else if (size != 0)
         memcpy(to, array->data.data + offset, size);
+}
+
+/* ---- elements as float32 ---- */
+
+bool nuc_stands_for_float(enum nuc_dtype dtype)
+{
+    return dtype == NUC_F16 || dtype == NUC_BF16 || dtype == NUC_F64;
+}
+
+static float read_float(enum nuc_dtype dtype, const uint8_t *at)
+{
+    uint32_t upper = (uint32_t)nuc_load_u16(at) << 16;
+    double wide;
+    float value;
+
+    if (dtype == NUC_F16)
+        return nuc_half_to_float(nuc_load_u16(at));
+    if (dtype == NUC_BF16) {
+        memcpy(&value, &upper, sizeof value);
+        return value;
+    }
+    uint64_t bits = nuc_load_u64(at);
+    memcpy(&wide, &bits, sizeof wide);
+    return (float)wide;
+}
+
+void nuc_array_floats(const struct nuc_array *array, size_t first, size_t count, float *to)
+{
+    uint8_t piece[4096];
+    size_t size = nuc_dtype_size(array->dtype), room = sizeof piece / size;
+
+    assert(nuc_stands_for_float(array->dtype));
+    while (count > 0) {
+        size_t n = count < room ? count : room;
+        nuc_array_part(array, first * size, n * size, piece);
+        for (size_t i = 0; i < n; i++)
+            to[i] = read_float(array->dtype, piece + i * size);
+        first += n;
+        count -= n;
+        to += n;
+    }
 }
 
 static const char suffix[] = ".npy";

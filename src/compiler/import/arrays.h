@@ -44,6 +44,12 @@ bool nuc_array_is_in_place(const struct nuc_array *array);
 /* Copies `size` bytes of the elements, from byte `offset` on, which the array has. */
 void nuc_array_part(const struct nuc_array *array, size_t offset, size_t size, void *to);
 
+/* Whether elements of a type stand for float32 ones: float16 and bfloat16 as they are, float64 rounded to nearest. */
+bool nuc_stands_for_float(enum nuc_dtype dtype);
+
+/* `count` elements of such an array, from element `first` on, as float32. */
+void nuc_array_floats(const struct nuc_array *array, size_t first, size_t count, float *to);
+
 /* NULL when there is none of that name. */
 const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const char *name);
 

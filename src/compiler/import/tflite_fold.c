@@ -2,20 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/import/half.h"
 #include "tflite_import.h"
 
 /* ---- elements as floats ---- */
-
-/* IEEE 754 binary16. */
-static float half_to_float(uint16_t bits)
-{
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    float magnitude = exponent == 0    ? ldexpf((float)fraction, -24)
-                      : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                       : ldexpf((float)(fraction + 1024), exponent - 25);
-
-    return bits >> 15 != 0 ? -magnitude : magnitude;
-}
 
 static float float_of_bits(uint32_t bits)
 {
@@ -62,7 +52,7 @@ static float real_at(enum nuc_dtype dtype, const uint8_t *bytes, size_t i)
 {
     switch ((int)dtype) {
     case NUC_F16:
-        return half_to_float(nuc_load_u16(bytes + 2 * i));
+        return nuc_half_to_float(nuc_load_u16(bytes + 2 * i));
     case NUC_BF16:
         return float_of_bits((uint32_t)nuc_load_u16(bytes + 2 * i) << 16);
     case NUC_F32:
