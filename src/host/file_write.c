@@ -106,11 +106,29 @@ static bool is_special_file(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+/* A reader that went away is an error of the call, EPIPE, and no signal that ends the process. */
+static bool write_to_reader(int fd, const struct nuc_pieces *bytes)
+{
+    sigset_t pipe, old, pending;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &old);
+    sigpending(&pending);
+    bool good = write_all(fd, bytes);
+    int error = errno;
+    if (!good && error == EPIPE && sigismember(&pending, SIGPIPE) == 0)
+        sigtimedwait(&pipe, NULL, &(struct timespec){.tv_sec = 0});
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = error;
+    return good;
+}
+
 /* Devices and pipes cannot be replaced by a rename; they are written in place. */
 static void write_special(struct nuc_context *cx, const char *path, const struct nuc_pieces *bytes)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    bool good = fd >= 0 && write_all(fd, bytes);
+    bool good = fd >= 0 && write_to_reader(fd, bytes);
 
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {

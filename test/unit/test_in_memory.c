@@ -1,6 +1,10 @@
 /* Models and data in memory: the same bytes and figures as from files, and what callers get wrong. */
 #include "failing_memory.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
 #include "host/file.h"
 #include "nucleon/options.h"
 #include "nucleon/report.h"
@@ -312,6 +316,38 @@ static void memory_may_run_out(void **state)
     nuc_compiler_free(c);
 }
 
+/* Where the command line would end, a library's caller is told. */
+static void readers_may_go_away(void **state)
+{
+    static uint8_t values[1 << 20]; /* more than a pipe holds, and not to be deflated */
+    struct nuc_array_info a = {"x", NUC_U8, 1, {sizeof values}, values, sizeof values};
+    char path[] = "/tmp/nucleon-test-XXXXXX";
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values; i++) {
+        seed = seed * 1664525 + 1013904223;
+        values[i] = (uint8_t)(seed >> 24);
+    }
+    close(mkstemp(path));
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pid_t reader = fork();
+    if (reader == 0) {
+        char byte;
+        int fd = open(path, O_RDONLY);
+        _exit(read(fd, &byte, 1) == 1 ? 0 : 1);
+    }
+    assert_int_equal(nuc_write_arrays(c, path, &a, 1), NUC_IO);
+    assert_non_null(strstr(nuc_compiler_message(c), "Broken pipe"));
+    int ended;
+    assert_int_equal(waitpid(reader, &ended, 0), reader);
+    assert_int_equal(ended, 0);
+    unlink(path);
+    nuc_compiler_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +357,7 @@ int main(void)
         cmocka_unit_test(tuning_takes_data_in_memory),
         cmocka_unit_test(misuse_is_reported),
         cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(readers_may_go_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,40 @@ static void mistakes_are_refused(void **state)
     nuc_compiler_free(c);
 }
 
+/* Whatever the text, an option is set to what it says or is refused with a reason; what was set can be said again. */
+static void any_text_is_set_or_refused(void **state)
+{
+    static const char alphabet[] = "0123456789.,-+eEkMGiB:/*? \x01\x80\xff\t'=naintrue";
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_option_info info;
+    uint32_t seed = 7;
+    size_t n_set = 0, n_refused = 0;
+
+    (void)state;
+    for (size_t round = 0; round < 200; round++) {
+        for (size_t i = 0; nuc_option_at(i, &info); i++) {
+            char text[12];
+            size_t length = (seed = seed * 1664525 + 1013904223) >> 8 & 7;
+            for (size_t k = 0; k < length; k++)
+                text[k] = alphabet[((seed = seed * 1664525 + 1013904223) >> 8) % (sizeof alphabet - 1)];
+            text[length] = '\0';
+            struct nuc_options o;
+            const char *back;
+            enum nuc_status status = nuc_option_set(c, info.name, text);
+            assert_true(status == NUC_OK || status == NUC_BAD_USAGE);
+            assert_int_equal(status == NUC_OK, *nuc_compiler_message(c) == '\0');
+            n_set += status == NUC_OK;
+            n_refused += status != NUC_OK;
+            o = now(c);
+            assert_int_equal(nuc_option_text(c, info.name, &o, NULL, &back), NUC_OK);
+            if (back != NULL)
+                set(c, info.name, back);
+        }
+    }
+    assert_true(n_set > 500 && n_refused > 2000);
+    nuc_compiler_free(c);
+}
+
 /* For targets and lists, which take no model: from the next call on. */
 static void options_hold_for_what_comes_after(void **state)
 {
@@ -263,11 +297,9 @@ static void locale_and_listeners(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_can_be_set),
-        cmocka_unit_test(texts_mean_what_they_mean_on_the_command_line),
-        cmocka_unit_test(flags_can_be_taken_back),
-        cmocka_unit_test(mistakes_are_refused),
-        cmocka_unit_test(options_hold_for_what_comes_after),
+        cmocka_unit_test(every_option_can_be_set),    cmocka_unit_test(texts_mean_what_they_mean_on_the_command_line),
+        cmocka_unit_test(flags_can_be_taken_back),    cmocka_unit_test(mistakes_are_refused),
+        cmocka_unit_test(any_text_is_set_or_refused), cmocka_unit_test(options_hold_for_what_comes_after),
         cmocka_unit_test(locale_and_listeners),
     };
 
