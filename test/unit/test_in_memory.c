@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "host/file.h"
+#include "nucleon/json.h"
 #include "nucleon/options.h"
 #include "nucleon/report.h"
 #include "nucleon/tune.h"
@@ -200,6 +201,7 @@ static void tuning_takes_data_in_memory(void **state)
                                        "--observer"};
     struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR, .held = held, .n_held = sizeof held / sizeof held[0]};
     struct nuc_tune_result one, two;
+    const char *text;
     struct nuc_dataset *d;
     struct nuc_model *m;
 
@@ -211,6 +213,8 @@ static void tuning_takes_data_in_memory(void **state)
     assert_int_equal(nuc_tune(m, samples, &o, &one), NUC_OK);
     o.calibration_data = d;
     assert_int_equal(nuc_tune(m, NULL, &o, &two), NUC_OK);
+    assert_int_equal(nuc_tune_json(c, &two, NULL, NULL, &text), NUC_OK);
+    assert_non_null(strstr(text, "\"command\": null"));
     assert_int_equal(one.n_trials, two.n_trials);
     assert_int_equal(one.n_calibration, 6);
     assert_int_equal(two.n_calibration, 6);

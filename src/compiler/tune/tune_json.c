@@ -17,8 +17,8 @@ static void put_trial(struct nuc_context *cx, json_t *list, const struct json_ca
     const struct nuc_tune_trial *t = &j->result->trials[index];
     json_t *o = nuc_put_object(cx, list, NULL);
 
-    nuc_put_text(cx, o, "options", j->options[index]);
-    nuc_put_text(cx, o, "command", j->commands[index]);
+    nuc_put_text(cx, o, "options", j->options != NULL ? j->options[index] : NULL);
+    nuc_put_text(cx, o, "command", j->commands != NULL ? j->commands[index] : NULL);
     nuc_put_bool(cx, o, "compiled", t->compiled);
     nuc_put_bool(cx, o, "best", index == j->result->best);
     nuc_put_bool(cx, o, "unrivalled", t->unrivalled);
