@@ -1,6 +1,6 @@
 /*
  * Everything that describes a file: inspection as text and as JSON, and for programs the lint, the profile, its
- * ETDump and the LiteRT models in it. JSON must be readable again.
+ * ETDump and the LiteRT models in it. JSON, of the bytes in memory, must be readable again.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void as_text(struct nuc_context *cx, void *arg)
 static void as_json(struct nuc_context *cx, void *arg)
 {
     const struct report_call *call = arg;
-    const char *text = nuc_inspect(cx, (struct nuc_stored){.path = call->path}, NUC_INSPECT_JSON, true);
+    const char *text = nuc_inspect(cx, (struct nuc_stored){call->path, call->bytes}, NUC_INSPECT_JSON, true);
     json_t *tree = json_loads(text, JSON_DECODE_ANY, NULL);
 
     if (tree == NULL)
