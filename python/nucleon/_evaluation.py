@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
+import os
 import pathlib
 import tempfile
 from collections.abc import Iterable
@@ -43,13 +45,14 @@ def evaluate_options(task: str, class_axis: int | None, ignore_label: int | None
     return options
 
 
-def evaluate(program: Program, dataset: Any, labels: Any = None, *, reference: Any = None, quantized: Any = None,
+def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, labels: Any = None, *, reference: Any = None, quantized: Any = None,
              task: str = "auto", class_axis: int | None = None, ignore_label: int | None = None,
              disagreements: int = 0, min_accuracy: float | None = None, min_agreement: float | None = None,
              min_sqnr: float | None = None, shard: tuple[int, int] | None = None, simulator: str = "best",
              threads: int = 0, progress: Progress | bool | None = None, **options: Any) -> dict[str, Any]:
     """Runs a program over a data set: its accuracy and its distance from the model that it was made of.
 
+    ``program`` is a Program, the path of a file or the bytes of one.
     ``dataset`` is the path of an .npz, of a folder of .npy files or of images; arrays, alone or as a mapping by name;
     ``(x, y)`` with labels; or an iterable of batches such as a DataLoader of these. ``labels`` may be given apart.
     ``reference`` is the float model, as ``compile()`` takes it: SQNR and agreement. ``quantized`` is what ``quantize()``
@@ -60,15 +63,19 @@ def evaluate(program: Program, dataset: Any, labels: Any = None, *, reference: A
     The result has the members of ``nucleon evaluate --json`` (docs/json.md). ``options`` are those of the command line
     about data: ``mean``, ``std``, ``resize``, ``unlike_calibration``.
     """
-    from ._program import Runner, simulator_options
+    from ._program import Program, Runner, simulator_options
 
+    if isinstance(program, (str, os.PathLike)):
+        program = Program.load(program)
+    elif not isinstance(program, Program):
+        program = Program(program)
     if _data.is_path(labels) or hasattr(labels, "graph_module"):
         raise BadUsage("labels are an array: the model to compare with is given as reference=MODEL")
     if quantized is not None and reference is None:
         raise BadUsage("quantized: nodes are compared with the float model, too: give it as reference=MODEL")
     how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr)
     if shard is not None:
-        how.shard.index, how.shard.count = shard
+        how.shard.index, how.shard.count = _shard(shard)
     runner = Runner(program, {**options, "threads": threads or None}, simulator_options(simulator, threads), progress)
     with runner.session as s:
         float_model = open_model(s, reference) if reference is not None else None
@@ -84,6 +91,16 @@ def evaluate(program: Program, dataset: Any, labels: Any = None, *, reference: A
             s.run(lib.nuc_evaluate_nodes, runner.handle, data, float_model, quantized_model, ctypes.byref(nodes))
         found = s.json_of(lib.nuc_evaluation_json, s.handle, result, nodes)
     return _unless_missed(found)
+
+
+def _shard(shard: Any) -> tuple[int, int]:
+    try:
+        index, count = (operator.index(number) for number in shard)
+    except (TypeError, ValueError):
+        raise BadUsage(f"shard is {shard!r}: it takes (i, n), part i of n, from (1, n) to (n, n)") from None
+    if not 1 <= index <= count:
+        raise BadUsage(f"shard is {shard!r}: there is no such part of {count}")
+    return index, count
 
 
 def _unless_missed(found: dict[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,9 @@ def option_text(name: str, value: Any) -> str:
             if "," in part:
                 raise errors.BadUsage(f"{name}: '{part}' holds a comma, which separates the values of a list")
         return ",".join(parts)
-    return repr(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value)
 
 
 def bar(what: str, done: int, total: int) -> None:
@@ -73,7 +75,10 @@ class Session:
     def __init__(self, options: Mapping[str, Any] | None = None, progress: Progress | bool | None = None) -> None:
         self._lock = threading.Lock()
         self._running = 0
-        self._handle: int | None = lib.nuc_compiler_new(None, None)
+        self._handle: int | None = None
+        if progress is not None and not isinstance(progress, bool) and not callable(progress):
+            raise errors.BadUsage("progress is a function that is told what, done and total, or True")
+        self._handle = lib.nuc_compiler_new(None, None)
         if self._handle is None:
             raise errors.OutOfMemory("out of memory")
         self._kept: list[Any] = []  # what the library borrows until the compiler is freed

@@ -90,8 +90,8 @@ class Bytes(unittest.TestCase):
              ["--no-delegate", "--no-metadata"]),
             ({"neutron_format_conversion": False, "dim_order": "channels-last"},
              ["--neutron-format-conversion", "off", "--dim-order", "channels-last"]),
-            ({"bias_correction": False, "observer": "mse", "memory_budget": 65536},
-             ["--no-bias-correction", "--observer", "mse"]),
+            ({"bias_correction": False, "observer": "mse", "memory_budget": 65536.0},
+             ["--no-bias-correction", "--observer", "mse", "--memory-budget", "64Ki"]),
             ({"reference_compat": True, "threads": 1}, ["--reference-compat"]),
         ):
             with self.subTest(options):
@@ -213,6 +213,9 @@ class Mistakes(unittest.TestCase):
             (nucleon.BadUsage, "reference=MODEL", lambda: program.evaluate(x, quantized=MODEL)),
             (nucleon.BadUsage, "cannot be measured", lambda: program.evaluate(x, min_accuracy=90)),
             (nucleon.BadUsage, "takes a finite number", lambda: program.evaluate(x, min_sqnr=float("nan"))),
+            (nucleon.BadUsage, "there is no such part of 3", lambda: program.evaluate(x, shard=(4, 3))),
+            (nucleon.BadUsage, "takes (i, n)", lambda: program.evaluate(x, shard=3)),
+            (nucleon.BadUsage, "progress is a function", lambda: nucleon.compile(MODEL, x, progress="yes")),
             (nucleon.BadUsage, "is none of best, plain", lambda: program.evaluate(x, simulator="fast")),
         ):
             with self.subTest(line):
@@ -329,7 +332,7 @@ class Programs(unittest.TestCase):
         cuts = range(0, len(x), 100)
         for data in ((x, y), {"x": x, "label": y}, [(x[i : i + 100], y[i : i + 100]) for i in cuts], TEST,
                      list(zip(x, y.tolist()))):
-            again = nucleon.evaluate(self.program, data, reference=archive())
+            again = nucleon.evaluate(self.program.bytes, data, reference=archive())
             self.assertEqual(again["sqnr_db"], whole["sqnr_db"])
             self.assertEqual(again["outputs"], whole["outputs"])
         self.assertEqual(self.program.evaluate(x)["samples"], len(x))
