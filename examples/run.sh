@@ -28,12 +28,14 @@ while [ $# -gt 0 ]; do
 done
 python=/usr/bin/python3 # Debian's, which Debian's packages are for
 NUCLEON=${NUCLEON:-$root/build/release/nucleon}
+case $NUCLEON in /*) ;; *) NUCLEON=$PWD/$NUCLEON ;; esac
 PYTHONDONTWRITEBYTECODE=1
 export NUCLEON PYTHONDONTWRITEBYTECODE
-if ! [ -x "$NUCLEON" ] || ! command -v arm-none-eabi-gcc qemu-system-arm ninja >/dev/null ||
-    ! $python -c 'import numpy' 2>/dev/null; then
-    make --no-print-directory -C "$root" example-tools
-fi
+complete=$($python -c 'import numpy; print(1)' 2>/dev/null || :)
+for tool in "$NUCLEON" arm-none-eabi-gcc qemu-system-arm cmake ninja; do
+    command -v "$tool" >/dev/null || complete=
+done
+[ "$complete" ] || make --no-print-directory -C "$root" example-tools
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$out"
