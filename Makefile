@@ -26,7 +26,7 @@ example:
 # What the scripts of examples need; they call it when something is missing.
 example-tools:
 	@sh tools/install_packages.sh $(EXAMPLE_PACKAGES)
-	@sh tools/build.sh release
+	@sh tools/build.sh release -DBUILD_TESTING=OFF
 
 # Builds everything and passes the whole suite.
 test:
