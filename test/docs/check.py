@@ -80,6 +80,8 @@ class Run:
             if not os.path.isdir(self.folder):
                 self.prepare()
             self.python = shell.Python(self.folder, self.environment, "/usr/bin/python3", SECONDS)
+        if self.shell:  # where the commands of the page are
+            self.python.run(f"__import__('os').chdir({self.shell.run('pwd')[1].strip()!r})")
         self.ran += 1
         return self.python.run(code)
 
@@ -293,6 +295,18 @@ def check_sources(page):
             page.error(line, f"a figure without its command or source: {figure}: docs/contributing/documentation.md")
 
 
+def check_orphans(found):
+    """Another page leads to every page of docs/."""
+    linked = set()
+    for page in found.values():
+        for target in re.findall(r"\]\(([^)#\s]+\.md)", page.text):
+            path = os.path.normpath(os.path.join(os.path.dirname(page.name), target))
+            linked.update({path} - {page.name})
+    for name in sorted(found):
+        if name.startswith("docs/") and name not in linked and os.path.basename(name) != "README.md":
+            found[name].error(1, "no page has a link to this one: docs/README.md lists them")
+
+
 def write_edits(root, run):
     """Writes what is to be on the page, from the end to the start."""
     path = os.path.join(root, run.page.name)
@@ -363,6 +377,8 @@ def main():
                 names.check(page, project, anchors_of, tools.tests)
                 if page.name not in GENERATED:
                     check_sources(page)
+            if not wanted:
+                check_orphans(found)
         if arguments.only != "names":
             def one(run):
                 start = time.monotonic()

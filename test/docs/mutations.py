@@ -125,6 +125,7 @@ c 3
 | Model | us |
 |---|---|
 | any | 12.5 |
+| other | 13.5 |
 """
 
 # Between two %% stands what is by itself.
@@ -170,10 +171,12 @@ CASES = [
     ("a 1\nc 3\n```", "a 1\nc 4\n```", "printed      c 3", 1),
     ("a 1\nc 3\n```", "c 3\na 1\n```", "on the page  a 1", 1),
     ("| 4,600 |", "| 4,601 |", "4,601 is not in", 0),
+    ("<!-- check: figures sh bench/peers.sh MODELS -->\n", "\n", "a figure without its command or source", 2),
+    ("its share is 0.46 of it.\n", "its share is 0.46 of it.\n\nIt takes 12 ms.\n", "a figure without .*: 12 ms", 2),
     ("bench/peers.sh", "bench/pears.sh", "is no file of the project", 0),
     ("check: run", "check: walk", "unknown mark 'walk'", 0),
     ("mask time", "mask times", "unknown mask", 0),
-    ("| any | 12.5 |\n", "| any | 12.5 |\n\n```\nopen", "without its end", 2),
+    ("| other | 13.5 |\n", "| other | 13.5 |\n\n```\nopen", "without its end", 2),
 ]
 # What --update does not mend: everything but outputs and figures.
 UPDATED = range(9, 13)
