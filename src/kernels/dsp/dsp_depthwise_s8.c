@@ -190,8 +190,15 @@ struct windows {
 
 #ifdef __ARM_FEATURE_DSP
 
+/* It takes all registers there are, which gcc 14 does not find in builds for a debugger. */
+#if defined(__clang__) || defined(__OPTIMIZE__)
+#define OPTIMIZED
+#else
+#define OPTIMIZED __attribute__((optimize("Og")))
+#endif
+
 /* Places that lie side by side in a line; count is at least 1. */
-static inline struct nuc_quad places(const uint32_t *x, const uint32_t *w, int32_t count, struct nuc_quad s)
+OPTIMIZED static inline struct nuc_quad places(const uint32_t *x, const uint32_t *w, int32_t count, struct nuc_quad s)
 {
     uint32_t v, u;
 
