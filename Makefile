@@ -71,7 +71,7 @@ clang:
 	@sh tools/build.sh clang -DBUILD_TESTING=ON
 
 build/release/build.ninja:
-	@sh tools/build.sh release
+	@sh tools/build.sh release -DBUILD_TESTING=OFF
 
 format:
 	@clang-format -i $$(git ls-files '*.c' '*.h')
