@@ -1,22 +1,9 @@
 #!/bin/sh
 # ci.sh NUCLEON SOURCE_ROOT: the steps of examples/ci/nucleon.yml pass as they are written, and each fails when what it
 # guards gets worse.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: ci.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 command -v jq >/dev/null || { echo "FAIL jq is missing: 'make test' installs it" >&2; exit 1; }
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
-failures=0
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
 
 # The commands of each step that has a name, as GitHub runs them: bash -e, the environment of the file.
 awk '/^env:/ { env = 1; next }
@@ -41,7 +28,6 @@ step() {
     bash --noprofile --norc -eo pipefail "$1.sh" >out 2>&1
 }
 compare=No_worse_than_the_report_that_was_accepted_last
-digits=$root/examples/digits
 cp "$digits/digits.pt2" model.pt2
 cp "$digits/calibration.npz" "$digits/test.npz" .
 nucleon report model.pt2 --calibration calibration.npz --dataset test.npz -o accepted.json -q || fail "a report"

@@ -2,26 +2,11 @@
 # The command line as a user meets it: cli.sh NUCLEON SOURCE_ROOT.
 # What works must work, and every bad input must end with the documented exit code, exactly one line on standard
 # error, the output file untouched and nothing left behind.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: cli.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-digits=$(cd "$2" && pwd)/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 TMPDIR=$work/tmp
 export TMPDIR
 mkdir tmp box
-failures=0
-passes=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
 
 # good NAME COMMAND...: exit code 0; what it printed is in out and err.
 good() {

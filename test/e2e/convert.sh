@@ -2,34 +2,12 @@
 # LiteRT models and converters as a user meets them: convert.sh NUCLEON SOURCE_ROOT.
 # The same program whichever way the converter is called; every way in which another converter can fail ends with exit
 # code 1, one line on standard error, no output and nothing left behind.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: convert.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 models=$root/test/fuzz/corpus/litert
-digits=$root/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
 TMPDIR=$work/tmp
 export TMPDIR
 mkdir tmp bin
-failures=0
-passes=0
-
-check() { # NAME CONDITION...
-    name=$1
-    shift
-    if "$@"; then
-        passes=$((passes + 1))
-    else
-        echo "FAIL $name" >&2
-        failures=$((failures + 1))
-    fi
-}
 
 has() { grep -q -- "$1" "$2"; }
 
@@ -74,10 +52,8 @@ cat >python/eiq_neutron_sdk/neutron_library_utils.py <<'END'
 class Target:
     name = "imxrt700"
 
-
 def getNeutronTargets():
     return [Target()]
-
 
 def isNeutronTarget(name):
     return name == "imxrt700"
@@ -86,19 +62,15 @@ cat >python/eiq_neutron_sdk/neutron_converter.py <<'END'
 import os
 import subprocess
 
-
 class Options:
     pass
-
 
 class CompilationContext:
     def __init__(self):
         self.compilationOpts = Options()
 
-
 def getNeutronTarget(name):
     return name
-
 
 def convertModel(model, context):
     with open("package_in.tflite", "wb") as file:

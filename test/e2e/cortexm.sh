@@ -1,21 +1,8 @@
 #!/bin/sh
 # cortexm.sh NUCLEON SOURCE: operators of the digits network forced to the CPU one kind after the other. No float
 # operator is left, and the outputs are those of the program that runs on the NPU alone.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: cortexm.sh NUCLEON SOURCE" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-digits=$(cd "$2" && pwd)/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 
 # run_program NAME OPTIONS...: compiles the quantized model, runs all samples; operators in NAME.txt, outputs in NAME.npz.
 run_program() {

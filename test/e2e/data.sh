@@ -1,21 +1,7 @@
 #!/bin/sh
 # Data as users give them, right and wrong: names of arrays, ranges, images, folders of classes: data.sh NUCLEON ROOT.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: data.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
-digits=$root/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 
 # good COMMAND...: exit code 0; what it prints is in out and err.
 good() {

@@ -2,21 +2,8 @@
 # Dim orders of the digits: dim_order.sh NUCLEON SOURCE_ROOT. Three archives of one model, contiguous, channels-last,
 # and contiguous with a change of format inside, in every order --dim-order knows: the same outputs, and no
 # transposes, as the images have one channel.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: dim_order.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-digits=$(cd "$2" && pwd)/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 
 # compile ARCHIVE ORDER: to ARCHIVE.ORDER.pte, with what it prints in out and its notes in notes.
 compile() {

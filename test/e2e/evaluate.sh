@@ -1,20 +1,7 @@
 #!/bin/sh
 # nucleon evaluate as a user meets it: evaluate.sh NUCLEON SOURCE_ROOT.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: evaluate.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-digits=$(cd "$2" && pwd)/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 
 # run CODE ARGUMENTS...: evaluate the program with that exit code; text has no more than 80 columns.
 run() {

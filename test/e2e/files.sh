@@ -2,33 +2,12 @@
 # Files and signals as a user meets them: files.sh NUCLEON SOURCE_ROOT.
 # What is no regular file is refused and not waited for; outputs appear whole or not at all, with the mode that was
 # there; a signal leaves neither a temporary file nor a converter behind.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: files.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 model=$root/test/fuzz/corpus/litert/conv.tflite
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
 TMPDIR=$work/tmp
 export TMPDIR
 mkdir tmp bin out
-failures=0
-passes=0
-
-check() { # NAME CONDITION...
-    name=$1
-    shift
-    if "$@"; then
-        passes=$((passes + 1))
-    else
-        echo "FAIL $name" >&2
-        failures=$((failures + 1))
-    fi
-}
 
 has() { grep -q -- "$1" "$2"; }
 

@@ -2,33 +2,19 @@
 # What --json prints is what docs/schema/nucleon.schema.json says: json.sh NUCLEON SOURCE_ROOT.
 # Every command of the command line in success and in failure; the schema refuses what it does not describe, describes
 # nothing that no output has, and docs/json.md is made of it.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: json.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 python=/usr/bin/python3 # Debian's, which Debian's packages are for
 if ! $python -c 'import jsonschema; jsonschema.Draft202012Validator' 2>/dev/null; then
     echo "FAIL Debian's python3-jsonschema is missing: 'make test' installs it" >&2
     exit 1
 fi
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
 cp "$root"/examples/digits/*.pt2 "$root"/examples/digits/*.npz . || exit 2
 cp -r "$root/test/fault/images" images || exit 2
 litert=$root/test/fuzz/corpus/litert
-failures=0
 n=0
 : >cases
 : >codes
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
 
 # ends CODE COMMAND ARGUMENTS...: the command with --json; its object is checked in the end.
 ends() {

@@ -1,24 +1,9 @@
 #!/bin/sh
 # Mistakes that users make: mistakes.sh NUCLEON SOURCE_ROOT. Each is a row {exit code, part of the message, command}:
 # nothing is silent, every message is one line and says what is wrong and what to do; exit code 0 is a note.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: mistakes.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
-d=$root/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
-failures=0
-passes=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
+d=$digits
 
 # npy FILE DESCR SHAPE: an .npy file, its elements from standard input.
 npy() {

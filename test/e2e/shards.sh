@@ -1,24 +1,8 @@
 #!/bin/sh
 # nucleon merge-evaluations: the shards of a data set make the evaluation of the whole, to the last digit; what are no
 # shards of one evaluation is refused. shards.sh NUCLEON SOURCE_ROOT
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: shards.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$2" && pwd)
-digits=$root/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
-failures=0
-passes=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 
 # timeless FILE: without what is otherwise each time, and with each command.
 timeless() {

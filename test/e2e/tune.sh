@@ -2,34 +2,13 @@
 # Trials of options as a user meets them: tune.sh NUCLEON SOURCE_ROOT.
 # The command that is printed makes the program that is written, byte for byte; what is given is not varied; limits that
 # nothing keeps end with exit code 3, wrong usage with 2, bad data with 1, each with one line and without a program.
-set -u
-LC_ALL=C
-export LC_ALL
-[ $# -eq 2 ] || { echo "usage: tune.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-digits=$(cd "$2" && pwd)/examples/digits
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
 mkdir bin
 ln -s "$nucleon" bin/nucleon
 PATH=$work/bin:$PATH
 cp "$digits/digits.pt2" "$digits/test.npz" .
 cp "$digits/calibration.npz" samples.npz
-failures=0
-passes=0
-
-check() { # NAME CONDITION...
-    name=$1
-    shift
-    if "$@"; then
-        passes=$((passes + 1))
-    else
-        echo "FAIL $name" >&2
-        failures=$((failures + 1))
-    fi
-}
 
 has() { grep -q -e "$1" "$2"; }
 lacks() { ! grep -q -e "$1" "$2"; }
