@@ -60,32 +60,37 @@ static inline size_t count_files(const char *folder)
     return count;
 }
 
+/* Points at which the memory of one function runs out: all where there are no more; else all with NUCLEON_SOAK. */
+#define MOST_FAILURES 150
+
 /*
- * `attempt` returns NUC_NO_MEMORY when an allocation failed, allocation `first` in the first run; the first other
- * status must be `expected`. How often it failed. TMPDIR is an empty folder meanwhile.
+ * `attempt` returns NUC_NO_MEMORY when an allocation failed, and `expected` when none did. One after the other fails,
+ * from allocation `first` on. How many allocations there are from there on. TMPDIR is an empty folder meanwhile.
  */
 static inline long run_out_of_memory(enum nuc_status (*attempt)(struct failing_memory *m, void *arg), void *arg,
                                      long first, enum nuc_status expected)
 {
     char folder[] = "/tmp/nucleon-test-XXXXXX";
-    enum nuc_status status = NUC_NO_MEMORY;
-    long failures;
+    struct failing_memory enough = {.allowed = LONG_MAX};
 
     assert_non_null(mkdtemp(folder));
     assert_int_equal(setenv("TMPDIR", folder, 1), 0);
-    for (failures = -1; status == NUC_NO_MEMORY; failures++) {
-        struct failing_memory m = {.allowed = first + failures + 1};
+    assert_int_equal(attempt(&enough, arg), expected);
+    assert_int_equal(enough.live, 0);
+    long allocations = LONG_MAX - enough.allowed;
+    long step = getenv("NUCLEON_SOAK") != NULL ? 1 : 1 + (allocations - first) / MOST_FAILURES;
+    for (long i = first; i < allocations; i += step) {
+        struct failing_memory m = {.allowed = i};
         size_t files = count_files("/proc/self/fd");
-        status = attempt(&m, arg);
-        assert_int_equal(m.failed, status == NUC_NO_MEMORY); /* never taken for an answer */
+        assert_int_equal(attempt(&m, arg), NUC_NO_MEMORY); /* never taken for an answer */
+        assert_true(m.failed);
         assert_int_equal(m.live, 0);
         assert_int_equal(count_files("/proc/self/fd"), files);
         assert_int_equal(count_files(folder), 0);
     }
-    assert_int_equal(status, expected);
     unsetenv("TMPDIR");
     assert_int_equal(rmdir(folder), 0);
-    return failures;
+    return allocations - first;
 }
 
 /*
