@@ -5,7 +5,8 @@ import re
 
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 
-# What may differ from machine to machine. "near" is no text: numbers may differ by a tenth.
+# What may differ from machine to machine. "near" is no text: numbers may differ by a quarter, as
+# instructions do between gcc 12 and 14.
 MASKS = {
     "time": (r"\b\d+(?:\.\d+)? per second\b|\b\d+(?:\.\d+)? ?(?:s|seconds)\b|\b\d+\.\d+$", "TIME"),
     "path": (r"(?<![\w.*])/(?:[\w.+-]+/)*[\w.+-]+", "PATH"),
@@ -18,7 +19,7 @@ def value(number):
 
 
 def is_near(shown, actual):
-    return abs(shown - actual) <= 0.1 * max(abs(shown), abs(actual))
+    return abs(shown - actual) <= 0.25 * max(abs(shown), abs(actual))
 
 
 def same_number(shown, actual, near=False):
