@@ -180,6 +180,9 @@ enum { CLI_LISTED = -1 };
 
 void *cli_member(const struct cli_args *args, size_t offset);
 bool cli_has_option(const struct cli_command *command, const struct cli_option *o);
+/* The command's next option from row *at of the table on, which moves behind it; NULL after the last one. *heading is
+ * set where a group begins on the way: the last one is the option's. */
+const struct cli_option *cli_next_option(const struct cli_command *command, size_t *at, const char **heading);
 
 /* Of the files: CLI_OK, or the exit code of what was reported. */
 int cli_check_files(const struct cli_args *args);

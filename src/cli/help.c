@@ -72,21 +72,28 @@ static void print_option(const struct cli_option *o)
     cli_print_wrapped(first, OPTION_COLUMN, o->help);
 }
 
+const struct cli_option *cli_next_option(const struct cli_command *command, size_t *at, const char **heading)
+{
+    while (*at < cli_n_options) {
+        const struct cli_option *o = &cli_options[(*at)++];
+        if (o->name == NULL)
+            *heading = o->help;
+        if (cli_has_option(command, o))
+            return o;
+    }
+    return NULL;
+}
+
 static void print_options(const struct cli_command *command)
 {
     const char *heading = NULL;
+    const struct cli_option *o;
 
-    for (size_t i = 0; i < cli_n_options; i++) {
-        const struct cli_option *o = &cli_options[i];
-        if (o->name == NULL)
-            heading = o->help;
-        if (!cli_has_option(command, o))
-            continue;
+    for (size_t i = 0; (o = cli_next_option(command, &i, &heading)) != NULL; heading = NULL) {
         if (heading != NULL) {
             cli_put("\n");
             cli_heading(heading);
         }
-        heading = NULL;
         print_option(o);
     }
 }

@@ -172,17 +172,12 @@ static void put_option(const struct cli_option *o)
 static void put_options(const struct cli_command *command)
 {
     const char *heading = NULL;
+    const struct cli_option *o;
 
     put_heading("OPTIONS");
-    for (size_t i = 0; i < cli_n_options; i++) {
-        const struct cli_option *o = &cli_options[i];
-        if (o->name == NULL)
-            heading = o->help;
-        if (!cli_has_option(command, o))
-            continue;
+    for (size_t i = 0; (o = cli_next_option(command, &i, &heading)) != NULL; heading = NULL) {
         if (heading != NULL)
             put_subheading(heading);
-        heading = NULL;
         put_option(o);
     }
 }

@@ -1,23 +1,12 @@
 #!/bin/sh
 # manual.sh NUCLEON SOURCE_ROOT MANUAL: manual pages say what --help says, in both directions; completion offers the
 # commands, options, words and files of the same tables, in a real bash and, where there is one, a real zsh.
-set -u
-LC_ALL=C.UTF-8
-export LC_ALL
 [ $# -eq 3 ] || { echo "usage: manual.sh NUCLEON SOURCE_ROOT MANUAL" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-here=$(cd "$2" && pwd)/test/e2e
 manual=$(cd "$3" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
-failures=0
-
-fail() {
-    echo "FAIL $*" >&2
-    failures=$((failures + 1))
-}
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
+LC_ALL=C.UTF-8
+here=$root/test/e2e
 
 same() {
     cmp -s "$2" "$3" || fail "$1: $(diff "$2" "$3" | head -4)"
