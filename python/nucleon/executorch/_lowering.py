@@ -392,12 +392,8 @@ def to_edge_transform_and_lower(
     return EdgeProgramManager(exported, options | _options_of_passes(transform_passes))
 
 
-class EdgeProgramManager:
-    """A program on its way: what is to be compiled, and with which options of nucleon.compile()."""
-
-    def __init__(self, exported: Any, options: Mapping[str, Any]) -> None:
-        self._exported = exported
-        self.options = dict(options)
+class _OneMethod:
+    """Programs have one method here, and none that return constants."""
 
     @property
     def methods(self) -> set[str]:
@@ -406,6 +402,14 @@ class EdgeProgramManager:
     @property
     def config_methods(self) -> set[str]:
         return set()
+
+
+class EdgeProgramManager(_OneMethod):
+    """A program on its way: what is to be compiled, and with which options of nucleon.compile()."""
+
+    def __init__(self, exported: Any, options: Mapping[str, Any]) -> None:
+        self._exported = exported
+        self.options = dict(options)
 
     def exported_program(self, method_name: str = METHOD) -> LoweredProgram:
         """The Edge graph; ``meta`` of a node says where it runs and why, as ``nucleon explain --json``."""
@@ -445,19 +449,11 @@ def _no_etrecord() -> Unsupported:
                        "lines itself, and ExecuTorch's Inspector reads it without one (docs/cycle-model.md)")
 
 
-class ExecutorchProgramManager:
+class ExecutorchProgramManager(_OneMethod):
     """A program that is compiled. ``program`` is the nucleon.Program, which runs, evaluates and reports."""
 
     def __init__(self, program: nucleon.Program) -> None:
         self.program = program
-
-    @property
-    def methods(self) -> set[str]:
-        return {METHOD}
-
-    @property
-    def config_methods(self) -> set[str]:
-        return set()
 
     @property
     def buffer(self) -> bytes:
