@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compiler/neutron/convert/convert.h"
 #include "host/context.h"
+#include "npu/convert/convert.h"
 #include "nucleon/simulator.h"
 
 struct bench_options {

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/span.h"
 #include "bench.h"
-#include "compiler/litert/litert.h"
+#include "device/base/span.h"
+#include "device/npusim/npu_host.h"
 #include "host/file.h"
-#include "npusim/npu_host.h"
+#include "litert/litert.h"
 
 #define MOST_RUNS 200000
 #define LEAST_RUNS 5

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/span.h"
 #include "bench.h"
+#include "device/base/span.h"
 #include "host/file.h"
 
 struct files {

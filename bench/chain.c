@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/export/npz_write.h"
-#include "compiler/export/pt2_write.h"
-#include "compiler/graph/graph.h"
-#include "compiler/litert/litert.h"
+#include "data/npz_write.h"
+#include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "host/text.h"
+#include "ir/graph.h"
+#include "litert/litert.h"
 
 #define N_SAMPLES 2
 #define CHANNELS 4

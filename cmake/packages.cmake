@@ -28,7 +28,8 @@ install(FILES CMakeLists.txt LICENSE DESTINATION ${runtime_sources})
 install(FILES tools/check_layers.cmake DESTINATION ${runtime_sources}/tools)
 install(DIRECTORY cmake DESTINATION ${runtime_sources})
 install(DIRECTORY include/nucleon DESTINATION ${runtime_sources}/include)
-install(DIRECTORY src/base src/kernels src/runtime src/npusim DESTINATION ${runtime_sources}/src)
+install(FILES src/CMakeLists.txt DESTINATION ${runtime_sources}/src)
+install(DIRECTORY src/device DESTINATION ${runtime_sources}/src)
 
 # ---- the Python module, where a folder is given ----
 

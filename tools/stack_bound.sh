@@ -39,8 +39,8 @@ cat $graphs $sources | awk '
         if (file ~ /program_run\.c$/) return "(ops_[a-z_0-9]*|neutron_delegate)\\.c$" SUBSEP "^nuc_op_|delegate\\.c:run"
         if (file ~ /npu_run\.c$/) return "npu_[a-z]*\\.c$" SUBSEP "npu_"
         if (file ~ /npu_fetch\.c$/) return "" # callbacks of the application
-        if (file ~ /src\/npusim\//) return file "$" SUBSEP ":"
-        return "(src/kernels/.*|ops_[a-z_0-9]*\\.c)$" SUBSEP ":|^nuc_map_"
+        if (file ~ /src\/device\/npusim\//) return file "$" SUBSEP ":"
+        return "(src/device/kernels/.*|ops_[a-z_0-9]*\\.c)$" SUBSEP ":|^nuc_map_"
     }
     function candidates(file,    name, list, parts) {
         if (file in listed) return listed[file]

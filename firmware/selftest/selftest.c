@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "kernels/dsp/dsp.h"
+#include "device/kernels/dsp/dsp.h"
 #include "port/port.h"
 
 #define ROUNDS 200

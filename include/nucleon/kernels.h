@@ -148,7 +148,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
 
 /*
  * Functions of one value: a row is all that kernels and runtime need besides the arithmetic, nuc_map_NAME in
- * src/kernels/ref/ref_map.c. X is as in NUC_KERNELS, which has these rows too.
+ * src/device/kernels/ref/ref_map.c. X is as in NUC_KERNELS, which has these rows too.
  */
 #define NUC_MAP_ROW(X, name) X("aten::" #name ".out", "TO", nuc_op_##name)
 #define NUC_MAPS(M, X)                                                                                                 \

@@ -5,7 +5,7 @@
 #ifndef NUC_HOST_FILE_H
 #define NUC_HOST_FILE_H
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "host/context.h"
 #include "host/pieces.h"
 

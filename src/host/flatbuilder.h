@@ -5,7 +5,7 @@
 #ifndef NUC_HOST_FLATBUILDER_H
 #define NUC_HOST_FLATBUILDER_H
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "host/context.h"
 
 struct nuc_fb_builder;

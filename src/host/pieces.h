@@ -2,7 +2,7 @@
 #ifndef NUC_HOST_PIECES_H
 #define NUC_HOST_PIECES_H
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "host/context.h"
 
 /* Zeroed: none. The bytes are others', the list is in the arena. */

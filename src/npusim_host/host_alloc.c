@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "npusim/npu.h"
+#include "device/npusim/npu.h"
 
 void *npu_context_alloc(size_t size)
 {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "npusim/npu.h"
+#include "device/npusim/npu.h"
 #include "nucleon/simulator.h"
 
 #define VEC_LANES 16         /* int32 accumulators kernels work on at once */

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/span.h"
-#include "npusim/npu_host.h"
+#include "device/base/span.h"
+#include "device/npusim/npu_host.h"
 #include "npusim_host/vector_plan.h"
 
 #if defined(__aarch64__) && defined(__linux__)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
 #define SWEEP_BYTES 16384 /* of pixels that tiles sweep, again and again for each of their blocks of columns */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npusim/npu_math.h"
+#include "device/npusim/npu_math.h"
 #include "npusim_host/vector_plan.h"
 
 /*

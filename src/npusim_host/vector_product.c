@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
 /* Bytes of a packed row of the left operand. */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "npusim_host/vector_plan.h"
 
 /* Positions of `n` outputs, each `copies` times: low and high times `step`, and what follows them by channel. */

@@ -1,7 +1,7 @@
 /* Calls on the vector kernels: rows of outputs, shared out to threads. */
 #include <string.h>
 
-#include "npusim/npu_math.h"
+#include "device/npusim/npu_math.h"
 #include "npusim_host/vector_plan.h"
 
 static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)

@@ -1,7 +1,7 @@
 /* Additions and subtractions as one linear function of both operands, where that gives every byte. */
 #include <math.h>
 
-#include "base/microcode_binary.h"
+#include "device/base/microcode_binary.h"
 #include "npusim_host/vector_plan.h"
 
 #define LOW_BITS 15      /* of a weight's lower part */

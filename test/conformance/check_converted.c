@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/litert/litert.h"
-#include "compiler/neutron/container/container.h"
-#include "compiler/neutron/container/payload.h"
 #include "conformance.h"
 #include "host/file.h"
+#include "litert/litert.h"
+#include "npu/container/container.h"
+#include "npu/container/payload.h"
 
 struct converted_call {
     const char *path;

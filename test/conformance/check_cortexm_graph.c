@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/driver/driver.h"
 #include "conf_flow.h"
 #include "conformance.h"
+#include "driver/driver.h"
 
 /* Scales follow from sums over the samples, whose last bit may differ. */
 #define SCALE_TOLERANCE 1e-6

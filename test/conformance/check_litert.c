@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/litert/litert.h"
 #include "conformance.h"
 #include "host/file.h"
+#include "litert/litert.h"
 
 struct comparison {
     const struct nuc_lt_subgraph *own, *reference;

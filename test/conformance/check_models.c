@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/microcode.h"
-#include "base/span.h"
-#include "compiler/litert/litert.h"
-#include "compiler/neutron/convert/convert.h"
 #include "conformance.h"
+#include "device/base/microcode.h"
+#include "device/base/span.h"
 #include "host/file.h"
+#include "litert/litert.h"
+#include "npu/convert/convert.h"
 #include "nucleon/NeutronDriver.h"
 
 struct run {

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/litert/litert.h"
-#include "compiler/neutron/arrange/arrange.h"
 #include "conformance.h"
 #include "host/file.h"
+#include "litert/litert.h"
+#include "npu/arrange/arrange.h"
 
 struct model_file {
     const char *path; /* NULL: bytes */

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "host/context.h"
 #include "nucleon/types.h"
 

@@ -1,8 +1,8 @@
 /* Reading a program file. Field numbers are the declaration order of ExecuTorch's schema/program.fbs. */
 #include <string.h>
 
-#include "base/flatbuf.h"
 #include "conf_program.h"
+#include "device/base/flatbuf.h"
 
 struct source {
     struct nuc_context *cx;

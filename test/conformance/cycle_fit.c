@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/litert/litert.h"
-#include "compiler/neutron/convert/convert.h"
-#include "compiler/target/target.h"
 #include "host/file.h"
 #include "host/text.h"
+#include "litert/litert.h"
 #include "mobilenet_v1.h"
+#include "npu/convert/convert.h"
+#include "npu/target/target.h"
 
 struct measured {
     const char *name;

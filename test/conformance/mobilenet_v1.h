@@ -5,7 +5,7 @@
 #ifndef NUC_TEST_MOBILENET_V1_H
 #define NUC_TEST_MOBILENET_V1_H
 
-#include "compiler/litert/litert.h"
+#include "litert/litert.h"
 
 #define MOBILENET_V1_CLASSES 1001
 

@@ -17,11 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
-#include "compiler/graph/args.h"
-#include "compiler/graph/quant.h"
 #include "contract_code.h"
 #include "contract_net.h"
+#include "driver/driver.h"
+#include "ir/args.h"
+#include "ir/quant.h"
 #include "nucleon/runner.h"
 
 #define N_SAMPLES 4

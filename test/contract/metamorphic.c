@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
 #include "contract_net.h"
+#include "driver/driver.h"
 #include "host/text.h"
 #include "nucleon/runner.h"
 

@@ -4,5 +4,5 @@ set -u
 build=$1
 [ -d "$build" ] || { echo "no build in $build"; exit 77; }
 command -v arm-none-eabi-nm >/dev/null || { echo "no arm-none-eabi-nm"; exit 77; }
-exec sh "$2" arm-none-eabi-nm "$build/src/base/libnuc_base.a" "$build/src/kernels/libnuc_kernels.a" \
-    "$build/src/runtime/libnuc_runtime.a" "$build/src/npusim/libNeutronDriver.a"
+exec sh "$2" arm-none-eabi-nm "$build/src/device/base/libnuc_base.a" "$build/src/device/kernels/libnuc_kernels.a" \
+    "$build/src/device/runtime/libnuc_runtime.a" "$build/src/device/npusim/libNeutronDriver.a"

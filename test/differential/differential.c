@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
+#include "driver/driver.h"
 #include "nucleon/runner.h"
 #include "random_graph.h"
 #include "rules/litert_rules.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "compiler/graph/graph.h"
+#include "ir/graph.h"
 
 struct random_state {
     uint64_t bits;

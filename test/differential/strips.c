@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
+#include "driver/driver.h"
 #include "host/text.h"
 #include "nucleon/runner.h"
 #include "random_graph.h"

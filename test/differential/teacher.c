@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "compiler/driver/driver.h"
-#include "compiler/graph/quant.h"
+#include "driver/driver.h"
+#include "ir/quant.h"
 
 /*
  * Every operator the table does not name moves, selects or clips quantized values of one scale and zero point: both

@@ -6,7 +6,7 @@
 #ifndef NUC_TEACHER_H
 #define NUC_TEACHER_H
 
-#include "compiler/graph/graph.h"
+#include "ir/graph.h"
 
 #define TEACHER_MAX_OPS 8
 

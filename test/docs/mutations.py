@@ -13,7 +13,7 @@ CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check.py")
 PAGE = """\
 # A page
 
-See [the part below](#part-two-of-it) and [the other](README.md), `src/base/npu_cost.c`, `fixed_point.h`,
+See [the part below](#part-two-of-it) and [the other](README.md), `src/device/base/npu_cost.c`, `fixed_point.h`,
 `nuc_enter()`, `--memory-budget`, `unit.base`, and `nucleon explain
 --require-full-delegation`.
 
@@ -113,7 +113,7 @@ c 3
 ```
 
 %%
-<!-- check: constants src/base/npu_cost.c -->
+<!-- check: constants src/device/base/npu_cost.c -->
 
 | Term | Cycles |
 |---|---|

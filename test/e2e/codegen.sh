@@ -41,8 +41,8 @@ compile() { # NAME OPTIONS
 
 check_host() { # NAME
     cc -std=c11 -O2 -Wall -Wextra -Werror -I"$1" -I"$root/include" "$root/test/e2e/codegen_main.c" \
-        "$1/model.c" "$1/model_data.c" "$build/src/runtime/libnuc_runtime.a" \
-        "$build/src/kernels/libnuc_kernels.a" "$build/src/npusim/libNeutronDriver.a" "$build/src/base/libnuc_base.a" \
+        "$1/model.c" "$1/model_data.c" "$build/src/device/runtime/libnuc_runtime.a" \
+        "$build/src/device/kernels/libnuc_kernels.a" "$build/src/device/npusim/libNeutronDriver.a" "$build/src/device/base/libnuc_base.a" \
         -lm -lpthread -o "$1.exe" || fail "$1: the code does not build"
     "./$1.exe" <input.bin >"$1.got" || fail "$1: the code does not run"
     cmp "$1.expected" "$1.got" || fail "$1: code and program differ"

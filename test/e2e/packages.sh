@@ -85,7 +85,7 @@ holds nucleon /usr/bin/nucleon /usr/share/man/man1/nucleon.1.gz /usr/share/man/m
 holds libnucleon0 "/usr/lib/$triplet/libnucleon.so.0" "/usr/lib/$triplet/libnucleon.so.$version"
 holds libnucleon-dev /usr/include/nucleon/compile.h "/usr/lib/$triplet/libnucleon.so" \
     "/usr/lib/$triplet/pkgconfig/nucleon.pc" "/usr/lib/$triplet/cmake/nucleon/nucleonConfig.cmake"
-holds nucleon-runtime-source /usr/src/nucleon/CMakeLists.txt /usr/src/nucleon/src/runtime/program_run.c \
+holds nucleon-runtime-source /usr/src/nucleon/CMakeLists.txt /usr/src/nucleon/src/device/runtime/program_run.c \
     /usr/src/nucleon/include/nucleon/runtime.h
 holds python3-nucleon /usr/lib/python3/dist-packages/nucleon/__init__.py
 for package in nucleon libnucleon0; do

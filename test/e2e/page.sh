@@ -5,7 +5,7 @@
 set -eu
 nucleon=$1
 source=$2
-page=$source/src/compiler/full_report/page
+page=$source/src/tools/report/page
 digits=$source/examples/digits
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/import/arrays.h"
+#include "data/arrays.h"
 #include "fuzz_support.h"
 #include "zip_mutate.h"
 

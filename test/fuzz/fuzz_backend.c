@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "base/microcode.h"
-#include "base/span.h"
+#include "device/base/microcode.h"
+#include "device/base/span.h"
+#include "device/npusim/npu.h"
 #include "fuzz_support.h"
-#include "npusim/npu.h"
 
 #define MOST_INSTRUCTIONS 512
 

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "compiler/codegen/codegen.h"
 #include "fuzz_support.h"
 #include "nucleon/runtime.h"
+#include "tools/codegen/codegen.h"
 
 #define MEMORY ((size_t)64 << 20)
 

@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "compiler/neutron/container/container.h"
-#include "compiler/neutron/container/disassemble.h"
-#include "compiler/neutron/container/payload.h"
 #include "fuzz_support.h"
+#include "npu/container/container.h"
+#include "npu/container/disassemble.h"
+#include "npu/container/payload.h"
 
 #define MEMORY ((size_t)256 << 20)
 

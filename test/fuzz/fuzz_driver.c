@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/microcode.h"
+#include "device/base/microcode.h"
+#include "device/npusim/npu.h"
 #include "fuzz_backend.h"
 #include "fuzz_support.h"
-#include "npusim/npu.h"
 #include "nucleon/NeutronDriver.h"
 
 #define MOST_BYTES 8192

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "compiler/facts/facts.h"
+#include "back/metadata/facts.h"
 #include "fuzz_support.h"
 
 #define MEMORY ((size_t)32 << 20)

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/graph/graph.h"
 #include "fuzz_support.h"
+#include "ir/graph.h"
 
 #define MEMORY ((size_t)128 << 20)
 

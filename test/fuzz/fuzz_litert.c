@@ -1,8 +1,8 @@
 /* LiteRT models: what is read can be verified, printed and written; written twice it is the same bytes. */
 #include <string.h>
 
-#include "compiler/litert/litert.h"
 #include "fuzz_support.h"
+#include "litert/litert.h"
 
 #define MEMORY ((size_t)128 << 20)
 

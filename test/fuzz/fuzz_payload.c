@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/microcode.h"
+#include "device/base/microcode.h"
 #include "fuzz_backend.h"
 #include "fuzz_support.h"
 #include "nucleon/NeutronDriver.h"

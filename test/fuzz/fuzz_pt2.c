@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/export/pt2_write.h"
-#include "compiler/export/zip_write.h"
-#include "compiler/import/pt2.h"
-#include "compiler/import/zip.h"
+#include "archive/zip.h"
+#include "archive/zip_write.h"
+#include "front/pt2/pt2.h"
+#include "front/pt2/pt2_write.h"
 #include "fuzz_support.h"
 #include "zip_mutate.h"
 

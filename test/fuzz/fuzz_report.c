@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/neutron/container/container.h"
-#include "compiler/report/extract_litert.h"
-#include "compiler/report/inspect.h"
-#include "compiler/report/lint_program.h"
-#include "compiler/report/profile.h"
 #include "fuzz_support.h"
+#include "npu/container/container.h"
+#include "tools/describe/extract_litert.h"
+#include "tools/describe/inspect.h"
+#include "tools/describe/lint_program.h"
+#include "tools/describe/profile.h"
 
 #define MEMORY ((size_t)256 << 20)
 

@@ -1,8 +1,8 @@
 /* Kernel selection files: what is read and written again names the same kernels. */
 #include <string.h>
 
-#include "compiler/neutron/convert/kernel_selection.h"
 #include "fuzz_support.h"
+#include "npu/convert/kernel_selection.h"
 
 #define MEMORY ((size_t)16 << 20)
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/span.h"
+#include "device/base/span.h"
 #include "host/context.h"
 #include "nucleon/kernels.h"
 

@@ -1,6 +1,6 @@
 /* LiteRT models as input of the compiler: what is imported is a graph that holds its invariants, and prints. */
 
-#include "compiler/import/tflite.h"
+#include "front/tflite/tflite.h"
 #include "fuzz_support.h"
 
 #define MEMORY ((size_t)256 << 20)

@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
-#include "compiler/driver/lower.h"
-#include "compiler/export/npz_write.h"
-#include "compiler/neutron/container/container.h"
-#include "compiler/neutron/convert/kernel_selection.h"
+#include "data/npz_write.h"
 #include "differential/random_graph.h"
+#include "driver/driver.h"
+#include "driver/lower.h"
 #include "host/file.h"
+#include "npu/container/container.h"
+#include "npu/convert/kernel_selection.h"
 #include "nucleon/runtime.h"
 
 #define MOST_BYTES 12288 /* of a seed: what is longer takes mutations longer to get anywhere */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/span.h"
+#include "device/base/span.h"
 
 #define MOST_ENTRIES 64
 #define MOST_NAME 256

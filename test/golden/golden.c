@@ -25,10 +25,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiler/export/json_build.h"
-#include "compiler/export/zip_write.h"
-#include "compiler/import/json.h"
-#include "compiler/import/zip.h"
+#include "archive/json.h"
+#include "archive/json_build.h"
+#include "archive/zip.h"
+#include "archive/zip_write.h"
 #include "host/file.h"
 #include "nucleon/runner.h"
 

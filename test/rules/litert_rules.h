@@ -1,12 +1,12 @@
 /*
  * What NXP's converter (rule set sdk-3.2) accepts, read off LiteRT models alone: a second statement of the operator
- * support rules and of the verification after conversion, which shares nothing with src/compiler/support. It judges the
+ * support rules and of the verification after conversion, which shares nothing with src/npu/support. It judges the
  * models that partitions become.
  */
 #ifndef NUC_TEST_LITERT_RULES_H
 #define NUC_TEST_LITERT_RULES_H
 
-#include "compiler/litert/litert.h"
+#include "litert/litert.h"
 
 struct rule_report {
     size_t models, operators, broken;

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "compiler/neutron/arrange/arrange.h"
-#include "compiler/neutron/arrange/tidy.h"
-#include "compiler/neutron/convert/convert.h"
 #include "host/text.h"
+#include "npu/arrange/arrange.h"
+#include "npu/arrange/tidy.h"
+#include "npu/convert/convert.h"
 #include "nucleon/NeutronDriver.h"
 
 #define LIST(...) (const int32_t[]){__VA_ARGS__}, (uint32_t)(sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))

@@ -4,7 +4,7 @@
 
 #include "unit/quantized_text.h"
 
-#include "compiler/eval/eval.h"
+#include "eval/eval.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

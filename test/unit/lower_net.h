@@ -7,8 +7,8 @@
 
 #include "quantized_text.h"
 
-#include "compiler/layout/layout.h"
-#include "compiler/neutron/lower/lower.h"
+#include "npu/layout/layout.h"
+#include "npu/lower/lower.h"
 
 struct net {
     struct nuc_context *cx;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/microcode_table.h"
-#include "base/span.h"
+#include "device/base/microcode_table.h"
+#include "device/base/span.h"
 #include "nucleon/NeutronDriver.h"
 
 #define PROGRAM_BYTES 65536

@@ -4,8 +4,8 @@
 
 #include "unit/quantized_text.h"
 
-#include "compiler/partition/delegate.h"
-#include "compiler/program/program.h"
+#include "back/program/program.h"
+#include "npu/partition/delegate.h"
 #include "nucleon/runtime.h"
 
 /* x [1, 2, 2, 2] -> quantize -> dequantize -> 1x1 convolution -> relu -> view [1, 4] twice -> add -> output. */

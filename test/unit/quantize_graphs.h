@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "compiler/quantize/quantize.h"
+#include "quantize/quantize.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

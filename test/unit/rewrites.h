@@ -15,8 +15,8 @@
 
 #include <math.h>
 
-#include "compiler/eval/eval.h"
-#include "compiler/passes/passes.h"
+#include "eval/eval.h"
+#include "rewrite/passes.h"
 
 struct rewrite {
     const char *name;

@@ -4,7 +4,7 @@
 
 #include "quantized_text.h"
 
-#include "compiler/support/support.h"
+#include "npu/support/support.h"
 
 /* A quantization that differs from that of the inputs. */
 #define OTHER "0.25, 0"

@@ -3,11 +3,11 @@
 
 #include <math.h>
 
-#include "compiler/eval/sqnr.h"
-#include "compiler/quantize/bias_correction.h"
-#include "compiler/quantize/choice_samples.h"
-#include "compiler/quantize/equalize.h"
-#include "compiler/quantize/layers.h"
+#include "eval/sqnr.h"
+#include "quantize/layers.h"
+#include "quantize/search/bias_correction.h"
+#include "quantize/search/choice_samples.h"
+#include "quantize/search/equalize.h"
 
 #define CHANNELS 8
 #define SIDE 6

@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <zip.h>
 
-#include "compiler/export/npz_write.h"
-#include "compiler/import/arrays.h"
-#include "compiler/import/zip.h"
+#include "archive/zip.h"
+#include "data/arrays.h"
+#include "data/npz_write.h"
 #include "host/file.h"
 
 /* A version-1 file with that dictionary, padded so that `data` is aligned to 64 bytes. */

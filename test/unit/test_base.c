@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/fixed_point.h"
-#include "base/flatbuf.h"
+#include "device/base/fixed_point.h"
+#include "device/base/flatbuf.h"
 #include "nucleon/types.h"
 
 static uint32_t next_random(uint32_t *state)

@@ -4,7 +4,7 @@
  */
 #include "arrange_net.h"
 
-#include "compiler/neutron/container/payload.h"
+#include "npu/container/payload.h"
 #include "nucleon/runtime.h"
 
 #define BYTES 120

@@ -1,7 +1,7 @@
 /* Texts from files: which are plain, what is shown instead of what is not, and names in JSON that are refused. */
 #include "contexts.h"
 
-#include "compiler/import/json.h"
+#include "archive/json.h"
 #include "host/characters.h"
 
 static const struct row {

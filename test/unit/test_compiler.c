@@ -1,8 +1,8 @@
 /* The compiler as a library, on the digits network: determinism, misuse, and memory that runs out at every point. */
 #include "failing_memory.h"
 
-#include "compiler/passes/passes.h"
 #include "nucleon/compile.h"
+#include "rewrite/passes.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
 #define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"

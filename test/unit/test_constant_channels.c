@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "compiler/channels/constant_channels.h"
+#include "algorithms/constant_channels.h"
 
 #define TAPS 2
 

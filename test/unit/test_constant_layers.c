@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "compiler/driver/driver.h"
-#include "compiler/driver/pipeline.h"
+#include "driver/driver.h"
+#include "driver/pipeline.h"
 #include "nucleon/runner.h"
 
 /* Every second channel has a bias that drowns its products: the result is clamped to 127. */

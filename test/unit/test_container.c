@@ -2,9 +2,9 @@
 
 #include "contexts.h"
 
-#include "base/microcode.h"
-#include "compiler/litert/flexbuffer.h"
-#include "compiler/neutron/container/container.h"
+#include "device/base/microcode.h"
+#include "litert/flexbuffer.h"
+#include "npu/container/container.h"
 
 /* ---- custom options ---- */
 

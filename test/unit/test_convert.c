@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "compiler/neutron/container/disassemble.h"
-#include "compiler/neutron/convert/convert.h"
+#include "npu/container/disassemble.h"
+#include "npu/convert/convert.h"
 #include "nucleon/NeutronDriver.h"
 
 static uint32_t next_random(uint32_t *seed)

@@ -1,8 +1,8 @@
 /* Lowering for Cortex-M: which operators graphs become, tables, multipliers, scratch memory, dim orders. */
 #include <math.h>
 
-#include "compiler/cortexm/cortexm.h"
-#include "compiler/cortexm/cortexm_private.h"
+#include "cpu/cortexm.h"
+#include "cpu/cortexm_private.h"
 #include "quantized_text.h"
 
 /* An int8 tensor %x with scale 1/16 and zero point -3, read as %dx; results have scale 1/8 and zero point 5. */

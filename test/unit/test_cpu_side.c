@@ -1,6 +1,6 @@
 /* An NPU and int8 kernels on the CPU as one target: from float models to the operators of the program. */
-#include "compiler/cortexm/cortexm.h"
-#include "compiler/driver/pipeline.h"
+#include "cpu/cortexm.h"
+#include "driver/pipeline.h"
 #include "quantized_text.h"
 
 struct scenario {

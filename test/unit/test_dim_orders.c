@@ -1,8 +1,8 @@
 /* Dim orders as options and of values no program can have: graphs before and after, which compute the same. */
 #include "rewrites.h"
 
-#include "compiler/layout/orders.h"
-#include "compiler/passes/pass_list.h"
+#include "npu/layout/orders.h"
+#include "rewrite/pass_list.h"
 
 static void to_channels_last(struct nuc_graph *g)
 {

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "compiler/passes/passes.h"
+#include "rewrite/passes.h"
 
 #define N 6
 

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/eval/sqnr.h"
-#include "compiler/quantize/channel_factors.h"
-#include "compiler/quantize/channel_noise.h"
-#include "compiler/quantize/equalize_activations.h"
+#include "eval/sqnr.h"
+#include "quantize/search/channel_factors.h"
+#include "quantize/search/channel_noise.h"
+#include "quantize/search/equalize_activations.h"
 
 #define SAMPLES 8
 #define MOST 1024

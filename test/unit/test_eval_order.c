@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "compiler/eval/eval_gemm.h"
-#include "compiler/eval/eval_order.h"
+#include "eval/eval_gemm.h"
+#include "eval/eval_order.h"
 
 /* Rounded before it is added to anything, whatever the compiler may fuse. */
 static float product(float a, float b)

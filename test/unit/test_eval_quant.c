@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "compiler/eval/sqnr.h"
+#include "eval/sqnr.h"
 
 /* What follows the tensor in the call, and the type. */
 struct params {

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "compiler/driver/pipeline.h"
-#include "compiler/score/score.h"
+#include "driver/pipeline.h"
 #include "failing_memory.h"
 #include "quantized_text.h"
+#include "tools/evaluate/score.h"
 
 #define N 2 /* samples */
 

@@ -1,10 +1,10 @@
 /* What explain reports: rows, estimates, models at every stage, the caller's own check. */
 #include "graph_texts.h"
 
-#include "compiler/driver/driver.h"
-#include "compiler/report/explain.h"
-#include "compiler/support/estimate.h"
+#include "driver/driver.h"
+#include "npu/support/estimate.h"
 #include "nucleon/compile.h"
+#include "tools/describe/explain.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
 

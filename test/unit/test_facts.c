@@ -1,8 +1,8 @@
 /* What a program says about its data: written, read back, damaged, and left alone by the runtime. */
 #include <math.h>
 
-#include "compiler/facts/facts.h"
-#include "compiler/program_view/program_view.h"
+#include "back/metadata/facts.h"
+#include "back/program_view/program_view.h"
 #include "nucleon/runtime.h"
 #include "program_graphs.h"
 

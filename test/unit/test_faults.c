@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/driver.h"
+#include "driver/driver.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/simulator_faults.h"
 #include "program_graphs.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compiler/import/arrays.h"
+#include "data/arrays.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "host/process.h"

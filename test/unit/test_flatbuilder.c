@@ -2,7 +2,7 @@
 
 #include "contexts.h"
 
-#include "base/flatbuf.h"
+#include "device/base/flatbuf.h"
 #include "host/flatbuilder.h"
 
 static uint32_t begin(struct nuc_span bytes, struct nuc_fb_reader *r, struct nuc_fb_table *root)

@@ -2,11 +2,11 @@
 #include <math.h>
 #include <png.h>
 
-#include "compiler/full_report/full_report.h"
-#include "compiler/full_report/png.h"
 #include "contexts.h"
 #include "failing_memory.h"
 #include "nucleon/runner.h"
+#include "tools/report/full_report.h"
+#include "tools/report/png.h"
 
 #define DIGITS NUCLEON_EXAMPLES "/digits/"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/graph/graph.h"
+#include "ir/graph.h"
 
 static struct nuc_graph *two_relus(struct nuc_context *cx, struct nuc_node *nodes[4])
 {

@@ -2,7 +2,7 @@
 
 #include "contexts.h"
 
-#include "compiler/graph/graph.h"
+#include "ir/graph.h"
 
 /* Every kind of argument, value, annotation and name the form has. */
 static const char everything[] =

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
-#include "compiler/eval/eval.h"
-#include "compiler/eval/sqnr.h"
+#include "driver/driver.h"
+#include "eval/eval.h"
+#include "eval/sqnr.h"
 #include "quantized_text.h"
 
 enum { N_SAMPLES = 16, N = 16, OUT = 4 };

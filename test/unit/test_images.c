@@ -7,7 +7,7 @@
 
 #include <jpeglib.h>
 
-#include "compiler/import/images.h"
+#include "data/images.h"
 #include "host/file.h"
 
 /* ---- making images ---- */

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
-#include "compiler/export/zip_write.h"
-#include "compiler/import/pt2.h"
-#include "compiler/import/zip.h"
+#include "archive/zip.h"
+#include "archive/zip_write.h"
+#include "front/pt2/pt2.h"
 #include "host/file.h"
 
 /*

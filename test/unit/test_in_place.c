@@ -2,8 +2,8 @@
  * Results over inputs in programs for a Cortex-M: networks whose plan is smaller so give the bytes that they give with
  * memory apart.
  */
-#include "compiler/cortexm/cortexm.h"
-#include "compiler/target/target.h"
+#include "cpu/cortexm.h"
+#include "npu/target/target.h"
 #include "program_graphs.h"
 #include "quantized_text.h"
 

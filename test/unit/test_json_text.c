@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "compiler/import/json_text.h"
+#include "archive/json_text.h"
 #include "host/text.h"
 
 static struct nuc_json_text *parse(struct nuc_context *cx, const char *text, size_t size, bool *good)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/select/select.h"
+#include "device/kernels/select/select.h"
 
 /* ---- quantization ---- */
 

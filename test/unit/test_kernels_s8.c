@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/dsp/dsp.h"
-#include "kernels/select/select_s8.h"
+#include "device/kernels/dsp/dsp.h"
+#include "device/kernels/select/select_s8.h"
 
 #define ROUNDS 400
 

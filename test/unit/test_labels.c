@@ -1,7 +1,7 @@
 /* What people call the nodes of a graph: from modules, operators as written and forms of values. */
 #include "unit/quantized_text.h"
 
-#include "compiler/graph/labels.h"
+#include "ir/labels.h"
 
 struct expectation {
     const char *graph;

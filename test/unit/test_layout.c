@@ -1,7 +1,7 @@
 /* Formats of nodes: where channels-first data begin, how they spread, where they end. */
 #include "quantized_text.h"
 
-#include "compiler/layout/layout.h"
+#include "npu/layout/layout.h"
 
 struct expectation {
     const char *graph;

@@ -3,7 +3,7 @@
 
 #include "contexts.h"
 
-#include "compiler/litert/litert.h"
+#include "litert/litert.h"
 
 static const float scale_a[] = {0.5f};
 static const float scale_b[] = {0.25f};
@@ -151,7 +151,7 @@ static void test_all_codes(void **state)
 {
     static const int32_t codes[] = {
 #define LT(name, number, ...) number,
-#include "compiler/litert/lt_ops.def"
+#include "litert/lt_ops.def"
         /* one that is not in the list */ 31};
     static const union nuc_lt_options zero;
     struct nuc_lt_model *m;

@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
-#include "compiler/driver/dataset.h"
-#include "compiler/litert/litert.h"
+#include "driver/dataset.h"
 #include "host/file.h"
+#include "litert/litert.h"
 
 #define N_INPUT 12
 #define N_OUTPUT 8

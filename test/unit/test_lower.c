@@ -5,7 +5,7 @@
  */
 #include "lower_net.h"
 
-#include "compiler/support/support.h"
+#include "npu/support/support.h"
 
 /* How a network is lowered. */
 enum { BY_NPU = 0, BY_RUNTIME = 1, COMPAT = 2, SDK31 = 4 };

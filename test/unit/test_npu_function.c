@@ -4,11 +4,11 @@
  */
 #include <math.h>
 
-#include "compiler/driver/pipeline.h"
-#include "compiler/eval/eval.h"
-#include "compiler/passes/npu_function.h"
-#include "compiler/passes/passes.h"
+#include "driver/pipeline.h"
+#include "eval/eval.h"
 #include "quantized_text.h"
+#include "rewrite/npu_forms/npu_function.h"
+#include "rewrite/passes.h"
 
 struct scenario {
     const char *what, *lines;

@@ -1,6 +1,6 @@
 /*
  * Every kernel of the simulator against its definition written as plain loops in 64-bit integers or double, over
- * random shapes and values. Rounding here is stated as arithmetic, not taken from base/fixed_point.h.
+ * random shapes and values. Rounding here is stated as arithmetic, not taken from device/base/fixed_point.h.
  */
 #include "npu_random.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/quantize/observer.h"
+#include "quantize/ranges/observer.h"
 
 #define MAX_SAMPLES 20000
 

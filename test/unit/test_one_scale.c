@@ -1,8 +1,8 @@
 /* Networks of which the NPU takes every operator: no value is quantized a second time on the CPU. */
-#include "compiler/driver/pipeline.h"
-#include "compiler/partition/partition.h"
-#include "compiler/passes/passes.h"
+#include "driver/pipeline.h"
+#include "npu/partition/partition.h"
 #include "quantized_text.h"
+#include "rewrite/passes.h"
 
 struct network {
     const char *what, *lines;

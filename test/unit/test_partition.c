@@ -2,11 +2,11 @@
 #include "failing_memory.h"
 #include "quantized_text.h"
 
-#include "compiler/partition/not_delegated.h"
-#include "compiler/partition/partition.h"
-#include "compiler/partition/propose.h"
-#include "compiler/partition/slotset.h"
-#include "compiler/target/target.h"
+#include "npu/partition/not_delegated.h"
+#include "npu/partition/partition.h"
+#include "npu/partition/propose.h"
+#include "npu/partition/slotset.h"
+#include "npu/target/target.h"
 
 #define Q "0.5, 0, -128, 127, int8"
 #define LINE(result, op, args) "%" result " = " op "(" args ")\n"

@@ -5,9 +5,9 @@
  */
 #include "graph_texts.h"
 
-#include "compiler/partition/partition.h"
-#include "compiler/support/support.h"
 #include "host/text.h"
+#include "npu/partition/partition.h"
+#include "npu/support/support.h"
 
 #define GRAPHS 1000
 #define MAX_OPERATORS 66 /* three nodes each and more: up to 200 and some */

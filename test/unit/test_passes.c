@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "compiler/passes/passes.h"
+#include "rewrite/passes.h"
 
 static void run_aten_passes(struct nuc_graph *g)
 {

@@ -2,9 +2,9 @@
 
 #include "contexts.h"
 
-#include "base/microcode.h"
-#include "compiler/neutron/container/disassemble.h"
-#include "compiler/neutron/container/payload.h"
+#include "device/base/microcode.h"
+#include "npu/container/disassemble.h"
+#include "npu/container/payload.h"
 
 #define MICROCODE_SIZE (NUC_MC_HEADER_WORDS * 4 + 4)
 

@@ -4,13 +4,13 @@
  */
 #include "quantized_text.h"
 
-#include "compiler/layout/layout.h"
-#include "compiler/partition/partition.h"
-#include "compiler/partition/place.h"
-#include "compiler/support/cluster.h"
-#include "compiler/target/target.h"
-#include "host/cut.h"
+#include "algorithms/cut.h"
 #include "host/text.h"
+#include "npu/layout/layout.h"
+#include "npu/partition/partition.h"
+#include "npu/partition/place.h"
+#include "npu/support/cluster.h"
+#include "npu/target/target.h"
 
 static uint32_t random_below(uint32_t *state, uint32_t limit)
 {

@@ -5,7 +5,7 @@
 
 #include "contexts.h"
 
-#include "compiler/plan/plan.h"
+#include "algorithms/plan.h"
 
 #define MOST 12
 

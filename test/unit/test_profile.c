@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "base/flatbuf.h"
-#include "compiler/driver/driver.h"
-#include "compiler/report/profile.h"
+#include "device/base/flatbuf.h"
+#include "driver/driver.h"
 #include "program_graphs.h"
+#include "tools/describe/profile.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits_unsupported.pt2"
 #define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"

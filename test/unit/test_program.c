@@ -1,5 +1,5 @@
 /* Programs as written: structure, constants, views, delegates; that they run is test_runtime.c's matter. */
-#include "base/flatbuf.h"
+#include "device/base/flatbuf.h"
 #include "program_graphs.h"
 
 /* The tables of the first method. Field numbers: schema/program.fbs of ExecuTorch. */

@@ -1,6 +1,6 @@
 /* Operators from graph to result: written as a program, loaded, run, and compared with values computed by hand. */
-#include "compiler/eval/eval.h"
-#include "compiler/program/out_variant.h"
+#include "back/program/out_variant.h"
+#include "eval/eval.h"
 #include "program_graphs.h"
 
 #include <math.h>

@@ -5,13 +5,13 @@
 #include "failing_memory.h"
 #include "graph_texts.h"
 
-#include "compiler/export/json_build.h"
-#include "compiler/export/pt2_write.h"
-#include "compiler/graph/labels.h"
-#include "compiler/import/json.h"
-#include "compiler/import/pt2.h"
-#include "compiler/import/zip.h"
+#include "archive/json.h"
+#include "archive/json_build.h"
+#include "archive/zip.h"
+#include "front/pt2/pt2.h"
+#include "front/pt2/pt2_write.h"
 #include "host/file.h"
+#include "ir/labels.h"
 
 /* Writes the bytes to a file of their own; the caller unlinks it. */
 static const char *save(struct nuc_context *cx, struct nuc_span bytes)

@@ -1,7 +1,7 @@
 /* Which values are observed and which share an observer, in the mode of the reference and in the default one. */
 #include "unit/quantize_graphs.h"
 
-#include "compiler/graph/quant.h"
+#include "ir/quant.h"
 
 #define VECTORS(shape) "%x = input : float32[" shape "]; %y = input : float32[" shape "]\n"
 

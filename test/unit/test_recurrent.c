@@ -5,11 +5,11 @@
 #include "program_graphs.h"
 #include "quantize_graphs.h"
 
-#include "compiler/cortexm/cortexm.h"
-#include "compiler/eval/eval.h"
-#include "compiler/graph/recurrent_args.h"
-#include "compiler/passes/passes.h"
-#include "compiler/target/target.h"
+#include "cpu/cortexm.h"
+#include "eval/eval.h"
+#include "ir/recurrent_args.h"
+#include "npu/target/target.h"
+#include "rewrite/passes.h"
 
 enum { STEPS = 6, BATCH = 2, INPUTS = 5, HIDDEN = 7, MOST = STEPS * BATCH * 2 * HIDDEN, SAMPLES = 4 };
 

@@ -1,8 +1,8 @@
 /* Graphs before and after the passes on their way to the partitioner, and what they compute. */
 #include "rewrites.h"
 
-#include "compiler/layout/orders.h"
-#include "compiler/passes/npu_forms.h"
+#include "npu/layout/orders.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 static void by_default(struct nuc_graph *g)
 {

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "compiler/eval/sqnr.h"
-#include "compiler/graph/quant.h"
-#include "compiler/quantize/bias_correction.h"
-#include "compiler/quantize/round_layer.h"
+#include "eval/sqnr.h"
+#include "ir/quant.h"
+#include "quantize/search/bias_correction.h"
+#include "quantize/search/round_layer.h"
 
 #define ROWS 16
 #define IN 64

@@ -4,7 +4,7 @@
  */
 #include "support_nets.h"
 
-#include "compiler/partition/partition.h"
+#include "npu/partition/partition.h"
 
 #define PERMUTE(shape, dims) UNARY("aten.permute_copy.default(%dx, " dims ")", shape)
 #define UP_ARGS(stride, pad) "[" stride "], [" pad "], [1, 1], true, [0, 0], 1"

@@ -1,5 +1,5 @@
 /* The runtime: programs of the writer run, delegates cross the boundary as they should, bad images fail cleanly. */
-#include "base/microcode.h"
+#include "device/base/microcode.h"
 #include "nucleon/NeutronDriver.h"
 #include "program_graphs.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "compiler/driver/driver.h"
+#include "driver/driver.h"
 #include "quantized_text.h"
 
 enum { N_SAMPLES = 6, N = 16 };

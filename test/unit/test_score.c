@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/score/score.h"
 #include "contexts.h"
+#include "tools/evaluate/score.h"
 
 static void near(double actual, double expected)
 {

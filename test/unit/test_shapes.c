@@ -4,7 +4,7 @@
  */
 #include "contexts.h"
 
-#include "compiler/graph/shapes.h"
+#include "ir/shapes/shapes.h"
 
 /* Inputs that the cases use. */
 static const char inputs[] = "nucleon-graph 1\n"

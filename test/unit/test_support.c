@@ -1,8 +1,8 @@
 /* Every support rule just inside and just outside its limit; partition rules; no-ops; targets. */
 #include "support_nets.h"
 
-#include "compiler/layout/layout.h"
-#include "compiler/support/cluster.h"
+#include "npu/layout/layout.h"
+#include "npu/support/cluster.h"
 
 #define ADDMM(bias_dtype, bias, weight_dtype, args)                                                                    \
     STATIC("w", weight_dtype, "3, 4")                                                                                  \

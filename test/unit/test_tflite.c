@@ -2,9 +2,9 @@
 
 #include "contexts.h"
 
-#include "compiler/import/tflite.h"
-#include "compiler/layout/orders.h"
-#include "compiler/passes/passes.h"
+#include "front/tflite/tflite.h"
+#include "npu/layout/orders.h"
+#include "rewrite/passes.h"
 
 static const float scales[] = {0.5f, 0.25f, 0.125f, 0.0625f};
 static const int64_t zeros[] = {0, 0, 0, 0};

@@ -2,8 +2,8 @@
 
 #include "contexts.h"
 
-#include "compiler/neutron/arrange/arrange.h"
-#include "compiler/neutron/arrange/tidy.h"
+#include "npu/arrange/arrange.h"
+#include "npu/arrange/tidy.h"
 
 static int32_t value(struct nuc_ltb *d, const char *name, enum nuc_ltb_format format, uint32_t rank,
                      const int32_t *shape)

@@ -3,9 +3,9 @@
  * every opcode, on every path this CPU has, with one and with several threads. Buffers have exactly the bytes the
  * program declares, so that a sanitizer sees what is read beyond them.
  */
-#include "base/microcode_binary.h"
+#include "device/base/microcode_binary.h"
+#include "device/npusim/npu_host.h"
 #include "npu_random.h"
-#include "npusim/npu_host.h"
 #include "npusim_host/vector_plan.h"
 #include "nucleon/simulator.h"
 

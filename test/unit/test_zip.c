@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "compiler/import/zip.h"
+#include "archive/zip.h"
 #include "host/file.h"
 
 #define MAX_ENTRIES 4

@@ -1,0 +1,602 @@
+#include "archive/json_text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_DEPTH 2048 /* of lists and objects inside each other */
+#define SHORT 16u       /* members that are looked through one after the other */
+#define NUMBER_MAX 400  /* characters of a number that is looked at */
+
+/* ---- memory ---- */
+
+static void release(void *object)
+{
+    nuc_json_text_close(object);
+}
+
+/* Memory that is given back before the arena goes. */
+static void *allocate(struct nuc_context *cx, size_t size)
+{
+    void *block = cx->allocator.allocate(cx->allocator.user, NULL, size);
+
+    if (block == NULL)
+        nuc_fail(cx, NUC_NO_MEMORY, "out of memory: %zu bytes could not be allocated", size);
+    return block;
+}
+
+static void give_back(struct nuc_context *cx, void *block)
+{
+    if (block != NULL)
+        cx->allocator.allocate(cx->allocator.user, block, 0);
+}
+
+struct nuc_json_text *nuc_json_text_new(struct nuc_context *cx, size_t size)
+{
+    struct nuc_json_text *t = nuc_alloc(cx, sizeof *t);
+
+    t->cx = cx;
+    nuc_defer(cx, release, t);
+    t->text = allocate(cx, size + 1);
+    t->size = size;
+    return t;
+}
+
+void nuc_json_text_close(struct nuc_json_text *t)
+{
+    give_back(t->cx, t->text);
+    give_back(t->cx, t->tokens);
+    for (size_t i = 0; i < t->n_indexes; i++)
+        give_back(t->cx, t->indexes[i]);
+    *t = (struct nuc_json_text){.cx = t->cx};
+}
+
+/* ---- parsing ---- */
+
+struct parser {
+    struct nuc_json_text *t;
+    char *at, *end;
+    int line;
+};
+
+static bool wrong(struct parser *p, const char *what)
+{
+    struct nuc_json_text *t = p->t;
+    size_t n = 0;
+
+    if (t->what != NULL)
+        return false;
+    t->what = what;
+    t->line = p->line;
+    for (const char *at = p->at; n + 1 < sizeof t->near && at < p->end && *at >= ' ' && *at <= '~'; at++)
+        t->near[n++] = *at;
+    t->near[n] = '\0';
+    return false;
+}
+
+/* The quotation mark that ends a string, or the end of the text. */
+static const char *end_of_string(const char *at, const char *end)
+{
+    while (at < end && *at != '"')
+        at += *at == '\\' && at + 1 < end ? 2 : 1;
+    return at;
+}
+
+/* Every value and key follows a sign that is counted here; lists and objects have a second token. */
+static size_t most_tokens(const struct nuc_json_text *t)
+{
+    const char *end = t->text + t->size;
+    size_t count = 1;
+
+    for (const char *at = t->text; at < end; at++) {
+        if (*at == '"')
+            at = end_of_string(at + 1, end);
+        else if (*at == ',' || *at == ':')
+            count++;
+        else if (*at == '[' || *at == '{')
+            count += 2;
+    }
+    return count;
+}
+
+static uint32_t add_token(struct parser *p, struct nuc_json_token token)
+{
+    struct nuc_json_text *t = p->t;
+
+    assert(t->n_tokens < t->most_tokens);
+    t->tokens[t->n_tokens] = token;
+    return (uint32_t)t->n_tokens++;
+}
+
+static void skip_space(struct parser *p)
+{
+    for (; p->at < p->end; p->at++) {
+        if (*p->at == '\n')
+            p->line++;
+        else if (*p->at != ' ' && *p->at != '\t' && *p->at != '\r')
+            return;
+    }
+}
+
+/* Whether the next character that is no space is that one, which is taken. */
+static bool take(struct parser *p, char c)
+{
+    skip_space(p);
+    if (p->at == p->end || *p->at != c)
+        return false;
+    p->at++;
+    return true;
+}
+
+/* ---- strings ---- */
+
+/* Bytes of the character in UTF-8 that begins here, 0: it is none. */
+static size_t character(const struct parser *p, const char *from)
+{
+    const uint8_t *c = (const uint8_t *)from;
+    size_t left = (size_t)(p->end - from);
+    size_t n = c[0] < 0x80                   ? 1
+               : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
+               : (c[0] & 0xf0) == 0xe0       ? 3
+               : (c[0] & 0xf8) == 0xf0       ? 4
+                                             : 0;
+
+    if (n == 0 || n > left)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    bool surrogate = c[0] == 0xed && c[1] >= 0xa0, beyond = c[0] > 0xf4 || (c[0] == 0xf4 && c[1] >= 0x90);
+    return (n == 3 && (overlong || surrogate)) || (n == 4 && (overlong || beyond)) ? 0 : n;
+}
+
+/* Four hexadecimal digits; -1: they are not there. */
+static int32_t four_digits(const struct parser *p, const char *from)
+{
+    int32_t value = 0;
+
+    if (p->end - from < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = from[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+static char *put_character(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+        return to;
+    }
+    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t marks[] = {0, 0xc0, 0xe0, 0xf0};
+    *to++ = (char)(marks[more] | c >> (6 * more));
+    while (more-- > 0)
+        *to++ = (char)(0x80 | (c >> (6 * more) & 0x3f));
+    return to;
+}
+
+/* \uXXXX, two of which make a character beyond U+FFFF. p->at is behind the 'u'. */
+static bool unicode(struct parser *p, char **to)
+{
+    int32_t c = four_digits(p, p->at);
+
+    if (c < 0)
+        return wrong(p, "invalid escape");
+    if (c == 0)
+        return wrong(p, "\\u0000 is not allowed");
+    p->at += 4;
+    if (c >= 0xdc00 && c < 0xe000)
+        return wrong(p, "invalid Unicode");
+    if (c >= 0xd800 && c < 0xdc00) {
+        int32_t low = p->end - p->at >= 6 && p->at[0] == '\\' && p->at[1] == 'u' ? four_digits(p, p->at + 2) : -1;
+        if (low < 0xdc00 || low >= 0xe000)
+            return wrong(p, "invalid Unicode");
+        p->at += 6;
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+    }
+    *to = put_character(*to, (uint32_t)c);
+    return true;
+}
+
+/* p->at is at the backslash. What it stands for is never longer. */
+static bool escape(struct parser *p, char **to)
+{
+    static const char letters[] = "\"\\/bfnrt", stand_for[] = "\"\\/\b\f\n\r\t";
+    char c = p->end - p->at < 2 ? '\0' : p->at[1];
+    const char *found = c == '\0' ? NULL : strchr(letters, c);
+
+    if (c != 'u' && found == NULL)
+        return wrong(p, "invalid escape");
+    p->at += 2;
+    if (c == 'u')
+        return unicode(p, to);
+    *(*to)++ = stand_for[found - letters];
+    return true;
+}
+
+static bool is_simple(char c)
+{
+    return (uint8_t)c >= 0x20 && (uint8_t)c < 0x80 && c != '"' && c != '\\';
+}
+
+/* p->at is behind the quotation mark. */
+static bool string(struct parser *p)
+{
+    while (p->at < p->end && is_simple(*p->at))
+        p->at++;
+    for (char *to = p->at; p->at < p->end;) {
+        size_t n = 1;
+        if (*p->at == '"') {
+            p->at++;
+            *to = '\0';
+            return true;
+        }
+        if (*p->at == '\\') {
+            if (!escape(p, &to))
+                return false;
+            continue;
+        }
+        if ((uint8_t)*p->at < 0x20)
+            return wrong(p, "control character in a string");
+        n = character(p, p->at);
+        if (n == 0)
+            return wrong(p, "not in UTF-8");
+        memmove(to, p->at, n);
+        to += n;
+        p->at += n;
+    }
+    return wrong(p, "premature end of input");
+}
+
+/* ---- numbers ---- */
+
+static bool digits(struct parser *p)
+{
+    const char *from = p->at;
+
+    while (p->at < p->end && *p->at >= '0' && *p->at <= '9')
+        p->at++;
+    return p->at > from;
+}
+
+/* strtod() takes the point of the locale. */
+static double to_double(const char *from, size_t length)
+{
+    char text[NUMBER_MAX + 1];
+
+    assert(length <= NUMBER_MAX);
+    memcpy(text, from, length);
+    text[length] = '\0';
+    char *point = strchr(text, '.');
+    if (point != NULL)
+        *point = *localeconv()->decimal_point;
+    return strtod(text, NULL);
+}
+
+static size_t number_length(const char *from)
+{
+    return strspn(from, "+-.0123456789eE");
+}
+
+static bool number(struct parser *p)
+{
+    const char *from = p->at;
+    bool is_real = false;
+
+    if (*p->at == '-')
+        p->at++;
+    const char *whole = p->at;
+    if (!digits(p) || (*whole == '0' && p->at > whole + 1))
+        return wrong(p, "invalid number");
+    if (p->at < p->end && *p->at == '.') {
+        p->at++;
+        is_real = true;
+        if (!digits(p))
+            return wrong(p, "invalid number");
+    }
+    if (p->at < p->end && (*p->at == 'e' || *p->at == 'E')) {
+        p->at++;
+        is_real = true;
+        if (p->at < p->end && (*p->at == '+' || *p->at == '-'))
+            p->at++;
+        if (!digits(p))
+            return wrong(p, "invalid number");
+    }
+    if (p->at - from > NUMBER_MAX)
+        return wrong(p, "too long a number");
+    if (is_real)
+        return isfinite(to_double(from, (size_t)(p->at - from))) || wrong(p, "real number overflow");
+    errno = 0;
+    (void)strtoll(from, NULL, 10);
+    return errno == 0 || wrong(p, "too big an integer");
+}
+
+/* ---- long lists and objects ---- */
+
+static uint32_t hash_of(const char *key)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (; *key != '\0'; key++)
+        h = (h ^ (uint8_t)*key) * 16777619u;
+    return h ^ h >> 15;
+}
+
+static uint32_t table_size(uint32_t count)
+{
+    uint32_t size = 2 * SHORT;
+
+    while (size < 2 * count)
+        size *= 2;
+    return size;
+}
+
+static const char *key_text(const struct nuc_json_text *t, uint32_t token)
+{
+    return t->text + t->tokens[token].at + 1;
+}
+
+/* The slot of a key in the table of an object, or the free one where it would go. */
+static uint32_t *slot(const struct nuc_json_text *t, uint32_t object, const char *key)
+{
+    uint32_t size = table_size(t->tokens[object + 1].at), *table = t->indexes[t->tokens[object + 1].next];
+    uint32_t i = hash_of(key) & (size - 1);
+
+    while (table[i] != 0 && strcmp(key_text(t, table[i]), key) != 0)
+        i = (i + 1) & (size - 1);
+    return &table[i];
+}
+
+/* Room for `count` numbers, all 0. */
+static uint32_t *add_index(struct nuc_json_text *t, uint32_t container, uint32_t count)
+{
+    t->indexes = nuc_grow(t->cx, t->indexes, &t->indexes_capacity, t->n_indexes + 1, sizeof *t->indexes);
+    uint32_t *index = allocate(t->cx, count * sizeof *index);
+    t->tokens[container + 1].next = (uint32_t)t->n_indexes;
+    t->indexes[t->n_indexes++] = index;
+    return memset(index, 0, count * sizeof *index);
+}
+
+static void index_items(struct nuc_json_text *t, uint32_t array, uint32_t count)
+{
+    uint32_t item = array + 2, *index = add_index(t, array, count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        index[i] = item;
+        item = t->tokens[item].next;
+    }
+}
+
+/* False when a key is there twice. */
+static bool index_members(struct nuc_json_text *t, uint32_t object, uint32_t count)
+{
+    uint32_t key = object + 2;
+
+    add_index(t, object, table_size(count));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *place = slot(t, object, key_text(t, key));
+        if (*place != 0)
+            return false;
+        *place = key;
+        key = t->tokens[key + 1].next;
+    }
+    return true;
+}
+
+static bool repeats_key(const struct nuc_json_text *t, uint32_t object, uint32_t count)
+{
+    uint32_t last = object + 2, key;
+
+    for (uint32_t i = 0; i < count; i++) {
+        for (key = object + 2; key != last; key = t->tokens[key + 1].next) {
+            if (strcmp(key_text(t, key), key_text(t, last)) == 0)
+                return true;
+        }
+        last = t->tokens[last + 1].next;
+    }
+    return false;
+}
+
+static bool finish(struct parser *p, uint32_t container, bool is_object, uint32_t count)
+{
+    struct nuc_json_text *t = p->t;
+
+    t->tokens[container].next = (uint32_t)t->n_tokens;
+    t->tokens[container + 1].at = count;
+    if (is_object && (count > SHORT ? !index_members(t, container, count) : repeats_key(t, container, count)))
+        return wrong(p, "duplicate object key");
+    if (!is_object && count > SHORT)
+        index_items(t, container, count);
+    return true;
+}
+
+/* ---- values ---- */
+
+static bool word(struct parser *p, const char *text)
+{
+    size_t length = strlen(text);
+
+    if ((size_t)(p->end - p->at) < length || memcmp(p->at, text, length) != 0)
+        return wrong(p, "invalid token");
+    p->at += length;
+    return true;
+}
+
+static bool value(struct parser *p, unsigned depth);
+
+static bool key(struct parser *p)
+{
+    skip_space(p);
+    uint32_t token = add_token(p, (struct nuc_json_token){(uint32_t)(p->at - p->t->text), 0});
+    p->t->tokens[token].next = token + 1;
+    if (!take(p, '"') || !string(p))
+        return wrong(p, "a key in quotation marks is missing");
+    return take(p, ':') || wrong(p, "':' expected");
+}
+
+/* The members; the opening bracket is taken. */
+static bool members(struct parser *p, unsigned depth, uint32_t container, char close)
+{
+    bool is_object = close == '}';
+    uint32_t count = 0;
+
+    if (depth == MOST_DEPTH)
+        return wrong(p, "maximum parsing depth reached");
+    add_token(p, (struct nuc_json_token){0, 0});
+    if (take(p, close))
+        return finish(p, container, is_object, 0);
+    do {
+        if ((is_object && !key(p)) || !value(p, depth + 1))
+            return false;
+        count++;
+    } while (take(p, ','));
+    return take(p, close) ? finish(p, container, is_object, count) : wrong(p, "',' or a closing bracket expected");
+}
+
+/* Recursion is bounded by MOST_DEPTH. */
+static bool value(struct parser *p, unsigned depth)
+{
+    bool good = false;
+
+    skip_space(p);
+    if (p->at == p->end)
+        return wrong(p, "premature end of input");
+    uint32_t token = add_token(p, (struct nuc_json_token){(uint32_t)(p->at - p->t->text), 0});
+    p->t->tokens[token].next = token + 1;
+    switch (*p->at) {
+    case '{':
+    case '[':
+        p->at++;
+        return members(p, depth, token, p->at[-1] == '{' ? '}' : ']');
+    case '"':
+        p->at++;
+        good = string(p);
+        break;
+    case 't':
+        good = word(p, "true");
+        break;
+    case 'f':
+        good = word(p, "false");
+        break;
+    case 'n':
+        good = word(p, "null");
+        break;
+    default:
+        good = *p->at == '-' || (*p->at >= '0' && *p->at <= '9') ? number(p) : wrong(p, "invalid token");
+        break;
+    }
+    return good;
+}
+
+bool nuc_json_text_parse(struct nuc_json_text *t)
+{
+    struct parser p = {t, t->text, t->text + t->size, 1};
+
+    assert(t->size < UINT32_MAX);
+    t->text[t->size] = '\0';
+    t->most_tokens = most_tokens(t);
+    t->tokens = allocate(t->cx, t->most_tokens * sizeof *t->tokens);
+    skip_space(&p);
+    if (p.at < p.end && *p.at != '{' && *p.at != '[')
+        return wrong(&p, "'[' or '{' expected");
+    if (!value(&p, 0))
+        return false;
+    skip_space(&p);
+    return p.at == p.end || wrong(&p, "end of file expected");
+}
+
+/* ---- reading ---- */
+
+static enum nuc_json_type type_of_number(const char *from)
+{
+    char after = from[strspn(from, "-0123456789")];
+
+    return after == '.' || after == 'e' || after == 'E' ? NUC_JSON_REAL : NUC_JSON_INTEGER;
+}
+
+enum nuc_json_type nuc_json_text_type(const struct nuc_json_text *t, uint32_t i)
+{
+    const char *first = t->text + t->tokens[i].at;
+
+    switch (*first) {
+    case '{':
+        return NUC_JSON_OBJECT;
+    case '[':
+        return NUC_JSON_ARRAY;
+    case '"':
+        return NUC_JSON_STRING;
+    case 't':
+        return NUC_JSON_TRUE;
+    case 'f':
+        return NUC_JSON_FALSE;
+    case 'n':
+        return NUC_JSON_NULL;
+    default:
+        return type_of_number(first);
+    }
+}
+
+const char *nuc_json_text_string(const struct nuc_json_text *t, uint32_t i)
+{
+    return t->text + t->tokens[i].at + 1;
+}
+
+int64_t nuc_json_text_integer(const struct nuc_json_text *t, uint32_t i)
+{
+    return strtoll(t->text + t->tokens[i].at, NULL, 10);
+}
+
+double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i)
+{
+    const char *from = t->text + t->tokens[i].at;
+
+    return to_double(from, number_length(from));
+}
+
+uint32_t nuc_json_text_count(const struct nuc_json_text *t, uint32_t i)
+{
+    return t->tokens[i + 1].at;
+}
+
+uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, const char *wanted)
+{
+    uint32_t count = t->tokens[object + 1].at, at = object + 2;
+
+    if (count > SHORT) {
+        uint32_t found = *slot(t, object, wanted);
+        return found == 0 ? 0 : found + 1;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(key_text(t, at), wanted) == 0)
+            return at + 1;
+        at = t->tokens[at + 1].next;
+    }
+    return 0;
+}
+
+uint32_t nuc_json_text_item(const struct nuc_json_text *t, uint32_t array, uint32_t index)
+{
+    uint32_t count = t->tokens[array + 1].at, at = array + 2;
+
+    if (index >= count)
+        return 0;
+    if (count > SHORT)
+        return t->indexes[t->tokens[array + 1].next][index];
+    for (; index > 0; index--)
+        at = t->tokens[at].next;
+    return at;
+}

@@ -1,0 +1,73 @@
+/*
+ * JSON texts taken apart in place: one token per value, in the order of the text, and the text itself, in which strings
+ * become what they stand for. Tokens take 8 bytes, an object or a list 16, so that a text of n bytes takes about 2 n.
+ * Where a list or an object is long, an index leads to its items and members.
+ */
+#ifndef NUC_ARCHIVE_JSON_TEXT_H
+#define NUC_ARCHIVE_JSON_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/context.h"
+
+enum nuc_json_type {
+    NUC_JSON_ABSENT,
+    NUC_JSON_OBJECT,
+    NUC_JSON_ARRAY,
+    NUC_JSON_STRING,
+    NUC_JSON_INTEGER,
+    NUC_JSON_REAL,
+    NUC_JSON_TRUE,
+    NUC_JSON_FALSE,
+    NUC_JSON_NULL
+};
+
+/*
+ * A value. An object or a list has a second token, {members, index}, before those of its members: key, value, key, ...,
+ * or value, value, ...
+ */
+struct nuc_json_token {
+    uint32_t at;   /* its first character */
+    uint32_t next; /* the token after the whole value */
+};
+
+struct nuc_json_text {
+    struct nuc_context *cx;
+    char *text; /* strings end with a NUL where their quotation mark was, or before */
+    size_t size;
+    struct nuc_json_token *tokens;
+    size_t n_tokens, most_tokens;
+    uint32_t **indexes; /* tokens of the items of a long list, or a hash table of the keys of a long object */
+    size_t n_indexes, indexes_capacity;
+    int line;         /* where it ends to be JSON */
+    const char *what; /* is wrong; NULL: nothing */
+    char near[16];    /* the beginning of what is there */
+};
+
+/*
+ * Memory of its own for a text of `size` bytes, which the caller writes to t->text before parsing. It is released by
+ * nuc_json_text_close(), at the latest with the arena.
+ */
+struct nuc_json_text *nuc_json_text_new(struct nuc_context *cx, size_t size);
+void nuc_json_text_close(struct nuc_json_text *t);
+
+/*
+ * False, with line and what: it is not JSON (RFC 8259) in UTF-8 with an object or a list as its root, repeats a key,
+ * nests deeper than 2,048, or has a number beyond 64 bits or the range of double, or the character U+0000.
+ */
+bool nuc_json_text_parse(struct nuc_json_text *t);
+
+/* Of the value that begins with token `i`. */
+enum nuc_json_type nuc_json_text_type(const struct nuc_json_text *t, uint32_t i);
+const char *nuc_json_text_string(const struct nuc_json_text *t, uint32_t i);
+int64_t nuc_json_text_integer(const struct nuc_json_text *t, uint32_t i);
+double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i);
+uint32_t nuc_json_text_count(const struct nuc_json_text *t, uint32_t i);
+
+/* The value of a member, or an item below the count; 0, which is the root, when there is none. */
+uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, const char *key);
+uint32_t nuc_json_text_item(const struct nuc_json_text *t, uint32_t array, uint32_t index);
+
+#endif

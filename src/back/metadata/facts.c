@@ -1,0 +1,389 @@
+#include "back/metadata/facts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "archive/json.h"
+#include "archive/json_build.h"
+#include "host/text.h"
+
+enum {
+    SCHEMA = 1,
+    TEXT_MAX = 1024, /* bytes of a name */
+    BOUNDARY_MAX = 4096,
+};
+
+/* ---- the fields: what is written and read ---- */
+
+enum kind {
+    TEXT,    /* const char *; NULL: absent */
+    NUMBER,  /* double; NaN: absent */
+    NUMBERS, /* up to 3 of them in place, and how many */
+    TEXTS,   /* a list of texts, and how many; none: absent */
+    WORD,    /* an int, the place of a word of a list */
+};
+
+struct field {
+    const char *key;
+    enum kind kind;
+    size_t at, count_at; /* in the item */
+    const char *const *words;
+};
+
+/* A list of items, or a single one. */
+struct section {
+    const char *key;
+    bool is_list;
+    size_t item_size;
+    size_t items_at, count_at; /* in struct nuc_program_facts */
+    const struct field *fields;
+    size_t n_fields;
+    void (*init)(void *item); /* NULL: all zero */
+};
+
+const char *const nuc_resize_words[] = {"auto", "none", "stretch", "crop", NULL};
+
+#define AT(type, member) offsetof(struct type, member)
+
+static const struct field input_fields[] = {
+    {"name", TEXT, AT(nuc_facts_of_input, name), 0, NULL},
+    {"least", NUMBER, AT(nuc_facts_of_input, least), 0, NULL},
+    {"most", NUMBER, AT(nuc_facts_of_input, most), 0, NULL},
+};
+
+static const struct field output_fields[] = {
+    {"name", TEXT, AT(nuc_facts_of_output, name), 0, NULL},
+    {"classes", TEXTS, AT(nuc_facts_of_output, classes), AT(nuc_facts_of_output, n_classes), NULL},
+};
+
+static const struct field image_fields[] = {
+    {"mean", NUMBERS, AT(nuc_facts_of_images, mean), AT(nuc_facts_of_images, n_mean), NULL},
+    {"std", NUMBERS, AT(nuc_facts_of_images, std), AT(nuc_facts_of_images, n_std), NULL},
+    {"resize", WORD, AT(nuc_facts_of_images, resize), 0, nuc_resize_words},
+};
+
+static void init_input(void *item)
+{
+    struct nuc_facts_of_input *input = item;
+
+    input->least = input->most = (double)NAN;
+}
+
+#define COUNT(rows) (sizeof rows / sizeof rows[0])
+#define SECTION(key, is_list, item, items, fields, init)                                                               \
+    {                                                                                                                  \
+        key, is_list, sizeof(struct item), AT(nuc_program_facts, items), AT(nuc_program_facts, n_##items), fields,     \
+            COUNT(fields), init                                                                                        \
+    }
+
+static const struct section sections[] = {
+    SECTION("inputs", true, nuc_facts_of_input, inputs, input_fields, init_input),
+    SECTION("outputs", true, nuc_facts_of_output, outputs, output_fields, NULL),
+    SECTION("images", false, nuc_facts_of_images, images, image_fields, NULL),
+};
+
+/* ---- items by section ---- */
+
+static size_t count_of(const struct nuc_program_facts *facts, const struct section *s)
+{
+    return *(const size_t *)((const char *)facts + s->count_at);
+}
+
+static const char *items_of(const struct nuc_program_facts *facts, const struct section *s)
+{
+    const char *items;
+
+    memcpy(&items, (const char *)facts + s->items_at, sizeof items);
+    return items;
+}
+
+static char *make_items(struct nuc_context *cx, struct nuc_program_facts *facts, const struct section *s, size_t count)
+{
+    char *items = nuc_alloc_array(cx, count, s->item_size);
+
+    for (size_t i = 0; i < count && s->init != NULL; i++)
+        s->init(items + i * s->item_size);
+    memcpy((char *)facts + s->items_at, &items, sizeof items);
+    *(size_t *)((char *)facts + s->count_at) = count;
+    return items;
+}
+
+struct nuc_program_facts *nuc_facts_new(struct nuc_context *cx, size_t n_inputs, size_t n_outputs)
+{
+    struct nuc_program_facts *facts = nuc_alloc(cx, sizeof *facts);
+
+    make_items(cx, facts, &sections[0], n_inputs);
+    make_items(cx, facts, &sections[1], n_outputs);
+    return facts;
+}
+
+/* ---- writing ---- */
+
+static bool is_control(const char *p)
+{
+    unsigned char c = (unsigned char)p[0];
+
+    return c < ' ' || c == 127 || (c == 0xc2 && (unsigned char)p[1] < 0xa0);
+}
+
+static bool is_plain(struct nuc_context *cx, const char *text)
+{
+    json_t *string = json_string(text), *any = json_string_nocheck(text);
+    bool plain = string != NULL, no_memory = any == NULL;
+
+    json_decref(string);
+    json_decref(any);
+    if (no_memory)
+        nuc_fail(cx, NUC_NO_MEMORY, "out of memory");
+    for (const char *p = text; *p != '\0' && plain; p++)
+        plain = !is_control(p);
+    return plain;
+}
+
+const char *nuc_facts_text(struct nuc_context *cx, const char *text)
+{
+    struct nuc_text out;
+
+    if (is_plain(cx, text))
+        return text;
+    nuc_text_init(&out, cx);
+    for (const char *p = text; *p != '\0'; p++)
+        nuc_text_addf(&out, *p >= ' ' && *p < 127 ? "%c" : "\\x%02x", (unsigned char)*p);
+    return nuc_text_string(&out);
+}
+
+static void put_texts(struct nuc_context *cx, json_t *to, const char *key, const char *const *texts, size_t count)
+{
+    json_t *list = count == 0 ? NULL : nuc_put_array(cx, to, key);
+
+    for (size_t i = 0; i < count; i++)
+        nuc_put_string(cx, list, NULL, nuc_facts_text(cx, texts[i]));
+}
+
+static void put_field(struct nuc_context *cx, json_t *to, const struct field *f, const char *item)
+{
+    const char *at = item + f->at, *text;
+    const char *const *texts;
+
+    switch (f->kind) {
+    case TEXT:
+        memcpy(&text, at, sizeof text);
+        if (text != NULL)
+            nuc_put_string(cx, to, f->key, nuc_facts_text(cx, text));
+        break;
+    case NUMBER:
+        if (isfinite(*(const double *)at))
+            nuc_put_double(cx, to, f->key, *(const double *)at);
+        break;
+    case NUMBERS: {
+        json_t *list = nuc_put_array(cx, to, f->key);
+        for (size_t i = 0; i < *(const size_t *)(item + f->count_at); i++)
+            nuc_put_double(cx, list, NULL, ((const double *)at)[i]);
+        break;
+    }
+    case TEXTS:
+        memcpy(&texts, at, sizeof texts);
+        put_texts(cx, to, f->key, texts, *(const size_t *)(item + f->count_at));
+        break;
+    case WORD:
+        nuc_put_string(cx, to, f->key, f->words[*(const int *)at]);
+        break;
+    }
+}
+
+void nuc_facts_put(struct nuc_context *cx, const struct nuc_program_facts *facts, json_t *tree)
+{
+    nuc_put_int(cx, tree, "schema", SCHEMA);
+    for (size_t k = 0; k < COUNT(sections); k++) {
+        const struct section *s = &sections[k];
+        const char *items = items_of(facts, s);
+        json_t *list = s->is_list ? nuc_put_array(cx, tree, s->key) : NULL;
+        for (size_t i = 0; i < count_of(facts, s); i++) {
+            json_t *item = nuc_put_object(cx, s->is_list ? list : tree, s->is_list ? NULL : s->key);
+            for (size_t f = 0; f < s->n_fields; f++)
+                put_field(cx, item, &s->fields[f], items + i * s->item_size);
+        }
+    }
+}
+
+struct nuc_span nuc_facts_write(struct nuc_context *cx, const struct nuc_program_facts *facts)
+{
+    json_t *tree = nuc_json_tree(cx);
+
+    nuc_facts_put(cx, facts, tree);
+    /* Ranges and what images are divided by are float32 numbers: 9 digits give them back. */
+    return nuc_json_dump(cx, tree, JSON_COMPACT | JSON_REAL_PRECISION(9));
+}
+
+/* ---- reading ---- */
+
+static const char *read_text(const struct nuc_json *j)
+{
+    const char *text = nuc_json_string(j);
+    size_t length = 0;
+
+    for (; text[length] != '\0'; length++) {
+        if (is_control(text + length))
+            nuc_json_fail(j, NUC_BAD_INPUT, "holds control characters");
+    }
+    if (length == 0 || length > TEXT_MAX)
+        nuc_json_fail(j, NUC_BAD_INPUT, "has %zu bytes, 1 to %d are allowed", length, TEXT_MAX);
+    return nuc_strdup(j->file->cx, text);
+}
+
+static double read_number(const struct nuc_json *j)
+{
+    double value = nuc_json_double(j);
+
+    if (!isfinite(value))
+        nuc_json_fail(j, NUC_BAD_INPUT, "is not finite");
+    return value;
+}
+
+static size_t read_numbers(const struct nuc_json *j, double *numbers)
+{
+    size_t count = nuc_json_count(j);
+
+    if (count != 1 && count != 3)
+        nuc_json_fail(j, NUC_BAD_INPUT, "has %zu numbers, images have 1 or 3 channels", count);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(j, i);
+        numbers[i] = read_number(&item);
+    }
+    return count;
+}
+
+static const char *const *read_texts(const struct nuc_json *j, size_t *count)
+{
+    size_t n = nuc_json_count(j);
+    const char **texts = nuc_alloc_array(j->file->cx, n, sizeof *texts);
+
+    for (size_t i = 0; i < n; i++) {
+        struct nuc_json item = nuc_json_item(j, i);
+        texts[i] = read_text(&item);
+    }
+    *count = n;
+    return texts;
+}
+
+static int read_word(const struct nuc_json *j, const char *const *words)
+{
+    const char *text = nuc_json_string(j);
+
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], text) == 0)
+            return i;
+    }
+    nuc_json_fail(j, NUC_BAD_INPUT, "is not a word that belongs there");
+}
+
+static void read_field(const struct nuc_json *object, const struct field *f, char *item)
+{
+    struct nuc_json j = nuc_json_optional(object, f->key);
+    char *at = item + f->at;
+
+    if (!nuc_json_is_there(&j) && (f->kind == NUMBERS || f->kind == WORD))
+        nuc_json_fail(&j, NUC_BAD_INPUT, "the field is missing");
+    if (!nuc_json_is_there(&j))
+        return;
+    switch (f->kind) {
+    case TEXT: {
+        const char *text = read_text(&j);
+        memcpy(at, &text, sizeof text);
+        break;
+    }
+    case NUMBER:
+        *(double *)at = read_number(&j);
+        break;
+    case NUMBERS:
+        *(size_t *)(item + f->count_at) = read_numbers(&j, (double *)at);
+        break;
+    case TEXTS: {
+        const char *const *texts = read_texts(&j, (size_t *)(item + f->count_at));
+        memcpy(at, &texts, sizeof texts);
+        break;
+    }
+    case WORD:
+        *(int *)at = read_word(&j, f->words);
+        break;
+    }
+}
+
+static void read_section(struct nuc_context *cx, const struct nuc_json *root, const struct section *s,
+                         struct nuc_program_facts *facts)
+{
+    struct nuc_json j = nuc_json_optional(root, s->key);
+    size_t count = !nuc_json_is_there(&j) ? 0 : s->is_list ? nuc_json_count(&j) : 1;
+
+    if (count > BOUNDARY_MAX)
+        nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu items, at most %d are allowed", count, BOUNDARY_MAX);
+    char *items = make_items(cx, facts, s, count);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = s->is_list ? nuc_json_item(&j, i) : j;
+        for (size_t f = 0; f < s->n_fields; f++)
+            read_field(&item, &s->fields[f], items + i * s->item_size);
+    }
+}
+
+/* What no field can say alone. */
+static void check(const struct nuc_json *root, const struct nuc_program_facts *facts)
+{
+    for (size_t i = 0; i < facts->n_inputs; i++) {
+        const struct nuc_facts_of_input *input = &facts->inputs[i];
+        if (isnan(input->least) != isnan(input->most) || input->least > input->most)
+            nuc_json_fail(root, NUC_BAD_INPUT, "the range of input %zu is none", i);
+    }
+    for (size_t i = 0; i < facts->n_images; i++) {
+        const struct nuc_facts_of_images *images = &facts->images[i];
+        if (images->n_mean != images->n_std)
+            nuc_json_fail(root, NUC_BAD_INPUT, "mean and std are of different numbers of channels");
+        for (size_t c = 0; c < images->n_std; c++) {
+            if (!(images->std[c] > 0))
+                nuc_json_fail(root, NUC_BAD_INPUT, "std is not above 0");
+        }
+    }
+}
+
+struct reading {
+    struct nuc_span text;
+    struct nuc_program_facts *facts;
+};
+
+static void read_all(struct nuc_context *cx, void *arg)
+{
+    struct reading *r = arg;
+    struct nuc_program_facts *facts = nuc_alloc(cx, sizeof *facts);
+
+    if (r->text.size > NUC_FACTS_MAX)
+        nuc_fail(cx, NUC_BAD_INPUT, "%zu bytes, at most %zu are allowed", r->text.size, NUC_FACTS_MAX);
+    struct nuc_json root = nuc_json_parse(cx, "named data '" NUC_FACTS_KEY "'", r->text);
+    struct nuc_json schema = nuc_json_field(&root, "schema");
+    if (nuc_json_int(&schema) != SCHEMA)
+        nuc_json_fail(&schema, NUC_BAD_INPUT, "is %lld, %d is known", (long long)nuc_json_int(&schema), SCHEMA);
+    for (size_t k = 0; k < COUNT(sections); k++)
+        read_section(cx, &root, &sections[k], facts);
+    check(&root, facts);
+    r->facts = facts;
+}
+
+const struct nuc_program_facts *nuc_facts_read(struct nuc_context *cx, struct nuc_span text, const char **why)
+{
+    struct reading r = {text, NULL};
+    enum nuc_status status = nuc_try(cx, read_all, &r);
+
+    if (status == NUC_NO_MEMORY || status == NUC_INTERRUPTED)
+        nuc_fail_again(cx, status);
+    *why = status == NUC_OK ? NULL : nuc_strdup(cx, cx->message);
+    return status == NUC_OK ? r.facts : NULL;
+}
+
+const struct nuc_program_facts *nuc_facts_of_program(struct nuc_context *cx, const struct nuc_program_view *program,
+                                                     const char **why)
+{
+    *why = NULL;
+    for (uint32_t i = 0; i < program->n_named; i++) {
+        if (nuc_view_is(program->named[i].key, NUC_FACTS_KEY))
+            return nuc_facts_read(cx, program->named[i].data, why);
+    }
+    return NULL;
+}

@@ -1,0 +1,75 @@
+/* Results that may lie where an input did: what the int8 kernels of the CPU allow. */
+#include "back/program/emit.h"
+#include "ir/args.h"
+#include "ir/conv_args.h"
+
+/* Element by element: each is read before it is written. */
+static const struct row {
+    enum nuc_op op;
+    uint32_t inputs[NUC_MOST_OVERLAYS]; /* argument positions; the same twice: there is one */
+} rows[] = {
+#define TWO(op)                                                                                                        \
+    {                                                                                                                  \
+        NUC_OP_##op,                                                                                                   \
+        {                                                                                                              \
+            NUC_ARG(op, self), NUC_ARG(op, other)                                                                      \
+        }                                                                                                              \
+    }
+#define ONE(op)                                                                                                        \
+    {                                                                                                                  \
+        NUC_OP_##op,                                                                                                   \
+        {                                                                                                              \
+            NUC_ARG(op, input), NUC_ARG(op, input)                                                                     \
+        }                                                                                                              \
+    }
+    TWO(CORTEXM_ADD), TWO(CORTEXM_MUL),        TWO(CORTEXM_MINIMUM), TWO(CORTEXM_MAXIMUM),
+    TWO(CORTEXM_DIV), ONE(CORTEXM_ACTIVATION), ONE(NUCLEON_PRELU),
+#undef TWO
+#undef ONE
+};
+
+/* The storage that the node's only tensor fills; NUC_NO_STORAGE when it is a constant or a part of one. */
+static uint32_t whole_storage(const struct nuc_emission *e, const struct nuc_node *node)
+{
+    const uint32_t *values = node != NULL && node->n_vals == 1 ? e->value_of[node->id] : NULL;
+    const struct nuc_emit_value *v = values != NULL ? &e->values[values[0]] : NULL;
+    bool whole = v != NULL && v->kind == NUC_EMIT_TENSOR && v->storage != NUC_NO_STORAGE && v->offset == 0 &&
+                 !e->storages[v->storage].in_parts && nuc_bytes(v->meta) == e->storages[v->storage].bytes;
+
+    return whole ? v->storage : NUC_NO_STORAGE;
+}
+
+static bool is_overlay_of_depthwise(const struct nuc_node *node)
+{
+    const struct nuc_node *scratch = nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, scratch));
+    int64_t needed = nuc_depthwise_overlay(node);
+
+    return needed > 0 && scratch != NULL && nuc_bytes(&scratch->vals[0]) >= (size_t)needed;
+}
+
+static uint32_t add(const struct nuc_emission *e, const struct nuc_node *input, uint32_t *storages, uint32_t n)
+{
+    uint32_t s = whole_storage(e, input);
+
+    return s == NUC_NO_STORAGE ? n : nuc_plan_add_once(storages, n, s);
+}
+
+uint32_t nuc_overlays(const struct nuc_emission *e, const struct nuc_emit_instruction *in,
+                      uint32_t storages[NUC_MOST_OVERLAYS], uint32_t *result)
+{
+    const struct nuc_node *node = in->node;
+    uint32_t n = 0;
+
+    if (in->delegate || node == NULL || (*result = whole_storage(e, node)) == NUC_NO_STORAGE)
+        return 0;
+    if (node->op == NUC_OP_NUCLEON_DEPTHWISE && is_overlay_of_depthwise(node))
+        return add(e, nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, input)), storages, n);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (uint32_t i = 0; rows[r].op == node->op && i < NUC_MOST_OVERLAYS; i++) {
+            const struct nuc_node *input = nuc_arg_node(node, rows[r].inputs[i]);
+            if (input != NULL && nuc_same_layout(&input->vals[0], &node->vals[0]))
+                n = add(e, input, storages, n);
+        }
+    }
+    return n;
+}

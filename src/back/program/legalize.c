@@ -1,0 +1,209 @@
+#include "back/program/legalize.h"
+
+#include "host/text.h"
+#include "ir/args.h"
+#include "ir/op_list.h"
+#include "npu/layout/orders.h"
+
+/* Which tensor arguments of an operator have to be contiguous. */
+enum need {
+    NEED_NOTHING,
+    NEED_FIRST, /* the first */
+    NEED_ALL,   /* each */
+    NEED_SAME,  /* each, when they differ in dim order or sizes: kernels broadcast contiguous tensors only */
+    NEED_RESULT /* none, but the first has the dim order of the result */
+};
+
+/* Kernels of kernels/portable that refuse other dim orders, or read tensors as if they were contiguous. */
+static const struct {
+    enum need need;
+    const enum nuc_op *ops;
+} needs[] = {
+    {NEED_FIRST,
+     NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM, NUC_OP_AMAX,
+             NUC_OP_AMIN, NUC_OP_PROD_DIM, NUC_OP_ANY_DIMS, NUC_OP_ARGMAX, NUC_OP_ARGMIN, NUC_OP_VAR, NUC_OP_CUMSUM,
+             NUC_OP_NATIVE_LOG_SOFTMAX, NUC_OP_NATIVE_BATCH_NORM, NUC_OP_NATIVE_SOFTMAX, NUC_OP_CONSTANT_PAD,
+             NUC_OP_PERMUTE, NUC_OP_EXPAND, NUC_OP_SLICE, NUC_OP_SPLIT_WITH_SIZES, NUC_OP_INDEX, NUC_OP_AS_STRIDED,
+             NUC_OP_FLIP, NUC_OP_DIAGONAL, NUC_OP_UNFOLD)},
+    {NEED_RESULT, NUC_OPS(NUC_OP_CONVOLUTION)},
+    {NEED_ALL,
+     NUC_OPS(NUC_OP_CAT, NUC_OP_SLICE_SCATTER, NUC_OP_COPY, NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)},
+    {NEED_ALL, NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_NATIVE_GROUP_NORM, NUC_OP_RMS_NORM)},
+    {NEED_ALL, NUC_OPS(NUC_OP_MM, NUC_OP_BMM, NUC_OP_ADDMM, NUC_OP_GRID_SAMPLER_2D, NUC_OP_GRID_SAMPLER_3D)},
+    {NEED_ALL,
+     NUC_OPS(NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING, NUC_OP_MASKED_SCATTER, NUC_OP_SCATTER,
+             NUC_OP_SCATTER_VALUE, NUC_OP_SCATTER_ADD, NUC_OP_SCATTER_REDUCE, NUC_OP_INDEX_PUT, NUC_OP_SELECT_SCATTER)},
+    {NEED_SAME, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_WHERE)},
+    {NEED_SAME, NUC_OPS(NUC_OP_POW, NUC_OP_FMOD, NUC_OP_REMAINDER, NUC_OP_FLOOR_DIVIDE, NUC_OP_DIV_MODE, NUC_OP_ATAN2,
+                        NUC_OP_BITWISE_AND, NUC_OP_BITWISE_OR, NUC_OP_BITWISE_XOR, NUC_OP_BITWISE_LEFT_SHIFT,
+                        NUC_OP_BITWISE_RIGHT_SHIFT, NUC_OP_EQ, NUC_OP_NE, NUC_OP_LT, NUC_OP_LE, NUC_OP_GT, NUC_OP_GE,
+                        NUC_OP_LOGICAL_AND, NUC_OP_LOGICAL_OR, NUC_OP_LOGICAL_XOR)},
+};
+
+/* What ExecuTorch's LegalizePortableDimOrderPass looks after. */
+static const enum nuc_op *const reference_ops =
+    NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_EXPAND, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM);
+
+static enum need need_of(enum nuc_op op, bool as_reference)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (nuc_op_is_in(op, needs[i].ops))
+            return as_reference && !nuc_op_is_in(op, reference_ops) ? NEED_NOTHING : needs[i].need;
+    }
+    return NEED_NOTHING;
+}
+
+static bool operands_differ(const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *first = nuc_next_input(node, &at);
+
+    for (const struct nuc_node *in = first; in != NULL; in = nuc_next_input(node, &at)) {
+        if (!nuc_same_order(&first->vals[0], &in->vals[0]) || !nuc_same_sizes(&first->vals[0], &in->vals[0]))
+            return true;
+    }
+    return false;
+}
+
+/* How many of the operands, from the first on, have to be contiguous. */
+static uint32_t contiguous_operands(enum need need, const struct nuc_node *node)
+{
+    if (need == NEED_FIRST)
+        return 1;
+    return need == NEED_ALL || (need == NEED_SAME && operands_differ(node)) ? UINT32_MAX : 0;
+}
+
+static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, const struct nuc_meta *like,
+                                 struct nuc_node *before)
+{
+    return nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, source, like);
+}
+
+/* Marks what reads `node`, because its meta is another one now. */
+static void mark_users(const struct nuc_node *node, bool *stale)
+{
+    for (uint32_t i = 0; i < node->n_users; i++)
+        stale[node->users[i]->id] = true;
+}
+
+/*
+ * A delegate's payload and a convolution's result were made for the dim order they read, as were the int8 operators of
+ * a Cortex-M, but for those that go value by value.
+ */
+static const enum nuc_op *const order_keepers =
+    NUC_OPS(NUC_OP_CALL_DELEGATE, NUC_OP_CONVOLUTION, NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_DIV,
+            NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_CORTEXM_LINEAR, NUC_OP_CORTEXM_SOFTMAX,
+            NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_CORTEXM_PAD, NUC_OP_CORTEXM_CONV2D, NUC_OP_CORTEXM_DEPTHWISE,
+            NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D,
+            NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_SUM, NUC_OP_NUCLEON_PRELU,
+            NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM, NUC_OP_NUCLEON_GROUP_NORM, NUC_OP_NUCLEON_VAR,
+            NUC_OP_NUCLEON_LOG_SOFTMAX, NUC_OP_NUCLEON_TEST, NUC_OP_NUCLEON_COMPARE, NUC_OP_NUCLEON_RESIZE_BILINEAR,
+            NUC_OP_NUCLEON_RESIZE_NEAREST, NUC_OP_NUCLEON_ROWS_VIEW, NUC_OP_NUCLEON_JOINED_ROWS, NUC_OP_NUCLEON_COPY,
+            NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_LSTM,
+            NUC_OP_NUCLEON_GRU, NUC_OP_NUCLEON_RNN);
+
+static bool keeps_order(const struct nuc_node *user)
+{
+    return nuc_op_is_in(user->op, order_keepers);
+}
+
+/* The meta follows from the inputs again; results of a tuple are restored where they are read. */
+static void refresh(struct nuc_graph *g, struct nuc_node *node, bool *stale)
+{
+    struct nuc_meta before = node->vals[0];
+
+    nuc_infer_shape(g, node);
+    if (!node->is_tuple) {
+        if (nuc_meta_equal(&before, &node->vals[0]))
+            return;
+        nuc_keep_order_for(g, node, &before, keeps_order);
+    }
+    mark_users(node, stale);
+}
+
+/* Upper bound of the ids in use when all copies are there: one per use in front of and one after each node. */
+static size_t most_ids(const struct nuc_graph *g)
+{
+    size_t ids = (size_t)g->next_id + 1;
+
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        ids += 2 + (size_t)nuc_inputs(node, NULL, 0);
+    return ids;
+}
+
+/* The first operand in the dim order of the result, which stays. */
+static void follow_result(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *first = nuc_arg_node(node, NUC_SELF);
+
+    if (first != NULL && !nuc_same_order(&first->vals[0], &node->vals[0]))
+        nuc_set_arg_node(node, g, NUC_SELF, add_copy(g, first, &node->vals[0], node));
+}
+
+static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
+{
+    uint32_t left = contiguous_operands(need, node);
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in; left > 0 && (in = nuc_next_input(node, &at)) != NULL; left--) {
+        if (nuc_is_contiguous(&in->vals[0]))
+            continue;
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
+        nuc_replace_input(g, node, in, add_copy(g, in, &contiguous, node));
+        stale[node->id] = true;
+    }
+    if (stale[node->id])
+        refresh(g, node, stale);
+    if (need == NEED_RESULT)
+        follow_result(g, node);
+}
+
+/* Where both orders are the same bytes a delegate knows the name contiguous alone. */
+static void name_delegate_inputs(struct nuc_graph *g, struct nuc_node *call)
+{
+    const struct nuc_arg *inputs = &call->args[NUC_ARG(CALL_DELEGATE, inputs)];
+
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct nuc_node *in = inputs->u.nodes[i];
+        if (in == NULL || nuc_is_contiguous(&in->vals[0]) || !nuc_lies_contiguous(&in->vals[0]))
+            continue;
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
+        nuc_replace_input(g, call, in, add_copy(g, in, &contiguous, call));
+    }
+}
+
+/* ExecuTorch's kernel that quantizes per channel takes float64 scales alone; the one that dequantizes takes either. */
+static void widen_scales(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    struct nuc_node *scales = nuc_arg_node(quantize, NUC_ARG(QUANTIZE_PER_CHANNEL, scales));
+
+    if (scales == NULL || !nuc_is_static(scales) || scales->data == NULL || scales->vals[0].dtype != NUC_F32)
+        return;
+    struct nuc_meta meta = scales->vals[0];
+    size_t count = (size_t)nuc_elements(&meta);
+    const float *narrow = nuc_const_contiguous(g, scales);
+    double *wide = nuc_alloc_array(g->cx, count, sizeof *wide);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (double)narrow[i];
+    meta.dtype = NUC_F64;
+    struct nuc_node *widened =
+        nuc_add_placeholder(g, nuc_format(g->cx, "%s_float64", scales->name), NUC_PARAMETER, &meta);
+    widened->data = nuc_dense_data(g->cx, &meta, wide);
+    widened->target = widened->name;
+    nuc_made_of(widened, scales);
+    nuc_replace_input(g, quantize, scales, widened);
+}
+
+void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
+{
+    bool *stale = nuc_alloc_array(g->cx, most_ids(g), sizeof *stale);
+
+    for (struct nuc_node *node = g->first; node != NULL; node = node->next) {
+        if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)
+            legalize(g, node, need_of(node->op, as_reference), stale);
+        else if (node->op == NUC_OP_CALL_DELEGATE && !as_reference)
+            name_delegate_inputs(g, node);
+        if (node->op == NUC_OP_QUANTIZE_PER_CHANNEL && !as_reference)
+            widen_scales(g, node);
+    }
+}

@@ -1,0 +1,15 @@
+/* What portable kernels ask of dim orders, brought about before a graph becomes a program. */
+#ifndef NUC_BACK_PROGRAM_LEGALIZE_H
+#define NUC_BACK_PROGRAM_LEGALIZE_H
+
+#include "ir/graph.h"
+
+/*
+ * Puts a _to_dim_order_copy in front of each operator whose portable kernel takes contiguous tensors only and whose
+ * input is not, and of operators over several tensors that differ in dim order; what follows takes on the dim order
+ * that results, up to the next delegate or convolution, which read a copy in the old one. as_reference: only in front
+ * of the operators for which ExecuTorch's own lowering does so. Changes the graph.
+ */
+void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference);
+
+#endif

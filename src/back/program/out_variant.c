@@ -1,0 +1,105 @@
+/*
+ * Names follow from those of the Edge dialect as torch's code generator makes them: edge.aten.x.default becomes
+ * aten::x.out, edge.aten.x.Overload becomes aten::x.Overload_out.
+ */
+#include "back/program/out_variant.h"
+
+#include <string.h>
+
+#include "ir/executorch_ops.h"
+#include "ir/op_list.h"
+
+/* Out variants that torch declares by hand. */
+static const struct {
+    const enum nuc_op *ops;
+    const char *overload;
+} by_hand[] = {
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MEAN_DIM), "out"},
+    {NUC_OPS(NUC_OP_SUM_DIM), "IntList_out"},
+    {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
+    {NUC_OPS(NUC_OP_ARANGE), "start_out"},
+    {NUC_OPS(NUC_OP_DIV_MODE), "out_mode"},
+    {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
+    {NUC_OPS(NUC_OP_ANY), "all_out"},
+    {NUC_OPS(NUC_OP_ANY_DIM), "out"},
+    {NUC_OPS(NUC_OP_MAX_DIM), "dim_max"},
+    {NUC_OPS(NUC_OP_MIN_DIM), "dim_min"},
+    {NUC_OPS(NUC_OP_TOPK), "values"},
+    {NUC_OPS(NUC_OP_SORT_STABLE), "values_stable"},
+};
+
+/*
+ * The portable library has no kernel for the first ones, which are delegated or decomposed; a permutation that leaves
+ * every byte in its place is not an instruction, nor are rows and what they make together.
+ */
+static bool has_variant(enum nuc_op op)
+{
+    bool quantization = nuc_op_kind(op) == NUC_KIND_QUANT || nuc_op_kind(op) == NUC_KIND_DEQUANT;
+    bool edge =
+        nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
+
+    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR,
+                                             NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_ROWS_VIEW,
+                                             NUC_OP_NUCLEON_JOINED_ROWS));
+}
+
+static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const char *overload)
+{
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
+        if (nuc_op_is_in(op, by_hand[i].ops))
+            return by_hand[i].overload;
+    }
+    return strcmp(overload, "default") == 0 ? "out" : nuc_format(cx, "%s_out", overload);
+}
+
+/* ExecuTorch has no recurrent layers and no RMS norm: those of torch are operators of our own. */
+static struct nuc_out_variant own(struct nuc_context *cx, enum nuc_op op)
+{
+    const char *name = strchr(nuc_op_name(op, NUC_ATEN), '.') + 1;
+
+    return (struct nuc_out_variant){nuc_format(cx, "nucleon::%.*s", (int)strcspn(name, "."), name), "out"};
+}
+
+struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
+{
+    if (!has_variant(op))
+        return (struct nuc_out_variant){NULL, NULL};
+    if (nuc_op_family(op) == NUC_FAMILY_RECURRENT || op == NUC_OP_RMS_NORM)
+        return own(cx, op);
+    /* Squeezing and unsqueezing are views: ExecuTorch's own lowering replaces them by view_copy. */
+    const char *name = nuc_op_name(nuc_op_family(op) == NUC_FAMILY_VIEW ? NUC_OP_VIEW : op, NUC_EDGE);
+    name += strncmp(name, "edge.", 5) == 0 ? 5 : 0;
+    const char *base = strchr(name, '.') + 1, *overload = strchr(base, '.') + 1;
+    return (struct nuc_out_variant){
+        nuc_format(cx, "%.*s::%.*s", (int)(base - 1 - name), name, (int)(overload - 1 - base), base),
+        overload_of(cx, op, overload),
+    };
+}
+
+bool nuc_out_in_executorch(struct nuc_context *cx, const struct nuc_node *node)
+{
+    const char *name = nuc_is_call(node) ? nuc_out_variant(cx, node->op).name : NULL;
+
+    if (node->op == NUC_OP_CONVOLUTION && node->n_vals > 0 && node->vals[0].rank > NUC_EXECUTORCH_CONVOLUTION_RANK)
+        return false;
+    return name == NULL || nuc_in_executorch(name);
+}
+
+bool nuc_out_has_arg(enum nuc_op op, uint32_t index)
+{
+    static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
+    const struct nuc_schema *schema = nuc_op_schema(op);
+
+    /* Torch's tensor options come together; the result says what they would. */
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (nuc_schema_arg_index(schema, "layout") >= 0 && strcmp(schema->args[index].name, options[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
+bool nuc_out_prefers_ints(enum nuc_op op)
+{
+    return nuc_op_is_in(op,
+                        NUC_OPS(NUC_OP_CLAMP, NUC_OP_ADD, NUC_OP_SUB, NUC_OP_GT_SCALAR, NUC_OP_ADDMM, NUC_OP_ARANGE));
+}

@@ -1,0 +1,85 @@
+#include "back/program/program.h"
+
+#include "back/program/emit.h"
+#include "back/program/legalize.h"
+#include "back/program/sink.h"
+#include "ir/labels.h"
+
+/* By storage: 1 + id of the first node whose value lies in it; of views that is what they view. */
+static uint32_t *storage_owners(const struct nuc_emission *e)
+{
+    uint32_t *owners = nuc_alloc_array(e->cx, e->n_storages + 1, sizeof *owners);
+
+    for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; e->value_of[n->id] != NULL && n->op != NUC_OP_CALL_DELEGATE && i < n->n_vals; i++) {
+            uint32_t storage = e->values[e->value_of[n->id][i]].storage;
+            if (storage != NUC_NO_STORAGE && owners[storage] == 0)
+                owners[storage] = n->id + 1;
+        }
+    }
+    return owners;
+}
+
+static const char *label_of(struct nuc_context *cx, const struct nuc_labels *labels, const struct nuc_emit_storage *s)
+{
+    if (s->node == NULL)
+        return s->form;
+    const char *label = nuc_label_of_result(cx, labels, s->node, s->result);
+    return s->form != NULL ? nuc_format(cx, "%s (%s)", label, s->form) : label;
+}
+
+static void report_tensors(const struct nuc_emission *e, struct nuc_program_memory_report *out)
+{
+    const struct nuc_labels labels = nuc_label_graph(e->g);
+    struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
+    const uint32_t *owners = storage_owners(e);
+
+    out->n_tensors = 0;
+    for (size_t i = 0; i < e->n_storages; i++) {
+        const struct nuc_emit_storage *s = &e->storages[i];
+        if (s->bytes > 0 && s->first <= s->last)
+            tensors[out->n_tensors++] = (struct nuc_planned){
+                label_of(e->cx, &labels, s), s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
+    }
+    out->tensors = tensors;
+}
+
+static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
+{
+    out->planned = e->plan.size;
+    out->lower_bound = e->plan.bound;
+    out->proven = e->plan.proven;
+    out->method = e->plan.method;
+    out->n_values = e->n_values;
+    out->n_instructions = e->n_instructions;
+    const struct nuc_node **nodes = nuc_alloc_array(e->cx, e->n_instructions, sizeof(struct nuc_node *));
+    for (size_t i = 0; i < e->n_instructions; i++)
+        nodes[i] = e->instructions[i].node;
+    out->nodes = nodes;
+    out->constants = 0;
+    report_tensors(e, out);
+    for (size_t i = 1; i < e->n_constants; i++)
+        out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
+}
+
+static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
+{
+    nuc_legalize_dim_orders(g, o->keep_order);
+    if (!o->keep_order)
+        nuc_sink_constant_operators(g);
+    return nuc_emit_graph(g, o);
+}
+
+size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)
+{
+    return emit(g, o)->plan.size;
+}
+
+struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
+{
+    struct nuc_emission *e = emit(g, o);
+
+    if (o->report != NULL)
+        report(e, o->report);
+    return nuc_serialize(e, o);
+}

@@ -1,0 +1,481 @@
+/* From the emission to the bytes of the file: FlatBuffer with extended header, then segments. */
+#include <string.h>
+
+#include "back/program/emit.h"
+#include "device/base/program_schema.h"
+#include "host/flatbuilder.h"
+#include "host/text.h"
+#include "ir/labels.h"
+#include "npu/partition/delegate.h"
+
+#define ALIGNMENT 16   /* of the program, of segments and of what lies in them */
+#define HEADER_SIZE 32 /* of the extended header */
+
+struct segment {
+    struct nuc_span bytes;
+    uint64_t offset;
+};
+
+struct serializer {
+    const struct nuc_emission *e;
+    const struct nuc_program_options *o;
+    struct nuc_context *cx;
+    struct nuc_fb_builder *b;
+    struct segment *segments;
+    size_t n_segments;
+    size_t first_delegate, first_named; /* segments */
+    uint64_t *constant_offsets;
+};
+
+/* A table of references alone, field by field; 0: absent. */
+static nuc_fb_ref add_table(struct serializer *s, const nuc_fb_ref *refs, int count)
+{
+    nuc_fb_table_begin(s->b);
+    for (int i = 0; i < count; i++)
+        nuc_fb_put_ref(s->b, i, refs[i]);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_strings(struct serializer *s, const char *first, const char *second)
+{
+    nuc_fb_ref refs[2];
+
+    refs[0] = nuc_fb_add_string(s->b, first);
+    refs[1] = nuc_fb_add_string(s->b, second);
+    return add_table(s, refs, 2);
+}
+
+/* ---- values ---- */
+
+static nuc_fb_ref add_allocation(struct serializer *s, const struct nuc_emit_value *v)
+{
+    uint64_t offset = s->e->storages[v->storage].address + v->offset;
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u32(s->b, 0, 1, 0);
+    nuc_fb_put_u32(s->b, 1, (uint32_t)offset, 0);
+    nuc_fb_put_u32(s->b, 2, (uint32_t)(offset >> 32), 0);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *v)
+{
+    int32_t sizes[NUC_MAX_RANK];
+    const struct nuc_meta *m = v->meta;
+
+    for (uint32_t d = 0; d < m->rank; d++) {
+        if (m->sizes[d] < 0 || m->sizes[d] > INT32_MAX)
+            nuc_fail(s->cx, NUC_UNSUPPORTED, "%s: a tensor has a size beyond 31 bits: split the model", s->e->g->file);
+        sizes[d] = (int32_t)m->sizes[d];
+    }
+    nuc_fb_ref size_ref = nuc_fb_add_vector(s->b, sizes, m->rank, 4, 4);
+    nuc_fb_ref order_ref = nuc_fb_add_vector(s->b, m->dim_order, m->rank, 1, 1);
+    nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_i8(s->b, NUC_TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_SIZES, size_ref);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_DIM_ORDER, order_ref);
+    nuc_fb_put_u32(s->b, NUC_TENSOR_DATA_BUFFER, v->constant, 0);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_ALLOCATION, allocation);
+    return nuc_fb_table_end(s->b);
+}
+
+/* A table with one field, a reference: lists and strings. */
+static nuc_fb_ref add_holder(struct serializer *s, nuc_fb_ref content)
+{
+    return add_table(s, &content, 1);
+}
+
+static nuc_fb_ref add_index_list(struct serializer *s, const struct nuc_emit_value *v)
+{
+    int32_t *items = nuc_alloc_array(s->cx, v->count, sizeof *items);
+
+    for (uint32_t i = 0; i < v->count; i++)
+        items[i] = (int32_t)v->u.items[i];
+    return add_holder(s, nuc_fb_add_vector(s->b, items, v->count, 4, 4));
+}
+
+static nuc_fb_ref add_scalar(struct serializer *s, const struct nuc_emit_value *v)
+{
+    nuc_fb_table_begin(s->b);
+    if (v->kind == NUC_EMIT_INT)
+        nuc_fb_put_i64(s->b, 0, v->u.i, 0);
+    else if (v->kind == NUC_EMIT_DOUBLE)
+        nuc_fb_put_f64(s->b, 0, v->u.f, 0.0);
+    else if (v->kind == NUC_EMIT_BOOL)
+        nuc_fb_put_bool(s->b, 0, v->u.b, false);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_content(struct serializer *s, const struct nuc_emit_value *v)
+{
+    switch (v->kind) {
+    case NUC_EMIT_TENSOR:
+        return add_tensor(s, v);
+    case NUC_EMIT_STRING:
+        return add_holder(s, nuc_fb_add_string(s->b, v->u.string));
+    case NUC_EMIT_INTS:
+        return add_holder(s, nuc_fb_add_vector(s->b, v->u.items, v->count, 8, 8));
+    case NUC_EMIT_DOUBLES:
+        return add_holder(s, nuc_fb_add_vector(s->b, v->u.doubles, v->count, 8, 8));
+    case NUC_EMIT_BOOLS:
+    case NUC_EMIT_TENSORS:
+    case NUC_EMIT_OPTIONAL_TENSORS:
+        return add_index_list(s, v);
+    case NUC_EMIT_NONE:
+    case NUC_EMIT_INT:
+    case NUC_EMIT_BOOL:
+    case NUC_EMIT_DOUBLE:
+        break;
+    }
+    return add_scalar(s, v);
+}
+
+static nuc_fb_ref add_union(struct serializer *s, uint8_t type, nuc_fb_ref content)
+{
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u8(s->b, 0, type, 0);
+    nuc_fb_put_ref(s->b, 1, content);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_values(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_values, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_values; i++)
+        refs[i] = add_union(s, (uint8_t)s->e->values[i].kind, add_content(s, &s->e->values[i]));
+    return nuc_fb_add_refs(s->b, refs, s->e->n_values);
+}
+
+/* ---- instructions, operators, delegates ---- */
+
+static nuc_fb_ref add_instructions(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_instructions; i++) {
+        const struct nuc_emit_instruction *in = &s->e->instructions[i];
+        nuc_fb_ref args = nuc_fb_add_vector(s->b, in->args, in->n_args, 4, 4);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_i32(s->b, 0, (int32_t)in->index, 0);
+        nuc_fb_put_ref(s->b, 1, args);
+        nuc_fb_ref call = nuc_fb_table_end(s->b);
+        refs[i] = add_union(s, in->delegate ? NUC_INSTRUCTION_DELEGATE : NUC_INSTRUCTION_KERNEL, call);
+    }
+    return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
+}
+
+/*
+ * One frame per instruction: the name is that of its node, the context its label (ir/labels.h), which the reference
+ * does not have. The file is empty when the archive does not have the line.
+ */
+static nuc_fb_ref add_stack_traces(struct serializer *s, bool with_labels)
+{
+    const struct nuc_labels labels = nuc_label_graph(s->e->g);
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_instructions; i++) {
+        const struct nuc_node *node = s->e->instructions[i].node;
+        nuc_fb_ref file = nuc_fb_add_string(s->b, node->source->file != NULL ? node->source->file : "");
+        nuc_fb_ref name = nuc_fb_add_string(s->b, node->name);
+        nuc_fb_ref context = nuc_fb_add_string(s->b, with_labels ? labels.of[node->id] : "");
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, NUC_FRAME_FILE, file);
+        nuc_fb_put_i32(s->b, NUC_FRAME_LINE, node->source->line, 0);
+        nuc_fb_put_ref(s->b, NUC_FRAME_NAME, name);
+        nuc_fb_put_ref(s->b, NUC_FRAME_CONTEXT, context);
+        nuc_fb_ref frame = nuc_fb_table_end(s->b);
+        refs[i] = add_holder(s, nuc_fb_add_refs(s->b, &frame, 1));
+    }
+    return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
+}
+
+/* traces: 0 without any. */
+static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions, nuc_fb_ref traces)
+{
+    nuc_fb_ref refs[NUC_CHAIN_STACK_TRACES + 1] = {0};
+
+    refs[0] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* inputs, which nothing reads */
+    refs[1] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* outputs, the same */
+    refs[NUC_CHAIN_INSTRUCTIONS] = instructions;
+    refs[NUC_CHAIN_STACK_TRACES] = traces;
+    nuc_fb_ref chain = add_table(s, refs, NUC_CHAIN_STACK_TRACES + 1);
+    return nuc_fb_add_refs(s->b, &chain, 1);
+}
+
+static nuc_fb_ref add_operators(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_operators, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_operators; i++)
+        refs[i] = add_strings(s, s->e->operators[i].name, s->e->operators[i].overload);
+    return nuc_fb_add_refs(s->b, refs, s->e->n_operators);
+}
+
+/* Text without its terminator; an empty value is an empty vector, for runtimes read it unchecked. */
+static nuc_fb_ref add_compile_spec(struct serializer *s, const struct nuc_compile_spec *spec)
+{
+    nuc_fb_ref refs[2];
+
+    refs[0] = nuc_fb_add_string(s->b, spec->key);
+    refs[1] = nuc_fb_add_vector(s->b, spec->value, strlen(spec->value), 1, 1);
+    return add_table(s, refs, 2);
+}
+
+/* The delegate's own, and where its scratch is planned. */
+static nuc_fb_ref add_compile_specs(struct serializer *s, const struct nuc_delegate *d, uint32_t scratch)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, (size_t)d->n_compile_specs + 1, sizeof *refs);
+    uint32_t n = 0;
+
+    for (; n < d->n_compile_specs; n++)
+        refs[n] = add_compile_spec(s, &d->compile_specs[n]);
+    if (scratch != NUC_NO_STORAGE) {
+        uint64_t address = s->e->storages[scratch].address;
+        struct nuc_compile_spec spec = {NUC_SCRATCH_SPEC, nuc_format(s->cx, "%llu", (unsigned long long)address)};
+        refs[n++] = add_compile_spec(s, &spec);
+    }
+    return nuc_fb_add_refs(s->b, refs, n);
+}
+
+static bool in_segments(const struct serializer *s)
+{
+    return s->o->delegate_data == NUC_DELEGATE_SEGMENT;
+}
+
+static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
+{
+    const struct nuc_delegate *d = s->e->delegates[index];
+    uint32_t scratch = s->e->scratch_of != NULL ? s->e->scratch_of[index] : NUC_NO_STORAGE;
+    nuc_fb_ref refs[3]; /* id, processed, compile specs */
+
+    refs[0] = nuc_fb_add_string(s->b, d->backend_id);
+    refs[2] = add_compile_specs(s, d, scratch);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_i8(s->b, 0, in_segments(s) ? 1 : 0, 0);
+    nuc_fb_put_u32(s->b, 1, (uint32_t)(in_segments(s) ? s->first_delegate + index : index), 0);
+    refs[1] = nuc_fb_table_end(s->b);
+    return add_table(s, refs, 3);
+}
+
+static nuc_fb_ref add_delegates(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_delegates, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_delegates; i++)
+        refs[i] = add_delegate(s, i);
+    return nuc_fb_add_refs(s->b, refs, s->e->n_delegates);
+}
+
+static nuc_fb_ref add_inline_data(struct serializer *s)
+{
+    size_t count = in_segments(s) ? 0 : s->e->n_delegates;
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_span payload = s->e->delegates[i]->payload;
+        refs[i] = add_holder(s, nuc_fb_add_vector(s->b, payload.data, payload.size, 1, ALIGNMENT));
+    }
+    return nuc_fb_add_refs(s->b, refs, count);
+}
+
+/* ---- plan and program ---- */
+
+#define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
+
+/* torch's pytree text: a tuple of `n` leaves. */
+static const char *tuple_text(struct nuc_context *cx, size_t n)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    for (size_t i = 0; i < n; i++)
+        nuc_text_addf(&text, "%s" LEAF, i == 0 ? "" : ", ");
+    nuc_text_addf(&text, "]}");
+    return nuc_text_string(&text);
+}
+
+/* How Python would unflatten inputs and outputs, a leaf for a single one; runtimes do not read it. */
+static const char *inputs_text(const struct serializer *s)
+{
+    return nuc_format(s->cx,
+                      "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [%s, "
+                      "{\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
+                      tuple_text(s->cx, s->e->n_inputs));
+}
+
+static const char *outputs_text(const struct serializer *s)
+{
+    return nuc_format(s->cx, "[1, %s]", s->e->n_outputs == 1 ? LEAF : tuple_text(s->cx, s->e->n_outputs));
+}
+
+static nuc_fb_ref add_method(struct serializer *s, const char *name, const char *inputs, bool stack_traces)
+{
+    enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
+    const int64_t buffer_sizes[2] = {0, (int64_t)s->e->plan.size}; /* entry 0 is reserved */
+    nuc_fb_ref refs[FIELDS] = {0};
+
+    refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, name);
+    refs[NUC_PLAN_CONTAINER] = add_strings(s, inputs, outputs_text(s));
+    refs[NUC_PLAN_VALUES] = add_values(s);
+    refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
+    refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
+    nuc_fb_ref instructions = add_instructions(s);
+    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s, s->o->labels) : 0);
+    refs[NUC_PLAN_OPERATORS] = add_operators(s);
+    refs[NUC_PLAN_DELEGATES] = add_delegates(s);
+    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
+    return add_table(s, refs, FIELDS);
+}
+
+/* A method without inputs or instructions whose output is the number. */
+static nuc_fb_ref add_constant_method(struct serializer *s, const struct nuc_constant_method *constant)
+{
+    struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = constant->u.i}};
+    uint32_t output = 0;
+    struct nuc_emission e = {.values = &value, .n_values = 1, .outputs = &output, .n_outputs = 1};
+    struct serializer method = {.e = &e, .o = s->o, .cx = s->cx, .b = s->b};
+
+    if (constant->is_float)
+        value = (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u = {.f = constant->u.f}};
+    return add_method(&method, constant->name, "", false);
+}
+
+/* The method first: runtimes that know one method run that. */
+static nuc_fb_ref add_plans(struct serializer *s)
+{
+    size_t count = s->o->n_numbers + 1;
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    refs[0] = add_method(s, s->o->method != NULL ? s->o->method : "forward", inputs_text(s), s->o->stack_traces);
+    for (size_t i = 1; i < count; i++)
+        refs[i] = add_constant_method(s, &s->o->numbers[i - 1]);
+    return nuc_fb_add_refs(s->b, refs, count);
+}
+
+static nuc_fb_ref add_segments(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->n_segments, sizeof *refs);
+
+    for (size_t i = 0; i < s->n_segments; i++) {
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_u64(s->b, 0, s->segments[i].offset, 0);
+        nuc_fb_put_u64(s->b, 1, s->segments[i].bytes.size, 0);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return nuc_fb_add_refs(s->b, refs, s->n_segments);
+}
+
+/* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
+static nuc_fb_ref add_constant_segment(struct serializer *s)
+{
+    nuc_fb_ref offsets = nuc_fb_add_vector(s->b, s->constant_offsets, s->e->n_constants, 8, 8);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u32(s->b, 0, 0, 0);
+    nuc_fb_put_ref(s->b, 1, offsets);
+    return nuc_fb_table_end(s->b);
+}
+
+/* 0 without any, so that the field is absent. */
+static nuc_fb_ref add_named_data(struct serializer *s)
+{
+    size_t count = s->o->n_named;
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    for (size_t i = 0; i < count; i++) {
+        nuc_fb_ref key = nuc_fb_add_string(s->b, s->o->named[i].key);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, NUC_NAMED_KEY, key);
+        nuc_fb_put_u32(s->b, NUC_NAMED_SEGMENT, (uint32_t)(s->first_named + i), 0);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return count == 0 ? 0 : nuc_fb_add_refs(s->b, refs, count);
+}
+
+static struct nuc_span add_program(struct serializer *s)
+{
+    static const uint8_t no_header[HEADER_SIZE];
+    enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
+    nuc_fb_ref refs[FIELDS] = {0};
+
+    refs[NUC_PROGRAM_PLANS] = add_plans(s);
+    refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s->b, NULL, 0);
+    refs[NUC_PROGRAM_DELEGATE_DATA] = add_inline_data(s);
+    refs[NUC_PROGRAM_SEGMENTS] = add_segments(s);
+    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_constant_segment(s);
+    refs[NUC_PROGRAM_NAMED_DATA] = add_named_data(s);
+    return nuc_fb_finish(s->b, add_table(s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
+}
+
+/* ---- segments and file ---- */
+
+/* All constants back to back, each aligned; records where they begin. */
+static struct nuc_span constant_bytes(struct serializer *s)
+{
+    const struct nuc_emission *e = s->e;
+    size_t size = 0;
+
+    s->constant_offsets = nuc_alloc_array(s->cx, e->n_constants, sizeof *s->constant_offsets);
+    for (size_t i = 1; i < e->n_constants; i++) {
+        s->constant_offsets[i] = nuc_align_up(size, ALIGNMENT);
+        size = nuc_align_up(size, ALIGNMENT) + e->constants[i].size;
+    }
+    uint8_t *bytes = nuc_alloc(s->cx, size);
+    for (size_t i = 1; i < e->n_constants; i++) {
+        if (e->constants[i].size > 0)
+            memcpy(bytes + s->constant_offsets[i], e->constants[i].data, e->constants[i].size);
+    }
+    return (struct nuc_span){bytes, size};
+}
+
+/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
+ * is named. */
+static uint64_t lay_out_segments(struct serializer *s)
+{
+    uint64_t end = 0;
+
+    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 1, sizeof *s->segments);
+    s->segments[s->n_segments++].bytes = constant_bytes(s);
+    s->first_delegate = s->n_segments;
+    for (size_t i = 0; i < s->e->n_delegates && in_segments(s); i++)
+        s->segments[s->n_segments++].bytes = s->e->delegates[i]->payload;
+    s->first_named = s->n_segments;
+    for (size_t i = 0; i < s->o->n_named; i++)
+        s->segments[s->n_segments++].bytes = s->o->named[i].bytes;
+    for (size_t i = 0; i < s->n_segments; i++) {
+        s->segments[i].offset = nuc_align_up((size_t)end, ALIGNMENT);
+        end = s->segments[i].offset + s->segments[i].bytes.size;
+    }
+    return end;
+}
+
+static void store_u64(uint8_t *p, uint64_t v)
+{
+    nuc_store_u32(p, (uint32_t)v);
+    nuc_store_u32(p + 4, (uint32_t)(v >> 32));
+}
+
+struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o)
+{
+    struct serializer s = {.e = e, .o = o, .cx = e->cx, .b = nuc_fb_builder_new(e->cx)};
+    uint64_t data_size = lay_out_segments(&s);
+    struct nuc_span program = add_program(&s);
+    size_t base = nuc_align_up(program.size, ALIGNMENT);
+    size_t size = base + (size_t)data_size;
+    uint8_t *file = nuc_alloc(e->cx, size);
+
+    memcpy(file, program.data, program.size);
+    for (size_t i = 0; i < s.n_segments; i++) {
+        if (s.segments[i].bytes.size > 0)
+            memcpy(file + base + s.segments[i].offset, s.segments[i].bytes.data, s.segments[i].bytes.size);
+    }
+    memcpy(file + NUC_PROGRAM_HEADER_AT, NUC_PROGRAM_HEADER_MAGIC, 4);
+    nuc_store_u32(file + NUC_PROGRAM_HEADER_AT + 4, HEADER_SIZE);
+    store_u64(file + NUC_PROGRAM_HEADER_AT + 8, program.size);
+    store_u64(file + NUC_PROGRAM_HEADER_AT + 16, base);
+    store_u64(file + NUC_PROGRAM_HEADER_AT + 24, data_size);
+    return (struct nuc_span){file, size};
+}

@@ -1,0 +1,45 @@
+#include "back/program/sink.h"
+
+/* An operator over constants alone, which comes out the same in every run. */
+static bool is_constant(const struct nuc_node *node, const bool *constant)
+{
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *in = nuc_next_input(node, &at);
+
+    while (in != NULL && (nuc_is_static(in) || constant[in->id]))
+        in = nuc_next_input(node, &at);
+    return nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE && in == NULL;
+}
+
+static bool reads(const struct nuc_node *user, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i] == user)
+            return true;
+    }
+    return false;
+}
+
+static struct nuc_node *first_user(const struct nuc_node *node)
+{
+    struct nuc_node *after = node->next;
+
+    while (after != NULL && !reads(after, node))
+        after = after->next;
+    return after;
+}
+
+void nuc_sink_constant_operators(struct nuc_graph *g)
+{
+    bool *constant = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *constant);
+
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        constant[node->id] = is_constant(node, constant);
+    /* From the back: the users of a node are where they stay when it is its turn. */
+    for (struct nuc_node *node = g->last, *before; node != NULL; node = before) {
+        before = node->prev;
+        struct nuc_node *user = constant[node->id] ? first_user(node) : NULL;
+        if (user != NULL && user != node->next)
+            nuc_move_before(g, node, user);
+    }
+}

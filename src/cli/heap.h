@@ -1,8 +1,0 @@
-/* Memory of the command from the system. */
-#ifndef NUC_CLI_HEAP_H
-#define NUC_CLI_HEAP_H
-
-/* Asks for large pages under the heap, where there are any; before other threads. */
-void cli_prepare_heap(void);
-
-#endif

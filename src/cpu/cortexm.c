@@ -1,0 +1,227 @@
+#include "cpu/cortexm.h"
+
+#include "cpu/cortexm_private.h"
+#include "ir/op_list.h"
+#include "ir/quant.h"
+#include "npu/layout/orders.h"
+
+/*
+ * A function of one value joins the operator that computes the value or is a table where it is quantized: no function
+ * needs a row.
+ */
+static nuc_cm_lowering *const by_family[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_MAP] = nuc_cm_lower_clamp,       [NUC_FAMILY_CONV] = nuc_cm_lower_convolution,
+    [NUC_FAMILY_SOFTMAX] = nuc_cm_lower_softmax, [NUC_FAMILY_VIEW] = nuc_cm_lower_view,
+    [NUC_FAMILY_PAD] = nuc_cm_lower_pad,         [NUC_FAMILY_PERMUTE] = nuc_cm_lower_permute,
+    [NUC_FAMILY_CAT] = nuc_cm_lower_cat,         [NUC_FAMILY_RECURRENT] = nuc_cm_lower_recurrent,
+};
+
+static const struct {
+    const enum nuc_op *ops;
+    nuc_cm_lowering *lower;
+} rows[] = {
+    {NUC_OPS(NUC_OP_LINEAR), nuc_cm_lower_linear},
+    {NUC_OPS(NUC_OP_ADDMM), nuc_cm_lower_addmm},
+    {NUC_OPS(NUC_OP_MM), nuc_cm_lower_mm},
+    {NUC_OPS(NUC_OP_BMM), nuc_cm_lower_bmm},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), nuc_cm_lower_add},
+    {NUC_OPS(NUC_OP_MUL), nuc_cm_lower_mul},
+    {NUC_OPS(NUC_OP_DIV), nuc_cm_lower_div},
+    {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), nuc_cm_lower_extreme},
+    {NUC_OPS(NUC_OP_PRELU), nuc_cm_lower_prelu},
+    {NUC_OPS(NUC_OP_WHERE), nuc_cm_lower_where},
+    {NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), nuc_cm_lower_max_pool},
+    {NUC_OPS(NUC_OP_AVG_POOL2D), nuc_cm_lower_avg_pool},
+    {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool},
+    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM), nuc_cm_lower_sum},
+    {NUC_OPS(NUC_OP_VAR), nuc_cm_lower_var},
+    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), nuc_cm_lower_reduce_extreme},
+    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN), nuc_cm_lower_arg_extreme},
+    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM), nuc_cm_lower_layer_norm},
+    {NUC_OPS(NUC_OP_NATIVE_GROUP_NORM), nuc_cm_lower_group_norm},
+    {NUC_OPS(NUC_OP_NATIVE_LOG_SOFTMAX), nuc_cm_lower_log_softmax},
+    {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), nuc_cm_lower_bilinear},
+    {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), nuc_cm_lower_nearest},
+    {NUC_OPS(NUC_OP_EXPAND, NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), nuc_cm_lower_view},
+    {NUC_OPS(NUC_OP_TOPK, NUC_OP_SORT_STABLE), nuc_cm_lower_order},
+    {NUC_OPS(NUC_OP_DIAGONAL, NUC_OP_UNFOLD), nuc_cm_lower_view},
+    {NUC_OPS(NUC_OP_SLICE), nuc_cm_lower_slice},
+    {NUC_OPS(NUC_OP_FLIP), nuc_cm_lower_flip},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), nuc_cm_lower_slice_scatter},
+    {NUC_OPS(NUC_OP_GETITEM), nuc_cm_lower_part},
+    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY), nuc_cm_lower_clone},
+};
+
+static nuc_cm_lowering *lowering_of(enum nuc_op op)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (nuc_op_is_in(op, rows[i].ops))
+            return rows[i].lower;
+    }
+    return by_family[nuc_op_family(op)];
+}
+
+/* ---- what stays quantized by operators of its own ---- */
+
+/* Same arguments, but for out_dtype, which the Cortex-M operator does not have. */
+static void rename_boundary(struct nuc_cm *c, struct nuc_node *node)
+{
+    bool quantize = node->op == NUC_OP_QUANTIZE_PER_TENSOR;
+    struct nuc_node *boundary =
+        nuc_cm_insert_quant(c->g, node, quantize ? NUC_OP_CORTEXM_QUANTIZE : NUC_OP_CORTEXM_DEQUANTIZE,
+                            nuc_operand(c->g, node, NUC_SELF), node);
+
+    nuc_made_of(boundary, node);
+    nuc_set_val(c->g, boundary, &node->vals[0]);
+    nuc_replace_uses(c->g, node, boundary, NULL);
+    nuc_remove_node(c->g, node);
+}
+
+static void rename_boundaries(struct nuc_cm *c)
+{
+    struct nuc_quant quant;
+
+    for (struct nuc_node *n = c->g->first, *next; n != NULL; n = next) {
+        next = n->next;
+        bool boundary = n->op == NUC_OP_QUANTIZE_PER_TENSOR || n->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
+        if (boundary && nuc_quant_of(n, &quant) && (quant.dtype == NUC_I8 || quant.dtype == NUC_I16))
+            rename_boundary(c, n);
+    }
+}
+
+/* ---- readers that are not lowered: they expect the dim orders from before ---- */
+
+/* The output and the delegate calls, and what they read as it was. */
+struct reader {
+    struct nuc_node *node;
+    uint32_t count;
+    struct nuc_meta *wanted;
+};
+
+struct readers {
+    struct reader *items;
+    size_t count, capacity;
+};
+
+static void find_readers(struct nuc_graph *g, struct readers *r)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op != NUC_OP_OUTPUT && n->op != NUC_OP_CALL_DELEGATE)
+            continue;
+        const struct nuc_arg *values = &n->args[NUC_SELF]; /* the list of either */
+        struct reader reader = {n, values->count, nuc_alloc_array(g->cx, values->count, sizeof(struct nuc_meta))};
+        for (uint32_t i = 0; i < reader.count; i++) {
+            if (values->u.nodes[i] != NULL)
+                reader.wanted[i] = values->u.nodes[i]->vals[0];
+        }
+        r->items = nuc_grow(g->cx, r->items, &r->capacity, r->count + 1, sizeof *r->items);
+        r->items[r->count++] = reader;
+    }
+}
+
+/* The payload of a delegate goes by the name of the order, and one value is one input. */
+static struct nuc_node *delegate_input(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *wanted,
+                                       bool listed, struct nuc_node *call)
+{
+    if (nuc_same_order(&value->vals[0], wanted) && !listed)
+        return value;
+    struct nuc_node *copy = nuc_cm_copy(c, value, call);
+    nuc_set_val(c->g, copy, wanted);
+    return copy;
+}
+
+/* A delegate's payload counts on as many inputs as there were; two that became one value are two again. */
+static void restore_reader(struct nuc_cm *c, const struct reader *r)
+{
+    struct nuc_node **values = nuc_alloc_array(c->g->cx, (size_t)r->count + 1, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct nuc_node *value = r->node->args[NUC_SELF].u.nodes[i];
+        bool listed = false;
+        if (value != NULL)
+            value = nuc_cm_in_order(c, value, &r->wanted[i], r->node);
+        for (uint32_t k = 0; k < i; k++)
+            listed = listed || values[k] == value;
+        if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE)
+            value = delegate_input(c, value, &r->wanted[i], listed, r->node);
+        values[i] = value;
+    }
+    nuc_set_arg_nodes(r->node, c->g, NUC_SELF, values, r->count);
+}
+
+/* Values that dequantize nodes, which still say what they expect, delegate calls and the output read. */
+static void restore_orders(struct nuc_cm *c, const struct readers *r)
+{
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
+        if (value != NULL && nuc_is_call(value))
+            nuc_set_arg_node(n, c->g, NUC_SELF, nuc_cm_in_order(c, value, &n->vals[0], n));
+    }
+    for (size_t i = 0; i < r->count; i++)
+        restore_reader(c, &r->items[i]);
+}
+
+/* ---- the graph ---- */
+
+static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
+{
+    if (node->n_users == 0 || !nuc_is_call(node))
+        return false;
+    if (node->op == NUC_OP_QUANTIZE_PER_TENSOR)
+        return nuc_cm_lower_table(c, node);
+    nuc_cm_lowering *lower = lowering_of(node->op);
+    if (lower == NULL)
+        return false;
+    /* A function of one tensor is best a table, unless it joins the operator that computes the tensor. */
+    bool table = !c->options->reference_compat && lower != nuc_cm_lower_clamp && lower != nuc_cm_lower_clone &&
+                 nuc_cm_is_table(node);
+    return !table && lower(c, node);
+}
+
+/* Those that are not part of a table by now; the last ones first, which may be all of a chain. */
+static void lower_truths(struct nuc_cm *c)
+{
+    nuc_remove_dead(c->g);
+    for (struct nuc_node *n = c->g->last, *prev; n != NULL && !c->options->reference_compat; n = prev) {
+        prev = n->prev;
+        if (nuc_is_call(n) && n->n_vals == 1 && n->vals[0].dtype == NUC_BOOL && n->n_users > 0)
+            nuc_cm_lower_truth(c, n);
+    }
+}
+
+void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options)
+{
+    struct nuc_cm c = {.g = g, .options = options};
+    struct readers readers = {.count = 0};
+
+    find_readers(g, &readers);
+    nuc_cm_separate_moves(g);
+    /* What a lowering adds comes after the node. Of the nodes it replaces only quantize nodes go at once. */
+    for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
+        struct nuc_node *before = n->prev;
+        bool goes = n->op == NUC_OP_QUANTIZE_PER_TENSOR;
+        next = lower_node(&c, n) && goes ? before->next : n->next;
+    }
+    nuc_remove_dead(g);
+    lower_truths(&c);
+    restore_orders(&c, &readers);
+    if (!options->reference_compat)
+        nuc_cm_fold_padding(&c);
+    if (!options->reference_compat && !options->executorch_ops_only)
+        nuc_cm_overlay_depthwise(&c);
+    nuc_cm_fold(&c);
+    rename_boundaries(&c);
+    nuc_remove_dead(g);
+    nuc_rename_as_traced(g);
+}
+
+bool nuc_cortexm_has_kernel(enum nuc_op op)
+{
+    return lowering_of(op) != NULL || nuc_cm_is_pointwise(op);
+}
+
+bool nuc_is_float_operator(const struct nuc_node *node)
+{
+    return nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE && node->op != NUC_OP_GETITEM &&
+           !nuc_is_quantize(node) && !nuc_is_dequantize(node) && node->n_vals > 0 && node->vals[0].dtype == NUC_F32;
+}

@@ -1,0 +1,373 @@
+/* Sums, products and quotients of two tensors, extremes, softmax, PReLU, clamps. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/cortexm_private.h"
+
+/* ---- shapes of operands ---- */
+
+static struct nuc_node *expanded(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *like,
+                                 struct nuc_node *before)
+{
+    if (nuc_same_sizes(&value->vals[0], like))
+        return value;
+    struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
+    return nuc_emit(c->g, before, NUC_OP_EXPAND, value,
+                    NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(like->sizes, like->rank)));
+}
+
+/* The kernels add a value for each channel to a channels-last image by themselves. */
+static bool is_channel_vector(const struct nuc_node *image, const struct nuc_node *vector)
+{
+    const struct nuc_meta *x = &image->vals[0], *y = &vector->vals[0];
+
+    return x->rank == 4 && y->rank == 4 && x->sizes[1] == y->sizes[1] && nuc_elements(y) == y->sizes[1] &&
+           (nuc_is_channels_last(x) || x->sizes[1] == 1);
+}
+
+/* Both of the sizes of the result and in one dim order, or an image and a value for each channel. */
+static void align(struct nuc_cm *c, struct nuc_cm_binary *v, const struct nuc_meta *result, bool channels,
+                  struct nuc_node *before)
+{
+    bool whole_a = nuc_same_sizes(&v->a.node->vals[0], result), whole_b = nuc_same_sizes(&v->b.node->vals[0], result);
+
+    if (channels && ((whole_a && !whole_b && is_channel_vector(v->a.node, v->b.node)) ||
+                     (whole_b && !whole_a && is_channel_vector(v->b.node, v->a.node))))
+        return;
+    v->a.node = expanded(c, v->a.node, result, before);
+    v->b.node = expanded(c, v->b.node, result, before);
+    const struct nuc_node *first = whole_a ? v->a.node : v->b.node;
+    v->a.node = nuc_cm_in_order(c, v->a.node, &first->vals[0], before);
+    v->b.node = nuc_cm_in_order(c, v->b.node, &first->vals[0], before);
+}
+
+/* ---- add, sub ---- */
+
+/* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py; a difference is a sum with a negative multiplier. */
+static struct nuc_node *emit_add(struct nuc_cm *c, const struct nuc_cm_binary *v, double factor,
+                                 struct nuc_node *before)
+{
+    const double left_shift = 1 << 20;
+    double scale_b = v->b.scale * fabs(factor);
+    double twice_max = 2 * (v->a.scale > scale_b ? v->a.scale : scale_b);
+    struct nuc_multiplier a = nuc_cm_multiplier(v->a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
+    struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v->out.params.scale * left_shift));
+
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v->out.value,
+                    NUC_ARGS(nuc_node_arg(v->a.node), nuc_int_arg(v->a.zero_point), nuc_int_arg(a.multiplier),
+                             nuc_int_arg(a.shift), nuc_node_arg(v->b.node), nuc_int_arg(v->b.zero_point),
+                             nuc_int_arg(factor < 0 ? -(int64_t)b.multiplier : b.multiplier), nuc_int_arg(b.shift),
+                             nuc_int_arg(v->out.params.zero_point), nuc_int_arg(out.multiplier), nuc_int_arg(out.shift),
+                             nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)));
+}
+
+/* The sum has 20 fractional bits; shifted to the left for a result of a far finer scale it would overflow. */
+static bool may_overflow(const struct nuc_cm_binary *v, double factor)
+{
+    double scale_b = v->b.scale * fabs(factor);
+
+    return 2 * (v->a.scale > scale_b ? v->a.scale : scale_b) > v->out.params.scale * (1 << 20);
+}
+
+bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_binary v;
+    /* The kernels do not have an alpha, which becomes part of the scale. */
+    double factor = nuc_scalar(node, NUC_ARG(ADD, alpha), 1) * (node->op == NUC_OP_SUB ? -1 : 1);
+
+    if (!nuc_cm_read_binary(node, true, &v) || !(fabs(factor) > 0) || !isfinite(factor) || may_overflow(&v, factor))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&v.out);
+    align(c, &v, &node->vals[0], true, before);
+    nuc_cm_replace(c, &v.out, emit_add(c, &v, factor, before));
+    return true;
+}
+
+/* ---- choice ---- */
+
+/* One side: an int8 tensor, or a number that is not quantized yet (node NULL). */
+struct side {
+    struct nuc_cm_value value;
+    double number;
+};
+
+static bool read_side(struct nuc_cm *c, const struct nuc_node *node, uint32_t index, struct side *s)
+{
+    const struct nuc_node *arg = nuc_arg_node(node, index);
+
+    if (nuc_cm_tensor(node, index, &s->value))
+        return true;
+    if (arg == NULL || !nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || nuc_elements(&arg->vals[0]) != 1)
+        return false;
+    s->value.node = NULL;
+    s->number = (double)*(const float *)nuc_const_contiguous(c->g, arg);
+    return true;
+}
+
+/* In the parameters and, if it is of that size, the dim order of the result. */
+static struct nuc_node *side_value(struct nuc_cm *c, const struct side *s, const struct nuc_cm_result *out,
+                                   struct nuc_node *before)
+{
+    if (s->value.node == NULL) {
+        int8_t number = (int8_t)nuc_cm_quantize(&out->params, s->number);
+        return nuc_cm_constant(c, out->value, "_number", NUC_I8, NULL, 0, nuc_copy(c->g->cx, &number, 1));
+    }
+    struct nuc_node *value = nuc_cm_requantize(c, &s->value, &out->params, before);
+    return nuc_same_sizes(&value->vals[0], &out->value->vals[0])
+               ? nuc_cm_in_order(c, value, &out->value->vals[0], before)
+               : value;
+}
+
+/* The portable operator over int8. */
+bool nuc_cm_lower_where(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *condition = nuc_arg_node(node, NUC_ARG(WHERE, condition));
+    struct side a, b;
+    struct nuc_cm_result out;
+
+    if (condition == NULL || !read_side(c, node, NUC_ARG(WHERE, self), &a) ||
+        !read_side(c, node, NUC_ARG(WHERE, other), &b) || !nuc_cm_result(node, false, &out))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&out);
+    struct nuc_node *yes = side_value(c, &a, &out, before), *no = side_value(c, &b, &out, before);
+    nuc_cm_replace(c, &out,
+                   nuc_emit(c->g, before, NUC_OP_WHERE, out.value,
+                            NUC_ARGS(nuc_node_arg(condition), nuc_node_arg(yes), nuc_node_arg(no))));
+    return true;
+}
+
+/* A product with truths keeps a value or makes a zero of it. */
+static bool lower_masked(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_result out;
+    struct side kept, zero = {.number = 0.0};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nuc_node *mask = nuc_arg_node(node, i);
+        if (mask == NULL || mask->vals[0].dtype != NUC_BOOL || !read_side(c, node, 1 - i, &kept) ||
+            !nuc_cm_result(node, false, &out))
+            continue;
+        struct nuc_node *before = nuc_cm_place(&out);
+        struct nuc_node *value = side_value(c, &kept, &out, before), *none = side_value(c, &zero, &out, before);
+        nuc_cm_replace(c, &out,
+                       nuc_emit(c->g, before, NUC_OP_WHERE, out.value,
+                                NUC_ARGS(nuc_node_arg(mask), nuc_node_arg(value), nuc_node_arg(none))));
+        return true;
+    }
+    return false;
+}
+
+/* ---- mul, div ---- */
+
+bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_binary v;
+
+    if (!nuc_cm_read_binary(node, false, &v))
+        return lower_masked(c, node);
+    struct nuc_multiplier m = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
+    struct nuc_node *before = nuc_cm_place(&v.out);
+    align(c, &v, &node->vals[0], true, before);
+    struct nuc_node *mul =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_MUL, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
+                          nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point), nuc_int_arg(m.multiplier),
+                          nuc_int_arg(m.shift)));
+    nuc_cm_replace(c, &v.out, mul);
+    return true;
+}
+
+bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_binary v;
+
+    if (!nuc_cm_read_binary(node, false, &v))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&v.out);
+    align(c, &v, &node->vals[0], false, before);
+    struct nuc_node *div =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_DIV, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
+                          nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point),
+                          nuc_float_arg(v.a.scale / (v.b.scale * v.out.params.scale))));
+    nuc_cm_replace(c, &v.out, div);
+    return true;
+}
+
+/* ---- minimum, maximum ---- */
+
+bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
+{
+    enum nuc_op op = node->op == NUC_OP_MINIMUM ? NUC_OP_CORTEXM_MINIMUM : NUC_OP_CORTEXM_MAXIMUM;
+    struct nuc_cm_binary v;
+
+    if (!nuc_cm_read_binary(node, false, &v) || node->vals[0].rank > 4)
+        return false;
+    struct nuc_node *before = nuc_cm_place(&v.out);
+    struct nuc_node *a = nuc_cm_requantize(c, &v.a, &v.out.params, before);
+    struct nuc_node *b = nuc_cm_requantize(c, &v.b, &v.out.params, before);
+    if (nuc_same_sizes(&a->vals[0], &b->vals[0])) {
+        b = nuc_cm_in_order(c, b, &a->vals[0], before);
+    } else {
+        a = nuc_cm_contiguous(c, a, before);
+        b = nuc_cm_contiguous(c, b, before);
+    }
+    nuc_cm_replace(c, &v.out, nuc_emit(c->g, before, op, v.out.value, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b))));
+    return true;
+}
+
+/* ---- softmax ---- */
+
+struct softmax {
+    int64_t multiplier, shift, diff_min;
+};
+
+/* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py, after LiteRT's PreprocessSoftmaxScaling. */
+static struct softmax softmax_params(double scale)
+{
+    const int integer_bits = 5;
+    double real = scale * (double)(1 << (31 - integer_bits));
+    struct nuc_multiplier m = nuc_cm_multiplier(real < (double)INT32_MAX ? real : (double)INT32_MAX);
+    double term = ldexp((double)((1 << integer_bits) - 1), 31 - integer_bits - m.shift);
+
+    return (struct softmax){m.multiplier, m.shift, -(int64_t)floor(term)};
+}
+
+static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, const struct nuc_cm_unary *u,
+                                     int64_t dim, struct nuc_node *before)
+{
+    struct softmax s = softmax_params(u->in.scale);
+
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
+                    NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(u->in.zero_point),
+                             nuc_int_arg(u->out.params.zero_point), nuc_int_arg(s.multiplier), nuc_int_arg(s.shift),
+                             nuc_int_arg(s.diff_min)));
+}
+
+/* The kernel goes along the last dimension of contiguous memory. */
+static struct nuc_node *softmax_along(struct nuc_cm *c, const struct nuc_cm_unary *u, int64_t dim)
+{
+    int64_t rank = u->in.node->vals[0].rank, perm[NUC_MAX_RANK];
+    struct nuc_node *before = nuc_cm_place(&u->out);
+
+    if (dim == 1 && nuc_cm_is_nhwc(u->in.node)) {
+        struct nuc_node *view = nuc_cm_as_nhwc(c, u->in.node, before);
+        return nuc_cm_as_nchw(c, emit_softmax(c, view, u, 3, before), before);
+    }
+    struct nuc_node *value = nuc_cm_contiguous(c, u->in.node, before);
+    if (dim == rank - 1)
+        return emit_softmax(c, value, u, dim, before);
+    for (int64_t i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[dim] = rank - 1;
+    perm[rank - 1] = dim;
+    value = nuc_cm_transpose(c, value, perm, before);
+    return nuc_cm_transpose(c, emit_softmax(c, value, u, rank - 1, before), perm, before);
+}
+
+bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
+{
+    const struct nuc_cm_value fixed = {.dtype = NUC_I8, .scale = 0x1p-8, .zero_point = INT8_MIN};
+    struct nuc_cm_unary u;
+    uint32_t rank = node->vals[0].rank;
+    int64_t dim = nuc_integer(node, NUC_ARG(NATIVE_SOFTMAX, dim), 0);
+
+    if (!nuc_cm_read_unary(node, false, &u) || rank < 1 || nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)) ||
+        !nuc_cm_same_params(&u.out.params, &fixed))
+        return false;
+    if (c->options->reference_compat) {
+        nuc_cm_replace(c, &u.out, emit_softmax(c, u.in.node, &u, dim, nuc_cm_place(&u.out)));
+        return true;
+    }
+    dim = nuc_positive_dim(dim, rank);
+    if ((dim != (int64_t)rank - 1 && rank > 4) || node->vals[0].sizes[dim] > NUC_FIXED_SOFTMAX_ROW)
+        return false;
+    nuc_cm_replace(c, &u.out, softmax_along(c, &u, dim));
+    return true;
+}
+
+/* ---- PReLU ---- */
+
+bool nuc_cm_lower_prelu(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_binary v; /* b: the weight */
+
+    if (c->options->executorch_ops_only || !nuc_cm_read_binary(node, false, &v) || !nuc_is_static(v.b.node) ||
+        v.b.zero_point != 0)
+        return false;
+    struct nuc_multiplier positive = nuc_cm_multiplier(v.a.scale / v.out.params.scale);
+    struct nuc_multiplier negative = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
+    struct nuc_node *prelu =
+        nuc_emit(c->g, nuc_cm_place(&v.out), NUC_OP_NUCLEON_PRELU, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_node_arg(v.b.node), nuc_int_arg(v.a.zero_point),
+                          nuc_int_arg(v.out.params.zero_point), nuc_int_arg(positive.multiplier),
+                          nuc_int_arg(positive.shift), nuc_int_arg(negative.multiplier), nuc_int_arg(negative.shift)));
+    nuc_cm_replace(c, &v.out, prelu);
+    return true;
+}
+
+/* ---- clamps ---- */
+
+/* Operators that clamp what they compute, and the positions of their bounds. */
+#define BOUNDS(op)                                                                                                     \
+    {                                                                                                                  \
+        NUC_OP_##op, NUC_ARG(op, activation_min), NUC_ARG(op, activation_max)                                          \
+    }
+static const struct bounds {
+    enum nuc_op op;
+    uint32_t low, high;
+} bounds[] = {
+    BOUNDS(CORTEXM_ADD),        BOUNDS(CORTEXM_LINEAR),           BOUNDS(CORTEXM_CONV2D),
+    BOUNDS(CORTEXM_DEPTHWISE),  BOUNDS(CORTEXM_TRANSPOSE_CONV2D), BOUNDS(NUCLEON_TRANSPOSE_CONV2D),
+    BOUNDS(CORTEXM_MAX_POOL2D), BOUNDS(NUCLEON_CONV2D),           BOUNDS(NUCLEON_DEPTHWISE),
+};
+
+static const struct bounds *bounds_of(enum nuc_op op)
+{
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        if (bounds[i].op == op)
+            return &bounds[i];
+    }
+    return NULL;
+}
+
+/* The operator that computed the value clamps it, when nobody else reads it. */
+static bool join_producer(struct nuc_cm *c, struct nuc_node *dequantize, const struct nuc_cm_result *r)
+{
+    struct nuc_node *producer = nuc_arg_node(dequantize, NUC_SELF);
+    const struct bounds *at = producer == NULL ? NULL : bounds_of(producer->op);
+
+    if (at == NULL || producer->n_users != 1 || dequantize->n_users != 1)
+        return false;
+    int64_t min = nuc_integer(producer, at->low, INT8_MIN), max = nuc_integer(producer, at->high, INT8_MAX);
+    min = min > r->low ? min : r->low;
+    nuc_set_arg_int(producer, at->low, min > r->high ? r->high : min);
+    max = max < r->high ? max : r->high;
+    nuc_set_arg_int(producer, at->high, max < r->low ? r->low : max);
+    nuc_cm_replace(c, r, producer);
+    return true;
+}
+
+/* Input and result of one scale: the bounds are those of the result. Else it is a table. */
+bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *dequantize = nuc_arg_node(node, NUC_SELF);
+    struct nuc_cm_value in;
+    struct nuc_cm_result r;
+
+    /* Seen from the dequantize node, this operator is the activation. */
+    if (!nuc_cm_tensor(node, NUC_SELF, &in) || dequantize->n_users != 1 || !nuc_cm_result(dequantize, true, &r) ||
+        r.value != node || !nuc_cm_same_params(&in, &r.params))
+        return false;
+    if (join_producer(c, dequantize, &r))
+        return true;
+    struct nuc_node *clamped = in.node;
+    if (c->options->reference_compat)
+        clamped =
+            nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
+                     NUC_ARGS(nuc_node_arg(in.node), nuc_float_arg((double)r.low), nuc_float_arg((double)r.high)));
+    else if (r.low != INT8_MIN || r.high != INT8_MAX)
+        return false;
+    nuc_cm_replace(c, &r, clamped);
+    return true;
+}

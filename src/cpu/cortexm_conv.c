@@ -1,0 +1,177 @@
+/* Convolutions: weights in the order the kernels read them, one multiplier per channel. */
+#include "cpu/cortexm_private.h"
+
+/* The arguments of edge.aten.convolution. */
+#define ARG(name) NUC_ARG(CONVOLUTION, name)
+
+struct conv {
+    struct nuc_cm_value in, weight;
+    struct nuc_cm_result out;
+    struct nuc_pair stride, padding, dilation, output_padding;
+    int64_t groups;
+    bool transposed;
+    int64_t out_channels;                           /* all groups */
+    struct nuc_node *bias;                          /* int32 or NULL */
+    struct nuc_node *kernel, *multipliers, *shifts; /* made of the weight */
+};
+
+/* One number stands for both dimensions. */
+static bool read_pair(const struct nuc_node *node, uint32_t index, struct nuc_pair *out)
+{
+    const struct nuc_arg *arg = nuc_arg_at(node, index);
+
+    *out = nuc_pair(node, index, (struct nuc_pair){0, 0});
+    return arg->kind == NUC_ARG_INTS && (arg->count == 2 || arg->count == 1);
+}
+
+static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
+{
+    *v = (struct conv){.groups = nuc_integer(node, ARG(groups), 1),
+                       .transposed = nuc_flag(node, ARG(transposed)),
+                       .out_channels = node->vals[0].sizes[1]};
+    if (!nuc_cm_tensor(node, ARG(input), &v->in) || !nuc_cm_operand(nuc_arg_node(node, ARG(weight)), &v->weight) ||
+        !nuc_is_static(v->weight.node) || v->weight.dtype != NUC_I8 || v->weight.zero_point != 0 ||
+        v->in.node->vals[0].rank != 4 || !read_pair(node, ARG(stride), &v->stride) ||
+        !read_pair(node, ARG(padding), &v->padding) || !read_pair(node, ARG(dilation), &v->dilation) ||
+        !read_pair(node, ARG(output_padding), &v->output_padding))
+        return false;
+    /* A bias correction or another pass may have left scales of the channels of one group. */
+    if (v->weight.scales != NULL && v->weight.axis != (v->transposed ? 1 : 0))
+        return false;
+    return nuc_cm_result(node, true, &v->out) &&
+           nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
+}
+
+/*
+ * Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, [O of a group, H, W, I] of a
+ * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
+ */
+static struct nuc_channels channels_of(const struct conv *v, bool depthwise)
+{
+    const struct nuc_meta *kernel = &v->kernel->vals[0];
+    int64_t of_group = v->transposed ? kernel->sizes[0] : v->out_channels;
+    int64_t of_channel = nuc_elements(kernel) / kernel->sizes[depthwise ? 3 : 0];
+    int64_t row = v->transposed ? kernel->sizes[3] : of_channel, depth = v->transposed ? row / v->groups : row;
+
+    return (struct nuc_channels){
+        .channels = v->out_channels,
+        .of_group = of_group,
+        .group_stride = depth,
+        .channel_stride = depthwise ? 1 : of_channel,
+        .rows = of_channel / row,
+        .row_stride = row,
+        .row = depth,
+        .stride = depthwise ? kernel->sizes[3] : 1,
+        .input_zero = (int32_t)v->in.zero_point,
+        .output_zero = (int32_t)v->out.params.zero_point,
+        .low = (int32_t)v->out.low,
+        .high = (int32_t)v->out.high,
+    };
+}
+
+/* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
+static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, const uint8_t perm[4])
+{
+    int64_t n = v->out_channels;
+    struct nuc_multiplier *rescale = nuc_cm_multipliers(c, &v->in, &v->weight, &v->out, n);
+
+    v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
+    const struct nuc_channels shape = channels_of(v, !v->transposed && perm[3] == 0);
+    nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
+    nuc_cm_add_multipliers(c, node, rescale, n, &v->multipliers, &v->shifts);
+    if (v->bias == NULL && v->groups > 1) {
+        const int32_t *zeros = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *zeros);
+        v->bias = nuc_cm_constant(c, node, "_zero_bias", NUC_I32, &n, 1, zeros);
+    }
+}
+
+/* The arguments all kernels begin and end with; scratch memory, which depends on the result's sizes, comes later. */
+#define FIRST_ARGS(in) nuc_node_arg(in), nuc_node_arg(v->kernel), nuc_node_arg(v->bias)
+#define LAST_ARGS                                                                                                      \
+    nuc_int_arg(-v->in.zero_point), nuc_int_arg(v->out.params.zero_point), nuc_node_arg(v->multipliers),               \
+        nuc_node_arg(v->shifts), nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)
+
+static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
+{
+    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_CONV2D, v->out.value,
+                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                                              NUC_PAIR_ARG(v->dilation), LAST_ARGS));
+
+    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
+    return conv;
+}
+
+static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
+{
+    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *conv =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_DEPTHWISE, v->out.value,
+                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding), NUC_PAIR_ARG(v->dilation),
+                          nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
+
+    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
+    return conv;
+}
+
+static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
+{
+    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
+                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                                              NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
+    size_t first, second;
+
+    nuc_cm_transposed_scratch(c->options->cpu, conv, &first, &second);
+    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, scratch), first);
+    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, output_scratch), second);
+    return conv;
+}
+
+/* Groups, dilation or output padding: a kernel of our own. */
+static struct nuc_node *emit_general_transposed(struct nuc_cm *c, const struct conv *v)
+{
+    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
+                    NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->groups),
+                             LAST_ARGS));
+}
+
+/* [O, I, H, W] */
+static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
+{
+    static const uint8_t to_ihwo[4] = {1, 2, 3, 0}, to_ohwi[4] = {0, 2, 3, 1};
+    int64_t in_channels = v->in.node->vals[0].sizes[1];
+    bool depthwise = v->groups == in_channels && v->out_channels % in_channels == 0 &&
+                     v->weight.node->vals[0].sizes[1] == 1 && node->vals[0].sizes[0] == 1;
+
+    add_constants(c, node, v, depthwise ? to_ihwo : to_ohwi);
+    return depthwise ? emit_depthwise(c, v) : emit_conv(c, v);
+}
+
+/* [I, O of a group, H, W]. NULL when there is no kernel. */
+static struct nuc_node *lower_transposed(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
+{
+    static const uint8_t to_ohwi[4] = {1, 2, 3, 0};
+    bool plain = v->groups == 1 && v->output_padding.h == 0 && v->output_padding.w == 0 && v->dilation.h == 1 &&
+                 v->dilation.w == 1;
+
+    if (!plain && (c->options->executorch_ops_only || c->options->reference_compat))
+        return NULL;
+    add_constants(c, node, v, to_ohwi);
+    return plain ? emit_transposed(c, v) : emit_general_transposed(c, v);
+}
+
+bool nuc_cm_lower_convolution(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct conv v;
+
+    if (!read_conv(c, node, &v))
+        return false;
+    struct nuc_node *conv = v.transposed ? lower_transposed(c, node, &v) : lower_forward(c, node, &v);
+    if (conv != NULL)
+        nuc_cm_replace(c, &v.out, conv);
+    return conv != NULL;
+}

@@ -1,0 +1,431 @@
+/* Pooling, reductions, resampling. */
+#include <math.h>
+
+#include "cpu/cortexm_private.h"
+#include "npu/layout/orders.h"
+
+/*
+ * The operator rounds to the scale of its input. A result of a finer scale, requantized by a table, would be further
+ * than a step off.
+ */
+static bool rounds_finely(const struct nuc_cm_unary *u)
+{
+    return nuc_cm_same_params(&u->in, &u->out.params) || u->in.scale <= u->out.params.scale;
+}
+
+static bool is_image(const struct nuc_cm_unary *u)
+{
+    return u->in.node->vals[0].rank == 4;
+}
+
+/* The operator keeps the parameters of its input; a result of others is a table after it. */
+static void finish(struct nuc_cm *c, const struct nuc_cm_unary *u, struct nuc_node *node)
+{
+    nuc_cm_replace_as(c, &u->in, &u->out, node);
+}
+
+/* ---- windows ---- */
+
+struct window {
+    struct nuc_pair kernel, stride, padding, dilation;
+};
+
+/* max_pool2d has the same arguments in the same places, and dilation after them. */
+static struct window read_window(const struct nuc_node *node)
+{
+    struct window w = {.kernel = nuc_pair(node, NUC_ARG(AVG_POOL2D, kernel_size), (struct nuc_pair){1, 1}),
+                       .padding = nuc_pair(node, NUC_ARG(AVG_POOL2D, padding), (struct nuc_pair){0, 0}),
+                       .dilation = {1, 1}};
+
+    w.stride = nuc_pair(node, NUC_ARG(AVG_POOL2D, stride), w.kernel);
+    if (node->op == NUC_OP_MAX_POOL2D_INDICES)
+        w.dilation = nuc_pair(node, NUC_ARG(MAX_POOL2D_INDICES, dilation), w.dilation);
+    return w;
+}
+
+/* The image with that many rows and columns around it, which the window does not pad then. */
+static struct nuc_node *pad_image(struct nuc_cm *c, struct nuc_node *image, struct window *w, struct nuc_pair post,
+                                  int64_t value, struct nuc_node *before)
+{
+    struct nuc_pair pre = w->padding;
+
+    w->padding = (struct nuc_pair){0, 0};
+    /* In memory N, H, W, C. */
+    return nuc_cm_pad(c, image, (const int64_t[]){0, pre.h, pre.w, 0}, (const int64_t[]){0, post.h, post.w, 0}, value,
+                      before);
+}
+
+/* ---- max pooling ---- */
+
+/*
+ * The kernel has no dilation: the result is the maximum of as many strided parts of the image as the window has
+ * elements. NULL when the image does not lie as [N, H, W, C].
+ */
+static struct nuc_node *maximum_of_parts(struct nuc_cm *c, struct nuc_node *image, const struct window *w,
+                                         const struct nuc_meta *result, struct nuc_node *before)
+{
+    int64_t height = (result->sizes[2] - 1) * w->stride.h + 1, width = (result->sizes[3] - 1) * w->stride.w + 1;
+    struct nuc_node *largest = NULL;
+
+    if (!nuc_cm_is_nhwc(image))
+        return NULL;
+    struct nuc_node *all = nuc_cm_as_nhwc(c, image, before);
+    for (int64_t y = 0; y < w->kernel.h; y++) {
+        int64_t top = y * w->dilation.h;
+        struct nuc_node *rows = nuc_cm_slice(c, all, 1, top, top + height, w->stride.h, before);
+        for (int64_t x = 0; x < w->kernel.w; x++) {
+            int64_t left = x * w->dilation.w;
+            struct nuc_node *part = nuc_cm_slice(c, rows, 2, left, left + width, w->stride.w, before);
+            largest = largest == NULL ? part
+                                      : nuc_emit(c->g, before, NUC_OP_CORTEXM_MAXIMUM, image,
+                                                 NUC_ARGS(nuc_node_arg(largest), nuc_node_arg(part)));
+        }
+    }
+    return nuc_cm_as_nchw(c, largest, before);
+}
+
+/* What the last window reads beyond the image and the padding before it. */
+static int64_t beyond(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation)
+{
+    int64_t reach = (out - 1) * stride + dilation * (kernel - 1) + 1 - in - padding;
+
+    return reach > 0 ? reach : 0;
+}
+
+/* Windows over the edge see the smallest value there: the image with its padding and what ceil mode adds. */
+static struct nuc_node *pad_for_windows(struct nuc_cm *c, struct nuc_node *in, struct window *w,
+                                        const struct nuc_meta *result, struct nuc_node *before)
+{
+    const int64_t *sizes = in->vals[0].sizes;
+    struct nuc_pair post = {
+        beyond(sizes[2], result->sizes[2], w->kernel.h, w->stride.h, w->padding.h, w->dilation.h),
+        beyond(sizes[3], result->sizes[3], w->kernel.w, w->stride.w, w->padding.w, w->dilation.w),
+    };
+
+    if (w->padding.h == 0 && w->padding.w == 0 && post.h == 0 && post.w == 0)
+        return in;
+    return pad_image(c, in, w, post, INT8_MIN, before);
+}
+
+static void emit_max_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w, bool ceil_mode)
+{
+    struct nuc_node *before = nuc_cm_place(&u->out), *in = nuc_cm_channels_last(c, u->in.node, before);
+
+    if (ceil_mode)
+        in = pad_for_windows(c, in, w, &u->out.value->vals[0], before);
+    struct nuc_node *pool =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_MAX_POOL2D, u->out.value,
+                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
+                          NUC_PAIR_ARG(w->dilation), nuc_bool_arg(false), nuc_int_arg(u->in.zero_point),
+                          nuc_int_arg(u->in.zero_point), nuc_int_arg(u->out.low), nuc_int_arg(u->out.high)));
+    nuc_cm_name_channels_last(c, pool);
+    finish(c, u, pool);
+}
+
+static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w)
+{
+    struct nuc_node *before = nuc_cm_place(&u->out);
+    const struct nuc_meta *result = &u->out.value->vals[0];
+    const uint32_t first_id = c->g->next_id;
+    const int64_t most_parts = 25;
+
+    if (c->options->reference_compat || u->out.low != INT8_MIN || u->out.high != INT8_MAX ||
+        w->kernel.h * w->kernel.w > most_parts || u->in.node->vals[0].sizes[1] == 1)
+        return false;
+    struct nuc_node *in = nuc_cm_channels_last(c, u->in.node, before);
+    in = pad_for_windows(c, in, w, result, before);
+    struct nuc_node *largest = maximum_of_parts(c, in, w, result, before);
+    if (largest == NULL)
+        return false;
+    const struct nuc_node *value = u->out.value,
+                          *pool = value->op == NUC_OP_GETITEM ? nuc_arg_node(value, NUC_SELF) : value;
+    for (struct nuc_node *part = before->prev; part != NULL && part->id >= first_id; part = part->prev)
+        nuc_made_of(part, pool);
+    finish(c, u, largest);
+    return true;
+}
+
+bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+    struct window w = read_window(node);
+    bool ceil_mode = nuc_flag(node, NUC_ARG(MAX_POOL2D_INDICES, ceil_mode));
+
+    if (!nuc_cm_read_unary(node, true, &u) || !is_image(&u))
+        return false;
+    bool same = nuc_cm_same_params(&u.in, &u.out.params);
+    if (c->options->reference_compat && (ceil_mode || !same))
+        return false;
+    if (!same && (u.out.low != INT8_MIN || u.out.high != INT8_MAX))
+        return false;
+    if (w.dilation.h != 1 || w.dilation.w != 1)
+        return lower_dilated_pool(c, &u, &w);
+    emit_max_pool(c, &u, &w, ceil_mode);
+    return true;
+}
+
+/* ---- average pooling ---- */
+
+static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w, bool pad_first,
+                                      bool ceil_mode)
+{
+    struct nuc_node *before = nuc_cm_place(&u->out), *in = nuc_cm_channels_last(c, u->in.node, before);
+    struct nuc_multiplier m = nuc_cm_multiplier(u->in.scale);
+
+    if (pad_first)
+        in = pad_image(c, in, w, w->padding, u->in.zero_point, before);
+    struct nuc_node *pool =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_AVG_POOL2D, u->out.value,
+                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
+                          nuc_bool_arg(ceil_mode), nuc_int_arg(u->in.zero_point), nuc_int_arg(m.multiplier),
+                          nuc_int_arg(m.shift)));
+    nuc_cm_scratch(c, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
+                   c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
+    nuc_cm_name_channels_last(c, pool);
+    return pool;
+}
+
+/* Padded zeros count as values, unless count_include_pad is off: then the kernel divides by the values it covers. */
+bool nuc_cm_lower_avg_pool(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+    struct window w = read_window(node);
+    bool ceil_mode = nuc_flag(node, NUC_ARG(AVG_POOL2D, ceil_mode)), padded = w.padding.h != 0 || w.padding.w != 0;
+    bool pad_first = nuc_flag(node, NUC_ARG(AVG_POOL2D, count_include_pad)) && (padded || c->options->reference_compat);
+
+    if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u) ||
+        nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind != NUC_ARG_NONE)
+        return false;
+    /* Windows over the edge divide by another number than the padded copy has values. */
+    if (pad_first && padded && ceil_mode && !c->options->reference_compat)
+        return false;
+    finish(c, &u, emit_avg_pool(c, &u, &w, pad_first, ceil_mode));
+    return true;
+}
+
+/* Windows of one size that do not overlap, `rows` by `columns` of them. */
+static struct nuc_node *emit_even_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, int64_t rows, int64_t columns)
+{
+    const int64_t *sizes = u->in.node->vals[0].sizes;
+    struct window w = {.kernel = {sizes[2] / rows, sizes[3] / columns}};
+
+    w.stride = w.kernel;
+    return emit_avg_pool(c, u, &w, false, false);
+}
+
+bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+    const int64_t *out = node->vals[0].sizes;
+
+    if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u))
+        return false;
+    for (int d = 2; d < 4; d++) {
+        if (out[d] < 1 || u.in.node->vals[0].sizes[d] % out[d] != 0)
+            return false;
+    }
+    finish(c, &u, emit_even_pool(c, &u, out[2], out[3]));
+    return true;
+}
+
+/* ---- reductions ---- */
+
+/* mean, sum, amax and amin have the same arguments in the same places. */
+#define DIM NUC_ARG(MEAN_DIM, dim)
+#define KEEPDIM NUC_ARG(MEAN_DIM, keepdim)
+
+/* The first arguments of a reduction: input, dimensions, whether they are kept. */
+struct reduction {
+    struct nuc_node *in;
+    int64_t dims[NUC_MAX_RANK];
+    uint32_t n_dims;
+    bool keepdim, nhwc;
+};
+
+/*
+ * The kernels add up contiguous tensors: the input contiguous, or seen as [N, H, W, C] where that is its order. Then
+ * dimensions are kept, so that settle() can tell what became of them.
+ */
+static struct reduction prepare(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
+                                bool keepdim, struct nuc_node *before)
+{
+    const struct nuc_arg *dims = nuc_arg_at(node, DIM);
+    bool nhwc = nuc_cm_is_nhwc(u->in.node);
+    struct reduction r = {
+        .n_dims = dims->kind == NUC_ARG_INTS ? dims->count : 0, .keepdim = nhwc || keepdim, .nhwc = nhwc};
+
+    for (uint32_t i = 0; i < r.n_dims; i++)
+        r.dims[i] =
+            nhwc ? nuc_cm_nhwc_dim(dims->u.ints[i]) : nuc_positive_dim(dims->u.ints[i], u->in.node->vals[0].rank);
+    r.in = nhwc ? nuc_cm_as_nhwc(c, u->in.node, before) : nuc_cm_contiguous(c, u->in.node, before);
+    return r;
+}
+
+/* The same bytes in the same sizes with the channels first. */
+static bool is_also_nchw(const struct nuc_meta *nhwc, const struct nuc_meta *result)
+{
+    struct nuc_meta m = *result;
+
+    nuc_set_channels_last(&m);
+    return nuc_same_sizes(nhwc, result) && nuc_lies_contiguous(&m);
+}
+
+/* After a reduction, of [N, H, W, C] one that kept all dimensions: the sizes the result has. */
+static struct nuc_node *settle(struct nuc_cm *c, const struct nuc_node *node, const struct reduction *reduced,
+                               struct nuc_node *r)
+{
+    const struct nuc_meta *result = &node->vals[0];
+    struct nuc_node *before = r->next;
+
+    if (!reduced->nhwc || is_also_nchw(&r->vals[0], result))
+        return r;
+    /* Kept dimensions go back to N, C, H, W; the values of the others lie in order once one channel each is left. */
+    struct nuc_node *value = nuc_cm_contiguous(c, nuc_cm_as_nchw(c, r, before), before);
+    return nuc_same_sizes(&value->vals[0], result) ? value : nuc_cm_view(c, value, result->sizes, result->rank, before);
+}
+
+/* The mean of an image's pixels is an average pooling, the only mean ExecuTorch has a kernel for. */
+static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
+{
+    const struct nuc_meta *result = &node->vals[0];
+    struct nuc_cm_unary u;
+    const struct nuc_arg *dims = nuc_arg_at(node, DIM);
+
+    if (node->op != NUC_OP_MEAN_DIM || dims->kind != NUC_ARG_INTS || dims->count != 2 ||
+        !nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u) ||
+        nuc_dims_mask(node, DIM, 4) != (1u << 2 | 1u << 3))
+        return false;
+    struct nuc_node *mean = emit_even_pool(c, &u, 1, 1);
+    if (!nuc_flag(node, KEEPDIM))
+        mean = nuc_cm_view(c, mean, result->sizes, result->rank, mean->next);
+    finish(c, &u, mean);
+    return true;
+}
+
+/* Sum or mean: one requantization of the int32 sum. */
+bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+
+    if (c->options->executorch_ops_only)
+        return lower_image_mean(c, node);
+    if (c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0 ||
+        nuc_elements(&u.in.node->vals[0]) == 0)
+        return false;
+    double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
+    /* The int32 sum of the products must not overflow. */
+    if (count > (double)(1 << 22))
+        return false;
+    double scale = u.in.scale / u.out.params.scale;
+    struct nuc_multiplier m =
+        node->op == NUC_OP_MEAN_DIM ? nuc_mean_multiplier(scale, (int64_t)count) : nuc_cm_multiplier(scale);
+    struct nuc_node *before = nuc_cm_place(&u.out);
+    struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
+    struct nuc_node *sum =
+        nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
+                 NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
+                          nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point), nuc_int_arg(m.multiplier),
+                          nuc_int_arg(m.shift)));
+    nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
+    return true;
+}
+
+/* The squared scale, the divisor and the output's scale are one factor. */
+bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+
+    if (c->options->executorch_ops_only || c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) ||
+        nuc_elements(&node->vals[0]) == 0)
+        return false;
+    double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
+    double divisor = count - nuc_scalar(node, NUC_ARG(VAR, correction), 1);
+    if (!(divisor > 0) || count > (double)(1 << 22))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&u.out);
+    struct reduction r = prepare(c, node, &u, nuc_flag(node, NUC_ARG(VAR, keepdim)), before);
+    struct nuc_node *var = nuc_emit(c->g, before, NUC_OP_NUCLEON_VAR, u.out.value,
+                                    NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims),
+                                             nuc_bool_arg(r.keepdim), nuc_int_arg(u.out.params.zero_point),
+                                             nuc_float_arg(u.in.scale * u.in.scale / (divisor * u.out.params.scale))));
+    nuc_cm_replace(c, &u.out, settle(c, node, &r, var));
+    return true;
+}
+
+/* The place of the largest quantized value is that of the largest value. */
+bool nuc_cm_lower_arg_extreme(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *like = nuc_arg_node(node, NUC_SELF);
+    struct nuc_cm_value in;
+
+    if (c->options->reference_compat || !nuc_cm_tensor(node, NUC_SELF, &in))
+        return false;
+    nuc_replace_input(c->g, node, like, in.node);
+    return true;
+}
+
+/* amax, amin: the order of quantized values is that of the values. */
+bool nuc_cm_lower_reduce_extreme(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+
+    if (!nuc_cm_read_unary(node, false, &u))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&u.out);
+    struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
+    struct nuc_node *extreme =
+        nuc_emit(c->g, before, node->op, u.out.value,
+                 NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));
+    finish(c, &u, settle(c, node, &r, extreme));
+    return true;
+}
+
+/* ---- resampling ---- */
+
+/* Scale factors that are not the quotients of the sizes sample other places. */
+static bool scales_fit(const struct nuc_node *node, uint32_t scale_factors)
+{
+    const struct nuc_arg *factors = nuc_arg_at(node, scale_factors);
+    bool by_size = nuc_arg_at(node, NUC_ARG(UPSAMPLE_BILINEAR, output_size))->kind != NUC_ARG_NONE;
+
+    for (uint32_t i = 0; factors->kind == NUC_ARG_FLOATS && !by_size && i < factors->count && i < 2; i++) {
+        double exact = (double)node->vals[0].sizes[2 + i] / (double)nuc_input_meta(node, NUC_SELF)->sizes[2 + i];
+        if (fabs(factors->u.floats[i] - exact) > 1e-6 * exact)
+            return false;
+    }
+    return true;
+}
+
+bool nuc_cm_lower_bilinear(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+
+    if (c->options->executorch_ops_only || !nuc_cm_read_unary(node, false, &u) || !is_image(&u) ||
+        !scales_fit(node, NUC_ARG(UPSAMPLE_BILINEAR, scale_factors)) || !rounds_finely(&u))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&u.out), *in = nuc_cm_channels_last(c, u.in.node, before);
+    finish(c, &u,
+           nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_BILINEAR, u.out.value,
+                    NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2),
+                             nuc_bool_arg(nuc_flag(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners))))));
+    return true;
+}
+
+/* By the kernel of our own where it samples the same places, else by the portable one. */
+bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+
+    if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&u.out), *resize;
+    if (!c->options->executorch_ops_only && scales_fit(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors))) {
+        struct nuc_node *in = nuc_cm_channels_last(c, u.in.node, before);
+        resize = nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,
+                          NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2)));
+    } else {
+        resize = nuc_cm_same(c, before, node, u.in.node);
+    }
+    finish(c, &u, resize);
+    return true;
+}

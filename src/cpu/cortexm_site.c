@@ -1,0 +1,366 @@
+/* Reading what stands around an operator, replacing it, new nodes, and layouts of their tensors. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/cortexm_private.h"
+#include "ir/quant.h"
+#include "npu/layout/orders.h"
+
+/* ---- parameters ---- */
+
+/* Per channel they are symmetric, as weights and biases are. */
+static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *out)
+{
+    struct nuc_quant q;
+
+    if (!nuc_quant_of(node, &q))
+        return false;
+    *out = (struct nuc_cm_value){.dtype = q.dtype, .zero_point = q.zero_point, .n_scales = 1, .axis = (int)q.axis};
+    if (!q.per_channel) {
+        out->scale = q.scale;
+        return q.scale > 0;
+    }
+    const struct nuc_meta *m = &q.scales->vals[0];
+    if (q.scales->data == NULL || m->dtype != NUC_F32 || m->rank != 1 || m->sizes[0] < 1)
+        return false;
+    out->scales = (const float *)q.scales->data->bytes.data;
+    out->scale = (double)out->scales[0];
+    out->n_scales = (uint32_t)m->sizes[0];
+    return true;
+}
+
+bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out)
+{
+    if (dequantize == NULL || !nuc_is_dequantize(dequantize) || !read_parameters(dequantize, out))
+        return false;
+    out->node = nuc_arg_node(dequantize, NUC_ARG(DEQUANTIZE_PER_TENSOR, input));
+    return out->node != NULL;
+}
+
+bool nuc_cm_int8(const struct nuc_node *dequantize, struct nuc_cm_value *out)
+{
+    return nuc_cm_operand(dequantize, out) && out->scales == NULL && out->dtype == NUC_I8;
+}
+
+bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out)
+{
+    return nuc_cm_int8(nuc_arg_node(node, index), out);
+}
+
+bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b)
+{
+    return a->dtype == b->dtype && nuc_numbers_equal(a->scale, b->scale) && a->zero_point == b->zero_point &&
+           a->scales == NULL && b->scales == NULL;
+}
+
+int64_t nuc_cm_quantize(const struct nuc_cm_value *params, double x)
+{
+    double q = nearbyint((double)(float)(x / params->scale + (double)params->zero_point));
+
+    if (!(q > INT8_MIN))
+        return INT8_MIN;
+    return q < INT8_MAX ? (int64_t)q : INT8_MAX;
+}
+
+struct nuc_multiplier nuc_cm_multiplier(double scale)
+{
+    int shift;
+    double mantissa = nearbyint(ldexp(frexp(scale, &shift), 31));
+
+    return nuc_multiplier_from_scale(ldexp(mantissa, shift - 31));
+}
+
+double nuc_cm_channel_scale(const struct nuc_cm_value *weight, int64_t channel)
+{
+    return weight->scales == NULL ? weight->scale : (double)weight->scales[channel % weight->n_scales];
+}
+
+bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node *arg, int64_t n,
+                 const struct nuc_cm_value *in, const struct nuc_cm_value *weight, struct nuc_node **out)
+{
+    struct nuc_cm_value bias;
+
+    *out = NULL;
+    if (arg == NULL)
+        return true;
+    if (nuc_cm_operand(arg, &bias) && nuc_is_static(bias.node) && bias.dtype == NUC_I32) {
+        *out = bias.node;
+        return bias.node->vals[0].rank <= 1;
+    }
+    if (!nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || arg->vals[0].rank != 1 || arg->vals[0].sizes[0] != n)
+        return false;
+    const float *values = nuc_const_contiguous(c->g, arg);
+    int32_t *quantized = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *quantized);
+    for (int64_t i = 0; i < n; i++) {
+        double q = nearbyint((double)values[i] / (in->scale * nuc_cm_channel_scale(weight, i)));
+        quantized[i] = q > INT32_MAX ? INT32_MAX : q < INT32_MIN ? INT32_MIN : (int32_t)q;
+    }
+    *out = nuc_cm_constant(c, like, "_bias", NUC_I32, &n, 1, quantized);
+    return true;
+}
+
+/* ---- results ---- */
+
+/* Every reader is a quantize node, all of the same parameters. */
+static bool read_quantize(struct nuc_node *value, struct nuc_cm_result *out)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        struct nuc_cm_value params;
+        if (value->users[i]->op != NUC_OP_QUANTIZE_PER_TENSOR || !read_parameters(value->users[i], &params) ||
+            params.dtype != NUC_I8 || (i > 0 && !nuc_cm_same_params(&params, &out->params)))
+            return false;
+        if (i == 0) {
+            out->quantize = value->users[0];
+            out->params = params;
+            out->params.node = value->users[0];
+        }
+    }
+    return value->n_users > 0;
+}
+
+bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
+{
+    struct nuc_node *value = node;
+    struct nuc_bounds bounds = {-HUGE_VAL, HUGE_VAL};
+
+    *out = (struct nuc_cm_result){.low = INT8_MIN, .high = INT8_MAX};
+    if (node->is_tuple) {
+        if (node->n_users != 1 || node->users[0]->op != NUC_OP_GETITEM ||
+            nuc_integer(node->users[0], NUC_ARG(GETITEM, index), -1) != 0)
+            return false;
+        value = node->users[0];
+    }
+    if (fuse && value->n_users == 1 && nuc_has_bounds(value->users[0])) {
+        value = value->users[0];
+        bounds = nuc_bounds_of(value);
+        if (isnan(bounds.min))
+            return false;
+    }
+    out->value = value;
+    if (!read_quantize(value, out))
+        return false;
+    if (bounds.min > -HUGE_VAL)
+        out->low = nuc_cm_quantize(&out->params, bounds.min);
+    if (bounds.max < HUGE_VAL)
+        out->high = nuc_cm_quantize(&out->params, bounds.max);
+    return true;
+}
+
+bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out)
+{
+    return nuc_cm_tensor(node, NUC_SELF, &out->in) && nuc_cm_result(node, fuse, &out->out);
+}
+
+bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out)
+{
+    return nuc_cm_tensor(node, NUC_SELF, &out->a) && nuc_cm_tensor(node, NUC_OTHER, &out->b) &&
+           nuc_cm_result(node, fuse, &out->out);
+}
+
+void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node)
+{
+    struct nuc_node *value = result->value;
+    struct nuc_meta before = result->quantize->vals[0];
+
+    /* Of names for one layout, the one from before. */
+    if (nuc_same_layout(&before, &node->vals[0]))
+        nuc_set_val(c->g, node, &before);
+    while (value->n_users > 0) {
+        struct nuc_node *quantize = value->users[0];
+        nuc_replace_uses(c->g, quantize, node, NULL);
+        nuc_remove_node(c->g, quantize);
+    }
+}
+
+void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
+                       struct nuc_node *node)
+{
+    struct nuc_cm_value made = *in;
+    struct nuc_node *before = nuc_is_call(node) ? node->next : nuc_cm_place(result);
+
+    made.node = node;
+    nuc_cm_replace(c, result, nuc_cm_requantize(c, &made, &result->params, before));
+}
+
+/* ---- new nodes ---- */
+
+struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in)
+{
+    struct nuc_node *same = nuc_insert(c->g, before, node->op, node);
+
+    nuc_set_arg_node(same, c->g, NUC_SELF, in);
+    for (uint32_t i = 1; i < node->n_args; i++)
+        nuc_copy_arg(c->g, same, i, node, i);
+    nuc_infer_shape(c->g, same);
+    return same;
+}
+
+struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                     struct nuc_node *input, const struct nuc_node *like)
+{
+    struct nuc_node *node = nuc_insert(g, before, op, input);
+
+    nuc_set_arg_node(node, g, NUC_SELF, input);
+    for (uint32_t i = NUC_ARG(QUANTIZE_PER_TENSOR, scale); i <= NUC_ARG(QUANTIZE_PER_TENSOR, dtype); i++)
+        nuc_copy_arg(g, node, i, like, i);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
+                                 enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank, const void *bytes)
+{
+    struct nuc_meta meta = nuc_meta_make(dtype, sizes, rank);
+    struct nuc_node *constant =
+        nuc_add_placeholder(c->g, nuc_format(c->g->cx, "%s%s", like->name, suffix), NUC_PARAMETER, &meta);
+
+    constant->data = nuc_dense_data(c->g->cx, &meta, bytes);
+    constant->target = constant->name;
+    nuc_made_of(constant, like);
+    return constant;
+}
+
+struct nuc_node *nuc_cm_permuted_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
+                                          const struct nuc_node *value, const uint8_t *perm)
+{
+    struct nuc_meta m = value->vals[0];
+    int64_t sizes[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < m.rank; i++) {
+        m.dim_order[i] = perm[i];
+        sizes[i] = m.sizes[perm[i]];
+    }
+    return nuc_cm_constant(c, like, suffix, NUC_I8, sizes, m.rank,
+                           nuc_in_dim_order(c->g->cx, &m, nuc_const_contiguous(c->g, value)));
+}
+
+struct nuc_node *nuc_cm_view(struct nuc_cm *c, struct nuc_node *value, const int64_t *sizes, uint32_t rank,
+                             struct nuc_node *before)
+{
+    struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
+
+    return nuc_emit(c->g, before, NUC_OP_VIEW, value, NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(sizes, rank)));
+}
+
+struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, const int64_t *perm,
+                                  struct nuc_node *before)
+{
+    struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
+
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE, value,
+                    NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(perm, value->vals[0].rank)));
+}
+
+struct nuc_node *nuc_cm_slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t end,
+                              int64_t step, struct nuc_node *before)
+{
+    return nuc_emit(
+        c->g, before, NUC_OP_SLICE, value,
+        NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end), nuc_int_arg(step)));
+}
+
+struct nuc_node *nuc_cm_pad(struct nuc_cm *c, struct nuc_node *value, const int64_t low[4], const int64_t high[4],
+                            int64_t fill, struct nuc_node *before)
+{
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_PAD, value,
+                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(low, 4), nuc_ints_arg(high, 4), nuc_int_arg(fill)));
+}
+
+/* ---- layouts ---- */
+
+struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *like,
+                                 struct nuc_node *before)
+{
+    struct nuc_meta wanted = value->vals[0];
+
+    memcpy(wanted.dim_order, like->dim_order, sizeof wanted.dim_order);
+    if (nuc_same_layout(&wanted, &value->vals[0]))
+        return value;
+    return nuc_insert_in_order(c->g, before, NUC_OP_TO_DIM_ORDER_COPY, value, &wanted);
+}
+
+struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+{
+    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_CLONE_DIM_ORDER, value);
+
+    nuc_set_arg_node(copy, c->g, NUC_SELF, value);
+    nuc_set_val(c->g, copy, &value->vals[0]);
+    return copy;
+}
+
+/* Kernels read the name of the order; with one channel or one pixel they take any. */
+static bool is_named_channels_last(const struct nuc_meta *m)
+{
+    return m->rank != 4 || m->sizes[1] == 1 || (m->sizes[2] == 1 && m->sizes[3] == 1) || nuc_is_channels_last(m);
+}
+
+struct nuc_node *nuc_cm_channels_last(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+{
+    struct nuc_meta wanted = nuc_in_channels_last_order(&value->vals[0]);
+    struct nuc_node *ordered = nuc_cm_in_order(c, value, &wanted, before);
+    if (is_named_channels_last(&ordered->vals[0]))
+        return ordered;
+    ordered = nuc_cm_copy(c, ordered, before);
+    nuc_set_val(c->g, ordered, &wanted);
+    return ordered;
+}
+
+struct nuc_node *nuc_cm_contiguous(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+{
+    struct nuc_meta wanted = nuc_in_contiguous_order(&value->vals[0]);
+
+    return nuc_cm_in_order(c, value, &wanted, before);
+}
+
+bool nuc_cm_is_nhwc(const struct nuc_node *value)
+{
+    const struct nuc_meta *m = &value->vals[0];
+
+    return m->rank == 4 && nuc_is_channels_last(m) && !nuc_lies_contiguous(m);
+}
+
+int64_t nuc_cm_nhwc_dim(int64_t dim)
+{
+    static const int64_t place[4] = {0, 3, 1, 2};
+
+    return place[nuc_positive_dim(dim, 4)];
+}
+
+void nuc_cm_name_contiguous(struct nuc_cm *c, struct nuc_node *value)
+{
+    struct nuc_meta named = value->vals[0];
+
+    nuc_set_contiguous(&named);
+    nuc_set_val(c->g, value, &named);
+}
+
+void nuc_cm_name_channels_last(struct nuc_cm *c, struct nuc_node *value)
+{
+    struct nuc_meta named = value->vals[0];
+
+    nuc_set_channels_last(&named);
+    nuc_set_val(c->g, value, &named);
+}
+
+static struct nuc_node *permute_view(struct nuc_cm *c, struct nuc_node *value, const int64_t dims[4],
+                                     struct nuc_node *before)
+{
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value,
+                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, 4)));
+}
+
+struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+{
+    struct nuc_node *view = permute_view(c, value, (const int64_t[]){0, 2, 3, 1}, before);
+
+    nuc_cm_name_contiguous(c, view);
+    return view;
+}
+
+struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+{
+    struct nuc_node *view = permute_view(c, value, (const int64_t[]){0, 3, 1, 2}, before);
+
+    nuc_cm_name_channels_last(c, view);
+    return view;
+}

@@ -1,0 +1,393 @@
+/*
+ * Functions of one int8 tensor, value by value, as tables of 256 results: activations, requantization, arithmetic with
+ * single numbers, and whatever chain of them stands between a dequantize and a quantize node.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/cortexm_private.h"
+#include "eval/eval.h"
+#include "ir/op_list.h"
+
+#define TABLE_SIZE 256
+
+/* What entry `i` of a table is for. */
+static double value_at(const struct nuc_cm_value *in, int i)
+{
+    return (double)(i + INT8_MIN - in->zero_point) * in->scale;
+}
+
+/* Half away from zero, as the reference's build_activation_lut. */
+static int8_t rounded(double real, const struct nuc_cm_value *to)
+{
+    double q = round(real / to->scale + (double)to->zero_point);
+
+    if (!(q > INT8_MIN))
+        return INT8_MIN;
+    return q < INT8_MAX ? (int8_t)q : INT8_MAX;
+}
+
+static struct nuc_node *emit_table(struct nuc_cm *c, struct nuc_node *in, const int8_t table[TABLE_SIZE],
+                                   const struct nuc_node *like, struct nuc_node *before)
+{
+    static const int64_t size = TABLE_SIZE;
+    struct nuc_node *lut = nuc_cm_constant(c, like, "_lut", NUC_I8, &size, 1, nuc_copy(c->g->cx, table, TABLE_SIZE));
+
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ACTIVATION, like, NUC_ARGS(nuc_node_arg(in), nuc_node_arg(lut)));
+}
+
+struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
+                                   struct nuc_node *before)
+{
+    int8_t table[TABLE_SIZE];
+
+    if (nuc_cm_same_params(from, to))
+        return from->node;
+    for (int i = 0; i < TABLE_SIZE; i++)
+        table[i] = rounded(value_at(from, i), to);
+    return emit_table(c, from->node, table, to->node != NULL ? to->node : from->node, before);
+}
+
+/* ---- chains of functions ---- */
+
+/* Computed value by value when all operands are one tensor or single numbers. */
+bool nuc_cm_is_pointwise(enum nuc_op op)
+{
+    static const bool families[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_MAP] = true,
+        [NUC_FAMILY_BINARY] = true,
+        [NUC_FAMILY_COMPARE] = true,
+        [NUC_FAMILY_COPY] = true,
+    };
+
+    return families[nuc_op_family(op)] || op == NUC_OP_WHERE;
+}
+
+/* A copy in another type does, too; in another dim order alone it is a move. */
+static bool is_cast(const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_CAST && nuc_arg_node(node, NUC_SELF) != NULL &&
+           node->vals[0].dtype != nuc_input_meta(node, NUC_SELF)->dtype;
+}
+
+/* The reference makes tables of these alone; of a hardswish it makes a minimum and a product. */
+static const enum nuc_op *const reference_tables = NUC_OPS(NUC_OP_HARDSWISH, NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_GELU);
+
+#define MAX_CHAIN 32
+
+struct chain {
+    struct nuc_cm *c;
+    struct nuc_cm_value in; /* node NULL before one is found */
+    uint32_t n_nodes;
+    struct nuc_node *nodes[MAX_CHAIN]; /* every one after its readers */
+    bool ok;
+};
+
+/* All elements are the same bytes. */
+static bool is_uniform(const struct nuc_node *node)
+{
+    size_t size = nuc_dtype_size(node->vals[0].dtype), all = nuc_bytes(&node->vals[0]);
+    const uint8_t *bytes = node->data->bytes.data;
+
+    return all > 0 && node->data->bytes.size == all && memcmp(bytes, bytes + size, all - size) == 0;
+}
+
+/* A constant number, quantized, in another type or as it is. */
+static bool is_number(const struct nuc_node *node)
+{
+    const struct nuc_node *source = nuc_is_dequantize(node) || is_cast(node) ? nuc_arg_node(node, NUC_SELF) : node;
+
+    return source != NULL && nuc_is_static(source) && node->n_vals == 1 &&
+           (nuc_elements(&node->vals[0]) == 1 || is_uniform(source));
+}
+
+static bool is_listed(const struct chain *v, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < v->n_nodes; i++) {
+        if (v->nodes[i] == node)
+            return true;
+    }
+    return false;
+}
+
+static void visit(struct chain *v, struct nuc_node *input)
+{
+    struct nuc_cm_value value;
+
+    if (is_number(input) || is_listed(v, input))
+        return;
+    if (nuc_is_dequantize(input)) {
+        bool usable = nuc_cm_int8(input, &value);
+        bool first = v->in.node == NULL;
+        v->ok = v->ok && usable && (first || (value.node == v->in.node && nuc_cm_same_params(&value, &v->in)));
+        if (first && usable)
+            v->in = value;
+        return;
+    }
+    v->ok = v->ok && (nuc_cm_is_pointwise(input->op) || is_cast(input)) && !input->is_tuple && v->n_nodes < MAX_CHAIN;
+    if (v->ok)
+        v->nodes[v->n_nodes++] = input;
+}
+
+/* The chain that ends in `last`; false when it depends on more than one tensor or does not go value by value. */
+static bool find_chain(struct nuc_cm *c, struct nuc_node *last, struct chain *v)
+{
+    *v = (struct chain){.c = c, .ok = true};
+    visit(v, last);
+    for (uint32_t i = 0; v->ok && i < v->n_nodes; i++) {
+        const struct nuc_node *n = v->nodes[i];
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            visit(v, in);
+    }
+    if (!v->ok || v->in.node == NULL || nuc_is_static(v->in.node))
+        return false;
+    for (uint32_t i = 0; i < v->n_nodes; i++) {
+        const struct nuc_meta *m = &v->nodes[i]->vals[0];
+        if (!nuc_same_sizes(m, &v->in.node->vals[0]) && nuc_elements(m) != 1)
+            return false;
+    }
+    return v->n_nodes > 0 && nuc_same_sizes(&last->vals[0], &v->in.node->vals[0]);
+}
+
+bool nuc_cm_is_table(struct nuc_node *node)
+{
+    struct chain v;
+
+    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v);
+}
+
+/* ---- computing ---- */
+
+static double number_of(struct nuc_graph *g, const struct nuc_node *node)
+{
+    void *computed = NULL;
+    const void *bytes = nuc_is_static(node) ? nuc_const_contiguous(g, node) : NULL;
+
+    if (bytes == NULL && nuc_eval_constant(g, node, &computed))
+        bytes = computed;
+    if (bytes == NULL)
+        return 0.0;
+    switch ((int)node->vals[0].dtype) {
+    case NUC_F32:
+        return (double)*(const float *)bytes;
+    case NUC_F64:
+        return *(const double *)bytes;
+    case NUC_I64:
+        return (double)*(const int64_t *)bytes;
+    case NUC_I32:
+        return *(const int32_t *)bytes;
+    case NUC_BOOL:
+        return *(const uint8_t *)bytes;
+    default:
+        return 0.0;
+    }
+}
+
+struct copying {
+    struct chain *v;
+    struct nuc_graph *table;
+    struct nuc_node *x;
+    struct nuc_node *copies[MAX_CHAIN];
+};
+
+/* What stands for `node` in the graph of the table. */
+static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < k->v->n_nodes; i++) {
+        if (k->v->nodes[i] == node)
+            return k->copies[i];
+    }
+    if (!is_number(node))
+        return k->x;
+    double number = number_of(k->v->c->g, node);
+    float value = (float)number;
+    bool truth = number > 0, is_truth = node->vals[0].dtype == NUC_BOOL;
+    struct nuc_meta one = nuc_meta_make(is_truth ? NUC_BOOL : NUC_F32, (int64_t[]){1}, 1);
+    return nuc_add_constant(k->table, "number", &one, is_truth ? (const void *)&truth : &value);
+}
+
+static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)
+{
+    bool renames = node->op == NUC_OP_CLONE || node->op == NUC_OP_CLONE_DIM_ORDER;
+    enum nuc_op op = renames ? NUC_OP_ALIAS : is_cast(node) ? NUC_OP_TO_DTYPE : node->op;
+    struct nuc_node *copy = nuc_add_node(k->table, NULL, op, NULL);
+
+    if (op == NUC_OP_TO_DTYPE) {
+        nuc_set_arg_node(copy, k->table, NUC_SELF, counterpart(k, nuc_arg_node(node, NUC_SELF)));
+        nuc_set_arg_dtype(copy, NUC_ARG(TO_DTYPE, dtype), node->vals[0].dtype);
+        nuc_infer_shape(k->table, copy);
+        return copy;
+    }
+    for (uint32_t i = 0; i < copy->n_args; i++) {
+        if (node->args[i].kind == NUC_ARG_NODE)
+            nuc_set_arg_node(copy, k->table, i, counterpart(k, node->args[i].u.node));
+        else
+            copy->args[i] = node->args[i];
+    }
+    nuc_infer_shape(k->table, copy);
+    return copy;
+}
+
+/*
+ * The order of computation, which ends with `last`: readers were listed first, but a node may have been listed by its
+ * first reader only.
+ */
+static void sort_chain(struct chain *v, struct nuc_node *last)
+{
+    struct nuc_node *sorted[MAX_CHAIN];
+
+    for (uint32_t left = v->n_nodes; left > 0; last = last->prev) {
+        if (is_listed(v, last))
+            sorted[--left] = last;
+    }
+    memcpy(v->nodes, sorted, v->n_nodes * sizeof(struct nuc_node *));
+}
+
+/* The chain over all 256 values the tensor can take: float32 or truths, as the last operator makes them. */
+static void evaluate(struct chain *v, const struct nuc_node *last, void *results)
+{
+    struct nuc_context *cx = v->c->g->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    struct copying k = {.v = v, .table = nuc_graph_new(cx, v->c->g->file)};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){TABLE_SIZE}, 1);
+    float x[TABLE_SIZE];
+    void *outputs[1] = {results};
+    const void *inputs[1] = {x};
+
+    for (int i = 0; i < TABLE_SIZE; i++)
+        x[i] = (float)value_at(&v->in, i);
+    k.x = nuc_add_placeholder(k.table, "x", NUC_USER_INPUT, &meta);
+    sort_chain(v, v->nodes[0]);
+    for (uint32_t i = 0; i < v->n_nodes; i++)
+        k.copies[i] = copy_node(&k, v->nodes[i]);
+    struct nuc_node *result = counterpart(&k, last);
+    struct nuc_node *output = nuc_add_node(k.table, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, k.table, NUC_ARG(OUTPUT, values), &result, 1);
+    nuc_infer_shape(k.table, output);
+    nuc_eval_run(nuc_eval_new(k.table, 1), inputs, outputs);
+    nuc_pop_arena(cx, outer);
+}
+
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + erf(x / sqrt(2)));
+}
+
+static double sigmoid(double x)
+{
+    double e = exp(-fabs(x));
+
+    return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+
+typedef double real_function(double x);
+
+/* What the reference computes in double; NULL: nothing, a table is computed by the evaluator. */
+static real_function *exact_function(const struct chain *v)
+{
+    const struct nuc_node *node = v->nodes[0];
+
+    if (v->n_nodes != 1)
+        return NULL;
+    if (node->op == NUC_OP_SIGMOID)
+        return sigmoid;
+    if (node->op == NUC_OP_TANH)
+        return tanh;
+    return node->op == NUC_OP_GELU && strcmp(node->args[NUC_ARG(GELU, approximate)].u.string, "none") == 0 ? gelu
+                                                                                                           : NULL;
+}
+
+static void fill_table(struct chain *v, const struct nuc_node *last, const struct nuc_cm_value *to,
+                       int8_t table[TABLE_SIZE])
+{
+    real_function *exact = exact_function(v);
+    float results[TABLE_SIZE];
+
+    if (exact == NULL)
+        evaluate(v, last, results);
+    for (int i = 0; i < TABLE_SIZE; i++)
+        table[i] = rounded(exact != NULL ? exact(value_at(&v->in, i)) : (double)results[i], to);
+}
+
+bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
+{
+    struct nuc_node *last = nuc_arg_node(quantize, NUC_SELF);
+    struct nuc_cm_result out;
+    struct nuc_cm_value in;
+    struct chain v;
+    int8_t table[TABLE_SIZE];
+
+    if (last == NULL || !nuc_cm_result(last, false, &out))
+        return false;
+    if (nuc_is_dequantize(last)) {
+        if (c->options->reference_compat || !nuc_cm_int8(last, &in) || nuc_is_static(in.node))
+            return false;
+        nuc_cm_replace(c, &out, nuc_cm_requantize(c, &in, &out.params, last->next));
+        return true;
+    }
+    if (!find_chain(c, last, &v))
+        return false;
+    if (c->options->reference_compat && (v.n_nodes != 1 || !nuc_op_is_in(last->op, reference_tables)))
+        return false;
+    fill_table(&v, last, &out.params, table);
+    nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
+    return true;
+}
+
+/* ---- truths ---- */
+
+static struct nuc_node *truth_table(struct nuc_cm *c, struct chain *v, struct nuc_node *last)
+{
+    static const int64_t size = TABLE_SIZE;
+    bool truths[TABLE_SIZE];
+
+    evaluate(v, last, truths);
+    struct nuc_node *table =
+        nuc_cm_constant(c, last, "_truths", NUC_BOOL, &size, 1, nuc_copy(c->g->cx, truths, sizeof truths));
+    return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last,
+                    NUC_ARGS(nuc_node_arg(v->in.node), nuc_node_arg(table)));
+}
+
+static bool relation_of(enum nuc_op op, int64_t *relation)
+{
+    static const enum nuc_op relations[] = {NUC_OP_EQ, NUC_OP_NE, NUC_OP_LT, NUC_OP_LE, NUC_OP_GT, NUC_OP_GE};
+
+    for (size_t i = 0; i < sizeof relations / sizeof *relations; i++) {
+        if (relations[i] == op) {
+            *relation = (int64_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Both as multiples of twice the larger scale, as a sum has them: equal scales give equal multipliers. */
+static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_value a, b;
+    int64_t relation;
+
+    if (!relation_of(node->op, &relation) || !nuc_cm_tensor(node, NUC_SELF, &a) || !nuc_cm_tensor(node, NUC_OTHER, &b))
+        return NULL;
+    double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
+    struct nuc_multiplier m = nuc_cm_multiplier(a.scale / twice_max), n = nuc_cm_multiplier(b.scale / twice_max);
+    return nuc_emit(c->g, node->next, NUC_OP_NUCLEON_COMPARE, node,
+                    NUC_ARGS(nuc_node_arg(a.node), nuc_int_arg(a.zero_point), nuc_int_arg(m.multiplier),
+                             nuc_int_arg(m.shift), nuc_node_arg(b.node), nuc_int_arg(b.zero_point),
+                             nuc_int_arg(n.multiplier), nuc_int_arg(n.shift), nuc_int_arg(relation)));
+}
+
+bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *next = node->next, *truths;
+    struct chain v;
+
+    if (c->options->executorch_ops_only || !nuc_cm_is_pointwise(node->op))
+        return false;
+    truths = find_chain(c, node, &v) ? truth_table(c, &v, node) : comparison(c, node);
+    if (truths == NULL)
+        return false;
+    nuc_replace_uses(c->g, node, nuc_cm_in_order(c, truths, &node->vals[0], next), NULL);
+    return true;
+}

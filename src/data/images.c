@@ -1,0 +1,61 @@
+/* Which images a folder holds, and in which order. */
+#include "data/images.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "data/folder.h"
+#include "host/characters.h"
+#include "host/file.h"
+
+static bool is_image(const char *path)
+{
+    const char *suffix = strrchr(path, '.');
+
+    return suffix != NULL &&
+           (strcasecmp(suffix, ".png") == 0 || strcasecmp(suffix, ".jpg") == 0 || strcasecmp(suffix, ".jpeg") == 0);
+}
+
+/* What cannot be looked at counts as a folder, which the attempt to list it makes an error; not what is gone. */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? S_ISDIR(st.st_mode) : errno != ENOENT;
+}
+
+static const struct nuc_images *make_images(struct nuc_context *cx, const struct nuc_paths *files,
+                                            const struct nuc_paths *classes, const int64_t *labels)
+{
+    struct nuc_images *images = nuc_alloc(cx, sizeof *images);
+
+    if (files->count == 0)
+        return NULL;
+    *images = (struct nuc_images){files->count, files->items, labels, classes->count, classes->items};
+    return images;
+}
+
+const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *path)
+{
+    struct nuc_paths files = nuc_list_folder(cx, path, is_image);
+    struct nuc_paths classes = {.count = 0};
+    int64_t *labels = NULL;
+    size_t labels_capacity = 0;
+
+    if (files.count != 0)
+        return make_images(cx, &files, &classes, NULL);
+    struct nuc_paths folders = nuc_list_folder(cx, path, is_folder);
+    for (size_t i = 0; i < folders.count; i++) {
+        struct nuc_paths members = nuc_list_folder(cx, folders.items[i], is_image);
+        for (size_t k = 0; k < members.count; k++) {
+            labels = nuc_grow(cx, labels, &labels_capacity, files.count + 1, sizeof *labels);
+            labels[files.count] = (int64_t)classes.count;
+            nuc_add_path(cx, &files, members.items[k]);
+        }
+        if (members.count != 0)
+            nuc_add_path(cx, &classes, nuc_plain_text(cx, nuc_base_name(folders.items[i])));
+    }
+    return make_images(cx, &files, &classes, labels);
+}

@@ -1,0 +1,86 @@
+/*
+ * The fixed-point arithmetic every int8 operator shares: the reference evaluator, the NPU simulator and the
+ * Cortex-M kernels call these and nothing of each other. It is the two-step rounding of LiteRT's reference kernels
+ * (gemmlowp) and of CMSIS-NN without CMSIS_NN_USE_SINGLE_ROUNDING. Freestanding.
+ */
+#ifndef NUC_DEVICE_BASE_FIXED_POINT_H
+#define NUC_DEVICE_BASE_FIXED_POINT_H
+
+#include <stdint.h>
+
+/* value * multiplier / 2^31 * 2^shift. multiplier in [2^30, 2^31), or 0; shift in [-31, 30]. */
+struct nuc_multiplier {
+    int32_t multiplier;
+    int32_t shift; /* > 0 is a left shift */
+};
+
+/*
+ * The multiplier of a positive real scale: frexp, mantissa * 2^31 rounded to the nearest integer; 2^31 becomes 2^30
+ * with the exponent raised. A scale of 0, or one below 2^-32, gives {0, 0}; one of 2^30 and more saturates.
+ * Source: LiteRT QuantizeMultiplier (tensorflow/lite/kernels/internal/quantization_util.cc).
+ */
+struct nuc_multiplier nuc_multiplier_from_scale(double scale);
+
+/*
+ * The same for the mean of `count` values, from 1: the multiplier of the scale is divided, in integers, by the count.
+ * Source: LiteRT, QuantizedMeanOrSum().
+ */
+struct nuc_multiplier nuc_mean_multiplier(double scale, int64_t count);
+
+static inline int32_t nuc_saturate_i32(int64_t v)
+{
+    if (v > INT32_MAX)
+        return INT32_MAX;
+    return v < INT32_MIN ? INT32_MIN : (int32_t)v;
+}
+
+/*
+ * The longest row of a softmax in fixed point: the sum of its exponentials has 12 integer bits, in LiteRT, in CMSIS-NN
+ * and here.
+ */
+#define NUC_FIXED_SOFTMAX_ROW 2040
+
+static inline int32_t nuc_clamp_i32(int32_t v, int32_t low, int32_t high)
+{
+    if (v < low)
+        return low;
+    return v > high ? high : v;
+}
+
+static inline int8_t nuc_saturate_i8(int32_t v)
+{
+    return (int8_t)nuc_clamp_i32(v, INT8_MIN, INT8_MAX);
+}
+
+/* round(a * b / 2^31), a half upwards, saturated: only INT32_MIN * INT32_MIN saturates. */
+static inline int32_t nuc_doubling_high_mul(int32_t a, int32_t b)
+{
+    int64_t product = (int64_t)a * b;
+    int64_t nudge = product >= 0 ? (int64_t)1 << 30 : 1 - ((int64_t)1 << 30);
+
+    if (a == b && a == INT32_MIN)
+        return INT32_MAX;
+    return (int32_t)((product + nudge) / ((int64_t)1 << 31));
+}
+
+/* round(v / 2^exponent), half away from zero. exponent in [0, 31]. */
+static inline int32_t nuc_rounding_shift_right(int32_t v, int exponent)
+{
+    int32_t mask = (int32_t)(((int64_t)1 << exponent) - 1);
+    int32_t remainder = v & mask;
+    int32_t threshold = (mask >> 1) + (v < 0 ? 1 : 0);
+
+    return (v >> exponent) + (remainder > threshold ? 1 : 0);
+}
+
+/* v * scale as the multiplier states it: left shift that wraps, doubling high multiply, rounding right shift. */
+static inline int32_t nuc_requantize(int32_t v, struct nuc_multiplier m)
+{
+    int left = m.shift > 0 ? m.shift : 0;
+    int right = m.shift > 0 ? 0 : -m.shift;
+    int32_t shifted = (int32_t)((uint32_t)v << left);
+
+    return nuc_rounding_shift_right(nuc_doubling_high_mul(shifted, m.multiplier), right);
+}
+
+#endif

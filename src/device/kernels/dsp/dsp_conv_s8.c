@@ -1,0 +1,502 @@
+/*
+ * Convolution: columns of five output pixels, then every output channel against them. What does not fit the memory is
+ * split: columns into parts, whose sums add up, and output channels into chunks.
+ */
+#include "device/kernels/dsp/dsp.h"
+#include "device/kernels/dsp/dsp_columns.h"
+
+#define STACK_WORDS 512
+#define FEW_PIXELS 2 /* that a matrix product is faster for */
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How columns are built. A run is what lies side by side in the input: a row of the kernel, or else a tap. */
+struct plan {
+    const struct nuc_conv_s8 *c;
+    int32_t in_size[2], out_size[2];
+    int32_t depth;     /* input channels of a group */
+    int32_t elements;  /* of a column */
+    int32_t blocks;    /* of 4 elements */
+    int32_t width;     /* taps of a run */
+    int32_t run;       /* elements of a run */
+    int32_t last[2];   /* where the last window inside the image begins */
+    ptrdiff_t down;    /* from one row of taps to the next in the input */
+    ptrdiff_t across;  /* from one tap to the next */
+    ptrdiff_t step;    /* from one window to the next */
+    uint32_t offset;   /* input offset in both lanes */
+    const int8_t *end; /* of the input */
+    ptrdiff_t row;     /* of weights */
+    int32_t uncut;     /* output channels before those whose last block reaches beyond the weights */
+
+    int32_t part;      /* blocks of a part of the columns, the last one may have fewer */
+    int32_t chunk;     /* output channels, the last one may have fewer */
+    uint32_t *columns; /* part blocks */
+    int8_t *lines;     /* a part of each pixel's column before it is widened; NULL: runs are whole blocks everywhere */
+    ptrdiff_t line;    /* from one line to the next */
+    int8_t *strip;     /* what five windows take of an input row at the border, or NULL: pixel by pixel there */
+    int32_t strip_words;
+    int32_t *sums; /* of a chunk */
+    bool fused;
+};
+
+/* A part of the columns; where it begins in the window. */
+struct part {
+    int32_t first, blocks;
+    int32_t elements;
+    int32_t tap[2]; /* of its first run */
+    int32_t from;   /* element of that run */
+};
+
+/* Where five windows begin: the column of the output, and in the input. */
+struct place {
+    const int8_t *image; /* at the group's first channel */
+    int32_t x;
+    int32_t in_y, in_x;
+    int32_t pixels; /* fewer in images that have fewer */
+};
+
+/* Leads from run to run of a part. */
+struct walk {
+    int32_t tap[2];
+    int32_t from, to; /* elements of the run */
+    int32_t left;     /* elements from this run on */
+};
+
+static inline struct walk walk_of(const struct plan *p, const struct part *part)
+{
+    return (struct walk){
+        {part->tap[0], part->tap[1]}, part->from, least(p->run, part->from + part->elements), part->elements};
+}
+
+static inline void next_run(const struct plan *p, struct walk *k)
+{
+    k->left -= k->to - k->from;
+    k->from = 0;
+    k->to = least(p->run, k->left);
+    k->tap[1] += p->width;
+    if (k->tap[1] >= p->c->kernel[1]) {
+        k->tap[1] = 0;
+        k->tap[0]++;
+    }
+}
+
+/* `count` bytes in words: up to 3 are read and written beyond. */
+static inline void copy_words(const int8_t *from, int8_t *to, int32_t count)
+{
+    for (; count > 0; count -= 4, from += 4, to += 4)
+        nuc_store_word(to, nuc_load_word(from));
+}
+
+static inline bool is_inside(const struct plan *p, int32_t in_y, int32_t in_x)
+{
+    return in_y >= 0 && in_x >= 0 && in_y <= p->last[0] && in_x <= p->last[1];
+}
+
+/* The lines to columns; what fills the last block is widened to 0. */
+static void widen_lines(const struct plan *p, const struct part *part)
+{
+    int8_t *line = p->lines;
+
+    for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++, line += p->line) {
+        for (int32_t k = part->elements; (k & 3) != 0; k++)
+            line[k] = (int8_t)-p->c->input_offset;
+    }
+    nuc_dsp_widen_five(p->lines, p->line, p->offset, part->blocks, p->columns);
+}
+
+/* What lies outside the image is widened to 0. */
+static void put_zeros(const struct plan *p, const struct part *part, int32_t pixel)
+{
+    if (p->lines != NULL) {
+        memset(p->lines + pixel * p->line, -p->c->input_offset, (size_t)(4 * part->blocks));
+        return;
+    }
+    uint32_t *to = p->columns + pixel;
+    for (int32_t i = 2 * part->blocks; i > 0; i--, to += NUC_COLUMN_PIXELS)
+        *to = 0;
+}
+
+/* Elements from `at` of a part of one pixel's column. */
+static void put(const struct plan *p, int32_t pixel, int32_t at, const int8_t *from, int32_t count)
+{
+    if (p->lines == NULL) {
+        nuc_dsp_widen(from, p->offset, count >> 2, NUC_COLUMN_PIXELS, p->columns + at / 4 * NUC_COLUMN_BLOCK + pixel);
+        return;
+    }
+    int8_t *to = p->lines + pixel * p->line + at;
+    int32_t words = count & ~3;
+    copy_words(from, to, words);
+    for (int32_t i = words; i < count; i++)
+        to[i] = from[i];
+}
+
+/* A part of the column of the window at (y, x) of the input, wherever that is. */
+static void put_window(const struct plan *p, const struct part *part, const int8_t *image, int32_t y, int32_t x,
+                       int32_t pixel)
+{
+    const struct nuc_conv_s8 *c = p->c;
+
+    if (!is_inside(p, y, x))
+        put_zeros(p, part, pixel);
+    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
+        int32_t in_y = y + k.tap[0] * c->dilation[0];
+        int32_t in_x = x + k.tap[1] * c->dilation[1];
+        int32_t left = in_x < 0 ? -in_x * p->depth : 0;
+        int32_t right = least((p->in_size[1] - in_x) * p->depth, k.to);
+        left = left > k.from ? left : k.from;
+        if (in_y >= 0 && in_y < p->in_size[0] && left < right)
+            put(p, pixel, part->elements - k.left + left - k.from,
+                image + ((ptrdiff_t)in_y * p->in_size[1] + in_x) * c->in_channels + left, right - left);
+    }
+}
+
+/* A part of the columns, pixel by pixel. */
+__attribute__((noinline)) static void put_pixels(const struct plan *p, const struct part *part, const struct place *at)
+{
+    const struct nuc_conv_s8 *c = p->c;
+    int32_t x = at->x;
+    int32_t in_y = at->in_y;
+    int32_t in_x = at->in_x;
+
+    for (int32_t i = 0; i < at->pixels; i++) {
+        put_window(p, part, at->image, in_y, in_x, i);
+        in_x += c->stride[1];
+        if (++x == p->out_size[1]) {
+            x = 0;
+            in_x = -c->padding[1];
+            in_y += c->stride[0];
+        }
+    }
+    if (p->lines != NULL)
+        widen_lines(p, part);
+}
+
+/* The pixels of an input row that five windows from x on take, with the zero points beside the image. */
+static const int8_t *strip_of(const struct plan *p, const int8_t *image, int32_t y, int32_t x)
+{
+    int32_t pixels = (NUC_COLUMN_PIXELS - 1) * p->c->stride[1] + p->width;
+    int32_t left = x < 0 ? -x : 0;
+    int32_t right = least(pixels, p->in_size[1] - x);
+
+    memset(p->strip, -p->c->input_offset, (size_t)(pixels * p->depth));
+    if (y >= 0 && y < p->in_size[0] && left < right)
+        memcpy(p->strip + left * p->depth, image + ((ptrdiff_t)y * p->in_size[1] + x + left) * p->depth,
+               (size_t)((right - left) * p->depth));
+    return p->strip;
+}
+
+/* A part of the columns of five windows in one row, inside the image or with a strip; runs are whole blocks or not. */
+static void put_runs(const struct plan *p, const struct part *part, const struct place *at, bool inside)
+{
+    const int8_t *in = at->image + ((ptrdiff_t)at->in_y * p->in_size[1] + at->in_x) * p->c->in_channels;
+    const int8_t *end = inside ? p->end : p->strip + 4 * p->strip_words;
+    bool blocks = p->run % 4 == 0;
+    uint32_t *to = p->columns;
+    int8_t *line = p->lines;
+
+    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
+        const int8_t *from = inside ? in + k.tap[0] * p->down + k.tap[1] * p->across
+                                    : strip_of(p, at->image, at->in_y + k.tap[0] * p->c->dilation[0], at->in_x);
+        int32_t count = k.to - k.from;
+        from += k.from;
+        if (blocks) {
+            nuc_dsp_widen_five(from, p->step, p->offset, count >> 2, to);
+            to += (count >> 2) * NUC_COLUMN_BLOCK;
+            continue;
+        }
+        for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++, from += p->step) {
+            if (end - from < count + 3) /* nothing is read beyond */
+                memcpy(line + i * p->line, from, (size_t)count);
+            else
+                copy_words(from, line + i * p->line, count);
+        }
+        line += count;
+    }
+    if (!blocks)
+        widen_lines(p, part);
+}
+
+static void put_columns(const struct plan *p, const struct part *part, const struct place *at)
+{
+    const int32_t more = NUC_COLUMN_PIXELS - 1;
+    bool inside = is_inside(p, at->in_y, at->in_x) && at->in_x + more * p->c->stride[1] <= p->last[1];
+
+    if (at->pixels == NUC_COLUMN_PIXELS && at->x + more < p->out_size[1] && (inside || p->strip != NULL))
+        put_runs(p, part, at, inside);
+    else
+        put_pixels(p, part, at);
+}
+
+/* `total` in equal pieces of at most `most`. */
+static int32_t even_piece(int32_t total, int32_t most)
+{
+    int32_t pieces = (total + most - 1) / most;
+
+    return (total + pieces - 1) / pieces;
+}
+
+/* Output channels of a chunk that are worth the calls. */
+#define FEW_CHANNELS 16
+
+/*
+ * The smaller one of scratch and workspace holds the sums when it holds enough of them, or else the larger one all
+ * there is: the sums of some channels beside the columns, of more when columns are split and built anew for each chunk.
+ */
+static void place_columns(struct plan *p, int32_t channels, const struct nuc_workspace *space)
+{
+    const struct nuc_workspace scratch = {p->c->scratch, p->c->scratch_bytes / sizeof(uint32_t)};
+    const struct nuc_workspace *large = scratch.count > space->count ? &scratch : space;
+    const struct nuc_workspace *small = large == space ? &scratch : space;
+    bool lines = p->depth % 4 != 0;
+    int32_t a_block = NUC_COLUMN_BLOCK + (lines ? NUC_COLUMN_PIXELS : 0);
+    int32_t fixed = (lines ? NUC_COLUMN_PIXELS : 0) + p->strip_words; /* copies of runs end in a whole word */
+    int32_t room = (int32_t)large->count - fixed;
+    bool apart = small->count / NUC_COLUMN_PIXELS >= (size_t)least(channels, FEW_CHANNELS);
+    int32_t beside = 0;
+
+    if (!apart) {
+        bool fits = p->blocks * a_block + FEW_CHANNELS * NUC_COLUMN_PIXELS <= room;
+        int32_t some = least(channels, fits ? FEW_CHANNELS : 3 * FEW_CHANNELS);
+        beside = least(some * NUC_COLUMN_PIXELS, (room - a_block) / 2 / NUC_COLUMN_PIXELS * NUC_COLUMN_PIXELS);
+        beside = beside > NUC_COLUMN_PIXELS ? beside : NUC_COLUMN_PIXELS;
+    }
+    p->part = even_piece(p->blocks, (room - beside) / a_block);
+    p->columns = large->words;
+    p->strip = p->strip_words > 0 ? (int8_t *)(p->columns + p->part * NUC_COLUMN_BLOCK) : NULL;
+    uint32_t *after = p->columns + p->part * NUC_COLUMN_BLOCK + p->strip_words;
+    p->line = 4 * (p->part + 1);
+    p->lines = lines ? (int8_t *)after : NULL;
+    if (lines)
+        after += NUC_COLUMN_PIXELS * (p->part + 1);
+    p->sums = apart ? (int32_t *)small->words : (int32_t *)after;
+    size_t words = apart ? small->count : large->count - (size_t)(after - large->words);
+    p->chunk = words / NUC_COLUMN_PIXELS < (size_t)channels ? even_piece(channels, (int32_t)words / NUC_COLUMN_PIXELS)
+                                                            : channels;
+}
+
+static struct part part_at(const struct plan *p, int32_t first)
+{
+    int32_t at = 4 * first / p->run;
+    int32_t runs = p->c->kernel[1] / p->width; /* of one row of taps */
+    struct part part = {.first = first, .blocks = least(p->part, p->blocks - first)};
+
+    part.elements = least(4 * part.blocks, p->elements - 4 * first);
+    part.from = 4 * first - at * p->run;
+    part.tap[0] = at / runs;
+    part.tap[1] = at % runs;
+    return part;
+}
+
+/* One row of weights whose last block would reach beyond the weights: that block is copied. */
+static void sum_cut(struct nuc_dot d)
+{
+    int32_t rest = (int32_t)(d.row & 3);
+    int8_t tail[4] = {0};
+
+    d.rows = 1;
+    d.blocks--;
+    if (d.blocks > 0) {
+        nuc_dsp_dot(&d);
+        d.bias = NULL;
+    }
+    for (int32_t i = 0; i < rest; i++)
+        tail[i] = d.weight[4 * d.blocks + i];
+    d.columns += d.blocks * NUC_COLUMN_BLOCK;
+    d.blocks = 1;
+    d.weight = tail;
+    nuc_dsp_dot(&d);
+}
+
+/*
+ * Sums of output channels [first, last) and one part. The last block of a row may reach into the next rows, against
+ * zeros.
+ */
+static void sum_part(const struct plan *p, const struct part *part, int32_t first, int32_t last, const int8_t *weight)
+{
+    const int32_t *bias = part->first == 0 && p->c->bias != NULL ? p->c->bias + first : NULL;
+    struct nuc_dot d = {p->columns, part->blocks, weight + 4 * part->first, p->row, bias, p->sums, last - first};
+    bool to_end = part->first + part->blocks == p->blocks;
+
+    if (to_end && last > p->uncut)
+        d.rows = first < p->uncut ? p->uncut - first : 0;
+    if (d.rows > 0)
+        nuc_dsp_dot(&d);
+    for (int32_t o = first + d.rows; o < last; o++) {
+        struct nuc_dot cut = d;
+        cut.weight += (o - first) * p->row;
+        cut.sums += (o - first) * NUC_COLUMN_PIXELS;
+        cut.bias = bias != NULL ? bias + (o - first) : NULL;
+        sum_cut(cut);
+    }
+}
+
+/* Five pixels of output channels [first, last). Not inlined: registers suffice then. */
+__attribute__((noinline)) static void five_pixels(const struct plan *p, const struct place *at, int32_t first,
+                                                  int32_t last, const int8_t *weight, int8_t *out)
+{
+    const struct nuc_conv_s8 *c = p->c;
+
+    for (int32_t o = first; o < last; o += p->chunk, weight += p->chunk * p->row) {
+        int32_t count = least(p->chunk, last - o);
+        if (c->bias == NULL)
+            memset(p->sums, 0, (size_t)(count * NUC_COLUMN_PIXELS) * sizeof *p->sums);
+        for (int32_t block = 0; block < p->blocks; block += p->part) {
+            struct part part = part_at(p, block);
+            if (o == first || p->part < p->blocks)
+                put_columns(p, &part, at);
+            sum_part(p, &part, o, o + count, weight);
+        }
+        const struct nuc_finish f = {&c->rescale, p->fused, o, count, p->sums, at->pixels, c->out_channels};
+        nuc_dsp_finish(&f, out);
+    }
+}
+
+/* All pixels of one image; `image` and `weight` at the group's first channel. The last five may repeat some. */
+static void convolve(const struct plan *p, int32_t first, int32_t last, const int8_t *image, const int8_t *weight,
+                     int8_t *out)
+{
+    const struct nuc_conv_s8 *c = p->c;
+    int32_t n_pixels = p->out_size[0] * p->out_size[1];
+    struct place at = {.image = image, .pixels = least(n_pixels, NUC_COLUMN_PIXELS)};
+
+    for (int32_t done = 0; done < n_pixels; done += NUC_COLUMN_PIXELS) {
+        int32_t pixel = least(done, n_pixels - at.pixels);
+        int32_t y = pixel / p->out_size[1];
+        at.x = pixel - y * p->out_size[1];
+        at.in_y = y * c->stride[0] - c->padding[0];
+        at.in_x = at.x * c->stride[1] - c->padding[1];
+        five_pixels(p, &at, first, last, weight, out + (ptrdiff_t)pixel * c->out_channels);
+    }
+}
+
+/* A convolution whose windows are single pixels, one after the other, has images of one row. */
+static bool is_pointwise(const struct nuc_conv_s8 *c)
+{
+    return c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1 && c->padding[0] == 0 &&
+           c->padding[1] == 0 && c->out_size[0] == c->in_size[0] && c->out_size[1] == c->in_size[1];
+}
+
+#define MOST_STRIP_WORDS 80
+
+/* A row that no window leaves to the left or right has its strips in the image; too long ones are done without. */
+static int32_t strip_words(const struct plan *p)
+{
+    const struct nuc_conv_s8 *c = p->c;
+    int32_t pixels = (NUC_COLUMN_PIXELS - 1) * c->stride[1] + p->width;
+    int32_t words = (pixels * p->depth + 3 + 3) / 4; /* runs are copied in words */
+    bool rows = c->groups == 1 && p->width == c->kernel[1];
+    bool leaves = c->padding[0] > 0 || c->padding[1] > 0 || (p->out_size[0] - 1) * c->stride[0] > p->last[0] ||
+                  (p->out_size[1] - 1) * c->stride[1] > p->last[1];
+
+    return rows && leaves && words <= MOST_STRIP_WORDS ? words : 0;
+}
+
+static struct plan plan_of(const struct nuc_conv_s8 *c)
+{
+    struct plan p = {
+        .c = c,
+        .depth = c->in_channels / c->groups,
+        .width = c->groups == 1 && c->dilation[1] == 1 ? c->kernel[1] : 1,
+        .offset = nuc_pair(c->input_offset),
+    };
+
+    for (int d = 0; d < 2; d++) {
+        p.in_size[d] = c->in_size[d];
+        p.out_size[d] = c->out_size[d];
+    }
+    if (is_pointwise(c)) {
+        p.in_size[1] = p.out_size[1] = c->in_size[0] * c->in_size[1];
+        p.in_size[0] = p.out_size[0] = 1;
+    }
+    for (int d = 0; d < 2; d++)
+        p.last[d] = p.in_size[d] - (c->kernel[d] - 1) * c->dilation[d] - 1;
+    p.run = p.width * p.depth;
+    p.down = (ptrdiff_t)c->dilation[0] * p.in_size[1] * c->in_channels;
+    p.across = (ptrdiff_t)c->dilation[1] * c->in_channels;
+    p.step = (ptrdiff_t)c->stride[1] * c->in_channels;
+    p.elements = c->kernel[0] * c->kernel[1] * p.depth;
+    p.blocks = (p.elements + 3) / 4;
+    p.strip_words = strip_words(&p);
+    p.fused = nuc_dsp_fuses(&c->rescale, c->bias, c->out_channels, p.elements);
+    return p;
+}
+
+void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t last, const struct nuc_workspace *space,
+                           const int8_t *in, const int8_t *weight, ptrdiff_t row, int8_t *out)
+{
+    ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
+    ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
+    int32_t a_group = (last - first) / c->groups;
+    struct plan p = plan_of(c);
+
+    p.end = in + c->batch * image;
+    p.row = row;
+    p.uncut = c->out_channels - (int32_t)((-row & 3) + row - 1) / (int32_t)row;
+    place_columns(&p, a_group, space);
+    memset(p.columns, 0, (size_t)p.part * NUC_COLUMN_BLOCK * sizeof *p.columns);
+    if (p.lines != NULL)
+        memset(p.lines, 0, (size_t)(NUC_COLUMN_PIXELS * p.line));
+    for (int32_t b = 0; b < c->batch; b++) {
+        for (int32_t g = 0; g < c->groups; g++) {
+            int32_t channel = first + g * a_group;
+            convolve(&p, channel, channel + a_group, in + b * image + g * p.depth, weight + g * a_group * row,
+                     out + b * result);
+        }
+    }
+}
+
+/* Apart from the matrix product, which takes stack of its own. */
+__attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight,
+                                               int8_t *out)
+{
+    uint32_t stack[STACK_WORDS];
+    const struct nuc_workspace space = {stack, STACK_WORDS};
+
+    nuc_dsp_conv_channels(c, 0, c->out_channels, &space, in, weight,
+                          c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups), out);
+}
+
+void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    const struct nuc_matmul_s8 m = {
+        .rows = c->batch * c->out_size[0] * c->out_size[1],
+        .depth = c->in_channels,
+        .columns = c->out_channels,
+        .input_offset = c->input_offset,
+        .rescale = c->rescale,
+        .bias = c->bias,
+    };
+
+    if (is_pointwise(c) && c->groups == 1 && c->out_size[0] * c->out_size[1] <= FEW_PIXELS)
+        nuc_dsp_matmul_s8(&m, in, weight, out);
+    else
+        on_stack(c, in, weight, out);
+}
+
+#define ONE_CHANNEL_WORDS 640
+
+/* The stack holds the columns, sums and, of as many output channels as fit, weights with taps innermost. */
+void nuc_dsp_conv_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    uint32_t stack[ONE_CHANNEL_WORDS];
+    int32_t taps = c->kernel[0] * c->kernel[1];
+    int32_t blocks = (taps + 3) / 4;
+    int32_t beside = blocks * NUC_COLUMN_BLOCK + (blocks + 1 + FEW_CHANNELS) * NUC_COLUMN_PIXELS;
+    int32_t most = even_piece(c->out_channels, (ONE_CHANNEL_WORDS - beside) / blocks);
+    const struct nuc_workspace space = {stack + most * blocks, (size_t)(ONE_CHANNEL_WORDS - most * blocks)};
+    struct nuc_conv_s8 dense = *c;
+
+    dense.groups = 1;
+    for (int32_t first = 0; first < c->out_channels; first += most) {
+        int32_t last = least(first + most, c->out_channels);
+        int8_t *row = (int8_t *)stack;
+        for (int32_t o = first; o < last; o++) {
+            for (int32_t k = 0; k < 4 * blocks; k++)
+                *row++ = k < taps ? weight[k * c->out_channels + o] : 0;
+        }
+        nuc_dsp_conv_channels(&dense, first, last, &space, in, (const int8_t *)stack, 4 * blocks, out);
+    }
+}

@@ -1,0 +1,446 @@
+/* Depthwise convolution, one output channel per input channel: four channels at a time, over the whole image. */
+#include "device/kernels/dsp/dsp.h"
+#include "device/kernels/dsp/dsp_columns.h"
+#include "device/kernels/dsp/dsp_windows.h"
+#include "device/kernels/dsp/fused_scale.h"
+
+#define STACK_WORDS 768
+
+/*
+ * Input rows are widened in pairs, from the first window's top row on: line k holds rows 2k and 2k + 1, for each column
+ * four words, one a channel, with the upper row in the lower half. Places outside the image are zeros. A window that
+ * begins in an upper row and one that begins in a lower row differ in how their weights are paired. Dilated kernels are
+ * kernels with zeros.
+ *
+ * When output goes over the input, a line has been read before what lies under it is written: four channels do not meet
+ * the others, and no output row lies beyond the input rows that its windows reach.
+ */
+#define WORDS NUC_WINDOW_WORDS /* of a column, and of a place of the kernel */
+
+/* Weights for windows that begin in an upper or in a lower row. */
+struct side {
+    int32_t lines;    /* that a window touches */
+    uint32_t *stream; /* sums to begin with, weights line by line, struct nuc_window_scales */
+};
+
+struct strip {
+    const struct nuc_conv_s8 *c;
+    int32_t span[2]; /* of the kernel, dilated */
+    int32_t first;   /* channel */
+    bool fused;      /* sums and weights are doubled, and rescaled by nuc_fused_twice() */
+    struct nuc_bounds bounds;
+    int32_t n_sides;
+    struct side sides[2];
+    uint32_t *lines;
+    int32_t columns, slots; /* of `lines`: line k is in slot k % slots */
+    int32_t x, count;       /* output columns */
+    int8_t zeros[WORDS];    /* zero points */
+};
+
+static int32_t lines_of(const struct strip *s, int32_t lower)
+{
+    return (lower + s->span[0] + 1) >> 1;
+}
+
+/* ---- weights ---- */
+
+/* Zeros between the weights of a row. */
+static void spread(const struct strip *s, uint32_t *out)
+{
+    int32_t dilation = s->c->dilation[1];
+
+    for (int32_t x = s->span[1] - 1; x >= 0; x--) {
+        for (int k = 0; k < WORDS; k++)
+            out[x * WORDS + k] = x % dilation == 0 ? out[x / dilation * WORDS + k] : 0;
+    }
+}
+
+/* The row of the lines' first line that is row y of a dilated kernel, both of whose rows are never weights. */
+static void place_dilated(const struct nuc_conv_s8 *c, int32_t y, const int8_t *weight, struct nuc_lines *l)
+{
+    int32_t dilation = c->dilation[0];
+    int32_t tap = (y + 1) / dilation;
+    bool upper = y >= 0 && y % dilation == 0;
+    bool lower = (y + 1) % dilation == 0;
+
+    l->y = upper ? c->kernel[0] - 1 : lower ? -1 : -2;
+    l->at = weight + (upper ? y / dilation : tap - 1) * l->row;
+    if (lower && tap >= c->kernel[0])
+        l->y = -2;
+}
+
+/* The weights of a side, line by line: one row of the dilated kernel in the lower halves, one in the upper ones. */
+static uint32_t *pack_lines(const struct strip *s, const int8_t *weight, int32_t lower, uint32_t *out)
+{
+    static const int8_t zeros[WORDS];
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t count = s->sides[lower].lines;
+    uint32_t *const end = out + count * s->span[1] * WORDS;
+    struct nuc_lines l = {
+        .at = weight,
+        .y = -lower,
+        .height = c->kernel[0],
+        .outside = zeros,
+        .row = (ptrdiff_t)c->kernel[1] * c->out_channels,
+        .step = c->out_channels,
+        .columns = c->kernel[1],
+        .skip = (s->span[1] - c->kernel[1]) * WORDS * (ptrdiff_t)sizeof *out,
+        .out = out,
+    };
+
+    weight += s->first;
+    l.at = weight - lower * l.row;
+    l.end = l.y + 2 * count;
+    if (c->dilation[0] == 1)
+        (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
+    for (int32_t y = -lower; c->dilation[0] != 1 && l.out < end; y += 2, l.out += s->span[1] * WORDS) {
+        place_dilated(c, y, weight, &l);
+        l.end = l.y + 2;
+        (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
+    }
+    for (; c->dilation[1] != 1 && out < end; out += s->span[1] * WORDS)
+        spread(s, out);
+    return end;
+}
+
+/* Parameters of the strip's channels; whether all of them are rescaled in one step. */
+static bool find_scales(const struct strip *s, const int32_t *bias, struct nuc_window_scales *scales)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t room = NUC_FUSED_LIMIT - 1 - c->kernel[0] * c->kernel[1] * 255 * 128;
+    int32_t at = s->first * c->rescale.step;
+
+    for (int k = 0; k < WORDS; k++, at += c->rescale.step) {
+        struct nuc_fused f;
+        if (!nuc_fused_of(c->rescale.multipliers[at], c->rescale.shifts[at], c->rescale.offset, &f) || bias[k] > room ||
+            bias[k] < -room)
+            return false;
+        scales->multipliers[k] = f.multiplier;
+        scales->adds[k] = f.add;
+        scales->shifts[k] = f.shift;
+    }
+    return true;
+}
+
+static void pack(struct strip *s, const int8_t *weight)
+{
+    static const int32_t none[WORDS];
+    const struct nuc_conv_s8 *c = s->c;
+    const int32_t *bias = c->bias != NULL ? c->bias + s->first : none;
+    struct nuc_window_scales scales;
+
+    s->fused = find_scales(s, bias, &scales);
+    for (int32_t lower = 0; lower < s->n_sides; lower++) {
+        uint32_t *out = s->sides[lower].stream;
+        for (int k = 0; k < WORDS; k++)
+            *out++ = (uint32_t)bias[k] << s->fused;
+        out = pack_lines(s, weight, lower, out);
+        if (s->fused)
+            *(struct nuc_window_scales *)(void *)out = scales;
+    }
+}
+
+/* ---- lines ---- */
+
+static uint32_t *line_at(const struct strip *s, int32_t line)
+{
+    return s->lines + line % s->slots * s->columns * WORDS;
+}
+
+/* Lines [from, to); columns outside the image stay as they are. */
+static void widen_lines(const struct strip *s, const int8_t *image, int32_t from, int32_t to)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t x = s->x * c->stride[1] - c->padding[1];
+    int32_t begin = x < 0 ? -x : 0;
+    int32_t end = x + s->columns < c->in_size[1] ? s->columns : c->in_size[1] - x;
+    struct nuc_lines l = {
+        .height = c->in_size[0],
+        .outside = s->zeros,
+        .row = (ptrdiff_t)c->in_size[1] * c->in_channels,
+        .step = c->in_channels,
+        .columns = end - begin,
+        .offset = nuc_pair(c->input_offset),
+        .skip = (s->columns - end + begin) * WORDS * (ptrdiff_t)sizeof(uint32_t),
+    };
+
+    while (from < to && begin < end) {
+        int32_t slot = from % s->slots;
+        int32_t count = s->slots - slot < to - from ? s->slots - slot : to - from;
+        l.y = 2 * from - c->padding[0];
+        l.end = l.y + 2 * count;
+        l.at = image + l.y * l.row + (ptrdiff_t)(x + begin) * c->in_channels + s->first;
+        l.out = s->lines + (slot * s->columns + begin) * WORDS;
+        nuc_dsp_widen_lines(&l);
+        from += count;
+    }
+}
+
+/* ---- sums of windows ---- */
+
+/* Rows of windows that begin in the same kind of row. */
+struct windows {
+    const struct side *side;
+    const uint32_t *data; /* the first window, in its first line */
+    int8_t *out;
+    int32_t rows;
+    int32_t row_step; /* from one row to the next; more than one row only where lines do not wrap */
+    ptrdiff_t out_step;
+};
+
+#ifdef __ARM_FEATURE_DSP
+
+/* It takes all registers there are, which gcc 14 does not find in builds for a debugger. */
+#if defined(__clang__) || defined(__OPTIMIZE__)
+#define OPTIMIZED
+#else
+#define OPTIMIZED __attribute__((optimize("Og")))
+#endif
+
+/* Places that lie side by side in a line; count is at least 1. */
+OPTIMIZED static inline struct nuc_quad places(const uint32_t *x, const uint32_t *w, int32_t count, struct nuc_quad s)
+{
+    uint32_t v, u;
+
+    __asm volatile("1:\n\t"
+                   "ldmia %[x]!, {r8-r11}\n\t"
+                   "ldrd %[v], %[u], [%[w]], #8\n\t"
+                   "smlad %[a], r8, %[v], %[a]\n\t"
+                   "smlad %[b], r9, %[u], %[b]\n\t"
+                   "ldrd %[v], %[u], [%[w]], #8\n\t"
+                   "smlad %[c], r10, %[v], %[c]\n\t"
+                   "smlad %[d], r11, %[u], %[d]\n\t"
+                   "subs %[n], %[n], #1\n\t"
+                   "bne 1b"
+                   : [x] "+r"(x), [w] "+r"(w), [a] "+r"(s.a), [b] "+r"(s.b), [c] "+r"(s.c), [d] "+r"(s.d), [v] "=&r"(v),
+                     [u] "=&r"(u), [n] "+r"(count)
+                   :
+                   : "r8", "r9", "r10", "r11", "memory", "cc");
+    return s;
+}
+
+#else
+
+static inline struct nuc_quad places(const uint32_t *x, const uint32_t *w, int32_t count, struct nuc_quad s)
+{
+    for (; count > 0; count--, x += WORDS, w += WORDS) {
+        s.a = nuc_smlad(x[0], w[0], s.a);
+        s.b = nuc_smlad(x[1], w[1], s.b);
+        s.c = nuc_smlad(x[2], w[2], s.c);
+        s.d = nuc_smlad(x[3], w[3], s.d);
+    }
+    return s;
+}
+
+#endif
+
+static inline int32_t rescaled(int32_t twice, const struct nuc_window_scales *p, int k)
+{
+    return nuc_fused_twice(twice, &(struct nuc_fused){p->multipliers[k], p->shifts[k], p->adds[k]});
+}
+
+static void store_4(const struct strip *s, struct nuc_quad v, const struct nuc_window_scales *p, int8_t *out)
+{
+    if (s->fused) {
+        v = (struct nuc_quad){rescaled(v.a, p, 0), rescaled(v.b, p, 1), rescaled(v.c, p, 2), rescaled(v.d, p, 3)};
+        nuc_bound_quad(&s->bounds, &v);
+    } else {
+        v.a = nuc_dsp_rescaled(&s->c->rescale, s->first, v.a);
+        v.b = nuc_dsp_rescaled(&s->c->rescale, s->first + 1, v.b);
+        v.c = nuc_dsp_rescaled(&s->c->rescale, s->first + 2, v.c);
+        v.d = nuc_dsp_rescaled(&s->c->rescale, s->first + 3, v.d);
+    }
+    out[0] = (int8_t)v.a;
+    out[1] = (int8_t)v.b;
+    out[2] = (int8_t)v.c;
+    out[3] = (int8_t)v.d;
+}
+
+/* Of any kernel. */
+static void any_row(const struct strip *s, const struct side *side, const uint32_t *data, int8_t *out)
+{
+    int32_t pitch = s->columns * WORDS;
+    const uint32_t *end = s->lines + s->slots * pitch;
+    int32_t length = s->span[1];
+    int32_t lines = side->lines;
+
+    if (s->columns == length && data + lines * pitch <= end) { /* lines lie side by side */
+        length *= lines;
+        lines = 1;
+    }
+    for (int32_t n = s->count; n > 0; n--, data += s->c->stride[1] * WORDS, out += s->c->out_channels) {
+        const uint32_t *w = side->stream;
+        const uint32_t *line = data;
+        struct nuc_quad v = {(int32_t)w[0], (int32_t)w[1], (int32_t)w[2], (int32_t)w[3]};
+        w += WORDS;
+        for (int32_t k = lines; k > 0; k--, w += length * WORDS) {
+            v = places(line, w, length, v);
+            line += pitch;
+            line -= line >= end ? s->slots * pitch : 0;
+        }
+        store_4(s, v, (const struct nuc_window_scales *)(const void *)w, out);
+    }
+}
+
+/* Where the loops of dsp_windows.h apply. */
+static bool by_words(const struct strip *s, const struct windows *p)
+{
+    const ptrdiff_t word = sizeof(uint32_t);
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t pitch = s->columns * WORDS;
+    int32_t step = c->stride[1] * WORDS;
+    int32_t places = s->span[1];
+    int32_t lines = p->side->lines;
+    bool wraps = p->data + lines * pitch > s->lines + s->slots * pitch;
+
+    if (places == s->columns && lines * places <= NUC_WINDOW_PLACES && !wraps) { /* lines lie side by side */
+        places *= lines;
+        lines = 1;
+    }
+    if (places > NUC_WINDOW_PLACES || !s->fused || s->bounds.narrow || (wraps && lines > 2))
+        return false;
+    ptrdiff_t across = ((wraps ? pitch - s->slots * pitch : pitch) - places * WORDS) * word;
+    const struct nuc_windows work = {
+        .data = p->data,
+        .stream = p->side->stream,
+        .across = across,
+        .next = (step - lines * places * WORDS) * word - (lines - 1) * across,
+        .out = p->out,
+        .step = c->out_channels,
+        .end = p->data + s->count * step,
+        .row = p->row_step * word,
+        .back = (p->row_step - s->count * step) * word,
+        .out_back = p->out_step - (ptrdiff_t)s->count * c->out_channels,
+        .rows = p->rows,
+        .lines = lines,
+        .places = places,
+    };
+    if (lines == 2 && places == 3 && c->rescale.offset == INT8_MIN)
+        nuc_dsp_sum_three_by_two(&work);
+    else
+        nuc_dsp_sum_windows(&work);
+    return true;
+}
+
+static void compute(const struct strip *s, const struct windows *p)
+{
+    if (by_words(s, p))
+        return;
+    for (int32_t y = 0; y < p->rows; y++)
+        any_row(s, p->side, p->data + y * p->row_step, p->out + y * p->out_step);
+}
+
+/* ---- images ---- */
+
+/* Four channels of an image, in the strip's columns. */
+static void by_rows(const struct strip *s, const int8_t *image, int8_t *out)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t there = 0; /* lines before this one have been widened */
+
+    for (int32_t y = 0; y < c->out_size[0]; y++, out += (ptrdiff_t)c->out_size[1] * c->out_channels) {
+        int32_t top = y * c->stride[0];
+        const struct side *side = &s->sides[top & 1];
+        int32_t line = top >> 1;
+        there = there > line ? there : line;
+        widen_lines(s, image, there, line + side->lines);
+        there = line + side->lines;
+        compute(s, &(struct windows){side, line_at(s, line), out, 1, 0, 0});
+    }
+}
+
+/* The same where all lines are in memory. */
+static void at_once(const struct strip *s, const int8_t *image, int8_t *out)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    ptrdiff_t row = (ptrdiff_t)c->out_size[1] * c->out_channels;
+    int32_t n = s->n_sides;
+
+    widen_lines(s, image, 0, s->slots);
+    for (int32_t y = 0; y < n; y++, out += row)
+        compute(s,
+                &(struct windows){&s->sides[y], line_at(s, y * c->stride[0] / 2), out, (c->out_size[0] - y + n - 1) / n,
+                                  n * c->stride[0] / 2 * s->columns * WORDS, n * row});
+}
+
+static int32_t all_lines(const struct strip *s)
+{
+    int32_t last = (s->c->out_size[0] - 1) * s->c->stride[0];
+
+    return (last >> 1) + lines_of(s, last & 1);
+}
+
+/* Memory for the weights, as many output columns as fit, and all lines if they do; false when no column fits. */
+static bool place(struct strip *s, uint32_t *words, int32_t count)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    const int32_t beside = WORDS + (int32_t)(sizeof(struct nuc_window_scales) / sizeof(uint32_t));
+    int32_t all = all_lines(s);
+    int32_t most = 0;
+
+    s->n_sides = c->stride[0] % 2 != 0 && c->out_size[0] > 1 ? 2 : 1;
+    for (int32_t k = 0; k < s->n_sides; k++) {
+        s->sides[k] = (struct side){lines_of(s, k), words};
+        most = s->sides[k].lines;
+        if (most * s->span[1] * WORDS + beside > count)
+            return false;
+        words += most * s->span[1] * WORDS + beside;
+        count -= most * s->span[1] * WORDS + beside;
+    }
+    s->lines = words;
+    int32_t room = count / WORDS;
+    if (room / most < s->span[1])
+        return false;
+    s->count = (room / most - s->span[1]) / c->stride[1] + 1;
+    s->count = s->count < c->out_size[1] ? s->count : c->out_size[1];
+    s->columns = (s->count - 1) * c->stride[1] + s->span[1];
+    s->slots = room / s->columns < all ? most : all;
+    return true;
+}
+
+/* Whether it did; nothing is written otherwise. */
+static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    uint32_t stack[STACK_WORDS];
+    ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
+    ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
+    struct strip s = {.c = c, .bounds = nuc_bounds_of(c->rescale.low, c->rescale.high)};
+
+    for (int d = 0; d < 2; d++)
+        s.span[d] = (c->kernel[d] - 1) * c->dilation[d] + 1;
+    if (!place(&s, stack, STACK_WORDS))
+        return false;
+    /* What goes over its input takes whole rows; those that are too wide for the stack may fit the scratch. */
+    if (in == out && s.count < c->out_size[1] && !place(&s, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
+        return false;
+    if (in == out && (s.count < c->out_size[1] || c->in_channels % WORDS != 0))
+        return false;
+    memset(s.zeros, -c->input_offset, sizeof s.zeros);
+    int32_t columns = s.count;
+    for (s.x = 0; s.x < c->out_size[1]; s.x += columns) {
+        s.count = c->out_size[1] - s.x < columns ? c->out_size[1] - s.x : columns;
+        memset(s.lines, 0, (size_t)(s.slots * s.columns * WORDS) * sizeof *s.lines);
+        for (int32_t b = 0; b < c->batch; b++) {
+            for (int32_t k = 0; k < c->in_channels; k += WORDS) {
+                s.first = k + WORDS <= c->in_channels ? k : c->in_channels - WORDS;
+                pack(&s, weight);
+                int8_t *to = out + b * result + (ptrdiff_t)s.x * c->out_channels + s.first;
+                if (s.slots == all_lines(&s))
+                    at_once(&s, in + b * image, to);
+                else
+                    by_rows(&s, in + b * image, to);
+            }
+        }
+    }
+    return true;
+}
+
+void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    if (c->in_channels == c->out_channels && c->in_channels >= WORDS && by_strips(c, in, weight, out))
+        return;
+    if (c->in_channels == 1 && c->kernel[0] * c->kernel[1] <= NUC_ONE_CHANNEL_TAPS && in != out)
+        nuc_dsp_conv_one_channel(c, in, weight, out);
+    else
+        nuc_ref_depthwise_s8(c, in, weight, out);
+}

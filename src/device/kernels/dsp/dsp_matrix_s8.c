@@ -1,0 +1,149 @@
+/*
+ * Matrix product: a row of input is widened to 16 bits once, then two rows of weights at a time are multiplied with it.
+ * The weights' offset times the sum of the row is added to every column.
+ */
+#include "device/kernels/dsp/dsp.h"
+#include "device/kernels/dsp/dsp_columns.h"
+#include "device/kernels/dsp/dsp_rows.h"
+#include "device/kernels/dsp/fused_scale.h"
+
+#define CHUNK 768 /* elements of a row, a multiple of 8 */
+#define BATCH 128 /* columns, an even number */
+
+/* A part of a row of input, and the sums of some columns. */
+struct product {
+    const struct nuc_matmul_s8 *m;
+    int32_t depth; /* elements */
+    int32_t columns;
+    uint32_t x[CHUNK / 2]; /* widened, in blocks of 4: elements (0, 2), (1, 3) */
+    int32_t sums[BATCH];
+};
+
+/* As many whole pairs of rows and blocks of 8 elements as there are; returns the number of elements. */
+static int32_t by_words(struct product *p, const int8_t *weight)
+{
+    int32_t stride = p->m->depth;
+    int32_t blocks = p->depth >> 3;
+
+    if (blocks == 0 || p->columns < 2 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
+        return 0;
+    const struct nuc_row_pairs pairs = {
+        p->x, blocks, weight, weight + stride, p->sums, p->columns >> 1, 2 * stride - 8 * blocks};
+    nuc_dsp_multiply_pairs(&pairs);
+    return 8 * blocks;
+}
+
+/* Elements from `from` on, a multiple of 4, of two rows, which may be the same. */
+static void dot_2(const struct product *p, int32_t from, const int8_t *in, const int8_t *a, const int8_t *b,
+                  int32_t sums[2])
+{
+    const uint32_t *x = p->x + from / 2;
+    const int8_t *end = a + (p->depth & ~3);
+    int32_t first = sums[0];
+    int32_t second = sums[1];
+
+    for (a += from, b += from; a < end; a += 4, b += 4, x += 2) {
+        uint32_t word = nuc_load_word(a);
+        first = nuc_smlad(x[1], nuc_sxtb16_odd(word), nuc_smlad(x[0], nuc_sxtb16(word), first));
+        word = nuc_load_word(b);
+        second = nuc_smlad(x[1], nuc_sxtb16_odd(word), nuc_smlad(x[0], nuc_sxtb16(word), second));
+    }
+    in += p->depth & ~3;
+    for (int32_t n = p->depth & 3; n > 0; n--) {
+        int32_t value = *in++ + p->m->input_offset;
+        first = nuc_wrap_add(first, value * *a++);
+        second = nuc_wrap_add(second, value * *b++);
+    }
+    sums[0] = first;
+    sums[1] = second;
+}
+
+/* What the weights' offset adds to every column: at most 255 * 255 a place. */
+static int32_t of_offset(const struct product *p, const int8_t *in)
+{
+    int32_t sum = p->depth * p->m->input_offset;
+
+    for (int32_t i = 0; i < p->depth; i++)
+        sum += in[i];
+    return sum * p->m->weight_offset;
+}
+
+/* Adds the products of the part of a row at `in`; `weight`: of the first column, the same part. */
+static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
+{
+    int32_t stride = p->m->depth;
+
+    nuc_dsp_widen(in, nuc_pair(p->m->input_offset), p->depth >> 2, 1, p->x);
+    if (p->m->weight_offset != 0) {
+        int32_t more = of_offset(p, in);
+        for (int32_t c = 0; c < p->columns; c++)
+            p->sums[c] = nuc_wrap_add(p->sums[c], more);
+    }
+    int32_t done = by_words(p, weight);
+    int32_t c = 0;
+    if (done < p->depth) {
+        for (; c + 2 <= p->columns; c += 2)
+            dot_2(p, done, in, weight + (ptrdiff_t)c * stride, weight + (ptrdiff_t)(c + 1) * stride, p->sums + c);
+    }
+    if (p->columns % 2 != 0) {
+        const int8_t *last = weight + (ptrdiff_t)(p->columns - 1) * stride;
+        int32_t sums[2] = {p->sums[p->columns - 1], 0};
+        dot_2(p, 0, in, last, last, sums);
+        p->sums[p->columns - 1] = sums[0];
+    }
+}
+
+/* One multiplier for all columns. Returns how many there are before one that is not rescaled in one step. */
+static int32_t finish_alike(const int32_t *sums, int32_t count, const struct nuc_fused *f, int8_t *out)
+{
+    const struct nuc_fused g = *f;
+    int32_t c = 0;
+
+    for (; c < count && nuc_fused_takes(sums[c]); c++)
+        out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(2 * sums[c], &g));
+    return c;
+}
+
+/* Results of the columns from `first` on. */
+static void finish(const struct product *p, int32_t first, int8_t *out)
+{
+    const struct nuc_rescale *r = &p->m->rescale;
+    struct nuc_bounds bounds = nuc_bounds_of(r->low, r->high);
+    struct nuc_fused f = {0, 0, 0};
+    bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
+    int32_t c = 0;
+
+    if (fused && r->step == 0 && !bounds.narrow)
+        c = finish_alike(p->sums, p->columns, &f, out);
+    for (; c < p->columns; c++) {
+        int32_t sum = p->sums[c];
+        if (r->step != 0)
+            fused = nuc_fused_of(r->multipliers[first + c], r->shifts[first + c], r->offset, &f);
+        if (fused && nuc_fused_takes(sum))
+            out[c] = (int8_t)nuc_bounded(&bounds, nuc_fused_twice(2 * sum, &f));
+        else
+            out[c] = nuc_dsp_rescaled(r, first + c, sum);
+    }
+}
+
+void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    struct product p;
+
+    p.m = m;
+    for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
+        for (int32_t c = 0; c < m->columns; c += BATCH, out += p.columns) {
+            p.columns = m->columns - c < BATCH ? m->columns - c : BATCH;
+            size_t bytes = (size_t)p.columns * sizeof *p.sums;
+            if (m->bias != NULL)
+                memcpy(p.sums, m->bias + c, bytes);
+            else
+                memset(p.sums, 0, bytes);
+            for (int32_t d = 0; d < m->depth; d += CHUNK) {
+                p.depth = m->depth - d < CHUNK ? m->depth - d : CHUNK;
+                add_part(&p, in + d, weight + (ptrdiff_t)c * m->depth + d);
+            }
+            finish(&p, c, out);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/* The inner product of matrix products: a row of widened input against rows of weights, two at a time. */
+#ifndef NUC_DEVICE_KERNELS_DSP_DSP_ROWS_H
+#define NUC_DEVICE_KERNELS_DSP_DSP_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* dsp_rows_m33.S reads the structure. Rows of weights begin at whole words. */
+struct nuc_row_pairs {
+    const uint32_t *x; /* the input, in blocks of 8 elements: words of elements (0, 2), (1, 3), (4, 6), (5, 7) */
+    int32_t blocks;    /* from 1 */
+    const int8_t *first, *second;
+    int32_t *sums;  /* one a row, added to */
+    int32_t count;  /* of pairs, from 1 */
+    ptrdiff_t step; /* from the end of a row's blocks to the row after the next one */
+};
+
+void nuc_dsp_multiply_pairs(const struct nuc_row_pairs *p);
+
+#endif

@@ -1,0 +1,69 @@
+#include <math.h>
+
+#include "device/kernels/ref/ref.h"
+
+static void softmax_line(const struct nuc_line *line, const float *in, float *out)
+{
+    float largest = in[0];
+    float sum = 0.0f;
+
+    for (int32_t i = 1; i < line->size; i++)
+        largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
+    for (int32_t i = 0; i < line->size; i++)
+        sum += expf(in[i * line->in_step] - largest);
+    for (int32_t i = 0; i < line->size; i++)
+        out[i * line->out_step] = expf(in[i * line->in_step] - largest) / sum;
+}
+
+static void log_softmax_line(const struct nuc_line *line, const float *in, float *out)
+{
+    float largest = in[0];
+    float sum = 0.0f;
+
+    for (int32_t i = 1; i < line->size; i++)
+        largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
+    for (int32_t i = 0; i < line->size; i++)
+        sum += expf(in[i * line->in_step] - largest);
+    sum = logf(sum);
+    for (int32_t i = 0; i < line->size; i++)
+        out[i * line->out_step] = in[i * line->in_step] - largest - sum;
+}
+
+static void each_line(void (*one)(const struct nuc_line *line, const float *in, float *out),
+                      const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;
+    ptrdiff_t in_step = lines->rank == 0 ? 0 : lines->a[last];
+    ptrdiff_t out_step = lines->rank == 0 ? 0 : lines->out[last];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(lines); i++)
+            one(line, in + walk.a + i * in_step, out + walk.out + i * out_step);
+    } while (nuc_walk_next_row(lines, &walk));
+}
+
+void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    each_line(softmax_line, lines, line, in, out);
+}
+
+void nuc_ref_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    each_line(log_softmax_line, lines, line, in, out);
+}
+
+void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
+                            const float *mean, const float *var, double eps, float *out)
+{
+    for (size_t outer = 0; outer < axis->outer; outer++) {
+        for (size_t c = 0; c < axis->size; c++) {
+            float inverse = (float)(1.0 / sqrt((double)var[c] + eps));
+            float factor = weight != NULL ? weight[c] : 1.0f;
+            float shift = bias != NULL ? bias[c] : 0.0f;
+            size_t at = (outer * axis->size + c) * axis->inner;
+            for (size_t i = at; i < at + axis->inner; i++)
+                out[i] = (in[i] - mean[c]) * inverse * factor + shift;
+        }
+    }
+}

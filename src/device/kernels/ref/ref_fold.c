@@ -1,0 +1,220 @@
+/* Reductions of integers, places of extrema, variances, running sums. */
+#include "device/kernels/ref/element.h"
+#include "device/kernels/ref/ref.h"
+
+/* The row of a nest that ends in steps of `in_step` and `out_step`. */
+struct rows {
+    ptrdiff_t in_step, out_step;
+};
+
+static struct rows rows_of(const struct nuc_loops *loops)
+{
+    if (loops->rank == 0)
+        return (struct rows){0, 0};
+    return (struct rows){loops->a[loops->rank - 1], loops->out[loops->rank - 1]};
+}
+
+/* ---- integers ---- */
+
+static int64_t combine(enum nuc_reduce_op op, int64_t a, int64_t b)
+{
+    switch (op) {
+    case NUC_REDUCE_MAX:
+        return b > a ? b : a;
+    case NUC_REDUCE_MIN:
+        return b < a ? b : a;
+    case NUC_REDUCE_PROD:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case NUC_REDUCE_ANY:
+        return a != 0 || b != 0;
+    case NUC_REDUCE_SUM:
+    case NUC_REDUCE_MEAN:
+    default:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    }
+}
+
+/* `in` at the first element; a product and an extreme start with it, too. */
+static int64_t fold(enum nuc_reduce_op op, enum nuc_dtype dtype, const struct nuc_loops *reduced, const void *in,
+                    ptrdiff_t first)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = rows_of(reduced).in_step;
+    int64_t result = op == NUC_REDUCE_SUM || op == NUC_REDUCE_ANY ? 0 : nuc_load_whole(dtype, in, first);
+    int32_t i = op == NUC_REDUCE_SUM || op == NUC_REDUCE_ANY ? 0 : 1;
+
+    do {
+        for (; i < nuc_row_length(reduced); i++)
+            result = combine(op, result, nuc_load_whole(dtype, in, first + walk.a + i * step));
+        i = 0;
+    } while (nuc_walk_next_row(reduced, &walk));
+    return result;
+}
+
+void nuc_ref_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                        enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct rows rows = rows_of(kept);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++)
+            nuc_store_whole(to, out, walk.out + i * rows.out_step,
+                            fold(op, from, reduced, in, walk.a + i * rows.in_step));
+    } while (nuc_walk_next_row(kept, &walk));
+}
+
+/* ---- any of float32 ---- */
+
+static bool any_of(const struct nuc_loops *reduced, const float *in)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = rows_of(reduced).in_step;
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
+            float v = in[walk.a + i * step];
+            if (v < 0.0f || v > 0.0f || v != v)
+                return true;
+        }
+    } while (nuc_walk_next_row(reduced, &walk));
+    return false;
+}
+
+void nuc_ref_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct rows rows = rows_of(kept);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++)
+            out[walk.out + i * rows.out_step] = any_of(reduced, in + walk.a + i * rows.in_step);
+    } while (nuc_walk_next_row(kept, &walk));
+}
+
+/* ---- place of the largest or smallest ---- */
+
+/* The first of equal ones stays; NaN beats everything, the first of them stays, too. */
+static bool beats_f32(bool largest, float value, float best)
+{
+    if (best != best)
+        return false;
+    return largest ? !(value <= best) : !(value >= best);
+}
+
+static int64_t place(bool largest, enum nuc_dtype dtype, const struct nuc_loops *reduced, const void *in,
+                     ptrdiff_t first)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = rows_of(reduced).in_step;
+    ptrdiff_t best = first;
+    int64_t best_place = 0;
+    int64_t at = 0;
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(reduced); i++, at++) {
+            ptrdiff_t j = first + walk.a + i * step;
+            bool beats;
+            if (dtype == NUC_F32) {
+                beats = beats_f32(largest, ((const float *)in)[j], ((const float *)in)[best]);
+            } else {
+                int64_t value = nuc_load_whole(dtype, in, j);
+                int64_t other = nuc_load_whole(dtype, in, best);
+                beats = largest ? value > other : value < other;
+            }
+            if (beats) {
+                best = j;
+                best_place = at;
+            }
+        }
+    } while (nuc_walk_next_row(reduced, &walk));
+    return best_place;
+}
+
+void nuc_ref_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                         enum nuc_dtype dtype, const void *in, int64_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct rows rows = rows_of(kept);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++)
+            out[walk.out + i * rows.out_step] = place(largest, dtype, reduced, in, walk.a + i * rows.in_step);
+    } while (nuc_walk_next_row(kept, &walk));
+}
+
+/* ---- variance ---- */
+
+/* Sum of (element - centre), or of its square; the sum starts with the first one. */
+static float sum_around(const struct nuc_loops *reduced, const float *in, float centre, bool squares, size_t *count)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = rows_of(reduced).in_step;
+    float sum = 0.0f;
+
+    *count = 0;
+    do {
+        for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
+            float v = in[walk.a + i * step];
+            sum += squares ? (v - centre) * (v - centre) : v;
+        }
+        *count += (size_t)nuc_row_length(reduced);
+    } while (nuc_walk_next_row(reduced, &walk));
+    return sum;
+}
+
+void nuc_ref_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction, const float *in,
+                     float *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct rows rows = rows_of(kept);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++) {
+            const float *first = in + walk.a + i * rows.in_step;
+            size_t count;
+            float sum = sum_around(reduced, first, 0.0f, false, &count);
+            double divisor = (double)count - correction;
+            float squares = sum_around(reduced, first, sum / (float)count, true, &count);
+            out[walk.out + i * rows.out_step] = divisor > 0.0 ? (float)((double)squares / divisor) : __builtin_nanf("");
+        }
+    } while (nuc_walk_next_row(kept, &walk));
+}
+
+/* ---- running sums ---- */
+
+void nuc_ref_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct rows rows = rows_of(lines);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(lines); i++) {
+            const float *from = in + walk.a + i * rows.in_step;
+            float *to = out + walk.out + i * rows.out_step;
+            float sum = from[0];
+            to[0] = sum;
+            for (int32_t k = 1; k < line->size; k++) {
+                sum += from[k * line->in_step];
+                to[k * line->out_step] = sum;
+            }
+        }
+    } while (nuc_walk_next_row(lines, &walk));
+}
+
+void nuc_ref_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
+                        enum nuc_dtype to, const void *in, void *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct rows rows = rows_of(lines);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(lines); i++) {
+            uint64_t sum = 0;
+            for (int32_t k = 0; k < line->size; k++) {
+                sum += (uint64_t)nuc_load_whole(from, in, walk.a + i * rows.in_step + k * line->in_step);
+                nuc_store_whole(to, out, walk.out + i * rows.out_step + k * line->out_step, (int64_t)sum);
+            }
+        }
+    } while (nuc_walk_next_row(lines, &walk));
+}

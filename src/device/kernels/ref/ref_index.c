@@ -1,0 +1,260 @@
+/* Elements picked, and written, where indices say. An index outside its dimension ends a kernel. */
+#include <string.h>
+
+#include "device/kernels/ref/ref.h"
+
+static int64_t load_index(enum nuc_dtype dtype, const void *index, ptrdiff_t at)
+{
+    return dtype == NUC_I64 ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+}
+
+static ptrdiff_t last_stride(const struct nuc_loops *loops, const ptrdiff_t *strides)
+{
+    return loops->rank == 0 ? 0 : strides[loops->rank - 1];
+}
+
+/* Where an index leads, from the start of its line on; false when it is none of the dimension. */
+static bool offset_of(const struct nuc_indexed *x, ptrdiff_t at, ptrdiff_t *offset)
+{
+    int64_t index = load_index(x->dtype, x->index, at);
+
+    if (index < 0 || index >= x->size)
+        return false;
+    *offset = (ptrdiff_t)index * x->stride;
+    return true;
+}
+
+bool nuc_ref_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
+                    void *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t index_step = last_stride(loops, loops->a), in_step = last_stride(loops, loops->b);
+    ptrdiff_t out_step = last_stride(loops, loops->out), size = (ptrdiff_t)element_size;
+    /* One index for a row that lies in one piece on both sides. */
+    bool whole = loops->rank > 0 && index_step == 0 && in_step == 1 && out_step == 1;
+    int32_t count = whole ? 1 : nuc_row_length(loops);
+    size_t bytes = whole ? element_size * (size_t)nuc_row_length(loops) : element_size;
+
+    do {
+        for (int32_t i = 0; i < count; i++) {
+            ptrdiff_t offset;
+            if (!offset_of(x, walk.a + i * index_step, &offset))
+                return false;
+            memmove((uint8_t *)out + (walk.out + i * out_step) * size,
+                    (const uint8_t *)in + (walk.b + i * in_step + offset) * size, bytes);
+        }
+    } while (nuc_walk_next_row(loops, &walk));
+    return true;
+}
+
+/* ---- combining ---- */
+
+static bool is_nan(float x)
+{
+    return x != x; /* NOLINT(misc-redundant-expression) */
+}
+
+static float combine_f32(enum nuc_combination how, float a, float b)
+{
+    switch (how) {
+    case NUC_COMBINE_ADD:
+        return a + b;
+    case NUC_COMBINE_MULTIPLY:
+        return a * b;
+    case NUC_COMBINE_MAX:
+        return is_nan(a) || a > b ? a : b;
+    case NUC_COMBINE_MIN:
+        return is_nan(a) || a < b ? a : b;
+    case NUC_COMBINE_REPLACE:
+    default:
+        return b;
+    }
+}
+
+static int64_t combine_int(enum nuc_combination how, int64_t a, int64_t b)
+{
+    switch (how) {
+    case NUC_COMBINE_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case NUC_COMBINE_MULTIPLY:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case NUC_COMBINE_MAX:
+        return a > b ? a : b;
+    case NUC_COMBINE_MIN:
+        return a < b ? a : b;
+    case NUC_COMBINE_REPLACE:
+    default:
+        return b;
+    }
+}
+
+int64_t nuc_ref_load_int(enum nuc_dtype dtype, const void *data)
+{
+    switch (dtype) {
+    case NUC_I8:
+        return *(const int8_t *)data;
+    case NUC_I16:
+        return *(const int16_t *)data;
+    case NUC_U16:
+        return *(const uint16_t *)data;
+    case NUC_I32:
+        return *(const int32_t *)data;
+    case NUC_I64:
+        return *(const int64_t *)data;
+    case NUC_BOOL:
+    case NUC_U8:
+    case NUC_F16:
+    case NUC_BF16:
+    case NUC_F32:
+    case NUC_F64:
+    case NUC_DTYPE_COUNT:
+    default:
+        return *(const uint8_t *)data;
+    }
+}
+
+/* Integers wrap to their type; memory is little-endian. */
+static void combine(enum nuc_combination how, enum nuc_dtype dtype, size_t size, const uint8_t *from, uint8_t *to)
+{
+    if (how == NUC_COMBINE_REPLACE) {
+        memmove(to, from, size);
+        return;
+    }
+    if (dtype == NUC_F32) {
+        float value = combine_f32(how, *(const float *)(const void *)to, *(const float *)(const void *)from);
+        memcpy(to, &value, sizeof value);
+        return;
+    }
+    int64_t value = combine_int(how, nuc_ref_load_int(dtype, to), nuc_ref_load_int(dtype, from));
+    if (dtype == NUC_BOOL)
+        value = value != 0;
+    memcpy(to, &value, size);
+}
+
+bool nuc_ref_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
+                     enum nuc_dtype dtype, const void *src, void *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t index_step = last_stride(loops, loops->a), src_step = last_stride(loops, loops->b);
+    ptrdiff_t out_step = last_stride(loops, loops->out);
+    size_t size = nuc_dtype_size(dtype);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
+            ptrdiff_t offset;
+            if (!offset_of(x, walk.a + i * index_step, &offset))
+                return false;
+            ptrdiff_t to = walk.out + i * out_step + offset;
+            combine(how, dtype, size, (const uint8_t *)src + (walk.b + i * src_step) * (ptrdiff_t)size,
+                    (uint8_t *)out + to * (ptrdiff_t)size);
+        }
+    } while (nuc_walk_next_row(loops, &walk));
+    return true;
+}
+
+void nuc_ref_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
+                     void *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t in_step = last_stride(loops, loops->a), out_step = last_stride(loops, loops->out);
+    size_t size = nuc_dtype_size(dtype);
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(loops); i++)
+            combine(how, dtype, size, (const uint8_t *)in + (walk.a + i * in_step) * (ptrdiff_t)size,
+                    (uint8_t *)out + (walk.out + i * out_step) * (ptrdiff_t)size);
+    } while (nuc_walk_next_row(loops, &walk));
+}
+
+bool nuc_ref_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
+                            size_t count, void *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t mask_step = last_stride(loops, loops->a), out_step = last_stride(loops, loops->out);
+    size_t used = 0;
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
+            if (!mask[walk.a + i * mask_step])
+                continue;
+            if (used == count)
+                return false;
+            memmove((uint8_t *)out + (walk.out + i * out_step) * (ptrdiff_t)element_size,
+                    (const uint8_t *)source + used++ * element_size, element_size);
+        }
+    } while (nuc_walk_next_row(loops, &walk));
+    return true;
+}
+
+/* ---- order ---- */
+
+/* NaN is larger than every number. */
+static int compare_f32(float a, float b)
+{
+    if (is_nan(a) || is_nan(b))
+        return (is_nan(a) ? 1 : 0) - (is_nan(b) ? 1 : 0);
+    return (a > b ? 1 : 0) - (a < b ? 1 : 0);
+}
+
+static const uint8_t *element(const struct nuc_sort *s, const uint8_t *in, int64_t i)
+{
+    return in + (ptrdiff_t)i * s->in_step * (ptrdiff_t)nuc_dtype_size(s->dtype);
+}
+
+/* Whether element a of the line comes in front of element b; equal ones keep their order. */
+static bool precedes(const struct nuc_sort *s, const uint8_t *in, int64_t a, int64_t b)
+{
+    const uint8_t *x = element(s, in, a), *y = element(s, in, b);
+    int order;
+
+    if (s->dtype == NUC_F32) {
+        order = compare_f32(*(const float *)(const void *)x, *(const float *)(const void *)y);
+    } else {
+        int64_t u = nuc_ref_load_int(s->dtype, x), v = nuc_ref_load_int(s->dtype, y);
+        order = (u > v ? 1 : 0) - (u < v ? 1 : 0);
+    }
+    if (order == 0)
+        return a < b;
+    return s->descending ? order > 0 : order < 0;
+}
+
+/* A heap of places whose root comes last in order; moves the entry at `root` down among the first `count`. */
+static void sift(const struct nuc_sort *s, const uint8_t *in, int64_t *heap, int32_t root, int32_t count)
+{
+    int64_t moved = heap[root * s->out_step];
+
+    for (int32_t child = 2 * root + 1; child < count; child = 2 * root + 1) {
+        if (child + 1 < count && precedes(s, in, heap[child * s->out_step], heap[(child + 1) * s->out_step]))
+            child++;
+        if (!precedes(s, in, moved, heap[child * s->out_step]))
+            break;
+        heap[root * s->out_step] = heap[child * s->out_step];
+        root = child;
+    }
+    heap[root * s->out_step] = moved;
+}
+
+void nuc_ref_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices)
+{
+    const uint8_t *in = line;
+    size_t size = nuc_dtype_size(s->dtype);
+
+    for (int32_t i = 0; i < s->count; i++)
+        indices[i * s->out_step] = i;
+    for (int32_t i = s->count / 2; i-- > 0;)
+        sift(s, in, indices, i, s->count);
+    for (int32_t i = s->count; s->count > 0 && i < s->size; i++) {
+        if (!precedes(s, in, i, indices[0]))
+            continue;
+        indices[0] = i;
+        sift(s, in, indices, 0, s->count);
+    }
+    for (int32_t last = s->count - 1; last > 0; last--) {
+        int64_t root = indices[0];
+        indices[0] = indices[last * s->out_step];
+        indices[last * s->out_step] = root;
+        sift(s, in, indices, 0, last);
+    }
+    for (int32_t i = 0; i < s->count; i++)
+        memcpy((uint8_t *)values + i * s->out_step * (ptrdiff_t)size, element(s, in, indices[i * s->out_step]), size);
+}

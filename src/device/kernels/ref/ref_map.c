@@ -1,0 +1,123 @@
+/* Functions of one value, with the formulas of ExecuTorch's portable kernels. */
+#include <math.h>
+
+#include "device/kernels/ref/ref.h"
+
+/* A row of name, result of the float x, result of the integer x. */
+#define OF_FLOAT(name, value)                                                                                          \
+    static float name##_f32(float x)                                                                                   \
+    {                                                                                                                  \
+        return value;                                                                                                  \
+    }
+#define OF_INTEGER(name, value)                                                                                        \
+    static int64_t name##_i64(int64_t x)                                                                               \
+    {                                                                                                                  \
+        return value;                                                                                                  \
+    }
+#define FUNCTION(name, of_float, of_integer)                                                                           \
+    OF_FLOAT(name, of_float)                                                                                           \
+    OF_INTEGER(name, of_integer)                                                                                       \
+    const struct nuc_map nuc_map_##name = {name##_f32, name##_i64};
+#define REAL_FUNCTION(name, of_float)                                                                                  \
+    OF_FLOAT(name, of_float)                                                                                           \
+    const struct nuc_map nuc_map_##name = {name##_f32, NULL};
+
+/* ---- of reals ---- */
+
+REAL_FUNCTION(exp, expf(x))
+REAL_FUNCTION(log, logf(x))
+REAL_FUNCTION(sqrt, sqrtf(x))
+REAL_FUNCTION(rsqrt, 1.0f / sqrtf(x))
+REAL_FUNCTION(atan, atanf(x))
+REAL_FUNCTION(sigmoid, 1.0f / (1.0f + expf(-x)))
+REAL_FUNCTION(tanh, tanhf(x))
+REAL_FUNCTION(sin, sinf(x))
+REAL_FUNCTION(cos, cosf(x))
+REAL_FUNCTION(tan, tanf(x))
+REAL_FUNCTION(asin, asinf(x))
+REAL_FUNCTION(acos, acosf(x))
+REAL_FUNCTION(sinh, sinhf(x))
+REAL_FUNCTION(cosh, coshf(x))
+REAL_FUNCTION(asinh, asinhf(x))
+REAL_FUNCTION(acosh, acoshf(x))
+REAL_FUNCTION(atanh, atanhf(x))
+REAL_FUNCTION(expm1, expm1f(x))
+REAL_FUNCTION(log1p, log1pf(x))
+REAL_FUNCTION(log2, log2f(x))
+REAL_FUNCTION(log10, log10f(x))
+REAL_FUNCTION(erf, erff(x))
+REAL_FUNCTION(reciprocal, 1.0f / x)
+
+float nuc_gelu_f32(float x)
+{
+    const double root_half = 0.70710678118654752440;
+
+    if (isinf(x))
+        return x > 0.0f ? x : 0.0f;
+    return (float)(0.5 * (double)x * (1.0 + erf((double)x * root_half)));
+}
+
+/* sqrt(2 / pi) (x + 0.044715 x^3) in float, the rest in double. */
+float nuc_gelu_tanh_f32(float x)
+{
+    const float root = (float)(1.41421356237309504880 * 1.12837916709551257390 * 0.5);
+
+    if (isinf(x))
+        return x > 0.0f ? x : 0.0f;
+    float inner = root * (x + 0.044715f * (x * x * x));
+    return (float)(0.5 * (double)x * (1.0 + (double)tanhf(inner)));
+}
+
+/* ---- of any numbers: integers wrap, NaN stays but for its sign, which is 0 as in torch ---- */
+
+FUNCTION(relu, x != x || x >= 0.0f ? x : 0.0f, x < 0 ? 0 : x)
+FUNCTION(neg, -x, (int64_t)(0 - (uint64_t)x))
+FUNCTION(abs, fabsf(x), x < 0 ? (int64_t)(0 - (uint64_t)x) : x)
+FUNCTION(ceil, ceilf(x), x)
+FUNCTION(floor, floorf(x), x)
+FUNCTION(trunc, truncf(x), x)
+FUNCTION(round, rintf(x), x)
+FUNCTION(sign, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f, (x > 0) - (x < 0))
+
+/* ---- truths ---- */
+
+FUNCTION(logical_not, x<0.0f || x> 0.0f || x != x ? 0.0f : 1.0f, x == 0)
+FUNCTION(isnan, x != x ? 1.0f : 0.0f, x != x)
+FUNCTION(isinf, isinf(x) ? 1.0f : 0.0f, 0 * x)
+
+/* ---- bits ---- */
+
+OF_INTEGER(bitwise_not, ~x)
+const struct nuc_map nuc_map_bitwise_not = {NULL, bitwise_not_i64};
+
+/* ---- loops ---- */
+
+void nuc_ref_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = fn(in[i]);
+}
+
+void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = in[i] >= 0.0f ? in[i] : in[i] * slope;
+}
+
+void nuc_ref_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count)
+{
+    float below = elu->alpha * elu->scale;
+
+    for (size_t i = 0; i < count; i++)
+        out[i] = in[i] <= 0.0f ? expm1f(in[i] * elu->input_scale) * below : in[i] * elu->scale;
+}
+
+void nuc_ref_logit_f32(float low, const float *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float x = in[i];
+        if (low >= 0.0f)
+            x = x < low ? low : x > 1.0f - low ? 1.0f - low : x;
+        out[i] = logf(x / (1.0f - x));
+    }
+}

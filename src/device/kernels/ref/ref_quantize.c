@@ -1,0 +1,84 @@
+#include <string.h>
+
+#include "device/kernels/ref/ref.h"
+
+/* Half to even. Adding 2^23 leaves no fraction bits in a float32; larger magnitudes are integers already. */
+static float round_even(float x)
+{
+    const float two23 = 8388608.0f;
+
+    if (!(x > -two23 && x < two23))
+        return x;
+    return x < 0.0f ? (x - two23) + two23 : (x + two23) - two23;
+}
+
+/* Saturated; NaN gives the least number. One instruction in between, where 64 bits would take libraries of doubles. */
+static int32_t to_int32(float x)
+{
+    const float two31 = 2147483648.0f;
+
+    if (!(x > -two31))
+        return INT32_MIN;
+    return x < two31 ? (int32_t)x : INT32_MAX;
+}
+
+/* No element has more than 32 bits, so that neither have the bounds. */
+static int64_t quantize_one(const struct nuc_affine *q, float inverse, float value)
+{
+    int64_t v = to_int32((float)q->zero_point + round_even(inverse * value));
+
+    if (v < q->quant_min)
+        v = q->quant_min;
+    return v > q->quant_max ? q->quant_max : v;
+}
+
+static void store(enum nuc_dtype dtype, void *out, size_t i, int64_t v)
+{
+    if (dtype == NUC_I8 || dtype == NUC_U8) {
+        ((uint8_t *)out)[i] = (uint8_t)v;
+    } else if (dtype == NUC_I16 || dtype == NUC_U16) {
+        uint16_t narrow = (uint16_t)v;
+        memcpy((uint8_t *)out + 2 * i, &narrow, sizeof narrow);
+    } else {
+        uint32_t narrow = (uint32_t)v;
+        memcpy((uint8_t *)out + 4 * i, &narrow, sizeof narrow);
+    }
+}
+
+void nuc_ref_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
+{
+    float inverse = 1.0f / q->scale;
+
+    for (size_t i = 0; i < count; i++)
+        store(q->dtype, out, i, quantize_one(q, inverse, in[i]));
+}
+
+static int32_t load(enum nuc_dtype dtype, const void *in, size_t i)
+{
+    int16_t half;
+    uint16_t unsigned_half;
+    int32_t word;
+
+    if (dtype == NUC_I8)
+        return ((const int8_t *)in)[i];
+    if (dtype == NUC_U8)
+        return ((const uint8_t *)in)[i];
+    if (dtype == NUC_I16) {
+        memcpy(&half, (const uint8_t *)in + 2 * i, sizeof half);
+        return half;
+    }
+    if (dtype == NUC_U16) {
+        memcpy(&unsigned_half, (const uint8_t *)in + 2 * i, sizeof unsigned_half);
+        return unsigned_half;
+    }
+    memcpy(&word, (const uint8_t *)in + 4 * i, sizeof word);
+    return word;
+}
+
+void nuc_ref_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t difference = (uint32_t)load(q->dtype, in, i) - (uint32_t)q->zero_point;
+        out[i] = (float)(int32_t)difference * q->scale;
+    }
+}

@@ -1,0 +1,85 @@
+#include "device/kernels/ref/ref.h"
+
+static float combine(enum nuc_reduce_op op, float accumulator, float value)
+{
+    switch (op) {
+    case NUC_REDUCE_SUM:
+    case NUC_REDUCE_MEAN:
+        return accumulator + value;
+    case NUC_REDUCE_MAX:
+        return value != value || value > accumulator ? value : accumulator;
+    case NUC_REDUCE_MIN:
+        return value != value || value < accumulator ? value : accumulator;
+    case NUC_REDUCE_PROD:
+        return accumulator * value;
+    case NUC_REDUCE_ANY:
+    default:
+        return accumulator;
+    }
+}
+
+/* The accumulator starts with the first element. */
+static float reduce_one(enum nuc_reduce_op op, const struct nuc_loops *reduced, const float *in, size_t *count)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    int32_t row = nuc_row_length(reduced);
+    float accumulator = in[0];
+    int32_t i = 1;
+
+    *count = 0;
+    do {
+        for (; i < row; i++)
+            accumulator = combine(op, accumulator, in[walk.a + i * step]);
+        *count += (size_t)row;
+        i = 0;
+    } while (nuc_walk_next_row(reduced, &walk));
+    return accumulator;
+}
+
+void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                        const float *in, float *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
+    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[last];
+    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[last];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++) {
+            size_t count;
+            float value = reduce_one(op, reduced, in + walk.a + i * in_step, &count);
+            out[walk.out + i * out_step] = op == NUC_REDUCE_MEAN ? value / (float)count : value;
+        }
+    } while (nuc_walk_next_row(kept, &walk));
+}
+
+static int8_t extreme_one(bool largest, const struct nuc_loops *reduced, const int8_t *in)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    int8_t extreme = in[0];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
+            int8_t value = in[walk.a + i * step];
+            if (largest ? value > extreme : value < extreme)
+                extreme = value;
+        }
+    } while (nuc_walk_next_row(reduced, &walk));
+    return extreme;
+}
+
+void nuc_ref_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced, const int8_t *in,
+                        int8_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
+    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[last];
+    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[last];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++)
+            out[walk.out + i * out_step] = extreme_one(largest, reduced, in + walk.a + i * in_step);
+    } while (nuc_walk_next_row(kept, &walk));
+}

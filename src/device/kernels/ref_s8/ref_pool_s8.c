@@ -1,0 +1,176 @@
+/* Pooling, sums and resizing in int8. */
+#include "device/kernels/ref_s8/quantized.h"
+
+/* The part of a window that lies inside the image: [first, last) along each axis. */
+struct part {
+    int32_t first[2], last[2];
+};
+
+static struct part part_of(const struct nuc_pool_s8 *p, int32_t y, int32_t x)
+{
+    const int32_t at[2] = {y, x};
+    struct part part;
+
+    for (int d = 0; d < 2; d++) {
+        int32_t begin = at[d] * p->stride[d] - p->padding[d];
+        int32_t end = begin + p->kernel[d];
+        part.first[d] = begin > 0 ? begin : 0;
+        part.last[d] = end < p->in_size[d] ? end : p->in_size[d];
+    }
+    return part;
+}
+
+static int8_t maximum(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+{
+    int32_t largest = p->low;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        for (int32_t x = part->first[1]; x < part->last[1]; x++) {
+            int8_t v = image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
+            largest = v > largest ? v : largest;
+        }
+    }
+    return (int8_t)(largest < p->high ? largest : p->high);
+}
+
+static int8_t average(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+{
+    int32_t sum = 0;
+    int32_t count = 0;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        for (int32_t x = part->first[1]; x < part->last[1]; x++, count++)
+            sum += image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
+    }
+    if (count == 0)
+        return (int8_t)nuc_clamp_i32(0, p->low, p->high);
+    int32_t half = sum > 0 ? count / 2 : -(count / 2);
+    return (int8_t)nuc_clamp_i32((sum + half) / count, p->low, p->high);
+}
+
+typedef int8_t (*pool_fn)(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image);
+
+static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t *in, int8_t *out)
+{
+    ptrdiff_t image = (ptrdiff_t)p->in_size[0] * p->in_size[1] * p->channels;
+
+    for (int32_t b = 0; b < p->batch; b++, in += image) {
+        for (int32_t y = 0; y < p->out_size[0]; y++) {
+            for (int32_t x = 0; x < p->out_size[1]; x++) {
+                struct part part = part_of(p, y, x);
+                for (int32_t c = 0; c < p->channels; c++)
+                    *out++ = pool(p, &part, in + c);
+            }
+        }
+    }
+}
+
+void nuc_ref_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
+{
+    each_window(p, maximum, in, out);
+}
+
+void nuc_ref_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
+{
+    each_window(p, average, in, out);
+}
+
+static int32_t sum_of(const struct nuc_loops *reduced, int32_t offset, const int8_t *in)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    int32_t row = nuc_row_length(reduced);
+    int32_t sum = 0;
+
+    do {
+        for (int32_t i = 0; i < row; i++)
+            sum = nuc_wrap_add(sum, in[walk.a + i * step] + offset);
+    } while (nuc_walk_next_row(reduced, &walk));
+    return sum;
+}
+
+void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
+                    const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[kept->rank - 1];
+    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[kept->rank - 1];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++)
+            out[walk.out + i * out_step] =
+                nuc_rescaled(rescale, 0, sum_of(reduced, input_offset, in + walk.a + i * in_step));
+    } while (nuc_walk_next_row(kept, &walk));
+}
+
+/* ---- resizing ---- */
+
+#define UNIT ((int64_t)1024)
+
+/* The two rows or columns an output position lies between, and the second one's weight in 1/1024. */
+struct between {
+    int32_t low, high, weight;
+};
+
+/* Each position is rounded by itself: with a rounded scale, as in LiteRT, errors would grow along the axis. */
+static struct between between(const struct nuc_resize_s8 *r, int axis, int32_t at)
+{
+    int64_t in = r->in_size[axis], out = r->out_size[axis], last = in - 1, position;
+
+    if (r->align_corners && out > 1)
+        position = (2 * UNIT * at * (in - 1) + (out - 1)) / (2 * (out - 1));
+    else if (r->align_corners)
+        position = 0;
+    else
+        position = ((2 * (int64_t)at + 1) * in * UNIT + out) / (2 * out) - UNIT / 2;
+    int64_t low = position > 0 ? position / UNIT : 0;
+    int64_t high = position > 0 ? (position + UNIT - 1) / UNIT : 0;
+    low = low < last ? low : last;
+    high = high < last ? high : last;
+    return (struct between){(int32_t)low, (int32_t)high, (int32_t)(position - low * UNIT)};
+}
+
+static int8_t blend(const int8_t *top, const int8_t *bottom, const struct between *x, int32_t channels, int64_t weight)
+{
+    int64_t upper = top[(ptrdiff_t)x->low * channels] * (int64_t)(UNIT - x->weight) +
+                    top[(ptrdiff_t)x->high * channels] * (int64_t)x->weight;
+    int64_t lower = bottom[(ptrdiff_t)x->low * channels] * (int64_t)(UNIT - x->weight) +
+                    bottom[(ptrdiff_t)x->high * channels] * (int64_t)x->weight;
+    int64_t sum = upper * (UNIT - weight) + lower * weight;
+    int64_t half = (int64_t)UNIT * UNIT / 2;
+
+    return nuc_saturate_i8(nuc_saturate_i32((sum + (sum > 0 ? half : -half)) / ((int64_t)UNIT * UNIT)));
+}
+
+void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
+{
+    ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels;
+
+    for (int32_t b = 0; b < r->batch; b++, in += row * r->in_size[0]) {
+        for (int32_t oy = 0; oy < r->out_size[0]; oy++) {
+            struct between y = between(r, 0, oy);
+            for (int32_t ox = 0; ox < r->out_size[1]; ox++) {
+                struct between x = between(r, 1, ox);
+                for (int32_t c = 0; c < r->channels; c++)
+                    *out++ = blend(in + y.low * row + c, in + y.high * row + c, &x, r->channels, y.weight);
+            }
+        }
+    }
+}
+
+void nuc_ref_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
+{
+    ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels;
+
+    for (int32_t b = 0; b < r->batch; b++, in += row * r->in_size[0]) {
+        for (int32_t oy = 0; oy < r->out_size[0]; oy++) {
+            int32_t y = (int32_t)((int64_t)oy * r->in_size[0] / r->out_size[0]);
+            for (int32_t ox = 0; ox < r->out_size[1]; ox++) {
+                int32_t x = (int32_t)((int64_t)ox * r->in_size[1] / r->out_size[1]);
+                const int8_t *pixel = in + y * row + (ptrdiff_t)x * r->channels;
+                for (int32_t c = 0; c < r->channels; c++)
+                    *out++ = pixel[c];
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+#include "device/base/span.h"
+#include "nucleon/kernels.h"
+
+#define ENTRY(name, signature, run) {name, signature, run},
+static const struct nuc_kernel_entry entries[] = {NUC_KERNELS(ENTRY)};
+#undef ENTRY
+
+const struct nuc_kernel_table nuc_default_kernels = {entries, sizeof entries / sizeof entries[0]};

@@ -1,0 +1,68 @@
+/* Sampling of images and volumes at the positions of a grid. */
+#include "device/runtime/op_args.h"
+
+/* Strides of an image are those of a volume of depth 1. */
+static void volume_strides(const struct nuc_tensor *t, uint32_t before_depth, ptrdiff_t out[5])
+{
+    ptrdiff_t strides[NUC_MAX_RANK];
+    uint32_t at = 0;
+
+    nuc_tensor_strides(t, strides);
+    for (uint32_t d = 0; d < 5; d++)
+        out[d] = t->rank == 4 && d == before_depth ? 0 : strides[at++];
+}
+
+static bool sizes_fit(const struct nuc_tensor *in, const struct nuc_tensor *grid, const struct nuc_tensor *out)
+{
+    uint32_t spatial = in->rank - 2u;
+
+    if (grid->rank != in->rank || out->rank != in->rank || grid->sizes[0] != in->sizes[0] ||
+        out->sizes[0] != in->sizes[0] || out->sizes[1] != in->sizes[1] || grid->sizes[in->rank - 1] != (int32_t)spatial)
+        return false;
+    for (uint32_t d = 0; d < spatial; d++) {
+        if (out->sizes[2 + d] != grid->sizes[1 + d] || in->sizes[2 + d] < 1)
+            return false;
+    }
+    return true;
+}
+
+static enum nuc_status grid_sample(struct nuc_kernel_context *cx, struct nuc_value *const *args, uint32_t rank)
+{
+    const struct nuc_tensor *in = nuc_arg_tensor(args, 0), *grid = nuc_arg_tensor(args, 1);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 5);
+    int64_t last_mode = rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST;
+    struct nuc_grid g = {.spatial = (int32_t)rank - 2, .in_size = {1, 1, 1}, .out_size = {1, 1, 1}};
+
+    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(grid) && nuc_is_f32(out),
+                  NUC_TEXT("argument 'input', 'grid' or 'out' is not float32")) ||
+        !nuc_need(cx, in->rank == rank && sizes_fit(in, grid, out),
+                  NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
+        !nuc_need(cx, nuc_value_in(args[2], 0, last_mode) && nuc_value_in(args[3], 0, NUC_GRID_REFLECTION),
+                  NUC_TEXT("argument 'interpolation_mode' or 'padding_mode' is out of range")))
+        return NUC_UNSUPPORTED;
+    g.mode = (enum nuc_grid_mode)args[2]->u.i;
+    g.padding = (enum nuc_grid_padding)args[3]->u.i;
+    g.align_corners = args[4]->u.b;
+    g.batch = in->sizes[0];
+    g.channels = in->sizes[1];
+    for (uint32_t d = 0; d < rank - 2; d++) {
+        g.in_size[5 - rank + d] = in->sizes[2 + d];
+        g.out_size[5 - rank + d] = out->sizes[2 + d];
+    }
+    volume_strides(in, 2, g.in_strides);
+    volume_strides(grid, 1, g.grid_strides);
+    volume_strides(out, 2, g.out_strides);
+    if (out->bytes > 0)
+        nuc_kernel_grid_sample_f32(&g, in->data, grid->data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_grid_sampler_2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return grid_sample(cx, args, 4);
+}
+
+enum nuc_status nuc_op_grid_sampler_3d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return grid_sample(cx, args, 5);
+}

@@ -1,0 +1,351 @@
+/* Operators that compute positions or are given them: ranges, indices, strides. */
+#include "device/runtime/op_args.h"
+
+/* ---- aten::arange ---- */
+
+enum nuc_status nuc_op_arange(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    double start = nuc_value_scalar(args[0]);
+    double step = nuc_value_scalar(args[2]);
+    double steps = (nuc_value_scalar(args[1]) - start) / step;
+    double count = (double)nuc_tensor_elements(out);
+
+    if (!nuc_need(cx, out->rank == 1 && nuc_is_convertible(out) && out->dtype != NUC_BOOL,
+                  NUC_TEXT("argument 'out' is not a list of numbers")) ||
+        !nuc_need(cx, steps > count - 1.0 && steps <= count, NUC_TEXT("argument 'out' has the wrong size")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_arange((enum nuc_dtype)out->dtype, start, step, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
+}
+
+/* ---- aten::as_strided_copy ---- */
+
+/* Strides in elements of the input's memory; the last element they reach lies inside it. */
+static bool strided(const struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct nuc_tensor *in,
+                    const struct nuc_tensor *out, struct nuc_loops *loops)
+{
+    int64_t last = args[3]->kind == NUC_VALUE_NONE ? 0 : args[3]->u.i;
+    int64_t elements = (int64_t)nuc_tensor_elements(in);
+
+    if (args[1]->u.list.count != out->rank || args[2]->u.list.count != out->rank || last < 0 || last >= elements)
+        return false;
+    loops->rank = out->rank;
+    nuc_tensor_strides(out, loops->out);
+    for (uint32_t d = 0; d < out->rank; d++) {
+        int64_t stride = nuc_list_int(cx, args[2], d);
+        if (nuc_list_int(cx, args[1], d) != out->sizes[d] || stride < 0 || stride > INT32_MAX)
+            return false;
+        last += (out->sizes[d] - (int64_t)1) * stride;
+        if (last >= elements)
+            return false;
+        loops->sizes[d] = out->sizes[d];
+        loops->a[d] = (ptrdiff_t)stride;
+        loops->b[d] = 0;
+    }
+    return true;
+}
+
+enum nuc_status nuc_op_as_strided_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    size_t size = nuc_dtype_size((enum nuc_dtype)in->dtype);
+    struct nuc_loops loops;
+
+    if (!nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    if (!nuc_need(cx, strided(cx, args, in, out, &loops),
+                  NUC_TEXT("arguments 'size', 'stride' and 'storage_offset' leave 'self' or do not fit 'out'")))
+        return NUC_UNSUPPORTED;
+    size_t offset = args[3]->kind == NUC_VALUE_NONE ? 0 : (size_t)args[3]->u.i;
+    nuc_kernel_copy(&loops, size, (const uint8_t *)in->data + offset * size, out->data);
+    return NUC_OK;
+}
+
+/* ---- aten::index ---- */
+
+/*
+ * The index tensors of a call: tensors[d] indexes dimension d, NULL takes it whole. All broadcast to `rank` sizes,
+ * which stand in the output where the indexed dimensions are, or in front when those are not next to each other.
+ */
+struct indices {
+    const struct nuc_tensor *tensors[NUC_MAX_RANK];
+    ptrdiff_t strides[NUC_MAX_RANK][NUC_MAX_RANK]; /* [dimension indexed][dimension of the broadcast sizes] */
+    int32_t sizes[NUC_MAX_RANK];
+    uint32_t rank;
+    uint32_t indexed; /* bit d: dimension d is indexed */
+    uint32_t at;      /* first of the broadcast dimensions in the output */
+};
+
+static bool collect(struct nuc_kernel_context *cx, const struct nuc_value *list, const struct nuc_tensor *in,
+                    struct indices *x)
+{
+    if (!nuc_need(cx, list->u.list.count <= in->rank, NUC_TEXT("argument 'indices' has more entries than dimensions")))
+        return false;
+    for (uint32_t d = 0; d < list->u.list.count; d++) {
+        const struct nuc_value *value = nuc_list_value(cx, list, d);
+        if (value == NULL)
+            continue;
+        const struct nuc_tensor *t = &value->u.tensor;
+        if (!nuc_need(cx, t->dtype == NUC_I64 || t->dtype == NUC_I32,
+                      NUC_TEXT("argument 'indices' holds a tensor that is neither int64 nor int32")))
+            return false;
+        x->tensors[d] = t;
+        x->indexed |= 1U << d;
+        x->rank = t->rank > x->rank ? t->rank : x->rank;
+    }
+    return true;
+}
+
+/* The sizes all index tensors broadcast to, and the strides with which each does. */
+static bool broadcast_indices(struct indices *x)
+{
+    for (uint32_t i = 0; i < x->rank; i++)
+        x->sizes[i] = 1;
+    for (uint32_t d = 0; d < NUC_MAX_RANK; d++) {
+        const struct nuc_tensor *t = x->tensors[d];
+        for (uint32_t i = 0; t != NULL && i < t->rank; i++) {
+            int32_t *size = &x->sizes[x->rank - t->rank + i];
+            if (t->sizes[i] != 1 && *size != 1 && *size != t->sizes[i])
+                return false;
+            *size = t->sizes[i] != 1 ? t->sizes[i] : *size;
+        }
+    }
+    for (uint32_t d = 0; d < NUC_MAX_RANK; d++) {
+        const struct nuc_tensor *t = x->tensors[d];
+        ptrdiff_t strides[NUC_MAX_RANK];
+        if (t == NULL)
+            continue;
+        nuc_tensor_strides(t, strides);
+        for (uint32_t i = 0; i < t->rank; i++)
+            x->strides[d][x->rank - t->rank + i] = t->sizes[i] == 1 ? 0 : strides[i];
+    }
+    return true;
+}
+
+/* Where the broadcast dimensions go: the first indexed one when there is no gap between them. */
+static uint32_t place_of_indices(uint32_t indexed)
+{
+    uint32_t first = 0;
+
+    if (indexed == 0)
+        return 0;
+    while ((indexed >> first & 1) == 0)
+        first++;
+    uint32_t run = indexed >> first;
+    return (run & (run + 1)) == 0 ? first : 0;
+}
+
+/* Checks the sizes of out and collects the loops over the dimensions that are taken whole. */
+static bool whole_dimensions(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
+                             struct nuc_loops *loops)
+{
+    ptrdiff_t in_strides[NUC_MAX_RANK];
+    ptrdiff_t out_strides[NUC_MAX_RANK];
+    uint32_t o = x->at == 0 ? x->rank : 0;
+
+    nuc_tensor_strides(in, in_strides);
+    nuc_tensor_strides(out, out_strides);
+    loops->rank = 0;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (x->at > 0 && d == x->at)
+            o += x->rank;
+        if (x->tensors[d] != NULL)
+            continue;
+        if (o >= out->rank || out->sizes[o] != in->sizes[d])
+            return false;
+        uint32_t l = loops->rank++;
+        loops->sizes[l] = in->sizes[d];
+        loops->a[l] = in_strides[d];
+        loops->b[l] = 0;
+        loops->out[l] = out_strides[o++];
+    }
+    if (o != out->rank || x->at + x->rank > out->rank)
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (out->sizes[x->at + i] != x->sizes[i])
+            return false;
+    }
+    return true;
+}
+
+/* The element of `in` that the indices at `position` lead to; false when one lies outside its dimension. */
+static bool input_offset(const struct nuc_tensor *in, const struct indices *x, const int32_t *position,
+                         ptrdiff_t *offset)
+{
+    ptrdiff_t in_strides[NUC_MAX_RANK];
+
+    nuc_tensor_strides(in, in_strides);
+    *offset = 0;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const struct nuc_tensor *t = x->tensors[d];
+        ptrdiff_t at = 0;
+        if (t == NULL)
+            continue;
+        for (uint32_t i = 0; i < x->rank; i++)
+            at += position[i] * x->strides[d][i];
+        int64_t index = t->dtype == NUC_I64 ? ((const int64_t *)t->data)[at] : ((const int32_t *)t->data)[at];
+        if (index < -(int64_t)in->sizes[d] || index >= in->sizes[d])
+            return false;
+        *offset += (ptrdiff_t)(index < 0 ? index + in->sizes[d] : index) * in_strides[d];
+    }
+    return true;
+}
+
+/* Advances through the broadcast sizes; false when all have been visited. */
+static bool next_position(const struct indices *x, int32_t *position)
+{
+    for (uint32_t i = x->rank; i-- > 0;) {
+        if (++position[i] < x->sizes[i])
+            return true;
+        position[i] = 0;
+    }
+    return false;
+}
+
+static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
+                   const struct nuc_loops *loops)
+{
+    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)in->dtype);
+    int32_t position[NUC_MAX_RANK] = {0};
+    ptrdiff_t out_strides[NUC_MAX_RANK];
+
+    nuc_tensor_strides(out, out_strides);
+    do {
+        ptrdiff_t from;
+        ptrdiff_t to = 0;
+        if (!input_offset(in, x, position, &from))
+            return false;
+        for (uint32_t i = 0; i < x->rank; i++)
+            to += position[i] * out_strides[x->at + i];
+        nuc_kernel_copy(loops, (size_t)size, (const uint8_t *)in->data + from * size, (uint8_t *)out->data + to * size);
+    } while (next_position(x, position));
+    return true;
+}
+
+enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    struct indices x = {.rank = 0};
+    struct nuc_loops loops;
+
+    if (!nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type")) ||
+        !collect(cx, args[1], in, &x) ||
+        !nuc_need(cx, broadcast_indices(&x), NUC_TEXT("the tensors of 'indices' do not broadcast")))
+        return NUC_UNSUPPORTED;
+    x.at = place_of_indices(x.indexed);
+    if (!nuc_need(cx, whole_dimensions(in, out, &x, &loops), NUC_TEXT("argument 'out' has the wrong sizes")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    return nuc_need(cx, gather(in, out, &x, &loops), NUC_TEXT("an index lies outside its dimension")) ? NUC_OK
+                                                                                                      : NUC_UNSUPPORTED;
+}
+
+/* ---- aten::index_put ---- */
+
+/*
+ * Strides with which `values` is read at the dimensions of what the indices pick: those of the indices, then the loops
+ * over the others. False when it does not broadcast.
+ */
+static bool values_strides(const struct nuc_tensor *values, const struct indices *x, struct nuc_loops *loops,
+                           ptrdiff_t strides[NUC_MAX_RANK])
+{
+    ptrdiff_t own[NUC_MAX_RANK];
+    int32_t rank = (int32_t)(loops->rank + x->rank), lead = rank - (int32_t)values->rank;
+    uint32_t l = 0;
+
+    nuc_tensor_strides(values, own);
+    for (int32_t i = lead; i < 0; i++) {
+        if (values->sizes[i - lead] != 1)
+            return false;
+    }
+    /* Dimensions of the result: whole ones in front of the indices, the indices, whole ones after them. */
+    for (int32_t r = 0; r < rank; r++) {
+        bool picked = (uint32_t)r >= x->at && (uint32_t)r < x->at + x->rank;
+        int32_t size = r < lead ? 1 : values->sizes[r - lead];
+        int32_t wanted = picked ? x->sizes[(uint32_t)r - x->at] : loops->sizes[l];
+        if (size != 1 && size != wanted)
+            return false;
+        ptrdiff_t stride = size == 1 ? 0 : own[r - lead];
+        if (picked)
+            strides[(uint32_t)r - x->at] = stride;
+        else
+            loops->a[l++] = stride;
+    }
+    return true;
+}
+
+/* Loops over the dimensions of `out` that are taken whole. */
+static bool loops_of_whole(const struct nuc_tensor *out, const struct indices *x, struct nuc_loops *loops)
+{
+    ptrdiff_t strides[NUC_MAX_RANK];
+
+    nuc_tensor_strides(out, strides);
+    loops->rank = 0;
+    for (uint32_t d = 0; d < out->rank; d++) {
+        if (x->tensors[d] != NULL)
+            continue;
+        loops->sizes[loops->rank] = out->sizes[d];
+        loops->b[loops->rank] = 0;
+        loops->out[loops->rank++] = strides[d];
+    }
+    return loops->rank + x->rank <= NUC_MAX_RANK;
+}
+
+static bool put(const struct nuc_tensor *values, const struct nuc_tensor *out, const struct indices *x,
+                const struct nuc_loops *loops, const ptrdiff_t strides[NUC_MAX_RANK], enum nuc_combination how)
+{
+    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)out->dtype);
+    int32_t position[NUC_MAX_RANK] = {0};
+
+    do {
+        ptrdiff_t from = 0;
+        ptrdiff_t to;
+        if (!input_offset(out, x, position, &to))
+            return false;
+        for (uint32_t i = 0; i < x->rank; i++)
+            from += position[i] * strides[i];
+        nuc_kernel_combine(loops, how, (enum nuc_dtype)out->dtype, (const uint8_t *)values->data + from * size,
+                           (uint8_t *)out->data + to * size);
+    } while (next_position(x, position));
+    return true;
+}
+
+enum nuc_status nuc_op_index_put(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *values = nuc_arg_tensor(args, 2);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    enum nuc_combination how = args[3]->u.b ? NUC_COMBINE_ADD : NUC_COMBINE_REPLACE;
+    struct indices x = {.rank = 0};
+    ptrdiff_t strides[NUC_MAX_RANK];
+    struct nuc_loops loops;
+
+    if (!nuc_need(cx, self->dtype == out->dtype && values->dtype == out->dtype,
+                  NUC_TEXT("argument 'out' or 'values' differs from 'self' in element type")) ||
+        !nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
+                  NUC_TEXT("elements of this type are not added")) ||
+        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
+        !collect(cx, args[1], self, &x) ||
+        !nuc_need(cx, broadcast_indices(&x), NUC_TEXT("the tensors of 'indices' do not broadcast")))
+        return NUC_UNSUPPORTED;
+    x.at = place_of_indices(x.indexed);
+    if (!nuc_need(cx, loops_of_whole(out, &x, &loops) && values_strides(values, &x, &loops, strides),
+                  NUC_TEXT("argument 'values' does not broadcast to what the indices pick")))
+        return NUC_UNSUPPORTED;
+    enum nuc_status status = nuc_copy_tensor(cx, self, out);
+    if (status != NUC_OK || out->bytes == 0 || values->bytes == 0)
+        return status;
+    for (uint32_t i = 0; i < x.rank; i++) {
+        if (x.sizes[i] == 0)
+            return NUC_OK;
+    }
+    return nuc_need(cx, put(values, out, &x, &loops, strides, how), NUC_TEXT("an index lies outside its dimension"))
+               ? NUC_OK
+               : NUC_UNSUPPORTED;
+}

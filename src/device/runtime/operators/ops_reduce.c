@@ -1,0 +1,170 @@
+/* Reductions over dimensions, and running sums. */
+#include "device/runtime/op_args.h"
+
+/* ---- sum, mean, product, extrema, any ---- */
+
+/* What an empty input leaves: 0 of a sum, 1 of a product, false of any. */
+static void fill_neutral(enum nuc_reduce_op op, struct nuc_tensor *out)
+{
+    static const float real = 1.0f;
+    static const int64_t whole = 1; /* its low bytes are those of a shorter integer */
+    static const int64_t zero = 0;  /* and of a float32 */
+    const void *one = nuc_is_f32(out) ? (const void *)&real : (const void *)&whole;
+
+    nuc_kernel_fill(nuc_dtype_size((enum nuc_dtype)out->dtype), op == NUC_REDUCE_PROD ? one : &zero, out->data,
+                    nuc_tensor_elements(out));
+}
+
+/*
+ * (self, dim, keepdim, ..., out). Sums and products of integers are int64; extrema have the type of the input, any
+ * gives bool, means are of float32 alone.
+ */
+static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op op, struct nuc_value *const *args,
+                              int out_index)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, out_index);
+    struct nuc_loops kept = {.rank = 0};
+    struct nuc_loops reduced = {.rank = 0};
+    bool extreme = op == NUC_REDUCE_MAX || op == NUC_REDUCE_MIN;
+    bool real = nuc_is_f32(in) && nuc_is_f32(out);
+    bool whole = nuc_is_whole(in) && out->dtype == (extreme ? in->dtype : NUC_I64) && op != NUC_REDUCE_MEAN;
+
+    if (!nuc_need(cx, real || whole, NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
+        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced) ||
+        !nuc_need(cx, in->bytes > 0 || out->bytes == 0 || op == NUC_REDUCE_SUM || op == NUC_REDUCE_PROD,
+                  NUC_TEXT("argument 'self' has no elements")))
+        return NUC_UNSUPPORTED;
+    if (in->bytes == 0)
+        fill_neutral(op, out);
+    else if (real)
+        nuc_kernel_reduce_f32(op, &kept, &reduced, in->data, out->data);
+    else if (extreme && in->dtype == NUC_I8)
+        nuc_kernel_extreme_s8(op == NUC_REDUCE_MAX, &kept, &reduced, in->data, out->data);
+    else
+        nuc_kernel_reduce_int(op, &kept, &reduced, (enum nuc_dtype)in->dtype, (enum nuc_dtype)out->dtype, in->data,
+                              out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_mean(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return reduce(cx, NUC_REDUCE_MEAN, args, 4);
+}
+
+enum nuc_status nuc_op_sum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return reduce(cx, NUC_REDUCE_SUM, args, 4);
+}
+
+enum nuc_status nuc_op_amax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return reduce(cx, NUC_REDUCE_MAX, args, 3);
+}
+
+enum nuc_status nuc_op_amin(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return reduce(cx, NUC_REDUCE_MIN, args, 3);
+}
+
+enum nuc_status nuc_op_prod(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return reduce(cx, NUC_REDUCE_PROD, args, 4);
+}
+
+enum nuc_status nuc_op_any(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    struct nuc_loops kept = {.rank = 0};
+    struct nuc_loops reduced = {.rank = 0};
+
+    if (!nuc_need(cx, (nuc_is_f32(in) || nuc_is_whole(in)) && out->dtype == NUC_BOOL,
+                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
+        !nuc_need(cx, args[1]->kind == NUC_VALUE_NONE || args[1]->u.list.count > 0,
+                  NUC_TEXT("argument 'dim' is empty")) ||
+        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced))
+        return NUC_UNSUPPORTED;
+    if (in->bytes == 0)
+        fill_neutral(NUC_REDUCE_ANY, out);
+    else if (nuc_is_f32(in))
+        nuc_kernel_any_f32(&kept, &reduced, in->data, out->data);
+    else
+        nuc_kernel_reduce_int(NUC_REDUCE_ANY, &kept, &reduced, (enum nuc_dtype)in->dtype, NUC_BOOL, in->data,
+                              out->data);
+    return NUC_OK;
+}
+
+/* ---- places of extrema ---- */
+
+static enum nuc_status arg_extreme(struct nuc_kernel_context *cx, bool largest, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    struct nuc_loops kept = {.rank = 0};
+    struct nuc_loops reduced = {.rank = 0};
+
+    if (!nuc_need(cx, (nuc_is_f32(in) || nuc_is_whole(in)) && out->dtype == NUC_I64,
+                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
+        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced) ||
+        !nuc_need(cx, in->bytes > 0 || out->bytes == 0, NUC_TEXT("argument 'self' has no elements")))
+        return NUC_UNSUPPORTED;
+    if (in->bytes > 0)
+        nuc_kernel_arg_extreme(largest, &kept, &reduced, (enum nuc_dtype)in->dtype, in->data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_argmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return arg_extreme(cx, true, args);
+}
+
+enum nuc_status nuc_op_argmin(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return arg_extreme(cx, false, args);
+}
+
+/* ---- variance ---- */
+
+/* (self, dim, correction, keepdim, out); the correction is 1 when there is none. */
+enum nuc_status nuc_op_var(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    double correction = args[2]->kind == NUC_VALUE_NONE ? 1.0 : nuc_value_scalar(args[2]);
+    struct nuc_loops kept = {.rank = 0};
+    struct nuc_loops reduced = {.rank = 0};
+
+    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
+        !nuc_need(cx, in->bytes > 0, NUC_TEXT("argument 'self' has no elements")) ||
+        !nuc_reduction_loops(cx, args[1], args[3]->u.b, in, out, &kept, &reduced))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_var_f32(&kept, &reduced, correction, in->data, out->data);
+    return NUC_OK;
+}
+
+/* ---- running sums ---- */
+
+enum nuc_status nuc_op_cumsum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    struct nuc_loops lines;
+    struct nuc_line line;
+    uint32_t dim;
+
+    if (!nuc_need(cx, (nuc_is_f32(in) && nuc_is_f32(out)) || (nuc_is_whole(in) && nuc_is_whole(out)),
+                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
+        !nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
+        !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim), NUC_TEXT("argument 'dim' is not a dimension of 'self'")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    nuc_lines_along(in, out, dim, &lines, &line);
+    if (nuc_is_f32(in))
+        nuc_kernel_cumsum_f32(&lines, &line, in->data, out->data);
+    else
+        nuc_kernel_cumsum_int(&lines, &line, (enum nuc_dtype)in->dtype, (enum nuc_dtype)out->dtype, in->data,
+                              out->data);
+    return NUC_OK;
+}

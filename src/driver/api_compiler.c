@@ -1,0 +1,212 @@
+/* The compiler object: options, errors, timings. */
+#include <string.h>
+#include <time.h>
+
+#include "driver/driver.h"
+#include "host/characters.h"
+#include "host/file.h"
+#include "host/locale.h"
+#include "host/nearest.h"
+#include "npu/target/target.h"
+#include "nucleon/version.h"
+
+const char *nuc_version(void)
+{
+    return NUCLEON_VERSION;
+}
+
+struct words {
+    const char *const *items;
+    size_t count;
+};
+
+static const char *word_at(const void *list, size_t index)
+{
+    const struct words *words = list;
+
+    return index < words->count ? words->items[index] : NULL;
+}
+
+const char *nuc_nearest_word(const char *text, const char *const *words, size_t count)
+{
+    return nuc_nearest(text, word_at, &(struct words){words, count});
+}
+
+uint32_t nuc_text_character(const char *text, size_t *bytes)
+{
+    return nuc_character(text, bytes);
+}
+
+bool nuc_is_control_character(uint32_t character)
+{
+    return nuc_is_control(character);
+}
+
+struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks)
+{
+    struct nuc_allocator allocator;
+
+    if (hooks != NULL)
+        allocator = (struct nuc_allocator){hooks->allocate, hooks->user};
+    struct nuc_context *cx = nuc_context_new(hooks != NULL ? &allocator : NULL);
+    if (cx == NULL)
+        return NULL;
+    /* Not from the context's arenas: an allocation there that fails needs a call to end. */
+    struct nuc_compiler *c = cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c);
+    if (c == NULL) {
+        nuc_context_free(cx);
+        return NULL;
+    }
+    *c = (struct nuc_compiler){.cx = cx, .arena = cx->arena};
+    if (options != NULL)
+        c->options = *options;
+    else
+        nuc_options_default(&c->options);
+    cx->warn = c->options.warn;
+    cx->warn_user = c->options.warn_user;
+    cx->progress = c->options.progress;
+    cx->progress_user = c->options.progress_user;
+    return c;
+}
+
+void nuc_compiler_free(struct nuc_compiler *c)
+{
+    if (c == NULL)
+        return;
+    struct nuc_context *cx = c->cx;
+    if (cx->outputs != NULL)
+        nuc_end_outputs(cx);
+    cx->allocator.allocate(cx->allocator.user, c, 0);
+    nuc_context_free(cx);
+}
+
+void nuc_interrupt(struct nuc_compiler *c)
+{
+    atomic_store(&c->cx->interrupted, true);
+}
+
+void nuc_compiler_abandon(struct nuc_compiler *c)
+{
+    nuc_discard_unfinished(&c->cx->unfinished);
+}
+
+const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
+{
+    if (c->settings == NULL) {
+        struct nuc_settings *settings = nuc_alloc_in(c->cx, c->arena, sizeof *settings);
+        nuc_settings_resolve(c->cx, &c->options, settings);
+        c->settings = settings;
+    }
+    return c->settings;
+}
+
+/* ---- calls ---- */
+
+struct entry {
+    void (*fn)(struct nuc_call *call);
+    struct nuc_call *call;
+    const struct nuc_outputs *outputs; /* NULL: those of the call around this one */
+};
+
+static void run_call(struct nuc_context *cx, void *arg)
+{
+    const struct entry *e = arg;
+
+    e->fn(e->call);
+    if (e->outputs != NULL)
+        nuc_commit_outputs(cx);
+}
+
+enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call))
+{
+    struct nuc_context *cx = call->c->cx;
+    struct nuc_outputs outputs;
+    bool outermost = cx->on_error == NULL, begun = nuc_begin_outputs(cx, &outputs);
+    struct entry e = {fn, call, begun ? &outputs : NULL};
+
+    cx->message[0] = '\0';
+    if (outermost) {
+        cx->locale = nuc_enter_locale();
+        atomic_store(&cx->interrupted, false);
+    }
+    enum nuc_status status = nuc_try(cx, run_call, &e);
+    if (outermost) {
+        nuc_leave_locale(cx->locale);
+        cx->locale = NULL;
+    }
+    if (begun)
+        nuc_end_outputs(cx);
+    /* Of a trial inside that failed, when the call itself did not. */
+    if (status == NUC_OK)
+        cx->message[0] = '\0';
+    return status;
+}
+
+void nuc_begin_files(struct nuc_compiler *c)
+{
+    nuc_begin_outputs(c->cx, &c->outputs);
+}
+
+static void commit_files(struct nuc_call *k)
+{
+    nuc_commit_outputs(k->c->cx);
+}
+
+enum nuc_status nuc_commit_files(struct nuc_compiler *c)
+{
+    if (c->cx->outputs == NULL)
+        return NUC_BAD_USAGE;
+    enum nuc_status status = nuc_enter(&(struct nuc_call){.c = c}, commit_files);
+    nuc_end_outputs(c->cx);
+    return status;
+}
+
+/* ---- what can be asked for afterwards ---- */
+
+const char *nuc_compiler_message(const struct nuc_compiler *c)
+{
+    return c->cx->message;
+}
+
+bool nuc_written_file(const struct nuc_compiler *c, size_t index, const char **path, size_t *bytes)
+{
+    return nuc_written_output(c->cx, index, path, bytes);
+}
+
+const char *nuc_dim_order_table(const struct nuc_compiler *c)
+{
+    return c->dim_order_table;
+}
+
+void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
+{
+    if (c->n_timings < NUC_MAX_TIMINGS)
+        c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
+}
+
+size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max)
+{
+    for (size_t i = 0; i < c->n_timings && i < max; i++)
+        out[i] = c->timings[i];
+    return c->n_timings;
+}
+
+enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out)
+{
+    if (c->report.program == 0)
+        return NUC_BAD_USAGE;
+    *out = c->report;
+    return NUC_OK;
+}
+
+static void fill_target_facts(struct nuc_call *k)
+{
+    const struct nuc_target *target = nuc_settings(k->c)->target;
+
+    *k->out.target = (struct nuc_target_facts){target->name, target->npu_name != NULL, target->cpu != NULL};
+}
+
+enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts *out)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.target = out}, fill_target_facts);
+}

@@ -1,0 +1,179 @@
+/* Where nodes run and why. */
+#include "driver/explain_options.h"
+#include "driver/lower.h"
+#include "npu/convert/convert.h"
+#include "npu/target/target.h"
+#include "tools/describe/explain.h"
+
+struct lowering {
+    struct nuc_model *partitioned, *lowered;
+    struct nuc_model *in_strips; /* as far as the memory budget asks for it */
+    bool with_strips;
+};
+
+static void lower(struct nuc_context *cx, void *arg)
+{
+    struct lowering *l = arg;
+
+    (void)cx;
+    l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
+    if (l->with_strips)
+        l->in_strips = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS);
+}
+
+/* The kernel calls of all partitions. */
+static struct nuc_explain_call *kernel_calls(const struct nuc_model *lowered, size_t *count)
+{
+    struct nuc_context *cx = lowered->c->cx;
+    struct nuc_explain_call *calls = NULL;
+    size_t capacity = 0;
+
+    *count = 0;
+    calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
+    for (size_t i = 0; i < nuc_model_n_partitions(lowered); i++) {
+        const struct nuc_lowered_partition *p = &lowered->lowered->partitions[i];
+        calls = nuc_grow(cx, calls, &capacity, *count + p->image->n_calls + 1, sizeof *calls);
+        for (uint32_t k = 0; k < p->image->n_calls; k++)
+            calls[(*count)++] = (struct nuc_explain_call){p->sources[k] != NULL ? p->sources[k]->name : NULL,
+                                                          (uint32_t)i, p->image->calls[k].cycles};
+    }
+    return calls;
+}
+
+static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowered)
+{
+    const bool *in_float = nuc_find_float_operators(lowered);
+
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        struct nuc_explain_row *row = &e->rows[i];
+        row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
+        e->n_float += row->in_float;
+    }
+}
+
+void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_model *partitioned,
+                        const struct nuc_model *in_strips)
+{
+    const struct nuc_program_report *r = &in_strips->lowered->report;
+    const struct nuc_explain_cpu *cpu = r->n_strip_stages > 0 ? nuc_cpu_cycles_of(partitioned->graph, in_strips) : NULL;
+
+    e->plain_arena = r->plain_arena;
+    e->least_arena = r->least_arena;
+    e->n_strips = (uint32_t)r->n_strips;
+    e->n_strip_stages = (uint32_t)r->n_strip_stages;
+    e->strip_cycles = r->strip_cycles;
+    e->cpu_cycles = cpu != NULL ? cpu->total : e->cpu_cycles + r->strip_cycles;
+}
+
+struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered)
+{
+    const struct nuc_settings *s = m->settings;
+    size_t n_calls = 0;
+    struct nuc_explain_call *calls = lowered != NULL ? kernel_calls(lowered, &n_calls) : NULL;
+    const struct nuc_explain_cpu *cpu = lowered != NULL ? nuc_cpu_cycles_of(m->graph, lowered) : NULL;
+    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls, cpu);
+
+    e->delegates = s->delegates;
+    if (s->target->cpu != NULL && lowered != NULL)
+        mark_float(e, lowered);
+    return e;
+}
+
+struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles)
+{
+    const struct nuc_settings *s = m->settings;
+    const bool strips = with_cycles && !s->trial && s->o.memory_budget > 0;
+    if (strips && s->target->cpu == NULL)
+        nuc_warn(m->c->cx, "--memory-budget has no effect here: %s has no int8 kernels on the CPU, compile compares it",
+                 s->target->name);
+    struct lowering l = {.partitioned = m, .with_strips = strips};
+
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(m->c->cx);
+    /* A model that cannot be lowered is explained by estimates: its compilation says why. */
+    if (with_cycles && nuc_attempt(m->c->cx, lower, &l) != NUC_OK)
+        l.lowered = l.in_strips = NULL;
+    nuc_leave_sub_arena(m->c->cx, sub);
+    struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered);
+    if (l.in_strips != NULL)
+        nuc_explain_strips(e, m, l.in_strips);
+    nuc_free_sub_arena(sub);
+    return e;
+}
+
+static void count_cycles(struct nuc_model *partitioned, void *arg)
+{
+    const struct nuc_explanation *e = nuc_explain_partitioned(partitioned, true);
+    uint64_t *cycles = arg;
+
+    *cycles = e->npu_cycles + e->cpu_cycles;
+}
+
+bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles)
+{
+    struct nuc_options own = partitioned->settings->o;
+
+    own.converter = NULL; /* whose kernels have no cycles */
+    return nuc_trial(partitioned, &own, count_cycles, cycles) == NUC_OK;
+}
+
+struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
+{
+    struct nuc_compiler *c = m->c;
+    bool made_up = m->partitions == NULL && !nuc_model_is_quantized(m);
+
+    if (m->lowered != NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is lowered already: explain the model before", m->graph->file);
+    if (made_up)
+        m = nuc_quantize_random(m);
+    struct nuc_model *quantized = m->partitions == NULL ? m : NULL;
+    if (quantized != NULL)
+        m = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    struct nuc_explanation *e = nuc_explain_partitioned(m, with_cycles);
+    e->made_up_ranges = made_up;
+    if (with_cycles && quantized != NULL && m->settings->delegates &&
+        (m->settings->target->cpu != NULL || m->partitions->n_by_cost > 0))
+        nuc_compare_placements(e, quantized, m->partitions);
+    if (with_cycles && quantized != NULL)
+        nuc_try_options(m, quantized, e);
+    if (m->dim_order_table != NULL && !m->settings->trial)
+        c->dim_order_table = m->dim_order_table;
+    return e;
+}
+
+static void explain(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    const struct nuc_explanation *e = nuc_explain_model(k->m, true);
+
+    *k->out.explain = (struct nuc_explain_result){
+        .n_operators = e->n_operators,
+        .n_delegated = e->n_delegated,
+        .n_partitions = e->n_partitions,
+        .cycles = e->npu_cycles + e->cpu_cycles,
+        .lost_cycles = e->lost_cycles,
+        .made_up_ranges = e->made_up_ranges,
+        .least_arena = e->n_strips == 0 ? e->least_arena : 0,
+        .first_on_cpu = nuc_explain_first(cx, e),
+        .text = k->in.explain->json ? nuc_explain_json(cx, e) : nuc_explain_text(cx, e, k->in.explain->all_nodes),
+    };
+}
+
+enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_options *options,
+                            struct nuc_explain_result *out)
+{
+    static const struct nuc_explain_options none = {.json = false};
+
+    return nuc_enter(
+        &(struct nuc_call){.c = m->c, .m = m, .in.explain = options != NULL ? options : &none, .out.explain = out},
+        explain);
+}
+
+void nuc_require_full_delegation(struct nuc_model *partitioned)
+{
+    struct nuc_context *cx = partitioned->c->cx;
+    const struct nuc_explanation *e = nuc_explain_model(partitioned, false);
+
+    if (e->n_delegated < e->n_operators)
+        nuc_fail(cx, NUC_PROPERTY, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
+                 e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(cx, e));
+}

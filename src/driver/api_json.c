@@ -1,0 +1,226 @@
+/* Results of compilations, conversions and quantizations as JSON (docs/json.md). */
+#include "nucleon/json.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "archive/json_build.h"
+#include "driver/driver.h"
+#include "eval/eval_private.h"
+#include "host/text.h"
+#include "npu/target/target.h"
+
+/* ---- quantization ---- */
+
+static void put_quality(struct nuc_context *cx, json_t *list, const struct nuc_output_quality *q)
+{
+    json_t *o = nuc_put_object(cx, list, NULL);
+
+    nuc_put_text(cx, o, "name", q->name);
+    nuc_put_count(cx, o, "samples", q->samples);
+    nuc_put_bool(cx, o, "float", q->is_float);
+    if (!q->is_float)
+        return;
+    nuc_put_double(cx, o, "sqnr_db", q->sqnr_db);
+    nuc_put_double(cx, o, "min", (double)q->min);
+    nuc_put_double(cx, o, "max", (double)q->max);
+    nuc_put_bool(cx, o, "float_varies", q->float_varies);
+    nuc_put_bool(cx, o, "varies", q->varies);
+}
+
+static void put_quantization(struct nuc_compiler *c, json_t *to)
+{
+    struct nuc_context *cx = c->cx;
+    struct nuc_output_quality quality;
+    struct nuc_accuracy_step step;
+    json_t *list = nuc_put_array(cx, to, "data");
+
+    for (size_t i = 0; nuc_calibration_line(c, i) != NULL; i++)
+        nuc_put_text(cx, list, NULL, nuc_calibration_line(c, i));
+    list = nuc_put_array(cx, to, "outputs");
+    for (size_t i = 0; nuc_quality(c, i, &quality) == NUC_OK; i++)
+        put_quality(cx, list, &quality);
+    list = nuc_put_array(cx, to, "steps");
+    for (size_t i = 0; nuc_accuracy_step(c, i, &step) == NUC_OK; i++) {
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "name", step.name);
+        nuc_put_double(cx, o, "before_db", step.before_db);
+        nuc_put_double(cx, o, "after_db", step.after_db);
+        nuc_put_double(cx, o, "seconds", step.seconds);
+    }
+}
+
+static void quantization(struct nuc_call *k)
+{
+    json_t *tree = nuc_json_tree(k->c->cx);
+
+    put_quantization(k->c, tree);
+    *k->out.text = nuc_json_text(k->c->cx, tree);
+}
+
+enum nuc_status nuc_quantization_json(struct nuc_compiler *c, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, quantization);
+}
+
+/* ---- programs ---- */
+
+static void put_placement(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
+{
+    nuc_put_count(cx, to, "operators", r->n_operators);
+    nuc_put_count(cx, to, "on_npu", r->n_operators_delegated);
+    nuc_put_count(cx, to, "on_cpu", r->n_operators - r->n_operators_delegated);
+    nuc_put_count(cx, to, "cpu_int8", r->n_cpu_int8);
+    nuc_put_count(cx, to, "cpu_float", r->n_cpu_float);
+    nuc_put_count(cx, to, "partitions", r->n_partitions);
+    nuc_put_count(cx, to, "transposes", r->n_transposes);
+    nuc_put_count(cx, to, "transposed_bytes", r->moved_bytes);
+}
+
+/* 0 cycles: there is no model of a converter's kernels. */
+static void put_latency(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
+{
+    bool known = r->cycles > 0;
+
+    nuc_put_measure(cx, to, "clock_hz", r->clock_hz);
+    nuc_put_measure(cx, to, "latency_us", known ? (double)r->cycles / r->clock_hz * 1e6 : (double)NAN);
+    nuc_put_known_count(cx, to, "cycles", known, r->cycles);
+    nuc_put_known_count(cx, to, "npu_cycles", known, r->npu_cycles);
+    nuc_put_known_count(cx, to, "cpu_cycles", known, r->cycles - r->npu_cycles);
+}
+
+static void put_memory(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
+{
+    nuc_put_count(cx, to, "arena_bytes", r->arena);
+    nuc_put_count(cx, to, "arena_bound_bytes", r->arena_lower_bound);
+    nuc_put_bool(cx, to, "arena_proven", r->arena_proven);
+    nuc_put_count(cx, to, "scratch_bytes", r->delegate_scratch);
+    nuc_put_count(cx, to, "scratch_bound_bytes", r->scratch_bound);
+    nuc_put_bool(cx, to, "scratch_proven", r->scratch_proven);
+    nuc_put_bool(cx, to, "scratch_in_arena", r->scratch_in_arena);
+    nuc_put_count(cx, to, "staging_bytes", r->staging);
+    nuc_put_count(cx, to, "fetched_bytes", r->fetched);
+    nuc_put_count(cx, to, "fetch_cycles", r->fetch_cycles);
+    nuc_put_count(cx, to, "fetch_by_dma_cycles", r->fetch_cycles_by_dma);
+    nuc_put_count(cx, to, "delegate_bytes", r->delegate_data);
+    nuc_put_count(cx, to, "program_bytes", r->program);
+}
+
+static void put_strips(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
+{
+    if (r->n_strip_stages == 0) {
+        nuc_put_null(cx, to, "strips");
+        return;
+    }
+    json_t *o = nuc_put_object(cx, to, "strips");
+    nuc_put_count(cx, o, "stages", r->n_strip_stages);
+    nuc_put_count(cx, o, "strips", r->n_strips);
+    nuc_put_count(cx, o, "plain_arena_bytes", r->plain_arena);
+    nuc_put_count(cx, o, "least_arena_bytes", r->least_arena);
+    nuc_put_count(cx, o, "more_cycles", r->strip_cycles);
+    nuc_put_count(cx, o, "plain_cycles", r->plain_cycles);
+}
+
+/* "nucleon::quantized_sum, nucleon::...": the report has them in one text. */
+static void put_names(struct nuc_context *cx, json_t *to, const char *key, const char *names)
+{
+    json_t *list = nuc_put_array(cx, to, key);
+
+    for (const char *name = names, *end; *name != '\0'; name = *end == '\0' ? end : end + 2) {
+        end = name + strcspn(name, ",");
+        nuc_put_text(cx, list, NULL, nuc_format(cx, "%.*s", (int)(end - name), name));
+    }
+}
+
+static void program(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    const struct nuc_program_report *r = &k->c->report;
+
+    if (r->program == 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "no program has been made");
+    json_t *tree = nuc_json_tree(cx);
+    nuc_put_text(cx, tree, "target", nuc_settings(k->c)->target->name);
+    nuc_put_text(cx, tree, "converter", r->converter);
+    nuc_put_bool(cx, tree, "runs_on_simulator", r->runs_on_simulator);
+    put_placement(cx, tree, r);
+    put_latency(cx, tree, r);
+    put_memory(cx, tree, r);
+    put_strips(cx, tree, r);
+    put_names(cx, tree, "executorch_lacks", r->executorch_lacks);
+    put_quantization(k->c, nuc_put_object(cx, tree, "quantization"));
+    *k->out.text = nuc_json_text(cx, tree);
+}
+
+enum nuc_status nuc_program_json(struct nuc_compiler *c, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, program);
+}
+
+/* ---- conversions ---- */
+
+static void conversion(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    const struct nuc_convert_report *r = k->in.converted;
+    json_t *tree = nuc_json_tree(cx);
+
+    nuc_put_count(cx, tree, "operators", r->n_operators);
+    nuc_put_count(cx, tree, "on_npu", r->n_inside);
+    nuc_put_count(cx, tree, "graphs", r->n_graphs);
+    nuc_put_count(cx, tree, "scratch_bytes", r->scratch);
+    json_t *list = nuc_put_array(cx, tree, "outside");
+    for (size_t i = 0; i < r->n_operators - r->n_inside; i++)
+        nuc_put_text(cx, list, NULL, r->outside[i]);
+    *k->out.text = nuc_json_text(cx, tree);
+}
+
+enum nuc_status nuc_conversion_json(struct nuc_compiler *c, const struct nuc_convert_report *report, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .in.converted = report, .out.text = text}, conversion);
+}
+
+/* ---- arrays ---- */
+
+static bool is_integer(enum nuc_dtype dtype)
+{
+    return dtype != NUC_F16 && dtype != NUC_BF16 && dtype != NUC_F32 && dtype != NUC_F64;
+}
+
+static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_array_info *a, bool with_values)
+{
+    json_t *o = nuc_put_object(cx, list, NULL);
+    size_t n = a->bytes / nuc_dtype_size(a->dtype);
+
+    nuc_put_text(cx, o, "name", a->name);
+    nuc_put_text(cx, o, "dtype", nuc_dtype_name(a->dtype));
+    json_t *sizes = nuc_put_array(cx, o, "sizes");
+    for (size_t i = 0; i < a->rank; i++)
+        nuc_put_int(cx, sizes, NULL, a->sizes[i]);
+    if (!with_values)
+        return;
+    json_t *values = nuc_put_array(cx, o, "values");
+    for (size_t i = 0; i < n; i++) {
+        if (is_integer(a->dtype))
+            nuc_put_int(cx, values, NULL, nuc_eval_load_int(a->dtype, a->data, i));
+        else
+            nuc_put_double(cx, values, NULL, nuc_eval_load_number(a->dtype, a->data, i));
+    }
+}
+
+static void arrays(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    json_t *tree = nuc_json_tree(cx), *list = nuc_put_array(cx, tree, "outputs");
+
+    for (size_t i = 0; i < k->count; i++)
+        put_array(cx, list, &k->in.arrays[i], k->flag);
+    *k->out.text = nuc_json_text(cx, tree);
+}
+
+enum nuc_status nuc_arrays_json(struct nuc_compiler *c, const struct nuc_array_info *list, size_t count,
+                                bool with_values, const char **text)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = c, .in.arrays = list, .count = count, .flag = with_values, .out.text = text}, arrays);
+}

@@ -1,0 +1,382 @@
+/* Models as the library shows them: inputs, outputs, nodes, text, evaluation. */
+#include <string.h>
+
+#include "driver/model_facts.h"
+#include "eval/eval.h"
+#include "host/file.h"
+#include "ir/quant.h"
+#include "npu/layout/layout.h"
+#include "npu/partition/partition.h"
+
+struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
+{
+    struct nuc_model *m = nuc_alloc(c->cx, sizeof *m);
+
+    m->c = c;
+    m->settings = nuc_settings(c);
+    m->graph = g;
+    return m;
+}
+
+struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g)
+{
+    struct nuc_model *m = nuc_model_make(from->c, g);
+
+    m->settings = from->settings;
+    m->from_litert = from->from_litert;
+    m->io = from->io;
+    m->names = from->names;
+    m->seen = from->seen;
+    m->from_float = from->from_float;
+    m->dim_order_table = from->dim_order_table;
+    m->greedy = from->greedy;
+    m->measured = from->measured;
+    return m;
+}
+
+void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct nuc_tensor_info *out)
+{
+    *out = (struct nuc_tensor_info){.name = name, .dtype = meta->dtype, .rank = meta->rank};
+    memcpy(out->sizes, meta->sizes, meta->rank * sizeof out->sizes[0]);
+    memcpy(out->dim_order, meta->dim_order, meta->rank);
+    out->bytes = nuc_bytes(meta);
+}
+
+bool nuc_model_is_quantized(const struct nuc_model *m)
+{
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        /* Weights of a LiteRT model among float values are floats, so that one that reads int8 values has int8 ones. */
+        if (nuc_is_quantize(n) || (m->from_litert && nuc_is_dequantize(n)))
+            return true;
+    }
+    return false;
+}
+
+static const struct nuc_node *user_input(const struct nuc_model *m, size_t index)
+{
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        if (nuc_is_user_input(n) && index-- == 0)
+            return n;
+    }
+    return NULL;
+}
+
+static const struct nuc_arg *results(const struct nuc_model *m)
+{
+    return &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
+}
+
+size_t nuc_model_n_inputs(const struct nuc_model *m)
+{
+    size_t count = 0;
+
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
+        count += nuc_is_user_input(n);
+    return count;
+}
+
+size_t nuc_model_n_outputs(const struct nuc_model *m)
+{
+    return results(m)->count;
+}
+
+enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out)
+{
+    const struct nuc_node *n = user_input(m, index);
+
+    if (n == NULL)
+        return NUC_BAD_USAGE;
+    nuc_fill_tensor_info(n->name, &n->vals[0], out);
+    if (nuc_is_image_input(m, index))
+        nuc_channels_go_last(out);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out)
+{
+    if (index >= results(m)->count || results(m)->u.nodes[index] == NULL)
+        return NUC_BAD_USAGE;
+    const struct nuc_node *n = results(m)->u.nodes[index];
+    nuc_fill_tensor_info(n->name, &n->vals[0], out);
+    if (nuc_is_image_output(m, index))
+        nuc_channels_go_last(out);
+    return NUC_OK;
+}
+
+static void print_model(struct nuc_call *k)
+{
+    *k->out.text = nuc_graph_print(k->m->graph, k->flag);
+}
+
+enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char **out)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .flag = with_data, .out.text = out}, print_model);
+}
+
+static void write_model(struct nuc_call *k)
+{
+    struct nuc_pieces archive = nuc_model_archive(k->m);
+
+    nuc_write_pieces(k->c->cx, k->output, &archive);
+}
+
+enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .output = path}, write_model);
+}
+
+/* ---- nodes ---- */
+
+size_t nuc_model_n_nodes(const struct nuc_model *m)
+{
+    return m->graph->n_nodes;
+}
+
+static void index_nodes(struct nuc_model *m)
+{
+    size_t i = 0;
+
+    if (m->nodes != NULL)
+        return;
+    m->nodes = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof(struct nuc_node *));
+    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
+        m->nodes[i++] = n;
+    m->labels = nuc_label_graph(m->graph);
+}
+
+static void fill_inputs(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
+{
+    uint32_t count = nuc_inputs(n, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(m->c->cx, count, sizeof(struct nuc_node *));
+    const char **names = nuc_alloc_array(m->c->cx, count, sizeof(char *));
+
+    nuc_inputs(n, inputs, count);
+    for (uint32_t i = 0; i < count; i++)
+        names[i] = inputs[i]->name;
+    out->inputs = names;
+    out->n_inputs = count;
+}
+
+static void fill_quantization(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_quant q;
+
+    if (!nuc_quant_of(n, &q))
+        return;
+    out->quant_min = q.quant_min;
+    out->quant_max = q.quant_max;
+    if (!q.per_channel) {
+        float scale = (float)q.scale;
+        out->n_scales = 1;
+        out->scales = nuc_copy(cx, &scale, sizeof scale);
+        out->zero_points = nuc_copy(cx, &q.zero_point, sizeof q.zero_point);
+    } else if (nuc_is_static(q.scales)) {
+        out->n_scales = (size_t)nuc_elements(&q.scales->vals[0]);
+        bool known = q.zero_points != NULL && nuc_is_static(q.zero_points) && q.zero_points->vals[0].dtype == NUC_I64;
+        out->scales = nuc_const_contiguous(m->graph, q.scales);
+        out->zero_points =
+            known ? nuc_const_contiguous(m->graph, q.zero_points) : nuc_alloc_array(cx, out->n_scales, sizeof(int64_t));
+    }
+}
+
+static const char *reason_text(struct nuc_context *cx, const struct nuc_decision *d)
+{
+    if (d == NULL || d->delegated || d->rule == NULL)
+        return NULL;
+    bool actual = d->actual != NULL && *d->actual != '\0', limit = d->limit != NULL && *d->limit != '\0';
+    return nuc_format(cx, "%s%s%s%s%s%s%s", d->rule, actual ? ": " : "", actual ? d->actual : "",
+                      limit ? ", allowed " : "", limit ? d->limit : "", d->because != NULL ? "; decided by " : "",
+                      d->because != NULL ? nuc_own_label(d->because) : "");
+}
+
+void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
+{
+    *out = (struct nuc_node_info){
+        .name = n->name,
+        .label = m->nodes != NULL ? m->labels.of[n->id] : nuc_own_label(n),
+        .target = nuc_node_op_name(n),
+        .is_quantize = nuc_is_quantize(n),
+        .is_dequantize = nuc_is_dequantize(n),
+        .format = nuc_format_name(n->format),
+        .source_file = n->source->file,
+        .source_line = n->source->line,
+    };
+    if (n->n_vals != 0)
+        nuc_fill_tensor_info(n->name, &n->vals[0], &out->value);
+    fill_inputs(m, n, out);
+    fill_quantization(m, n, out);
+    if (m->partitions != NULL && n->partition >= 0)
+        out->partition = m->partitions->items[n->partition].tag;
+    if (m->partitions != NULL && n->id < m->partitions->n_by_id)
+        out->reason = reason_text(m->c->cx, m->partitions->by_id[n->id]);
+}
+
+static void fill_node(struct nuc_call *k)
+{
+    index_nodes(k->m);
+    if (k->index >= k->m->graph->n_nodes)
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: the graph has no node %zu", k->m->graph->file, k->index);
+    nuc_fill_node_info(k->m, k->m->nodes[k->index], k->out.node);
+}
+
+enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_node_info *out)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .index = index, .out.node = out}, fill_node);
+}
+
+bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
+{
+    const struct nuc_node *n = nuc_find_node(m->graph, name);
+
+    return n != NULL && n->n_vals == 1 && n->vals[0].dtype == NUC_F32;
+}
+
+/* ---- evaluation ---- */
+
+/* What a run of a LiteRT model needs: inputs of the graph, and room for each image in its other order. */
+struct nuc_boundary {
+    const void **inputs;
+    void **image_inputs, **image_outputs; /* NULL where they lie outside as they do inside */
+};
+
+static struct nuc_boundary *make_boundary(const struct nuc_model *m)
+{
+    size_t n_inputs = nuc_model_n_inputs(m), n_outputs = nuc_model_n_outputs(m);
+    struct nuc_boundary *b = nuc_alloc(m->c->cx, sizeof *b);
+    struct nuc_tensor_info t;
+
+    b->inputs = nuc_alloc_array(m->c->cx, n_inputs, sizeof(void *));
+    b->image_inputs = nuc_alloc_array(m->c->cx, n_inputs, sizeof(void *));
+    b->image_outputs = nuc_alloc_array(m->c->cx, n_outputs, sizeof(void *));
+    for (size_t i = 0; i < n_inputs; i++) {
+        if (nuc_is_image_input(m, i) && nuc_model_input(m, i, &t) == NUC_OK)
+            b->image_inputs[i] = nuc_alloc(m->c->cx, t.bytes);
+    }
+    for (size_t i = 0; i < n_outputs; i++) {
+        if (nuc_is_image_output(m, i) && nuc_model_output(m, i, &t) == NUC_OK)
+            b->image_outputs[i] = nuc_alloc(m->c->cx, t.bytes);
+    }
+    return b;
+}
+
+static void run_with_boundary(struct nuc_model *m, const void *const *given, void *const *results)
+{
+    struct nuc_boundary *b = m->boundary = m->boundary != NULL ? m->boundary : make_boundary(m);
+    struct nuc_tensor_info t;
+
+    for (size_t i = 0; i < nuc_model_n_inputs(m); i++) {
+        b->inputs[i] = b->image_inputs[i] != NULL ? b->image_inputs[i] : given[i];
+        if (b->image_inputs[i] != NULL && nuc_model_input(m, i, &t) == NUC_OK)
+            nuc_put_channels_first(&t, given[i], b->image_inputs[i]);
+    }
+    nuc_eval_run(m->evaluator, b->inputs, results);
+    for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
+        void *image = b->image_outputs[i];
+        if (image == NULL || results[i] == NULL || nuc_model_output(m, i, &t) != NUC_OK)
+            continue;
+        memcpy(image, results[i], t.bytes);
+        nuc_put_channels_last(&t, image, results[i]);
+    }
+}
+
+static void run_model(struct nuc_call *k)
+{
+    struct nuc_model *m = k->m;
+
+    if (m->evaluator == NULL)
+        m->evaluator = nuc_eval_new(m->graph, k->c->options.threads);
+    if (m->io != NULL)
+        run_with_boundary(m, k->in.buffers, k->out.results);
+    else
+        nuc_eval_run(m->evaluator, k->in.buffers, k->out.results);
+}
+
+enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .in.buffers = inputs, .out.results = outputs}, run_model);
+}
+
+/* ---- inner values as outputs, so that float, quantized and compiled model can be compared node by node ---- */
+
+/* The quantize node that reads the value, or NULL. */
+static struct nuc_node *quantize_of(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_QUANTIZE_PER_TENSOR)
+            return node->users[i];
+    }
+    return NULL;
+}
+
+static bool is_probe(const struct nuc_node *node)
+{
+    enum nuc_op_kind kind = nuc_op_kind(node->op);
+    bool computes = kind == NUC_KIND_COMPUTE || kind == NUC_KIND_SHAPE;
+
+    return computes && !node->is_tuple && node->n_vals == 1 && quantize_of(node) != NULL;
+}
+
+static void list_probes(struct nuc_call *k)
+{
+    const struct nuc_graph *g = k->m->graph;
+    const char **names = nuc_alloc_array(g->cx, g->n_nodes, sizeof(char *));
+    size_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (is_probe(n))
+            names[count++] = n->name;
+    }
+    *k->out.names = names;
+    *k->out_count = count;
+}
+
+enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count)
+{
+    return nuc_enter(&(struct nuc_call){.c = quantized->c, .m = quantized, .out.names = names, .out_count = count},
+                     list_probes);
+}
+
+struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    struct nuc_node *node = nuc_add_node(g, nuc_output_node(g), NUC_OP_DEQUANTIZE_PER_TENSOR, "probe");
+
+    nuc_set_arg_node(node, g, NUC_SELF, quantize);
+    for (uint32_t i = 1; i < quantize->n_args; i++)
+        node->args[i] = quantize->args[i];
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+static struct nuc_graph *expose(const struct nuc_graph *from, const char *const *names, size_t count)
+{
+    struct nuc_context *cx = from->cx;
+    struct nuc_graph *g = nuc_graph_copy(from);
+    struct nuc_node *output = nuc_output_node(g);
+    uint32_t n = output->args[NUC_ARG(OUTPUT, values)].count;
+    struct nuc_node **values = nuc_alloc_array(cx, n + count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = output->args[NUC_ARG(OUTPUT, values)].u.nodes[i];
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_node *node = nuc_find_node(g, names[i]);
+        if (node == NULL || node->n_vals != 1)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: has no node '%s' with one value", g->file, names[i]);
+        struct nuc_node *quantize = quantize_of(node);
+        values[n + i] = quantize != NULL ? nuc_probe_quantized(g, quantize) : node;
+    }
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, n + (uint32_t)count);
+    nuc_graph_verify(g, "expose");
+    return g;
+}
+
+static void expose_model(struct nuc_call *k)
+{
+    *k->out.model = nuc_model_after(k->m, expose(k->m->graph, k->names, k->count));
+}
+
+enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .names = names, .count = count, .out.model = out},
+                     expose_model);
+}

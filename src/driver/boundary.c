@@ -1,0 +1,174 @@
+/*
+ * Inputs and outputs of LiteRT models: [N, H, W, C] for whoever gives or takes them, [N, C, H, W] in the graph, whose
+ * dim order has them in the same bytes.
+ */
+#include <string.h>
+
+#include "driver/pipeline.h"
+#include "front/tflite/tflite.h"
+#include "ir/args.h"
+#include "npu/layout/orders.h"
+#include "rewrite/rewrite.h"
+
+bool nuc_is_image_input(const struct nuc_model *m, size_t index)
+{
+    return m->io != NULL && index < m->io->n_inputs && m->io->image_inputs[index];
+}
+
+/* Outputs that nuc_model_expose() adds are those of the graph. */
+bool nuc_is_image_output(const struct nuc_model *m, size_t index)
+{
+    return m->io != NULL && index < m->io->n_outputs && m->io->image_outputs[index];
+}
+
+/* ---- as callers see it ---- */
+
+static const int64_t to_first[4] = {0, 3, 1, 2}, to_last[4] = {0, 2, 3, 1};
+
+void nuc_channels_go_last(struct nuc_tensor_info *info)
+{
+    const struct nuc_tensor_info graph = *info;
+
+    for (size_t d = 0; d < 4; d++) {
+        info->sizes[d] = graph.sizes[to_last[d]];
+        info->dim_order[d] = (uint8_t)d;
+    }
+}
+
+/* Each image as `rows` of `columns` elements becomes `columns` rows. */
+static void transpose(const uint8_t *from, uint8_t *to, size_t images, size_t rows, size_t columns, size_t size)
+{
+    for (size_t n = 0; n < images; n++) {
+        size_t first = n * rows * columns;
+        for (size_t r = 0; r < rows; r++) {
+            for (size_t c = 0; c < columns; c++)
+                memcpy(to + (first + c * rows + r) * size, from + (first + r * columns + c) * size, size);
+        }
+    }
+}
+
+static size_t pixels(const struct nuc_tensor_info *info)
+{
+    return (size_t)(info->sizes[1] * info->sizes[2]);
+}
+
+void nuc_put_channels_first(const struct nuc_tensor_info *info, const void *from, void *to)
+{
+    transpose(from, to, (size_t)info->sizes[0], pixels(info), (size_t)info->sizes[3], nuc_dtype_size(info->dtype));
+}
+
+void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from, void *to)
+{
+    transpose(from, to, (size_t)info->sizes[0], (size_t)info->sizes[3], pixels(info), nuc_dtype_size(info->dtype));
+}
+
+/* ---- archives made of LiteRT models ---- */
+
+/* Whether inputs, or outputs, are those of a graph of the LiteRT model: the same sizes in the same bytes. */
+static bool correspond(const struct nuc_model *m, const struct nuc_model *of,
+                       enum nuc_status (*info)(const struct nuc_model *, size_t, struct nuc_tensor_info *),
+                       const bool *images, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_tensor_info a, b;
+        if (info(m, i, &a) != NUC_OK || info(of, i, &b) != NUC_OK || a.rank != b.rank)
+            return false;
+        if (images[i])
+            nuc_channels_go_last(&a);
+        if (memcmp(a.sizes, b.sizes, a.rank * sizeof a.sizes[0]) != 0)
+            return false;
+    }
+    return true;
+}
+
+void nuc_model_present_as(struct nuc_model *m, const struct nuc_model *of)
+{
+    const struct nuc_litert_io *io = of->io;
+
+    if (m->io == NULL && io != NULL && nuc_model_n_inputs(m) == io->n_inputs &&
+        nuc_model_n_outputs(m) == io->n_outputs && correspond(m, of, nuc_model_input, io->image_inputs, io->n_inputs) &&
+        correspond(m, of, nuc_model_output, io->image_outputs, io->n_outputs))
+        m->io = io;
+}
+
+/* ---- the program's ---- */
+
+/* The value with its dimensions in another order: under another name where its bytes lie so already, else a copy. */
+static struct nuc_node *permuted(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
+                                 const int64_t *dims, const struct nuc_meta *as)
+{
+    bool in_place = nuc_is_permuted_in_place(&value->vals[0], dims, as);
+    enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : NUC_OP_PERMUTE;
+    struct nuc_node *node = nuc_emit(g, before, op, value, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, as->rank)));
+
+    if (in_place)
+        nuc_set_val(g, node, as);
+    return node;
+}
+
+static struct nuc_meta image_outside(const struct nuc_meta *inside)
+{
+    int64_t sizes[4];
+
+    for (size_t d = 0; d < 4; d++)
+        sizes[d] = inside->sizes[to_last[d]];
+    return nuc_meta_make(inside->dtype, sizes, 4);
+}
+
+static struct nuc_node *first_call(const struct nuc_graph *g)
+{
+    struct nuc_node *n = g->first;
+
+    while (nuc_is_placeholder(n))
+        n = n->next;
+    return n;
+}
+
+static void present_input(struct nuc_graph *g, struct nuc_node *input)
+{
+    struct nuc_node *before = first_call(g);
+    const struct nuc_meta inside = input->vals[0], outside = image_outside(&inside);
+
+    nuc_set_val(g, input, &outside);
+    if (input->n_users == 0)
+        return;
+    struct nuc_node *image = permuted(g, before, input, to_first, &inside);
+    nuc_replace_uses(g, input, image, image);
+    if (nuc_same_layout(&image->vals[0], &inside))
+        return;
+    /* The copy is contiguous: those who read the input did so channels last. */
+    struct nuc_node *copy = nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, image, &inside);
+    nuc_replace_uses(g, image, copy, copy);
+}
+
+static void present_output(struct nuc_graph *g, uint32_t index)
+{
+    struct nuc_node *output = nuc_output_node(g);
+    const struct nuc_arg *list = &output->args[NUC_ARG(OUTPUT, values)];
+    struct nuc_node **values = nuc_copy(g->cx, list->u.nodes, list->count * sizeof(struct nuc_node *));
+    const struct nuc_meta outside = image_outside(&values[index]->vals[0]);
+
+    values[index] = permuted(g, output, values[index], to_last, &outside);
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, list->count);
+}
+
+bool nuc_is_from_litert(const struct nuc_job *j)
+{
+    return j->m->io != NULL;
+}
+
+void nuc_present_boundary(struct nuc_job *j)
+{
+    struct nuc_model *m = j->m;
+    size_t index = 0;
+
+    for (struct nuc_node *n = m->graph->first; nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT && nuc_is_image_input(m, index++))
+            present_input(m->graph, n);
+    }
+    for (uint32_t i = 0; i < nuc_model_n_outputs(m); i++) {
+        if (nuc_is_image_output(m, i))
+            present_output(m->graph, i);
+    }
+    m->io = NULL;
+}

@@ -1,0 +1,161 @@
+/* The objects and calls of compile.h, seen from inside. */
+#ifndef NUC_DRIVER_DRIVER_H
+#define NUC_DRIVER_DRIVER_H
+
+#include "device/base/span.h"
+#include "driver/settings.h"
+#include "host/clock.h"
+#include "host/context.h"
+#include "host/file.h"
+#include "ir/labels.h"
+#include "nucleon/compile.h"
+#include "nucleon/tune.h"
+
+#define NUC_MAX_TIMINGS 64
+
+struct nuc_calibration;
+struct nuc_measured;
+struct nuc_litert_io;
+struct nuc_boundary;
+struct nuc_evaluator;
+struct nuc_partitions;
+struct nuc_lowered;
+struct nuc_memory_map;
+struct nuc_seen;
+struct nuc_model_names;
+
+struct nuc_compiler {
+    struct nuc_context *cx;
+    struct nuc_options options;          /* as given */
+    struct nuc_arena *arena;             /* for what stays until the compiler is freed */
+    const struct nuc_settings *settings; /* of what is opened next; NULL: the options were not looked up yet */
+    struct nuc_timing timings[NUC_MAX_TIMINGS];
+    size_t n_timings;
+    /* For those who ask afterwards: of the last program, and of the last choice of a dim order. NULL: none. */
+    struct nuc_program_report report;
+    const struct nuc_memory_map *memory;
+    const struct nuc_measured *measured;
+    const char *dim_order_table;
+    const struct nuc_data_lines *data; /* of the last calibration */
+    struct nuc_outputs outputs;        /* between nuc_begin_files() and nuc_commit_files() */
+};
+
+/* What data was bound to, for people. */
+struct nuc_data_lines {
+    size_t count;
+    const char **items;
+};
+
+/* Samples as a call is given them: a path, or a data set that is open. Both NULL: there are none. */
+struct nuc_samples_of {
+    const char *path;
+    const struct nuc_dataset *data;
+};
+
+/* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */
+struct nuc_model {
+    struct nuc_compiler *c;
+    const struct nuc_settings *settings; /* of the stages to come */
+    struct nuc_graph *graph;
+    bool from_litert;                    /* made from a LiteRT model, whose operators stay whole */
+    const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
+    const struct nuc_model_names *names; /* of what was opened (model_facts.h); NULL: those of the graph */
+    const struct nuc_seen *seen;         /* of its data (model_facts.h); NULL: nothing is known */
+    const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
+    struct nuc_calibration *calibration; /* prepared models */
+    bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
+    const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
+    bool equalized;                      /* prepared models: weights have been evened out */
+    double reach;                        /* prepared models: of their ranges (quantize.h) */
+    bool *cpu_nodes;                     /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
+    const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
+    struct nuc_partitions *partitions;   /* partitioned models */
+    struct nuc_lowered *lowered;         /* lowered models (lower.h) */
+    struct nuc_evaluator *evaluator;     /* made by the first run */
+    struct nuc_boundary *boundary;       /* made by the first run of a model with an `io` */
+    struct nuc_node **nodes;             /* by position, made by the first question */
+    struct nuc_labels labels;            /* made with it */
+};
+
+/*
+ * A public call: arguments and where results go. Each uses what it needs. The function it runs sets a result as the
+ * last thing it does, so that a call that fails leaves the caller's variables as they were.
+ */
+struct nuc_call {
+    struct nuc_compiler *c;
+    struct nuc_model *m;
+    struct nuc_dataset *data;
+    const char *path, *output, *name;
+    struct nuc_samples_of calibration;
+    struct nuc_span bytes;
+    const char *const *names;
+    size_t count, index;
+    unsigned first, last; /* stages */
+    int form;
+    bool flag;
+    union {
+        const struct nuc_tensor_info *tensors;
+        const struct nuc_array_info *arrays;
+        const struct nuc_profile_run *runs;
+        const struct nuc_explain_options *explain;
+        const struct nuc_convert_model_options *convert;
+        const struct nuc_convert_report *converted;
+        const struct nuc_kernel_tables_info *tables;
+        const struct nuc_tune_options *tune;
+        const void *const *buffers;
+    } in;
+    union {
+        const char **text;
+        struct nuc_model **model;
+        struct nuc_dataset **dataset;
+        struct nuc_node_info *node;
+        struct nuc_array_info *array;
+        struct nuc_observer_info *observer;
+        struct nuc_explain_result *explain;
+        struct nuc_convert_report *convert;
+        struct nuc_kernel_tables_info *tables;
+        struct nuc_tune_result *tune;
+        struct nuc_target_facts *target;
+        const char *const **names;
+        const uint8_t **bytes;
+        const void **buffers;
+        void *const *results;
+    } out;
+    size_t *out_count;
+};
+
+/* Runs fn(call) so that an error inside becomes a status; every public function that can fail goes through here. */
+enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call));
+
+/* The options of the compiler, looked up at the first call after they were changed. */
+const struct nuc_settings *nuc_settings(struct nuc_compiler *c);
+
+/* A model of the graph with the compiler's own settings; or of a graph made from that of `from`, as what it was. */
+struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g);
+struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g);
+
+/* ---- the boundary of LiteRT models (boundary.c) ---- */
+
+/* Whether user input or output `index` is [N, H, W, C] outside and [N, C, H, W] in the graph. */
+bool nuc_is_image_input(const struct nuc_model *m, size_t index);
+bool nuc_is_image_output(const struct nuc_model *m, size_t index);
+
+/* An image as the graph has it becomes one as the model has it: contiguous, the channels last. */
+void nuc_channels_go_last(struct nuc_tensor_info *info);
+
+/* Elements of an image in logical order from one order to the other; `info` is the image with its channels last. */
+void nuc_put_channels_first(const struct nuc_tensor_info *info, const void *from, void *to);
+void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from, void *to);
+
+void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct nuc_tensor_info *out);
+
+/* What compile.h shows of a node of the model. */
+void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out);
+
+/* A dequantize node of its own after a quantize node, so that no consumer of the value is disturbed. */
+struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize);
+
+/* A stage that took from `started` until now, for nuc_timings(). */
+void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started);
+
+#endif

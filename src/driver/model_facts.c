@@ -1,0 +1,322 @@
+#include "driver/model_facts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "driver/class_folders.h"
+#include "front/pt2/pt2_write.h"
+#include "host/file.h"
+#include "ir/quant.h"
+
+static struct nuc_seen *new_seen(const struct nuc_model *m)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_seen *seen = nuc_alloc(cx, sizeof *seen);
+
+    seen->n_inputs = nuc_model_n_inputs(m);
+    seen->least = nuc_alloc_array(cx, seen->n_inputs, sizeof *seen->least);
+    seen->most = nuc_alloc_array(cx, seen->n_inputs, sizeof *seen->most);
+    for (size_t i = 0; i < seen->n_inputs; i++)
+        seen->least[i] = seen->most[i] = (double)NAN;
+    return seen;
+}
+
+/* ---- imported ---- */
+
+/* What computes the value: that it is quantized is not what it is called after. */
+static const char *name_of(const struct nuc_node *node)
+{
+    const struct nuc_node *n = node;
+
+    while ((nuc_is_quantize(n) || nuc_is_dequantize(n)) && nuc_arg_node(n, NUC_SELF) != NULL &&
+           !nuc_is_placeholder(nuc_arg_node(n, NUC_SELF)))
+        n = nuc_arg_node(n, NUC_SELF);
+    return n->name;
+}
+
+static const char *const *output_names(const struct nuc_model *m, size_t count)
+{
+    const struct nuc_arg *list = &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
+    const char *const *keys = m->graph->output_names;
+    const char **names = nuc_alloc_array(m->c->cx, count, sizeof *names);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct nuc_node *value = list->u.nodes[i];
+        names[i] = keys != NULL && keys[i] != NULL ? keys[i] : value != NULL ? name_of(value) : NULL;
+    }
+    return names;
+}
+
+static const char *const *input_names(const struct nuc_model *m, size_t count)
+{
+    const char **names = nuc_alloc_array(m->c->cx, count, sizeof *names);
+    struct nuc_tensor_info t;
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = nuc_model_input(m, i, &t) == NUC_OK ? t.name : NULL;
+    return names;
+}
+
+static void note_names(struct nuc_model *m)
+{
+    struct nuc_model_names *names = nuc_alloc(m->c->cx, sizeof *names);
+
+    names->n_inputs = nuc_model_n_inputs(m);
+    names->n_outputs = nuc_model_n_outputs(m);
+    names->inputs = input_names(m, names->n_inputs);
+    names->outputs = output_names(m, names->n_outputs);
+    m->names = names;
+}
+
+const char *nuc_input_name(const struct nuc_model *m, size_t index)
+{
+    struct nuc_tensor_info t;
+
+    if (m->names != NULL && index < m->names->n_inputs)
+        return m->names->inputs[index];
+    return nuc_model_input(m, index, &t) == NUC_OK ? t.name : NULL;
+}
+
+const char *nuc_output_name(const struct nuc_model *m, size_t index)
+{
+    struct nuc_tensor_info t;
+
+    if (m->names != NULL && index < m->names->n_outputs)
+        return m->names->outputs[index];
+    return nuc_model_output(m, index, &t) == NUC_OK ? t.name : NULL;
+}
+
+/* What the quantize nodes that read an input let through. */
+static void note_scales(struct nuc_model *m)
+{
+    struct nuc_seen *seen = new_seen(m);
+    size_t i = 0;
+
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        if (!nuc_is_user_input(n))
+            continue;
+        for (uint32_t k = 0; k < n->n_users; k++) {
+            struct nuc_quant q;
+            if (!nuc_is_quantize(n->users[k]) || !nuc_quant_of(n->users[k], &q) || q.per_channel)
+                continue;
+            double least = (double)(q.quant_min - q.zero_point) * q.scale;
+            double most = (double)(q.quant_max - q.zero_point) * q.scale;
+            seen->least[i] = seen->least[i] < least ? seen->least[i] : least;
+            seen->most[i] = seen->most[i] > most ? seen->most[i] : most;
+        }
+        i++;
+    }
+    m->seen = seen;
+}
+
+/* What an archive of nucleon's knows, which is more than its graph shows. */
+static const struct nuc_program_facts *stored_facts(const struct nuc_model *m)
+{
+    const char *why;
+    struct nuc_span text = m->graph->facts;
+    const struct nuc_program_facts *f = text.size == 0 ? NULL : nuc_facts_read(m->c->cx, text, &why);
+
+    if (text.size > 0 && f == NULL)
+        nuc_warn(m->c->cx, "%s: what it says about its data is not used: %s", m->graph->file, why);
+    if (f == NULL || f->n_inputs != m->names->n_inputs || f->n_outputs != m->names->n_outputs)
+        return NULL;
+    return f;
+}
+
+static void take_stored(struct nuc_model *m, const struct nuc_program_facts *f)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_model_names *names = nuc_copy(cx, m->names, sizeof *names);
+    const char **outputs = nuc_alloc_array(cx, names->n_outputs, sizeof *outputs);
+    struct nuc_seen *seen = new_seen(m);
+
+    for (size_t i = 0; i < names->n_outputs; i++) {
+        outputs[i] = f->outputs[i].name != NULL ? f->outputs[i].name : m->names->outputs[i];
+        if (f->outputs[i].n_classes == 0)
+            continue;
+        seen->n_classes = f->outputs[i].n_classes;
+        seen->classes = f->outputs[i].classes;
+    }
+    names->outputs = outputs;
+    for (size_t i = 0; i < seen->n_inputs; i++) {
+        seen->least[i] = f->inputs[i].least;
+        seen->most[i] = f->inputs[i].most;
+    }
+    seen->images = f->n_images > 0 ? f->images : NULL;
+    m->names = names;
+    m->seen = seen;
+}
+
+void nuc_note_imported(struct nuc_model *m)
+{
+    note_names(m);
+    const struct nuc_program_facts *stored = stored_facts(m);
+    if (stored != NULL)
+        take_stored(m, stored);
+    else if (nuc_model_is_quantized(m))
+        note_scales(m);
+}
+
+/* ---- calibrated ---- */
+
+static const struct nuc_facts_of_images *image_facts(const struct nuc_dataset *d)
+{
+    struct nuc_facts_of_images *f = nuc_alloc(d->c->cx, sizeof *f);
+
+    f->n_mean = f->n_std = d->format.channels;
+    for (uint32_t c = 0; c < d->format.channels; c++) {
+        f->mean[c] = (double)d->format.mean[c];
+        f->std[c] = (double)d->format.std[c];
+    }
+    f->resize = (int)d->resize;
+    return f;
+}
+
+void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples, const float *least,
+                         const float *most)
+{
+    struct nuc_seen *seen = new_seen(prepared);
+
+    for (size_t i = 0; i < seen->n_inputs; i++) {
+        if (least[i] > most[i])
+            continue;
+        seen->least[i] = (double)least[i];
+        seen->most[i] = (double)most[i];
+    }
+    prepared->seen = seen;
+    if (samples->images == NULL)
+        return;
+    seen->images = image_facts(samples);
+    if (samples->images->classes == NULL)
+        return;
+    seen->classes = nuc_class_folder_names(samples);
+    seen->n_classes = samples->images->n_classes;
+}
+
+/* ---- of the program ---- */
+
+/* One score for each class of a sample, or one score for two classes. */
+static bool scores_classes(const struct nuc_tensor_info *t, size_t n_classes)
+{
+    size_t elements = t->bytes / nuc_dtype_size(t->dtype);
+    size_t of_sample = t->rank > 1 && t->sizes[0] > 0 ? elements / (size_t)t->sizes[0] : elements;
+
+    return of_sample == n_classes || (of_sample == 1 && n_classes == 2);
+}
+
+/* The first output whose scores may be of so many classes; the number of outputs when there is none. */
+static size_t output_of_classes(const struct nuc_model *m, size_t n_classes)
+{
+    size_t n_outputs = nuc_model_n_outputs(m), i = 0;
+    struct nuc_tensor_info t;
+
+    while (i < n_outputs && (nuc_model_output(m, i, &t) != NUC_OK || !scores_classes(&t, n_classes)))
+        i++;
+    return i;
+}
+
+struct class_list {
+    size_t count;
+    const char *const *names;
+};
+
+/* A line for each; an empty last one is the end of the line before. */
+static struct class_list read_classes(struct nuc_context *cx, const char *path)
+{
+    struct nuc_span file = nuc_read_file(cx, path);
+    const char **names = NULL;
+    size_t count = 0, capacity = 0, begin = 0;
+
+    if (file.size > NUC_FACTS_MAX)
+        nuc_fail(cx, NUC_BAD_USAGE, "--classes %s: has %zu bytes: names of classes take at most %zu", path, file.size,
+                 NUC_FACTS_MAX);
+    for (size_t i = 0; i <= file.size; i++) {
+        if (i < file.size && file.data[i] != '\n')
+            continue;
+        size_t end = i > begin && file.data[i - 1] == '\r' ? i - 1 : i;
+        if (i == file.size && begin == i)
+            break;
+        if (end == begin || end - begin > 1000 || memchr(file.data + begin, 0, end - begin) != NULL)
+            nuc_fail(cx, NUC_BAD_USAGE, "--classes %s: line %zu is not the name of a class", path, count + 1);
+        names = nuc_grow(cx, names, &capacity, count + 1, sizeof *names);
+        names[count++] = nuc_format(cx, "%.*s", (int)(end - begin), (const char *)file.data + begin);
+        begin = i + 1;
+    }
+    return (struct class_list){count, names};
+}
+
+/* What the options say; of none of them when they say nothing. */
+static struct class_list given_classes(const struct nuc_model *m)
+{
+    const struct nuc_options *o = &m->settings->o;
+
+    if (o->n_classes == 1)
+        return read_classes(m->c->cx, o->classes[0]);
+    return (struct class_list){o->n_classes, o->classes};
+}
+
+void nuc_check_given_classes(const struct nuc_model *m)
+{
+    size_t count = given_classes(m).count;
+
+    if (m->settings->o.n_classes > 0 && output_of_classes(m, count) == nuc_model_n_outputs(m))
+        nuc_fail(m->c->cx, NUC_BAD_USAGE, "--classes names %zu classes, but no output of %s has a score for each",
+                 count, m->graph->file);
+}
+
+static void give_classes(const struct nuc_model *m, struct nuc_program_facts *facts)
+{
+    struct class_list list = given_classes(m);
+
+    if (list.count == 0 && m->seen != NULL)
+        list = (struct class_list){m->seen->n_classes, m->seen->classes};
+    if (list.count == 0)
+        return;
+    size_t i = output_of_classes(m, list.count);
+    if (i == facts->n_outputs) {
+        nuc_warn(m->c->cx,
+                 "%s: no output has a score for each of the %zu classes of the calibration data: the program does not "
+                 "name classes; --classes does",
+                 m->graph->file, list.count);
+        return;
+    }
+    facts->outputs[i].classes = list.names;
+    facts->outputs[i].n_classes = list.count;
+}
+
+const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m)
+{
+    size_t n_inputs = nuc_model_n_inputs(m), n_outputs = nuc_model_n_outputs(m);
+    struct nuc_program_facts *facts = nuc_facts_new(m->c->cx, n_inputs, n_outputs);
+
+    for (size_t i = 0; i < n_inputs; i++) {
+        facts->inputs[i].name = nuc_input_name(m, i);
+        if (m->seen == NULL || m->seen->n_inputs != n_inputs)
+            continue;
+        facts->inputs[i].least = m->seen->least[i];
+        facts->inputs[i].most = m->seen->most[i];
+    }
+    for (size_t i = 0; i < n_outputs; i++)
+        facts->outputs[i].name = nuc_output_name(m, i);
+    if (m->seen != NULL && m->seen->images != NULL) {
+        facts->images = nuc_copy(m->c->cx, m->seen->images, sizeof *facts->images);
+        facts->n_images = 1;
+    }
+    give_classes(m, facts);
+    return facts;
+}
+
+struct nuc_span nuc_facts_text_of(const struct nuc_model *m)
+{
+    const struct nuc_options *o = &m->settings->o;
+
+    if (o->reference_compat || o->no_metadata)
+        return (struct nuc_span){NULL, 0};
+    return nuc_facts_write(m->c->cx, nuc_facts_of(m));
+}
+
+struct nuc_pieces nuc_model_archive(struct nuc_model *m)
+{
+    m->graph->facts = nuc_facts_text_of(m);
+    return nuc_write_pt2(m->graph);
+}

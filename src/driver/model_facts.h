@@ -1,0 +1,46 @@
+/* What a model knows of its data beyond the graph, and how that gets into its program (facts.h). */
+#ifndef NUC_DRIVER_MODEL_FACTS_H
+#define NUC_DRIVER_MODEL_FACTS_H
+
+#include "back/metadata/facts.h"
+#include "driver/dataset.h"
+
+/* By user input and by output, as the model was written: passes give the nodes of a graph other names. */
+struct nuc_model_names {
+    size_t n_inputs, n_outputs;
+    const char *const *inputs, *const *outputs;
+};
+
+/* Of the calibration data, or of the scales that a model came with. */
+struct nuc_seen {
+    size_t n_inputs;
+    double *least, *most;                     /* by user input; NaN: not known */
+    const struct nuc_facts_of_images *images; /* NULL: it was arrays */
+    size_t n_classes;                         /* of folders of images */
+    const char *const *classes;
+};
+
+/* Of a model that was just imported: names, and of a quantized one the ranges of its inputs. */
+void nuc_note_imported(struct nuc_model *m);
+
+/* Of data that went through a prepared model; ranges of inputs, `least` above `most`: none. Copied. */
+void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples, const float *least,
+                         const float *most);
+
+/* What the user calls input or output `index`. */
+const char *nuc_input_name(const struct nuc_model *m, size_t index);
+const char *nuc_output_name(const struct nuc_model *m, size_t index);
+
+/* Fails with NUC_BAD_USAGE when the options name classes that no output has a score for. */
+void nuc_check_given_classes(const struct nuc_model *m);
+
+/* For the program of a lowered model. Notes classes that belong to no output. */
+const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m);
+
+/* The text for what is made of the model; empty when its options leave it out. */
+struct nuc_span nuc_facts_text_of(const struct nuc_model *m);
+
+/* The model as an archive, with what is known of its data. */
+struct nuc_pieces nuc_model_archive(struct nuc_model *m);
+
+#endif

@@ -1,0 +1,459 @@
+/* The path of a model as a table, what runs it, and the public calls that are pieces of it. */
+#include "driver/pipeline.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "archive/zip.h"
+#include "data/file_kind.h"
+#include "driver/dataset.h"
+#include "driver/lower.h"
+#include "driver/model_facts.h"
+#include "driver/sample_check.h"
+#include "front/pt2/pt2.h"
+#include "front/tflite/tflite.h"
+#include "host/file.h"
+#include "quantize/quantize.h"
+
+static void import_model(struct nuc_job *j);
+static void write_output(struct nuc_job *j);
+
+#define MAX_LISTS 5
+
+struct stage {
+    const char *name;
+    void (*run)(struct nuc_job *j);
+    void (*verify)(struct nuc_graph *g, const char *stage);   /* of the graph that it leaves; NULL: it leaves none */
+    const char *(*dump)(struct nuc_graph *g, bool with_data); /* for --dump-after */
+    bool (*applies)(const struct nuc_job *j);                 /* NULL: always */
+    const struct nuc_pass_list *passes[MAX_LISTS];            /* which it runs, in order */
+    enum nuc_stage repeat_from;                               /* when it leaves job.again */
+};
+
+#define GRAPH .verify = nuc_graph_verify, .dump = nuc_graph_print
+#define NO_GRAPH .verify = NULL, .dump = NULL
+
+/*
+ * Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from dim-order
+ * on. `compile.h` offers pieces of it: the functions at the end of this file say which.
+ */
+static const struct stage stages[NUC_STAGE_COUNT] = {
+    [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
+    [NUC_STAGE_EXPAND] = {"expand", nuc_expand_model, GRAPH},
+    [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH,
+                               .passes = {&nuc_aten_passes, &nuc_written_passes, &nuc_int8_passes}},
+    [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
+    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize},
+    [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
+    [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
+    [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
+    [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH, .passes = {&nuc_quantized_passes}},
+    [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, GRAPH, .passes = {&nuc_order_passes}},
+    [NUC_STAGE_EDGE_PASSES] = {"edge-passes", nuc_run_edge_stage, GRAPH,
+                               .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes,
+                                          &nuc_npu_passes}},
+    [NUC_STAGE_PARTITION] = {"partition", nuc_partition_model, GRAPH, .repeat_from = NUC_STAGE_DECOMPOSE},
+    [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, GRAPH},
+    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, .applies = nuc_has_float_cpu,
+                              .passes = {&nuc_lowered_passes}},
+    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_is_int8_io},
+    [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
+    [NUC_STAGE_BOUNDARY] = {"boundary", nuc_present_boundary, GRAPH, .applies = nuc_is_from_litert},
+    [NUC_STAGE_STRIPS] = {"strips", nuc_compute_in_strips, GRAPH, .applies = nuc_may_need_strips},
+    [NUC_STAGE_PROGRAM] = {"program", nuc_make_program, NO_GRAPH},
+    [NUC_STAGE_WRITE] = {"write", write_output, NO_GRAPH},
+};
+
+/* ---- running ---- */
+
+bool nuc_dump_point(size_t index, struct nuc_dump_point *out)
+{
+    for (size_t s = 0; s < NUC_STAGE_COUNT; s++) {
+        for (size_t k = 0; k < MAX_LISTS && stages[s].passes[k] != NULL; k++) {
+            const struct nuc_pass_list *list = stages[s].passes[k];
+            if (index < list->count) {
+                *out = (struct nuc_dump_point){nuc_pass_name(list, (uint32_t)index), stages[s].name};
+                return true;
+            }
+            index -= list->count;
+        }
+        if (stages[s].dump != NULL && index-- == 0) {
+            *out = (struct nuc_dump_point){stages[s].name, NULL};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "all" stands for the stages only: passes run dozens of times. */
+static bool is_dumped(const struct nuc_settings *s, const char *name, bool is_stage)
+{
+    const char *wanted = s->trial || s->o.dump == NULL ? NULL : s->o.dump_after;
+
+    return wanted != NULL && ((is_stage && strcmp(wanted, "all") == 0) || strcmp(wanted, name) == 0);
+}
+
+static void dump(const struct nuc_job *j, const char *name)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    o->dump(o->dump_user, name, nuc_graph_print(j->m->graph, false));
+}
+
+/* Release builds verify after stages only: a graph of thousands of nodes goes through dozens of passes. */
+static void pass_done(void *user, const char *pass, struct nuc_graph *g)
+{
+    const struct nuc_job *j = user;
+
+#ifndef NDEBUG
+    nuc_graph_verify(g, pass);
+#else
+    (void)g;
+#endif
+    if (is_dumped(j->m->settings, pass, false))
+        dump(j, pass);
+}
+
+void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode)
+{
+    nuc_run_passes(j->m->graph, list, mode, &(struct nuc_pass_hook){pass_done, j});
+}
+
+void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last)
+{
+    assert(first <= last && (first == NUC_STAGE_IMPORT || j->m != NULL));
+    nuc_settings(j->c);
+    for (enum nuc_stage i = first; i <= last; i++) {
+        const struct stage *s = &stages[i];
+        double started = nuc_seconds();
+        if (s->applies != NULL && !s->applies(j))
+            continue;
+        nuc_progress(j->c->cx, s->name, 0, 0);
+        s->run(j);
+        assert(j->m != NULL);
+        if (!j->m->settings->trial)
+            nuc_note_seconds(j->c, s->name, started);
+        if (s->verify != NULL)
+            s->verify(j->m->graph, s->name);
+        if (s->dump != NULL && is_dumped(j->m->settings, s->name, true))
+            dump(j, s->name);
+        if (j->again) {
+            assert(s->repeat_from > NUC_STAGE_IMPORT && s->repeat_from <= i);
+            i = s->repeat_from - 1;
+        }
+        j->again = false;
+    }
+}
+
+struct nuc_model *nuc_advance(struct nuc_model *m, enum nuc_stage first, enum nuc_stage last)
+{
+    struct nuc_job j = {.c = m->c, .m = m};
+
+    nuc_run_stages(&j, first, last);
+    return j.m;
+}
+
+struct trial {
+    void (*fn)(struct nuc_model *m, void *arg);
+    struct nuc_model *m;
+    struct nuc_settings *settings;
+    const struct nuc_options *as;
+    void *arg;
+};
+
+static void run_trial(struct nuc_context *cx, void *arg)
+{
+    const struct trial *t = arg;
+
+    nuc_settings_resolve(cx, t->as, t->settings);
+    t->settings->o.intermediates_dir = NULL;
+    t->settings->trial = true;
+    t->fn(t->m, t->arg);
+}
+
+enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *as,
+                          void (*fn)(struct nuc_model *m, void *arg), void *arg)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_settings settings;
+    struct nuc_model model = *m;
+    struct trial t = {fn, &model, &settings, as, arg};
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    void (*warn)(void *user, const char *message) = cx->warn;
+    void (*progress)(void *user, const char *what, size_t done, size_t total) = cx->progress;
+
+    /*
+     * The models of a trial point at these settings, and all of them go with the arena, so that both may live here.
+     */
+    model.settings = &settings;
+    cx->warn = NULL;
+    cx->progress = NULL;
+    enum nuc_status status = nuc_try(cx, run_trial, &t);
+    cx->warn = warn;
+    cx->progress = progress;
+    nuc_pop_arena(cx, outer);
+    if (!nuc_is_answer(status))
+        nuc_fail_again(cx, status);
+    return status;
+}
+
+/* ---- the two ends ---- */
+
+static void import_model(struct nuc_job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+
+    nuc_expect_stored(cx, j->input, NUC_FILE_MODEL);
+    bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
+
+    struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
+    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input));
+    j->m->from_litert = litert;
+    j->m->io = litert ? io : NULL;
+}
+
+/* The program, or the model itself where none was made. */
+static void write_output(struct nuc_job *j)
+{
+    if (j->made.bytes.data != NULL) {
+        nuc_write_file(j->c->cx, j->output, j->made.bytes);
+        return;
+    }
+    struct nuc_pieces archive = nuc_model_archive(j->m);
+    nuc_write_pieces(j->c->cx, j->output, &archive);
+}
+
+/* ---- public calls: from file to file ---- */
+
+void nuc_remember(const struct nuc_job *j)
+{
+    struct nuc_compiler *c = j->c;
+
+    if (j->m->dim_order_table != NULL)
+        c->dim_order_table = j->m->dim_order_table;
+    c->measured = j->m->measured;
+    if (j->made.bytes.data == NULL)
+        return;
+    c->report = j->made.report;
+    c->memory = j->made.memory;
+}
+
+void nuc_check_model(const struct nuc_job *j, struct nuc_samples_of calibration)
+{
+    struct nuc_context *cx = j->c->cx;
+    const char *file = j->m->graph->file;
+    bool has_samples = nuc_has_samples(calibration);
+
+    nuc_check_input_orders(j->m);
+    nuc_check_given_classes(j->m);
+    if (nuc_model_is_quantized(j->m) && has_samples)
+        nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
+    if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))
+        nuc_warn(cx, "%s: is quantized already; --no-quantize only keeps it off the NPU", file);
+    if (j->m->settings->o.no_quantize && has_samples)
+        nuc_warn(cx, "%s: is not quantized; the calibration data is not used", file);
+    if (!nuc_model_is_quantized(j->m) && !has_samples && !j->m->settings->o.no_quantize)
+        nuc_fail(cx, NUC_BAD_USAGE,
+                 "%s: is a float model: give samples with --calibration DATA, or a quantized model, or ask for a float "
+                 "program with --no-quantize",
+                 file);
+}
+
+/* The samples are let go before observers become nodes, which takes memory of its own. */
+void nuc_quantize_with(struct nuc_job *j, struct nuc_samples_of calibration, enum nuc_samples part)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+
+    j->samples = nuc_dataset_for(j->c, calibration);
+    j->samples->part = part;
+    nuc_leave_sub_arena(cx, sub);
+    nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
+    nuc_free_sub_arena(sub);
+    j->samples = NULL;
+    struct nuc_calibration *observed = j->m->calibration;
+    j->prepared = j->m;
+    nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+    nuc_quantize_done(observed);
+    nuc_warn_of_outputs(j->m, j->samples_differ);
+}
+
+void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_samples_of calibration)
+{
+    if (nuc_model_is_quantized(j->m))
+        return;
+    if (j->m->settings->o.no_quantize)
+        nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    else
+        nuc_quantize_with(j, calibration, NUC_SAMPLES_ALL);
+}
+
+/* Everything that can refuse a program comes before its file is written, or its bytes are given. */
+static void compile(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = {.path = k->path}, .output = k->output, .use_up = true};
+
+    if (j.m == NULL)
+        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
+    nuc_check_model(&j, k->calibration);
+    nuc_quantize_if_asked(&j, k->calibration);
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    if (j.m->settings->o.require_full_delegation)
+        nuc_require_full_delegation(j.m);
+    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
+    nuc_remember(&j);
+    nuc_rehearse_program(&j);
+    nuc_write_kernel_selection(&j);
+    nuc_write_memory_map(&j);
+    nuc_check_memory_budget(&j);
+    if (k->out.bytes == NULL) {
+        nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+        return;
+    }
+    *k->out.bytes = j.made.bytes.data;
+    *k->out_count = j.made.bytes.size;
+}
+
+enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration, const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = {calibration, NULL}, .output = output},
+                     compile);
+}
+
+enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .calibration = {calibration, NULL}, .output = output},
+                     compile);
+}
+
+enum nuc_status nuc_compile_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration, const uint8_t **bytes,
+                                      size_t *size)
+{
+    struct nuc_call call = {
+        .c = m->c, .m = m, .calibration = {NULL, calibration}, .out.bytes = bytes, .out_count = size};
+
+    return nuc_enter(&call, compile);
+}
+
+static void quantize_file(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = {.path = k->path}, .output = k->output};
+
+    if (!nuc_has_samples(k->calibration))
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with",
+                 j.m != NULL ? j.m->graph->file : k->path);
+    if (j.m == NULL)
+        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
+    nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
+    nuc_remember(&j);
+    if (k->out.bytes == NULL) {
+        nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+        return;
+    }
+    struct nuc_pieces archive = nuc_model_archive(j.m);
+    struct nuc_span bytes = nuc_join_pieces(k->c->cx, &archive);
+    *k->out.bytes = bytes.data;
+    *k->out_count = bytes.size;
+}
+
+enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
+                                  const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = {calibration, NULL}, .output = output},
+                     quantize_file);
+}
+
+enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration,
+                                       const uint8_t **bytes, size_t *size)
+{
+    struct nuc_call call = {
+        .c = m->c, .m = m, .calibration = {NULL, calibration}, .out.bytes = bytes, .out_count = size};
+
+    return nuc_enter(&call, quantize_file);
+}
+
+/* ---- public calls: pieces of the path ---- */
+
+static void run_piece(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = {k->path, k->bytes}, .samples = k->data, .for_caller = true};
+
+    nuc_run_stages(&j, (enum nuc_stage)k->first, (enum nuc_stage)k->last);
+    nuc_remember(&j);
+    if (k->out.model != NULL)
+        *k->out.model = j.m;
+}
+
+static enum nuc_status advance(struct nuc_model *m, struct nuc_dataset *samples, enum nuc_stage first,
+                               enum nuc_stage last, struct nuc_model **out)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = m->c, .m = m, .data = samples, .first = first, .last = last, .out.model = out},
+        run_piece);
+}
+
+enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = c, .path = path, .first = NUC_STAGE_IMPORT, .last = NUC_STAGE_EXPAND, .out.model = out},
+        run_piece);
+}
+
+enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
+                                     struct nuc_model **out)
+{
+    struct nuc_call call = {.c = c,
+                            .path = name,
+                            .bytes = {bytes, size},
+                            .first = NUC_STAGE_IMPORT,
+                            .last = NUC_STAGE_EXPAND,
+                            .out.model = out};
+
+    return bytes != NULL ? nuc_enter(&call, run_piece) : NUC_BAD_USAGE;
+}
+
+enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)
+{
+    return advance(m, NULL, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE, prepared);
+}
+
+enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)
+{
+    return advance(prepared, samples, NUC_STAGE_EQUALIZE, NUC_STAGE_CALIBRATE, NULL);
+}
+
+enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized)
+{
+    return advance(prepared, NULL, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE, quantized);
+}
+
+enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized)
+{
+    return advance(m, samples, NUC_STAGE_ATEN_PASSES, NUC_STAGE_QUANTIZE, quantized);
+}
+
+enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned)
+{
+    return advance(quantized, NULL, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION, partitioned);
+}
+
+enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)
+{
+    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS, lowered);
+}
+
+static void make_program(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m};
+
+    nuc_run_stages(&j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
+    nuc_remember(&j);
+    *k->out.bytes = j.made.bytes.data;
+    *k->out_count = j.made.bytes.size;
+}
+
+enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size)
+{
+    return nuc_enter(&(struct nuc_call){.c = lowered->c, .m = lowered, .out.bytes = bytes, .out_count = size},
+                     make_program);
+}

@@ -1,0 +1,221 @@
+/* The program file of a lowered model, its figures, and files about it. */
+#include "back/program/program.h"
+
+#include <string.h>
+
+#include "back/program/out_variant.h"
+#include "driver/lower.h"
+#include "driver/model_facts.h"
+#include "host/file.h"
+#include "host/text.h"
+#include "npu/convert/convert.h"
+#include "npu/convert/kernel_selection.h"
+#include "tools/describe/memory_map.h"
+#include "tools/describe/profile.h"
+
+/* ---- memory ---- */
+
+static struct nuc_map_pool arena_pool(const struct nuc_program_memory_report *memory)
+{
+    return (struct nuc_map_pool){.name = "arena",
+                                 .step = "instruction",
+                                 .size = memory->planned,
+                                 .bound = memory->lower_bound,
+                                 .proven = memory->proven,
+                                 .n_tensors = memory->n_tensors,
+                                 .tensors = memory->tensors};
+}
+
+static struct nuc_map_pool scratch_pool(struct nuc_context *cx, const struct nuc_lowered_partition *p)
+{
+    return (struct nuc_map_pool){.name = nuc_format(cx, "NPU scratch of %s", p->info.tag),
+                                 .step = "kernel call",
+                                 .size = p->image->scratch_size,
+                                 .bound = p->image->scratch_bound,
+                                 .proven = p->image->scratch_proven,
+                                 .n_tensors = p->image->n_buffers,
+                                 .tensors = p->image->buffers};
+}
+
+static void report_scratch(struct nuc_program_report *r, const struct nuc_neutron_image *image)
+{
+    r->scratch_proven = r->scratch_proven && image->scratch_proven;
+    if (image->scratch_size <= r->delegate_scratch)
+        return;
+    r->delegate_scratch = image->scratch_size;
+    r->scratch_bound = image->scratch_bound;
+}
+
+static void fill_figures(struct nuc_program_report *r, const struct nuc_program_memory_report *memory,
+                         const struct nuc_lowered *l)
+{
+    r->arena = memory->planned;
+    r->arena_lower_bound = memory->lower_bound;
+    r->arena_proven = memory->proven;
+    r->scratch_proven = true;
+    for (uint32_t i = 0; i < l->n_partitions; i++)
+        report_scratch(r, l->partitions[i].image);
+}
+
+static const struct nuc_memory_map *map_of(const struct nuc_model *m, const struct nuc_program_memory_report *memory)
+{
+    struct nuc_context *cx = m->c->cx;
+    uint32_t n = m->lowered->n_partitions;
+    struct nuc_memory_map *map = nuc_alloc(cx, sizeof *map);
+    struct nuc_map_pool *pools = nuc_alloc_array(cx, (size_t)n + 1, sizeof *pools);
+
+    pools[0] = arena_pool(memory);
+    for (uint32_t i = 0; i < n; i++)
+        pools[i + 1] = scratch_pool(cx, &m->lowered->partitions[i]);
+    *map = (struct nuc_memory_map){m->graph->file, (size_t)n + 1, pools};
+    return map;
+}
+
+/* The same figures as a profile of the program shows. */
+static void count_cycles(const struct nuc_job *j, struct nuc_program_report *r)
+{
+    const struct nuc_target *target = j->m->settings->target;
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+    const struct nuc_profile *p = nuc_profile_read(cx, target, j->m->graph->file, j->made.bytes, NULL);
+
+    r->clock_hz = target->clock_hz;
+    r->cycles = p->foreign ? 0 : p->cycles;
+    r->npu_cycles = p->foreign ? 0 : p->npu_cycles;
+    nuc_leave_sub_arena(cx, sub);
+    nuc_free_sub_arena(sub);
+}
+
+/* ---- what ExecuTorch lacks ---- */
+
+static void note_lacking(const struct nuc_graph *g, struct nuc_program_report *r)
+{
+    const char *names = "";
+
+    r->n_executorch_lacks = 0;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_out_in_executorch(g->cx, n))
+            continue;
+        const char *name = nuc_out_variant(g->cx, n->op).name;
+        bool volume = n->op == NUC_OP_CONVOLUTION;
+        name = volume ? "aten::convolution of volumes" : name;
+        r->n_executorch_lacks++;
+        if (strstr(nuc_format(g->cx, "%s,", names), nuc_format(g->cx, "%s,", name)) == NULL)
+            names = nuc_format(g->cx, "%s%s%s", names, *names == '\0' ? "" : ", ", name);
+    }
+    r->executorch_lacks = names;
+}
+
+/* ---- the file ---- */
+
+void nuc_make_program(struct nuc_job *j)
+{
+    struct nuc_model *m = j->m;
+    const struct nuc_options *o = &m->settings->o;
+    struct nuc_program_memory_report memory = {.planned = 0};
+    struct nuc_named_data named = {.key = NUC_FACTS_KEY};
+    struct nuc_program_options options = {.delegate_data = o->delegate_data,
+                                          .stack_traces = o->profile,
+                                          .labels = !o->reference_compat,
+                                          .keep_order = o->reference_compat,
+                                          .plan_delegate_scratch = o->plan_delegate_scratch,
+                                          .in_place = nuc_allows_in_place(m->settings),
+                                          .report = &memory};
+
+    if (m->lowered == NULL)
+        nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is not lowered", m->graph->file);
+    nuc_add_io_constants(m, &options);
+    named.bytes = nuc_facts_text_of(m);
+    options.named = &named;
+    options.n_named = named.bytes.size > 0;
+    nuc_check_value_orders(m->graph);
+    j->made.bytes = nuc_write_program(m->graph, &options);
+    j->made.report = m->lowered->report;
+    j->made.report.scratch_in_arena = o->plan_delegate_scratch;
+    j->made.report.program = j->made.bytes.size;
+    note_lacking(m->graph, &j->made.report);
+    fill_figures(&j->made.report, &memory, m->lowered);
+    count_cycles(j, &j->made.report);
+    j->made.memory = map_of(m, &memory);
+    j->made.constants = memory.constants;
+    j->made.n_instructions = memory.n_instructions;
+    j->made.instructions = memory.nodes;
+}
+
+/* ---- files about it ---- */
+
+void nuc_write_kernel_selection(const struct nuc_job *j)
+{
+    const char *path = j->m->settings->o.dump_kernel_selection;
+    struct nuc_kernel_selection selection = {.used = {false}};
+
+    if (path == NULL)
+        return;
+    if (!j->made.report.runs_on_simulator)
+        nuc_fail(j->c->cx, NUC_BAD_USAGE,
+                 "kernel selection: the programs are of another converter, which writes its own");
+    for (uint32_t i = 0; i < j->m->lowered->n_partitions; i++)
+        nuc_kernel_selection_add(&selection, j->m->lowered->partitions[i].image);
+    nuc_write_file(j->c->cx, path, nuc_kernel_selection_write(j->c->cx, &selection));
+}
+
+static const char *map_text(struct nuc_context *cx, const struct nuc_memory_map *map, enum nuc_map_form form)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    if (form == NUC_MAP_SVG)
+        nuc_draw_memory_map(&text, map);
+    else if (form == NUC_MAP_PEAK)
+        nuc_print_memory_peak(&text, map);
+    else
+        nuc_print_memory_map(&text, map);
+    return nuc_text_string(&text);
+}
+
+static bool is_svg(const char *path)
+{
+    size_t length = strlen(path);
+
+    return length > 4 && strcmp(path + length - 4, ".svg") == 0;
+}
+
+void nuc_write_memory_map(const struct nuc_job *j)
+{
+    const char *path = j->m->settings->o.memory_map;
+
+    if (path != NULL)
+        nuc_write_text(j->c->cx, path, map_text(j->c->cx, j->made.memory, is_svg(path) ? NUC_MAP_SVG : NUC_MAP_TEXT));
+}
+
+void nuc_check_memory_budget(const struct nuc_job *j)
+{
+    const struct nuc_program_report *r = &j->made.report;
+    size_t scratch = r->scratch_in_arena ? 0 : r->delegate_scratch;
+    size_t needed = r->arena + scratch, budget = j->m->settings->o.memory_budget;
+
+    if (budget > 0 && needed > budget && r->least_arena > 0)
+        nuc_fail(j->c->cx, NUC_PROPERTY,
+                 "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu: in strips the least "
+                 "found is %zu, %zu too many; make the tensors that are alive at the peak smaller",
+                 j->m->graph->file, needed, r->arena, scratch, budget, r->least_arena + scratch,
+                 r->least_arena + scratch - budget);
+    if (budget > 0 && needed > budget)
+        nuc_fail(j->c->cx, NUC_PROPERTY,
+                 "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu: make the tensors that "
+                 "are alive at the peak smaller",
+                 j->m->graph->file, needed, r->arena, scratch, budget);
+}
+
+static void print_map(struct nuc_call *k)
+{
+    if (k->c->memory == NULL)
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "no program has been made yet");
+    *k->out.text = map_text(k->c->cx, k->c->memory, (enum nuc_map_form)k->form);
+}
+
+enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, const char **text)
+{
+    *text = NULL;
+    return nuc_enter(&(struct nuc_call){.c = c, .form = (int)form, .out.text = text}, print_map);
+}

@@ -1,0 +1,347 @@
+/* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
+#include "driver/dataset.h"
+#include "driver/model_facts.h"
+#include "driver/pipeline.h"
+#include "driver/sample_check.h"
+#include "eval/sqnr.h"
+#include "npu/layout/orders.h"
+#include "npu/target/target.h"
+#include "quantize/quantize.h"
+#include "quantize/search/bias_correction.h"
+#include "quantize/search/equalize.h"
+#include "rewrite/npu_forms/npu_forms.h"
+#include "rewrite/npu_forms/npu_function.h"
+#include "rewrite/pass_list.h"
+
+void nuc_expand_model(struct nuc_job *j)
+{
+    if (nuc_expand(j->m->graph))
+        nuc_refresh_layouts(j->m->graph);
+    nuc_note_imported(j->m);
+}
+
+/* What the NPU can express is expressed. */
+static void express(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+    struct nuc_support support = {.g = j->m->graph, .target = s->target, .flavor = s->flavor};
+
+    if (!nuc_expresses_for_npu(s))
+        return;
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    if (!nuc_to_npu_forms(&support))
+        return;
+    /* Groups of convolutions that were built. */
+    if (nuc_split_group_conv(j->m->graph))
+        nuc_split_to_slices(j->m->graph);
+    nuc_fold_constants(j->m->graph);
+    nuc_refresh_layouts(j->m->graph);
+    nuc_restore_output_orders(j->m->graph, outputs);
+}
+
+/* Operators for what the model writes out; its outputs lie in memory as they did. */
+static void find_written(struct nuc_job *j, enum nuc_pass_mode mode)
+{
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+
+    nuc_run_stage_passes(j, &nuc_written_passes, mode);
+    nuc_restore_output_orders(j->m->graph, outputs);
+}
+
+void nuc_run_aten_stage(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+    enum nuc_pass_mode mode = NUC_PASSES_DEFAULT;
+
+    if (nuc_model_is_quantized(j->m))
+        nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", j->m->graph->file);
+    if (s->o.reference_compat)
+        mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
+    const struct nuc_model *from_float = j->m;
+    j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
+    j->m->from_float = from_float;
+    nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+    if (!s->o.no_quantize)
+        find_written(j, mode);
+    express(j);
+    if (!s->o.no_quantize)
+        nuc_run_stage_passes(j, &nuc_int8_passes, mode);
+}
+
+static bool is_npu_function(void *user, const struct nuc_node *node)
+{
+    return nuc_has_npu_function(user, node);
+}
+
+/*
+ * The nodes that end on the CPU are quantized for its kernels. With both an NPU and int8 kernels on the CPU, which ones
+ * these are is found by a trial, since the rules of the NPU ask for scales.
+ */
+struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accuracy accuracy,
+                                           enum nuc_bias_correction bias_correction)
+{
+    const struct nuc_settings *s = m->settings;
+    bool int8_cpu = s->target->cpu != NULL;
+    struct nuc_support support = {.g = m->graph, .target = s->target, .flavor = s->flavor};
+    struct nuc_quantize_options options = {
+        .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
+        .reference_compat = s->o.reference_compat,
+        .one_scale = nuc_expresses_for_npu(s),
+        .max_matrix_inputs = nuc_expresses_for_npu(s) ? s->target->max_mac_buffer - s->target->num_macs : 0,
+        .quantized_inputs = s->o.io == NUC_IO_INT8,
+        .threads = s->o.threads,
+        .accuracy = accuracy,
+        .observer = s->o.observer,
+        .reach = m->reach,
+        .weights = s->o.weights,
+        .bias_correction = bias_correction,
+        .executorch_ops_only = s->o.executorch_ops_only,
+    };
+
+    if (nuc_expresses_for_npu(s)) {
+        options.npu_function = is_npu_function;
+        options.npu_function_user = &support;
+    }
+    if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
+        nuc_add_biases(m->graph);
+    if (int8_cpu && s->delegates) {
+        if (m->cpu_nodes == NULL)
+            m->cpu_nodes = nuc_find_cpu_nodes(m, &options);
+        options.ends_on_cpu_user = m->cpu_nodes;
+        options.ends_on_cpu = nuc_is_cpu_node;
+    }
+    return nuc_quantize_prepare(m->graph, &options);
+}
+
+static void annotate(struct nuc_model *m)
+{
+    const struct nuc_settings *s = m->settings;
+
+    m->calibration = nuc_calibration_of(m, s->trial ? NUC_ACCURACY_FAST : s->o.accuracy, s->o.bias_correction);
+}
+
+void nuc_annotate_model(struct nuc_job *j)
+{
+    annotate(j->m);
+}
+
+bool nuc_is_to_equalize(const struct nuc_job *j)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    return (o->equalize || o->accuracy == NUC_ACCURACY_HIGH) && !j->m->equalized;
+}
+
+static void check_prepared(const struct nuc_model *m)
+{
+    if (m->calibration == NULL)
+        nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", m->graph->file);
+}
+
+/* The observed values change with the weights, so that calibration begins again after them. */
+static void equalize_weights(struct nuc_job *j)
+{
+    struct nuc_equalizer *e = nuc_equalize_prepare(j->m->graph, j->m->settings->o.threads);
+    const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+
+    for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_needs_samples(e); k++) {
+        nuc_dataset_read_sample(j->samples, k, inputs);
+        nuc_equalize_sample(e, inputs);
+    }
+    if (nuc_equalize_apply(e) == 0)
+        nuc_warn(j->c->cx, "%s: no two layers follow each other such that they could be equalised", j->m->graph->file);
+    else
+        annotate(j->m);
+}
+
+void nuc_equalize_model(struct nuc_job *j)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    check_prepared(j->m);
+    nuc_dataset_bind_model(j->samples, j->m);
+    j->m->equalized = true; /* once, however often a model is calibrated */
+    if (o->equalize)
+        equalize_weights(j);
+    if (o->accuracy != NUC_ACCURACY_HIGH)
+        return;
+    nuc_fit_to_held_out(j);
+    annotate(j->m);
+}
+
+void nuc_calibrate_model(struct nuc_job *j)
+{
+    check_prepared(j->m);
+    nuc_dataset_bind_model(j->samples, j->m);
+    const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+    struct nuc_sample_check *check = nuc_sample_check_new(j->m);
+    for (size_t k = 0; k < j->samples->n_samples; k++) {
+        nuc_dataset_read_sample(j->samples, k, inputs);
+        nuc_sample_check_add(check, inputs);
+        nuc_quantize_sample(j->m->calibration, inputs);
+        nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
+    }
+    j->samples_differ = nuc_warn_of_samples(check, j->samples);
+    nuc_sample_check_note(check, j->m, j->samples);
+}
+
+void nuc_quantize_model(struct nuc_job *j)
+{
+    const struct nuc_model *prepared = j->m;
+
+    check_prepared(prepared);
+    j->m = nuc_model_after(prepared, nuc_quantize_convert(prepared->calibration));
+    j->m->graph->call_spec = prepared->graph->call_spec;
+    j->m->measured = nuc_quantize_measured(prepared->calibration);
+}
+
+/* ---- without samples ---- */
+
+/* Values of a linear congruential generator, from `low` up to 1; integers and bools are 0, an index that always fits.
+ */
+static void *random_input(struct nuc_context *cx, const struct nuc_tensor_info *info, float low)
+{
+    void *data = nuc_alloc(cx, info->bytes + 1);
+    uint32_t state = 42;
+
+    if (info->dtype != NUC_F32)
+        return data;
+    for (size_t i = 0; i < info->bytes / sizeof(float); i++) {
+        state = state * 1664525u + 1013904223u;
+        ((float *)data)[i] = low + (1.0f - low) * (float)(state >> 8) / 16777216.0f;
+    }
+    return data;
+}
+
+/* Only decisions follow from it, so that any values will do that the model can compute with. */
+void nuc_quantize_random_sample(struct nuc_model *prepared, float low)
+{
+    struct nuc_context *cx = prepared->c->cx;
+    size_t count = nuc_model_n_inputs(prepared);
+    const void **inputs = nuc_alloc_array(cx, count + 1, sizeof(void *));
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_tensor_info info;
+        nuc_model_input(prepared, i, &info);
+        inputs[i] = random_input(cx, &info, low);
+    }
+    nuc_quantize_sample(prepared->calibration, inputs);
+}
+
+struct random_call {
+    struct nuc_model *m;
+    float low;
+    struct nuc_model *out;
+};
+
+static void quantize_random(struct nuc_context *cx, void *arg)
+{
+    struct random_call *call = arg;
+    struct nuc_model *prepared = nuc_advance(call->m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE);
+
+    (void)cx;
+    nuc_quantize_random_sample(prepared, call->low);
+    call->out = nuc_advance(prepared, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+}
+
+struct nuc_model *nuc_quantize_random(struct nuc_model *m)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct random_call call = {m, NUC_LOW_BOTH_SIGNS, NULL};
+    enum nuc_status status = nuc_attempt(cx, quantize_random, &call);
+
+    if (status == NUC_BAD_INPUT) {
+        call.low = NUC_LOW_POSITIVE;
+        status = nuc_attempt(cx, quantize_random, &call);
+    }
+    if (status != NUC_OK)
+        nuc_fail_again(cx, status);
+    return call.out;
+}
+
+/* ---- observers ---- */
+
+size_t nuc_model_n_observers(const struct nuc_model *prepared)
+{
+    return prepared->calibration == NULL ? 0 : nuc_quantize_n_observations(prepared->calibration);
+}
+
+static void fill_observer(struct nuc_call *k)
+{
+    struct nuc_observation o;
+
+    if (k->index >= nuc_model_n_observers(k->m))
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: the model has no observer %zu", k->m->graph->file, k->index);
+    nuc_quantize_observation(k->m->calibration, k->index, &o);
+    *k->out.observer = (struct nuc_observer_info){
+        .class_name = nuc_observer_kind_name(o.kind),
+        .observes = o.node->name,
+        .dtype = o.dtype,
+        .quant_min = o.quant_min,
+        .quant_max = o.quant_max,
+        .n_scales = o.n,
+        .scales = o.scale,
+        .zero_points = o.zero_point,
+        .min = o.min != NULL && o.n == 1 ? o.min[0] : 0,
+        .max = o.max != NULL && o.n == 1 ? o.max[0] : 0,
+    };
+}
+
+enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out)
+{
+    return nuc_enter(&(struct nuc_call){.c = prepared->c, .m = prepared, .index = index, .out.observer = out},
+                     fill_observer);
+}
+
+/* ---- what was measured ---- */
+
+static size_t n_qualities(const struct nuc_measured *m)
+{
+    return m == NULL ? 0 : m->n_outputs;
+}
+
+static enum nuc_status fill_quality(const struct nuc_measured *m, size_t index, struct nuc_output_quality *out)
+{
+    if (index >= n_qualities(m))
+        return NUC_BAD_USAGE;
+    const struct nuc_measured_output *o = &m->outputs[index];
+    *out = (struct nuc_output_quality){
+        .name = o->name,
+        .samples = o->samples,
+        .is_float = o->is_float,
+        .sqnr_db = o->is_float ? nuc_sqnr_db(&(struct nuc_sqnr){o->signal, o->noise}) : 0,
+        .min = o->min,
+        .max = o->max,
+        .float_varies = o->float_varies,
+        .varies = o->varies,
+    };
+    return NUC_OK;
+}
+
+size_t nuc_model_n_qualities(const struct nuc_model *m)
+{
+    return n_qualities(m->measured);
+}
+
+enum nuc_status nuc_model_quality(const struct nuc_model *m, size_t index, struct nuc_output_quality *out)
+{
+    return fill_quality(m->measured, index, out);
+}
+
+size_t nuc_n_qualities(const struct nuc_compiler *c)
+{
+    return n_qualities(c->measured);
+}
+
+enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct nuc_output_quality *out)
+{
+    return fill_quality(c->measured, index, out);
+}
+
+enum nuc_status nuc_accuracy_step(const struct nuc_compiler *c, size_t index, struct nuc_accuracy_step *out)
+{
+    if (c->measured == NULL || index >= c->measured->n_steps)
+        return NUC_BAD_USAGE;
+    *out = c->measured->steps[index];
+    return NUC_OK;
+}

@@ -1,0 +1,190 @@
+/* Memory below what the operators take one after the other: the first of them in strips of rows, where the budget asks.
+ */
+#include "cpu/strips.h"
+
+#include "back/program/program.h"
+#include "cpu/kernel_cycles.h"
+#include "driver/lower.h"
+#include "host/text.h"
+
+enum {
+    MOST_STAGES = 3,      /* one after the other */
+    MOST_PLANS = 60,      /* that are made in all, */
+    MOST_NEXT = 8,        /* and of one more stage each, the fewest cycles first */
+    MOST_FIRST = 3,       /* stages that are gone on from where they do not do alone */
+    MOST_ALLOWANCES = 5,  /* bytes that the estimate may take: some in addition, as the order may be better, or less */
+    MOST_WORK = 1 << 29,  /* of the search for stages, as nuc_find_strips() counts it: seconds */
+    PLAN_EFFORT = 1 << 16 /* of plans that are compared; the program's own has the usual one */
+};
+
+struct search {
+    struct nuc_job *j;
+    const struct nuc_graph *plain;
+    size_t budget; /* of the arena */
+    struct nuc_strips stages[MOST_STAGES];
+    uint32_t n;
+    uint32_t plans; /* made so far */
+    uint64_t work;  /* of what was sought so far */
+    size_t least;   /* smallest plan seen */
+};
+
+static struct nuc_graph *cut(struct search *s)
+{
+    struct nuc_graph *g = nuc_graph_copy(s->plain);
+
+    for (uint32_t i = 0; i < s->n; i++)
+        nuc_cut_into_strips(g, s->j->m->settings->target, &s->stages[i]);
+    return g;
+}
+
+/* The arena of the program with the stages chosen. */
+static size_t planned(struct search *s)
+{
+    struct nuc_context *cx = s->j->c->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_program_options options = {.plan_delegate_scratch = s->j->m->settings->o.plan_delegate_scratch,
+                                                .in_place = nuc_allows_in_place(s->j->m->settings),
+                                                .plan_effort = PLAN_EFFORT};
+    size_t size = nuc_plan_graph(cut(s), &options);
+
+    nuc_pop_arena(cx, outer);
+    s->plans++;
+    s->least = size < s->least ? size : s->least;
+    return size;
+}
+
+/* Of `g`; NULL items once the search has taken long enough. */
+static struct nuc_strip_choices find(struct search *s, struct nuc_graph *g, size_t bytes)
+{
+    struct nuc_strip_choices choices = {.items = NULL};
+
+    if (s->work < MOST_WORK)
+        nuc_find_strips(g, s->j->m->settings->target, bytes, &choices);
+    s->work += choices.work;
+    return choices;
+}
+
+/* One more stage, after which the plan fits. */
+static bool finish(struct search *s, const struct nuc_strip_choices *choices)
+{
+    uint32_t plans = 0;
+
+    for (size_t i = 0; i < choices->count && plans < MOST_NEXT && s->plans < MOST_PLANS; i++) {
+        if (choices->items[i].outside > s->budget)
+            continue;
+        s->stages[s->n++] = choices->items[i];
+        plans++;
+        if (planned(s) <= s->budget)
+            return true;
+        s->n--;
+    }
+    return false;
+}
+
+/* Indices of the choices that leave least outside, the fewest cycles first among equal ones. */
+static size_t next_first(const struct nuc_strip_choices *choices, const bool *tried)
+{
+    size_t best = choices->count;
+
+    for (size_t i = 0; i < choices->count; i++) {
+        if (!tried[i] && (best == choices->count || choices->items[i].outside < choices->items[best].outside))
+            best = i;
+    }
+    return best;
+}
+
+static bool search(struct search *s)
+{
+    struct nuc_context *cx = s->j->c->cx;
+    struct nuc_graph *g = cut(s);
+    struct nuc_strip_choices choices;
+
+    for (uint32_t i = 0; i < MOST_ALLOWANCES; i++) {
+        choices = find(s, g, s->budget + s->budget / 16 - s->budget / 16 * i);
+        if (finish(s, &choices))
+            return true;
+    }
+    choices = find(s, g, s->budget);
+    bool *tried = nuc_alloc_array(cx, choices.count, sizeof *tried);
+    for (uint32_t i = 0; i < MOST_FIRST && s->n + 1 < MOST_STAGES && s->plans < MOST_PLANS; i++) {
+        size_t first = next_first(&choices, tried);
+        if (first == choices.count)
+            break;
+        tried[first] = true;
+        s->stages[s->n++] = choices.items[first];
+        if (search(s))
+            return true;
+        s->n--;
+    }
+    return false;
+}
+
+/* One stage after the other that takes most off the peak: what is possible where the budget is not. */
+static void find_least(struct search *s)
+{
+    struct nuc_strip_choices choices;
+    size_t before = SIZE_MAX;
+
+    for (s->n = 0; s->n < MOST_STAGES; s->n++) {
+        choices = find(s, cut(s), 0);
+        if (choices.count == 0)
+            break;
+        s->stages[s->n++] = choices.items[0];
+        size_t size = planned(s);
+        s->n--;
+        if (size >= before)
+            break;
+        before = size;
+    }
+    s->n = 0;
+}
+
+bool nuc_may_need_strips(const struct nuc_job *j)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    return o->memory_budget > 0 && j->m->settings->target->cpu != NULL && !o->reference_compat &&
+           !o->executorch_ops_only;
+}
+
+/* Of the budget, what the scratch of delegates leaves. */
+static size_t arena_budget(const struct nuc_job *j)
+{
+    size_t budget = j->m->settings->o.memory_budget, scratch = 0;
+
+    for (uint32_t i = 0; i < j->m->lowered->n_partitions; i++) {
+        size_t bytes = j->m->lowered->partitions[i].info.scratch_size;
+        scratch = bytes > scratch ? bytes : scratch;
+    }
+    if (j->m->settings->o.plan_delegate_scratch)
+        return budget;
+    return budget > scratch ? budget - scratch : 0;
+}
+
+static void report(const struct search *s, struct nuc_program_report *r)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        r->n_strips += (size_t)s->stages[i].count;
+        r->strip_cycles += s->stages[i].cycles;
+    }
+    r->n_strip_stages = s->n;
+}
+
+void nuc_compute_in_strips(struct nuc_job *j)
+{
+    struct search s = {.j = j, .plain = j->m->graph, .budget = arena_budget(j), .least = SIZE_MAX};
+    size_t plain = planned(&s);
+    bool found = plain > s.budget && search(&s);
+
+    if (plain <= s.budget)
+        return;
+    j->m->lowered->report.plain_arena = plain;
+    j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs, s.plain);
+    s.work = 0; /* what the least is takes no more than a search for each stage */
+    if (!found)
+        find_least(&s);
+    j->m->lowered->report.least_arena = s.least;
+    for (uint32_t i = 0; i < s.n; i++)
+        nuc_cut_into_strips(j->m->graph, j->m->settings->target, &s.stages[i]);
+    report(&s, &j->m->lowered->report);
+}

@@ -1,0 +1,641 @@
+/* Planning and running: values, live ranges, the arena, the loop over the nodes. */
+#include "eval/eval.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "algorithms/plan.h"
+#include "eval/eval_private.h"
+
+#define ALIGNMENT 64u
+
+/* One node in execution order. */
+struct step {
+    const struct nuc_node *node;
+    struct nuc_eval_call *call; /* NULL when there is nothing to compute in a run: placeholder, view, constant */
+};
+
+struct nuc_evaluator {
+    struct nuc_context *cx;
+    struct nuc_graph *g;
+    struct nuc_pool *pool;
+    uint32_t *first_slots; /* by node id */
+    struct nuc_eval_value *values;
+    uint32_t n_values;
+    struct step *steps;
+    uint32_t n_steps;
+    uint32_t *inputs, *outputs; /* slots */
+    size_t n_inputs, n_outputs;
+    uint8_t *arena; /* of whole runs */
+    uint8_t *bound; /* the arena that values and calls point into */
+    size_t arena_size;
+    struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
+    nuc_eval_observer observer;
+    void *observer_user;
+};
+
+struct nuc_eval_state {
+    const void *const *inputs;
+    uint8_t *arena;
+    uint32_t next; /* step */
+};
+
+/* ---- binding nodes to values ---- */
+
+static struct nuc_eval_value *value_of(struct nuc_evaluator *e, const struct nuc_node *node, uint32_t val)
+{
+    return &e->values[e->first_slots[node->id] + val];
+}
+
+static void add_values(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    e->first_slots[node->id] = e->n_values;
+    for (uint32_t v = 0; v < node->n_vals; v++) {
+        uint32_t slot = e->n_values++;
+        e->values[slot] =
+            (struct nuc_eval_value){.node = node, .index = v, .root = slot, .bytes = nuc_bytes(&node->vals[v])};
+    }
+}
+
+static uint32_t slot_of(const struct nuc_evaluator *e, const struct nuc_node *in)
+{
+    return in == NULL || in->n_vals == 0 ? NUC_NO_SLOT : e->first_slots[in->id];
+}
+
+static const uint32_t *bind_list(struct nuc_evaluator *e, const struct nuc_arg *arg)
+{
+    if (arg->kind != NUC_ARG_NODES)
+        return NULL;
+    uint32_t *slots = nuc_alloc_array(e->cx, (size_t)arg->count + 1, sizeof *slots);
+    for (uint32_t i = 0; i < arg->count; i++)
+        slots[i] = slot_of(e, arg->u.nodes[i]);
+    return slots;
+}
+
+static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    struct nuc_eval_call *c = nuc_alloc(e->cx, sizeof *c);
+    uint32_t *slots = nuc_alloc_array(e->cx, node->n_args, sizeof *slots);
+    const uint32_t **lists = nuc_alloc_array(e->cx, node->n_args, sizeof *lists);
+
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        slots[i] = slot_of(e, nuc_arg_node(node, i));
+        lists[i] = bind_list(e, &node->args[i]);
+    }
+    *c = (struct nuc_eval_call){.cx = e->cx,
+                                .g = e->g,
+                                .pool = e->pool,
+                                .node = node,
+                                .op = nuc_eval_find(node->op),
+                                .values = e->values,
+                                .in_slots = slots,
+                                .list_slots = lists,
+                                .out_slot = e->first_slots[node->id],
+                                .out = nuc_alloc_array(e->cx, node->n_vals, sizeof(void *))};
+    return c;
+}
+
+static bool is_constant_slot(const struct nuc_eval_call *c, uint32_t slot)
+{
+    return slot == NUC_NO_SLOT || c->values[slot].constant;
+}
+
+static bool all_constant(const struct nuc_eval_call *c)
+{
+    for (uint32_t i = 0; i < c->node->n_args; i++) {
+        if (!is_constant_slot(c, c->in_slots[i]))
+            return false;
+        for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++) {
+            if (!is_constant_slot(c, c->list_slots[i][k]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The value becomes the memory of its first argument; of the selected element for a getitem. */
+static void bind_view(struct nuc_eval_call *c)
+{
+    struct nuc_eval_value *value = &c->values[c->out_slot];
+    const struct nuc_node *in = nuc_arg_node(c->node, NUC_SELF);
+    int64_t index = c->node->op == NUC_OP_GETITEM ? nuc_integer(c->node, NUC_ARG(GETITEM, index), 0) : 0;
+
+    if (in == NULL || index < 0 || index >= (int64_t)in->n_vals || c->node->n_vals != 1)
+        nuc_eval_fail(c, "it reads nothing that it could show");
+    uint32_t slot = c->in_slots[NUC_SELF] + (uint32_t)index;
+    if (c->values[slot].bytes != value->bytes || in->vals[index].dtype != c->node->vals[0].dtype)
+        nuc_eval_fail(c, "%s cannot be seen as %s", nuc_meta_text(c->cx, &in->vals[index]),
+                      nuc_meta_text(c->cx, &c->node->vals[0]));
+    value->root = c->values[slot].root;
+    value->constant = c->values[slot].constant;
+}
+
+/* ---- pairs of quantize and dequantize nodes as roundings ---- */
+
+/* Nobody looks at the integers. */
+static bool is_rounding(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
+
+    if (e->roundings == NULL || node->op != NUC_OP_QUANTIZE_PER_TENSOR || in == NULL || node->n_users == 0 ||
+        e->values[e->first_slots[in->id]].constant)
+        return false;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+            return false;
+    }
+    return true;
+}
+
+static bool reads_rounding(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
+
+    return node->op == NUC_OP_DEQUANTIZE_PER_TENSOR && in != NULL && is_rounding(e, in);
+}
+
+/* In place of the integers there are the values that they stand for. */
+static struct nuc_eval_call *plan_rounding(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    struct nuc_eval_call *c = bind(e, node);
+
+    value_of(e, node, 0)->bytes = (size_t)nuc_elements(&node->vals[0]) * sizeof(float);
+    c->op = &nuc_eval_rounding;
+    c->state = &e->roundings[node->id];
+    return c;
+}
+
+static void plan_rounded(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    value_of(e, node, 0)->root = e->values[slot_of(e, nuc_arg_node(node, NUC_SELF))].root;
+}
+
+/* ---- calls ---- */
+
+/* Memory that outlives every run. */
+static void compute_constant(struct nuc_eval_call *c)
+{
+    for (uint32_t v = 0; v < c->node->n_vals; v++) {
+        struct nuc_eval_value *value = &c->values[c->out_slot + v];
+        c->out[v] = nuc_alloc(c->cx, value->bytes);
+        value->data = c->out[v];
+        value->constant = true;
+    }
+    struct nuc_arena *outer = nuc_push_arena(c->cx);
+    c->scratch = nuc_alloc(c->cx, c->scratch_size);
+    c->op->run(c);
+    nuc_pop_arena(c->cx, outer);
+}
+
+/* Returns the call when it has to be computed in every run. */
+static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    if (is_rounding(e, node))
+        return plan_rounding(e, node);
+    if (reads_rounding(e, node)) {
+        plan_rounded(e, node);
+        return NULL;
+    }
+    struct nuc_eval_call *c = bind(e, node);
+    const struct nuc_eval_op *op = c->op;
+
+    if (op == NULL)
+        nuc_eval_fail(c, "the evaluator does not know the operator");
+    if (op->is_view != NULL && op->is_view(node)) {
+        bind_view(c);
+        return NULL;
+    }
+    if (op->prepare != NULL)
+        op->prepare(c);
+    if (!all_constant(c))
+        return c;
+    compute_constant(c);
+    return NULL;
+}
+
+static void plan_placeholder(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    struct nuc_eval_value *value = value_of(e, node, 0);
+
+    if (nuc_is_static(node)) {
+        value->constant = true;
+        value->data = nuc_const_contiguous(e->g, node);
+    } else {
+        value->user_input = true;
+        e->inputs[e->n_inputs++] = e->first_slots[node->id];
+    }
+}
+
+static void plan_output(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(OUTPUT, values));
+
+    e->outputs = nuc_alloc_array(e->cx, list->count, sizeof *e->outputs);
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t slot = e->first_slots[list->u.nodes[i]->id];
+        e->outputs[e->n_outputs++] = slot;
+        e->values[e->values[slot].root].last_use = e->n_steps - 1; /* the output is the last step */
+    }
+}
+
+/* ---- live ranges and the arena ---- */
+
+static void use(struct nuc_evaluator *e, uint32_t slot, uint32_t step)
+{
+    if (slot == NUC_NO_SLOT)
+        return;
+    struct nuc_eval_value *root = &e->values[e->values[slot].root];
+    if (root->last_use < step)
+        root->last_use = step;
+}
+
+static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, uint32_t step)
+{
+    for (uint32_t i = 0; i < c->node->n_args; i++) {
+        use(e, c->in_slots[i], step);
+        for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++)
+            use(e, c->list_slots[i][k], step);
+    }
+}
+
+static void keep_until_end(struct nuc_evaluator *e, const struct nuc_node *const *kept, size_t n_kept)
+{
+    for (size_t i = 0; i < n_kept; i++)
+        use(e, e->first_slots[kept[i]->id], e->n_steps - 1);
+}
+
+/* A value is used by what computes and by the observer, which sees views too. */
+static void find_last_uses(struct nuc_evaluator *e)
+{
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call != NULL)
+            use_inputs(e, e->steps[s].call, s);
+        for (uint32_t v = 0; v < e->steps[s].node->n_vals; v++)
+            use(e, e->first_slots[e->steps[s].node->id] + v, s);
+    }
+}
+
+/* Whether the value needs room in the arena. */
+static bool is_activation(const struct nuc_evaluator *e, uint32_t slot)
+{
+    const struct nuc_eval_value *v = &e->values[slot];
+
+    return v->root == slot && !v->constant && !v->user_input;
+}
+
+/* Addresses are those of the best greedy order: the search for better ones takes longer than an inference or two. */
+static void plan_arena(struct nuc_evaluator *e)
+{
+    struct nuc_arena *outer = nuc_push_arena(e->cx);
+    struct nuc_plan_range *ranges = nuc_alloc_array(e->cx, e->n_values, sizeof *ranges);
+
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        const struct nuc_node *node = e->steps[s].node;
+        for (uint32_t slot = e->first_slots[node->id]; slot < e->first_slots[node->id] + node->n_vals; slot++)
+            ranges[slot] = (struct nuc_plan_range){.first = s,
+                                                   .last = is_activation(e, slot) ? e->values[slot].last_use : s,
+                                                   .size = is_activation(e, slot) ? e->values[slot].bytes : 0,
+                                                   .alignment = ALIGNMENT};
+    }
+    struct nuc_plan plan =
+        nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_values, .effort = 1});
+    for (uint32_t slot = 0; slot < e->n_values; slot++)
+        e->values[slot].offset = (size_t)plan.addresses[slot];
+    e->arena_size = (size_t)plan.size;
+    nuc_pop_arena(e->cx, outer);
+}
+
+/* Every value has memory of its own. */
+static void plan_apart(struct nuc_evaluator *e)
+{
+    for (uint32_t slot = 0; slot < e->n_values; slot++) {
+        if (!is_activation(e, slot))
+            continue;
+        e->values[slot].offset = e->arena_size;
+        e->arena_size = nuc_align_up(e->arena_size + e->values[slot].bytes, ALIGNMENT);
+    }
+}
+
+/* Lets activations be those in `arena`. */
+static void bind_arena(struct nuc_evaluator *e, uint8_t *arena)
+{
+    if (e->bound == arena)
+        return;
+    e->bound = arena;
+    for (uint32_t slot = 0; slot < e->n_values; slot++) {
+        if (is_activation(e, slot))
+            e->values[slot].data = arena + e->values[slot].offset;
+    }
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        struct nuc_eval_call *c = e->steps[s].call;
+        for (uint32_t v = 0; c != NULL && v < c->node->n_vals; v++)
+            c->out[v] = arena + e->values[c->out_slot + v].offset;
+    }
+}
+
+/* Gives activations and scratch their memory. */
+static void assign_memory(struct nuc_evaluator *e)
+{
+    size_t scratch_size = 0;
+
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call != NULL && e->steps[s].call->scratch_size > scratch_size)
+            scratch_size = e->steps[s].call->scratch_size;
+    }
+    void *scratch = nuc_alloc(e->cx, scratch_size);
+    e->arena = nuc_alloc(e->cx, e->arena_size);
+    bind_arena(e, e->arena);
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call != NULL)
+            e->steps[s].call->scratch = scratch;
+    }
+}
+
+/* ---- interface ---- */
+
+static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads, size_t max_values)
+{
+    struct nuc_evaluator *e = nuc_alloc(g->cx, sizeof *e);
+
+    e->cx = g->cx;
+    e->g = g;
+    e->pool = nuc_pool_new(g->cx, threads);
+    e->first_slots = nuc_alloc_array(g->cx, g->next_id, sizeof *e->first_slots);
+    e->values = nuc_alloc_array(g->cx, max_values, sizeof *e->values);
+    return e;
+}
+
+static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable,
+                                        const struct nuc_node *const *kept, size_t n_kept)
+{
+    size_t n_values = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n_values += n->n_vals;
+    struct nuc_evaluator *e = new_evaluator(g, threads, n_values);
+    if (adjustable)
+        e->roundings = nuc_alloc_array(e->cx, g->next_id, sizeof *e->roundings);
+    e->steps = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->steps);
+    e->inputs = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->inputs);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct step *step = &e->steps[e->n_steps++];
+        step->node = n;
+        add_values(e, n);
+        if (n->op == NUC_OP_PLACEHOLDER)
+            plan_placeholder(e, n);
+        else if (n->op == NUC_OP_OUTPUT)
+            plan_output(e, n);
+        else
+            step->call = plan_call(e, n);
+    }
+    find_last_uses(e);
+    keep_until_end(e, kept, n_kept);
+    if (adjustable && kept == NULL)
+        plan_apart(e);
+    else
+        plan_arena(e);
+    assign_memory(e);
+    return e;
+}
+
+struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
+{
+    return plan_graph(g, threads, false, NULL, 0);
+}
+
+struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads, const struct nuc_node *const *kept,
+                                              size_t n_kept)
+{
+    return plan_graph(g, threads, true, kept, n_kept);
+}
+
+/* What constants and the states of calls hold is only read from here on. */
+struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e)
+{
+    struct nuc_evaluator *f = nuc_copy(e->cx, e, sizeof *e);
+
+    f->pool = nuc_pool_new(e->cx, 1);
+    f->values = nuc_copy(e->cx, e->values, e->n_values * sizeof *e->values);
+    f->steps = nuc_copy(e->cx, e->steps, e->n_steps * sizeof *e->steps);
+    if (e->roundings != NULL)
+        f->roundings = nuc_copy(e->cx, e->roundings, e->g->next_id * sizeof *e->roundings);
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call == NULL)
+            continue;
+        struct nuc_eval_call *c = f->steps[s].call = nuc_copy(e->cx, e->steps[s].call, sizeof *c);
+        c->pool = f->pool;
+        c->values = f->values;
+        c->out = nuc_alloc_array(e->cx, c->node->n_vals, sizeof(void *));
+        if (c->op == &nuc_eval_rounding)
+            c->state = &f->roundings[c->node->id];
+    }
+    assign_memory(f);
+    return f;
+}
+
+size_t nuc_eval_n_inputs(const struct nuc_evaluator *e)
+{
+    return e->n_inputs;
+}
+
+size_t nuc_eval_n_outputs(const struct nuc_evaluator *e)
+{
+    return e->n_outputs;
+}
+
+const struct nuc_node *nuc_eval_input(const struct nuc_evaluator *e, size_t index)
+{
+    return e->values[e->inputs[index]].node;
+}
+
+const struct nuc_node *nuc_eval_output(const struct nuc_evaluator *e, size_t index)
+{
+    return e->values[e->outputs[index]].node;
+}
+
+void nuc_eval_observe(struct nuc_evaluator *e, nuc_eval_observer observer, void *user)
+{
+    e->observer = observer;
+    e->observer_user = user;
+}
+
+size_t nuc_eval_arena_size(const struct nuc_evaluator *e)
+{
+    return e->arena_size;
+}
+
+static void observe(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    for (uint32_t v = 0; v < node->n_vals; v++) {
+        const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];
+        e->observer(e->observer_user, node, v, root->data, (size_t)nuc_elements(&node->vals[v]));
+    }
+}
+
+static void bind_run(struct nuc_evaluator *e, uint8_t *arena, const void *const *inputs)
+{
+    bind_arena(e, arena);
+    for (size_t i = 0; i < e->n_inputs; i++)
+        e->values[e->inputs[i]].data = inputs[i];
+}
+
+void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
+{
+    bind_run(e, e->arena, inputs);
+}
+
+void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
+{
+    for (uint32_t s = from; s < to; s++) {
+        const struct nuc_eval_call *c = e->steps[s].call;
+        if (c != NULL)
+            c->op->run(c);
+        if (e->observer != NULL)
+            observe(e, e->steps[s].node);
+    }
+}
+
+const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index)
+{
+    return e->values[e->values[e->outputs[index]].root].data;
+}
+
+const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    return e->values[e->values[e->first_slots[node->id]].root].data;
+}
+
+void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs)
+{
+    nuc_eval_start(e, inputs);
+    nuc_eval_steps(e, 0, e->n_steps);
+    for (size_t i = 0; outputs != NULL && i < e->n_outputs; i++) {
+        if (outputs[i] != NULL)
+            memcpy(outputs[i], nuc_eval_result_data(e, i), e->values[e->outputs[i]].bytes);
+    }
+}
+
+uint32_t nuc_eval_n_steps(const struct nuc_evaluator *e)
+{
+    return e->n_steps;
+}
+
+const struct nuc_node *nuc_eval_step_node(const struct nuc_evaluator *e, uint32_t step)
+{
+    return e->steps[step].node;
+}
+
+bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *quantize)
+{
+    return is_rounding(e, quantize);
+}
+
+void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding)
+{
+    e->roundings[quantize->id] = rounding;
+}
+
+/* ---- inferences side by side ---- */
+
+struct nuc_eval_state *nuc_eval_begin(struct nuc_evaluator *e, const void *const *inputs)
+{
+    struct nuc_eval_state *s = nuc_alloc(e->cx, sizeof *s);
+
+    *s = (struct nuc_eval_state){inputs, nuc_alloc(e->cx, e->arena_size), 0};
+    return s;
+}
+
+void nuc_eval_advance(struct nuc_evaluator *e, struct nuc_eval_state *s, const struct nuc_node *node)
+{
+    bind_run(e, s->arena, s->inputs);
+    for (; e->steps[s->next].node != node; s->next++) {
+        const struct nuc_eval_call *c = e->steps[s->next].call;
+        if (c != NULL)
+            c->op->run(c);
+        assert(s->next + 1 < e->n_steps);
+    }
+}
+
+const void *nuc_eval_value(struct nuc_evaluator *e, const struct nuc_eval_state *s, const struct nuc_node *node)
+{
+    bind_run(e, s->arena, s->inputs);
+    return e->values[value_of(e, node, 0)->root].data;
+}
+
+static bool reads_one_of(const struct nuc_node *node, const bool *nodes)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (nodes[in->id])
+            return true;
+    }
+    return false;
+}
+
+void nuc_eval_refresh(struct nuc_evaluator *e, const bool *changed)
+{
+    bool *stale = nuc_alloc_array(e->cx, e->g->next_id, sizeof *stale);
+
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        const struct nuc_node *node = e->steps[s].node;
+        struct nuc_eval_call *c = e->steps[s].call;
+        if (nuc_is_static(node)) {
+            stale[node->id] = changed[node->id];
+            if (changed[node->id])
+                value_of(e, node, 0)->data = nuc_const_contiguous(e->g, node);
+            continue;
+        }
+        if (node->op == NUC_OP_OUTPUT || !reads_one_of(node, stale))
+            continue;
+        if (c == NULL) {
+            plan_call(e, node);
+            stale[node->id] = true;
+        } else if (c->op->prepare != NULL) {
+            c->op->prepare(c);
+        }
+    }
+}
+
+/* ---- constant folding ---- */
+
+static bool is_foldable(const struct nuc_node *node)
+{
+    struct nuc_node *inputs[NUC_MAX_RANK];
+    uint32_t count = nuc_inputs(node, inputs, NUC_MAX_RANK);
+    bool fills = node->op == NUC_OP_ARANGE || node->op == NUC_OP_ZEROS;
+
+    if (!nuc_is_call(node) || node->op == NUC_OP_CALL_DELEGATE || node->n_vals == 0 || (count == 0 && !fills) ||
+        count > NUC_MAX_RANK)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_is_static(inputs[i]))
+            return false;
+    }
+    return true;
+}
+
+bool nuc_eval_constant(struct nuc_graph *g, const struct nuc_node *node, void **out)
+{
+    struct nuc_node *inputs[NUC_MAX_RANK];
+
+    if (!is_foldable(node))
+        return false;
+    for (uint32_t v = 0; v < node->n_vals; v++)
+        out[v] = nuc_alloc(g->cx, nuc_bytes(&node->vals[v]));
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    uint32_t count = nuc_inputs(node, inputs, NUC_MAX_RANK);
+    struct nuc_evaluator *e = new_evaluator(g, 1, (size_t)count + node->n_vals);
+    for (uint32_t i = 0; i < count; i++) {
+        add_values(e, inputs[i]);
+        plan_placeholder(e, inputs[i]);
+    }
+    add_values(e, node);
+    plan_call(e, node);
+    for (uint32_t v = 0; v < node->n_vals; v++) {
+        const struct nuc_eval_value *value = value_of(e, node, v);
+        memcpy(out[v], e->values[value->root].data, value->bytes);
+    }
+    nuc_pop_arena(g->cx, outer);
+    return true;
+}

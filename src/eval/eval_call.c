@@ -1,0 +1,264 @@
+/* What run and prepare functions of all families use: arguments, shapes, single elements. */
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "eval/eval_private.h"
+
+_Noreturn void nuc_eval_fail(const struct nuc_eval_call *c, const char *format, ...)
+{
+    char text[NUC_MESSAGE_SIZE / 2];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    nuc_fail(c->cx, NUC_UNSUPPORTED, "%s: %s cannot be evaluated: %s", c->g->file, nuc_node_text(c->cx, c->node), text);
+}
+
+void nuc_eval_expect(const struct nuc_eval_call *c, uint32_t arg, enum nuc_dtype dtype)
+{
+    if (!nuc_eval_has_in(c, arg))
+        nuc_eval_fail(c, "tensor argument %u is missing", (unsigned)arg);
+    if (nuc_eval_in_meta(c, arg)->dtype != dtype)
+        nuc_eval_fail(c, "argument %u is %s, only %s is computed; convert it with to()", (unsigned)arg,
+                      nuc_dtype_name(nuc_eval_in_meta(c, arg)->dtype), nuc_dtype_name(dtype));
+}
+
+void nuc_eval_expect_float(const struct nuc_eval_call *c, uint32_t arg)
+{
+    nuc_eval_expect(c, arg, NUC_F32);
+    if (nuc_eval_result(c)->dtype != NUC_F32)
+        nuc_eval_fail(c, "the result is %s, only float32 is computed", nuc_dtype_name(nuc_eval_result(c)->dtype));
+}
+
+void nuc_eval_check_computed(const struct nuc_eval_call *c, uint32_t arg)
+{
+    enum nuc_dtype types[2] = {nuc_eval_in_meta(c, arg)->dtype, nuc_eval_result(c)->dtype};
+
+    for (int i = 0; i < 2; i++) {
+        if (!nuc_eval_can_convert(types[i]))
+            nuc_eval_fail(c, "%s is not computed; convert it to float32", nuc_dtype_name(types[i]));
+    }
+}
+
+size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to)
+{
+    size_t product = 1;
+
+    for (uint32_t d = from; d < to; d++)
+        product *= (size_t)m->sizes[d];
+    return product;
+}
+
+size_t nuc_eval_row_length(const struct nuc_meta *m)
+{
+    return m->rank == 0 ? 1 : (size_t)m->sizes[m->rank - 1];
+}
+
+size_t nuc_eval_rows(const struct nuc_meta *m)
+{
+    return m->rank == 0 ? 1 : nuc_product_of_dims(m, 0, m->rank - 1u);
+}
+
+/* Over the first `rank` dimensions. */
+static size_t offset_of(const struct nuc_meta *m, uint32_t rank, size_t index, const size_t strides[NUC_MAX_RANK])
+{
+    size_t offset = 0;
+
+    for (uint32_t d = rank; d-- > 0;) {
+        offset += index % (size_t)m->sizes[d] * strides[d];
+        index /= (size_t)m->sizes[d];
+    }
+    return offset;
+}
+
+size_t nuc_eval_offset(const struct nuc_meta *m, size_t element, const size_t strides[NUC_MAX_RANK])
+{
+    return offset_of(m, m->rank, element, strides);
+}
+
+size_t nuc_eval_row_offset(const struct nuc_meta *m, size_t row, const size_t strides[NUC_MAX_RANK])
+{
+    return offset_of(m, m->rank == 0 ? 0 : m->rank - 1u, row, strides);
+}
+
+void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_meta *to, size_t strides[NUC_MAX_RANK])
+{
+    size_t stride = 1;
+
+    assert(from->rank <= to->rank);
+    memset(strides, 0, NUC_MAX_RANK * sizeof *strides);
+    for (uint32_t i = 1; i <= from->rank; i++) {
+        size_t size = (size_t)from->sizes[from->rank - i];
+        strides[to->rank - i] = size == 1 ? 0 : stride;
+        stride *= size;
+    }
+}
+
+void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m)
+{
+    struct nuc_meta joined = {.rank = common->rank > m->rank ? common->rank : m->rank};
+
+    for (uint32_t i = 1; i <= joined.rank; i++) {
+        int64_t a = i <= common->rank ? common->sizes[common->rank - i] : 1;
+        joined.sizes[joined.rank - i] = a == 1 && i <= m->rank ? m->sizes[m->rank - i] : a;
+    }
+    *common = joined;
+}
+
+bool nuc_eval_is_integer(enum nuc_dtype dtype)
+{
+    return nuc_eval_can_convert(dtype) && dtype != NUC_F32 && dtype != NUC_F64;
+}
+
+bool nuc_eval_can_convert(enum nuc_dtype dtype)
+{
+    return dtype < NUC_DTYPE_COUNT && dtype != NUC_F16 && dtype != NUC_BF16;
+}
+
+void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to)
+{
+    bool is_half = from == NUC_F16 || from == NUC_BF16;
+
+    if (from != to && ((!nuc_eval_can_convert(from) && !is_half) || !nuc_eval_can_convert(to)))
+        nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
+}
+
+int64_t nuc_eval_load_int(enum nuc_dtype dtype, const void *data, size_t i)
+{
+    switch (dtype) {
+    case NUC_U8:
+    case NUC_BOOL:
+        return ((const uint8_t *)data)[i];
+    case NUC_I8:
+        return ((const int8_t *)data)[i];
+    case NUC_I16:
+        return ((const int16_t *)data)[i];
+    case NUC_U16:
+        return ((const uint16_t *)data)[i];
+    case NUC_I32:
+        return ((const int32_t *)data)[i];
+    case NUC_I64:
+        return ((const int64_t *)data)[i];
+    case NUC_F16:
+    case NUC_F32:
+    case NUC_F64:
+    case NUC_BF16:
+    case NUC_DTYPE_COUNT:
+    default:
+        return 0;
+    }
+}
+
+/* Sign, 5 bits of exponent from 2^-15 on, 10 of the fraction. */
+static double half_number(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 0    ? ldexp(fraction, -24)
+                  : exponent == 31 ? (fraction == 0 ? HUGE_VAL : (double)NAN)
+                                   : ldexp(1024 + fraction, exponent - 25);
+
+    return (bits >> 15) != 0 ? -size : size;
+}
+
+/* The upper half of a float32. */
+static double brain_number(uint16_t bits)
+{
+    uint32_t whole = (uint32_t)bits << 16;
+    float value;
+
+    memcpy(&value, &whole, sizeof value);
+    return (double)value;
+}
+
+double nuc_eval_load_number(enum nuc_dtype dtype, const void *data, size_t i)
+{
+    if (dtype == NUC_F16)
+        return half_number(((const uint16_t *)data)[i]);
+    if (dtype == NUC_BF16)
+        return brain_number(((const uint16_t *)data)[i]);
+    if (dtype == NUC_F32)
+        return (double)((const float *)data)[i];
+    if (dtype == NUC_F64)
+        return ((const double *)data)[i];
+    return (double)nuc_eval_load_int(dtype, data, i);
+}
+
+bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high)
+{
+    static const struct {
+        bool known;
+        int64_t low, high;
+    } ranges[NUC_DTYPE_COUNT] = {
+        [NUC_U8] = {true, 0, UINT8_MAX},          [NUC_I8] = {true, INT8_MIN, INT8_MAX},
+        [NUC_I16] = {true, INT16_MIN, INT16_MAX}, [NUC_U16] = {true, 0, UINT16_MAX},
+        [NUC_I32] = {true, INT32_MIN, INT32_MAX},
+    };
+
+    *low = ranges[dtype].low;
+    *high = ranges[dtype].high;
+    return ranges[dtype].known;
+}
+
+void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value)
+{
+    if (dtype == NUC_F32)
+        ((float *)data)[i] = (float)value;
+    else if (dtype == NUC_F64)
+        ((double *)data)[i] = (double)value;
+    else if (dtype == NUC_BOOL)
+        ((uint8_t *)data)[i] = value != 0;
+    else if (dtype == NUC_I64)
+        ((int64_t *)data)[i] = value;
+    else if (dtype == NUC_I32)
+        ((uint32_t *)data)[i] = (uint32_t)value;
+    else if (nuc_dtype_size(dtype) == 2)
+        ((uint16_t *)data)[i] = (uint16_t)value;
+    else
+        ((uint8_t *)data)[i] = (uint8_t)value;
+}
+
+/* The whole part; NaN is 0. */
+static int64_t saturated(enum nuc_dtype dtype, double value)
+{
+    int64_t low, high;
+
+    if (!nuc_eval_range(dtype, &low, &high)) {
+        low = INT64_MIN;
+        high = INT64_MAX;
+    }
+    if (value != value)
+        return 0;
+    return value < (double)low ? low : value >= (double)high ? high : (int64_t)value;
+}
+
+void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value)
+{
+    if (dtype == NUC_F32)
+        ((float *)data)[i] = (float)value;
+    else if (dtype == NUC_F64)
+        ((double *)data)[i] = value;
+    else if (dtype == NUC_BOOL)
+        ((uint8_t *)data)[i] = value != 0.0;
+    else
+        nuc_eval_store_int(dtype, data, i, saturated(dtype, value));
+}
+
+void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count)
+{
+    bool exact = nuc_eval_is_integer(from);
+
+    if (from == to) {
+        memcpy(out, in, count * nuc_dtype_size(to));
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (exact)
+            nuc_eval_store_int(to, out, i, nuc_eval_load_int(from, in, i));
+        else
+            nuc_eval_store_number(to, out, i, nuc_eval_load_number(from, in, i));
+    }
+}

@@ -1,0 +1,188 @@
+/* What the operator families of the evaluator share. */
+#ifndef NUC_EVAL_EVAL_PRIVATE_H
+#define NUC_EVAL_EVAL_PRIVATE_H
+
+#include "eval/eval.h"
+#include "eval/eval_parallel.h"
+#include "ir/args.h"
+
+#define NUC_NO_SLOT UINT32_MAX
+
+/* One tensor value of the graph. */
+struct nuc_eval_value {
+    const struct nuc_node *node;
+    uint32_t index;  /* among node->vals */
+    uint32_t root;   /* slot whose memory this value is: itself unless it is a view */
+    bool constant;   /* depends on parameters and constants only: computed once */
+    bool user_input; /* memory of the caller, set by every run */
+    size_t bytes;
+    size_t offset;     /* in the arena, when neither constant nor user input */
+    uint32_t last_use; /* last step that reads the root */
+    const void *data;  /* of a root */
+};
+
+struct nuc_eval_op;
+
+/* One node bound to its values. Run functions see nothing else of the evaluator. */
+struct nuc_eval_call {
+    struct nuc_context *cx;
+    struct nuc_graph *g;
+    struct nuc_pool *pool;
+    const struct nuc_node *node;
+    const struct nuc_eval_op *op;
+    struct nuc_eval_value *values;
+    const uint32_t *in_slots;          /* by schema argument, NUC_NO_SLOT for one that is not a tensor */
+    const uint32_t *const *list_slots; /* by schema argument, NULL for one that is not a list of tensors */
+    uint32_t out_slot;                 /* of val 0; the others follow */
+    void **out;                        /* by val */
+    void *state;                       /* what prepare() computed, read-only for run() */
+    size_t scratch_size;               /* bytes that run() needs, set by prepare() */
+    void *scratch;                     /* 64-byte aligned, shared by all nodes */
+};
+
+/* How the evaluator computes one operator. */
+struct nuc_eval_op {
+    /* Checks what schema and shape rule do not say, computes `state` and `scratch_size`. May be NULL. */
+    void (*prepare)(struct nuc_eval_call *c);
+    void (*run)(const struct nuc_eval_call *c);
+    /* True when the value is its first argument's memory under another shape; then run is not called. */
+    bool (*is_view)(const struct nuc_node *node);
+};
+
+/* NULL when the operator cannot be evaluated. */
+const struct nuc_eval_op *nuc_eval_find(enum nuc_op op);
+
+static inline bool nuc_eval_has_in(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return c->in_slots[arg] != NUC_NO_SLOT;
+}
+
+/* Data of a tensor argument; NULL when it is None or, in prepare(), not known yet. */
+static inline const void *nuc_eval_in(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return nuc_eval_has_in(c, arg) ? c->values[c->values[c->in_slots[arg]].root].data : NULL;
+}
+
+/* The tensor argument is given and known before the first run. */
+static inline bool nuc_eval_is_constant_in(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return nuc_eval_has_in(c, arg) && c->values[c->in_slots[arg]].constant;
+}
+
+/* Tensors of a list argument. An element of an optional list may be missing: its node is NULL. */
+static inline uint32_t nuc_eval_list_count(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return c->list_slots[arg] == NULL ? 0 : c->node->args[arg].count;
+}
+
+static inline bool nuc_eval_list_has(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
+{
+    return c->list_slots[arg][i] != NUC_NO_SLOT;
+}
+
+static inline const void *nuc_eval_list_in(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
+{
+    return nuc_eval_list_has(c, arg, i) ? c->values[c->values[c->list_slots[arg][i]].root].data : NULL;
+}
+
+static inline const struct nuc_meta *nuc_eval_list_meta(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
+{
+    return &c->node->args[arg].u.nodes[i]->vals[0];
+}
+
+static inline const struct nuc_meta *nuc_eval_in_meta(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return nuc_input_meta(c->node, arg);
+}
+
+/* The value, or the first of several. */
+static inline const struct nuc_meta *nuc_eval_result(const struct nuc_eval_call *c)
+{
+    return c->node->vals;
+}
+
+static inline size_t nuc_eval_elements(const struct nuc_eval_call *c)
+{
+    return (size_t)nuc_elements(nuc_eval_result(c));
+}
+
+/* Fails with NUC_UNSUPPORTED: "<file>: <node>: <text>". */
+_Noreturn void nuc_eval_fail(const struct nuc_eval_call *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Fails unless the tensor argument is given and has that dtype. */
+void nuc_eval_expect(const struct nuc_eval_call *c, uint32_t arg, enum nuc_dtype dtype);
+
+/* Fails unless tensor argument `arg` and the result are float32. */
+void nuc_eval_expect_float(const struct nuc_eval_call *c, uint32_t arg);
+
+/* Fails unless tensor argument `arg` and the result are of types that nuc_eval_can_convert() names. */
+void nuc_eval_check_computed(const struct nuc_eval_call *c, uint32_t arg);
+
+/* Product of sizes[from, to). */
+size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to);
+
+/* Offset of an element, counted in logical order, of a tensor of shape `m` under `strides`. */
+size_t nuc_eval_offset(const struct nuc_meta *m, size_t element, const size_t strides[NUC_MAX_RANK]);
+
+/*
+ * Offset in elements of the first element of row `row` of a tensor of shape `m` under `strides`: rows run along the
+ * last dimension and are numbered in logical order. A scalar has one row.
+ */
+size_t nuc_eval_row_offset(const struct nuc_meta *m, size_t row, const size_t strides[NUC_MAX_RANK]);
+size_t nuc_eval_row_length(const struct nuc_meta *m);
+size_t nuc_eval_rows(const struct nuc_meta *m);
+
+/* Strides with which a contiguous tensor `from` is read in the shape of `to` (trailing dimensions match or are 1). */
+void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_meta *to, size_t strides[NUC_MAX_RANK]);
+
+/* Element `i` of an array of integers or booleans. */
+int64_t nuc_eval_load_int(enum nuc_dtype dtype, const void *data, size_t i);
+
+/* Makes `common` the shape to which it and `m` broadcast. */
+void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m);
+
+/* Least and greatest value of a type of quantized integers; false for other types. */
+bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high);
+
+/*
+ * Element `i` of an array of any dtype nuc_eval_can_convert() names. A float that becomes an integer is truncated and
+ * saturates; an integer that becomes a narrower one wraps around.
+ */
+double nuc_eval_load_number(enum nuc_dtype dtype, const void *data, size_t i);
+void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value);
+void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value);
+bool nuc_eval_can_convert(enum nuc_dtype dtype);
+
+/* The dimensions that a reduction reduces, as a mask. */
+uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c);
+
+/* Fails unless elements of one type are, or can be converted to, those of the other. */
+void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to);
+
+bool nuc_eval_is_integer(enum nuc_dtype dtype);
+
+/* Converts `count` elements; equal dtypes are copied. */
+void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);
+
+/* Operators and groups of operators. */
+extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_power, nuc_eval_prelu, nuc_eval_compare,
+    nuc_eval_where;
+extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent;
+extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
+extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;
+extern const struct nuc_eval_op nuc_eval_upsample, nuc_eval_grid_sampler;
+extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_float_sum, nuc_eval_fold, nuc_eval_scan, nuc_eval_softmax;
+extern const struct nuc_eval_op nuc_eval_layer_norm, nuc_eval_group_norm, nuc_eval_rms_norm;
+extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels, nuc_eval_rounding;
+extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
+    nuc_eval_split;
+extern const struct nuc_eval_op nuc_eval_flip, nuc_eval_diagonal, nuc_eval_unfold;
+extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_slice_scatter, nuc_eval_index;
+extern const struct nuc_eval_op nuc_eval_index_select, nuc_eval_gather, nuc_eval_embedding;
+extern const struct nuc_eval_op nuc_eval_scatter, nuc_eval_scatter_value, nuc_eval_index_put, nuc_eval_masked_scatter;
+extern const struct nuc_eval_op nuc_eval_sort, nuc_eval_select_scatter;
+extern const struct nuc_eval_op nuc_eval_view, nuc_eval_dropout, nuc_eval_cast, nuc_eval_nothing;
+extern const struct nuc_eval_op nuc_eval_zeros, nuc_eval_arange;
+
+#endif

@@ -1,0 +1,210 @@
+#include "eval/eval_sum.h"
+
+/* Floats of a vector register in torch's kernel, whatever the host has. */
+#define LANES 8
+
+/* Sums torch takes side by side: of neighbouring results, or of one result interleaved. */
+#define SIDE_BY_SIDE 4
+
+#define LEVELS 4
+
+/* How elements of a run are added up. */
+enum order {
+    LEVELLED,    /* in groups, groups of groups, ... */
+    INTERLEAVED, /* four levelled sums of every fourth element */
+    VECTOR,      /* eight interleaved sums of every eighth element */
+};
+
+struct nuc_sum {
+    size_t n_run, n_runs; /* elements of a run that is contiguous up to a stride; runs follow one after the other */
+    size_t *run_offsets;  /* [n_run] logical */
+    size_t *runs_offsets; /* [n_runs] logical */
+    size_t results;
+    size_t *result_offsets;  /* [results] logical offset of the first element */
+    size_t columns;          /* results that lie side by side in memory */
+    size_t levelled_columns; /* the first ones of them are LEVELLED */
+    enum order order;        /* of the others */
+};
+
+/* One dimension of more than one element. */
+struct dim {
+    size_t size;
+    size_t logical;  /* stride of the data here */
+    size_t physical; /* stride under the dim order */
+};
+
+/* ---- planning ---- */
+
+/* Logical offsets of all positions of `count` dims, the first one running fastest. */
+static size_t *enumerate(struct nuc_context *cx, const struct dim *dims, uint32_t count, size_t *total)
+{
+    *total = 1;
+    for (uint32_t d = 0; d < count; d++)
+        *total *= dims[d].size;
+    size_t *offsets = nuc_alloc_array(cx, *total, sizeof *offsets);
+    for (size_t i = 0; i < *total; i++) {
+        size_t rest = i;
+        for (uint32_t d = 0; d < count; d++) {
+            offsets[i] += rest % dims[d].size * dims[d].logical;
+            rest /= dims[d].size;
+        }
+    }
+    return offsets;
+}
+
+/* Dims from the first on that are one range of memory up to a stride. Returns how many. */
+static uint32_t run_length(const struct dim *dims, uint32_t count)
+{
+    uint32_t run = count == 0 ? 0 : 1;
+
+    while (run < count && dims[run].physical == dims[run - 1].physical * dims[run - 1].size)
+        run++;
+    return run;
+}
+
+static void sort_by_physical(struct dim *dims, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        for (uint32_t j = i; j > 0 && dims[j].physical < dims[j - 1].physical; j--) {
+            struct dim swap = dims[j];
+            dims[j] = dims[j - 1];
+            dims[j - 1] = swap;
+        }
+    }
+}
+
+/* Splits the dims, innermost in logical order first, into reduced and kept ones. */
+static void split_dims(const struct nuc_meta *m, uint32_t wanted, struct dim *reduced, uint32_t *n_reduced,
+                       struct dim *kept, uint32_t *n_kept)
+{
+    int64_t physical[NUC_MAX_RANK];
+    size_t logical = 1;
+
+    nuc_dense_strides(m, physical);
+    *n_reduced = *n_kept = 0;
+    for (uint32_t d = m->rank; d-- > 0;) {
+        struct dim dim = {(size_t)m->sizes[d], logical, (size_t)physical[d]};
+        logical *= dim.size;
+        if (dim.size == 1)
+            continue;
+        if ((wanted >> d & 1) != 0)
+            reduced[(*n_reduced)++] = dim;
+        else
+            kept[(*n_kept)++] = dim;
+    }
+}
+
+/* Torch's choice among its four loops; `step` and `column_step` are the strides along a run and between results. */
+static void choose_order(struct nuc_sum *s, size_t step, size_t column_step)
+{
+    s->order = INTERLEAVED;
+    if (step == 1 && s->n_run >= LANES)
+        s->order = VECTOR;
+    else if (column_step == 1 && s->columns >= LANES)
+        s->levelled_columns = s->columns / (LANES * SIDE_BY_SIDE) * (LANES * SIDE_BY_SIDE);
+    else if (step >= column_step)
+        s->levelled_columns = s->columns / SIDE_BY_SIDE * SIDE_BY_SIDE;
+}
+
+struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, uint32_t reduced)
+{
+    struct nuc_sum *s = nuc_alloc(cx, sizeof *s);
+    struct dim sum_dims[NUC_MAX_RANK], kept_dims[NUC_MAX_RANK];
+    uint32_t n_sum, n_kept;
+
+    split_dims(m, reduced, sum_dims, &n_sum, kept_dims, &n_kept);
+    sort_by_physical(sum_dims, n_sum);
+    uint32_t run = run_length(sum_dims, n_sum);
+    s->run_offsets = enumerate(cx, sum_dims, run, &s->n_run);
+    s->runs_offsets = enumerate(cx, sum_dims + run, n_sum - run, &s->n_runs);
+    s->result_offsets = enumerate(cx, kept_dims, n_kept, &s->results);
+    s->columns = 1;
+    for (uint32_t d = 0; d < run_length(kept_dims, n_kept); d++)
+        s->columns *= kept_dims[d].size;
+    choose_order(s, n_sum == 0 ? 0 : sum_dims[0].physical, n_kept == 0 ? 0 : kept_dims[0].physical);
+    return s;
+}
+
+size_t nuc_sum_results(const struct nuc_sum *s)
+{
+    return s->results;
+}
+
+size_t nuc_sum_count(const struct nuc_sum *s)
+{
+    return s->n_run * s->n_runs;
+}
+
+/* ---- summing: elements in[offsets[i * step]] for i in [0, count) ---- */
+
+static unsigned group_bits(size_t count)
+{
+    unsigned bits = 0;
+
+    while (((size_t)1 << bits) < count)
+        bits++;
+    return bits / LEVELS < 4 ? 4 : bits / LEVELS;
+}
+
+/* Full groups move up a level; every level moves up when as many groups of it are complete. */
+static float sum_levelled(const float *in, const size_t *offsets, size_t step, size_t count)
+{
+    unsigned bits = group_bits(count);
+    size_t group = (size_t)1 << bits;
+    float sums[LEVELS] = {0.0f};
+
+    for (size_t i = 0; i < count;) {
+        size_t end = count - i < group ? count : i + group;
+        bool full = end - i == group;
+        for (; i < end; i++)
+            sums[0] += in[offsets[i * step]];
+        for (unsigned level = 1; full && level < LEVELS; level++) {
+            sums[level] += sums[level - 1];
+            sums[level - 1] = 0.0f;
+            full = (i >> (level * bits) & (group - 1)) == 0;
+        }
+    }
+    return ((sums[0] + sums[1]) + sums[2]) + sums[3];
+}
+
+static float sum_interleaved(const float *in, const size_t *offsets, size_t step, size_t count)
+{
+    size_t rows = count / SIDE_BY_SIDE;
+    float sums[SIDE_BY_SIDE];
+
+    for (size_t k = 0; k < SIDE_BY_SIDE; k++)
+        sums[k] = sum_levelled(in, offsets + k * step, step * SIDE_BY_SIDE, rows);
+    for (size_t i = rows * SIDE_BY_SIDE; i < count; i++)
+        sums[0] += in[offsets[i * step]];
+    return ((sums[0] + sums[1]) + sums[2]) + sums[3];
+}
+
+static float sum_vector(const float *in, const size_t *offsets, size_t count)
+{
+    size_t rows = count / LANES;
+    float sum = 0.0f;
+
+    for (size_t i = rows * LANES; i < count; i++)
+        sum += in[offsets[i]];
+    for (size_t lane = 0; lane < LANES; lane++)
+        sum += sum_interleaved(in, offsets + lane, LANES, rows);
+    return sum;
+}
+
+static float sum_run(const struct nuc_sum *s, const float *in, size_t column)
+{
+    if (s->order == VECTOR)
+        return sum_vector(in, s->run_offsets, s->n_run);
+    if (column < s->levelled_columns)
+        return sum_levelled(in, s->run_offsets, 1, s->n_run);
+    return sum_interleaved(in, s->run_offsets, 1, s->n_run);
+}
+
+float nuc_sum_at(const struct nuc_sum *s, const float *in, size_t index)
+{
+    float sum = 0.0f;
+
+    for (size_t i = 0; i < s->n_runs; i++)
+        sum += sum_run(s, in + s->result_offsets[index] + s->runs_offsets[i], index % s->columns);
+    return sum;
+}

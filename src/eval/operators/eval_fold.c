@@ -1,0 +1,274 @@
+/*
+ * Reductions of a result from its elements one after the other, in every element type: sums and products of integers,
+ * products, extrema and their places, any, variances. Sums and means of float32 are in eval_reduce.c.
+ */
+#include <assert.h>
+#include <math.h>
+
+#include "eval/eval_private.h"
+
+/* The elements of a result, as offsets from its first, and the first element of every result. */
+struct fold {
+    enum nuc_dtype dtype;
+    size_t count, results;
+    size_t *elements;  /* [count], in logical order */
+    size_t *firsts;    /* [results] */
+    double correction; /* of a variance */
+};
+
+uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c)
+{
+    uint32_t rank = nuc_eval_in_meta(c, NUC_SELF)->rank;
+    const struct nuc_arg *dim = nuc_arg_at(c->node, NUC_ARG(MEAN_DIM, dim));
+
+    if (c->node->op == NUC_OP_SUM)
+        return (1u << rank) - 1;
+    if (dim->kind == NUC_ARG_INT)
+        return rank == 0 ? 0 : 1u << nuc_positive_dim(dim->u.i, rank);
+    return nuc_dims_mask(c->node, NUC_ARG(MEAN_DIM, dim), rank);
+}
+
+/* Offsets of all positions in the dimensions of the mask, in logical order. */
+static size_t *positions(struct nuc_context *cx, const struct nuc_meta *m, uint32_t mask, size_t *total)
+{
+    *total = 1;
+    for (uint32_t d = 0; d < m->rank; d++)
+        *total *= (mask >> d & 1) != 0 ? (size_t)m->sizes[d] : 1;
+    size_t *offsets = nuc_alloc_array(cx, *total + 1, sizeof *offsets);
+    for (size_t i = 0; i < *total; i++) {
+        size_t rest = i, stride = 1;
+        for (uint32_t d = m->rank; d-- > 0; stride *= (size_t)m->sizes[d]) {
+            if ((mask >> d & 1) == 0)
+                continue;
+            offsets[i] += rest % (size_t)m->sizes[d] * stride;
+            rest /= (size_t)m->sizes[d];
+        }
+    }
+    return offsets;
+}
+
+static bool is_float_sum(const struct nuc_eval_call *c)
+{
+    return (c->node->op == NUC_OP_SUM || c->node->op == NUC_OP_SUM_DIM) && nuc_eval_result(c)->dtype == NUC_F32;
+}
+
+static void prepare_fold(struct nuc_eval_call *c)
+{
+    struct fold *f = nuc_alloc(c->cx, sizeof *f);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    uint32_t mask = nuc_eval_reduced_dims(c);
+
+    if (is_float_sum(c)) {
+        nuc_eval_float_sum.prepare(c);
+        return;
+    }
+    if (nuc_eval_result(c)->dtype == NUC_F32)
+        nuc_eval_expect_float(c, NUC_SELF);
+    else if (in->dtype != NUC_F32 && !nuc_eval_is_integer(in->dtype))
+        nuc_eval_fail(c, "elements of type %s are not computed; convert them with to()", nuc_dtype_name(in->dtype));
+    f->dtype = in->dtype;
+    f->elements = positions(c->cx, in, mask, &f->count);
+    f->firsts = positions(c->cx, in, ((1u << in->rank) - 1) & ~mask, &f->results);
+    assert(f->results == nuc_eval_elements(c));
+    f->correction = c->node->op == NUC_OP_VAR ? nuc_scalar(c->node, NUC_ARG(VAR, correction), 1) : 0;
+    c->state = f;
+}
+
+/* ---- of float32 ---- */
+
+/* Whether an element takes the place of the best one so far: the first of equal ones stays, NaN wins for good. */
+static bool beats(float element, float best, bool largest)
+{
+    return !isnan(best) && (isnan(element) || (largest ? element > best : element < best));
+}
+
+static size_t place_of_float(const struct fold *f, const float *in, bool largest)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < f->count; i++)
+        best = beats(in[f->elements[i]], in[f->elements[best]], largest) ? i : best;
+    return best;
+}
+
+static float product_of_floats(const struct fold *f, const float *in)
+{
+    double product = 1.0;
+
+    for (size_t i = 0; i < f->count; i++)
+        product *= (double)in[f->elements[i]];
+    return (float)product;
+}
+
+static float variance(const struct fold *f, const float *in)
+{
+    double mean = 0.0, squares = 0.0, divisor = (double)f->count - f->correction;
+
+    for (size_t i = 0; i < f->count; i++)
+        mean += (double)in[f->elements[i]];
+    mean /= (double)f->count;
+    for (size_t i = 0; i < f->count; i++) {
+        double deviation = (double)in[f->elements[i]] - mean;
+        squares += deviation * deviation;
+    }
+    return (float)(squares / (divisor > 0.0 ? divisor : 0.0));
+}
+
+/* ---- of integers and bools ---- */
+
+static int64_t whole(const struct fold *f, const void *in, size_t first, size_t i)
+{
+    return nuc_eval_load_int(f->dtype, in, first + f->elements[i]);
+}
+
+static size_t place_of_whole(const struct fold *f, const void *in, size_t first, bool largest)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < f->count; i++) {
+        int64_t a = whole(f, in, first, i), b = whole(f, in, first, best);
+        best = (largest ? a > b : a < b) ? i : best;
+    }
+    return best;
+}
+
+/* Both wrap around. */
+static int64_t sum_of_wholes(const struct fold *f, const void *in, size_t first)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < f->count; i++)
+        sum += (uint64_t)whole(f, in, first, i);
+    return (int64_t)sum;
+}
+
+static int64_t product_of_wholes(const struct fold *f, const void *in, size_t first)
+{
+    uint64_t product = 1;
+
+    for (size_t i = 0; i < f->count; i++)
+        product *= (uint64_t)whole(f, in, first, i);
+    return (int64_t)product;
+}
+
+/* ---- the operators ---- */
+
+static bool any(const struct fold *f, const void *in, size_t first)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < f->count; i++) {
+        size_t at = first + f->elements[i];
+        float real = f->dtype == NUC_F32 ? ((const float *)in)[at] : 0.0f;
+        found = found || isnan(real) || real < 0.0f || real > 0.0f || nuc_eval_load_int(f->dtype, in, at) != 0;
+    }
+    return found;
+}
+
+static size_t place(const struct fold *f, const void *in, size_t first, bool largest)
+{
+    return f->dtype == NUC_F32 ? place_of_float(f, (const float *)in + first, largest)
+                               : place_of_whole(f, in, first, largest);
+}
+
+/* Result `r` of an integer or bool type, or the place of an element. */
+static int64_t whole_result(enum nuc_op op, const struct fold *f, const void *in, size_t first)
+{
+    switch ((int)op) {
+    case NUC_OP_ARGMAX:
+    case NUC_OP_ARGMIN:
+        return (int64_t)place(f, in, first, op == NUC_OP_ARGMAX);
+    case NUC_OP_AMAX:
+    case NUC_OP_AMIN:
+        return whole(f, in, first, place(f, in, first, op == NUC_OP_AMAX));
+    case NUC_OP_ANY_DIMS:
+        return any(f, in, first);
+    case NUC_OP_PROD_DIM:
+        return product_of_wholes(f, in, first);
+    default:
+        return sum_of_wholes(f, in, first);
+    }
+}
+
+static float float_result(enum nuc_op op, const struct fold *f, const float *in)
+{
+    if (op == NUC_OP_VAR)
+        return variance(f, in);
+    if (op == NUC_OP_PROD_DIM)
+        return product_of_floats(f, in);
+    return in[f->elements[place_of_float(f, in, op == NUC_OP_AMAX)]];
+}
+
+static void run_fold(const struct nuc_eval_call *c)
+{
+    const struct fold *f = c->state;
+    const struct nuc_meta *out = nuc_eval_result(c);
+    const void *in = nuc_eval_in(c, NUC_SELF);
+    enum nuc_op op = c->node->op;
+
+    if (is_float_sum(c)) {
+        nuc_eval_float_sum.run(c);
+        return;
+    }
+    for (size_t r = 0; r < f->results; r++) {
+        if (out->dtype == NUC_F32)
+            ((float *)c->out[0])[r] = float_result(op, f, (const float *)in + f->firsts[r]);
+        else
+            nuc_eval_store_int(out->dtype, c->out[0], r, whole_result(op, f, in, f->firsts[r]));
+    }
+}
+
+const struct nuc_eval_op nuc_eval_fold = {.prepare = prepare_fold, .run = run_fold};
+
+/* ---- running sums ---- */
+
+struct scan {
+    size_t outer, size, inner;
+};
+
+static void prepare_scan(struct nuc_eval_call *c)
+{
+    struct scan *s = nuc_alloc(c->cx, sizeof *s);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    uint32_t dim = in->rank == 0 ? 0 : (uint32_t)nuc_dim(c->node, NUC_ARG(CUMSUM, dim), 0, in->rank);
+
+    if (in->dtype == NUC_F32)
+        nuc_eval_expect_float(c, NUC_SELF);
+    else if (!nuc_eval_is_integer(in->dtype) || !nuc_eval_is_integer(nuc_eval_result(c)->dtype))
+        nuc_eval_fail(c, "elements of type %s are not computed; convert them with to()", nuc_dtype_name(in->dtype));
+    s->outer = nuc_product_of_dims(in, 0, dim);
+    s->size = in->rank == 0 ? 1 : (size_t)in->sizes[dim];
+    s->inner = in->rank == 0 ? 1 : nuc_product_of_dims(in, dim + 1, in->rank);
+    c->state = s;
+}
+
+/* Torch keeps the sum of float32 in double. */
+static void scan_line(const struct nuc_eval_call *c, size_t first, const struct scan *s)
+{
+    enum nuc_dtype from = nuc_eval_in_meta(c, NUC_SELF)->dtype, to = nuc_eval_result(c)->dtype;
+    const void *in = nuc_eval_in(c, NUC_SELF);
+    double sum = 0.0;
+    uint64_t whole_sum = 0;
+
+    for (size_t i = first; i < first + s->size * s->inner; i += s->inner) {
+        if (from == NUC_F32) {
+            sum += (double)((const float *)in)[i];
+            ((float *)c->out[0])[i] = (float)sum;
+        } else {
+            whole_sum += (uint64_t)nuc_eval_load_int(from, in, i);
+            nuc_eval_store_int(to, c->out[0], i, (int64_t)whole_sum);
+        }
+    }
+}
+
+static void run_scan(const struct nuc_eval_call *c)
+{
+    const struct scan *s = c->state;
+
+    for (size_t o = 0; o < s->outer; o++) {
+        for (size_t i = 0; i < s->inner; i++)
+            scan_line(c, o * s->size * s->inner + i, s);
+    }
+}
+
+const struct nuc_eval_op nuc_eval_scan = {.prepare = prepare_scan, .run = run_scan};

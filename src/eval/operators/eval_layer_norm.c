@@ -1,0 +1,117 @@
+/*
+ * Normalization over statistics of the tensor itself: (x - mean) / sqrt(variance + eps) * weight + bias for layer and
+ * group norm, x / sqrt(mean of squares + eps) * weight for RMS norm. Sums are in double, the result is rounded once.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "eval/eval_private.h"
+
+struct norm {
+    double eps;
+    bool centred;
+    size_t rows, count;          /* every row has statistics of its own */
+    size_t inner;                /* elements in a row that share a weight */
+    size_t weights;              /* after which they repeat */
+    uint32_t weight_at, bias_at; /* argument positions; no bias: that of the weight */
+};
+
+static void check_types(const struct nuc_eval_call *c, const struct norm *n)
+{
+    nuc_eval_expect_float(c, NUC_SELF);
+    if (nuc_eval_has_in(c, n->weight_at))
+        nuc_eval_expect(c, n->weight_at, NUC_F32);
+    if (nuc_eval_has_in(c, n->bias_at))
+        nuc_eval_expect(c, n->bias_at, NUC_F32);
+}
+
+/* (input, normalized_shape, weight, bias, eps); RMS norm has no bias. */
+static void prepare_layer_norm(struct nuc_eval_call *c)
+{
+    struct norm *n = nuc_alloc(c->cx, sizeof *n);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    bool rms = c->node->op == NUC_OP_RMS_NORM;
+    uint32_t dims = nuc_arg_at(c->node, NUC_ARG(LAYER_NORM, normalized_shape))->count;
+
+    n->centred = !rms;
+    n->weight_at = NUC_ARG(LAYER_NORM, weight);
+    n->bias_at = rms ? n->weight_at : NUC_ARG(LAYER_NORM, bias);
+    n->eps = nuc_scalar(c->node, rms ? NUC_ARG(RMS_NORM, eps) : NUC_ARG(LAYER_NORM, eps), (double)FLT_EPSILON);
+    n->rows = nuc_product_of_dims(in, 0, in->rank - dims);
+    n->count = nuc_product_of_dims(in, in->rank - dims, in->rank);
+    n->inner = 1;
+    n->weights = n->count;
+    check_types(c, n);
+    c->state = n;
+}
+
+static void prepare_group_norm(struct nuc_eval_call *c)
+{
+    struct norm *n = nuc_alloc(c->cx, sizeof *n);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    bool native = c->node->op == NUC_OP_NATIVE_GROUP_NORM;
+    size_t groups =
+        (size_t)nuc_integer(c->node, native ? NUC_ARG(NATIVE_GROUP_NORM, group) : NUC_ARG(GROUP_NORM, num_groups), 1);
+
+    n->centred = true;
+    n->weight_at = native ? NUC_ARG(NATIVE_GROUP_NORM, weight) : NUC_ARG(GROUP_NORM, weight);
+    n->bias_at = n->weight_at + 1;
+    n->eps = nuc_scalar(c->node, native ? NUC_ARG(NATIVE_GROUP_NORM, eps) : NUC_ARG(GROUP_NORM, eps), 1e-5);
+    n->rows = (size_t)in->sizes[0] * groups;
+    n->inner = nuc_product_of_dims(in, 2, in->rank);
+    n->weights = (size_t)in->sizes[1];
+    n->count = n->weights / groups * n->inner;
+    check_types(c, n);
+    c->state = n;
+}
+
+struct statistics {
+    double mean, inverse; /* 1 / sqrt(variance + eps) */
+};
+
+static struct statistics statistics_of(const struct norm *n, const float *in)
+{
+    double mean = 0.0, squares = 0.0;
+
+    for (size_t i = 0; n->centred && i < n->count; i++)
+        mean += (double)in[i];
+    mean /= (double)n->count;
+    for (size_t i = 0; i < n->count; i++)
+        squares += ((double)in[i] - mean) * ((double)in[i] - mean);
+    return (struct statistics){mean, 1.0 / sqrt(squares / (double)n->count + n->eps)};
+}
+
+static void normalize_rows(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct norm *n = c->state;
+    const float *weight = nuc_eval_in(c, n->weight_at);
+    const float *bias = n->bias_at == n->weight_at ? NULL : nuc_eval_in(c, n->bias_at);
+
+    for (size_t row = part.begin; row < part.end; row++) {
+        const float *in = (const float *)nuc_eval_in(c, NUC_SELF) + row * n->count;
+        float *out = (float *)c->out[0] + row * n->count;
+        struct statistics s = statistics_of(n, in);
+        for (size_t i = 0; i < n->count; i++) {
+            size_t w = (row * n->count + i) / n->inner % n->weights;
+            double value = ((double)in[i] - s.mean) * s.inverse;
+            value = weight == NULL ? value : value * (double)weight[w];
+            out[i] = (float)(bias == NULL ? value : value + (double)bias[w]);
+        }
+        if (c->node->n_vals == 3) {
+            ((float *)c->out[1])[row] = (float)s.mean;
+            ((float *)c->out[2])[row] = (float)s.inverse;
+        }
+    }
+}
+
+static void run_norm(const struct nuc_eval_call *c)
+{
+    const struct norm *n = c->state;
+
+    nuc_parallel_for(c->pool, n->rows, (double)n->rows * (double)n->count * 4, normalize_rows, c);
+}
+
+const struct nuc_eval_op nuc_eval_layer_norm = {.prepare = prepare_layer_norm, .run = run_norm};
+const struct nuc_eval_op nuc_eval_rms_norm = {.prepare = prepare_layer_norm, .run = run_norm};
+const struct nuc_eval_op nuc_eval_group_norm = {.prepare = prepare_group_norm, .run = run_norm};

@@ -1,0 +1,352 @@
+/*
+ * Operators that show elements of their inputs in another place: permutations, repetitions, slices, splits,
+ * concatenation. Any element type.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "eval/eval_private.h"
+
+/* ---- copies whose elements are a fixed distance apart along every dimension ---- */
+
+/* How the values of a node show one of its arguments. */
+struct strided {
+    uint32_t arg;
+    size_t strides[NUC_MAX_RANK]; /* of the argument, in elements, by output dimension */
+    size_t *first;                /* [values] element the value starts with */
+};
+
+static struct strided *new_strided(struct nuc_eval_call *c, uint32_t arg)
+{
+    struct strided *s = nuc_alloc(c->cx, sizeof *s);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, arg);
+
+    s->arg = arg;
+    s->first = nuc_alloc_array(c->cx, c->node->n_vals, sizeof *s->first);
+    for (uint32_t d = 0; d < in->rank; d++)
+        s->strides[d] = nuc_product_of_dims(in, d + 1, in->rank);
+    c->state = s;
+    return s;
+}
+
+/* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
+static void copy_row(char *to, const char *from, size_t count, size_t step, size_t size)
+{
+    if (step == 1) {
+        memcpy(to, from, count * size);
+        return;
+    }
+    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * 4, from + i * step * 4, 4);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * size, from + i * step * size, size);
+}
+
+static void copy_value(const struct nuc_eval_call *c, uint32_t val)
+{
+    const struct strided *s = c->state;
+    const struct nuc_meta *out = &c->node->vals[val];
+    enum nuc_dtype in_dtype = nuc_eval_in_meta(c, s->arg)->dtype;
+    size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
+    size_t step = out->rank == 0 ? 1 : s->strides[out->rank - 1];
+    const char *in = (const char *)nuc_eval_in(c, s->arg) + s->first[val] * in_size;
+    char *to = c->out[val];
+
+    for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
+        const char *from = in + nuc_eval_row_offset(out, row, s->strides) * in_size;
+        if (in_dtype == out->dtype) {
+            copy_row(to, from, length, step, size);
+            continue;
+        }
+        for (size_t i = 0; i < length; i++)
+            nuc_eval_convert(in_dtype, from + i * step * in_size, out->dtype, to + i * size, 1);
+    }
+}
+
+static void run_strided(const struct nuc_eval_call *c)
+{
+    for (uint32_t v = 0; v < c->node->n_vals; v++)
+        copy_value(c, v);
+}
+
+/* permute(self, dims), transpose(self, dim0, dim1), and t(self) of at most two dimensions. */
+static void prepare_permute(struct nuc_eval_call *c)
+{
+    uint32_t rank = nuc_eval_result(c)->rank, dims[NUC_MAX_RANK];
+    const struct nuc_arg *list = nuc_arg_at(c->node, NUC_ARG(PERMUTE, dims));
+    bool named = c->node->op == NUC_OP_TRANSPOSE;
+    uint32_t a = named ? (uint32_t)nuc_dim(c->node, NUC_ARG(TRANSPOSE, dim0), 0, rank) : 0;
+    uint32_t b = named ? (uint32_t)nuc_dim(c->node, NUC_ARG(TRANSPOSE, dim1), 0, rank) : 1;
+    struct strided *s = new_strided(c, NUC_SELF);
+    size_t strides[NUC_MAX_RANK];
+
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = list->kind == NUC_ARG_INTS ? (uint32_t)nuc_positive_dim(list->u.ints[d], rank) : d;
+    if (list->kind != NUC_ARG_INTS && rank > 1) {
+        dims[a] = b;
+        dims[b] = a;
+    }
+    memcpy(strides, s->strides, sizeof strides);
+    for (uint32_t d = 0; d < rank; d++)
+        s->strides[d] = strides[dims[d]];
+}
+
+const struct nuc_eval_op nuc_eval_permute = {.prepare = prepare_permute, .run = run_strided};
+
+/* expand, and copy(self, src): src in the shape and type of self. */
+static void prepare_broadcast(struct nuc_eval_call *c)
+{
+    uint32_t arg = c->node->op == NUC_OP_COPY ? NUC_ARG(COPY, src) : NUC_SELF;
+    struct strided *s = new_strided(c, arg);
+
+    nuc_eval_check_convert(c, nuc_eval_in_meta(c, arg)->dtype, nuc_eval_result(c)->dtype);
+    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, arg), nuc_eval_result(c), s->strides);
+}
+
+const struct nuc_eval_op nuc_eval_broadcast = {.prepare = prepare_broadcast, .run = run_strided};
+
+/* ---- slices ---- */
+
+struct slice {
+    uint32_t dim;
+    size_t start, count, step;
+};
+
+/* Bounds count from the end when negative, and stop at the ends. */
+static int64_t slice_bound(const struct nuc_eval_call *c, uint32_t arg, int64_t size, int64_t fallback)
+{
+    int64_t at = nuc_integer(c->node, arg, fallback);
+
+    if (at < 0)
+        at = at < -size ? 0 : at + size;
+    return at > size ? size : at;
+}
+
+/* Of a slice, or of a slice_scatter, whose arguments stand `shift` further. */
+static struct slice read_slice(const struct nuc_eval_call *c, uint32_t shift)
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SLICE, dim) + shift, 0, in->rank);
+    int64_t step = nuc_integer(c->node, NUC_ARG(SLICE, step) + shift, 1);
+    int64_t start = slice_bound(c, NUC_ARG(SLICE, start) + shift, in->sizes[dim], 0);
+    int64_t end = slice_bound(c, NUC_ARG(SLICE, end) + shift, in->sizes[dim], INT64_MAX);
+    int64_t count = end <= start ? 0 : (end - start - 1) / step + 1;
+
+    return (struct slice){dim, (size_t)start, (size_t)count, count <= 1 ? 1 : (size_t)step};
+}
+
+static void prepare_slice(struct nuc_eval_call *c)
+{
+    struct slice slice = read_slice(c, 0);
+    struct strided *s = new_strided(c, NUC_SELF);
+
+    s->first[0] = slice.count == 0 ? 0 : slice.start * s->strides[slice.dim];
+    s->strides[slice.dim] *= slice.step;
+}
+
+const struct nuc_eval_op nuc_eval_slice = {.prepare = prepare_slice, .run = run_strided};
+
+/* split, split_with_sizes, chunk: the shapes of the values say where they end. */
+static void prepare_split(struct nuc_eval_call *c)
+{
+    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SPLIT, dim), 0, nuc_eval_in_meta(c, NUC_SELF)->rank);
+    struct strided *s = new_strided(c, NUC_SELF);
+    size_t at = 0;
+
+    for (uint32_t v = 0; v < c->node->n_vals; v++) {
+        s->first[v] = at * s->strides[dim];
+        at += (size_t)c->node->vals[v].sizes[dim];
+    }
+    assert(at == (size_t)nuc_eval_in_meta(c, NUC_SELF)->sizes[dim]);
+}
+
+const struct nuc_eval_op nuc_eval_split = {.prepare = prepare_split, .run = run_strided};
+
+/* ---- diagonals, windows ---- */
+
+static void prepare_diagonal(struct nuc_eval_call *c)
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    uint32_t a = (uint32_t)nuc_dim(c->node, NUC_ARG(DIAGONAL, dim1), 0, in->rank), rank = 0;
+    uint32_t b = (uint32_t)nuc_dim(c->node, NUC_ARG(DIAGONAL, dim2), 1, in->rank);
+    int64_t offset = nuc_integer(c->node, NUC_ARG(DIAGONAL, offset), 0);
+    struct strided *s = new_strided(c, NUC_SELF);
+    size_t row = s->strides[a], column = s->strides[b];
+
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (d != a && d != b)
+            s->strides[rank++] = s->strides[d];
+    }
+    s->strides[rank] = row + column;
+    if (nuc_eval_elements(c) > 0)
+        s->first[0] = offset < 0 ? (size_t)-offset * row : (size_t)offset * column;
+}
+
+const struct nuc_eval_op nuc_eval_diagonal = {.prepare = prepare_diagonal, .run = run_strided};
+
+static void prepare_unfold(struct nuc_eval_call *c)
+{
+    uint32_t rank = nuc_eval_in_meta(c, NUC_SELF)->rank;
+    struct strided *s = new_strided(c, NUC_SELF);
+
+    s->strides[rank] = 1;
+    if (rank == 0)
+        return;
+    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(UNFOLD, dimension), 0, rank);
+    s->strides[rank] = s->strides[dim];
+    s->strides[dim] *= (size_t)nuc_integer(c->node, NUC_ARG(UNFOLD, step), 1);
+}
+
+const struct nuc_eval_op nuc_eval_unfold = {.prepare = prepare_unfold, .run = run_strided};
+
+/* ---- flip ---- */
+
+/* The state is the mask of the dimensions whose elements come in reverse. */
+static void prepare_flip(struct nuc_eval_call *c)
+{
+    const struct nuc_arg *dims = nuc_arg_at(c->node, NUC_ARG(FLIP, dims));
+    uint32_t *mask = nuc_alloc(c->cx, sizeof *mask);
+
+    *mask = dims->count == 0 ? 0 : nuc_dims_mask(c->node, NUC_ARG(FLIP, dims), nuc_eval_result(c)->rank);
+    c->state = mask;
+}
+
+/* Blocks below `dim` go to their places one by one, or are a single element. */
+static void flip(const struct nuc_meta *m, uint32_t mask, uint32_t dim, const char *from, char *to)
+{
+    size_t block = nuc_product_of_dims(m, dim + 1, m->rank) * nuc_dtype_size(m->dtype);
+
+    if (dim >= m->rank || mask >> dim == 0) {
+        memcpy(to, from, dim >= m->rank ? nuc_dtype_size(m->dtype) : block * (size_t)m->sizes[dim]);
+        return;
+    }
+    for (size_t i = 0, n = (size_t)m->sizes[dim]; i < n; i++)
+        flip(m, mask, dim + 1, from + ((mask >> dim & 1) != 0 ? n - 1 - i : i) * block, to + i * block);
+}
+
+static void run_flip(const struct nuc_eval_call *c)
+{
+    if (nuc_eval_elements(c) > 0)
+        flip(nuc_eval_result(c), *(const uint32_t *)c->state, 0, nuc_eval_in(c, NUC_SELF), c->out[0]);
+}
+
+const struct nuc_eval_op nuc_eval_flip = {.prepare = prepare_flip, .run = run_flip};
+
+/* ---- slice_scatter ---- */
+
+static void prepare_slice_scatter(struct nuc_eval_call *c)
+{
+    struct slice *slice = nuc_alloc(c->cx, sizeof *slice);
+
+    *slice = read_slice(c, NUC_ARG(SLICE_SCATTER, dim) - NUC_ARG(SLICE, dim));
+    nuc_eval_expect(c, NUC_ARG(SLICE_SCATTER, src), nuc_eval_result(c)->dtype);
+    c->state = slice;
+}
+
+static void run_slice_scatter(const struct nuc_eval_call *c)
+{
+    const struct slice *s = c->state;
+    const struct nuc_meta *out = nuc_eval_result(c);
+    size_t inner = nuc_product_of_dims(out, s->dim + 1, out->rank) * nuc_dtype_size(out->dtype);
+    size_t outer = nuc_product_of_dims(out, 0, s->dim), size = (size_t)out->sizes[s->dim];
+    const char *src = nuc_eval_in(c, NUC_ARG(SLICE_SCATTER, src));
+
+    memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), nuc_bytes(out));
+    for (size_t o = 0; o < outer; o++) {
+        for (size_t i = 0; i < s->count; i++, src += inner)
+            memcpy((char *)c->out[0] + (o * size + s->start + i * s->step) * inner, src, inner);
+    }
+}
+
+const struct nuc_eval_op nuc_eval_slice_scatter = {.prepare = prepare_slice_scatter, .run = run_slice_scatter};
+
+/* ---- as_strided: places in the memory of its argument, which lies there in its dim order ---- */
+
+static void to_size(const int64_t *from, uint32_t count, size_t to[NUC_MAX_RANK])
+{
+    for (uint32_t d = 0; d < count; d++)
+        to[d] = (size_t)from[d];
+}
+
+/* Logical offset of the element at every place of a dense tensor's memory. */
+static size_t *logical_offsets(const struct nuc_eval_call *c, const struct nuc_meta *m)
+{
+    size_t count = (size_t)nuc_elements(m), *offsets = nuc_alloc_array(c->cx, count, sizeof *offsets);
+    int64_t dense[NUC_MAX_RANK];
+    size_t strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(m, dense);
+    to_size(dense, m->rank, strides);
+    for (size_t i = 0; i < count; i++)
+        offsets[nuc_eval_offset(m, i, strides)] = i;
+    return offsets;
+}
+
+/* The state is the offset in `self` of every element. */
+static void prepare_as_strided(struct nuc_eval_call *c)
+{
+    const struct nuc_meta *out = nuc_eval_result(c);
+    size_t first = (size_t)nuc_integer(c->node, NUC_ARG(AS_STRIDED, storage_offset), 0);
+    size_t *logical = logical_offsets(c, nuc_eval_in_meta(c, NUC_SELF)), strides[NUC_MAX_RANK];
+    size_t count = nuc_eval_elements(c), *offsets = nuc_alloc_array(c->cx, count, sizeof *offsets);
+
+    to_size(nuc_arg_at(c->node, NUC_ARG(AS_STRIDED, stride))->u.ints, out->rank, strides);
+    for (size_t i = 0; i < count; i++)
+        offsets[i] = logical[first + nuc_eval_offset(out, i, strides)];
+    c->state = offsets;
+}
+
+static void run_as_strided(const struct nuc_eval_call *c)
+{
+    const size_t *offsets = c->state;
+    const struct nuc_meta *out = nuc_eval_result(c);
+    size_t count = (size_t)nuc_elements(out), size = nuc_dtype_size(out->dtype);
+    const char *in = nuc_eval_in(c, NUC_SELF);
+
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)c->out[0] + i * size, in + offsets[i] * size, size);
+}
+
+const struct nuc_eval_op nuc_eval_as_strided = {.prepare = prepare_as_strided, .run = run_as_strided};
+
+/* ---- cat ---- */
+
+#define TENSORS NUC_ARG(CAT, tensors)
+
+/* torch lets an empty tensor of rank 1 stand in any concatenation. */
+static bool is_skipped(const struct nuc_meta *m)
+{
+    return m->rank == 1 && m->sizes[0] == 0;
+}
+
+static void prepare_cat(struct nuc_eval_call *c)
+{
+    uint32_t *dim = nuc_alloc(c->cx, sizeof *dim);
+
+    *dim = (uint32_t)nuc_dim(c->node, NUC_ARG(CAT, dim), 0, nuc_eval_result(c)->rank);
+    c->state = dim;
+}
+
+static void run_cat(const struct nuc_eval_call *c)
+{
+    const uint32_t *dim = c->state;
+    const struct nuc_meta *out = nuc_eval_result(c);
+    size_t outer = nuc_product_of_dims(out, 0, *dim), stride = nuc_product_of_dims(out, *dim, out->rank), at = 0;
+    size_t size = nuc_dtype_size(out->dtype);
+
+    for (uint32_t i = 0; i < nuc_eval_list_count(c, TENSORS); i++) {
+        const struct nuc_meta *in = nuc_eval_list_meta(c, TENSORS, i);
+        if (is_skipped(in))
+            continue;
+        size_t inner = nuc_product_of_dims(in, *dim, in->rank);
+        const char *from = nuc_eval_list_in(c, TENSORS, i);
+        for (size_t o = 0; o < outer; o++)
+            memcpy((char *)c->out[0] + (o * stride + at) * size, from + o * inner * size, inner * size);
+        at += inner;
+    }
+}
+
+const struct nuc_eval_op nuc_eval_cat = {.prepare = prepare_cat, .run = run_cat};

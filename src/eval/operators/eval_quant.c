@@ -1,0 +1,322 @@
+/*
+ * Quantization as torch's quantized_decomposed operators compute it on a CPU:
+ *
+ *     quantize:    clamp(round(input * (1 / scale)) + zero_point, quant_min, quant_max), ties to even
+ *     dequantize:  (input - zero_point) * scale
+ *
+ * Per tensor, 1 / scale is taken in double and rounded to float32, and the rest is float32. Per channel, the dtype of
+ * the scales is the dtype of the arithmetic, and the zero point is subtracted in integers.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "eval/eval_private.h"
+#include "host/clones.h"
+#include "ir/quant.h"
+
+/* Elements handled at a time: they stay in the first-level cache. */
+#define CHUNK 512
+
+/* Within these bounds a float32 sum with 1.5 * 2^23 rounds to an integer, and a clamp does not change the result. */
+#define FAST_LIMIT (1 << 20)
+#define FAST_BOUND 4194304.0f /* 2^22 */
+#define ROUNDING_BIAS 12582912.0f
+
+/* Both directions have their tensors in the same places. */
+#define INPUT NUC_ARG(QUANTIZE_PER_CHANNEL, input)
+#define SCALES NUC_ARG(QUANTIZE_PER_CHANNEL, scales)
+#define ZERO_POINTS NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points)
+
+struct quant {
+    enum nuc_dtype dtype; /* of the quantized side */
+    float scale;          /* per tensor: what to multiply with */
+    int64_t zero_point, low, high;
+    bool fast;
+    bool wide; /* per channel: scales are float64 */
+    size_t outer, channels, inner;
+};
+
+/* ---- arrays of integers of any width ---- */
+
+static void load_ints(enum nuc_dtype dtype, const void *data, size_t first, size_t count, int32_t *out)
+{
+    if (dtype == NUC_I8) {
+        const int8_t *in = (const int8_t *)data + first;
+        for (size_t i = 0; i < count; i++)
+            out[i] = in[i];
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int32_t)nuc_eval_load_int(dtype, data, first + i);
+}
+
+static void store_ints(enum nuc_dtype dtype, void *data, size_t first, size_t count, const int32_t *in)
+{
+    if (dtype == NUC_I8) {
+        int8_t *out = (int8_t *)data + first;
+        for (size_t i = 0; i < count; i++)
+            out[i] = (int8_t)in[i];
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        nuc_eval_store_int(dtype, data, first + i, in[i]);
+}
+
+/* ---- one value, or one chunk, float32 ---- */
+
+static int32_t to_int(double rounded, int64_t low, int64_t high)
+{
+    if (!(rounded > (double)low))
+        return (int32_t)low;
+    return rounded >= (double)high ? (int32_t)high : (int32_t)rounded;
+}
+
+/* Branch-free and without a library call, so that it becomes vector code. NaN is the least value, here and above. */
+static void quantize_fast(const float *in, size_t count, float scale, float zero_point, float low, float high,
+                          int32_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        float product = in[i] * scale;
+        float v = product > -FAST_BOUND ? product : -FAST_BOUND;
+        v = v < FAST_BOUND ? v : FAST_BOUND;
+        v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero_point;
+        v = v > low ? v : low;
+        v = v < high ? v : high;
+        out[i] = (int32_t)v;
+    }
+}
+
+static bool is_small(int64_t v)
+{
+    return v >= -FAST_LIMIT && v <= FAST_LIMIT;
+}
+
+static void quantize_chunk(const struct quant *q, const float *in, size_t count, float scale, int64_t zero_point,
+                           int32_t *out)
+{
+    if (q->fast && is_small(zero_point)) {
+        quantize_fast(in, count, scale, (float)zero_point, (float)q->low, (float)q->high, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = to_int((double)(rintf(in[i] * scale) + (float)zero_point), q->low, q->high);
+}
+
+/* ---- what both forms and directions share ---- */
+
+static struct quant *new_quant(struct nuc_eval_call *c, struct nuc_quant *stated)
+{
+    struct quant *q = nuc_alloc(c->cx, sizeof *q);
+    int64_t low, high;
+
+    if (!nuc_quant_of(c->node, stated))
+        nuc_eval_fail(c, "its parameters are not numbers");
+    if (nuc_is_quantize(c->node))
+        nuc_eval_expect(c, INPUT, NUC_F32);
+    else if (nuc_eval_result(c)->dtype != NUC_F32)
+        nuc_eval_fail(c, "values are dequantized to float32 only");
+    q->dtype = nuc_is_quantize(c->node) ? nuc_eval_result(c)->dtype : nuc_eval_in_meta(c, INPUT)->dtype;
+    q->zero_point = stated->zero_point;
+    q->low = stated->quant_min;
+    q->high = stated->quant_max;
+    if (!nuc_eval_range(q->dtype, &low, &high))
+        nuc_eval_fail(c, "%s is not a type of quantized values", nuc_dtype_name(q->dtype));
+    if (q->low > q->high || q->low < low || q->high > high)
+        nuc_eval_fail(c, "quant_min %lld and quant_max %lld are not a range of %s", (long long)q->low,
+                      (long long)q->high, nuc_dtype_name(q->dtype));
+    q->fast = is_small(q->low) && is_small(q->high);
+    c->state = q;
+    return q;
+}
+
+static size_t chunk_at(size_t at, size_t end)
+{
+    return end - at < CHUNK ? end - at : CHUNK;
+}
+
+/* ---- per tensor ---- */
+
+static void prepare_tensor(struct nuc_eval_call *c)
+{
+    struct nuc_quant stated;
+    struct quant *q = new_quant(c, &stated);
+
+    q->scale = (float)(nuc_is_quantize(c->node) ? 1.0 / stated.scale : stated.scale);
+}
+
+static void quantize_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct quant *q = c->state;
+    const float *in = nuc_eval_in(c, INPUT);
+    int32_t chunk[CHUNK];
+
+    for (size_t at = part.begin; at < part.end; at += CHUNK) {
+        size_t count = chunk_at(at, part.end);
+        quantize_chunk(q, in + at, count, q->scale, q->zero_point, chunk);
+        store_ints(q->dtype, c->out[0], at, count, chunk);
+    }
+}
+
+static void dequantize_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct quant *q = c->state;
+    float scale = q->scale, zero_point = (float)q->zero_point;
+    int32_t chunk[CHUNK];
+
+    for (size_t at = part.begin; at < part.end; at += CHUNK) {
+        size_t count = chunk_at(at, part.end);
+        float *out = (float *)c->out[0] + at;
+        load_ints(q->dtype, nuc_eval_in(c, INPUT), at, count, chunk);
+        for (size_t i = 0; i < count; i++)
+            out[i] = ((float)chunk[i] - zero_point) * scale;
+    }
+}
+
+static void run_tensor(const struct nuc_eval_call *c)
+{
+    size_t elements = nuc_eval_elements(c);
+
+    nuc_parallel_for(c->pool, elements, (double)elements, nuc_is_quantize(c->node) ? quantize_range : dequantize_range,
+                     c);
+}
+
+const struct nuc_eval_op nuc_eval_quant = {.prepare = prepare_tensor, .run = run_tensor};
+
+/* ---- both directions at once ---- */
+
+/* The same steps as quantize_fast() and dequantize_range(). */
+NUC_CLONES static void round_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct nuc_rounding *r = c->state;
+    const float *in = nuc_eval_in(c, NUC_SELF);
+    float *out = c->out[0], inverse = (float)(1.0 / (double)r->scale), scale = r->scale, zero = (float)r->zero_point;
+    float low = r->clips ? (float)r->quant_min : -FAST_BOUND, high = r->clips ? (float)r->quant_max : FAST_BOUND;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        float v = in[i] * inverse;
+        v = v > -FAST_BOUND ? v : -FAST_BOUND;
+        v = v < FAST_BOUND ? v : FAST_BOUND;
+        v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero;
+        v = v > low ? v : low;
+        v = v < high ? v : high;
+        out[i] = (v - zero) * scale;
+    }
+}
+
+NUC_CLONES static void clip_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct nuc_rounding *r = c->state;
+    const float *in = nuc_eval_in(c, NUC_SELF);
+    float *out = c->out[0];
+    float low = (float)(r->quant_min - r->zero_point) * r->scale,
+          high = (float)(r->quant_max - r->zero_point) * r->scale;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        float v = in[i] > low ? in[i] : low;
+        out[i] = v < high ? v : high;
+    }
+}
+
+static void run_rounding(const struct nuc_eval_call *c)
+{
+    const struct nuc_rounding *r = c->state;
+    size_t elements = nuc_eval_elements(c);
+
+    if (r->rounds || r->clips)
+        nuc_parallel_for(c->pool, elements, (double)elements, r->rounds ? round_range : clip_range, c);
+    else
+        memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), elements * sizeof(float));
+}
+
+const struct nuc_eval_op nuc_eval_rounding = {.run = run_rounding};
+
+/* ---- per channel ---- */
+
+static void prepare_channels(struct nuc_eval_call *c)
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *scales = nuc_eval_in_meta(c, SCALES);
+    const struct nuc_meta *zeros = nuc_eval_in_meta(c, ZERO_POINTS);
+    struct nuc_quant stated;
+    struct quant *q = new_quant(c, &stated);
+    uint32_t axis = (uint32_t)nuc_positive_dim(stated.axis, in->rank);
+
+    q->wide = scales->dtype == NUC_F64;
+    q->outer = nuc_product_of_dims(in, 0, axis);
+    q->channels = (size_t)in->sizes[axis];
+    q->inner = nuc_product_of_dims(in, axis + 1, in->rank);
+    if ((scales->dtype != NUC_F32 && !q->wide) || (size_t)nuc_elements(scales) != q->channels)
+        nuc_eval_fail(c, "scales are %s, not one float for each of %zu channels", nuc_meta_text(c->cx, scales),
+                      q->channels);
+    if (nuc_eval_has_in(c, ZERO_POINTS) &&
+        (!nuc_eval_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->channels))
+        nuc_eval_fail(c, "zero points are %s, not one integer for each of %zu channels", nuc_meta_text(c->cx, zeros),
+                      q->channels);
+}
+
+struct channel {
+    double scale;
+    int64_t zero_point;
+    size_t first; /* element */
+};
+
+static struct channel channel_at(const struct nuc_eval_call *c, size_t index)
+{
+    const struct quant *q = c->state;
+    size_t ch = index % q->channels;
+    const void *zeros = nuc_eval_in(c, ZERO_POINTS);
+    double scale = nuc_eval_load_number(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALES), ch);
+
+    return (struct channel){scale,
+                            zeros == NULL ? 0 : nuc_eval_load_int(nuc_eval_in_meta(c, ZERO_POINTS)->dtype, zeros, ch),
+                            index * q->inner};
+}
+
+static void quantize_channel(const struct quant *q, const float *in, void *out, struct channel ch)
+{
+    int32_t chunk[CHUNK];
+
+    for (size_t at = 0; at < q->inner; at += CHUNK) {
+        size_t count = chunk_at(at, q->inner);
+        const float *from = in + ch.first + at;
+        if (q->wide) {
+            for (size_t i = 0; i < count; i++)
+                chunk[i] = to_int(rint((double)from[i] * (1.0 / ch.scale)) + (double)ch.zero_point, q->low, q->high);
+        } else {
+            quantize_chunk(q, from, count, 1.0f / (float)ch.scale, ch.zero_point, chunk);
+        }
+        store_ints(q->dtype, out, ch.first + at, count, chunk);
+    }
+}
+
+static void dequantize_channel(const struct quant *q, const void *in, float *out, struct channel ch)
+{
+    int32_t chunk[CHUNK];
+
+    for (size_t at = 0; at < q->inner; at += CHUNK) {
+        size_t count = chunk_at(at, q->inner);
+        float *to = out + ch.first + at;
+        load_ints(q->dtype, in, ch.first + at, count, chunk);
+        for (size_t i = 0; i < count; i++) {
+            int64_t v = (int64_t)((uint64_t)chunk[i] - (uint64_t)ch.zero_point);
+            to[i] = q->wide ? (float)((double)v * ch.scale) : (float)v * (float)ch.scale;
+        }
+    }
+}
+
+static void run_channels(const struct nuc_eval_call *c)
+{
+    const struct quant *q = c->state;
+
+    for (size_t i = 0; i < q->outer * q->channels; i++) {
+        if (nuc_is_quantize(c->node))
+            quantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
+        else
+            dequantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
+    }
+}
+
+const struct nuc_eval_op nuc_eval_quant_channels = {.prepare = prepare_channels, .run = run_channels};

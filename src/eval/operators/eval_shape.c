@@ -1,0 +1,195 @@
+/* Views, padding, conversion of dtypes. Any element type. */
+#include <string.h>
+
+#include "eval/eval_private.h"
+
+/* ---- views: the same memory under another shape ---- */
+
+static bool always(const struct nuc_node *node)
+{
+    (void)node;
+    return true;
+}
+
+const struct nuc_eval_op nuc_eval_view = {.is_view = always};
+
+static bool is_inactive(const struct nuc_node *node)
+{
+    return !nuc_flag(node, NUC_ARG(DROPOUT, train));
+}
+
+static void refuse_dropout(struct nuc_eval_call *c)
+{
+    nuc_eval_fail(c, "it drops elements at random; export the model after eval()");
+}
+
+const struct nuc_eval_op nuc_eval_dropout = {.is_view = is_inactive, .prepare = refuse_dropout};
+
+/* _assert_tensor_metadata has no value. */
+static void run_nothing(const struct nuc_eval_call *c)
+{
+    (void)c;
+}
+
+const struct nuc_eval_op nuc_eval_nothing = {.run = run_nothing};
+
+/* ---- conversion ---- */
+
+static bool keeps_dtype(const struct nuc_node *node)
+{
+    return node->vals[0].dtype == nuc_input_meta(node, NUC_SELF)->dtype;
+}
+
+static void prepare_cast(struct nuc_eval_call *c)
+{
+    nuc_eval_check_convert(c, nuc_eval_in_meta(c, NUC_SELF)->dtype, nuc_eval_result(c)->dtype);
+}
+
+static void run_cast(const struct nuc_eval_call *c)
+{
+    const struct nuc_meta *out = nuc_eval_result(c);
+
+    nuc_eval_convert(nuc_eval_in_meta(c, NUC_SELF)->dtype, nuc_eval_in(c, NUC_SELF), out->dtype, c->out[0],
+                     (size_t)nuc_elements(out));
+}
+
+const struct nuc_eval_op nuc_eval_cast = {.is_view = keeps_dtype, .prepare = prepare_cast, .run = run_cast};
+
+/* ---- padding ---- */
+
+#define PAD_FILL SIZE_MAX
+
+/* For every dimension and output coordinate, the input coordinate it shows, or PAD_FILL. */
+struct pad {
+    size_t *maps[NUC_MAX_RANK];
+    uint8_t fill[8]; /* one element */
+};
+
+typedef int64_t (*pad_coordinate)(int64_t at, int64_t size);
+
+/* `at` is the coordinate relative to the input, outside [0, size) in the padding; negative: filled. */
+static int64_t constant_coordinate(int64_t at, int64_t size)
+{
+    return at < 0 || at >= size ? -1 : at;
+}
+
+static int64_t replicate_coordinate(int64_t at, int64_t size)
+{
+    if (at < 0)
+        return 0;
+    return at >= size ? size - 1 : at;
+}
+
+static int64_t circular_coordinate(int64_t at, int64_t size)
+{
+    return size <= 0 ? -1 : (at % size + size) % size;
+}
+
+static int64_t reflect_coordinate(int64_t at, int64_t size)
+{
+    int64_t mirrored = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
+
+    return constant_coordinate(mirrored, size);
+}
+
+static pad_coordinate find_mode(const struct nuc_eval_call *c, const char *name)
+{
+    static const struct {
+        const char *name;
+        pad_coordinate coordinate;
+    } modes[] = {{"constant", constant_coordinate},
+                 {"replicate", replicate_coordinate},
+                 {"circular", circular_coordinate},
+                 {"reflect", reflect_coordinate}};
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(modes[i].name, name) == 0)
+            return modes[i].coordinate;
+    }
+    nuc_eval_fail(c, "unknown padding mode '%s'", name);
+}
+
+/* Amounts come in pairs {before, after}, last dimension first. */
+static void prepare_pad(struct nuc_eval_call *c)
+{
+    struct pad *p = nuc_alloc(c->cx, sizeof *p);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
+    const struct nuc_arg *amounts = nuc_arg_at(c->node, NUC_ARG(PAD, pad));
+    bool constant = c->node->op == NUC_OP_CONSTANT_PAD;
+    pad_coordinate coordinate =
+        constant ? constant_coordinate : find_mode(c, nuc_arg_at(c->node, NUC_ARG(PAD, mode))->u.string);
+    uint32_t value = constant ? NUC_ARG(CONSTANT_PAD, value) : NUC_ARG(PAD, value);
+
+    for (uint32_t d = 0; d < in->rank; d++) {
+        uint32_t pair = in->rank - 1 - d;
+        int64_t before = pair < amounts->count / 2 ? amounts->u.ints[2 * pair] : 0;
+        int64_t after = pair < amounts->count / 2 ? amounts->u.ints[2 * pair + 1] : 0;
+        /* What negative amounts cut off does not come back around. */
+        int64_t first = coordinate == circular_coordinate && before < 0 ? -before : 0;
+        int64_t kept = in->sizes[d] - first + (coordinate == circular_coordinate && after < 0 ? after : 0);
+        p->maps[d] = nuc_alloc_array(c->cx, (size_t)out->sizes[d], sizeof *p->maps[d]);
+        for (int64_t i = 0; i < out->sizes[d]; i++) {
+            int64_t from = coordinate(i - before - first, kept);
+            p->maps[d][i] = from < 0 ? PAD_FILL : (size_t)(from + first);
+        }
+    }
+    if (nuc_eval_can_convert(out->dtype))
+        nuc_eval_store_number(out->dtype, p->fill, 0, nuc_scalar(c->node, value, 0.0));
+    c->state = p;
+}
+
+/* Offset in elements of the input row that output row `row` shows; PAD_FILL when it is all padding. */
+static size_t source_row(const struct pad *p, const struct nuc_meta *in, const struct nuc_meta *out, size_t row)
+{
+    size_t offset = 0, stride = nuc_eval_row_length(in);
+
+    for (uint32_t d = out->rank < 1 ? 0 : out->rank - 1u; d-- > 0;) {
+        size_t from = p->maps[d][row % (size_t)out->sizes[d]];
+        if (from == PAD_FILL)
+            return PAD_FILL;
+        offset += from * stride;
+        stride *= (size_t)in->sizes[d];
+        row /= (size_t)out->sizes[d];
+    }
+    return offset;
+}
+
+static void fill(const struct pad *p, char *to, size_t count, size_t size)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * size, p->fill, size);
+}
+
+/* Copies runs of neighbouring elements at once. */
+static void pad_row(const struct pad *p, const size_t *map, size_t length, const char *from, char *to, size_t size)
+{
+    for (size_t i = 0, next; i < length; i = next) {
+        for (next = i + 1; next < length && map[i] != PAD_FILL && map[next] == map[i] + (next - i); next++)
+            ;
+        if (map[i] == PAD_FILL)
+            fill(p, to + i * size, 1, size);
+        else
+            memcpy(to + i * size, from + map[i] * size, (next - i) * size);
+    }
+}
+
+static void run_pad(const struct nuc_eval_call *c)
+{
+    const struct pad *p = c->state;
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
+    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
+    const char *from = nuc_eval_in(c, NUC_SELF);
+    char *to = c->out[0];
+
+    for (size_t row = 0; row < nuc_eval_rows(out); row++, to += length * size) {
+        size_t source = source_row(p, in, out, row);
+        if (source == PAD_FILL)
+            fill(p, to, length, size);
+        else if (out->rank == 0)
+            memcpy(to, from, size);
+        else
+            pad_row(p, p->maps[out->rank - 1], length, from + source * size, to, size);
+    }
+}
+
+const struct nuc_eval_op nuc_eval_pad = {.prepare = prepare_pad, .run = run_pad};

@@ -1,0 +1,106 @@
+/* What the parts of the .pt2 importer share. Private to the folder. */
+#ifndef NUC_FRONT_PT2_IMPORTER_H
+#define NUC_FRONT_PT2_IMPORTER_H
+
+#include "archive/json.h"
+#include "archive/zip.h"
+#include "front/pt2/torch_schema.h"
+#include "ir/graph.h"
+
+struct nuc_importer {
+    struct nuc_context *cx;
+    const struct nuc_zip *zip;
+    const char *top; /* the folder everything lies in, with its '/'; "" when there is none */
+    struct nuc_graph *g;
+
+    struct nuc_json model; /* models/model.json, and what is needed of it */
+    struct nuc_json graph_module;
+    struct nuc_json graph;
+    struct nuc_json tensor_values;
+
+    /* data/weights and data/constants: name -> where its bytes are */
+    struct nuc_json weights, weight_config;
+    struct nuc_json constants, constant_config;
+
+    bool has_constant_input; /* an input that is not a tensor was left out */
+
+    struct nuc_node **identities; /* nodes to remove at the end */
+    size_t n_identities, identities_capacity;
+};
+
+/* ---- pt2_tensor.c ---- */
+
+/* A tensor as the archive describes it: strides in elements, as torch has them. */
+struct nuc_tensor_meta {
+    struct nuc_meta meta;
+    int64_t strides[NUC_MAX_RANK];
+    int64_t offset; /* of the first element in its storage, in elements */
+};
+
+/* An element type or memory format by torch's number. */
+enum nuc_dtype nuc_read_dtype(const struct nuc_json *j);
+enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
+
+/* An integer, or {"as_int": n}; {"as_expr": ...} is refused as a dynamic shape. */
+int64_t nuc_read_sym_int(const struct nuc_json *j);
+
+/* The meta of the value `name` in the graph's tensor_values. `at` is where it is named. */
+struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at);
+
+/* The bytes that the state-dict name `target` stands for, checked against `meta`. `at` is where it is named. */
+const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
+                                     const struct nuc_json *at);
+
+/* ---- pt2_call.c ---- */
+
+/* How Python calls the model, NULL when the archive does not say. Never fails: the compiler does not need it. */
+const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const struct nuc_json *graph_module);
+
+/* The call signature of the root module, absent when the archive has none. */
+struct nuc_json nuc_root_signature(const struct nuc_json *graph_module);
+
+/* ---- pt2_outputs.c ---- */
+
+/*
+ * Names of the outputs, of which there are `expected`: keys of dictionaries, fields of named tuples and dataclasses,
+ * those inside each other joined by '_'; NULL for an output without a key. NULL when the archive does not say.
+ */
+const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nuc_json *graph_module, size_t expected);
+
+/* ---- pt2_node.c ---- */
+
+/* Adds a call node for every node of the archive. */
+void nuc_import_nodes(struct nuc_importer *im);
+
+/* The operator's name as the archive writes it, without "torch.ops.". */
+const char *nuc_pt2_op_name(const struct nuc_json *node);
+
+/* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. */
+struct nuc_op_form nuc_pt2_find_op(const char *name);
+
+/* Fails with NUC_UNSUPPORTED when an operator of the graph is not handled: which, where, why, and what helps. */
+void nuc_check_operators(struct nuc_importer *im, const struct nuc_json *nodes);
+
+/* A name that a new node may have; fails when it is empty or taken. */
+const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
+
+/* The node of that name, which stands in front of this. */
+struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
+
+/* Removes what only passes its input on, when nothing more is going to read values by name. */
+void nuc_remove_identities(struct nuc_importer *im);
+
+/* Whether an operator works in place. */
+bool nuc_has_in_place(const struct nuc_graph *g);
+
+/* ---- pt2_args.c ---- */
+
+/* Sets the arguments of a new node; those that are not given keep their defaults. */
+void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json);
+
+/* ---- pt2_source.c ---- */
+
+/* Where the user called the operator, from the metadata of a node. Never fails: what cannot be read stays unknown. */
+struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata);
+
+#endif

@@ -1,0 +1,332 @@
+/* The archive as a whole: its layout, versions, signature and placeholders. */
+#include "front/pt2/pt2.h"
+
+#include <string.h>
+
+#include "front/pt2/importer.h"
+#include "ir/labels.h"
+
+/* ---- entries ---- */
+
+/* An entry of a well-known name below the top folder, or NULL. */
+static const struct nuc_zip_entry *find_entry(const struct nuc_importer *im, const char *name)
+{
+    return nuc_zip_find(im->zip, nuc_format(im->cx, "%s%s", im->top, name));
+}
+
+static const struct nuc_zip_entry *wanted_entry(const struct nuc_importer *im, const char *name)
+{
+    const struct nuc_zip_entry *entry = find_entry(im, name);
+
+    if (entry == NULL)
+        nuc_fail(im->cx, NUC_BAD_INPUT, "%s: the archive has no entry %s%s: save it again with torch.export.save",
+                 im->zip->path, im->top, name);
+    return entry;
+}
+
+/* Archives of torch before 2.8 hold other files, at the top or in a folder. */
+static bool is_old_archive(const struct nuc_zip *zip)
+{
+    static const char name[] = "serialized_exported_program.json";
+    size_t length = sizeof name - 1;
+
+    for (size_t i = 0; i < zip->count; i++) {
+        size_t size = strlen(zip->entries[i].name);
+        if (size >= length && strcmp(zip->entries[i].name + size - length, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The one folder everything lies in: that of the entry archive_format. */
+static const char *find_top(struct nuc_context *cx, const struct nuc_zip *zip)
+{
+    static const char name[] = "archive_format";
+
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *entry = zip->entries[i].name;
+        const char *slash = strchr(entry, '/');
+        const char *base = slash == NULL ? entry : slash + 1;
+        if (strcmp(base, name) != 0)
+            continue;
+        char *top = nuc_alloc(cx, (size_t)(base - entry) + 1);
+        memcpy(top, entry, (size_t)(base - entry));
+        return top;
+    }
+    if (is_old_archive(zip))
+        nuc_fail(cx, NUC_UNSUPPORTED,
+                 "%s: written by torch before 2.8: load it with torch.export.load and write it again with "
+                 "torch.export.save of torch 2.8 or later",
+                 zip->path);
+    nuc_fail(cx, NUC_BAD_INPUT, "%s: is a zip archive, but not one of torch.export.save (no entry archive_format)",
+             zip->path);
+}
+
+/* A small text entry that must say `wanted`, white space around it not counted. */
+static void check_text(const struct nuc_importer *im, const char *name, const char *wanted)
+{
+    struct nuc_span text = nuc_zip_read(im->zip, wanted_entry(im, name));
+    size_t length = strlen(wanted);
+
+    while (text.size > length && text.data[text.size - 1] <= ' ')
+        text.size--;
+    if (text.size != length || memcmp(text.data, wanted, length) != 0)
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: %s is not '%s'", im->zip->path, name, wanted);
+}
+
+static struct nuc_json read_json(const struct nuc_importer *im, const char *name)
+{
+    const struct nuc_zip_entry *entry = wanted_entry(im, name);
+    const char *where = nuc_format(im->cx, "%s: %s", im->zip->path, name);
+    struct nuc_json_text *text = nuc_json_room(im->cx, where, entry->size);
+
+    nuc_zip_read_to(im->zip, entry, text->text);
+    return nuc_json_parse_own(im->cx, where, text);
+}
+
+static struct nuc_json read_config(const struct nuc_importer *im, const char *name, struct nuc_json *root)
+{
+    *root = read_json(im, name);
+    return nuc_json_field(root, "config");
+}
+
+static void check_version(const struct nuc_importer *im)
+{
+    struct nuc_json version = nuc_json_field(&im->model, "schema_version");
+    struct nuc_json major = nuc_json_field(&version, "major");
+
+    if (nuc_json_int(&major) != NUC_TORCH_SCHEMA)
+        nuc_json_fail(&major, NUC_UNSUPPORTED,
+                      "schema %lld: only %d is read: save with torch 2.8 or a later one "
+                      "of the same schema",
+                      (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
+}
+
+static void open_archive(struct nuc_importer *im)
+{
+    check_text(im, "archive_format", "pt2");
+    check_text(im, "archive_version", "0");
+    check_text(im, "byteorder", "little");
+    im->model = read_json(im, "models/model.json");
+    check_version(im);
+    im->graph_module = nuc_json_field(&im->model, "graph_module");
+    im->graph = nuc_json_field(&im->graph_module, "graph");
+    im->tensor_values = nuc_json_field(&im->graph, "tensor_values");
+    im->weight_config = read_config(im, "data/weights/model_weights_config.json", &im->weights);
+    im->constant_config = read_config(im, "data/constants/model_constants_config.json", &im->constants);
+}
+
+/* ---- placeholders ---- */
+
+const struct nuc_torch_input nuc_torch_inputs[] = {
+    [NUC_USER_INPUT] = {"user_input", NULL},
+    [NUC_PARAMETER] = {"parameter", "parameter_name"},
+    [NUC_BUFFER] = {"buffer", "buffer_name"},
+    [NUC_CONSTANT] = {"tensor_constant", "tensor_constant_name"},
+};
+
+static enum nuc_input_kind input_kind(const struct nuc_json *spec)
+{
+    for (enum nuc_input_kind kind = NUC_USER_INPUT; kind <= NUC_CONSTANT; kind++) {
+        if (strcmp(nuc_torch_inputs[kind].kind, spec->key) == 0)
+            return kind;
+    }
+    nuc_json_fail(spec, NUC_UNSUPPORTED, "an input of this kind is not handled: pass tensors only");
+}
+
+/* The field arg of a specification: {"name": ...}, for a user's value {"as_tensor": {"name": ...}}. */
+static struct nuc_json spec_name(const struct nuc_json *arg, bool is_user_input, struct nuc_json *held)
+{
+    if (!is_user_input)
+        return nuc_json_field(arg, "name");
+    *held = nuc_json_union(arg);
+    if (strcmp(held->key, "as_tensor") != 0)
+        nuc_json_fail(held, NUC_UNSUPPORTED, "the input is not a tensor: make it a constant of the model");
+    return nuc_json_field(held, "name");
+}
+
+/* The graph lists the same inputs in the same order as the signature. */
+static void check_graph_input(const struct nuc_importer *im, size_t index, const char *name)
+{
+    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    struct nuc_json input = nuc_json_item(&inputs, index);
+    struct nuc_json value = nuc_json_union(&input);
+    struct nuc_json listed = nuc_json_optional(&value, "name");
+
+    if (!nuc_json_is_there(&listed) || strcmp(nuc_json_string(&listed), name) != 0)
+        nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", name);
+}
+
+/*
+ * An input that is not a tensor: the graph is made for the value it had, and does not read it. None needs no word; with
+ * any other value the caller should know.
+ */
+static bool skip_constant_input(struct nuc_importer *im, const struct nuc_json *spec)
+{
+    if (strcmp(spec->key, "constant_input") != 0)
+        return false;
+    struct nuc_json name = nuc_json_field(spec, "name");
+    struct nuc_json value = nuc_json_field(spec, "value");
+    struct nuc_json held = nuc_json_union(&value);
+    im->has_constant_input = true;
+    if (strcmp(held.key, "as_none") != 0)
+        nuc_warn(im->cx,
+                 "%s: input '%s' is not a tensor: it has the value of the export, and is not an input of the program",
+                 im->zip->path, nuc_json_string(&name));
+    return true;
+}
+
+static void add_placeholder(struct nuc_importer *im, size_t index, const struct nuc_json *spec)
+{
+    if (skip_constant_input(im, spec))
+        return;
+    enum nuc_input_kind kind = input_kind(spec);
+    struct nuc_json arg = nuc_json_field(spec, "arg");
+    struct nuc_json held;
+    struct nuc_json name = spec_name(&arg, kind == NUC_USER_INPUT, &held);
+    const char *text = nuc_unused_name(im, &name);
+
+    check_graph_input(im, index, text);
+    struct nuc_tensor_meta t = nuc_value_meta(im, text, &name);
+    struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, text);
+    node->input_kind = kind;
+    nuc_set_val(im->g, node, &t.meta);
+    if (kind != NUC_USER_INPUT) {
+        struct nuc_json target = nuc_json_field(spec, nuc_torch_inputs[kind].target);
+        node->target = nuc_strdup(im->cx, nuc_json_string(&target));
+        node->data = nuc_read_data(im, node->target, &t.meta, &target);
+    }
+}
+
+static void add_placeholders(struct nuc_importer *im, const struct nuc_json *signature)
+{
+    struct nuc_json specs = nuc_json_field(signature, "input_specs");
+    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    size_t count = nuc_json_count(&specs);
+
+    if (nuc_json_count(&inputs) != count)
+        nuc_json_fail(&inputs, NUC_BAD_INPUT, "%zu inputs, the signature has %zu", nuc_json_count(&inputs), count);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(&specs, i);
+        struct nuc_json spec = nuc_json_union(&item);
+        add_placeholder(im, i, &spec);
+    }
+}
+
+/* ---- outputs ---- */
+
+/* Whether no value of the buffer is read: it is written as a whole before. */
+static bool is_scratch(const struct nuc_importer *im, const char *target)
+{
+    bool found = false;
+
+    for (const struct nuc_node *n = im->g->first; n != NULL; n = n->next) {
+        if (!nuc_is_static(n) || strcmp(n->target, target) != 0)
+            continue;
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            if (n->users[i]->op != NUC_OP_COPY || nuc_arg_node(n->users[i], NUC_ARG(COPY, src)) == n)
+                return false;
+        }
+        found = true;
+    }
+    return found;
+}
+
+/*
+ * What the call leaves in the model or in its arguments is no output of a program. It has no state: what one run leaves
+ * in a buffer, the next one does not read.
+ */
+static void skip_mutation(const struct nuc_importer *im, const struct nuc_json *spec)
+{
+    if (strcmp(spec->key, "user_input_mutation") == 0) {
+        struct nuc_json name = nuc_json_field(spec, "user_input_name");
+        nuc_warn(im->cx, "%s: the model changes its input '%s': the program leaves it as it is", im->zip->path,
+                 nuc_json_string(&name));
+        return;
+    }
+    if (strcmp(spec->key, "buffer_mutation") != 0)
+        nuc_json_fail(spec, NUC_UNSUPPORTED, "an output of this kind is not handled: return tensors only");
+    struct nuc_json name = nuc_json_field(spec, "buffer_name");
+    if (!is_scratch(im, nuc_json_string(&name)))
+        nuc_json_fail(spec, NUC_UNSUPPORTED, "the model changes its buffer '%s': call model.eval() before exporting",
+                      nuc_json_string(&name));
+}
+
+static void add_output(struct nuc_importer *im, const struct nuc_json *signature)
+{
+    struct nuc_json specs = nuc_json_field(signature, "output_specs");
+    size_t n_specs = nuc_json_count(&specs), count = 0;
+    struct nuc_node **values = nuc_alloc_array(im->cx, n_specs, sizeof *values);
+
+    for (size_t i = 0; i < n_specs; i++) {
+        struct nuc_json item = nuc_json_item(&specs, i);
+        struct nuc_json spec = nuc_json_union(&item);
+        if (strcmp(spec.key, "user_output") != 0) {
+            skip_mutation(im, &spec);
+            continue;
+        }
+        struct nuc_json arg = nuc_json_field(&spec, "arg");
+        struct nuc_json value = nuc_json_union(&arg);
+        if (strcmp(value.key, "as_tensor") != 0)
+            nuc_json_fail(&value, NUC_UNSUPPORTED, "the output is not a tensor: return tensors only");
+        struct nuc_json name = nuc_json_field(&value, "name");
+        values[count] = nuc_named_value(im, &name);
+        if (values[count]->is_tuple)
+            nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a single tensor", values[count]->name);
+        count++;
+    }
+    if (count == 0)
+        nuc_json_fail(&specs, NUC_UNSUPPORTED, "the model returns nothing");
+    struct nuc_node *output = nuc_add_node(im->g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, im->g, NUC_ARG(OUTPUT, values), values, (uint32_t)count);
+}
+
+/* What an operator in place writes is read under other names: then only parameters that nothing reads go. */
+static void remove_unread(struct nuc_graph *g)
+{
+    if (!nuc_has_in_place(g)) {
+        nuc_remove_dead(g);
+        return;
+    }
+    for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
+        next = n->next;
+        if (nuc_is_static(n) && n->n_users == 0)
+            nuc_remove_node(g, n);
+    }
+}
+
+/* What an archive of nucleon's says about its data, unchecked: empty when there is none, or too much. */
+static struct nuc_span read_facts(const struct nuc_importer *im)
+{
+    const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s" NUC_PT2_FACTS, im->top));
+
+    return entry == NULL || entry->size > NUC_PT2_FACTS_MAX ? (struct nuc_span){NULL, 0} : nuc_zip_read(im->zip, entry);
+}
+
+struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input)
+{
+    struct nuc_importer *im = nuc_alloc(cx, sizeof *im);
+
+    im->cx = cx;
+    im->zip = nuc_zip_open(cx, input);
+    im->top = find_top(cx, im->zip);
+    im->g = nuc_graph_new(cx, input.path);
+    open_archive(im);
+    struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
+    add_placeholders(im, &signature);
+    nuc_import_nodes(im);
+    add_output(im, &signature);
+    nuc_remove_identities(im);
+    /* The leaves of a call specification are the inputs of the graph. */
+    if (!im->has_constant_input)
+        im->g->call_spec = nuc_read_call_spec(cx, &im->graph_module);
+    im->g->output_names =
+        nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
+    im->g->facts = read_facts(im);
+    nuc_json_close(&im->model);
+    nuc_json_close(&im->weights);
+    nuc_json_close(&im->constants);
+    remove_unread(im->g);
+    nuc_label_sources(im->g);
+    return im->g;
+}

@@ -1,0 +1,183 @@
+/* Tensors of a .pt2 archive: their metas, and the bytes of parameters, buffers and constants. */
+#include <string.h>
+
+#include "front/pt2/importer.h"
+#include "ir/shapes/shapes.h"
+
+#define MAX_EXPANDED ((int64_t)1 << 24) /* elements of a tensor whose elements overlap */
+
+/* Numbers of torch/_export/serde/schema.py; 0 marks those without a counterpart here. */
+static const struct {
+    bool known;
+    enum nuc_dtype dtype;
+} dtypes[] = {
+    [1] = {true, NUC_U8},    [2] = {true, NUC_I8},    [3] = {true, NUC_I16},  [4] = {true, NUC_I32},
+    [5] = {true, NUC_I64},   [6] = {true, NUC_F16},   [7] = {true, NUC_F32},  [8] = {true, NUC_F64},
+    [12] = {true, NUC_BOOL}, [13] = {true, NUC_BF16}, [28] = {true, NUC_U16},
+};
+
+int nuc_torch_dtype(enum nuc_dtype dtype)
+{
+    int number = 0;
+
+    while (!dtypes[number].known || dtypes[number].dtype != dtype)
+        number++;
+    return number;
+}
+
+/* Its place in the list is the format's number, counted from 1. */
+static const enum nuc_memory_format memory_formats[] = {NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D,
+                                                        NUC_PRESERVE_FORMAT};
+
+int nuc_torch_memory_format(enum nuc_memory_format format)
+{
+    int number = 1;
+
+    while (memory_formats[number - 1] != format)
+        number++;
+    return number;
+}
+
+enum nuc_dtype nuc_read_dtype(const struct nuc_json *j)
+{
+    int64_t number = nuc_json_int(j);
+
+    if (number < 0 || number >= (int64_t)(sizeof dtypes / sizeof dtypes[0]) || !dtypes[number].known)
+        nuc_json_fail(j, NUC_UNSUPPORTED, "element type %lld is not handled (1 to 8 and 12, 13, 28 are)",
+                      (long long)number);
+    return dtypes[number].dtype;
+}
+
+enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
+{
+    int64_t number = nuc_json_int(j);
+
+    if (number < 1 || number > 4)
+        nuc_json_fail(j, NUC_BAD_INPUT, "%lld is not a memory format", (long long)number);
+    return memory_formats[number - 1];
+}
+
+int64_t nuc_read_sym_int(const struct nuc_json *j)
+{
+    if (j->type == NUC_JSON_INTEGER)
+        return nuc_json_int(j);
+    struct nuc_json value = nuc_json_union(j);
+    if (strcmp(value.key, "as_int") != 0)
+        nuc_json_fail(j, NUC_UNSUPPORTED, "the size is symbolic (%s): export with fixed shapes, without dynamic_shapes",
+                      value.key);
+    return nuc_json_int(&value);
+}
+
+/*
+ * Sizes or strides. Each fits 31 bits, so that index arithmetic over all dimensions stays within 64: negative strides
+ * do not exist in torch.
+ */
+static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
+{
+    size_t count = nuc_json_count(list);
+
+    if (count > NUC_MAX_RANK)
+        nuc_json_fail(list, NUC_UNSUPPORTED, "%zu dimensions; %d is the limit", count, NUC_MAX_RANK);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(list, i);
+        out[i] = nuc_read_sym_int(&item);
+        if (out[i] < 0 || out[i] > NUC_MAX_ELEMENTS)
+            nuc_json_fail(&item, NUC_BAD_INPUT, "%lld is outside 0 to %lld", (long long)out[i],
+                          (long long)NUC_MAX_ELEMENTS);
+    }
+    return (uint32_t)count;
+}
+
+static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
+{
+    struct nuc_tensor_meta t = {.offset = 0};
+    struct nuc_json dtype = nuc_json_field(j, "dtype");
+    struct nuc_json layout = nuc_json_field(j, "layout");
+    struct nuc_json sizes = nuc_json_field(j, "sizes");
+    struct nuc_json strides = nuc_json_field(j, "strides");
+    struct nuc_json offset = nuc_json_field(j, "storage_offset");
+
+    t.meta.dtype = nuc_read_dtype(&dtype);
+    if (nuc_json_int(&layout) != NUC_TORCH_STRIDED)
+        nuc_json_fail(&layout, NUC_UNSUPPORTED, "layout %lld: only strided tensors (%d) are handled",
+                      (long long)nuc_json_int(&layout), NUC_TORCH_STRIDED);
+    t.meta.rank = (uint8_t)read_numbers(&sizes, t.meta.sizes);
+    if (read_numbers(&strides, t.strides) != t.meta.rank)
+        nuc_json_fail(&strides, NUC_BAD_INPUT, "there are not as many strides as sizes");
+    t.offset = nuc_read_sym_int(&offset);
+    if (t.offset < 0 || t.offset > NUC_MAX_ELEMENTS)
+        nuc_json_fail(&offset, NUC_BAD_INPUT, "%lld is not an offset in a storage", (long long)t.offset);
+    if (nuc_checked_elements(t.meta.sizes, t.meta.rank) < 0)
+        nuc_json_fail(&sizes, NUC_UNSUPPORTED, "the tensor has more than %lld elements", (long long)NUC_MAX_ELEMENTS);
+    nuc_dim_order_of_strides(t.meta.sizes, t.strides, t.meta.rank, t.meta.dim_order);
+    return t;
+}
+
+struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at)
+{
+    struct nuc_json value = nuc_json_entry(&im->tensor_values, name);
+
+    if (!nuc_json_is_there(&value))
+        nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is not among the tensor values", name);
+    return read_tensor_meta(&value);
+}
+
+/* ---- bytes ---- */
+
+/* A small file may expand (stride 0) to gigabytes once it is laid out densely. */
+static void check_expansion(const struct nuc_tensor_meta *t, int64_t last, const struct nuc_json *at)
+{
+    int64_t elements = nuc_elements(&t->meta), held = last - t->offset + 1;
+
+    if (elements > MAX_EXPANDED && elements > held)
+        nuc_json_fail(at, NUC_UNSUPPORTED, "the tensor repeats its elements %lld times over: make it contiguous",
+                      (long long)(elements / held));
+}
+
+/* The raw little-endian bytes of a configuration entry; several entries may name one file. */
+static struct nuc_span read_payload(const struct nuc_importer *im, const struct nuc_json *entry, const char *folder)
+{
+    struct nuc_json path = nuc_json_field(entry, "path_name");
+    struct nuc_json pickled = nuc_json_optional(entry, "use_pickle");
+    const char *name = nuc_format(im->cx, "%sdata/%s/%s", im->top, folder, nuc_json_string(&path));
+    const struct nuc_zip_entry *file = nuc_zip_find(im->zip, name);
+
+    if (nuc_json_is_there(&pickled) && nuc_json_bool(&pickled))
+        nuc_json_fail(&pickled, NUC_UNSUPPORTED, "the tensor is pickled: use plain tensors as parameters");
+    if (file == NULL)
+        nuc_json_fail(&path, NUC_BAD_INPUT, "the archive has no entry %s", name);
+    return nuc_zip_read(im->zip, file);
+}
+
+const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
+                                     const struct nuc_json *at)
+{
+    struct nuc_json entry = nuc_json_entry(&im->weight_config, target);
+    const char *folder = "weights";
+
+    if (!nuc_json_is_there(&entry)) {
+        entry = nuc_json_entry(&im->constant_config, target);
+        folder = "constants";
+    }
+    if (!nuc_json_is_there(&entry))
+        nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is neither among the weights nor the constants", target);
+    struct nuc_json tensor_meta = nuc_json_field(&entry, "tensor_meta");
+    struct nuc_tensor_meta t = read_tensor_meta(&tensor_meta);
+    if (t.meta.dtype != meta->dtype || !nuc_same_sizes(&t.meta, meta))
+        nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "is %s, in the graph %s", nuc_meta_text(im->cx, &t.meta),
+                      nuc_meta_text(im->cx, meta));
+    struct nuc_span bytes = read_payload(im, &entry, folder);
+    size_t size = nuc_dtype_size(meta->dtype);
+    int64_t last = nuc_last_element(t.meta.sizes, t.strides, t.meta.rank, t.offset);
+    if (last >= 0 && (uint64_t)last >= bytes.size / size)
+        nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
+                      (long long)last, bytes.size / size);
+    check_expansion(&t, last, &tensor_meta);
+    /* An empty tensor may have any offset; it keeps the start of its file. */
+    if (last >= 0)
+        bytes = (struct nuc_span){bytes.data + (size_t)t.offset * size, bytes.size - (size_t)t.offset * size};
+    /* torch aligns its files to 64 bytes; readers rely on elements being aligned. */
+    if ((uintptr_t)bytes.data % size != 0)
+        bytes.data = nuc_copy(im->cx, bytes.data, bytes.size);
+    return nuc_data_make(im->cx, bytes, t.strides, t.meta.rank);
+}

@@ -1,0 +1,165 @@
+/* Operators that no row of ops.def is for: why, and what helps. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front/pt2/importer.h"
+#include "host/file.h"
+#include "host/text.h"
+
+/* Out of scope for good. Patterns, as of a shell, are of the name between "aten." and the overload. */
+static const struct {
+    const char *reason;
+    const char *patterns[24];
+} scopes[] = {
+    {"belongs to a backward pass: export the model for inference", {"*_backward", "*_backward_*"}},
+    {"makes random numbers: make them outside and give them to the model as an input",
+     {"rand",     "rand_like",  "randn",       "randn_like", "randint",     "randint_like",
+      "randperm", "bernoulli",  "bernoulli_",  "normal",     "normal_",     "normal_functional",
+      "uniform",  "uniform_",   "multinomial", "poisson",    "exponential", "exponential_",
+      "cauchy*",  "geometric*", "log_normal*", "random_",    "*_with_noise"}},
+    {"works on complex numbers: keep it outside of the model, or write it as a product with real matrices",
+     {"fft_*", "_fft_*", "stft", "istft", "complex", "polar", "view_as_real*", "view_as_complex*", "imag", "angle",
+      "_conj*", "real_if_close"}},
+    {"gives a tensor whose shape depends on the data, where a program has fixed memory: use a mask or a fixed number "
+     "of elements",
+     {"nonzero", "nonzero_numpy", "argwhere", "masked_select", "unique*", "_unique*", "bincount", "histc",
+      "combinations_of_*", "repeat_interleave"}},
+    {"reads a value of a tensor into Python: let the value stay a tensor",
+     {"item", "_local_scalar_dense", "is_nonzero", "equal", "allclose"}},
+    {"has a size that is known at run time only: export without dynamic_shapes", {"sym_*"}},
+    {"decomposes or solves matrices, for which no kernel is there: keep it outside of the model",
+     {"linalg_svd*",     "_linalg_*",     "linalg_qr",    "linalg_eig*",  "linalg_inv*", "linalg_cholesky*",
+      "linalg_lu*",      "linalg_solve*", "linalg_lstsq", "linalg_pinv*", "linalg_det",  "linalg_slogdet",
+      "linalg_matrix_*", "linalg_ldl*",   "cholesky*",    "inverse",      "lu_*",        "triangular_solve",
+      "pinverse",        "svd",           "qr",           "geqrf",        "ormqr"}},
+    {"works on sparse or nested tensors: use dense ones", {"*sparse*", "_nested_*", "nested_*", "to_dense"}},
+};
+
+/* NULL for a name that is in scope, or of another library than torch's own. */
+static const char *reason_of(struct nuc_context *cx, const char *name)
+{
+    if (strncmp(name, "aten.", 5) != 0)
+        return "is not an operator of torch: replace it in the model by operators of torch";
+    size_t length = strcspn(name + 5, ".");
+    const char *base = nuc_format(cx, "%.*s", (int)length, name + 5);
+
+    for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
+        for (size_t k = 0; k < sizeof scopes[i].patterns / sizeof scopes[i].patterns[0]; k++) {
+            if (scopes[i].patterns[k] != NULL && fnmatch(scopes[i].patterns[k], base, 0) == 0)
+                return scopes[i].reason;
+        }
+    }
+    return NULL;
+}
+
+/* ---- the nearest name ---- */
+
+#define MAX_NAME 96
+
+/* Levenshtein's distance of two names; MAX_NAME when one is longer than that. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[MAX_NAME + 1], length_a = strlen(a), length_b = strlen(b);
+
+    if (length_a >= MAX_NAME || length_b >= MAX_NAME)
+        return MAX_NAME;
+    for (size_t k = 0; k <= length_b; k++)
+        row[k] = k;
+    for (size_t i = 1; i <= length_a; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= length_b; k++) {
+            size_t change = diagonal + (a[i - 1] != b[k - 1]);
+            diagonal = row[k];
+            size_t insert = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
+            row[k] = change < insert ? change : insert;
+        }
+    }
+    return row[length_b];
+}
+
+/* Of the archive's dialect, at most a third of the letters between "aten." and the overload away; NULL: none is. */
+static const char *nearest(const char *name)
+{
+    const char *best = NULL;
+    size_t least = strcspn(name + strlen("aten."), ".") / 3 + 1;
+
+    for (int op = 0; op < NUC_OP_COUNT; op++) {
+        if (!nuc_op_in_dialect((enum nuc_op)op, NUC_ATEN))
+            continue;
+        const char *other = nuc_op_name((enum nuc_op)op, NUC_ATEN);
+        size_t d = distance(name, other);
+        if (d < least) {
+            least = d;
+            best = other;
+        }
+    }
+    return best;
+}
+
+/* ---- the message ---- */
+
+#define MAX_LISTED 16
+
+static bool is_listed(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void list_operator(struct nuc_importer *im, const struct nuc_json *node, struct nuc_text *list)
+{
+    struct nuc_json name = nuc_json_optional(node, "name");
+    struct nuc_json metadata = nuc_json_optional(node, "metadata");
+    const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+
+    nuc_text_addf(list, "%s%s (node '%s'", list->length == 0 ? "" : ", ", nuc_pt2_op_name(node),
+                  !nuc_json_is_there(&name) ? "?" : nuc_json_string(&name));
+    if (source->file != NULL)
+        nuc_text_addf(list, ", %s:%d", nuc_base_name(source->file), source->line);
+    nuc_text_addf(list, ")");
+}
+
+/* What one operator is refused for; returns whether a decomposition may help. */
+static bool add_reason(struct nuc_importer *im, const char *name, struct nuc_text *list)
+{
+    const char *reason = reason_of(im->cx, name);
+
+    if (reason != NULL) {
+        nuc_text_addf(list, ", which %s", reason);
+        return false;
+    }
+    const char *other = nearest(name);
+    if (other != NULL)
+        nuc_text_addf(list, ", the nearest is %s", other);
+    return true;
+}
+
+/* One line that lists each unknown operator with the first place it is called at. */
+void nuc_check_operators(struct nuc_importer *im, const struct nuc_json *nodes)
+{
+    const char *names[MAX_LISTED];
+    size_t n_names = 0, count = nuc_json_count(nodes);
+    bool decomposable = false;
+    struct nuc_text list;
+
+    nuc_text_init(&list, im->cx);
+    for (size_t i = 0; i < count && n_names < MAX_LISTED; i++) {
+        struct nuc_json node = nuc_json_item(nodes, i);
+        const char *name = nuc_pt2_op_name(&node);
+        if (nuc_pt2_find_op(name).op != NUC_OP_COUNT || is_listed(names, n_names, name))
+            continue;
+        names[n_names++] = name;
+        list_operator(im, &node, &list);
+        decomposable = add_reason(im, name, &list) || decomposable;
+    }
+    if (n_names != 0)
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s%s", im->zip->path, nuc_text_string(&list),
+                 decomposable ? "; run_decompositions() on the exported program may express it, 'nucleon ops' lists "
+                                "what is handled"
+                              : "");
+}

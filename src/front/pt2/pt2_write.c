@@ -1,0 +1,407 @@
+/* A .pt2 archive as a whole: entries, state dict, constants, signature. */
+#include "front/pt2/pt2_write.h"
+
+#include <string.h>
+
+#include "archive/zip_write.h"
+#include "front/pt2/pt2_writer.h"
+#include "front/pt2/torch_schema.h"
+#include "host/text.h"
+#include "ir/shapes/shapes.h"
+
+/* What is written is that of this release of torch. */
+#define TORCH_VERSION "2.14.1"
+#define SCHEMA_MINOR 20
+#define ATEN_OPSET 10
+
+/* ---- tensors ---- */
+
+void nuc_put_name(struct nuc_context *cx, json_t *parent, const char *key, const char *name)
+{
+    nuc_put_string(cx, nuc_put_object(cx, parent, key), "name", name);
+}
+
+void nuc_put_tensor(struct nuc_context *cx, json_t *parent, const char *key, const char *name)
+{
+    nuc_put_name(cx, nuc_put_object(cx, parent, key), "as_tensor", name);
+}
+
+static void put_sym_ints(struct nuc_context *cx, json_t *parent, const char *key, const int64_t *values, uint32_t count)
+{
+    json_t *list = nuc_put_array(cx, parent, key);
+
+    for (uint32_t i = 0; i < count; i++)
+        nuc_put_int(cx, nuc_put_object(cx, list, NULL), "as_int", values[i]);
+}
+
+/* Type, sizes, strides and the rest of what torch says of a tensor. */
+static void put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_meta *meta,
+                            const int64_t *strides, bool requires_grad)
+{
+    json_t *json = nuc_put_object(cx, parent, key);
+
+    nuc_put_int(cx, json, "dtype", nuc_torch_dtype(meta->dtype));
+    put_sym_ints(cx, json, "sizes", meta->sizes, meta->rank);
+    nuc_put_bool(cx, json, "requires_grad", requires_grad);
+    json_t *device = nuc_put_object(cx, json, "device");
+    nuc_put_string(cx, device, "type", "cpu");
+    nuc_put_null(cx, device, "index");
+    put_sym_ints(cx, json, "strides", strides, meta->rank);
+    nuc_put_int(cx, nuc_put_object(cx, json, "storage_offset"), "as_int", 0);
+    nuc_put_int(cx, json, "layout", NUC_TORCH_STRIDED);
+}
+
+void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_meta *meta, bool requires_grad)
+{
+    int64_t strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(meta, strides);
+    put_tensor_meta(w->cx, w->tensor_values.container, name, meta, strides, requires_grad);
+    nuc_json_member_done(w->cx, &w->tensor_values);
+}
+
+/* Only floating tensors can. */
+static bool requires_grad(const struct nuc_node *node)
+{
+    return node->input_kind == NUC_PARAMETER && nuc_is_floating(node->vals[0].dtype);
+}
+
+/* ---- state dict and constants ---- */
+
+struct payload {
+    const struct nuc_node *node;
+    const char *target; /* unique among weights and constants */
+    size_t file;        /* index in files */
+};
+
+struct payload_file {
+    struct nuc_span bytes;
+    enum nuc_dtype dtype;
+    bool constant;
+    size_t number; /* among the files of weights, or of constants */
+};
+
+struct payloads {
+    struct payload *items;
+    size_t count;
+    struct payload_file *files;
+    size_t n_files, n_constant_files;
+    /* Open addressing by target and by first byte: indices + 1, 0: free. */
+    size_t mask; /* slots - 1 */
+    uint32_t *by_target, *by_bytes;
+};
+
+static size_t mix(uint64_t h)
+{
+    h *= 0x9e3779b97f4a7c15u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static size_t hash_text(const char *text)
+{
+    uint64_t h = 0;
+
+    for (; *text != '\0'; text++)
+        h = (h ^ (uint8_t)*text) * 1099511628211u;
+    return mix(h);
+}
+
+/* Bytes from the first element to the end of the last one. */
+static size_t extent(const struct nuc_node *node)
+{
+    const struct nuc_meta *m = &node->vals[0];
+
+    return (size_t)(nuc_last_element(m->sizes, node->data->strides, m->rank, 0) + 1) * nuc_dtype_size(m->dtype);
+}
+
+/* Tied tensors begin at the same byte; readers give a file the type of the first tensor in it. */
+static size_t find_file(struct payloads *p, const struct nuc_node *node)
+{
+    struct nuc_span bytes = {node->data->bytes.data, extent(node)};
+    bool constant = node->input_kind == NUC_CONSTANT;
+    size_t slot = mix((uintptr_t)bytes.data) & p->mask;
+
+    for (; p->by_bytes[slot] != 0; slot = (slot + 1) & p->mask) {
+        struct payload_file *f = &p->files[p->by_bytes[slot] - 1];
+        if (bytes.size == 0 || f->bytes.data != bytes.data || f->dtype != node->vals[0].dtype ||
+            f->constant != constant)
+            continue;
+        if (f->bytes.size < bytes.size)
+            f->bytes.size = bytes.size;
+        return p->by_bytes[slot] - 1;
+    }
+    size_t number = constant ? p->n_constant_files++ : p->n_files - p->n_constant_files;
+    p->files[p->n_files] = (struct payload_file){bytes, node->vals[0].dtype, constant, number};
+    p->by_bytes[slot] = (uint32_t)++p->n_files;
+    return p->n_files - 1;
+}
+
+/* Where the target is, or would be. */
+static uint32_t *target_slot(const struct payloads *p, const char *target)
+{
+    size_t slot = hash_text(target) & p->mask;
+
+    while (p->by_target[slot] != 0 && strcmp(p->items[p->by_target[slot] - 1].target, target) != 0)
+        slot = (slot + 1) & p->mask;
+    return &p->by_target[slot];
+}
+
+static void add_payload(struct nuc_pt2_writer *w, struct payloads *p, const struct nuc_node *node)
+{
+    const char *wanted = node->target != NULL ? node->target : node->name;
+    const char *target = wanted;
+
+    for (unsigned suffix = 1; *target_slot(p, target) != 0; suffix++)
+        target = nuc_format(w->cx, "%s_%u", wanted, suffix);
+    size_t file = find_file(p, node);
+    p->items[p->count] = (struct payload){node, target, file};
+    *target_slot(p, target) = (uint32_t)++p->count;
+}
+
+static struct payloads list_payloads(struct nuc_pt2_writer *w)
+{
+    struct payloads p = {.count = 0, .mask = 1};
+
+    while (p.mask < 2 * (size_t)w->g->n_nodes)
+        p.mask = 2 * p.mask + 1;
+    p.by_target = nuc_alloc_array(w->cx, p.mask + 1, sizeof *p.by_target);
+    p.by_bytes = nuc_alloc_array(w->cx, p.mask + 1, sizeof *p.by_bytes);
+    p.items = nuc_alloc_array(w->cx, w->g->n_nodes, sizeof *p.items);
+    p.files = nuc_alloc_array(w->cx, w->g->n_nodes, sizeof *p.files);
+    for (const struct nuc_node *n = w->g->first; n != NULL; n = n->next) {
+        if (nuc_is_static(n) && !w->is_scalar[n->id])
+            add_payload(w, &p, n);
+    }
+    return p;
+}
+
+/* torch tells constants by the beginning of their file's name. */
+static const char *file_name(struct nuc_context *cx, const struct payloads *p, size_t file)
+{
+    return nuc_format(cx, "%s_%zu", p->files[file].constant ? "tensor" : "weight", p->files[file].number);
+}
+
+static struct nuc_pieces make_config(struct nuc_context *cx, const struct payloads *p, bool constants)
+{
+    json_t *tree = nuc_json_tree(cx);
+    struct nuc_json_long config = {.container = nuc_put_object(cx, tree, "config")};
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct nuc_node *n = p->items[i].node;
+        if ((n->input_kind == NUC_CONSTANT) != constants)
+            continue;
+        json_t *entry = nuc_put_object(cx, config.container, p->items[i].target);
+        nuc_put_string(cx, entry, "path_name", file_name(cx, p, p->items[i].file));
+        nuc_put_bool(cx, entry, "is_param", n->input_kind == NUC_PARAMETER);
+        nuc_put_bool(cx, entry, "use_pickle", false);
+        put_tensor_meta(cx, entry, "tensor_meta", &n->vals[0], n->data->strides, requires_grad(n));
+        nuc_json_member_done(cx, &config);
+    }
+    return nuc_json_dump_long(cx, tree, (struct nuc_json_long *const[]){&config}, 1);
+}
+
+/* ---- signature ---- */
+
+static void put_static_input(struct nuc_pt2_writer *w, json_t *spec, const struct payload *payload)
+{
+    const struct nuc_node *n = payload->node;
+
+    nuc_put_name(w->cx, spec, "arg", n->name);
+    nuc_put_string(w->cx, spec, nuc_torch_inputs[n->input_kind].target, payload->target);
+    if (n->input_kind == NUC_BUFFER)
+        nuc_put_bool(w->cx, spec, "persistent", true);
+}
+
+/* Inputs of graph and signature, both in the order of the placeholders, which is that of the payloads, too. */
+static void put_inputs(struct nuc_pt2_writer *w, json_t *signature, const struct payload *payload)
+{
+    w->inputs.container = nuc_put_array(w->cx, w->graph, "inputs");
+    w->input_specs.container = nuc_put_array(w->cx, signature, "input_specs");
+
+    for (const struct nuc_node *n = w->g->first; nuc_is_placeholder(n); n = n->next) {
+        if (w->is_scalar[n->id])
+            continue;
+        w->names[n->id] = n->name;
+        nuc_put_tensor(w->cx, w->inputs.container, NULL, n->name);
+        nuc_json_member_done(w->cx, &w->inputs);
+        nuc_put_value(w, n->name, &n->vals[0], requires_grad(n));
+        json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, w->input_specs.container, NULL),
+                                      nuc_torch_inputs[n->input_kind].kind);
+        if (n->input_kind == NUC_USER_INPUT)
+            nuc_put_tensor(w->cx, spec, "arg", n->name);
+        else
+            put_static_input(w, spec, payload++);
+        nuc_json_member_done(w->cx, &w->input_specs);
+    }
+}
+
+static void put_outputs(struct nuc_pt2_writer *w, json_t *signature)
+{
+    const struct nuc_arg *results = &nuc_output_node(w->g)->args[NUC_ARG(OUTPUT, values)];
+    json_t *outputs = nuc_put_array(w->cx, w->graph, "outputs");
+    json_t *specs = nuc_put_array(w->cx, signature, "output_specs");
+
+    for (uint32_t i = 0; i < results->count; i++) {
+        const char *name = w->names[results->u.nodes[i]->id];
+        nuc_put_tensor(w->cx, outputs, NULL, name);
+        nuc_put_tensor(w->cx, nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), "user_output"), "arg", name);
+    }
+}
+
+/* ---- how Python calls the model ---- */
+
+#define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
+
+static void add_tuple(struct nuc_text *text, uint32_t count)
+{
+    nuc_text_addf(text, "{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    for (uint32_t i = 0; i < count; i++)
+        nuc_text_addf(text, "%s" LEAF, i == 0 ? "" : ", ");
+    nuc_text_addf(text, "]}");
+}
+
+/* (args, kwargs): a tuple of tensors and an empty dictionary. The 1 is the version of torch's format. */
+static const char *flat_in_spec(struct nuc_context *cx, uint32_t count)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    add_tuple(&text, count);
+    nuc_text_addf(&text, ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");
+    return nuc_text_string(&text);
+}
+
+static const char *flat_out_spec(struct nuc_context *cx, uint32_t count)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "[1, ");
+    if (count == 1)
+        nuc_text_addf(&text, LEAF);
+    else
+        add_tuple(&text, count);
+    nuc_text_addf(&text, "]");
+    return nuc_text_string(&text);
+}
+
+static struct nuc_call_spec flat_call(struct nuc_graph *g)
+{
+    const char **names = nuc_alloc_array(g->cx, g->n_nodes, sizeof *names);
+    struct nuc_call_spec spec = {.names = names};
+
+    for (const struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT)
+            names[spec.n_names++] = n->name;
+    }
+    spec.in_spec = flat_in_spec(g->cx, spec.n_names);
+    spec.out_spec = flat_out_spec(g->cx, nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count);
+    return spec;
+}
+
+static void put_call(struct nuc_pt2_writer *w, json_t *graph_module)
+{
+    struct nuc_call_spec spec = w->g->call_spec != NULL ? *w->g->call_spec : flat_call(w->g);
+    json_t *entry = nuc_put_object(w->cx, nuc_put_array(w->cx, graph_module, "module_call_graph"), NULL);
+
+    nuc_put_string(w->cx, entry, "fqn", "");
+    json_t *signature = nuc_put_object(w->cx, entry, "signature");
+    nuc_put_array(w->cx, signature, "inputs");
+    nuc_put_array(w->cx, signature, "outputs");
+    nuc_put_string(w->cx, signature, "in_spec", spec.in_spec);
+    nuc_put_string(w->cx, signature, "out_spec", spec.out_spec);
+    json_t *names = nuc_put_array(w->cx, signature, "forward_arg_names");
+    for (uint32_t i = 0; i < spec.n_names; i++)
+        nuc_put_string(w->cx, names, NULL, spec.names[i]);
+}
+
+/* ---- the model ---- */
+
+/* Inputs come first and outputs last, because names of values are given on the way. */
+static void put_graph_module(struct nuc_pt2_writer *w, json_t *model, const struct payloads *p)
+{
+    json_t *graph_module = nuc_put_object(w->cx, model, "graph_module");
+
+    w->graph = nuc_put_object(w->cx, graph_module, "graph");
+    w->tensor_values.container = nuc_put_object(w->cx, w->graph, "tensor_values");
+    json_t *signature = nuc_put_object(w->cx, graph_module, "signature");
+    put_inputs(w, signature, p->items);
+    nuc_put_nodes(w);
+    put_outputs(w, signature);
+    nuc_put_object(w->cx, w->graph, "sym_int_values");
+    nuc_put_object(w->cx, w->graph, "sym_bool_values");
+    nuc_put_object(w->cx, w->graph, "sym_float_values");
+    nuc_put_object(w->cx, w->graph, "custom_obj_values");
+    nuc_put_bool(w->cx, w->graph, "is_single_tensor_return", false);
+    put_call(w, graph_module);
+    nuc_put_object(w->cx, graph_module, "metadata");
+    nuc_put_object(w->cx, graph_module, "treespec_namedtuple_fields");
+}
+
+static struct nuc_pieces make_model(struct nuc_pt2_writer *w, const struct payloads *p)
+{
+    json_t *model = nuc_json_tree(w->cx);
+
+    put_graph_module(w, model, p);
+    nuc_put_int(w->cx, nuc_put_object(w->cx, model, "opset_version"), "aten", ATEN_OPSET);
+    nuc_put_object(w->cx, model, "range_constraints");
+    json_t *version = nuc_put_object(w->cx, model, "schema_version");
+    nuc_put_int(w->cx, version, "major", NUC_TORCH_SCHEMA);
+    nuc_put_int(w->cx, version, "minor", SCHEMA_MINOR);
+    nuc_put_string(w->cx, nuc_put_array(w->cx, model, "verifiers"), NULL, "TRAINING");
+    nuc_put_string(w->cx, model, "torch_version", TORCH_VERSION);
+    nuc_put_array(w->cx, model, "guards_code");
+    return nuc_json_dump_long(
+        w->cx, model, (struct nuc_json_long *const[]){&w->tensor_values, &w->inputs, &w->input_specs, &w->nodes}, 4);
+}
+
+/* ---- entries ---- */
+
+/*
+ * The folder's name is the same for every file, so that equal graphs give equal bytes. .data/ is what torch's own zip
+ * reader looks at: the version of its format; it does without the other entry there, an identifier for caches.
+ */
+#define TOP "archive/"
+
+static void add_text(struct nuc_zip_writer *zip, const char *name, const char *text)
+{
+    nuc_zip_add(zip, name, (struct nuc_span){(const uint8_t *)text, strlen(text)});
+}
+
+static void add_files(struct nuc_context *cx, struct nuc_zip_writer *zip, const struct payloads *p, bool constants)
+{
+    const char *folder = constants ? TOP "data/constants/" : TOP "data/weights/";
+
+    for (size_t i = 0; i < p->n_files; i++) {
+        if (p->files[i].constant == constants)
+            nuc_zip_add(zip, nuc_format(cx, "%s%s", folder, file_name(cx, p, i)), p->files[i].bytes);
+    }
+    struct nuc_pieces config = make_config(cx, p, constants);
+    nuc_zip_add_pieces(zip, nuc_format(cx, "%smodel_%s_config.json", folder, constants ? "constants" : "weights"),
+                       &config);
+}
+
+struct nuc_pieces nuc_write_pt2(struct nuc_graph *g)
+{
+    struct nuc_context *cx = g->cx;
+    struct nuc_zip_writer *zip = nuc_zip_writer_new(cx);
+    struct nuc_pt2_writer w = {.cx = cx, .g = g};
+
+    w.names = nuc_alloc_array(cx, g->next_id, sizeof *w.names);
+    w.is_scalar = nuc_alloc_array(cx, g->next_id, sizeof *w.is_scalar);
+    nuc_find_scalars(&w);
+    struct payloads p = list_payloads(&w);
+    add_files(cx, zip, &p, false);
+    add_files(cx, zip, &p, true);
+    struct nuc_pieces model = make_model(&w, &p);
+    nuc_zip_add_pieces(zip, TOP "models/model.json", &model);
+    add_text(zip, TOP "data/sample_inputs/model.pt", ""); /* torch expects the entry; empty stands for none */
+    if (g->facts.size > 0)
+        nuc_zip_add(zip, TOP NUC_PT2_FACTS, g->facts);
+    add_text(zip, TOP "archive_format", "pt2");
+    add_text(zip, TOP "archive_version", "0");
+    add_text(zip, TOP ".data/version", "6\n");
+    add_text(zip, TOP "byteorder", "little");
+    return nuc_zip_finish(zip, g->file);
+}

@@ -1,0 +1,310 @@
+/* The operator nodes of a .pt2 archive. */
+#include <math.h>
+#include <string.h>
+
+#include "front/pt2/pt2_writer.h"
+#include "front/pt2/torch_schema.h"
+#include "ir/shapes/shapes.h"
+
+enum { POSITIONAL = 1, KEYWORD = 2 }; /* torch's ArgumentKind */
+
+/* ---- numbers that the importer made constants ---- */
+
+/*
+ * `x + 2.0` was read as a constant without dimensions, named after node and argument and put after the user inputs.
+ * It becomes the number again.
+ */
+static bool is_scalar(struct nuc_pt2_writer *w, const struct nuc_node *node)
+{
+    const struct nuc_meta *m = &node->vals[0];
+
+    if (node->input_kind != NUC_CONSTANT || node->n_users != 1 || m->rank != 0)
+        return false;
+    if (m->dtype != NUC_F32 && m->dtype != NUC_I64)
+        return false;
+    const struct nuc_node *user = node->users[0];
+    const struct nuc_schema *schema = nuc_op_schema(user->op);
+    uint32_t reads = 0;
+    bool named = false;
+    for (uint32_t i = 0; i < user->n_args; i++) {
+        if (nuc_arg_node(user, i) != node)
+            continue;
+        reads++;
+        named = strcmp(node->name, nuc_format(w->cx, "%s_%s", user->name, schema->args[i].name)) == 0;
+    }
+    return reads == 1 && named;
+}
+
+void nuc_find_scalars(struct nuc_pt2_writer *w)
+{
+    bool after_input = false;
+
+    for (const struct nuc_node *n = w->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        after_input = after_input || n->input_kind == NUC_USER_INPUT;
+        w->is_scalar[n->id] = after_input && is_scalar(w, n);
+    }
+}
+
+static void put_scalar(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node)
+{
+    float value;
+    int64_t integer;
+
+    if (node->vals[0].dtype == NUC_F32) {
+        memcpy(&value, node->data->bytes.data, sizeof value);
+        nuc_put_double(w->cx, arg, "as_float", (double)value);
+    } else {
+        memcpy(&integer, node->data->bytes.data, sizeof integer);
+        nuc_put_int(w->cx, arg, "as_int", integer);
+    }
+}
+
+/* ---- arguments ---- */
+
+static void put_node(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node)
+{
+    if (w->is_scalar[node->id])
+        put_scalar(w, arg, node);
+    else
+        nuc_put_name(w->cx, arg, "as_tensor", w->names[node->id]);
+}
+
+static void put_nodes(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_arg *a)
+{
+    bool has_none = false;
+
+    for (uint32_t i = 0; i < a->count; i++)
+        has_none = has_none || a->u.nodes[i] == NULL;
+    json_t *list = nuc_put_array(w->cx, arg, has_none ? "as_optional_tensors" : "as_tensors");
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->u.nodes[i] == NULL)
+            nuc_put_bool(w->cx, nuc_put_object(w->cx, list, NULL), "as_none", true);
+        else if (has_none)
+            nuc_put_tensor(w->cx, list, NULL, w->names[a->u.nodes[i]->id]);
+        else
+            nuc_put_name(w->cx, list, NULL, w->names[a->u.nodes[i]->id]);
+    }
+}
+
+static void put_numbers(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_arg *a)
+{
+    json_t *list = nuc_put_array(w->cx, arg, a->kind == NUC_ARG_INTS ? "as_ints" : "as_floats");
+
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->kind == NUC_ARG_INTS)
+            nuc_put_int(w->cx, list, NULL, a->u.ints[i]);
+        else
+            nuc_put_double(w->cx, list, NULL, a->u.floats[i]);
+    }
+}
+
+/*
+ * Scalar arguments are kept as floats, but torch's promotion tells clamp(x, 0) from clamp(x, 0.0) when x is an integer
+ * tensor: where no floating tensor is around, a whole number is written as an integer.
+ */
+static void put_float(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node, double value)
+{
+    const struct nuc_node *self = nuc_arg_node(node, NUC_SELF);
+    bool floating = node->n_vals != 0 && nuc_is_floating(node->vals[0].dtype);
+
+    if (self != NULL && self->n_vals != 0)
+        floating = floating || nuc_is_floating(self->vals[0].dtype);
+    floating = floating || (signbit(value) && fpclassify(value) == FP_ZERO); /* integers have no such zero */
+    if (!floating && fabs(value) <= 9007199254740992.0 && value == floor(value))
+        nuc_put_int(w->cx, arg, "as_int", (int64_t)value);
+    else
+        nuc_put_double(w->cx, arg, "as_float", value);
+}
+
+/* Layout and device have one meaning here. */
+static void put_other(struct nuc_pt2_writer *w, json_t *arg, const char *name)
+{
+    if (strcmp(name, "layout") == 0) {
+        nuc_put_int(w->cx, arg, "as_layout", NUC_TORCH_STRIDED);
+        return;
+    }
+    json_t *device = nuc_put_object(w->cx, arg, "as_device");
+    nuc_put_string(w->cx, device, "type", "cpu");
+    nuc_put_null(w->cx, device, "index");
+}
+
+static void put_value(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_arg *a = &node->args[index];
+
+    switch (a->kind) {
+    case NUC_ARG_NONE:
+        nuc_put_bool(w->cx, arg, "as_none", true);
+        break;
+    case NUC_ARG_NODE:
+        put_node(w, arg, a->u.node);
+        break;
+    case NUC_ARG_NODES:
+        put_nodes(w, arg, a);
+        break;
+    case NUC_ARG_INT:
+        nuc_put_int(w->cx, arg, "as_int", a->u.i);
+        break;
+    case NUC_ARG_INTS:
+    case NUC_ARG_FLOATS:
+        put_numbers(w, arg, a);
+        break;
+    case NUC_ARG_FLOAT:
+        put_float(w, arg, node, a->u.f);
+        break;
+    case NUC_ARG_BOOL:
+        nuc_put_bool(w->cx, arg, "as_bool", a->u.b);
+        break;
+    case NUC_ARG_STRING:
+        nuc_put_string(w->cx, arg, "as_string", a->u.string);
+        break;
+    case NUC_ARG_DTYPE:
+        nuc_put_int(w->cx, arg, "as_scalar_type", nuc_torch_dtype(a->u.dtype));
+        break;
+    case NUC_ARG_MEMORY_FORMAT:
+        nuc_put_int(w->cx, arg, "as_memory_format", nuc_torch_memory_format(a->u.memory_format));
+        break;
+    case NUC_ARG_OTHER:
+        put_other(w, arg, nuc_op_schema(node->op)->args[index].name);
+        break;
+    }
+}
+
+/* Given arguments by position as long as none is left out, then by name. */
+static void put_args(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
+{
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
+    json_t *inputs = nuc_put_array(w->cx, json, "inputs");
+    bool by_position = true;
+
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        by_position = by_position && node->args[i].given && !schema->args[i].keyword_only;
+        if (!node->args[i].given)
+            continue;
+        json_t *input = nuc_put_object(w->cx, inputs, NULL);
+        nuc_put_string(w->cx, input, "name", schema->args[i].name);
+        put_value(w, nuc_put_object(w->cx, input, "arg"), node, i);
+        nuc_put_int(w->cx, input, "kind", by_position ? POSITIONAL : KEYWORD);
+    }
+}
+
+/* ---- results ---- */
+
+/* The getitem that reads the item and stands for it; NULL when nothing reads it. */
+static const struct nuc_node *item_reader(const struct nuc_node *tuple, uint32_t index)
+{
+    for (uint32_t i = 0; i < tuple->n_users; i++) {
+        const struct nuc_node *user = tuple->users[i];
+        if (user->op == NUC_OP_GETITEM && user->args[NUC_ARG(GETITEM, index)].u.i == (int64_t)index)
+            return user;
+    }
+    return NULL;
+}
+
+static const char *unread_name(struct nuc_pt2_writer *w, const struct nuc_node *tuple, uint32_t index)
+{
+    const char *name = nuc_format(w->cx, "%s_unused_%u", tuple->name, (unsigned)index);
+
+    while (nuc_find_node(w->g, name) != NULL)
+        name = nuc_format(w->cx, "%s_", name);
+    return name;
+}
+
+/* Items of a tuple are named after the nodes that read them, which the archive does not hold. */
+static void put_items(struct nuc_pt2_writer *w, json_t *outputs, const struct nuc_node *node)
+{
+    bool is_list = nuc_op_schema(node->op)->returns_list;
+
+    if (is_list)
+        outputs = nuc_put_array(w->cx, nuc_put_object(w->cx, outputs, NULL), "as_tensors");
+    for (uint32_t i = 0; i < node->n_vals; i++) {
+        const struct nuc_node *reader = item_reader(node, i);
+        const char *name = reader == NULL ? unread_name(w, node, i) : reader->name;
+        if (is_list)
+            nuc_put_name(w->cx, outputs, NULL, name);
+        else
+            nuc_put_tensor(w->cx, outputs, NULL, name);
+        nuc_put_value(w, name, &node->vals[i], false);
+    }
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        const struct nuc_node *reader = NULL;
+        if (user->op == NUC_OP_GETITEM)
+            reader = item_reader(node, (uint32_t)user->args[NUC_ARG(GETITEM, index)].u.i);
+        w->names[user->id] = reader == NULL ? user->name : reader->name;
+    }
+}
+
+static void put_results(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
+{
+    json_t *outputs = nuc_put_array(w->cx, json, "outputs");
+
+    if (node->is_tuple) {
+        put_items(w, outputs, node);
+        return;
+    }
+    w->names[node->id] = node->name;
+    nuc_put_tensor(w->cx, outputs, NULL, node->name);
+    nuc_put_value(w, node->name, &node->vals[0], false);
+}
+
+/* ---- metadata ---- */
+
+/*
+ * The form of Python's traceback and of torch's module stack: key, path and type of each module, between commas. The
+ * call that the node is made of, where its name does not say it, and the label are for readers of ours; torch passes
+ * them by.
+ */
+static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
+{
+    json_t *metadata = nuc_put_object(w->cx, json, "metadata");
+    const struct nuc_source *source = node->source;
+    const char *module = source->module, *call = nuc_first_call(node);
+
+    if (call != NULL && strcmp(call, node->name) != 0)
+        nuc_put_string(w->cx, metadata, "nucleon_call", call);
+    if (source->label != NULL && nuc_is_operator(node))
+        nuc_put_string(w->cx, metadata, "nucleon_label", source->label);
+    if (source->file != NULL && strpbrk(source->file, "\"\n") == NULL)
+        nuc_put_string(w->cx, metadata, "stack_trace",
+                       nuc_format(w->cx, "  File \"%s\", line %d, in forward\n", source->file, source->line));
+    if (module == NULL || strpbrk(module, ",;()[]") != NULL)
+        return;
+    const char *root = "L__self__,,torch.nn.modules.module.Module";
+    if (*module != '\0')
+        root = nuc_format(w->cx, "%s;%s,%s,torch.nn.modules.module.Module", root, module, module);
+    nuc_put_string(w->cx, metadata, "nn_module_stack", root);
+}
+
+/* ---- nodes ---- */
+
+/* "torch.ops.aten.relu_.default", without the '_' when the operator may not work in place. */
+static const char *target(struct nuc_pt2_writer *w, const struct nuc_node *node, bool keep)
+{
+    const char *name = keep ? nuc_node_op_name(node) : nuc_op_name(node->op, node->dialect);
+
+    if (strncmp(name, "aten.", 5) != 0 && strncmp(name, "quantized_decomposed.", 21) != 0)
+        nuc_fail(w->cx, NUC_BAD_USAGE, "%s: %s: only ATen operators and those of quantization go into a .pt2 archive",
+                 w->g->file, nuc_node_text(w->cx, node));
+    return nuc_format(w->cx, "torch.ops.%s", name);
+}
+
+void nuc_put_nodes(struct nuc_pt2_writer *w)
+{
+    const bool *safe_in_place = nuc_find_safe_in_place(w->g);
+
+    w->nodes.container = nuc_put_array(w->cx, w->graph, "nodes");
+
+    for (const struct nuc_node *n = w->g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n) || n->op == NUC_OP_GETITEM)
+            continue;
+        json_t *json = nuc_put_object(w->cx, w->nodes.container, NULL);
+        nuc_put_string(w->cx, json, "target", target(w, n, safe_in_place[n->id]));
+        put_args(w, json, n);
+        put_results(w, json, n);
+        put_metadata(w, json, n);
+        nuc_put_null(w->cx, json, "is_hop_single_tensor_return");
+        nuc_put_string(w->cx, json, "name", n->name);
+        nuc_json_member_done(w->cx, &w->nodes);
+    }
+}

@@ -1,0 +1,303 @@
+/* The walk over the model: inputs, operators by table, outputs. */
+#include "front/tflite/tflite.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "host/characters.h"
+#include "host/file.h"
+#include "ir/labels.h"
+#include "tflite_import.h"
+
+const char *const nuc_tflite_preserved[NUC_TFLITE_N_PRESERVED] = {"aten.prelu.default", "aten.pad.default",
+                                                                  "aten.hardswish.default"};
+
+_Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    nuc_lt_refuse(ti->m, ti->index, ti->op, format, args);
+}
+
+static nuc_ti_importer *const importers[NUC_LT_CODES] = {
+#define nuc_ti_none NULL
+#define LT(name, number, type, fields, least, most, rule, axes, kernel, importer) [number] = nuc_ti_##importer,
+#include "litert/lt_ops.def"
+};
+
+static bool is_plain(const struct nuc_lt_tensor *t)
+{
+    return t->quant.count == 0 && (t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t));
+}
+
+/* int8 with one scale, or numbers without: what values between operators may be. */
+static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
+{
+    if (is_plain(t))
+        return;
+    if (t->dtype != NUC_I8 || t->quant.count != 1)
+        nuc_fail(ti->cx, NUC_UNSUPPORTED,
+                 "%s: tensor '%s' is %s with %u scales: int8 with one scale, float32, int32, int64 and bool are "
+                 "handled; convert the model with int8 quantization, or without any",
+                 ti->m->file, t->name, nuc_dtype_name(t->dtype), t->quant.count);
+    int64_t zero = t->quant.zero_point[0];
+    if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < INT8_MIN || zero > INT8_MAX)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: tensor '%s' has scale %g and zero point %lld", ti->m->file, t->name,
+                 (double)t->quant.scale[0], (long long)zero);
+}
+
+/* A name of the model as an identifier: what is not a letter or digit becomes '_'. */
+static const char *identifier(struct nuc_context *cx, const char *name, uint32_t index)
+{
+    if (name == NULL || *name == '\0' || strlen(name) > 64)
+        return nuc_format(cx, "input_%u", index);
+    char *text = nuc_format(cx, "%s%s", *name >= '0' && *name <= '9' ? "input_" : "", name);
+    for (char *p = text; *p != '\0'; p++) {
+        bool good = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
+        if (!good)
+            *p = '_';
+    }
+    return text;
+}
+
+static void import_input(struct nuc_ti *ti, uint32_t i)
+{
+    const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->inputs[i]];
+    struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
+    enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+    int64_t sizes[NUC_MAX_RANK];
+
+    check_value(ti, t);
+    if (v->nodes[form] != NULL || t->data.data != NULL)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u ('%s') is given twice or is a constant", ti->m->file, i, t->name);
+    nuc_ti_sizes(t, form, sizes);
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+    if (form == NUC_TI_IMAGE)
+        nuc_set_channels_last(&meta);
+    v->nodes[form] = nuc_add_placeholder(ti->g, identifier(ti->cx, t->name, i), NUC_USER_INPUT, &meta);
+    v->ordered[form] = true;
+    v->form = form;
+}
+
+/* Operators whose results are a list, or values and positions. */
+static bool has_several_results(int32_t code)
+{
+    return code == NUC_LT_SPLIT || code == NUC_LT_SPLIT_V || code == NUC_LT_UNPACK || code == NUC_LT_TOPK_V2;
+}
+
+/* A state that a recurrent layer begins with, which is zero. */
+static bool may_read_state(int32_t code)
+{
+    return code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM || code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_RNN;
+}
+
+/* Sizes are static, and one result is handled unless the operator has several. */
+static void check_operands(const struct nuc_ti *ti)
+{
+    const struct nuc_lt_op *op = ti->op;
+
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->s->tensors[op->inputs[i]];
+        for (uint32_t d = 0; t != NULL && t->data.data == NULL && d < t->rank; d++) {
+            if (t->shape[d] < 1)
+                nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
+                            t->shape[d], d);
+        }
+        if (t != NULL && t->is_variable && !may_read_state(op->code))
+            nuc_ti_fail(ti, "tensor '%s' keeps a state, which is not handled", t->name);
+    }
+    if (op->n_outputs == 0 || (op->n_outputs != 1 && !has_several_results(op->code)))
+        nuc_ti_fail(ti, "has %u results, one is handled", op->n_outputs);
+    for (uint32_t k = 0; k < op->n_outputs; k++)
+        check_value(ti, &ti->s->tensors[op->outputs[k]]);
+}
+
+/* ---- weights as floats ---- */
+
+/* Quantized and half-precision constants among float values: what LiteRT calls dynamic-range quantization. */
+static bool stands_for_floats(const struct nuc_lt_tensor *t)
+{
+    bool scaled = t->quant.count > 0 && (t->dtype == NUC_I8 || t->dtype == NUC_U8 || t->dtype == NUC_I16);
+
+    return t->data.data != NULL && (scaled || t->dtype == NUC_F16 || t->dtype == NUC_BF16);
+}
+
+/*
+ * The operator as its importer sees it: with float weights where its result is float. Each constant is converted once;
+ * an operator in int8 that reads it, too, goes on reading the integers.
+ */
+static struct nuc_lt_op read_as_float(struct nuc_ti *ti, const struct nuc_lt_op *op)
+{
+    struct nuc_lt_op copy = *op;
+    uint32_t n = ti->m->subgraphs[0].n_tensors;
+    bool is_float = op->n_outputs > 0 && ti->tensors[op->outputs[0]].dtype == NUC_F32;
+
+    copy.inputs = nuc_copy(ti->cx, op->inputs, op->n_inputs * sizeof *op->inputs);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->tensors[op->inputs[i]];
+        if (t == NULL || !is_float || op->code == NUC_LT_DEQUANTIZE || op->code == NUC_LT_CAST || !stands_for_floats(t))
+            continue;
+        struct nuc_lt_tensor *as_float = &ti->tensors[n + (uint32_t)op->inputs[i]];
+        if (as_float->data.data == NULL) {
+            *as_float = *t;
+            as_float->data = nuc_ti_as_floats(ti, t);
+            as_float->dtype = NUC_F32;
+            as_float->quant.count = 0;
+        }
+        copy.inputs[i] += (int32_t)n;
+    }
+    return copy;
+}
+
+/* ---- operators ---- */
+
+/* The first name of the tensor that the operator makes: converters join those of all operators that became one. */
+static const char *operator_label(const struct nuc_ti *ti)
+{
+    const char *name = ti->op->n_outputs > 0 ? ti->s->tensors[ti->op->outputs[0]].name : NULL;
+
+    if (name == NULL || *name == '\0' || *name == ';')
+        return NULL;
+    return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
+}
+
+static const struct nuc_source *read_source(const struct nuc_ti *ti)
+{
+    struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
+
+    *source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
+                                  .line = (int)ti->index,
+                                  .op = nuc_lt_code_name(ti->cx, ti->op->code),
+                                  .call = nuc_format(ti->cx, "%u", ti->index),
+                                  .label = operator_label(ti)};
+    return source;
+}
+
+static void import_operator(struct nuc_ti *ti, uint32_t index)
+{
+    ti->op = &ti->s->ops[index];
+    ti->index = index;
+    ti->current = read_as_float(ti, ti->op);
+    ti->op = &ti->current;
+    ti->source = read_source(ti);
+    if (nuc_ti_fold(ti))
+        return;
+    if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {
+        check_operands(ti);
+        importers[ti->op->code](ti);
+        return;
+    }
+    if (ti->op->code == NUC_LT_CUSTOM)
+        nuc_ti_fail(ti, "custom operator '%s' is not handled: %s", ti->op->custom_code,
+                    strcmp(ti->op->custom_code, "NeutronGraph") == 0 ? "import the model from before it was converted"
+                                                                     : "express it by operators of LiteRT");
+    nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
+}
+
+/* A copy: no program gives one of its constants away. */
+static struct nuc_node *constant_result(struct nuc_ti *ti, const struct nuc_lt_tensor *t)
+{
+    int64_t sizes[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+
+    nuc_ti_sizes(t, NUC_TI_PLAIN, sizes);
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+    nuc_dense_strides(&meta, strides);
+    if (nuc_ti_is_quantized(t) || nuc_elements(&meta) != nuc_ti_held(t))
+        nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: output '%s' is a constant: leave it out", ti->m->file, t->name);
+    return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(nuc_ti_constant(ti, t, &meta, strides, 0))));
+}
+
+/* The value as its reader outside finds it: bytes in the order of the tensor's, and whether as an image. */
+static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
+{
+    const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->outputs[i]];
+    const struct nuc_ti_value *v = &ti->values[ti->s->outputs[i]];
+
+    if (v->nodes[v->form] == NULL && t->data.data != NULL)
+        return constant_result(ti, t);
+    if (v->nodes[v->form] == NULL)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);
+    struct nuc_node *node = v->nodes[v->form];
+    *image = v->ordered[v->form] && v->form == NUC_TI_IMAGE;
+    if (v->ordered[v->form])
+        return node;
+    bool quantized = nuc_ti_is_quantized(t);
+    struct nuc_node *real = quantized ? nuc_ti_dequantize(ti, node, t) : node;
+    if (v->form == NUC_TI_IMAGE) {
+        static const int64_t to_plain[4] = {0, 2, 3, 1};
+        real = nuc_ti_permute(ti, real, to_plain, 4);
+    } else {
+        real = nuc_ti_call(ti, NUC_OP_CONTIGUOUS, real);
+        nuc_ti_infer(ti, real);
+    }
+    return quantized ? nuc_ti_quantize(ti, real, t) : real;
+}
+
+/* A scale that says nothing: that of a type without scales, which training leaves, or zero. */
+static bool has_no_meaning(const struct nuc_lt_tensor *t)
+{
+    bool scaled = t->dtype == NUC_I8 || t->dtype == NUC_U8 || t->dtype == NUC_I16 || t->dtype == NUC_I32;
+
+    return !scaled ||
+           (t->dtype == NUC_I32 && t->quant.count == 1 && !(t->quant.scale[0] > 0) && !(t->quant.scale[0] < 0));
+}
+
+/* Those of the model and room for constants as floats. */
+static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct nuc_lt_subgraph *s)
+{
+    struct nuc_lt_tensor *tensors = nuc_alloc_array(cx, 2 * (size_t)s->n_tensors, sizeof *tensors);
+
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        tensors[i] = s->tensors[i];
+        if (has_no_meaning(&s->tensors[i]))
+            tensors[i].quant.count = 0;
+    }
+    return tensors;
+}
+
+static const bool *image_inputs(const struct nuc_ti *ti)
+{
+    bool *images = nuc_alloc_array(ti->cx, ti->s->n_inputs, sizeof *images);
+
+    for (uint32_t i = 0; i < ti->s->n_inputs; i++)
+        images[i] = ti->values[ti->s->inputs[i]].form == NUC_TI_IMAGE;
+    return images;
+}
+
+struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_litert_io *io)
+{
+    if (m->n_subgraphs != 1)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, models with one are handled", m->file, m->n_subgraphs);
+    nuc_lt_verify_structure(m);
+    struct nuc_lt_subgraph s = m->subgraphs[0];
+    struct nuc_ti ti = {.cx = cx, .m = m, .s = &s};
+    s.tensors = ti.tensors = copy_tensors(cx, &s);
+    ti.g = nuc_graph_new(cx, m->file);
+    ti.values = nuc_alloc_array(cx, 2 * (size_t)ti.s->n_tensors, sizeof *ti.values);
+    for (uint32_t i = 0; i < ti.s->n_inputs; i++)
+        import_input(&ti, i);
+    for (uint32_t i = 0; i < ti.s->n_ops; i++)
+        import_operator(&ti, i);
+    nuc_ti_find_norms(&ti);
+    if (ti.s->n_outputs == 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
+    struct nuc_node **results = nuc_alloc_array(cx, ti.s->n_outputs, sizeof(struct nuc_node *));
+    bool *images = nuc_alloc_array(cx, ti.s->n_outputs, sizeof *images);
+    for (uint32_t i = 0; i < ti.s->n_outputs; i++)
+        results[i] = result(&ti, i, &images[i]);
+    if (io != NULL)
+        *io = (struct nuc_litert_io){ti.s->n_inputs, ti.s->n_outputs, image_inputs(&ti), images};
+    struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, ti.s->n_outputs);
+    nuc_remove_dead(ti.g);
+    nuc_label_sources(ti.g);
+    return ti.g;
+}
+
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, struct nuc_litert_io *io)
+{
+    const char *kept = nuc_strdup(cx, input.path); /* nodes name it as their source for as long as the graph lives */
+
+    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_read_stored(cx, input)), io);
+}

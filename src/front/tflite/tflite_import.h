@@ -1,0 +1,195 @@
+/* What the parts of the LiteRT importer share. Private to the folder. */
+#ifndef NUC_FRONT_TFLITE_TFLITE_IMPORT_H
+#define NUC_FRONT_TFLITE_TFLITE_IMPORT_H
+
+#include "front/tflite/tflite.h"
+#include "ir/args.h"
+
+/* How a value's dimensions stand for those of its tensor. */
+enum nuc_ti_form {
+    NUC_TI_PLAIN, /* the same order */
+    NUC_TI_IMAGE, /* rank 4: [N, C, H, W] for [N, H, W, C] */
+    NUC_TI_FORMS
+};
+
+struct nuc_ti_value {
+    struct nuc_node *nodes[NUC_TI_FORMS]; /* int8 (quantized tensors) or the tensor's type; NULL: not made yet */
+    bool ordered[NUC_TI_FORMS];           /* its bytes in memory are in the order of the tensor's */
+    enum nuc_ti_form form;                /* the one it was computed in */
+};
+
+struct nuc_ti {
+    struct nuc_context *cx;
+    const struct nuc_lt_model *m;
+    const struct nuc_lt_subgraph *s; /* a copy of its own, with these tensors */
+    struct nuc_lt_tensor *tensors;   /* those of the model, then as many for the same constants as floats */
+    struct nuc_graph *g;
+    struct nuc_ti_value *values; /* by tensor */
+    const struct nuc_lt_op *op;  /* under way */
+    struct nuc_lt_op current;    /* where it lies, its constants those it reads */
+    uint32_t index;              /* its position */
+    const struct nuc_source *source;
+};
+
+/* What an operator takes along one axis: begin, begin + step, ... before end. A step may be negative, end then -1. */
+struct nuc_ti_cut {
+    int64_t begin, end, step;
+};
+
+/* Fails with "<file>: operator <index> (<NAME>): <message>". */
+_Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- operands ---- */
+
+bool nuc_ti_has(const struct nuc_ti *ti, uint32_t i); /* operand i is there */
+const struct nuc_lt_tensor *nuc_ti_in(const struct nuc_ti *ti, uint32_t i);
+const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti);
+
+/* int8 with a scale: its values are read through dequantize nodes. */
+static inline bool nuc_ti_is_quantized(const struct nuc_lt_tensor *t)
+{
+    return t->dtype == NUC_I8;
+}
+
+/* A type that indices and sizes have. */
+static inline bool nuc_ti_is_index(const struct nuc_lt_tensor *t)
+{
+    return t->dtype == NUC_I32 || t->dtype == NUC_I64;
+}
+
+/* Refuses int8 operands and results of an operator that LiteRT computes in integers of its own way. */
+void nuc_ti_need_float(const struct nuc_ti *ti);
+
+/* The form operand i was computed in; constants of rank 4 count as images. */
+enum nuc_ti_form nuc_ti_form_of(const struct nuc_ti *ti, uint32_t i);
+
+/* Operand i as a value in that form, float where the tensor is quantized. Images have rank 4. */
+struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form);
+
+/*
+ * The form in which the first `count` operands meet element by element: images where a computed one is an image, and
+ * none of lower rank would be repeated over pixels.
+ */
+enum nuc_ti_form nuc_ti_common_form(const struct nuc_ti *ti, uint32_t count);
+
+/* The same for a value of rank below 4 that takes part in an operator on images. */
+struct nuc_node *nuc_ti_broadcast(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form);
+
+/* Whether the bytes of operand i in the form it has are also in the tensor's order when read by its own sizes. */
+bool nuc_ti_is_flat(const struct nuc_lt_tensor *t);
+
+/* Elements of a constant, or 0 when its sizes and its bytes do not agree. */
+int64_t nuc_ti_held(const struct nuc_lt_tensor *t);
+
+/* Numbers of constant operand i (int32 or int64), at most `max`; returns how many. */
+uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int64_t *out);
+
+/* ---- constants (tflite_fold.c) ---- */
+
+/* Whether the operator's result follows from constants: it is a constant itself then, and done. */
+bool nuc_ti_fold(struct nuc_ti *ti);
+
+/* The values of a constant of any type as float32, by its scales where it has some. */
+struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t);
+
+/*
+ * What a STRIDED_SLICE takes along each axis of operand 0. False when begins, ends and steps are not all constants;
+ * fails when they do not fit the operand.
+ */
+bool nuc_ti_strided_cuts(const struct nuc_ti *ti, struct nuc_ti_cut *cuts);
+
+/*
+ * A buffer with the values of constant tensor `t`, read through a dequantize node when it is quantized. Dimension d of
+ * the `rank` given goes `strides[d]` elements forward in the tensor's data. `channel` is the dimension the tensor's
+ * scales belong to.
+ */
+struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
+                                 const int64_t *strides, uint32_t channel);
+
+/* ---- building ---- */
+
+/* A call at the end of the graph; nuc_ti_infer() when its arguments are set. */
+struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *input);
+struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node);
+
+/* A call with these arguments (NUC_ARGS), shape inferred. */
+struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc_arg *args, size_t n_args);
+
+struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
+struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like);
+
+/* Between two operators for one of the model: through quantize and dequantize with the parameters of `like`. */
+struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
+
+struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank);
+
+/* A buffer of its own: int64 numbers, or float ones. */
+struct nuc_node *nuc_ti_indices(struct nuc_ti *ti, const int64_t *values, const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_ti_floats(struct nuc_ti *ti, const float *values, const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value);
+
+struct nuc_node *nuc_ti_to_type(struct nuc_ti *ti, struct nuc_node *x, enum nuc_dtype dtype);
+
+/* torch's list of pads: pairs from the last dimension to the first. */
+struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
+                               const char *mode, double value);
+
+/* The fused activation on a result that will have the quantization of the operator's output. */
+struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation);
+
+/*
+ * The operator's result k, or 0: quantized like its output tensor, whose sizes it must have; integers become those of
+ * its type.
+ */
+void nuc_ti_define_result(struct nuc_ti *ti, uint32_t k, struct nuc_node *real, enum nuc_ti_form form);
+void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form form);
+
+/* The only result in the sizes of its tensor: settled, then viewed where it has others. */
+void nuc_ti_define_viewed(struct nuc_ti *ti, struct nuc_node *real);
+
+/* The result is the value `node` of operand 0 itself, bytes in no particular order. */
+void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_form form);
+
+/*
+ * The result is constant `x` with dimension perm[d] as its dimension d, a constant itself: what reads it, as weights,
+ * can ask for one. False when x is not a constant, or the result has another quantization or is the model's.
+ */
+bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, const int64_t *perm);
+
+/* Dimension of a value of that form for dimension `axis` of the tensor, and back. */
+uint32_t nuc_ti_dim(enum nuc_ti_form form, uint32_t axis);
+uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim);
+
+/* Sizes of a tensor in that form. */
+void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK]);
+
+/* Layer norms in the finished graph, which are one operator again (tflite_norm.c). */
+void nuc_ti_find_norms(struct nuc_ti *ti);
+
+/* ---- operators ---- */
+
+typedef void nuc_ti_importer(struct nuc_ti *ti);
+
+/* tflite_conv.c, tflite_math.c, tflite_move.c */
+nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_l2_pool, nuc_ti_max_pool,
+    nuc_ti_fully_connected, nuc_ti_batch_matmul, nuc_ti_binary, nuc_ti_unary, nuc_ti_leaky_relu, nuc_ti_prelu,
+    nuc_ti_softmax, nuc_ti_reduce, nuc_ti_requantize, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_concat, nuc_ti_slice,
+    nuc_ti_strided_slice, nuc_ti_pad, nuc_ti_mirror_pad, nuc_ti_resize;
+
+/* tflite_math.c */
+nuc_ti_importer nuc_ti_gelu, nuc_ti_square, nuc_ti_squared_difference, nuc_ti_add_n, nuc_ti_l2_norm, nuc_ti_log_softmax,
+    nuc_ti_product, nuc_ti_reduce_any, nuc_ti_cumsum;
+
+/* tflite_parts.c: blocks of pixels, lists of parts */
+nuc_ti_importer nuc_ti_depth_to_space, nuc_ti_space_to_depth, nuc_ti_batch_to_space, nuc_ti_space_to_batch,
+    nuc_ti_split, nuc_ti_pack, nuc_ti_unpack, nuc_ti_tile, nuc_ti_broadcast_to, nuc_ti_fill, nuc_ti_reverse;
+
+/* tflite_index.c: choice by values and positions */
+nuc_ti_importer nuc_ti_gather, nuc_ti_gather_nd, nuc_ti_embedding, nuc_ti_one_hot, nuc_ti_topk, nuc_ti_arg_extremum,
+    nuc_ti_select, nuc_ti_cast;
+
+/* tflite_lstm.c */
+nuc_ti_importer nuc_ti_sequence_lstm, nuc_ti_sequence_rnn;
+
+#endif

@@ -1,0 +1,107 @@
+/* Arguments of nodes as numbers, pairs, dimensions and bounds, by position (NUC_ARG). */
+#ifndef NUC_IR_ARGS_H
+#define NUC_IR_ARGS_H
+
+#include "ir/graph.h"
+
+/* The argument at a position; one of kind NUC_ARG_NONE when the node has none there. */
+const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index);
+
+/* A Scalar, which archives write as an int or a float; `fallback` for anything else, None above all. */
+double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback);
+
+/*
+ * Whether a Scalar of the node that is given as an int stays one: beside integers, whose type it leaves as it is where
+ * a float does not. Set after the tensor arguments in front of it.
+ */
+bool nuc_keeps_whole_numbers(const struct nuc_node *node);
+
+/* An int; `fallback` for anything else. */
+int64_t nuc_integer(const struct nuc_node *node, uint32_t index, int64_t fallback);
+
+/* A bool that is there and true. */
+bool nuc_flag(const struct nuc_node *node, uint32_t index);
+
+/* An int[2] of height and width: a single number stands for both, none or an empty list for `fallback`. */
+struct nuc_pair {
+    int64_t h, w;
+};
+struct nuc_pair nuc_pair(const struct nuc_node *node, uint32_t index, struct nuc_pair fallback);
+
+/* A dimension in [-rank, rank) counted from the front. */
+int64_t nuc_positive_dim(int64_t dim, uint32_t rank);
+
+/* The int at a position, a dimension of a tensor of that rank, counted from the front. */
+int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, uint32_t rank);
+
+/* Dimensions that an int[] names in a tensor of that rank, as a bit mask; None and an empty list name all. */
+uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank);
+
+/* Type and sizes of tensor argument `index`; rank 0 when there is none. */
+const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index);
+
+/* torch's numbers of a selu. */
+#define NUC_SELU_ALPHA 1.6732632423543772848170429916717
+#define NUC_SELU_SCALE 1.0507009873554804934193349852946
+
+/*
+ * What a relu, relu6, hardtanh, clamp, clamp_min or clamp_max lets through; infinite where it does not bound. Of bounds
+ * that cross, the upper one is both, as torch computes min(max(x, low), high). A bound that is NaN makes every result
+ * NaN: then both are.
+ */
+struct nuc_bounds {
+    double min, max;
+};
+struct nuc_bounds nuc_bounds_of(const struct nuc_node *node);
+
+/* Whether the node is one of those. */
+bool nuc_has_bounds(const struct nuc_node *node);
+
+/*
+ * Arguments from position 0 on, as nuc_set_args(g, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(3))): those of kind
+ * NUC_ARG_NONE, like a node that is NULL, keep the schema's default.
+ */
+#define NUC_ARGS(...)                                                                                                  \
+    (const struct nuc_arg[]){__VA_ARGS__}, sizeof((const struct nuc_arg[]){__VA_ARGS__}) / sizeof(struct nuc_arg)
+void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count);
+
+static inline struct nuc_arg nuc_node_arg(struct nuc_node *node)
+{
+    return (struct nuc_arg){.kind = node == NULL ? NUC_ARG_NONE : NUC_ARG_NODE, .u.node = node};
+}
+
+static inline struct nuc_arg nuc_nodes_arg(struct nuc_node **nodes, uint32_t count)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_NODES, .count = count, .u.nodes = nodes};
+}
+
+static inline struct nuc_arg nuc_int_arg(int64_t i)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_INT, .u.i = i};
+}
+
+static inline struct nuc_arg nuc_ints_arg(const int64_t *ints, uint32_t count)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_INTS, .count = count, .u.ints = ints};
+}
+
+/* Of a struct nuc_pair. */
+#define NUC_PAIR_ARG(pair) nuc_ints_arg((const int64_t[]){(pair).h, (pair).w}, 2)
+
+static inline struct nuc_arg nuc_float_arg(double f)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = f};
+}
+
+static inline struct nuc_arg nuc_bool_arg(bool b)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = b};
+}
+
+/* Equality of two numbers without a floating-point comparison that warns; a NaN equals everything. */
+static inline bool nuc_numbers_equal(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+#endif

@@ -1,0 +1,383 @@
+/* Nodes, their arguments and users. */
+#include <assert.h>
+#include <string.h>
+
+#include "ir/graph.h"
+#include "ir/names.h"
+#include "ir/values.h"
+
+/* ---- the list ---- */
+
+/* The first node that is no placeholder, from `node` on. */
+static struct nuc_node *body_from(struct nuc_node *node)
+{
+    while (node != NULL && nuc_is_placeholder(node))
+        node = node->next;
+    return node;
+}
+
+static void link_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before)
+{
+    node->next = before;
+    node->prev = before == NULL ? g->last : before->prev;
+    if (node->prev == NULL)
+        g->first = node;
+    else
+        node->prev->next = node;
+    if (before == NULL)
+        g->last = node;
+    else
+        before->prev = node;
+    if (!nuc_is_placeholder(node) && (before == g->body || (before != NULL && nuc_is_placeholder(before))))
+        g->body = body_from(before == g->body ? node : g->first);
+}
+
+static void unlink_node(struct nuc_graph *g, struct nuc_node *node)
+{
+    if (node == g->body)
+        g->body = body_from(node->next);
+    if (node->prev == NULL)
+        g->first = node->next;
+    else
+        node->prev->next = node->next;
+    if (node->next == NULL)
+        g->last = node->prev;
+    else
+        node->next->prev = node->prev;
+    node->prev = node->next = NULL;
+}
+
+struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
+{
+    struct nuc_graph *g = nuc_alloc(cx, sizeof *g);
+
+    g->cx = cx;
+    g->file = nuc_strdup(cx, file);
+    g->names = nuc_names_new(cx);
+    g->memory = nuc_enter_sub_arena(cx);
+    nuc_leave_sub_arena(cx, g->memory);
+    g->metas = nuc_meta_table_new(g);
+    return g;
+}
+
+void nuc_graph_free(struct nuc_graph *g)
+{
+    nuc_names_free(g->names);
+    nuc_free_sub_arena(g->memory);
+    *g = (struct nuc_graph){.cx = g->cx, .file = g->file};
+}
+
+void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
+{
+    return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);
+}
+
+#define FIRST_BLOCK ((size_t)2 * 1024)
+#define LAST_BLOCK ((size_t)64 * 1024)
+
+/* What is taken one after the other lies so in memory, without gaps: that is how it is fetched fastest. */
+static void *take(struct nuc_graph *g, struct nuc_graph_pool *pool, size_t size)
+{
+    if (pool->next == NULL || pool->left < size) {
+        size_t block = 2 * pool->block < FIRST_BLOCK ? FIRST_BLOCK : 2 * pool->block;
+        pool->block = block > LAST_BLOCK ? LAST_BLOCK : block;
+        pool->left = size > pool->block ? size : pool->block;
+        pool->next = nuc_graph_alloc(g, pool->left);
+    }
+    void *taken = pool->next;
+    pool->next += size;
+    pool->left -= size;
+    return taken;
+}
+
+static struct nuc_node *new_node(struct nuc_graph *g, const struct nuc_schema *schema)
+{
+    struct nuc_node *node = take(g, &g->nodes, sizeof *node);
+
+    node->n_args = schema->n_args;
+    node->args = take(g, &g->args, schema->n_args * sizeof *node->args);
+    return node;
+}
+
+static const struct nuc_source unknown_source = {.file = NULL};
+
+struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name)
+{
+    const struct nuc_schema *schema = nuc_op_schema(op);
+    struct nuc_node *node = new_node(g, schema);
+
+    node->id = g->next_id++;
+    node->op = op;
+    node->dialect = NUC_EDGE;
+    if (nuc_op_in_dialect(op, NUC_ATEN) && (g->dialect == NUC_ATEN || !nuc_op_in_dialect(op, NUC_EDGE)))
+        node->dialect = NUC_ATEN;
+    node->name = nuc_claim_name(g, node, name, g->names_last);
+    node->partition = -1;
+    node->source = &unknown_source;
+    for (uint32_t i = 0; i < schema->n_args; i++) {
+        if (schema->args[i].has_default)
+            node->args[i] = schema->args[i].fallback;
+    }
+    link_before(g, node, before);
+    g->n_nodes++;
+    g->n_of_op[op]++;
+    return node;
+}
+
+void nuc_set_op(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op)
+{
+    g->n_of_op[node->op]--;
+    g->n_of_op[op]++;
+    node->op = op;
+}
+
+struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum nuc_input_kind kind,
+                                     const struct nuc_meta *meta)
+{
+    struct nuc_node *node = nuc_add_node(g, g->body, NUC_OP_PLACEHOLDER, name);
+
+    node->input_kind = kind;
+    nuc_set_val(g, node, meta);
+    return node;
+}
+
+struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const struct nuc_meta *meta, const void *bytes)
+{
+    struct nuc_node *node = nuc_add_placeholder(g, name, NUC_CONSTANT, meta);
+
+    node->data = nuc_dense_data(g->cx, meta, nuc_copy(g->cx, bytes, nuc_bytes(meta)));
+    node->target = node->name;
+    return node;
+}
+
+/* ---- users ---- */
+
+static struct nuc_node **more_users(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t capacity = node->users_capacity == 0 ? 1 : 4 * node->users_capacity;
+    struct nuc_node **users =
+        capacity == 1 ? &node->first_user : nuc_graph_alloc(g, capacity * sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < node->n_users; i++)
+        users[i] = node->users[i];
+    node->users_capacity = capacity;
+    return users;
+}
+
+static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i] == user)
+            return;
+    }
+    if (node->n_users == node->users_capacity)
+        node->users = more_users(g, node);
+    node->users[node->n_users++] = user;
+}
+
+static bool reads(const struct nuc_node *user, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < user->n_args; i++) {
+        const struct nuc_arg *a = &user->args[i];
+        if (a->kind == NUC_ARG_NODE && a->u.node == node)
+            return true;
+        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
+            if (a->u.nodes[k] == node)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* `user` gave up one use of `node`: it stops being a user when that was the last. */
+static void drop_user(struct nuc_node *node, const struct nuc_node *user)
+{
+    if (node == NULL || reads(user, node))
+        return;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i] == user) {
+            memmove(&node->users[i], &node->users[i + 1], (node->n_users - i - 1) * sizeof *node->users);
+            node->n_users--;
+            return;
+        }
+    }
+}
+
+/* Empties an argument; the nodes it named are not read through it any more. */
+static void clear_arg(struct nuc_node *node, uint32_t index)
+{
+    struct nuc_arg old = node->args[index];
+
+    node->args[index] = (struct nuc_arg){.kind = NUC_ARG_NONE};
+    if (old.kind == NUC_ARG_NODE)
+        drop_user(old.u.node, node);
+    for (uint32_t k = 0; old.kind == NUC_ARG_NODES && k < old.count; k++)
+        drop_user(old.u.nodes[k], node);
+}
+
+static void put_arg(struct nuc_node *node, uint32_t index, struct nuc_arg arg)
+{
+    assert(index < node->n_args);
+    clear_arg(node, index);
+    arg.given = true;
+    node->args[index] = arg;
+}
+
+void nuc_set_arg_node(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *value)
+{
+    if (value == NULL) {
+        put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NONE});
+        return;
+    }
+    assert(value->id < g->next_id && value != node);
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NODE, .u.node = value});
+    add_user(g, value, node);
+}
+
+void nuc_set_arg_nodes(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *const *values,
+                       uint32_t count)
+{
+    struct nuc_node **copy = nuc_graph_alloc(g, count * sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < count; i++)
+        copy[i] = values[i];
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NODES, .count = count, .u.nodes = copy});
+    for (uint32_t i = 0; i < count; i++) {
+        if (copy[i] != NULL)
+            add_user(g, copy[i], node);
+    }
+}
+
+void nuc_set_arg_int(struct nuc_node *node, uint32_t index, int64_t value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_INT, .u.i = value});
+}
+
+void nuc_set_arg_ints(struct nuc_node *node, struct nuc_graph *g, uint32_t index, const int64_t *values, uint32_t count)
+{
+    const int64_t *copy = nuc_copy(g->cx, values, count * sizeof *values);
+
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_INTS, .count = count, .u.ints = copy});
+}
+
+void nuc_set_arg_float(struct nuc_node *node, uint32_t index, double value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = value});
+}
+
+void nuc_set_arg_bool(struct nuc_node *node, uint32_t index, bool value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = value});
+}
+
+void nuc_set_arg_string(struct nuc_node *node, uint32_t index, const char *value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_STRING, .u.string = value});
+}
+
+void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = value});
+}
+
+/* ---- rewriting ---- */
+
+void nuc_replace_input(struct nuc_graph *g, struct nuc_node *user, struct nuc_node *from, struct nuc_node *to)
+{
+    for (uint32_t i = 0; i < user->n_args; i++) {
+        struct nuc_arg *a = &user->args[i];
+        if (a->kind == NUC_ARG_NODE && a->u.node == from)
+            a->u.node = to;
+        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
+            if (a->u.nodes[k] == from)
+                a->u.nodes[k] = to;
+        }
+    }
+    drop_user(from, user);
+    if (reads(user, to))
+        add_user(g, to, user);
+}
+
+void nuc_replace_uses(struct nuc_graph *g, struct nuc_node *from, struct nuc_node *to, const struct nuc_node *except)
+{
+    uint32_t kept = 0;
+
+    if (from == to)
+        return;
+    while (from->n_users > kept) {
+        struct nuc_node *user = from->users[kept];
+        if (user == except)
+            kept++;
+        else
+            nuc_replace_input(g, user, from, to);
+    }
+}
+
+void nuc_remove_node(struct nuc_graph *g, struct nuc_node *node)
+{
+    if (node->n_users != 0)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s is removed but still read by '%s'", g->file, nuc_node_text(g->cx, node),
+                 node->users[0]->name);
+    for (uint32_t i = 0; i < node->n_args; i++)
+        clear_arg(node, i);
+    nuc_release_name(g, node);
+    unlink_node(g, node);
+    g->n_nodes--;
+    g->n_of_op[node->op]--;
+}
+
+void nuc_move_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before)
+{
+    if (node == before)
+        return;
+    assert(before == NULL || before->id < g->next_id);
+    unlink_node(g, node);
+    link_before(g, node, before);
+}
+
+void nuc_remove_dead(struct nuc_graph *g)
+{
+    struct nuc_node *prev;
+
+    for (struct nuc_node *n = g->last; n != NULL; n = prev) {
+        prev = n->prev;
+        bool is_root = n->op == NUC_OP_OUTPUT || nuc_is_user_input(n);
+        if (!is_root && n->n_users == 0)
+            nuc_remove_node(g, n);
+    }
+}
+
+/* ---- reading ---- */
+
+struct nuc_node *nuc_next_input(const struct nuc_node *node, struct nuc_cursor *at)
+{
+    for (; at->argument < node->n_args; at->argument++, at->element = 0) {
+        const struct nuc_arg *a = &node->args[at->argument];
+        uint32_t count = a->kind == NUC_ARG_NODES ? a->count : a->kind == NUC_ARG_NODE ? 1 : 0;
+        while (at->element < count) {
+            struct nuc_node *input = a->kind == NUC_ARG_NODE ? a->u.node : a->u.nodes[at->element];
+            at->element++;
+            if (input != NULL)
+                return input;
+        }
+    }
+    return NULL;
+}
+
+uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max)
+{
+    struct nuc_cursor at = {0, 0};
+    uint32_t count = 0;
+
+    for (struct nuc_node *input = nuc_next_input(node, &at); input != NULL; input = nuc_next_input(node, &at)) {
+        if (count < max)
+            out[count] = input;
+        count++;
+    }
+    return count;
+}
+
+struct nuc_node *nuc_output_node(const struct nuc_graph *g)
+{
+    return g->last != NULL && g->last->op == NUC_OP_OUTPUT ? g->last : NULL;
+}

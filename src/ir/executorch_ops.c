@@ -1,0 +1,19 @@
+#include "ir/executorch_ops.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* No kernel of that name in kernels/portable, kernels/quantized or backends/cortex_m. */
+static const char *const torch_alone[] = {
+    "aten::gru",      "aten::grid_sampler_3d", "aten::lstm",           "aten::rms_norm",
+    "aten::rnn_relu", "aten::rnn_tanh",        "aten::scatter_reduce", "aten::sort",
+};
+
+bool nuc_in_executorch(const char *name)
+{
+    for (size_t i = 0; i < sizeof torch_alone / sizeof torch_alone[0]; i++) {
+        if (strcmp(name, torch_alone[i]) == 0)
+            return false;
+    }
+    return strncmp(name, "nucleon::", 9) != 0;
+}

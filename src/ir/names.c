@@ -1,0 +1,273 @@
+/* Names of nodes. */
+#include "ir/names.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+struct entry {
+    const char *name;
+    struct nuc_node *node; /* NULL: the node of that name is removed */
+    uint32_t next_suffix;  /* next number to try when the name is asked for again */
+    uint32_t hash;         /* of the name: tables grow without reading it */
+};
+
+/* Other names are told apart without looking at their entries. */
+struct slot {
+    uint32_t place; /* of an entry + 1; 0: none */
+    uint32_t hash;
+};
+
+/*
+ * Entries lie in the order in which names came, which is nearly that of the nodes: to walk over these is to walk over
+ * them. Slots, by hash with open addressing, are few bytes. Neither shrinks.
+ */
+struct nuc_name_table {
+    struct entry *entries;
+    uint32_t used;
+    struct slot *slots;
+    uint32_t capacity;            /* of slots: a power of two */
+    struct nuc_sub_arena *memory; /* of a long table, which goes when the table grows; NULL: the arena it is made in */
+};
+
+#define SHORT_TABLE 64u /* slots */
+#define LONG_TABLE 4096u
+#define NONE UINT32_MAX
+
+/* FNV-1a, from a hash of what comes before on. */
+#define HASH_OF_NOTHING 2166136261u
+
+static uint32_t hash_on(uint32_t h, const char *text)
+{
+    for (; *text != '\0'; text++)
+        h = (h ^ (uint8_t)*text) * 16777619u;
+    return h;
+}
+
+/* The low bits of FNV-1a say little of the last characters, in which names differ. */
+static uint32_t first_slot(const struct nuc_name_table *t, uint32_t hash)
+{
+    return (hash ^ hash >> 15) & (t->capacity - 1);
+}
+
+static uint32_t find(const struct nuc_name_table *t, const char *name, uint32_t hash)
+{
+    for (uint32_t i = first_slot(t, hash); t->slots[i].place != 0; i = (i + 1) & (t->capacity - 1)) {
+        uint32_t place = t->slots[i].place - 1;
+        if (t->slots[i].hash == hash && (t->entries[place].name == name || strcmp(t->entries[place].name, name) == 0))
+            return place;
+    }
+    return NONE;
+}
+
+static void put_in_slot(struct nuc_name_table *t, uint32_t place)
+{
+    uint32_t hash = t->entries[place].hash, i = first_slot(t, hash);
+
+    while (t->slots[i].place != 0)
+        i = (i + 1) & (t->capacity - 1);
+    t->slots[i] = (struct slot){place + 1, hash};
+}
+
+/* Three quarters of the slots are used. */
+static uint32_t room(uint32_t capacity)
+{
+    return capacity / 4 * 3;
+}
+
+static void grow(struct nuc_context *cx, struct nuc_name_table *t, uint32_t capacity)
+{
+    struct nuc_name_table larger = {.used = t->used, .capacity = capacity};
+
+    if (capacity >= LONG_TABLE)
+        larger.memory = nuc_enter_sub_arena(cx);
+    larger.entries = nuc_alloc_array(cx, room(capacity), sizeof *larger.entries);
+    larger.slots = nuc_alloc_array(cx, capacity, sizeof *larger.slots);
+    if (larger.memory != NULL)
+        nuc_leave_sub_arena(cx, larger.memory);
+    for (uint32_t i = 0; i < t->used; i++) {
+        larger.entries[i] = t->entries[i];
+        put_in_slot(&larger, i);
+    }
+    nuc_free_sub_arena(t->memory);
+    *t = larger;
+}
+
+struct nuc_name_table *nuc_names_new(struct nuc_context *cx)
+{
+    struct nuc_name_table *t = nuc_alloc(cx, sizeof *t);
+
+    grow(cx, t, SHORT_TABLE);
+    return t;
+}
+
+void nuc_names_free(struct nuc_name_table *t)
+{
+    nuc_free_sub_arena(t->memory);
+}
+
+void nuc_names_reserve(struct nuc_graph *g, size_t count)
+{
+    uint32_t capacity = g->names->capacity;
+
+    while (room(capacity) < count && capacity <= UINT32_MAX / 2)
+        capacity *= 2;
+    if (capacity > g->names->capacity)
+        grow(g->cx, g->names, capacity);
+}
+
+static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool lasts)
+{
+    struct nuc_name_table *t = g->names;
+    uint32_t place = find(t, name, hash);
+
+    if (place != NONE)
+        return place;
+    nuc_names_reserve(g, (size_t)t->used + 1);
+    t->entries[t->used] = (struct entry){.name = lasts ? name : nuc_strdup(g->cx, name), .hash = hash};
+    put_in_slot(t, t->used);
+    return t->used++;
+}
+
+/* "wanted_7", which may be the name that the node has. */
+static const char *with_suffix(struct nuc_graph *g, const struct nuc_node *node, const char *wanted, const char *suffix)
+{
+    size_t length = strlen(wanted);
+
+    if (node->name != NULL && strncmp(node->name, wanted, length) == 0 && strcmp(node->name + length, suffix) == 0)
+        return node->name;
+    size_t rest = strlen(suffix) + 1;
+    char *name = nuc_alloc(g->cx, length + rest);
+    memcpy(name, wanted, length);
+    memcpy(name + length, suffix, rest);
+    return name;
+}
+
+#define MAX_SUFFIX 12 /* "_4294967295" */
+
+static const char *suffix_text(char out[MAX_SUFFIX], uint32_t number)
+{
+    char *p = out + MAX_SUFFIX - 1;
+
+    *p = '\0';
+    for (; number != 0; number /= 10)
+        *--p = (char)('0' + number % 10);
+    *--p = '_';
+    return p;
+}
+
+static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
+{
+    struct nuc_name_table *t = g->names;
+    uint32_t base = enter(g, wanted, hash_on(HASH_OF_NOTHING, wanted), lasts), own = base;
+
+    while (t->entries[own].node != NULL) {
+        char text[MAX_SUFFIX];
+        const char *suffix = suffix_text(text, ++t->entries[base].next_suffix);
+        own = enter(g, with_suffix(g, node, wanted, suffix), hash_on(t->entries[base].hash, suffix), true);
+    }
+    t->entries[own].node = node;
+    return t->entries[own].name;
+}
+
+#define MAX_NAME 256 /* of an operator, with a '_' for each character */
+
+/*
+ * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
+ * capital after a small letter starts a word: "dim_IntList" -> "dim_int_list".
+ */
+static const char *claim_default(struct nuc_graph *g, struct nuc_node *node)
+{
+    const char *name = nuc_node_op_name(node);
+    char text[MAX_NAME], *out = text;
+
+    if (strncmp(name, "edge.", 5) == 0)
+        name += 5;
+    assert(2 * strlen(name) < sizeof text);
+    for (const char *p = name; *p != '\0'; p++) {
+        bool capital = *p >= 'A' && *p <= 'Z';
+        if (capital && p > name && p[-1] >= 'a' && p[-1] <= 'z')
+            *out++ = '_';
+        *out++ = (char)(*p == '.' ? '_' : capital ? *p - 'A' + 'a' : *p);
+    }
+    *out = '\0';
+    return claim(g, node, text, false);
+}
+
+const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
+{
+    return wanted != NULL ? claim(g, node, wanted, lasts) : claim_default(g, node);
+}
+
+static uint32_t place_of(const struct nuc_graph *g, const char *name)
+{
+    return find(g->names, name, hash_on(HASH_OF_NOTHING, name));
+}
+
+void nuc_release_name(struct nuc_graph *g, const struct nuc_node *node)
+{
+    uint32_t place = place_of(g, node->name);
+
+    if (place != NONE && g->names->entries[place].node == node)
+        g->names->entries[place].node = NULL;
+}
+
+struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name)
+{
+    uint32_t place = place_of(g, name);
+
+    return place == NONE ? NULL : g->names->entries[place].node;
+}
+
+const struct nuc_node *nuc_find_misnamed(const struct nuc_graph *g, struct nuc_node *const *seen)
+{
+    const struct nuc_name_table *t = g->names;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < t->used; i++) {
+        const struct nuc_node *node = t->entries[i].node;
+        if (node == NULL)
+            continue;
+        if (node->name != t->entries[i].name || node->id >= g->next_id || seen[node->id] != node)
+            return node;
+        count++;
+    }
+    return count == g->n_nodes ? NULL : g->first;
+}
+
+/* All names are given up, so that numbering starts afresh. */
+static void forget_names(struct nuc_graph *g)
+{
+    nuc_names_free(g->names);
+    *g->names = (struct nuc_name_table){.capacity = SHORT_TABLE / 2};
+    nuc_names_reserve(g, g->n_nodes + room(SHORT_TABLE));
+}
+
+void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
+{
+    nuc_release_name(g, node);
+    node->name = claim(g, node, name, false);
+}
+
+void nuc_renumber(struct nuc_graph *g)
+{
+    forget_names(g);
+    g->next_id = 0;
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        n->id = g->next_id++;
+        n->name = claim(g, n, n->name, true);
+    }
+}
+
+void nuc_rename_as_traced(struct nuc_graph *g)
+{
+    forget_names(g);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            n->name = claim(g, n, n->name, true);
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n))
+            n->name = claim_default(g, n);
+    }
+}

@@ -1,0 +1,34 @@
+/* Parameters of quantize and dequantize nodes. */
+#ifndef NUC_IR_QUANT_H
+#define NUC_IR_QUANT_H
+
+#include "ir/graph.h"
+
+struct nuc_quant {
+    bool per_channel;
+    double scale;                                /* per tensor */
+    int64_t zero_point;                          /* per tensor */
+    const struct nuc_node *scales, *zero_points; /* per channel; zero_points may be NULL: all 0 */
+    int64_t axis;                                /* per channel; else -1 */
+    int64_t quant_min, quant_max;
+    enum nuc_dtype dtype; /* of the quantized tensor */
+};
+
+/* What a quantize or dequantize node says; false, and *out unset, for NULL, other nodes and arguments of other types.
+ */
+bool nuc_quant_of(const struct nuc_node *node, struct nuc_quant *out);
+
+/* The same of a dequantize node alone, as an operator's input is, and of a quantize node alone. */
+bool nuc_dequantize_quant(const struct nuc_node *node, struct nuc_quant *out);
+bool nuc_quantize_quant(const struct nuc_node *node, struct nuc_quant *out);
+
+/* Scale and zero point are the same, bit for bit; ranges and types may differ. */
+bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b);
+
+/* The same, and range, axis and type, too. */
+bool nuc_same_quant(const struct nuc_quant *a, const struct nuc_quant *b);
+
+/* Writes all parameters but the input into a quantize or dequantize node per tensor. */
+void nuc_set_quant(struct nuc_node *node, const struct nuc_quant *quant);
+
+#endif

@@ -1,0 +1,367 @@
+/* The table of shape rules, and what all rules share: reading arguments, setting results. */
+#include "ir/shapes/shapes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- arguments ---- */
+
+_Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)
+{
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    nuc_fail(c->g->cx, NUC_BAD_INPUT, "%s: %s: %s", c->g->file, nuc_node_text(c->g->cx, c->node), what);
+}
+
+static const char *arg_name(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_op_schema(c->node->op)->args[index].name;
+}
+
+const struct nuc_arg *nuc_shape_arg(const struct nuc_shape_call *c, uint32_t index, enum nuc_arg_kind kind)
+{
+    if (index >= c->node->n_args)
+        nuc_shape_fail(c, "argument %u is missing", (unsigned)index);
+    const struct nuc_arg *a = &c->node->args[index];
+    if (a->kind != kind)
+        nuc_shape_fail(c, "argument '%s' is absent or of the wrong type", arg_name(c, index));
+    return a;
+}
+
+bool nuc_shape_is_none(const struct nuc_shape_call *c, uint32_t index)
+{
+    return index >= c->node->n_args || c->node->args[index].kind == NUC_ARG_NONE;
+}
+
+const struct nuc_meta *nuc_shape_input(const struct nuc_shape_call *c, uint32_t index)
+{
+    const struct nuc_node *input = nuc_shape_arg(c, index, NUC_ARG_NODE)->u.node;
+
+    if (input->is_tuple || input->n_vals != 1)
+        nuc_shape_fail(c, "argument '%s' is '%s', which is not a single tensor", arg_name(c, index), input->name);
+    return &input->vals[0];
+}
+
+const struct nuc_meta *nuc_shape_optional_input(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_is_none(c, index) ? NULL : nuc_shape_input(c, index);
+}
+
+static int64_t limited(const struct nuc_shape_call *c, uint32_t index, int64_t value)
+{
+    if (value < -NUC_MAX_ELEMENTS || value > NUC_MAX_ELEMENTS)
+        nuc_shape_fail(c, "argument '%s' is %lld, which does not fit 32 bits", arg_name(c, index), (long long)value);
+    return value;
+}
+
+int64_t nuc_shape_int(const struct nuc_shape_call *c, uint32_t index)
+{
+    return limited(c, index, nuc_shape_arg(c, index, NUC_ARG_INT)->u.i);
+}
+
+bool nuc_shape_bool(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_arg(c, index, NUC_ARG_BOOL)->u.b;
+}
+
+double nuc_shape_float(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_arg(c, index, NUC_ARG_FLOAT)->u.f;
+}
+
+const char *nuc_shape_string(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_arg(c, index, NUC_ARG_STRING)->u.string;
+}
+
+const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, uint32_t *count)
+{
+    *count = 0;
+    if (nuc_shape_is_none(c, index))
+        return NULL;
+    const struct nuc_arg *a = nuc_shape_arg(c, index, NUC_ARG_INTS);
+    for (uint32_t i = 0; i < a->count; i++)
+        limited(c, index, a->u.ints[i]);
+    *count = a->count;
+    return a->u.ints;
+}
+
+const double *nuc_shape_floats(const struct nuc_shape_call *c, uint32_t index, uint32_t *count)
+{
+    *count = 0;
+    if (nuc_shape_is_none(c, index))
+        return NULL;
+    const struct nuc_arg *a = nuc_shape_arg(c, index, NUC_ARG_FLOATS);
+    *count = a->count;
+    return a->u.floats;
+}
+
+bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2])
+{
+    uint32_t count;
+    const int64_t *ints = nuc_shape_ints(c, index, &count);
+
+    if (count == 0)
+        return false;
+    if (count > 2)
+        nuc_shape_fail(c, "argument '%s' has %u numbers instead of 2", arg_name(c, index), (unsigned)count);
+    pair[0] = ints[0];
+    pair[1] = ints[count - 1];
+    return true;
+}
+
+enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype fallback)
+{
+    return nuc_shape_is_none(c, index) ? fallback : nuc_shape_arg(c, index, NUC_ARG_DTYPE)->u.dtype;
+}
+
+uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank)
+{
+    int64_t limit = rank == 0 ? 1 : rank;
+
+    if (dim < -limit || dim >= limit)
+        nuc_shape_fail(c, "dimension %lld does not exist in a tensor of rank %u", (long long)dim, (unsigned)rank);
+    return (uint32_t)(dim < 0 ? dim + limit : dim);
+}
+
+/* ---- results ---- */
+
+void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m)
+{
+    if (nuc_checked_elements(m->sizes, m->rank) < 0)
+        nuc_shape_fail(c, "the result %s has a negative size or more than %lld elements", nuc_meta_text(c->g->cx, m),
+                       (long long)NUC_MAX_ELEMENTS);
+}
+
+static bool has_vals(const struct nuc_node *node, bool is_tuple, const struct nuc_meta *metas, uint32_t count)
+{
+    if (node->vals == NULL || node->is_tuple != is_tuple || node->n_vals != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_meta_equal(&node->vals[i], &metas[i]))
+            return false;
+    }
+    return true;
+}
+
+void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m)
+{
+    nuc_shape_check(c, m);
+    if (!has_vals(c->node, false, m, 1))
+        nuc_set_val(c->g, c->node, m);
+}
+
+void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        nuc_shape_check(c, &metas[i]);
+    if (!has_vals(c->node, true, metas, count))
+        nuc_set_tuple(c->g, c->node, metas, count);
+}
+
+/* ---- structure ---- */
+
+/* Their metas are given, not computed: a placeholder's by the file, a delegate call's by the partition. */
+static void keep(const struct nuc_shape_call *c)
+{
+    (void)c;
+}
+
+/* Its value is what the archive, or the text, states; the stage `expand` compares it with what it is made of. */
+static void as_stated(const struct nuc_shape_call *c)
+{
+    if (c->node->vals == NULL)
+        nuc_shape_fail(c, "the type of its value is not stated");
+}
+
+static void no_value(const struct nuc_shape_call *c)
+{
+    c->node->is_tuple = false;
+    c->node->n_vals = 0;
+    c->node->vals = NULL;
+}
+
+static void getitem(const struct nuc_shape_call *c)
+{
+    const struct nuc_node *tuple = nuc_shape_arg(c, NUC_SELF, NUC_ARG_NODE)->u.node;
+    int64_t index = nuc_shape_int(c, NUC_ARG(GETITEM, index));
+
+    if (!tuple->is_tuple || index < 0 || index >= tuple->n_vals)
+        nuc_shape_fail(c, "'%s' has no item %lld", tuple->name, (long long)index);
+    nuc_shape_result(c, &tuple->vals[index]);
+}
+
+/* ---- the table ---- */
+
+/* Of a family; of the operators below where theirs is another. */
+static nuc_shape_rule *const family_rules[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_GRAPH] = keep,
+    [NUC_FAMILY_QUANT] = nuc_shape_quantize_per_tensor,
+    [NUC_FAMILY_DEQUANT] = nuc_shape_dequantize_per_tensor,
+    [NUC_FAMILY_MAP] = nuc_shape_unary,
+    [NUC_FAMILY_BINARY] = nuc_shape_binary,
+    [NUC_FAMILY_COMPARE] = nuc_shape_compare,
+    [NUC_FAMILY_CONV] = nuc_shape_conv,
+    [NUC_FAMILY_REDUCE] = nuc_shape_extreme,
+    [NUC_FAMILY_SOFTMAX] = nuc_shape_softmax,
+    [NUC_FAMILY_RECURRENT] = nuc_shape_recurrent,
+    [NUC_FAMILY_PERMUTE] = nuc_shape_permute,
+    [NUC_FAMILY_COPY] = nuc_shape_unary,
+    [NUC_FAMILY_ASSERT] = no_value,
+    [NUC_FAMILY_CAT] = nuc_shape_cat,
+    [NUC_FAMILY_SCAN] = nuc_shape_scan,
+    [NUC_FAMILY_COMPOSITE] = as_stated,
+};
+
+static nuc_shape_rule *const rules[NUC_OP_COUNT] = {
+    [NUC_OP_OUTPUT] = no_value,
+    [NUC_OP_GETITEM] = getitem,
+    [NUC_OP_QUANTIZE_PER_CHANNEL] = nuc_shape_quantize_per_channel,
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = nuc_shape_dequantize_per_channel,
+    [NUC_OP_CLAMP] = nuc_shape_with_numbers,
+    [NUC_OP_CLAMP_MIN] = nuc_shape_with_numbers,
+    [NUC_OP_CLAMP_MAX] = nuc_shape_with_numbers,
+    [NUC_OP_SQUARE] = nuc_shape_square,
+    [NUC_OP_POW_SCALAR] = nuc_shape_with_numbers,
+    [NUC_OP_POW_OF_SCALAR] = nuc_shape_pow_of_scalar,
+    [NUC_OP_DIV_MODE] = nuc_shape_div_mode,
+    [NUC_OP_PRELU] = nuc_shape_prelu,
+    [NUC_OP_WHERE] = nuc_shape_where,
+    [NUC_OP_INDEX] = nuc_shape_index,
+    [NUC_OP_INDEX_SELECT] = nuc_shape_index_select,
+    [NUC_OP_GATHER] = nuc_shape_gather,
+    [NUC_OP_EMBEDDING] = nuc_shape_embedding,
+    [NUC_OP_MASKED_SCATTER] = nuc_shape_masked_scatter,
+    [NUC_OP_SCATTER] = nuc_shape_scatter,
+    [NUC_OP_SCATTER_VALUE] = nuc_shape_scatter_value,
+    [NUC_OP_SCATTER_ADD] = nuc_shape_scatter,
+    [NUC_OP_SCATTER_REDUCE] = nuc_shape_scatter,
+    [NUC_OP_INDEX_PUT] = nuc_shape_index_put,
+    [NUC_OP_SELECT_SCATTER] = nuc_shape_select_scatter,
+    [NUC_OP_TOPK] = nuc_shape_topk,
+    [NUC_OP_SORT] = nuc_shape_sort,
+    [NUC_OP_SORT_STABLE] = nuc_shape_sort,
+    [NUC_OP_BATCH_NORM] = nuc_shape_batch_norm,
+    [NUC_OP_NATIVE_BATCH_NORM] = nuc_shape_batch_norm_3,
+    [NUC_OP_LAYER_NORM] = nuc_shape_layer_norm,
+    [NUC_OP_NATIVE_LAYER_NORM] = nuc_shape_layer_norm_3,
+    [NUC_OP_RMS_NORM] = nuc_shape_rms_norm,
+    [NUC_OP_GROUP_NORM] = nuc_shape_group_norm,
+    [NUC_OP_NATIVE_GROUP_NORM] = nuc_shape_group_norm_3,
+    [NUC_OP_MAX_POOL2D] = nuc_shape_max_pool2d,
+    [NUC_OP_AVG_POOL2D] = nuc_shape_avg_pool2d,
+    [NUC_OP_MAX_POOL1D] = nuc_shape_max_pool1d,
+    [NUC_OP_MAX_POOL2D_INDICES] = nuc_shape_max_pool2d_with_indices,
+    [NUC_OP_ADAPTIVE_AVG_POOL2D] = nuc_shape_adaptive_avg_pool2d,
+    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = nuc_shape_adaptive_avg_pool2d,
+    [NUC_OP_AVG_POOL1D] = nuc_shape_avg_pool1d,
+    [NUC_OP_GRID_SAMPLER_2D] = nuc_shape_grid_sampler,
+    [NUC_OP_GRID_SAMPLER_3D] = nuc_shape_grid_sampler,
+    [NUC_OP_UPSAMPLE_BILINEAR] = nuc_shape_upsample_bilinear,
+    [NUC_OP_UPSAMPLE_NEAREST] = nuc_shape_upsample_nearest,
+    [NUC_OP_MEAN_DIM] = nuc_shape_mean_dim,
+    [NUC_OP_SUM] = nuc_shape_sum,
+    [NUC_OP_SUM_DIM] = nuc_shape_sum_dim,
+    [NUC_OP_PROD_DIM] = nuc_shape_sum_dim,
+    [NUC_OP_ANY_DIMS] = nuc_shape_any,
+    [NUC_OP_ARGMAX] = nuc_shape_arg_extreme,
+    [NUC_OP_ARGMIN] = nuc_shape_arg_extreme,
+    [NUC_OP_VAR] = nuc_shape_var,
+    [NUC_OP_LINEAR] = nuc_shape_linear,
+    [NUC_OP_ADDMM] = nuc_shape_addmm,
+    [NUC_OP_MM] = nuc_shape_mm,
+    [NUC_OP_BMM] = nuc_shape_bmm,
+    [NUC_OP_MATMUL] = nuc_shape_matmul,
+    [NUC_OP_VIEW] = nuc_shape_view,
+    [NUC_OP_RESHAPE] = nuc_shape_reshape,
+    [NUC_OP_FLATTEN] = nuc_shape_flatten,
+    [NUC_OP_SQUEEZE] = nuc_shape_squeeze,
+    [NUC_OP_SQUEEZE_DIM] = nuc_shape_squeeze_dim,
+    [NUC_OP_SQUEEZE_DIMS] = nuc_shape_squeeze_dims,
+    [NUC_OP_UNSQUEEZE] = nuc_shape_unsqueeze,
+    [NUC_OP_TRANSPOSE] = nuc_shape_transpose,
+    [NUC_OP_T] = nuc_shape_t,
+    [NUC_OP_SLICE] = nuc_shape_slice,
+    [NUC_OP_SPLIT] = nuc_shape_split,
+    [NUC_OP_SPLIT_SIZES] = nuc_shape_split_with_sizes,
+    [NUC_OP_SPLIT_WITH_SIZES] = nuc_shape_split_with_sizes,
+    [NUC_OP_CHUNK] = nuc_shape_chunk,
+    [NUC_OP_EXPAND] = nuc_shape_expand_copy,
+    [NUC_OP_AS_STRIDED] = nuc_shape_as_strided_copy,
+    [NUC_OP_SELECT] = nuc_shape_select,
+    [NUC_OP_REPEAT] = nuc_shape_repeat,
+    [NUC_OP_FLIP] = nuc_shape_flip,
+    [NUC_OP_DIAGONAL] = nuc_shape_diagonal,
+    [NUC_OP_UNFOLD] = nuc_shape_unfold,
+    [NUC_OP_CLONE] = nuc_shape_clone,
+    [NUC_OP_CONTIGUOUS] = nuc_shape_contiguous,
+    [NUC_OP_CLONE_DIM_ORDER] = nuc_shape_clone_dim_order,
+    [NUC_OP_TO_DTYPE_LAYOUT] = nuc_shape_to_dtype_layout,
+    [NUC_OP_TO_DTYPE] = nuc_shape_to_dtype,
+    [NUC_OP_TO_DIM_ORDER_COPY] = nuc_shape_to_dim_order_copy,
+    [NUC_OP_PAD] = nuc_shape_pad,
+    [NUC_OP_CONSTANT_PAD] = nuc_shape_constant_pad,
+    [NUC_OP_COPY] = nuc_shape_copy,
+    [NUC_OP_SLICE_SCATTER] = nuc_shape_slice_scatter,
+    [NUC_OP_ZEROS] = nuc_shape_zeros,
+    [NUC_OP_ARANGE] = nuc_shape_arange,
+    [NUC_OP_EMPTY_DIM_ORDER] = nuc_shape_empty_dim_order,
+    [NUC_OP_ALLOC] = nuc_shape_alloc,
+    [NUC_OP_CORTEXM_ADD] = nuc_shape_cortexm_add,
+    [NUC_OP_CORTEXM_MUL] = nuc_shape_cortexm_mul,
+    [NUC_OP_CORTEXM_DIV] = nuc_shape_cortexm_mul,
+    [NUC_OP_CORTEXM_ACTIVATION] = nuc_shape_unary,
+    [NUC_OP_CORTEXM_MINIMUM] = nuc_shape_binary,
+    [NUC_OP_CORTEXM_MAXIMUM] = nuc_shape_binary,
+    [NUC_OP_CORTEXM_LINEAR] = nuc_shape_cortexm_linear,
+    [NUC_OP_CORTEXM_SOFTMAX] = nuc_shape_unary,
+    [NUC_OP_CORTEXM_PAD] = nuc_shape_cortexm_pad,
+    [NUC_OP_CORTEXM_CONV2D] = nuc_shape_cortexm_conv2d,
+    [NUC_OP_CORTEXM_DEPTHWISE] = nuc_shape_cortexm_depthwise,
+    [NUC_OP_CORTEXM_TRANSPOSE_CONV2D] = nuc_shape_cortexm_transpose_conv2d,
+    [NUC_OP_CORTEXM_AVG_POOL2D] = nuc_shape_cortexm_avg_pool2d,
+    [NUC_OP_CORTEXM_MAX_POOL2D] = nuc_shape_cortexm_max_pool2d,
+    [NUC_OP_CORTEXM_BATCH_MATMUL] = nuc_shape_cortexm_batch_matmul,
+    [NUC_OP_NUCLEON_LSTM] = nuc_shape_nucleon_recurrent,
+    [NUC_OP_NUCLEON_GRU] = nuc_shape_nucleon_recurrent,
+    [NUC_OP_NUCLEON_RNN] = nuc_shape_nucleon_recurrent,
+    [NUC_OP_NUCLEON_SUM] = nuc_shape_extreme,
+    [NUC_OP_NUCLEON_PRELU] = nuc_shape_prelu,
+    [NUC_OP_NUCLEON_TEST] = nuc_shape_nucleon_test,
+    [NUC_OP_NUCLEON_COMPARE] = nuc_shape_nucleon_compare,
+    [NUC_OP_NUCLEON_LAYER_NORM] = nuc_shape_unary,
+    [NUC_OP_NUCLEON_RMS_NORM] = nuc_shape_unary,
+    [NUC_OP_NUCLEON_GROUP_NORM] = nuc_shape_unary,
+    [NUC_OP_NUCLEON_VAR] = nuc_shape_extreme,
+    [NUC_OP_NUCLEON_LOG_SOFTMAX] = nuc_shape_unary,
+    [NUC_OP_NUCLEON_RESIZE_BILINEAR] = nuc_shape_nucleon_resize,
+    [NUC_OP_NUCLEON_RESIZE_NEAREST] = nuc_shape_nucleon_resize,
+    [NUC_OP_NUCLEON_ROWS_VIEW] = nuc_shape_rows_view,
+    [NUC_OP_NUCLEON_JOINED_ROWS] = nuc_shape_joined_rows,
+    [NUC_OP_NUCLEON_COPY] = nuc_shape_unary,
+    [NUC_OP_NUCLEON_CONV2D] = nuc_shape_cortexm_conv2d,
+    [NUC_OP_NUCLEON_DEPTHWISE] = nuc_shape_cortexm_depthwise,
+    [NUC_OP_NUCLEON_TRANSPOSE_CONV2D] = nuc_shape_nucleon_transpose_conv2d,
+};
+
+bool nuc_shape_is_copy(const struct nuc_shape_call *c)
+{
+    return c->node->dialect == NUC_EDGE && c->node->op != NUC_OP_NUCLEON_PERMUTE_VIEW;
+}
+
+void nuc_infer_shape(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_shape_call c = {g, node};
+
+    if ((unsigned)node->op >= NUC_OP_COUNT)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: '%s' is not an operator", g->file, node->name);
+    nuc_shape_rule *rule = rules[node->op] != NULL ? rules[node->op] : family_rules[nuc_op_family(node->op)];
+    if (rule == NULL)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s: the operator has no shape rule", g->file, nuc_node_text(g->cx, node));
+    rule(&c);
+}

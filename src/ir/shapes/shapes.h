@@ -1,0 +1,247 @@
+/*
+ * Shape rules: for each operator a function that computes the metas of its results from its arguments. Layouts follow
+ * eager torch: a rule states the strides torch gives the result, and the dim order is what Tensor.dim_order() makes of
+ * them. Private to the graph folder, the importer and the exporter.
+ */
+#ifndef NUC_IR_SHAPES_SHAPES_H
+#define NUC_IR_SHAPES_SHAPES_H
+
+#include "ir/graph.h"
+
+/* More elements than this in one tensor are refused: the targets have megabytes, and index arithmetic stays small. */
+#define NUC_MAX_ELEMENTS ((int64_t)INT32_MAX)
+
+struct nuc_shape_call {
+    struct nuc_graph *g;
+    struct nuc_node *node;
+};
+
+typedef void nuc_shape_rule(const struct nuc_shape_call *c);
+
+/* ---- dim orders (shape_order.c) ---- */
+
+/*
+ * What torch's Tensor.dim_order() says of these strides. Where both orders fit (size-1 dimensions), torch sorts by
+ * stride, larger dimensions inside; source: torch/_prims_common, compute_elementwise_output_logical_to_physical_perm.
+ */
+void nuc_dim_order_of_strides(const int64_t *sizes, const int64_t *strides, uint32_t rank, uint8_t *dim_order);
+
+/* The same for the result of an elementwise operator of several inputs: strides[i] are those of input i, 0 where
+ * broadcast. `count` >= 1. */
+void nuc_dim_order_of_inputs(const int64_t *sizes, const int64_t (*strides)[NUC_MAX_RANK], uint32_t count,
+                             uint32_t rank, uint8_t *dim_order);
+
+/* True for a 4-dimensional tensor whose strides make torch continue in channels-last (c10 suggest_memory_format). */
+bool nuc_suggests_channels_last(const struct nuc_meta *m);
+
+/*
+ * Makes m contiguous or channels-last (rank 4 only) as torch names the order: both can be the same. Sizes that
+ * nuc_shape_result() refuses are left contiguous.
+ */
+void nuc_order_as(struct nuc_meta *m, bool channels_last);
+
+/* The number of elements when no size is negative and it does not exceed NUC_MAX_ELEMENTS, else -1. */
+int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
+
+/*
+ * Index in its storage of the last element of a tensor whose first one has index `offset`; -1 when there is none. Sizes
+ * and strides fit 31 bits each; an index above 2^62, where the next dimension could overflow, stays as it is.
+ */
+int64_t nuc_last_element(const int64_t *sizes, const int64_t *strides, uint32_t rank, int64_t offset);
+
+/*
+ * Strides of a tensor of the sizes of `in` under `own` strides seen with the sizes of `m`; false when that needs a
+ * copy.
+ */
+bool nuc_view_strides(const struct nuc_meta *in, const int64_t *own, const struct nuc_meta *m,
+                      int64_t strides[NUC_MAX_RANK]);
+
+bool nuc_is_floating(enum nuc_dtype dtype);
+
+/* Whether the operator copies what it would view in the ATen dialect: such a copy is contiguous. */
+bool nuc_shape_is_copy(const struct nuc_shape_call *c);
+
+/* ---- arguments and results of a rule (shapes.c). The getters fail with NUC_BAD_INPUT naming the node. ---- */
+
+_Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The single value of the tensor in argument `index`; the optional form gives NULL for None. */
+const struct nuc_meta *nuc_shape_input(const struct nuc_shape_call *c, uint32_t index);
+const struct nuc_meta *nuc_shape_optional_input(const struct nuc_shape_call *c, uint32_t index);
+
+/* Numbers are limited to 32 bits, so that rules may add and multiply two of them in 64. */
+int64_t nuc_shape_int(const struct nuc_shape_call *c, uint32_t index);
+bool nuc_shape_bool(const struct nuc_shape_call *c, uint32_t index);
+double nuc_shape_float(const struct nuc_shape_call *c, uint32_t index);
+const char *nuc_shape_string(const struct nuc_shape_call *c, uint32_t index);
+bool nuc_shape_is_none(const struct nuc_shape_call *c, uint32_t index);
+
+/* The argument as it is, of that kind. */
+const struct nuc_arg *nuc_shape_arg(const struct nuc_shape_call *c, uint32_t index, enum nuc_arg_kind kind);
+
+/* A list and its length; None gives length 0. */
+const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, uint32_t *count);
+const double *nuc_shape_floats(const struct nuc_shape_call *c, uint32_t index, uint32_t *count);
+
+/* An int[2]: two ints, one standing for both. False when the list is empty. */
+bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2]);
+
+/* A dtype argument, or `fallback` for None. */
+enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype fallback);
+
+/* A dimension number in [-rank, rank) made non-negative. A scalar has the dimension 0. */
+uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank);
+
+/* Fails when a size is negative or the tensor has too many elements. */
+void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
+
+/* Checks and sets the node's single value, or its tuple. */
+void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m);
+void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count);
+
+/* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
+enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b);
+
+/* The elementwise result of the tensors in two arguments (shapes_math.c). */
+struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second);
+
+/*
+ * Type and sizes of what a list of index tensors picks out of self, NUC_SELF (shapes_parts.c), and whether it holds a
+ * tensor of bool.
+ */
+struct nuc_meta nuc_shape_picked(const struct nuc_shape_call *c, uint32_t arg);
+bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg);
+
+/* ---- rules ---- */
+
+/* shapes_conv.c: convolution, batch norm */
+nuc_shape_rule nuc_shape_conv;
+nuc_shape_rule nuc_shape_batch_norm;
+nuc_shape_rule nuc_shape_batch_norm_3;
+
+/* shapes_norm.c: normalization over statistics of the tensor itself */
+nuc_shape_rule nuc_shape_layer_norm;
+nuc_shape_rule nuc_shape_layer_norm_3;
+nuc_shape_rule nuc_shape_rms_norm;
+nuc_shape_rule nuc_shape_group_norm;
+nuc_shape_rule nuc_shape_group_norm_3;
+
+/* shapes_pool.c: pooling, upsampling */
+nuc_shape_rule nuc_shape_max_pool1d;
+nuc_shape_rule nuc_shape_max_pool2d;
+nuc_shape_rule nuc_shape_max_pool2d_with_indices;
+nuc_shape_rule nuc_shape_avg_pool1d;
+nuc_shape_rule nuc_shape_avg_pool2d;
+nuc_shape_rule nuc_shape_adaptive_avg_pool2d;
+nuc_shape_rule nuc_shape_grid_sampler;
+nuc_shape_rule nuc_shape_upsample_bilinear;
+nuc_shape_rule nuc_shape_upsample_nearest;
+
+/* shapes_math.c: elementwise, quantization */
+nuc_shape_rule nuc_shape_unary;
+nuc_shape_rule nuc_shape_compare;
+nuc_shape_rule nuc_shape_with_numbers;
+nuc_shape_rule nuc_shape_pow_of_scalar;
+nuc_shape_rule nuc_shape_square;
+nuc_shape_rule nuc_shape_div_mode;
+nuc_shape_rule nuc_shape_prelu;
+nuc_shape_rule nuc_shape_binary;
+nuc_shape_rule nuc_shape_where;
+nuc_shape_rule nuc_shape_quantize_per_tensor;
+nuc_shape_rule nuc_shape_dequantize_per_tensor;
+nuc_shape_rule nuc_shape_quantize_per_channel;
+nuc_shape_rule nuc_shape_dequantize_per_channel;
+
+/* shapes_reduce.c: reductions, scans, softmax */
+nuc_shape_rule nuc_shape_arg_extreme;
+nuc_shape_rule nuc_shape_any;
+nuc_shape_rule nuc_shape_var;
+nuc_shape_rule nuc_shape_scan;
+nuc_shape_rule nuc_shape_mean_dim;
+nuc_shape_rule nuc_shape_sum_dim;
+nuc_shape_rule nuc_shape_sum;
+nuc_shape_rule nuc_shape_extreme;
+nuc_shape_rule nuc_shape_softmax;
+
+/* shapes_matrix.c: matrix products; shapes_recurrent.c */
+nuc_shape_rule nuc_shape_linear;
+nuc_shape_rule nuc_shape_addmm;
+nuc_shape_rule nuc_shape_mm;
+nuc_shape_rule nuc_shape_bmm;
+nuc_shape_rule nuc_shape_matmul;
+nuc_shape_rule nuc_shape_recurrent, nuc_shape_nucleon_recurrent;
+
+/* shapes_view.c: views, copies in another layout, creation */
+nuc_shape_rule nuc_shape_view;
+nuc_shape_rule nuc_shape_reshape;
+nuc_shape_rule nuc_shape_flatten;
+nuc_shape_rule nuc_shape_clone;
+nuc_shape_rule nuc_shape_contiguous;
+nuc_shape_rule nuc_shape_to_dtype;
+nuc_shape_rule nuc_shape_to_dtype_layout;
+nuc_shape_rule nuc_shape_clone_dim_order;
+nuc_shape_rule nuc_shape_to_dim_order_copy;
+nuc_shape_rule nuc_shape_zeros;
+nuc_shape_rule nuc_shape_empty_dim_order;
+nuc_shape_rule nuc_shape_arange;
+
+/* shapes_dims.c: order and number of dimensions */
+nuc_shape_rule nuc_shape_permute;
+nuc_shape_rule nuc_shape_transpose;
+nuc_shape_rule nuc_shape_t;
+nuc_shape_rule nuc_shape_squeeze;
+nuc_shape_rule nuc_shape_squeeze_dim;
+nuc_shape_rule nuc_shape_squeeze_dims;
+nuc_shape_rule nuc_shape_unsqueeze;
+nuc_shape_rule nuc_shape_expand_copy;
+nuc_shape_rule nuc_shape_as_strided_copy;
+nuc_shape_rule nuc_shape_repeat;
+nuc_shape_rule nuc_shape_flip;
+nuc_shape_rule nuc_shape_diagonal;
+nuc_shape_rule nuc_shape_unfold;
+
+/* shapes_parts.c: parts of tensors, padding */
+nuc_shape_rule nuc_shape_slice;
+nuc_shape_rule nuc_shape_select;
+nuc_shape_rule nuc_shape_slice_scatter;
+nuc_shape_rule nuc_shape_copy;
+nuc_shape_rule nuc_shape_split;
+nuc_shape_rule nuc_shape_chunk;
+nuc_shape_rule nuc_shape_split_with_sizes;
+nuc_shape_rule nuc_shape_cat;
+nuc_shape_rule nuc_shape_index;
+nuc_shape_rule nuc_shape_pad;
+nuc_shape_rule nuc_shape_constant_pad;
+
+/* shapes_select.c: choice by values, order */
+nuc_shape_rule nuc_shape_index_select;
+nuc_shape_rule nuc_shape_embedding;
+nuc_shape_rule nuc_shape_gather;
+nuc_shape_rule nuc_shape_scatter;
+nuc_shape_rule nuc_shape_scatter_value;
+nuc_shape_rule nuc_shape_masked_scatter;
+nuc_shape_rule nuc_shape_index_put;
+nuc_shape_rule nuc_shape_select_scatter;
+nuc_shape_rule nuc_shape_topk;
+nuc_shape_rule nuc_shape_sort;
+
+/* shapes_cortexm.c: Cortex-M dialect, int8 operators of our own, scratch memory */
+nuc_shape_rule nuc_shape_alloc;
+nuc_shape_rule nuc_shape_cortexm_add;
+nuc_shape_rule nuc_shape_cortexm_mul;
+nuc_shape_rule nuc_shape_cortexm_linear;
+nuc_shape_rule nuc_shape_cortexm_batch_matmul;
+nuc_shape_rule nuc_shape_rows_view, nuc_shape_joined_rows;
+nuc_shape_rule nuc_shape_cortexm_conv2d;
+nuc_shape_rule nuc_shape_cortexm_depthwise;
+nuc_shape_rule nuc_shape_cortexm_transpose_conv2d;
+nuc_shape_rule nuc_shape_cortexm_avg_pool2d;
+nuc_shape_rule nuc_shape_cortexm_max_pool2d;
+nuc_shape_rule nuc_shape_cortexm_pad;
+nuc_shape_rule nuc_shape_nucleon_transpose_conv2d;
+nuc_shape_rule nuc_shape_nucleon_resize;
+nuc_shape_rule nuc_shape_nucleon_test;
+nuc_shape_rule nuc_shape_nucleon_compare;
+
+#endif

@@ -1,0 +1,451 @@
+/* Shape rules that take tensors apart and put them together: slice, split, cat, index, padding. */
+#include <string.h>
+
+#include "ir/shapes/shapes.h"
+
+/* ---- slice ---- */
+
+/* How far an argument of a slice stands from its dim. */
+#define SLICE(name) (NUC_ARG(SLICE, name) - NUC_ARG(SLICE, dim))
+
+/* A bound as Python takes it: negative ones count from the end, those outside are moved to the nearest end. */
+static int64_t slice_bound(const struct nuc_shape_call *c, uint32_t index, int64_t size, int64_t absent)
+{
+    const struct nuc_arg *a = &c->node->args[index];
+
+    if (nuc_shape_is_none(c, index))
+        return absent;
+    /* "Until the end" is the largest 64-bit integer. */
+    int64_t bound = a->kind == NUC_ARG_INT && a->u.i > NUC_MAX_ELEMENTS ? size : nuc_shape_int(c, index);
+    if (bound < 0)
+        bound += size;
+    return bound < 0 ? 0 : bound > size ? size : bound;
+}
+
+/* dim, start, end, step from argument `first`, the dim, on: the dimension and how many of its elements are taken. */
+static uint32_t read_slice(const struct nuc_shape_call *c, uint32_t first, const struct nuc_meta *in, int64_t *count,
+                           int64_t *step)
+{
+    if (in->rank == 0)
+        nuc_shape_fail(c, "a scalar cannot be sliced");
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, first), in->rank);
+    int64_t size = in->sizes[dim];
+    int64_t start = slice_bound(c, first + SLICE(start), size, 0);
+    int64_t end = slice_bound(c, first + SLICE(end), size, size);
+
+    *step = nuc_shape_int(c, first + SLICE(step));
+    if (*step < 1)
+        nuc_shape_fail(c, "the step %lld is not positive", (long long)*step);
+    *count = end <= start ? 0 : (end - start + *step - 1) / *step;
+    return dim;
+}
+
+/* self, dim, start, end, step: a view, whose strides are those of the input, the sliced one `step` times as large */
+void nuc_shape_slice(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+    int64_t strides[NUC_MAX_RANK];
+    int64_t count, step;
+    uint32_t dim = read_slice(c, NUC_ARG(SLICE, dim), &m, &count, &step);
+
+    nuc_dense_strides(&m, strides);
+    strides[dim] *= step;
+    m.sizes[dim] = count;
+    if (nuc_shape_is_copy(c))
+        nuc_order_as(&m, false);
+    else
+        nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
+    nuc_shape_result(c, &m);
+}
+
+/* self, dim, index: a view without the dimension */
+void nuc_shape_select(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    int64_t index = nuc_shape_int(c, NUC_ARG(SELECT, index)), own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    if (in->rank == 0)
+        nuc_shape_fail(c, "a scalar has no elements to select");
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SELECT, dim)), in->rank);
+    if (index < -in->sizes[dim] || index >= in->sizes[dim])
+        nuc_shape_fail(c, "index %lld is not in dimension %u of %s", (long long)index, (unsigned)dim,
+                       nuc_meta_text(c->g->cx, in));
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (i == dim)
+            continue;
+        strides[m.rank] = own[i];
+        m.sizes[m.rank++] = in->sizes[i];
+    }
+    nuc_set_contiguous(&m);
+    nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
+    nuc_shape_result(c, &m);
+}
+
+/* self, src, dim, start, end, step: self with src, which has the sizes of the slice, in its place */
+void nuc_shape_slice_scatter(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(SLICE_SCATTER, src));
+    struct nuc_meta part = *self;
+    int64_t count, step;
+    uint32_t dim = read_slice(c, NUC_ARG(SLICE_SCATTER, dim), self, &count, &step);
+
+    part.sizes[dim] = count;
+    if (!nuc_same_sizes(&part, src))
+        nuc_shape_fail(c, "src is %s, the slice %s", nuc_meta_text(c->g->cx, src), nuc_meta_text(c->g->cx, &part));
+    nuc_shape_result(c, self);
+}
+
+/* self, src: the elements of src with the type, sizes and order of self */
+void nuc_shape_copy(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(COPY, src));
+    bool fits = src->rank <= self->rank;
+
+    for (uint32_t i = 0; fits && i < src->rank; i++) {
+        int64_t size = src->sizes[i];
+        fits = size == 1 || size == self->sizes[i + self->rank - src->rank];
+    }
+    if (!fits)
+        nuc_shape_fail(c, "%s cannot be copied to %s", nuc_meta_text(c->g->cx, src), nuc_meta_text(c->g->cx, self));
+    nuc_shape_result(c, self);
+}
+
+/* ---- split ---- */
+
+/* More parts than this are refused: a small file could ask for billions of empty ones. */
+#define MAX_PARTS 4096
+
+struct parts {
+    const struct nuc_meta *in;
+    uint32_t dim;
+};
+
+/* The size of part i is sizes[i], or `each` when there are no sizes; the last one takes what is left. */
+static void set_parts(const struct nuc_shape_call *c, const struct parts *p, const int64_t *sizes, int64_t each,
+                      int64_t count)
+{
+    int64_t left = p->in->sizes[p->dim];
+
+    if (count > MAX_PARTS)
+        nuc_shape_fail(c, "%lld parts are asked for; %d is the limit", (long long)count, MAX_PARTS);
+    struct nuc_meta *metas = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *metas);
+    int64_t strides[NUC_MAX_RANK];
+    nuc_dense_strides(p->in, strides);
+    for (int64_t i = 0; i < count; i++) {
+        struct nuc_meta *m = &metas[i];
+        *m = *p->in;
+        m->sizes[p->dim] = sizes != NULL ? sizes[i] : each < left ? each : left;
+        left -= m->sizes[p->dim];
+        nuc_set_contiguous(m);
+        nuc_shape_check(c, m);
+        if (nuc_shape_is_copy(c))
+            nuc_order_as(m, false);
+        else
+            nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
+    }
+    if (left != 0)
+        nuc_shape_fail(c, "the parts are not as long as dimension %u of %s", (unsigned)p->dim,
+                       nuc_meta_text(c->g->cx, p->in));
+    nuc_shape_results(c, metas, (uint32_t)count);
+}
+
+static struct parts read_parts(const struct nuc_shape_call *c)
+{
+    struct parts p = {.in = nuc_shape_input(c, NUC_SELF)};
+
+    if (p.in->rank == 0)
+        nuc_shape_fail(c, "a scalar cannot be split");
+    p.dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SPLIT, dim)), p.in->rank);
+    return p;
+}
+
+static void set_even_parts(const struct nuc_shape_call *c, const struct parts *p, int64_t each)
+{
+    int64_t size = p->in->sizes[p->dim];
+
+    if (each < 0 || (each == 0 && size != 0))
+        nuc_shape_fail(c, "parts of %lld elements are asked for", (long long)each);
+    set_parts(c, p, NULL, each, size == 0 ? 1 : (size + each - 1) / each);
+}
+
+/* self, split_size, dim: parts of that size, the last one smaller */
+void nuc_shape_split(const struct nuc_shape_call *c)
+{
+    struct parts p = read_parts(c);
+
+    set_even_parts(c, &p, nuc_shape_int(c, NUC_ARG(SPLIT, split_size)));
+}
+
+/* self, chunks, dim: at most so many parts of one size */
+void nuc_shape_chunk(const struct nuc_shape_call *c)
+{
+    struct parts p = read_parts(c);
+    int64_t chunks = nuc_shape_int(c, NUC_ARG(CHUNK, chunks));
+
+    if (chunks < 1)
+        nuc_shape_fail(c, "%lld chunks are asked for", (long long)chunks);
+    int64_t each = (p.in->sizes[p.dim] + chunks - 1) / chunks;
+    if (each == 0)
+        set_parts(c, &p, NULL, 0, chunks);
+    else
+        set_even_parts(c, &p, each);
+}
+
+/* self, split_sizes, dim */
+void nuc_shape_split_with_sizes(const struct nuc_shape_call *c)
+{
+    struct parts p = read_parts(c);
+    uint32_t count;
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), &count);
+
+    set_parts(c, &p, sizes, 0, count);
+}
+
+/* ---- cat ---- */
+
+/* An empty vector, which torch lets stand for "nothing" whatever the rank of the others. */
+static bool is_nothing(const struct nuc_meta *m)
+{
+    return m->rank == 1 && m->sizes[0] == 0;
+}
+
+static const struct nuc_meta *list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t i)
+{
+    const struct nuc_node *node = list->u.nodes[i];
+
+    if (node == NULL || node->is_tuple || node->n_vals != 1)
+        nuc_shape_fail(c, "element %u of the list is not a single tensor", (unsigned)i);
+    return &node->vals[0];
+}
+
+static void add_to_cat(const struct nuc_shape_call *c, const struct nuc_meta *item, uint32_t dim, struct nuc_meta *m)
+{
+    bool fits = item->rank == m->rank;
+
+    for (uint32_t i = 0; fits && i < m->rank; i++)
+        fits = i == dim || item->sizes[i] == m->sizes[i];
+    if (!fits)
+        nuc_shape_fail(c, "%s and %s cannot be put together along dimension %u", nuc_meta_text(c->g->cx, m),
+                       nuc_meta_text(c->g->cx, item), (unsigned)dim);
+    m->dtype = nuc_shape_promote(c, m, item);
+    m->sizes[dim] += item->sizes[dim];
+    nuc_shape_check(c, m);
+}
+
+/* tensors, dim: channels-last when every input is */
+void nuc_shape_cat(const struct nuc_shape_call *c)
+{
+    const struct nuc_arg *list = nuc_shape_arg(c, NUC_ARG(CAT, tensors), NUC_ARG_NODES);
+    const struct nuc_meta *first = NULL;
+    bool channels_last = true;
+    struct nuc_meta m;
+
+    if (list->count == 0)
+        nuc_shape_fail(c, "the list of tensors is empty");
+    for (uint32_t i = 0; i < list->count && (first == NULL || is_nothing(first)); i++)
+        first = list_item(c, list, i);
+    if (first->rank == 0)
+        nuc_shape_fail(c, "scalars cannot be put together");
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(CAT, dim)), first->rank);
+    m = *first;
+    m.sizes[dim] = 0;
+    nuc_set_contiguous(&m);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct nuc_meta *item = list_item(c, list, i);
+        if (is_nothing(item) && !is_nothing(first))
+            continue;
+        channels_last = channels_last && nuc_suggests_channels_last(item);
+        add_to_cat(c, item, dim, &m);
+    }
+    nuc_order_as(&m, channels_last);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- index ---- */
+
+/* The indices of index.Tensor: tensors of integers that broadcast together, absent for dimensions taken whole. */
+struct indexing {
+    const struct nuc_meta *in;
+    bool indexed[NUC_MAX_RANK];
+    struct nuc_meta selection; /* the indices broadcast */
+    uint32_t at;               /* where its dimensions stand in the result */
+};
+
+static void broadcast_index(const struct nuc_shape_call *c, const struct nuc_meta *index, struct nuc_meta *m)
+{
+    struct nuc_meta wide = {.dtype = NUC_I64, .rank = index->rank > m->rank ? index->rank : m->rank};
+
+    if (index->dtype != NUC_I64 && index->dtype != NUC_I32)
+        nuc_shape_fail(c, "an index is %s instead of int64 or int32", nuc_dtype_name(index->dtype));
+    for (uint32_t i = 0; i < wide.rank; i++) {
+        int64_t a = i + index->rank < wide.rank ? 1 : index->sizes[i + index->rank - wide.rank];
+        int64_t b = i + m->rank < wide.rank ? 1 : m->sizes[i + m->rank - wide.rank];
+        if (a != b && a != 1 && b != 1)
+            nuc_shape_fail(c, "the indices do not broadcast");
+        wide.sizes[i] = a == 1 ? b : a;
+    }
+    *m = wide;
+}
+
+static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct indexing *x)
+{
+    const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
+    uint32_t n_indexed = 0, first = 0, last = 0;
+
+    if (list->count > x->in->rank)
+        nuc_shape_fail(c, "%u indices for %s", (unsigned)list->count, nuc_meta_text(c->g->cx, x->in));
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->u.nodes[i] == NULL)
+            continue;
+        x->indexed[i] = true;
+        first = n_indexed++ == 0 ? i : first;
+        last = i;
+        broadcast_index(c, list_item(c, list, i), &x->selection);
+    }
+    if (n_indexed == 0)
+        nuc_shape_fail(c, "there is no index");
+    /* Indexed dimensions that do not stand together move to the front. */
+    x->at = last - first + 1 == n_indexed ? first : 0;
+}
+
+/* Sizes of the result, and the strides of the input seen so: 0 along the selection. */
+static struct nuc_meta indexed_meta(const struct nuc_shape_call *c, const struct indexing *x, int64_t *strides)
+{
+    struct nuc_meta m = {.dtype = x->in->dtype};
+    int64_t own[NUC_MAX_RANK];
+    uint32_t kept = 0;
+
+    nuc_dense_strides(x->in, own);
+    for (uint32_t i = 0; i < x->in->rank; i++)
+        kept += x->indexed[i] ? 0 : 1;
+    if (kept + x->selection.rank > NUC_MAX_RANK)
+        nuc_shape_fail(c, "the result has more than %d dimensions", NUC_MAX_RANK);
+    for (uint32_t i = 0; i <= x->in->rank; i++) {
+        for (uint32_t k = 0; i == x->at && k < x->selection.rank; k++) {
+            strides[m.rank] = 0;
+            m.sizes[m.rank++] = x->selection.sizes[k];
+        }
+        if (i < x->in->rank && !x->indexed[i]) {
+            strides[m.rank] = own[i];
+            m.sizes[m.rank++] = x->in->sizes[i];
+        }
+    }
+    return m;
+}
+
+/* self, indices: the result is ordered as the input; source: torch._meta_registrations.meta_index_Tensor */
+void nuc_shape_index(const struct nuc_shape_call *c)
+{
+    struct indexing x = {.in = nuc_shape_input(c, NUC_SELF), .selection = {.dtype = NUC_I64}};
+    int64_t strides[NUC_MAX_RANK];
+
+    read_indices(c, NUC_ARG(INDEX, indices), &x);
+    struct nuc_meta m = indexed_meta(c, &x, strides);
+    nuc_set_contiguous(&m);
+    nuc_shape_check(c, &m);
+    if (nuc_elements(x.in) != 0)
+        nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
+    int64_t dense[NUC_MAX_RANK];
+    nuc_dense_strides(&m, dense);
+    nuc_dim_order_of_strides(m.sizes, dense, m.rank, m.dim_order);
+    nuc_shape_result(c, &m);
+}
+
+struct nuc_meta nuc_shape_picked(const struct nuc_shape_call *c, uint32_t arg)
+{
+    struct indexing x = {.in = nuc_shape_input(c, NUC_SELF), .selection = {.dtype = NUC_I64}};
+    int64_t strides[NUC_MAX_RANK];
+
+    read_indices(c, arg, &x);
+    return indexed_meta(c, &x, strides);
+}
+
+bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg)
+{
+    const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->u.nodes[i] != NULL && list_item(c, list, i)->dtype == NUC_BOOL)
+            return true;
+    }
+    return false;
+}
+
+/* ---- padding ---- */
+
+/* `pad` counts from the last dimension: before and after the last, before and after the one in front of it, ... */
+static struct nuc_meta padded(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+    uint32_t count;
+    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
+
+    if (count % 2 != 0 || count / 2 > m.rank)
+        nuc_shape_fail(c, "%u pad numbers for %s", (unsigned)count, nuc_meta_text(c->g->cx, &m));
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t d = m.rank - 1u - i;
+        m.sizes[d] += pad[2 * i] + pad[2 * i + 1];
+        if (m.sizes[d] < 0 || (m.sizes[d] == 0 && (pad[2 * i] != 0 || pad[2 * i + 1] != 0)))
+            nuc_shape_fail(c, "padding %lld and %lld leaves nothing of dimension %u", (long long)pad[2 * i],
+                           (long long)pad[2 * i + 1], (unsigned)d);
+    }
+    return m;
+}
+
+/* Pads that are copies of elements: at most all of the dimension but `left_out` ones; INT64_MIN: as many as one likes.
+ */
+static void check_copied_pads(const struct nuc_shape_call *c, int64_t left_out)
+{
+    const struct nuc_meta *m = nuc_shape_input(c, NUC_SELF);
+    uint32_t count;
+    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t d = m->rank - 1u - i / 2;
+        if (pad[i] > 0 && (m->sizes[d] == 0 || (left_out >= 0 && pad[i] > m->sizes[d] - left_out)))
+            nuc_shape_fail(c, "padding %lld copies more than there is of dimension %u of %s", (long long)pad[i],
+                           (unsigned)d, nuc_meta_text(c->g->cx, m));
+    }
+}
+
+static bool pads_nothing(const struct nuc_shape_call *c)
+{
+    uint32_t count;
+    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (pad[i] > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Cropping alone is a clone, which keeps the order. */
+void nuc_shape_constant_pad(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = padded(c);
+
+    if (!pads_nothing(c))
+        nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
+    nuc_shape_result(c, &m);
+}
+
+/* self, pad, mode, value */
+void nuc_shape_pad(const struct nuc_shape_call *c)
+{
+    const char *mode = nuc_shape_string(c, NUC_ARG(PAD, mode));
+
+    if (strcmp(mode, "constant") == 0) {
+        nuc_shape_constant_pad(c);
+        return;
+    }
+    struct nuc_meta m = padded(c);
+    bool circular = strcmp(mode, "circular") == 0;
+    check_copied_pads(c, strcmp(mode, "reflect") == 0 ? 1 : circular ? 0 : INT64_MIN);
+    nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
+    nuc_shape_result(c, &m);
+}

@@ -1,0 +1,174 @@
+/* Shape rule of the recurrent layers. */
+#include "ir/recurrent_args.h"
+#include "ir/shapes/shapes.h"
+
+struct layers {
+    const struct nuc_meta *input;  /* [T, B, in] or, batch first, [B, T, in] */
+    const struct nuc_meta *hidden; /* [layers * directions, B, out] */
+    const struct nuc_meta *cell;   /* of an LSTM: [layers * directions, B, H] */
+    const struct nuc_arg *params;
+    int64_t layers, directions, gates, width; /* width: H */
+    uint32_t n_each;                          /* tensors of one layer and direction: two weights, two biases */
+    bool projected, batch_first;
+};
+
+/* Tensor `index` of a list. */
+static const struct nuc_meta *list_item(const struct nuc_shape_call *c, const struct nuc_arg *list, uint32_t index,
+                                        const char *what)
+{
+    const struct nuc_node *node = list->u.nodes[index];
+
+    if (node == NULL || node->is_tuple || node->n_vals != 1)
+        nuc_shape_fail(c, "%s %u is not a tensor", what, (unsigned)index);
+    return &node->vals[0];
+}
+
+static void check_matrix(const struct nuc_shape_call *c, const struct layers *v, uint32_t index, int64_t rows,
+                         int64_t columns)
+{
+    const struct nuc_meta *m = list_item(c, v->params, index, "parameter");
+
+    if (m->rank != 2 || m->sizes[0] != rows || m->sizes[1] != columns)
+        nuc_shape_fail(c, "weight %u is %s instead of [%lld, %lld]", (unsigned)index, nuc_meta_text(c->g->cx, m),
+                       (long long)rows, (long long)columns);
+}
+
+/* For each layer and direction weight_ih [G * H, in], weight_hh [G * H, out], biases [G * H], weight_hr [out, H] */
+static void check_params(const struct nuc_shape_call *c, const struct layers *v)
+{
+    int64_t rows = v->gates * v->width, out = v->hidden->sizes[2];
+    uint32_t vectors = v->n_each - (v->projected ? 1 : 0);
+
+    for (uint32_t i = 0; i < v->params->count; i += v->n_each) {
+        bool first_layer = i / v->n_each < v->directions;
+        check_matrix(c, v, i, rows, first_layer ? v->input->sizes[2] : out * v->directions);
+        check_matrix(c, v, i + 1, rows, out);
+        for (uint32_t k = 2; k < vectors; k++) {
+            const struct nuc_meta *bias = list_item(c, v->params, i + k, "parameter");
+            if (bias->rank != 1 || bias->sizes[0] != rows)
+                nuc_shape_fail(c, "bias %u is %s instead of [%lld]", (unsigned)(i + k), nuc_meta_text(c->g->cx, bias),
+                               (long long)rows);
+        }
+        if (v->projected)
+            check_matrix(c, v, i + vectors, out, v->width);
+    }
+}
+
+/* The output is made with time first and, batch first, seen transposed; the Edge dialect's is contiguous. */
+static struct nuc_meta output_of(const struct nuc_shape_call *c, const struct layers *v)
+{
+    const struct nuc_meta *in = v->input;
+    struct nuc_meta m = *in;
+    int64_t strides[NUC_MAX_RANK];
+
+    m.sizes[2] = v->hidden->sizes[2] * v->directions;
+    nuc_set_contiguous(&m);
+    if (c->node->dialect == NUC_EDGE || nuc_checked_elements(m.sizes, m.rank) < 0)
+        return m;
+    strides[2] = 1;
+    strides[v->batch_first ? 0 : 1] = m.sizes[2];
+    strides[v->batch_first ? 1 : 0] = m.sizes[2] * m.sizes[v->batch_first ? 0 : 1];
+    nuc_dim_order_of_strides(m.sizes, strides, 3, m.dim_order);
+    return m;
+}
+
+static void check_state(const struct nuc_shape_call *c, const struct layers *v, const struct nuc_meta *state,
+                        const char *name)
+{
+    if (v->input->rank != 3 || state->rank != 3 || v->layers < 1 || state->sizes[0] != v->layers * v->directions ||
+        state->sizes[1] != v->input->sizes[v->batch_first ? 0 : 1] || state->dtype != v->input->dtype)
+        nuc_shape_fail(c, "the input %s and the %s state %s do not fit each other", nuc_meta_text(c->g->cx, v->input),
+                       name, nuc_meta_text(c->g->cx, state));
+}
+
+static void read_states(const struct nuc_shape_call *c, struct layers *v)
+{
+    if (c->node->op != NUC_OP_LSTM) {
+        v->hidden = nuc_shape_input(c, NUC_RECURRENT(hx));
+        check_state(c, v, v->hidden, "hidden");
+        v->width = v->hidden->sizes[2];
+        return;
+    }
+    const struct nuc_arg *states = nuc_shape_arg(c, NUC_RECURRENT(hx), NUC_ARG_NODES);
+    if (states->count != 2)
+        nuc_shape_fail(c, "%u states are given, 2 are expected", (unsigned)states->count);
+    v->hidden = list_item(c, states, 0, "state");
+    v->cell = list_item(c, states, 1, "state");
+    check_state(c, v, v->hidden, "hidden");
+    check_state(c, v, v->cell, "cell");
+    v->width = v->cell->sizes[2];
+    v->projected = v->width != v->hidden->sizes[2];
+}
+
+/* Sizes that are equal may still be a projection: the number of parameters says so. */
+static void count_params(const struct nuc_shape_call *c, struct layers *v)
+{
+    int64_t cells = v->layers * v->directions;
+
+    v->n_each = nuc_shape_bool(c, NUC_RECURRENT(has_biases)) ? 4 : 2;
+    v->projected = v->projected || (v->cell != NULL && v->params->count == cells * (v->n_each + 1));
+    v->n_each += v->projected ? 1 : 0;
+    if (v->params->count != cells * v->n_each)
+        nuc_shape_fail(c, "%u parameters are given, %lld are expected", (unsigned)v->params->count,
+                       (long long)(cells * v->n_each));
+}
+
+/* input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first */
+void nuc_shape_recurrent(const struct nuc_shape_call *c)
+{
+    struct layers v = {.input = nuc_shape_input(c, NUC_SELF), .gates = nuc_recurrent_gates(c->node->op)};
+
+    v.params = nuc_shape_arg(c, NUC_RECURRENT(params), NUC_ARG_NODES);
+    v.layers = nuc_shape_int(c, NUC_RECURRENT(num_layers));
+    v.directions = nuc_shape_bool(c, NUC_RECURRENT(bidirectional)) ? 2 : 1;
+    v.batch_first = nuc_shape_bool(c, NUC_RECURRENT(batch_first));
+    read_states(c, &v);
+    count_params(c, &v);
+    check_params(c, &v);
+    struct nuc_meta results[3] = {output_of(c, &v), *v.hidden, v.cell != NULL ? *v.cell : *v.hidden};
+    nuc_order_as(&results[1], false);
+    nuc_order_as(&results[2], false);
+    nuc_shape_results(c, results, v.cell != NULL ? 3 : 2);
+}
+
+/* ---- int8 ---- */
+
+/* Of final state `index`: float32 when it has no multiplier. */
+static enum nuc_dtype state_type(const struct nuc_shape_call *c, uint32_t requantize, uint32_t n_states, uint32_t index)
+{
+    uint32_t count;
+    const int64_t *numbers = nuc_shape_ints(c, requantize, &count);
+
+    if (count != 3 * (2 * n_states + 1))
+        nuc_shape_fail(c, "%u numbers are given for scales, %u are expected", (unsigned)count,
+                       (unsigned)(3 * (2 * n_states + 1)));
+    return numbers[3 * (n_states + 1 + index) + 1] == 0 ? NUC_F32 : NUC_I8;
+}
+
+/* input [T, B, in] or [B, T, in], its states, params: w_ih, w_hh [gates * H, H] and numbers of each direction */
+void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
+{
+    bool lstm = c->node->op == NUC_OP_NUCLEON_LSTM;
+    uint32_t at = lstm ? NUC_ARG(NUCLEON_LSTM, params) : NUC_ARG(NUCLEON_GRU, params), per_direction = 3;
+    struct nuc_meta out = *nuc_shape_input(c, NUC_SELF), state;
+    const struct nuc_arg *params = nuc_shape_arg(c, at, NUC_ARG_NODES);
+    uint32_t directions = nuc_shape_bool(c, at + 1) ? 2 : 1;
+
+    if (out.rank != 3 || params->count != directions * per_direction)
+        nuc_shape_fail(c, "%s or the %u parameters are not those of a layer", nuc_meta_text(c->g->cx, &out),
+                       (unsigned)params->count);
+    const struct nuc_meta *w = list_item(c, params, 1, "parameter");
+    if (w->rank != 2)
+        nuc_shape_fail(c, "weight 1 is %s", nuc_meta_text(c->g->cx, w));
+    state = out;
+    state.sizes[1] = out.sizes[nuc_shape_bool(c, at + 2) ? 0 : 1];
+    state.sizes[0] = directions;
+    state.sizes[2] = w->sizes[1];
+    out.sizes[2] = w->sizes[1] * directions;
+    nuc_set_contiguous(&out);
+    nuc_set_contiguous(&state);
+    struct nuc_meta cell = state;
+    state.dtype = state_type(c, at + 4, lstm ? 2 : 1, 0);
+    cell.dtype = lstm ? state_type(c, at + 4, 2, 1) : NUC_I8;
+    nuc_shape_results(c, (struct nuc_meta[]){out, state, cell}, lstm ? 3 : 2);
+}

@@ -1,0 +1,153 @@
+/* Shape rules of reductions, scans and softmax. Results are contiguous. */
+#include "ir/shapes/shapes.h"
+
+/* Where all reductions have it. */
+#define DIM NUC_ARG(MEAN_DIM, dim)
+
+/* Which dimensions are reduced: a number, or a list; none and an empty list mean all. */
+static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool reduced[NUC_MAX_RANK])
+{
+    bool single = c->node->args[DIM].kind == NUC_ARG_INT;
+    int64_t number = single ? nuc_shape_int(c, DIM) : 0;
+    uint32_t count = 1;
+    const int64_t *dims = single ? &number : nuc_shape_ints(c, DIM, &count);
+
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
+        reduced[i] = count == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
+        if (reduced[dim])
+            nuc_shape_fail(c, "dimension %u is reduced twice", (unsigned)dim);
+        reduced[dim] = true;
+    }
+}
+
+/* self, dim and, in most in the same place, keepdim */
+static struct nuc_meta reduced_meta_at(const struct nuc_shape_call *c, uint32_t keepdim)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    bool keep = nuc_shape_bool(c, keepdim);
+    bool reduced[NUC_MAX_RANK];
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    read_reduced(c, in->rank, reduced);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (!reduced[i])
+            m.sizes[m.rank++] = in->sizes[i];
+        else if (keep)
+            m.sizes[m.rank++] = 1;
+    }
+    nuc_order_as(&m, false);
+    return m;
+}
+
+static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
+{
+    return reduced_meta_at(c, NUC_ARG(MEAN_DIM, keepdim));
+}
+
+/* self, dim, keepdim, dtype */
+void nuc_shape_mean_dim(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(MEAN_DIM, dtype), m.dtype);
+    if (!nuc_is_floating(m.dtype))
+        nuc_shape_fail(c, "the mean of %s is not defined: pass dtype", nuc_dtype_name(m.dtype));
+    nuc_shape_result(c, &m);
+}
+
+/* Sums of bools and integers are int64. */
+static enum nuc_dtype sum_dtype(enum nuc_dtype dtype)
+{
+    return nuc_is_floating(dtype) ? dtype : NUC_I64;
+}
+
+/* self, dim, keepdim, dtype */
+void nuc_shape_sum_dim(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(SUM_DIM, dtype), sum_dtype(m.dtype));
+    nuc_shape_result(c, &m);
+}
+
+/* self, dtype: over everything */
+void nuc_shape_sum(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = {.dtype =
+                             nuc_shape_dtype(c, NUC_ARG(SUM, dtype), sum_dtype(nuc_shape_input(c, NUC_SELF)->dtype))};
+
+    nuc_shape_result(c, &m);
+}
+
+static void check_extreme(const struct nuc_shape_call *c, const struct nuc_meta *result)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+
+    if (nuc_elements(in) == 0 && nuc_elements(result) != 0)
+        nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
+}
+
+/* amax and amin: self, dim, keepdim */
+void nuc_shape_extreme(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    check_extreme(c, &m);
+    nuc_shape_result(c, &m);
+}
+
+/* argmax and argmin: self, dim, keepdim. Without dim it is the place among all elements. */
+void nuc_shape_arg_extreme(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    check_extreme(c, &m);
+    m.dtype = NUC_I64;
+    nuc_shape_result(c, &m);
+}
+
+/* self, dim, keepdim */
+void nuc_shape_any(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    m.dtype = NUC_BOOL;
+    nuc_shape_result(c, &m);
+}
+
+/* self, dim, correction, keepdim */
+void nuc_shape_var(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta_at(c, NUC_ARG(VAR, keepdim));
+
+    if (!nuc_is_floating(m.dtype))
+        nuc_shape_fail(c, "the variance of %s is not defined: convert it to float", nuc_dtype_name(m.dtype));
+    nuc_shape_result(c, &m);
+}
+
+/* cumsum: self, dim, dtype */
+void nuc_shape_scan(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    nuc_shape_dim(c, nuc_shape_int(c, DIM), m.rank);
+    /* In place the result has the operand's type, whatever the sum would have. */
+    if (!c->node->in_place)
+        m.dtype = nuc_shape_dtype(c, NUC_ARG(CUMSUM, dtype), sum_dtype(m.dtype));
+    nuc_order_as(&m, false);
+    nuc_shape_result(c, &m);
+}
+
+/* aten.softmax.int and aten._softmax: self, dim, and a dtype or a bool that a float input leaves without effect. */
+void nuc_shape_softmax(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SOFTMAX, dim)), m.rank);
+    if (c->node->args[NUC_ARG(SOFTMAX, dtype)].kind == NUC_ARG_DTYPE)
+        m.dtype = c->node->args[NUC_ARG(SOFTMAX, dtype)].u.dtype;
+    nuc_order_as(&m, false);
+    nuc_shape_result(c, &m);
+}

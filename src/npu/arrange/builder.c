@@ -1,0 +1,264 @@
+#include "npu/arrange/builder.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define FIRST_SLOTS 64
+
+struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file)
+{
+    struct nuc_ltb *b = nuc_alloc(cx, sizeof *b);
+
+    b->cx = cx;
+    b->model = nuc_lt_model_new(cx, file);
+    b->n_slots = FIRST_SLOTS;
+    b->names = nuc_alloc_array(cx, b->n_slots, sizeof *b->names);
+    return b;
+}
+
+/* ---- names ---- */
+
+static size_t hash(const char *text)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (; *text != '\0'; text++)
+        h = (h ^ (uint8_t)*text) * 16777619u;
+    return h;
+}
+
+/* The slot that holds `name`, or the free one where it would go. */
+static struct nuc_ltb_name *slot(const struct nuc_ltb *b, const char *name)
+{
+    size_t i = hash(name) & (b->n_slots - 1);
+
+    while (b->names[i].text != NULL && strcmp(b->names[i].text, name) != 0)
+        i = (i + 1) & (b->n_slots - 1);
+    return &b->names[i];
+}
+
+/* Half of the slots stay free. */
+static void reserve_names(struct nuc_ltb *b, size_t count)
+{
+    struct nuc_ltb_name *old = b->names;
+    size_t n_old = b->n_slots;
+
+    if (2 * count <= n_old)
+        return;
+    while (2 * count > b->n_slots)
+        b->n_slots *= 2;
+    b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
+    for (size_t i = 0; i < n_old; i++) {
+        if (old[i].text != NULL)
+            *slot(b, old[i].text) = old[i];
+    }
+    nuc_give_back(b->cx, old, n_old * sizeof *old);
+}
+
+static void add_name(struct nuc_ltb *b, const char *name)
+{
+    reserve_names(b, b->n_names + 1);
+    slot(b, name)->text = name;
+    b->n_names++;
+}
+
+static const char *unique_name(struct nuc_ltb *b, const char *name)
+{
+    struct nuc_ltb_name *taken = slot(b, name);
+    const char *candidate = name;
+
+    /* Names stay in use: a number that was taken once is taken for good. */
+    while (slot(b, candidate)->text != NULL)
+        candidate = nuc_format(b->cx, "%s%u", name, taken->next_number++);
+    return candidate;
+}
+
+/* ---- tensors ---- */
+
+void nuc_ltb_reserve(struct nuc_ltb *b, size_t count)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+
+    s->tensors = nuc_grow(b->cx, s->tensors, &s->tensors_capacity, count, sizeof *s->tensors);
+    b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, count, sizeof *b->notes);
+    reserve_names(b, count);
+}
+
+int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum nuc_ltb_format format)
+{
+    struct nuc_lt_tensor t = *tensor;
+
+    t.name = unique_name(b, tensor->name);
+    add_name(b, t.name);
+    int32_t index = nuc_lt_add_tensor(b->model, &t);
+    b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, (size_t)index + 1, sizeof *b->notes);
+    b->notes[index] = (struct nuc_ltb_note){.format = format, .stand_in = -1, .channels_first = -1};
+    return index;
+}
+
+int32_t nuc_ltb_constant(struct nuc_ltb *b, const char *name, enum nuc_dtype dtype, const int32_t *shape, uint32_t rank,
+                         const void *data)
+{
+    struct nuc_lt_tensor t = {.name = name, .dtype = dtype, .rank = rank};
+
+    if (rank != 0)
+        memcpy(t.shape, shape, rank * sizeof *shape);
+    t.data.size = (size_t)nuc_lt_elements(&t) * nuc_dtype_size(dtype);
+    t.data.data = nuc_copy(b->cx, data, t.data.size);
+    return nuc_ltb_add(b, &t, NUC_LTB_NONE);
+}
+
+int32_t nuc_ltb_list(struct nuc_ltb *b, const char *name, const int32_t *values, uint32_t count)
+{
+    int32_t shape = (int32_t)count;
+
+    return nuc_ltb_constant(b, name, NUC_I32, &shape, 1, values);
+}
+
+int32_t nuc_ltb_duplicate(struct nuc_ltb *b, int32_t tensor, const char *suffix, bool keep_data)
+{
+    struct nuc_lt_tensor t = *nuc_ltb_at(b, tensor);
+
+    t.name = nuc_format(b->cx, "%s%s", t.name, suffix);
+    if (!keep_data)
+        t.data = (struct nuc_span){NULL, 0};
+    int32_t copy = nuc_ltb_add(b, &t, b->notes[tensor].format);
+    b->notes[copy].label = b->notes[tensor].label;
+    b->notes[copy].form = *suffix != '\0' ? suffix : b->notes[tensor].form;
+    return copy;
+}
+
+int32_t nuc_ltb_root(const struct nuc_ltb *b, int32_t tensor)
+{
+    while (b->notes[tensor].stand_in >= 0)
+        tensor = b->notes[tensor].stand_in;
+    return tensor;
+}
+
+void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to)
+{
+    from = nuc_ltb_root(b, from);
+    to = nuc_ltb_root(b, to);
+    if (from == to)
+        return;
+    assert(b->notes[from].stand_in < 0 && b->notes[to].stand_in < 0);
+    b->notes[from].stand_in = to;
+    nuc_ltb_swap_names(b, from, to);
+}
+
+void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other)
+{
+    const char *name = nuc_ltb_at(b, one)->name;
+
+    nuc_ltb_at(b, one)->name = nuc_ltb_at(b, other)->name;
+    nuc_ltb_at(b, other)->name = name;
+    struct nuc_ltb_note *x = &b->notes[one], *y = &b->notes[other];
+    const char *label = x->label, *form = x->form;
+    x->label = y->label;
+    x->form = y->form;
+    y->label = label;
+    y->form = form;
+}
+
+/* "_channels_first" as words. */
+static const char *form_text(struct nuc_context *cx, const char *suffix)
+{
+    size_t length;
+
+    while (*suffix == '_')
+        suffix++;
+    for (length = strlen(suffix); length > 0 && suffix[length - 1] == '_';)
+        length--;
+    char *text = nuc_copy(cx, suffix, length + 1);
+    text[length] = '\0';
+    for (size_t i = 0; i < length; i++)
+        text[i] = text[i] == '_' ? ' ' : text[i];
+    return text;
+}
+
+static const char *name_by_label(struct nuc_ltb *b, const struct nuc_ltb_note *note)
+{
+    const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
+    const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
+    struct nuc_ltb_name *taken = slot(b, name);
+
+    /* Numbers begin with 2. */
+    for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
+        unsigned number = ++taken->next_number + 1;
+        name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
+                            : nuc_format(b->cx, "%s (%u)", note->label, number);
+    }
+    return name;
+}
+
+void nuc_ltb_name_by_labels(struct nuc_ltb *b)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    bool *used = nuc_alloc_array(b->cx, (size_t)s->n_tensors + 1, sizeof *used);
+    const struct nuc_lt_uses uses = nuc_lt_uses(b->cx, s);
+
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        used[s->inputs[i]] = true;
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        used[s->outputs[i]] = true;
+    b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
+    b->n_names = 0;
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        used[i] = used[i] || uses.producer[i] >= 0 || uses.first[i] < uses.first[i + 1];
+        if (used[i] && b->notes[i].label == NULL)
+            add_name(b, s->tensors[i].name);
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        if (!used[i] || b->notes[i].label == NULL)
+            continue;
+        s->tensors[i].name = name_by_label(b, &b->notes[i]);
+        add_name(b, s->tensors[i].name);
+    }
+}
+
+void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_quant *quant)
+{
+    struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);
+
+    if (quant->count == 0)
+        return;
+    if (t->quant.count != 0 && !nuc_lt_quant_equal(&t->quant, quant))
+        nuc_fail(b->cx, NUC_BAD_INPUT,
+                 "%s: the value '%s' is quantized with scale %.9g and zero point %lld, and also "
+                 "with scale %.9g and zero point %lld: quantize the model again",
+                 b->model->file, t->name, (double)t->quant.scale[0], (long long)t->quant.zero_point[0],
+                 (double)quant->scale[0], (long long)quant->zero_point[0]);
+    t->quant = *quant;
+}
+
+void nuc_ltb_set_shape(struct nuc_ltb *b, int32_t tensor, const int32_t *shape, uint32_t rank)
+{
+    struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);
+
+    t->rank = rank;
+    memset(t->shape, 0, sizeof t->shape);
+    memcpy(t->shape, shape, rank * sizeof *shape);
+}
+
+/* ---- operators ---- */
+
+struct nuc_lt_op *nuc_ltb_op(struct nuc_ltb *b, int32_t code, const int32_t *inputs, uint32_t n_inputs, int32_t output)
+{
+    struct nuc_lt_op *op = nuc_lt_add_op(b->model, code, inputs, n_inputs, &output, 1);
+
+    op->debug_handle = b->debug_handle;
+    return op;
+}
+
+bool nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    uint32_t before = s->n_ops, kept = 0;
+
+    for (uint32_t i = 0; i < before; i++) {
+        if (!drop[i])
+            s->ops[kept++] = s->ops[i];
+    }
+    s->n_ops = kept;
+    return kept < before;
+}

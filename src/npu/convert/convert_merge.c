@@ -1,0 +1,258 @@
+/*
+ * Operators that become part of others. Each rule keeps every output byte: pads go into windows that treat positions
+ * outside the input as the pad's value, tables that only clip go into the clamp of the operator before, tables after
+ * tables are composed, both also across operators that only move values, and operators that keep all bytes in place
+ * become aliases of their input.
+ */
+#include "npu/convert/convert_private.h"
+
+/* The node that computes a tensor used once only and not given out, else NULL. */
+static struct nuc_cv_node *only_producer(struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_cv_tensor *t = &cv->tensors[tensor];
+
+    if (t->producer < 0 || t->n_uses != 1 || t->output_index >= 0)
+        return NULL;
+    return cv->nodes[t->producer].dropped ? NULL : &cv->nodes[t->producer];
+}
+
+/* table[q] = clamp(q, low, high) for all q. */
+static bool is_clamp(const int8_t *table, int32_t *low, int32_t *high)
+{
+    *low = table[0];
+    *high = table[255];
+    for (int32_t q = INT8_MIN; q <= INT8_MAX; q++) {
+        if (table[q + 128] != (q < *low ? *low : q > *high ? *high : q))
+            return false;
+    }
+    return *low <= *high;
+}
+
+/* `n` took over what `into` was; the tensor between them is gone. */
+static void join(struct nuc_cv *cv, struct nuc_cv_node *into, struct nuc_cv_node *n)
+{
+    into->output = n->output;
+    cv->tensors[n->output].producer = (int32_t)into->index;
+    n->dropped = true;
+    n->whole = into->index + 1;
+}
+
+/* Operators whose results are some of the values of their one operand. */
+static bool moves(const struct nuc_cv_node *n)
+{
+    return !n->table && (n->op->code == NUC_LT_RESHAPE || n->op->code == NUC_LT_SQUEEZE ||
+                         n->op->code == NUC_LT_TRANSPOSE || n->op->code == NUC_LT_SLICE);
+}
+
+/* The operator that computes the values of a tensor, before those that only move them, when nothing else reads any. */
+static struct nuc_cv_node *only_source(struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_node *n = only_producer(cv, tensor);
+
+    while (n && moves(n))
+        n = only_producer(cv, n->input);
+    return n;
+}
+
+/* outer[inner[q]] for all q. */
+static const int8_t *composed(struct nuc_cv *cv, const int8_t *outer, const int8_t *inner)
+{
+    int8_t *table = nuc_alloc(cv->cx, 256);
+
+    for (int i = 0; i < 256; i++)
+        table[i] = outer[inner[i] + 128];
+    return table;
+}
+
+/*
+ * A function of each value may come before moves as well as after them. What only clips is part of the clamp of the
+ * operator before; any other function is the last step of its call.
+ */
+static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
+{
+    struct nuc_cv_node *before = only_source(cv, n->input), *last = only_producer(cv, n->input);
+    int32_t low, high;
+
+    if (!before)
+        return;
+    const struct nuc_cv_kernel *kernel = nuc_cv_kernel(before->op->code);
+    if (before->table || before->last_table) {
+        const int8_t **table = before->table ? &before->table : &before->last_table;
+        *table = composed(cv, n->table, *table);
+        join(cv, last, n);
+        return;
+    }
+    if (!kernel->clamps || !is_clamp(n->table, &low, &high)) {
+        if (!kernel->tables || cv->revision_3)
+            return;
+        before->last_table = n->table;
+        join(cv, last, n);
+        return;
+    }
+    /* A clamp after a clamp: [low, high] applied to both ends is the range of the composition. */
+    before->clamp_min = nuc_clamp_i32(before->clamp_min, low, high);
+    before->clamp_max = nuc_clamp_i32(before->clamp_max, low, high);
+    join(cv, last, n);
+}
+
+/* Pads of an image's H and W only: top, left, and the value they are filled with. */
+static bool image_pad(struct nuc_cv *cv, const struct nuc_cv_node *pad, int64_t *top, int64_t *left, int32_t *value)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_in(cv, pad, 0);
+    int64_t p[2 * NUC_MAX_RANK];
+
+    if (pad->op->code != NUC_LT_PAD && pad->op->code != NUC_LT_PADV2)
+        return false;
+    if (x->rank != 4 || nuc_cv_integers(cv, pad, 1, 2 * NUC_MAX_RANK, p) != 8)
+        return false;
+    for (int i = 0; i < 8; i++) {
+        if (p[i] < 0 || ((i < 2 || i > 5) && p[i] != 0) || p[i] > NUC_MC_MAX_DIM)
+            return false;
+    }
+    *top = p[2];
+    *left = p[4];
+    if (!nuc_cv_pad_value(cv, pad, value))
+        return false;
+    return nuc_cv_same_params(cv, pad, x, nuc_cv_y(cv, pad));
+}
+
+/* Whether a window operator sees positions outside its input as `value`. */
+static bool takes_pad(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t value)
+{
+    switch (n->op->code) {
+    case NUC_LT_CONV_2D:
+    case NUC_LT_DEPTHWISE_CONV_2D:
+        return n->op->options.conv.padding == NUC_LT_VALID && value == nuc_cv_params(cv, n, nuc_cv_x(cv, n)).zero;
+    case NUC_LT_MAX_POOL_2D:
+        return n->op->options.pool.padding == NUC_LT_VALID && value == INT8_MIN;
+    case NUC_LT_AVERAGE_POOL_2D:
+        return n->op->options.pool.padding == NUC_LT_VALID;
+    default:
+        return false;
+    }
+}
+
+/* Whether all that reads the pad's result sees positions outside its input as `value`. */
+static bool all_take_pad(struct nuc_cv *cv, const struct nuc_cv_node *pad, int32_t value)
+{
+    const struct nuc_cv_tensor *t = &cv->tensors[pad->output];
+    uint32_t takers = 0;
+
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        const struct nuc_cv_node *n = &cv->nodes[i];
+        takers += !n->dropped && n->input == pad->output && takes_pad(cv, n, value);
+    }
+    return t->output_index < 0 && takers == t->n_uses;
+}
+
+/* The pad goes when the last operator that reads its result has taken it. */
+static void merge_pad(struct nuc_cv *cv, struct nuc_cv_node *n)
+{
+    int32_t producer = cv->tensors[n->input].producer;
+    struct nuc_cv_node *pad = producer < 0 || cv->nodes[producer].dropped ? NULL : &cv->nodes[producer];
+    int64_t top, left;
+    int32_t value;
+
+    if (!pad || !image_pad(cv, pad, &top, &left, &value) || !takes_pad(cv, n, value) || !all_take_pad(cv, pad, value))
+        return;
+    n->has_pad = true;
+    n->pad_top = (int32_t)top;
+    n->pad_left = (int32_t)left;
+    n->pad_value = value;
+    n->input = pad->input;
+    cv->tensors[pad->input].n_uses++;
+    if (--cv->tensors[pad->output].n_uses > 0)
+        return;
+    cv->tensors[pad->input].n_uses--;
+    pad->dropped = true;
+    pad->whole = n->index + 1;
+}
+
+/* Whether the result is the input's bytes in the same order. */
+static bool keeps_bytes(struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t perm[NUC_MAX_RANK], last = -1;
+
+    if (!x || x->dtype != y->dtype || nuc_lt_elements(x) != nuc_lt_elements(y))
+        return false;
+    if (n->table) {
+        int32_t low, high;
+        return is_clamp(n->table, &low, &high) && low == INT8_MIN && high == INT8_MAX;
+    }
+    switch (n->op->code) {
+    case NUC_LT_RESHAPE:
+    case NUC_LT_SQUEEZE:
+    case NUC_LT_PAD:
+    case NUC_LT_PADV2:
+    case NUC_LT_SLICE:
+    case NUC_LT_MIRROR_PAD:
+        return nuc_cv_same_params(cv, n, x, y);
+    case NUC_LT_CONCATENATION:
+        return n->op->n_inputs == 1 && nuc_cv_same_params(cv, n, x, y);
+    case NUC_LT_TRANSPOSE:
+        break;
+    default:
+        return false;
+    }
+    if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank)
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (perm[i] < 0 || perm[i] >= (int64_t)x->rank)
+            return false;
+        if (x->shape[perm[i]] == 1)
+            continue;
+        if (perm[i] < last)
+            return false;
+        last = perm[i];
+    }
+    return nuc_cv_same_params(cv, n, x, y);
+}
+
+/* Makes the result an alias of the input, unless both are given from outside. */
+static void merge_alias(struct nuc_cv *cv, struct nuc_cv_node *n)
+{
+    if (!keeps_bytes(cv, n))
+        return;
+    struct nuc_cv_tensor *x = &cv->tensors[nuc_cv_place(cv, n->input).holder], *y = &cv->tensors[n->output];
+    if (y->output_index >= 0) {
+        if (x->input_index >= 0 || x->constant || x->output_index >= 0)
+            return;
+        x->output_index = y->output_index;
+    }
+    y->alias = n->input;
+    n->dropped = true;
+}
+
+/* The operand of a table that varies. */
+static int32_t varying_input(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    if (n->op->n_inputs > 1 && cv->tensors[n->op->inputs[0]].constant && nuc_cv_is_binary(n->op->code))
+        return n->op->inputs[1];
+    return n->op->inputs[0];
+}
+
+void nuc_cv_merge(struct nuc_cv *cv)
+{
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        struct nuc_cv_node *n = &cv->nodes[i];
+        n->table = nuc_cv_table(cv, n);
+        if (n->table)
+            n->input = varying_input(cv, n);
+    }
+    if (!cv->revision_3)
+        nuc_cv_find_functions(cv);
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        struct nuc_cv_node *n = &cv->nodes[i];
+        if (n->dropped)
+            continue;
+        if (n->table)
+            merge_table(cv, n);
+        else
+            merge_pad(cv, n);
+    }
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        if (!cv->nodes[i].dropped)
+            merge_alias(cv, &cv->nodes[i]);
+    }
+}

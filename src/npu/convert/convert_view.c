@@ -1,0 +1,404 @@
+/*
+ * Concatenations and slices without copies. The result of an operator that is only a part of a concatenation is written
+ * where it belongs: a part of whole rows of the memory without gaps, any other in rows with a pitch, which the kernel
+ * that writes it and those that read it have to support. A slice is read where it lies, too. Each such view makes the
+ * larger buffer live longer; one that raises the most bytes live at once is taken back.
+ */
+#include <string.h>
+
+#include "algorithms/plan.h"
+#include "npu/convert/convert_private.h"
+
+int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
+
+    return nuc_lt_elements(t) * (int64_t)nuc_dtype_size(t->dtype);
+}
+
+bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer)
+{
+    int64_t first = outer->row > 0 ? layout->at / outer->row : 0, rest = layout->at - first * outer->row;
+
+    if (outer->row == 0) {
+        layout->at += outer->at;
+        return true;
+    }
+    if (layout->row > 0) {
+        if (layout->pitch % outer->row != 0 || rest + layout->row > outer->row)
+            return false;
+        layout->pitch = layout->pitch / outer->row * outer->pitch;
+    } else if (rest + bytes > outer->row) {
+        if (rest != 0 || bytes % outer->row != 0)
+            return false;
+        layout->row = outer->row;
+        layout->pitch = outer->pitch;
+    }
+    layout->at = outer->at + first * outer->pitch + rest;
+    return true;
+}
+
+bool nuc_cv_find_place(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_place *place)
+{
+    int64_t bytes = nuc_cv_bytes(cv, tensor);
+
+    *place = (struct nuc_cv_place){tensor, {0, 0, 0}};
+    while (cv->tensors[place->holder].alias != place->holder) {
+        const struct nuc_cv_tensor *t = &cv->tensors[place->holder];
+        if (!nuc_cv_compose(&place->layout, bytes, &t->inside))
+            return false;
+        place->holder = t->alias;
+    }
+    return true;
+}
+
+struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_place place;
+
+    if (!nuc_cv_find_place(cv, tensor, &place))
+        nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no place", cv->model->file, tensor);
+    return place;
+}
+
+bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_cv_tensor *s = &cv->tensors[tensor];
+
+    return !s->constant && s->input_index < 0 && s->output_index < 0;
+}
+
+bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
+                    int64_t *stride)
+{
+    int64_t step = (int64_t)nuc_dtype_size(t->dtype), row = layout->row;
+
+    (void)cv;
+    for (uint32_t d = t->rank; d-- > 0;) {
+        int64_t next = step * t->shape[d];
+        stride[d] = step;
+        if (row > 0 && t->shape[d] > 1) {
+            if (step % row == 0)
+                stride[d] = step / row * layout->pitch;
+            else if (row % next != 0)
+                return false;
+        }
+        step = next;
+    }
+    return true;
+}
+
+/* Whether the node's kernel can write its result in rows of that many bytes. */
+static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    struct nuc_cv_layout layout = {0, row, row};
+    struct nuc_mc_binary shape;
+    int64_t stride[NUC_MAX_RANK];
+
+    if (n->table)
+        return true;
+    switch (nuc_cv_kernel(n->op->code)->rows) {
+    case CV_ROWS_LAST:
+        return y->rank > 0 && y->shape[y->rank - 1] == row;
+    case CV_ROWS_BINARY:
+        return nuc_cv_in(cv, n, 0) && nuc_cv_in(cv, n, 1) && nuc_cv_binary_shape(cv, n, row, &shape);
+    case CV_ROWS_MOVED:
+        return nuc_cv_strides(cv, y, &layout, stride);
+    case CV_ROWS_NONE:
+        break;
+    }
+    return false;
+}
+
+/* ---- parts of a concatenation ---- */
+
+int32_t nuc_cv_concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank), sum = 0;
+
+    if (axis < 0 || n->op->options.concat.activation != NUC_LT_ACT_NONE)
+        return -1;
+    for (uint32_t i = 0; i < n->op->n_inputs; i++) {
+        const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
+        if (!x || x->rank != y->rank || x->dtype != y->dtype || !nuc_cv_same_params(cv, n, x, y))
+            return -1;
+        for (uint32_t d = 0; d < y->rank; d++) {
+            if ((int64_t)d != axis && x->shape[d] != y->shape[d])
+                return -1;
+        }
+        sum += x->shape[axis];
+    }
+    return sum == y->shape[axis] ? (int32_t)axis : -1;
+}
+
+struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank);
+    int64_t outer = 1, inner = (int64_t)nuc_dtype_size(y->dtype), before = 0;
+
+    for (uint32_t d = 0; d < y->rank; d++) {
+        outer *= (int64_t)d < axis ? y->shape[d] : 1;
+        inner *= (int64_t)d > axis ? y->shape[d] : 1;
+    }
+    for (uint32_t k = 0; k < i; k++)
+        before += nuc_cv_in(cv, n, k)->shape[axis];
+    struct nuc_cv_layout part = {.at = before * inner};
+    if (outer > 1) {
+        part.row = nuc_cv_in(cv, n, i)->shape[axis] * inner;
+        part.pitch = y->shape[axis] * inner;
+    }
+    return part;
+}
+
+/*
+ * The tensor with a buffer of its own that operand `i` is, when its bytes may lie somewhere else: computed here, not
+ * given out. In rows of revision 3 only when nothing but the concatenation reads it, also under its other names.
+ */
+static int32_t movable(const struct nuc_cv *cv, int32_t t, bool rows)
+{
+    int64_t bytes = nuc_cv_bytes(cv, t);
+
+    for (;; t = cv->tensors[t].alias) {
+        const struct nuc_cv_tensor *state = &cv->tensors[t];
+        if (state->constant || state->input_index >= 0 || state->output_index >= 0 || state->producer < 0 ||
+            nuc_cv_bytes(cv, t) != bytes || (rows && cv->revision_3 && state->n_uses != 1))
+            return -1;
+        if (state->alias == t)
+            return t;
+    }
+}
+
+static bool listed_before(const struct nuc_cv_node *n, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (n->op->inputs[k] == n->op->inputs[i])
+            return true;
+    }
+    return false;
+}
+
+/* Makes `t` a part of `other` unless an operator could not read it there, or what lies in it. */
+static bool put_inside(struct nuc_cv *cv, int32_t t, int32_t other, struct nuc_cv_layout layout)
+{
+    cv->tensors[t].alias = other;
+    cv->tensors[t].inside = layout;
+    if (cv->revision_3 || nuc_cv_all_readable(cv))
+        return true;
+    cv->tensors[t].alias = t;
+    return false;
+}
+
+/* The tensor placed inside the result, or -1. */
+static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+{
+    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i), composed = part;
+    struct nuc_cv_place y = nuc_cv_place(cv, n->output);
+    int64_t bytes = nuc_cv_bytes(cv, n->op->inputs[i]);
+
+    if (listed_before(n, i) || !nuc_cv_compose(&composed, bytes, &y.layout))
+        return -1;
+    int32_t t = movable(cv, n->op->inputs[i], composed.row > 0);
+    if (t < 0 || t == y.holder)
+        return -1;
+    const struct nuc_cv_node *producer = &cv->nodes[cv->tensors[t].producer];
+    if (composed.row > 0 && (producer->output != t || !writes_rows(cv, producer, composed.row)))
+        return -1;
+    return put_inside(cv, t, n->output, part) ? t : -1;
+}
+
+/* The first of the operands of `large` that are those of `n`, one after the other, or -1. */
+static int32_t find_run(const struct nuc_cv_node *large, const struct nuc_cv_node *n)
+{
+    for (uint32_t first = 0; first + n->op->n_inputs <= large->op->n_inputs; first++) {
+        if (memcmp(large->op->inputs + first, n->op->inputs, n->op->n_inputs * sizeof *n->op->inputs) == 0)
+            return (int32_t)first;
+    }
+    return -1;
+}
+
+/*
+ * Puts the result of a concatenation inside that of a later one that has all its operands in the same order: what both
+ * list is then in place for both. Returns the tensor placed, or -1.
+ */
+static int32_t place_run(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t axis)
+{
+    const struct nuc_cv_tensor *y = &cv->tensors[n->output];
+
+    if (cv->revision_3 || y->alias != n->output || y->output_index >= 0)
+        return -1;
+    for (uint32_t i = cv->graph->n_ops - 1; i > n->index; i--) {
+        const struct nuc_cv_node *large = &cv->nodes[i];
+        if (large->dropped || large->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, large) != axis)
+            continue;
+        int32_t first = find_run(large, n);
+        if (first < 0)
+            continue;
+        struct nuc_cv_layout run = nuc_cv_concat_part(cv, large, (uint32_t)first);
+        for (uint32_t k = 1; k < n->op->n_inputs; k++)
+            run.row += run.row > 0 ? nuc_cv_concat_part(cv, large, (uint32_t)first + k).row : 0;
+        return put_inside(cv, n->output, large->output, run) ? n->output : -1;
+    }
+    return -1;
+}
+
+/* ---- slices ---- */
+
+/* Where a slice begins in its input when its bytes are neighbours there, or -1. */
+static int64_t slice_start(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t begin[NUC_MAX_RANK], at = 0, step = (int64_t)nuc_dtype_size(y->dtype);
+    bool partial = false;
+
+    if (x->dtype != y->dtype || x->rank != y->rank || !nuc_cv_same_params(cv, n, x, y) ||
+        nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank)
+        return -1;
+    for (uint32_t d = x->rank; d-- > 0;) {
+        if (begin[d] < 0 || begin[d] + y->shape[d] > x->shape[d] || (partial && y->shape[d] != 1))
+            return -1;
+        partial = partial || y->shape[d] != x->shape[d];
+        at += begin[d] * step;
+        step *= x->shape[d];
+    }
+    return at;
+}
+
+/* Where a slice along one axis lies in its input when it has gaps there. False: it is another slice. */
+static bool slice_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_layout *layout)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t begin[NUC_MAX_RANK], inner = (int64_t)nuc_dtype_size(y->dtype);
+    bool found = false;
+
+    if (x->dtype != y->dtype || x->rank != y->rank || !nuc_cv_same_params(cv, n, x, y) ||
+        nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank)
+        return false;
+    for (uint32_t d = x->rank; d-- > 0; inner *= x->shape[d]) {
+        if (begin[d] < 0 || begin[d] + y->shape[d] > x->shape[d] || (found && x->shape[d] != y->shape[d]))
+            return false;
+        if (x->shape[d] == y->shape[d])
+            continue;
+        *layout = (struct nuc_cv_layout){begin[d] * inner, y->shape[d] * inner, x->shape[d] * inner};
+        found = true;
+    }
+    return found;
+}
+
+/* Makes the slice's result a view of its input. */
+static int32_t place_slice(struct nuc_cv *cv, struct nuc_cv_node *n)
+{
+    struct nuc_cv_tensor *y = &cv->tensors[n->output];
+    struct nuc_cv_layout layout = {.at = slice_start(cv, n)};
+
+    if (y->alias != n->output || y->output_index >= 0 ||
+        (layout.at < 0 && (cv->revision_3 || !slice_rows(cv, n, &layout))))
+        return -1;
+    /* The slice itself reads its input no more. */
+    n->dropped = true;
+    if (put_inside(cv, n->output, n->input, layout))
+        return n->output;
+    n->dropped = false;
+    return -1;
+}
+
+/* ---- what the views cost ---- */
+
+/* Extends the life of the buffer of tensor `t` to step `now`. */
+static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, struct nuc_plan_range *ranges)
+{
+    int32_t holder = nuc_cv_place(cv, t).holder;
+    struct nuc_plan_range *r = &ranges[holder];
+
+    if (!nuc_cv_in_scratch(cv, holder))
+        return;
+    if (r->size == 0)
+        *r = (struct nuc_plan_range){
+            .first = now, .size = (uint64_t)nuc_cv_bytes(cv, holder), .alignment = r->alignment};
+    r->last = now;
+}
+
+/* The most bytes of scratch live at one operator, in the order of the model. */
+static uint64_t peak(struct nuc_cv *cv)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+    struct nuc_arena *outer = nuc_push_arena(cv->cx);
+    struct nuc_plan_range *ranges = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *ranges);
+
+    for (uint32_t t = 0; t < g->n_tensors; t++)
+        ranges[t].alignment = NUC_MC_ALIGNMENT;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        if (cv->nodes[i].dropped)
+            continue;
+        touch(cv, cv->nodes[i].input, i, ranges);
+        touch(cv, cv->nodes[i].output, i, ranges);
+        for (uint32_t k = 1; k < nuc_cv_n_operands(&cv->nodes[i]); k++) {
+            if (g->ops[i].inputs[k] >= 0)
+                touch(cv, g->ops[i].inputs[k], i, ranges);
+        }
+    }
+    uint64_t most = nuc_plan_bound(cv->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = g->n_tensors});
+    nuc_pop_arena(cv->cx, outer);
+    return most;
+}
+
+/* A slice that is read where it lies needs no operator. */
+static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
+{
+    struct nuc_cv_node *n = &cv->nodes[cv->tensors[view].producer];
+
+    if (n->op->code == NUC_LT_SLICE && !n->table && cv->tensors[view].alias == n->input)
+        n->dropped = dropped;
+}
+
+/* Takes back, the last first, each view without which less memory is live at the peak. */
+static void drop_costly(struct nuc_cv *cv, const int32_t *views, uint32_t n)
+{
+    uint64_t now = peak(cv);
+
+    while (n-- > 0) {
+        struct nuc_cv_tensor *t = &cv->tensors[views[n]];
+        int32_t alias = t->alias;
+        set_dropped(cv, views[n], false);
+        t->alias = views[n];
+        uint64_t without = peak(cv);
+        if (without < now) {
+            now = without;
+            continue;
+        }
+        t->alias = alias;
+        set_dropped(cv, views[n], true);
+    }
+}
+
+void nuc_cv_make_views(struct nuc_cv *cv)
+{
+    int32_t *views = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *views);
+    uint32_t n_views = 0;
+
+    /* Slices first, by then nothing lies in rows of concatenations. Larger concatenations before their parts. */
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        struct nuc_cv_node *n = &cv->nodes[i];
+        int32_t view = n->dropped || n->table || n->op->code != NUC_LT_SLICE ? -1 : place_slice(cv, n);
+        if (view < 0)
+            continue;
+        views[n_views++] = view;
+        set_dropped(cv, view, true);
+    }
+    for (uint32_t i = cv->graph->n_ops; i-- > 0;) {
+        const struct nuc_cv_node *n = &cv->nodes[i];
+        if (n->dropped || n->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, n) < 0)
+            continue;
+        int32_t run = place_run(cv, n, nuc_cv_concat_axis(cv, n));
+        if (run >= 0)
+            views[n_views++] = run;
+        for (uint32_t k = 0; k < n->op->n_inputs; k++) {
+            int32_t view = place_part(cv, n, k);
+            if (view >= 0)
+                views[n_views++] = view;
+        }
+    }
+    drop_costly(cv, views, n_views);
+}

@@ -1,0 +1,212 @@
+#include "npu/layout/layout.h"
+
+#include "ir/args.h"
+#include "npu/support/support.h"
+
+/* How the operator's format follows from its neighbours. */
+enum format_rule {
+    RULE_UNKNOWN,        /* not an operator of the NPU: NONE */
+    RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST data, and weights of a convolution, and gives it */
+    RULE_BOUNDARY,       /* input and output formats are independent */
+    RULE_REDUCTION,      /* keepdim: any; otherwise a boundary */
+    RULE_PRELU,          /* with a slope for each channel of images channels first, else any */
+    RULE_ANY,            /* works in either format, the same on both sides */
+};
+
+/* An operator is known when the newest rules have it, whatever the flavor. */
+static enum format_rule rule_of(enum nuc_op op, enum nuc_rule_set rules)
+{
+    static const struct nuc_flavor newest = {.rules = NUC_RULES_SDK_3_2};
+    enum nuc_family family = nuc_op_family(op);
+
+    if (family == NUC_FAMILY_GRAPH && op != NUC_OP_CALL_DELEGATE)
+        return RULE_ANY;
+    if (family == NUC_FAMILY_QUANT || family == NUC_FAMILY_DEQUANT)
+        return op == NUC_OP_QUANTIZE_PER_CHANNEL ? RULE_UNKNOWN : RULE_ANY;
+    if (nuc_support_row(&newest, op) == NULL)
+        return RULE_UNKNOWN;
+    if (family == NUC_FAMILY_CONV || family == NUC_FAMILY_POOL || family == NUC_FAMILY_RESIZE)
+        return RULE_CHANNELS_FIRST;
+    if (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE)
+        return RULE_BOUNDARY;
+    /* The converter of sdk-3.1 takes a PReLU and a mean in any format, and no other reductions. */
+    if (family == NUC_FAMILY_REDUCE && rules == NUC_RULES_SDK_3_1)
+        return op == NUC_OP_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
+    if (family == NUC_FAMILY_REDUCE)
+        return RULE_REDUCTION;
+    return op == NUC_OP_PRELU && rules != NUC_RULES_SDK_3_1 ? RULE_PRELU : RULE_ANY;
+}
+
+const char *nuc_format_name(enum nuc_format format)
+{
+    static const char *const names[] = {
+        [NUC_FORMAT_NONE] = "NONE",
+        [NUC_FORMATLESS] = "FORMATLESS",
+        [NUC_CHANNELS_FIRST] = "CHANNELS_FIRST",
+    };
+
+    return (unsigned)format < sizeof names / sizeof names[0] ? names[format] : NULL;
+}
+
+/*
+ * Nodes to look at (again). CHANNELS_FIRST never goes away, so a node is entered once at the start and once for each
+ * neighbour that becomes channels first: the work is linear in the number of edges.
+ */
+struct inference {
+    struct nuc_graph *g;
+    struct nuc_node **queue; /* ring of one slot for each node */
+    uint32_t capacity, head, count;
+    bool *queued; /* by node id */
+    enum nuc_rule_set rules;
+};
+
+static void enqueue(struct inference *f, struct nuc_node *node)
+{
+    if (f->queued[node->id])
+        return;
+    f->queued[node->id] = true;
+    f->queue[(f->head + f->count++) % f->capacity] = node;
+}
+
+static void become(struct inference *f, struct nuc_node *node, enum nuc_format format)
+{
+    if (node->format == NUC_CHANNELS_FIRST || (format == NUC_FORMAT_NONE && node->format != NUC_FORMAT_UNSET))
+        return;
+    node->format = format;
+    if (format != NUC_CHANNELS_FIRST)
+        return;
+    enqueue(f, node);
+    for (uint32_t i = 0; i < node->n_users; i++)
+        enqueue(f, node->users[i]);
+}
+
+/* Of a tuple, and of the output node, the first value counts. */
+static uint32_t rank_of(const struct nuc_node *node)
+{
+    if (node->n_vals > 0)
+        return node->vals[0].rank;
+    const struct nuc_node *first = NULL;
+    if (nuc_arg_at(node, NUC_SELF)->kind == NUC_ARG_NODES && nuc_arg_at(node, NUC_SELF)->count > 0)
+        first = nuc_arg_at(node, NUC_SELF)->u.nodes[0];
+    return first != NULL && first->n_vals > 0 ? first->vals[0].rank : 0;
+}
+
+/* All tensors the node reads become `format`; those that have no third dimension are never channels first. */
+static void inputs_become(struct inference *f, const struct nuc_node *node, enum nuc_format format)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
+        become(f, in, format == NUC_CHANNELS_FIRST && rank_of(in) <= 2 ? NUC_FORMATLESS : format);
+}
+
+static bool reads_channels_first(const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (in->format == NUC_CHANNELS_FIRST)
+            return true;
+    }
+    return false;
+}
+
+static void infer_any(struct inference *f, struct nuc_node *node)
+{
+    if (!node->is_tuple && node->n_vals == 1 && nuc_is_channels_last(&node->vals[0]))
+        become(f, node, NUC_CHANNELS_FIRST);
+    bool channels_first = node->format == NUC_CHANNELS_FIRST || reads_channels_first(node);
+    inputs_become(f, node, channels_first ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
+    become(f, node, channels_first && rank_of(node) > 2 ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
+}
+
+/* The node itself gets its format as an input of its users. */
+static void infer_boundary(struct inference *f, struct nuc_node *node)
+{
+    if (node->n_users > 0)
+        become(f, node->users[0], NUC_FORMATLESS);
+    if (nuc_arg_node(node, NUC_SELF) != NULL)
+        become(f, nuc_arg_node(node, NUC_SELF), NUC_FORMATLESS);
+}
+
+/* (self, dim, keepdim, ...) in all of them. */
+static bool keeps_dims(const struct nuc_node *node)
+{
+    return nuc_flag(node, NUC_ARG(MEAN_DIM, keepdim));
+}
+
+/* (self, weight) */
+static bool has_channel_slopes(const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF), *weight = nuc_arg_node(node, NUC_ARG(PRELU, weight));
+
+    return input != NULL && weight != NULL && input->vals[0].rank > 2 &&
+           !(weight->vals[0].rank == 1 && weight->vals[0].sizes[0] == 1);
+}
+
+/* Data, and the weight of a convolution. */
+static void infer_channels_first(struct inference *f, struct nuc_node *node)
+{
+    uint32_t needed = nuc_op_family(node->op) == NUC_FAMILY_CONV ? 2 : 1, position = 0;
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
+        become(f, in, position++ < needed ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
+    become(f, node, NUC_CHANNELS_FIRST);
+}
+
+static void infer_node(struct inference *f, struct nuc_node *node)
+{
+    switch (rule_of(node->op, f->rules)) {
+    case RULE_CHANNELS_FIRST:
+        infer_channels_first(f, node);
+        break;
+    case RULE_PRELU:
+        if (has_channel_slopes(node))
+            infer_channels_first(f, node);
+        else
+            infer_any(f, node);
+        break;
+    case RULE_BOUNDARY:
+        infer_boundary(f, node);
+        break;
+    case RULE_REDUCTION:
+        if (keeps_dims(node))
+            infer_any(f, node);
+        else
+            infer_boundary(f, node);
+        break;
+    case RULE_ANY:
+        infer_any(f, node);
+        break;
+    case RULE_UNKNOWN:
+        inputs_become(f, node, NUC_FORMAT_NONE);
+        become(f, node, NUC_FORMAT_NONE);
+        break;
+    }
+}
+
+void nuc_infer_formats(struct nuc_graph *g, const struct nuc_flavor *flavor)
+{
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    struct inference f = {.g = g, .capacity = g->n_nodes, .rules = flavor->rules};
+
+    f.queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof *f.queue);
+    f.queued = nuc_alloc_array(g->cx, g->next_id, sizeof *f.queued);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        n->format = NUC_FORMAT_UNSET;
+        enqueue(&f, n);
+    }
+    while (f.count > 0) {
+        struct nuc_node *node = f.queue[f.head];
+        f.head = (f.head + 1) % f.capacity;
+        f.count--;
+        f.queued[node->id] = false;
+        infer_node(&f, node);
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->format == NUC_FORMAT_UNSET)
+            n->format = NUC_FORMAT_NONE;
+    }
+    nuc_pop_arena(g->cx, outer);
+}

@@ -1,0 +1,438 @@
+#include "npu/lower/lower.h"
+
+#include <math.h>
+
+#include "ir/labels.h"
+#include "npu/arrange/arrange.h"
+#include "npu/arrange/tidy.h"
+#include "npu/lower/lowering.h"
+#include "npu/support/support.h"
+#include "npu/target/target.h"
+
+struct lowering {
+    nuc_lower_fn *append;
+    int32_t code; /* of LiteRT, where one operator becomes one other; else 0 */
+};
+
+static const struct lowering lowerings[NUC_OP_COUNT] = {
+#define LT_FUNCTION(name, number, type, rule, function, graph) [NUC_OP_##graph] = {nuc_lower_unary, number},
+#define LT_BINARY(name, number, type, fields, rule, kernel, graph) [NUC_OP_##graph] = {nuc_lower_binary, number},
+#define LT_REDUCE(name, number, graph) [NUC_OP_##graph] = {nuc_lower_reduction, number},
+#include "litert/lt_ops.def"
+    [NUC_OP_CONVOLUTION] = {nuc_lower_convolution, 0},
+    [NUC_OP_NEG] = {nuc_lower_neg, NUC_LT_SUB},
+    [NUC_OP_PRELU] = {nuc_lower_prelu, NUC_LT_PRELU},
+    [NUC_OP_LEAKY_RELU] = {nuc_lower_leaky_relu, NUC_LT_LEAKY_RELU},
+    [NUC_OP_HARDTANH] = {nuc_lower_clamp, 0},
+    [NUC_OP_CLAMP] = {nuc_lower_clamp, 0},
+    [NUC_OP_NATIVE_SOFTMAX] = {nuc_lower_softmax, NUC_LT_SOFTMAX},
+    [NUC_OP_MAX_POOL2D_INDICES] = {nuc_lower_max_pool, NUC_LT_MAX_POOL_2D},
+    [NUC_OP_AVG_POOL2D] = {nuc_lower_avg_pool, NUC_LT_AVERAGE_POOL_2D},
+    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = {nuc_lower_adaptive_avg_pool, NUC_LT_AVERAGE_POOL_2D},
+    [NUC_OP_UPSAMPLE_BILINEAR] = {nuc_lower_resize, NUC_LT_RESIZE_BILINEAR},
+    [NUC_OP_UPSAMPLE_NEAREST] = {nuc_lower_resize, NUC_LT_RESIZE_NEAREST_NEIGHBOR},
+    [NUC_OP_ADDMM] = {nuc_lower_addmm, NUC_LT_FULLY_CONNECTED},
+    [NUC_OP_MM] = {nuc_lower_mm, NUC_LT_FULLY_CONNECTED},
+    [NUC_OP_BMM] = {nuc_lower_bmm, NUC_LT_BATCH_MATMUL},
+    [NUC_OP_CONSTANT_PAD] = {nuc_lower_pad, NUC_LT_PADV2},
+    [NUC_OP_PAD] = {nuc_lower_mirror_pad, NUC_LT_MIRROR_PAD},
+    [NUC_OP_VIEW] = {nuc_lower_view, NUC_LT_RESHAPE},
+    [NUC_OP_PERMUTE] = {nuc_lower_permute, NUC_LT_TRANSPOSE},
+    [NUC_OP_CAT] = {nuc_lower_cat, NUC_LT_CONCATENATION},
+    [NUC_OP_SLICE] = {nuc_lower_slice, NUC_LT_SLICE},
+    [NUC_OP_CLONE] = {nuc_lower_clone, 0},
+    [NUC_OP_CLONE_DIM_ORDER] = {nuc_lower_clone, 0},
+    [NUC_OP_QUANTIZE_PER_TENSOR] = {nuc_lower_quantize, 0},
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {nuc_lower_dequantize, 0},
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {nuc_lower_dequantize, 0},
+    [NUC_OP_GETITEM] = {nuc_lower_getitem, 0},
+};
+
+bool nuc_can_lower(enum nuc_op op)
+{
+    return op < NUC_OP_COUNT && lowerings[op].append != NULL;
+}
+
+int32_t nuc_lower_code(const struct nuc_node *node)
+{
+    return lowerings[node->op].code;
+}
+
+_Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what)
+{
+    nuc_fail(l->cx, NUC_INTERNAL,
+             "%s: %s cannot be lowered to LiteRT: %s: the partitioner should have kept it on the "
+             "CPU, exclude it from delegation",
+             l->g->file, nuc_node_text(l->cx, node), what);
+}
+
+/* ---- tensors ---- */
+
+/* Its place, or the free slot where that would go. */
+static struct nuc_lower_place *place_of(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    size_t i = (node->id * 2654435761u) & (l->n_slots - 1); /* Knuth's multiplicative hash */
+
+    while (l->places[i].node != NULL && l->places[i].node != node)
+        i = (i + 1) & (l->n_slots - 1);
+    return &l->places[i];
+}
+
+/* Quantization is no operator of a LiteRT model: its tensors are the values that are quantized. */
+static const char *label_of(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    while ((nuc_is_quantize(node) || nuc_is_dequantize(node)) && node->args[NUC_SELF].kind == NUC_ARG_NODE)
+        node = node->args[NUC_SELF].u.node;
+    if (node->op == NUC_OP_GETITEM) {
+        index = (uint32_t)node->args[NUC_ARG(GETITEM, index)].u.i;
+        node = node->args[NUC_SELF].u.node;
+    }
+    return nuc_label_of_result(l->cx, l->options.labels, node, index);
+}
+
+static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_meta *meta = &node->vals[index];
+    struct nuc_lt_tensor t = {.name = node->name, .dtype = meta->dtype, .rank = meta->rank};
+    int32_t sizes[NUC_MAX_RANK], perm[NUC_MAX_RANK];
+    bool first = node->format == NUC_CHANNELS_FIRST;
+
+    if (node->n_vals > 1)
+        t.name = nuc_format(l->cx, "%s_<getitem_extracted_output_%u>", node->name, index);
+    for (uint32_t i = 0; i < meta->rank; i++) {
+        if (meta->sizes[i] > INT32_MAX)
+            nuc_lower_refuse(l, node, "a dimension exceeds 2^31");
+        sizes[i] = (int32_t)meta->sizes[i];
+    }
+    for (uint32_t i = 0; i < meta->rank; i++)
+        perm[i] = (int32_t)i;
+    if (first)
+        nuc_perm_to_last(perm, meta->rank);
+    nuc_perm_apply(t.shape, sizes, perm, meta->rank);
+    if (nuc_is_static(node)) {
+        t.data.size = nuc_bytes(meta);
+        t.data.data = nuc_const_contiguous(l->g, node);
+        if (first)
+            t.data.data = nuc_permute_data(l->cx, t.data.data, nuc_dtype_size(t.dtype), sizes, meta->rank, perm);
+    }
+    enum nuc_ltb_format format = first                            ? NUC_LTB_CHANNELS_LAST
+                                 : node->format == NUC_FORMATLESS ? NUC_LTB_FORMATLESS
+                                                                  : NUC_LTB_NONE;
+    int32_t tensor = nuc_ltb_add(l->b, &t, format);
+    if (l->options.labels != NULL)
+        l->b->notes[tensor].label = label_of(l, node, index);
+    if (index == 0)
+        *place_of(l, node) = (struct nuc_lower_place){node, tensor};
+}
+
+static void add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (place_of(l, nodes[i])->node != NULL)
+            continue;
+        for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
+            add_value(l, nodes[i], k);
+    }
+}
+
+int32_t nuc_lower_first_value(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    const struct nuc_lower_place *place = place_of(l, node);
+
+    if (place->node == NULL)
+        nuc_fail(l->cx, NUC_INTERNAL, "%s: %s is read in partition '%s' but belongs neither to it nor to its inputs",
+                 l->g->file, nuc_node_text(l->cx, node), l->partition->tag);
+    return place->tensor;
+}
+
+int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_node *input = nuc_arg_node(node, index);
+
+    return input == NULL ? -1 : nuc_ltb_root(l->b, nuc_lower_first_value(l, input));
+}
+
+int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    return nuc_ltb_root(l->b, nuc_lower_first_value(l, node));
+}
+
+/* ---- what lowerings share ---- */
+
+int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor)
+{
+    uint32_t rank = nuc_ltb_at(l->b, tensor)->rank;
+    int64_t axis = nuc_dim(node, index, INT32_MAX, rank);
+    int32_t place[NUC_MAX_RANK];
+
+    if (axis < 0 || axis >= (int64_t)rank)
+        nuc_lower_refuse(l, node, "its dimension is outside the tensor");
+    if (!nuc_ltb_is_last(l->b, tensor))
+        return (int32_t)axis;
+    nuc_perm_to_first(place, rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
+    return place[axis];
+}
+
+int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high)
+{
+    double q = nearbyint(value / scale) + (double)zero_point;
+
+    if (!(q > (double)low))
+        return low;
+    return q > (double)high ? high : (int64_t)q;
+}
+
+void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
+{
+    const struct nuc_lt_tensor *x = nuc_ltb_at(l->b, from);
+    struct nuc_lt_tensor *y = nuc_ltb_at(l->b, to);
+
+    if (x->quant.count == 0 || y->quant.count != 0)
+        return;
+    y->quant = x->quant;
+    y->dtype = x->dtype;
+}
+
+/* ---- the partition ---- */
+
+/* The partitioner read the same rules: a refusal here means that the graph changed since. */
+static void assert_supported(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    const struct nuc_support s = {.g = l->g,
+                                  .target = l->options.target,
+                                  .flavor = l->options.flavor,
+                                  .waived = NUC_WAIVE_ALL}; /* whatever the partitioner's options were */
+    struct nuc_verdict v = nuc_check_support(&s, node);
+
+    if (!v.ok)
+        nuc_lower_refuse(
+            l, node, nuc_format(l->cx, "%s (%s%s%s)", v.rule, v.actual, *v.limit == '\0' ? "" : ", limit ", v.limit));
+}
+
+/* Identities at boundaries were made before getitem nodes gave their tensors up for those of the operators. */
+static void follow_getitems(struct nuc_lowering *l)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
+
+    for (uint32_t i = 0; i < s->n_ops; i++)
+        s->ops[i].inputs[0] = nuc_ltb_root(l->b, s->ops[i].inputs[0]);
+}
+
+/* Parameters first: they give the tensors their quantization. Parts of tuples have those of the whole. */
+enum phase { PARAMETERS, PARTS, OPERATORS };
+
+static enum phase phase_of(const struct nuc_node *node)
+{
+    if (node->op == NUC_OP_GETITEM)
+        return PARTS;
+    return nuc_is_quantize(node) || nuc_is_dequantize(node) ? PARAMETERS : OPERATORS;
+}
+
+static void append(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    lowerings[node->op].append(l, node, nuc_lower_input(l, node, NUC_SELF), nuc_lower_output(l, node));
+}
+
+/* Runs the lowerings of one phase. */
+static void lower_phase(struct nuc_lowering *l, enum phase phase)
+{
+    const struct nuc_partition *p = l->partition;
+
+    for (uint32_t i = 0; i < p->n_nodes; i++) {
+        const struct nuc_node *node = p->nodes[i];
+        if (lowerings[node->op].append != NULL && phase_of(node) == phase)
+            append(l, node);
+    }
+}
+
+static void lower_nodes(struct nuc_lowering *l)
+{
+    const struct nuc_partition *p = l->partition;
+
+    lower_phase(l, PARAMETERS);
+    lower_phase(l, PARTS);
+    follow_getitems(l);
+    for (uint32_t i = 0; i < p->n_nodes; i++) {
+        const struct nuc_node *node = p->nodes[i];
+        if (!nuc_can_lower(node->op))
+            nuc_lower_refuse(l, node, "there is no lowering for this operator");
+        if (phase_of(node) != OPERATORS)
+            continue;
+        assert_supported(l, node);
+        l->b->debug_handle = node->id + 1;
+        append(l, node);
+        l->b->debug_handle = 0;
+    }
+}
+
+/* ---- boundaries ---- */
+
+/* Between a channels-last tensor inside and one in the graph's order outside. */
+struct crossing {
+    int32_t outer_shape[NUC_MAX_RANK], to_first[NUC_MAX_RANK], to_last[NUC_MAX_RANK];
+};
+
+static struct crossing crossing_of(const struct nuc_lt_tensor *inner)
+{
+    struct crossing c;
+
+    nuc_perm_to_first(c.to_first, inner->rank);
+    nuc_perm_to_last(c.to_last, inner->rank);
+    nuc_perm_apply(c.outer_shape, inner->shape, c.to_first, inner->rank);
+    return c;
+}
+
+/*
+ * A contiguous value whose tensor is channels-last, which the model transposes at its boundary if the NPU can; the
+ * runtime does otherwise, on the CPU. It transposes the last three dimensions, as of an image: other ranks come out
+ * wrong there, so only the reference leaves them to it.
+ */
+static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool is_input)
+{
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, tensor);
+
+    if (!nuc_ltb_is_last(l->b, tensor) || nuc_is_channels_last(&node->vals[0]))
+        return false;
+    if (node->vals[0].rank != 4 && !l->options.reference_compat)
+        return true;
+    struct crossing c = crossing_of(t);
+    return l->options.use_neutron_for_format_conversion &&
+           nuc_ltb_can_transpose(l->b, is_input ? c.outer_shape : t->shape, is_input ? c.to_last : c.to_first, t->rank);
+}
+
+/* Moves the operator appended last to the front: a transpose of an input runs before everything. */
+static void last_to_front(struct nuc_lt_subgraph *s)
+{
+    struct nuc_lt_op last = s->ops[s->n_ops - 1];
+
+    for (uint32_t i = s->n_ops - 1; i > 0; i--)
+        s->ops[i] = s->ops[i - 1];
+    s->ops[0] = last;
+}
+
+/* The new tensor outside takes over the name of the old one: names of boundaries are names of nodes. */
+static int32_t convert(struct nuc_ltb *b, int32_t inner, bool is_input)
+{
+    struct crossing c = crossing_of(nuc_ltb_at(b, inner));
+
+    if (!is_input && b->notes[inner].channels_first >= 0)
+        return b->notes[inner].channels_first;
+    int32_t outer = nuc_ltb_duplicate(b, inner, "_channels_first", false);
+    nuc_ltb_set_shape(b, outer, c.outer_shape, nuc_ltb_at(b, inner)->rank);
+    b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
+    if (is_input) {
+        nuc_ltb_transpose(b, outer, inner, c.to_last);
+        last_to_front(nuc_ltb_graph(b));
+    } else {
+        nuc_ltb_transpose(b, inner, outer, c.to_first);
+        b->notes[inner].channels_first = outer;
+    }
+    nuc_ltb_swap_names(b, outer, inner);
+    return outer;
+}
+
+/*
+ * One side of the model. What the runtime hands over is settled here: a tensor that tidying puts at the boundary later
+ * holds the same bytes, whatever its axes are called.
+ */
+static struct nuc_lower_boundary *convert_side(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count,
+                                               bool is_input, int32_t *tensors)
+{
+    struct nuc_lower_boundary *boundaries = nuc_alloc_array(l->cx, count, sizeof *boundaries);
+
+    for (uint32_t i = 0; i < count; i++) {
+        tensors[i] = nuc_lower_output(l, nodes[i]);
+        if (needs_conversion(l, nodes[i], tensors[i], is_input))
+            tensors[i] = convert(l->b, tensors[i], is_input);
+        boundaries[i] =
+            (struct nuc_lower_boundary){.node = nodes[i], .channels_last = nuc_ltb_is_last(l->b, tensors[i])};
+    }
+    return boundaries;
+}
+
+static void convert_boundaries(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
+    const struct nuc_partition *p = l->partition;
+
+    s->n_inputs = io->n_inputs = p->n_inputs;
+    s->n_outputs = io->n_outputs = p->n_outputs;
+    s->inputs = nuc_alloc_array(l->cx, p->n_inputs, sizeof *s->inputs);
+    s->outputs = nuc_alloc_array(l->cx, p->n_outputs, sizeof *s->outputs);
+    io->inputs = convert_side(l, p->inputs, p->n_inputs, true, s->inputs);
+    io->outputs = convert_side(l, p->outputs, p->n_outputs, false, s->outputs);
+}
+
+/* Outputs nothing produces have no place in a model: an input passed through, a constant. */
+static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    struct nuc_arena *outer = nuc_push_arena(l->cx);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
+    const struct nuc_lt_uses uses = nuc_lt_uses(l->cx, s);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->n_outputs; i++) {
+        if (uses.producer[s->outputs[i]] < 0)
+            continue;
+        s->outputs[kept] = s->outputs[i];
+        io->outputs[kept++] = io->outputs[i];
+    }
+    s->n_outputs = io->n_outputs = kept;
+    nuc_pop_arena(l->cx, outer);
+}
+
+static void finish_side(const struct nuc_lowering *l, struct nuc_lower_boundary *boundaries, uint32_t count,
+                        const int32_t *tensors)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        boundaries[i].tensor = tensors[i];
+        boundaries[i].name = nuc_ltb_at(l->b, tensors[i])->name;
+    }
+}
+
+/*
+ * Values become tensors first, so that every operator finds its operands and its result whatever the order. Quantize
+ * and dequantize nodes then join tensors that are one; operators are appended in the order of the graph, with the
+ * transposes that formats ask for. What is left after that is about the model as a whole: its boundary, transposes that
+ * cancel, the order of axes, tensors that nothing names.
+ */
+struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_partition *p,
+                                         const struct nuc_lower_options *options, struct nuc_lower_io *io)
+{
+    struct nuc_lowering l = {.cx = g->cx, .g = g, .partition = p};
+
+    l.options = options != NULL ? *options : (struct nuc_lower_options){.use_neutron_for_format_conversion = true};
+    if (l.options.target == NULL)
+        l.options.target = nuc_target_find(g->cx, NULL);
+    if (l.options.flavor == NULL)
+        l.options.flavor = nuc_flavor_find(g->cx, NULL);
+    l.b = nuc_ltb_new(g->cx, nuc_format(g->cx, "%s (partition '%s')", g->file, p->tag));
+    l.b->model->description = "nucleon";
+    l.b->target = l.options.target;
+    l.b->flavor = l.options.flavor;
+    const size_t n_values = (size_t)p->n_constants + p->n_inputs + p->n_nodes;
+    for (l.n_slots = 16; l.n_slots < 2 * n_values;)
+        l.n_slots *= 2;
+    nuc_ltb_reserve(l.b, n_values + n_values / 8); /* lists and transposes come in addition */
+    l.places = nuc_alloc_array(g->cx, l.n_slots, sizeof *l.places);
+    add_values(&l, p->constants, p->n_constants);
+    add_values(&l, p->inputs, p->n_inputs);
+    add_values(&l, p->nodes, p->n_nodes);
+    lower_nodes(&l);
+    nuc_tidy_sort(l.b);
+    convert_boundaries(&l, io);
+    nuc_tidy(l.b);
+    /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
+    if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1) {
+        nuc_arrange(l.b);
+        nuc_products_to_convolutions(l.b);
+    }
+    drop_unproduced(&l, io);
+    if (l.options.labels != NULL)
+        nuc_ltb_name_by_labels(l.b);
+    nuc_lt_remove_dead(l.b->model);
+    finish_side(&l, io->inputs, io->n_inputs, nuc_ltb_graph(l.b)->inputs);
+    finish_side(&l, io->outputs, io->n_outputs, nuc_ltb_graph(l.b)->outputs);
+    nuc_lt_verify(l.b->model);
+    return l.b->model;
+}

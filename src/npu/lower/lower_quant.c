@@ -1,0 +1,120 @@
+#include "ir/args.h"
+#include "ir/quant.h"
+#include "npu/lower/lowering.h"
+
+static bool is_one_of(const struct nuc_node *node, struct nuc_node *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] == node)
+            return true;
+    }
+    return false;
+}
+
+static bool is_boundary(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    return is_one_of(node, l->partition->inputs, l->partition->n_inputs) ||
+           is_one_of(node, l->partition->outputs, l->partition->n_outputs);
+}
+
+/* Scales are float32 or float64, zero points any integer type; torch writes float32 or float64 and int64 or int32. */
+static double element(struct nuc_lowering *l, const struct nuc_node *node, uint32_t i)
+{
+    const void *data = nuc_const_contiguous(l->g, node);
+    enum nuc_dtype dtype = node->vals[0].dtype;
+
+    if (dtype == NUC_F32)
+        return (double)((const float *)data)[i];
+    if (dtype == NUC_F64)
+        return ((const double *)data)[i];
+    if (dtype == NUC_I64)
+        return (double)((const int64_t *)data)[i];
+    if (dtype == NUC_I32)
+        return (double)((const int32_t *)data)[i];
+    if (dtype == NUC_I8)
+        return (double)((const int8_t *)data)[i];
+    nuc_lower_refuse(l, node, "quantization parameters of this element type are not handled");
+}
+
+static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_node *node,
+                                       const struct nuc_quant *quant, int32_t x)
+{
+    const struct nuc_node *scales = quant->scales, *zero_points = quant->zero_points;
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, x);
+
+    if (!nuc_is_static(scales) || (zero_points != NULL && !nuc_is_static(zero_points)))
+        nuc_lower_refuse(l, node, "its scales are not constants");
+    uint32_t count = (uint32_t)nuc_elements(&scales->vals[0]);
+    int64_t axis = nuc_positive_dim(quant->axis, t->rank);
+    if (axis < 0 || axis >= (int64_t)t->rank || (zero_points != NULL && nuc_elements(&zero_points->vals[0]) != count))
+        nuc_lower_refuse(l, node, "scales, zero points and axis do not fit");
+    float *scale = nuc_alloc_array(l->cx, count, sizeof *scale);
+    int64_t *zero_point = nuc_alloc_array(l->cx, count, sizeof *zero_point);
+    for (uint32_t i = 0; i < count; i++) {
+        scale[i] = (float)element(l, scales, i);
+        if (zero_points != NULL)
+            zero_point[i] = (int64_t)element(l, zero_points, i);
+    }
+    /* Axis 1 of the graph is the last one of a channels-last tensor, axes after it move up. */
+    if (nuc_ltb_is_last(l->b, x) && axis != 0)
+        axis = axis == 1 ? (int64_t)t->rank - 1 : axis - 1;
+    if (count != 1 && (uint32_t)t->shape[axis] != count)
+        nuc_lower_refuse(l, node, "there is not one scale for each channel");
+    return (struct nuc_lt_quant){count, scale, zero_point, (int32_t)axis};
+}
+
+/* What the node says as the quantization of tensor `x`. */
+static struct nuc_lt_quant quant_of(struct nuc_lowering *l, const struct nuc_node *node, int32_t x)
+{
+    struct nuc_quant quant;
+
+    if (!nuc_quant_of(node, &quant))
+        nuc_lower_refuse(l, node, "its parameters are not constants");
+    if (quant.per_channel)
+        return per_channel(l, node, &quant, x);
+    float *scale = nuc_alloc(l->cx, sizeof *scale);
+    int64_t *zero_point = nuc_alloc(l->cx, sizeof *zero_point);
+    *scale = (float)quant.scale;
+    *zero_point = quant.zero_point;
+    return (struct nuc_lt_quant){1, scale, zero_point, 0};
+}
+
+void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
+{
+    struct nuc_lt_quant quant = quant_of(l, node, x);
+
+    nuc_ltb_quantize(l->b, x, &quant);
+    nuc_ltb_at(l->b, x)->dtype = nuc_ltb_at(l->b, y)->dtype;
+    nuc_ltb_redirect(l->b, y, x);
+}
+
+/* A boundary keeps its name and so its tensor: there the dequantize becomes an identity between two int8 tensors. */
+void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
+{
+    struct nuc_lt_quant quant = quant_of(l, node, x);
+
+    nuc_ltb_quantize(l->b, x, &quant);
+    nuc_ltb_at(l->b, y)->dtype = nuc_ltb_at(l->b, x)->dtype;
+    if (!is_boundary(l, nuc_arg_node(node, NUC_SELF))) {
+        nuc_ltb_redirect(l->b, y, x);
+        return;
+    }
+    nuc_ltb_quantize(l->b, y, &quant);
+    nuc_ltb_identity(l->b, x, y);
+}
+
+/* The quantize node comes after the getitem, so parameters flow backwards to the operator's own tensor. */
+void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node, int32_t whole, int32_t y)
+{
+    const struct nuc_node *producer = nuc_arg_node(node, NUC_SELF);
+    int64_t index = nuc_integer(node, NUC_ARG(GETITEM, index), -1);
+
+    if (whole < 0 || index < 0 || index >= (int64_t)producer->n_vals)
+        nuc_lower_refuse(l, node, "it reads no value of the partition");
+    int32_t part = nuc_ltb_root(l->b, nuc_lower_first_value(l, producer) + (int32_t)index);
+    nuc_lower_propagate(l, y, part);
+    if (is_one_of(producer, l->partition->inputs, l->partition->n_inputs))
+        nuc_ltb_identity(l->b, part, y);
+    else
+        nuc_ltb_redirect(l->b, y, part);
+}

@@ -1,0 +1,505 @@
+#include "npu/partition/partition.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "npu/layout/layout.h"
+#include "npu/partition/not_delegated.h"
+#include "npu/partition/place.h"
+#include "npu/partition/propose.h"
+#include "npu/support/cluster.h"
+#include "npu/support/support.h"
+
+static const struct nuc_partition_options defaults = {.target = NULL};
+
+struct partitioning {
+    struct nuc_graph *g;
+    const struct nuc_partition_options *options;
+    struct nuc_support support;
+    struct nuc_partitions *out;
+    bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
+    bool *supported;
+    struct nuc_proposal *proposal;
+    struct not_delegated *not_delegated;
+    bool is_trial;             /* refusals have no reasons: they are taken back */
+    const bool *first_refused; /* of a search for the cheapest placement: what it begins with */
+    const struct nuc_place_model *model;
+};
+
+static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc_node *node)
+{
+    return p->out->by_id[node->id];
+}
+
+static void set_reason(struct nuc_decision *d, struct nuc_verdict v)
+{
+    d->rule = v.rule;
+    d->actual = v.actual;
+    d->limit = v.limit;
+    d->fix = v.fix;
+}
+
+static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v)
+{
+    struct nuc_decision *d = decision_of(p, node);
+
+    assert(v.rule != NULL && !v.ok);
+    p->refused[node->id] = true;
+    if (d->rule == NULL && !p->is_trial)
+        set_reason(d, v);
+}
+
+/* The same for what was found of a neighbour. */
+static void refuse_for(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v,
+                       const struct nuc_node *neighbour)
+{
+    if (decision_of(p, node)->rule == NULL)
+        decision_of(p, node)->neighbour = neighbour;
+    refuse(p, node, v);
+}
+
+/* ---- rules ---- */
+
+/* Why the node has no cluster of its own: the first neighbour that is not quantized. */
+static void refuse_unclustered(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
+{
+    const struct nuc_node *open = nuc_open_input(ends, node);
+    const char *rule = "every input comes from a dequantize node";
+
+    if (open == NULL) {
+        open = nuc_open_output(ends, node);
+        rule = "every reader is a quantize node";
+    }
+    refuse_for(p, node,
+               (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"},
+               open);
+}
+
+static enum nuc_check outcome(struct nuc_verdict v)
+{
+    return v.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
+}
+
+/* Gates of a compute node, asked once: nothing a later round changes takes part in them. */
+static void check_node(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
+{
+    struct nuc_decision *d = decision_of(p, node);
+    const char *name = nuc_not_delegated_match(p->not_delegated, node);
+
+    if (node->do_not_delegate)
+        refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", "", NULL});
+    if (name != NULL)
+        refuse(p, node,
+               (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, "",
+                                    "leave it out of --operators-not-to-delegate"});
+    if (nuc_support_row(p->support.flavor, node->op) == NULL) {
+        refuse(p, node, nuc_check_support(&p->support, node));
+        return;
+    }
+    struct nuc_verdict format = nuc_check_format(&p->support, node), ir = nuc_check_ir(&p->support, node);
+    struct nuc_verdict target = nuc_check_target(&p->support, node);
+    d->format = outcome(format);
+    d->ir = outcome(ir);
+    d->target = outcome(target);
+    if (!nuc_has_cluster(ends, node))
+        refuse_unclustered(p, ends, node);
+    else if (!format.ok || !ir.ok || !target.ok)
+        refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
+    else if (p->options->check_op_support != NULL &&
+             !p->options->check_op_support(p->options->check_op_support_user, node))
+        refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", "", NULL});
+}
+
+static void check_nodes(struct partitioning *p)
+{
+    struct nuc_cluster_ends ends = nuc_cluster_ends(p->g);
+
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        /* getitem and delegate calls are not operators: they follow the node they read. */
+        if (nuc_is_operator(n))
+            check_node(p, &ends, n);
+    }
+}
+
+/*
+ * Rules about whole clusters, which the reference does not have: it goes on and computes nonsense, or fails. What is
+ * between quantize and dequantize nodes has to be one operator, read by nobody else.
+ */
+static void refuse_cluster(struct partitioning *p, const struct nuc_node *member, const char *rule,
+                           const struct nuc_node *found, const char *fix)
+{
+    refuse_for(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix},
+               found);
+}
+
+static void check_member_inputs(struct partitioning *p, const struct nuc_node *member)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(member, &at); in != NULL; in = nuc_next_input(member, &at)) {
+        if (nuc_is_call(in) && in->cluster != member->cluster)
+            refuse_cluster(p, member, "the operator shares no dequantize node with another one", in, NULL);
+    }
+}
+
+static void check_member_users(struct partitioning *p, const struct nuc_node *member)
+{
+    bool is_result = member == member->cluster || member->op == NUC_OP_GETITEM;
+
+    for (uint32_t i = 0; i < member->n_users; i++) {
+        const struct nuc_node *user = member->users[i];
+        if (is_result ? !nuc_is_quantize(user) && user->op != NUC_OP_GETITEM : user->cluster != member->cluster)
+            refuse_cluster(p, member,
+                           "the result, and what else is not quantized, is read by quantize nodes and inside of the "
+                           "cluster only",
+                           user, "quantize the reader, too");
+    }
+}
+
+static void check_cluster_member(struct partitioning *p, const struct nuc_node *member)
+{
+    if (member != member->cluster && nuc_is_activation(member->op))
+        refuse_cluster(p, member,
+                       "an activation between the operator and its quantize or dequantize node is quantized itself",
+                       member, "quantize the value between the two");
+    if (!nuc_is_dequantize(member))
+        check_member_inputs(p, member);
+    check_member_users(p, member);
+}
+
+static void check_clusters(struct partitioning *p)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n))
+            continue;
+        check_cluster_member(p, n);
+        if (n != n->cluster)
+            continue;
+        struct nuc_verdict v = nuc_check_parameters(&p->support, n);
+        if (!v.ok)
+            refuse(p, n, v);
+    }
+}
+
+static void find_supported(struct partitioning *p)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
+        p->supported[n->id] =
+            nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
+    }
+}
+
+/* ---- rounds ---- */
+
+/*
+ * Groups of which every operator leaves the data as they are would be empty after conversion. Nodes that are not no-ops
+ * by their operator settle most groups, so that trials are run on few nodes.
+ */
+static bool refuse_no_ops(struct partitioning *p)
+{
+    const struct nuc_proposal *proposal = p->proposal;
+    bool *works = nuc_alloc_array(p->g->cx, (size_t)proposal->count + 1, sizeof *works);
+    bool changed = false;
+
+    for (int round = 0; round < 2; round++) {
+        for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+            int32_t k = proposal->of[n->id];
+            bool by_trial = nuc_no_op_kind(p->support.flavor, n->op) == NUC_NO_OP_BY_TRIAL;
+            if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) || by_trial != (round == 1))
+                continue;
+            works[k] = !nuc_is_no_op(&p->support, n);
+        }
+    }
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        int32_t k = proposal->of[n->id];
+        if (k < 0 || works[k])
+            continue;
+        refuse(p, n,
+               (struct nuc_verdict){false, "the partition has an operator that changes its data", "", "",
+                                    "leave it: it costs a copy"});
+        changed = true;
+    }
+    return changed;
+}
+
+static void count_compute(const struct partitioning *p, uint32_t *n_compute)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        int32_t k = p->proposal->of[n->id];
+        if (k >= 0 && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+            n_compute[k]++;
+    }
+}
+
+/* True when the proposal holds; otherwise more nodes are refused. */
+static bool validate(struct partitioning *p)
+{
+    uint32_t *n_compute = nuc_alloc_array(p->g->cx, (size_t)p->proposal->count + 1, sizeof *n_compute);
+    struct nuc_partition_view view = {p->proposal->of, n_compute};
+    struct nuc_support s = p->support;
+    bool changed = !p->options->allow_no_op_partitions && refuse_no_ops(p);
+
+    count_compute(p, n_compute);
+    s.partitions = &view;
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (p->proposal->of[n->id] < 0 || nuc_support_row(p->support.flavor, n->op) == NULL)
+            continue;
+        struct nuc_verdict v = nuc_check_partition(&s, n);
+        if (!v.ok) {
+            refuse(p, n, v);
+            changed = true;
+        }
+    }
+    return !changed;
+}
+
+static void propose(struct partitioning *p)
+{
+    for (uint32_t round = 0; round < p->g->n_nodes; round++) {
+        find_supported(p);
+        p->proposal = nuc_propose_partitions(p->g, p->supported);
+        if (p->proposal->count == 0 || validate(p))
+            return;
+    }
+}
+
+/* ---- placement by cost ---- */
+
+static const struct nuc_proposal *propose_trial(void *user, const bool *on_cpu)
+{
+    struct partitioning *p = user;
+
+    memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        uint32_t item = p->model->item_of[n->id];
+        if (item != NUC_NO_ITEM && on_cpu[item])
+            p->refused[n->id] = true;
+    }
+    propose(p);
+    return p->proposal;
+}
+
+static void give_cost_reasons(struct partitioning *p, const bool *on_cpu)
+{
+    const struct nuc_verdict *reasons = nuc_place_reasons(p->model, p->proposal, on_cpu);
+
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        uint32_t item = p->model->item_of[n->id];
+        if (item == NUC_NO_ITEM || !on_cpu[item])
+            continue;
+        set_reason(decision_of(p, n), reasons[item]);
+        decision_of(p, n)->by_cost = true;
+        p->out->n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
+    }
+}
+
+static void place_by_cost(struct partitioning *p)
+{
+    struct nuc_context *cx = p->g->cx;
+    const struct nuc_place_proposer proposer = {propose_trial, p};
+    struct nuc_proposal *greedy = p->proposal;
+
+    p->first_refused = nuc_copy(cx, p->refused, p->g->next_id * sizeof *p->refused);
+    p->model = nuc_place_model_new(p->g, p->support.target, p->refused, p->options->has_int8_kernel);
+    bool *on_cpu = nuc_alloc_array(cx, (size_t)p->model->n_items + 1, sizeof *on_cpu);
+    p->is_trial = true;
+    bool changed = nuc_place_search(p->model, &proposer, greedy, on_cpu);
+    p->is_trial = false;
+    memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
+    p->proposal = greedy;
+    if (!changed)
+        return;
+    propose_trial(p, on_cpu);
+    give_cost_reasons(p, on_cpu);
+}
+
+/* ---- result ---- */
+
+static void add_decisions(struct partitioning *p)
+{
+    struct nuc_partitions *out = p->out;
+
+    out->n_by_id = p->g->next_id;
+    out->by_id = nuc_alloc_array(p->g->cx, out->n_by_id, sizeof *out->by_id);
+    out->decisions = nuc_alloc_array(p->g->cx, p->g->n_nodes, sizeof *out->decisions);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        struct nuc_decision *d = &out->decisions[out->n_decisions++];
+        *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
+        out->by_id[n->id] = d;
+    }
+}
+
+/* Quantize, dequantize and auxiliary nodes go where the compute node of their cluster goes. */
+static void settle_decision(struct partitioning *p, struct nuc_decision *d)
+{
+    const struct nuc_node *n = d->node;
+
+    d->delegated = n->partition >= 0;
+    if (d->delegated) {
+        set_reason(d, (struct nuc_verdict){.actual = "", .limit = ""});
+        d->neighbour = NULL;
+        d->by_cost = false;
+        return;
+    }
+    if (nuc_follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
+        const struct nuc_decision *of = decision_of(p, n->cluster);
+        d->because = n->cluster;
+        d->neighbour = of->neighbour;
+        d->by_cost = of->by_cost;
+        set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit, of->fix});
+    } else if (nuc_follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
+        d->rule = "the node belongs to an operator with quantized inputs and outputs";
+    }
+    if (d->rule == NULL)
+        d->rule = p->options->no_delegate ? "delegation is on" : "the nodes around it form a partition";
+}
+
+static void tag_constant(const struct nuc_partitions *out, struct nuc_node *constant)
+{
+    constant->partition = -1;
+    for (uint32_t i = 0; i < constant->n_users; i++) {
+        int k = constant->users[i]->partition;
+        if (k >= 0 && (constant->partition < 0 || strcmp(out->items[k].tag, out->items[constant->partition].tag) < 0))
+            constant->partition = k;
+    }
+}
+
+/* A list of nodes while it grows; each partition has four. */
+struct list {
+    struct nuc_node ***nodes;
+    uint32_t *count;
+    size_t capacity;
+};
+
+static void push(struct nuc_graph *g, struct list *list, struct nuc_node *node)
+{
+    *list->nodes = nuc_grow(g->cx, *list->nodes, &list->capacity, (size_t)*list->count + 1, sizeof(struct nuc_node *));
+    (*list->nodes)[(*list->count)++] = node;
+}
+
+struct boundary {
+    struct nuc_graph *g;
+    int index;
+    uint32_t *seen; /* by node id: index + 1 of the partition that has the node among its inputs or constants */
+    struct list nodes, inputs, outputs, constants;
+};
+
+static void add_boundary_inputs(struct boundary *b, const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        bool inside = nuc_is_call(in) && in->partition == b->index;
+        if (inside || b->seen[in->id] == (uint32_t)b->index + 1)
+            continue;
+        b->seen[in->id] = (uint32_t)b->index + 1;
+        push(b->g, nuc_is_static(in) ? &b->constants : &b->inputs, in);
+    }
+}
+
+static bool is_read_outside(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (!nuc_is_call(user) || user->partition != node->partition)
+            return true;
+    }
+    return false;
+}
+
+static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
+{
+    struct boundary *all = nuc_alloc_array(g->cx, (size_t)out->count + 1, sizeof *all);
+    uint32_t *seen = nuc_alloc_array(g->cx, g->next_id, sizeof *seen);
+
+    for (uint32_t i = 0; i < out->count; i++) {
+        struct nuc_partition *p = &out->items[i];
+        all[i] = (struct boundary){.g = g,
+                                   .index = (int)i,
+                                   .seen = seen,
+                                   .nodes = {&p->nodes, &p->n_nodes, 0},
+                                   .inputs = {&p->inputs, &p->n_inputs, 0},
+                                   .outputs = {&p->outputs, &p->n_outputs, 0},
+                                   .constants = {&p->constants, &p->n_constants, 0}};
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n) || n->partition < 0)
+            continue;
+        push(g, &all[n->partition].nodes, n);
+        if (is_read_outside(n))
+            push(g, &all[n->partition].outputs, n);
+    }
+    for (uint32_t i = 0; i < out->count; i++) {
+        for (uint32_t k = 0; k < out->items[i].n_nodes; k++)
+            add_boundary_inputs(&all[i], out->items[i].nodes[k]);
+    }
+}
+
+static void add_result(struct partitioning *p)
+{
+    struct nuc_graph *g = p->g;
+    struct nuc_partitions *out = p->out;
+
+    out->count = p->proposal != NULL ? p->proposal->count : 0;
+    out->items = nuc_alloc_array(g->cx, (size_t)out->count + 1, sizeof *out->items);
+    for (uint32_t i = 0; i < out->count; i++)
+        out->items[i].tag = nuc_format(g->cx, "tag%u", p->proposal->tags[i]);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        n->partition = p->proposal != NULL && nuc_is_call(n) ? p->proposal->of[n->id] : -1;
+        if (nuc_is_call(n) && !nuc_follows_cluster(n) && p->refused[n->id])
+            n->do_not_delegate = true;
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_static(n))
+            tag_constant(out, n);
+    }
+    add_members(g, out);
+    for (uint32_t i = 0; i < out->n_decisions; i++)
+        settle_decision(p, &out->decisions[i]);
+}
+
+struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
+{
+    struct nuc_operator_counts counts = {0, 0};
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        counts.all += nuc_is_operator(n);
+        counts.delegated += nuc_is_operator(n) && n->partition >= 0;
+    }
+    return counts;
+}
+
+struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options)
+{
+    struct nuc_context *cx = g->cx;
+    const struct nuc_partition_options *o = options != NULL ? options : &defaults;
+    struct partitioning p = {
+        .g = g,
+        .options = o,
+        .support = {.g = g,
+                    .target = o->target != NULL ? o->target : nuc_target_find(cx, NULL),
+                    .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL),
+                    .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
+                              (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)},
+        .out = nuc_alloc(cx, sizeof *p.out),
+        .refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused),
+        .supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported),
+    };
+
+    nuc_tag_clusters(g);
+    nuc_infer_formats(g, p.support.flavor);
+    add_decisions(&p);
+    p.not_delegated = nuc_not_delegated_new(g, o);
+    check_nodes(&p);
+    if (!o->reference_compat)
+        check_clusters(&p);
+    if (!o->no_delegate)
+        propose(&p);
+    if (o->by_cost && p.proposal != NULL && p.proposal->count > 0)
+        place_by_cost(&p);
+    add_result(&p);
+    return p.out;
+}

@@ -1,0 +1,549 @@
+#include "npu/partition/place_model.h"
+
+#include <string.h>
+
+#include "algorithms/cut.h"
+#include "ir/args.h"
+#include "npu/support/cluster.h"
+#include "npu/support/estimate.h"
+
+struct making {
+    struct nuc_place_model *m;
+    const struct nuc_target *target;
+    const bool *refused;
+    bool (*has_int8_kernel)(enum nuc_op op);
+    bool *is_part;                   /* by node id: a concatenation reads it */
+    bool *has_place;                 /* by node id: it is written into the result of a concatenation */
+    const struct nuc_node **compute; /* by node id: the compute node with which a node is placed; NULL: none */
+};
+
+static void find_compute_nodes(struct making *k)
+{
+    struct nuc_graph *g = k->m->g;
+
+    k->compute = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *k->compute);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
+        if (nuc_is_call(n) && compute != NULL && nuc_op_kind(compute->op) != NUC_KIND_GRAPH)
+            k->compute[n->id] = compute;
+    }
+}
+
+/* It may be placed on either side. */
+static bool is_placed(const struct making *k, const struct nuc_node *node)
+{
+    const struct nuc_node *compute = k->compute[node->id];
+
+    return compute != NULL && !k->refused[compute->id];
+}
+
+/* ---- items ---- */
+
+static int64_t elements_of(const struct nuc_node *node)
+{
+    double count = node->n_vals > 0 ? 1 : 0;
+
+    for (uint32_t i = 0; node->n_vals > 0 && i < node->vals[0].rank; i++)
+        count *= (double)node->vals[0].sizes[i];
+    return count < 1e15 ? (int64_t)count : (int64_t)1e15;
+}
+
+/* Kernels that clamp their results. */
+static bool can_clamp(const struct nuc_node *node)
+{
+    enum nuc_family family = nuc_op_family(node->op);
+
+    return family == NUC_FAMILY_CONV || family == NUC_FAMILY_MATRIX || family == NUC_FAMILY_BINARY ||
+           family == NUC_FAMILY_POOL;
+}
+
+static bool is_boundary(const struct nuc_node *compute)
+{
+    enum nuc_family family = nuc_op_family(compute->op);
+
+    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE;
+}
+
+/* The value a compute node reads as its operand, before it is dequantized. */
+static const struct nuc_node *quantized_operand(const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_node *input = nuc_arg_node(node, index);
+
+    return input != NULL && nuc_is_dequantize(input) ? nuc_arg_node(input, NUC_SELF) : input;
+}
+
+static bool is_number(const struct nuc_node *value)
+{
+    return value != NULL && nuc_is_static(value) && elements_of(value) == 1;
+}
+
+/* The operand of a function of one value, which the NPU computes by a table; NULL: it is something else. */
+static const struct nuc_node *varying_operand(const struct nuc_node *node)
+{
+    const struct nuc_node *self = quantized_operand(node, NUC_SELF);
+
+    if (nuc_op_family(node->op) == NUC_FAMILY_MAP)
+        return self;
+    if (nuc_op_family(node->op) != NUC_FAMILY_BINARY)
+        return NULL;
+    const struct nuc_node *other = quantized_operand(node, NUC_OTHER);
+    return is_number(other) ? self : is_number(self) ? other : NULL;
+}
+
+/* The operator that computes a value, before those that only move it, when nothing else reads any of that. */
+static const struct nuc_node *only_source(const struct making *k, const struct nuc_node *value)
+{
+    while (value != NULL && nuc_is_quantize(value) && value->n_users == 1 && is_placed(k, value)) {
+        const struct nuc_node *compute = k->compute[value->id];
+        if (!is_boundary(compute) && nuc_op_family(compute->op) != NUC_FAMILY_SLICE)
+            return compute;
+        value = quantized_operand(compute, NUC_SELF);
+    }
+    return NULL;
+}
+
+/* All readers of a pad are windows that see what is outside of an image. */
+static const struct nuc_node *only_reader(const struct making *k, const struct nuc_node *node,
+                                          bool (*is_reader)(const struct nuc_node *))
+{
+    const struct nuc_node *value = node->n_users == 1 ? node->users[0] : NULL;
+
+    if (value == NULL || !nuc_is_quantize(value) || value->n_users != 1)
+        return NULL;
+    const struct nuc_node *reader = k->compute[value->users[0]->id];
+    return reader != NULL && is_placed(k, reader) && is_reader(reader) ? reader : NULL;
+}
+
+static bool is_window(const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_CONV || nuc_op_family(node->op) == NUC_FAMILY_POOL;
+}
+
+static bool is_product(const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_MATRIX;
+}
+
+/*
+ * The operator the node becomes part of on the NPU: a clamp of the kernel before it, a table of the table before it, a
+ * pad of the window behind it, a permuted weight of its product. NULL: it has a kernel of its own, or none.
+ */
+static const struct nuc_node *absorber(const struct making *k, const struct nuc_node *node)
+{
+    const struct nuc_node *operand = varying_operand(node);
+
+    if (operand != NULL) {
+        const struct nuc_node *before = only_source(k, operand);
+        bool joins = before != NULL && (varying_operand(before) != NULL || (nuc_has_bounds(node) && can_clamp(before)));
+        return joins ? before : NULL;
+    }
+    if (nuc_op_family(node->op) == NUC_FAMILY_PAD)
+        return only_reader(k, node, is_window);
+    operand = node->op == NUC_OP_PERMUTE ? quantized_operand(node, NUC_SELF) : NULL;
+    return operand != NULL && nuc_is_static(operand) ? only_reader(k, node, is_product) : NULL;
+}
+
+static uint32_t item_at(struct making *k, const struct nuc_node *node)
+{
+    struct nuc_place_model *m = k->m;
+
+    /* A pad and a weight lead to what is behind them, all others to what is before: there are no circles. */
+    for (const struct nuc_node *into = absorber(k, node); into != NULL; into = absorber(k, node))
+        node = into;
+    if (m->item_of[node->id] == NUC_NO_ITEM) {
+        m->items[m->n_items].node = node;
+        m->item_of[node->id] = m->n_items++;
+    }
+    return m->item_of[node->id];
+}
+
+static void find_items(struct making *k)
+{
+    struct nuc_place_model *m = k->m;
+    struct nuc_graph *g = m->g;
+
+    m->items = nuc_alloc_array(g->cx, (size_t)g->n_nodes + 1, sizeof *m->items);
+    m->item_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *m->item_of);
+    memset(m->item_of, 0xFF, ((size_t)g->next_id + 1) * sizeof *m->item_of);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (is_placed(k, n) && k->compute[n->id] == n)
+            m->item_of[n->id] = item_at(k, n);
+    }
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (is_placed(k, n))
+            m->item_of[n->id] = m->item_of[k->compute[n->id]->id];
+    }
+}
+
+/* ---- values ---- */
+
+/* Bytes change their order between channels first and last: an image of several channels and several pixels. */
+static bool is_image(const struct nuc_node *node)
+{
+    const struct nuc_meta *v = node->n_vals > 0 ? &node->vals[0] : NULL;
+    int64_t pixels = 1;
+
+    if (node->format != NUC_CHANNELS_FIRST || v == NULL || v->rank < 3)
+        return false;
+    for (uint32_t i = 2; i < v->rank; i++)
+        pixels *= v->sizes[i];
+    return v->sizes[1] != 1 && pixels != 1;
+}
+
+/* Kernels of the CPU that take their images channels last. */
+static bool needs_last(const struct making *k, const struct nuc_node *compute)
+{
+    if (compute == NULL || k->has_int8_kernel == NULL || !k->has_int8_kernel(compute->op))
+        return false;
+    enum nuc_family family = nuc_op_family(compute->op);
+    return family == NUC_FAMILY_CONV || family == NUC_FAMILY_POOL || family == NUC_FAMILY_RESIZE;
+}
+
+/* The value of which this one is a view, by an operator that may be placed on either side; NULL: it is none. */
+static const struct nuc_node *viewed(const struct making *k, const struct nuc_node *value)
+{
+    bool is_view =
+        nuc_is_quantize(value) && is_placed(k, value) && nuc_op_family(k->compute[value->id]->op) == NUC_FAMILY_VIEW;
+
+    return is_view ? quantized_operand(k->compute[value->id], NUC_SELF) : NULL;
+}
+
+/* Values that a concatenation reads, also as views. */
+static void find_parts(struct making *k)
+{
+    for (const struct nuc_node *n = k->m->g->first; n != NULL; n = n->next) {
+        struct nuc_cursor at = {0, 0};
+        if (nuc_op_family(n->op) != NUC_FAMILY_CAT || !is_placed(k, n))
+            continue;
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            const struct nuc_node *value = nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
+            for (; value != NULL; value = viewed(k, value))
+                k->is_part[value->id] = true;
+        }
+    }
+}
+
+/* Outside of partitions a contiguous image stays so; inside it is channels last, but next to views. */
+static void set_crossing(const struct making *k, struct nuc_place_value *v)
+{
+    const struct nuc_node *maker = k->compute[v->node->id];
+    bool reorders = is_image(v->node) && !nuc_is_channels_last(&v->node->vals[0]);
+    bool read_last = false, read_on_cpu = false;
+
+    if (k->is_part[v->node->id])
+        v->into = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(v->node));
+    if (!reorders)
+        return;
+    for (uint32_t i = 0; i < v->node->n_users; i++) {
+        const struct nuc_node *reader = k->compute[v->node->users[i]->id];
+        read_last |= reader != NULL && !is_boundary(reader);
+        read_on_cpu |= needs_last(k, reader);
+    }
+    int64_t elements = elements_of(v->node);
+    int64_t copy = (int64_t)nuc_cpu_cycles(&k->target->costs, -1, (double)elements, k->target->costs.cpu_element);
+    if (maker == NULL || !is_boundary(maker))
+        v->out = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements);
+    if (read_last)
+        v->into += (int64_t)nuc_estimate_move(k->target, (uint64_t)elements);
+    v->out += read_on_cpu ? copy : 0;
+    v->into += needs_last(k, maker) ? copy : 0;
+}
+
+static void add_reader(struct nuc_place_model *m, struct nuc_place_value *v, uint32_t item)
+{
+    uint32_t at = v->n_readers;
+
+    for (uint32_t i = 0; i < v->n_readers; i++) {
+        if (m->readers[v->first_reader + i] == item)
+            return;
+    }
+    for (; at > 0 && m->readers[v->first_reader + at - 1] > item; at--)
+        m->readers[v->first_reader + at] = m->readers[v->first_reader + at - 1];
+    m->readers[v->first_reader + at] = item;
+    v->n_readers++;
+}
+
+/* Whether the value goes from one item to another, or in or out. */
+static bool is_between(const struct nuc_place_model *m, const struct nuc_node *node)
+{
+    uint32_t maker = m->item_of[node->id];
+    bool touched = maker != NUC_NO_ITEM, leaves = false;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        uint32_t reader = m->item_of[node->users[i]->id];
+        touched |= reader != NUC_NO_ITEM;
+        leaves |= reader != maker;
+    }
+    return touched && leaves && !nuc_is_static(node);
+}
+
+static void find_values(struct making *k)
+{
+    struct nuc_place_model *m = k->m;
+    size_t n_readers = 0;
+
+    for (const struct nuc_node *n = m->g->first; n != NULL; n = n->next)
+        n_readers += n->n_users;
+    m->values = nuc_alloc_array(m->g->cx, (size_t)m->g->n_nodes + 1, sizeof *m->values);
+    m->readers = nuc_alloc_array(m->g->cx, n_readers + 1, sizeof *m->readers);
+    n_readers = 0;
+    for (const struct nuc_node *n = m->g->first; n != NULL; n = n->next) {
+        if (!is_between(m, n))
+            continue;
+        struct nuc_place_value *v = &m->values[m->n_values++];
+        *v = (struct nuc_place_value){.node = n, .maker = m->item_of[n->id], .first_reader = (uint32_t)n_readers};
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            uint32_t reader = m->item_of[n->users[i]->id];
+            if (reader == NUC_NO_ITEM)
+                v->read_outside = true;
+            else if (reader != v->maker)
+                add_reader(m, v, reader);
+        }
+        n_readers += v->n_readers;
+        set_crossing(k, v);
+    }
+}
+
+static void count_value(struct nuc_place_model *m, uint32_t item, uint32_t value, bool is_final)
+{
+    struct nuc_place_item *it = &m->items[item];
+
+    if (is_final)
+        m->item_values[it->first_value + it->n_values] = value;
+    it->n_values++;
+}
+
+static void list_values(struct nuc_place_model *m)
+{
+    size_t total = 0;
+
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < m->n_values; i++) {
+            const struct nuc_place_value *v = &m->values[i];
+            if (v->maker != NUC_NO_ITEM)
+                count_value(m, v->maker, i, round == 1);
+            for (uint32_t r = 0; r < v->n_readers; r++)
+                count_value(m, m->readers[v->first_reader + r], i, round == 1);
+        }
+        for (uint32_t i = 0; i < m->n_items && round == 0; i++) {
+            m->items[i].first_value = (uint32_t)total;
+            total += m->items[i].n_values;
+            m->items[i].n_values = 0;
+        }
+        if (round == 0)
+            m->item_values = nuc_alloc_array(m->g->cx, total + 1, sizeof *m->item_values);
+    }
+}
+
+/* ---- cycles ---- */
+
+/* An operand is written where it belongs, unless another concatenation has it. One from outside is copied anyway. */
+static int64_t cat_cycles(struct making *k, const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+    int64_t sum = 0;
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        const struct nuc_node *value = nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
+        for (const struct nuc_node *of = value; of != NULL; of = viewed(k, of))
+            value = of;
+        if (value == NULL)
+            continue;
+        if (k->has_place[value->id] && is_placed(k, value))
+            sum += (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(in));
+        k->has_place[value->id] = true;
+    }
+    return sum;
+}
+
+/* Dimensions of more than one element keep their order. */
+static bool keeps_bytes(const struct nuc_node *permute)
+{
+    const struct nuc_arg *dims = nuc_arg_at(permute, NUC_ARG(PERMUTE, dims));
+    const struct nuc_node *input = nuc_arg_node(permute, NUC_SELF);
+    int64_t last = -1;
+
+    if (dims->kind != NUC_ARG_INTS || input == NULL || input->n_vals == 0)
+        return false;
+    for (uint32_t i = 0; i < dims->count; i++) {
+        int64_t dim = dims->u.ints[i] + (dims->u.ints[i] < 0 ? dims->count : 0);
+        if (dim < 0 || dim >= input->vals[0].rank || input->vals[0].sizes[dim] == 1)
+            continue;
+        if (dim < last)
+            return false;
+        last = dim;
+    }
+    return true;
+}
+
+/* A view of an image that is no longer one, or the other way: the product behind it takes its weights in that order. */
+static int64_t boundary_cycles(const struct making *k, const struct nuc_node *node)
+{
+    const struct nuc_node *input = quantized_operand(node, NUC_SELF);
+    bool from = input != NULL && is_image(input), to = is_image(node);
+
+    if (node->op == NUC_OP_PERMUTE && (from != to || keeps_bytes(node)))
+        return 0;
+    if (from != to && to)
+        return (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(node));
+    return node->op == NUC_OP_PERMUTE ? (int64_t)nuc_estimate_npu(k->target, node) : 0;
+}
+
+/* What the node adds to the calls of its partition: parts that are addressed in place and clamps add nothing. */
+static int64_t npu_cycles(struct making *k, const struct nuc_node *node)
+{
+    if (nuc_op_family(node->op) == NUC_FAMILY_SLICE || absorber(k, node) != NULL)
+        return 0;
+    if (nuc_op_family(node->op) == NUC_FAMILY_CAT)
+        return cat_cycles(k, node);
+    return is_boundary(node) ? boundary_cycles(k, node) : (int64_t)nuc_estimate_npu(k->target, node);
+}
+
+static bool is_int8(const struct making *k, const struct nuc_node *node)
+{
+    return k->has_int8_kernel != NULL && k->has_int8_kernel(k->compute[node->id]->op);
+}
+
+/*
+ * On the CPU an int8 kernel needs no quantize and dequantize nodes next to other values in int8; a float kernel has its
+ * own around it.
+ */
+static int64_t cpu_cycles(const struct making *k, const struct nuc_node *node)
+{
+    bool is_part = nuc_has_bounds(node) && absorber(k, node) != NULL;
+
+    if (is_int8(k, node) && (nuc_is_quantize(node) || nuc_is_dequantize(node) || is_part))
+        return 0;
+    return (int64_t)nuc_estimate_cpu(k->target, node);
+}
+
+static void add_cycles(struct making *k)
+{
+    struct nuc_place_model *m = k->m;
+
+    for (const struct nuc_node *n = m->g->first; n != NULL; n = n->next) {
+        if (m->item_of[n->id] == NUC_NO_ITEM)
+            continue;
+        struct nuc_place_item *it = &m->items[m->item_of[n->id]];
+        int64_t cpu = cpu_cycles(k, n);
+        it->cpu += cpu;
+        it->npu += npu_cycles(k, n);
+        if (!is_int8(k, n) && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+            it->doubt += cpu * k->target->costs.float_doubt;
+    }
+}
+
+struct nuc_place_model *nuc_place_model_new(struct nuc_graph *g, const struct nuc_target *target, const bool *refused,
+                                            bool (*has_int8_kernel)(enum nuc_op op))
+{
+    struct nuc_place_model *m = nuc_alloc(g->cx, sizeof *m);
+    struct making k = {
+        .m = m,
+        .target = target,
+        .refused = refused,
+        .has_int8_kernel = has_int8_kernel,
+        .is_part = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(bool)),
+        .has_place = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(bool)),
+    };
+
+    *m = (struct nuc_place_model){.g = g, .call = target->costs.npu_call};
+    find_compute_nodes(&k);
+    find_items(&k);
+    find_parts(&k);
+    find_values(&k);
+    list_values(m);
+    add_cycles(&k);
+    return m;
+}
+
+/* ---- the cost of a placement ---- */
+
+/* How many partitions read the value besides the one that makes it; `outside`: something on the CPU does. */
+static uint32_t reading_partitions(const struct nuc_place_value *v, const struct nuc_proposal *proposal,
+                                   uint32_t *stamp, uint32_t now, bool *outside)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < v->node->n_users; i++) {
+        int32_t of = proposal->of[v->node->users[i]->id];
+        *outside |= of < 0;
+        if (of < 0 || of == proposal->of[v->node->id] || stamp[of] == now)
+            continue;
+        stamp[of] = now;
+        count++;
+    }
+    return count;
+}
+
+struct nuc_place_cost nuc_place_cost(const struct nuc_place_model *m, const struct nuc_proposal *proposal)
+{
+    struct nuc_place_cost cost = {m->call * proposal->count, m->call * proposal->count};
+    uint32_t *stamp = nuc_alloc_array(m->g->cx, (size_t)proposal->count + 1, sizeof *stamp);
+
+    for (uint32_t i = 0; i < m->n_items; i++) {
+        const struct nuc_place_item *it = &m->items[i];
+        bool on_npu = proposal->of[it->node->id] >= 0;
+        cost.cycles += on_npu ? it->npu : it->cpu;
+        cost.doubted += on_npu ? it->npu : it->cpu + it->doubt;
+    }
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct nuc_place_value *v = &m->values[i];
+        bool outside = false;
+        uint32_t readers = reading_partitions(v, proposal, stamp, i + 1, &outside);
+        int64_t crossing = v->into * readers;
+        if (proposal->of[v->node->id] >= 0 && (outside || readers > 0))
+            crossing += v->out;
+        cost.cycles += crossing;
+        cost.doubted += crossing;
+    }
+    return cost;
+}
+
+/* ---- the cheapest placement without calls ---- */
+
+/* Out of the NPU: paid when the maker is there, no, and `outlet` is yes, as soon as one reader is. */
+static void add_way_out(const struct nuc_place_model *m, struct nuc_cut *cut, const struct nuc_place_value *v,
+                        uint32_t outlet, int64_t cost)
+{
+    if (v->maker == NUC_NO_ITEM)
+        return;
+    if (v->read_outside) {
+        nuc_cut_single(cut, v->maker, -cost);
+        return;
+    }
+    nuc_cut_pair(cut, v->maker, outlet, (uint64_t)cost);
+    for (uint32_t i = 0; i < v->n_readers; i++)
+        nuc_cut_pair(cut, outlet, m->readers[v->first_reader + i], NUC_CUT_NEVER);
+}
+
+/* Into the NPU: paid when the maker is outside, yes, and `inlet` is no, as soon as one reader is. */
+static void add_way_in(const struct nuc_place_model *m, struct nuc_cut *cut, const struct nuc_place_value *v,
+                       uint32_t inlet, int64_t cost)
+{
+    if (v->maker == NUC_NO_ITEM)
+        nuc_cut_single(cut, inlet, -cost);
+    else
+        nuc_cut_pair(cut, inlet, v->maker, (uint64_t)cost);
+    for (uint32_t i = 0; i < v->n_readers; i++)
+        nuc_cut_pair(cut, m->readers[v->first_reader + i], inlet, NUC_CUT_NEVER);
+}
+
+/* An item, outlet or inlet says yes on the CPU. */
+void nuc_place_cut(const struct nuc_place_model *m, int64_t share, bool *on_cpu)
+{
+    struct nuc_context *cx = m->g->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint32_t total = m->n_items + 2 * m->n_values;
+    struct nuc_cut *cut = nuc_cut_new(cx, total);
+    bool *yes = nuc_alloc_array(cx, (size_t)total + 1, sizeof *yes);
+
+    for (uint32_t i = 0; i < m->n_items; i++)
+        nuc_cut_single(cut, i, m->items[i].cpu + m->items[i].doubt - m->items[i].npu);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        add_way_out(m, cut, &m->values[i], m->n_items + 2 * i, m->values[i].out + share);
+        add_way_in(m, cut, &m->values[i], m->n_items + 2 * i + 1, m->values[i].into + share);
+    }
+    nuc_cut_solve(cut, yes);
+    memcpy(on_cpu, yes, m->n_items * sizeof *on_cpu);
+    nuc_pop_arena(cx, outer);
+}

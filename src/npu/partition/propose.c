@@ -1,0 +1,326 @@
+/*
+ * Merging needs to know which groups a group can reach. Every visited node or group keeps two sets of groups:
+ *
+ *   reach  groups it has a path to
+ *   via    groups it has a path to that passes through another node or group on the way
+ *
+ * Two groups may be merged unless one is in the other's `via`: then a path would leave the merged group and come back.
+ * A group that grows reaches more, and so does everything that reaches it. That is not written to all of them at once
+ * but logged; a pair of sets is brought up to date, event by event, when it is used next.
+ *
+ * A new node can be merged with every group outside its own `via`, which in a long chain is a run of all older groups,
+ * so the candidates are found without looking at the others. What was found to be unmergeable stays so until one of
+ * the two groups is merged with a third; `known` remembers it. Time is close to linear in the size of the graph unless
+ * groups keep growing together.
+ */
+#include "npu/partition/propose.h"
+
+#include <assert.h>
+
+#include "npu/partition/slotset.h"
+
+#define NO_SLOT UINT32_MAX
+
+struct reach {
+    const struct slot_set *reach, *via;
+    uint32_t n_events; /* how many events are worked in */
+};
+
+/* The group `into`, once two groups `into` and `gone`, got new successors `gained`. */
+struct event {
+    uint32_t into, gone;
+    const struct slot_set *gained;
+};
+
+/* Groups are numbered in order of creation; of two merged ones the older number stays. */
+struct slot {
+    uint32_t alias; /* itself, or the slot it was merged into */
+    uint32_t tag;
+    uint32_t size;
+    struct nuc_node *first_member, *last_member; /* chained by next_member */
+    const struct slot_set *known;                /* groups it cannot be merged with */
+    struct reach reach;
+};
+
+struct proposing {
+    struct nuc_graph *g;
+    const bool *supported;
+    uint32_t n_slots, next_tag;
+    size_t slot_capacity;
+    struct slot *slots;
+    uint32_t *slot_of;             /* by node id; NO_SLOT: not in a group */
+    struct nuc_node **next_member; /* by node id */
+    struct reach *reach_of;        /* by node id, of nodes in no group */
+    struct event *events;
+    uint32_t n_events;
+    size_t event_capacity;
+    const struct slot_set *gone; /* slots that were merged into others; never 0, the oldest */
+};
+
+static uint32_t resolve(struct proposing *p, uint32_t slot)
+{
+    uint32_t root = slot;
+
+    while (p->slots[root].alias != root)
+        root = p->slots[root].alias;
+    while (p->slots[slot].alias != root) {
+        uint32_t next = p->slots[slot].alias;
+        p->slots[slot].alias = root;
+        slot = next;
+    }
+    return root;
+}
+
+static uint32_t group_of(struct proposing *p, const struct nuc_node *node)
+{
+    uint32_t slot = p->slot_of[node->id];
+
+    return slot == NO_SLOT ? NO_SLOT : resolve(p, slot);
+}
+
+static void log_event(struct proposing *p, uint32_t into, uint32_t gone)
+{
+    p->events = nuc_grow(p->g->cx, p->events, &p->event_capacity, p->n_events + 1, sizeof *p->events);
+    p->events[p->n_events++] = (struct event){into, gone, p->slots[into].reach.reach};
+    p->slots[into].reach.n_events = p->n_events;
+}
+
+static void refresh(struct proposing *p, struct reach *r)
+{
+    struct nuc_context *cx = p->g->cx;
+
+    for (; r->n_events < p->n_events; r->n_events++) {
+        const struct event *e = &p->events[r->n_events];
+        if (!nuc_slot_set_has(r->reach, e->into) && !nuc_slot_set_has(r->reach, e->gone))
+            continue;
+        bool indirect = nuc_slot_set_has(r->via, e->into) || nuc_slot_set_has(r->via, e->gone);
+        r->reach = nuc_slot_set_add(cx, nuc_slot_set_union(cx, r->reach, e->gained), e->into);
+        r->via = nuc_slot_set_union(cx, r->via, e->gained);
+        if (indirect)
+            r->via = nuc_slot_set_add(cx, r->via, e->into);
+    }
+}
+
+/* Adds what `node` reaches through its readers, those in group `self` excepted. */
+static void add_successors(struct proposing *p, const struct nuc_node *node, uint32_t self, struct reach *r)
+{
+    struct nuc_context *cx = p->g->cx;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        uint32_t group = group_of(p, node->users[i]);
+        if (group == self && group != NO_SLOT)
+            continue;
+        struct reach *of = group == NO_SLOT ? &p->reach_of[node->users[i]->id] : &p->slots[group].reach;
+        refresh(p, of);
+        r->via = nuc_slot_set_union(cx, r->via, of->reach);
+        r->reach = nuc_slot_set_union(cx, r->reach, of->reach);
+        if (group != NO_SLOT)
+            r->reach = nuc_slot_set_add(cx, r->reach, group);
+    }
+    r->n_events = p->n_events;
+}
+
+/* ---- groups ---- */
+
+static void add_member(struct proposing *p, uint32_t slot, struct nuc_node *node)
+{
+    struct slot *s = &p->slots[slot];
+
+    if (s->last_member == NULL)
+        s->first_member = node;
+    else
+        p->next_member[s->last_member->id] = node;
+    s->last_member = node;
+    s->size++;
+    p->slot_of[node->id] = slot;
+}
+
+static void open_group(struct proposing *p, struct nuc_node *node, uint32_t tag, const struct reach *r)
+{
+    uint32_t slot = p->n_slots;
+
+    p->slots = nuc_grow(p->g->cx, p->slots, &p->slot_capacity, (size_t)slot + 1, sizeof *p->slots);
+    p->slots[slot] = (struct slot){.alias = slot, .tag = tag, .reach = *r};
+    p->n_slots++;
+    add_member(p, slot, node);
+}
+
+/* Torch keeps the identity of the larger of two merged groups, of equal ones that of the one it tries to merge. */
+static void join(struct proposing *p, uint32_t slot, struct nuc_node *node, uint32_t tag)
+{
+    struct slot *s = &p->slots[slot];
+    struct reach gained = {NULL, NULL, 0};
+
+    refresh(p, &s->reach);
+    add_successors(p, node, slot, &gained);
+    if (s->size == 1)
+        s->tag = tag;
+    add_member(p, slot, node);
+    const struct slot_set *reach = nuc_slot_set_union(p->g->cx, s->reach.reach, gained.reach);
+    s->reach.via = nuc_slot_set_union(p->g->cx, s->reach.via, gained.via);
+    if (reach != s->reach.reach) {
+        s->reach.reach = reach;
+        log_event(p, slot, slot);
+    }
+}
+
+/* Merges group `other` into the group that tries it, `self`. Returns the number that stays. */
+static uint32_t merge(struct proposing *p, uint32_t self, uint32_t other)
+{
+    uint32_t into = self < other ? self : other, gone = self < other ? other : self;
+    assert(into != gone && p->slots[into].alias == into && p->slots[gone].alias == gone);
+    struct slot *a = &p->slots[into], *b = &p->slots[gone];
+    struct reach r = {NULL, NULL, 0};
+
+    a->tag = p->slots[p->slots[self].size < p->slots[other].size ? other : self].tag;
+    a->size += b->size;
+    p->next_member[a->last_member->id] = b->first_member;
+    a->last_member = b->last_member;
+    a->known = NULL;
+    b->alias = into;
+    p->gone = nuc_slot_set_add(p->g->cx, p->gone, gone);
+    for (struct nuc_node *n = a->first_member; n != NULL; n = p->next_member[n->id])
+        add_successors(p, n, into, &r);
+    a->reach = r;
+    log_event(p, into, gone);
+    return into;
+}
+
+/* First group from `slot` on that neither set holds. */
+static uint32_t next_group(const struct proposing *p, const struct slot_set *a, const struct slot_set *b, uint32_t slot)
+{
+    for (;;) {
+        uint32_t next =
+            nuc_slot_set_next_absent(p->gone, nuc_slot_set_next_absent(b, nuc_slot_set_next_absent(a, slot)));
+        if (next == slot || next >= p->n_slots)
+            return next;
+        slot = next;
+    }
+}
+
+/* Tries to merge `self` with every group after slot `from`. */
+static void merge_others(struct proposing *p, uint32_t self, uint32_t from)
+{
+    uint32_t slot = from + 1;
+
+    refresh(p, &p->slots[self].reach);
+    for (;;) {
+        struct slot *s = &p->slots[self];
+        slot = next_group(p, s->reach.via, s->known, slot);
+        if (slot >= p->n_slots)
+            return;
+        refresh(p, &p->slots[slot].reach);
+        if (nuc_slot_set_has(p->slots[slot].reach.via, self)) {
+            /* Together with `via` the set is most often one run. */
+            s->known = nuc_slot_set_add(p->g->cx, nuc_slot_set_union(p->g->cx, s->known, s->reach.via), slot);
+        } else if (slot != self) {
+            self = merge(p, self, slot);
+        }
+        slot++;
+    }
+}
+
+static void visit_supported(struct proposing *p, struct nuc_node *node)
+{
+    struct reach r = {NULL, NULL, 0};
+    uint32_t tag = p->next_tag++;
+
+    add_successors(p, node, NO_SLOT, &r);
+    uint32_t slot = next_group(p, r.via, NULL, 0);
+    if (slot >= p->n_slots) {
+        open_group(p, node, tag, &r);
+        return;
+    }
+    join(p, slot, node, tag);
+    merge_others(p, slot, slot);
+}
+
+/* Groups may have become mergeable since they were tried: the oldest one tries all others. */
+static void visit_unsupported(struct proposing *p, struct nuc_node *node)
+{
+    add_successors(p, node, NO_SLOT, &p->reach_of[node->id]);
+    if (p->n_slots > 1)
+        merge_others(p, 0, 0);
+}
+
+/* ---- result ---- */
+
+static bool feeds_only_getitem(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op != NUC_OP_GETITEM)
+            return false;
+    }
+    return true;
+}
+
+/* A getitem node belongs to the group of the node it reads, or to none with it. */
+static void move_getitems(struct proposing *p)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (n->n_users == 0 || !feeds_only_getitem(n))
+            continue;
+        uint32_t group = group_of(p, n);
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            uint32_t old = group_of(p, n->users[i]);
+            if (old == group)
+                continue;
+            if (old != NO_SLOT)
+                p->slots[old].size--;
+            if (group != NO_SLOT)
+                p->slots[group].size++;
+            p->slot_of[n->users[i]->id] = group;
+        }
+    }
+}
+
+/* Groups in the order of their tags. A tag is the number of one supported node, so they are sorted by counting. */
+static struct nuc_proposal *result_of(struct proposing *p, struct nuc_proposal *out)
+{
+    uint32_t *slot_of_tag = nuc_alloc_array(p->g->cx, (size_t)p->next_tag + 1, sizeof *slot_of_tag);
+    int32_t *index = nuc_alloc_array(p->g->cx, (size_t)p->n_slots + 1, sizeof *index);
+
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        if (p->slots[i].alias == i && p->slots[i].size > 0)
+            slot_of_tag[p->slots[i].tag] = i + 1;
+    }
+    for (uint32_t tag = 0; tag < p->next_tag; tag++) {
+        if (slot_of_tag[tag] == 0)
+            continue;
+        index[slot_of_tag[tag] - 1] = (int32_t)out->count;
+        out->tags[out->count++] = tag;
+    }
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        uint32_t group = group_of(p, n);
+        out->of[n->id] = group == NO_SLOT ? -1 : index[group];
+    }
+    return out;
+}
+
+struct nuc_proposal *nuc_propose_partitions(struct nuc_graph *g, const bool *supported)
+{
+    struct nuc_proposal *out = nuc_alloc(g->cx, sizeof *out);
+
+    out->of = nuc_alloc_array(g->cx, g->next_id, sizeof *out->of);
+    out->tags = nuc_alloc_array(g->cx, (size_t)g->n_nodes + 1, sizeof *out->tags);
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    struct proposing p = {
+        .g = g,
+        .supported = supported,
+        .slot_of = nuc_alloc_array(g->cx, g->next_id, sizeof *p.slot_of),
+        .next_member = nuc_alloc_array(g->cx, g->next_id, sizeof *p.next_member),
+        .reach_of = nuc_alloc_array(g->cx, g->next_id, sizeof *p.reach_of),
+    };
+    for (uint32_t i = 0; i < g->next_id; i++)
+        p.slot_of[i] = NO_SLOT;
+    for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
+        if (supported[n->id])
+            visit_supported(&p, n);
+        else
+            visit_unsupported(&p, n);
+    }
+    move_getitems(&p);
+    result_of(&p, out);
+    nuc_pop_arena(g->cx, outer);
+    return out;
+}

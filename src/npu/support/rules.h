@@ -1,0 +1,141 @@
+/* What the lists of rules are made of: rows, reports, and the rules that several operators or rule sets share. */
+#ifndef NUC_NPU_SUPPORT_RULES_H
+#define NUC_NPU_SUPPORT_RULES_H
+
+#include <stddef.h>
+
+#include "ir/op_list.h"
+#include "npu/support/facts.h"
+
+/* clang-format off */
+
+#define RULE(text_, holds_, param_, fix_) {.text = (text_), .holds = (holds_), .param = (param_), .fix = (fix_)}
+#define WAIVABLE(waiver, text_, holds_, param_, fix_) \
+    {.text = (text_), .holds = (holds_), .param = (param_), .fix = (fix_), .waived_by = (waiver)}
+#define QUANTIZED(text_, holds_, param_, fix_) WAIVABLE(NUC_WAIVE_QUANTIZATION, text_, holds_, param_, fix_)
+#define LIMIT(text_, fix_, measure_, field) \
+    {.text = (text_), .fix = (fix_), .measure = (measure_), .limit = offsetof(struct nuc_target, field)}
+#define RULES_END {.text = NULL}
+#define ROWS_END {.ops = NULL}
+
+/* ---- rows of several operators ---- */
+
+#define RULE_INPUT_8BIT_AT(mask) \
+    QUANTIZED("the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, mask, \
+         "feed a quantized value: quantize the operator in front")
+#define RULE_INPUT_8BIT RULE_INPUT_8BIT_AT(1)
+#define RULE_INPUTS_8BIT \
+    QUANTIZED("both inputs are quantized to int8 or uint8", nuc_inputs_are_8bit, 3, \
+         "feed quantized values: quantize the operators in front")
+#define RULE_OUTPUT_8BIT \
+    QUANTIZED("the output is read by one quantize node of int8 or uint8", nuc_output_is_8bit, 0, \
+         "quantize the operator that reads the result")
+#define RULE_SHARED_QUANTIZATION \
+    QUANTIZED("input and output have the same scale and zero point", nuc_shares_quantization, 0, \
+         "quantize input and output with shared parameters")
+#define RULE_ALL_SHARE_QUANTIZATION \
+    QUANTIZED("all inputs and the result have the same type, scale and zero point", nuc_all_share_quantization, 0, \
+         "quantize the inputs with shared parameters")
+
+#define RULE_WEIGHT_INT8(index) \
+    QUANTIZED("the weight is quantized to int8", nuc_input_is_int8, index, "quantize the weight to int8")
+#define RULE_BIAS_INT32(index) \
+    QUANTIZED("the bias is quantized to int32", nuc_input_is_int32, index, \
+         "quantize the bias to int32 with the product of both scales")
+#define FIX_WEIGHT_STATIC "make the weight a parameter instead of a computed value"
+#define RULE_BIAS_STATIC(index) \
+    RULE("the bias is a parameter", nuc_input_is_static, index, "make the bias a parameter instead of a computed value")
+
+#define RULE_RESULT_RANK4 \
+    RULE("the result has 4 dimensions", nuc_has_rank, RANK_OF_RESULT(4), "reshape to 4 dimensions before the operator")
+#define RULE_LINEAR_INPUTS \
+    RULE("input and weight are two different tensors", nuc_has_distinct_inputs, 2, "use two different tensors")
+#define RULE_ADDMM_INPUTS \
+    RULE("bias, input and weight are three different tensors", nuc_has_distinct_inputs, 3, "use three different tensors")
+#define RULE_WEIGHT_MATRIX(index) \
+    RULE("the weight has 2 dimensions", nuc_has_rank, RANK_OF(index, 2), "use a 2-D weight")
+#define RULE_PRELU_FORMAT(waiver)                                                                                       \
+    WAIVABLE(waiver, "with a slope for each channel the data is channels-first", nuc_prelu_has_format, 0, "use one slope for all channels")
+#define RULE_ALPHA(waiver) \
+    WAIVABLE(waiver, "alpha is 1", nuc_alpha_is_one, 0, "multiply the second input by alpha={actual} first")
+
+#define LIMIT_SOFTMAX_CHANNELS(field) \
+    LIMIT("the channels fit the hardware", "use at most {limit} channels", nuc_softmax_channels, field)
+#define LIMIT_SOFTMAX_ROWS \
+    LIMIT("the product of the other dimensions fits the hardware", \
+          "split the input into parts of at most {limit} rows", nuc_softmax_rows, max_softmax_rows)
+#define LIMIT_SOFTMAX_ELEMENTS \
+    LIMIT("the number of elements fits the hardware", "split the input into parts of at most {limit} elements", \
+          nuc_softmax_elements, max_softmax_elements)
+
+/* clang-format on */
+
+/* ---- reports ---- */
+
+/* Gives the verdict what was found and what is allowed; returns false. */
+bool nuc_rule_report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for a pair that was found. */
+bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, struct nuc_pair found);
+
+/* Gives the verdict the nearest change that makes the rule hold; returns false. */
+bool nuc_rule_advise(const struct nuc_rule_query *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Text of a limit. */
+const char *nuc_rule_text(const struct nuc_rule_query *q, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The shape of a value as text: "[1, 3, 8]". */
+const char *nuc_rule_shape_text(const struct nuc_rule_query *q, const struct nuc_node *node);
+
+/* With a slope for each channel the data of a prelu is channels-first: LiteRT aligns the slopes with the last
+ * dimension. */
+bool nuc_prelu_has_format(const struct nuc_rule_query *q);
+
+/* The extent is at most the limit, or is reported. */
+bool nuc_rule_within(const struct nuc_rule_query *q, struct nuc_extent extent, int64_t limit);
+
+/* ---- predicates ---- */
+
+/* param: bit i set: argument i must come from a dequantize node of int8 or uint8. */
+bool nuc_inputs_are_8bit(const struct nuc_rule_query *q);
+/* param: index of the output. */
+bool nuc_output_is_8bit(const struct nuc_rule_query *q);
+bool nuc_shares_quantization(const struct nuc_rule_query *q);
+bool nuc_all_share_quantization(const struct nuc_rule_query *q);
+bool nuc_one_input_is_whole(const struct nuc_rule_query *q);
+/* param: index of the argument that must be int8, or int32 when it is there. */
+bool nuc_input_is_int8(const struct nuc_rule_query *q);
+bool nuc_input_is_int32(const struct nuc_rule_query *q);
+/* param: index of the argument that must be static; a weight also through a permutation. */
+bool nuc_weight_is_static(const struct nuc_rule_query *q);
+bool nuc_input_is_static(const struct nuc_rule_query *q);
+/* param: how many different tensors the node reads. */
+bool nuc_has_distinct_inputs(const struct nuc_rule_query *q);
+/* param: RANK_OF(argument, rank), RANK_OF_RESULT(rank) */
+#define RANK_OF(index, rank) ((index) << 8 | (rank))
+#define RANK_OF_RESULT(rank) RANK_OF(255, rank)
+bool nuc_has_rank(const struct nuc_rule_query *q);
+/* param: index of a flag that is false. */
+bool nuc_flag_is_false(const struct nuc_rule_query *q);
+bool nuc_alpha_is_one(const struct nuc_rule_query *q);
+
+struct nuc_extent nuc_softmax_channels(const struct nuc_rule_query *q);
+struct nuc_extent nuc_softmax_rows(const struct nuc_rule_query *q);
+struct nuc_extent nuc_softmax_elements(const struct nuc_rule_query *q);
+
+/* ---- lists of both rule sets ---- */
+
+extern const struct nuc_support_rule nuc_convolution_ir[], nuc_avg_pool_ir[], nuc_adaptive_pool_ir[], nuc_max_pool_ir[],
+    nuc_upsample_ir[], nuc_shared_quantization_ir[], nuc_softmax_ir[], nuc_bmm_ir[], nuc_neg_ir[], nuc_cat_ir[],
+    nuc_slice_ir[], nuc_pad_ir[], nuc_view_ir[], nuc_clone_ir[], nuc_clone_partition[];
+/* One input and one result of int8 or uint8; the same with two inputs, of which one is as large as the result. */
+extern const struct nuc_support_rule nuc_unary_target[];
+
+/* ---- rows of rule set sdk-3.2 ---- */
+
+extern const struct nuc_support_row nuc_activation_rows[], nuc_conv_rows[], nuc_elementwise_rows[], nuc_math_rows[],
+    nuc_move_rows[], nuc_shape_rows[];
+
+#endif

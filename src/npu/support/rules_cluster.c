@@ -1,0 +1,98 @@
+/* Rules about the quantization around an operator that the reference leaves to its verifier, or to nobody. */
+#include "ir/op_list.h"
+#include "npu/support/facts.h"
+
+/* Operators whose results are values of their input: the NPU has no other scale for them. */
+static const enum nuc_op *const keeps_values =
+    NUC_OPS(NUC_OP_VIEW, NUC_OP_PERMUTE, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_SLICE, NUC_OP_PAD,
+            NUC_OP_CONSTANT_PAD, NUC_OP_MAX_POOL2D_INDICES, NUC_OP_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D,
+            NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST);
+
+struct results {
+    struct nuc_quant first;
+    uint32_t count;
+    bool same;
+};
+
+static void add_results(const struct nuc_node *node, struct results *r)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        struct nuc_quant q;
+        if (!nuc_quantize_quant(node->users[i], &q))
+            continue;
+        if (r->count++ == 0)
+            r->first = q;
+        r->same = r->same && nuc_same_parameters(&r->first, &q) && r->first.dtype == q.dtype;
+    }
+}
+
+/* What the quantize nodes make of the first result, which getitem nodes take out of a tuple. */
+static struct results results_of(const struct nuc_node *node)
+{
+    struct results r = {.same = true};
+
+    if (!node->is_tuple)
+        add_results(node, &r);
+    for (uint32_t i = 0; node->is_tuple && i < node->n_users; i++) {
+        const struct nuc_node *item = node->users[i];
+        if (item->op == NUC_OP_GETITEM && nuc_integer(item, NUC_ARG(GETITEM, index), 0) == 0)
+            add_results(item, &r);
+    }
+    return r;
+}
+
+static struct nuc_verdict refused(const struct nuc_support *s, const char *rule, const struct nuc_quant *a,
+                                  const struct nuc_quant *b)
+{
+    const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", a->scale, (long long)a->zero_point, b->scale,
+                                    (long long)b->zero_point);
+
+    return (struct nuc_verdict){false, rule, actual, "the same", "quantize the model again"};
+}
+
+/* Parameters of int8 results the NPU has no others for, as LiteRT fixes them. */
+static const struct {
+    enum nuc_op op;
+    double scale;
+    int64_t zero_point;
+} fixed[] = {
+    {NUC_OP_SIGMOID, 1.0 / 256, -128},
+    {NUC_OP_TANH, 1.0 / 128, 0},
+    {NUC_OP_NATIVE_SOFTMAX, 1.0 / 256, -128},
+};
+
+static struct nuc_verdict check_fixed(const struct nuc_support *s, const struct nuc_node *node,
+                                      const struct nuc_quant *found)
+{
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        const char *actual, *limit;
+        if (fixed[i].op != node->op || found->dtype != NUC_I8 ||
+            ((float)found->scale == (float)fixed[i].scale && found->zero_point == fixed[i].zero_point))
+            continue;
+        actual = nuc_format(s->g->cx, "%.9g, %lld", found->scale, (long long)found->zero_point);
+        limit = nuc_format(s->g->cx, "%.9g, %lld", fixed[i].scale, (long long)fixed[i].zero_point);
+        return (struct nuc_verdict){false, "the result has the scale and zero point of the NPU's table", actual, limit,
+                                    "quantize the model for this target"};
+    }
+    return (struct nuc_verdict){.ok = true};
+}
+
+struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct results r = results_of(node);
+    struct nuc_quant in;
+
+    if (!r.same)
+        return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
+                                    "quantize the model again"};
+    if (r.count > 0) {
+        struct nuc_verdict v = check_fixed(s, node, &r.first);
+        if (!v.ok)
+            return v;
+    }
+    if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, NUC_SELF, &in))
+        return (struct nuc_verdict){.ok = true};
+    if (!nuc_same_parameters(&in, &r.first))
+        return refused(s, "input and output have the same scale and zero point", &in, &r.first);
+    return (struct nuc_verdict){.ok = true};
+}

@@ -1,0 +1,166 @@
+/* Matrix products, softmax, reductions. */
+#include "npu/support/rules.h"
+
+/* ---- addmm: bias, input, weight, beta, alpha; mm: input, weight ---- */
+
+static bool addmm_factors(const struct nuc_rule_query *q)
+{
+    double beta = nuc_scalar(q->node, NUC_ARG(ADDMM, beta), 1.0),
+           alpha = nuc_scalar(q->node, NUC_ARG(ADDMM, alpha), 1.0);
+
+    return (nuc_numbers_equal(beta, 1.0) && nuc_numbers_equal(alpha, 1.0)) ||
+           nuc_rule_report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
+}
+
+static bool addmm_bias_shape(const struct nuc_rule_query *q)
+{
+    const struct nuc_meta *bias = nuc_input_meta(q->node, NUC_SELF);
+    int64_t p = q->node->vals[0].sizes[1];
+    bool fits =
+        (bias->rank == 1 && bias->sizes[0] == p) || (bias->rank == 2 && bias->sizes[0] == 1 && bias->sizes[1] == p);
+
+    return fits || nuc_rule_report(q, nuc_rule_text(q, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
+                                   nuc_meta_text(q->s->g->cx, bias));
+}
+
+/* With a scale for each output it is a convolution of one pixel (lower/lower_matmul.c). */
+static struct nuc_extent rows_with_scales(const struct nuc_rule_query *q)
+{
+    uint32_t at = q->node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2);
+    struct nuc_quant weight;
+
+    if (!nuc_input_quant(q->node, at, &weight) || !weight.per_channel)
+        return (struct nuc_extent){.n = 0};
+    return (struct nuc_extent){
+        1, true, {nuc_multiple_above(nuc_input_meta(q->node, at)->sizes[0], q->s->target->num_macs)}};
+}
+
+#define RULE_ROWS_WITH_SCALES                                                                                          \
+    LIMIT("of weights with a scale for each output the inputs fit the MAC buffer",                                     \
+          "quantize the weight per tensor, or use at most {limit} inputs", rows_with_scales, max_mac_buffer)
+
+static const struct nuc_support_rule addmm_ir[] = {
+    RULE_ADDMM_INPUTS,
+    RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
+    RULE("beta and alpha are 1", addmm_factors, 0, "fold beta into the bias and alpha into the weight"),
+    RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2), "flatten the input to 2 dimensions"),
+    RULE("the bias has one element for each output feature", addmm_bias_shape, 0, "use a bias of shape {limit}"),
+    RULES_END,
+};
+
+static const struct nuc_support_rule addmm_target[] = {
+    RULE_INPUT_8BIT_AT(1 << 1),
+    RULE_OUTPUT_8BIT,
+    RULE_WEIGHT_INT8(NUC_ARG(ADDMM, mat2)),
+    RULE_BIAS_INT32(NUC_SELF),
+    RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2), FIX_WEIGHT_STATIC),
+    RULE_BIAS_STATIC(NUC_SELF),
+    RULE_ROWS_WITH_SCALES,
+    RULES_END,
+};
+
+static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER), RULES_END};
+
+static const struct nuc_support_rule mm_target[] = {
+    RULE_INPUT_8BIT,
+    RULE_OUTPUT_8BIT,
+    RULE_WEIGHT_INT8(NUC_OTHER),
+    RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER, FIX_WEIGHT_STATIC),
+    RULE_ROWS_WITH_SCALES,
+    RULES_END,
+};
+
+/* ---- bmm: self, mat2 ---- */
+
+static bool bmm_ranks(const struct nuc_rule_query *q)
+{
+    uint32_t a = nuc_input_meta(q->node, NUC_SELF)->rank, b = nuc_input_meta(q->node, NUC_OTHER)->rank;
+
+    return (a == 3 && b == 3) || nuc_rule_report(q, "3 and 3", "%u and %u", a, b);
+}
+
+const struct nuc_support_rule nuc_bmm_ir[] = {
+    RULE("the factors are two different tensors", nuc_has_distinct_inputs, 2, "copy one of the factors"),
+    RULE("both factors have 3 dimensions", bmm_ranks, 0, "reshape both factors to 3 dimensions"),
+    RULES_END,
+};
+
+static bool bmm_zero_points(const struct nuc_rule_query *q)
+{
+    struct nuc_quant a, b;
+
+    if (!nuc_input_quant(q->node, NUC_SELF, &a) || !nuc_input_quant(q->node, NUC_OTHER, &b))
+        return nuc_rule_report(q, "0 and 0", "a factor that is not quantized");
+    return (!a.per_channel && !b.per_channel && a.zero_point == 0 && b.zero_point == 0) ||
+           nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
+}
+
+static const struct nuc_support_rule bmm_target[] = {
+    RULE_INPUTS_8BIT,
+    RULE_OUTPUT_8BIT,
+    RULE("both factors have zero point 0", bmm_zero_points, 0, "quantize both factors with symmetric parameters"),
+    RULES_END,
+};
+
+/* ---- softmax: self, dim, half_to_float ---- */
+
+static bool softmax_dim(const struct nuc_rule_query *q)
+{
+    int64_t dim = nuc_dim(q->node, NUC_ARG(NATIVE_SOFTMAX, dim), 0, q->node->vals[0].rank),
+            c = nuc_channels_dim(q->node);
+
+    return dim == c || nuc_rule_report(q, nuc_rule_text(q, "%lld", (long long)c), "%lld", (long long)dim);
+}
+
+const struct nuc_support_rule nuc_softmax_ir[] = {
+    RULE("the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0,
+         "softmax over dim {limit}"),
+    RULE("half_to_float is false", nuc_flag_is_false, NUC_ARG(NATIVE_SOFTMAX, half_to_float),
+         "convert to float32 before the softmax"),
+    RULES_END,
+};
+
+static const struct nuc_support_rule softmax_target[] = {
+    RULE_INPUT_8BIT,    RULE_OUTPUT_8BIT,       LIMIT_SOFTMAX_CHANNELS(max_softmax_channels),
+    LIMIT_SOFTMAX_ROWS, LIMIT_SOFTMAX_ELEMENTS, RULES_END,
+};
+
+/* ---- reductions: self, dim, keepdim ---- */
+
+static bool mean_reduces(const struct nuc_rule_query *q)
+{
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
+    uint32_t mask = nuc_dims_mask(q->node, NUC_ARG(MEAN_DIM, dim), in->rank);
+
+    if (!nuc_is_alone(q->s, q->node) || !nuc_flag(q->node, NUC_ARG(MEAN_DIM, keepdim)))
+        return true;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if ((mask >> i & 1) != 0 && in->sizes[i] != 1)
+            return true;
+    }
+    return nuc_rule_report(q, "", "every reduced dimension has size 1");
+}
+
+static const struct nuc_support_rule mean_partition[] = {
+    RULE("alone in its partition the reduction changes its data", mean_reduces, 0,
+         "drop the reduction: it changes nothing"),
+    RULES_END,
+};
+
+/* ---- rows ---- */
+
+const struct nuc_support_row nuc_math_rows[] = {
+    {.ops = NUC_OPS(NUC_OP_ADDMM), .ir = addmm_ir, .target = addmm_target},
+    {.ops = NUC_OPS(NUC_OP_MM), .ir = mm_ir, .target = mm_target},
+    {.ops = NUC_OPS(NUC_OP_BMM), .ir = nuc_bmm_ir, .target = bmm_target},
+    {.ops = NUC_OPS(NUC_OP_NATIVE_SOFTMAX), .ir = nuc_softmax_ir, .target = softmax_target},
+    {.ops = NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN, NUC_OP_SUM_DIM),
+     .no_op = NUC_NO_OP_BY_TRIAL,
+     .ir = nuc_shared_quantization_ir,
+     .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_MEAN_DIM),
+     .ir = nuc_shared_quantization_ir,
+     .target = nuc_unary_target,
+     .partition = mean_partition},
+    ROWS_END,
+};

@@ -1,0 +1,189 @@
+#include "npu/target/target.h"
+
+#include <string.h>
+
+#include "host/nearest.h"
+#include "host/text.h"
+
+/* ---- CPUs ---- */
+
+static const struct nuc_scratch_rules scratch_rules[NUC_ISA_COUNT] = {
+    [NUC_ISA_SCALAR] = {.conv_tap_bytes = 4, .conv_tap_round = 4},
+    [NUC_ISA_DSP] = {.conv_tap_bytes = 4,
+                     .conv_tap_round = 4,
+                     .depthwise_bytes = 2,
+                     .depthwise_channels = true,
+                     .depthwise_free_3x3 = true,
+                     .pool_bytes = 4},
+    [NUC_ISA_MVE] = {.conv_tap_bytes = 4,
+                     .conv_tap_round = 16,
+                     .conv_rows = true,
+                     .depthwise_bytes = 4 * 124,
+                     .depthwise_as_conv = 8,
+                     .matmul_bytes = 4},
+};
+
+static const struct nuc_cpu cortex_m0plus = {
+    .name = "Cortex-M0+", .isa = NUC_ISA_SCALAR, .scratch = &scratch_rules[NUC_ISA_SCALAR]};
+static const struct nuc_cpu cortex_m33 = {
+    .name = "Cortex-M33", .isa = NUC_ISA_DSP, .scratch = &scratch_rules[NUC_ISA_DSP]};
+static const struct nuc_cpu cortex_m55 = {
+    .name = "Cortex-M55", .isa = NUC_ISA_MVE, .scratch = &scratch_rules[NUC_ISA_MVE], .kernel_sums = true};
+
+const char *nuc_isa_name(enum nuc_isa isa)
+{
+    static const char *const names[NUC_ISA_COUNT] = {
+        [NUC_ISA_SCALAR] = "scalar", [NUC_ISA_DSP] = "DSP", [NUC_ISA_MVE] = "MVE"};
+
+    return names[isa];
+}
+
+/* ---- targets ---- */
+
+/* The eIQ Neutron N3-64 of i.MX RT700 and the memories around it. */
+#define NEUTRON_N3_64                                                                                                  \
+    .pipelines = 8, .num_macs = 8, .npu = &nuc_npu_n3_64, .n_memories = 2,                                             \
+    .memories =                                                                                                        \
+        {                                                                                                              \
+            {.name = "sram", .bytes = 7864320, .npu_reads = true, .alignment = 16},                                    \
+            {.name = "flash", .bytes = 134217728, .npu_reads = false, .alignment = 16},                                \
+    },                                                                                                                 \
+    .buffer_alignment = 16, .max_window = 4096, .max_mac_buffer = 65535, .max_transposed_stride = 2,                   \
+    .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \
+    .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
+
+/* Cycles of a Cortex-M with DSP instructions (docs/explain.md, docs/cortex-m.md). */
+#define NPU_COSTS .npu_call = 3000, .float_doubt = 3
+
+static const struct nuc_target targets[] = {
+    {
+        .name = "imxrt700",
+        .description = "i.MX RT700, eIQ Neutron N3-64 next to the Cortex-M33",
+        .npu_name = "imxrt700",
+        .clock_hz = 324e6,
+        .costs = {NPU_COSTS, .cpu_operator = 500, .cpu_mac = 2, .cpu_element = 8, .cpu_function = 60,
+                  .cpu_softmax = 200},
+        NEUTRON_N3_64,
+    },
+    {
+        .name = "imxrt700cm",
+        .description = "i.MX RT700, what the NPU cannot run as int8 kernels on the Cortex-M33",
+        .npu_name = "imxrt700",
+        .cpu = &cortex_m33,
+        .clock_hz = 324e6,
+        .costs = {NPU_COSTS, .cpu_operator = 500, .cpu_mac = 2, .cpu_element = 8, .cpu_function = 8, .cpu_softmax = 60},
+        NEUTRON_N3_64,
+    },
+    {
+        .name = "cortex-m33",
+        .description = "Cortex-M33 alone, also for M4, M7 and M35P",
+        .cpu = &cortex_m33,
+        .clock_hz = 324e6,
+        .costs = {.cpu_operator = 500, .cpu_mac = 2, .cpu_element = 8, .cpu_function = 8, .cpu_softmax = 60},
+        NEUTRON_N3_64,
+    },
+    {
+        .name = "cortex-m55",
+        .description = "Cortex-M55 alone, also for M85",
+        .cpu = &cortex_m55,
+        .clock_hz = 324e6,
+        .costs = {.cpu_operator = 500, .cpu_mac = 0.25, .cpu_element = 2, .cpu_function = 2, .cpu_softmax = 30},
+        NEUTRON_N3_64,
+    },
+    {
+        .name = "cortex-m0plus",
+        .description = "Cortex-M0+ alone, also for M0, M3 and M23",
+        .cpu = &cortex_m0plus,
+        .clock_hz = 48e6,
+        .costs = {.cpu_operator = 800, .cpu_mac = 12, .cpu_element = 24, .cpu_function = 12, .cpu_softmax = 400},
+        NEUTRON_N3_64,
+    },
+};
+
+static const struct nuc_flavor flavors[] = {
+    {.name = "sdk-3.2", .description = "eIQ Neutron SDK 3.2", .rules = NUC_RULES_SDK_3_2},
+    {.name = "sdk-3.1",
+     .description = "eIQ Neutron SDK 3.1.1 and before, its default flow",
+     .rules = NUC_RULES_SDK_3_1,
+     .aliases = {"SDK_25_06", "SDK_25_09", "SDK_25_12"}},
+};
+
+#define N_TARGETS (sizeof targets / sizeof targets[0])
+#define N_FLAVORS (sizeof flavors / sizeof flavors[0])
+
+const struct nuc_target *nuc_target_at(size_t index)
+{
+    return index < N_TARGETS ? &targets[index] : NULL;
+}
+
+const struct nuc_flavor *nuc_flavor_at(size_t index)
+{
+    return index < N_FLAVORS ? &flavors[index] : NULL;
+}
+
+static const char *target_name(const void *list, size_t index)
+{
+    (void)list;
+    return index < N_TARGETS ? targets[index].name : NULL;
+}
+
+static const char *flavor_name(const void *list, size_t index)
+{
+    (void)list;
+    return index < N_FLAVORS ? flavors[index].name : NULL;
+}
+
+const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name)
+{
+    struct nuc_text known;
+
+    if (name == NULL)
+        return &targets[0];
+    nuc_text_init(&known, cx);
+    for (size_t i = 0; i < N_TARGETS; i++) {
+        if (strcmp(targets[i].name, name) == 0)
+            return &targets[i];
+        nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", targets[i].name);
+    }
+    nuc_fail(cx, NUC_BAD_USAGE, "--target: unknown target '%s'%s: use one of %s", name,
+             nuc_did_you_mean(cx, name, target_name, NULL), nuc_text_string(&known));
+}
+
+static bool is_alias(const struct nuc_flavor *flavor, const char *name)
+{
+    for (size_t i = 0; i < NUC_MAX_FLAVOR_ALIASES && flavor->aliases[i] != NULL; i++) {
+        if (strcmp(flavor->aliases[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct nuc_flavor *nuc_flavor_look_up(struct nuc_context *cx, const char *name)
+{
+    struct nuc_text known;
+
+    if (name == NULL)
+        return &flavors[0];
+    nuc_text_init(&known, cx);
+    for (size_t i = 0; i < N_FLAVORS; i++) {
+        if (strcmp(flavors[i].name, name) == 0 || is_alias(&flavors[i], name))
+            return &flavors[i];
+        nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", flavors[i].name);
+    }
+    nuc_fail(cx, NUC_BAD_USAGE, "--converter-flavor: unknown converter flavor '%s'%s: use one of %s", name,
+             nuc_did_you_mean(cx, name, flavor_name, NULL), nuc_text_string(&known));
+}
+
+double nuc_target_peak_macs(const struct nuc_target *target)
+{
+    return (double)target->pipelines * (double)target->num_macs * target->clock_hz;
+}
+
+const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name)
+{
+    const struct nuc_flavor *flavor = nuc_flavor_look_up(cx, name);
+
+    if (name != NULL && is_alias(flavor, name))
+        nuc_warn(cx, "converter flavor %s: the rules of %s stand for it", name, flavor->name);
+    return flavor;
+}

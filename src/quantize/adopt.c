@@ -1,0 +1,149 @@
+#include "quantize/adopt.h"
+
+#include <math.h>
+
+/* ---- before calibration ---- */
+
+static bool is_symmetric(const struct nuc_qspec *spec)
+{
+    return spec->kind == NUC_QSPEC_OBSERVED && spec->scheme == NUC_PER_TENSOR_SYMMETRIC;
+}
+
+static bool is_affine(const struct nuc_qspec *spec)
+{
+    return spec->kind == NUC_QSPEC_OBSERVED && spec->scheme == NUC_PER_TENSOR_AFFINE;
+}
+
+static const struct nuc_qspec *input_spec(const struct nuc_annotation *at, const struct nuc_node *value)
+{
+    for (uint32_t i = 0; at != NULL && i < at->n_inputs; i++) {
+        if (at->inputs[i].arg == value)
+            return &at->inputs[i].spec;
+    }
+    return NULL;
+}
+
+/* What one reader wants of the value: through a move, what all of the move's readers want. */
+static const struct nuc_qspec *wanted_by(const struct nuc_annotator *a, const struct nuc_qspec *const *wanted,
+                                         const struct nuc_node *value, const struct nuc_node *user)
+{
+    const struct nuc_annotation *at = a->by_id[user->id];
+    const struct nuc_qspec *spec = input_spec(at, value);
+
+    if (spec == NULL)
+        return NULL;
+    if (is_symmetric(spec))
+        return spec;
+    bool moves = at->n_inputs == 1 && at->output.kind == NUC_QSPEC_SHARED && at->output.from[0].node == value &&
+                 at->output.from[0].user == NULL && nuc_commutes_with_clamp(user);
+    return moves ? wanted[user->id] : NULL;
+}
+
+void nuc_annotate_symmetric(struct nuc_annotator *a)
+{
+    const struct nuc_qspec **wanted = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *wanted);
+
+    for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
+        bool all = n->n_users > 0;
+        for (uint32_t i = 0; i < n->n_users && all; i++) {
+            wanted[n->id] = wanted_by(a, wanted, n, n->users[i]);
+            all = wanted[n->id] != NULL;
+        }
+        struct nuc_annotation *at = a->by_id[n->id];
+        if (wanted[n->id] != NULL && at != NULL && is_affine(&at->output))
+            at->output = *wanted[n->id];
+    }
+}
+
+/* ---- after it ---- */
+
+static double square(double x)
+{
+    return x * x;
+}
+
+struct steps {
+    double size, low, high;
+};
+
+static struct steps steps_of(const struct nuc_observer *o)
+{
+    double s = (double)o->scale[0], zero = (double)o->zero_point[0];
+
+    return (struct steps){s, ((double)o->spec.quant_min - zero) * s, ((double)o->spec.quant_max - zero) * s};
+}
+
+static void take(struct nuc_observer *o, double scale, int64_t zero_point)
+{
+    o->scale[0] = (float)scale;
+    o->zero_point[0] = zero_point;
+}
+
+/*
+ * What going from one number of steps to another adds to the squared error, in units of 1/12, over all of the values
+ * that there are; their mean error counts a second time, since it does not average out in a sum of products. With steps
+ * twice as large, every other value lies between two of them and is rounded the same way.
+ */
+static double error_of_requantization(struct steps from, double to)
+{
+    double squares = 0, sum = 0, count = 0;
+
+    for (double x = from.low; x <= from.high + from.size / 2; x += from.size, count++) {
+        double error = to * round(x / to) - x;
+        squares += square(error);
+        sum += error;
+    }
+    return 12 * (squares / count + square(sum / count));
+}
+
+#define WORTH_AN_OPERATION 1.122 /* 0.5 dB */
+
+/* `affine` is what the value had before. */
+static void adopt_symmetry(struct nuc_observer *value, struct nuc_observer *reader, struct steps affine)
+{
+    double reach = affine.high > -affine.low ? affine.high : -affine.low;
+    double t = reach / (double)value->spec.quant_max;
+
+    double apart = 2 * square(affine.size) + error_of_requantization(affine, (double)reader->scale[0]);
+    if (2 * square(t) > WORTH_AN_OPERATION * apart)
+        return;
+    take(value, t, 0);
+    take(reader, t, 0);
+}
+
+/* The last step of the fixed parameters is short of 1. */
+static void adopt_fixed(const struct nuc_observer *value, struct nuc_observer *reader)
+{
+    struct steps fixed = steps_of(value), own = steps_of(reader);
+    bool fits = own.low >= fixed.low - fixed.size / 2 && own.high <= fixed.high + fixed.size;
+
+    if (fits && square(fixed.size) <= 2 * square(own.size))
+        take(reader, fixed.size, value->zero_point[0]);
+}
+
+void nuc_adopt_parameters(struct nuc_calibration *c)
+{
+    struct steps *before = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *before);
+    bool *adopted = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *adopted);
+
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        if (c->observers[i]->n == 1 && c->observers[i]->spec.kind != NUC_QSPEC_DERIVED)
+            before[i] = steps_of(c->observers[i]);
+    }
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        uint32_t from = c->observed[c->points[i].node->id].output, to = c->points[i].group;
+        if (from == NUC_NO_GROUP || from == to)
+            continue;
+        struct nuc_observer *value = c->observers[from], *reader = c->observers[to];
+        if (!value->seen && value->spec.kind == NUC_QSPEC_OBSERVED)
+            continue;
+        if (is_affine(&value->spec) && is_symmetric(&reader->spec) && reader->n == 1) {
+            adopt_symmetry(value, reader, before[from]);
+        } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] != 0 && is_affine(&reader->spec) &&
+                   !adopted[to]) {
+            adopt_fixed(value, reader);
+            adopted[to] =
+                reader->zero_point[0] == value->zero_point[0] && steps_of(reader).size == (double)value->scale[0];
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/* The annotations of a graph while they are made. */
+#ifndef NUC_QUANTIZE_ANNOTATE_PRIVATE_H
+#define NUC_QUANTIZE_ANNOTATE_PRIVATE_H
+
+#include "quantize/quant_patterns.h"
+
+struct nuc_annotator {
+    struct nuc_graph *g;
+    struct nuc_annotation **by_id;
+    bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
+    bool averages_apart;       /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
+    int64_t max_matrix_inputs; /* as in struct nuc_quantize_options */
+    struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
+    enum nuc_side *side; /* by node id */
+    bool *npu_function;  /* by node id: what struct nuc_quantize_options says */
+    bool *stays_float;   /* by node id: states that the caller keeps from one call to the next, float chains */
+
+    /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */
+    bool applied[NUC_FORM_COUNT]; /* the pattern's only run over the graph is done */
+    struct nuc_node *waiting[NUC_FORM_COUNT];
+    struct nuc_node **next_waiting; /* by node id */
+};
+
+/* Pattern and specs of the side the node is on. */
+const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node);
+const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec);
+
+/* Argument `i` that the pattern quantizes, NULL when there is none, and how that is done. */
+struct nuc_node *nuc_anchor_arg(const struct nuc_pattern *p, const struct nuc_node *node, uint32_t i);
+struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i);
+
+/* The spec at the end of a chain of sharing outputs; NULL when `node` has no output spec. */
+const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const struct nuc_node *node);
+
+/* One float32 tensor: anything else is left alone. */
+bool nuc_is_quantizable(const struct nuc_node *node);
+
+/* An argument that occurs twice keeps its place and takes the later spec. Other than float32: no effect. */
+void nuc_annotate_input(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *arg,
+                        const struct nuc_qspec *spec);
+void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_qspec *spec);
+
+/* Annotates one node by its own specs or its producer's, unless it is annotated already or cannot be. */
+void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node);
+
+/* The same, together with the activation that follows a compute operator. */
+void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node);
+
+/*
+ * Annotates `node`; in reference_compat all waiting nodes of its operator, as the reference runs a pattern over the
+ * whole graph. The difference shows where a node depends on its producer's annotation and the pattern runs only once.
+ */
+void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
+                       void (*annotate)(struct nuc_annotator *, struct nuc_node *));
+
+/* Operators all of whose tensors have the same parameters: NUC_FORM_PAIR and NUC_FORM_LIST. */
+void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
+
+/*
+ * The reference's first step: a concatenation of equal activations, each after a convolution or fully connected layer.
+ * Compute operators are quantized together with their activations, and the activations like the concatenation.
+ */
+void nuc_annotate_concat_clusters(struct nuc_annotator *a);
+
+/* Marks the inputs that are states of recurrent layers and come out of these again as outputs. */
+void nuc_find_kept_states(struct nuc_annotator *a);
+
+/* A recurrent layer whose int8 kernel the CPU has: the sequence, initial states, weights, and what it gives. */
+void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node);
+
+/* What has no annotation yet, as the reference's quantizer for Cortex-M does it. */
+void nuc_annotate_as_cortexm(struct nuc_annotator *a);
+
+#endif

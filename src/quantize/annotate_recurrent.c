@@ -1,0 +1,148 @@
+/*
+ * Recurrent layers on the CPU. Gates and states need no observer: their int8 kernel keeps them in 16 and 32 bits, which
+ * hold whatever they can become. Biases stay as they are until the kernel's numbers are computed.
+ */
+#include "ir/args.h"
+#include "ir/recurrent_args.h"
+#include "quantize/annotate_private.h"
+
+/* ---- states that the caller keeps ---- */
+
+static bool is_layer(const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_RECURRENT;
+}
+
+static bool is_state_of(const struct nuc_node *layer, const struct nuc_node *value)
+{
+    struct nuc_recurrent r = nuc_recurrent_of(layer);
+    bool found = false;
+
+    for (uint32_t s = 0; s < r.n_states; s++)
+        found = found || r.states[s] == value;
+    return found && r.input != value;
+}
+
+/* Every reader is a layer that begins with the value; or, of an input of several layers, a slice of which that holds.
+ */
+static bool only_begins_layers(const struct nuc_node *value, bool sliced)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *user = value->users[i];
+        bool begins = is_layer(user) && is_state_of(user, value);
+        if (!begins && (sliced || user->op != NUC_OP_SLICE || !only_begins_layers(user, true)))
+            return false;
+    }
+    return value->n_users > 0;
+}
+
+/* The input of the model that a layer begins with; NULL: something else. */
+static struct nuc_node *origin_of(struct nuc_node *state)
+{
+    struct nuc_node *input = state->op == NUC_OP_SLICE ? nuc_arg_node(state, NUC_SELF) : state;
+
+    if (input == NULL || !nuc_is_placeholder(input) || input->input_kind != NUC_USER_INPUT ||
+        !nuc_is_quantizable(input))
+        return NULL;
+    return only_begins_layers(input, false) ? input : NULL;
+}
+
+/* Every reader is the output, or a concatenation for it of the states of several layers. */
+static bool only_goes_out(const struct nuc_node *value, bool joined)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *user = value->users[i];
+        if (user->op != NUC_OP_OUTPUT && (joined || user->op != NUC_OP_CAT || !only_goes_out(user, true)))
+            return false;
+    }
+    return value->n_users > 0;
+}
+
+/* All states of the layer come in and go out so. A ReLU's have no bound: their range has to be observed. */
+static bool keeps_states(const struct nuc_node *layer)
+{
+    struct nuc_recurrent r = nuc_recurrent_of(layer);
+    uint32_t found = 0;
+
+    for (uint32_t s = 0; s < r.n_states; s++) {
+        if (origin_of(r.states[s]) == NULL)
+            return false;
+    }
+    for (uint32_t i = 0; i < layer->n_users; i++) {
+        const struct nuc_node *item = layer->users[i];
+        if (item->op != NUC_OP_GETITEM || nuc_integer(item, NUC_ARG(GETITEM, index), 0) == 0)
+            continue;
+        if (!only_goes_out(item, false))
+            return false;
+        found++;
+    }
+    return found == r.n_states && layer->op != NUC_OP_RNN_RELU;
+}
+
+static void mark_states(struct nuc_annotator *a, const struct nuc_node *layer, bool keeps)
+{
+    struct nuc_recurrent r = nuc_recurrent_of(layer);
+
+    for (uint32_t s = 0; s < r.n_states; s++) {
+        const struct nuc_node *origin = origin_of(r.states[s]);
+        a->stays_float[r.states[s]->id] = keeps;
+        if (origin != NULL)
+            a->stays_float[origin->id] = keeps;
+    }
+    for (uint32_t i = 0; i < layer->n_users; i++) {
+        const struct nuc_node *item = layer->users[i];
+        if (item->op != NUC_OP_GETITEM || nuc_integer(item, NUC_ARG(GETITEM, index), 0) == 0)
+            continue;
+        a->stays_float[item->id] = keeps;
+        for (uint32_t k = 0; k < item->n_users; k++)
+            a->stays_float[item->users[k]->id] = keeps && item->users[k]->op == NUC_OP_CAT;
+    }
+}
+
+/* Layers that share an input keep their states together or not at all. */
+void nuc_find_kept_states(struct nuc_annotator *a)
+{
+    for (int round = 0; round < 2; round++) {
+        for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+            if (is_layer(n) && keeps_states(n) == (round == 0))
+                mark_states(a, n, round == 0);
+        }
+    }
+}
+
+/* ---- annotation ---- */
+
+/* One layer without projection, all of whose weights are constants. */
+static bool has_kernel(const struct nuc_recurrent *r)
+{
+    if (r->layers != 1 || r->projected || !nuc_is_quantizable(r->input))
+        return false;
+    for (uint32_t i = 0; i < r->per_cell * r->directions; i++) {
+        if (!nuc_is_static(r->params[i]) || !nuc_is_quantizable(r->params[i]))
+            return false;
+    }
+    return true;
+}
+
+void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node)
+{
+    struct nuc_recurrent r = nuc_recurrent_of(node);
+    const struct nuc_qspec *activation = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
+
+    if (a->side[node->id] != NUC_SIDE_CPU || !has_kernel(&r))
+        return;
+    nuc_annotate_input(a, node, r.input, activation);
+    for (uint32_t s = 0; s < r.n_states; s++) {
+        if (!a->stays_float[r.states[s]->id] && !nuc_is_zero_state(a->g, r.states[s]))
+            nuc_annotate_input(a, node, r.states[s], activation);
+    }
+    for (uint32_t i = 0; i < r.directions; i++) {
+        struct nuc_recurrent_cell cell = nuc_recurrent_cell(&r, i);
+        nuc_annotate_input(a, node, cell.w_ih, nuc_spec_for(a, node, NUC_SPEC_WEIGHT_AXIS_0));
+        nuc_annotate_input(a, node, cell.w_hh, nuc_spec_for(a, node, NUC_SPEC_WEIGHT_AXIS_0));
+    }
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_GETITEM && !a->stays_float[node->users[i]->id])
+            nuc_annotate_output(a, node->users[i], activation);
+    }
+}

@@ -1,0 +1,73 @@
+/* A prepared graph: where it is observed, and by what. */
+#ifndef NUC_QUANTIZE_CALIBRATION_H
+#define NUC_QUANTIZE_CALIBRATION_H
+
+#include "eval/eval.h"
+#include "quantize/ranges/masked_range.h"
+#include "quantize/ranges/observer.h"
+#include "quantize/ranges/relevant_range.h"
+#include "quantize/sharing.h"
+
+/* How one node's value is observed. All groups of a node are different. */
+struct nuc_observed {
+    uint32_t output; /* what every user without an edge group of its own reads; NUC_NO_GROUP: the value itself */
+    uint32_t n_edges;
+    size_t edges_capacity;
+    uint32_t *edges; /* groups in which single users read the value, in order of their first user */
+};
+
+/* An observation point: what calibration sees of a node's value for one group of readers. */
+struct nuc_observation_point {
+    struct nuc_node *node;
+    uint32_t group;
+};
+
+struct nuc_calibration {
+    struct nuc_graph *g;
+    struct nuc_annotation **annotations; /* by node id */
+    struct nuc_sharing *sharing;
+    struct nuc_observer **observers; /* by group */
+    struct nuc_observed *observed;   /* by node id */
+
+    /*
+     * The nodes as torch.fx orders them: constants in front of the user inputs stay there, those after them were made
+     * by passes and come right before their first user.
+     */
+    uint32_t n_order;
+    struct nuc_node **order;
+
+    uint32_t n_points;
+    struct nuc_observation_point *points; /* every one in order of execution */
+
+    struct nuc_input_means *means;          /* NULL: biases are not corrected */
+    bool measures_biases;                   /* they are corrected where the outcome is better */
+    bool high;                              /* accuracy */
+    bool by_parts;                          /* see nuc_chooses_by_parts() */
+    bool is_open;                           /* ranges are chosen by their effect */
+    struct nuc_choice_samples *samples;     /* NULL: nothing is measured */
+    const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
+    bool rounds_weights;                    /* by what they do to the samples */
+    double measured_error;                  /* summed over its outputs */
+    struct nuc_evaluator *evaluator;        /* NULL before the first sample */
+    struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
+    struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
+    struct nuc_sub_arena *prepared;         /* all that there is before the first sample, until nuc_quantize_done() */
+    struct nuc_masked_range masked;
+    struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
+    struct nuc_clipped clipped;
+    bool reference_compat; /* observers see what masks take out, ranges and steps are those of the samples alone */
+    unsigned threads;
+    uint32_t n_samples;
+    bool has_parameters; /* the observers' parameters are up to date */
+};
+
+/* Computes the parameters of all observers from what they have seen. */
+void nuc_calibration_parameters(struct nuc_calibration *c);
+
+/* What each observer gives by itself, before any adopts those of another, and without those that derive from others. */
+void nuc_own_parameters(struct nuc_calibration *c);
+
+/* Group of the observation point that `user` reads `node` through, NUC_NO_GROUP when it reads the value itself. */
+uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user);
+
+#endif

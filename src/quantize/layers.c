@@ -1,0 +1,70 @@
+#include "quantize/layers.h"
+
+#include "ir/args.h"
+#include "ir/op_list.h"
+
+/* The operators that are layers have input, weight and bias in the same places. */
+#define ARG(name) NUC_ARG(CONV2D, name)
+
+static uint32_t groups_of(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_LINEAR ? 1 : (uint32_t)nuc_integer(node, ARG(groups), 1);
+}
+
+static bool is_own_constant(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->n_users == 1 && node->n_vals == 1 &&
+           node->vals[0].dtype == NUC_F32;
+}
+
+bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
+{
+    if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_LINEAR)) || node->n_vals != 1 ||
+        node->vals[0].dtype != NUC_F32)
+        return false;
+    struct nuc_layer l = {.node = node,
+                          .input = nuc_arg_node(node, ARG(input)),
+                          .weight = nuc_arg_node(node, ARG(weight)),
+                          .bias = nuc_arg_node(node, ARG(bias)),
+                          .groups = groups_of(node),
+                          .taps = 1};
+    if (l.input == NULL || !is_own_constant(l.weight) || (l.bias != NULL && !is_own_constant(l.bias)))
+        return false;
+    const struct nuc_meta *w = &l.weight->vals[0];
+    if (w->rank < 2)
+        return false;
+    l.out = (uint32_t)w->sizes[0];
+    l.in = (uint32_t)w->sizes[1] * l.groups;
+    for (uint32_t d = 2; d < w->rank; d++)
+        l.taps *= (uint32_t)w->sizes[d];
+    if (nuc_elements(w) == 0 || l.groups == 0 || l.out % l.groups != 0 ||
+        (l.bias != NULL && nuc_elements(&l.bias->vals[0]) != l.out))
+        return false;
+    *out = l;
+    return true;
+}
+
+float *nuc_layer_values(struct nuc_graph *g, const struct nuc_node *constant)
+{
+    return nuc_copy(g->cx, nuc_const_contiguous(g, constant), nuc_bytes(&constant->vals[0]));
+}
+
+void nuc_layer_set_values(struct nuc_graph *g, struct nuc_node *constant, const float *values)
+{
+    struct nuc_meta logical = constant->vals[0];
+
+    nuc_set_contiguous(&logical);
+    constant->data = nuc_dense_data(g->cx, &logical, values);
+}
+
+void nuc_layer_add_bias(struct nuc_graph *g, struct nuc_layer *l)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){l->out}, 1);
+    const char *name = nuc_format(g->cx, "%s_bias", l->weight->name);
+
+    l->bias = nuc_add_constant(g, name, &meta, nuc_alloc_array(g->cx, l->out, sizeof(float)));
+    l->bias->input_kind = NUC_PARAMETER;
+    nuc_move_before(g, l->bias, l->weight->next);
+    nuc_set_arg_node(l->node, g, ARG(bias), l->bias);
+    l->node->args[ARG(bias)].given = true;
+}

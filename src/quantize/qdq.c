@@ -1,0 +1,478 @@
+/*
+ * Conversion: the prepared graph copied node by node with a quantize and dequantize pair in place of every observation
+ * point. What follows is what torchao's convert_pt2e leaves after duplicating dequantize nodes and folding quantized
+ * constants, and torch.export after re-tracing: names, and placeholders by kind.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "host/clock.h"
+#include "ir/quant.h"
+#include "quantize/quantized_constant.h"
+#include "quantize/search/bias_correction.h"
+#include "quantize/search/effect.h"
+#include "quantize/search/range_choice.h"
+#include "quantize/search/round_choice.h"
+
+/* A user with a dequantize node of its own. */
+struct reader {
+    const struct nuc_node *user;
+    struct nuc_node *dequantize;
+};
+
+/* An observation point in the new graph. */
+struct pair {
+    uint32_t group;
+    struct nuc_node *quantized;          /* quantize node or integer constant */
+    struct nuc_node *scale, *zero_point; /* buffers, when per channel */
+
+    /* Readers that are annotated, in order of execution; all others share one dequantize node. */
+    uint32_t n_own, next_own;
+    size_t own_capacity;
+    struct reader *own;
+    bool has_others;
+    struct nuc_node *shared;
+};
+
+/* A node of the prepared graph in the new one. */
+struct image {
+    struct nuc_node *value; /* NULL: a constant that nobody reads as float */
+    bool is_read;           /* the value itself */
+    uint32_t n_pairs;
+    struct pair *pairs; /* in order of execution: that of the output when there is one, then the edges from the last */
+};
+
+struct conversion {
+    struct nuc_calibration *c;
+    struct nuc_graph *to;
+    struct image *images; /* by node id */
+    const float **biases; /* by id of a constant: values to quantize instead of its own; NULL: none at all */
+    unsigned n_frozen, n_scales, n_zero_points;
+    struct nuc_quantized_point *points; /* quantize nodes of computed values, in order */
+    uint32_t n_points;
+    size_t points_capacity;
+};
+
+/* ---- parameters of quantize and dequantize nodes ---- */
+
+/* A node of either direction, in the form that the point's parameters have, without input and value. */
+static struct nuc_node *add_node(struct conversion *v, const struct pair *p, bool quantize)
+{
+    static const struct {
+        enum nuc_op op;
+        const char *name;
+    } forms[2][2] = {
+        {{NUC_OP_DEQUANTIZE_PER_TENSOR, "dequantize_per_tensor"},
+         {NUC_OP_DEQUANTIZE_PER_CHANNEL, "dequantize_per_channel"}},
+        {{NUC_OP_QUANTIZE_PER_TENSOR, "quantize_per_tensor"}, {NUC_OP_QUANTIZE_PER_CHANNEL, "quantize_per_channel"}},
+    };
+    bool channels = p->scale != NULL;
+
+    return nuc_add_node(v->to, NULL, forms[quantize][channels].op, forms[quantize][channels].name);
+}
+
+static void set_channels(struct conversion *v, struct nuc_node *node, const struct pair *p)
+{
+    const struct nuc_qspec *spec = &v->c->observers[p->group]->spec;
+
+    nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, scales), p->scale);
+    nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points), p->zero_point);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, axis), spec->ch_axis);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_min), spec->quant_min);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_max), spec->quant_max);
+    nuc_set_arg_dtype(node, NUC_ARG(QUANTIZE_PER_CHANNEL, dtype), spec->dtype);
+}
+
+/* Both directions have the same arguments in the same places. */
+static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *input, const struct pair *p,
+                                         bool quantize)
+{
+    const struct nuc_observer *o = v->c->observers[p->group];
+    struct nuc_node *node = add_node(v, p, quantize);
+    struct nuc_meta meta = input->vals[0];
+
+    meta.dtype = quantize ? o->spec.dtype : NUC_F32;
+    nuc_set_arg_node(node, v->to, NUC_SELF, input);
+    if (p->scale != NULL)
+        set_channels(v, node, p);
+    else
+        nuc_set_quant(node, &(struct nuc_quant){.scale = (double)o->scale[0],
+                                                .zero_point = o->zero_point[0],
+                                                .quant_min = o->spec.quant_min,
+                                                .quant_max = o->spec.quant_max,
+                                                .dtype = o->spec.dtype});
+    nuc_set_val(v->to, node, &meta);
+    nuc_made_of(node, input);
+    return node;
+}
+
+/* ---- who reads an observation point ---- */
+
+static void list_pairs(struct conversion *v)
+{
+    const struct nuc_calibration *c = v->c;
+
+    v->images = nuc_alloc_array(v->to->cx, c->g->next_id, sizeof *v->images);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
+        struct image *image = &v->images[c->order[i]->id];
+        bool has_output = t->output != NUC_NO_GROUP;
+        image->pairs = nuc_alloc_array(v->to->cx, has_output + t->n_edges, sizeof *image->pairs);
+        if (has_output)
+            image->pairs[image->n_pairs++] = (struct pair){.group = t->output, .has_others = t->n_edges != 0};
+        for (uint32_t k = t->n_edges; k-- > 0;)
+            image->pairs[image->n_pairs++] = (struct pair){.group = t->edges[k]};
+    }
+}
+
+/* NULL: `user` reads the value itself. */
+static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, const struct nuc_node *user)
+{
+    uint32_t group = nuc_observed_group(v->c, node, user);
+    struct image *image = &v->images[node->id];
+    uint32_t i = 0;
+
+    if (group == NUC_NO_GROUP)
+        return NULL;
+    while (image->pairs[i].group != group)
+        i++;
+    return &image->pairs[i];
+}
+
+static void add_reader(struct conversion *v, const struct nuc_node *user, const struct nuc_node *input)
+{
+    struct pair *p = pair_of(v, input, user);
+
+    if (p == NULL) {
+        v->images[input->id].is_read = true;
+    } else if (!nuc_is_annotated(v->c->annotations[user->id])) {
+        p->has_others = true;
+    } else if (p->n_own == 0 || p->own[p->n_own - 1].user != user) {
+        p->own = nuc_grow(v->to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
+        p->own[p->n_own++] = (struct reader){user, NULL};
+    }
+}
+
+static void list_readers(struct conversion *v)
+{
+    for (uint32_t i = 0; i < v->c->n_order; i++) {
+        const struct nuc_node *n = v->c->order[i];
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            add_reader(v, n, in);
+    }
+}
+
+/* What `user`, copied in the order in which readers were listed, reads for `input`. */
+static struct nuc_node *read_value(struct conversion *v, const struct nuc_node *input, const struct nuc_node *user)
+{
+    struct pair *p = pair_of(v, input, user);
+
+    if (p == NULL)
+        return v->images[input->id].value;
+    if (!nuc_is_annotated(v->c->annotations[user->id]))
+        return p->shared;
+    if (p->own[p->next_own].user != user)
+        p->next_own++;
+    return p->own[p->next_own].dequantize;
+}
+
+/* ---- placeholders ---- */
+
+/* The model may have been quantized before, or name anything so; placeholders are named after kind and target. */
+static bool is_taken(const struct conversion *v, const char *target)
+{
+    static const char *const kinds[] = {"b_", "p_", "c_"};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (nuc_find_node(v->c->g, nuc_format(v->to->cx, "%s%s", kinds[i], target)) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static const char *free_target(struct conversion *v, const char *prefix, unsigned *next)
+{
+    const char *target;
+
+    do {
+        target = nuc_format(v->to->cx, "%s%u", prefix, (*next)++);
+    } while (is_taken(v, target));
+    return target;
+}
+
+static void add_parameters(struct conversion *v, struct pair *p)
+{
+    const struct nuc_observer *o = v->c->observers[p->group];
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){o->n}, 1);
+
+    p->scale = nuc_add_buffer(v->to, free_target(v, "_scale_", &v->n_scales), &meta, o->scale);
+    meta.dtype = NUC_I64;
+    p->zero_point = nuc_add_buffer(v->to, free_target(v, "_zero_point_", &v->n_zero_points), &meta, o->zero_point);
+}
+
+static bool is_dead(const struct pair *p)
+{
+    return p->n_own == 0 && !p->has_others;
+}
+
+static void add_frozen(struct conversion *v, const struct nuc_node *node)
+{
+    struct image *image = &v->images[node->id];
+
+    for (uint32_t i = 0; i < image->n_pairs; i++) {
+        struct pair *p = &image->pairs[i];
+        struct nuc_meta meta;
+        if (is_dead(p))
+            continue;
+        if (v->c->observers[p->group]->spec.ch_axis >= 0)
+            add_parameters(v, p);
+        const float *values = v->biases != NULL && v->biases[node->id] != NULL ? v->biases[node->id]
+                                                                               : nuc_const_contiguous(v->c->g, node);
+        const void *bytes = nuc_quantize_constant(v->c->g, node, values, v->c->observers[p->group], &meta);
+        p->quantized = nuc_add_buffer(v->to, free_target(v, "_frozen_param", &v->n_frozen), &meta, bytes);
+        nuc_made_of(p->quantized, node);
+    }
+}
+
+static void copy_placeholder(struct conversion *v, const struct nuc_node *node)
+{
+    struct nuc_node *copy = nuc_add_placeholder(v->to, node->name, node->input_kind, &node->vals[0]);
+
+    copy->target = node->target;
+    copy->data = node->data;
+    nuc_made_of(copy, node);
+    v->images[node->id].value = copy;
+}
+
+/* Kinds in the order of torch.export; among the buffers are the new ones, at the place of what they stand for. */
+static void add_placeholders(struct conversion *v)
+{
+    static const enum nuc_input_kind kinds[] = {NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT, NUC_USER_INPUT};
+
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (uint32_t i = 0; i < v->c->n_order; i++) {
+            const struct nuc_node *n = v->c->order[i];
+            if (!nuc_is_placeholder(n))
+                continue;
+            if (n->input_kind == kinds[k] && (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT))
+                copy_placeholder(v, n);
+            if (kinds[k] == NUC_BUFFER && nuc_is_static(n))
+                add_frozen(v, n);
+        }
+    }
+}
+
+/* ---- nodes ---- */
+
+/* "aten.conv2d.default" -> "conv2d", as torch names a traced node. */
+static const char *traced_name(struct nuc_context *cx, const struct nuc_node *node)
+{
+    const char *name = nuc_node_op_name(node), *end = strrchr(name, '.');
+
+    if (end == NULL)
+        return name;
+    const char *begin = end;
+    while (begin > name && begin[-1] != '.')
+        begin--;
+    return nuc_format(cx, "%.*s", (int)(end - begin), begin);
+}
+
+static void copy_list(struct conversion *v, const struct nuc_node *from, struct nuc_node *to, uint32_t index)
+{
+    const struct nuc_arg *arg = &from->args[index];
+    struct nuc_node **list = nuc_alloc_array(v->to->cx, arg->count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < arg->count; i++)
+        list[i] = arg->u.nodes[i] == NULL ? NULL : read_value(v, arg->u.nodes[i], from);
+    nuc_set_arg_nodes(to, v->to, index, list, arg->count);
+}
+
+static void copy_node(struct conversion *v, const struct nuc_node *from)
+{
+    struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from));
+
+    node->in_place = from->in_place;
+    for (uint32_t i = 0; i < from->n_args; i++) {
+        if (from->args[i].kind == NUC_ARG_NODE)
+            nuc_set_arg_node(node, v->to, i, read_value(v, from->args[i].u.node, from));
+        else if (from->args[i].kind == NUC_ARG_NODES)
+            copy_list(v, from, node, i);
+        else
+            node->args[i] = from->args[i];
+        node->args[i].given = from->args[i].given;
+    }
+    if (from->n_vals != 0)
+        nuc_infer_shape(v->to, node); /* the dim order of a constant may have changed */
+    nuc_made_of(node, from);
+    if (node->origin == 0) /* who marked the graph before wants its own marks */
+        node->origin = from->id + 1;
+    v->images[from->id].value = node;
+}
+
+/* Copies of a dequantize node go right after it one after the other, so the last one comes first. */
+static void add_dequantizes(struct conversion *v, struct pair *p)
+{
+    if (p->has_others)
+        p->shared = add_quantization(v, p->quantized, p, false);
+    for (uint32_t i = p->n_own; i-- > 0;)
+        p->own[i].dequantize = add_quantization(v, p->quantized, p, false);
+}
+
+/* That of the output comes first: edges read its dequantized value. */
+static void add_pairs(struct conversion *v, const struct nuc_node *node)
+{
+    struct image *image = &v->images[node->id];
+    struct nuc_node *value = image->value;
+
+    for (uint32_t i = 0; i < image->n_pairs; i++) {
+        struct pair *p = &image->pairs[i];
+        if (is_dead(p))
+            continue;
+        if (!nuc_is_static(node)) {
+            p->quantized = add_quantization(v, value, p, true);
+            v->points = nuc_grow(v->to->cx, v->points, &v->points_capacity, v->n_points + 1, sizeof *v->points);
+            v->points[v->n_points++] = (struct nuc_quantized_point){p->quantized, p->group};
+        }
+        add_dequantizes(v, p);
+        if (p->group == v->c->observed[node->id].output && p->shared != NULL)
+            value = p->shared;
+    }
+}
+
+struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases)
+{
+    struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
+    struct nuc_node **nodes = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *nodes);
+
+    list_pairs(&v);
+    list_readers(&v);
+    add_placeholders(&v);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        if (!nuc_is_placeholder(c->order[i]))
+            copy_node(&v, c->order[i]);
+        add_pairs(&v, c->order[i]);
+        nodes[c->order[i]->id] = v.images[c->order[i]->id].value;
+    }
+    return (struct nuc_converted){v.to, v.n_points, v.points, nodes};
+}
+
+/* More samples make a new one. */
+static void free_evaluator(struct nuc_calibration *c)
+{
+    nuc_free_sub_arena(c->evaluator_memory);
+    c->evaluator_memory = NULL;
+    c->pool = NULL;
+    c->evaluator = NULL;
+}
+
+double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample)
+{
+    struct nuc_arena *outer = nuc_push_arena(c->g->cx);
+    struct nuc_effects *fx = nuc_effects_new(c, q, nuc_samples_to_measure(c), false);
+    double error = nuc_keep_measured(c, outer, nuc_measure_outputs(fx, by_sample));
+
+    nuc_pop_arena(c->g->cx, outer);
+    return error;
+}
+
+/* A converted graph that goes before what is around it does. */
+struct temporary {
+    struct nuc_converted q;
+    struct nuc_sub_arena *memory;
+};
+
+static struct temporary convert_for_now(struct nuc_calibration *c, const float **biases)
+{
+    struct temporary t = {.memory = nuc_enter_sub_arena(c->g->cx)};
+
+    t.q = nuc_convert_graph(c, biases);
+    nuc_leave_sub_arena(c->g->cx, t.memory);
+    return t;
+}
+
+/* Of the graph with the model's own biases. */
+static double own_error(struct nuc_calibration *c)
+{
+    if (c->measured != NULL)
+        return c->measured_error;
+    struct temporary own = convert_for_now(c, NULL);
+    double error = nuc_measure_converted(c, &own.q, NULL);
+    nuc_free_sub_arena(own.memory);
+    return error;
+}
+
+/*
+ * Biases as they are quantized: corrected or, where they measure better, the model's own, NULL. The error with the own
+ * ones, and with those. A graph is there for as long as it is measured: of a large network two are too many.
+ */
+static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double errors[2])
+{
+    errors[0] = errors[1] = measures ? own_error(c) : (double)INFINITY;
+    if (c->means == NULL) {
+        *q = nuc_convert_graph(c, NULL);
+        return NULL;
+    }
+    const struct nuc_measured *measured = c->measured;
+    const float **biases = nuc_corrected_biases(c);
+    struct temporary corrected = convert_for_now(c, biases);
+    double corrected_error = measures ? nuc_measure_converted(c, &corrected.q, NULL) : errors[0];
+    if (measures && !(corrected_error <= errors[0]) && c->measures_biases && !isnan(errors[0])) {
+        nuc_free_sub_arena(corrected.memory);
+        c->measured = measured;
+        *q = nuc_convert_graph(c, NULL);
+        return NULL;
+    }
+    *q = corrected.q;
+    errors[1] = corrected_error;
+    return biases;
+}
+
+/* Of the outputs together. */
+static double decibels(const struct nuc_measured *m, double error)
+{
+    double n = 0;
+
+    for (size_t i = 0; i < m->n_outputs; i++)
+        n += m->outputs[i].is_float;
+    return -10 * log10(error / (n > 0 ? n : 1));
+}
+
+/* errors[i] in front of step i, which ended at times[i + 1]. */
+static void note_steps(struct nuc_calibration *c, const char *const *names, const double *errors, const double *times)
+{
+    struct nuc_measured *m = nuc_copy(c->g->cx, c->measured, sizeof *m);
+
+    for (size_t i = 0; i < NUC_ACCURACY_STEPS; i++)
+        m->steps[i] = (struct nuc_accuracy_step){names[i], times[i + 1] - times[i], decibels(m, errors[i]),
+                                                 decibels(m, errors[i + 1])};
+    m->n_steps = NUC_ACCURACY_STEPS;
+    c->measured = m;
+}
+
+struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
+{
+    static const char *const steps[NUC_ACCURACY_STEPS] = {"biases", "weight rounding"};
+    bool measures = c->samples != NULL && c->samples->count != 0;
+    struct nuc_converted q;
+    double errors[NUC_ACCURACY_STEPS + 1], times[NUC_ACCURACY_STEPS + 1];
+
+    free_evaluator(c);
+    c->measured = NULL;
+    nuc_choose_ranges(c);
+    nuc_calibration_parameters(c);
+    times[0] = nuc_seconds();
+    const float **biases = choose_biases(c, measures, &q, errors);
+    times[1] = nuc_seconds();
+    if (!measures || !c->rounds_weights)
+        return q.g;
+    errors[2] = nuc_choose_rounding(c, biases, &q, errors[1]);
+    times[2] = nuc_seconds();
+    note_steps(c, steps, errors, times);
+    return q.g;
+}
+
+const struct nuc_measured *nuc_quantize_measured(const struct nuc_calibration *c)
+{
+    return c->measured;
+}

@@ -1,0 +1,262 @@
+/*
+ * Sources: ExecuTorch backends/nxp/quantizer/{neutron_quantizer,patterns}.py for the NPU,
+ * backends/cortex_m/quantizer/quantization_configs.py for int8 kernels of a Cortex-M. There the rows hold for all
+ * operators the lowering has kernels or tables for, more than the reference quantizes (annotate_cortexm.c has its
+ * list).
+ */
+#include "quantize/quant_patterns.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/op_list.h"
+
+/* ---- specs ---- */
+
+/* Beyond the reference: products of two such scales, over a third, are still normal numbers. */
+#define TINY_SCALE 0x1p-60f
+
+#define FLOAT32_EPS 0x1p-23f /* what torchao's observers take when no eps is given */
+
+#define OBSERVED_SPEC(by, lowest, scheme_, axis, eps_)                                                                 \
+    {                                                                                                                  \
+        .kind = NUC_QSPEC_OBSERVED, .observer = (by), .dtype = NUC_I8, .quant_min = (lowest), .quant_max = 127,        \
+        .scheme = (scheme_), .ch_axis = (axis), .eps = (eps_), .least = (eps_)                                         \
+    }
+#define ACTIVATION_SPEC OBSERVED_SPEC(NUC_OBSERVER_HISTOGRAM, -128, NUC_PER_TENSOR_AFFINE, -1, 0x1p-12f)
+#define SYMMETRIC_SPEC OBSERVED_SPEC(NUC_OBSERVER_MIN_MAX, -127, NUC_PER_TENSOR_SYMMETRIC, -1, FLOAT32_EPS)
+#define CHANNELS_SPEC(axis)                                                                                            \
+    OBSERVED_SPEC(NUC_OBSERVER_PER_CHANNEL_MIN_MAX, -127, NUC_PER_CHANNEL_SYMMETRIC, axis, FLOAT32_EPS)
+#define FIXED_SPEC(step, zero)                                                                                         \
+    {                                                                                                                  \
+        .kind = NUC_QSPEC_FIXED, .observer = NUC_OBSERVER_FIXED, .dtype = NUC_I8, .quant_min = -128, .quant_max = 127, \
+        .scheme = NUC_PER_TENSOR_AFFINE, .ch_axis = -1, .scale = (step), .zero_point = (zero)                          \
+    }
+#define BIAS_SPEC(lowest, scheme_, axis)                                                                               \
+    {                                                                                                                  \
+        .kind = NUC_QSPEC_DERIVED, .observer = NUC_OBSERVER_DERIVED, .dtype = NUC_I32, .quant_min = (lowest),          \
+        .quant_max = INT32_MAX, .scheme = (scheme_), .ch_axis = (axis)                                                 \
+    }
+
+static const struct nuc_qspec reference_specs[NUC_SPEC_COUNT] = {
+    [NUC_SPEC_ACTIVATION] = ACTIVATION_SPEC,
+    [NUC_SPEC_SYMMETRIC] = SYMMETRIC_SPEC,
+    [NUC_SPEC_FACTOR] = FIXED_SPEC(0x1p-8f, 0),
+    [NUC_SPEC_WEIGHT] = SYMMETRIC_SPEC,
+    [NUC_SPEC_WEIGHT_AXIS_0] = CHANNELS_SPEC(0),
+    [NUC_SPEC_WEIGHT_AXIS_1] = CHANNELS_SPEC(1),
+    [NUC_SPEC_BIAS] = BIAS_SPEC(INT32_MIN, NUC_PER_TENSOR_AFFINE, -1),
+    [NUC_SPEC_BIAS_CHANNELS] = BIAS_SPEC(-INT32_MAX, NUC_PER_CHANNEL_SYMMETRIC, 0),
+    [NUC_SPEC_PROBABILITY] = FIXED_SPEC(0x1p-8f, -128),
+    [NUC_SPEC_TANH] = FIXED_SPEC(0x1p-7f, 0),
+};
+
+static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
+{
+    static const enum nuc_observer_kind kinds[] = {
+        [NUC_OBSERVE_AUTO] = NUC_OBSERVER_AUTO,
+        [NUC_OBSERVE_HISTOGRAM] = NUC_OBSERVER_HISTOGRAM,
+        [NUC_OBSERVE_MIN_MAX] = NUC_OBSERVER_MIN_MAX,
+        [NUC_OBSERVE_MSE] = NUC_OBSERVER_MSE,
+        [NUC_OBSERVE_PERCENTILE] = NUC_OBSERVER_PERCENTILE,
+        [NUC_OBSERVE_MOVING_AVERAGE] = NUC_OBSERVER_MOVING_AVERAGE,
+    };
+
+    memcpy(specs, reference_specs, sizeof reference_specs);
+    specs[NUC_SPEC_ACTIVATION].observer = kinds[options->observer];
+    if (options->reference_compat && options->observer == NUC_OBSERVE_AUTO)
+        specs[NUC_SPEC_ACTIVATION].observer = NUC_OBSERVER_HISTOGRAM;
+    if (options->one_scale)
+        specs[NUC_SPEC_SYMMETRIC].quant_min = INT8_MIN;
+    for (int i = 0; i < NUC_SPEC_COUNT && !options->reference_compat; i++)
+        specs[i].least = TINY_SCALE;
+    if (!options->reference_compat)
+        specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_ACTIVATION];
+    if (options->weights == NUC_WEIGHTS_PER_TENSOR) {
+        specs[NUC_SPEC_WEIGHT_AXIS_0] = specs[NUC_SPEC_WEIGHT_AXIS_1] = specs[NUC_SPEC_WEIGHT];
+        specs[NUC_SPEC_BIAS_CHANNELS] = specs[NUC_SPEC_BIAS];
+    }
+}
+
+/* The kernels of a Cortex-M: all 256 steps for weights, accumulators short of the largest int32. */
+static void cpu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
+{
+    npu_specs(options, specs);
+    specs[NUC_SPEC_ACTIVATION].eps = FLOAT32_EPS;
+    specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = specs[NUC_SPEC_ACTIVATION];
+    for (int weight = NUC_SPEC_WEIGHT; weight <= NUC_SPEC_WEIGHT_AXIS_1; weight++)
+        specs[weight].quant_min = INT8_MIN;
+    for (int bias = NUC_SPEC_BIAS; bias <= NUC_SPEC_BIAS_CHANNELS; bias++) {
+        specs[bias].quant_min = INT32_MIN;
+        specs[bias].quant_max = INT32_MAX - 1;
+    }
+}
+
+void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
+{
+    if (side == NUC_SIDE_CPU)
+        cpu_specs(options, specs);
+    else
+        npu_specs(options, specs);
+}
+
+/* ---- patterns ---- */
+
+#define ANY_RANK NUC_MAX_RANK
+#define INPUT .anchors = {{NUC_SPEC_ACTIVATION, NUC_SELF}}
+#define UNARY_TO(to) .form = NUC_FORM_OWN, INPUT, .output = (to)
+#define UNARY UNARY_TO(NUC_SPEC_ACTIVATION)
+#define SHARED .form = NUC_FORM_SHARED, INPUT
+#define MAP .form = NUC_FORM_MAP, INPUT, .output = NUC_SPEC_ACTIVATION
+#define BOUNDED .form = NUC_FORM_BOUNDED, INPUT, .output = NUC_SPEC_ACTIVATION
+#define TWO(first, second)                                                                                             \
+    .form = NUC_FORM_OWN, .anchors = {{(first), NUC_SELF}, {(second), NUC_OTHER}}, .output = NUC_SPEC_ACTIVATION
+#define WEIGHTED(op, input, weight, weight_spec, bias, bias_spec)                                                      \
+    .form = NUC_FORM_OWN,                                                                                              \
+    .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(op, input)},                                                             \
+                {(weight_spec), NUC_ARG(op, weight)},                                                                  \
+                {(bias_spec), NUC_ARG(op, bias)}},                                                                     \
+    .output = NUC_SPEC_ACTIVATION
+#define CONVOLUTION(op, weight_spec)                                                                                   \
+    WEIGHTED(op, input, weight, weight_spec, bias, NUC_SPEC_BIAS_CHANNELS), .joint_rank = ANY_RANK
+#define LINEAR WEIGHTED(LINEAR, input, weight, NUC_SPEC_WEIGHT, bias, NUC_SPEC_BIAS)
+
+/* What moves values or picks some has the same parameters before and after. */
+#define FAMILIES_OF_BOTH                                                                                               \
+    [NUC_FAMILY_POOL] = {SHARED}, [NUC_FAMILY_RESIZE] = {SHARED}, [NUC_FAMILY_REDUCE] = {SHARED},                      \
+    [NUC_FAMILY_VIEW] = {SHARED}, [NUC_FAMILY_PERMUTE] = {SHARED}, [NUC_FAMILY_SLICE] = {SHARED},                      \
+    [NUC_FAMILY_COPY] = {SHARED}, [NUC_FAMILY_PAD] = {SHARED}, [NUC_FAMILY_CAT] = {.form = NUC_FORM_LIST},             \
+    [NUC_FAMILY_SOFTMAX] = {UNARY_TO(NUC_SPEC_PROBABILITY)}
+
+/* A function of one value is a table of the CPU; which the NPU has is said operator by operator. */
+static const struct nuc_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT] = {
+    [NUC_SIDE_NPU] = {FAMILIES_OF_BOTH},
+    [NUC_SIDE_CPU] = {FAMILIES_OF_BOTH, [NUC_FAMILY_MAP] = {UNARY},
+                      [NUC_FAMILY_BINARY] = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
+};
+
+/* Rows take precedence over those of the family, rows of a side over those of both. */
+struct row {
+    const enum nuc_op *ops;
+    struct nuc_pattern pattern;
+};
+
+static const struct row rows_of_both[] = {
+    {NUC_OPS(NUC_OP_CONV2D), {CONVOLUTION(CONV2D, NUC_SPEC_WEIGHT_AXIS_0), .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_CONV2D_PADDING), {CONVOLUTION(CONV2D_PADDING, NUC_SPEC_WEIGHT_AXIS_0)}},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), {CONVOLUTION(CONV_TRANSPOSE2D, NUC_SPEC_WEIGHT_AXIS_1)}},
+    {NUC_OPS(NUC_OP_ADDMM),
+     {WEIGHTED(ADDMM, mat1, mat2, NUC_SPEC_WEIGHT, self, NUC_SPEC_BIAS), .joint_rank = ANY_RANK,
+      .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_MM),
+     {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), {.form = NUC_FORM_PAIR}},
+    {NUC_OPS(NUC_OP_PRELU), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT)}},
+    /* They read what their producer gives, and give no values of its kind. */
+    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN, NUC_OP_ANY_DIMS, NUC_OP_PROD_DIM), {.form = NUC_FORM_NONE}},
+};
+
+static const struct row npu_rows[] = {
+    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = 2, .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_BMM), {TWO(NUC_SPEC_SYMMETRIC, NUC_SPEC_SYMMETRIC)}},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_MUL), {TWO(NUC_SPEC_FACTOR, NUC_SPEC_FACTOR), .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_ABS, NUC_OP_EXP, NUC_OP_NEG), {MAP, .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_LOG, NUC_OP_RSQRT), {UNARY, .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_HARDSWISH, NUC_OP_LEAKY_RELU), {UNARY}},
+    {NUC_OPS(NUC_OP_RELU), {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU}},
+    {NUC_OPS(NUC_OP_RELU6), {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true}},
+    {NUC_OPS(NUC_OP_HARDTANH), {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP}},
+    {NUC_OPS(NUC_OP_CLAMP), {BOUNDED, .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_SIGMOID),
+     {UNARY_TO(NUC_SPEC_PROBABILITY), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_SIGMOID,
+      .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_TANH}},
+    /* Expressed in operators of the NPU after quantization. */
+    {NUC_OPS(NUC_OP_SILU, NUC_OP_GELU, NUC_OP_ELU, NUC_OP_SELU, NUC_OP_CELU, NUC_OP_SOFTPLUS, NUC_OP_LOG_SIGMOID,
+             NUC_OP_MISH, NUC_OP_HARDSIGMOID, NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_SOFTSHRINK, NUC_OP_LOG2,
+             NUC_OP_LOG10, NUC_OP_EXP2),
+     {UNARY, .asked = true, .extension = true}},
+    /* Moves of values that the reference has no pattern for. */
+    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T),
+     {.form = NUC_FORM_MOVED, INPUT, .extension = true}},
+    /* Not operators of the NPU, other than the rest of their families. */
+    {NUC_OPS(NUC_OP_VAR, NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {.form = NUC_FORM_NONE}},
+};
+
+static const struct row cpu_rows[] = {
+    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), {SHARED}},
+    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = ANY_RANK}},
+    {NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK}},
+    {NUC_OPS(NUC_OP_WHERE),
+     {.form = NUC_FORM_OWN,
+      .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, self)}, {NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, other)}},
+      .output = NUC_SPEC_ACTIVATION}},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS}},
+    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_VAR), {UNARY}},
+    {NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D), {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION}},
+    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM), {UNARY}},
+    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY}},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), {.form = NUC_FORM_LIST}},
+};
+
+static const struct nuc_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (nuc_op_is_in(op, rows[i].ops))
+            return &rows[i].pattern;
+    }
+    return NULL;
+}
+
+#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+
+const struct nuc_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
+{
+    const struct nuc_pattern *p =
+        side == NUC_SIDE_CPU ? find_row(cpu_rows, COUNT(cpu_rows), op) : find_row(npu_rows, COUNT(npu_rows), op);
+
+    if (p == NULL)
+        p = find_row(rows_of_both, COUNT(rows_of_both), op);
+    return p != NULL ? p : &families[side][nuc_op_family(op)];
+}
+
+/* ---- conditions ---- */
+
+bool nuc_is_extension(const struct nuc_pattern *p, const struct nuc_node *node)
+{
+    return p->extension || (p->extension_in_place && node->in_place);
+}
+
+bool nuc_has_relu_bounds(const struct nuc_node *clamp)
+{
+    static const struct nuc_bounds variants[] = {{-1, 1}, {0, 1}, {0, 6}, {0, HUGE_VAL}};
+    struct nuc_bounds bounds = nuc_bounds_of(clamp);
+
+    for (size_t i = 0; i < COUNT(variants); i++) {
+        if (bounds.min == variants[i].min && bounds.max == variants[i].max)
+            return true;
+    }
+    return false;
+}
+
+bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *p, bool reference_compat)
+{
+    struct nuc_bounds bounds = nuc_bounds_of(node);
+
+    if (nuc_is_extension(p, node) && reference_compat)
+        return false;
+    switch (p->joins) {
+    case NUC_JOINS_ALWAYS:
+        return true;
+    case NUC_JOINS_BOUNDS:
+        return bounds.min == 0 && (bounds.max == 6 || bounds.max == HUGE_VAL);
+    case NUC_JOINS_REFERENCE:
+        return reference_compat;
+    case NUC_JOINS_NEVER:
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,392 @@
+/* Preparing a graph, showing it samples, and listing what was observed. */
+#include <math.h>
+
+#include "eval/eval_parallel.h"
+#include "quantize/adopt.h"
+#include "quantize/search/bias_correction.h"
+#include "quantize/search/choice_samples.h"
+#include "quantize/search/range_choice.h"
+
+/* ---- order ---- */
+
+struct ordering {
+    struct nuc_calibration *c;
+    bool *waits; /* by node id: a constant after the user inputs, not listed yet */
+};
+
+static void list_node(struct nuc_calibration *c, struct nuc_node *node)
+{
+    c->order[c->n_order++] = node;
+}
+
+static void list_late_constants(struct ordering *o, const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (o->waits[in->id])
+            list_node(o->c, in);
+        o->waits[in->id] = false;
+    }
+}
+
+static void order_nodes(struct nuc_calibration *c)
+{
+    struct ordering o = {c, nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *o.waits)};
+    bool behind_inputs = false;
+
+    c->order = nuc_alloc_array(c->g->cx, c->g->n_nodes, sizeof(struct nuc_node *));
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (behind_inputs && nuc_is_static(n)) {
+            o.waits[n->id] = true;
+            continue;
+        }
+        behind_inputs = behind_inputs || !nuc_is_static(n);
+        list_late_constants(&o, n);
+        list_node(c, n);
+    }
+}
+
+/* ---- observation points ---- */
+
+static bool has_edge(const struct nuc_observed *t, uint32_t group)
+{
+    for (uint32_t i = 0; i < t->n_edges; i++) {
+        if (t->edges[i] == group)
+            return true;
+    }
+    return false;
+}
+
+static void observe_edges(struct nuc_calibration *c, const struct nuc_node *user)
+{
+    const struct nuc_annotation *a = c->annotations[user->id];
+
+    for (uint32_t i = 0; a != NULL && i < a->n_inputs; i++) {
+        uint32_t group = c->sharing->input_groups[user->id][i];
+        struct nuc_observed *t = &c->observed[a->inputs[i].arg->id];
+        if (group == NUC_NO_GROUP || group == c->sharing->output_group[a->inputs[i].arg->id] || has_edge(t, group))
+            continue;
+        t->edges = nuc_grow(c->g->cx, t->edges, &t->edges_capacity, t->n_edges + 1, sizeof *t->edges);
+        t->edges[t->n_edges++] = group;
+    }
+}
+
+static void list_points(struct nuc_calibration *c)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
+        count += (t->output != NUC_NO_GROUP) + t->n_edges;
+    }
+    c->points = nuc_alloc_array(c->g->cx, count, sizeof *c->points);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
+        if (t->output != NUC_NO_GROUP)
+            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->output};
+        for (uint32_t k = t->n_edges; k-- > 0;)
+            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->edges[k]};
+    }
+}
+
+static void make_points(struct nuc_calibration *c)
+{
+    c->observed = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->observed);
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        c->observed[n->id].output = c->sharing->output_group[n->id];
+        observe_edges(c, n);
+    }
+    list_points(c);
+}
+
+uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user)
+{
+    uint32_t group = nuc_edge_group(c->sharing, c->annotations, node, user);
+
+    return group != NUC_NO_GROUP ? group : c->observed[node->id].output;
+}
+
+/* ---- observing ---- */
+
+static void make_observers(struct nuc_calibration *c)
+{
+    const struct nuc_sharing *s = c->sharing;
+
+    c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
+    for (uint32_t i = 0; i < s->n_groups; i++) {
+        struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
+        if (c->by_parts)
+            nuc_observer_divide(c->g->cx, o);
+        for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
+            o->from[k] = c->observers[s->groups[i].from[k]];
+        c->observers[i] = o;
+    }
+}
+
+void nuc_quantize_done(struct nuc_calibration *c)
+{
+    nuc_free_sub_arena(c->prepared);
+    c->prepared = NULL;
+    c->annotations = NULL;
+    c->sharing = NULL;
+    c->observers = NULL;
+}
+
+void nuc_quantize_set_reach(struct nuc_calibration *c, double reach)
+{
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
+        nuc_observer_set_reach(c->observers[i], reach);
+    c->has_parameters = false;
+}
+
+static void note_extremes(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node,
+                          struct nuc_seen_values *values)
+{
+    struct nuc_range bounds = {-INFINITY, INFINITY};
+
+    if (values->count == 0 || !nuc_seen_range(values) || isinf(values->min) || isinf(values->max))
+        return;
+    struct nuc_range seen = {values->min, values->max};
+    if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
+        bounds = c->relevant[node->id];
+    struct nuc_observer *o = c->observers[group];
+    nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples, seen, bounds, values->count);
+    if (o->parts != NULL)
+        nuc_extremes_add(c->g->cx, &o->parts[o->part].extremes, c->n_samples, seen, bounds, values->count);
+}
+
+static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, struct nuc_seen_values *values)
+{
+    struct nuc_context *cx = c->g->cx;
+
+    if (!c->reference_compat && !nuc_is_static(node))
+        note_extremes(c, group, node, values);
+    if (nuc_observer_see(cx, c->observers[group], &node->vals[0], values))
+        return;
+    if (nuc_is_static(node))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: %s holds a NaN or an infinity: such a model cannot be quantized", c->g->file,
+                 nuc_node_text(cx, node));
+    nuc_fail(cx, NUC_BAD_INPUT,
+             "%s: %s gives a NaN or an infinity in calibration sample %u: check the sample and the model", c->g->file,
+             nuc_node_text(cx, node), c->n_samples);
+}
+
+/* Ranges of constants do not change from sample to sample; in histograms and averages they count each time. */
+static void see_constants(struct nuc_calibration *c, bool each_sample)
+{
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const struct nuc_observation_point *t = &c->points[i];
+        const struct nuc_qspec *spec = &c->observers[t->group]->spec;
+        bool every_sample =
+            nuc_observer_counts(c->observers[t->group]) || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
+        if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample)
+            continue;
+        struct nuc_seen_values values = {.x = nuc_const_contiguous(c->g, t->node),
+                                         .count = (size_t)nuc_elements(&t->node->vals[0])};
+        see(c, t->group, t->node, &values);
+    }
+}
+
+/* What samples cost may be so much more where weights are chosen by them, too. */
+#define HIGH_EFFORT 10
+
+struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options)
+{
+    struct nuc_calibration *c = nuc_alloc(g->cx, sizeof *c);
+    struct nuc_sub_arena *prepared = nuc_enter_sub_arena(g->cx);
+
+    c->g = g;
+    c->threads = options->threads;
+    c->reference_compat = options->reference_compat;
+    c->high = options->accuracy == NUC_ACCURACY_HIGH;
+    c->by_parts = options->accuracy != NUC_ACCURACY_FAST && nuc_chooses_by_parts(g, c->high);
+    c->annotations = nuc_annotate(g, options);
+    if (options->one_scale)
+        c->relevant = nuc_relevant_ranges(g, c->annotations);
+    c->sharing = nuc_share(g, c->annotations, options->reference_compat);
+    order_nodes(c);
+    make_points(c);
+    make_observers(c);
+    nuc_quantize_set_reach(c, options->reach);
+    if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
+        c->means = nuc_input_means_new(g);
+    c->is_open = options->observer == NUC_OBSERVE_AUTO;
+    c->measures_biases = options->bias_correction == NUC_BIAS_CORRECTION_MEASURED;
+    c->rounds_weights = options->accuracy == NUC_ACCURACY_HIGH;
+    if (options->accuracy != NUC_ACCURACY_FAST)
+        c->samples = nuc_choice_samples_new(g, c->rounds_weights ? HIGH_EFFORT : 1);
+    see_constants(c, false);
+    nuc_leave_sub_arena(g->cx, prepared);
+    c->prepared = prepared;
+    return c;
+}
+
+/*
+ * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below that would tell
+ * roundings apart, which differ from one computation to another.
+ */
+static void bound_steps(struct nuc_calibration *c, const struct nuc_node *gelu, const float *data, size_t elements)
+{
+    const struct nuc_observed *t = &c->observed[gelu->id];
+    float min, max;
+
+    if (!nuc_min_max(data, elements, &min, &max))
+        return;
+    float step = 0x1p-24f * fmaxf(fabsf(min), fabsf(max));
+    for (uint32_t i = 0; i <= t->n_edges; i++) {
+        uint32_t group = i < t->n_edges ? t->edges[i] : t->output;
+        if (group != NUC_NO_GROUP && isfinite(step) && step > c->observers[group]->spec.least)
+            c->observers[group]->spec.least = step;
+    }
+}
+
+static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
+{
+    struct nuc_calibration *c = user;
+    const struct nuc_observed *t = &c->observed[node->id];
+
+    if (val_index != 0 || nuc_is_static(node))
+        return;
+    if (c->means != NULL)
+        nuc_input_means_see(c->means, c->pool, node, data, elements);
+    for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_GELU)
+            bound_steps(c, node->users[i], data, elements);
+    }
+    if (t->output == NUC_NO_GROUP && t->n_edges == 0)
+        return;
+    if (!c->reference_compat)
+        data = nuc_without_masked(c->g->cx, &c->masked, node, data);
+    if (data == NULL)
+        return;
+    if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
+        data = nuc_clip(c->g->cx, &c->clipped, c->relevant[node->id], data, elements);
+    struct nuc_seen_values values = {.x = data, .count = elements, .pool = c->pool};
+    if (t->output != NUC_NO_GROUP)
+        see(c, t->output, node, &values);
+    for (uint32_t i = 0; i < t->n_edges; i++)
+        see(c, t->edges[i], node, &values);
+}
+
+void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
+{
+    if (c->evaluator == NULL) {
+        c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
+        c->evaluator = nuc_eval_new(c->g, c->threads);
+        c->pool = nuc_pool_new(c->g->cx, c->threads);
+        nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
+        nuc_eval_observe(c->evaluator, observe, c);
+    }
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
+        c->observers[i]->part = nuc_sample_part(c->n_samples);
+    c->n_samples++;
+    c->has_parameters = false;
+    see_constants(c, true);
+    void **outputs = NULL;
+    if (c->samples != NULL)
+        outputs = nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
+    nuc_eval_run(c->evaluator, inputs, outputs);
+}
+
+/* ---- results ---- */
+
+static void check_observer(const struct nuc_calibration *c, const struct nuc_observation_point *t)
+{
+    const struct nuc_observer *o = c->observers[t->group];
+    struct nuc_context *cx = c->g->cx;
+
+    if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen)
+        nuc_warn(cx, "%s: %s was never observed: quantized with scale 1; give calibration samples", c->g->file,
+                 nuc_node_text(cx, t->node));
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (!isfinite(o->scale[i]))
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: the values of %s span a range too wide to quantize", c->g->file,
+                     nuc_node_text(cx, t->node));
+    }
+}
+
+static void set_parameters(struct nuc_calibration *c, bool derived)
+{
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        if ((c->observers[i]->spec.kind == NUC_QSPEC_DERIVED) == derived)
+            nuc_observer_parameters(c->g->cx, c->observers[i]);
+    }
+}
+
+/* Half of the largest int32: leaves room for the sum that the bias begins. */
+#define LARGEST_BIAS 0x1p30f
+
+/*
+ * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps become
+ * larger then, which the sum does not show: 255 of them, for each product, are 2^-22 of the bias.
+ */
+static void make_biases_fit(struct nuc_calibration *c)
+{
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const struct nuc_observation_point *t = &c->points[i];
+        const uint32_t *from = c->sharing->groups[t->group].from;
+        if (c->observers[t->group]->spec.kind != NUC_QSPEC_DERIVED || !nuc_is_static(t->node))
+            continue;
+        const float *bias = nuc_const_contiguous(c->g, t->node);
+        const struct nuc_observer *input = c->observers[from[0]];
+        struct nuc_observer *weight = c->observers[from[1]];
+        for (int64_t k = 0; k < nuc_elements(&t->node->vals[0]) && weight->n != 0; k++) {
+            float *scale = &weight->scale[(uint64_t)k % weight->n],
+                  least = fabsf(bias[k]) / LARGEST_BIAS / input->scale[0];
+            *scale = *scale > least ? *scale : least;
+        }
+    }
+}
+
+void nuc_own_parameters(struct nuc_calibration *c)
+{
+    set_parameters(c, false);
+}
+
+void nuc_calibration_parameters(struct nuc_calibration *c)
+{
+    if (c->has_parameters)
+        return;
+    nuc_own_parameters(c);
+    if (c->relevant != NULL)
+        nuc_adopt_parameters(c);
+    if (!c->reference_compat)
+        make_biases_fit(c);
+    set_parameters(c, true);
+    for (uint32_t i = 0; i < c->n_points; i++)
+        check_observer(c, &c->points[i]);
+    c->has_parameters = true;
+}
+
+size_t nuc_quantize_n_observations(const struct nuc_calibration *c)
+{
+    return c->n_points;
+}
+
+void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nuc_observation *out)
+{
+    const struct nuc_observation_point *t = &c->points[index];
+    const struct nuc_observer *o = c->observers[t->group];
+    size_t first = 0;
+
+    nuc_calibration_parameters(c);
+    while (c->points[first].group != t->group)
+        first++;
+    *out = (struct nuc_observation){
+        .node = t->node,
+        .shared_with = first,
+        .kind = o->chosen,
+        .dtype = o->spec.dtype,
+        .quant_min = o->spec.quant_min,
+        .quant_max = o->spec.quant_max,
+        .scheme = o->spec.scheme,
+        .ch_axis = o->spec.ch_axis,
+        .seen = o->seen,
+        .n = o->n,
+        .min = o->min,
+        .max = o->max,
+        .scale = o->scale,
+        .zero_point = o->zero_point,
+    };
+}

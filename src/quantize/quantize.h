@@ -1,0 +1,146 @@
+/*
+ * Post-training quantization of an ATen graph to int8, as the NeutronQuantizer of ExecuTorch's NXP backend and
+ * torchao's pt2e flow do it: operators are annotated with what their inputs and outputs need, values that must share
+ * parameters get one observer, calibration samples run through the evaluator, and observers become pairs of quantize
+ * and dequantize nodes. Scales and zero points are those of the reference for the same observed values.
+ *
+ *     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+ *     for each sample: nuc_quantize_sample(c, inputs);
+ *     struct nuc_graph *qdq = nuc_quantize_convert(c);
+ */
+#ifndef NUC_QUANTIZE_QUANTIZE_H
+#define NUC_QUANTIZE_QUANTIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ir/graph.h"
+#include "nucleon/compile.h"
+
+/* Whose kernels the quantized operators are for. */
+enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_COUNT };
+
+struct nuc_quantize_options {
+    enum nuc_side side; /* of every node */
+    /* On side NPU: nodes that end up as int8 kernels on the CPU all the same. NULL: none. */
+    bool (*ends_on_cpu)(void *user, const struct nuc_node *node);
+    void *ends_on_cpu_user;
+    /* On side NPU: functions of one value that will be made of the NPU's operators. NULL: none. */
+    bool (*npu_function)(void *user, const struct nuc_node *node);
+    void *npu_function_user;
+    bool reference_compat; /* exactly what the reference quantizes, its order of annotation included */
+    /*
+     * A value has one scale and zero point: readers take those of its producer, whatever they are, and do not quantize
+     * it again. Not with reference_compat.
+     */
+    bool one_scale;
+    /* Linear layers of up to so many inputs have a scale for each output on side NPU; 0: none. */
+    int64_t max_matrix_inputs;
+    bool quantized_inputs; /* also where what reads them computes in float */
+    unsigned threads;      /* 0: as many as cores; the result does not depend on it */
+    enum nuc_accuracy accuracy;
+    enum nuc_observe observer;
+    double reach; /* of ranges beyond what is seen, see unseen_range.h */
+    enum nuc_weights weights;
+    enum nuc_bias_correction bias_correction;
+    bool executorch_ops_only; /* recurrent layers, which are decomposed then, stay in float */
+};
+
+struct nuc_calibration;
+
+/*
+ * Annotates `g`, an ATen graph that went through the ATen passes, and observes its constants. The graph stays as it
+ * is and must not change while the calibration is used. Values that are not float32 are left alone.
+ *
+ * Constants in front of the user inputs are the model's own: their dequantize nodes come first of all. One after the
+ * inputs was made by a pass: it comes right before its first reader, where torch.fx has it. A pass that replaces a
+ * constant therefore puts the new one in the place of the old one.
+ */
+struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options);
+
+/*
+ * One calibration sample: inputs[i] holds user input i in logical order. Fails with NUC_BAD_INPUT naming the node
+ * when an observed value is a NaN.
+ */
+void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
+
+/* Other ranges for what was seen: options.reach from here on. */
+void nuc_quantize_set_reach(struct nuc_calibration *c, double reach);
+
+/*
+ * The quantized graph, a new one in the same context: constants are quantized buffers `_frozen_param<n>` with
+ * `_scale_<n>` and `_zero_point_<n>` when per channel, every consumer has a dequantize node of its own, nodes are
+ * named as torch.export names them. Observers that saw nothing get scale 1 and zero point 0, with a warning.
+ */
+struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c);
+
+/* Gives the memory of annotations and observers back: nothing is asked of the calibration any more. */
+void nuc_quantize_done(struct nuc_calibration *c);
+
+/* ---- what was measured ---- */
+
+/* An output of the converted graph and of the float one, over the samples that were kept for choices. */
+struct nuc_measured_output {
+    const char *name;
+    size_t samples;
+    bool is_float;
+    double signal, noise; /* sums of squares: of the float output; of the difference */
+    float min, max;       /* of the float output */
+    bool float_varies;    /* that is not the same for all samples */
+    bool varies;          /* nor is the quantized one */
+};
+
+#define NUC_ACCURACY_STEPS 2
+
+struct nuc_measured {
+    size_t n_outputs;
+    struct nuc_measured_output *outputs;
+    size_t n_steps;
+    struct nuc_accuracy_step steps[NUC_ACCURACY_STEPS]; /* of accuracy high */
+};
+
+/* After nuc_quantize_convert(); NULL: the converted graph was not run. */
+const struct nuc_measured *nuc_quantize_measured(const struct nuc_calibration *c);
+
+/* ---- what was observed ---- */
+
+enum nuc_qscheme { NUC_PER_TENSOR_AFFINE, NUC_PER_TENSOR_SYMMETRIC, NUC_PER_CHANNEL_SYMMETRIC };
+
+enum nuc_observer_kind {
+    NUC_OBSERVER_HISTOGRAM,           /* range with the least L2 error */
+    NUC_OBSERVER_MIN_MAX,             /* whole range */
+    NUC_OBSERVER_PER_CHANNEL_MIN_MAX, /* whole range of each slice along ch_axis */
+    NUC_OBSERVER_FIXED,               /* parameters known beforehand */
+    NUC_OBSERVER_DERIVED,             /* product of the scales of two other observers: a bias */
+    NUC_OBSERVER_MSE,                 /* range with the least mean squared error */
+    NUC_OBSERVER_PERCENTILE,          /* range between two percentiles */
+    NUC_OBSERVER_MOVING_AVERAGE,      /* running mean of the ranges of the samples */
+    NUC_OBSERVER_AUTO,                /* one of HISTOGRAM, MIN_MAX, MSE and PERCENTILE, by its effect */
+    NUC_OBSERVER_KIND_COUNT
+};
+
+/* "HistogramObserver", ...: the class of the reference. */
+const char *nuc_observer_kind_name(enum nuc_observer_kind kind);
+
+/* One place of the graph whose value is observed: a node's value as it is or as some of its users read it. */
+struct nuc_observation {
+    const struct nuc_node *node;
+    size_t shared_with; /* the first observation with the same observer: its own index when it is the first */
+    enum nuc_observer_kind kind;
+    enum nuc_dtype dtype;
+    int64_t quant_min, quant_max;
+    enum nuc_qscheme scheme;
+    int ch_axis;            /* -1: per tensor */
+    bool seen;              /* false: scale 1 and zero point 0 stand in */
+    uint32_t n;             /* entries of the arrays: channels, or 1 */
+    const float *min, *max; /* of everything seen; NULL for fixed and derived parameters */
+    const float *scale;
+    const int64_t *zero_point;
+};
+
+/* Observations in the order of the graph's execution. */
+size_t nuc_quantize_n_observations(const struct nuc_calibration *c);
+void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nuc_observation *out);
+
+#endif

@@ -1,0 +1,110 @@
+/* The arithmetic is that of torch's quantized_decomposed operators (torch/ao/quantization/fx/_decomposed.py). */
+#include <math.h>
+#include <string.h>
+
+#include "quantize/quantized_constant.h"
+
+#include "host/clones.h"
+
+struct nuc_node *nuc_add_buffer(struct nuc_graph *to, const char *target, const struct nuc_meta *meta,
+                                const void *bytes)
+{
+    struct nuc_node *node = nuc_add_placeholder(to, nuc_format(to->cx, "b_%s", target), NUC_BUFFER, meta);
+
+    node->data = nuc_dense_data(to->cx, meta, bytes);
+    node->target = nuc_strdup(to->cx, target);
+    return node;
+}
+
+/* Saturates in double, which holds every int32: float32 does not hold the largest. */
+static double quantize(float x, float inverse, const struct nuc_observer *o, int64_t zero_point)
+{
+    double q = (double)(rintf(x * inverse) + (float)zero_point);
+
+    q = q > (double)o->spec.quant_min ? q : (double)o->spec.quant_min;
+    return q < (double)o->spec.quant_max ? q : (double)o->spec.quant_max;
+}
+
+NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel,
+                                      void *out, size_t at)
+{
+    float inverse = 1.0f / o->scale[channel];
+    int64_t zero_point = o->zero_point[channel];
+
+    if (o->spec.dtype == NUC_I8) {
+        int8_t *q = out;
+        for (size_t i = 0; i < count; i++)
+            q[at + i] = (int8_t)quantize(x[i], inverse, o, zero_point);
+    } else {
+        int32_t *q = out;
+        for (size_t i = 0; i < count; i++)
+            q[at + i] = (int32_t)quantize(x[i], inverse, o, zero_point);
+    }
+}
+
+/*
+ * torch calls a tensor contiguous when its dimensions of size 1 alone are out of order, and computes contiguous results
+ * from it.
+ */
+static void normalize_dim_order(struct nuc_meta *meta)
+{
+    struct nuc_meta contiguous = *meta;
+
+    nuc_set_contiguous(&contiguous);
+    if (nuc_same_layout(meta, &contiguous))
+        *meta = contiguous;
+}
+
+/* Fails when the channels of the constant are not those of the observer. */
+static struct nuc_slices slices_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
+{
+    struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec.ch_axis);
+
+    if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", g->file,
+                 nuc_node_text(g->cx, node), (unsigned)o->n);
+    return s;
+}
+
+static void *quantize_logical(struct nuc_graph *g, const struct nuc_node *node, const float *x,
+                              const struct nuc_observer *o)
+{
+    struct nuc_slices s = slices_of(g, node, o);
+    void *logical = nuc_alloc_array(g->cx, s.count, nuc_dtype_size(o->spec.dtype));
+
+    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
+        quantize_slice(x + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), logical, i * s.inner);
+    return logical;
+}
+
+const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
+                                  const struct nuc_observer *o, struct nuc_meta *meta)
+{
+    void *logical = quantize_logical(from, node, values, o);
+
+    *meta = node->vals[0];
+    meta->dtype = o->spec.dtype;
+    normalize_dim_order(meta);
+    return nuc_in_dim_order(from->cx, meta, logical);
+}
+
+NUC_CLONES static void dequantize_slice(const int8_t *q, size_t count, const struct nuc_observer *o, uint32_t channel,
+                                        float *out)
+{
+    float scale = o->scale[channel];
+    int64_t zero_point = o->zero_point[channel];
+
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(q[i] - zero_point) * scale;
+}
+
+const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
+{
+    struct nuc_slices s = slices_of(g, node, o);
+    const int8_t *q = quantize_logical(g, node, nuc_const_contiguous(g, node), o);
+    float *out = nuc_alloc_array(g->cx, s.count, sizeof *out);
+
+    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
+        dequantize_slice(q + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), out + i * s.inner);
+    return out;
+}

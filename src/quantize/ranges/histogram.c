@@ -1,0 +1,347 @@
+/* Counting values into bins, and joining histograms over different ranges. */
+#include <math.h>
+#include <string.h>
+
+#include "quantize/ranges/histogram.h"
+
+#include "eval/eval_parallel.h"
+#include "host/clones.h"
+
+#define BINS NUC_HISTOGRAM_BINS
+
+/* Each bin is cut into this many when a histogram moves to a wider range. */
+#define UPSAMPLE 16
+
+#define LANES 16  /* independent accumulators: lets the compiler use vector registers without reordering */
+#define BLOCK 512 /* values whose bin numbers are computed at a time */
+#define TABLES 4  /* counters of neighbouring values, so that equal values do not wait for each other */
+
+/* ---- range ---- */
+
+NUC_CLONES static void min_max_block(const float *x, size_t count, float lo[LANES], float hi[LANES], int32_t nan[LANES])
+{
+    for (size_t i = 0; i + LANES <= count; i += LANES) {
+        for (size_t k = 0; k < LANES; k++) {
+            float v = x[i + k];
+            lo[k] = v < lo[k] ? v : lo[k];
+            hi[k] = v > hi[k] ? v : hi[k];
+            nan[k] |= v != v;
+        }
+    }
+}
+
+bool nuc_min_max(const float *x, size_t count, float *min, float *max)
+{
+    float lo[LANES], hi[LANES];
+    int32_t nan[LANES] = {0};
+    size_t whole = count - count % LANES;
+
+    for (size_t k = 0; k < LANES; k++)
+        lo[k] = hi[k] = x[0];
+    min_max_block(x, count, lo, hi, nan);
+    for (size_t i = whole; i < count; i++) {
+        lo[0] = x[i] < lo[0] ? x[i] : lo[0];
+        hi[0] = x[i] > hi[0] ? x[i] : hi[0];
+        nan[0] |= x[i] != x[i];
+    }
+    for (size_t k = 1; k < LANES; k++) {
+        lo[0] = lo[k] < lo[0] ? lo[k] : lo[0];
+        hi[0] = hi[k] > hi[0] ? hi[k] : hi[0];
+        nan[0] |= nan[k];
+    }
+    *min = lo[0];
+    *max = hi[0];
+    return nan[0] == 0;
+}
+
+/* ---- pieces of a tensor, on the threads that there are ---- */
+
+#define MOST_PIECES 2
+#define LARGE 16384 /* values that are worth a thread */
+
+/* Of an element, in multiply-accumulates. */
+#define PIECE_COST 8.0
+
+static size_t pieces_of(const struct nuc_seen_values *v)
+{
+    return v->pool != NULL && v->count >= LARGE ? MOST_PIECES : 1;
+}
+
+static size_t piece_begin(const struct nuc_seen_values *v, size_t piece)
+{
+    return v->count * piece / pieces_of(v);
+}
+
+static void for_pieces(const struct nuc_seen_values *v, nuc_parallel_fn fn, const void *arg)
+{
+    if (pieces_of(v) == 1)
+        fn(arg, (struct nuc_part){0, 1, 0});
+    else
+        nuc_parallel_for(v->pool, pieces_of(v), (double)v->count * PIECE_COST, fn, arg);
+}
+
+struct extremes {
+    const struct nuc_seen_values *v;
+    float *min, *max;
+    bool *has_nan; /* of each piece */
+};
+
+static void find_extremes(const void *arg, struct nuc_part part)
+{
+    const struct extremes *e = arg;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        size_t begin = piece_begin(e->v, i), end = piece_begin(e->v, i + 1);
+        e->min[i] = e->max[i] = e->v->x[0];
+        e->has_nan[i] = begin != end && !nuc_min_max(e->v->x + begin, end - begin, &e->min[i], &e->max[i]);
+    }
+}
+
+bool nuc_seen_range(struct nuc_seen_values *v)
+{
+    float min[MOST_PIECES], max[MOST_PIECES];
+    bool has_nan[MOST_PIECES];
+
+    if (v->has_range)
+        return !v->has_nan;
+    for_pieces(v, find_extremes, &(struct extremes){v, min, max, has_nan});
+    v->min = min[0];
+    v->max = max[0];
+    v->has_nan = has_nan[0];
+    for (size_t i = 1; i < pieces_of(v); i++) {
+        v->min = min[i] < v->min ? min[i] : v->min;
+        v->max = max[i] > v->max ? max[i] : v->max;
+        v->has_nan |= has_nan[i];
+    }
+    v->has_range = true;
+    return !v->has_nan;
+}
+
+/* Range of the finite values. False when there are none. */
+static bool finite_min_max(const float *x, size_t count, float *min, float *max)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (isinf(x[i]))
+            continue;
+        *min = !any || x[i] < *min ? x[i] : *min;
+        *max = !any || x[i] > *max ? x[i] : *max;
+        any = true;
+    }
+    return any;
+}
+
+/* ---- counting: torch.histc ---- */
+
+/*
+ * torch widens an empty range by 1 on both sides. The limits are finite; a width that overflows or underflows makes
+ * the quotient in bin_numbers() infinite or NaN, which its bound takes into the last bin.
+ */
+static void widen(float *lo, float *hi)
+{
+    if (*lo == *hi) {
+        *lo = (float)((double)*lo - 1);
+        *hi = (float)((double)*hi + 1);
+    }
+}
+
+/* The last bin includes its right edge. `x` holds values in [lo, lo + width]. */
+NUC_CLONES static void bin_numbers(const float *x, size_t count, float lo, float width, int32_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        float position = (x[i] - lo) * (float)BINS / width;
+        out[i] = (int32_t)(position < (float)(BINS - 1) ? position : (float)(BINS - 1));
+    }
+}
+
+static void count_block(const int32_t *bin, size_t count, uint32_t tables[TABLES][BINS])
+{
+    size_t i = 0;
+
+    for (; i + TABLES <= count; i += TABLES) {
+        for (size_t k = 0; k < TABLES; k++)
+            tables[k][bin[i + k]]++;
+    }
+    for (; i < count; i++)
+        tables[0][bin[i]]++;
+}
+
+/* Moves the finite values of x[0..count) to the front of `out`; returns how many there are. */
+static size_t take_finite(const float *x, size_t count, float *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!isinf(x[i]))
+            out[n++] = x[i];
+    }
+    return n;
+}
+
+struct counting {
+    const struct nuc_seen_values *v;
+    bool has_infinity;
+    float lo, width;
+    uint32_t (*tables)[TABLES][BINS]; /* of each piece */
+};
+
+/* Numbers do not depend on who counts which. */
+static void count_pieces(const void *arg, struct nuc_part part)
+{
+    const struct counting *c = arg;
+    int32_t bin[BLOCK];
+    float finite[BLOCK];
+
+    for (size_t piece = part.begin; piece < part.end; piece++) {
+        size_t end = piece_begin(c->v, piece + 1);
+        for (size_t i = piece_begin(c->v, piece); i < end; i += BLOCK) {
+            const float *block = c->v->x + i;
+            size_t n = end - i < BLOCK ? end - i : BLOCK;
+            if (c->has_infinity) {
+                n = take_finite(block, n, finite);
+                block = finite;
+            }
+            bin_numbers(block, n, c->lo, c->width, bin);
+            count_block(bin, n, c->tables[piece]);
+        }
+    }
+}
+
+static void histc(const struct nuc_seen_values *v, bool has_infinity, float lo, float hi, float out[BINS])
+{
+    uint32_t tables[MOST_PIECES][TABLES][BINS];
+
+    memset(tables, 0, pieces_of(v) * sizeof *tables);
+    widen(&lo, &hi);
+    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, tables});
+    for (size_t b = 0; b < BINS; b++) {
+        uint32_t sum = 0;
+        for (size_t k = 0; k < pieces_of(v) * TABLES; k++)
+            sum += tables[k / TABLES][k % TABLES][b];
+        out[b] = (float)sum;
+    }
+}
+
+/* ---- sum: torch.sum ---- */
+
+float nuc_histogram_sum(const float bins[NUC_HISTOGRAM_BINS])
+{
+    enum { WIDTH = 32, VECTOR = 8, ROWS = 16 };
+    float partial[WIDTH] = {0}, sums[WIDTH] = {0}, total = 0;
+
+    for (size_t row = 0; row < BINS / WIDTH; row++) {
+        for (size_t k = 0; k < WIDTH; k++)
+            partial[k] += bins[row * WIDTH + k];
+        if (row % ROWS != ROWS - 1)
+            continue;
+        for (size_t k = 0; k < WIDTH; k++) {
+            sums[k] += partial[k];
+            partial[k] = 0;
+        }
+    }
+    for (size_t k = VECTOR; k < WIDTH; k++)
+        sums[k % VECTOR] += sums[k];
+    for (size_t k = 0; k < VECTOR; k++)
+        total += sums[k];
+    return total;
+}
+
+/* ---- joining ---- */
+
+/* torch.linspace(start, end, steps)[index]: counted from the nearer end. */
+static float linspace(float start, float end, size_t steps, size_t index)
+{
+    float step = (end - start) / (float)(steps - 1);
+
+    return index < steps / 2 ? start + step * (float)index : end - step * (float)(steps - index - 1);
+}
+
+/* The bin of `edges` that holds `value`, looked for from the bin of the last, smaller or nearly equal value. */
+static size_t walk(const float edges[BINS + 1], float value, size_t bin)
+{
+    while (bin > 0 && edges[bin] > value)
+        bin--;
+    while (bin < BINS - 1 && edges[bin + 1] <= value)
+        bin++;
+    return bin;
+}
+
+/*
+ * Adds the old bins, each cut into UPSAMPLE equal parts, to the new ones over [min, max]: a part counts where its
+ * middle lies.
+ */
+static void add_upscaled(const struct nuc_histogram *old, float min, float max, float out[BINS])
+{
+    enum { PARTS = BINS * UPSAMPLE };
+    float edges[BINS + 1], moved[BINS] = {0};
+    float half = 0.5f * ((old->max - old->min) / (float)PARTS);
+    size_t bin = 0;
+
+    for (size_t i = 0; i <= BINS; i++)
+        edges[i] = linspace(min, max, BINS + 1, i);
+    for (size_t b = 0; b < BINS; b++) {
+        float part = old->bins[b] / (float)UPSAMPLE;
+        if (part == 0)
+            continue;
+        for (size_t i = b * UPSAMPLE; i < (b + 1) * UPSAMPLE; i++) {
+            bin = walk(edges, linspace(old->min, old->max, PARTS + 1, i) + half, bin);
+            moved[bin] += part;
+        }
+    }
+    for (size_t b = 0; b < BINS; b++)
+        out[b] += moved[b];
+}
+
+/* Makes `counts` over [min, max], which contains the old range, include the old histogram. */
+static void join(const struct nuc_histogram *old, float min, float max, float counts[BINS])
+{
+    if (min == old->min && max == old->max) {
+        for (size_t b = 0; b < BINS; b++)
+            counts[b] += old->bins[b];
+    } else if (old->min == old->max) {
+        int32_t bin;
+        bin_numbers(&old->min, 1, min, max - min, &bin);
+        counts[bin] += nuc_histogram_sum(old->bins);
+    } else {
+        add_upscaled(old, min, max, counts);
+    }
+}
+
+bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v)
+{
+    float counts[BINS];
+
+    if (v->count == 0)
+        return true;
+    if (!nuc_seen_range(v))
+        return false;
+    float min = v->min, max = v->max;
+    bool has_infinity = isinf(min) || isinf(max);
+    if (has_infinity && !finite_min_max(v->x, v->count, &min, &max))
+        return true;
+    if (h->seen) {
+        min = h->min < min ? h->min : min;
+        max = h->max > max ? h->max : max;
+    }
+    histc(v, has_infinity, min, max, counts);
+    if (h->seen)
+        join(h, min, max, counts);
+    h->seen = true;
+    h->min = min;
+    h->max = max;
+    memcpy(h->bins, counts, sizeof counts);
+    return true;
+}
+
+void nuc_histogram_join(struct nuc_histogram *h, const struct nuc_histogram *a, const struct nuc_histogram *b)
+{
+    if (!a->seen || !b->seen) {
+        *h = a->seen ? *a : *b;
+        return;
+    }
+    *h = (struct nuc_histogram){
+        .seen = true, .min = a->min < b->min ? a->min : b->min, .max = a->max > b->max ? a->max : b->max};
+    join(a, h->min, h->max, h->bins);
+    join(b, h->min, h->max, h->bins);
+}

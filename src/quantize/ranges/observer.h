@@ -1,0 +1,80 @@
+/* Observers: what they keep of the values they see, and the quantization parameters that follow. */
+#ifndef NUC_QUANTIZE_RANGES_OBSERVER_H
+#define NUC_QUANTIZE_RANGES_OBSERVER_H
+
+#include "quantize/annotation.h"
+#include "quantize/ranges/kept_histogram.h"
+#include "quantize/ranges/unseen_range.h"
+
+/* A tensor in logical order as slices of `inner` values, one channel after the other; per tensor: one slice. */
+struct nuc_slices {
+    size_t count, channels, inner;
+};
+struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis);
+
+/* What one half of the samples shows. */
+struct nuc_observed_part {
+    struct nuc_kept_histogram histogram;
+    struct nuc_extremes extremes;
+};
+
+#define NUC_BOTH_PARTS 2
+
+struct nuc_observer {
+    struct nuc_qspec spec;
+    const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
+    bool seen;
+    uint32_t n;              /* channels; 1 per tensor; 0 per channel before anything was seen */
+    float *min, *max;        /* of n; NULL for fixed and derived parameters */
+    struct nuc_arena *arena; /* of what it keeps */
+    /* HISTOGRAM, MSE, PERCENTILE, AUTO: of all samples, or `parts` of two halves of them; the other is NULL. */
+    struct nuc_kept_histogram *histogram;
+    struct nuc_observed_part *parts;
+    unsigned part;                 /* that of the present sample */
+    bool widens;                   /* whether the range reaches beyond what was seen */
+    enum nuc_observer_kind chosen; /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
+
+    struct nuc_extremes extremes; /* of activations */
+
+    /* Of nuc_observer_parameters(), n each. */
+    float *scale;
+    int64_t *zero_point;
+};
+
+/* What it sees later is kept in the arena that is the current one now. */
+struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec);
+
+/* AUTO, which has seen nothing yet, is to keep two halves of the samples apart. Others stay as they are. */
+void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o);
+
+/*
+ * Shows a float32 tensor of that meta to an observer; data in logical order. Returns false when it holds a NaN, which
+ * has no place in a range, or, where the whole range counts, an infinity.
+ */
+bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta,
+                      struct nuc_seen_values *values);
+
+struct nuc_candidate_range {
+    float min, max;
+};
+
+/* It counts values, which is to say that each sample adds to what constants are seen as. */
+static inline bool nuc_observer_counts(const struct nuc_observer *o)
+{
+    return o->histogram != NULL || o->parts != NULL;
+}
+
+/* The range of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of both. */
+struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind);
+
+/* Its parameters; widened where that is asked for and extremes were noted. */
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range range, bool widens,
+                            float *scale, int64_t *zero_point);
+
+/* How far ranges reach at least that go beyond what is seen (unseen_range.h). */
+void nuc_observer_set_reach(struct nuc_observer *o, double reach);
+
+/* Sets scale and zero_point. A derived observer comes after those it derives from. */
+void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o);
+
+#endif

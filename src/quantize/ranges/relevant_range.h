@@ -1,0 +1,34 @@
+/*
+ * How far the values of a tensor make a difference to its readers. Beyond the bounds of a clamp they make none; nor
+ * beyond the point where the int8 result of a sigmoid is the first or last of its steps. A range that ends
+ * there loses nothing, since quantization clips as the reader does, and has finer steps.
+ */
+#ifndef NUC_QUANTIZE_RANGES_RELEVANT_RANGE_H
+#define NUC_QUANTIZE_RANGES_RELEVANT_RANGE_H
+
+#include "quantize/annotation.h"
+#include "quantize/ranges/unseen_range.h"
+
+/*
+ * By node id: the smallest range that holds what any reader distinguishes, through whatever moves or picks values. The
+ * result of a sigmoid counts as int8 where its annotation fixes it so. Inputs of the model have no bounds:
+ * their range is what the caller is told that they were calibrated with.
+ */
+struct nuc_range *nuc_relevant_ranges(struct nuc_graph *g, struct nuc_annotation *const *annotations);
+
+/* Its results are values that it reads, in other places, and of a pad its number. */
+bool nuc_moves_values(const struct nuc_node *node);
+
+/* It moves values, or picks them by their order: the same before and after a clamp. */
+bool nuc_commutes_with_clamp(const struct nuc_node *node);
+
+struct nuc_clipped {
+    float *values; /* of the last copy */
+    size_t capacity;
+};
+
+/* `x` itself, or a copy that lasts until the next call in which nothing is outside of the range. */
+const float *nuc_clip(struct nuc_context *cx, struct nuc_clipped *copy, struct nuc_range range, const float *x,
+                      size_t count);
+
+#endif

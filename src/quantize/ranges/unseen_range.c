@@ -1,0 +1,116 @@
+#include "quantize/ranges/unseen_range.h"
+
+#include <math.h>
+
+#define LEAST_SAMPLES 3
+
+#define EULER 0.57721566490153286
+#define PI 3.14159265358979324
+
+/* The smallest range that holds both. */
+static void join(struct nuc_range *a, struct nuc_range b)
+{
+    a->min = b.min < a->min ? b.min : a->min;
+    a->max = b.max > a->max ? b.max : a->max;
+}
+
+void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, struct nuc_range seen,
+                      struct nuc_range bounds, size_t count)
+{
+    if (e->n_samples == 0)
+        e->bounds = bounds;
+    join(&e->bounds, bounds);
+    if (e->n_samples == 0 || e->last_sample != sample) {
+        e->min = nuc_grow(cx, e->min, &e->min_capacity, e->n_samples + 1, sizeof *e->min);
+        e->max = nuc_grow(cx, e->max, &e->max_capacity, e->n_samples + 1, sizeof *e->max);
+        e->min[e->n_samples] = seen.min;
+        e->max[e->n_samples] = seen.max;
+        e->n_samples++;
+        e->last_sample = sample;
+        e->n_values = 0;
+    }
+    struct nuc_range all = {e->min[e->n_samples - 1], e->max[e->n_samples - 1]};
+    join(&all, seen);
+    e->min[e->n_samples - 1] = all.min;
+    e->max[e->n_samples - 1] = all.max;
+    e->n_values += count;
+}
+
+/* The values of one end, one a sample, looked at such that they go upwards. */
+struct end {
+    const float *values;
+    double sign;
+    uint32_t count;
+};
+
+static double value(const struct end *e, uint32_t i)
+{
+    return e->sign * (double)e->values[i];
+}
+
+static double mean(const struct end *e)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < e->count; i++)
+        sum += value(e, i);
+    return sum / e->count;
+}
+
+static double variance(const struct end *e, double mean)
+{
+    double squares = 0;
+
+    for (uint32_t i = 0; i < e->count; i++)
+        squares += (value(e, i) - mean) * (value(e, i) - mean);
+    return squares / (e->count - 1);
+}
+
+/* The value that is highest; *alone: only one sample has it. */
+static double highest(const struct end *e, bool *alone)
+{
+    double most = value(e, 0);
+
+    *alone = true;
+    for (uint32_t i = 1; i < e->count; i++) {
+        if (value(e, i) >= most)
+            *alone = value(e, i) > most;
+        most = value(e, i) > most ? value(e, i) : most;
+    }
+    return most;
+}
+
+/* Where the end belongs: beyond what was seen, or there. The other end of the range is at `other`. */
+static double unseen_end(const struct end *e, double center, double other, double rounding, double reach)
+{
+    bool alone;
+    double most = highest(e, &alone), m = mean(e), b = sqrt(6 * variance(e, m)) / PI;
+    double above = m - EULER * b - center, width = most - other;
+
+    if (!alone || !(b > 0) || !(width > 0))
+        return most;
+    double v = b * (above > b * PI * PI / 6 ? above : b * PI * PI / 6);
+    double gain = log(b / (rounding * width));
+    double squares = (above > 0 ? above * above : 0) + 2 * v * gain;
+    double t = squares > 0 ? center + sqrt(squares) : most;
+    if (reach > 0)
+        t = fmax(t, m + reach * b);
+    return t > most ? t : most;
+}
+
+void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, float *max)
+{
+    const struct end up = {e->max, 1, e->n_samples}, down = {e->min, -1, e->n_samples};
+    bool alone;
+
+    if (e->n_samples < LEAST_SAMPLES)
+        return;
+    double center = (mean(&up) - mean(&down)) / 2, rounding = (double)e->n_values / (12 * steps * steps);
+    double low = *min < 0 ? (double)*min : 0, high = *max > 0 ? (double)*max : 0;
+    double above = unseen_end(&up, center, low, rounding, e->reach);
+    double below = unseen_end(&down, -center, -high, rounding, e->reach);
+    if (above > highest(&up, &alone) && above > high)
+        *max = fminf((float)above, e->bounds.max);
+    if (below > highest(&down, &alone) && -below < low)
+        *min = fmaxf((float)-below, e->bounds.min);
+}

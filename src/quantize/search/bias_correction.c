@@ -1,0 +1,230 @@
+#include "quantize/search/bias_correction.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "eval/eval_parallel.h"
+#include "ir/conv_args.h"
+#include "quantize/layers.h"
+#include "quantize/quantized_constant.h"
+
+/* Of the values along each channel of a tensor. */
+struct means {
+    uint32_t channels;
+    double *sum;
+    double count; /* of one channel */
+};
+
+struct nuc_input_means {
+    struct nuc_graph *g;
+    struct means **by_id;
+};
+
+static bool is_convolution(const struct nuc_layer *l)
+{
+    return l->weight->vals[0].rank > 2;
+}
+
+static bool is_measurable(const struct nuc_layer *l)
+{
+    const struct nuc_meta *m = &l->input->vals[0];
+
+    if (l->input->n_vals != 1 || m->dtype != NUC_F32 || nuc_elements(m) == 0)
+        return false;
+    if (is_convolution(l))
+        return m->rank == 4 && m->sizes[1] == (int64_t)l->in;
+    return m->rank == 2 && m->sizes[1] == (int64_t)l->in;
+}
+
+void nuc_add_biases(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (nuc_layer_of(n, &l) && l.bias == NULL && is_measurable(&l))
+            nuc_layer_add_bias(g, &l);
+    }
+}
+
+struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
+{
+    struct nuc_input_means *m = nuc_alloc(g->cx, sizeof *m);
+
+    m->g = g;
+    m->by_id = nuc_alloc_array(g->cx, g->next_id, sizeof(struct means *));
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (!nuc_layer_of(n, &l) || l.bias == NULL || !is_measurable(&l) || m->by_id[l.input->id] != NULL)
+            continue;
+        struct means *means = nuc_alloc(g->cx, sizeof *means);
+        means->channels = l.in;
+        means->sum = nuc_alloc_array(g->cx, l.in, sizeof *means->sum);
+        m->by_id[l.input->id] = means;
+    }
+    return m;
+}
+
+/* Each sum in its order; several at a time, as each has to wait for its last addition. */
+enum { SIDE_BY_SIDE = 8, SUMS = 64 * SIDE_BY_SIDE };
+
+/* Of what nuc_parallel_for() counts. */
+#define SUM_COST 4.0
+
+struct slices {
+    const float *x;
+    size_t inner, count;
+    double *sums; /* by slice */
+};
+
+static void sum_eight(const float *x, size_t inner, double sums[SIDE_BY_SIDE])
+{
+    double a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+
+    for (size_t k = 0; k < inner; k++, x++) {
+        a += (double)x[0];
+        b += (double)x[inner];
+        c += (double)x[2 * inner];
+        d += (double)x[3 * inner];
+        e += (double)x[4 * inner];
+        f += (double)x[5 * inner];
+        g += (double)x[6 * inner];
+        h += (double)x[7 * inner];
+    }
+    memcpy(sums, (const double[SIDE_BY_SIDE]){a, b, c, d, e, f, g, h}, SIDE_BY_SIDE * sizeof *sums);
+}
+
+/* The items are eight slices, the last of them what is left. */
+static void sum_slices(const void *arg, struct nuc_part part)
+{
+    const struct slices *s = arg;
+    size_t i = part.begin * SIDE_BY_SIDE, end = part.end * SIDE_BY_SIDE < s->count ? part.end * SIDE_BY_SIDE : s->count;
+
+    for (; end - i >= SIDE_BY_SIDE; i += SIDE_BY_SIDE)
+        sum_eight(s->x + i * s->inner, s->inner, s->sums + i);
+    for (; i < end; i++) {
+        s->sums[i] = 0;
+        for (size_t k = 0; k < s->inner; k++)
+            s->sums[i] += (double)s->x[i * s->inner + k];
+    }
+}
+
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, const struct nuc_node *node, const float *x,
+                         size_t count)
+{
+    struct means *means = m->by_id[node->id];
+
+    if (means == NULL)
+        return;
+    /* [N, C, H, W] of a convolution, [N, C] of a fully connected layer */
+    size_t inner = nuc_slices_along(&node->vals[0], 1).inner;
+    size_t slices = inner == 0 ? 0 : count / inner;
+    double sums[SUMS];
+    for (size_t first = 0; first < slices; first += SUMS) {
+        size_t n = slices - first < SUMS ? slices - first : SUMS;
+        nuc_parallel_for(pool, (n + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, (double)(n * inner) * SUM_COST, sum_slices,
+                         &(struct slices){x + first * inner, inner, n, sums});
+        for (size_t i = 0; i < n; i++)
+            means->sum[(first + i) % means->channels] += sums[i];
+    }
+    means->count += (double)count / means->channels;
+}
+
+/* ---- the share of outputs that a tap of the kernel sees the input at, not the padding ---- */
+
+struct window {
+    int64_t in, out, kernel, stride, padding, dilation;
+};
+
+static double coverage(const struct window *w, int64_t tap)
+{
+    int64_t inside = 0;
+
+    for (int64_t o = 0; o < w->out; o++) {
+        int64_t at = o * w->stride - w->padding + tap * w->dilation;
+        inside += at >= 0 && at < w->in;
+    }
+    return w->out > 0 ? (double)inside / (double)w->out : 1;
+}
+
+/* Padding given as a word is "same" or "valid"; what "same" leaves over goes to the end. */
+static struct window window_of(const struct nuc_layer *l, uint32_t axis)
+{
+    const struct nuc_node *n = l->node;
+    const struct nuc_conv_args *at = nuc_conv_args(n->op);
+    int64_t stride[2], padding[2], dilation[2];
+
+    nuc_conv_numbers(n, at->stride, 2, 1, stride);
+    nuc_conv_numbers(n, at->padding, 2, 0, padding);
+    nuc_conv_numbers(n, at->dilation, 2, 1, dilation);
+    struct window w = {.in = l->input->vals[0].sizes[2 + axis],
+                       .out = n->vals[0].sizes[2 + axis],
+                       .kernel = l->weight->vals[0].sizes[2 + axis],
+                       .stride = stride[axis],
+                       .padding = padding[axis],
+                       .dilation = dilation[axis]};
+    if (at->named_padding && w.out == w.in)
+        w.padding = w.dilation * (w.kernel - 1) / 2;
+    return w;
+}
+
+static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
+{
+    double *shares = nuc_alloc_array(cx, l->taps, sizeof *shares);
+
+    if (!is_convolution(l)) {
+        shares[0] = 1;
+        return shares;
+    }
+    struct window rows = window_of(l, 0), columns = window_of(l, 1);
+    for (uint32_t t = 0; t < l->taps; t++)
+        shares[t] = coverage(&rows, t / columns.kernel) * coverage(&columns, t % columns.kernel);
+    return shares;
+}
+
+/* ---- correction ---- */
+
+static const struct nuc_observer *observer_of(const struct nuc_calibration *c, const struct nuc_node *constant,
+                                              const struct nuc_node *user)
+{
+    uint32_t group = nuc_observed_group(c, constant, user);
+
+    return group == NUC_NO_GROUP ? NULL : c->observers[group];
+}
+
+static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l, const struct means *means)
+{
+    struct nuc_graph *g = c->g;
+    const struct nuc_observer *o = observer_of(c, l->weight, l->node);
+    uint32_t per_group = l->in / l->groups;
+
+    if (o == NULL || means == NULL || means->count <= 0 || means->channels != l->in)
+        return NULL;
+    float *bias = nuc_layer_values(g, l->bias);
+    struct nuc_arena *outer = nuc_push_arena(g->cx); /* copies of one weight at a time */
+    const float *weight = nuc_const_contiguous(g, l->weight), *rounded = nuc_fake_quantized(g, l->weight, o);
+    const double *shares = tap_shares(g->cx, l);
+    for (uint32_t k = 0; k < l->out; k++) {
+        double error = 0;
+        for (uint32_t i = 0; i < per_group; i++) {
+            double mean = means->sum[nuc_layer_input(l, k, i)] / means->count;
+            size_t at = ((size_t)k * per_group + i) * l->taps;
+            for (uint32_t t = 0; t < l->taps; t++)
+                error += ((double)rounded[at + t] - (double)weight[at + t]) * mean * shares[t];
+        }
+        if (isfinite(error)) /* infinities are allowed in activations */
+            bias[k] = (float)((double)bias[k] - error);
+    }
+    nuc_pop_arena(g->cx, outer);
+    return bias;
+}
+
+const float **nuc_corrected_biases(struct nuc_calibration *c)
+{
+    const float **biases = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof(const float *));
+
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (nuc_layer_of(n, &l) && l.bias != NULL)
+            biases[l.bias->id] = correct(c, &l, c->means->by_id[l.input->id]);
+    }
+    return biases;
+}

@@ -1,0 +1,731 @@
+#include "quantize/search/channel_factors.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/conv_args.h"
+#include "ir/op_list.h"
+#include "quantize/layers.h"
+#include "quantize/search/choices.h"
+
+#define ALL_DIMS UINT32_MAX
+
+/* A constant beside computed values may be scaled element by element where it has at most that many. */
+#define MOST_OWN ((int64_t)1 << 20)
+
+typedef struct nuc_channel_factors factors;
+
+/* ---- labels of values ---- */
+
+static bool is_float(const struct nuc_node *n, uint32_t value)
+{
+    return value < n->n_vals && n->vals[value].dtype == NUC_F32 && nuc_elements(&n->vals[value]) > 0;
+}
+
+static struct nuc_labels *pinned_value(factors *f, const struct nuc_meta *m)
+{
+    struct nuc_labels *l = nuc_labels_new(f->sets, m, 0);
+
+    nuc_labels_pin(f->sets, l);
+    return l;
+}
+
+static void add_constant(factors *f, struct nuc_node *node, struct nuc_labels *written)
+{
+    f->constants = nuc_grow(f->g->cx, f->constants, &f->constants_capacity, f->n_constants + 1, sizeof *f->constants);
+    f->constants[f->n_constants++] = (struct nuc_channel_constant){node, written};
+}
+
+/* Of value 0, or of what getitem takes; a constant among the values gets its own here. NULL: it is not float32. */
+static struct nuc_labels *labels_of(factors *f, struct nuc_node *n)
+{
+    if (n == NULL || !is_float(n, 0))
+        return NULL;
+    struct nuc_labels **own = f->labels[n->id];
+    if (own == NULL)
+        own = f->labels[n->id] = nuc_alloc_array(f->g->cx, n->n_vals, sizeof(struct nuc_labels *));
+    if (own[0] == NULL && nuc_is_static(n) && nuc_elements(&n->vals[0]) <= MOST_OWN) {
+        own[0] = nuc_labels_new(f->sets, &n->vals[0], ALL_DIMS);
+        add_constant(f, n, own[0]);
+    } else if (own[0] == NULL) {
+        own[0] = pinned_value(f, &n->vals[0]);
+    }
+    return own[0];
+}
+
+static void pin_value(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *l = labels_of(f, n);
+
+    if (l != NULL)
+        nuc_labels_pin(f->sets, l);
+}
+
+static struct nuc_labels *labels_of_arg(factors *f, const struct nuc_node *n, uint32_t index)
+{
+    return labels_of(f, nuc_arg_node(n, index));
+}
+
+/* ---- constants ---- */
+
+/* The constant in argument `index` is divided by the factors of `written`, or is not there; false when it is no such
+ * constant. */
+static bool writes(factors *f, const struct nuc_node *n, uint32_t index, const nuc_label *written, uint32_t count)
+{
+    struct nuc_node *constant = nuc_arg_node(n, index);
+
+    if (constant == NULL)
+        return nuc_arg_at(n, index)->kind == NUC_ARG_NONE;
+    if (!nuc_is_static(constant) || !is_float(constant, 0) || nuc_elements(&constant->vals[0]) != (int64_t)count)
+        return false;
+    struct nuc_labels *own = labels_of(f, constant);
+    if (own->count != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        nuc_label_join(f->sets, own->at[i], written[i]);
+    return true;
+}
+
+static bool is_zero(factors *f, struct nuc_node *constant)
+{
+    if (constant == NULL)
+        return true;
+    if (!nuc_is_static(constant) || !is_float(constant, 0))
+        return false;
+    const float *x = nuc_const_contiguous(f->g, constant);
+    for (int64_t i = 0; i < nuc_elements(&constant->vals[0]); i++) {
+        if (x[i] < 0 || x[i] > 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- layers ---- */
+
+static const struct nuc_channel_layer *layer_with(const factors *f, const struct nuc_node *weight)
+{
+    for (uint32_t i = 0; i < f->n_layers; i++) {
+        if (f->layers[i].weight == weight)
+            return &f->layers[i];
+    }
+    return NULL;
+}
+
+static bool same_geometry(const struct nuc_channel_layer *a, const struct nuc_channel_layer *b)
+{
+    return a->out == b->out && a->in == b->in && a->groups == b->groups && a->of_group == b->of_group &&
+           a->of_out == b->of_out && a->of_in == b->of_in;
+}
+
+static void pin_layer(factors *f, const struct nuc_channel_layer *l)
+{
+    for (uint32_t o = 0; o < l->out; o++)
+        nuc_label_pin(f->sets, l->written[o]);
+    for (uint32_t i = 0; i < l->in; i++)
+        nuc_label_pin(f->sets, l->read[i]);
+}
+
+/*
+ * Layers that share a weight scale alike. A weight whose elements are also values (as a table of words that is also the
+ * last layer) cannot be scaled in two ways.
+ */
+static void share_weight(factors *f, const struct nuc_channel_layer *l)
+{
+    const struct nuc_channel_layer *other = layer_with(f, l->weight);
+
+    if (other != NULL && same_geometry(other, l)) {
+        for (uint32_t o = 0; o < l->out; o++)
+            nuc_label_join(f->sets, other->written[o], l->written[o]);
+        for (uint32_t i = 0; i < l->in; i++)
+            nuc_label_join(f->sets, other->read[i], l->read[i]);
+    } else if (other != NULL) {
+        pin_layer(f, l);
+        pin_layer(f, other);
+    }
+}
+
+/*
+ * Channels of `input` lie along dimension `from`, those of the node along `to`. A product that takes each place by
+ * itself (`by_place`) lets factors of other dimensions through, where no bias is added.
+ */
+static bool layer(factors *f, struct nuc_channel_layer l, uint32_t from, uint32_t to, uint32_t bias, bool by_place)
+{
+    struct nuc_context *cx = f->g->cx;
+    struct nuc_labels *in = labels_of(f, l.input);
+    uint32_t others = ~((uint32_t)1 << from);
+
+    if (in == NULL || !is_float(l.node, 0) || nuc_elements(&l.weight->vals[0]) == 0)
+        return false;
+    if (by_place && nuc_labels_vary(in, others) && is_zero(f, nuc_arg_node(l.node, bias))) {
+        if (l.node->vals[0].rank != in->rank || from != to)
+            return false;
+        f->labels[l.node->id][0] = nuc_labels_even(f->sets, in, ~others);
+        return true;
+    }
+    l.input_labels = in;
+    in = nuc_labels_even(f->sets, in, others);
+    l.read = nuc_alloc_array(cx, l.in, sizeof *l.read);
+    for (uint32_t i = 0; i < l.in; i++)
+        l.read[i] = in->at[in->count == 1 ? 0 : i];
+    struct nuc_labels *out = nuc_labels_new(f->sets, &l.node->vals[0], (uint32_t)1 << to);
+    if (out->count != l.out)
+        return false;
+    l.written = out->at;
+    f->labels[l.node->id][0] = out;
+    if (!writes(f, l.node, bias, out->at, l.out))
+        nuc_labels_pin(f->sets, out);
+    share_weight(f, &l);
+    f->layers = nuc_grow(cx, f->layers, &f->layers_capacity, f->n_layers + 1, sizeof *f->layers);
+    f->layers[f->n_layers++] = l;
+    return true;
+}
+
+static bool is_weight(const struct nuc_node *n, uint32_t rank)
+{
+    return n != NULL && nuc_is_static(n) && is_float(n, 0) && (rank == 0 || n->vals[0].rank == rank);
+}
+
+/* Every result is an element of one channel: the factor of that channel goes on. */
+static bool choose(factors *f, const struct nuc_channel_layer *l, uint32_t channel)
+{
+    const float *w = nuc_const_contiguous(f->g, l->weight);
+    struct nuc_labels *in = nuc_labels_even(f->sets, labels_of(f, l->input), ~((uint32_t)1 << channel));
+    struct nuc_labels *out = nuc_labels_new(f->sets, &l->node->vals[0], (uint32_t)1 << channel);
+
+    for (uint32_t o = 0; o < l->out; o++) {
+        for (uint32_t i = 0; i < l->in / l->groups; i++) {
+            for (uint32_t t = 0; t < l->taps; t++) {
+                float tap = w[nuc_channel_tap(l, o, i) + t];
+                uint32_t k = nuc_channel_input(l, o, i);
+                if (tap < 0 || tap > 0)
+                    nuc_label_join(f->sets, out->at[out->count == 1 ? 0 : o], in->at[in->count == 1 ? 0 : k]);
+            }
+        }
+    }
+    f->labels[l->node->id][0] = out;
+    return true;
+}
+
+static bool convolve(factors *f, struct nuc_node *n)
+{
+    const struct nuc_conv_args *at = nuc_conv_args(n->op);
+    struct nuc_node *input = nuc_arg_node(n, NUC_CONV_INPUT), *weight = nuc_arg_node(n, NUC_CONV_WEIGHT);
+
+    if (!is_weight(weight, 0) || input == NULL || weight->vals[0].rank < 3)
+        return false;
+    const struct nuc_meta *w = &weight->vals[0], *x = &input->vals[0], *y = &n->vals[0];
+    bool transposed = at->transposed || (at->is_transposed != NUC_NO_ARG && nuc_flag(n, at->is_transposed));
+    uint32_t groups = (uint32_t)nuc_integer(n, at->groups, 1), channel = (uint32_t)x->rank + 1 - w->rank;
+    struct nuc_channel_layer l = {.node = n, .input = input, .weight = weight, .groups = groups, .taps = 1};
+    bool by_place = true;
+    for (uint32_t d = 2; d < w->rank; d++) {
+        l.taps *= (uint32_t)w->sizes[d];
+        by_place = by_place && w->sizes[d] == 1 && x->sizes[channel + d - 1] == y->sizes[channel + d - 1];
+    }
+    if (x->rank < w->rank - 1 || x->rank != y->rank || groups == 0)
+        return false;
+    l.in = (uint32_t)(transposed ? w->sizes[0] : w->sizes[1] * groups);
+    l.out = (uint32_t)(transposed ? w->sizes[1] * groups : w->sizes[0]);
+    size_t first = (size_t)w->sizes[1] * l.taps;
+    l.of_group = first * ((transposed ? l.in : l.out) / groups);
+    l.of_out = transposed ? l.taps : first;
+    l.of_in = transposed ? first : l.taps;
+    if (nuc_only_chooses(f->g, n) && is_zero(f, nuc_arg_node(n, NUC_CONV_BIAS)) && labels_of(f, input) != NULL)
+        return choose(f, &l, channel);
+    return layer(f, l, channel, channel, NUC_CONV_BIAS, by_place);
+}
+
+/* x [..., in] times weight [out, in], or [in, out] where `transposed`. */
+static bool multiply(factors *f, struct nuc_node *n, uint32_t x, uint32_t w, uint32_t bias, bool transposed)
+{
+    struct nuc_node *input = nuc_arg_node(n, x), *weight = nuc_arg_node(n, w);
+
+    if (!is_weight(weight, 2) || input == NULL || input->vals[0].rank == 0 || input->vals[0].rank != n->vals[0].rank)
+        return false;
+    const int64_t *sizes = weight->vals[0].sizes;
+    struct nuc_channel_layer l = {.node = n, .input = input, .weight = weight, .groups = 1, .taps = 1};
+    l.out = (uint32_t)sizes[transposed ? 1 : 0];
+    l.in = (uint32_t)sizes[transposed ? 0 : 1];
+    l.of_out = transposed ? 1 : l.in;
+    l.of_in = transposed ? l.out : 1;
+    uint32_t last = input->vals[0].rank - 1;
+    return layer(f, l, last, last, bias, true);
+}
+
+/* What two products of computed values sum over has factors that cancel. */
+static bool pair_up(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *a = labels_of_arg(f, n, 0), *b = labels_of_arg(f, n, 1);
+
+    if (a == NULL || b == NULL || a->rank != b->rank || a->rank < 2 || n->vals[0].rank != a->rank)
+        return false;
+    uint32_t rows = (uint32_t)1 << (a->rank - 2), columns = (uint32_t)1 << (a->rank - 1);
+    if (nuc_labels_are_pinned(f->sets, a)) {
+        f->labels[n->id][0] = nuc_labels_even(f->sets, b, rows);
+        return true;
+    }
+    if (nuc_labels_are_pinned(f->sets, b)) {
+        f->labels[n->id][0] = nuc_labels_even(f->sets, a, columns);
+        return true;
+    }
+    uint32_t swap[NUC_MAX_RANK];
+    for (uint32_t d = 0; d < a->rank; d++)
+        swap[d] = d;
+    swap[a->rank - 2] = a->rank - 1;
+    swap[a->rank - 1] = a->rank - 2;
+    struct nuc_labels *x = nuc_labels_permute(f->sets, nuc_labels_even(f->sets, a, rows), swap);
+    struct nuc_labels *y = nuc_labels_even(f->sets, b, columns);
+    for (size_t i = 0; i < y->count; i++)
+        y->at[i] = nuc_inverse(y->at[i]);
+    nuc_labels_join(f->sets, x, y);
+    f->labels[n->id][0] = pinned_value(f, &n->vals[0]);
+    return true;
+}
+
+static bool linear(factors *f, struct nuc_node *n)
+{
+    return multiply(f, n, NUC_ARG(LINEAR, input), NUC_ARG(LINEAR, weight), NUC_ARG(LINEAR, bias), false);
+}
+
+static bool matmul(factors *f, struct nuc_node *n)
+{
+    return multiply(f, n, 0, 1, NUC_NO_ARG, true) || pair_up(f, n);
+}
+
+static bool addmm(factors *f, struct nuc_node *n)
+{
+    bool plain = nuc_numbers_equal(nuc_scalar(n, NUC_ARG(ADDMM, beta), 1), 1) &&
+                 nuc_numbers_equal(nuc_scalar(n, NUC_ARG(ADDMM, alpha), 1), 1);
+
+    return plain && multiply(f, n, NUC_ARG(ADDMM, mat1), NUC_ARG(ADDMM, mat2), NUC_ARG(ADDMM, self), true);
+}
+
+/* What a norm gives has the scale of its gamma and beta; what it reads has one scale. */
+static bool normalize(factors *f, struct nuc_node *n, uint32_t weight, uint32_t bias, uint32_t dims)
+{
+    struct nuc_node *gamma = nuc_arg_node(n, weight);
+
+    if (!is_weight(gamma, 0) || !is_float(n, 0))
+        return false;
+    struct nuc_labels *out = nuc_labels_new(f->sets, &n->vals[0], dims);
+    pin_value(f, nuc_arg_node(n, NUC_SELF));
+    if (!writes(f, n, weight, out->at, (uint32_t)out->count) || !writes(f, n, bias, out->at, (uint32_t)out->count))
+        nuc_labels_pin(f->sets, out);
+    f->labels[n->id][0] = out;
+    return true;
+}
+
+static uint32_t last_dims(const struct nuc_node *n, const struct nuc_node *gamma)
+{
+    uint32_t dims = 0, rank = n->vals[0].rank;
+
+    for (uint32_t d = 0; gamma != NULL && gamma->n_vals == 1 && d < gamma->vals[0].rank && d < rank; d++)
+        dims |= (uint32_t)1 << (rank - 1 - d);
+    return dims;
+}
+
+static bool layer_norm(factors *f, struct nuc_node *n)
+{
+    uint32_t weight = NUC_ARG(LAYER_NORM, weight);
+
+    return normalize(f, n, weight, NUC_ARG(LAYER_NORM, bias), last_dims(n, nuc_arg_node(n, weight)));
+}
+
+static bool rms_norm(factors *f, struct nuc_node *n)
+{
+    uint32_t weight = NUC_ARG(RMS_NORM, weight);
+
+    return normalize(f, n, weight, NUC_NO_ARG, last_dims(n, nuc_arg_node(n, weight)));
+}
+
+static bool group_norm(factors *f, struct nuc_node *n)
+{
+    return normalize(f, n, NUC_ARG(GROUP_NORM, weight), NUC_ARG(GROUP_NORM, bias), 2);
+}
+
+static bool batch_norm(factors *f, struct nuc_node *n)
+{
+    return normalize(f, n, NUC_ARG(BATCH_NORM, weight), NUC_ARG(BATCH_NORM, bias), 2);
+}
+
+/* Rows of a table have the factors of their columns. */
+static bool embed(factors *f, struct nuc_node *n)
+{
+    struct nuc_node *table = nuc_arg_node(n, NUC_ARG(EMBEDDING, weight));
+    uint32_t rank = n->vals[0].rank;
+
+    if (!is_weight(table, 2) || f->labels[table->id] != NULL || !is_float(n, 0))
+        return false;
+    struct nuc_labels *out = nuc_labels_new(f->sets, &n->vals[0], (uint32_t)1 << (rank - 1));
+    f->labels[table->id] = nuc_alloc_array(f->g->cx, 1, sizeof(struct nuc_labels *));
+    f->labels[table->id][0] = nuc_labels_along(f->sets, &table->vals[0], 1, out->at);
+    add_constant(f, table, f->labels[table->id][0]);
+    f->labels[n->id][0] = out;
+    return true;
+}
+
+/* ---- operators that let factors through ---- */
+
+static bool pass(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+
+    if (in == NULL || in->rank != n->vals[0].rank)
+        return false;
+    f->labels[n->id][0] = in;
+    return true;
+}
+
+static bool clip(factors *f, struct nuc_node *n)
+{
+    struct nuc_bounds b = nuc_bounds_of(n);
+
+    if (b.min < 0 || b.min > 0 || !(b.max > 0))
+        return false;
+    if (!isinf(b.max)) {
+        f->clips = nuc_grow(f->g->cx, f->clips, &f->clips_capacity, f->n_clips + 1, sizeof *f->clips);
+        f->clips[f->n_clips++] = (struct nuc_channel_clip){nuc_arg_node(n, NUC_SELF), b.max};
+    }
+    return pass(f, n);
+}
+
+static bool join(factors *f, struct nuc_node *n)
+{
+    uint32_t a = n->op == NUC_OP_WHERE ? NUC_ARG(WHERE, self) : NUC_SELF;
+    struct nuc_labels *x = labels_of_arg(f, n, a), *y = labels_of_arg(f, n, a + 1);
+
+    if (x == NULL || y == NULL)
+        return false;
+    struct nuc_labels *out = nuc_labels_join(f->sets, x, y);
+    while (out->rank < n->vals[0].rank) { /* a condition of more dimensions */
+        struct nuc_labels *one = nuc_labels_of_one(f->sets, n->vals[0].rank, NUC_ANY_LABEL);
+        out = nuc_labels_join(f->sets, one, out);
+    }
+    f->labels[n->id][0] = out;
+    return true;
+}
+
+/* A product or quotient carries the factors of the first operand; those of a gate are 1. */
+static bool scale(factors *f, struct nuc_node *n)
+{
+    struct nuc_node *a = nuc_arg_node(n, NUC_SELF), *b = nuc_arg_node(n, NUC_OTHER);
+    const struct nuc_meta *y = &n->vals[0];
+
+    if (b == NULL)
+        return pass(f, n);
+    struct nuc_labels *x = labels_of(f, a), *z = labels_of(f, b);
+    bool other = n->op == NUC_OP_MUL && z != NULL && z->rank == y->rank &&
+                 (x == NULL || x->rank != y->rank || nuc_is_static(a) || nuc_labels_are_pinned(f->sets, x) ||
+                  nuc_elements(&a->vals[0]) < nuc_elements(&b->vals[0]));
+    if (other && !nuc_is_static(b)) {
+        struct nuc_labels *swap = x;
+        x = z;
+        z = swap;
+    }
+    if (x == NULL || x->rank != y->rank)
+        return false;
+    if (z != NULL)
+        nuc_labels_pin(f->sets, z);
+    f->labels[n->id][0] = x;
+    return true;
+}
+
+/* Windows over the last `spatial` dimensions. */
+static bool pool(factors *f, struct nuc_node *n, uint32_t spatial)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    uint32_t dims = 0;
+
+    if (in == NULL || in->rank != n->vals[0].rank || in->rank < spatial)
+        return false;
+    for (uint32_t d = in->rank - spatial; d < in->rank; d++)
+        dims |= (uint32_t)1 << d;
+    f->labels[n->id][0] = nuc_labels_even(f->sets, in, dims);
+    return true;
+}
+
+static bool pool_rows(factors *f, struct nuc_node *n)
+{
+    return pool(f, n, 1);
+}
+
+static bool pool_images(factors *f, struct nuc_node *n)
+{
+    return pool(f, n, 2);
+}
+
+/* mean, sum, amax, amin have the dimensions and keepdim in the same places. */
+static bool reduce(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+
+    if (in == NULL || !is_float(n, 0))
+        return false;
+    uint32_t dims = nuc_dims_mask(n, NUC_ARG(MEAN_DIM, dim), in->rank);
+    struct nuc_labels *out = nuc_labels_even(f->sets, in, dims);
+    if (!nuc_flag(n, NUC_ARG(MEAN_DIM, keepdim))) {
+        uint32_t rank = 0;
+        for (uint32_t d = 0; d < out->rank; d++) {
+            if (!(dims >> d & 1))
+                out->sizes[rank++] = out->sizes[d];
+        }
+        out->rank = rank;
+    }
+    if (out->rank != n->vals[0].rank)
+        return false;
+    f->labels[n->id][0] = out;
+    return true;
+}
+
+static bool view(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    const struct nuc_meta *from = nuc_input_meta(n, NUC_SELF);
+
+    if (in == NULL || !is_float(n, 0) || nuc_elements(from) != nuc_elements(&n->vals[0]))
+        return false;
+    f->labels[n->id][0] = nuc_labels_view(f->sets, in, from, &n->vals[0]);
+    return true;
+}
+
+static bool permute(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    uint32_t dims[NUC_MAX_RANK];
+
+    if (in == NULL)
+        return false;
+    for (uint32_t d = 0; d < in->rank; d++)
+        dims[d] = d;
+    if (n->op == NUC_OP_PERMUTE) {
+        const struct nuc_arg *a = nuc_arg_at(n, NUC_ARG(PERMUTE, dims));
+        for (uint32_t d = 0; d < a->count; d++)
+            dims[d] = (uint32_t)nuc_positive_dim(a->u.ints[d], in->rank);
+    } else if (in->rank >= 2) {
+        bool t = n->op == NUC_OP_T;
+        uint32_t a = t ? 0 : (uint32_t)nuc_dim(n, NUC_ARG(TRANSPOSE, dim0), 0, in->rank);
+        uint32_t b = t ? 1 : (uint32_t)nuc_dim(n, NUC_ARG(TRANSPOSE, dim1), 0, in->rank);
+        dims[a] = b;
+        dims[b] = a;
+    }
+    f->labels[n->id][0] = nuc_labels_permute(f->sets, in, dims);
+    return true;
+}
+
+static bool slice(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+
+    if (in == NULL || !is_float(n, 0))
+        return false;
+    uint32_t dim = (uint32_t)nuc_dim(n, NUC_ARG(SLICE, dim), 0, in->rank);
+    int64_t size = nuc_input_meta(n, NUC_SELF)->sizes[dim], start = nuc_integer(n, NUC_ARG(SLICE, start), 0);
+    start = start < 0 ? start + size : start;
+    start = start < 0 ? 0 : start > size ? size : start;
+    f->labels[n->id][0] =
+        nuc_labels_slice(f->sets, in, dim, start, nuc_integer(n, NUC_ARG(SLICE, step), 1), n->vals[0].sizes[dim]);
+    return true;
+}
+
+/* Pieces one after the other along a dimension. */
+static bool split(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    int64_t start = 0;
+
+    if (in == NULL || !n->is_tuple)
+        return false;
+    uint32_t dim = (uint32_t)nuc_dim(n, NUC_ARG(SPLIT_WITH_SIZES, dim), 0, in->rank);
+    for (uint32_t i = 0; i < n->n_vals; i++) {
+        f->labels[n->id][i] = nuc_labels_slice(f->sets, in, dim, start, 1, n->vals[i].sizes[dim]);
+        start += n->vals[i].sizes[dim];
+    }
+    return true;
+}
+
+static bool getitem(factors *f, struct nuc_node *n)
+{
+    struct nuc_node *tuple = nuc_arg_node(n, NUC_ARG(GETITEM, self));
+    int64_t index = nuc_integer(n, NUC_ARG(GETITEM, index), 0);
+
+    if (tuple == NULL || f->labels[tuple->id] == NULL || index < 0 || index >= tuple->n_vals ||
+        f->labels[tuple->id][index] == NULL)
+        return false;
+    f->labels[n->id][0] = f->labels[tuple->id][index];
+    return true;
+}
+
+static bool cat(factors *f, struct nuc_node *n)
+{
+    const struct nuc_arg *a = nuc_arg_at(n, 0);
+    uint32_t rank = n->vals[0].rank, dim = (uint32_t)nuc_dim(n, NUC_ARG(CAT, dim), 0, rank), count = 0;
+    struct nuc_labels **parts = nuc_alloc_array(f->g->cx, a->count, sizeof(struct nuc_labels *));
+    int64_t *sizes = nuc_alloc_array(f->g->cx, a->count, sizeof *sizes);
+
+    for (uint32_t i = 0; i < a->count; i++) {
+        struct nuc_labels *part = labels_of(f, a->u.nodes[i]);
+        if (part == NULL || part->rank != rank)
+            return false;
+        sizes[count] = a->u.nodes[i]->vals[0].sizes[dim];
+        parts[count++] = part;
+    }
+    f->labels[n->id][0] = nuc_labels_cat(f->sets, parts, sizes, count, dim);
+    return true;
+}
+
+/* Zeros, or minus infinity in front of a maximum, stay what they are; repeated edges have the factor of their place. */
+static bool pad(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    const struct nuc_arg *a = nuc_arg_at(n, NUC_ARG(PAD, pad));
+    const char *mode = n->op == NUC_OP_PAD && nuc_arg_at(n, NUC_ARG(PAD, mode))->kind == NUC_ARG_STRING
+                           ? nuc_arg_at(n, NUC_ARG(PAD, mode))->u.string
+                           : "constant";
+    double value = nuc_scalar(n, n->op == NUC_OP_PAD ? NUC_ARG(PAD, value) : NUC_ARG(CONSTANT_PAD, value), 0);
+
+    if (in == NULL || a->kind != NUC_ARG_INTS || !is_float(n, 0) || a->count / 2 > in->rank)
+        return false;
+    bool constant = strcmp(mode, "constant") == 0;
+    if (constant && !nuc_numbers_equal(value, 0) && !(isinf(value) && value < 0))
+        return false;
+    for (uint32_t i = 0; i < a->count / 2; i++) {
+        uint32_t d = in->rank - 1 - i;
+        if (!constant)
+            in = nuc_labels_even(f->sets, in, (uint32_t)(a->u.ints[2 * i] != 0 || a->u.ints[2 * i + 1] != 0) << d);
+        else
+            in = nuc_labels_pad(f->sets, in, d, a->u.ints[2 * i], nuc_input_meta(n, NUC_SELF)->sizes[d],
+                                n->vals[0].sizes[d]);
+    }
+    f->labels[n->id][0] = in;
+    return true;
+}
+
+static bool expand(factors *f, struct nuc_node *n)
+{
+    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+
+    if (in == NULL || !is_float(n, 0))
+        return false;
+    f->labels[n->id][0] = nuc_labels_join(f->sets, in, nuc_labels_of_one(f->sets, n->vals[0].rank, NUC_ANY_LABEL));
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static const struct row {
+    enum nuc_op op;
+    bool (*follow)(factors *f, struct nuc_node *n); /* false: its operands have the factor 1, and so have its results */
+} rows[] = {
+    {NUC_OP_LINEAR, linear},
+    {NUC_OP_ADDMM, addmm},
+    {NUC_OP_MM, matmul},
+    {NUC_OP_MATMUL, matmul},
+    {NUC_OP_BMM, pair_up},
+    {NUC_OP_LAYER_NORM, layer_norm},
+    {NUC_OP_RMS_NORM, rms_norm},
+    {NUC_OP_GROUP_NORM, group_norm},
+    {NUC_OP_BATCH_NORM, batch_norm},
+    {NUC_OP_EMBEDDING, embed},
+    {NUC_OP_RELU, pass},
+    {NUC_OP_LEAKY_RELU, pass},
+    {NUC_OP_ABS, pass},
+    {NUC_OP_NEG, pass},
+    {NUC_OP_DROPOUT, pass},
+    {NUC_OP_CLONE, pass},
+    {NUC_OP_CONTIGUOUS, pass},
+    {NUC_OP_ALIAS, pass},
+    {NUC_OP_PRELU, pass},
+    {NUC_OP_RELU6, clip},
+    {NUC_OP_HARDTANH, clip},
+    {NUC_OP_CLAMP, clip},
+    {NUC_OP_CLAMP_MIN, clip},
+    {NUC_OP_ADD, join},
+    {NUC_OP_SUB, join},
+    {NUC_OP_MAXIMUM, join},
+    {NUC_OP_MINIMUM, join},
+    {NUC_OP_WHERE, join},
+    {NUC_OP_MUL, scale},
+    {NUC_OP_DIV, scale},
+    {NUC_OP_MAX_POOL1D, pool_rows},
+    {NUC_OP_AVG_POOL1D, pool_rows},
+    {NUC_OP_MAX_POOL2D, pool_images},
+    {NUC_OP_AVG_POOL2D, pool_images},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, pool_images},
+    {NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, pool_images},
+    {NUC_OP_UPSAMPLE_BILINEAR, pool_images},
+    {NUC_OP_UPSAMPLE_NEAREST, pool_images},
+    {NUC_OP_MEAN_DIM, reduce},
+    {NUC_OP_SUM_DIM, reduce},
+    {NUC_OP_AMAX, reduce},
+    {NUC_OP_AMIN, reduce},
+    {NUC_OP_PERMUTE, permute},
+    {NUC_OP_TRANSPOSE, permute},
+    {NUC_OP_T, permute},
+    {NUC_OP_SLICE, slice},
+    {NUC_OP_SPLIT, split},
+    {NUC_OP_SPLIT_SIZES, split},
+    {NUC_OP_SPLIT_WITH_SIZES, split},
+    {NUC_OP_CHUNK, split},
+    {NUC_OP_GETITEM, getitem},
+    {NUC_OP_CAT, cat},
+    {NUC_OP_PAD, pad},
+    {NUC_OP_CONSTANT_PAD, pad},
+    {NUC_OP_EXPAND, expand},
+};
+
+static bool follow(factors *f, struct nuc_node *n)
+{
+    if (nuc_conv_args(n->op) != NULL)
+        return convolve(f, n);
+    if (nuc_op_family(n->op) == NUC_FAMILY_VIEW)
+        return view(f, n);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == n->op)
+            return rows[i].follow(f, n);
+    }
+    return false;
+}
+
+static void pin_operands(factors *f, const struct nuc_node *n)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+        pin_value(f, in);
+}
+
+/* A weight that is also read as a value keeps its elements. */
+static void settle_weights(factors *f)
+{
+    for (uint32_t i = 0; i < f->n_layers; i++) {
+        struct nuc_labels **own = f->labels[f->layers[i].weight->id];
+        if (own != NULL && own[0] != NULL) {
+            nuc_labels_pin(f->sets, own[0]);
+            pin_layer(f, &f->layers[i]);
+        }
+    }
+}
+
+struct nuc_channel_factors *nuc_channel_factors_find(struct nuc_graph *g)
+{
+    factors *f = nuc_alloc(g->cx, sizeof *f);
+
+    f->g = g;
+    f->sets = nuc_label_sets_new(g->cx);
+    f->labels = nuc_alloc_array(g->cx, g->next_id, sizeof *f->labels);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_placeholder(n))
+            continue;
+        f->labels[n->id] = nuc_alloc_array(g->cx, n->n_vals, sizeof(struct nuc_labels *));
+        if (n->op != NUC_OP_OUTPUT && follow(f, n))
+            continue;
+        pin_operands(f, n);
+        for (uint32_t i = 0; i < n->n_vals; i++) {
+            if (is_float(n, i))
+                f->labels[n->id][i] = pinned_value(f, &n->vals[i]);
+        }
+    }
+    settle_weights(f);
+    return f;
+}

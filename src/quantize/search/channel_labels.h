@@ -1,0 +1,90 @@
+/*
+ * Which elements of the values of a network must have the same factor, when values are scaled channel by channel
+ * without a change of what the network computes. Each element has a label; labels that must agree are joined. A label
+ * can also be the inverse of another one: what a product of two values sums over has factors that cancel.
+ *
+ * Labels of a tensor are a tensor of the same rank, of size 1 along dimensions that they do not vary with.
+ */
+#ifndef NUC_QUANTIZE_SEARCH_CHANNEL_LABELS_H
+#define NUC_QUANTIZE_SEARCH_CHANNEL_LABELS_H
+
+#include "ir/graph.h"
+
+/* 2 * index of a variable, + 1 for its inverse. */
+typedef uint32_t nuc_label;
+
+#define NUC_ANY_LABEL UINT32_MAX /* of a zero, which any factor leaves as it is */
+
+static inline nuc_label nuc_inverse(nuc_label l)
+{
+    return l == NUC_ANY_LABEL ? l : l ^ 1u;
+}
+
+/* Sets of labels that agree. */
+struct nuc_label_sets {
+    struct nuc_context *cx;
+    uint32_t count;
+    size_t capacity, pinned_capacity;
+    nuc_label *parent; /* by variable: itself at the root */
+    bool *pinned;      /* by variable, of roots: the factor is 1 */
+};
+
+struct nuc_label_sets *nuc_label_sets_new(struct nuc_context *cx);
+
+/* The label that stands for all that agree with `l`. */
+nuc_label nuc_label_root(const struct nuc_label_sets *s, nuc_label l);
+
+/* They agree from now on; a label that agrees with its inverse is pinned. */
+void nuc_label_join(struct nuc_label_sets *s, nuc_label a, nuc_label b);
+void nuc_label_pin(struct nuc_label_sets *s, nuc_label l);
+bool nuc_label_is_pinned(const struct nuc_label_sets *s, nuc_label l);
+
+struct nuc_labels {
+    uint32_t rank;
+    int64_t sizes[NUC_MAX_RANK];
+    size_t count;
+    nuc_label *at; /* `count`, in logical order */
+};
+
+/* New labels that vary along the dimensions of the mask. */
+struct nuc_labels *nuc_labels_new(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dims);
+
+/* One label for all of a value of that rank. */
+struct nuc_labels *nuc_labels_of_one(struct nuc_label_sets *s, uint32_t rank, nuc_label l);
+
+/* Labels along one dimension: `at` holds sizes[dim] of them. */
+struct nuc_labels *nuc_labels_along(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dim,
+                                    const nuc_label *at);
+
+bool nuc_labels_vary(const struct nuc_labels *l, uint32_t dims);
+bool nuc_labels_are_pinned(const struct nuc_label_sets *s, const struct nuc_labels *l);
+void nuc_labels_pin(struct nuc_label_sets *s, const struct nuc_labels *l);
+
+/* Joins what differs along the dimensions of the mask only. */
+struct nuc_labels *nuc_labels_even(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dims);
+
+/* Joins two tensors that broadcast, element by element. */
+struct nuc_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_labels *a, const struct nuc_labels *b);
+
+/* Offset in `at` of an element of the value. */
+size_t nuc_labels_offset(const struct nuc_labels *l, const int64_t *index);
+
+/* ---- moves ---- */
+
+struct nuc_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_labels *l, const struct nuc_meta *from,
+                                   const struct nuc_meta *to);
+struct nuc_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_labels *l, const uint32_t *dims);
+
+/* Elements start, start + step, ...: `size` of them. */
+struct nuc_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dim, int64_t start,
+                                    int64_t step, int64_t size);
+
+/* `before` zeros in front and as many behind as make `size`; `own` is the size without. */
+struct nuc_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dim, int64_t before,
+                                  int64_t own, int64_t size);
+
+/* Of values of the given sizes along `dim`. */
+struct nuc_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_labels *const *parts, const int64_t *sizes,
+                                  uint32_t count, uint32_t dim);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Calibration samples that are kept, with the outputs of the float graph, to compare quantized graphs on. They are
+ * spread evenly over all samples: when there is room for no more, every other one makes room.
+ */
+#ifndef NUC_QUANTIZE_SEARCH_CHOICE_SAMPLES_H
+#define NUC_QUANTIZE_SEARCH_CHOICE_SAMPLES_H
+
+#include "eval/eval.h"
+
+#define NUC_CHOICE_MOST 32
+
+struct nuc_choice_samples {
+    size_t wanted, count, n_inputs, n_outputs;
+    size_t seen, stride;             /* every stride-th of those seen is kept */
+    void **inputs[NUC_CHOICE_MOST];  /* by sample, then input */
+    void **outputs[NUC_CHOICE_MOST]; /* of the float graph */
+    unsigned part[NUC_CHOICE_MOST];
+};
+
+/*
+ * The half that sample `number` of a calibration belongs to, 0 or 1: each has as many, also of every second, fourth,
+ * ... sample, and neighbours are not always in different ones.
+ */
+unsigned nuc_sample_part(size_t number);
+
+/* Multiply-accumulates, or what takes as long, of a node and of one run of a graph. */
+double nuc_node_cost(const struct nuc_node *node);
+double nuc_run_cost(const struct nuc_graph *g);
+
+/* Room for as many samples as the size of the graph makes cheap, 4 at least; `effort` times as much may be spent. */
+struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, double effort);
+
+/*
+ * Keeps copies of the inputs of one more sample, or not. Returns memory for its outputs, which nuc_eval_run() fills;
+ * NULL: it is not kept.
+ */
+void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
+                       const void *const *inputs);
+
+#endif

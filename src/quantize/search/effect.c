@@ -1,0 +1,549 @@
+#include "quantize/search/effect.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "eval/eval_parallel.h"
+#include "eval/sqnr.h"
+#include "ir/args.h"
+#include "quantize/search/score.h"
+
+#define NONE UINT32_MAX
+
+/* A place where values of a group are rounded. */
+struct point {
+    const struct nuc_node *quantize;
+    uint32_t step;
+    uint32_t next; /* the next point of the group; NONE after the last one */
+};
+
+struct span {
+    float min, max;
+};
+
+/* One thread's. */
+struct worker {
+    struct nuc_evaluator *e;
+    struct span *seen; /* by point: in the run without rounding of the sample under way */
+};
+
+struct nuc_effects {
+    struct nuc_calibration *c;
+    const struct nuc_choice_samples *s;
+    size_t n_samples;
+    struct nuc_graph *g;
+    uint32_t n_points;
+    struct point *points;
+    uint32_t *first; /* by group: its first point, or NONE */
+    uint32_t n_steps;
+    double *cost_before; /* by step: share of the run */
+    double run_cost;
+    struct nuc_pool *pool;
+    unsigned n_workers;
+    struct worker *workers;
+    size_t n_scores;
+    struct nuc_score *scores;
+
+    /* Of runs without rounding. */
+    float ***reference; /* by sample, then score */
+    double *signal;     /* by score */
+};
+
+/* ---- making ---- */
+
+static void list_steps(struct nuc_effects *fx)
+{
+    const struct nuc_evaluator *e = fx->workers[0].e;
+    double sum = 0;
+
+    fx->n_steps = nuc_eval_n_steps(e);
+    fx->cost_before = nuc_alloc_array(fx->g->cx, fx->n_steps, sizeof *fx->cost_before);
+    for (uint32_t s = 0; s < fx->n_steps; s++) {
+        fx->cost_before[s] = sum / fx->run_cost;
+        sum += nuc_node_cost(nuc_eval_step_node(e, s));
+    }
+}
+
+static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
+{
+    struct nuc_context *cx = fx->g->cx;
+    const struct nuc_evaluator *e = fx->workers[0].e;
+    uint32_t *steps = nuc_alloc_array(cx, fx->g->next_id, sizeof *steps);
+
+    for (uint32_t s = 0; s < fx->n_steps; s++)
+        steps[nuc_eval_step_node(e, s)->id] = s;
+    fx->points = nuc_alloc_array(cx, q->n_points, sizeof *fx->points);
+    fx->first = nuc_alloc_array(cx, fx->c->sharing->n_groups, sizeof *fx->first);
+    memset(fx->first, 0xff, fx->c->sharing->n_groups * sizeof *fx->first);
+    for (uint32_t i = q->n_points; i-- > 0;) {
+        const struct nuc_quantized_point *p = &q->points[i];
+        if (!nuc_eval_can_round(e, p->quantize))
+            continue;
+        fx->points[i] = (struct point){p->quantize, steps[p->quantize->id], fx->first[p->group]};
+        fx->first[p->group] = i;
+    }
+}
+
+static void add_worker(struct nuc_effects *fx, struct nuc_evaluator *e)
+{
+    fx->workers[fx->n_workers++] = (struct worker){e, nuc_alloc_array(fx->g->cx, fx->n_points, sizeof(struct span))};
+}
+
+/*
+ * An operator that refuses values fails the call, which only the thread of the call may do: values that become numbers
+ * of places are not computed on others.
+ */
+static bool may_fail(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        bool integers = n->n_vals > 0 && (n->vals[0].dtype == NUC_I64 || n->vals[0].dtype == NUC_I32);
+        if (integers && nuc_is_call(n) && !nuc_is_quantize(n))
+            return true;
+    }
+    return false;
+}
+
+struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples,
+                                    bool alone)
+{
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_effects *fx = nuc_alloc(cx, sizeof *fx);
+
+    *fx = (struct nuc_effects){.c = c,
+                               .s = c->samples,
+                               .n_samples = n_samples < c->samples->count ? n_samples : c->samples->count,
+                               .g = q->g,
+                               .n_points = q->n_points,
+                               .run_cost = nuc_run_cost(q->g)};
+    fx->scores = nuc_scores(q->g, &fx->n_scores);
+    const struct nuc_node **kept = nuc_alloc_array(cx, fx->n_scores, sizeof *kept);
+    for (size_t i = 0; i < fx->n_scores; i++)
+        kept[i] = fx->scores[i].node;
+    fx->pool = nuc_pool_new(cx, fx->n_samples < 2 || may_fail(q->g) ? 1 : c->threads);
+    unsigned n = nuc_pool_threads(fx->pool);
+    fx->workers = nuc_alloc_array(cx, n, sizeof *fx->workers);
+    /* A worker by itself may take the threads inside. */
+    add_worker(fx,
+               nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, alone ? NULL : kept, alone ? 0 : fx->n_scores));
+    for (unsigned i = 1; i < n; i++)
+        add_worker(fx, nuc_eval_fork(fx->workers[0].e));
+    list_steps(fx);
+    list_points(fx, q);
+    return fx;
+}
+
+void nuc_effects_use(struct nuc_effects *fx, size_t n_samples)
+{
+    fx->n_samples = n_samples;
+}
+
+bool nuc_has_effect(const struct nuc_effects *fx, uint32_t group)
+{
+    return fx->first[group] != NONE;
+}
+
+double nuc_cost_after(const struct nuc_effects *fx, uint32_t group)
+{
+    return fx->first[group] == NONE ? 0 : 1 - fx->cost_before[fx->points[fx->first[group]].step];
+}
+
+/* ---- parameters ---- */
+
+struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c)
+{
+    struct nuc_parameters *p = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *p);
+
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        const struct nuc_observer *o = c->observers[i];
+        if (o->spec.kind != NUC_QSPEC_DERIVED && o->n == 1)
+            p[i] = (struct nuc_parameters){o->scale[0], o->zero_point[0]};
+    }
+    return p;
+}
+
+static struct nuc_rounding rounding_of(const struct nuc_effects *fx, uint32_t group, struct nuc_parameters p)
+{
+    const struct nuc_qspec *spec = &fx->c->observers[group]->spec;
+
+    return (struct nuc_rounding){
+        .scale = p.scale, .zero_point = p.zero_point, .quant_min = spec->quant_min, .quant_max = spec->quant_max};
+}
+
+static void set_group(const struct nuc_effects *fx, struct worker *w, uint32_t group, struct nuc_rounding rounding)
+{
+    for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next)
+        nuc_eval_round(w->e, fx->points[i].quantize, rounding);
+}
+
+/* NULL: nothing is rounded. */
+static void set_all(const struct nuc_effects *fx, struct worker *w, const struct nuc_parameters *parameters)
+{
+    for (uint32_t i = 0; i < fx->c->sharing->n_groups; i++) {
+        struct nuc_rounding r = {false, false, 1, 0, 0, 0};
+        if (parameters != NULL) {
+            r = rounding_of(fx, i, parameters[i]);
+            r.clips = r.rounds = true;
+        }
+        set_group(fx, w, i, r);
+    }
+}
+
+static void set_tried(const struct nuc_effects *fx, struct worker *w, const struct nuc_tried *t, unsigned part, bool on)
+{
+    for (uint32_t i = 0; i < t->n_groups; i++) {
+        struct nuc_rounding r = rounding_of(fx, t->groups[i], t->parameters[part][i]);
+        r.rounds = on && t->effect == NUC_EFFECT_ROUNDING;
+        r.clips = on && t->effect == NUC_EFFECT_CLIPPING;
+        set_group(fx, w, t->groups[i], r);
+    }
+}
+
+/* ---- running ---- */
+
+struct job {
+    struct nuc_effects *fx;
+    const struct nuc_parameters *const *parameters;
+    const struct nuc_tried *tried;
+    const uint32_t *first; /* by trial: the first step that it changes */
+    const uint32_t *order; /* of the trials, by that */
+    size_t n;
+    double *noise;                 /* by sample, trial and score */
+    double *error;                 /* by sample */
+    struct nuc_measured *measured; /* by sample */
+    uint32_t *fingerprint;         /* by sample, then output */
+};
+
+static void for_samples(struct nuc_effects *fx, double runs, nuc_parallel_fn fn, const void *arg)
+{
+    nuc_parallel_for(fx->pool, fx->n_samples, runs * (double)fx->n_samples * fx->run_cost, fn, arg);
+}
+
+static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
+{
+    nuc_eval_start(w->e, (const void *const *)fx->s->inputs[sample]);
+}
+
+/* ---- against the float outputs ---- */
+
+static const char *output_name(const struct nuc_graph *g, size_t index)
+{
+    return nuc_arg_at(g->last, NUC_ARG(OUTPUT, values))->u.nodes[index]->name;
+}
+
+/* Of the bytes of an output: outputs with different ones differ. FNV-1a over words of 32 bits. */
+static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
+{
+    const uint8_t *bytes = nuc_eval_result_data(e, output);
+    size_t count = nuc_bytes(&nuc_eval_output(e, output)->vals[0]) / sizeof(uint32_t);
+    uint32_t hash = 2166136261u, word;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        hash = (hash ^ word) * 16777619u;
+    }
+    return hash;
+}
+
+static void measure_sample(const struct nuc_effects *fx, const struct nuc_evaluator *e, size_t sample,
+                           struct nuc_measured *m)
+{
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
+        const float *x = fx->s->outputs[sample][i], *first = fx->s->outputs[0][i];
+        struct nuc_measured_output *o = &m->outputs[i];
+        struct nuc_sqnr s = {0, 0};
+        size_t count = (size_t)nuc_elements(meta);
+        o->is_float = meta->dtype == NUC_F32;
+        o->min = INFINITY;
+        o->max = -INFINITY;
+        if (!o->is_float)
+            continue;
+        nuc_sqnr_add(&s, x, nuc_eval_result_data(e, i), count);
+        o->signal = s.signal;
+        o->noise = s.noise;
+        for (size_t k = 0; k < count; k++) {
+            o->min = x[k] < o->min ? x[k] : o->min;
+            o->max = x[k] > o->max ? x[k] : o->max;
+            o->float_varies |= x[k] < first[k] || x[k] > first[k];
+        }
+    }
+}
+
+static void run_measured(const void *arg, struct nuc_part part)
+{
+    const struct job *j = arg;
+    struct worker *w = &j->fx->workers[part.worker];
+
+    set_all(j->fx, w, j->parameters[0]);
+    for (size_t k = part.begin; k < part.end; k++) {
+        start(j->fx, w, k);
+        nuc_eval_steps(w->e, 0, j->fx->n_steps);
+        measure_sample(j->fx, w->e, k, &j->measured[k]);
+        for (size_t i = 0; i < j->fx->s->n_outputs; i++)
+            j->fingerprint[k * j->fx->s->n_outputs + i] = fingerprint(w->e, i);
+    }
+}
+
+static void add_errors(const struct nuc_measured *by_sample, size_t n_samples, double *error)
+{
+    for (size_t k = 0; k < n_samples; k++)
+        error[k] = 0;
+    for (size_t i = 0; i < by_sample[0].n_outputs; i++) {
+        double signal = 0;
+        for (size_t k = 0; k < n_samples; k++)
+            signal += by_sample[k].outputs[i].signal;
+        for (size_t k = 0; k < n_samples; k++)
+            error[k] += by_sample[k].outputs[i].noise / (signal > 0 ? signal : 1);
+    }
+}
+
+struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors)
+{
+    struct nuc_context *cx = fx->g->cx;
+    const struct nuc_parameters *present = nuc_present_parameters(fx->c);
+    struct nuc_measured *by_sample = nuc_alloc_array(cx, fx->n_samples, sizeof *by_sample);
+    struct job j = {.fx = fx,
+                    .parameters = &present,
+                    .measured = by_sample,
+                    .fingerprint = nuc_alloc_array(cx, fx->n_samples * fx->s->n_outputs, sizeof *j.fingerprint)};
+
+    for (size_t k = 0; k < fx->n_samples; k++)
+        by_sample[k] =
+            (struct nuc_measured){.n_outputs = fx->s->n_outputs,
+                                  .outputs = nuc_alloc_array(cx, fx->s->n_outputs, sizeof(struct nuc_measured_output))};
+    for_samples(fx, 1, run_measured, &j);
+    if (errors != NULL)
+        add_errors(by_sample, fx->n_samples, errors);
+    struct nuc_measured *m = &by_sample[0];
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        struct nuc_measured_output *o = &m->outputs[i];
+        o->name = output_name(fx->c->g, i);
+        o->samples = fx->n_samples;
+        for (size_t k = 1; k < fx->n_samples; k++) {
+            const struct nuc_measured_output *other = &by_sample[k].outputs[i];
+            o->signal += other->signal;
+            o->noise += other->noise;
+            o->min = other->min < o->min ? other->min : o->min;
+            o->max = other->max > o->max ? other->max : o->max;
+            o->float_varies |= other->float_varies;
+            o->varies |= j.fingerprint[k * m->n_outputs + i] != j.fingerprint[i];
+        }
+    }
+    return m;
+}
+
+double nuc_keep_measured(struct nuc_calibration *c, struct nuc_arena *outer, const struct nuc_measured *found)
+{
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_measured *kept = nuc_copy_out(cx, outer, found, sizeof *found);
+
+    kept->outputs = nuc_copy_out(cx, outer, found->outputs, found->n_outputs * sizeof *found->outputs);
+    c->measured = kept;
+    c->measured_error = 0;
+    for (size_t i = 0; i < kept->n_outputs; i++) {
+        const struct nuc_measured_output *o = &kept->outputs[i];
+        c->measured_error += o->signal > 0 ? o->noise / o->signal : o->noise;
+    }
+    return c->measured_error;
+}
+
+/* Multiply-accumulates that may be spent on measuring a graph. */
+#define MEASURE 1e9
+
+size_t nuc_samples_to_measure(const struct nuc_calibration *c)
+{
+    double affordable = MEASURE / nuc_run_cost(c->g);
+    size_t least = c->samples->count < 2 ? c->samples->count : 2;
+
+    if (c->high || affordable > (double)c->samples->count)
+        return c->samples->count;
+    return affordable > (double)least ? (size_t)affordable : least;
+}
+
+/* ---- against a run without rounding ---- */
+
+static const float *score_values(const struct nuc_effects *fx, const struct worker *w, size_t i)
+{
+    return nuc_eval_node_data(w->e, fx->scores[i].node);
+}
+
+static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index)
+{
+    const struct nuc_node *n = fx->points[index].quantize;
+    const float *x = nuc_eval_node_data(w->e, n);
+    int64_t count = nuc_elements(&n->vals[0]);
+    struct span *seen = &w->seen[index];
+
+    if (count > 0 && nuc_min_max(x, (size_t)count, &seen->min, &seen->max))
+        return;
+    *seen = (struct span){INFINITY, -INFINITY};
+    for (int64_t i = 0; i < count; i++) {
+        seen->min = x[i] < seen->min ? x[i] : seen->min;
+        seen->max = x[i] > seen->max ? x[i] : seen->max;
+    }
+}
+
+static void run_reference(struct nuc_effects *fx, struct worker *w, size_t sample)
+{
+    start(fx, w, sample);
+    nuc_eval_steps(w->e, 0, fx->n_steps);
+    for (uint32_t p = 0; p < fx->n_points; p++) {
+        if (fx->points[p].quantize != NULL)
+            see_point(fx, w, p);
+    }
+    for (size_t i = 0; i < fx->n_scores; i++)
+        memcpy(fx->reference[sample][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
+}
+
+static void make_reference(struct nuc_effects *fx)
+{
+    struct nuc_context *cx = fx->g->cx;
+
+    fx->signal = nuc_alloc_array(cx, fx->n_scores, sizeof *fx->signal);
+    fx->reference = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->reference);
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        fx->reference[k] = nuc_alloc_array(cx, fx->n_scores, sizeof(float *));
+        for (size_t i = 0; i < fx->n_scores; i++)
+            fx->reference[k][i] = nuc_alloc(cx, nuc_bytes(&fx->scores[i].node->vals[0]));
+    }
+}
+
+/* Over all samples. */
+static void add_signals(struct nuc_effects *fx)
+{
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        for (size_t i = 0; i < fx->n_scores; i++)
+            fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
+    }
+}
+
+static void find_noise(const struct nuc_effects *fx, const struct worker *w, size_t sample, double *noise)
+{
+    for (size_t i = 0; i < fx->n_scores; i++)
+        noise[i] = nuc_score_error(&fx->scores[i], fx->reference[sample][i], score_values(fx, w, i)).noise;
+}
+
+static double relative_error(const struct nuc_effects *fx, const double *noise)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < fx->n_scores; i++)
+        sum += fx->signal[i] > 0 ? noise[i] / fx->signal[i] : noise[i];
+    return sum;
+}
+
+static void run_whole(const void *arg, struct nuc_part part)
+{
+    const struct job *j = arg;
+    struct nuc_effects *fx = j->fx;
+    struct worker *w = &fx->workers[part.worker];
+
+    for (size_t k = part.begin; k < part.end; k++) {
+        set_all(fx, w, j->parameters[fx->s->part[k]]);
+        start(fx, w, k);
+        nuc_eval_steps(w->e, 0, fx->n_steps);
+        find_noise(fx, w, k, j->noise + k * fx->n_scores);
+        j->error[k] = relative_error(fx, j->noise + k * fx->n_scores);
+    }
+}
+
+double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2])
+{
+    struct nuc_arena *outer = nuc_push_arena(fx->g->cx);
+    struct job j = {.fx = fx,
+                    .parameters = parameters,
+                    .noise = nuc_alloc_array(fx->g->cx, fx->n_samples * fx->n_scores, sizeof(double)),
+                    .error = nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double))};
+    double sum = 0;
+
+    for_samples(fx, 1, run_whole, &j);
+    for (size_t k = 0; k < fx->n_samples; k++)
+        sum += j.error[k];
+    nuc_pop_arena(fx->g->cx, outer);
+    return sum;
+}
+
+/* ---- a few tensors at a time ---- */
+
+/* Something of the group is cut off in the sample under way. */
+static bool clips(const struct nuc_effects *fx, const struct worker *w, uint32_t group,
+                  struct nuc_parameters parameters)
+{
+    struct nuc_rounding r = rounding_of(fx, group, parameters);
+    float low = (float)(r.quant_min - r.zero_point) * r.scale, high = (float)(r.quant_max - r.zero_point) * r.scale;
+
+    for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next) {
+        if (w->seen[i].min < low || w->seen[i].max > high)
+            return true;
+    }
+    return false;
+}
+
+static bool changes(const struct nuc_effects *fx, const struct worker *w, const struct nuc_tried *t, unsigned part)
+{
+    bool any = t->effect == NUC_EFFECT_ROUNDING;
+
+    for (uint32_t i = 0; i < t->n_groups && !any; i++)
+        any = clips(fx, w, t->groups[i], t->parameters[part][i]);
+    return any;
+}
+
+/*
+ * Trials branch off one run without any rounding, each where it begins to differ. Those that begin last come first:
+ * what a trial leaves behind is made again by those after it.
+ */
+static void run_alone(const void *arg, struct nuc_part part)
+{
+    const struct job *j = arg;
+    struct nuc_effects *fx = j->fx;
+    struct worker *w = &fx->workers[part.worker];
+
+    set_all(fx, w, NULL);
+    for (size_t k = part.begin; k < part.end; k++) {
+        run_reference(fx, w, k);
+        for (size_t i = j->n; i-- > 0;) {
+            const struct nuc_tried *t = &j->tried[j->order[i]];
+            if (!changes(fx, w, t, fx->s->part[k]))
+                continue;
+            set_tried(fx, w, t, fx->s->part[k], true);
+            nuc_eval_steps(w->e, j->first[j->order[i]], fx->n_steps);
+            find_noise(fx, w, k, j->noise + (k * j->n + j->order[i]) * fx->n_scores);
+            set_tried(fx, w, t, fx->s->part[k], false);
+        }
+    }
+}
+
+/* By the first step; those with the same one in their order. */
+static uint32_t *order_trials(const struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, uint32_t *first)
+{
+    uint32_t *order = nuc_alloc_array(fx->g->cx, n, sizeof *order);
+
+    for (size_t i = 0; i < n; i++) {
+        first[i] = fx->n_steps;
+        for (uint32_t k = 0; k < tried[i].n_groups; k++) {
+            uint32_t step = fx->points[fx->first[tried[i].groups[k]]].step;
+            first[i] = step < first[i] ? step : first[i];
+        }
+        size_t at = i;
+        for (; at > 0 && first[order[at - 1]] > first[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = (uint32_t)i;
+    }
+    return order;
+}
+
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error)
+{
+    struct nuc_context *cx = fx->g->cx;
+
+    make_reference(fx);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
+    double *noise = nuc_alloc_array(cx, fx->n_samples * n * fx->n_scores, sizeof *noise);
+    for_samples(fx, (double)n, run_alone,
+                &(struct job){.fx = fx, .tried = tried, .first = first, .order = order, .n = n, .noise = noise});
+    add_signals(fx);
+    for (size_t i = 0; i < fx->n_samples * n; i++)
+        error[i] = relative_error(fx, noise + i * fx->n_scores);
+    nuc_pop_arena(cx, outer);
+}

@@ -1,0 +1,78 @@
+/*
+ * What quantization parameters do to the outputs of the network, measured on the samples that calibration kept: of all
+ * tensors together, or of a few whose values alone are rounded or cut off, all others staying as they are. The effects
+ * of single tensors add up nearly, and differ less from sample to sample than those of whole quantized networks.
+ */
+#ifndef NUC_QUANTIZE_SEARCH_EFFECT_H
+#define NUC_QUANTIZE_SEARCH_EFFECT_H
+
+#include "quantize/calibration.h"
+#include "quantize/converted.h"
+#include "quantize/search/choice_samples.h"
+
+struct nuc_effects;
+
+/* Of one group. */
+struct nuc_parameters {
+    float scale;
+    int64_t zero_point;
+};
+
+enum nuc_effect {
+    NUC_EFFECT_ROUNDING, /* to steps, which go on beyond the range */
+    NUC_EFFECT_CLIPPING  /* at the ends of the range */
+};
+
+/* Groups whose values change, and how: on samples of part p with parameters[p], parallel to `groups`. */
+struct nuc_tried {
+    enum nuc_effect effect;
+    uint32_t n_groups;
+    const uint32_t *groups;
+    const struct nuc_parameters *parameters[2];
+};
+
+/*
+ * For a converted graph of the calibration, on the first `n_samples` of those that were kept. What is measured does not
+ * depend on the number of threads. `alone`: effects of single tensors are going to be measured, for which all values of
+ * a run are held.
+ */
+struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples,
+                                    bool alone);
+
+/* Fewer samples from here on. */
+void nuc_effects_use(struct nuc_effects *fx, size_t n_samples);
+
+/* A value of the group is rounded in a run. */
+bool nuc_has_effect(const struct nuc_effects *fx, uint32_t group);
+
+/* Share of a run's cost that comes after the first value of the group, it included. */
+double nuc_cost_after(const struct nuc_effects *fx, uint32_t group);
+
+/*
+ * Against the float outputs, of rounding all values with the present parameters: for each output of floats signal and
+ * noise, in the current arena. errors: NULL, or room for the error of each sample, relative to the power over all.
+ */
+struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors);
+
+/* Copies of the figures stay as c->measured in the arena `outer`. Returns the errors relative to the outputs' power. */
+double nuc_keep_measured(struct nuc_calibration *c, struct nuc_arena *outer, const struct nuc_measured *found);
+
+/* All that were kept, or as many as a run of the graph on each of them is cheap for, two at least. */
+size_t nuc_samples_to_measure(const struct nuc_calibration *c);
+
+/*
+ * The rest is against a run without any rounding, the weights' excepted. Errors are squared differences of a score
+ * (score.h) relative to the power of the score over all samples, summed over the scores.
+ */
+
+/* error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. Makes the run that all is compared with.
+ */
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error);
+
+/* Of rounding all values: with parameters[p] by group on samples of part p. After nuc_effects_of(). */
+double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2]);
+
+/* The present parameters of all observers, by group. */
+struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c);
+
+#endif

@@ -1,0 +1,417 @@
+#include "quantize/search/range_choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/eval_parallel.h"
+#include "quantize/adopt.h"
+#include "quantize/search/effect.h"
+
+/*
+ * The first is the one that holds where nothing is measured, or not with enough difference. The second half is the
+ * first without widening.
+ */
+static const struct candidate {
+    enum nuc_observer_kind kind;
+    bool widens;
+} candidates[] = {
+    {NUC_OBSERVER_MIN_MAX, true},    {NUC_OBSERVER_HISTOGRAM, true},   {NUC_OBSERVER_MSE, true},
+    {NUC_OBSERVER_PERCENTILE, true}, {NUC_OBSERVER_MIN_MAX, false},    {NUC_OBSERVER_HISTOGRAM, false},
+    {NUC_OBSERVER_MSE, false},       {NUC_OBSERVER_PERCENTILE, false},
+};
+
+#define CANDIDATES (sizeof candidates / sizeof *candidates)
+#define WIDENING (CANDIDATES / 2)
+
+/* Ranges that differ by less are tried once. */
+#define ALIKE 0.005f
+
+/* Multiply-accumulates that may be spent on it: some tenths of a second; and with accuracy high. */
+#define BUDGET 6e9
+#define HIGH_BUDGET 1e11
+
+#define LEAST_SAMPLES 2.0
+#define ENOUGH_SAMPLES 8.0
+
+/* Standard errors of the mean gain of the samples that a candidate has to gain more than. */
+#define SURE 2.0
+
+/* Runs of the whole network to compare what is chosen with one candidate for all, besides that without rounding. */
+#define CHECKS 2
+
+/* Groups that are open and make a difference, in order of execution. */
+struct open_group {
+    uint32_t group;
+    struct nuc_parameters own;
+    /*
+     * The candidates for samples of each part, from what was seen of the other part. A range is judged by samples that
+     * it does not come from, as those are that the network will see.
+     */
+    struct nuc_parameters of[2][CANDIDATES];
+};
+
+struct block {
+    uint32_t first, count; /* of open groups */
+    uint8_t chosen;
+    double error[CANDIDATES];
+};
+
+struct choice {
+    struct nuc_calibration *c;
+    struct nuc_effects *fx;
+    size_t n_samples;
+    double run_cost;
+    uint32_t n_open;
+    struct open_group *open;
+    uint32_t n_blocks;
+    struct block *blocks;
+};
+
+static double budget(bool high)
+{
+    return high ? HIGH_BUDGET : BUDGET;
+}
+
+/* Trials of two blocks, of about five ranges each, on enough samples. */
+bool nuc_chooses_by_parts(const struct nuc_graph *g, bool high)
+{
+    return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(g) <= budget(high);
+}
+
+/* ---- candidates ---- */
+
+static bool is_open(const struct nuc_observer *o)
+{
+    return o->spec.observer == NUC_OBSERVER_AUTO && o->seen;
+}
+
+static bool are_alike(const struct nuc_parameters *a, const struct nuc_parameters *b)
+{
+    return fabsf(a->scale - b->scale) <= ALIKE * a->scale && llabs(a->zero_point - b->zero_point) <= 1;
+}
+
+/* The first candidate with nearly the same parameters, for all groups of a block. */
+static uint32_t same_as(const struct choice *h, const struct block *b, uint32_t candidate)
+{
+    for (uint32_t s = 0; s < candidate; s++) {
+        bool same = true;
+        for (uint32_t i = b->first; i < b->first + b->count && same; i++)
+            same = are_alike(&h->open[i].of[0][s], &h->open[i].of[0][candidate]) &&
+                   are_alike(&h->open[i].of[1][s], &h->open[i].of[1][candidate]);
+        if (same)
+            return s;
+    }
+    return candidate;
+}
+
+static void add_open(struct choice *h, uint32_t group)
+{
+    uint32_t at = h->n_open++;
+
+    for (; at > 0 && nuc_cost_after(h->fx, h->open[at - 1].group) < nuc_cost_after(h->fx, group); at--)
+        h->open[at] = h->open[at - 1];
+    h->open[at].group = group;
+}
+
+/* Candidates that differ in whether they widen have their range in common. */
+static void find_candidates(const void *arg, struct nuc_part part)
+{
+    const struct choice *h = arg;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        struct open_group *g = &h->open[i];
+        const struct nuc_observer *o = h->c->observers[g->group];
+        bool both = o->parts != NULL && o->parts[0].histogram.seen && o->parts[1].histogram.seen;
+        for (unsigned p = 0; p < 2; p++) {
+            unsigned from = both ? 1 - p : NUC_BOTH_PARTS;
+            for (uint32_t k = 0; k < WIDENING; k++) {
+                struct nuc_candidate_range range = nuc_observer_range(o, from, candidates[k].kind);
+                for (uint32_t c = k; c < CANDIDATES; c += WIDENING)
+                    nuc_observer_candidate(o, from, range, candidates[c].widens, &g->of[p][c].scale,
+                                           &g->of[p][c].zero_point);
+            }
+        }
+    }
+}
+
+/* Of one group: some tens of thousands of steps of the search. */
+#define CANDIDATE_COST 1e5
+
+/* ---- blocks: groups that follow each other and take the same candidate ---- */
+
+static double trial_cost(const struct choice *h, const struct block *b)
+{
+    uint32_t different = 0;
+
+    for (uint32_t k = 0; k < CANDIDATES; k++)
+        different += same_as(h, b, k) == k;
+    return nuc_cost_after(h->fx, h->open[b->first].group) * (1 + different);
+}
+
+/* Returns the runs that trials of one sample take. */
+static double divide(struct choice *h, uint32_t n)
+{
+    double cost = 0;
+
+    h->n_blocks = n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t first = (uint32_t)((uint64_t)h->n_open * i / n), end = (uint32_t)((uint64_t)h->n_open * (i + 1) / n);
+        h->blocks[i] = (struct block){.first = first, .count = end - first};
+        cost += trial_cost(h, &h->blocks[i]);
+    }
+    return cost;
+}
+
+/* As many blocks as the budget allows, on enough samples; then, with a tensor to each block, as many samples. */
+static void plan(struct choice *h)
+{
+    double runs = budget(h->c->high) / h->run_cost, all = (double)h->n_samples;
+    double enough = all < ENOUGH_SAMPLES ? all : ENOUGH_SAMPLES;
+    uint32_t n = h->n_open;
+
+    while (n > 1 && enough * (1 + CHECKS + divide(h, n)) > runs)
+        n = n > 8 ? n - n / 8 : n - 1;
+    double samples = runs / (1 + CHECKS + divide(h, n));
+    samples = samples > LEAST_SAMPLES ? samples : LEAST_SAMPLES;
+    h->n_samples = samples < all ? (size_t)samples : h->n_samples;
+}
+
+/* ---- trials ---- */
+
+/* Mean over the groups and samples of the square of a candidate's steps relative to those of the first. */
+static double coarseness(const struct choice *h, const struct block *b, uint32_t candidate)
+{
+    double sum = 0;
+
+    for (uint32_t i = b->first; i < b->first + b->count; i++) {
+        for (unsigned p = 0; p < 2; p++) {
+            double ratio = (double)h->open[i].of[p][candidate].scale / (double)h->open[i].of[p][0].scale;
+            sum += ratio * ratio;
+        }
+    }
+    return sum / (2 * b->count);
+}
+
+static struct nuc_tried trial(const struct choice *h, const struct block *b, uint32_t candidate, enum nuc_effect effect)
+{
+    struct nuc_context *cx = h->c->g->cx;
+    uint32_t *groups = nuc_alloc_array(cx, b->count, sizeof *groups);
+    struct nuc_parameters *parameters[2];
+
+    for (unsigned p = 0; p < 2; p++)
+        parameters[p] = nuc_alloc_array(cx, b->count, sizeof *parameters[p]);
+    for (uint32_t i = 0; i < b->count; i++) {
+        groups[i] = h->open[b->first + i].group;
+        for (unsigned p = 0; p < 2; p++)
+            parameters[p][i] = h->open[b->first + i].of[p][candidate];
+    }
+    return (struct nuc_tried){effect, b->count, groups, {parameters[0], parameters[1]}};
+}
+
+/*
+ * How much less the error of a candidate is than that of the first, of which it is sure: less what it may be by chance.
+ */
+static double sure_gain(const struct choice *h, const double *rounding, const double *first, const double *other,
+                        double factor, size_t stride)
+{
+    double sum = 0, squares = 0, n = (double)h->n_samples;
+
+    for (size_t k = 0; k < h->n_samples; k++) {
+        double gain = first[k * stride] - other[k * stride] + rounding[k * stride] * (1 - factor);
+        sum += gain;
+        squares += gain * gain;
+    }
+    double variance = n > 1 ? (squares - sum * sum / n) / (n - 1) : 0;
+    return sum - SURE * sqrt((variance > 0 ? variance : 0) * n);
+}
+
+static double sum_of(const struct choice *h, const double *error, size_t n, size_t t)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < h->n_samples; k++)
+        sum += error[k * n + t];
+    return sum;
+}
+
+/*
+ * Rounding adds an error in proportion to the square of the steps, wherever the range ends: it is measured once, so
+ * that candidates differ by no chance. What is cut off is measured for each.
+ */
+static void try_blocks(struct choice *h)
+{
+    struct nuc_context *cx = h->c->g->cx;
+    struct nuc_tried *tried = nuc_alloc_array(cx, h->n_blocks * (1 + CANDIDATES), sizeof *tried);
+    size_t n = 0, t = 0;
+
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        tried[n++] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
+        for (uint32_t k = 0; k < CANDIDATES; k++) {
+            if (same_as(h, &h->blocks[i], k) == k)
+                tried[n++] = trial(h, &h->blocks[i], k, NUC_EFFECT_CLIPPING);
+        }
+    }
+    double *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
+    nuc_effects_of(h->fx, tried, n, error);
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        struct block *b = &h->blocks[i];
+        size_t at = t++, zero = t;
+        double rounding = sum_of(h, error, n, at), most = 0;
+        for (uint32_t k = 0; k < CANDIDATES; k++) {
+            uint32_t same = same_as(h, b, k);
+            size_t own = same == k ? t++ : 0;
+            b->error[k] = same == k ? sum_of(h, error, n, own) + rounding * coarseness(h, b, k) : b->error[same];
+            double gain = same == k ? sure_gain(h, error + at, error + zero, error + own, coarseness(h, b, k), n) : 0;
+            if (gain > most) {
+                most = gain;
+                b->chosen = (uint8_t)k;
+            }
+        }
+    }
+}
+
+/* ---- the whole network ---- */
+
+/* All observers have the parameters for samples of a part, what others adopt included. */
+static void take_parameters(struct choice *h, unsigned part)
+{
+    nuc_own_parameters(h->c);
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const struct block *b = &h->blocks[i];
+        for (uint32_t k = b->first; k < b->first + b->count; k++) {
+            struct nuc_observer *o = h->c->observers[h->open[k].group];
+            o->scale[0] = h->open[k].of[part][b->chosen].scale;
+            o->zero_point[0] = h->open[k].of[part][b->chosen].zero_point;
+        }
+    }
+    if (h->c->relevant != NULL)
+        nuc_adopt_parameters(h->c);
+}
+
+static const struct nuc_parameters *parameters_of(struct choice *h, unsigned part)
+{
+    take_parameters(h, part);
+    return nuc_present_parameters(h->c);
+}
+
+static double whole(struct choice *h)
+{
+    const struct nuc_parameters *p[2] = {parameters_of(h, 0), parameters_of(h, 1)};
+
+    return nuc_effect_of_all(h->fx, p);
+}
+
+static double predicted(const struct choice *h)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        sum += h->blocks[i].error[h->blocks[i].chosen];
+    return sum;
+}
+
+static void choose_one(struct choice *h, uint8_t candidate)
+{
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        h->blocks[i].chosen = candidate;
+}
+
+/* One candidate for all, by the error of the whole network; those that widen alone. */
+static void choose_by_whole(struct choice *h, struct nuc_arena *outer)
+{
+    struct block *all = &h->blocks[0];
+    uint8_t best = 0;
+    double least = (double)INFINITY;
+
+    *all = (struct block){.first = 0, .count = h->n_open};
+    h->n_blocks = 1;
+    for (uint8_t k = 0; k < WIDENING; k++) {
+        if (same_as(h, all, k) != k)
+            continue;
+        all->chosen = k;
+        take_parameters(h, 0);
+        const struct nuc_measured *before = h->c->measured;
+        double error = nuc_keep_measured(h->c, outer, nuc_measure_outputs(h->fx, NULL));
+        if (error < least) {
+            least = error;
+            best = k;
+        } else {
+            h->c->measured = before;
+        }
+    }
+    h->c->measured_error = least;
+    all->chosen = best;
+}
+
+/* What is chosen for each block has to stand the comparison with one candidate for all, as measured and as predicted.
+ */
+static void check(struct choice *h)
+{
+    uint8_t *mixed = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1), best = 0;
+    double measured = whole(h), sum = predicted(h), least = (double)INFINITY;
+
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        mixed[i] = h->blocks[i].chosen;
+    for (uint8_t k = 0; k < CANDIDATES; k++) {
+        choose_one(h, k);
+        if (predicted(h) < least) {
+            least = predicted(h);
+            best = k;
+        }
+    }
+    choose_one(h, best);
+    if (!(whole(h) * least < measured * sum)) {
+        for (uint32_t i = 0; i < h->n_blocks; i++)
+            h->blocks[i].chosen = mixed[i];
+    }
+}
+
+static void choose(struct choice *h, struct nuc_arena *outer)
+{
+    if (h->c->by_parts) {
+        plan(h);
+        nuc_effects_use(h->fx, h->n_samples);
+        try_blocks(h);
+        check(h);
+    } else {
+        nuc_effects_use(h->fx, nuc_samples_to_measure(h->c));
+        choose_by_whole(h, outer);
+    }
+}
+
+static void set_chosen(struct choice *h)
+{
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const struct block *b = &h->blocks[i];
+        for (uint32_t k = b->first; k < b->first + b->count; k++) {
+            h->c->observers[h->open[k].group]->chosen = candidates[b->chosen].kind;
+            h->c->observers[h->open[k].group]->widens = candidates[b->chosen].widens;
+        }
+    }
+}
+
+void nuc_choose_ranges(struct nuc_calibration *c)
+{
+    struct nuc_context *cx = c->g->cx;
+
+    if (!c->is_open || c->samples == NULL || c->samples->count == 0)
+        return;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    nuc_calibration_parameters(c);
+    struct nuc_converted q = nuc_convert_graph(c, NULL);
+    struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
+    h.fx = nuc_effects_new(c, &q, h.n_samples, c->by_parts);
+    h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
+    h.blocks = nuc_alloc_array(cx, c->sharing->n_groups + 1, sizeof *h.blocks);
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        if (is_open(c->observers[i]) && nuc_has_effect(h.fx, i))
+            add_open(&h, i);
+    }
+    nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
+    if (h.n_open != 0)
+        choose(&h, outer);
+    set_chosen(&h);
+    c->has_parameters = false; /* they are in memory that goes */
+    nuc_pop_arena(cx, outer);
+}

@@ -1,0 +1,22 @@
+/*
+ * What the outputs of a network are compared by. A softmax whose largest value is near 1 hides what happens in front of
+ * it, and few samples decide its error: it is compared at a temperature at which it tells its inputs apart. Numbers of
+ * places, as those of an argmax, are compared by the values that were ranked.
+ */
+#ifndef NUC_QUANTIZE_SEARCH_SCORE_H
+#define NUC_QUANTIZE_SEARCH_SCORE_H
+
+#include "ir/graph.h"
+
+struct nuc_score {
+    const struct nuc_node *node; /* its first value; float32 */
+    size_t row;                  /* > 0: values of a softmax's row, which are compared as such */
+};
+
+/* The scores of all outputs of a converted graph, without those that can not be compared; each node once. */
+struct nuc_score *nuc_scores(struct nuc_graph *g, size_t *count);
+
+/* Squared differences of the values, and squares of the reference. */
+struct nuc_sqnr nuc_score_error(const struct nuc_score *s, const float *reference, const float *x);
+
+#endif

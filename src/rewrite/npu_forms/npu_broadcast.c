@@ -1,0 +1,188 @@
+#include "rewrite/npu_forms/npu_broadcast.h"
+
+#include "rewrite/npu_forms/npu_matrix.h"
+
+/* ---- expand ---- */
+
+static bool is_arithmetic(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_ADD || node->op == NUC_OP_SUB || node->op == NUC_OP_MUL || node->op == NUC_OP_DIV;
+}
+
+static struct nuc_node *other_of(const struct nuc_node *node, const struct nuc_node *x)
+{
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    return a == x ? b : a;
+}
+
+/* All that read the value are operators that broadcast it to their other operand. */
+static bool is_broadcast_by_readers(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        const struct nuc_node *other = is_arithmetic(user) && !user->in_place ? other_of(user, node) : NULL;
+        if (other == NULL || other == node || !nuc_is_float_value(other) || !nuc_is_float_value(user) ||
+            !nuc_same_sizes(&other->vals[0], &user->vals[0]))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+bool nuc_form_expand_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    (void)s;
+    return nuc_is_float_value(x) && nuc_is_float_value(node) && !nuc_is_static(x) && !is_broadcast_by_readers(node);
+}
+
+/* Of a concatenation, which takes a kernel for each. */
+#define MAX_COPIES 2
+
+/* A product with ones takes one kernel, and a constant as large as the result. */
+static struct nuc_node *times_ones(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
+{
+    struct nuc_meta whole = nuc_meta_make(NUC_F32, node->vals[0].sizes, node->vals[0].rank);
+
+    return nuc_insert_binary(g, node, NUC_OP_MUL, x, nuc_insert_filled(g, node, &whole, 1.0));
+}
+
+struct nuc_node *nuc_form_expand(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta in = x->vals[0], out = node->vals[0];
+    int64_t sizes[NUC_MAX_RANK], copies = 1;
+    uint32_t missing = out.rank - in.rank;
+
+    for (uint32_t i = 0; i < out.rank; i++) {
+        sizes[i] = i < missing ? 1 : in.sizes[i - missing];
+        copies *= out.sizes[i] / sizes[i];
+    }
+    x = nuc_insert_reshaped(g, node, x, sizes, out.rank);
+    if (copies > MAX_COPIES)
+        return times_ones(g, node, x);
+    for (uint32_t i = out.rank; i-- > 0;)
+        x = nuc_insert_repeated(g, node, x, i, out.sizes[i] / sizes[i]);
+    return x;
+}
+
+/* ---- operators of two values ---- */
+
+static bool is_whole(const struct nuc_node *x, const struct nuc_node *result)
+{
+    return nuc_elements(&x->vals[0]) == nuc_elements(&result->vals[0]);
+}
+
+/* The operator with other operands. */
+static struct nuc_node *with_operands(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
+                                      struct nuc_node *b)
+{
+    struct nuc_node *made = nuc_insert(g, node, node->op, node);
+
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
+    for (uint32_t i = NUC_OTHER + 1; i < node->n_args; i++)
+        nuc_copy_arg(g, made, i, node, i);
+    nuc_infer_shape(g, made);
+    return made;
+}
+
+bool nuc_form_outer_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    (void)s;
+    return nuc_is_float_value(node) && nuc_is_float_value(a) && nuc_is_float_value(b) && !is_whole(a, node) &&
+           !is_whole(b, node);
+}
+
+struct nuc_node *nuc_form_outer(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
+    bool first = nuc_is_static(b) ? false : nuc_is_static(a) || nuc_elements(&a->vals[0]) >= nuc_elements(&b->vals[0]);
+    struct nuc_node *repeated = nuc_insert_expand(g, node, first ? a : b, node->vals[0].sizes, node->vals[0].rank);
+
+    return with_operands(g, node, first ? repeated : a, first ? b : repeated);
+}
+
+/* x of expand(x); NULL for what is something else. */
+static struct nuc_node *expanded(const struct nuc_node *x)
+{
+    return x->op == NUC_OP_EXPAND ? nuc_arg_node(x, NUC_SELF) : NULL;
+}
+
+bool nuc_form_broadcast_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    (void)s;
+    if (!nuc_is_float_value(node) || !nuc_is_float_value(a) || !nuc_is_float_value(b))
+        return false;
+    const struct nuc_node *x = expanded(a), *y = expanded(b);
+    return (x != NULL && is_whole(b, node) && !nuc_is_static(x)) ||
+           (y != NULL && is_whole(a, node) && !nuc_is_static(y));
+}
+
+struct nuc_node *nuc_form_broadcast(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
+    struct nuc_node *x = expanded(a);
+
+    if (x != NULL && is_whole(b, node))
+        return with_operands(g, node, x, b);
+    return with_operands(g, node, a, expanded(b));
+}
+
+static bool is_constant_image(const struct nuc_node *x)
+{
+    return nuc_is_static(x) && x->vals[0].rank > 2 && nuc_is_channels_last(&x->vals[0]) &&
+           !nuc_is_contiguous(&x->vals[0]);
+}
+
+bool nuc_form_plain_constant_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    (void)s;
+    if (!nuc_is_float_value(node) || !nuc_is_float_value(a) || !nuc_is_float_value(b))
+        return false;
+    return (is_constant_image(b) && !nuc_is_of_images(a)) || (is_constant_image(a) && !nuc_is_of_images(b));
+}
+
+static struct nuc_node *plain(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
+{
+    if (!is_constant_image(x))
+        return x;
+    return nuc_insert_floats(g, node, nuc_const_contiguous(g, x), x->vals[0].sizes, x->vals[0].rank);
+}
+
+struct nuc_node *nuc_form_plain_constant(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
+
+    return with_operands(g, node, plain(g, node, a), plain(g, node, b));
+}
+
+/* ---- nothing ---- */
+
+static bool is_written(const struct nuc_node *x)
+{
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        if (x->users[i]->in_place)
+            return true;
+    }
+    return false;
+}
+
+bool nuc_form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    (void)s;
+    return x != NULL && nuc_is_call(x) && !is_written(node) && !is_written(x);
+}
+
+struct nuc_node *nuc_form_alias(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_operand(g, node, NUC_SELF);
+}

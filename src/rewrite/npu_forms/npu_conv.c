@@ -1,0 +1,431 @@
+/*
+ * A transposed convolution of stride s makes s * s images, the phases, that alternate in the result: result s * q + f
+ * is made of inputs q - j and of the taps f + s * j of the kernel. All phases are one convolution of stride 1, their
+ * channels next to each other, whose pixels are spread afterwards; no zeros are multiplied.
+ */
+#include "rewrite/npu_forms/npu_conv.h"
+
+#include "ir/conv_args.h"
+#include "npu/support/estimate.h"
+#include "rewrite/fused_activation.h"
+#include "rewrite/pass_list.h"
+
+enum { HEIGHT, WIDTH, AXES };
+
+/* Along one axis. */
+struct phases {
+    int64_t in, out, kernel, stride, dilation;
+    int64_t taps;          /* of each phase */
+    int64_t count;         /* of the results of a phase */
+    int64_t before, after; /* zeros around the input; less than none: what is not read */
+    int64_t skipped;       /* of the spread results in front of the first */
+};
+
+static int64_t at_least_0(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+static struct phases phases_of(const struct nuc_node *node, int d)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    int64_t stride[AXES], padding[AXES], dilation[AXES];
+
+    nuc_conv_numbers(node, args->stride, AXES, 1, stride);
+    nuc_conv_numbers(node, args->padding, AXES, 0, padding);
+    nuc_conv_numbers(node, args->dilation, AXES, 1, dilation);
+    struct phases p = {
+        .in = nuc_input_meta(node, NUC_CONV_INPUT)->sizes[2 + d],
+        .out = node->vals[0].sizes[2 + d],
+        .kernel = nuc_input_meta(node, NUC_CONV_WEIGHT)->sizes[2 + d],
+        .stride = stride[d],
+        .dilation = dilation[d],
+    };
+    int64_t reach = (p.kernel - 1) * p.dilation + 1, first = padding[d] / p.stride;
+    int64_t last = (padding[d] + p.out - 1) / p.stride;
+    p.taps = (reach + p.stride - 1) / p.stride;
+    p.count = last - first + 1;
+    p.before = p.taps - 1 - first;
+    p.after = last - (p.in - 1);
+    p.skipped = padding[d] - first * p.stride;
+    return p;
+}
+
+/* Tap of the kernel that phase `phase` has at `place` of its own; -1: a zero. */
+static int64_t tap_of(const struct phases *p, int64_t phase, int64_t place)
+{
+    int64_t at = phase + p->stride * (p->taps - 1 - place);
+
+    return at % p->dilation == 0 && at / p->dilation < p->kernel ? at / p->dilation : -1;
+}
+
+struct weight_sizes {
+    int64_t groups, inputs, outputs; /* channels of a group */
+};
+
+static struct weight_sizes weight_sizes_of(const struct nuc_node *node)
+{
+    const int64_t *sizes = nuc_input_meta(node, NUC_CONV_WEIGHT)->sizes;
+    int64_t groups = nuc_integer(node, nuc_conv_args(node->op)->groups, 1);
+
+    return (struct weight_sizes){groups, sizes[0] / groups, sizes[1]};
+}
+
+/* A few groups are one, with zeros between them: otherwise each would take a kernel of its own. */
+static bool stays_grouped(const struct weight_sizes *w)
+{
+    return w->groups > NUC_MAX_SPLIT_GROUPS;
+}
+
+/* What channel `channel` of the convolution stands for: those of a group, or else of a phase, are together. */
+struct channel {
+    int64_t group, image, output;
+};
+
+static struct channel channel_of(const struct weight_sizes *w, int64_t images, int64_t channel)
+{
+    int64_t outer = channel / w->outputs, output = channel % w->outputs;
+
+    return stays_grouped(w) ? (struct channel){outer / images, outer % images, output}
+                            : (struct channel){outer % w->groups, outer / w->groups, output};
+}
+
+static struct nuc_meta weight_meta(const struct weight_sizes *w, const struct phases p[AXES])
+{
+    const int64_t sizes[] = {w->groups * p[HEIGHT].stride * p[WIDTH].stride * w->outputs,
+                             stays_grouped(w) ? w->inputs : w->groups * w->inputs, p[HEIGHT].taps, p[WIDTH].taps};
+
+    return nuc_meta_make(NUC_F32, sizes, 4);
+}
+
+/* From [groups * inputs, outputs, kernel, kernel]. */
+static struct nuc_node *insert_weight(struct nuc_graph *g, const struct nuc_node *node, const struct phases p[AXES])
+{
+    struct nuc_node *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
+    struct weight_sizes w = weight_sizes_of(node);
+    struct nuc_meta meta = weight_meta(&w, p);
+    int64_t images = p[HEIGHT].stride * p[WIDTH].stride, taps = p[HEIGHT].taps * p[WIDTH].taps;
+    const float *from = nuc_const_contiguous(g, weight);
+    float *data = nuc_alloc_array(g->cx, (size_t)nuc_elements(&meta), sizeof *data);
+
+    for (int64_t o = 0; o < meta.sizes[0]; o++) {
+        struct channel c = channel_of(&w, images, o);
+        int64_t first = stays_grouped(&w) ? 0 : c.group * w.inputs;
+        for (int64_t k = 0; k < w.inputs * taps; k++) {
+            int64_t input = c.group * w.inputs + k / taps, place = k % taps;
+            int64_t y = tap_of(&p[HEIGHT], c.image / p[WIDTH].stride, place / p[WIDTH].taps);
+            int64_t x = tap_of(&p[WIDTH], c.image % p[WIDTH].stride, place % p[WIDTH].taps);
+            if (y >= 0 && x >= 0)
+                data[(o * meta.sizes[1] + first) * taps + k] =
+                    from[((input * w.outputs + c.output) * p[HEIGHT].kernel + y) * p[WIDTH].kernel + x];
+        }
+    }
+    return nuc_take_parameter(g, weight, "_phases", &meta, data);
+}
+
+/* That of each output channel for all of its phases. */
+static struct nuc_node *insert_bias(struct nuc_graph *g, const struct nuc_node *node, int64_t images)
+{
+    struct nuc_node *bias = nuc_arg_node(node, NUC_CONV_BIAS);
+    struct weight_sizes w = weight_sizes_of(node);
+    const int64_t count = w.groups * images * w.outputs;
+
+    if (bias == NULL)
+        return NULL;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &count, 1);
+    const float *from = nuc_const_contiguous(g, bias);
+    float *data = nuc_alloc_array(g->cx, (size_t)count, sizeof *data);
+    for (int64_t o = 0; o < count; o++) {
+        struct channel c = channel_of(&w, images, o);
+        data[o] = from[c.group * w.outputs + c.output];
+    }
+    return nuc_take_parameter(g, bias, "_phases", &meta, data);
+}
+
+/* What all results read: zeros that are not on both sides come in front of the convolution. */
+static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node, const struct phases p[AXES],
+                                     int64_t padding[AXES])
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_CONV_INPUT);
+    int64_t pads[2 * AXES] = {0};
+
+    for (int d = 0; d < AXES; d++) {
+        int64_t before = at_least_0(p[d].before), after = at_least_0(p[d].after);
+        padding[d] = before < after ? before : after;
+        pads[2 * (AXES - 1 - d)] = before - padding[d];
+        pads[2 * (AXES - 1 - d) + 1] = after - padding[d];
+        value = nuc_insert_part(g, node, value, 2 + (uint32_t)d, at_least_0(-p[d].before),
+                                p[d].in - at_least_0(-p[d].after));
+    }
+    return nuc_insert_padded(g, node, value, pads, 2 * AXES);
+}
+
+/* [N, groups * phases * outputs, h, w] to [N, groups * outputs * phases, h, w]. */
+static struct nuc_node *phases_last(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t images)
+{
+    struct weight_sizes w = weight_sizes_of(node);
+    const struct nuc_meta m = value->vals[0];
+    const int64_t apart[] = {m.sizes[0], w.groups, images, w.outputs, m.sizes[2] * m.sizes[3]};
+    static const int64_t order[] = {0, 1, 3, 2, 4};
+
+    if (w.outputs == 1)
+        return value;
+    value = nuc_insert_permuted(g, node, nuc_insert_reshaped(g, node, value, apart, 5), order);
+    return nuc_insert_reshaped(g, node, value, m.sizes, 4);
+}
+
+/* To [N, groups * outputs, stride * h, stride * w]. The NPU permutes six dimensions at once. */
+static struct nuc_node *spread(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                               const struct phases p[AXES])
+{
+    struct weight_sizes c = weight_sizes_of(node);
+    int64_t sh = p[HEIGHT].stride, sw = p[WIDTH].stride, h = p[HEIGHT].count, w = p[WIDTH].count;
+    int64_t batch = value->vals[0].sizes[0], outputs = c.groups * c.outputs;
+    const int64_t first[] = {batch, sh, sw, outputs, h, w}, last[] = {batch, outputs, sh, sw, h, w};
+    const int64_t image[] = {batch, outputs, sh * h, sw * w};
+    static const int64_t from_first[] = {0, 3, 4, 1, 5, 2}, from_last[] = {0, 1, 4, 2, 5, 3};
+    bool grouped = stays_grouped(&c);
+
+    if (grouped)
+        value = phases_last(g, node, value, sh * sw);
+    value = nuc_insert_reshaped(g, node, value, grouped ? last : first, 6);
+    value = nuc_insert_permuted(g, node, value, grouped ? from_last : from_first);
+    return nuc_insert_reshaped(g, node, value, image, 4);
+}
+
+struct nuc_node *nuc_form_phases(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
+    struct weight_sizes c = weight_sizes_of(node);
+    int64_t padding[AXES];
+    static const int64_t ones[AXES] = {1, 1};
+    struct nuc_node *input = insert_input(g, node, p, padding), *weight = insert_weight(g, node, p);
+    struct nuc_node *bias = insert_bias(g, node, p[HEIGHT].stride * p[WIDTH].stride);
+    struct nuc_node *value = nuc_emit(
+        g, node, NUC_OP_CONV2D, node,
+        NUC_ARGS(nuc_node_arg(input), nuc_node_arg(weight), nuc_node_arg(bias), nuc_ints_arg(ones, AXES),
+                 nuc_ints_arg(padding, AXES), nuc_ints_arg(ones, AXES), nuc_int_arg(stays_grouped(&c) ? c.groups : 1)));
+
+    value = spread(g, node, value, p);
+    for (uint32_t d = 0; d < AXES; d++)
+        value = nuc_insert_part(g, node, value, 2 + d, p[d].skipped, p[d].skipped + p[d].out);
+    return value;
+}
+
+/* ---- conditions ---- */
+
+/* What the rules say of a convolution with a kernel of `sizes`, before anything is quantized. */
+static bool takes(const struct nuc_support *s, const struct nuc_node *node, const int64_t *sizes,
+                  const struct nuc_arg numbers[3], int64_t groups, bool transposed)
+{
+    struct nuc_node weight = *nuc_operand(s->g, node, NUC_CONV_WEIGHT), edge = *node;
+    struct nuc_meta meta = nuc_meta_make(weight.vals[0].dtype, sizes, weight.vals[0].rank);
+    struct nuc_arg args[NUC_ARG(CONVOLUTION, groups) + 1] = {
+        [NUC_CONV_INPUT] = node->args[NUC_CONV_INPUT],
+        [NUC_CONV_WEIGHT] = nuc_node_arg(&weight),
+        [NUC_CONV_BIAS] = node->args[NUC_CONV_BIAS],
+        [NUC_ARG(CONVOLUTION, stride)] = numbers[0],
+        [NUC_ARG(CONVOLUTION, padding)] = numbers[1],
+        [NUC_ARG(CONVOLUTION, dilation)] = numbers[2],
+        [NUC_ARG(CONVOLUTION, transposed)] = nuc_bool_arg(transposed),
+        [NUC_ARG(CONVOLUTION, groups)] = nuc_int_arg(groups),
+    };
+
+    weight.vals = &meta;
+    edge.op = NUC_OP_CONVOLUTION;
+    edge.n_args = sizeof args / sizeof *args;
+    edge.args = args;
+    return nuc_check_unquantized(s, NUC_OP_CONVOLUTION, &edge).ok;
+}
+
+static bool is_static_float(const struct nuc_node *node)
+{
+    return node == NULL || (nuc_is_static(node) && node->vals[0].dtype == NUC_F32);
+}
+
+/* On the CPU, without the way there and back. */
+static uint64_t cpu_cycles(const struct nuc_support *s, double macs)
+{
+    return nuc_cpu_cycles(&s->target->costs, macs, 0, 0);
+}
+
+bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT),
+                          *weight = nuc_operand(s->g, node, NUC_CONV_WEIGHT);
+    const struct nuc_arg own[] = {*nuc_arg_at(node, args->stride), *nuc_arg_at(node, args->padding),
+                                  *nuc_arg_at(node, args->dilation)};
+    const struct nuc_arg none[3] = {{.kind = NUC_ARG_NONE}};
+
+    if (input->vals[0].rank != 4 || input->vals[0].dtype != NUC_F32 || nuc_elements(&node->vals[0]) == 0 ||
+        !is_static_float(weight) || !is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) ||
+        takes(s, node, weight->vals[0].sizes, own, weight_sizes_of(node).groups, true))
+        return false;
+    const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
+    struct weight_sizes c = weight_sizes_of(node);
+    struct nuc_meta meta = weight_meta(&c, p);
+    if (!takes(s, node, meta.sizes, none, stays_grouped(&c) ? c.groups : 1, false))
+        return false;
+    double macs = (double)nuc_elements(&input->vals[0]) * (double)(c.outputs * p[HEIGHT].kernel * p[WIDTH].kernel);
+    int64_t pixels = input->vals[0].sizes[0] * p[HEIGHT].count * p[WIDTH].count;
+    uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)meta.sizes[0],
+                                        (uint64_t)(meta.sizes[1] * meta.sizes[2] * meta.sizes[3])) +
+                   2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
+    return npu < cpu_cycles(s, macs);
+}
+
+/* ---- three dimensions ---- */
+
+/* [N, C, D, H, W], with a batch or without. */
+struct volume {
+    int64_t batch, channels, depth, height, width;
+};
+
+static struct volume volume_of(const struct nuc_meta *m)
+{
+    const int64_t *s = m->sizes + m->rank - 4;
+
+    return (struct volume){m->rank == 5 ? m->sizes[0] : 1, s[0], s[1], s[2], s[3]};
+}
+
+/* With a kernel of depth alone, each image is a row. */
+struct nuc_node *nuc_form_rows(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT), *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
+    const struct volume v = volume_of(&input->vals[0]);
+    const int64_t rows[] = {v.batch, v.channels, v.depth, v.height * v.width}, *w = weight->vals[0].sizes;
+    const int64_t sizes[] = {w[0], w[1], w[2], 1};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
+    struct nuc_node *flat = nuc_take_parameter(g, weight, "_2d", &meta, nuc_const_contiguous(g, weight));
+    int64_t stride[3], padding[3], dilation[3];
+
+    nuc_conv_numbers(node, args->stride, 3, 1, stride);
+    nuc_conv_numbers(node, args->padding, 3, 0, padding);
+    nuc_conv_numbers(node, args->dilation, 3, 1, dilation);
+    stride[1] = dilation[1] = 1;
+    padding[1] = 0;
+    struct nuc_node *conv = nuc_emit(
+        g, node, NUC_OP_CONV2D, node,
+        NUC_ARGS(nuc_node_arg(nuc_insert_reshaped(g, node, input, rows, 4)), nuc_node_arg(flat),
+                 nuc_node_arg(nuc_arg_node(node, NUC_CONV_BIAS)), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2),
+                 nuc_ints_arg(dilation, 2), nuc_int_arg(nuc_integer(node, args->groups, 1))));
+    return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
+}
+
+/* Of float constants, and a kernel that fits with all its depths as channels. */
+static bool is_flat_convolution(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0];
+    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
+    int64_t channels = volume_of(in).channels + s->target->num_macs;
+
+    return in->dtype == NUC_F32 && nuc_elements(in) > 0 && nuc_elements(&node->vals[0]) > 0 &&
+           is_static_float(nuc_operand(s->g, node, NUC_CONV_WEIGHT)) &&
+           is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) &&
+           kernel[0] * kernel[1] * kernel[2] * channels <= s->target->max_mac_buffer;
+}
+
+bool nuc_form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
+    int64_t stride[3], padding[3];
+
+    nuc_conv_numbers(node, args->stride, 3, 1, stride);
+    nuc_conv_numbers(node, args->padding, 3, 0, padding);
+    return is_flat_convolution(s, node) && kernel[1] == 1 && kernel[2] == 1 && stride[1] == 1 && stride[2] == 1 &&
+           padding[1] == 0 && padding[2] == 0;
+}
+
+/* What comes from outside, or goes there, is quantized or dequantized for the NPU alone. */
+static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_costs *c = &s->target->costs;
+    const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT);
+    uint64_t cycles = 0;
+
+    if (nuc_is_placeholder(input))
+        cycles += nuc_cpu_cycles(c, -1, (double)nuc_elements(&input->vals[0]), c->cpu_element);
+    if (node->n_users == 1 && node->users[0] == nuc_output_node(s->g))
+        cycles += c->npu_call + nuc_cpu_cycles(c, -1, (double)nuc_elements(&node->vals[0]), c->cpu_element);
+    return cycles;
+}
+
+/* int8 rounds weights and result, which the CPU computes in float: it has to be worth that. */
+#define LEAST_GAIN 2
+
+/*
+ * Copies of the images for each depth of the kernel, and before and behind, against the CPU. A transposed one may be
+ * refused again, by its stride; it is rewritten then.
+ */
+bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0], *out = &node->vals[0];
+    const int64_t *w = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes;
+    const struct nuc_meta *visited = nuc_conv_args(node->op)->transposed ? in : out;
+    int64_t depth_of_product = w[1] * w[2] * w[3] * w[4];
+
+    if (!is_flat_convolution(s, node))
+        return false;
+    int64_t pixels = nuc_elements(visited) / volume_of(visited).channels;
+    uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)volume_of(out).channels,
+                                        (uint64_t)depth_of_product) +
+                   (uint64_t)(w[2] + 1) * nuc_estimate_move(s->target, (uint64_t)nuc_elements(in)) +
+                   nuc_estimate_move(s->target, (uint64_t)nuc_elements(out));
+    uint64_t cpu = cpu_cycles(s, (double)nuc_elements(visited) * (double)depth_of_product);
+    return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
+}
+
+/* ---- activations ---- */
+
+static bool only_moves(const struct nuc_node *node)
+{
+    return node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_PERMUTE || node->op == NUC_OP_SLICE);
+}
+
+/* The convolution whose values reach the activation by moves alone; NULL: there is none, or no move. */
+static const struct nuc_node *moved_convolution(const struct nuc_node *activation)
+{
+    const struct nuc_node *value = nuc_arg_node(activation, NUC_SELF);
+    bool moved = false;
+
+    while (value != NULL && only_moves(value)) {
+        value = nuc_arg_node(value, NUC_SELF);
+        moved = true;
+    }
+    return moved && value != NULL && value->op == NUC_OP_CONV2D && value->n_users == 1 ? value : NULL;
+}
+
+bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *conv = moved_convolution(node);
+
+    (void)s;
+    return conv != NULL && nuc_is_fused_activation(node) && nuc_takes_activation(conv);
+}
+
+/* `move` and those in front of it, of the activation instead of the convolution. */
+static struct nuc_node *move_again(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *move,
+                                   struct nuc_node *activation)
+{
+    struct nuc_node *input = nuc_operand(g, move, NUC_SELF);
+    struct nuc_node *value = only_moves(input) ? move_again(g, node, input, activation) : activation;
+    struct nuc_node *again = nuc_insert(g, node, move->op, move);
+
+    nuc_set_arg_node(again, g, NUC_SELF, value);
+    for (uint32_t i = NUC_SELF + 1; i < move->n_args; i++)
+        nuc_copy_arg(g, again, i, move, i);
+    nuc_infer_shape(g, again);
+    return again;
+}
+
+struct nuc_node *nuc_form_early_activation(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *move = nuc_operand(g, node, NUC_SELF), *conv = move;
+
+    while (only_moves(conv))
+        conv = nuc_operand(g, conv, NUC_SELF);
+    return move_again(g, node, move, nuc_insert_activation(g, node, node, conv));
+}

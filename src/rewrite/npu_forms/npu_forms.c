@@ -1,0 +1,149 @@
+#include "rewrite/npu_forms/npu_broadcast.h"
+#include "rewrite/npu_forms/npu_conv.h"
+#include "rewrite/npu_forms/npu_function_forms.h"
+#include "rewrite/npu_forms/npu_linear_map.h"
+#include "rewrite/npu_forms/npu_matrix.h"
+#include "rewrite/npu_forms/npu_move.h"
+#include "rewrite/npu_forms/npu_stride.h"
+#include "rewrite/npu_forms/npu_sum.h"
+#include "rewrite/npu_forms/npu_window.h"
+
+/* What is built is looked at again, so that a form may use operators that have one. */
+static const struct row {
+    enum nuc_op op;
+    expansion build;
+    nuc_form_condition applies; /* NULL: always */
+} rows[] = {
+    /* ---- functions of one value (npu_function_forms.c) ---- */
+    {NUC_OP_MUL, nuc_to_written_function, nuc_is_written_function},
+    {NUC_OP_DIV, nuc_to_written_function, nuc_is_written_function},
+    {NUC_OP_DIV, nuc_to_times_root, nuc_is_over_root},
+    /* ---- resampling, unequal windows (npu_linear_map.c) ---- */
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_windows, nuc_form_windows_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_repeats, nuc_form_repeats_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_image, nuc_form_image_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_windows, nuc_form_windows_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_repeats, nuc_form_repeats_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_image, nuc_form_image_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_windows, nuc_form_windows_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_repeats, nuc_form_repeats_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_image, nuc_form_image_applies},
+    /* ---- sums, means (npu_sum.c) ---- */
+    {NUC_OP_SUM, nuc_form_weighted_sum, nuc_form_weighted_sum_applies},
+    {NUC_OP_SUM_DIM, nuc_form_weighted_sum, nuc_form_weighted_sum_applies},
+    {NUC_OP_MEAN_DIM, nuc_form_weighted_sum, nuc_form_weighted_sum_applies},
+    {NUC_OP_SUM, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_SUM_DIM, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_MEAN_DIM, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_CUMSUM, nuc_form_cumsum, nuc_form_cumsum_applies},
+    /* ---- convolutions (npu_conv.c) ---- */
+    {NUC_OP_CONV_TRANSPOSE2D, nuc_form_phases, nuc_form_phases_applies},
+    {NUC_OP_RELU, nuc_form_early_activation, nuc_form_early_activation_applies},
+    {NUC_OP_RELU6, nuc_form_early_activation, nuc_form_early_activation_applies},
+    {NUC_OP_HARDTANH, nuc_form_early_activation, nuc_form_early_activation_applies},
+    {NUC_OP_CONV3D, nuc_form_rows, nuc_form_rows_applies},
+    {NUC_OP_CONV3D, nuc_to_flat_convolution, nuc_form_depths_applies},
+    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution, nuc_form_depths_applies},
+    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution, nuc_form_depths_applies},
+    /* ---- windows (npu_window.c) ---- */
+    {NUC_OP_MAX_POOL1D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},
+    {NUC_OP_MAX_POOL2D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},
+    {NUC_OP_AVG_POOL1D, nuc_to_padded_avg_pool, nuc_is_avg_pool_to_pad},
+    {NUC_OP_AVG_POOL2D, nuc_to_padded_avg_pool, nuc_is_avg_pool_to_pad},
+    {NUC_OP_CONV2D_PADDING, nuc_to_unevenly_padded, nuc_is_unevenly_padded},
+    /* ---- matrix products, softmax (npu_matrix.c) ---- */
+    {NUC_OP_LINEAR, nuc_form_linear, nuc_form_linear_applies},
+    {NUC_OP_MATMUL, nuc_form_matmul, nuc_form_matmul_applies},
+    {NUC_OP_MM, nuc_form_matmul, nuc_form_mm_applies},
+    {NUC_OP_BMM, nuc_form_matmul, nuc_form_bmm_applies},
+    {NUC_OP_BMM, nuc_form_scaled_bmm, nuc_form_scaled_bmm_applies},
+    {NUC_OP_ADDMM, nuc_form_addmm, nuc_form_addmm_applies},
+    {NUC_OP_RELU, nuc_form_activation, nuc_form_activation_applies},
+    {NUC_OP_RELU6, nuc_form_activation, nuc_form_activation_applies},
+    {NUC_OP_HARDTANH, nuc_form_activation, nuc_form_activation_applies},
+    {NUC_OP_SOFTMAX, nuc_form_softmax_halves, nuc_form_softmax_halves_applies},
+    {NUC_OP_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
+    {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax_halves, nuc_form_softmax_halves_applies},
+    {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
+    {NUC_OP_WHERE, nuc_form_safe_softmax, nuc_form_safe_softmax_applies},
+    /* ---- broadcasting (npu_broadcast.c) ---- */
+    {NUC_OP_ALIAS, nuc_form_alias, nuc_form_alias_applies},
+    {NUC_OP_EXPAND, nuc_form_expand, nuc_form_expand_applies},
+    {NUC_OP_ADD, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_ADD, nuc_form_outer, nuc_form_outer_applies},
+    {NUC_OP_ADD, nuc_form_plain_constant, nuc_form_plain_constant_applies},
+    {NUC_OP_SUB, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_SUB, nuc_form_outer, nuc_form_outer_applies},
+    {NUC_OP_SUB, nuc_form_plain_constant, nuc_form_plain_constant_applies},
+    {NUC_OP_MUL, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_MUL, nuc_form_outer, nuc_form_outer_applies},
+    {NUC_OP_DIV, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_MUL, nuc_form_plain_constant, nuc_form_plain_constant_applies},
+    /* ---- moves (npu_stride.c, npu_move.c) ---- */
+    {NUC_OP_SLICE, nuc_to_plain_slices, nuc_is_slice_to_rewrite},
+    {NUC_OP_CAT, nuc_to_permuted_phases, nuc_is_cat_of_phases},
+    {NUC_OP_CAT, nuc_to_fewer_copies, nuc_is_cat_of_copies},
+    {NUC_OP_CHUNK, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_SPLIT, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_SPLIT_SIZES, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_SPLIT_WITH_SIZES, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_INDEX, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_INDEX_SELECT, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_FLIP, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_ZEROS, nuc_to_constant_zeros, nuc_are_real_zeros},
+    {NUC_OP_SLICE_SCATTER, nuc_to_written_between, nuc_is_written_between},
+    {NUC_OP_PAD, nuc_to_joined_pad, nuc_is_pad_to_join},
+    {NUC_OP_UNFOLD, nuc_to_joined_windows, nuc_is_unfold_to_join},
+    {NUC_OP_TO_DTYPE, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_CLONE, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_CONTIGUOUS, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+};
+
+static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].op == node->op && (rows[i].applies == NULL || rows[i].applies(s, node)))
+            return rows[i].build;
+    }
+    return NULL;
+}
+
+bool nuc_to_npu_forms(const struct nuc_support *s)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = s->g->first; n != NULL;) {
+        expansion build = nuc_is_call(n) ? form_of(s, n) : NULL;
+        changed = changed || build != NULL;
+        n = build == NULL ? n->next : nuc_expand_node(s->g, n, build);
+    }
+    if (changed)
+        nuc_remove_dead(s->g);
+    return changed;
+}
+
+bool nuc_can_view(const struct nuc_support *s, uint32_t rank)
+{
+    struct nuc_meta meta = {.dtype = NUC_F32, .rank = (uint8_t)rank};
+    struct nuc_node input = {.n_vals = 1, .vals = &meta};
+    struct nuc_arg args[] = {nuc_node_arg(&input)};
+    struct nuc_node view = {.op = NUC_OP_VIEW, .args = args, .n_args = 1, .n_vals = 1, .vals = &meta};
+
+    return rank <= NUC_MAX_RANK && nuc_check_unquantized(s, NUC_OP_VIEW, &view).ok;
+}
+
+bool nuc_is_float_value(const struct nuc_node *x)
+{
+    return x != NULL && !x->is_tuple && x->n_vals == 1 && x->vals[0].dtype == NUC_F32 && nuc_elements(&x->vals[0]) > 0;
+}
+
+int64_t nuc_slice_end(int64_t value, int64_t size)
+{
+    value = value < 0 ? value + size : value;
+    return value < 0 ? 0 : value > size ? size : value;
+}

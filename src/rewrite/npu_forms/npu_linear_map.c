@@ -1,0 +1,465 @@
+/*
+ * Operators that are linear along height and width with constant coefficients, and that the NPU has for few sizes only:
+ * resampling, and average pooling into windows of unequal size. Along each axis they are the product with a constant
+ * matrix. Where its rows are equal windows, or single pixels in turn, a pooling or repetitions do the same without
+ * rounding; else it is a convolution of one pixel, for which the axis takes the place of the channels.
+ */
+#include "rewrite/npu_forms/npu_linear_map.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "eval/eval.h"
+#include "npu/support/estimate.h"
+
+enum { HEIGHT, WIDTH, AXES };
+
+/* Places of the axes of an image. */
+enum { BATCH, CHANNELS, SPATIAL, IMAGE_RANK = 4 };
+
+struct axis {
+    int64_t in, out;
+    const float *matrix; /* [out, in] */
+};
+
+struct map {
+    int64_t batch, channels;
+    struct axis axes[AXES];
+};
+
+/* Its arguments are in the same places. */
+static enum nuc_op edge_op(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_ADAPTIVE_AVG_POOL2D ? NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D : node->op;
+}
+
+/* ---- matrices ---- */
+
+/* The constants of an axis are computed, and stored, up to this number of elements. */
+#define MAX_MATRIX ((int64_t)1 << 18)
+
+static bool has_small_matrices(const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
+
+    if (in->rank != IMAGE_RANK || out->rank != IMAGE_RANK || in->dtype != NUC_F32 || nuc_elements(in) == 0 ||
+        nuc_elements(out) == 0)
+        return false;
+    for (int d = SPATIAL; d < IMAGE_RANK; d++) {
+        if (in->sizes[d] > MAX_MATRIX / in->sizes[d] || in->sizes[d] > MAX_MATRIX / out->sizes[d])
+            return false;
+    }
+    return true;
+}
+
+/* The operator with what it is given for one axis, and for the other a single pixel that stays one. */
+static struct nuc_node *insert_trial(struct nuc_graph *trial, const struct nuc_node *node, int d, int64_t out,
+                                     struct nuc_node *input)
+{
+    struct nuc_node *copy = nuc_add_node(trial, NULL, node->op, "axis");
+    const int64_t sizes[] = {out, 1};
+
+    nuc_set_arg_node(copy, trial, NUC_SELF, input);
+    for (uint32_t i = NUC_SELF + 1; i < node->n_args; i++) {
+        const struct nuc_arg *a = &node->args[i];
+        copy->args[i] = *a;
+        if (a->kind == NUC_ARG_INTS || a->kind == NUC_ARG_INT)
+            nuc_set_arg_ints(copy, trial, i, sizes, 2);
+        if (a->kind != NUC_ARG_FLOATS || a->count != AXES)
+            continue;
+        const double factors[] = {a->u.floats[d], 1.0};
+        copy->args[i].u.floats = nuc_copy(trial->cx, factors, sizeof factors);
+    }
+    nuc_infer_shape(trial, copy);
+    return copy;
+}
+
+/* What the operator makes of images, one for each pixel of the axis, that are one there and zero elsewhere. */
+static struct axis axis_of(struct nuc_graph *g, const struct nuc_node *node, int d)
+{
+    int64_t in = nuc_input_meta(node, NUC_SELF)->sizes[SPATIAL + d], out = node->vals[0].sizes[SPATIAL + d];
+    const int64_t sizes[] = {1, in, in, 1};
+    struct nuc_graph *trial = nuc_graph_new(g->cx, g->file);
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, IMAGE_RANK);
+    float *units = nuc_alloc_array(g->cx, (size_t)(in * in), sizeof *units);
+    float *matrix = nuc_alloc_array(g->cx, (size_t)(in * out), sizeof *matrix);
+    void *result[1] = {NULL};
+
+    for (int64_t i = 0; i < in; i++)
+        units[i * in + i] = 1.0f;
+    struct nuc_node *input = nuc_add_constant(trial, "units", &meta, units);
+    bool computed = nuc_eval_constant(trial, insert_trial(trial, node, d, out, input), result);
+    assert(computed);
+    (void)computed;
+    const float *columns = result[0];
+    for (int64_t i = 0; i < in; i++) {
+        for (int64_t o = 0; o < out; o++)
+            matrix[o * in + i] = columns[i * out + o];
+    }
+    return (struct axis){in, out, matrix};
+}
+
+static struct map map_of(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF);
+
+    return (struct map){in->sizes[BATCH], in->sizes[CHANNELS], {axis_of(g, node, HEIGHT), axis_of(g, node, WIDTH)}};
+}
+
+static bool is_near(float a, float b)
+{
+    return fabsf(a - b) <= 1e-6f;
+}
+
+/* Each row is the mean of `kernel` pixels; their first ones are `stride` apart. No kernel: it is not so. */
+struct windows {
+    int64_t kernel, stride, offset;
+};
+
+static bool is_window(const struct axis *a, int64_t row, const struct windows *w)
+{
+    int64_t begin = w->offset + row * w->stride, end = begin + w->kernel;
+
+    for (int64_t i = 0; i < a->in; i++) {
+        float weight = i >= begin && i < end ? 1.0f / (float)w->kernel : 0.0f;
+        if (!is_near(a->matrix[row * a->in + i], weight))
+            return false;
+    }
+    return end <= a->in;
+}
+
+static int64_t first_pixel(const struct axis *a, int64_t row)
+{
+    int64_t i = 0;
+
+    while (i < a->in && is_near(a->matrix[row * a->in + i], 0))
+        i++;
+    return i;
+}
+
+static struct windows windows_of(const struct axis *a)
+{
+    struct windows w = {.offset = first_pixel(a, 0), .stride = 1};
+
+    while (w.offset + w.kernel < a->in && !is_near(a->matrix[w.offset + w.kernel], 0))
+        w.kernel++;
+    if (a->out > 1)
+        w.stride = first_pixel(a, 1) - w.offset;
+    for (int64_t row = 0; row < a->out && w.kernel > 0; row++) {
+        if (w.stride < 1 || !is_window(a, row, &w))
+            w.kernel = 0;
+    }
+    return w;
+}
+
+static bool stays(const struct axis *a)
+{
+    struct windows w = windows_of(a);
+
+    return a->in == a->out && w.kernel == 1 && w.stride == 1;
+}
+
+/* How often each pixel follows itself; 0 when the axis is something else. */
+static int64_t repeats_of(const struct axis *a)
+{
+    int64_t times = a->out / a->in;
+
+    for (int64_t o = 0; o < a->out && times > 0; o++) {
+        for (int64_t i = 0; i < a->in; i++) {
+            if (a->out % a->in != 0 || !is_near(a->matrix[o * a->in + i], i == o / times ? 1.0f : 0.0f))
+                return 0;
+        }
+    }
+    return times;
+}
+
+/* ---- windows ---- */
+
+struct nuc_node *nuc_form_windows(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct map m = map_of(g, node);
+    struct windows w[AXES] = {windows_of(&m.axes[HEIGHT]), windows_of(&m.axes[WIDTH])};
+    const int64_t kernel[] = {w[HEIGHT].kernel, w[WIDTH].kernel}, stride[] = {w[HEIGHT].stride, w[WIDTH].stride};
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+
+    for (uint32_t d = 0; d < AXES; d++) {
+        int64_t end = w[d].offset + (m.axes[d].out - 1) * w[d].stride + w[d].kernel;
+        value = nuc_insert_part(g, node, value, SPATIAL + d, w[d].offset, end);
+    }
+    return nuc_emit(g, node, kernel[HEIGHT] * kernel[WIDTH] == 1 ? NUC_OP_MAX_POOL2D : NUC_OP_AVG_POOL2D, node,
+                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(kernel, AXES), nuc_ints_arg(stride, AXES)));
+}
+
+/* ---- repetitions ---- */
+
+/* The largest power of two by which the NPU enlarges (support/rules_move.c). */
+#define LARGEST_FACTOR 8
+
+/* The factor of the next resampling: none when what is left is odd. */
+static int64_t next_factor(int64_t *times)
+{
+    int64_t factor = 1;
+
+    while (*times % 2 == 0 && factor < LARGEST_FACTOR) {
+        *times /= 2;
+        factor *= 2;
+    }
+    return factor;
+}
+
+/* Dimension 1 of [.., pixels, rest] is what a pixel consists of: the rows of an image, or the channels. */
+static struct nuc_node *repeat_pixels(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                      int64_t pixels, int64_t times)
+{
+    const int64_t sizes[] = {pixels, 1, nuc_elements(&value->vals[0]) / pixels};
+
+    return nuc_insert_repeated(g, node, nuc_insert_reshaped(g, node, value, sizes, 3), 1, times);
+}
+
+struct nuc_node *nuc_form_repeats(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct map m = map_of(g, node);
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    int64_t h = repeats_of(&m.axes[HEIGHT]), w = repeats_of(&m.axes[WIDTH]);
+    static const int64_t last[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
+
+    if (m.axes[HEIGHT].in * m.axes[WIDTH].in == 1)
+        return nuc_insert_expanded(g, node, value, node->vals[0].sizes, IMAGE_RANK);
+    while (h % 2 == 0 || w % 2 == 0) {
+        const int64_t *now = value->vals[0].sizes;
+        const int64_t by_h = next_factor(&h), by_w = next_factor(&w);
+        const int64_t sizes[] = {now[SPATIAL] * by_h, now[SPATIAL + 1] * by_w};
+        value = nuc_emit(g, node, NUC_OP_UPSAMPLE_NEAREST, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(sizes, 2)));
+        value->args[NUC_ARG(UPSAMPLE_NEAREST, scale_factors)].given = true;
+    }
+    if (h == 1 && w == 1)
+        return value;
+    const int64_t *now = value->vals[0].sizes, height = now[SPATIAL], width = now[SPATIAL + 1];
+    const int64_t sizes[] = {m.batch, height * h, width * w, m.channels};
+    value = nuc_insert_permuted(g, node, value, last);
+    value = repeat_pixels(g, node, value, m.batch * height, h);
+    value = repeat_pixels(g, node, value, m.batch * height * h * width, w);
+    return nuc_insert_permuted(g, node, nuc_insert_reshaped(g, node, value, sizes, IMAGE_RANK), back);
+}
+
+/* ---- products ---- */
+
+static struct nuc_node *multiply(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                 const float *matrix, int64_t in, int64_t out)
+{
+    const int64_t sizes[] = {out, in, 1, 1};
+    struct nuc_node *weight = nuc_insert_floats(g, node, matrix, sizes, 4);
+
+    return nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(nuc_node_arg(value), nuc_node_arg(weight)));
+}
+
+/* The axis that grows less is first: the image between has fewer pixels. */
+static int first_axis(const struct map *m)
+{
+    const struct axis *h = &m->axes[HEIGHT], *w = &m->axes[WIDTH];
+
+    return w->out * h->in < h->out * w->in ? WIDTH : HEIGHT;
+}
+
+/* The axes in the order `to` of a value that has them in the order `from`. */
+static struct nuc_node *in_order(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t *from,
+                                 const int64_t *to)
+{
+    int64_t dims[IMAGE_RANK];
+
+    for (int i = 0; i < IMAGE_RANK; i++) {
+        for (int k = 0; k < IMAGE_RANK; k++)
+            dims[i] = from[k] == to[i] ? k : dims[i];
+    }
+    memcpy(from, to, sizeof dims);
+    return nuc_insert_permuted(g, node, value, dims);
+}
+
+struct nuc_node *nuc_form_axes(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct map m = map_of(g, node);
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    static const int64_t image[IMAGE_RANK] = {BATCH, CHANNELS, SPATIAL + HEIGHT, SPATIAL + WIDTH};
+    int64_t order[IMAGE_RANK];
+
+    memcpy(order, image, sizeof order);
+    for (int i = 0; i < AXES; i++) {
+        int d = i == 0 ? first_axis(&m) : 1 - first_axis(&m);
+        const struct axis *a = &m.axes[d];
+        const int64_t pixels[IMAGE_RANK] = {BATCH, SPATIAL + d, CHANNELS, SPATIAL + 1 - d};
+        if (stays(a))
+            continue;
+        value = in_order(g, node, value, order, pixels);
+        value = multiply(g, node, value, a->matrix, a->in, a->out);
+    }
+    return in_order(g, node, value, order, image);
+}
+
+struct nuc_node *nuc_form_image(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct map m = map_of(g, node);
+    const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
+    int64_t in = h->in * w->in, out = h->out * w->out;
+    const int64_t rows[] = {m.batch, m.channels, in, 1};
+    static const int64_t swap[] = {0, 2, 1, 3};
+    float *matrix = nuc_alloc_array(g->cx, (size_t)(in * out), sizeof *matrix);
+
+    for (int64_t o = 0; o < out; o++) {
+        for (int64_t i = 0; i < in; i++)
+            matrix[o * in + i] = h->matrix[o / w->out * h->in + i / w->in] * w->matrix[o % w->out * w->in + i % w->in];
+    }
+    struct nuc_node *value = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), rows, IMAGE_RANK);
+    value = multiply(g, node, nuc_insert_permuted(g, node, value, swap), matrix, in, out);
+    return nuc_insert_reshaped(g, node, nuc_insert_permuted(g, node, value, swap), node->vals[0].sizes, IMAGE_RANK);
+}
+
+/* ---- cycles ---- */
+
+static uint64_t move_cycles(const struct nuc_support *s, const struct map *m, int64_t height, int64_t width)
+{
+    return nuc_estimate_move(s->target, (uint64_t)(m->batch * m->channels * height * width));
+}
+
+static uint64_t product_cycles(const struct nuc_support *s, int64_t rows, int64_t in, int64_t out)
+{
+    return nuc_estimate_product(s->target, (uint64_t)rows, (uint64_t)out, (uint64_t)in);
+}
+
+/* Channels are the last axis of what is around it. */
+static uint64_t cycles_of_axes(const struct nuc_support *s, const struct map *m)
+{
+    int64_t size[AXES] = {m->axes[HEIGHT].in, m->axes[WIDTH].in};
+    uint64_t cycles = 0;
+
+    for (int i = 0; i < AXES; i++) {
+        int d = i == 0 ? first_axis(m) : 1 - first_axis(m);
+        const struct axis *a = &m->axes[d];
+        if (stays(a))
+            continue;
+        cycles += move_cycles(s, m, size[HEIGHT], size[WIDTH]);
+        cycles += product_cycles(s, m->batch * m->channels * size[1 - d], a->in, a->out);
+        size[d] = a->out;
+    }
+    return cycles + move_cycles(s, m, size[HEIGHT], size[WIDTH]);
+}
+
+static uint64_t cycles_of_image(const struct nuc_support *s, const struct map *m)
+{
+    const struct axis *h = &m->axes[HEIGHT], *w = &m->axes[WIDTH];
+
+    return move_cycles(s, m, h->in, w->in) + product_cycles(s, m->batch * m->channels, h->in * w->in, h->out * w->out) +
+           move_cycles(s, m, h->out, w->out);
+}
+
+/*
+ * A single pixel is broadcast, by the operator that reads it or by one more. Resampling reads four values for each that
+ * it makes; a concatenation copies each of its parts by itself.
+ */
+static uint64_t cycles_of_repeats(const struct nuc_support *s, const struct map *m)
+{
+    int64_t h = repeats_of(&m->axes[HEIGHT]), w = repeats_of(&m->axes[WIDTH]);
+    int64_t height = m->axes[HEIGHT].in, width = m->axes[WIDTH].in;
+    uint64_t cycles = 0;
+
+    if (height * width == 1)
+        return move_cycles(s, m, h, w);
+    while (h % 2 == 0 || w % 2 == 0) {
+        height *= next_factor(&h);
+        width *= next_factor(&w);
+        cycles += move_cycles(s, m, 3 * height, width);
+    }
+    if (h > 1)
+        cycles += (uint64_t)h * move_cycles(s, m, height, width);
+    if (w > 1)
+        cycles += (uint64_t)w * move_cycles(s, m, height * h, width);
+    return cycles;
+}
+
+/* On the CPU the value leaves the NPU and comes back, in float where there are no int8 kernels. */
+static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_costs *c = &s->target->costs;
+    double values = (double)(nuc_elements(nuc_input_meta(node, NUC_SELF)) + nuc_elements(&node->vals[0]));
+    struct nuc_node edge = *node;
+
+    edge.op = edge_op(node);
+    uint64_t cycles = nuc_estimate_cpu(s->target, &edge) + c->npu_call;
+    return s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, values, c->cpu_element);
+}
+
+/* ---- conditions ---- */
+
+/* The NPU does not have it as it is. */
+static bool is_refused(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return has_small_matrices(node) && !nuc_check_unquantized(s, edge_op(node), node).ok;
+}
+
+bool nuc_form_windows_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!is_refused(s, node))
+        return false;
+    struct map m = map_of(s->g, node);
+    int64_t limit = s->target->max_window;
+    for (int d = 0; d < AXES; d++) {
+        struct windows w = windows_of(&m.axes[d]);
+        if (w.kernel == 0 || w.kernel > limit || w.stride > limit)
+            return false;
+    }
+    return true;
+}
+
+/* What a convolution of so many channels asks of the target. */
+static bool fits(const struct nuc_support *s, int64_t channels)
+{
+    return channels <= s->target->max_mac_buffer / s->target->num_macs * s->target->num_macs;
+}
+
+/* More than the image is worth. */
+#define MAX_IMAGE_WEIGHTS ((int64_t)1 << 16)
+
+enum form { FORM_NONE, FORM_REPEATS, FORM_AXES, FORM_IMAGE };
+
+static void take_cheaper(enum form *best, uint64_t *least, enum form form, uint64_t cycles)
+{
+    if (cycles < *least) {
+        *best = form;
+        *least = cycles;
+    }
+}
+
+/* The cheapest by the cycle model; none where that is the CPU. */
+static enum form form_of(const struct nuc_support *s, const struct nuc_node *node)
+{
+    enum form best = FORM_NONE;
+    uint64_t least = cycles_of_cpu(s, node);
+
+    if (!is_refused(s, node))
+        return FORM_NONE;
+    struct map m = map_of(s->g, node);
+    const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
+    int64_t in = h->in * w->in;
+    if (repeats_of(h) > 0 && repeats_of(w) > 0)
+        take_cheaper(&best, &least, FORM_REPEATS, cycles_of_repeats(s, &m));
+    if (fits(s, h->in) && fits(s, w->in))
+        take_cheaper(&best, &least, FORM_AXES, cycles_of_axes(s, &m));
+    if (fits(s, in) && h->out * w->out <= MAX_IMAGE_WEIGHTS / in)
+        take_cheaper(&best, &least, FORM_IMAGE, cycles_of_image(s, &m));
+    return best;
+}
+
+bool nuc_form_repeats_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return form_of(s, node) == FORM_REPEATS;
+}
+
+bool nuc_form_axes_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return form_of(s, node) == FORM_AXES;
+}
+
+bool nuc_form_image_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return form_of(s, node) == FORM_IMAGE;
+}

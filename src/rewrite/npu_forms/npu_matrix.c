@@ -1,0 +1,590 @@
+#include "rewrite/npu_forms/npu_matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "npu/support/estimate.h"
+#include "rewrite/fused_activation.h"
+
+static bool is_constant(const struct nuc_node *x)
+{
+    return x != NULL && nuc_is_static(x);
+}
+
+static int64_t from_end(const struct nuc_node *x, uint32_t i)
+{
+    const struct nuc_meta *m = &x->vals[0];
+
+    return i < m->rank ? m->sizes[m->rank - 1 - i] : 1;
+}
+
+/* x [.., A, B] as [.., B, A] */
+static struct nuc_node *swapped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
+{
+    return nuc_insert_moved_dims(g, node, x, &(int64_t){-1}, &(int64_t){-2}, 1);
+}
+
+/* x [.., K] as [N, K]. */
+static struct nuc_node *as_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
+{
+    int64_t k = from_end(x, 0);
+    const int64_t rows[2] = {nuc_elements(&x->vals[0]) / k, k};
+
+    return nuc_insert_reshaped(g, node, x, rows, 2);
+}
+
+static struct nuc_node *with_bias(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *product,
+                                  struct nuc_node *bias)
+{
+    return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_ADD, product, bias);
+}
+
+/* The sizes of x with the last one replaced. */
+static struct nuc_meta with_last(const struct nuc_node *x, int64_t last)
+{
+    struct nuc_meta m = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
+
+    m.sizes[m.rank - 1] = last;
+    return m;
+}
+
+/* ---- constant weights ---- */
+
+/* x [.., K] times constant weights [O, K], and those transposed: [.., O]. */
+static struct nuc_node *dense(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_node *weight,
+                              struct nuc_node *bias)
+{
+    const struct nuc_meta out = with_last(x, weight->vals[0].sizes[0]);
+    struct nuc_node *product =
+        nuc_emit(g, node, NUC_OP_LINEAR, node,
+                 NUC_ARGS(nuc_node_arg(as_rows(g, node, x)), nuc_node_arg(weight), nuc_node_arg(bias)));
+
+    return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
+}
+
+/* Constant weights [K, O] as [O, K]: what a fully connected layer reads, which else would be transposed at run time. */
+static struct nuc_node *transposed_constant(struct nuc_graph *g, struct nuc_node *weight)
+{
+    const int64_t rows = from_end(weight, 1), columns = from_end(weight, 0), sizes[2] = {columns, rows};
+    const struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 2);
+    const float *from = nuc_const_contiguous(g, weight);
+    float *to = nuc_alloc_array(g->cx, (size_t)(rows * columns), sizeof *to);
+
+    for (int64_t i = 0; i < rows * columns; i++)
+        to[i % columns * rows + i / columns] = from[i];
+    return nuc_take_parameter(g, weight, "_transposed", &meta, to);
+}
+
+/* A constant matrix that is the same for the whole batch. */
+static bool is_constant_matrix(const struct nuc_node *x)
+{
+    return is_constant(x) && x->vals[0].rank >= 2 && nuc_elements(&x->vals[0]) == from_end(x, 0) * from_end(x, 1);
+}
+
+/* A view of a constant is a constant. */
+static struct nuc_node *as_constant_matrix(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t rows,
+                                           int64_t columns)
+{
+    const int64_t sizes[2] = {rows, columns};
+
+    return x->vals[0].rank == 2 ? x : nuc_insert_floats(g, node, nuc_const_contiguous(g, x), sizes, 2);
+}
+
+/* ---- products of two tensors ---- */
+
+/* The batches of two tensors [.., M, K] and [.., K, N] as one list of common sizes. */
+struct batches {
+    int64_t sizes[NUC_MAX_RANK];
+    uint32_t rank; /* of the product */
+    int64_t count;
+};
+
+static struct batches join_batches(const struct nuc_node *a, const struct nuc_node *b)
+{
+    struct batches all = {.count = 1};
+
+    all.rank = a->vals[0].rank > b->vals[0].rank ? a->vals[0].rank : b->vals[0].rank;
+    for (uint32_t i = 0; i + 2 < all.rank; i++) {
+        int64_t s = from_end(a, all.rank - 1 - i), t = from_end(b, all.rank - 1 - i);
+        all.sizes[i] = s == 1 ? t : s;
+        all.count *= all.sizes[i];
+    }
+    all.sizes[all.rank - 2] = from_end(a, 1);
+    all.sizes[all.rank - 1] = from_end(b, 0);
+    return all;
+}
+
+/* A matrix that is there once for several others is repeated: [batch, rows, columns]. */
+static struct nuc_node *as_batch(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                 const struct batches *all)
+{
+    const int64_t flat[3] = {all->count, from_end(x, 1), from_end(x, 0)};
+    struct nuc_meta whole = x->vals[0];
+    uint32_t missing = all->rank - whole.rank;
+    int64_t sizes[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < all->rank; i++)
+        sizes[i] = i < missing ? 1 : whole.sizes[i - missing];
+    x = nuc_insert_reshaped(g, node, x, sizes, all->rank);
+    memcpy(sizes, all->sizes, (all->rank - 2) * sizeof *sizes);
+    x = nuc_insert_expanded(g, node, x, sizes, all->rank);
+    return nuc_insert_reshaped(g, node, x, flat, 3);
+}
+
+static int64_t batch_of(const struct nuc_node *x)
+{
+    return nuc_elements(&x->vals[0]) / (from_end(x, 0) * from_end(x, 1));
+}
+
+/* [.., M, K] x [.., K, N] */
+static struct nuc_node *batched(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
+{
+    struct batches all = join_batches(a, b);
+
+    if (batch_of(b) == 1 && all.count > 1) { /* all rows of the batch meet one matrix */
+        const int64_t rows[3] = {1, all.count * from_end(a, 1), from_end(a, 0)};
+        const int64_t columns[3] = {1, from_end(b, 1), from_end(b, 0)};
+        a = nuc_insert_reshaped(g, node, a, rows, 3);
+        b = nuc_insert_reshaped(g, node, b, columns, 3);
+    } else {
+        a = as_batch(g, node, a, &all);
+        b = as_batch(g, node, b, &all);
+    }
+    return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), all.sizes, all.rank);
+}
+
+/* A vector is a row on the left and a column on the right. */
+static struct nuc_node *as_matrix(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, bool is_row)
+{
+    const int64_t sizes[2] = {is_row ? 1 : from_end(x, 0), is_row ? from_end(x, 0) : 1};
+
+    if (x->vals[0].rank == 1 && is_constant(x))
+        return as_constant_matrix(g, node, x, sizes[0], sizes[1]);
+    return x->vals[0].rank == 1 ? nuc_insert_reshaped(g, node, x, sizes, 2) : x;
+}
+
+static struct nuc_node *product_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
+{
+    a = as_matrix(g, node, a, true);
+    b = as_matrix(g, node, b, false);
+    if (is_constant_matrix(b))
+        return dense(g, node, a, transposed_constant(g, b), NULL);
+    if (is_constant_matrix(a)) {
+        struct nuc_node *columns = swapped(g, node, b);
+        return swapped(g, node,
+                       dense(g, node, columns, as_constant_matrix(g, node, a, from_end(a, 1), from_end(a, 0)), NULL));
+    }
+    return batched(g, node, a, b);
+}
+
+/* ---- forms ---- */
+
+/* Functions that the NPU does not have stay in float on the CPU. */
+static bool is_float_function(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return node->op == NUC_OP_GRID_SAMPLER_2D || (nuc_op_family(node->op) == NUC_FAMILY_MAP && !nuc_has_bounds(node) &&
+                                                  nuc_support_row(s->flavor, node->op) == NULL);
+}
+
+/* All that reads a value, behind moves and bounds, are such functions. */
+static bool is_read_by_float_functions(const struct nuc_support *s, const struct nuc_node *node, int depth)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        enum nuc_family family = nuc_op_family(user->op);
+        bool passes = nuc_has_bounds(user) || family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE;
+        if (!is_float_function(s, user) && (!passes || depth == 0 || !is_read_by_float_functions(s, user, depth - 1)))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+/* The value comes from a constant, or behind moves from an operator that stays on the CPU. */
+static bool is_made_on_cpu(const struct nuc_support *s, const struct nuc_node *x)
+{
+    while (x != NULL && x->n_users == 1 &&
+           (nuc_op_family(x->op) == NUC_FAMILY_VIEW || nuc_op_family(x->op) == NUC_FAMILY_PERMUTE))
+        x = nuc_arg_node(x, NUC_SELF);
+    return x == NULL || is_constant(x) || nuc_op_family(x->op) == NUC_FAMILY_SELECT || is_float_function(s, x);
+}
+
+/*
+ * What comes from the CPU in any case, and all the more what goes on in float there and so loses precision, has to be
+ * worth it for the cycles of the product alone.
+ */
+static bool gains(const struct nuc_support *s, const struct nuc_node *node)
+{
+    uint64_t cpu = nuc_estimate_cpu(s->target, node), npu = nuc_estimate_npu(s->target, node);
+    const uint64_t worth = 4;
+
+    if (is_read_by_float_functions(s, node, 8))
+        return cpu / worth > npu;
+    return cpu > npu || !is_made_on_cpu(s, nuc_arg_node(node, NUC_SELF)) ||
+           !is_made_on_cpu(s, nuc_arg_node(node, NUC_OTHER));
+}
+
+bool nuc_form_matmul_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    return nuc_is_float_value(a) && nuc_is_float_value(b) && a->vals[0].rank > 0 && b->vals[0].rank > 0 &&
+           gains(s, node);
+}
+
+struct nuc_node *nuc_form_matmul(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_meta out = node->vals[0];
+    struct nuc_node *product = product_of(g, node, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER));
+
+    return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
+}
+
+bool nuc_form_mm_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(MM, mat2));
+
+    return is_constant(b) ? nuc_is_float_value(a) && nuc_is_float_value(b) && !is_constant(a)
+                          : nuc_form_matmul_applies(s, node);
+}
+
+bool nuc_form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return nuc_form_matmul_applies(s, node) && (is_constant_matrix(nuc_arg_node(node, NUC_SELF)) ||
+                                                is_constant_matrix(nuc_arg_node(node, NUC_ARG(BMM, mat2))));
+}
+
+/* ---- numbers that a factor is multiplied with ---- */
+
+/* The number of x * number, when nothing else reads the product; NULL for anything else. */
+static struct nuc_node *scale_of(const struct nuc_node *mul)
+{
+    struct nuc_node *number = mul->op == NUC_OP_MUL ? nuc_arg_node(mul, NUC_OTHER) : NULL;
+    const struct nuc_node *x = mul->op == NUC_OP_MUL ? nuc_arg_node(mul, NUC_SELF) : NULL;
+
+    return nuc_is_float_value(x) && nuc_is_float_value(number) && is_constant(number) &&
+                   nuc_elements(&number->vals[0]) == 1 && mul->n_users == 1 && !mul->in_place &&
+                   nuc_same_sizes(&mul->vals[0], &x->vals[0])
+               ? number
+               : NULL;
+}
+
+/* A view or permutation that nothing else reads. */
+static bool is_reordered(const struct nuc_node *x)
+{
+    enum nuc_family family = nuc_op_family(x->op);
+
+    return (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE) && x->n_users == 1 &&
+           nuc_arg_node(x, NUC_SELF) != NULL;
+}
+
+static struct nuc_node *scaled_behind(struct nuc_node *factor)
+{
+    while (factor != NULL && is_reordered(factor))
+        factor = nuc_arg_node(factor, NUC_SELF);
+    return factor;
+}
+
+static bool is_scaled(const struct nuc_node *product, uint32_t arg)
+{
+    const struct nuc_node *mul = scaled_behind(nuc_arg_node(product, arg));
+
+    return mul != NULL && scale_of(mul) != NULL;
+}
+
+bool nuc_form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    return nuc_is_float_value(node) && nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_ARG(BMM, mat2)) &&
+           (is_scaled(node, NUC_SELF) || is_scaled(node, NUC_ARG(BMM, mat2)));
+}
+
+/* The factor without the number, by which *scale is multiplied. */
+static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *factor, double *scale)
+{
+    struct nuc_node *mul = scaled_behind(factor), *number = mul == NULL ? NULL : scale_of(mul);
+
+    if (number == NULL)
+        return factor;
+    if (factor == mul) {
+        *scale *= (double)*(const float *)nuc_const_contiguous(g, number);
+        return nuc_operand(g, mul, NUC_SELF);
+    }
+    struct nuc_node *inner = unscaled(g, node, nuc_operand(g, factor, NUC_SELF), scale);
+    struct nuc_node *made = nuc_insert(g, node, factor->op, factor);
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(inner)));
+    for (uint32_t i = 1; i < factor->n_args; i++)
+        nuc_copy_arg(g, made, i, factor, i);
+    nuc_infer_shape(g, made);
+    return made;
+}
+
+/* The number goes behind the product, whose kernel takes it with it. */
+struct nuc_node *nuc_form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node)
+{
+    double scale = 1.0;
+    struct nuc_node *a = unscaled(g, node, nuc_operand(g, node, NUC_SELF), &scale),
+                    *b = unscaled(g, node, nuc_operand(g, node, NUC_ARG(BMM, mat2)), &scale);
+
+    return nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), scale);
+}
+
+/* A constant for each column. */
+static bool is_bias(const struct nuc_node *x, int64_t columns)
+{
+    return is_constant(x) && x->vals[0].rank == 1 && x->vals[0].sizes[0] == columns;
+}
+
+bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));
+    const struct nuc_node *bias = nuc_arg_node(node, NUC_SELF);
+
+    (void)s;
+    return nuc_is_float_value(a) && nuc_is_float_value(b) && nuc_is_float_value(bias) &&
+           (!is_constant(b) || is_bias(bias, from_end(b, 0))) &&
+           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
+           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0);
+}
+
+struct nuc_node *nuc_form_addmm(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a = nuc_operand(g, node, NUC_ARG(ADDMM, mat1)), *b = nuc_operand(g, node, NUC_ARG(ADDMM, mat2)),
+                    *bias = nuc_operand(g, node, NUC_SELF);
+
+    if (is_constant(b))
+        return dense(g, node, a, transposed_constant(g, b), bias);
+    return with_bias(g, node, product_of(g, node, a, b), bias);
+}
+
+/* What a product computes with it: the reference's way with other activations loses half of the range. */
+static bool is_bound(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_RELU || node->op == NUC_OP_RELU6 ||
+           (node->op == NUC_OP_HARDTANH && nuc_is_fused_activation(node));
+}
+
+/* Those that are a view, a matrix and a view in any case stay: quantized as a whole the views are as well. */
+bool nuc_form_linear_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_ARG(LINEAR, input)),
+                          *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight));
+
+    (void)s;
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(weight) || weight->vals[0].rank != 2 || x->vals[0].rank == 0)
+        return false;
+    if (!is_constant(weight))
+        return true;
+    return x->vals[0].rank != 2 && (x->vals[0].rank == 1 || !nuc_is_contiguous(&x->vals[0]) ||
+                                    (node->n_users == 1 && is_bound(node->users[0])));
+}
+
+struct nuc_node *nuc_form_linear(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_ARG(LINEAR, input)),
+                    *weight = nuc_operand(g, node, NUC_ARG(LINEAR, weight)),
+                    *bias = nuc_arg_node(node, NUC_ARG(LINEAR, bias));
+    const struct nuc_meta out = node->vals[0];
+
+    if (is_constant(weight))
+        return dense(g, node, x, weight, bias);
+    struct nuc_node *product = product_of(g, node, x, swapped(g, node, weight));
+    return with_bias(g, node, nuc_insert_reshaped(g, node, product, out.sizes, out.rank), bias);
+}
+
+/* ---- activations ---- */
+
+static bool is_view(const struct nuc_node *node)
+{
+    return node != NULL && node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_VIEW);
+}
+
+bool nuc_form_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *view = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *product = is_view(view) ? nuc_arg_node(view, NUC_SELF) : NULL;
+
+    (void)s;
+    return is_bound(node) && product != NULL && product->n_users == 1 && product->op != NUC_OP_CONV2D &&
+           nuc_takes_activation(product);
+}
+
+struct nuc_node *nuc_form_activation(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *product = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
+    const struct nuc_meta out = node->vals[0];
+
+    return nuc_insert_reshaped(g, node, nuc_insert_activation(g, node, node, product), out.sizes, out.rank);
+}
+
+/* ---- softmax ---- */
+
+bool nuc_is_of_images(const struct nuc_node *x)
+{
+    for (int depth = 0; x != NULL && depth < 64; depth++) {
+        switch ((int)nuc_op_family(x->op)) {
+        case NUC_FAMILY_CONV:
+        case NUC_FAMILY_POOL:
+        case NUC_FAMILY_RESIZE:
+            return true;
+        case NUC_FAMILY_MAP:
+        case NUC_FAMILY_BINARY:
+        case NUC_FAMILY_SOFTMAX:
+        case NUC_FAMILY_SLICE:
+        case NUC_FAMILY_PAD:
+            x = nuc_arg_node(x, NUC_SELF);
+            break;
+        default:
+            return x->n_vals == 1 && nuc_is_channels_last(&x->vals[0]);
+        }
+    }
+    return false;
+}
+
+static int64_t softmax_dim(const struct nuc_node *node)
+{
+    return nuc_dim(node, NUC_ARG(SOFTMAX, dim), -1, node->vals[0].rank);
+}
+
+static bool is_plain_softmax(const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    return nuc_is_float_value(x) && nuc_is_float_value(node) && x->vals[0].rank > 1 &&
+           (node->op != NUC_OP_NATIVE_SOFTMAX || !nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)));
+}
+
+bool nuc_form_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    int64_t rank = node->vals[0].rank, dim = softmax_dim(node);
+
+    if (!is_plain_softmax(node) || dim < 0 || dim >= rank || node->vals[0].sizes[dim] > s->target->max_softmax_channels)
+        return false;
+    bool images = rank > 2 && nuc_is_of_images(nuc_arg_node(node, NUC_SELF));
+    return dim != (images ? 1 : rank - 1);
+}
+
+static struct nuc_node *softmax_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t dim)
+{
+    struct nuc_node *made = nuc_insert(g, node, node->op, node);
+
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim)));
+    if (node->op == NUC_OP_NATIVE_SOFTMAX)
+        nuc_copy_arg(g, made, NUC_ARG(NATIVE_SOFTMAX, half_to_float), node, NUC_ARG(NATIVE_SOFTMAX, half_to_float));
+    nuc_infer_shape(g, made);
+    return made;
+}
+
+/* The dimension goes to the end and comes back; a view keeps images of one order from being images. */
+struct nuc_node *nuc_form_softmax(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_meta out = node->vals[0];
+    int64_t dim = softmax_dim(node), last = out.rank - 1;
+    struct nuc_node *x = nuc_insert_moved_dims(g, node, nuc_operand(g, node, NUC_SELF), &dim, &last, 1);
+    const struct nuc_meta moved = x->vals[0];
+
+    x = nuc_insert_reshaped(g, node, softmax_of(g, node, as_rows(g, node, x), 1), moved.sizes, moved.rank);
+    return nuc_insert_moved_dims(g, node, x, &last, &dim, 1);
+}
+
+bool nuc_form_softmax_halves_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_target *t = s->target;
+
+    if (!is_plain_softmax(node) || node->vals[0].rank < 2 || softmax_dim(node) != node->vals[0].rank - 1)
+        return false;
+    int64_t columns = from_end(node, 0), elements = nuc_elements(&node->vals[0]), rows = elements / columns;
+    return columns <= t->max_softmax_channels && rows > 1 &&
+           (rows > t->max_softmax_rows || elements > t->max_softmax_elements);
+}
+
+struct nuc_node *nuc_form_softmax_halves(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_meta out = node->vals[0];
+    struct nuc_node *x = as_rows(g, node, nuc_operand(g, node, NUC_SELF)), *parts[2];
+    int64_t rows = x->vals[0].sizes[0], half = (rows + 1) / 2;
+
+    parts[0] = softmax_of(g, node, nuc_insert_part(g, node, x, 0, 0, half), 1);
+    parts[1] = softmax_of(g, node, nuc_insert_part(g, node, x, 0, half, rows), 1);
+    return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, 0), out.sizes, out.rank);
+}
+
+/* ---- rows that are masked as a whole ---- */
+
+/* Views of, and numbers times, a product: finite as its factors are. */
+static bool is_finite(struct nuc_graph *g, const struct nuc_node *x)
+{
+    while (x != NULL && x->op != NUC_OP_BMM) {
+        bool scaled = x->op == NUC_OP_MUL && is_constant(nuc_arg_node(x, NUC_OTHER)) &&
+                      nuc_elements(&nuc_arg_node(x, NUC_OTHER)->vals[0]) == 1;
+        if (scaled && !isfinite(*(const float *)nuc_const_contiguous(g, nuc_arg_node(x, NUC_OTHER))))
+            return false;
+        x = scaled || nuc_op_family(x->op) == NUC_FAMILY_VIEW ? nuc_arg_node(x, NUC_SELF) : NULL;
+    }
+    return x != NULL;
+}
+
+/* Each row of a constant mask lets something through. */
+static bool has_no_masked_row(struct nuc_graph *g, const struct nuc_node *mask)
+{
+    const float *values = nuc_const_contiguous(g, mask);
+    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
+    bool each = true;
+
+    for (int64_t row = 0; row < rows; row++) {
+        bool some = false;
+        for (int64_t i = 0; i < columns; i++)
+            some = some || isfinite(values[row * columns + i]);
+        each = each && some;
+    }
+    return each;
+}
+
+/* No row of the scores is minus infinity as a whole. */
+static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
+{
+    const struct nuc_node *whole = scores;
+
+    while (nuc_is_float_value(whole) && from_end(whole, 0) == from_end(scores, 0)) {
+        scores = whole;
+        whole = nuc_op_family(scores->op) == NUC_FAMILY_VIEW ? nuc_arg_node(scores, NUC_SELF) : NULL;
+    }
+    const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
+    if (!nuc_is_float_value(mask) || !is_constant(mask))
+        return is_finite(g, scores);
+    return is_finite(g, nuc_arg_node(scores, NUC_SELF)) && has_no_masked_row(g, mask);
+}
+
+static const struct nuc_node *argument_of(const struct nuc_node *node, enum nuc_op op)
+{
+    return node != NULL && node->op == op ? nuc_arg_node(node, NUC_SELF) : NULL;
+}
+
+/* x of not any(not (x == -inf)) along the last dimension: true for rows that are masked as a whole. */
+static const struct nuc_node *masked_rows_of(struct nuc_graph *g, const struct nuc_node *condition)
+{
+    const struct nuc_node *any = argument_of(condition, NUC_OP_LOGICAL_NOT);
+    const struct nuc_node *unmasked = argument_of(any, NUC_OP_ANY_DIMS);
+    const struct nuc_node *masked = argument_of(unmasked, NUC_OP_LOGICAL_NOT);
+    const struct nuc_node *x = argument_of(masked, NUC_OP_EQ);
+    const struct nuc_node *number = x != NULL ? nuc_arg_node(masked, NUC_OTHER) : NULL;
+
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(number) || !is_constant(number) ||
+        nuc_elements(&number->vals[0]) != 1 || x->vals[0].rank == 0)
+        return NULL;
+    bool last = nuc_dims_mask(any, NUC_ARG(ANY_DIMS, dim), x->vals[0].rank) == 1U << (x->vals[0].rank - 1);
+    return last && *(const float *)nuc_const_contiguous(g, number) <= -INFINITY ? x : NULL;
+}
+
+bool nuc_form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
+    const struct nuc_node *x = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
+
+    return x != NULL && nuc_is_float_value(kept) && nuc_same_sizes(&kept->vals[0], &node->vals[0]) &&
+           has_finite_rows(s->g, x);
+}
+
+struct nuc_node *nuc_form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_operand(g, node, NUC_ARG(WHERE, other));
+}

@@ -1,0 +1,605 @@
+/*
+ * What moves, repeats or leaves out values: the NPU slices, joins and pads. Every int8 value stays what it was, since
+ * such operators have the parameters of their input.
+ */
+#include "rewrite/npu_forms/npu_move.h"
+
+#include <string.h>
+
+#include "npu/support/estimate.h"
+#include "rewrite/known.h"
+#include "rewrite/npu_forms/npu_stride.h"
+
+/* ---- cycles ---- */
+
+/* The value leaves the program behind views of it, so that no partition ends for it. */
+static bool leaves(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool passes = user->op == NUC_OP_GETITEM || nuc_op_family(user->op) == NUC_FAMILY_VIEW;
+        if (user->op != NUC_OP_OUTPUT && !(passes && leaves(user)))
+            return false;
+    }
+    return true;
+}
+
+/* It comes from outside or leaves. */
+static bool is_at_boundary(const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+
+    return leaves(node) || (input != NULL && nuc_is_placeholder(input) && !nuc_is_static(input));
+}
+
+/*
+ * On the CPU, which takes so many operators for it, the value leaves the NPU and comes back: the call of another
+ * partition, both values in another order, in float where there are no int8 kernels.
+ */
+static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node, uint64_t operators)
+{
+    const struct nuc_costs *c = &s->target->costs;
+    uint64_t in = (uint64_t)nuc_elements(nuc_input_meta(node, NUC_SELF)), out = (uint64_t)nuc_elements(&node->vals[0]);
+    uint64_t cycles = operators * nuc_estimate_cpu(s->target, node);
+
+    if (is_at_boundary(node))
+        return cycles;
+    cycles += c->npu_call + nuc_estimate_move(s->target, in) + nuc_estimate_move(s->target, out);
+    return s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, (double)(in + out), c->cpu_element);
+}
+
+/*
+ * So many calls, each of which moves as many values as the operator makes. A concatenation is a copy of each operand to
+ * its place, which a slice in front of it is part of.
+ */
+static bool gains(const struct nuc_support *s, const struct nuc_node *node, uint64_t calls, uint64_t operators)
+{
+    uint64_t move = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
+
+    return calls * move <= cycles_of_cpu(s, node, operators);
+}
+
+static bool is_real(const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF);
+
+    return in->dtype == NUC_F32 && nuc_elements(in) > 0 && node->n_vals > 0 && nuc_elements(&node->vals[0]) > 0;
+}
+
+/* The value `times` times behind itself: twice what there is, and in the end what is missing. */
+static struct nuc_node *insert_times(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                     int64_t times)
+{
+    int64_t size = value->vals[0].sizes[dim] * times;
+
+    while (value->vals[0].sizes[dim] < size) {
+        int64_t own = value->vals[0].sizes[dim], missing = size - own;
+        struct nuc_node *parts[2] = {value, nuc_insert_part(g, node, value, dim, 0, missing < own ? missing : own)};
+        value = nuc_insert_cat(g, node, parts, 2, dim);
+    }
+    return value;
+}
+
+static uint64_t calls_of_times(int64_t times)
+{
+    uint64_t calls = 0;
+
+    for (int64_t n = 1; n < times; n *= 2)
+        calls++;
+    return calls;
+}
+
+/* One part is the value itself. */
+static struct nuc_node *insert_joined(struct nuc_graph *g, struct nuc_node *node, struct nuc_node **parts,
+                                      uint32_t count, uint32_t dim)
+{
+    return count == 1 ? parts[0] : nuc_insert_cat(g, node, parts, count, dim);
+}
+
+/* ---- copies of one value ---- */
+
+/* A concatenation of one value, several times; NULL: of others. */
+static struct nuc_node *copied(const struct nuc_node *cat)
+{
+    const struct nuc_arg *list = nuc_arg_at(cat, NUC_ARG(CAT, tensors));
+
+    if (cat->op != NUC_OP_CAT || list->kind != NUC_ARG_NODES || list->count < 2)
+        return NULL;
+    for (uint32_t i = 1; i < list->count; i++) {
+        if (list->u.nodes[i] != list->u.nodes[0])
+            return NULL;
+    }
+    return list->u.nodes[0];
+}
+
+/* An expansion is a product with as many ones, which are stored. */
+#define MAX_ONES ((int64_t)1 << 14)
+
+/* Along a dimension of one element a value expands, as large as the result may be. */
+static bool is_expansion(const struct nuc_node *cat)
+{
+    const struct nuc_node *value = copied(cat);
+
+    return value != NULL && nuc_elements(&cat->vals[0]) <= MAX_ONES &&
+           value->vals[0].sizes[nuc_dim(cat, NUC_ARG(CAT, dim), 0, cat->vals[0].rank)] == 1;
+}
+
+/*
+ * Each copy is moved to its place: from four on there are twice as many with every concatenation. An expansion takes
+ * one call, with all that follow it.
+ */
+bool nuc_is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *value = copied(node);
+    bool expands = is_expansion(node), goes_on = expands && node->n_users == 1 && is_expansion(node->users[0]);
+
+    (void)s;
+    if (value == NULL || nuc_elements(&node->vals[0]) == 0 || node->vals[0].dtype != NUC_F32 || nuc_is_static(value) ||
+        goes_on)
+        return false;
+    uint32_t count = nuc_arg_at(node, NUC_ARG(CAT, tensors))->count;
+    return count > 3 || (expands && (count > 2 || is_expansion(value)));
+}
+
+struct nuc_node *nuc_to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_meta *m = &node->vals[0];
+    struct nuc_node *value = copied(node);
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank);
+
+    if (is_expansion(node)) {
+        while (is_expansion(value))
+            value = copied(value);
+        return nuc_insert_expanded(g, node, value, m->sizes, m->rank);
+    }
+    return insert_times(g, node, value, dim, nuc_arg_at(node, NUC_ARG(CAT, tensors))->count);
+}
+
+/* ---- split, chunk ---- */
+
+bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node)
+{
+    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
+    int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
+
+    return nuc_input_meta(node, NUC_SELF)->dtype == NUC_F32 && dim >= 0 && dim < (int64_t)rank && node->n_vals > 0 &&
+           (!leaves(node) || gains(s, node, node->n_users, 1)); /* others read a slice where it lies */
+}
+
+struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SPLIT, dim), 0, value->vals[0].rank);
+    int64_t start = 0;
+
+    for (uint32_t k = 0; k < node->n_vals; k++) {
+        int64_t end = start + node->vals[k].sizes[dim];
+        if (nuc_is_item_read(node, k))
+            nuc_expand_item(g, node, k, nuc_insert_part(g, node, value, dim, start, end));
+        start = end;
+    }
+    return NULL;
+}
+
+/* ---- elements by constant places ---- */
+
+struct places {
+    const int64_t *at; /* NULL: the operator takes others */
+    int64_t count;
+    uint32_t dim;
+};
+
+/* A vector of places along one dimension, all others whole. */
+static struct places places_of_index(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(INDEX, indices));
+    struct places none = {.at = NULL}, p = none;
+    struct nuc_node *index = NULL;
+
+    if (node->op == NUC_OP_INDEX_SELECT) {
+        index = nuc_arg_node(node, NUC_ARG(INDEX_SELECT, index));
+        p.dim = (uint32_t)nuc_dim(node, NUC_ARG(INDEX_SELECT, dim), 0, nuc_input_meta(node, NUC_SELF)->rank);
+    }
+    for (uint32_t i = 0; node->op == NUC_OP_INDEX && list->kind == NUC_ARG_NODES && i < list->count; i++) {
+        if (list->u.nodes[i] == NULL)
+            continue;
+        if (index != NULL)
+            return none;
+        index = list->u.nodes[i];
+        p.dim = i;
+    }
+    if (index == NULL || index->vals[0].rank != 1)
+        return none;
+    p.at = nuc_known_integers(g, index);
+    p.count = nuc_elements(&index->vals[0]);
+    return p;
+}
+
+static int64_t place(const struct places *p, int64_t i, int64_t size)
+{
+    return p->at[i] < 0 ? p->at[i] + size : p->at[i];
+}
+
+/* The end of the run that begins at `i`: places next to each other, or each as far from the one before it. */
+static int64_t end_of_run(const struct places *p, int64_t i, int64_t size)
+{
+    int64_t end = i + 1, step = end < p->count ? place(p, end, size) - place(p, i, size) : 0;
+
+    if (step < 1)
+        return end;
+    while (end < p->count && place(p, end, size) - place(p, end - 1, size) == step)
+        end++;
+    /* Two with others between them are as well taken one by one. */
+    return step > 1 && end - i < 3 ? i + 1 : end;
+}
+
+static uint64_t runs_of(const struct places *p, int64_t size)
+{
+    uint64_t runs = 0;
+
+    for (int64_t i = 0, end; i < p->count; i = end) {
+        end = end_of_run(p, i, size);
+        runs += end - i > 1 && place(p, i + 1, size) > place(p, i, size) + 1 ? 2 : 1; /* with a step: pieces first */
+    }
+    return runs;
+}
+
+static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                    const struct places *p)
+{
+    int64_t size = value->vals[0].sizes[p->dim];
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)p->count, sizeof(struct nuc_node *));
+    uint32_t n = 0;
+
+    for (int64_t i = 0, end; i < p->count; i = end) {
+        end = end_of_run(p, i, size);
+        int64_t first = place(p, i, size), last = place(p, end - 1, size);
+        int64_t step = end - i > 1 ? (last - first) / (end - i - 1) : 1;
+        parts[n] = nuc_insert_part(g, node, value, p->dim, first, last + 1);
+        if (step > 1) {
+            parts[n] = nuc_emit(g, node, NUC_OP_SLICE, node,
+                                NUC_ARGS(nuc_node_arg(value), nuc_int_arg(p->dim), nuc_int_arg(first),
+                                         nuc_int_arg(last + 1), nuc_int_arg(step)));
+        }
+        n++;
+    }
+    return insert_joined(g, node, parts, n, p->dim);
+}
+
+/* flip takes every place from the last to the first. */
+static struct places places_of_flip(struct nuc_graph *g, uint32_t dim, int64_t size)
+{
+    int64_t *at = nuc_alloc_array(g->cx, (size_t)size, sizeof *at);
+
+    for (int64_t i = 0; i < size; i++)
+        at[i] = size - 1 - i;
+    return (struct places){at, size, dim};
+}
+
+static uint64_t calls_of_flip(const struct nuc_node *node)
+{
+    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+    uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), m->rank);
+    uint64_t calls = 0;
+
+    for (uint32_t d = 0; d < m->rank; d++)
+        calls += (mask >> d & 1u) != 0 && m->sizes[d] > 1 ? (uint64_t)m->sizes[d] : 0;
+    return calls;
+}
+
+bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!is_real(node))
+        return false;
+    if (node->op == NUC_OP_FLIP)
+        return gains(s, node, calls_of_flip(node), 1);
+    struct places p = places_of_index(s->g, node);
+    return p.at != NULL && p.count > 0 && p.dim < nuc_input_meta(node, NUC_SELF)->rank &&
+           gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]), 1);
+}
+
+struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct places p;
+
+    if (node->op != NUC_OP_FLIP) {
+        p = places_of_index(g, node);
+        return insert_runs(g, node, value, &p);
+    }
+    uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), value->vals[0].rank);
+    for (uint32_t d = 0; d < node->vals[0].rank; d++) {
+        p = places_of_flip(g, d, value->vals[0].sizes[d]);
+        if ((mask >> d & 1u) != 0)
+            value = insert_runs(g, node, value, &p);
+    }
+    return value;
+}
+
+/* ---- slice_scatter ---- */
+
+bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *node)
+{
+    uint32_t rank = node->vals[0].rank;
+    int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, rank);
+    int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
+
+    return is_real(node) && dim >= 0 && dim < (int64_t)rank && (step == 1 || (step > 1 && nuc_can_view(s, rank + 1))) &&
+           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0 &&
+           (!is_at_boundary(node) || gains(s, node, step > 1 ? 3 : 2, 1));
+}
+
+/* What is in front of [start, end), `written`, and what comes after. */
+static struct nuc_node *insert_between(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *into, uint32_t dim,
+                                       int64_t start, struct nuc_node *written)
+{
+    int64_t size = into->vals[0].sizes[dim], end = start + written->vals[0].sizes[dim];
+    struct nuc_node *parts[3];
+    uint32_t n = 0;
+
+    if (start > 0)
+        parts[n++] = nuc_insert_part(g, node, into, dim, 0, start);
+    parts[n++] = written;
+    if (end < size)
+        parts[n++] = nuc_insert_part(g, node, into, dim, end, size);
+    return insert_joined(g, node, parts, n, dim);
+}
+
+/* A value in pieces as a whole again. */
+static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *pieces, uint32_t dim)
+{
+    struct nuc_meta m = pieces->vals[0];
+
+    m.sizes[dim] *= m.sizes[dim + 1];
+    for (uint32_t d = dim + 1; d + 1 < m.rank; d++)
+        m.sizes[d] = m.sizes[d + 1];
+    return nuc_insert_reshaped(g, node, pieces, m.sizes, m.rank - 1u);
+}
+
+/* Each `step`-th: an element of each piece of that length. Where the last piece is no whole one, its element is first.
+ */
+static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *into,
+                                         struct nuc_node *src, uint32_t dim, int64_t start, int64_t step)
+{
+    int64_t size = into->vals[0].sizes[dim], last = src->vals[0].sizes[dim] - 1, total = (last + 1) * step;
+
+    if (total > size) {
+        struct nuc_node *element = nuc_insert_part(g, node, src, dim, last, last + 1);
+        into = insert_between(g, node, into, dim, start + last * step, element);
+        if (last == 0)
+            return into;
+        return insert_with_step(g, node, into, nuc_insert_part(g, node, src, dim, 0, last), dim, start, step);
+    }
+    int64_t begin = start < size - total ? start : size - total;
+    struct nuc_node *pieces = nuc_insert_part(g, node, into, dim, begin, begin + total);
+    pieces = nuc_insert_pieces(g, node, pieces, dim, step);
+    src = nuc_insert_pieces(g, node, src, dim, 1);
+    pieces = insert_whole(g, node, insert_between(g, node, pieces, dim + 1, start - begin, src), dim);
+    return insert_between(g, node, into, dim, begin, pieces);
+}
+
+struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
+    int64_t start = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), node->vals[0].sizes[dim]);
+    int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
+
+    if (step > 1)
+        return insert_with_step(g, node, into, src, dim, start, step);
+    return insert_between(g, node, into, dim, start, src);
+}
+
+/* What is written into zeros is next to parts of a constant. */
+bool nuc_are_real_zeros(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    return node->vals[0].dtype == NUC_F32;
+}
+
+struct nuc_node *nuc_to_constant_zeros(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_insert_filled(g, node, &node->vals[0], 0);
+}
+
+/* ---- unfold ---- */
+
+struct windows {
+    uint32_t dim;
+    int64_t count, size, step;
+};
+
+static struct windows windows_of(const struct nuc_node *unfold)
+{
+    int64_t dim = nuc_dim(unfold, NUC_ARG(UNFOLD, dimension), 0, nuc_input_meta(unfold, NUC_SELF)->rank);
+
+    return (struct windows){(uint32_t)dim, unfold->vals[0].sizes[dim], nuc_integer(unfold, NUC_ARG(UNFOLD, size), 1),
+                            nuc_integer(unfold, NUC_ARG(UNFOLD, step), 1)};
+}
+
+bool nuc_is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!is_real(node) || nuc_input_meta(node, NUC_SELF)->rank == 0)
+        return false;
+    struct windows w = windows_of(node);
+    uint64_t calls = w.step == w.size ? 1 : (uint64_t)w.size * (w.step > 1 ? 2 : 1);
+    return w.size > 0 && w.step > 0 && nuc_can_view(s, node->vals[0].rank) && gains(s, node, calls, 1);
+}
+
+/* Windows next to each other are pieces; of others each place is a slice. */
+struct nuc_node *nuc_to_joined_windows(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct windows w = windows_of(node);
+    const uint32_t rank = node->vals[0].rank;
+    int64_t sizes[NUC_MAX_RANK], from = (int64_t)w.dim + 1, to = (int64_t)rank - 1;
+
+    if (w.step == w.size) {
+        value = nuc_insert_pieces(g, node, nuc_insert_part(g, node, value, w.dim, 0, w.count * w.size), w.dim, w.size);
+        return nuc_insert_moved_dims(g, node, value, &from, &to, 1);
+    }
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)w.size, sizeof(struct nuc_node *));
+    memcpy(sizes, node->vals[0].sizes, sizeof sizes);
+    sizes[rank - 1] = 1;
+    for (int64_t i = 0; i < w.size; i++) {
+        parts[i] = nuc_emit(g, node, NUC_OP_SLICE, node,
+                            NUC_ARGS(nuc_node_arg(value), nuc_int_arg(w.dim), nuc_int_arg(i),
+                                     nuc_int_arg(i + (w.count - 1) * w.step + 1), nuc_int_arg(w.step)));
+        parts[i] = nuc_insert_reshaped(g, node, parts[i], sizes, rank);
+    }
+    return insert_joined(g, node, parts, (uint32_t)w.size, rank - 1);
+}
+
+/* ---- paddings ---- */
+
+static const char *mode_of(const struct nuc_node *pad)
+{
+    const struct nuc_arg *mode = nuc_arg_at(pad, NUC_ARG(PAD, mode));
+
+    return mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
+}
+
+static bool is_circular(const struct nuc_node *pad)
+{
+    return strcmp(mode_of(pad), "circular") == 0;
+}
+
+/* Pairs from the last dimension on. */
+static const struct nuc_arg *pairs_of(const struct nuc_node *pad)
+{
+    const struct nuc_arg *pairs = nuc_arg_at(pad, NUC_ARG(PAD, pad));
+    bool ok = pairs->kind == NUC_ARG_INTS && pairs->count % 2 == 0 && pairs->count / 2 <= pad->vals[0].rank;
+
+    return ok ? pairs : NULL;
+}
+
+static bool has_negative(const struct nuc_arg *pairs)
+{
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        if (pairs->u.ints[i] < 0)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t calls_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
+{
+    uint64_t calls = 0;
+
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        int64_t n = pairs->u.ints[i];
+        calls += n <= 0 ? 0 : 1 + (is_circular(pad) ? 0 : calls_of_times(n));
+    }
+    return calls + pairs->count / 2;
+}
+
+/* An index for each dimension; what goes round is written to each side of it, out of two slices and a copy. */
+static uint64_t cpu_operators_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
+{
+    uint64_t operators = 0;
+
+    for (uint32_t i = 0; i < pairs->count; i += 2) {
+        uint64_t sides = (pairs->u.ints[i] > 0 ? 1u : 0u) + (pairs->u.ints[i + 1] > 0 ? 1u : 0u);
+        operators += is_circular(pad) ? 4 * sides : sides > 0 ? 1u : 0u;
+    }
+    return operators;
+}
+
+bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_arg *pairs = pairs_of(node);
+
+    if (!is_real(node) || pairs == NULL)
+        return false;
+    if (strcmp(mode_of(node), "constant") == 0)
+        return has_negative(pairs);
+    return (is_circular(node) || strcmp(mode_of(node), "replicate") == 0) &&
+           gains(s, node, calls_of_pad(node, pairs), cpu_operators_of_pad(node, pairs));
+}
+
+/* Elements of the input that come before and after what is left of it in a dimension. */
+static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                      const int64_t *pair)
+{
+    int64_t size = value->vals[0].sizes[dim], before = pair[0] > 0 ? pair[0] : 0, after = pair[1] > 0 ? pair[1] : 0;
+    struct nuc_node *parts[3];
+    uint32_t n = 0;
+
+    if (before > 0 && is_circular(node))
+        parts[n++] = nuc_insert_part(g, node, value, dim, size - before, size);
+    else if (before > 0)
+        parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, 0, 1), dim, before);
+    parts[n++] = value;
+    if (after > 0 && is_circular(node))
+        parts[n++] = nuc_insert_part(g, node, value, dim, 0, after);
+    else if (after > 0)
+        parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, size - 1, size), dim, after);
+    return insert_joined(g, node, parts, n, dim);
+}
+
+struct nuc_node *nuc_to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_arg *pairs = pairs_of(node);
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    int64_t pads[2 * NUC_MAX_RANK];
+    bool constant = strcmp(mode_of(node), "constant") == 0;
+
+    for (uint32_t i = 0; i < pairs->count; i += 2) {
+        const int64_t *pair = &pairs->u.ints[i];
+        uint32_t dim = node->vals[0].rank - 1u - i / 2;
+        bool round = is_circular(node); /* what is taken off does not come back around */
+        int64_t off[2] = {pair[0] < 0 ? -pair[0] : 0, pair[1] < 0 ? -pair[1] : 0};
+        if (!constant && !round)
+            value = insert_around(g, node, value, dim, pair);
+        value = nuc_insert_part(g, node, value, dim, off[0], value->vals[0].sizes[dim] - off[1]);
+        if (round)
+            value = insert_around(g, node, value, dim, pair);
+        pads[i] = pair[0] > 0 ? pair[0] : 0;
+        pads[i + 1] = pair[1] > 0 ? pair[1] : 0;
+    }
+    if (!constant)
+        return value;
+    struct nuc_node *padded = nuc_insert_padded(g, node, value, pads, pairs->count);
+    if (padded != value)
+        nuc_copy_arg(g, padded, NUC_ARG(PAD, value), node, NUC_ARG(PAD, value));
+    return padded;
+}
+
+/* ---- copies ---- */
+
+static uint32_t format_argument(enum nuc_op op)
+{
+    switch ((int)op) {
+    case NUC_OP_TO_DTYPE:
+        return NUC_ARG(TO_DTYPE, memory_format);
+    case NUC_OP_TO_DTYPE_LAYOUT:
+        return NUC_ARG(TO_DTYPE_LAYOUT, memory_format);
+    case NUC_OP_CONTIGUOUS:
+        return NUC_ARG(CONTIGUOUS, memory_format);
+    default:
+        return NUC_ARG(CLONE, memory_format);
+    }
+}
+
+static bool is_contiguous_copy(const struct nuc_node *node)
+{
+    const struct nuc_arg *format = nuc_arg_at(node, format_argument(node->op));
+
+    return format->kind == NUC_ARG_MEMORY_FORMAT && format->u.memory_format == NUC_CONTIGUOUS_FORMAT;
+}
+
+/* Not what asks for the contiguous order, which the NPU's copy has, nor a value of its own for an output. */
+bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_OUTPUT)
+            return false;
+    }
+    return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !is_contiguous_copy(node);
+}
+
+struct nuc_node *nuc_to_what_is_copied(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_operand(g, node, NUC_SELF);
+}

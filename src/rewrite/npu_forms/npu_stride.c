@@ -1,0 +1,284 @@
+/*
+ * Slices with a step. Of an image they are a pooling whose window is one pixel; else the dimension is split into pieces
+ * as long as the step, of which an element each is taken. All phases of a tensor behind each other (space to depth, the
+ * first layer of a detector, the merging of patches) are one permutation.
+ */
+#include "rewrite/npu_forms/npu_stride.h"
+
+#include <string.h>
+
+/* What is left of `root` after slices one after the other: `count` elements from `start` on, each `step`-th. */
+struct strided {
+    struct nuc_node *root;
+    uint32_t rank;
+    int64_t start[NUC_MAX_RANK], step[NUC_MAX_RANK], count[NUC_MAX_RANK];
+};
+
+/* A slice that takes something of a dimension there is. */
+static bool is_slice(const struct nuc_node *node)
+{
+    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+
+    if (node->op != NUC_OP_SLICE || nuc_elements(&node->vals[0]) == 0)
+        return false;
+    int64_t dim = nuc_dim(node, NUC_ARG(SLICE, dim), 0, m->rank);
+    return dim >= 0 && dim < (int64_t)m->rank && nuc_integer(node, NUC_ARG(SLICE, step), 1) > 0;
+}
+
+static struct strided strided_of(const struct nuc_node *node)
+{
+    struct strided s = {.rank = node->vals[0].rank};
+
+    for (uint32_t i = 0; i < s.rank; i++) {
+        s.step[i] = 1;
+        s.count[i] = node->vals[0].sizes[i];
+    }
+    for (; is_slice(node); node = s.root) {
+        const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+        int64_t dim = nuc_dim(node, NUC_ARG(SLICE, dim), 0, s.rank);
+        int64_t step = nuc_integer(node, NUC_ARG(SLICE, step), 1);
+        s.root = nuc_arg_node(node, NUC_SELF);
+        s.start[dim] = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE, start), 0), m->sizes[dim]) + step * s.start[dim];
+        s.step[dim] *= step;
+    }
+    return s;
+}
+
+static bool has_step(const struct strided *s)
+{
+    for (uint32_t i = 0; i < s->rank; i++) {
+        if (s->step[i] > 1)
+            return true;
+    }
+    return false;
+}
+
+/* One element stands next to none. */
+static bool is_stepped(const struct strided *s, uint32_t dim)
+{
+    return s->step[dim] > 1 && s->count[dim] > 1;
+}
+
+/* ---- all phases ---- */
+
+struct phases {
+    struct nuc_node *root;
+    uint32_t n_dims, dims[2]; /* that are stepped through; those of dims[0] are the slowest */
+    int64_t step[2];
+};
+
+/* Operand `index` of a concatenation is the phase of that number. */
+static bool is_phase(const struct phases *p, const struct strided *s, uint32_t index)
+{
+    const struct nuc_meta *m = &p->root->vals[0];
+    int64_t number = 0;
+
+    for (uint32_t d = 0; d < m->rank; d++) {
+        uint32_t i = d == p->dims[0] ? 0 : p->n_dims > 1 && d == p->dims[1] ? 1 : 2;
+        bool whole = s->start[d] == 0 && s->count[d] == m->sizes[d];
+        if (i == 2 ? !whole : s->step[d] != p->step[i] || s->count[d] * s->step[d] != m->sizes[d])
+            return false;
+    }
+    for (uint32_t i = 0; i < p->n_dims; i++)
+        number = number * p->step[i] + s->start[p->dims[i]];
+    return number == (int64_t)index;
+}
+
+static bool are_phases(const struct phases *p, const struct nuc_arg *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct strided s = strided_of(list->u.nodes[i]);
+        if (s.root != p->root || !is_phase(p, &s, i))
+            return false;
+    }
+    return true;
+}
+
+/* `n_dims` is 0 where the concatenation is another one. */
+static struct phases phases_of(const struct nuc_node *cat)
+{
+    const struct nuc_arg *list = nuc_arg_at(cat, NUC_ARG(CAT, tensors));
+    int64_t joined = nuc_dim(cat, NUC_ARG(CAT, dim), 0, cat->vals[0].rank), phases = 1;
+    struct phases none = {.n_dims = 0}, p = none;
+
+    if (list->kind != NUC_ARG_NODES || list->count < 2 || !is_slice(list->u.nodes[0]))
+        return none;
+    struct strided first = strided_of(list->u.nodes[0]);
+    p.root = first.root;
+    for (uint32_t d = 0; d < first.rank; d++) {
+        if (first.step[d] == 1)
+            continue;
+        if (p.n_dims == 2 || d == joined)
+            return none;
+        p.dims[p.n_dims] = d;
+        p.step[p.n_dims++] = first.step[d];
+        phases *= first.step[d];
+    }
+    if (p.n_dims == 0 || phases != list->count || are_phases(&p, list))
+        return p.n_dims == 0 || phases != list->count ? none : p;
+    struct phases other = {p.root, p.n_dims, {p.dims[1], p.dims[0]}, {p.step[1], p.step[0]}};
+    return p.n_dims == 2 && are_phases(&other, list) ? other : none;
+}
+
+bool nuc_is_cat_of_phases(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct phases p = phases_of(node);
+
+    return p.n_dims > 0 && node->vals[0].dtype == NUC_F32 && nuc_can_view(s, node->vals[0].rank + p.n_dims);
+}
+
+/* Which dimension of the phases that is, or -1. */
+static int phase_dim(const struct phases *p, uint32_t dim)
+{
+    for (uint32_t i = 0; i < p->n_dims; i++) {
+        if (p->dims[i] == dim)
+            return (int)i;
+    }
+    return -1;
+}
+
+struct nuc_node *nuc_to_permuted_phases(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct phases p = phases_of(node);
+    const struct nuc_meta *m = &p.root->vals[0];
+    int64_t joined = nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank), sizes[NUC_MAX_RANK], dims[NUC_MAX_RANK];
+    uint32_t whole[NUC_MAX_RANK], piece[2] = {0, 0}, rank = 0, n = 0;
+
+    for (uint32_t d = 0; d < m->rank; d++) {
+        int i = phase_dim(&p, d);
+        whole[d] = rank;
+        sizes[rank++] = i < 0 ? m->sizes[d] : m->sizes[d] / p.step[i];
+        if (i < 0)
+            continue;
+        piece[i] = rank;
+        sizes[rank++] = p.step[i];
+    }
+    for (uint32_t d = 0; d < m->rank; d++) {
+        for (uint32_t i = 0; d == joined && i < p.n_dims; i++)
+            dims[n++] = piece[i];
+        dims[n++] = whole[d];
+    }
+    struct nuc_node *value = nuc_insert_reshaped(g, node, p.root, sizes, rank);
+    value = nuc_insert_permuted(g, node, value, dims);
+    return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
+}
+
+/* ---- a slice ---- */
+
+/* Whether what reads the node makes something of its step itself: another slice, or all phases together. */
+static bool is_taken_up(const struct nuc_support *s, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (!is_slice(user) && !(user->op == NUC_OP_CAT && nuc_is_cat_of_phases(s, user)))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+/* The rules name both ends, and no step, even of 1. */
+static bool is_open(const struct nuc_node *slice)
+{
+    return nuc_arg_at(slice, NUC_ARG(SLICE, start))->kind != NUC_ARG_INT ||
+           nuc_arg_at(slice, NUC_ARG(SLICE, end))->kind != NUC_ARG_INT ||
+           nuc_arg_at(slice, NUC_ARG(SLICE, step))->given;
+}
+
+bool nuc_is_slice_to_rewrite(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!is_slice(node) || node->vals[0].dtype != NUC_F32)
+        return false;
+    struct strided at = strided_of(node);
+    bool steps = has_step(&at);
+    return steps ? !is_taken_up(s, node) && nuc_can_view(s, at.rank + 1) : is_open(node);
+}
+
+/* Height and width of an image, or the length of a row, and nothing else is stepped through. */
+static bool steps_through_pixels(const struct strided *s)
+{
+    bool any = false;
+
+    for (uint32_t d = 0; d < s->rank; d++) {
+        if (is_stepped(s, d) && d < 2)
+            return false;
+        any = any || is_stepped(s, d);
+    }
+    return any && (s->rank == 4 || s->rank == 3);
+}
+
+/* The window of one pixel stands where the slice takes one. */
+static struct nuc_node *insert_pooled(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                      const struct strided *s)
+{
+    bool row = s->rank == 3;
+    int64_t stride[2] = {1, 1};
+    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
+
+    for (uint32_t d = 2; d < s->rank; d++)
+        stride[row ? 1 : d - 2] = is_stepped(s, d) ? s->step[d] : 1;
+    if (row)
+        value = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, value, -2);
+    value =
+        nuc_emit(g, node, NUC_OP_MAX_POOL2D, node,
+                 NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(ones, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(zeros, 2)));
+    return row ? nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, value, -2) : value;
+}
+
+struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                   int64_t length)
+{
+    struct nuc_meta m = value->vals[0];
+    int64_t pieces[NUC_MAX_RANK];
+
+    memcpy(pieces, m.sizes, dim * sizeof *pieces);
+    pieces[dim] = m.sizes[dim] / length;
+    pieces[dim + 1] = length;
+    for (uint32_t d = dim + 1; d < m.rank; d++)
+        pieces[d + 1] = m.sizes[d];
+    return nuc_insert_reshaped(g, node, value, pieces, m.rank + 1u);
+}
+
+/* Pieces as long as the step, of which the same element is taken: they begin as far before it as the end asks for. */
+static struct nuc_node *insert_taken_of_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                               const struct strided *s, uint32_t dim)
+{
+    struct nuc_meta m = value->vals[0];
+    int64_t total = s->count[dim] * s->step[dim], size = m.sizes[dim], begin = 0;
+    int64_t pads[2 * NUC_MAX_RANK] = {0};
+
+    if (size > total)
+        begin = s->start[dim] < size - total ? s->start[dim] : size - total;
+    pads[2 * (m.rank - 1u - dim) + 1] = total > size ? total - size : 0;
+    value = nuc_insert_padded(g, node, value, pads, 2u * m.rank);
+    value = nuc_insert_part(g, node, value, dim, begin, begin + total);
+    value = nuc_insert_pieces(g, node, value, dim, s->step[dim]);
+    value = nuc_insert_part(g, node, value, dim + 1, s->start[dim] - begin, s->start[dim] - begin + 1);
+    m.sizes[dim] = s->count[dim];
+    return nuc_insert_reshaped(g, node, value, m.sizes, m.rank);
+}
+
+/* A pooling begins with the first element, and takes what is left over at the end only where a window starts there. */
+static bool needs_part(const struct strided *s, uint32_t dim, int64_t size, bool pooled)
+{
+    return !is_stepped(s, dim) || (pooled && (s->start[dim] > 0 || (size - 1) / s->step[dim] >= s->count[dim]));
+}
+
+struct nuc_node *nuc_to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct strided s = strided_of(node);
+    struct nuc_node *value = s.root;
+    bool pooled = steps_through_pixels(&s);
+
+    for (uint32_t d = 0; d < s.rank; d++) {
+        int64_t last = s.start[d] + (s.count[d] - 1) * (is_stepped(&s, d) ? s.step[d] : 1);
+        if (needs_part(&s, d, value->vals[0].sizes[d], pooled))
+            value = nuc_insert_part(g, node, value, d, s.start[d], last + 1);
+    }
+    if (pooled)
+        return insert_pooled(g, node, value, &s);
+    for (uint32_t d = 0; d < s.rank; d++) {
+        if (is_stepped(&s, d))
+            value = insert_taken_of_pieces(g, node, value, &s, d);
+    }
+    return value;
+}

@@ -1,0 +1,321 @@
+#include "rewrite/npu_forms/npu_sum.h"
+#include "ir/float_chain.h"
+
+#include <string.h>
+
+#include "npu/support/estimate.h"
+
+/*
+ * The convolution: of all channels into one, or channel by channel, with a kernel of what is summed. An image's
+ * dimensions stay where they are, so that it stays one; of another tensor those before, between and after what is
+ * summed are batch, image and channels.
+ */
+struct reduction {
+    bool by_channel;
+    bool is_image;    /* the input as it is */
+    int64_t input[4]; /* [N, C, H, W]; of another tensor before the last two dimensions change places */
+    int64_t kernel[2];
+    double weight; /* of each value */
+};
+
+static bool is_sum(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_SUM || node->op == NUC_OP_SUM_DIM;
+}
+
+static uint32_t summed_dims(const struct nuc_node *node)
+{
+    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
+
+    if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D)
+        return 3u << (rank - 2);
+    return node->op == NUC_OP_SUM ? (1u << rank) - 1 : nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), rank);
+}
+
+static int64_t product_of(const struct nuc_meta *m, uint32_t from, uint32_t to)
+{
+    int64_t product = 1;
+
+    for (uint32_t i = from; i < to; i++)
+        product *= m->sizes[i];
+    return product;
+}
+
+/* Dimensions [from, to) of those in the mask, which follow each other; those of size 1 do not count. */
+static bool find_run(const struct nuc_meta *m, uint32_t mask, uint32_t *from, uint32_t *to)
+{
+    bool ended = false;
+
+    *from = *to = m->rank;
+    for (uint32_t i = 0; i < m->rank; i++) {
+        bool summed = (mask >> i & 1) != 0;
+        if (m->sizes[i] == 1)
+            continue;
+        if (summed && ended)
+            return false;
+        if (summed) {
+            *from = *from == m->rank ? i : *from;
+            *to = i + 1;
+        }
+        ended = ended || (!summed && *from != m->rank);
+    }
+    return *from != m->rank;
+}
+
+/* False when what is summed is not one run of dimensions, or is nothing. */
+static bool read_reduction(const struct nuc_node *node, struct reduction *r)
+{
+    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+    uint32_t from, to;
+
+    memset(r, 0, sizeof *r);
+    if (m->dtype != NUC_F32 || node->vals[0].dtype != NUC_F32 || !find_run(m, summed_dims(node), &from, &to))
+        return false;
+    int64_t count = product_of(m, from, to), after = product_of(m, to, m->rank);
+    r->weight = is_sum(node) ? 1.0 : 1.0 / (double)count;
+    r->is_image = m->rank == 4 && from > 0;
+    if (r->is_image) {
+        memcpy(r->input, m->sizes, sizeof r->input);
+        r->by_channel = from > 1;
+        r->kernel[0] = from <= 2 && to > 2 ? m->sizes[2] : 1;
+        r->kernel[1] = to > 3 ? m->sizes[3] : 1;
+        return true;
+    }
+    r->by_channel = after > 1;
+    const int64_t rows[] = {product_of(m, 0, from), r->by_channel ? 1 : count, r->by_channel ? count : 1, after};
+    memcpy(r->input, rows, sizeof rows);
+    r->kernel[0] = r->by_channel ? count : 1;
+    r->kernel[1] = 1;
+    return true;
+}
+
+static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node, const struct reduction *r)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    static const int64_t channels_second[] = {0, 3, 2, 1};
+
+    if (r->is_image)
+        return value;
+    value = nuc_insert_reshaped(g, node, value, r->input, 4);
+    return r->by_channel ? nuc_insert_permuted(g, node, value, channels_second) : value;
+}
+
+static int64_t channels_of(const struct reduction *r)
+{
+    return r->by_channel && !r->is_image ? r->input[3] : r->input[1];
+}
+
+struct nuc_node *nuc_form_sum(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct reduction r;
+
+    read_reduction(node, &r);
+    int64_t channels = channels_of(&r);
+    const int64_t sizes[] = {r.by_channel ? channels : 1, r.by_channel ? 1 : channels, r.kernel[0], r.kernel[1]};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
+    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node,
+                                     NUC_ARGS(nuc_node_arg(insert_input(g, node, &r)),
+                                              nuc_node_arg(nuc_insert_filled(g, node, &meta, r.weight)),
+                                              {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE},
+                                              {.kind = NUC_ARG_NONE}, nuc_int_arg(r.by_channel ? channels : 1)));
+    return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
+}
+
+/* Weights of the same value are still stored one by one; a running sum has as many as the square of its length. */
+#define MAX_WEIGHTS ((int64_t)1 << 14)
+#define MAX_SCAN 256
+
+/* What the value is made of by operators that only move or choose values. */
+static const struct nuc_node *origin_of(const struct nuc_node *value)
+{
+    static const bool moves[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_POOL] = true,    [NUC_FAMILY_RESIZE] = true, [NUC_FAMILY_REDUCE] = true, [NUC_FAMILY_VIEW] = true,
+        [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_SLICE] = true,  [NUC_FAMILY_COPY] = true,   [NUC_FAMILY_PAD] = true,
+    };
+
+    while (moves[nuc_op_family(value->op)] && nuc_arg_node(value, NUC_SELF) != NULL)
+        value = nuc_arg_node(value, NUC_SELF);
+    return value;
+}
+
+/* A value of an operator that the NPU has not stays in float, and so does what is made of it. */
+static bool is_quantized(const struct nuc_support *s, const struct nuc_node *origin)
+{
+    if (nuc_is_exact_product(origin))
+        return false;
+    switch ((int)nuc_op_family(origin->op)) {
+    case NUC_FAMILY_MAP:
+    case NUC_FAMILY_BINARY:
+        return nuc_support_row(s->flavor, origin->op) != NULL;
+    case NUC_FAMILY_CONV:
+    case NUC_FAMILY_MATRIX:
+    case NUC_FAMILY_SOFTMAX:
+        return true;
+    default:
+        return nuc_is_placeholder(origin) && !nuc_is_static(origin);
+    }
+}
+
+/*
+ * Sums, of both signs, cancel each other, so that their mean is small beside them. Of others it is about as large, and
+ * the MEAN of the NPU is good enough.
+ */
+static bool may_cancel(const struct nuc_node *origin)
+{
+    return nuc_op_family(origin->op) == NUC_FAMILY_CONV || nuc_op_family(origin->op) == NUC_FAMILY_MATRIX ||
+           nuc_op_family(origin->op) == NUC_FAMILY_BINARY;
+}
+
+bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct reduction r;
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_meta *out = &node->vals[0];
+
+    if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && product_of(out, out->rank - 2, out->rank) != 1)
+        return false;
+    if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, &r))
+        return false;
+    const struct nuc_node *origin = origin_of(input);
+    if (!is_quantized(s, origin) || (!is_sum(node) && !may_cancel(origin)))
+        return false;
+    int64_t pixels = r.kernel[0] * r.kernel[1], channels = channels_of(&r), limit = s->target->max_mac_buffer;
+    return pixels * channels <= MAX_WEIGHTS && r.kernel[0] <= s->target->max_window &&
+           r.kernel[1] <= s->target->max_window && pixels * (channels + s->target->num_macs - 1) <= limit;
+}
+
+/* ---- sums of products with constants ---- */
+
+/*
+ * sum(x c) along the last dimensions, as a linear layer. The constant varies along those and perhaps some before them:
+ * each of these groups of `inputs` values makes one result for every `summed` values.
+ */
+struct weighted {
+    struct nuc_node *x, *c;
+    int64_t rows, inputs, summed;
+    double weight; /* of each product */
+};
+
+static bool read_weighted(const struct nuc_node *node, struct weighted *w)
+{
+    const struct nuc_node *mul = nuc_arg_node(node, NUC_SELF);
+    bool is_product = mul != NULL && mul->op == NUC_OP_MUL && mul->n_users == 1;
+    struct nuc_node *a = is_product ? nuc_arg_node(mul, NUC_SELF) : NULL;
+    struct nuc_node *b = is_product ? nuc_arg_node(mul, NUC_OTHER) : NULL;
+
+    memset(w, 0, sizeof *w);
+    if (a == NULL || b == NULL)
+        return false;
+    w->x = nuc_is_static(a) ? b : a;
+    w->c = nuc_is_static(a) ? a : b;
+    const struct nuc_meta *m = &mul->vals[0], *c = &w->c->vals[0];
+    uint32_t mask = summed_dims(node), from = m->rank;
+    while (from > 0 && (mask >> (from - 1) & 1) != 0)
+        from--;
+    bool is_sum_of_last = from < m->rank && mask >> from << from == mask;
+    if (!is_sum_of_last || !nuc_is_static(w->c) || nuc_is_static(w->x) || !nuc_is_float_value(w->x) ||
+        !nuc_is_float_value(w->c) || !nuc_is_float_value(node) || !nuc_same_sizes(m, &w->x->vals[0]) ||
+        nuc_elements(c) < 2)
+        return false;
+    uint32_t varies = 0;
+    while (varies < from && (varies + c->rank < m->rank || c->sizes[varies + c->rank - m->rank] == 1))
+        varies++;
+    w->rows = product_of(m, 0, varies);
+    w->inputs = product_of(m, varies, m->rank);
+    w->summed = product_of(m, from, m->rank);
+    w->weight = is_sum(node) ? 1.0 : 1.0 / (double)w->summed;
+    return true;
+}
+
+/* Of x's element at place `i`, counted in logical order. */
+static double factor_at(const struct weighted *w, const float *factors, int64_t i)
+{
+    const struct nuc_meta *m = &w->x->vals[0], *c = &w->c->vals[0];
+    int64_t at = 0, stride = 1;
+
+    for (uint32_t k = 0; k < c->rank; k++) {
+        int64_t size = m->sizes[m->rank - 1 - k], own = c->sizes[c->rank - 1 - k];
+        at += own == 1 ? 0 : i % size * stride;
+        stride *= own;
+        i /= size;
+    }
+    return (double)factors[at];
+}
+
+struct nuc_node *nuc_form_weighted_sum(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct weighted w;
+
+    read_weighted(node, &w);
+    int64_t outputs = w.inputs / w.summed;
+    const int64_t rows[] = {w.rows, w.inputs}, sizes[] = {outputs, w.inputs};
+    const float *factors = nuc_const_contiguous(g, w.c);
+    float *weights = nuc_alloc_array(g->cx, (size_t)(outputs * w.inputs), sizeof *weights);
+
+    for (int64_t i = 0; i < w.inputs; i++)
+        weights[i / w.summed * w.inputs + i] = (float)(w.weight * factor_at(&w, factors, i));
+    struct nuc_node *value = nuc_insert_reshaped(g, node, w.x, rows, 2);
+    struct nuc_node *linear =
+        nuc_emit(g, node, NUC_OP_LINEAR, node,
+                 NUC_ARGS(nuc_node_arg(value), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 2))));
+    return nuc_insert_reshaped(g, node, linear, node->vals[0].sizes, node->vals[0].rank);
+}
+
+bool nuc_form_weighted_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct weighted w;
+
+    return read_weighted(node, &w) && nuc_elements(&w.x->vals[0]) > 0 && is_quantized(s, origin_of(w.x)) &&
+           w.inputs / w.summed <= MAX_WEIGHTS / w.inputs && w.inputs <= s->target->max_mac_buffer - s->target->num_macs;
+}
+
+/* ---- running sums ---- */
+
+/* [outer, count, inner]: along the dimension in the middle. */
+struct scan {
+    int64_t outer, count, inner;
+};
+
+static struct scan scan_of(const struct nuc_node *node)
+{
+    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CUMSUM, dim), 0, m->rank);
+
+    return (struct scan){product_of(m, 0, dim), m->sizes[dim], product_of(m, dim + 1, m->rank)};
+}
+
+/* The elements are channels: each result is the sum of those up to its own. */
+struct nuc_node *nuc_form_cumsum(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct scan c = scan_of(node);
+    const int64_t image[] = {c.outer, c.count, c.inner, 1}, sizes[] = {c.count, c.count, 1, 1};
+    float *ones = nuc_alloc_array(g->cx, (size_t)(c.count * c.count), sizeof *ones);
+
+    for (int64_t o = 0; o < c.count; o++) {
+        for (int64_t i = 0; i <= o; i++)
+            ones[o * c.count + i] = 1.0f;
+    }
+    struct nuc_node *value = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), image, 4);
+    struct nuc_node *weight = nuc_insert_floats(g, node, ones, sizes, 4);
+    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node, NUC_ARGS(nuc_node_arg(value), nuc_node_arg(weight)));
+    return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
+}
+
+/* Two copies beside the product, against the CPU, which has it in float alone, and the way there and back. */
+bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_costs *c = &s->target->costs;
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    uint64_t elements = (uint64_t)nuc_elements(&node->vals[0]);
+
+    if (elements == 0 || input->vals[0].rank == 0 || input->vals[0].dtype != NUC_F32 ||
+        node->vals[0].dtype != NUC_F32 || !is_quantized(s, origin_of(input)))
+        return false;
+    struct scan scan = scan_of(node);
+    if (scan.count > s->target->max_mac_buffer - s->target->num_macs || scan.count > MAX_SCAN)
+        return false;
+    uint64_t rows = (uint64_t)(scan.outer * scan.inner), count = (uint64_t)scan.count;
+    uint64_t npu = nuc_estimate_product(s->target, rows, count, count) + 2 * nuc_estimate_move(s->target, elements);
+    uint64_t cpu = nuc_estimate_cpu(s->target, node) + c->npu_call;
+    return npu < cpu + nuc_cpu_cycles(c, -1, 2 * (double)elements, c->cpu_element);
+}

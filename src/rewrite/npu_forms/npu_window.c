@@ -1,0 +1,292 @@
+/*
+ * Windows that reach beyond their input unevenly: ceil_mode, 'same' with an even kernel, means that do not count the
+ * padding. The padding becomes an operator in front, what a mean was divided by a factor behind it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ir/conv_args.h"
+#include "rewrite/npu_forms/npu_window.h"
+
+#define SPATIAL 2 /* height, width */
+
+/* The poolings' arguments have the same places, up to the padding; the 1-D forms', too. */
+#define POOL(name) NUC_ARG(AVG_POOL2D, name)
+
+struct window {
+    uint32_t spatial;
+    int64_t in[SPATIAL], out[SPATIAL]; /* sizes; of a 1-D pooling the first is 1 */
+    int64_t kernel[SPATIAL], stride[SPATIAL], padding[SPATIAL];
+    int64_t more[SPATIAL]; /* what the last window needs after input and padding */
+};
+
+static uint32_t spatial_of(enum nuc_op pool)
+{
+    return pool == NUC_OP_MAX_POOL1D || pool == NUC_OP_AVG_POOL1D ? 1 : 2;
+}
+
+static struct window window_of(const struct nuc_node *pool)
+{
+    struct window w = {
+        .spatial = spatial_of(pool->op), .in = {1, 1}, .out = {1, 1}, .kernel = {1, 1}, .stride = {1, 1}};
+    const struct nuc_meta *in = nuc_input_meta(pool, NUC_SELF), *out = &pool->vals[0];
+    uint32_t first = SPATIAL - w.spatial;
+
+    nuc_conv_numbers(pool, POOL(kernel_size), w.spatial, 1, w.kernel + first);
+    memcpy(w.stride, w.kernel, sizeof w.stride);
+    if (nuc_arg_at(pool, POOL(stride))->count > 0)
+        nuc_conv_numbers(pool, POOL(stride), w.spatial, 1, w.stride + first);
+    nuc_conv_numbers(pool, POOL(padding), w.spatial, 0, w.padding + first);
+    for (uint32_t i = first; i < SPATIAL; i++) {
+        w.in[i] = in->sizes[in->rank - SPATIAL + i];
+        w.out[i] = out->sizes[out->rank - SPATIAL + i];
+        int64_t more = (w.out[i] - 1) * w.stride[i] + w.kernel[i] - w.in[i] - 2 * w.padding[i];
+        w.more[i] = more > 0 ? more : 0;
+    }
+    return w;
+}
+
+/* What is around the input of an operator of height and width; the input where that is nothing. */
+static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                      const int64_t *before, const int64_t *after, double value)
+{
+    const int64_t pads[2 * SPATIAL] = {before[1], after[1], before[0], after[0]};
+    struct nuc_node *padded = nuc_insert_padded(g, node, input, pads, 2 * SPATIAL);
+
+    if (padded != input)
+        nuc_set_arg_float(padded, NUC_ARG(PAD, value), value);
+    return padded;
+}
+
+/* As [N, C, H, W]: a row has a height of 1, and what has no batch gets one of 1. */
+static struct nuc_node *insert_image(struct nuc_graph *g, struct nuc_node *node, const struct window *w)
+{
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta *m = &input->vals[0];
+    uint32_t leading = m->rank - w->spatial; /* batch and channels, or channels alone */
+    const int64_t sizes[4] = {leading > 1 ? m->sizes[0] : 1, m->sizes[leading - 1], w->in[0], w->in[1]};
+
+    if (m->rank == 3 && w->spatial == 1)
+        return nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, input, -2);
+    return nuc_insert_reshaped(g, node, input, sizes, 4);
+}
+
+static struct nuc_node *insert_result(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value)
+{
+    const struct nuc_meta *m = &node->vals[0];
+
+    if (m->rank == 3 && spatial_of(node->op) == 1)
+        return nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, value, -2);
+    return nuc_insert_reshaped(g, node, value, m->sizes, m->rank);
+}
+
+/* Input and padding of an operator without channels of its own: in front of it where the sides differ. */
+struct padded {
+    struct nuc_node *input;
+    int64_t padding[SPATIAL];
+};
+
+static struct padded insert_padding(struct nuc_graph *g, struct nuc_node *node, const struct window *w, double value)
+{
+    struct padded p = {insert_image(g, node, w), {w->padding[0], w->padding[1]}};
+    const int64_t after[SPATIAL] = {w->padding[0] + w->more[0], w->padding[1] + w->more[1]};
+
+    if (w->more[0] == 0 && w->more[1] == 0)
+        return p;
+    p.input = insert_around(g, node, p.input, w->padding, after, value);
+    memset(p.padding, 0, sizeof p.padding);
+    return p;
+}
+
+static struct nuc_node *insert_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, const struct window *w,
+                                    double value)
+{
+    struct padded p = insert_padding(g, node, w, value);
+
+    return nuc_emit(g, node, op, node,
+                    NUC_ARGS(nuc_node_arg(p.input), nuc_ints_arg(w->kernel, SPATIAL), nuc_ints_arg(w->stride, SPATIAL),
+                             nuc_ints_arg(p.padding, SPATIAL)));
+}
+
+static int64_t channels_of(const struct nuc_node *pool)
+{
+    const struct nuc_meta *in = nuc_input_meta(pool, NUC_SELF);
+
+    return in->sizes[in->rank - spatial_of(pool->op) - 1];
+}
+
+/* The rules of the NPU for an operator of that window and further arguments after the input. */
+static bool is_taken(const struct nuc_support *s, const struct nuc_node *pool, enum nuc_op op, struct nuc_arg *args,
+                     uint32_t n_args)
+{
+    struct window w = window_of(pool);
+    struct nuc_meta image = nuc_meta_make(NUC_F32, (const int64_t[]){1, channels_of(pool), w.in[0], w.in[1]}, 4);
+    struct nuc_node input = {.n_vals = 1, .vals = &image};
+    struct nuc_node node = {.op = op, .args = args, .n_args = n_args, .n_vals = 1, .vals = &image};
+
+    args[NUC_SELF] = nuc_node_arg(&input);
+    return nuc_check_unquantized(s, op, &node).ok;
+}
+
+/* A batch is there or not, there are values, and the NPU takes the pooling without what it cannot do itself. */
+static bool is_possible(const struct nuc_support *s, const struct nuc_node *pool, enum nuc_op as)
+{
+    const struct nuc_meta *in = nuc_input_meta(pool, NUC_SELF);
+    uint32_t spatial = spatial_of(pool->op);
+
+    if (in->dtype != NUC_F32 || (in->rank != spatial + 1 && in->rank != spatial + 2) || nuc_elements(in) == 0)
+        return false;
+    struct window w = window_of(pool);
+    struct nuc_arg args[] = {nuc_node_arg(NULL), nuc_ints_arg(w.kernel, SPATIAL), nuc_ints_arg(w.stride, SPATIAL)};
+    return is_taken(s, pool, as, args, sizeof args / sizeof *args);
+}
+
+/* ---- greatest values: what never wins is around them ---- */
+
+bool nuc_is_max_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
+{
+    int64_t dilation[SPATIAL] = {1, 1};
+
+    nuc_conv_numbers(node, NUC_ARG(MAX_POOL2D, dilation), spatial_of(node->op), 1, dilation);
+    return dilation[0] == 1 && dilation[1] == 1 &&
+           (nuc_flag(node, NUC_ARG(MAX_POOL2D, ceil_mode)) ||
+            nuc_input_meta(node, NUC_SELF)->rank == spatial_of(node->op) + 1) &&
+           is_possible(s, node, NUC_OP_MAX_POOL2D_INDICES);
+}
+
+struct nuc_node *nuc_to_padded_max_pool(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct window w = window_of(node);
+
+    return insert_result(g, node, insert_pool(g, node, NUC_OP_MAX_POOL2D, &w, -HUGE_VAL));
+}
+
+/* ---- means: zeros are around them, and what they are divided by is put right ---- */
+
+static bool divides_by_window(const struct nuc_node *pool)
+{
+    struct window w = window_of(pool);
+    bool one_dim = pool->op == NUC_OP_AVG_POOL1D;
+
+    if (!one_dim && nuc_arg_at(pool, NUC_ARG(AVG_POOL2D, divisor_override))->kind != NUC_ARG_NONE)
+        return false;
+    return !nuc_flag(pool, POOL(ceil_mode)) &&
+           (nuc_flag(pool, POOL(count_include_pad)) || (w.padding[0] == 0 && w.padding[1] == 0));
+}
+
+/* A convolution with a kernel of that size for each channel. */
+static bool fits_as_convolution(const struct nuc_support *s, const struct nuc_node *pool)
+{
+    struct window w = window_of(pool);
+    struct nuc_meta kernel =
+        nuc_meta_make(NUC_F32, (const int64_t[]){channels_of(pool), 1, w.kernel[0], w.kernel[1]}, 4);
+    struct nuc_node weight = {.op = NUC_OP_PLACEHOLDER, .input_kind = NUC_CONSTANT, .n_vals = 1, .vals = &kernel};
+    struct nuc_arg args[] = {nuc_node_arg(NULL), nuc_node_arg(&weight), nuc_node_arg(NULL),
+                             nuc_ints_arg(w.stride, SPATIAL)};
+
+    return is_taken(s, pool, NUC_OP_CONVOLUTION, args, sizeof args / sizeof *args);
+}
+
+bool nuc_is_avg_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
+{
+    bool batched = nuc_input_meta(node, NUC_SELF)->rank == spatial_of(node->op) + 2;
+
+    if (!is_possible(s, node, NUC_OP_AVG_POOL2D))
+        return false;
+    return divides_by_window(node) ? !batched : fits_as_convolution(s, node);
+}
+
+/* How many elements the window at place `at` is divided by in one dimension: never by what ceil_mode adds. */
+static int64_t counted(const struct window *w, uint32_t i, int64_t at, bool with_padding)
+{
+    int64_t around = with_padding ? w->padding[i] : 0, start = at * w->stride[i] - w->padding[i];
+    int64_t end = start + w->kernel[i];
+
+    end = end < w->in[i] + around ? end : w->in[i] + around;
+    return end - (start > -around ? start : -around);
+}
+
+static double divisor_at(const struct nuc_node *node, const struct window *w, int64_t h, int64_t v)
+{
+    bool with_padding = nuc_flag(node, POOL(count_include_pad));
+
+    if (node->op == NUC_OP_AVG_POOL2D && nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind == NUC_ARG_INT)
+        return (double)nuc_integer(node, NUC_ARG(AVG_POOL2D, divisor_override), 1);
+    return (double)(counted(w, 0, h, with_padding) * counted(w, 1, v, with_padding));
+}
+
+/*
+ * The sum of a window times `by` is a convolution of each channel with a constant: its result has a scale of its own,
+ * so that a factor afterwards does not enlarge the steps of a mean in those of its input.
+ */
+static struct nuc_node *insert_sums(struct nuc_graph *g, struct nuc_node *node, const struct window *w, double by)
+{
+    const int64_t channels = channels_of(node), sizes[4] = {channels, 1, w->kernel[0], w->kernel[1]};
+    struct nuc_meta kernel = nuc_meta_make(NUC_F32, sizes, 4);
+    struct padded p = insert_padding(g, node, w, 0);
+
+    return nuc_emit(g, node, NUC_OP_CONV2D, node,
+                    NUC_ARGS(nuc_node_arg(p.input), nuc_node_arg(nuc_insert_filled(g, node, &kernel, by)),
+                             nuc_node_arg(NULL), nuc_ints_arg(w->stride, SPATIAL), nuc_ints_arg(p.padding, SPATIAL),
+                             nuc_ints_arg((const int64_t[]){1, 1}, SPATIAL), nuc_int_arg(channels)));
+}
+
+struct nuc_node *nuc_to_padded_avg_pool(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct window w = window_of(node);
+    const int64_t count = w.out[0] * w.out[1], sizes[4] = {1, 1, w.out[0], w.out[1]};
+    float *factors = nuc_alloc_array(g->cx, (size_t)count, sizeof *factors);
+    double window = (double)(w.kernel[0] * w.kernel[1]), first = divisor_at(node, &w, 0, 0);
+    bool same = true;
+
+    for (int64_t i = 0; i < count; i++) {
+        double divisor = divisor_at(node, &w, i / w.out[1], i % w.out[1]);
+        factors[i] = (float)(window / divisor);
+        same = same && nuc_numbers_equal(divisor, first);
+    }
+    if (same && nuc_numbers_equal(first, window))
+        return insert_result(g, node, insert_pool(g, node, NUC_OP_AVG_POOL2D, &w, 0));
+    struct nuc_node *value = insert_sums(g, node, &w, 1 / (same ? first : window));
+    if (!same)
+        value = nuc_insert_binary(g, node, NUC_OP_MUL, value, nuc_insert_floats(g, node, factors, sizes, 4));
+    return insert_result(g, node, value);
+}
+
+/* ---- convolutions ---- */
+
+/* Padding "same": what a dimension needs in front; one more after it where the sum is odd. */
+static int64_t needed(const struct nuc_node *conv, uint32_t i)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
+    int64_t dilation[SPATIAL];
+
+    nuc_conv_numbers(conv, args->dilation, SPATIAL, 1, dilation);
+    return dilation[i] * (nuc_input_meta(conv, NUC_CONV_WEIGHT)->sizes[2 + i] - 1);
+}
+
+bool nuc_is_unevenly_padded(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_arg *mode = nuc_arg_at(node, NUC_ARG(CONV2D_PADDING, padding));
+
+    (void)s;
+    return mode->kind == NUC_ARG_STRING && strcmp(mode->u.string, "same") == 0 &&
+           (needed(node, 0) % 2 != 0 || needed(node, 1) % 2 != 0);
+}
+
+struct nuc_node *nuc_to_unevenly_padded(struct nuc_graph *g, struct nuc_node *node)
+{
+    const int64_t before[SPATIAL] = {needed(node, 0) / 2, needed(node, 1) / 2};
+    const int64_t after[SPATIAL] = {needed(node, 0) - before[0], needed(node, 1) - before[1]};
+    const struct nuc_conv_args *from = nuc_conv_args(node->op), *to = nuc_conv_args(NUC_OP_CONV2D);
+    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONV2D, node);
+    struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT);
+
+    for (uint32_t i = NUC_CONV_WEIGHT; i <= NUC_CONV_BIAS; i++)
+        nuc_copy_arg(g, conv, i, node, i);
+    nuc_copy_arg(g, conv, to->stride, node, from->stride);
+    nuc_copy_arg(g, conv, to->dilation, node, from->dilation);
+    nuc_copy_arg(g, conv, to->groups, node, from->groups);
+    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, insert_around(g, conv, input, before, after, 0));
+    nuc_infer_shape(g, conv);
+    return conv;
+}

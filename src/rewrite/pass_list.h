@@ -1,0 +1,107 @@
+/* Every pass: a function that returns true when it changed the graph. */
+#ifndef NUC_REWRITE_PASS_LIST_H
+#define NUC_REWRITE_PASS_LIST_H
+
+#include "ir/graph.h"
+#include "rewrite/passes.h"
+
+struct nuc_pass {
+    const char *name; /* unique, as --dump-after takes it */
+    bool (*run)(struct nuc_graph *g);
+    unsigned modes; /* in which it runs, a bit 1 << nuc_pass_mode each */
+};
+
+/* ---- ATen ---- */
+
+/* A batch norm after a convolution or a linear of its own becomes part of weight and bias. */
+bool nuc_fold_batch_norm(struct nuc_graph *g);
+/* A 2-D pooling of [C, H, W] gets a batch dimension around it. */
+bool nuc_batch_pools(struct nuc_graph *g);
+/* A split into several tensors becomes slices. */
+bool nuc_split_to_slices(struct nuc_graph *g);
+/* A convolution in 2 to this many groups becomes one per group: the reference's limit. */
+#define NUC_MAX_SPLIT_GROUPS 10
+bool nuc_split_group_conv(struct nuc_graph *g);
+/* A recurrent layer of several layers becomes a chain of single ones. */
+bool nuc_split_recurrent(struct nuc_graph *g);
+bool nuc_split_recurrent_as_reference(struct nuc_graph *g); /* initial states are sliced even where they are zeros */
+/* A node all of whose tensors are static becomes a constant. */
+bool nuc_fold_constants(struct nuc_graph *g);
+/* linear + static bias-shaped tensor becomes one linear. */
+bool nuc_fuse_linear_add(struct nuc_graph *g);
+/* An activation after a concatenation of convolutions or matrix products moves in front of it. */
+bool nuc_move_activation(struct nuc_graph *g);
+/* A number as divisor becomes a tensor of the dividend's sizes. */
+bool nuc_materialize_divisors(struct nuc_graph *g);
+/* Division by a static tensor becomes multiplication, division in place too. */
+bool nuc_div_to_mul(struct nuc_graph *g);
+bool nuc_div_in_place_to_mul(struct nuc_graph *g);
+/* A 1-D convolution, transposed or not, or with padding "same" or "valid", becomes a 2-D one. */
+bool nuc_conv1d_to_2d(struct nuc_graph *g);
+bool nuc_padded_conv1d_to_2d(struct nuc_graph *g);
+/*
+ * The largest of the results of softmax, or of another rising function, are looked for among its inputs: where those
+ * are quantized, more of them differ. Values are gathered by their places.
+ */
+bool nuc_rank_before_softmax(struct nuc_graph *g);
+/* Masks of infinities in front of a softmax become finite, and constant ones are added. */
+bool nuc_finite_masks(struct nuc_graph *g);
+/* Norms that are written out become operators. */
+bool nuc_written_norms(struct nuc_graph *g);
+/*
+ * Softmax, its logarithm and the logarithm of sums of exponentials that are written out, and logarithms of a softmax or
+ * sigmoid, become operators that compute them from the values in front of the exponential.
+ */
+bool nuc_written_softmax(struct nuc_graph *g);
+/* A batch norm that no layer takes in, over rows or images, becomes a convolution of one pixel and one channel each. */
+bool nuc_batch_norm_to_conv(struct nuc_graph *g);
+bool nuc_remove_dead_nodes(struct nuc_graph *g);
+
+/* A bias in float of a layer whose input and weight are quantized, as training leaves it, is quantized, too. */
+bool nuc_quantize_biases(struct nuc_graph *g);
+/* A 1-D convolution whose weight is quantized becomes a 2-D one. */
+bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g);
+
+/* ---- Edge ---- */
+
+/* An auxiliary node between dequantize and its operator gets a cluster of its own. */
+bool nuc_separate_leading(struct nuc_graph *g);
+/* The same for all but permutations, as the generation of the backend for converter sdk-3.1 does. */
+bool nuc_separate_leading_sdk31(struct nuc_graph *g);
+/* An auxiliary node between an operator and its quantize gets a cluster of its own. */
+bool nuc_separate_trailing(struct nuc_graph *g);
+/* Whatever moves values between a dequantize node, an operator and its quantize node gets a cluster of its own. */
+bool nuc_separate_moves(struct nuc_graph *g);
+/* Quantize nodes that make the same of one value are one. */
+bool nuc_merge_quantize(struct nuc_graph *g);
+/*
+ * Takes out of an Edge graph the copies that change nothing but a dim order, as far as its outputs keep theirs. Not in
+ * compatibility mode, where such copies stay on the CPU and divide partitions.
+ */
+bool nuc_remove_order_copies(struct nuc_graph *g);
+/*
+ * Values whose dim order is neither contiguous nor channels-last, as an operator gives them whose operands differ: a
+ * parameter is laid out as the other operand, else operands are copied to contiguous ones. Not in compatibility mode.
+ */
+bool nuc_make_orders_usable(struct nuc_graph *g);
+/* A permutation, view or copy of a parameter that nothing else reads becomes a parameter. */
+bool nuc_fold_moves(struct nuc_graph *g);
+/* Copies, and results of operators, go by a name of a dim order that kernels know. */
+bool nuc_plain_orders(struct nuc_graph *g);
+/* An operator that may run on the NPU shares no dequantize node: no float value leads there. */
+bool nuc_split_dequantize(struct nuc_graph *g);
+/* A value whose quantize node follows a dequantize node with other parameters is multiplied by 1 in between. */
+bool nuc_requantize(struct nuc_graph *g);
+/* as_strided_copy after a mean that moves nothing is bypassed. */
+bool nuc_remove_as_strided(struct nuc_graph *g);
+/* squeeze_copy and unsqueeze_copy become view_copy. */
+bool nuc_reshapes_to_view(struct nuc_graph *g);
+/* A quantize node after a dequantize node with the same parameters is bypassed. */
+bool nuc_fold_requantize(struct nuc_graph *g);
+
+/* ---- Edge, after partitioning ---- */
+
+/* Permutations and concatenations on the CPU move quantized values. */
+bool nuc_move_quantized(struct nuc_graph *g);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * The reference writes a number as divisor as a whole tensor, which costs memory and gains nothing. Where its results
+ * are to be reproduced, so is that.
+ */
+#include <string.h>
+
+#include "rewrite/pass_list.h"
+#include "rewrite/rewrite.h"
+
+/* A number in the source became a constant that has no state-dict name of its own. */
+static bool is_number(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->input_kind == NUC_CONSTANT &&
+           node->vals[0].rank == 0 && strcmp(node->target, node->name) == 0;
+}
+
+bool nuc_materialize_divisors(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **divs = nuc_collect(g, NUC_OPS(NUC_OP_DIV), &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *divisor = nuc_arg_node(divs[i], NUC_OTHER);
+        const struct nuc_meta *in = &nuc_operand(g, divs[i], NUC_SELF)->vals[0];
+        if (!is_number(divisor) || in->rank == 0)
+            continue;
+        struct nuc_meta meta = nuc_meta_make(NUC_F32, in->sizes, in->rank);
+        size_t elements = (size_t)nuc_elements(&meta);
+        float *data = nuc_alloc_array(g->cx, elements, sizeof *data);
+        for (size_t k = 0; k < elements; k++)
+            data[k] = *(const float *)nuc_const_contiguous(g, divisor);
+        nuc_set_arg_node(divs[i], g, NUC_OTHER, nuc_add_parameter(g, divisor, "_spread", &meta, data));
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}

@@ -1,0 +1,182 @@
+/*
+ * A convolution of [N, C, L] becomes one of [N, C, 1, L] between unsqueeze and squeeze: the NPU has 2-D convolutions
+ * only. A batch norm and an activation after it are computed on [N, C, 1, L] too, so that they stay next to it.
+ */
+#include "ir/conv_args.h"
+#include "ir/quant.h"
+#include "rewrite/fused_activation.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/rewrite.h"
+
+static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
+{
+    if (args->named_padding)
+        return NUC_OP_CONV2D_PADDING;
+    return args->transposed ? NUC_OP_CONV_TRANSPOSE2D : NUC_OP_CONV2D;
+}
+
+static struct nuc_node *insert_reshaped(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                        struct nuc_node *input)
+{
+    struct nuc_node *node = nuc_insert(g, before, op, input);
+
+    nuc_set_arg_node(node, g, NUC_SELF, input);
+    nuc_set_arg_int(node, NUC_ARG(UNSQUEEZE, dim), -2);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+static struct nuc_node *insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                     struct nuc_node *input, const struct nuc_quant *q)
+{
+    struct nuc_node *node = nuc_insert(g, before, op, before);
+
+    nuc_set_arg_node(node, g, NUC_SELF, input);
+    nuc_set_quant(node, q);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+/* What a reshape of quantized values gives is quantized with the same parameters: a cluster of its own. */
+static struct nuc_node *insert_pair(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
+                                    const struct nuc_quant *q)
+{
+    struct nuc_node *quantized = insert_quant(g, before, NUC_OP_QUANTIZE_PER_TENSOR, value, q);
+
+    return insert_quant(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, q);
+}
+
+/* Weight [O, I, K] to [O, I, 1, K], or [I, O, K] to [I, O, 1, K]. */
+static struct nuc_node *widen_constant(struct nuc_graph *g, const struct nuc_node *weight)
+{
+    const struct nuc_meta *w = &weight->vals[0];
+    const int64_t sizes[4] = {w->sizes[0], w->sizes[1], 1, w->sizes[2]};
+    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
+
+    return nuc_add_parameter(g, weight, "0", &meta, nuc_const_contiguous(g, weight));
+}
+
+/* The channels of a quantized weight keep their place, 0 or 1. */
+static struct nuc_node *widen_weight(struct nuc_graph *g, struct nuc_node *conv)
+{
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
+
+    if (!nuc_is_dequantize(weight))
+        return widen_constant(g, weight);
+    struct nuc_node *wide = nuc_insert(g, conv, weight->op, weight);
+    for (uint32_t i = 0; i < weight->n_args; i++)
+        nuc_copy_arg(g, wide, i, weight, i);
+    nuc_set_arg_node(wide, g, NUC_SELF, widen_constant(g, nuc_operand(g, weight, NUC_SELF)));
+    nuc_infer_shape(g, wide);
+    return wide;
+}
+
+/* The number of the new dimension, in front of that of the one there is. */
+static void widen_numbers(struct nuc_graph *g, struct nuc_node *to, const struct nuc_node *from, uint32_t index,
+                          int64_t neutral)
+{
+    int64_t pair[2] = {neutral, neutral};
+
+    nuc_conv_numbers(from, index, 1, neutral, &pair[1]);
+    if (index != NUC_NO_ARG)
+        nuc_set_arg_ints(to, g, index, pair, 2);
+}
+
+static struct nuc_node *insert_conv2d(struct nuc_graph *g, struct nuc_node *conv)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
+    struct nuc_node *weight = widen_weight(g, conv);
+    struct nuc_node *input = insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, nuc_operand(g, conv, NUC_CONV_INPUT));
+    struct nuc_quant q;
+
+    nuc_made_of(input, conv);
+    if (nuc_dequantize_quant(nuc_operand(g, conv, NUC_CONV_INPUT), &q) && !q.per_channel)
+        input = insert_pair(g, conv, input, &q);
+    struct nuc_node *wide = nuc_insert(g, conv, two_dimensional(args), conv);
+    nuc_set_arg_node(wide, g, NUC_CONV_INPUT, input);
+    nuc_set_arg_node(wide, g, NUC_CONV_WEIGHT, weight);
+    nuc_copy_arg(g, wide, NUC_CONV_BIAS, conv, NUC_CONV_BIAS);
+    widen_numbers(g, wide, conv, args->stride, 1);
+    if (args->named_padding)
+        nuc_copy_arg(g, wide, args->padding, conv, args->padding);
+    else
+        widen_numbers(g, wide, conv, args->padding, 0);
+    widen_numbers(g, wide, conv, args->output_padding, 0);
+    widen_numbers(g, wide, conv, args->dilation, 1);
+    nuc_copy_arg(g, wide, args->groups, conv, args->groups);
+    nuc_infer_shape(g, wide);
+    return wide;
+}
+
+static bool can_widen(struct nuc_graph *g, const struct nuc_node *conv)
+{
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
+
+    return nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
+}
+
+static bool can_widen_quantized(struct nuc_graph *g, const struct nuc_node *conv)
+{
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
+    struct nuc_quant q;
+
+    return nuc_dequantize_quant(weight, &q) && nuc_is_static(nuc_operand(g, weight, NUC_SELF)) &&
+           weight->vals[0].rank == 3 && (!q.per_channel || (q.axis >= 0 && q.axis <= 1));
+}
+
+static void widen(struct nuc_graph *g, struct nuc_node *conv)
+{
+    struct nuc_node *last = conv, *wide = insert_conv2d(g, conv), *gone[3] = {conv, NULL, NULL};
+    uint32_t n_gone = 1;
+
+    /* Without a batch dimension the norm's channels are not those of the convolution. */
+    if (conv->vals[0].rank == 3 && last->n_users == 1 && last->users[0]->op == NUC_OP_BATCH_NORM &&
+        nuc_arg_node(last->users[0], NUC_SELF) == last) {
+        last = gone[n_gone++] = last->users[0];
+        wide = nuc_insert_activation(g, conv, last, wide);
+    }
+    if (last->n_users == 1 && nuc_is_fused_activation(last->users[0])) {
+        last = gone[n_gone++] = last->users[0];
+        wide = nuc_insert_activation(g, conv, last, wide);
+    }
+    struct nuc_quant q;
+    if (last->n_users == 1 && nuc_quantize_quant(last->users[0], &q) && !q.per_channel)
+        wide = insert_pair(g, conv, wide, &q);
+    struct nuc_node *narrow = insert_reshaped(g, conv, NUC_OP_SQUEEZE_DIM, wide);
+    nuc_replace_uses(g, last, narrow, NULL);
+    while (n_gone > 0)
+        nuc_remove_node(g, gone[--n_gone]);
+}
+
+static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
+{
+    bool can = can_widen(g, conv);
+
+    if (can)
+        widen(g, conv);
+    return can;
+}
+
+static bool widen_quantized(struct nuc_graph *g, struct nuc_node *conv)
+{
+    bool can = can_widen_quantized(g, conv);
+
+    if (can)
+        widen(g, conv);
+    return can;
+}
+
+bool nuc_conv1d_to_2d(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D), widen_float);
+}
+
+bool nuc_padded_conv1d_to_2d(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D_PADDING), widen_float);
+}
+
+bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D, NUC_OP_CONV1D_PADDING), widen_quantized);
+}

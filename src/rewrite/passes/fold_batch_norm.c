@@ -1,0 +1,216 @@
+/*
+ * y = batch_norm(layer(x)): with s = gamma / sqrt(variance + epsilon), the weight of each output channel is multiplied
+ * by s and the bias becomes (bias - mean) * s + beta. Layers are convolutions, transposed ones and linear. The order of
+ * the float32 operations is that of torch's fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization
+ * scales depend in their last digits.
+ */
+#include <math.h>
+
+#include "ir/args.h"
+#include "ir/conv_args.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/rewrite.h"
+
+#define NORM(name) NUC_ARG(BATCH_NORM, name)
+
+struct fold {
+    struct nuc_graph *g;
+    struct nuc_node *norm, *layer;
+    const struct nuc_conv_args *conv; /* NULL: the layer is linear, which has input, weight and bias alike */
+    size_t channels;
+    size_t groups;
+    const float *gamma, *beta, *mean, *variance; /* gamma and beta may be NULL: 1 and 0 */
+    float epsilon;
+};
+
+static bool is_static_float(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
+}
+
+/* False when the argument is there but not static, or does not have one element per channel. */
+static bool read_vector(const struct fold *f, uint32_t index, bool optional, const float **out)
+{
+    const struct nuc_node *node = nuc_arg_node(f->norm, index);
+
+    if (node == NULL)
+        return optional;
+    if (!is_static_float(node) || nuc_elements(&node->vals[0]) != (int64_t)f->channels)
+        return false;
+    *out = nuc_const_contiguous(f->g, node);
+    return true;
+}
+
+static bool is_transposed(const struct fold *f)
+{
+    return f->conv != NULL && f->conv->transposed;
+}
+
+static bool can_fold(struct fold *f)
+{
+    const struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT),
+                          *bias = nuc_arg_node(f->layer, NUC_CONV_BIAS);
+    int64_t groups = f->conv != NULL ? nuc_integer(f->layer, f->conv->groups, 1) : 1;
+    bool transposed = is_transposed(f);
+
+    if (f->layer->n_users != 1 || !is_static_float(weight) || (bias != NULL && !is_static_float(bias)))
+        return false;
+    /* A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images alone. */
+    if (f->layer->vals[0].rank != (f->conv != NULL ? f->conv->spatial : 0) + 2)
+        return false;
+    if (nuc_flag(f->norm, NORM(training)))
+        return false;
+    f->groups = groups > 0 ? (size_t)groups : 1;
+    f->channels = (size_t)weight->vals[0].sizes[transposed ? 1 : 0] * (transposed ? f->groups : 1);
+    if (f->channels == 0 || (size_t)weight->vals[0].sizes[0] % f->groups != 0)
+        return false;
+    f->epsilon = (float)nuc_scalar(f->norm, NORM(eps), 0.0);
+    return read_vector(f, NORM(weight), true, &f->gamma) && read_vector(f, NORM(bias), true, &f->beta) &&
+           read_vector(f, NORM(running_mean), false, &f->mean) &&
+           read_vector(f, NORM(running_var), false, &f->variance);
+}
+
+static float reciprocal_deviation(const struct fold *f, size_t channel)
+{
+    float sum = f->variance[channel] + f->epsilon;
+
+    return 1.0f / sqrtf(sum);
+}
+
+static float gamma_of(const struct fold *f, size_t channel)
+{
+    return f->gamma != NULL ? f->gamma[channel] : 1.0f;
+}
+
+/* Output channel of the weight's element [first, second, ...]. */
+static size_t channel_of(const struct fold *f, const struct nuc_meta *w, size_t first, size_t second)
+{
+    size_t inputs = (size_t)w->sizes[0] / f->groups;
+
+    return is_transposed(f) ? first / inputs * (size_t)w->sizes[1] + second : first;
+}
+
+static void fold_weight(struct fold *f)
+{
+    struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT);
+    const struct nuc_meta *w = &weight->vals[0];
+    size_t count = (size_t)nuc_elements(w), rows = (size_t)w->sizes[0], columns = (size_t)w->sizes[1];
+    size_t inner = count == 0 ? 0 : count / rows / columns;
+    const float *old = nuc_const_contiguous(f->g, weight);
+    float *folded = nuc_alloc_array(f->g->cx, count, sizeof *folded);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t c = channel_of(f, w, i / inner / columns, i / inner % columns);
+        float scale = gamma_of(f, c) * reciprocal_deviation(f, c);
+        folded[i] = old[i] * scale;
+    }
+    struct nuc_node *made = nuc_take_parameter(f->g, weight, "_folded", w, folded);
+    nuc_move_before(f->g, made, weight); /* it stands for the weight, so it stands where that stood */
+    nuc_set_arg_node(f->layer, f->g, NUC_CONV_WEIGHT, made);
+}
+
+/* Convolution: ((b - mean) * r) * gamma + beta; linear: (b - mean) * (gamma * r) + beta. */
+static void fold_bias(struct fold *f)
+{
+    struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT),
+                    *bias = nuc_arg_node(f->layer, NUC_CONV_BIAS);
+    const float *old = bias != NULL ? nuc_const_contiguous(f->g, bias) : NULL;
+    float *folded = nuc_alloc_array(f->g->cx, f->channels, sizeof *folded);
+    int64_t sizes[1] = {(int64_t)f->channels};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 1);
+
+    for (size_t c = 0; c < f->channels; c++) {
+        float r = reciprocal_deviation(f, c);
+        float centred = (old != NULL ? old[c] : 0.0f) - f->mean[c];
+        float scale = gamma_of(f, c) * r;
+        float once = centred * r;
+        float scaled = f->layer->op == NUC_OP_LINEAR ? centred * scale : once * gamma_of(f, c);
+        folded[c] = scaled + (f->beta != NULL ? f->beta[c] : 0.0f);
+    }
+    struct nuc_node *made =
+        nuc_add_parameter(f->g, bias != NULL ? bias : weight, bias != NULL ? "_folded" : "_bias", &meta, folded);
+    if (bias != NULL)
+        nuc_move_before(f->g, made, bias);
+    nuc_set_arg_node(f->layer, f->g, NUC_CONV_BIAS, made);
+}
+
+bool nuc_fold_batch_norm(struct nuc_graph *g)
+{
+    struct nuc_node *next;
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = next) {
+        next = n->next;
+        if (n->op != NUC_OP_BATCH_NORM)
+            continue;
+        struct fold f = {.g = g, .norm = n, .layer = nuc_operand(g, n, NORM(input))};
+        f.conv = nuc_conv_args(f.layer->op);
+        if ((f.conv == NULL && f.layer->op != NUC_OP_LINEAR) || !can_fold(&f))
+            continue;
+        /* The bias without one of its own is named after the weight, so it comes first. */
+        fold_bias(&f);
+        fold_weight(&f);
+        nuc_replace_uses(g, n, f.layer, NULL);
+        nuc_remove_node(g, n);
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}
+
+/* ---- alone ---- */
+
+/* Rows, [N, C, L], or images, [N, C, H, W], with constant statistics. */
+static bool stands_alone(struct fold *f)
+{
+    const struct nuc_meta *in = &nuc_operand(f->g, f->norm, NORM(input))->vals[0];
+
+    if ((in->rank != 3 && in->rank != 4) || in->sizes[1] < 1 || in->dtype != NUC_F32 ||
+        nuc_flag(f->norm, NORM(training)))
+        return false;
+    f->channels = (size_t)in->sizes[1];
+    f->epsilon = (float)nuc_scalar(f->norm, NORM(eps), 0.0);
+    return read_vector(f, NORM(weight), true, &f->gamma) && read_vector(f, NORM(bias), true, &f->beta) &&
+           read_vector(f, NORM(running_mean), false, &f->mean) &&
+           read_vector(f, NORM(running_var), false, &f->variance);
+}
+
+static struct nuc_node *one_pixel_convolution(struct fold *f)
+{
+    struct nuc_node *input = nuc_operand(f->g, f->norm, NORM(input)),
+                    *like = nuc_operand(f->g, f->norm, NORM(running_mean));
+    bool images = input->vals[0].rank == 4;
+    const int64_t channels = (int64_t)f->channels, sizes[] = {channels, 1, 1, 1};
+    struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
+    struct nuc_meta weight = nuc_meta_make(NUC_F32, sizes, images ? 4 : 3);
+    float *scales = nuc_alloc_array(f->g->cx, f->channels, sizeof *scales);
+    float *shifts = nuc_alloc_array(f->g->cx, f->channels, sizeof *shifts);
+
+    for (size_t c = 0; c < f->channels; c++) {
+        scales[c] = gamma_of(f, c) * reciprocal_deviation(f, c);
+        shifts[c] = (f->beta != NULL ? f->beta[c] : 0.0f) - f->mean[c] * scales[c];
+    }
+    struct nuc_node *conv = nuc_insert(f->g, f->norm, images ? NUC_OP_CONV2D : NUC_OP_CONV1D, f->norm);
+    nuc_set_arg_node(conv, f->g, NUC_CONV_INPUT, input);
+    nuc_set_arg_node(conv, f->g, NUC_CONV_WEIGHT, nuc_take_parameter(f->g, like, "_scale", &weight, scales));
+    nuc_set_arg_node(conv, f->g, NUC_CONV_BIAS, nuc_take_parameter(f->g, like, "_shift", &vector, shifts));
+    nuc_set_arg_int(conv, nuc_conv_args(conv->op)->groups, channels);
+    nuc_infer_shape(f->g, conv);
+    return conv;
+}
+
+static bool to_convolution(struct nuc_graph *g, struct nuc_node *norm)
+{
+    struct fold f = {.g = g, .norm = norm};
+
+    if (!stands_alone(&f))
+        return false;
+    nuc_replace_uses(g, norm, one_pixel_convolution(&f), NULL);
+    return true;
+}
+
+bool nuc_batch_norm_to_conv(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_BATCH_NORM), to_convolution);
+}

@@ -1,0 +1,139 @@
+#include <string.h>
+
+#include "eval/eval.h"
+#include "ir/args.h"
+#include "ir/quant.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/rewrite.h"
+
+/* Values of a node with a tuple replace its getitem nodes; anything else that reads it keeps it alive. */
+static void replace_items(struct nuc_graph *g, struct nuc_node *node, void *const *values)
+{
+    for (uint32_t i = node->n_users; i > 0; i--) {
+        struct nuc_node *item = node->users[i - 1];
+        int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
+        if (index < 0)
+            continue;
+        nuc_replace_uses(g, item, nuc_add_parameter(g, item, "", &item->vals[0], values[index]), NULL);
+    }
+}
+
+/*
+ * Quantize and dequantize nodes of parameters stay: they say how the parameter is stored. Of operators without tensors,
+ * positions are what masks and tables of indices are computed from.
+ */
+static bool is_foldable(const struct nuc_node *n)
+{
+    struct nuc_cursor at = {0, 0};
+
+    return nuc_is_call(n) && n->n_users > 0 && n->op != NUC_OP_GETITEM && n->op != NUC_OP_CALL_DELEGATE &&
+           !nuc_is_quantize(n) && !nuc_is_dequantize(n) && n->n_vals > 0 &&
+           (n->op == NUC_OP_ARANGE || nuc_next_input(n, &at) != NULL);
+}
+
+bool nuc_fold_constants(struct nuc_graph *g)
+{
+    struct nuc_node *next;
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = next) {
+        next = n->next;
+        if (!is_foldable(n))
+            continue;
+        void **values = nuc_alloc_array(g->cx, n->n_vals, sizeof(void *));
+        if (!nuc_eval_constant(g, n, values))
+            continue;
+        if (n->is_tuple)
+            replace_items(g, n, values);
+        else
+            nuc_replace_uses(g, n, nuc_add_parameter(g, n, "", &n->vals[0], values[0]), NULL);
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}
+
+/* A parameter of its own, moved: what it becomes is no larger. */
+static bool is_moved_parameter(const struct nuc_node *n)
+{
+    const struct nuc_node *input = nuc_arg_node(n, NUC_SELF);
+
+    return n->n_users > 0 && input != NULL && nuc_is_static(input) && input->n_users == 1 &&
+           input->vals[0].dtype == n->vals[0].dtype;
+}
+
+static bool fold_parameter(struct nuc_graph *g, struct nuc_node *n)
+{
+    void *value;
+
+    if (!nuc_eval_constant(g, n, &value))
+        return false;
+    nuc_replace_uses(g, n, nuc_take_parameter(g, nuc_operand(g, n, NUC_SELF), "_moved", &n->vals[0], value), NULL);
+    return true;
+}
+
+static bool fold_move(struct nuc_graph *g, struct nuc_node *n)
+{
+    return is_moved_parameter(n) && fold_parameter(g, n);
+}
+
+/* The parameter permuted as `permute` does it, once for all that read it so. */
+static struct nuc_node *permuted_parameter(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *parameter,
+                                           const struct nuc_node *permute)
+{
+    const struct nuc_arg *dims = &permute->args[NUC_ARG(PERMUTE, dims)];
+
+    for (uint32_t i = 0; i < parameter->n_users; i++) {
+        struct nuc_node *user = parameter->users[i];
+        if (user->op == NUC_OP_PERMUTE &&
+            memcmp(user->args[NUC_ARG(PERMUTE, dims)].u.ints, dims->u.ints, dims->count * sizeof *dims->u.ints) == 0)
+            return user;
+    }
+    struct nuc_node *moved = nuc_insert(g, before, NUC_OP_PERMUTE, permute);
+    nuc_set_args(g, moved, NUC_ARGS(nuc_node_arg(parameter), nuc_ints_arg(dims->u.ints, dims->count)));
+    nuc_infer_shape(g, moved);
+    return moved;
+}
+
+/*
+ * Weights with a scale for each channel, permuted as those of a linear layer are: the permutation comes first. Behind
+ * it they could not be quantized again, as they are per tensor to make a cluster of it.
+ */
+static bool permute_channels_first(struct nuc_graph *g, struct nuc_node *permute)
+{
+    struct nuc_node *dequantize = nuc_arg_node(permute, NUC_SELF);
+    uint32_t rank = permute->vals[0].rank, axis = 0;
+    struct nuc_quant q;
+
+    if (!nuc_dequantize_quant(dequantize, &q) || !q.per_channel || dequantize->n_users != 1 ||
+        !nuc_is_static(nuc_operand(g, dequantize, NUC_SELF)))
+        return false;
+    const int64_t *dims = permute->args[NUC_ARG(PERMUTE, dims)].u.ints;
+    while (nuc_positive_dim(dims[axis], rank) != nuc_positive_dim(q.axis, rank))
+        axis++;
+    struct nuc_node *moved = permuted_parameter(g, dequantize, nuc_operand(g, dequantize, NUC_SELF), permute);
+    nuc_set_arg_node(dequantize, g, NUC_SELF, moved);
+    nuc_set_arg_int(dequantize, NUC_ARG(DEQUANTIZE_PER_CHANNEL, axis), axis);
+    nuc_infer_shape(g, dequantize);
+    nuc_replace_uses(g, permute, dequantize, NULL);
+    return true;
+}
+
+static bool fold_quantized_permute(struct nuc_graph *g, struct nuc_node *permute)
+{
+    return nuc_is_static(nuc_operand(g, permute, NUC_SELF)) && permute->vals[0].dtype == NUC_I8 &&
+           fold_parameter(g, permute);
+}
+
+bool nuc_fold_moves(struct nuc_graph *g)
+{
+    bool changed = nuc_rewrite_each(
+        g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_VIEW, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY),
+        fold_move);
+
+    if (!nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE), permute_channels_first))
+        return changed;
+    nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE), fold_quantized_permute);
+    return true;
+}

@@ -1,0 +1,65 @@
+#include "ir/args.h"
+#include "ir/op_list.h"
+#include "ir/shapes/shapes.h"
+#include "rewrite/expand/expand.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/rewrite.h"
+
+/* Softmax along `dim` or a rising function of each value, in whose results the order is that of its inputs. */
+static struct nuc_node *with_same_order(const struct nuc_node *value, int64_t dim)
+{
+    bool softmax = nuc_op_family(value->op) == NUC_FAMILY_SOFTMAX &&
+                   nuc_dim(value, NUC_ARG(SOFTMAX, dim), -1, value->vals[0].rank) == dim;
+
+    return softmax || (value->op == NUC_OP_SIGMOID && !value->in_place) ? nuc_arg_node(value, NUC_SELF) : NULL;
+}
+
+/* Where the largest or smallest value is. */
+static bool rank_argmax(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *ranked)
+{
+    nuc_set_arg_node(node, g, NUC_SELF, ranked);
+    return true;
+}
+
+/* topk, sort: the values, where they are read, are gathered by the indices. */
+static bool rank_lines(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *ranked, int64_t dim)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+
+    if (!nuc_is_item_read(node, 1))
+        return false;
+    nuc_set_arg_node(node, g, NUC_SELF, ranked);
+    if (!nuc_is_item_read(node, 0))
+        return true;
+    struct nuc_node *after = node->next;
+    struct nuc_node *indices = nuc_insert_getitem(g, after, node, 1);
+    struct nuc_node *values =
+        nuc_emit(g, after, NUC_OP_GATHER, node, NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_node_arg(indices)));
+    nuc_replace_item(g, node, 0, values);
+    return true;
+}
+
+static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    uint32_t rank = value->vals[0].rank;
+    bool arg = node->op == NUC_OP_ARGMAX || node->op == NUC_OP_ARGMIN;
+    uint32_t dim_arg = arg                       ? NUC_ARG(ARGMAX, dim)
+                       : node->op == NUC_OP_TOPK ? NUC_ARG(TOPK, dim)
+                       : node->op == NUC_OP_SORT ? NUC_ARG(SORT, dim)
+                                                 : NUC_ARG(SORT_STABLE, dim);
+
+    if (rank == 0 || (arg && nuc_arg_at(node, dim_arg)->kind != NUC_ARG_INT))
+        return false;
+    int64_t dim = nuc_dim(node, dim_arg, -1, rank);
+    struct nuc_node *ranked = with_same_order(value, dim);
+    if (ranked == NULL || !nuc_is_floating(ranked->vals[0].dtype))
+        return false;
+    return arg ? rank_argmax(g, node, ranked) : rank_lines(g, node, ranked, dim);
+}
+
+bool nuc_rank_before_softmax(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_TOPK, NUC_OP_SORT, NUC_OP_SORT_STABLE, NUC_OP_ARGMAX, NUC_OP_ARGMIN),
+                            rank_before);
+}

@@ -1,0 +1,102 @@
+#include "ir/quant.h"
+#include "rewrite/passes.h"
+#include "rewrite/rewrite.h"
+
+const struct nuc_quant *nuc_io_quantization_of(struct nuc_context *cx, const struct nuc_node *node, enum nuc_op op)
+{
+    struct nuc_quant q;
+    bool says = node != NULL && node->op == op && nuc_quant_of(node, &q);
+
+    return says ? nuc_copy(cx, &q, sizeof q) : NULL;
+}
+
+/* The reader whose parameters the input gets: the first one in graph order that quantizes. */
+static struct nuc_node *first_quantize(const struct nuc_node *input)
+{
+    for (struct nuc_node *n = input->next; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_QUANTIZE_PER_TENSOR && nuc_arg_node(n, NUC_SELF) == input)
+            return n;
+    }
+    return NULL;
+}
+
+/* The float values of the input for readers that need them, or need them in other steps. */
+static void dequantize_for_others(struct nuc_graph *g, struct nuc_node *input, const struct nuc_node *quantize)
+{
+    struct nuc_meta meta = input->vals[0];
+    struct nuc_node *first_call = input;
+
+    while (nuc_is_placeholder(first_call))
+        first_call = first_call->next;
+    struct nuc_node *d = nuc_insert(g, first_call, NUC_OP_DEQUANTIZE_PER_TENSOR, quantize);
+    nuc_replace_uses(g, input, d, NULL);
+    nuc_set_arg_node(d, g, NUC_SELF, input);
+    for (uint32_t i = 1; i < 6; i++)
+        nuc_copy_arg(g, d, i, quantize, i);
+    nuc_set_val(g, d, &meta);
+}
+
+static const struct nuc_quant *take_quantized(struct nuc_graph *g, struct nuc_node *input, bool strict)
+{
+    struct nuc_node *quantize = first_quantize(input);
+
+    if (strict && input->n_users > 1)
+        nuc_fail(g->cx, NUC_UNSUPPORTED,
+                 "%s: input '%s' has %u readers, so it cannot become an input of quantized values: keep float inputs",
+                 g->file, input->name, input->n_users);
+    if (quantize == NULL)
+        return NULL;
+    const struct nuc_quant *parameters = nuc_io_quantization_of(g->cx, quantize, NUC_OP_QUANTIZE_PER_TENSOR);
+    struct nuc_meta meta = quantize->vals[0];
+    struct nuc_node **merged = nuc_alloc_array(g->cx, input->n_users, sizeof(struct nuc_node *));
+    uint32_t n_merged = 0;
+
+    for (uint32_t i = 0; i < input->n_users; i++) {
+        struct nuc_node *reader = input->users[i];
+        if (reader->op == NUC_OP_QUANTIZE_PER_TENSOR && nuc_same_quantization(reader, quantize))
+            merged[n_merged++] = reader;
+    }
+    if (n_merged < input->n_users)
+        dequantize_for_others(g, input, quantize);
+    nuc_set_val(g, input, &meta);
+    for (uint32_t i = 0; i < n_merged; i++) {
+        nuc_replace_uses(g, merged[i], input, NULL);
+        nuc_remove_node(g, merged[i]);
+    }
+    return parameters;
+}
+
+static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct nuc_io_quantizations *out)
+{
+    struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
+    struct nuc_node **given = nuc_alloc_array(g->cx, values->count, sizeof *given);
+
+    out->n_outputs = values->count;
+    out->outputs = nuc_alloc_array(g->cx, values->count, sizeof *out->outputs);
+    for (uint32_t i = 0; i < values->count; i++) {
+        struct nuc_node *value = values->u.nodes[i];
+        bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
+        if (quantized)
+            out->outputs[i] = nuc_io_quantization_of(g->cx, value, NUC_OP_DEQUANTIZE_PER_TENSOR);
+        given[i] = quantized ? nuc_operand(g, value, NUC_SELF) : value;
+    }
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
+}
+
+void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out)
+{
+    struct nuc_node *output = nuc_output_node(g);
+    uint32_t n_inputs = 0;
+
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next)
+        n_inputs += n->input_kind == NUC_USER_INPUT;
+    *out = (struct nuc_io_quantizations){.inputs = nuc_alloc_array(g->cx, n_inputs, sizeof *out->inputs)};
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT)
+            out->inputs[out->n_inputs++] = take_quantized(g, n, strict);
+    }
+    if (output != NULL && output->args[NUC_ARG(OUTPUT, values)].kind == NUC_ARG_NODES)
+        give_quantized(g, output, out);
+    nuc_remove_dead(g);
+    nuc_rename_as_traced(g);
+}

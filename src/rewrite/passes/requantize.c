@@ -1,0 +1,142 @@
+/*
+ * A value that is needed with other parameters than its own, as a dequantize node and a quantize node after it say, is
+ * multiplied by 1 in between: the NPU takes a product of any parameters and so computes the other ones, where a
+ * quantize node alone would end its partition. 1 is the int8 value 1 of scale 1, so the product is LiteRT's
+ * requantization: (q - zero_in) * scale_in / scale_out + zero_out, rounded once.
+ */
+#include "ir/quant.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/passes.h"
+#include "rewrite/rewrite.h"
+
+static const struct nuc_quant unit = {
+    .scale = 1.0, .axis = -1, .quant_min = INT8_MIN, .quant_max = INT8_MAX, .dtype = NUC_I8};
+
+static bool is_unit(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_node *value = node != NULL ? nuc_arg_node(node, NUC_SELF) : NULL;
+    struct nuc_quant q;
+
+    return value != NULL && nuc_is_static(value) && nuc_dequantize_quant(node, &q) && nuc_same_quant(&q, &unit) &&
+           nuc_elements(&value->vals[0]) == 1 && *(const int8_t *)nuc_const_contiguous(g, value) == 1;
+}
+
+bool nuc_is_requantization(struct nuc_graph *g, const struct nuc_node *node)
+{
+    return node->op == NUC_OP_MUL && is_unit(g, nuc_arg_node(node, NUC_OTHER));
+}
+
+/*
+ * The dequantize node of a value computed at run time that `quantize` gives other int8 parameters; or NULL. A product
+ * with one element of one dimension has a dimension itself.
+ */
+static struct nuc_node *origin_of(const struct nuc_node *quantize)
+{
+    struct nuc_node *from = quantize->op == NUC_OP_QUANTIZE_PER_TENSOR ? nuc_arg_node(quantize, NUC_SELF) : NULL;
+    struct nuc_quant before, after;
+
+    if (from == NULL || from->op != NUC_OP_DEQUANTIZE_PER_TENSOR || !nuc_dequantize_quant(from, &before) ||
+        !nuc_quantize_quant(quantize, &after) || nuc_same_parameters(&before, &after))
+        return NULL;
+    const struct nuc_node *value = nuc_arg_node(from, NUC_SELF);
+    bool int8 = before.dtype == NUC_I8 && after.dtype == NUC_I8 && after.quant_min <= -127 && after.quant_max == 127;
+    return int8 && value != NULL && !nuc_is_static(value) && value->vals[0].rank > 0 ? from : NULL;
+}
+
+/* What is computed already of the same quantized value with the same parameters; or NULL. */
+static struct nuc_node *twin_of(struct nuc_graph *g, const struct nuc_node *quantize, const struct nuc_node *value)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *dequantize = value->users[i];
+        for (uint32_t k = 0; k < dequantize->n_users && nuc_is_dequantize(dequantize); k++) {
+            const struct nuc_node *product = dequantize->users[k];
+            for (uint32_t u = 0; u < product->n_users && nuc_is_requantization(g, product); u++) {
+                if (nuc_same_quantization(quantize, product->users[u]))
+                    return product->users[u];
+            }
+        }
+    }
+    return NULL;
+}
+
+static struct nuc_node *insert_dequantize(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *value,
+                                          const struct nuc_quant *parameters)
+{
+    struct nuc_node *node = nuc_insert(g, before, NUC_OP_DEQUANTIZE_PER_TENSOR, before);
+    struct nuc_meta meta = value->vals[0];
+
+    meta.dtype = NUC_F32;
+    nuc_set_arg_node(node, g, NUC_SELF, value);
+    nuc_set_quant(node, parameters);
+    nuc_set_val(g, node, &meta);
+    return node;
+}
+
+static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struct nuc_node *from)
+{
+    const struct nuc_meta one = nuc_meta_make(NUC_I8, &(int64_t){1}, 1);
+    struct nuc_quant parameters;
+
+    if (!nuc_dequantize_quant(from, &parameters))
+        return;
+    struct nuc_node *factor = nuc_add_constant(g, "one", &one, &(int8_t){1});
+    struct nuc_node *x = insert_dequantize(g, quantize, nuc_operand(g, from, NUC_SELF), &parameters);
+    struct nuc_node *product = nuc_insert(g, quantize, NUC_OP_MUL, quantize);
+    nuc_set_arg_node(product, g, NUC_SELF, x);
+    nuc_set_arg_node(product, g, NUC_OTHER, insert_dequantize(g, product, factor, &unit));
+    nuc_set_val(g, product, &x->vals[0]);
+    nuc_set_arg_node(quantize, g, NUC_SELF, product);
+}
+
+bool nuc_requantize(struct nuc_graph *g)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_node *from = nuc_is_call(n) && n->n_users > 0 ? origin_of(n) : NULL;
+        if (from == NULL)
+            continue;
+        struct nuc_node *twin = twin_of(g, n, nuc_operand(g, from, NUC_SELF));
+        if (twin != NULL)
+            nuc_replace_uses(g, n, twin, NULL);
+        else
+            multiply(g, n, from);
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}
+
+/* Value and result belong to operators on the NPU. */
+static bool is_between_partitions(struct nuc_graph *g, const struct nuc_node *product)
+{
+    const struct nuc_node *value = nuc_operand(g, nuc_operand(g, product, NUC_SELF), NUC_SELF);
+    bool is_read = false;
+
+    for (uint32_t i = 0; i < product->n_users; i++) {
+        const struct nuc_node *quantize = product->users[i];
+        for (uint32_t k = 0; k < quantize->n_users; k++)
+            is_read = is_read || quantize->users[k]->partition >= 0;
+    }
+    return product->partition >= 0 && nuc_is_call(value) && value->partition >= 0 && is_read;
+}
+
+bool nuc_drop_requantizations(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **products = nuc_collect(g, NUC_OPS(NUC_OP_MUL), &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_is_requantization(g, products[i]) || is_between_partitions(g, products[i]))
+            continue;
+        nuc_replace_uses(g, products[i], nuc_operand(g, products[i], NUC_SELF), NULL);
+        changed = true;
+    }
+    if (changed) {
+        nuc_remove_dead(g);
+        nuc_rename_as_traced(g);
+    }
+    return changed;
+}

@@ -1,0 +1,106 @@
+/*
+ * A convolution in groups becomes one convolution per group between a split and a concatenation of the channels: the
+ * NPU has convolutions without groups and depthwise ones. Nodes and constants stand where torch.fx puts them, the last
+ * group first: annotation and numbering follow that order.
+ */
+#include <assert.h>
+
+#include "ir/args.h"
+#include "ir/conv_args.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/rewrite.h"
+
+#define MAX_GROUPS NUC_MAX_SPLIT_GROUPS
+
+struct split {
+    struct nuc_graph *g;
+    struct nuc_node *conv;
+    const struct nuc_conv_args *args;
+    uint32_t groups;
+    uint32_t channels; /* dimension of the input that holds the channels */
+    struct nuc_node *weights[MAX_GROUPS], *biases[MAX_GROUPS], *inputs[MAX_GROUPS], *parts[MAX_GROUPS];
+};
+
+static bool can_split(struct split *s)
+{
+    int64_t groups = nuc_integer(s->conv, s->args->groups, 1);
+    const struct nuc_node *weight = nuc_operand(s->g, s->conv, NUC_CONV_WEIGHT);
+    const struct nuc_node *bias = nuc_arg_node(s->conv, NUC_CONV_BIAS);
+    const struct nuc_meta *in = &nuc_operand(s->g, s->conv, NUC_CONV_INPUT)->vals[0];
+
+    if (groups < 2 || groups > MAX_GROUPS || in->rank < s->args->spatial + 1)
+        return false;
+    s->groups = (uint32_t)groups;
+    s->channels = in->rank - s->args->spatial - 1;
+    int64_t from = in->sizes[s->channels], to = weight->vals[0].sizes[0];
+    if ((from == groups && to == groups) || from % groups != 0 || to % groups != 0)
+        return false;
+    return nuc_is_static(weight) && (bias == NULL || nuc_is_static(bias));
+}
+
+/* Every group's rows of a weight [O, ...] or bias [O] as a parameter of its own. */
+static void split_parameter(const struct split *s, uint32_t index, struct nuc_node **parts)
+{
+    const struct nuc_node *whole = nuc_arg_node(s->conv, index);
+
+    if (whole == NULL)
+        return;
+    const uint8_t *data = nuc_const_contiguous(s->g, whole);
+    struct nuc_meta meta = whole->vals[0];
+    meta.sizes[0] /= s->groups;
+    for (uint32_t k = s->groups; k > 0; k--)
+        parts[k - 1] = nuc_add_parameter(s->g, whole, nuc_format(s->g->cx, "_%u_0", k - 1), &meta,
+                                         data + (k - 1) * nuc_bytes(&meta));
+}
+
+/* split_with_sizes is what torch.export makes of the split.default the reference inserts. */
+static void split_input(struct split *s)
+{
+    struct nuc_graph *g = s->g;
+    struct nuc_node *input = nuc_operand(g, s->conv, NUC_CONV_INPUT), *before = s->conv;
+    int64_t sizes[MAX_GROUPS];
+
+    assert(s->groups <= MAX_GROUPS);
+    for (uint32_t k = 0; k < s->groups; k++)
+        sizes[k] = input->vals[0].sizes[s->channels] / s->groups;
+    struct nuc_node *split = nuc_insert_split(g, s->conv, input, sizes, s->groups, s->channels);
+    for (uint32_t k = 0; k < s->groups; k++)
+        before = s->inputs[k] = nuc_insert_getitem(g, before, split, k);
+}
+
+static void insert_convolutions(struct split *s)
+{
+    struct nuc_node *before = s->conv;
+
+    for (uint32_t k = 0; k < s->groups; k++) {
+        struct nuc_node *part = nuc_insert(s->g, before, s->conv->op, s->conv);
+        nuc_set_arg_node(part, s->g, NUC_CONV_INPUT, s->inputs[k]);
+        nuc_set_arg_node(part, s->g, NUC_CONV_WEIGHT, s->weights[k]);
+        nuc_set_arg_node(part, s->g, NUC_CONV_BIAS, s->biases[k]);
+        for (uint32_t i = s->args->stride; i < s->args->groups; i++)
+            nuc_copy_arg(s->g, part, i, s->conv, i);
+        nuc_set_arg_int(part, s->args->groups, 1);
+        nuc_infer_shape(s->g, part);
+        before = s->parts[k] = part;
+    }
+}
+
+static bool split_conv(struct nuc_graph *g, struct nuc_node *conv)
+{
+    struct split s = {.g = g, .conv = conv, .args = nuc_conv_args(conv->op)};
+
+    if (!can_split(&s))
+        return false;
+    split_parameter(&s, NUC_CONV_BIAS, s.biases);
+    split_parameter(&s, NUC_CONV_WEIGHT, s.weights);
+    split_input(&s);
+    insert_convolutions(&s);
+    nuc_replace_uses(g, conv, nuc_insert_cat(g, conv, s.parts, s.groups, s.channels), NULL);
+    nuc_remove_node(g, conv);
+    return true;
+}
+
+bool nuc_split_group_conv(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), split_conv);
+}

@@ -1,0 +1,577 @@
+/*
+ * Softmax and what is made of exponentials, where a model writes it out. The logarithm of a probability tells apart
+ * what int8, in steps of 1/256, does not; so do sums of exponentials. They are computed from the values in front of the
+ * exponential instead, by log_softmax, log_sigmoid, softplus and logit.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "ir/args.h"
+#include "ir/op_list.h"
+#include "rewrite/expand/expand.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/recognize/written.h"
+
+/* ---- parts ---- */
+
+static struct nuc_node *operand_if(const struct nuc_node *node, enum nuc_op op)
+{
+    struct nuc_node *in = node != NULL && node->op == op ? nuc_arg_node(node, NUC_SELF) : NULL;
+
+    return nuc_is_real_value(in) ? in : NULL;
+}
+
+static bool is_plain(const struct nuc_node *node)
+{
+    return nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+}
+
+/* The other operand of a sum with this number. */
+static struct nuc_node *added_to(struct nuc_graph *g, const struct nuc_node *node, double *number)
+{
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    if (node->op != NUC_OP_ADD || !is_plain(node))
+        return NULL;
+    if (nuc_number_of(g, b, number) && nuc_is_real_value(a))
+        return a;
+    return nuc_number_of(g, a, number) && nuc_is_real_value(b) ? b : NULL;
+}
+
+/* p of 1 - p */
+static struct nuc_node *complement(struct nuc_graph *g, const struct nuc_node *node)
+{
+    double number;
+    struct nuc_node *p = node->op == NUC_OP_SUB && is_plain(node) ? nuc_arg_node(node, NUC_OTHER) : NULL;
+
+    return nuc_is_real_value(p) && nuc_number_of(g, nuc_arg_node(node, NUC_SELF), &number) && nuc_is_number(number, 1)
+               ? p
+               : NULL;
+}
+
+/* Whether the value is a / b, with a number for a, where `a` is NULL. */
+static bool is_quotient(struct nuc_graph *g, const struct nuc_node *node, struct nuc_node **a, struct nuc_node **b)
+{
+    double number;
+
+    *a = nuc_arg_node(node, NUC_SELF);
+    *b = nuc_arg_node(node, NUC_OTHER);
+    if (node->op == NUC_OP_RECIPROCAL) {
+        *b = *a;
+        *a = NULL;
+        return nuc_is_real_value(*b);
+    }
+    if (node->op == NUC_OP_DIV) {
+        if (nuc_number_of(g, *a, &number) && nuc_is_number(number, 1))
+            *a = NULL;
+        return nuc_is_real_value(*b);
+    }
+    for (int i = 0; node->op == NUC_OP_MUL && i < 2; i++) {
+        struct nuc_node *inverse = operand_if(nuc_arg_node(node, (uint32_t)i), NUC_OP_RECIPROCAL);
+        if (inverse != NULL) {
+            *a = nuc_arg_node(node, (uint32_t)(1 - i));
+            *b = inverse;
+            return nuc_is_real_value(*a);
+        }
+    }
+    return false;
+}
+
+/* x of where(abs(x) == infinity, 0, x) */
+static struct nuc_node *where_finite(const struct nuc_node *node)
+{
+    struct nuc_node *x = node->op == NUC_OP_WHERE ? nuc_arg_node(node, NUC_ARG(WHERE, other)) : NULL;
+    const struct nuc_node *test = x == NULL ? NULL : nuc_arg_node(node, NUC_ARG(WHERE, condition));
+
+    if (test == NULL || test->op != NUC_OP_EQ || operand_if(nuc_arg_node(test, NUC_SELF), NUC_OP_ABS) != x)
+        return NULL;
+    return x;
+}
+
+/* Behind copies and bounds of all finite numbers. */
+static struct nuc_node *without_limits(struct nuc_node *node)
+{
+    for (;;) {
+        struct nuc_node *finite = where_finite(node);
+        bool wide = nuc_has_bounds(node) && nuc_bounds_of(node).min <= -(double)FLT_MAX &&
+                    nuc_bounds_of(node).max >= (double)FLT_MAX;
+        if (finite == NULL && !wide && !nuc_is_plain_copy(node))
+            return node;
+        node = finite != NULL ? finite : nuc_arg_node(node, NUC_SELF);
+    }
+}
+
+/* The greatest of x along these dimensions, in any shape. */
+static bool is_greatest_of(struct nuc_node *node, const struct nuc_node *x, uint32_t mask)
+{
+    node = without_limits(nuc_behind_views(without_limits(node)));
+    return node->op == NUC_OP_AMAX && nuc_arg_node(node, NUC_SELF) == x &&
+           nuc_dims_mask(node, NUC_ARG(AMAX, dim), x->vals[0].rank) == mask;
+}
+
+/* x of x - greatest of x, else the value itself. */
+static struct nuc_node *without_shift(struct nuc_node *node, uint32_t mask)
+{
+    struct nuc_node *x = operand_if(node, NUC_OP_SUB), *shift = nuc_arg_node(node, NUC_OTHER);
+
+    return x != NULL && nuc_is_real_value(shift) && is_plain(node) &&
+                   nuc_elements(&x->vals[0]) == nuc_elements(&node->vals[0]) && is_greatest_of(shift, x, mask)
+               ? x
+               : node;
+}
+
+/* x of the sum of exp(x) over dimensions, NULL where it is none. */
+static struct nuc_node *summed_exponent(const struct nuc_node *sum, uint32_t *mask)
+{
+    const struct nuc_node *e = operand_if(sum, NUC_OP_SUM_DIM);
+    struct nuc_node *x = operand_if(e, NUC_OP_EXP);
+
+    if (x == NULL)
+        return NULL;
+    *mask = nuc_dims_mask(sum, NUC_ARG(SUM_DIM, dim), x->vals[0].rank);
+    return x;
+}
+
+/* The value has the sizes of x, but for one element along the dimensions of the mask. */
+static bool keeps_dims(const struct nuc_node *node, const struct nuc_node *x, uint32_t mask)
+{
+    const struct nuc_meta *a = &node->vals[0], *b = &x->vals[0];
+
+    if (a->rank != b->rank)
+        return false;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->sizes[d] != ((mask >> d & 1) != 0 ? 1 : b->sizes[d]))
+            return false;
+    }
+    return true;
+}
+
+/* x of log(sum of exp(x)), and of log(sum of exp(x - greatest)) + greatest; behind views. */
+static struct nuc_node *log_sum_exponent(struct nuc_node *node, uint32_t *mask)
+{
+    struct nuc_node *x;
+
+    node = nuc_behind_views(node);
+    if (node->op == NUC_OP_LOG) {
+        struct nuc_node *sum = nuc_arg_node(node, NUC_SELF);
+        return nuc_is_real_value(sum) ? summed_exponent(nuc_behind_views(sum), mask) : NULL;
+    }
+    if (node->op != NUC_OP_ADD || !is_plain(node))
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nuc_node *log = nuc_arg_node(node, i), *shift = nuc_arg_node(node, 1 - i);
+        if (!nuc_is_real_value(log) || !nuc_is_real_value(shift) || nuc_behind_views(log)->op != NUC_OP_LOG)
+            continue;
+        struct nuc_node *shifted = log_sum_exponent(log, mask);
+        x = shifted == NULL ? NULL : without_shift(shifted, *mask);
+        if (x != NULL && x != shifted && is_greatest_of(shift, x, *mask))
+            return x;
+    }
+    return NULL;
+}
+
+/* The dimension of a mask that has one; -1 for more. */
+static int64_t only_dim(uint32_t mask)
+{
+    int64_t dim = 0;
+
+    while (mask != 0 && (mask & 1) == 0) {
+        mask >>= 1;
+        dim++;
+    }
+    return mask == 1 ? dim : -1;
+}
+
+static struct nuc_node *emit_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
+                                     uint32_t mask)
+{
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(without_shift(x, mask)), nuc_int_arg(only_dim(mask))));
+}
+
+/* ---- softmax ---- */
+
+/*
+ * The result of a softmax has steps of 1/256: of more elements than this the probabilities are few of these, where
+ * exponentials and the quotient have ranges of their own.
+ */
+enum { MAX_CLASSES = 32 };
+
+/* exp(x) / sum of exp(x) */
+static struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a, *sum;
+    uint32_t mask;
+
+    if (!is_quotient(g, node, &a, &sum) || a == NULL)
+        return NULL;
+    sum = nuc_behind_expand(sum);
+    struct nuc_node *x = operand_if(a, NUC_OP_EXP);
+    bool found = x != NULL && summed_exponent(nuc_behind_views(sum), &mask) == x && only_dim(mask) >= 0 &&
+                 x->vals[0].sizes[only_dim(mask)] <= MAX_CLASSES && keeps_dims(sum, x, mask) &&
+                 nuc_same_sizes(&x->vals[0], &node->vals[0]);
+    return found ? emit_softmax(g, node, NUC_OP_SOFTMAX, x, mask) : NULL;
+}
+
+/* x - log(sum of exp(x)) */
+static struct nuc_node *to_log_softmax(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = operand_if(node, NUC_OP_SUB), *log = nuc_arg_node(node, NUC_OTHER);
+    uint32_t mask;
+
+    if (x == NULL || !nuc_is_real_value(log) || !is_plain(node))
+        return NULL;
+    log = nuc_behind_expand(log);
+    bool found = log_sum_exponent(log, &mask) == x && only_dim(mask) >= 0 && keeps_dims(log, x, mask) &&
+                 nuc_same_sizes(&x->vals[0], &node->vals[0]);
+    return found ? emit_softmax(g, node, NUC_OP_LOG_SOFTMAX, x, mask) : NULL;
+}
+
+/* exp(log_softmax(x)); where the logarithm is read, too, the exponential is that of what it is quantized to. */
+static struct nuc_node *to_softmax_of_log(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *log = nuc_arg_node(node, NUC_SELF);
+
+    if (node->op != NUC_OP_EXP || log == NULL || log->n_users != 1 ||
+        (log->op != NUC_OP_LOG_SOFTMAX && log->op != NUC_OP_NATIVE_LOG_SOFTMAX))
+        return NULL;
+    return nuc_emit(g, node, log->op == NUC_OP_LOG_SOFTMAX ? NUC_OP_SOFTMAX : NUC_OP_NATIVE_SOFTMAX, node, log->args,
+                    log->n_args);
+}
+
+/* log(sum of exp(x)) from the greatest on, as torch.logsumexp computes it: exponentials of at most 1. */
+static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *node)
+{
+    int64_t dims[NUC_MAX_RANK];
+    uint32_t mask, count = 0;
+    struct nuc_node *x = node->op == NUC_OP_LOG ? log_sum_exponent(node, &mask) : NULL;
+
+    if (x == NULL || x->op == NUC_OP_SUB)
+        return NULL;
+    for (uint32_t d = 0; d < x->vals[0].rank; d++) {
+        if ((mask >> d & 1) != 0)
+            dims[count++] = d;
+    }
+    if (count == 0)
+        return NULL;
+    struct nuc_node *greatest =
+        nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dims, count), nuc_bool_arg(true)));
+    struct nuc_node *shifted = nuc_insert_binary(g, node, NUC_OP_SUB, x, greatest);
+    struct nuc_node *sum = nuc_insert_sum(g, node, nuc_insert_unary(g, node, NUC_OP_EXP, shifted), dims, count, true);
+    struct nuc_node *log = nuc_insert_unary(g, node, NUC_OP_LOG, sum);
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_ADD, log, greatest);
+    return nuc_insert_reshaped(g, node, y, node->vals[0].sizes, node->vals[0].rank);
+}
+
+/* ---- functions of one value ---- */
+
+/* x of 1 + exp(x) */
+static struct nuc_node *raised(struct nuc_graph *g, const struct nuc_node *node)
+{
+    double number;
+    struct nuc_node *e = added_to(g, node, &number);
+
+    return e != NULL && nuc_is_number(number, 1) ? operand_if(e, NUC_OP_EXP) : NULL;
+}
+
+static struct nuc_node *negated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
+{
+    struct nuc_node *in = operand_if(x, NUC_OP_NEG);
+
+    return in != NULL ? in : nuc_insert_unary(g, node, NUC_OP_NEG, x);
+}
+
+/* 1 / (1 + exp(-x)) */
+static struct nuc_node *to_sigmoid(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a, *b;
+    struct nuc_node *x = is_quotient(g, node, &a, &b) && a == NULL ? raised(g, b) : NULL;
+
+    return x == NULL ? NULL : nuc_insert_unary(g, node, NUC_OP_SIGMOID, negated(g, node, x));
+}
+
+/* log(1 + exp(x)) */
+static struct nuc_node *to_softplus(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *in = nuc_arg_node(node, NUC_SELF), *x = NULL;
+
+    if (nuc_is_real_value(in))
+        x = node->op == NUC_OP_LOG1P ? operand_if(in, NUC_OP_EXP) : node->op == NUC_OP_LOG ? raised(g, in) : NULL;
+    return x == NULL ? NULL : nuc_emit(g, node, NUC_OP_SOFTPLUS, node, NUC_ARGS(nuc_node_arg(x)));
+}
+
+/* where(x > 20, x, softplus(x)), as decomposed archives have it */
+static struct nuc_node *to_chosen_softplus(struct nuc_graph *g, struct nuc_node *node)
+{
+    const double far = 15; /* where softplus(x) is x in float32 */
+    struct nuc_node *f = node->op == NUC_OP_WHERE ? nuc_arg_node(node, NUC_ARG(WHERE, other)) : NULL;
+    struct nuc_node *x = operand_if(f, NUC_OP_SOFTPLUS);
+    const struct nuc_node *test = node->op == NUC_OP_WHERE ? nuc_arg_node(node, NUC_ARG(WHERE, condition)) : NULL;
+    double limit;
+
+    if (x == NULL || nuc_arg_node(node, NUC_ARG(WHERE, self)) != x || test == NULL ||
+        (test->op != NUC_OP_GT && test->op != NUC_OP_GE) || nuc_arg_node(test, NUC_SELF) != x ||
+        !nuc_number_of(g, nuc_arg_node(test, NUC_OTHER), &limit) || limit < far)
+        return NULL;
+    return f;
+}
+
+/* x of softplus(-abs(x)) */
+static struct nuc_node *even_softplus(const struct nuc_node *node)
+{
+    struct nuc_node *f = operand_if(node, NUC_OP_SOFTPLUS), *abs = operand_if(f, NUC_OP_NEG);
+
+    return abs == NULL ? NULL : operand_if(abs, NUC_OP_ABS);
+}
+
+static bool is_bounded_by_zero(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *x,
+                               enum nuc_op pair)
+{
+    double number;
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    if (node->op == NUC_OP_RELU)
+        return pair == NUC_OP_MAXIMUM && a == x;
+    if (node->op != pair || (a != x && b != x) || !nuc_number_of(g, a == x ? b : a, &number))
+        return false;
+    return nuc_numbers_equal(number, 0);
+}
+
+/* max(x, 0) + softplus(-abs(x)) and min(x, 0) - softplus(-abs(x)), in which decomposed archives have them */
+static struct nuc_node *to_joined_softplus(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+    struct nuc_node *x = (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && is_plain(node) ? even_softplus(b) : NULL;
+
+    if (x == NULL && node->op == NUC_OP_ADD && is_plain(node)) {
+        x = even_softplus(a);
+        a = b;
+    }
+    if (x == NULL || !nuc_is_real_value(a))
+        return NULL;
+    if (node->op == NUC_OP_ADD && is_bounded_by_zero(g, a, x, NUC_OP_MAXIMUM))
+        return nuc_emit(g, node, NUC_OP_SOFTPLUS, node, NUC_ARGS(nuc_node_arg(x)));
+    if (node->op == NUC_OP_SUB && is_bounded_by_zero(g, a, x, NUC_OP_MINIMUM))
+        return nuc_emit(g, node, NUC_OP_LOG_SIGMOID, node, NUC_ARGS(nuc_node_arg(x)));
+    return NULL;
+}
+
+/* ---- logarithms ---- */
+
+enum { MAX_MOVES = 8 };
+
+/* What a logarithm is taken of: moves of a softmax or sigmoid, or 1 - sigmoid, perhaps with bounds. A number added to
+ * it is not taken out: such a chain stays in float (ir/float_chain.h). */
+struct probability {
+    struct nuc_node *of; /* softmax or sigmoid */
+    bool complement;     /* 1 minus that */
+    double min, max;
+    uint32_t n_moves;
+    struct nuc_node *moves[MAX_MOVES]; /* the last one first */
+};
+
+static bool is_move(const struct nuc_node *node)
+{
+    static const enum nuc_op ops[] = {NUC_OP_SLICE, NUC_OP_EXPAND, NUC_OP_COUNT};
+    enum nuc_family family = nuc_op_family(node->op);
+
+    return nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_SELF)) &&
+           (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || nuc_is_plain_copy(node) ||
+            nuc_op_is_in(node->op, ops));
+}
+
+static bool read_probability(struct nuc_graph *g, struct nuc_node *node, struct probability *p)
+{
+    *p = (struct probability){.min = 0, .max = HUGE_VAL};
+    while (nuc_is_real_value(node)) {
+        struct nuc_node *rest = complement(g, node);
+        bool floor = p->min > 0 || p->max < HUGE_VAL;
+        if (nuc_op_family(node->op) == NUC_FAMILY_SOFTMAX || node->op == NUC_OP_SIGMOID) {
+            p->of = node;
+            return node->op == NUC_OP_SOFTMAX || node->op == NUC_OP_NATIVE_SOFTMAX || node->op == NUC_OP_SIGMOID;
+        }
+        if (is_move(node) && p->n_moves < MAX_MOVES) {
+            p->moves[p->n_moves++] = node;
+            node = nuc_arg_node(node, NUC_SELF);
+        } else if (nuc_has_bounds(node) && !floor && !p->complement && nuc_bounds_of(node).min > 0) {
+            struct nuc_bounds b = nuc_bounds_of(node);
+            p->min = b.min;
+            p->max = b.max;
+            node = nuc_arg_node(node, NUC_SELF);
+        } else if (rest != NULL && !p->complement) {
+            p->complement = true;
+            node = rest;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* The logarithm of the softmax or sigmoid itself. */
+static struct nuc_node *logarithm(struct nuc_graph *g, struct nuc_node *node, const struct probability *p)
+{
+    struct nuc_node *x = nuc_operand(g, p->of, NUC_SELF);
+
+    if (p->of->op == NUC_OP_SIGMOID)
+        return nuc_emit(g, node, NUC_OP_LOG_SIGMOID, node,
+                        NUC_ARGS(nuc_node_arg(p->complement ? negated(g, node, x) : x)));
+    return nuc_emit(g, node, p->of->op == NUC_OP_SOFTMAX ? NUC_OP_LOG_SOFTMAX : NUC_OP_NATIVE_LOG_SOFTMAX, node,
+                    p->of->args, p->of->n_args);
+}
+
+/* The same moves of another value. */
+static struct nuc_node *moved_alike(struct nuc_graph *g, struct nuc_node *node, const struct probability *p,
+                                    struct nuc_node *value)
+{
+    for (uint32_t i = p->n_moves; i-- > 0;) {
+        const struct nuc_node *move = p->moves[i];
+        struct nuc_node *copy = nuc_insert(g, node, move->op, move);
+        for (uint32_t k = 0; k < move->n_args; k++)
+            nuc_copy_arg(g, copy, k, move, k);
+        nuc_set_arg_node(copy, g, NUC_SELF, value);
+        nuc_infer_shape(g, copy);
+        value = copy;
+    }
+    return value;
+}
+
+static double base_of(enum nuc_op op)
+{
+    return op == NUC_OP_LOG2 ? 2 : op == NUC_OP_LOG10 ? 10 : op == NUC_OP_LOG ? M_E : 0;
+}
+
+static struct nuc_node *to_logarithm(struct nuc_graph *g, struct nuc_node *node)
+{
+    double base = base_of(node->op);
+    struct probability p;
+
+    if (!(base > 0) || !read_probability(g, nuc_arg_node(node, NUC_SELF), &p) ||
+        (p.complement && p.of->op != NUC_OP_SIGMOID))
+        return NULL;
+    struct nuc_node *y = moved_alike(g, node, &p, logarithm(g, node, &p));
+    if (p.min > 0)
+        y = nuc_emit(g, node, NUC_OP_CLAMP, node,
+                     NUC_ARGS(nuc_node_arg(y), nuc_float_arg(log(p.min)), nuc_float_arg(p.max < 1 ? log(p.max) : 0)));
+    return base < M_E || base > M_E ? nuc_insert_with_number(g, node, NUC_OP_MUL, y, 1 / log(base)) : y;
+}
+
+/* ---- logit ---- */
+
+/* p of log(p / (1 - p)) */
+static struct nuc_node *odds(struct nuc_graph *g, const struct nuc_node *node)
+{
+    struct nuc_node *p, *rest;
+    const struct nuc_node *in = node->op == NUC_OP_LOG ? nuc_arg_node(node, NUC_SELF) : NULL;
+
+    return in != NULL && is_quotient(g, in, &p, &rest) && p != NULL && complement(g, rest) == p ? p : NULL;
+}
+
+/* The bound of where(x > number, number, x) and of the other direction; NULL when the node is none. */
+static struct nuc_node *where_bounded(struct nuc_graph *g, const struct nuc_node *node, struct nuc_bounds *b)
+{
+    struct nuc_node *x = node->op == NUC_OP_WHERE ? nuc_arg_node(node, NUC_ARG(WHERE, other)) : NULL;
+    const struct nuc_node *test = x == NULL ? NULL : nuc_arg_node(node, NUC_ARG(WHERE, condition));
+    double number, limit;
+
+    if (!nuc_is_real_value(x) || test == NULL || (test->op != NUC_OP_GT && test->op != NUC_OP_LT) ||
+        !nuc_number_of(g, nuc_arg_node(node, NUC_ARG(WHERE, self)), &number) ||
+        !nuc_number_of(g, nuc_arg_node(test, NUC_OTHER), &limit) || !nuc_numbers_equal(number, limit))
+        return NULL;
+    if (test->op == NUC_OP_GT)
+        b->max = fmin(b->max, number);
+    else
+        b->min = fmax(b->min, number);
+    return x;
+}
+
+/* Takes off the bounds of a value. */
+static struct nuc_node *without_bounds(struct nuc_graph *g, struct nuc_node *node, struct nuc_bounds *b)
+{
+    struct nuc_node *x = node;
+
+    while (x != NULL) {
+        node = x;
+        x = where_bounded(g, node, b);
+        if (x == NULL && nuc_has_bounds(node)) {
+            struct nuc_bounds own = nuc_bounds_of(node);
+            x = nuc_arg_node(node, NUC_SELF);
+            *b = (struct nuc_bounds){fmax(b->min, own.min), fmin(b->max, own.max)};
+        }
+    }
+    return node;
+}
+
+/* The logit of a sigmoid is what that is taken of, between the bounds of the probability. */
+static struct nuc_node *to_logit(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *p = node->op == NUC_OP_LOGIT ? nuc_arg_node(node, NUC_SELF) : odds(g, node);
+    double eps = node->op == NUC_OP_LOGIT ? nuc_scalar(node, NUC_ARG(LOGIT, eps), 0) : 0;
+    struct nuc_bounds b = {eps, 1 - eps};
+
+    if (!nuc_is_real_value(p))
+        return NULL;
+    p = without_bounds(g, p, &b);
+    struct nuc_node *x = operand_if(p, NUC_OP_SIGMOID);
+    if (x == NULL && node->op == NUC_OP_LOGIT)
+        return NULL;
+    if (x == NULL)
+        return nuc_emit(g, node, NUC_OP_LOGIT, node, NUC_ARGS(nuc_node_arg(odds(g, node))));
+    if (!(b.min > 0) || !(b.max < 1))
+        return x;
+    return nuc_emit(
+        g, node, NUC_OP_CLAMP, node,
+        NUC_ARGS(nuc_node_arg(x), nuc_float_arg(log(b.min / (1 - b.min))), nuc_float_arg(log(b.max / (1 - b.max)))));
+}
+
+/* ---- the pass ---- */
+
+static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
+{
+    static struct nuc_node *(*const rules[])(struct nuc_graph * g, struct nuc_node * node) = {
+        to_softmax,  to_log_softmax, to_softmax_of_log, to_logit,           to_logarithm,
+        to_softplus, to_sigmoid,     to_shifted_sum,    to_chosen_softplus, to_joined_softplus,
+    };
+
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        struct nuc_node *value = rules[i](g, node);
+        if (value != NULL)
+            return value;
+    }
+    return NULL;
+}
+
+/* From the end: the logarithm of a sum may be a part of a logarithmic softmax. */
+static bool rewrite_all(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **nodes =
+        nuc_collect(g,
+                    NUC_OPS(NUC_OP_LOG, NUC_OP_LOG2, NUC_OP_LOG10, NUC_OP_LOG1P, NUC_OP_EXP, NUC_OP_ADD, NUC_OP_SUB,
+                            NUC_OP_MUL, NUC_OP_DIV, NUC_OP_RECIPROCAL, NUC_OP_WHERE, NUC_OP_LOGIT),
+                    &count);
+    bool changed = false;
+
+    for (uint32_t i = count; i-- > 0;) {
+        struct nuc_node *node = nodes[i];
+        uint32_t old_ids = g->next_id;
+        struct nuc_node *value = node->n_users > 0 && nuc_is_real_value(node) ? rewritten(g, node) : NULL;
+        if (value == NULL)
+            continue;
+        nuc_replace_uses(g, node, value, NULL);
+        nuc_remove_dead(g);
+        if (value->id >= old_ids)
+            nuc_rename(g, value, node->name);
+        changed = true;
+    }
+    return changed;
+}
+
+bool nuc_written_softmax(struct nuc_graph *g)
+{
+    const int rounds = 4; /* what becomes a softmax may stand below a logarithm */
+    bool changed = false;
+
+    for (int i = 0; i < rounds && rewrite_all(g); i++)
+        changed = true;
+    return changed;
+}

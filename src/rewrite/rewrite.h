@@ -1,0 +1,82 @@
+/* Building blocks of rewrites. */
+#ifndef NUC_REWRITE_REWRITE_H
+#define NUC_REWRITE_REWRITE_H
+
+#include "ir/graph.h"
+#include "ir/op_list.h"
+
+/*
+ * What is added to a score to hide it from a softmax: exp() makes zero of it, and it can be quantized. No score is as
+ * large.
+ */
+#define NUC_MASKED (-16384.0f)
+
+/* Tensor argument `index`, which the operator cannot be without. */
+struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index);
+
+/*
+ * A new node in front of `before` with the source location of `from`, in the graph's dialect: in ATen it is named as
+ * torch.fx names a call, after operator and overload ("slice_tensor"), and works in place where `from` does and the
+ * operator can.
+ */
+struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from);
+
+/* cat(parts, dim), addmm(bias, a, b) and split_with_sizes(input, sizes, dim) in front of `before`. */
+struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, struct nuc_node **parts, uint32_t count,
+                                int64_t dim);
+struct nuc_node *nuc_insert_addmm(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *bias,
+                                  struct nuc_node *a, struct nuc_node *b);
+struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                  const int64_t *sizes, uint32_t count, int64_t dim);
+
+/* The same with arguments as NUC_ARGS() lists them, and its value inferred. */
+struct nuc_node *nuc_emit(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from,
+                          const struct nuc_arg *args, size_t n_args);
+
+/* The value in another type, by the dialect's operator; itself when it has that type. */
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                 enum nuc_dtype dtype);
+
+/* getitem(tuple, index) in front of `before`. */
+struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
+                                    uint32_t index);
+
+/* A quantize node and another quantize or dequantize node of the same kind have the same parameters. */
+bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other);
+
+/* Nodes of these operators (NUC_OPS), in graph order, so that the graph may change while they are walked. */
+struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint32_t *count);
+
+/*
+ * Calls rewrite() for each of them, which returns whether it changed the graph, and removes what is dead then. Returns
+ * whether any did: the body of a pass.
+ */
+bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
+                      bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node));
+
+/* Whether a node takes item `index` of a tuple. */
+bool nuc_is_item(const struct nuc_node *node, uint32_t index);
+
+/* What reads item `index` of the tuple reads `value`, and the item goes; false when nothing does. */
+bool nuc_replace_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value);
+
+/* Argument `from_index` of `from`, whether given or default, becomes argument `index` of `node`. */
+void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, const struct nuc_node *from,
+                  uint32_t from_index);
+
+/*
+ * A parameter that holds `data`, given in logical order, in the dim order of `meta`. It is named after `like`, whose
+ * source of names it takes over, with `suffix` at the end.
+ */
+struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
+                                   const struct nuc_meta *meta, const void *data);
+
+/* The same without a copy: `data` lies in the graph's arena or in a mapped file and does not change any more. */
+struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
+                                    const struct nuc_meta *meta, const void *data);
+
+/* A tensor [..] of that dtype and those sizes, contiguous, as value of the node. */
+void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,
+                            uint32_t rank);
+
+#endif

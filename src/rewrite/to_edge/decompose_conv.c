@@ -1,0 +1,194 @@
+/* Convolutions, batch norms, poolings. */
+#include <assert.h>
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/conv_args.h"
+#include "rewrite/rewrite.h"
+#include "rewrite/to_edge/decompose.h"
+
+#define MAX_SPATIAL 3
+
+#define CONV(name) NUC_ARG(CONVOLUTION, name)
+#define POOL(name) NUC_ARG(AVG_POOL1D, name) /* that of max_pool1d, too */
+
+static void set_numbers(struct nuc_graph *g, struct nuc_node *conv, uint32_t index, const struct nuc_node *node,
+                        uint32_t from, int64_t fallback)
+{
+    int64_t list[MAX_SPATIAL];
+    uint32_t count = nuc_conv_args(node->op)->spatial;
+
+    assert(count >= 1 && count <= MAX_SPATIAL);
+    nuc_conv_numbers(node, from, count, fallback, list);
+    nuc_set_arg_ints(conv, g, index, list, count);
+}
+
+/* Everything but the padding, and the value. */
+static struct nuc_node *insert_convolution(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONVOLUTION, node);
+
+    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, input);
+    nuc_copy_arg(g, conv, NUC_CONV_WEIGHT, node, NUC_CONV_WEIGHT);
+    nuc_copy_arg(g, conv, NUC_CONV_BIAS, node, NUC_CONV_BIAS);
+    conv->args[NUC_CONV_BIAS].given = true;
+    set_numbers(g, conv, CONV(stride), node, args->stride, 1);
+    set_numbers(g, conv, CONV(dilation), node, args->dilation, 1);
+    nuc_set_arg_bool(conv, CONV(transposed), args->transposed);
+    set_numbers(g, conv, CONV(output_padding), node, args->output_padding, 0);
+    nuc_set_arg_int(conv, CONV(groups), nuc_integer(node, args->groups, 1));
+    return conv;
+}
+
+/* An input without a batch gets one, which the result loses again. */
+static struct nuc_node *with_batch(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input)
+{
+    const struct nuc_meta *in = &input->vals[0];
+    int64_t sizes[NUC_MAX_RANK] = {1};
+
+    if (in->rank != nuc_conv_args(node->op)->spatial + 1)
+        return input;
+    memcpy(sizes + 1, in->sizes, in->rank * sizeof *sizes);
+    return nuc_insert_view(g, node, input, sizes, in->rank + 1u);
+}
+
+static struct nuc_node *without_batch(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *conv)
+{
+    const struct nuc_meta out = node->vals[0];
+
+    nuc_infer_shape(g, conv);
+    if (out.rank == conv->vals[0].rank)
+        return conv;
+    return nuc_insert_view(g, node, conv, out.sizes, out.rank);
+}
+
+struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *conv = insert_convolution(g, node, with_batch(g, node, nuc_operand(g, node, NUC_CONV_INPUT)));
+
+    set_numbers(g, conv, CONV(padding), node, nuc_conv_args(node->op)->padding, 0);
+    return without_batch(g, node, conv);
+}
+
+/* Where one side of a dimension needs one more than the other, a padding in front adds it. */
+static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *more)
+{
+    uint32_t spatial = nuc_conv_args(node->op)->spatial;
+    int64_t pad[2 * MAX_SPATIAL] = {0};
+    bool any = false;
+
+    for (uint32_t i = 0; i < spatial; i++) {
+        pad[2 * (spatial - 1 - i) + 1] = more[i];
+        any |= more[i] != 0;
+    }
+    if (!any)
+        return input;
+    return nuc_emit(g, node, NUC_OP_CONSTANT_PAD, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pad, 2 * spatial), nuc_float_arg(0.0)));
+}
+
+/* Padding "same" or "valid"; of the latter torch writes lists of one element. */
+struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    const struct nuc_arg *mode = nuc_arg_at(node, args->padding);
+    uint32_t spatial = args->spatial;
+    struct nuc_node *input = with_batch(g, node, nuc_operand(g, node, NUC_CONV_INPUT));
+    const struct nuc_meta *weight = &nuc_operand(g, node, NUC_CONV_WEIGHT)->vals[0];
+    int64_t dilation[MAX_SPATIAL], padding[MAX_SPATIAL], more[MAX_SPATIAL];
+    const int64_t zero = 0;
+
+    if (mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "same") != 0) {
+        struct nuc_node *conv = insert_convolution(g, node, input);
+        nuc_set_arg_ints(conv, g, CONV(padding), &zero, 1);
+        nuc_set_arg_ints(conv, g, CONV(output_padding), &zero, 1);
+        return without_batch(g, node, conv);
+    }
+    nuc_conv_numbers(node, args->dilation, spatial, 1, dilation);
+    for (uint32_t i = 0; i < spatial; i++) {
+        int64_t total = dilation[i] * (weight->sizes[2 + i] - 1);
+        padding[i] = total / 2;
+        more[i] = total % 2;
+    }
+    struct nuc_node *conv = insert_convolution(g, node, pad_unevenly(g, node, input, more));
+    nuc_set_arg_ints(conv, g, CONV(padding), padding, spatial);
+    return without_batch(g, node, conv);
+}
+
+/* From (input, weight, bias, mean, var, training, momentum, eps, cudnn); saved statistics are empty in inference. */
+struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *norm = nuc_insert(g, node, NUC_OP_NATIVE_BATCH_NORM, node);
+    const int64_t none[1] = {0};
+    struct nuc_meta metas[3] = {node->vals[0], nuc_meta_make(NUC_F32, none, 1), nuc_meta_make(NUC_F32, none, 1)};
+
+    if (nuc_flag(node, NUC_ARG(BATCH_NORM, training)))
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
+                 nuc_node_text(g->cx, node));
+    for (uint32_t i = 0; i <= NUC_ARG(BATCH_NORM, running_var); i++)
+        nuc_copy_arg(g, norm, i, node, i);
+    nuc_copy_arg(g, norm, NUC_ARG(NATIVE_BATCH_NORM, momentum), node, NUC_ARG(BATCH_NORM, momentum));
+    nuc_copy_arg(g, norm, NUC_ARG(NATIVE_BATCH_NORM, eps), node, NUC_ARG(BATCH_NORM, eps));
+    nuc_set_tuple(g, norm, metas, 3);
+    return nuc_insert_getitem(g, node, norm, 0);
+}
+
+struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *pool = nuc_insert(g, node, NUC_OP_MAX_POOL2D_INDICES, node);
+    struct nuc_meta metas[2] = {node->vals[0], node->vals[0]};
+
+    metas[1].dtype = NUC_I64;
+    for (uint32_t i = 0; i < node->n_args; i++)
+        nuc_copy_arg(g, pool, i, node, i);
+    nuc_set_tuple(g, pool, metas, 2);
+    return nuc_insert_getitem(g, node, pool, 0);
+}
+
+/*
+ * avg_pool1d and max_pool1d of [N, C, L] are the 2-D pooling of [N, C, 1, L]. Lists of one element get a neutral one in
+ * front.
+ */
+struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
+{
+    bool is_max = node->op == NUC_OP_MAX_POOL1D;
+    uint32_t last_list = is_max ? NUC_ARG(MAX_POOL1D, dilation) : POOL(padding);
+    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, nuc_operand(g, node, NUC_SELF), -2);
+    struct nuc_node *pool = nuc_insert(g, node, is_max ? NUC_OP_MAX_POOL2D_INDICES : NUC_OP_AVG_POOL2D, node);
+    int64_t kernel;
+
+    nuc_conv_numbers(node, POOL(kernel_size), 1, 1, &kernel);
+    nuc_set_arg_node(pool, g, NUC_SELF, rows);
+    for (uint32_t i = POOL(kernel_size); i < node->n_args; i++) {
+        int64_t neutral = i == POOL(padding) ? 0 : 1, pair[2] = {neutral, 0};
+        nuc_copy_arg(g, pool, i, node, i);
+        if (i > last_list)
+            continue;
+        nuc_conv_numbers(node, i, 1, i == POOL(kernel_size) || i == POOL(stride) ? kernel : neutral, &pair[1]);
+        bool given = node->args[i].given;
+        nuc_set_arg_ints(pool, g, i, pair, 2);
+        pool->args[i].given = given || i == POOL(stride);
+    }
+    nuc_infer_shape(g, pool);
+    if (is_max)
+        pool = nuc_insert_getitem(g, node, pool, 0);
+    return nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, pool, -2);
+}
+
+/* An output of 1 x 1 is the mean over height and width, which is contiguous whatever its input. */
+struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_meta *out = &node->vals[0];
+    const int64_t dims[2] = {-1, -2};
+
+    if (out->sizes[out->rank - 1] != 1 || out->sizes[out->rank - 2] != 1)
+        return nuc_to_same_args(g, node, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D);
+    struct nuc_node *mean = nuc_insert(g, node, NUC_OP_MEAN_DIM, node);
+    nuc_copy_arg(g, mean, NUC_SELF, node, NUC_SELF);
+    nuc_set_arg_ints(mean, g, NUC_ARG(MEAN_DIM, dim), dims, 2);
+    nuc_set_arg_bool(mean, NUC_ARG(MEAN_DIM, keepdim), true);
+    nuc_set_contiguous_val(g, mean, out->dtype, out->sizes, out->rank);
+    return mean;
+}

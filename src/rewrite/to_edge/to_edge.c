@@ -1,0 +1,408 @@
+#include <string.h>
+
+#include "host/nearest.h"
+#include "npu/layout/orders.h"
+#include "npu/support/support.h"
+#include "npu/target/target.h"
+#include "rewrite/npu_forms/npu_function.h"
+#include "rewrite/passes.h"
+#include "rewrite/to_edge/decompose.h"
+#include "rewrite/to_edge/functionalize.h"
+
+/* Operators without an Edge form of their own, or of which more is to be said than their arguments. */
+static const struct row {
+    enum nuc_op op;
+    decomposition rewrite;
+    decomposition as_reference; /* in compatibility mode; NULL: the same */
+} rows[] = {
+    {NUC_OP_CONV1D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV2D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV3D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV_TRANSPOSE1D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV_TRANSPOSE2D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV1D_PADDING, nuc_to_padded_convolution, NULL},
+    {NUC_OP_CONV2D_PADDING, nuc_to_padded_convolution, NULL},
+    {NUC_OP_CONV3D_PADDING, nuc_to_padded_convolution, NULL},
+    {NUC_OP_BATCH_NORM, nuc_to_batch_norm, NULL},
+    {NUC_OP_MAX_POOL1D, nuc_to_pool_of_rows, NULL},
+    {NUC_OP_MAX_POOL2D, nuc_to_max_pool, NULL},
+    {NUC_OP_AVG_POOL1D, nuc_to_pool_of_rows, NULL},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_to_adaptive_pool, NULL},
+    {NUC_OP_RELU6, nuc_to_relu6, NULL},
+    {NUC_OP_HARDSWISH, nuc_to_hardswish, NULL},
+    {NUC_OP_HARDSIGMOID, nuc_to_hardswish, NULL},
+    {NUC_OP_SILU, nuc_to_silu, NULL},
+    {NUC_OP_PRELU, nuc_to_prelu, NULL},
+    {NUC_OP_LAYER_NORM, nuc_to_layer_norm, NULL},
+    {NUC_OP_GROUP_NORM, nuc_to_group_norm, NULL},
+    {NUC_OP_RMS_NORM, nuc_to_same, nuc_to_rms_norm},
+    {NUC_OP_EXP2, nuc_to_exp2, NULL},
+    {NUC_OP_ERFC, nuc_to_erfc, NULL},
+    {NUC_OP_SOFTPLUS, nuc_to_softplus, NULL},
+    {NUC_OP_MISH, nuc_to_mish, NULL},
+    {NUC_OP_LOG_SIGMOID, nuc_to_log_sigmoid, NULL},
+    {NUC_OP_SELU, nuc_to_selu, NULL},
+    {NUC_OP_CELU, nuc_to_celu, NULL},
+    {NUC_OP_CLAMP_MIN, nuc_to_clamp, NULL},
+    {NUC_OP_CLAMP_MAX, nuc_to_clamp, NULL},
+    {NUC_OP_HARDSHRINK, nuc_to_hardshrink, NULL},
+    {NUC_OP_SOFTSHRINK, nuc_to_softshrink, NULL},
+    {NUC_OP_THRESHOLD, nuc_to_threshold, NULL},
+    {NUC_OP_FRAC, nuc_to_frac, NULL},
+    {NUC_OP_ROUND_DECIMALS, nuc_to_round, NULL},
+    {NUC_OP_SQUARE, nuc_to_square, NULL},
+    {NUC_OP_DEG2RAD, nuc_to_scaled, NULL},
+    {NUC_OP_RAD2DEG, nuc_to_scaled, NULL},
+    {NUC_OP_SINC, nuc_to_sinc, NULL},
+    {NUC_OP_POW_SCALAR, nuc_to_pow, NULL},
+    {NUC_OP_NAN_TO_NUM, nuc_to_nan_to_num, NULL},
+    {NUC_OP_ISFINITE, nuc_to_isfinite, NULL},
+    {NUC_OP_SIGNBIT, nuc_to_signbit, NULL},
+    {NUC_OP_SOFTMAX, nuc_to_softmax, NULL},
+    {NUC_OP_LOG_SOFTMAX, nuc_to_softmax, NULL},
+    {NUC_OP_SUM, nuc_to_sum, NULL},
+    {NUC_OP_LINEAR, nuc_to_linear, NULL},
+    {NUC_OP_MATMUL, nuc_to_matmul, NULL},
+    {NUC_OP_SORT, nuc_to_sort, NULL},
+    {NUC_OP_GRU, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_LSTM, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_RNN_TANH, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_RNN_RELU, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_PAD, nuc_to_pad, nuc_to_traced_pad},
+    {NUC_OP_VIEW, nuc_to_view, NULL},
+    {NUC_OP_RESHAPE, nuc_to_view, NULL},
+    {NUC_OP_FLATTEN, nuc_to_view, NULL},
+    {NUC_OP_TRANSPOSE, nuc_to_transpose, NULL},
+    {NUC_OP_T, nuc_to_transpose, NULL},
+    {NUC_OP_SPLIT, nuc_to_split, NULL},
+    {NUC_OP_SPLIT_SIZES, nuc_to_split, NULL},
+    {NUC_OP_SPLIT_WITH_SIZES, nuc_to_split, NULL},
+    {NUC_OP_CHUNK, nuc_to_split, NULL},
+    {NUC_OP_DROPOUT, nuc_to_dropout, NULL},
+    {NUC_OP_CLONE, nuc_to_clone, NULL},
+    {NUC_OP_CONTIGUOUS, nuc_to_clone, NULL},
+    {NUC_OP_TO_DTYPE, nuc_to_copy, NULL},
+    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_copy, NULL},
+    {NUC_OP_ZEROS, nuc_to_zeros, NULL},
+    {NUC_OP_ASSERT_TENSOR_METADATA, nuc_to_nothing, NULL},
+};
+
+/* In their place, where ExecuTorch's runtime does not compute what they give. */
+static const struct executorch_row {
+    enum nuc_op op;
+    decomposition rewrite;
+} executorch_rows[] = {
+    {NUC_OP_CONV3D, nuc_to_flat_convolution},
+    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution},
+    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution},
+    {NUC_OP_RMS_NORM, nuc_to_rms_norm},
+    {NUC_OP_GRU, nuc_to_steps},
+    {NUC_OP_LSTM, nuc_to_steps},
+    {NUC_OP_RNN_TANH, nuc_to_steps},
+    {NUC_OP_RNN_RELU, nuc_to_steps},
+    {NUC_OP_CUMSUM, nuc_to_cumsum_along},
+    {NUC_OP_REMAINDER, nuc_to_floored_remainder},
+    {NUC_OP_TOPK, nuc_to_greatest},
+    {NUC_OP_UNFOLD, nuc_to_unfold_along},
+    {NUC_OP_ARGMAX, nuc_to_place_of_number},
+    {NUC_OP_ARGMIN, nuc_to_place_of_number},
+    {NUC_OP_SORT, nuc_to_topk_of_all},
+    {NUC_OP_SORT_STABLE, nuc_to_topk_of_all},
+    {NUC_OP_SUB, nuc_to_difference},
+    {NUC_OP_GATHER, nuc_to_wide_indices},
+    {NUC_OP_SCATTER, nuc_to_wide_indices},
+    {NUC_OP_SCATTER_VALUE, nuc_to_wide_indices},
+    {NUC_OP_SCATTER_ADD, nuc_to_wide_indices},
+};
+
+/* NULL when the operator has no Edge form. */
+static decomposition rewrite_of(enum nuc_op op, bool reference_compat, bool executorch_ops_only)
+{
+    for (size_t i = 0; i < sizeof executorch_rows / sizeof executorch_rows[0]; i++) {
+        if (executorch_ops_only && executorch_rows[i].op == op)
+            return executorch_rows[i].rewrite;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op)
+            return reference_compat && rows[i].as_reference != NULL ? rows[i].as_reference : rows[i].rewrite;
+    }
+    return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
+}
+
+/* Operators that may stay as they are instead of being decomposed. */
+static bool may_be_preserved(enum nuc_op op)
+{
+    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR;
+}
+
+struct to_edge {
+    struct nuc_graph *g;
+    const struct nuc_edge_options *options;
+    struct nuc_support support;
+    bool wanted[NUC_OP_COUNT]; /* the caller asks for it to be preserved */
+    uint32_t n_wanted;         /* nodes met so far that the caller asks for */
+};
+
+/* "aten.pad.default", "aten::pad" and "pad" all name the operator. */
+static bool names(const char *text, enum nuc_op op)
+{
+    const char *name = nuc_op_name(op, NUC_ATEN) + strlen("aten.");
+    size_t length = strcspn(name, ".");
+
+    if (strncmp(text, "aten.", 5) == 0)
+        text += 5;
+    else if (strncmp(text, "aten::", 6) == 0)
+        text += 6;
+    if (strncmp(text, name, length) != 0)
+        return false;
+    text += length + (text[length] == '_' ? 1 : 0);
+    return *text == '\0' || strcmp(text, name + length) == 0;
+}
+
+static bool is_aten(const struct nuc_node *node)
+{
+    return node->dialect == NUC_ATEN && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
+           !nuc_is_dequantize(node);
+}
+
+/* Names of operators with an Edge form; "" stands for others. */
+static const char *operator_name(const void *list, size_t index)
+{
+    (void)list;
+    if (index >= NUC_OP_COUNT)
+        return NULL;
+    return nuc_has_edge_form((enum nuc_op)index) ? nuc_op_name((enum nuc_op)index, NUC_ATEN) : "";
+}
+
+/* The in-place name means the same: such an operator becomes functional before the question comes up. */
+static void read_wanted(struct to_edge *e)
+{
+    for (size_t i = 0; i < e->options->n_preserve_ops; i++) {
+        const char *text = e->options->preserve_ops[i];
+        bool known = false;
+        for (int op = 0; op < NUC_OP_COUNT; op++) {
+            if (nuc_has_edge_form((enum nuc_op)op) && names(text, (enum nuc_op)op))
+                known = e->wanted[op] = true;
+        }
+        if (!known)
+            nuc_fail(e->g->cx, NUC_BAD_USAGE,
+                     "--preserve-ops: '%s' is not an ATen operator%s: give names such as aten.pad.default", text,
+                     nuc_did_you_mean(e->g->cx, text, operator_name, NULL));
+    }
+}
+
+/* The entry of the next wanted node in the caller's list, or NULL. */
+static struct nuc_preserved_op *next_preserved(struct to_edge *e)
+{
+    struct nuc_preserved *list = e->options->preserved;
+    uint32_t index = e->n_wanted++;
+
+    if (list == NULL)
+        return NULL;
+    if (list->ops == NULL)
+        list->ops = nuc_alloc_array(e->g->cx, e->g->n_nodes, sizeof *list->ops);
+    list->count = index + 1 > list->count ? index + 1 : list->count;
+    list->ops[index].id = NUC_NOT_PRESERVED;
+    return &list->ops[index];
+}
+
+/* Whether every reader is a quantize node, one activation in between. */
+static bool is_quantized(const struct nuc_node *node)
+{
+    if (node->n_users == 1 && !nuc_is_quantize(node->users[0]) && (node->users[0]->op == NUC_OP_RELU))
+        node = node->users[0];
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (!nuc_is_quantize(node->users[i]))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool constant)
+{
+    const struct nuc_node *arg = nuc_arg_node(node, index);
+
+    if (arg == NULL || arg->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+        return false;
+    const struct nuc_node *source = nuc_arg_node(arg, NUC_SELF);
+    return !constant || (source != NULL && nuc_is_static(source));
+}
+
+/*
+ * Kept for the CPU: a linear layer between quantized values where there is no NPU, and where it would not become one
+ * matrix product; the others always.
+ */
+static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
+{
+    enum nuc_op op = node->op;
+    bool no_npu = e->support.target->npu_name == NULL;
+
+    if (!e->options->keep_for_cpu || op == NUC_OP_PAD ||
+        (op == NUC_OP_PRELU && (e->options->executorch_ops_only || e->options->reference_compat)))
+        return false;
+    if (op != NUC_OP_LINEAR)
+        return true;
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    bool split = input != NULL && input->vals[0].rank > 2 && !nuc_is_contiguous(&input->vals[0]);
+    return (no_npu || split) && reads_quantized(node, 0, false) && reads_quantized(node, 1, true) &&
+           (nuc_arg_node(node, NUC_ARG(LINEAR, bias)) == NULL || reads_quantized(node, 2, true)) && is_quantized(node);
+}
+
+/* The node with its Edge operator, if the NPU takes it; else NULL, and nothing is changed. */
+static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
+{
+    bool keep = may_be_preserved(node->op) && keep_for_cpu(e, node);
+
+    if (!may_be_preserved(node->op) || (!e->wanted[node->op] && !keep))
+        return NULL;
+    struct nuc_preserved_op *entry = next_preserved(e);
+    if (entry != NULL && entry->decompose && !keep)
+        return NULL;
+    struct nuc_node *edge = nuc_to_same(e->g, node);
+    nuc_replace_uses(e->g, node, edge, NULL);
+    /* The only operator whose rules ask for a format demands one for itself. */
+    edge->format = NUC_CHANNELS_FIRST;
+    bool ok =
+        nuc_check_support(&e->support, edge).ok &&
+        (e->options->check_op_support == NULL || e->options->check_op_support(e->options->check_op_support_user, edge));
+    edge->format = NUC_FORMAT_UNSET;
+    /* The CPU has a form of what is kept for it: there is no second round without. */
+    if (ok && entry != NULL && !keep) {
+        entry->id = edge->id;
+        entry->end = edge->id + 1;
+    }
+    if (ok || keep)
+        return edge;
+    nuc_replace_uses(e->g, edge, node, NULL);
+    nuc_remove_node(e->g, edge);
+    return NULL;
+}
+
+/* The function in operators of the NPU, or NULL; all of them go there, or in another round it is none. */
+static struct nuc_node *express(struct to_edge *e, struct nuc_node *node)
+{
+    uint32_t first = e->g->next_id;
+
+    if (e->options->express == NULL || !nuc_has_npu_function(&e->support, node) ||
+        !e->options->express(e->options->express_user, node))
+        return NULL;
+    struct nuc_preserved_op *entry = next_preserved(e);
+    if (entry != NULL && entry->decompose)
+        return NULL;
+    struct nuc_node *value = nuc_to_npu_function(&e->support, node);
+    if (value == NULL)
+        return NULL;
+    if (entry != NULL) {
+        entry->id = first;
+        entry->end = e->g->next_id;
+    }
+    nuc_replace_uses(e->g, node, value, NULL);
+    return value;
+}
+
+/* Returns the node after it. */
+static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
+{
+    struct nuc_graph *g = e->g;
+
+    if (!is_aten(node))
+        return node->next;
+    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat, e->options->executorch_ops_only);
+    if (rewrite == NULL)
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
+                 nuc_node_text(g->cx, node));
+    if (preserve(e, node) == NULL && express(e, node) == NULL) {
+        struct nuc_node *value = rewrite(g, node);
+        if (value != NULL)
+            nuc_replace_uses(g, node, value, NULL);
+    }
+    struct nuc_node *next = node->next;
+    nuc_remove_node(g, node);
+    return next;
+}
+
+/* Names of Python itself, which a traced graph's values cannot have: they get a number. */
+static const char *const reserved[] = {
+    "abs",   "all",    "and",   "any",    "bool",  "bytes",  "dict",   "dir",   "filter", "float",     "format",
+    "hash",  "help",   "hex",   "id",     "in",    "input",  "int",    "is",    "iter",   "len",       "list",
+    "map",   "max",    "min",   "next",   "not",   "object", "open",   "or",    "pow",    "print",     "range",
+    "round", "set",    "slice", "sorted", "str",   "sum",    "super",  "tuple", "type",   "vars",      "zip",
+    "as",    "assert", "async", "await",  "break", "class",  "def",    "del",   "device", "elif",      "else",
+    "for",   "from",   "from",  "global", "if",    "import", "lambda", "None",  "pass",   "property",  "return",
+    "torch", "try",    "while", "with",   "yield", "inf",    "nan",    "eval",  "exec",   "frozenset",
+};
+
+static void rename_placeholders(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+            if (strcmp(n->name, reserved[i]) == 0) {
+                nuc_rename(g, n, nuc_format(g->cx, "%s_1", n->name));
+                break;
+            }
+        }
+    }
+}
+
+void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
+{
+    static const struct nuc_edge_options defaults = {.preserve_ops = NULL};
+    struct to_edge e = {.g = g, .options = options != NULL ? options : &defaults};
+
+    e.support = (struct nuc_support){
+        .g = g,
+        .target = e.options->target != NULL ? e.options->target : nuc_target_find(g->cx, NULL),
+        .flavor = e.options->flavor != NULL ? e.options->flavor : nuc_flavor_find(g->cx, NULL),
+    };
+    read_wanted(&e);
+    nuc_functionalize(g);
+    g->dialect = NUC_EDGE;
+    for (struct nuc_node *n = g->first; n != NULL;)
+        n = rewrite_node(&e, n);
+    nuc_remove_dead(g);
+    /* Edge operators give some values another dim order than ATen does; it spreads to their readers. */
+    nuc_infer_all(g);
+    rename_placeholders(g);
+    nuc_rename_as_traced(g);
+}
+
+/* The operator that carries what a rewrite makes, where there is one. */
+static const struct {
+    decomposition rewrite;
+    enum nuc_op op;
+} carriers[] = {
+    {nuc_to_convolution, NUC_OP_CONVOLUTION},
+    {nuc_to_padded_convolution, NUC_OP_CONVOLUTION},
+    {nuc_to_batch_norm, NUC_OP_NATIVE_BATCH_NORM},
+    {nuc_to_pool_of_rows, NUC_OP_MAX_POOL2D_INDICES},
+    {nuc_to_max_pool, NUC_OP_MAX_POOL2D_INDICES},
+    {nuc_to_adaptive_pool, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D},
+    {nuc_to_relu6, NUC_OP_HARDTANH},
+    {nuc_to_softmax, NUC_OP_NATIVE_SOFTMAX},
+    {nuc_to_sum, NUC_OP_SUM_DIM},
+    {nuc_to_linear, NUC_OP_ADDMM},
+    {nuc_to_matmul, NUC_OP_BMM},
+    {nuc_to_pad, NUC_OP_CONSTANT_PAD},
+    {nuc_to_view, NUC_OP_VIEW},
+    {nuc_to_transpose, NUC_OP_PERMUTE},
+    {nuc_to_split, NUC_OP_SLICE},
+    {nuc_to_clone, NUC_OP_CLONE_DIM_ORDER},
+    {nuc_to_copy, NUC_OP_TO_DIM_ORDER_COPY},
+};
+
+enum nuc_op nuc_edge_carrier(enum nuc_op op)
+{
+    decomposition rewrite = rewrite_of(op, false, false);
+
+    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
+        if (rewrite != NULL && carriers[i].rewrite == rewrite)
+            return carriers[i].op;
+    }
+    return rewrite == nuc_to_same || rewrite == nuc_to_recurrent ? op : NUC_OP_COUNT;
+}
+
+bool nuc_has_edge_form(enum nuc_op op)
+{
+    return rewrite_of(op, false, false) != NULL;
+}

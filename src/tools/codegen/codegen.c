@@ -1,0 +1,405 @@
+#include "tools/codegen/codegen.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "host/file.h"
+#include "tools/codegen/codegen_private.h"
+
+/* ---- names ---- */
+
+/* In any locale. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_name_part(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9');
+}
+
+/* Files <name>.h in the path of the compiler hide C's; functions beginning with nuc_ are those of the runtime. */
+static bool is_taken(const char *name)
+{
+    static const char *const headers[] = {
+        "assert", "complex",     "ctype",  "errno",    "fenv",    "float",     "inttypes", "iso646", "limits", "locale",
+        "math",   "setjmp",      "signal", "stdalign", "stdarg",  "stdatomic", "stdbool",  "stddef", "stdint", "stdio",
+        "stdlib", "stdnoreturn", "string", "tgmath",   "threads", "time",      "uchar",    "wchar",  "wctype",
+    };
+
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        if (strcasecmp(name, headers[i]) == 0)
+            return true;
+    }
+    return strcasecmp(name, "nuc") == 0 || strncasecmp(name, "nuc_", 4) == 0;
+}
+
+const char *nuc_codegen_name(struct nuc_context *cx, const char *path)
+{
+    const char *base = nuc_base_name(path);
+    char *name = nuc_strdup(cx, nuc_format(cx, "%.*s", (int)strcspn(base, "."), base));
+
+    for (char *c = name; *c != '\0'; c++)
+        *c = is_name_part(*c) ? *c : '_';
+    return is_letter(name[0]) && !is_taken(name) ? name : nuc_format(cx, "program_%s", name);
+}
+
+const char *nuc_codegen_capitals(struct nuc_context *cx, const char *name)
+{
+    char *out = nuc_strdup(cx, name);
+
+    for (char *c = out; *c != '\0'; c++)
+        *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+    return out;
+}
+
+void nuc_codegen_check_name(struct nuc_context *cx, const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++) {
+        if (c == name ? !is_letter(*c) : !is_name_part(*c))
+            nuc_fail(cx, NUC_BAD_USAGE, "'%s' is not a name for C functions: letters, digits and _", name);
+    }
+    if (*name == '\0')
+        nuc_fail(cx, NUC_BAD_USAGE, "the name of the C functions is empty: letters, digits and _");
+    if (is_taken(name))
+        nuc_fail(cx, NUC_BAD_USAGE, "'%s' is a name of C's headers or of the runtime: give another one", name);
+}
+
+/* ---- header ---- */
+
+/* ", layers.0/add, train.py:23": what an instruction is of, where the program says it, as a comment takes it. */
+static const char *place_of(struct nuc_context *cx, const struct nuc_view_frame *frame)
+{
+    const struct nuc_view_list label = frame->context.count > 0 ? frame->context : frame->name;
+    struct nuc_text text;
+
+    if (label.count == 0)
+        return "";
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, ", %s", nuc_view_text(cx, label));
+    if (frame->file.count > 0)
+        nuc_text_addf(&text, ", %s:%d", nuc_base_name(nuc_view_text(cx, frame->file)), (int)frame->line);
+    char *shown = nuc_strdup(cx, nuc_text_string(&text));
+    for (char *c = shown; *c != '\0'; c++)
+        *c = is_name_part(*c) || strchr(" .:,/+()[]-", *c) != NULL ? *c : '_';
+    return shown;
+}
+
+/* What the model calls it, as far as that can stand in a comment. */
+static const char *name_of(const struct nuc_codegen *g, bool input, uint32_t i)
+{
+    const struct nuc_program_facts *facts = g->facts;
+    const char *name = NULL;
+
+    if (facts != NULL && input && i < facts->n_inputs)
+        name = facts->inputs[i].name;
+    if (facts != NULL && !input && i < facts->n_outputs)
+        name = facts->outputs[i].name;
+    for (const char *p = name; p != NULL && *p != '\0'; p++) {
+        if (!is_name_part(*p) && strchr(".:-", *p) == NULL)
+            return "";
+    }
+    return name == NULL ? "" : nuc_format(g->cx, ", '%s'", name);
+}
+
+static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, const char *kind, uint32_t i,
+                         uint32_t value)
+{
+    const struct nuc_tensor *t = &g->values[value].u.tensor;
+    bool input = kind[0] == 'i';
+
+    if (g->values[value].kind != NUC_VALUE_TENSOR)
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has an input or output that is not a tensor: run it with the runtime",
+                 g->file);
+    nuc_text_addf(out, "/* %s %u%s: %s [", kind, i, name_of(g, input, i), nuc_dtype_name((enum nuc_dtype)t->dtype));
+    for (uint32_t d = 0; d < t->rank; d++)
+        nuc_text_addf(out, "%s%d", d == 0 ? "" : ", ", (int)t->sizes[d]);
+    nuc_text_addf(out, "], outermost to innermost in memory: dimensions");
+    for (uint32_t d = 0; d < t->rank; d++)
+        nuc_text_addf(out, " %u", t->dim_order[d]);
+    nuc_text_addf(out, " */\n#define %s_%s%u_BYTES %zu\n", g->upper, input ? "INPUT" : "OUTPUT", i, t->bytes);
+    nuc_text_addf(out, "%s *%s_%s%u(void);\n\n", input ? "void" : "const void", g->name, kind, i);
+}
+
+static const char *header(const struct nuc_codegen *g)
+{
+    const struct nuc_view_method *m = g->method;
+    struct nuc_text out;
+    size_t planned = 0;
+
+    nuc_text_init(&out, g->cx);
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        planned += g->sizes.planned[i];
+    nuc_text_addf(&out,
+                  "/* Made by nucleon codegen. In static memory, for one thread at a time. */\n"
+                  "#ifndef %1$s_PROGRAM_H\n#define %1$s_PROGRAM_H\n\n#include \"nucleon/kernels.h\"\n\n"
+                  "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+                  "#define %1$s_PLANNED_BYTES %2$zu\n#define %1$s_TEMPORARY_BYTES %3$zu\n\n",
+                  g->upper, planned, g->sizes.temporary);
+    for (uint32_t i = 0; i < m->inputs.count; i++)
+        add_boundary(g, &out, "input", i, (uint32_t)nuc_view_int(m->inputs, i));
+    for (uint32_t i = 0; i < m->outputs.count; i++)
+        add_boundary(g, &out, "output", i, (uint32_t)nuc_view_int(m->outputs, i));
+    nuc_text_addf(&out,
+                  "/* Parts that run on the NPU: with any of them neutronInit() is called first. */\n"
+                  "#define %1$s_DELEGATES %2$zu\n\n"
+                  "/* Prepares these; once. `detail` may be NULL. */\n"
+                  "enum nuc_status %3$s_load(struct nuc_detail *detail);\n\n",
+                  g->upper, g->n_delegates, g->name);
+    nuc_text_addf(
+        &out,
+        "/*\n * One inference: inputs are written where the functions above say before each call, since their "
+        "memory is\n * reused; outputs are valid until the next. `detail` may be NULL.\n */\n"
+        "enum nuc_status %s_run(struct nuc_detail *detail);\n\n"
+        "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        g->name);
+    return nuc_text_string(&out);
+}
+
+/* ---- source ---- */
+
+static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out,
+                  "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
+                  "both. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
+                  g->upper);
+    for (size_t i = 0; i < g->sizes.n_planned; i++) {
+        if ((g->memories >> i & 1) != 0)
+            nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t memory%zu[%zu];\n", g->upper, i,
+                          g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+    }
+    if (g->sizes.temporary > 0)
+        nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t temporary[%zu];\n", g->upper, g->sizes.temporary);
+}
+
+/* The program plans it in its first memory, or not at all. */
+static const char *scratch_of(const struct nuc_codegen *g, size_t place)
+{
+    const uint8_t *scratch = g->scratches[place];
+
+    return scratch == NULL
+               ? "NULL"
+               : nuc_format(g->cx, "memory0 + %zu", (size_t)(scratch - (const uint8_t *)g->program.memory.planned[0]));
+}
+
+static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    if (g->n_delegates == 0)
+        return;
+    nuc_text_addf(
+        out,
+        "/* Of a delegate, the driver's context included: %1$s_load() says when another driver needs more. */\n"
+        "#ifndef %2$s_STATE_BYTES\n#define %2$s_STATE_BYTES %3$zu\n#endif\n",
+        g->name, g->upper, g->state_bytes);
+    for (size_t i = 0; i < g->n_delegates; i++)
+        nuc_text_addf(out,
+                      "extern const uint8_t %1$s_payload%2$zu[%3$zu];\n"
+                      "static _Alignas(16) uint8_t state%2$zu[%4$s_STATE_BYTES];\n",
+                      g->name, i, nuc_codegen_payload(g, i).size, g->upper);
+    nuc_text_addf(out,
+                  "\nstatic const struct {\n    const uint8_t *payload;\n    size_t size;\n    void *state;\n"
+                  "    size_t state_size;\n    uint8_t *scratch; /* NULL: temporary memory */\n} delegates[] = {\n");
+    for (size_t i = 0; i < g->n_delegates; i++)
+        nuc_text_addf(out, "    {%1$s_payload%2$zu, sizeof %1$s_payload%2$zu, state%2$zu, sizeof state%2$zu, %3$s},\n",
+                      g->name, i, scratch_of(g, i));
+    nuc_text_addf(out, "};\n\n");
+}
+
+static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    if (g->n_delegates == 0) {
+        nuc_text_addf(out,
+                      "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
+                      "    if (detail != NULL)\n"
+                      "        *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n"
+                      "    return NUC_OK;\n}\n\n",
+                      g->name);
+        return;
+    }
+    nuc_text_addf(
+        out,
+        "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
+        "    struct nuc_detail unused;\n    enum nuc_status status = NUC_OK;\n\n"
+        "    detail = detail != NULL ? detail : &unused;\n"
+        "    *detail = (struct nuc_detail){.instruction = -1, .value = -1, .where = nuc_neutron_backend.id};\n"
+        "    for (size_t i = 0; i < sizeof delegates / sizeof delegates[0] && status == NUC_OK; i++) {\n"
+        "        struct nuc_backend_sizes sizes_of;\n"
+        "        status = nuc_neutron_backend.sizes(delegates[i].payload, delegates[i].size, &sizes_of, detail);\n"
+        "        if (status == NUC_OK && sizes_of.state > delegates[i].state_size)\n"
+        "            status = NUC_NO_MEMORY;\n"
+        "        if (status == NUC_OK)\n"
+        "            status = nuc_neutron_backend.load(delegates[i].state, delegates[i].payload, delegates[i].size, "
+        "detail);\n    }\n    return status;\n}\n\n",
+        g->name);
+}
+
+static void add_args(const struct nuc_codegen *g, struct nuc_text *out, uint32_t index, struct nuc_view_list args)
+{
+    nuc_text_addf(out, "static struct nuc_value *const args%u[] = {", index);
+    for (uint32_t i = 0; i < args.count; i++)
+        nuc_text_addf(out, "%sV(%u)", i == 0 ? "" : i % 14 == 0 ? ",\n    " : ", ", nuc_codegen_place(g, args, i));
+    nuc_text_addf(out, "%s};\n", args.count == 0 ? "NULL" : "");
+}
+
+static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index)
+{
+    const struct nuc_view_instruction *in = &g->instructions[index];
+
+    if (in->kind == NUC_INSTRUCTION_KERNEL) {
+        const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.call.of.kernel;
+        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", nuc_codegen_row(kernel->name)->function, index,
+                      in->args.count, kernel->name, place_of(g->cx, &in->frame));
+    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+        nuc_text_addf(out, "    {NULL, args%u, %u, %zu}, /* NPU%s */\n", index, in->args.count,
+                      nuc_codegen_delegate(g, in->index), place_of(g->cx, &in->frame));
+    } else if (in->kind == NUC_INSTRUCTION_MOVE) {
+        nuc_text_addf(out, "    {move, args%u, 2, 0},\n", index);
+    }
+}
+
+static void add_moves(struct nuc_codegen *g, struct nuc_text *out)
+{
+    bool moves = false;
+
+    for (uint32_t i = 0; i < g->program.n_instructions; i++) {
+        const struct nuc_view_instruction *in = &g->instructions[i];
+        if (in->kind != NUC_INSTRUCTION_MOVE)
+            continue;
+        moves = true;
+        nuc_text_addf(out, "static struct nuc_value *const args%u[] = {V(%u), V(%u)};\n", i, g->number_of[in->words[0]],
+                      g->number_of[in->words[1]]);
+    }
+    if (moves)
+        nuc_text_addf(out,
+                      "\nstatic enum nuc_status move(struct nuc_kernel_context *cx, struct nuc_value *const *args)\n"
+                      "{\n    (void)cx;\n    memmove(args[1]->u.tensor.data, args[0]->u.tensor.data, "
+                      "args[1]->u.tensor.bytes);\n    return NUC_OK;\n}\n\n");
+}
+
+static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out, "/* Kernels do not write the values of their arguments, only what tensors point to. */\n"
+                       "#define V(i) ((struct nuc_value *)&values[i])\n\n");
+    for (uint32_t i = 0; i < g->program.n_instructions; i++) {
+        uint8_t kind = g->instructions[i].kind;
+        if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE)
+            add_args(g, out, i, g->instructions[i].args);
+    }
+    add_moves(g, out);
+    nuc_text_addf(out, "\nstatic const struct {\n    nuc_kernel_fn run; /* NULL: a delegate */\n"
+                       "    struct nuc_value *const *args;\n    uint16_t n_args, delegate;\n} steps[] = {\n");
+    for (uint32_t i = 0; i < g->program.n_instructions; i++)
+        add_step(g, out, i);
+    nuc_text_addf(out, "    {NULL, NULL, 0, 0},\n};\n\n");
+}
+
+static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out,
+                  "enum nuc_status %s_run(struct nuc_detail *detail)\n{\n    struct nuc_detail unused;\n\n"
+                  "    detail = detail != NULL ? detail : &unused;\n"
+                  "    *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n"
+                  "    for (int32_t i = 0; steps[i].args != NULL; i++) {\n"
+                  "        struct nuc_kernel_context cx = {.values = values,\n"
+                  "                                        .n_values = sizeof values / sizeof values[0],\n",
+                  g->name);
+    if (g->sizes.temporary > 0)
+        nuc_text_addf(out, "                                        .temporary = temporary,\n"
+                           "                                        .temporary_size = sizeof temporary,\n");
+    if (g->n_delegates > 0)
+        nuc_text_addf(out, "                                        .scratch = steps[i].run != NULL ? NULL : "
+                           "delegates[steps[i].delegate].scratch,\n");
+    nuc_text_addf(out, "                                        .detail = detail};\n");
+    if (g->n_delegates > 0)
+        nuc_text_addf(out, "        enum nuc_status status =\n            steps[i].run != NULL\n"
+                           "                ? steps[i].run(&cx, steps[i].args)\n"
+                           "                : nuc_neutron_backend.run(delegates[steps[i].delegate].state, &cx, "
+                           "steps[i].args,\n                                          steps[i].n_args);\n");
+    else
+        nuc_text_addf(out, "        enum nuc_status status = steps[i].run(&cx, steps[i].args);\n");
+    nuc_text_addf(out,
+                  "        if (status != NUC_OK) {\n            detail->instruction = i;\n            return status;\n"
+                  "        }\n    }\n    return NUC_OK;\n}\n");
+}
+
+static void add_addresses(const struct nuc_codegen *g, struct nuc_text *out, const char *kind,
+                          struct nuc_view_list list)
+{
+    for (uint32_t i = 0; i < list.count; i++)
+        nuc_text_addf(out, "%s *%s_%s%u(void)\n{\n    return values[%u].u.tensor.data;\n}\n\n",
+                      kind[0] == 'i' ? "void" : "const void", g->name, kind, i, nuc_codegen_place(g, list, i));
+}
+
+static const char *source(struct nuc_codegen *g)
+{
+    struct nuc_text out, values;
+
+    nuc_text_init(&out, g->cx);
+    nuc_text_init(&values, g->cx);
+    nuc_codegen_values(g, &values);
+    nuc_text_addf(&out, "/* Made by nucleon codegen. */\n#include \"%s.h\"\n\n#include <math.h>\n#include <string.h>\n",
+                  g->name);
+    nuc_text_addf(&out, "%s\n#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n",
+                  g->n_delegates > 0 ? "\n#include \"nucleon/runtime.h\"\n" : "");
+    add_memory(g, &out);
+    add_delegates(g, &out);
+    nuc_text_addf(&out, "%s", nuc_text_string(&values));
+    add_steps(g, &out);
+    add_addresses(g, &out, "input", g->method->inputs);
+    add_addresses(g, &out, "output", g->method->outputs);
+    add_load(g, &out);
+    add_run(g, &out);
+    return nuc_text_string(&out);
+}
+
+/* ---- data ---- */
+
+static void add_array(struct nuc_text *out, const char *name, size_t index, const char *kind, const char *place,
+                      struct nuc_span bytes)
+{
+    static const uint8_t zero = 0;
+    bool empty = bytes.size == 0;
+
+    nuc_text_addf(out, "extern const uint8_t %s_%s%zu[%zu];\n", name, kind, index, empty ? 1 : bytes.size);
+    nuc_text_addf(out, "%s_Alignas(16) const uint8_t %s_%s%zu[%zu] = {\n", place, name, kind, index,
+                  empty ? 1 : bytes.size);
+    nuc_codegen_bytes(out, empty ? &zero : bytes.data, empty ? 1 : bytes.size);
+    nuc_text_addf(out, "};\n\n");
+}
+
+static const char *data(const struct nuc_codegen *g)
+{
+    const char *place = nuc_format(g->cx, "%s_WEIGHTS ", g->upper);
+    struct nuc_text out;
+
+    nuc_text_init(&out, g->cx);
+    nuc_text_addf(&out,
+                  "/* Made by nucleon codegen: constants, and what the NPU executes. */\n#include <stdint.h>\n\n");
+    nuc_text_addf(&out,
+                  "/* Where the NPU's parts lie: it cannot read flash, so a section that start-up code copies to SRAM, "
+                  "unless\n * they were compiled with --fetch-constants-to-sram. */\n"
+                  "#ifndef %1$s_WEIGHTS\n#define %1$s_WEIGHTS\n#endif\n\n",
+                  g->upper);
+    for (size_t i = 0; i < g->n_blocks; i++)
+        add_array(&out, g->name, i, "constant", "", (struct nuc_span){g->blocks[i].data, g->blocks[i].size});
+    for (size_t i = 0; i < g->n_delegates; i++)
+        add_array(&out, g->name, i, "payload", place, nuc_codegen_payload(g, i));
+    return nuc_text_string(&out);
+}
+
+struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *file, struct nuc_span image,
+                                           const char *name)
+{
+    struct nuc_codegen g = {
+        .cx = cx, .file = file, .name = name, .upper = nuc_codegen_capitals(cx, name), .image = image};
+    struct nuc_codegen_files files;
+
+    nuc_codegen_check_name(cx, name);
+    nuc_codegen_load(&g);
+    files.header = header(&g);
+    files.source = source(&g);
+    files.data = data(&g);
+    return files;
+}

@@ -1,0 +1,164 @@
+/* Loads the program as the runtime does, with a backend that only looks, and finds what its calls use. */
+#include <string.h>
+
+#include "tools/codegen/codegen_private.h"
+
+/* ---- loading ---- */
+
+static enum nuc_status leave(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
+{
+    (void)state, (void)processed, (void)size, (void)detail;
+    return NUC_OK;
+}
+
+_Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, const struct nuc_detail *d)
+{
+    nuc_fail(g->cx, status, "%s: %s%s%s", g->file, d->message != NULL ? d->message : nuc_status_name(status),
+             d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "");
+}
+
+/* Planned memory was zeroed: what is not zero any more was initial data. */
+static void check_initial_data(struct nuc_codegen *g, const uint8_t *planned, size_t size)
+{
+    for (size_t k = 0; k < size; k++) {
+        if (planned[k] != 0)
+            nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has planned tensors with initial data: run it with the runtime",
+                     g->file);
+    }
+}
+
+/*
+ * The runtime loads the program: what it refuses is refused, and what it resolves need not be computed again. Delegates
+ * have the real backend's sizes, but are not handed to the driver.
+ */
+static void load_program(struct nuc_codegen *g)
+{
+    struct nuc_backend *backend = nuc_copy(g->cx, &nuc_neutron_backend, sizeof nuc_neutron_backend);
+    const struct nuc_backend *const backends[] = {backend};
+    const struct nuc_backend_table table = {backends, 1};
+    struct nuc_program_memory m = {.state = NULL};
+    struct nuc_detail detail = {.message = NULL};
+    uint8_t *image = nuc_alloc(g->cx, g->image.size);
+
+    backend->load = leave;
+    if (g->image.size > 0)
+        memcpy(image, g->image.data, g->image.size);
+    g->image.data = image;
+    enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
+    if (status != NUC_OK)
+        refuse(g, status, &detail);
+    m.state = nuc_alloc(g->cx, m.state_size = g->sizes.state);
+    m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        m.planned[i] = nuc_alloc(g->cx, m.planned_size[i] = g->sizes.planned[i]);
+    status = nuc_program_load(&g->program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
+    if (status != NUC_OK)
+        refuse(g, status, &detail);
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        check_initial_data(g, m.planned[i], m.planned_size[i]);
+    const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
+    const char *why;
+
+    g->method = view->methods;
+    g->facts = nuc_facts_of_program(g->cx, view, &why);
+    g->instructions = g->method->chains[0].instructions;
+    g->values = nuc_alloc_array(g->cx, g->program.n_values, sizeof *g->values);
+    for (uint32_t i = 0; i < g->program.n_values; i++)
+        nuc_value_read(&g->program, i, &g->values[i]);
+}
+
+/* ---- what the calls use ---- */
+
+bool nuc_codegen_is_list(const struct nuc_view_value *v)
+{
+    return v->kind == NUC_VALUE_INTS || v->kind == NUC_VALUE_TENSORS || v->kind == NUC_VALUE_OPTIONAL_TENSORS;
+}
+
+static void number(struct nuc_codegen *g, uint32_t index)
+{
+    if (g->number_of[index] != NUC_UNUSED_VALUE)
+        return;
+    g->value_of[g->n_used] = index;
+    g->number_of[index] = g->n_used++;
+}
+
+/* Lists hold no lists, so one level is all. */
+static void use(struct nuc_codegen *g, uint32_t index)
+{
+    const struct nuc_view_value *v = &g->method->values[index];
+
+    number(g, index);
+    for (uint32_t i = 0; nuc_codegen_is_list(v) && i < v->u.list.count; i++) {
+        if (nuc_view_int(v->u.list, i) >= 0)
+            number(g, (uint32_t)nuc_view_int(v->u.list, i));
+    }
+}
+
+static void use_all(struct nuc_codegen *g, struct nuc_view_list list)
+{
+    for (uint32_t i = 0; i < list.count; i++)
+        use(g, (uint32_t)nuc_view_int(list, i));
+}
+
+size_t nuc_codegen_delegate(struct nuc_codegen *g, uint32_t index)
+{
+    size_t i = 0;
+
+    while (i < g->n_delegates && g->delegates[i] != index)
+        i++;
+    if (i == g->n_delegates)
+        g->delegates[g->n_delegates++] = index;
+    return i;
+}
+
+struct nuc_span nuc_codegen_payload(const struct nuc_codegen *g, size_t place)
+{
+    return g->method->delegates[g->delegates[place]].data;
+}
+
+static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruction *in)
+{
+    const uint32_t from = (uint32_t)in->words[0], to = (uint32_t)in->words[1];
+    bool move = in->kind == NUC_INSTRUCTION_MOVE;
+
+    if (in->kind == NUC_INSTRUCTION_JUMP_FALSE || (move && g->method->values[to].kind != NUC_VALUE_TENSOR))
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has jumps or moves of scalars: run it with the runtime", g->file);
+    use_all(g, in->args);
+    if (move) {
+        use(g, from);
+        use(g, to);
+    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+        const uint8_t *scratch = g->program.instructions[in - g->instructions].u.call.of.delegate->scratch;
+        g->scratches[nuc_codegen_delegate(g, in->index)] = scratch;
+        g->memories |= scratch != NULL;
+    }
+}
+
+static void measure_delegates(struct nuc_codegen *g)
+{
+    struct nuc_detail detail = {.message = NULL};
+
+    for (size_t i = 0; i < g->n_delegates; i++) {
+        struct nuc_span payload = nuc_codegen_payload(g, i);
+        struct nuc_backend_sizes sizes;
+        enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
+        if (status != NUC_OK)
+            refuse(g, status, &detail);
+        g->state_bytes = sizes.state > g->state_bytes ? sizes.state : g->state_bytes;
+    }
+}
+
+void nuc_codegen_load(struct nuc_codegen *g)
+{
+    load_program(g);
+    g->number_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->number_of);
+    g->value_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->value_of);
+    memset(g->number_of, 0xFF, g->method->n_values * sizeof *g->number_of);
+    g->delegates = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->delegates);
+    g->scratches = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->scratches);
+    for (uint32_t i = 0; i < g->program.n_instructions; i++)
+        use_instruction(g, &g->instructions[i]);
+    use_all(g, g->method->inputs);
+    use_all(g, g->method->outputs);
+    measure_delegates(g);
+}

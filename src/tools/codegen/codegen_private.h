@@ -1,0 +1,81 @@
+/* The program as the file and as the runtime has it, and what of it goes into the sources. */
+#ifndef NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
+#define NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
+
+#include "back/metadata/facts.h"
+#include "back/program_view/program_view.h"
+#include "device/runtime/loader.h"
+#include "host/text.h"
+#include "nucleon/runtime.h"
+#include "tools/codegen/codegen.h"
+
+/* Bytes that become an array of their own. */
+struct nuc_codegen_block {
+    const uint8_t *data;
+    size_t size;
+};
+
+struct nuc_codegen {
+    struct nuc_context *cx;
+    const char *file, *name, *upper; /* upper: the name in capitals */
+    struct nuc_span image;
+    const struct nuc_program_facts *facts;           /* NULL: the program has none */
+    const struct nuc_view_method *method;            /* what the file says */
+    const struct nuc_view_instruction *instructions; /* n_instructions of the program */
+    struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */
+    struct nuc_value *values;                        /* the program's, as its kernels get them */
+    struct nuc_program_sizes sizes;
+    uint32_t *delegates;              /* of the method, by first use */
+    const uint8_t **scratches;        /* of these, in planned memory of the host; NULL: not planned */
+    size_t n_delegates, state_bytes;  /* state_bytes: the most that one of them needs */
+    struct nuc_codegen_block *blocks; /* constants, each once */
+    size_t n_blocks, blocks_capacity;
+    uint32_t *number_of; /* by value: its place in the table, or NUC_UNUSED_VALUE */
+    uint32_t *value_of;  /* by place in the table */
+    uint32_t n_used;
+    struct nuc_text lists; /* the bytes of all lists */
+    int32_t *size_pool;
+    uint8_t *order_pool;
+    size_t n_pool, size_capacity, order_capacity;
+    uint64_t memories; /* planned memories that tensors lie in, a bit each */
+};
+
+#define NUC_UNUSED_VALUE UINT32_MAX
+
+/* The C function of an operator of the library; NULL: there is none of that name. */
+struct nuc_codegen_row {
+    const char *name, *signature, *function;
+};
+const struct nuc_codegen_row *nuc_codegen_row(const char *name);
+
+/* Fails with NUC_BAD_USAGE for a name that is no C identifier, or taken. */
+void nuc_codegen_check_name(struct nuc_context *cx, const char *name);
+
+/* Loads the program with host memory and finds what is used; the parts above are filled. */
+void nuc_codegen_load(struct nuc_codegen *g);
+
+/* Place of a delegate of the method among those that are called. */
+size_t nuc_codegen_delegate(struct nuc_codegen *g, uint32_t index);
+
+/* The payload of the delegate at a place. */
+struct nuc_span nuc_codegen_payload(const struct nuc_codegen *g, size_t place);
+
+/* Whether the value is a list of values. */
+bool nuc_codegen_is_list(const struct nuc_view_value *v);
+
+/*
+ * "static const struct nuc_value values[] = {...};" and the arrays it points into, but for planned memory; marks in
+ * `memories` the bits of the planned memories that tensors lie in.
+ */
+void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
+
+/* Bytes as the elements of an array of uint8_t, lines of at most 120 columns. */
+void nuc_codegen_bytes(struct nuc_text *out, const uint8_t *bytes, size_t count);
+
+/* Place in the table of values of element `i` of a list of values. */
+static inline uint32_t nuc_codegen_place(const struct nuc_codegen *g, struct nuc_view_list list, uint32_t i)
+{
+    return g->number_of[nuc_view_int(list, i)];
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* Tables of operators and backends with what programs call, so that the linker takes only those kernels. */
+#include <string.h>
+
+#include "tools/codegen/codegen_private.h"
+
+/* ---- operators of the library ---- */
+
+static const struct nuc_codegen_row rows[] = {
+#define ROW(name, signature, run) {name, signature, #run},
+    NUC_KERNELS(ROW)
+#undef ROW
+};
+
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+const struct nuc_codegen_row *nuc_codegen_row(const char *name)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* ---- what programs call ---- */
+
+struct used {
+    bool rows[N_ROWS];
+    bool npu;
+};
+
+static void use_operator(struct nuc_context *cx, const char *file, const struct nuc_view_operator *o, struct used *used)
+{
+    const char *name = nuc_view_text(cx, o->name);
+    const struct nuc_codegen_row *row =
+        nuc_codegen_row(o->overload.count > 0 ? nuc_format(cx, "%s.%s", name, nuc_view_text(cx, o->overload)) : name);
+
+    if (row == NULL)
+        nuc_fail(cx, NUC_UNSUPPORTED,
+                 "%s: calls operator '%s%s%s', which the runtime does not have: 'nucleon inspect' "
+                 "shows where",
+                 file, name, o->overload.count > 0 ? "." : "", nuc_view_text(cx, o->overload));
+    used->rows[row - rows] = true;
+}
+
+static void use_delegate(struct nuc_context *cx, const char *file, const struct nuc_view_delegate *d, struct used *used)
+{
+    if (!nuc_view_is(d->backend, nuc_neutron_backend.id))
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: has a delegate for '%s', which the runtime does not have: its backend is %s",
+                 file, nuc_view_text(cx, d->backend), nuc_neutron_backend.id);
+    used->npu = true;
+}
+
+/* Operators that are called; delegates that are there, since loading prepares all of them. */
+static void use_method(struct nuc_context *cx, const char *file, const struct nuc_view_method *m, struct used *used)
+{
+    for (uint32_t i = 0; i < m->n_chains; i++) {
+        for (uint32_t k = 0; k < m->chains[i].n_instructions; k++) {
+            const struct nuc_view_instruction *in = &m->chains[i].instructions[k];
+            if (in->kind == NUC_INSTRUCTION_KERNEL)
+                use_operator(cx, file, &m->operators[in->index], used);
+        }
+    }
+    for (uint32_t i = 0; i < m->n_delegates; i++)
+        use_delegate(cx, file, &m->delegates[i], used);
+}
+
+static void list_used(struct nuc_context *cx, const struct used *used, struct nuc_table_files *out)
+{
+    const char **operators = nuc_alloc_array(cx, N_ROWS, sizeof *operators);
+    const char **backends = nuc_alloc_array(cx, 1, sizeof *backends);
+
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (used->rows[i])
+            operators[out->n_operators++] = rows[i].name;
+    }
+    if (used->npu)
+        backends[out->n_backends++] = nuc_neutron_backend.id;
+    out->operators = operators;
+    out->backends = backends;
+}
+
+/* ---- files ---- */
+
+static const char *header(struct nuc_context *cx, const char *name)
+{
+    return nuc_format(
+        cx,
+        "/* Made by nucleon kernels: for nuc_program_load(), what the programs it was given call and nothing else. */\n"
+        "#ifndef %2$s_TABLES_H\n#define %2$s_TABLES_H\n\n#include \"nucleon/runtime.h\"\n\n"
+        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+        "extern const struct nuc_kernel_table %1$s_kernels;\nextern const struct nuc_backend_table %1$s_backends;\n\n"
+        "/* Once, before the first program is loaded: starts the NPU's driver where a program needs it. */\n"
+        "enum nuc_status %1$s_start(void);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        name, nuc_codegen_capitals(cx, name));
+}
+
+static void add_kernels(struct nuc_text *out, const char *name, const struct nuc_table_files *f)
+{
+    if (f->n_operators == 0) {
+        nuc_text_addf(out, "const struct nuc_kernel_table %s_kernels = {NULL, 0};\n\n", name);
+        return;
+    }
+    nuc_text_addf(out, "static const struct nuc_kernel_entry entries[] = {\n");
+    for (size_t i = 0; i < f->n_operators; i++) {
+        const struct nuc_codegen_row *row = nuc_codegen_row(f->operators[i]);
+        nuc_text_addf(out, "    {\"%s\", \"%s\", %s},\n", row->name, row->signature, row->function);
+    }
+    nuc_text_addf(out, "};\n\nconst struct nuc_kernel_table %s_kernels = {entries, %zu};\n\n", name, f->n_operators);
+}
+
+static const char *source(struct nuc_context *cx, const char *name, const struct nuc_table_files *f)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "/* Made by nucleon kernels. */\n#include \"%s.h\"\n\n%s", name,
+                  f->n_backends > 0 ? "#include \"nucleon/NeutronDriver.h\"\n\n" : "");
+    add_kernels(&out, name, f);
+    if (f->n_backends > 0)
+        nuc_text_addf(&out,
+                      "static const struct nuc_backend *const backends[] = {&nuc_neutron_backend};\n\n"
+                      "const struct nuc_backend_table %1$s_backends = {backends, 1};\n\n"
+                      "enum nuc_status %1$s_start(void)\n{\n"
+                      "    return neutronInit() == ENONE ? NUC_OK : NUC_DEVICE;\n}\n",
+                      name);
+    else
+        nuc_text_addf(&out,
+                      "const struct nuc_backend_table %1$s_backends = {NULL, 0};\n\n"
+                      "enum nuc_status %1$s_start(void)\n{\n    return NUC_OK;\n}\n",
+                      name);
+    return nuc_text_string(&out);
+}
+
+struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                         size_t count, const char *name)
+{
+    struct nuc_table_files files = {.header = NULL};
+    struct used used = {.npu = false};
+
+    nuc_codegen_check_name(cx, name);
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t m = 0; m < programs[i]->n_methods; m++)
+            use_method(cx, programs[i]->file, &programs[i]->methods[m], &used);
+    }
+    list_used(cx, &used, &files);
+    files.header = header(cx, name);
+    files.source = source(cx, name, &files);
+    return files;
+}

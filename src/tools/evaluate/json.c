@@ -1,0 +1,217 @@
+/* An evaluation as JSON (docs/json.md). */
+#include <math.h>
+
+#include "archive/json_build.h"
+#include "tools/evaluate/score.h"
+
+struct writer {
+    struct nuc_context *cx;
+    const struct nuc_evaluation *e;
+    size_t most_classes; /* of a confusion matrix */
+};
+
+static double share(size_t part, size_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static void put_deviation(const struct writer *w, json_t *to, const char *key, const struct nuc_deviation *d)
+{
+    json_t *o = nuc_put_object(w->cx, to, key);
+
+    nuc_put_count(w->cx, o, "elements", d->n_elements);
+    nuc_put_count(w->cx, o, "equal", d->n_equal);
+    nuc_put_count(w->cx, o, "not_finite", d->n_not_finite);
+    nuc_put_count(w->cx, o, "not_finite_and_different", d->n_broken);
+    nuc_put_double(w->cx, o, "sqnr_db", d->sqnr_db);
+    nuc_put_double(w->cx, o, "mse", d->mse);
+    nuc_put_double(w->cx, o, "mae", d->mae);
+    nuc_put_double(w->cx, o, "max_error", d->max_error);
+    nuc_put_double(w->cx, o, "psnr_db", d->psnr_db);
+    if (d->max < d->min)
+        return;
+    nuc_put_double(w->cx, o, "min", d->min);
+    nuc_put_double(w->cx, o, "max", d->max);
+}
+
+static void put_confusion(const struct writer *w, json_t *to, const struct nuc_label_score *a, size_t n)
+{
+    if (a->confusion == NULL || n > w->most_classes)
+        return;
+    json_t *rows = nuc_put_array(w->cx, to, "confusion");
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = nuc_put_array(w->cx, rows, NULL);
+        for (size_t k = 0; k < n; k++)
+            nuc_put_int(w->cx, row, NULL, (int64_t)a->confusion[i * n + k]);
+    }
+}
+
+static void put_label_score(const struct writer *w, json_t *to, const char *key, const struct nuc_label_score *a,
+                            size_t n_classes)
+{
+    json_t *o = nuc_put_object(w->cx, to, key);
+
+    nuc_put_count(w->cx, o, "labelled", a->n);
+    nuc_put_count(w->cx, o, "right", a->n_right);
+    nuc_put_double(w->cx, o, "accuracy", share(a->n_right, a->n));
+    if (a->top != 0) {
+        nuc_put_count(w->cx, o, "top", a->top);
+        nuc_put_double(w->cx, o, "top_accuracy", share(a->n_top, a->n));
+    }
+    nuc_put_double(w->cx, o, "mean_iou", a->mean_iou);
+    nuc_put_count(w->cx, o, "classes_present", a->n_present);
+    put_confusion(w, o, a, n_classes);
+}
+
+static void put_classes(const struct writer *w, json_t *to, const struct nuc_output_score *o)
+{
+    json_t *c = nuc_put_object(w->cx, to, "classes");
+
+    nuc_put_count(w->cx, c, "count", o->n_classes);
+    nuc_put_bool(w->cx, c, "indices", o->is_index);
+    if (!o->is_index)
+        nuc_put_count(w->cx, c, "axis", o->class_axis);
+    nuc_put_count(w->cx, c, "decisions", o->n_decisions);
+    nuc_put_count(w->cx, c, "undecided", o->n_undecided);
+    if (w->e->has_reference) {
+        nuc_put_count(w->cx, c, "agree", o->n_agree);
+        nuc_put_double(w->cx, c, "agreement", share(o->n_agree, o->n_decisions));
+    }
+    if (o->labels == NULL)
+        return;
+    nuc_put_count(w->cx, c, "labels_left_out", o->n_ignored);
+    put_label_score(w, c, "program", &o->program_accuracy, o->n_classes);
+    if (w->e->has_reference)
+        put_label_score(w, c, "reference", &o->reference_accuracy, o->n_classes);
+}
+
+static void put_output(const struct writer *w, json_t *to, const struct nuc_output_score *o)
+{
+    static const char *const tasks[] = {
+        [NUC_TASK_AUTO] = NULL,
+        [NUC_TASK_CLASSIFY] = "classify",
+        [NUC_TASK_SEGMENT] = "segment",
+        [NUC_TASK_REGRESS] = "regress",
+    };
+
+    nuc_put_string(w->cx, to, "name", o->name);
+    nuc_put_string(w->cx, to, "dtype", nuc_dtype_name(o->info.dtype));
+    nuc_put_bool(w->cx, to, "int8", o->is_quantized);
+    json_t *sizes = nuc_put_array(w->cx, to, "sizes");
+    for (size_t i = 0; i < o->info.rank; i++)
+        nuc_put_int(w->cx, sizes, NULL, o->info.sizes[i]);
+    nuc_put_count(w->cx, to, "nan", o->deviation.n_nan);
+    nuc_put_count(w->cx, to, "infinite", o->deviation.n_infinite);
+    if (w->e->has_reference)
+        put_deviation(w, to, "against_reference", &o->deviation);
+    nuc_put_text(w->cx, to, "task", tasks[o->task]);
+    nuc_put_text(w->cx, to, "because", o->because);
+    nuc_put_bool(w->cx, to, "guess", o->is_guess);
+    nuc_put_text(w->cx, to, "labels", o->labels);
+    if (o->task == NUC_TASK_CLASSIFY || o->task == NUC_TASK_SEGMENT)
+        put_classes(w, to, o);
+    if (o->task != NUC_TASK_REGRESS || o->labels == NULL)
+        return;
+    put_deviation(w, to, "program_against_labels", &o->program_error);
+    if (w->e->has_reference)
+        put_deviation(w, to, "reference_against_labels", &o->reference_error);
+}
+
+static void put_disagreements(const struct writer *w, json_t *to)
+{
+    json_t *list = nuc_put_array(w->cx, to, "disagreements");
+
+    for (size_t i = 0; i < w->e->n_disagreements; i++) {
+        const struct nuc_disagreement *d = &w->e->disagreements[i];
+        json_t *o = nuc_put_object(w->cx, list, NULL);
+        nuc_put_count(w->cx, o, "sample", d->sample);
+        nuc_put_string(w->cx, o, "output", w->e->outputs[d->output].name);
+        nuc_put_count(w->cx, o, "place", d->position);
+        nuc_put_int(w->cx, o, "label", d->label);
+        nuc_put_int(w->cx, o, "reference", d->reference);
+        nuc_put_int(w->cx, o, "program", d->program);
+    }
+}
+
+static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_evaluation *nodes)
+{
+    json_t *list = nuc_put_array(w->cx, to, "nodes");
+
+    for (size_t i = 0; i < nodes->n_nodes; i++) {
+        const struct nuc_node_score *s = &nodes->nodes[i];
+        json_t *o = nuc_put_object(w->cx, list, NULL);
+        nuc_put_string(w->cx, o, "name", s->name);
+        nuc_put_string(w->cx, o, "label", s->label);
+        nuc_put_string(w->cx, o, "float_name", s->float_name);
+        nuc_put_string(w->cx, o, "operator", s->op);
+        nuc_put_text(w->cx, o, "module", s->module);
+        put_deviation(w, o, "quantized_against_float", &s->float_quantized);
+        put_deviation(w, o, "program_against_quantized", &s->quantized_program);
+        put_deviation(w, o, "program_against_float", &s->float_program);
+        if (!s->is_rescaled)
+            continue;
+        nuc_put_double(w->cx, o, "rescaled_quantized_db", s->rescaled_quantized_db);
+        nuc_put_double(w->cx, o, "rescaled_program_db", s->rescaled_program_db);
+    }
+    list = nuc_put_array(w->cx, to, "nodes_without_counterpart");
+    for (size_t i = 0; i < nodes->n_unmatched; i++)
+        nuc_put_string(w->cx, list, NULL, nodes->unmatched[i]);
+    nuc_put_count(w->cx, to, "elements_compiled_otherwise", nodes->n_unequal);
+}
+
+static void put_measures(const struct writer *w, json_t *to)
+{
+    const struct nuc_evaluation *e = w->e;
+
+    if (e->has_reference)
+        nuc_put_double(w->cx, to, "sqnr_db", nuc_total_sqnr(e));
+    json_t *list = nuc_put_array(w->cx, to, "outputs");
+    for (size_t i = 0; i < e->n_outputs; i++)
+        put_output(w, nuc_put_object(w->cx, list, NULL), &e->outputs[i]);
+    list = nuc_put_array(w->cx, to, "class_names");
+    for (size_t i = 0; i < e->n_class_names; i++)
+        nuc_put_string(w->cx, list, NULL, e->class_names[i]);
+    put_disagreements(w, to);
+}
+
+void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e, size_t most_classes)
+{
+    const struct writer w = {cx, e, most_classes};
+
+    nuc_put_count(w.cx, to, "samples", e->n_samples);
+    put_measures(&w, to);
+}
+
+struct json_call {
+    struct nuc_call call;
+    const struct nuc_evaluation *e;
+    const struct nuc_node_evaluation *nodes;
+};
+
+static void write_json(struct nuc_call *k)
+{
+    const struct json_call *j = (const struct json_call *)k;
+    const struct nuc_evaluation *e = j->e;
+    const struct writer w = {k->c->cx, e, NUC_MAX_CONFUSION};
+    json_t *tree = nuc_json_tree(w.cx);
+
+    nuc_put_count(w.cx, tree, "samples", e->n_samples);
+    nuc_put_double(w.cx, tree, "seconds", e->seconds);
+    nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
+    nuc_put_double(w.cx, tree, "reference_seconds", e->reference_seconds);
+    put_measures(&w, tree);
+    if (j->nodes != NULL)
+        put_nodes(&w, tree, j->nodes);
+    nuc_put_text(w.cx, tree, "missed", e->missed);
+    if (e->shard.count != 0)
+        nuc_put_shard(w.cx, tree, e, j->nodes);
+    *k->out.text = nuc_json_text(w.cx, tree);
+}
+
+enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
+                                    const struct nuc_node_evaluation *nodes, const char **text)
+{
+    struct json_call k = {.call = {.c = c, .out.text = text}, .e = e, .nodes = nodes};
+
+    return nuc_enter(&k.call, write_json);
+}

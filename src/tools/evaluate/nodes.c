@@ -1,0 +1,316 @@
+/* Evaluation node by node: where along the network the error comes from. */
+#include <string.h>
+
+#include "driver/dataset.h"
+#include "ir/labels.h"
+#include "ir/quant.h"
+#include "tools/evaluate/score.h"
+
+/* Probes of one compiled program: a delegate has at most 255 outputs. */
+#define PROBES_AT_ONCE 200
+
+struct comparison {
+    struct nuc_context *cx;
+    struct nuc_runner *runner;
+    struct nuc_dataset *data;
+    struct nuc_model *floating; /* the reference after the passes of quantization */
+    struct nuc_model *quantized;
+    struct nuc_node_evaluation *result;
+    struct nuc_node_score *scores;
+    struct nuc_channel_sums *channels; /* of each score */
+};
+
+/* The three computations of one group of probes, and the buffers of their outputs. */
+struct group {
+    struct nuc_model *floating, *quantized;
+    struct nuc_runner *program;
+    size_t first, n_own, n; /* first probe, outputs of the model itself, probes */
+    const void **inputs;
+    void **float_out, **quantized_out, **program_out, **whole_out;
+};
+
+static void check(const struct comparison *k, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        nuc_fail_again(k->cx, status);
+}
+
+/* ---- counterparts ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* What makes a node of the quantized and one of the float model the same: calls of its file, or source lines. */
+enum likeness { BY_CALL, BY_LINE, N_LIKENESSES };
+
+static bool same_origin(enum likeness how, const struct nuc_node *q, const struct nuc_node *f)
+{
+    if (how == BY_CALL)
+        return same_text(nuc_first_call(q), nuc_first_call(f));
+    return same_text(q->source->module, f->source->module) && same_text(q->source->file, f->source->file) &&
+           q->source->line == f->source->line;
+}
+
+/* Whether two nodes may compute the same value: one operator, one shape and one origin. */
+static bool correspond(enum likeness how, const struct nuc_node *q, const struct nuc_node *f)
+{
+    const struct nuc_meta *a = &q->vals[0], *b = &f->vals[0];
+
+    return q->op == f->op && q->n_vals == 1 && f->n_vals == 1 && b->dtype == NUC_F32 && a->rank == b->rank &&
+           memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0 && same_origin(how, q, f);
+}
+
+/* Nodes of the float model that correspond to `q`; `index` is one of them, from 0, NULL: there are fewer. */
+static size_t float_like(const struct nuc_graph *g, enum likeness how, const struct nuc_node *q, size_t index,
+                         const struct nuc_node **out)
+{
+    size_t count = 0;
+
+    *out = NULL;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n) || !correspond(how, q, n))
+            continue;
+        *out = count++ == index ? n : *out;
+    }
+    return count;
+}
+
+/* Nodes of the quantized model that correspond to `f`, and how many of them come before `q`. */
+static size_t quantized_like(const struct nuc_graph *g, enum likeness how, const struct nuc_node *f,
+                             const struct nuc_node *q, size_t *before)
+{
+    size_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        *before = n == q ? count : *before;
+        count += nuc_is_call(n) && correspond(how, n, f);
+    }
+    return count;
+}
+
+/*
+ * The node of the float model with the same value. Several nodes of one origin correspond in order, where both models
+ * have as many; else by their names.
+ */
+static const struct nuc_node *counterpart(const struct comparison *k, const struct nuc_node *q)
+{
+    const struct nuc_graph *g = k->floating->graph;
+    const struct nuc_node *named = nuc_find_node(g, q->name), *found;
+    size_t before = 0;
+
+    for (enum likeness how = BY_CALL; how < N_LIKENESSES; how++) {
+        size_t n_float = float_like(g, how, q, 0, &found);
+        if (n_float == 0)
+            continue;
+        if (quantized_like(k->quantized->graph, how, found, q, &before) == n_float) {
+            float_like(g, how, q, before, &found);
+            return found;
+        }
+        if (named != NULL && nuc_is_call(named) && correspond(how, q, named))
+            return named;
+    }
+    return NULL;
+}
+
+static void match(struct comparison *k)
+{
+    const char *const *names;
+    const struct nuc_labels labels = nuc_label_graph(k->quantized->graph);
+    size_t count;
+
+    check(k, nuc_model_probes(k->quantized, &names, &count));
+    k->scores = nuc_alloc_array(k->cx, count, sizeof *k->scores);
+    const char **unmatched = nuc_alloc_array(k->cx, count, sizeof(char *));
+    for (size_t i = 0; i < count; i++) {
+        const struct nuc_node *q = nuc_find_node(k->quantized->graph, names[i]), *f = counterpart(k, q);
+        if (f == NULL) {
+            unmatched[k->result->n_unmatched++] = q->name;
+            continue;
+        }
+        k->scores[k->result->n_nodes++] = (struct nuc_node_score){
+            .name = q->name,
+            .float_name = f->name,
+            .label = labels.of[q->id],
+            .op = nuc_node_op_name(f),
+            .module = f->source->module,
+        };
+    }
+    k->result->nodes = k->scores;
+    k->channels = nuc_alloc_array(k->cx, k->result->n_nodes, sizeof *k->channels);
+    k->result->unmatched = unmatched;
+}
+
+/* ---- one group ---- */
+
+static void **blocks(const struct comparison *k, const struct nuc_model *m, size_t count)
+{
+    void **made = nuc_alloc_array(k->cx, count, sizeof(void *));
+    struct nuc_tensor_info t;
+
+    for (size_t i = 0; i < count; i++) {
+        check(k, nuc_model_output(m, i, &t));
+        made[i] = nuc_alloc(k->cx, t.bytes);
+    }
+    return made;
+}
+
+static void open_group(struct comparison *k, struct group *g)
+{
+    const char *float_names[PROBES_AT_ONCE], *names[PROBES_AT_ONCE];
+    struct nuc_model *partitioned, *lowered;
+    const uint8_t *bytes;
+    size_t size;
+
+    for (; g->n < PROBES_AT_ONCE && g->first + g->n < k->result->n_nodes; g->n++) {
+        float_names[g->n] = k->scores[g->first + g->n].float_name;
+        names[g->n] = k->scores[g->first + g->n].name;
+    }
+    g->n_own = nuc_model_n_outputs(k->quantized);
+    check(k, nuc_model_expose(k->floating, float_names, g->n, &g->floating));
+    check(k, nuc_model_expose(k->quantized, names, g->n, &g->quantized));
+    check(k, nuc_partition(g->quantized, &partitioned));
+    check(k, nuc_lower(partitioned, &lowered));
+    check(k, nuc_program(lowered, &bytes, &size));
+    check(k, nuc_runner_open_bytes(k->data->c, k->quantized->graph->file, bytes, size, NULL, &g->program));
+    g->inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g->inputs);
+    g->float_out = blocks(k, g->floating, g->n_own + g->n);
+    g->quantized_out = blocks(k, g->quantized, g->n_own + g->n);
+    g->program_out = blocks(k, g->quantized, g->n_own + g->n);
+    g->whole_out = blocks(k, g->quantized, g->n_own);
+    for (size_t i = 0; i < g->n; i++) {
+        struct nuc_tensor_info t;
+        check(k, nuc_model_output(g->quantized, g->n_own + i, &t));
+        nuc_channel_sums_init(k->cx, &k->channels[g->first + i], &t);
+    }
+}
+
+/* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
+static void compare_own(const struct comparison *k, const struct group *g)
+{
+    for (size_t i = 0; i < g->n_own; i++) {
+        struct nuc_tensor_info t;
+        check(k, nuc_model_output(g->quantized, i, &t));
+        size_t size = nuc_dtype_size(t.dtype);
+        for (size_t e = 0; e < t.bytes / size; e++) {
+            const char *a = g->program_out[i], *b = g->whole_out[i];
+            k->result->n_elements++;
+            k->result->n_unequal += memcmp(a + e * size, b + e * size, size) != 0;
+        }
+    }
+}
+
+static void run_sample(const struct comparison *k, const struct group *g, size_t sample)
+{
+    check(k, nuc_dataset_sample(k->data, sample, g->inputs));
+    check(k, nuc_model_run(g->floating, g->inputs, g->float_out));
+    check(k, nuc_model_run(g->quantized, g->inputs, g->quantized_out));
+    check(k, nuc_runner_run(g->program, g->inputs, g->program_out));
+    check(k, nuc_runner_run(k->runner, g->inputs, g->whole_out));
+    if (g->first == 0)
+        compare_own(k, g);
+    for (size_t i = 0; i < g->n; i++) {
+        struct nuc_node_score *score = &k->scores[g->first + i];
+        struct nuc_tensor_info t;
+        size_t at = g->n_own + i;
+        check(k, nuc_model_output(g->quantized, at, &t));
+        size_t count = t.bytes / sizeof(float);
+        const void *f = g->float_out[at], *q = g->quantized_out[at], *p = g->program_out[at];
+        nuc_deviation_add(k->cx, &score->float_quantized, NUC_F32, f, NUC_F32, q, count);
+        nuc_deviation_add(k->cx, &score->quantized_program, NUC_F32, q, NUC_F32, p, count);
+        nuc_deviation_add(k->cx, &score->float_program, NUC_F32, f, NUC_F32, p, count);
+        nuc_channel_sums_add(k->cx, &k->channels[g->first + i], f, q, p, count);
+    }
+}
+
+static void run_group(struct comparison *k, size_t first)
+{
+    struct nuc_context *cx = k->data->c->cx;
+    struct group g = {.first = first};
+
+    open_group(k, &g);
+    nuc_progress(cx, "evaluate nodes", 0, k->data->n_samples);
+    for (size_t i = 0; i < k->data->n_samples; i++) {
+        run_sample(k, &g, i);
+        nuc_progress(cx, "evaluate nodes", i + 1, k->data->n_samples);
+    }
+    nuc_runner_close(g.program);
+}
+
+/* ---- the whole ---- */
+
+void nuc_finish_node(struct nuc_node_score *score)
+{
+    nuc_deviation_finish(&score->float_quantized);
+    nuc_deviation_finish(&score->quantized_program);
+    nuc_deviation_finish(&score->float_program);
+    nuc_channel_sums_finish(score->channels, score);
+}
+
+struct nodes_call {
+    struct nuc_call call;
+    struct nuc_runner *runner;
+    struct nuc_model *reference;
+    const struct nuc_node_evaluation **out;
+};
+
+static void check_types(const struct comparison *k)
+{
+    struct nuc_tensor_info t, p;
+
+    for (size_t i = 0; i < nuc_model_n_inputs(k->quantized); i++) {
+        if (i >= nuc_runner_n_inputs(k->runner) || nuc_model_input(k->quantized, i, &t) != NUC_OK ||
+            nuc_runner_input(k->runner, i, &p) != NUC_OK || t.dtype != p.dtype || t.bytes != p.bytes)
+            nuc_fail(k->cx, NUC_BAD_USAGE, "%s: input %zu has another shape or type than the program's",
+                     k->quantized->graph->file, i);
+    }
+    for (size_t i = 0; i < nuc_model_n_outputs(k->quantized); i++) {
+        if (i >= nuc_runner_n_outputs(k->runner) || nuc_model_output(k->quantized, i, &t) != NUC_OK ||
+            nuc_runner_output(k->runner, i, &p) != NUC_OK || t.dtype != p.dtype || t.bytes != p.bytes)
+            nuc_fail(k->cx, NUC_BAD_USAGE, "%s: output %zu has another shape or type than the program's",
+                     k->quantized->graph->file, i);
+    }
+}
+
+static void evaluate_nodes(struct nuc_call *call)
+{
+    struct nodes_call *n = (struct nodes_call *)call;
+    struct nuc_node_evaluation *result = nuc_alloc(call->c->cx, sizeof *result);
+    struct comparison k = {
+        .cx = call->c->cx,
+        .runner = n->runner,
+        .data = call->data,
+        .quantized = call->m,
+        .result = result,
+    };
+
+    if (!nuc_model_is_quantized(k.quantized))
+        nuc_fail(k.cx, NUC_BAD_USAGE, "%s: is a float model; --quantized takes what 'nucleon quantize' writes",
+                 k.quantized->graph->file);
+    nuc_model_present_as(k.quantized, n->reference);
+    check_types(&k);
+    check(&k, nuc_prepare(n->reference, &k.floating));
+    result->origin = nuc_model_print(k.quantized);
+    match(&k);
+    for (size_t first = 0; first < result->n_nodes; first += PROBES_AT_ONCE)
+        run_group(&k, first);
+    for (size_t i = 0; i < result->n_nodes; i++) {
+        k.scores[i].channels = &k.channels[i];
+        nuc_finish_node(&k.scores[i]);
+    }
+    *n->out = result;
+}
+
+enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
+                                   struct nuc_model *quantized, const struct nuc_node_evaluation **out)
+{
+    struct nodes_call k = {
+        .call = {.c = data->c, .data = data, .m = quantized},
+        .runner = program,
+        .reference = reference,
+        .out = out,
+    };
+
+    return nuc_enter(&k.call, evaluate_nodes);
+}

@@ -1,0 +1,539 @@
+/* A program in memory of the host: aligned blocks, the simulator's driver, dim orders. */
+#include "nucleon/runner.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/file_kind.h"
+#include "driver/dataset.h"
+#include "driver/model_facts.h"
+#include "host/file.h"
+#include "host/limits.h"
+#include "nucleon/NeutronDriver.h"
+#include "tools/evaluate/score.h"
+
+struct runner_io {
+    char number[24];  /* "in0", "out0", ... */
+    const char *name; /* what the program calls an input; else the number */
+    void *block;      /* its bytes in the program's dim order; NULL: an output in planned memory */
+    size_t bytes;     /* of the block */
+    /* An int8 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
+    bool quantized;
+    double scale, zero_point, quant_min, quant_max;
+    /* The caller gives or takes float32 instead of int8. */
+    bool as_float;
+};
+
+struct nuc_runner {
+    struct nuc_compiler *c;
+    struct nuc_sub_arena *memory; /* holds everything here */
+    const char *name;
+    unsigned char *image;
+    size_t size;
+    bool driver, loaded; /* what is to be released */
+    struct nuc_program program;
+    struct runner_io *inputs, *outputs;
+    const struct nuc_program_facts *facts; /* NULL: the program says nothing */
+    struct nuc_detail detail;              /* of the runtime's last call */
+};
+
+/* A public call: arguments and where results go. */
+struct runner_call {
+    struct nuc_call call;
+    struct nuc_runner *r;
+    const struct nuc_simulator_options *simulator;
+    struct nuc_program_sizes *sizes;
+    struct nuc_runner **out;
+};
+
+static struct nuc_context *context(const struct nuc_runner *r)
+{
+    return r->c->cx;
+}
+
+/* ---- opening ---- */
+
+/* Fails with one line out of what the runtime says. */
+static void check(const struct nuc_runner *r, enum nuc_status status)
+{
+    const struct nuc_detail *d = &r->detail;
+    struct nuc_context *cx = context(r);
+
+    if (status == NUC_OK)
+        return;
+    nuc_fail(cx, status, "%s: %s%s%.80s%s%s%s", r->name, d->message != NULL ? d->message : nuc_status_name(status),
+             d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "",
+             d->instruction >= 0 ? nuc_format(cx, ", instruction %d", (int)d->instruction) : "",
+             d->value >= 0 ? nuc_format(cx, ", value %d", (int)d->value) : "",
+             d->code != 0 ? nuc_format(cx, ", driver code 0x%x", (unsigned)d->code) : "");
+}
+
+/* Where the runtime leaves what goes wrong in the next call. */
+static struct nuc_detail *fresh_detail(struct nuc_runner *r)
+{
+    r->detail = (struct nuc_detail){.instruction = -1, .value = -1};
+    return &r->detail;
+}
+
+/* Quantization of an int8 input or output, when the program gives it. */
+static void read_quantization(const struct nuc_runner *r, const char *kind, size_t index, struct runner_io *io)
+{
+    const struct {
+        const char *key;
+        double *value;
+    } numbers[] = {
+        {"scale", &io->scale}, {"zp", &io->zero_point}, {"quant_min", &io->quant_min}, {"quant_max", &io->quant_max}};
+
+    io->quantized = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "%s%zu_%s", kind, index, numbers[i].key);
+        io->quantized &= nuc_program_number(r->image, r->size, name, numbers[i].value, NULL) == NUC_OK;
+    }
+    /* Numbers that no int8 tensor can have say nothing. */
+    io->quantized = io->quantized && io->scale > 0 && io->scale <= (double)FLT_MAX && io->quant_min >= INT8_MIN &&
+                    io->quant_max <= INT8_MAX && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
+}
+
+/* A block for the physical bytes of an input, or of an output that the program leaves to its caller. */
+static void make_io(const struct nuc_runner *r, bool is_input, size_t index, struct runner_io *io)
+{
+    struct nuc_tensor t;
+    enum nuc_status s =
+        is_input ? nuc_program_input_info(&r->program, index, &t) : nuc_program_output_info(&r->program, index, &t);
+
+    snprintf(io->number, sizeof io->number, "%s%zu", is_input ? "in" : "out", index);
+    io->name = io->number;
+    if (is_input && r->facts != NULL && r->facts->inputs[index].name != NULL)
+        io->name = r->facts->inputs[index].name;
+    if (s != NUC_OK)
+        return;
+    if (t.dtype == NUC_I8)
+        read_quantization(r, is_input ? "input" : "output", index, io);
+    io->bytes = t.bytes;
+    if (is_input || (!t.planned && !t.constant))
+        io->block = nuc_alloc(context(r), t.bytes);
+}
+
+/* What cannot be used is noted: a program runs without it. */
+static void read_facts(struct nuc_runner *r)
+{
+    struct nuc_context *cx = context(r);
+    const void *data;
+    const char *why = NULL;
+    size_t size;
+
+    if (nuc_program_named_data(r->image, r->size, NUC_FACTS_KEY, &data, &size, NULL) != NUC_OK)
+        return;
+    r->facts = nuc_facts_read(cx, (struct nuc_span){data, size}, &why);
+    if (r->facts != NULL && (r->facts->n_inputs != nuc_program_n_inputs(&r->program) ||
+                             r->facts->n_outputs != nuc_program_n_outputs(&r->program))) {
+        r->facts = NULL;
+        why = "it is of another number of inputs or outputs";
+    }
+    if (r->facts == NULL)
+        nuc_warn(cx, "%s: names, ranges and classes that the program carries are not used: %s", r->name, why);
+}
+
+static void give_io(struct nuc_runner *r)
+{
+    size_t n_inputs = nuc_program_n_inputs(&r->program), n_outputs = nuc_program_n_outputs(&r->program);
+
+    r->inputs = nuc_alloc_array(context(r), n_inputs, sizeof *r->inputs);
+    r->outputs = nuc_alloc_array(context(r), n_outputs, sizeof *r->outputs);
+    for (size_t i = 0; i < n_inputs; i++)
+        make_io(r, true, i, &r->inputs[i]);
+    for (size_t i = 0; i < n_outputs; i++) {
+        struct runner_io *io = &r->outputs[i];
+        make_io(r, false, i, io);
+        if (io->block != NULL)
+            check(r, nuc_program_set_output(&r->program, i, io->block, io->bytes, fresh_detail(r)));
+    }
+}
+
+static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_options *o)
+{
+    struct nuc_context *cx = context(r);
+
+    if (!nuc_simulator_has_path(o->path))
+        nuc_fail(cx, NUC_BAD_USAGE, "--simulator %s: this machine does not have it", nuc_simulator_path_name(o->path));
+    if (o->threads > NUC_SIMULATOR_MAX_THREADS)
+        nuc_fail(cx, NUC_BAD_USAGE, "--threads %u: at most %d", o->threads, NUC_SIMULATOR_MAX_THREADS);
+    for (size_t i = 0; nuc_program_device(&r->program, i) != NULL; i++) {
+        if (nuc_simulator_configure(nuc_program_device(&r->program, i), o) != ENONE)
+            nuc_fail(cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
+    }
+}
+
+/* No other call of the driver may be under way when it starts or ends: the first runner starts it, the last ends it. */
+static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned driver_users;
+
+static bool start_driver(void)
+{
+    pthread_mutex_lock(&driver_lock);
+    bool good = driver_users > 0 || neutronInit() == ENONE;
+    driver_users += good;
+    pthread_mutex_unlock(&driver_lock);
+    return good;
+}
+
+static void stop_driver(void)
+{
+    pthread_mutex_lock(&driver_lock);
+    if (--driver_users == 0)
+        neutronDeinit();
+    pthread_mutex_unlock(&driver_lock);
+}
+
+static void release(void *runner)
+{
+    struct nuc_runner *r = runner;
+
+    if (r->loaded)
+        nuc_program_unload(&r->program);
+    if (r->driver)
+        stop_driver();
+}
+
+/* Memory that a program asks for. A damaged one may ask for any size. */
+static void *program_memory(const struct nuc_runner *r, size_t size)
+{
+    if (size > nuc_memory_limit())
+        nuc_fail(context(r), NUC_BAD_INPUT,
+                 "%s: asks for %zu bytes of memory (limit %llu, half of this machine's): the file is damaged, or the "
+                 "model too large; compile it again",
+                 r->name, size, (unsigned long long)nuc_memory_limit());
+    return nuc_alloc(context(r), size);
+}
+
+/* Everything after reading: image and size are there. */
+static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *simulator)
+{
+    struct nuc_context *cx = context(r);
+    struct nuc_program_memory m = {.state = NULL};
+    struct nuc_program_sizes sizes;
+
+    nuc_defer(cx, release, r);
+    r->driver = start_driver();
+    check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &sizes, fresh_detail(r)));
+    m.state = program_memory(r, m.state_size = sizes.state);
+    m.temporary = program_memory(r, m.temporary_size = sizes.temporary);
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        m.planned[i] = program_memory(r, m.planned_size[i] = sizes.planned[i]);
+    check(r, nuc_program_load(&r->program, r->image, r->size, &m, &nuc_default_kernels, &nuc_default_backends,
+                              fresh_detail(r)));
+    r->loaded = true;
+    read_facts(r);
+    give_io(r);
+    if (simulator != NULL)
+        set_up_simulator(r, simulator);
+}
+
+static void open_runner(struct nuc_call *k)
+{
+    struct runner_call *rk = (struct runner_call *)k;
+    struct nuc_context *cx = k->c->cx;
+    if (k->path != NULL)
+        nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
+    struct nuc_runner *r = nuc_alloc(cx, sizeof *r);
+    struct nuc_span file = k->path != NULL ? nuc_read_file(cx, k->path) : k->bytes;
+
+    r->c = k->c;
+    r->memory = memory;
+    r->name = nuc_strdup(cx, k->path != NULL ? k->path : k->name);
+    r->image = nuc_copy(cx, file.data, file.size);
+    r->size = file.size;
+    prepare(r, rk->simulator);
+    nuc_leave_sub_arena(cx, memory);
+    *rk->out = r;
+}
+
+enum nuc_status nuc_runner_open(struct nuc_compiler *c, const char *path, const struct nuc_simulator_options *simulator,
+                                struct nuc_runner **out)
+{
+    struct runner_call k = {.call = {.c = c, .path = path}, .simulator = simulator, .out = out};
+
+    return nuc_enter(&k.call, open_runner);
+}
+
+enum nuc_status nuc_runner_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
+                                      const struct nuc_simulator_options *simulator, struct nuc_runner **out)
+{
+    struct runner_call k = {.call = {.c = c, .name = name, .bytes = {bytes, size}}, .simulator = simulator, .out = out};
+
+    return nuc_enter(&k.call, open_runner);
+}
+
+void nuc_runner_close(struct nuc_runner *r)
+{
+    if (r != NULL)
+        nuc_free_sub_arena(r->memory);
+}
+
+static void read_sizes(struct nuc_call *k)
+{
+    struct nuc_arena *outer = nuc_push_arena(k->c->cx);
+    struct nuc_span file = nuc_read_file(k->c->cx, k->path);
+    struct nuc_runner r = {.c = k->c, .name = k->path, .size = file.size};
+
+    r.image = nuc_copy(k->c->cx, file.data, file.size);
+    check(&r, nuc_program_sizes(r.image, r.size, &nuc_default_backends, ((struct runner_call *)k)->sizes,
+                                fresh_detail(&r)));
+    nuc_pop_arena(k->c->cx, outer);
+}
+
+enum nuc_status nuc_runner_sizes(struct nuc_compiler *c, const char *path, struct nuc_program_sizes *out)
+{
+    struct runner_call k = {.call = {.c = c, .path = path}, .sizes = out};
+
+    return nuc_enter(&k.call, read_sizes);
+}
+
+/* ---- inputs and outputs ---- */
+
+size_t nuc_runner_n_inputs(const struct nuc_runner *r)
+{
+    return nuc_program_n_inputs(&r->program);
+}
+
+size_t nuc_runner_n_outputs(const struct nuc_runner *r)
+{
+    return nuc_program_n_outputs(&r->program);
+}
+
+static enum nuc_status describe(enum nuc_status s, const struct nuc_tensor *t, const struct runner_io *io,
+                                struct nuc_tensor_info *out)
+{
+    if (s != NUC_OK)
+        return s;
+    *out = (struct nuc_tensor_info){.name = io->name};
+    out->dtype = io->as_float ? NUC_F32 : (enum nuc_dtype)t->dtype;
+    out->rank = t->rank;
+    out->bytes = io->as_float ? t->bytes * sizeof(float) : t->bytes;
+    for (size_t i = 0; i < t->rank && i < NUC_MAX_RANK; i++) {
+        out->sizes[i] = t->sizes[i];
+        out->dim_order[i] = t->dim_order[i];
+    }
+    return NUC_OK;
+}
+
+enum nuc_status nuc_runner_input(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out)
+{
+    struct nuc_tensor t;
+    enum nuc_status s = nuc_program_input_info(&r->program, index, &t);
+
+    return describe(s, &t, s == NUC_OK ? &r->inputs[index] : NULL, out);
+}
+
+enum nuc_status nuc_runner_output(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out)
+{
+    struct nuc_tensor t;
+    enum nuc_status s = nuc_program_output_info(&r->program, index, &t);
+
+    return describe(s, &t, s == NUC_OK ? &r->outputs[index] : NULL, out);
+}
+
+bool nuc_runner_is_quantized_output(const struct nuc_runner *r, size_t index)
+{
+    return r->outputs[index].quantized;
+}
+
+void nuc_runner_float_outputs(struct nuc_runner *r)
+{
+    for (size_t i = 0; i < nuc_runner_n_outputs(r); i++)
+        r->outputs[i].as_float = r->outputs[i].quantized;
+}
+
+void nuc_runner_suit(struct nuc_runner *r, const struct nuc_dataset *data)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < nuc_dataset_n_arrays(data); i++) {
+        struct nuc_array_info a;
+        if (nuc_dataset_array(data, i, &a) == NUC_OK && a.dtype == NUC_I8 && !nuc_is_label_array(a.name))
+            return;
+    }
+    for (size_t i = 0; i < nuc_runner_n_inputs(r); i++) {
+        r->inputs[i].as_float = r->inputs[i].quantized;
+        any |= r->inputs[i].quantized;
+    }
+    if (any)
+        nuc_runner_float_outputs(r);
+}
+
+const void *nuc_runner_image(const struct nuc_runner *r, size_t *size)
+{
+    *size = r->size;
+    return r->image;
+}
+
+struct nuc_program *nuc_runner_program(struct nuc_runner *r)
+{
+    return &r->program;
+}
+
+struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index)
+{
+    struct nuc_tensor t = {.data = NULL};
+
+    if (input)
+        return (struct nuc_span){r->inputs[index].block, r->inputs[index].bytes};
+    return nuc_program_output(&r->program, index, &t) == NUC_OK ? (struct nuc_span){t.data, t.bytes}
+                                                                : (struct nuc_span){NULL, 0};
+}
+
+const struct nuc_program_facts *nuc_runner_facts(const struct nuc_runner *r)
+{
+    return r->facts;
+}
+
+/* ---- data ---- */
+
+/* Names of a model whose inputs are the program's, for a program that has none. */
+static void name_inputs(const struct nuc_runner *r, const struct nuc_model *named_after, struct nuc_tensor_info *inputs)
+{
+    size_t n = nuc_runner_n_inputs(r);
+
+    for (size_t i = 0; i < n; i++) {
+        if (nuc_runner_input(r, i, &inputs[i]) != NUC_OK)
+            nuc_fail(context(r), NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, i);
+        if (r->facts == NULL && named_after != NULL && i < nuc_model_n_inputs(named_after))
+            inputs[i].name = nuc_input_name(named_after, i);
+    }
+}
+
+static void bind_data(struct nuc_call *k)
+{
+    struct nuc_runner *r = ((struct runner_call *)k)->r;
+    struct nuc_dataset *d = k->data;
+    struct nuc_tensor_info *inputs = nuc_alloc_array(context(r), nuc_runner_n_inputs(r), sizeof *inputs);
+
+    nuc_runner_suit(r, d);
+    name_inputs(r, k->m, inputs);
+    d->facts = r->facts;
+    nuc_dataset_bind_tensors(d, inputs, nuc_runner_n_inputs(r));
+    nuc_dataset_look(d);
+    nuc_dataset_judge(d);
+    nuc_dataset_describe(d);
+    *k->out_count = d->n_samples;
+}
+
+enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, const struct nuc_model *named_after,
+                                size_t *n_samples)
+{
+    struct runner_call k = {
+        .call = {.c = data->c, .data = data, .m = (struct nuc_model *)(uintptr_t)named_after, .out_count = n_samples},
+        .r = r};
+
+    return nuc_enter(&k.call, bind_data);
+}
+
+/* ---- running ---- */
+
+/* One element: copied, or between float32 outside and int8 inside. */
+struct element_move {
+    size_t outside, inside; /* bytes */
+    const struct runner_io *io;
+};
+
+static void move_in(const struct element_move *m, const char *from, char *to)
+{
+    float value;
+
+    if (!m->io->as_float) {
+        memcpy(to, from, m->inside);
+        return;
+    }
+    memcpy(&value, from, sizeof value);
+    /* quantized_decomposed::quantize_per_tensor multiplies by the reciprocal in float32. */
+    double q = nearbyint((double)(value * (1.0f / (float)m->io->scale))) + m->io->zero_point;
+    q = q > m->io->quant_min ? q : m->io->quant_min;
+    *(signed char *)to = (signed char)(q < m->io->quant_max ? q : m->io->quant_max);
+}
+
+static void move_out(const struct element_move *m, const char *from, char *to)
+{
+    if (!m->io->as_float) {
+        memcpy(to, from, m->inside);
+        return;
+    }
+    float value = (float)((double)*(const signed char *)from - m->io->zero_point) * (float)m->io->scale;
+    memcpy(to, &value, sizeof value);
+}
+
+/*
+ * Walks the tensor in logical order; physical strides follow from the dim order. `outside` is in logical order,
+ * `inside` are the program's bytes.
+ */
+static void rearrange(const struct nuc_tensor_info *t, const struct runner_io *io, char *outside, char *inside, bool in)
+{
+    size_t size = nuc_dtype_size(t->dtype);
+    const struct element_move move = {size, io->as_float ? 1 : size, io};
+    int64_t strides[NUC_MAX_RANK] = {0}, index[NUC_MAX_RANK] = {0};
+    int64_t stride = 1;
+    size_t at = 0;
+
+    for (size_t i = t->rank; i-- > 0;) {
+        strides[t->dim_order[i]] = stride;
+        stride *= t->sizes[t->dim_order[i]];
+    }
+    for (size_t logical = 0; logical * size < t->bytes; logical++) {
+        char *out_there = outside + logical * size, *in_here = inside + at * move.inside;
+        if (in)
+            move_in(&move, out_there, in_here);
+        else
+            move_out(&move, in_here, out_there);
+        for (size_t d = t->rank; d-- > 0;) {
+            at += (size_t)strides[d];
+            if (++index[d] < t->sizes[d])
+                break;
+            at -= (size_t)(strides[d] * t->sizes[d]);
+            index[d] = 0;
+        }
+    }
+}
+
+static void set_input(struct nuc_runner *r, size_t index, const void *data)
+{
+    struct runner_io *io = &r->inputs[index];
+    struct nuc_tensor_info info;
+
+    if (nuc_runner_input(r, index, &info) != NUC_OK)
+        nuc_fail(context(r), NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, index);
+    rearrange(&info, io, (char *)(uintptr_t)data, io->block, true);
+    check(r, nuc_program_set_input(&r->program, index, io->block, io->bytes, fresh_detail(r)));
+}
+
+static void get_output(struct nuc_runner *r, size_t index, void *to)
+{
+    struct nuc_tensor t;
+    struct nuc_tensor_info info;
+
+    if (nuc_runner_output(r, index, &info) != NUC_OK || nuc_program_output(&r->program, index, &t) != NUC_OK ||
+        t.data == NULL)
+        nuc_fail(context(r), NUC_UNSUPPORTED, "%s: output %zu is not a tensor", r->name, index);
+    rearrange(&info, &r->outputs[index], to, t.data, false);
+}
+
+static void run(struct nuc_call *k)
+{
+    struct nuc_runner *r = ((struct runner_call *)k)->r;
+
+    for (size_t i = 0; i < nuc_runner_n_inputs(r); i++)
+        set_input(r, i, k->in.buffers[i]);
+    check(r, nuc_program_execute(&r->program, fresh_detail(r)));
+    for (size_t i = 0; i < nuc_runner_n_outputs(r); i++)
+        get_output(r, i, k->out.results[i]);
+}
+
+enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, void *const *outputs)
+{
+    struct runner_call k = {.call = {.c = r->c, .in.buffers = inputs, .out.results = outputs}, .r = r};
+
+    return nuc_enter(&k.call, run);
+}

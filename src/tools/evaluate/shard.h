@@ -1,0 +1,68 @@
+/* What the JSON of a shard holds beyond that of an evaluation: written by shard.c, read by shard_read.c. */
+#ifndef NUC_TOOLS_EVALUATE_SHARD_H
+#define NUC_TOOLS_EVALUATE_SHARD_H
+
+#include "archive/json.h"
+#include "tools/evaluate/score.h"
+
+/* What shards of one evaluation have in common, as texts; NULL: there is none. */
+enum nuc_shared {
+    NUC_SHARED_VERSION,
+    NUC_SHARED_PROGRAM, /* prints of contents, up to the data set's */
+    NUC_SHARED_REFERENCE,
+    NUC_SHARED_QUANTIZED,
+    NUC_SHARED_DATA,
+    NUC_SHARED_TARGET, /* options from here on */
+    NUC_SHARED_TASK,
+    NUC_SHARED_CLASS_AXIS,
+    NUC_SHARED_IGNORE_LABEL,
+    NUC_SHARED_DISAGREEMENTS,
+    NUC_SHARED_MEAN,
+    NUC_SHARED_STD,
+    NUC_SHARED_RESIZE,
+    NUC_SHARED_UNLIKE_CALIBRATION,
+    NUC_N_SHARED
+};
+
+struct nuc_shared_row {
+    const char *key;  /* in the JSON */
+    const char *what; /* "program", or the option */
+};
+extern const struct nuc_shared_row nuc_shared_rows[NUC_N_SHARED];
+
+struct nuc_evaluation_origin {
+    size_t n_samples; /* of all shards */
+    const char *path; /* of the data set, as it was given */
+    const char *shared[NUC_N_SHARED];
+};
+
+/* Counts of a deviation: member of struct nuc_deviation, and its name in the JSON. */
+struct nuc_deviation_count {
+    const char *key;
+    size_t offset;
+};
+extern const struct nuc_deviation_count nuc_deviation_counts[];
+extern const size_t nuc_n_deviation_counts;
+
+/* More machines than anybody has; a list of as many shards is small. */
+#define NUC_MAX_SHARDS ((size_t)1 << 20)
+
+/* ---- reading (shard_read.c): fail when something is not as it is written ---- */
+
+size_t nuc_read_count(const struct nuc_json *object, const char *key);
+
+/* A copy of a text, or of one that may be null. */
+const char *nuc_read_text(const struct nuc_json *object, const char *key);
+const char *nuc_read_text_or_null(const struct nuc_json *object, const char *key);
+
+void nuc_read_deviation(const struct nuc_json *object, const char *key, struct nuc_deviation *out);
+
+/* Sums of one value, of the sizes that it says. */
+void nuc_read_channels(const struct nuc_json *object, const char *key, struct nuc_channel_sums *out);
+
+/* `outputs` holds an output of an evaluation, `sums` what belongs to it in the shard. */
+void nuc_read_output(const struct nuc_json *output, bool has_reference, struct nuc_output_score *out);
+void nuc_read_tally(const struct nuc_json *classes, const struct nuc_json *sums, const char *key, size_t n_classes,
+                    struct nuc_tally *out);
+
+#endif

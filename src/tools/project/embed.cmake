@@ -1,0 +1,28 @@
+# The files of an example project: cmake -DOUTPUT=FILE.c -DSOURCE=ROOT -P embed.cmake. firmware/project becomes its
+# folder, port/ a folder of it.
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/embed.cmake)
+
+set(text "/* Made by embed.cmake. */\n#include \"tools/project/project_files.h\"\n\n")
+set(rows "")
+set(count 0)
+function(embed_folder folder below)
+    file(GLOB_RECURSE files RELATIVE ${folder} ${folder}/*)
+    list(SORT files)
+    foreach(file IN LISTS files)
+        if(NOT file MATCHES "(^|/)\\.")
+            embed_array(text file${count} ${folder}/${file})
+            string(APPEND rows "    {\"${below}${file}\", file${count}, &file${count}_size},\n")
+            math(EXPR count "${count} + 1")
+        endif()
+    endforeach()
+    set(text "${text}" PARENT_SCOPE)
+    set(rows "${rows}" PARENT_SCOPE)
+    set(count ${count} PARENT_SCOPE)
+endfunction()
+embed_folder(${SOURCE}/firmware/project "")
+embed_folder(${SOURCE}/port "port/")
+string(REPLACE "const char file" "static const char file" text "${text}")
+string(REPLACE "const size_t file" "static const size_t file" text "${text}")
+file(WRITE ${OUTPUT} "${text}const struct nuc_project_file nuc_project_files[] = {\n${rows}};\n"
+    "const size_t nuc_n_project_files = ${count};\n")

@@ -1,0 +1,160 @@
+/*
+ * A complete firmware project for a program: the files of firmware/project and port/ with names and sizes filled in,
+ * the program in both its forms, samples and what the host computes of them.
+ */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "nucleon/firmware.h"
+
+#include "data/file_kind.h"
+#include "driver/driver.h"
+#include "host/file.h"
+#include "host/text.h"
+#include "tools/codegen/codegen.h"
+#include "tools/project/project_files.h"
+#include "tools/project/samples.h"
+
+struct project {
+    struct nuc_context *cx;
+    const char *folder, *name;
+    struct nuc_project_run run;
+    struct nuc_text kept; /* files that are there and differ */
+};
+
+struct project_call {
+    struct nuc_call call;
+    const struct nuc_project_options *options;
+};
+
+/* ---- placeholders ---- */
+
+/* "    case 0: ..." per input or output, as the functions of the generated C give them. */
+static const char *cases(const struct project *p, const char *kind, size_t count)
+{
+    const char *upper = nuc_codegen_capitals(p->cx, p->name);
+    struct nuc_text out;
+
+    nuc_text_init(&out, p->cx);
+    for (size_t i = 0; i < count; i++)
+        nuc_text_addf(&out, "%s    case %zu:\n        return (struct tensor){(void *)%s_%s%zu(), %s_%s%zu_BYTES};",
+                      i > 0 ? "\n" : "", i, p->name, kind, i, upper, nuc_codegen_capitals(p->cx, kind), i);
+    return nuc_text_string(&out);
+}
+
+/* What stands for @KEY@; NULL: that is no placeholder. */
+static const char *value_of(const struct project *p, const char *key, size_t length)
+{
+    const struct {
+        const char *key, *value;
+    } rows[] = {
+        {"NAME", p->name},
+        {"UPPER", nuc_codegen_capitals(p->cx, p->name)},
+        {"INPUTS", nuc_format(p->cx, "%zu", p->run.n_inputs)},
+        {"OUTPUTS", nuc_format(p->cx, "%zu", p->run.n_outputs)},
+        {"INPUT_CASES", cases(p, "input", p->run.n_inputs)},
+        {"OUTPUT_CASES", cases(p, "output", p->run.n_outputs)},
+        {"MEMORY_BYTES", nuc_format(p->cx, "%zu", p->run.memory)},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strlen(rows[i].key) == length && memcmp(rows[i].key, key, length) == 0)
+            return rows[i].value;
+    }
+    return NULL;
+}
+
+static const char *filled(const struct project *p, const struct nuc_project_file *file)
+{
+    struct nuc_text out;
+    const char *at = file->bytes, *open;
+
+    nuc_text_init(&out, p->cx);
+    while ((open = strchr(at, '@')) != NULL) {
+        size_t length = strcspn(open + 1, "@\n");
+        const char *value = open[1 + length] == '@' ? value_of(p, open + 1, length) : NULL;
+        size_t taken = (size_t)(open - at) + (value == NULL);
+        nuc_text_add(&out, at, taken);
+        if (value != NULL)
+            nuc_text_addf(&out, "%s", value);
+        at = value != NULL ? open + length + 2 : at + taken;
+    }
+    nuc_text_addf(&out, "%s", at);
+    return nuc_text_string(&out);
+}
+
+/* ---- files ---- */
+
+static const char *in_project(const struct project *p, const char *path)
+{
+    return nuc_format(p->cx, "%s/%s", p->folder, path);
+}
+
+/* Those above a file; when one cannot be made, writing into it says why. */
+static void make_folders(const struct project *p, const char *path)
+{
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
+        mkdir(nuc_format(p->cx, "%s/%.*s", p->folder, (int)(slash - path), path), 0777);
+}
+
+static void write_program(const struct project *p, const char *path, struct nuc_span image)
+{
+    struct nuc_context *cx = p->cx;
+    const struct nuc_program_view *view = nuc_program_view_open(cx, path, image);
+    struct nuc_codegen_files code = nuc_generate_code(cx, path, image, p->name);
+    struct nuc_table_files tables = nuc_kernel_tables(cx, &view, 1, nuc_format(cx, "%s_tables", p->name));
+    const char *stem = in_project(p, nuc_format(cx, "program/%s", p->name));
+
+    nuc_write_file(cx, nuc_format(cx, "%s.pte", stem), image);
+    nuc_write_text(cx, nuc_format(cx, "%s.h", stem), code.header);
+    nuc_write_text(cx, nuc_format(cx, "%s.c", stem), code.source);
+    nuc_write_text(cx, nuc_format(cx, "%s_data.c", stem), code.data);
+    nuc_write_text(cx, nuc_format(cx, "%s_tables.h", stem), tables.header);
+    nuc_write_text(cx, nuc_format(cx, "%s_tables.c", stem), tables.source);
+}
+
+/* What describes the program is replaced; the rest is the user's once it is there. */
+static void write_own(struct project *p, const struct nuc_project_file *file)
+{
+    const char *path = in_project(p, file->path), *text = filled(p, file);
+
+    make_folders(p, file->path);
+    if (strncmp(file->path, "program/", 8) == 0 || access(path, F_OK) != 0) {
+        nuc_write_text(p->cx, path, text);
+        return;
+    }
+    struct nuc_span there = nuc_read_file(p->cx, path);
+    if (there.size != strlen(text) || memcmp(there.data, text, there.size) != 0)
+        nuc_text_addf(&p->kept, "%s%s", p->kept.length > 0 ? ", " : "", file->path);
+}
+
+static void write_project(struct nuc_call *k)
+{
+    const struct nuc_project_options *o = ((struct project_call *)k)->options;
+    struct nuc_context *cx = k->c->cx;
+    struct project p = {.cx = cx, .folder = k->output};
+
+    nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
+    p.name = o != NULL && o->name != NULL ? o->name : nuc_codegen_name(cx, k->path);
+    nuc_project_run(k->c, k->path, o != NULL ? o->data : NULL, &p.run);
+    mkdir(p.folder, 0777);
+    make_folders(&p, "program/");
+    write_program(&p, k->path, nuc_read_file(cx, k->path));
+    nuc_text_init(&p.kept, cx);
+    for (size_t i = 0; i < nuc_n_project_files; i++)
+        write_own(&p, &nuc_project_files[i]);
+    if (p.kept.length > 0)
+        nuc_warn(cx, "%s: kept as they are: %s; without them there, they are written", p.folder,
+                 nuc_text_string(&p.kept));
+    nuc_write_pieces(cx, in_project(&p, "samples.bin"), &p.run.inputs);
+    nuc_write_pieces(cx, in_project(&p, "expected.bin"), &p.run.outputs);
+}
+
+enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, const char *folder,
+                                  const struct nuc_project_options *options)
+{
+    struct project_call k = {.call = {.c = c, .path = path, .output = folder}, .options = options};
+
+    return nuc_enter(&k.call, write_project);
+}

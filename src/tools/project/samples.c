@@ -1,0 +1,99 @@
+#include "tools/project/samples.h"
+
+#include <string.h>
+
+#include "nucleon/runner.h"
+#include "tools/evaluate/score.h"
+
+struct job {
+    struct nuc_compiler *c;
+    struct nuc_runner *runner;
+    struct nuc_dataset *data; /* NULL: zeros */
+    const void **inputs;
+    void **outputs;
+    struct nuc_project_run *out;
+};
+
+static void check(const struct job *j, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        nuc_fail_again(j->c->cx, status);
+}
+
+static size_t rounded(size_t size)
+{
+    return (size + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
+}
+
+static void measure(struct job *j, const char *program)
+{
+    const struct nuc_program *p = nuc_runner_program(j->runner);
+    struct nuc_program_sizes sizes;
+    struct nuc_tensor t;
+    size_t total;
+
+    check(j, nuc_runner_sizes(j->c, program, &sizes));
+    total = rounded(sizes.state) + rounded(sizes.temporary);
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        total += rounded(sizes.planned[i]);
+    for (size_t i = 0; i < j->out->n_inputs; i++)
+        total += nuc_program_input_info(p, i, &t) == NUC_OK && !t.planned ? rounded(t.bytes) : 0;
+    for (size_t i = 0; i < j->out->n_outputs; i++)
+        total += nuc_program_output_info(p, i, &t) == NUC_OK && !t.planned && !t.constant ? rounded(t.bytes) : 0;
+    j->out->memory = total;
+}
+
+/* Buffers in logical order; the program's own have what is kept. */
+static void give_buffers(struct job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_tensor_info info;
+
+    j->inputs = nuc_alloc_array(cx, j->out->n_inputs, sizeof *j->inputs);
+    j->outputs = nuc_alloc_array(cx, j->out->n_outputs, sizeof *j->outputs);
+    for (size_t i = 0; i < j->out->n_inputs; i++) {
+        if (nuc_runner_input(j->runner, i, &info) != NUC_OK)
+            nuc_fail(cx, NUC_UNSUPPORTED, "input %zu is not a tensor: a project takes tensors alone", i);
+        j->inputs[i] = j->data == NULL ? nuc_alloc(cx, info.bytes) : NULL;
+    }
+    for (size_t i = 0; i < j->out->n_outputs; i++) {
+        if (nuc_runner_output(j->runner, i, &info) != NUC_OK)
+            nuc_fail(cx, NUC_UNSUPPORTED, "output %zu is not a tensor: a project takes tensors alone", i);
+        j->outputs[i] = nuc_alloc(cx, info.bytes);
+    }
+}
+
+static void keep(const struct job *j, struct nuc_pieces *pieces, bool input, size_t count)
+{
+    struct nuc_context *cx = j->c->cx;
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_span raw = nuc_runner_raw(j->runner, input, i);
+        nuc_add_piece(cx, pieces, (struct nuc_span){nuc_copy(cx, raw.data, raw.size), raw.size});
+    }
+}
+
+void nuc_project_run(struct nuc_compiler *c, const char *program, const char *data, struct nuc_project_run *out)
+{
+    struct job j = {.c = c, .out = out};
+    size_t n_samples = 1;
+
+    *out = (struct nuc_project_run){.n_inputs = 0};
+    check(&j, nuc_runner_open(c, program, NULL, &j.runner));
+    out->n_inputs = nuc_runner_n_inputs(j.runner);
+    out->n_outputs = nuc_runner_n_outputs(j.runner);
+    if (data != NULL) {
+        check(&j, nuc_dataset_open(c, data, &j.data));
+        check(&j, nuc_runner_bind(j.runner, j.data, NULL, &n_samples));
+    }
+    measure(&j, program);
+    give_buffers(&j);
+    for (size_t k = 0; k < n_samples; k++) {
+        if (j.data != NULL)
+            check(&j, nuc_dataset_sample(j.data, k, j.inputs));
+        check(&j, nuc_runner_run(j.runner, j.inputs, j.outputs));
+        keep(&j, &out->inputs, true, out->n_inputs);
+        keep(&j, &out->outputs, false, out->n_outputs);
+    }
+    nuc_runner_close(j.runner);
+}

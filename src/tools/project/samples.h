@@ -1,0 +1,18 @@
+/* What a run on the host tells about a program: samples for the image, their results, the memory that the image takes.
+ */
+#ifndef NUC_TOOLS_PROJECT_SAMPLES_H
+#define NUC_TOOLS_PROJECT_SAMPLES_H
+
+#include "driver/driver.h"
+#include "host/pieces.h"
+
+struct nuc_project_run {
+    struct nuc_pieces inputs, outputs; /* per sample all of them, one after the other, as they lie in memory */
+    size_t n_inputs, n_outputs;
+    size_t memory; /* state, planned tensors, temporary memory, tensors that are not planned; of this machine */
+};
+
+/* Over the data set at `data`, all of it; NULL: one sample of zeros. */
+void nuc_project_run(struct nuc_compiler *c, const char *program, const char *data, struct nuc_project_run *out);
+
+#endif

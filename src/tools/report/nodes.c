@@ -1,0 +1,253 @@
+/* The nodes of a report: inputs, operators of the partitioned graph, outputs. */
+#include <math.h>
+
+#include "archive/json_build.h"
+#include "driver/model_facts.h"
+#include "ir/labels.h"
+#include "ir/quant.h"
+#include "tools/describe/profile.h"
+#include "tools/report/full_report.h"
+
+/* ---- the list ---- */
+
+static struct nuc_report_node *add(struct nuc_report *r, const struct nuc_node *node, enum nuc_where where)
+{
+    struct nuc_report_node *n = &r->nodes[r->n_nodes++];
+
+    *n = (struct nuc_report_node){
+        .node = node, .where = where, .sqnr_db = (double)NAN, .sqnr_own_db = (double)NAN, .name = node->name};
+    return n;
+}
+
+static void add_with_id(struct nuc_report *r, const struct nuc_node *node, enum nuc_where where)
+{
+    r->id_of[node->id] = r->n_nodes;
+    add(r, node, where);
+}
+
+static enum nuc_where where_of(const struct nuc_report *r, const struct nuc_explain_row *row)
+{
+    bool is_float =
+        row->in_float || (r->e->target->cpu == NULL && row->node->n_vals > 0 && row->node->vals[0].dtype == NUC_F32);
+
+    if (row->partition != NULL)
+        return NUC_ON_NPU;
+    return is_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
+}
+
+void nuc_list_report_nodes(struct nuc_report *r)
+{
+    const struct nuc_graph *g = r->partitioned->graph;
+    const struct nuc_arg *outputs = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
+    const struct nuc_labels labels = nuc_label_graph(g);
+    size_t index = 0;
+
+    r->nodes = nuc_alloc_array(r->cx, (size_t)g->n_nodes + outputs->count, sizeof *r->nodes);
+    r->id_of = nuc_alloc_array(r->cx, (size_t)g->next_id + 1, sizeof *r->id_of);
+    r->by_id = nuc_alloc_array(r->cx, (size_t)g->next_id + 1, sizeof(struct nuc_node *));
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        r->by_id[n->id] = n;
+    for (uint32_t i = 0; i <= g->next_id; i++)
+        r->id_of[i] = NUC_NO_ID;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_user_input(n))
+            continue;
+        add_with_id(r, n, NUC_BOUNDARY);
+        r->nodes[r->n_nodes - 1].label = nuc_input_name(r->model, index++);
+    }
+    for (uint32_t i = 0; i < r->e->n_rows; i++) {
+        const struct nuc_explain_row *row = &r->e->rows[i];
+        if (!row->is_operator)
+            continue;
+        add_with_id(r, row->node, where_of(r, row));
+        r->nodes[r->n_nodes - 1].row = row;
+        r->nodes[r->n_nodes - 1].label = labels.of[row->node->id];
+    }
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        struct nuc_report_node *n = add(r, outputs->u.nodes[i], NUC_BOUNDARY);
+        n->is_output = true;
+        n->label = n->name = nuc_output_name(r->model, i);
+    }
+}
+
+/* ---- ids ---- */
+
+uint32_t nuc_report_id(const struct nuc_report *r, const struct nuc_node *node)
+{
+    while (node != NULL && r->id_of[node->id] == NUC_NO_ID)
+        node = nuc_arg_node(node, NUC_SELF);
+    return node == NULL ? NUC_NO_ID : r->id_of[node->id];
+}
+
+static uint32_t id_of_origin(const struct nuc_report *r, uint32_t origin)
+{
+    if (origin == 0 || origin > r->partitioned->graph->next_id)
+        return NUC_NO_ID;
+    return nuc_report_id(r, r->by_id[origin - 1]);
+}
+
+uint32_t nuc_report_id_of_lowered(const struct nuc_report *r, const struct nuc_node *lowered)
+{
+    return id_of_origin(r, lowered->origin);
+}
+
+uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle)
+{
+    const struct nuc_lowered *l = r->job.m->lowered;
+
+    return handle == 0 || handle > l->n_handles ? NUC_NO_ID : id_of_origin(r, l->origins[handle - 1]);
+}
+
+/* ---- instructions ---- */
+
+/* Those of the program as it is, which 'compile' and 'run --profile' show, too. */
+void nuc_settle_instructions(struct nuc_report *r)
+{
+    const struct nuc_made *made = &r->job.made;
+    const struct nuc_profile *p = nuc_profile_read(r->cx, r->e->target, r->model->graph->file, made->bytes, NULL);
+
+    r->instruction_cycles = nuc_alloc_array(r->cx, made->n_instructions + 1, sizeof *r->instruction_cycles);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        if (p->rows[i].instruction < made->n_instructions)
+            r->instruction_cycles[p->rows[i].instruction] += p->rows[i].cycles;
+    }
+    r->cycles = p->cycles;
+    r->npu_cycles = p->npu_cycles;
+    r->foreign = p->foreign;
+}
+
+/* On the CPU, a node has the cycles of its instructions; one without became a part of others, or nothing. */
+void nuc_place_nodes(struct nuc_report *r)
+{
+    const struct nuc_made *made = &r->job.made;
+    bool *has_instruction = nuc_alloc_array(r->cx, (size_t)r->n_nodes + 1, sizeof *has_instruction);
+
+    for (size_t i = 0; i < made->n_instructions; i++) {
+        const struct nuc_node *n = made->instructions[i];
+        uint32_t id = n == NULL || n->delegate != NULL ? NUC_NO_ID : nuc_report_id_of_lowered(r, n);
+        if (id == NUC_NO_ID || r->nodes[id].row == NULL || r->nodes[id].where == NUC_ON_NPU)
+            continue;
+        r->nodes[id].cycles += r->instruction_cycles[i];
+        has_instruction[id] = true;
+    }
+    for (uint32_t i = 0; i < r->n_nodes; i++) {
+        struct nuc_report_node *n = &r->nodes[i];
+        if (n->where == NUC_ON_NPU)
+            n->cycles = n->row->npu_cycles;
+        else if (n->row != NULL && !has_instruction[i])
+            n->where = NUC_FOLDED;
+    }
+}
+
+/* ---- as members ---- */
+
+const char *nuc_where_word(enum nuc_where where)
+{
+    static const char *const words[] = {[NUC_ON_NPU] = "npu",
+                                        [NUC_ON_CPU] = "cpu",
+                                        [NUC_ON_CPU_IN_FLOAT] = "cpu_float",
+                                        [NUC_FOLDED] = "folded",
+                                        [NUC_BOUNDARY] = NULL};
+
+    return words[where];
+}
+
+/* The parameters of the value, per tensor. */
+static bool quant_of(const struct nuc_node *node, struct nuc_quant *q)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (nuc_quant_of(node->users[i], q) && !q->per_channel)
+            return true;
+    }
+    return (nuc_is_quantize(node) || nuc_is_dequantize(node)) && nuc_quant_of(node, q) && !q->per_channel;
+}
+
+static void put_value(struct nuc_context *cx, json_t *to, const struct nuc_node *node)
+{
+    struct nuc_quant q;
+    bool quantized = quant_of(node, &q);
+
+    if (node->n_vals == 0) {
+        nuc_put_null(cx, to, "dtype");
+        nuc_put_null(cx, to, "sizes");
+    } else {
+        nuc_put_text(cx, to, "dtype", nuc_dtype_name(quantized ? q.dtype : node->vals[0].dtype));
+        nuc_put_sizes(cx, to, &node->vals[0]);
+    }
+    nuc_put_measure(cx, to, "scale", quantized ? q.scale : (double)NAN);
+    if (quantized)
+        nuc_put_int(cx, to, "zero_point", q.zero_point);
+    else
+        nuc_put_null(cx, to, "zero_point");
+}
+
+/* Each once: what the operator reads, constants left out. */
+static void put_inputs(const struct nuc_report *r, json_t *to, const struct nuc_report_node *n)
+{
+    json_t *list = nuc_put_array(r->cx, to, "inputs");
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *input;
+
+    if (n->is_output) {
+        nuc_put_int(r->cx, list, NULL, nuc_report_id(r, n->node));
+        return;
+    }
+    while ((input = nuc_next_input(n->node, &at)) != NULL) {
+        uint32_t id = nuc_report_id(r, input);
+        size_t k = 0;
+        while (k < json_array_size(list) && json_integer_value(json_array_get(list, k)) != (json_int_t)id)
+            k++;
+        if (id != NUC_NO_ID && k == json_array_size(list))
+            nuc_put_int(r->cx, list, NULL, id);
+    }
+}
+
+static void put_decision(const struct nuc_report *r, json_t *to, const struct nuc_explain_row *row)
+{
+    const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
+
+    nuc_put_text(r->cx, to, "rule", d != NULL ? d->rule : NULL);
+    nuc_put_text(r->cx, to, "actual", d != NULL ? d->actual : NULL);
+    nuc_put_text(r->cx, to, "limit", d != NULL ? d->limit : NULL);
+    nuc_put_text(r->cx, to, "fix", d != NULL ? d->fix : NULL);
+    nuc_put_id(r->cx, to, "because", d != NULL && d->because != NULL ? nuc_report_id(r, d->because) : NUC_NO_ID);
+    nuc_put_count(r->cx, to, "gain_cycles", d != NULL ? nuc_explain_lost(r->e, row) : 0);
+}
+
+static void put_node(const struct nuc_report *r, json_t *to, uint32_t id)
+{
+    const struct nuc_report_node *n = &r->nodes[id];
+    const struct nuc_explain_row *row = n->row;
+    const struct nuc_source *s = n->node->source;
+    const char *boundary = n->is_output ? "output" : "input";
+
+    nuc_put_int(r->cx, to, "id", id);
+    nuc_put_text(r->cx, to, "label", n->label);
+    nuc_put_text(r->cx, to, "name", n->name);
+    nuc_put_text(r->cx, to, "operator", row != NULL ? nuc_written_operator(r->cx, n->node) : boundary);
+    nuc_put_text(r->cx, to, "module", row != NULL ? s->module : NULL);
+    nuc_put_text(r->cx, to, "file", row != NULL ? s->file : NULL);
+    if (row != NULL && s->file != NULL)
+        nuc_put_int(r->cx, to, "line", s->line);
+    else
+        nuc_put_null(r->cx, to, "line");
+    nuc_put_text(r->cx, to, "where", nuc_where_word(n->where));
+    nuc_put_id(r->cx, to, "partition", n->where == NUC_ON_NPU ? (uint32_t)n->node->partition : NUC_NO_ID);
+    put_inputs(r, to, n);
+    put_value(r->cx, to, n->node);
+    nuc_put_count(r->cx, to, "macs", row != NULL ? row->macs : 0);
+    nuc_put_count(r->cx, to, "cycles", n->cycles);
+    nuc_put_count(r->cx, to, "npu_cycles", row != NULL ? row->npu_cycles : 0);
+    nuc_put_count(r->cx, to, "cpu_cycles", row == NULL ? 0 : n->where == NUC_ON_NPU ? row->cpu_cycles : n->cycles);
+    nuc_put_measure(r->cx, to, "sqnr_db", n->sqnr_db);
+    nuc_put_measure(r->cx, to, "sqnr_own_db", n->sqnr_own_db);
+    put_decision(r, to, row);
+}
+
+void nuc_put_report_nodes(struct nuc_report *r)
+{
+    json_t *list = nuc_put_array(r->cx, r->tree, "nodes");
+
+    for (uint32_t i = 0; i < r->n_nodes; i++)
+        put_node(r, nuc_put_object(r->cx, list, NULL), i);
+}

@@ -1,0 +1,390 @@
+/* One trial of `nucleon tune`: a compilation, its program's figures, its outputs next to the float model's. */
+#include <math.h>
+#include <string.h>
+
+#include "driver/class_folders.h"
+#include "driver/lower.h"
+#include "driver/model_facts.h"
+#include "eval/eval.h"
+#include "eval/sqnr.h"
+#include "npu/target/target.h"
+#include "nucleon/runner.h"
+#include "tools/tune/trial.h"
+
+/* Values that the runs of one comparison may compute, about a second; but LEAST_SAMPLES are always run. */
+#define MOST_VALUES ((int64_t)100000000)
+#define LEAST_SAMPLES 16
+
+/* Bytes of float outputs that are kept. */
+#define MOST_BYTES ((size_t)256 << 20)
+
+double nuc_noise_db(double noise)
+{
+    return noise > 0 ? -10 * log10(noise) : noise == 0 ? (double)INFINITY : (double)NAN;
+}
+
+/* ---- what is compared ---- */
+
+static void check(const struct nuc_model *m, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        nuc_fail_again(m->c->cx, status);
+}
+
+static size_t affordable_samples(const struct nuc_graph *g, const struct nuc_comparison *with)
+{
+    int64_t values = 1;
+    size_t bytes = 1;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++)
+            values += nuc_elements(&n->vals[i]);
+    }
+    for (size_t i = 0; i < with->n_outputs; i++)
+        bytes += with->infos[i].bytes;
+    size_t by_time = (size_t)(MOST_VALUES / values), by_memory = MOST_BYTES / bytes + 1;
+    by_time = by_time > LEAST_SAMPLES ? by_time : LEAST_SAMPLES;
+    return by_time < by_memory ? by_time : by_memory;
+}
+
+static size_t n_elements(const struct nuc_tensor_info *t)
+{
+    return t->bytes / nuc_dtype_size(t->dtype);
+}
+
+/* All but one of its sizes are 1. */
+static bool is_class_vector(const struct nuc_tensor_info *t)
+{
+    for (size_t i = 0; i < t->rank; i++) {
+        if ((size_t)t->sizes[i] == n_elements(t))
+            return t->dtype == NUC_F32 && n_elements(t) > 1;
+    }
+    return false;
+}
+
+/* False: it holds something else than integers. */
+static bool read_integers(const struct nuc_array *a, const void *elements, const size_t *index, size_t count,
+                          int64_t *out)
+{
+    for (size_t k = 0; k < count; k++) {
+        size_t i = index[k];
+        if (a->dtype == NUC_I64)
+            out[k] = ((const int64_t *)elements)[i];
+        else if (a->dtype == NUC_I32)
+            out[k] = ((const int32_t *)elements)[i];
+        else if (a->dtype == NUC_I16)
+            out[k] = ((const int16_t *)elements)[i];
+        else if (a->dtype == NUC_U16)
+            out[k] = ((const uint16_t *)elements)[i];
+        else if (a->dtype == NUC_I8)
+            out[k] = ((const int8_t *)elements)[i];
+        else if (a->dtype == NUC_U8 || a->dtype == NUC_BOOL)
+            out[k] = ((const uint8_t *)elements)[i];
+        else
+            return false;
+    }
+    return true;
+}
+
+/* One for each sample of the whole data set. */
+static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
+{
+    struct nuc_context *cx = d->c->cx;
+    const struct nuc_array *found = nuc_find_array(&d->arrays, "label");
+
+    if (found == NULL || with->n_outputs == 0 || !is_class_vector(&with->infos[0]))
+        return;
+    struct nuc_array *a = &d->arrays.items[found - d->arrays.items];
+    int64_t *labels = nuc_alloc_array(cx, with->n_samples, sizeof *labels);
+    if (a->rank != 1 || (size_t)a->shape[0] != d->n_samples ||
+        !read_integers(a, nuc_array_elements(cx, a), with->index, with->n_samples, labels))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: array 'label': give one integer for each of the %zu samples", d->path,
+                 d->n_samples);
+    with->labels = labels;
+}
+
+/* Evenly over the data set, whose samples may be sorted by class. */
+static void choose_samples(struct nuc_context *cx, struct nuc_comparison *with, size_t available, size_t most)
+{
+    with->n_samples = available < most ? available : most;
+    with->index = nuc_alloc_array(cx, with->n_samples, sizeof *with->index);
+    for (size_t k = 0; k < with->n_samples; k++)
+        with->index[k] = (size_t)((double)k * (double)available / (double)with->n_samples);
+}
+
+static void refuse_nans(struct nuc_context *cx, const struct nuc_comparison *with, size_t sample,
+                        const void *const *inputs)
+{
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        const struct nuc_tensor_info *t = &with->inputs[i];
+        const float *x = inputs[i];
+        size_t count = t->dtype == NUC_F32 ? n_elements(t) : 0;
+        for (size_t k = 0; k < count; k++) {
+            if (isnan(x[k]))
+                nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out",
+                         nuc_samples_name(with->samples), sample, t->name);
+        }
+    }
+}
+
+/* Room for what a run gives; NULL: not compared. */
+static void **make_outputs(struct nuc_context *cx, const struct nuc_comparison *with, size_t n_samples)
+{
+    void **outputs = nuc_alloc_array(cx, n_samples * with->n_outputs + 1, sizeof *outputs);
+
+    for (size_t i = 0; i < n_samples * with->n_outputs; i++) {
+        const struct nuc_tensor_info *t = &with->infos[i % with->n_outputs];
+        outputs[i] = t->dtype == NUC_F32 ? nuc_alloc(cx, t->bytes + 1) : NULL;
+    }
+    return outputs;
+}
+
+static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const struct nuc_dataset *d)
+{
+    struct nuc_context *cx = m->c->cx;
+    const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
+    void **outputs = make_outputs(cx, with, with->n_samples);
+
+    for (size_t k = 0; k < with->n_samples; k++) {
+        check(m, nuc_dataset_sample(d, with->index[k], inputs));
+        refuse_nans(cx, with, with->index[k], inputs);
+        check(m, nuc_model_run(m, inputs, outputs + k * with->n_outputs));
+    }
+    with->outputs = outputs;
+}
+
+/* The samples of a part of the data. */
+static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struct nuc_compiler *c,
+                                        struct nuc_samples_of samples, enum nuc_samples part)
+{
+    struct nuc_dataset *d = nuc_dataset_for(c, samples);
+    size_t count;
+
+    d->part = part;
+    enum nuc_status status = nuc_dataset_bind(d, with->inputs, with->n_inputs, &count);
+    if (status != NUC_OK)
+        nuc_fail_again(c->cx, status);
+    return d;
+}
+
+static size_t count_samples(const struct nuc_comparison *with, struct nuc_compiler *c, enum nuc_samples part)
+{
+    struct nuc_arena *outer = nuc_push_arena(c->cx);
+    size_t count = open_samples(with, c, with->calibration, part)->n_samples;
+
+    nuc_pop_arena(c->cx, outer);
+    return count;
+}
+
+static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *with)
+{
+    with->n_inputs = nuc_model_n_inputs(m);
+    with->n_outputs = nuc_model_n_outputs(m);
+    with->inputs = nuc_alloc_array(m->c->cx, with->n_inputs + 1, sizeof *with->inputs);
+    with->infos = nuc_alloc_array(m->c->cx, with->n_outputs + 1, sizeof *with->infos);
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        check(m, nuc_model_input(m, i, &with->inputs[i]));
+        with->inputs[i].name = nuc_input_name(m, i);
+    }
+    for (size_t i = 0; i < with->n_outputs; i++)
+        check(m, nuc_model_output(m, i, &with->infos[i]));
+}
+
+/* A data set of its own is in the unit of the calibration data, and its folders are classes of theirs. */
+static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *d)
+{
+    struct nuc_context *cx = d->c->cx;
+    struct nuc_dataset *calibration = open_samples(with, d->c, with->calibration, NUC_SAMPLES_ALL);
+    struct nuc_program_facts *facts = nuc_facts_new(cx, with->n_inputs, with->n_outputs);
+    struct nuc_classes known = {.n_names = 0};
+
+    nuc_dataset_look(calibration);
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        if (calibration->ranges[i].least > calibration->ranges[i].most)
+            continue;
+        facts->inputs[i].least = calibration->ranges[i].least;
+        facts->inputs[i].most = calibration->ranges[i].most;
+    }
+    d->facts = facts;
+    nuc_dataset_look(d);
+    nuc_dataset_judge(d);
+    if (d->images == NULL || d->images->classes == NULL || with->n_outputs == 0)
+        return;
+    known.most = n_elements(&with->infos[0]);
+    if (calibration->images != NULL && calibration->images->n_classes == known.most) {
+        known.n_names = known.most;
+        known.names = nuc_class_folder_names(calibration);
+    }
+    if (!nuc_label_class_folders(d, &known) && d->images->n_classes != known.most)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: has folders of %zu classes, the model %zu: name them 0 to %zu", d->path,
+                 d->images->n_classes, known.most, known.most - 1);
+}
+
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_samples_of calibration,
+                                          struct nuc_samples_of dataset)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_comparison *with = nuc_alloc(cx, sizeof *with);
+    bool has_own = nuc_has_samples(dataset);
+    struct nuc_model runs = *m; /* with an evaluator of its own, which is let go with the sub-arena */
+
+    if (!nuc_has_samples(calibration))
+        return with;
+    describe_boundary(m, with);
+    with->calibration = calibration;
+    with->samples = has_own ? dataset : calibration;
+    with->part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
+    with->calibration_part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_KEPT;
+    with->n_calibration = count_samples(with, m->c, with->calibration_part);
+    with->calibrated_on = !has_own && count_samples(with, m->c, NUC_SAMPLES_ALL) == 1;
+
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+    struct nuc_dataset *d = open_samples(with, m->c, with->samples, with->part);
+    if (has_own)
+        compare_data(with, d);
+    runs.evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
+    runs.boundary = NULL;
+    nuc_leave_sub_arena(cx, sub);
+
+    choose_samples(cx, with, d->n_samples, affordable_samples(m->graph, with));
+    if (with->part == NUC_SAMPLES_ALL)
+        read_labels(with, d);
+    keep_outputs(&runs, with, d);
+    nuc_free_sub_arena(sub);
+    return with;
+}
+
+/* ---- one trial ---- */
+
+static size_t largest(const float *v, size_t count)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < count; i++)
+        best = v[i] > v[best] ? i : best;
+    return best;
+}
+
+struct sums {
+    struct nuc_sqnr *outputs;
+    size_t n_right;
+};
+
+static void add_sample(struct sums *s, const struct nuc_comparison *with, size_t sample, void *const *outputs)
+{
+    void *const *wanted = with->outputs + sample * with->n_outputs;
+
+    for (size_t i = 0; i < with->n_outputs; i++) {
+        if (wanted[i] != NULL)
+            nuc_sqnr_add(&s->outputs[i], wanted[i], outputs[i], n_elements(&with->infos[i]));
+        if (i == 0 && with->labels != NULL)
+            s->n_right += (int64_t)largest(outputs[0], n_elements(&with->infos[0])) == with->labels[sample];
+    }
+}
+
+static double mean_noise(const struct sums *s, const struct nuc_comparison *with)
+{
+    double total = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < with->n_outputs; i++) {
+        const struct nuc_sqnr *one = &s->outputs[i];
+        if (with->n_samples == 0 || with->outputs[i] == NULL)
+            continue;
+        total += one->signal > 0 ? one->noise / one->signal : one->noise;
+        n++;
+    }
+    return n > 0 ? total / (double)n : (double)NAN;
+}
+
+/* Of outputs that are no tensors of float32 as the model's nothing is compared. */
+static bool is_like_model(const struct nuc_runner *r, const struct nuc_comparison *with)
+{
+    struct nuc_tensor_info t;
+
+    if (nuc_runner_n_outputs(r) != with->n_outputs || nuc_runner_n_inputs(r) != with->n_inputs)
+        return false;
+    for (size_t i = 0; i < with->n_outputs; i++) {
+        if (nuc_runner_output(r, i, &t) != NUC_OK || t.bytes != with->infos[i].bytes)
+            return false;
+    }
+    return true;
+}
+
+static void run_program(const struct nuc_job *j, const struct nuc_comparison *with, struct nuc_figures *out)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_dataset *d = open_samples(with, j->c, with->samples, with->part);
+    struct sums s = {nuc_alloc_array(cx, with->n_outputs + 1, sizeof *s.outputs), 0};
+    void **outputs = nuc_alloc_array(cx, with->n_outputs + 1, sizeof *outputs);
+    const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
+    struct nuc_runner *r;
+
+    check(j->m, nuc_runner_open_bytes(j->c, j->m->graph->file, j->made.bytes.data, j->made.bytes.size, NULL, &r));
+    nuc_runner_suit(r, d);
+    nuc_runner_float_outputs(r);
+    for (size_t i = 0; i < with->n_outputs; i++)
+        outputs[i] = nuc_alloc(cx, with->infos[i].bytes + 1);
+    size_t n_samples = is_like_model(r, with) ? with->n_samples : 0;
+    for (size_t k = 0; k < n_samples; k++) {
+        check(j->m, nuc_dataset_sample(d, with->index[k], inputs));
+        check(j->m, nuc_runner_run(r, inputs, outputs));
+        add_sample(&s, with, k, outputs);
+    }
+    nuc_runner_close(r);
+    if (n_samples == 0)
+        return;
+    out->noise = mean_noise(&s, with);
+    if (with->labels != NULL)
+        out->accuracy = (double)s.n_right / (double)n_samples;
+}
+
+struct compilation {
+    const struct nuc_comparison *with;
+    struct nuc_figures *out;
+};
+
+static void note_program(const struct nuc_job *j, struct nuc_figures *out)
+{
+    const struct nuc_program_report *r = &j->made.report;
+
+    out->cycles = r->cycles;
+    out->milliseconds = (double)r->cycles / r->clock_hz * 1e3;
+    out->arena = r->arena;
+    out->memory = r->arena + (r->scratch_in_arena ? 0 : r->delegate_scratch);
+    out->program = r->program;
+}
+
+static void compile_and_compare(struct nuc_model *m, void *arg)
+{
+    const struct compilation *k = arg;
+    struct nuc_settings settings = *m->settings;
+    struct nuc_job j = {.c = m->c, .m = m};
+
+    settings.trial = false; /* placement weighs less in a trial than in a compilation */
+    m->settings = &settings;
+    if (nuc_has_samples(k->with->calibration))
+        nuc_quantize_with(&j, k->with->calibration, k->with->calibration_part);
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    if (settings.o.require_full_delegation)
+        nuc_require_full_delegation(j.m);
+    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
+    nuc_rehearse_program(&j);
+    note_program(&j, k->out);
+    if (nuc_has_samples(k->with->calibration) && j.made.report.runs_on_simulator)
+        run_program(&j, k->with, k->out);
+}
+
+enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_options *as,
+                                    const struct nuc_comparison *with, struct nuc_figures *out)
+{
+    struct compilation k = {with, out};
+    struct nuc_options quiet = *as;
+    size_t n_timings = m->c->n_timings;
+
+    *out = (struct nuc_figures){.noise = (double)NAN, .accuracy = (double)NAN};
+    quiet.dump = NULL;
+    enum nuc_status status = nuc_trial(m, &quiet, compile_and_compare, &k);
+    m->c->n_timings = n_timings;
+    return status;
+}

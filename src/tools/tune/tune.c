@@ -1,0 +1,594 @@
+/* nuc_tune(): a search over options, coordinate by coordinate, each trial a whole compilation. */
+#include "tools/tune/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "host/text.h"
+#include "npu/target/target.h"
+
+/* ---- what is varied ---- */
+
+enum knob {
+    KNOB_OBSERVER,
+    KNOB_BIAS,
+    KNOB_WEIGHTS,
+    KNOB_EQUALIZE,
+    KNOB_ACCURACY,
+    KNOB_DIM_ORDER,
+    KNOB_FORMATS,
+    KNOB_PLACEMENT,
+    KNOB_NO_OPS,
+    KNOB_FETCH,
+    KNOB_SCRATCH,
+    KNOB_IO,
+    KNOB_COUNT
+};
+
+#define MAX_VALUES 6
+
+struct tuning {
+    struct nuc_model *m;
+    const struct nuc_tune_options *o;
+    const struct nuc_comparison *with;
+    bool quantizes; /* the model is a float one */
+    double least_db;
+    bool keeps_first; /* least_db follows from the first trial */
+    size_t n_trials, capacity, planned;
+    struct attempt *attempts;
+};
+
+static bool is_quantized_here(const struct tuning *t)
+{
+    return t->quantizes;
+}
+
+static bool is_beyond_reference(const struct tuning *t)
+{
+    return t->quantizes && !t->m->settings->o.reference_compat;
+}
+
+static bool takes_images(const struct tuning *t)
+{
+    for (const struct nuc_node *n = t->m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT && n->n_vals == 1 && n->vals[0].rank == 4)
+            return !t->m->from_litert;
+    }
+    return false;
+}
+
+static bool delegates(const struct tuning *t)
+{
+    return t->m->settings->delegates;
+}
+
+static bool converts_formats(const struct tuning *t)
+{
+    return takes_images(t) && delegates(t);
+}
+
+static bool may_place(const struct tuning *t)
+{
+    const struct nuc_settings *s = t->m->settings;
+
+    return s->delegates && !s->o.reference_compat && !s->o.require_full_delegation &&
+           s->flavor->rules != NUC_RULES_SDK_3_1;
+}
+
+static bool has_float_boundary(const struct tuning *t)
+{
+    return !t->m->from_litert;
+}
+
+/* In the order of the search: what interacts least with the others, and takes least time, comes first. */
+static const struct row {
+    const char *names[2]; /* of the options on the command line */
+    unsigned goals;       /* as bits: whether it can serve them */
+    bool (*applies)(const struct tuning *t);
+    unsigned n_values;
+    unsigned char values[MAX_VALUES];
+} rows[KNOB_COUNT] = {
+#define SERVES(goal) (1u << (goal))
+    [KNOB_OBSERVER] = {{"--observer"},
+                       SERVES(NUC_GOAL_SQNR),
+                       is_beyond_reference,
+                       6,
+                       {NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE,
+                        NUC_OBSERVE_PERCENTILE, NUC_OBSERVE_MOVING_AVERAGE}},
+    [KNOB_BIAS] = {{"--bias-correction", "--no-bias-correction"},
+                   SERVES(NUC_GOAL_SQNR),
+                   is_beyond_reference,
+                   3,
+                   {NUC_BIAS_CORRECTION_MEASURED, NUC_BIAS_CORRECTION_ON, NUC_BIAS_CORRECTION_OFF}},
+    [KNOB_WEIGHTS] =
+        {{"--weights"}, SERVES(NUC_GOAL_SQNR), is_quantized_here, 2, {NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR}},
+    [KNOB_EQUALIZE] = {{"--equalize"}, SERVES(NUC_GOAL_SQNR), is_quantized_here, 2, {false, true}},
+    [KNOB_ACCURACY] = {{"--accuracy"},
+                       SERVES(NUC_GOAL_SQNR),
+                       is_beyond_reference,
+                       3,
+                       {NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH}},
+    [KNOB_DIM_ORDER] = {{"--dim-order"},
+                        SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
+                        takes_images,
+                        3,
+                        {NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST}},
+    [KNOB_FORMATS] = {{"--neutron-format-conversion"},
+                      SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
+                      converts_formats,
+                      2,
+                      {true, false}},
+    [KNOB_PLACEMENT] = {{"--placement"},
+                        SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
+                        may_place,
+                        2,
+                        {NUC_PLACEMENT_COST, NUC_PLACEMENT_GREEDY}},
+    [KNOB_NO_OPS] = {{"--allow-no-op-partitions"}, SERVES(NUC_GOAL_LATENCY), delegates, 2, {false, true}},
+    [KNOB_FETCH] = {{"--fetch-constants-to-sram"},
+                    SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
+                    delegates,
+                    2,
+                    {false, true}},
+    [KNOB_SCRATCH] = {{"--plan-delegate-scratch"}, SERVES(NUC_GOAL_MEMORY), delegates, 2, {false, true}},
+    [KNOB_IO] = {{"--io"},
+                 SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
+                 has_float_boundary,
+                 2,
+                 {NUC_IO_FLOAT, NUC_IO_INT8}},
+};
+
+static unsigned value_of(const struct nuc_options *o, enum knob knob)
+{
+    switch (knob) {
+    case KNOB_OBSERVER:
+        return o->observer;
+    case KNOB_BIAS:
+        return o->bias_correction;
+    case KNOB_WEIGHTS:
+        return o->weights;
+    case KNOB_EQUALIZE:
+        return o->equalize;
+    case KNOB_ACCURACY:
+        return o->accuracy;
+    case KNOB_DIM_ORDER:
+        return o->dim_order;
+    case KNOB_FORMATS:
+        return o->use_neutron_for_format_conversion;
+    case KNOB_PLACEMENT:
+        return o->placement;
+    case KNOB_NO_OPS:
+        return o->allow_no_op_partitions;
+    case KNOB_FETCH:
+        return o->fetch_constants_to_sram;
+    case KNOB_SCRATCH:
+        return o->plan_delegate_scratch;
+    case KNOB_IO:
+        return o->io;
+    case KNOB_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static void set_value(struct nuc_options *o, enum knob knob, unsigned value)
+{
+    switch (knob) {
+    case KNOB_OBSERVER:
+        o->observer = (enum nuc_observe)value;
+        break;
+    case KNOB_BIAS:
+        o->bias_correction = (enum nuc_bias_correction)value;
+        break;
+    case KNOB_WEIGHTS:
+        o->weights = (enum nuc_weights)value;
+        break;
+    case KNOB_EQUALIZE:
+        o->equalize = value != 0;
+        break;
+    case KNOB_ACCURACY:
+        o->accuracy = (enum nuc_accuracy)value;
+        break;
+    case KNOB_DIM_ORDER:
+        o->dim_order = (enum nuc_dim_order)value;
+        break;
+    case KNOB_FORMATS:
+        o->use_neutron_for_format_conversion = value != 0;
+        break;
+    case KNOB_PLACEMENT:
+        o->placement = (enum nuc_placement)value;
+        break;
+    case KNOB_NO_OPS:
+        o->allow_no_op_partitions = value != 0;
+        break;
+    case KNOB_FETCH:
+        o->fetch_constants_to_sram = value != 0;
+        break;
+    case KNOB_SCRATCH:
+        o->plan_delegate_scratch = value != 0;
+        break;
+    case KNOB_IO:
+        o->io = (enum nuc_io)value;
+        break;
+    case KNOB_COUNT:
+        break;
+    }
+}
+
+/* A limit on what is not the goal is served by the options that serve it as a goal. */
+static unsigned wanted_goals(const struct tuning *t)
+{
+    unsigned goals = SERVES(t->o->goal);
+
+    if (t->o->has_min_sqnr)
+        goals |= SERVES(NUC_GOAL_SQNR);
+    if (t->o->cycle_budget > 0)
+        goals |= SERVES(NUC_GOAL_LATENCY);
+    if (t->m->settings->o.memory_budget > 0)
+        goals |= SERVES(NUC_GOAL_MEMORY);
+    return goals;
+}
+
+static bool is_held(const struct tuning *t, const struct row *row)
+{
+    for (size_t i = 0; i < t->o->n_held; i++) {
+        for (size_t k = 0; k < 2 && row->names[k] != NULL; k++) {
+            if (strcmp(t->o->held[i], row->names[k]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_varied(const struct tuning *t, enum knob knob)
+{
+    const struct row *row = &rows[knob];
+
+    return (row->goals & wanted_goals(t)) != 0 && row->applies(t) && !is_held(t, row);
+}
+
+/* ---- trials ---- */
+
+struct attempt {
+    struct nuc_options options;
+    struct nuc_figures figures;
+    enum nuc_status status;
+    const char *reason;
+    double seconds;
+};
+
+/* By how much the limits are exceeded, relative to them; 10 dB count as much as twice the cycles. */
+static double excess(const struct tuning *t, const struct attempt *a)
+{
+    double cycles = (double)a->figures.cycles, memory = (double)a->figures.memory, total = 0;
+    double most_cycles = (double)t->o->cycle_budget, most_memory = (double)t->m->settings->o.memory_budget;
+    double missing = t->least_db - nuc_noise_db(a->figures.noise);
+
+    if (a->status != NUC_OK)
+        return (double)INFINITY;
+    if (missing > 0)
+        total += missing / 10;
+    if (most_cycles > 0 && cycles > most_cycles)
+        total += cycles / most_cycles - 1;
+    if (most_memory > 0 && memory > most_memory)
+        total += memory / most_memory - 1;
+    return total;
+}
+
+static const char *excess_text(const struct tuning *t, const struct attempt *a)
+{
+    struct nuc_context *cx = t->m->c->cx;
+    struct nuc_text text;
+    double db = nuc_noise_db(a->figures.noise);
+    const char *between = "";
+
+    nuc_text_init(&text, cx);
+    if (t->least_db > db) {
+        nuc_text_addf(&text, "SQNR %.2f dB, at least %.2f dB %s", db, t->least_db,
+                      t->keeps_first ? "keep what the first trial has" : "are asked for");
+        between = "; ";
+    }
+    if (t->o->cycle_budget > 0 && a->figures.cycles > t->o->cycle_budget) {
+        nuc_text_addf(&text, "%s%llu cycles, %llu are allowed", between, (unsigned long long)a->figures.cycles,
+                      (unsigned long long)t->o->cycle_budget);
+        between = "; ";
+    }
+    if (t->m->settings->o.memory_budget > 0 && a->figures.memory > t->m->settings->o.memory_budget)
+        nuc_text_addf(&text, "%s%zu bytes of memory, %zu are allowed", between, a->figures.memory,
+                      t->m->settings->o.memory_budget);
+    return nuc_text_string(&text);
+}
+
+/* Differences below these are no gain: of other samples they would be others. */
+#define LEAST_GAIN_DB 0.1
+#define LEAST_GAIN 0.01
+
+static double gain_db(const struct attempt *of, const struct attempt *over)
+{
+    double a = nuc_noise_db(of->figures.noise), b = nuc_noise_db(over->figures.noise);
+
+    if (isnan(a) || isnan(b))
+        return isnan(b) && !isnan(a) ? (double)INFINITY : isnan(a) && !isnan(b) ? -(double)INFINITY : 0;
+    return isinf(a) && isinf(b) ? 0 : a - b;
+}
+
+static double saving(double of, double over)
+{
+    return over > 0 ? (over - of) / over : 0;
+}
+
+/* Of what is asked for, in units of the least gain. */
+static double gain(const struct tuning *t, const struct attempt *of, const struct attempt *over)
+{
+    switch (t->o->goal) {
+    case NUC_GOAL_SQNR:
+        return gain_db(of, over) / LEAST_GAIN_DB;
+    case NUC_GOAL_LATENCY:
+        return saving((double)of->figures.cycles, (double)over->figures.cycles) / LEAST_GAIN;
+    case NUC_GOAL_MEMORY:
+        return saving((double)of->figures.memory, (double)over->figures.memory) / LEAST_GAIN;
+    }
+    return 0;
+}
+
+static bool is_better(const struct tuning *t, const struct attempt *a, const struct attempt *than)
+{
+    double own = excess(t, a), other = excess(t, than);
+
+    if (own > 0 || other > 0)
+        return own < other;
+    return gain(t, a, than) >= 1;
+}
+
+static bool same_values(const struct nuc_options *a, const struct nuc_options *b)
+{
+    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++) {
+        if (value_of(a, k) != value_of(b, k))
+            return false;
+    }
+    return true;
+}
+
+static const struct attempt *find_attempt(const struct tuning *t, const struct nuc_options *options)
+{
+    for (size_t i = 0; i < t->n_trials; i++) {
+        if (same_values(&t->attempts[i].options, options))
+            return &t->attempts[i];
+    }
+    return NULL;
+}
+
+static void show_progress(const struct tuning *t, size_t total)
+{
+    nuc_progress(t->m->c->cx, "tune", t->n_trials, total > t->n_trials ? total : t->n_trials);
+}
+
+/* The message of a trial: all are about one file. */
+static const char *without_file(const struct tuning *t, const char *message)
+{
+    size_t length = strlen(t->m->graph->file);
+    bool named = strncmp(message, t->m->graph->file, length) == 0 && strncmp(message + length, ": ", 2) == 0;
+
+    return named ? message + length + 2 : message;
+}
+
+/* Index of the trial of these options: the one there is, or a new one. */
+static size_t try_options(struct tuning *t, const struct nuc_options *options)
+{
+    struct nuc_context *cx = t->m->c->cx;
+    const struct attempt *known = find_attempt(t, options);
+    struct attempt a = {.options = *options};
+    double started = nuc_seconds();
+
+    if (known != NULL)
+        return (size_t)(known - t->attempts);
+    a.status = nuc_try_compilation(t->m, options, t->with, &a.figures);
+    a.seconds = nuc_seconds() - started;
+    if (t->n_trials == 0 && a.status != NUC_OK && a.status != NUC_PROPERTY)
+        nuc_fail_again(cx, a.status);
+    if (a.status != NUC_OK)
+        a.reason = nuc_strdup(cx, without_file(t, cx->message));
+    t->attempts = nuc_grow(cx, t->attempts, &t->capacity, t->n_trials + 1, sizeof *t->attempts);
+    t->attempts[t->n_trials] = a;
+    t->n_trials++;
+    show_progress(t, t->planned > t->n_trials ? t->planned : t->n_trials + 1);
+    return t->n_trials - 1;
+}
+
+/* ---- the search ---- */
+
+/* What a value did the last time it was tried; it is not tried again where that was clear. */
+static bool is_settled(const struct tuning *t, size_t trial, size_t best)
+{
+    const struct attempt *a = &t->attempts[trial], *b = &t->attempts[best];
+
+    if (a->status != NUC_OK)
+        return true;
+    bool no_effect = a->figures.noise == b->figures.noise && a->figures.cycles == b->figures.cycles &&
+                     a->figures.memory == b->figures.memory && a->figures.program == b->figures.program;
+    return no_effect || (excess(t, a) >= excess(t, b) && gain(t, a, b) < -10);
+}
+
+struct search {
+    struct tuning *t;
+    size_t best;
+    bool settled[KNOB_COUNT][MAX_VALUES];
+};
+
+static bool turn(struct search *s, enum knob knob)
+{
+    const struct row *row = &rows[knob];
+    size_t before = s->best;
+
+    for (unsigned i = 0; i < row->n_values; i++) {
+        struct nuc_options options = s->t->attempts[before].options;
+        if (s->settled[knob][i] || value_of(&options, knob) == row->values[i])
+            continue;
+        set_value(&options, knob, row->values[i]);
+        size_t trial = try_options(s->t, &options);
+        s->settled[knob][i] = is_settled(s->t, trial, before);
+        if (is_better(s->t, &s->t->attempts[trial], &s->t->attempts[s->best]))
+            s->best = trial;
+    }
+    return s->best != before;
+}
+
+static size_t count_values(const struct tuning *t)
+{
+    size_t count = 1;
+
+    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++)
+        count += is_varied(t, k) ? rows[k].n_values - 1 : 0;
+    return count;
+}
+
+/* Ends: each round but the last finds something better by a least gain. */
+static size_t search(struct tuning *t)
+{
+    struct search s = {.t = t};
+    enum { MOST_ROUNDS = 4 };
+    unsigned last = KNOB_COUNT; /* the option that changed last: nothing before it has seen a change since */
+    bool done = false;
+
+    t->planned = count_values(t);
+    s.best = try_options(t, &t->m->c->options);
+    if (t->keeps_first && t->attempts[s.best].status == NUC_OK)
+        t->least_db = nuc_noise_db(t->attempts[s.best].figures.noise) - LEAST_GAIN_DB;
+    for (unsigned round = 0; round < MOST_ROUNDS && !done; round++) {
+        done = true;
+        for (unsigned k = 0; k < KNOB_COUNT; k++) {
+            if (round > 0 && k == last)
+                break;
+            if (!is_varied(t, (enum knob)k) || !turn(&s, (enum knob)k))
+                continue;
+            last = k;
+            done = false;
+        }
+    }
+    return s.best;
+}
+
+/* ---- the result ---- */
+
+/* By a least gain at least. */
+static bool gains_over(const struct nuc_tune_trial *a, const struct nuc_tune_trial *than)
+{
+    bool known = !isnan(a->sqnr) && !isnan(than->sqnr) && !(isinf(a->sqnr) && isinf(than->sqnr));
+
+    return (known && a->sqnr - than->sqnr >= LEAST_GAIN_DB) ||
+           saving((double)a->cycles, (double)than->cycles) >= LEAST_GAIN ||
+           saving((double)a->memory, (double)than->memory) >= LEAST_GAIN;
+}
+
+/* Of trials as good as each other the best one counts, else the first. */
+static bool is_rivalled(const struct nuc_tune_trial *trials, size_t i, size_t by, size_t best)
+{
+    const struct nuc_tune_trial *a = &trials[i], *b = &trials[by];
+
+    if (by == i || !b->compiled || b->reason != NULL || gains_over(a, b))
+        return false;
+    return gains_over(b, a) || by == best || (i != best && by < i);
+}
+
+static void mark_unrivalled(struct nuc_tune_trial *trials, size_t count, size_t best)
+{
+    for (size_t i = 0; i < count; i++) {
+        trials[i].unrivalled = trials[i].compiled && trials[i].reason == NULL;
+        for (size_t k = 0; k < count && trials[i].unrivalled; k++)
+            trials[i].unrivalled = !is_rivalled(trials, i, k, best);
+    }
+}
+
+static struct nuc_tune_trial make_trial(const struct tuning *t, const struct attempt *a)
+{
+    struct nuc_tune_trial trial = {.options = a->options,
+                                   .compiled = a->status == NUC_OK,
+                                   .reason = a->reason,
+                                   .sqnr = nuc_noise_db(a->figures.noise),
+                                   .accuracy = a->figures.accuracy,
+                                   .seconds = a->seconds};
+
+    if (!trial.compiled)
+        return trial;
+    trial.cycles = a->figures.cycles;
+    trial.milliseconds = a->figures.milliseconds;
+    trial.arena = a->figures.arena;
+    trial.memory = a->figures.memory;
+    trial.program = a->figures.program;
+    if (excess(t, a) > 0)
+        trial.reason = excess_text(t, a);
+    return trial;
+}
+
+static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_result *out)
+{
+    struct nuc_tune_trial *trials = nuc_alloc_array(t->m->c->cx, t->n_trials, sizeof *trials);
+    const struct nuc_comparison *with = t->with;
+
+    for (size_t i = 0; i < t->n_trials; i++)
+        trials[i] = make_trial(t, &t->attempts[i]);
+    mark_unrivalled(trials, t->n_trials, best);
+    bool met = trials[best].reason == NULL;
+    *out = (struct nuc_tune_result){
+        .trials = trials,
+        .n_trials = t->n_trials,
+        .best = met ? best : t->n_trials,
+        .unmet = met ? NULL : trials[best].reason,
+        .n_calibration = with->n_calibration,
+        .n_compared = with->n_samples,
+        .calibrated_on = with->calibrated_on,
+        .split = with->part == NUC_SAMPLES_HELD_OUT && !with->calibrated_on,
+        .has_accuracy = with->labels != NULL,
+    };
+}
+
+/* ---- the call ---- */
+
+static void check(const struct nuc_model *m, bool has_samples, bool has_dataset, const struct nuc_tune_options *o)
+{
+    struct nuc_context *cx = m->c->cx;
+    const char *file = m->graph->file;
+    bool quantized = nuc_model_is_quantized(m);
+
+    nuc_check_input_orders(m);
+    if (m->settings->o.no_quantize)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: a float program has no options to tune: leave --no-quantize out", file);
+    if (quantized && (o->goal == NUC_GOAL_SQNR || o->has_min_sqnr))
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: is quantized already, which settles its SQNR: tune the float model", file);
+    if (!quantized && !has_samples)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: is a float model: give samples with --calibration DATA", file);
+    if (quantized && has_samples)
+        nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
+    if (quantized && has_dataset)
+        nuc_warn(cx, "%s: is quantized already; there is no float model to compare it with on the data set", file);
+}
+
+static void tune(struct nuc_call *k)
+{
+    const struct nuc_tune_options *o = k->in.tune;
+    struct nuc_compiler *c = k->c;
+    struct nuc_model m = *k->m;
+    struct tuning t = {.m = &m, .o = o};
+    const struct nuc_samples_of none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
+
+    m.settings = nuc_settings(c);
+    check(&m, nuc_has_samples(k->calibration), nuc_has_samples(dataset), o);
+    t.quantizes = !nuc_model_is_quantized(&m);
+    t.keeps_first = t.quantizes && !o->has_min_sqnr && o->goal != NUC_GOAL_SQNR;
+    t.least_db = o->has_min_sqnr ? o->min_sqnr : -(double)INFINITY;
+    t.with = nuc_comparison_new(&m, t.quantizes ? k->calibration : none, dataset);
+    size_t best = search(&t);
+    show_progress(&t, t.n_trials);
+    fill_result(&t, best, k->out.tune);
+}
+
+enum nuc_status nuc_tune(struct nuc_model *m, const char *calibration, const struct nuc_tune_options *options,
+                         struct nuc_tune_result *out)
+{
+    struct nuc_call call = {.c = m->c,
+                            .m = m,
+                            .calibration = {calibration, options->calibration_data},
+                            .in.tune = options,
+                            .out.tune = out};
+
+    return nuc_enter(&call, tune);
+}
