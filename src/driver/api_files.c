@@ -89,7 +89,7 @@ enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, con
 static struct nuc_runs_on runs_on(struct nuc_context *cx, const struct nuc_flavor *flavor, enum nuc_op op)
 {
     enum nuc_family family = nuc_op_family(op);
-    enum nuc_op carrier = family == NUC_FAMILY_COMPOSITE ? NUC_OP_COUNT : nuc_edge_carrier(op);
+    enum nuc_op carrier = family == NUC_FAMILY_COMPOSITE ? NUC_OP_COUNT : nuc_edge_carrier(cx, op);
     struct nuc_runs_on r = {.nothing = family == NUC_FAMILY_ASSERT || op == NUC_OP_DROPOUT || op == NUC_OP_ALIAS,
                             .npu = nuc_support_row(flavor, op) != NULL,
                             .int8 = family == NUC_FAMILY_MAP};

@@ -138,23 +138,14 @@ void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_a
         case NUC_ARG_NODES:
             nuc_set_arg_nodes(node, g, i, args[i].u.nodes, args[i].count);
             break;
-        case NUC_ARG_INT:
-            nuc_set_arg_int(node, i, args[i].u.i);
-            break;
         case NUC_ARG_INTS:
             nuc_set_arg_ints(node, g, i, args[i].u.ints, args[i].count);
             break;
-        case NUC_ARG_FLOAT:
-            nuc_set_arg_float(node, i, args[i].u.f);
-            break;
-        case NUC_ARG_BOOL:
-            nuc_set_arg_bool(node, i, args[i].u.b);
-            break;
-        case NUC_ARG_DTYPE:
-            nuc_set_arg_dtype(node, i, args[i].u.dtype);
+        case NUC_ARG_NONE:
             break;
         default:
-            assert(args[i].kind == NUC_ARG_NONE);
+            node->args[i] = args[i];
+            node->args[i].given = true;
             break;
         }
     }

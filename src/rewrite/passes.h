@@ -96,7 +96,7 @@ bool nuc_expand(struct nuc_graph *g);
  * The Edge operator that does the work of an ATen operator, itself where it has an Edge form; NUC_OP_COUNT for one that
  * several others express.
  */
-enum nuc_op nuc_edge_carrier(enum nuc_op op);
+enum nuc_op nuc_edge_carrier(struct nuc_context *cx, enum nuc_op op);
 
 /* Whether the stage rewrites the operator. */
 bool nuc_has_expansion(enum nuc_op op);

@@ -18,10 +18,14 @@ static inline struct nuc_graph *parse_graph(struct nuc_context *cx, const char *
 /* The graph prints as the one these lines describe. */
 static inline void assert_graph(struct nuc_graph *g, const char *lines)
 {
-    const char *printed = nuc_graph_print(g, false);
+    const char *printed = nuc_graph_print(g, false), *expected = nuc_graph_print(parse_graph(g->cx, lines), false);
+    size_t at = 0, line = 0;
 
-    if (strcmp(printed, nuc_graph_print(parse_graph(g->cx, lines), false)) != 0)
-        fail_msg("instead of\n%s\nit is\n%s", lines, printed);
+    while (printed[at] != '\0' && printed[at] == expected[at])
+        line = printed[at++] == '\n' ? at : line;
+    if (printed[at] != expected[at])
+        fail_msg("instead of\n%.*s\nit is\n%.*s\nin\n%s", (int)strcspn(expected + line, "\n"), expected + line,
+                 (int)strcspn(printed + line, "\n"), printed + line, printed);
 }
 
 static inline struct nuc_node *node_of(struct nuc_graph *g, const char *name)

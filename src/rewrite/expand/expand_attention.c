@@ -387,23 +387,6 @@ struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *nod
     return NULL;
 }
 
-/* A softmax that makes zeros of lines of -infinity. */
-struct nuc_node *nuc_expand_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *x = nuc_insert_cast(g, node, nuc_operand(g, node, NUC_SELF), node->vals[0].dtype);
-    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(SAFE_SOFTMAX, dim), -1), x->vals[0].rank);
-
-    struct nuc_node *most =
-        nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(&dim, 1), nuc_bool_arg(true)));
-    struct nuc_node *alive =
-        nuc_insert_cast(g, node, nuc_insert_with_number(g, node, NUC_OP_NE, most, (double)-INFINITY), x->vals[0].dtype);
-    struct nuc_node *finite =
-        nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(x), nuc_float_arg(-3.4028234663852886e38)));
-    struct nuc_node *softmax =
-        nuc_emit(g, node, NUC_OP_SOFTMAX, node, NUC_ARGS(nuc_node_arg(finite), nuc_int_arg(dim)));
-    return nuc_insert_binary(g, node, NUC_OP_MUL, softmax, alive);
-}
-
 /* ---- multi-head attention with packed weights ---- */
 
 struct heads {

@@ -1,173 +1,6 @@
-/* Expansions of matrix products, distances and products of vectors. */
-#include <math.h>
-#include <string.h>
-
+/* Expansions of matrix products. */
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand_list.h"
-
-/* ---- building blocks ---- */
-
-struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
-                                uint32_t count, bool keepdim)
-{
-    return nuc_emit(g, node, NUC_OP_SUM_DIM, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, count), nuc_bool_arg(keepdim)));
-}
-
-/* In the type the archive states: sums of integers are wider. */
-static struct nuc_node *as_stated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value)
-{
-    return nuc_insert_cast(g, node, value, node->vals[0].dtype);
-}
-
-static struct nuc_node *operand(struct nuc_graph *g, struct nuc_node *node, uint32_t index)
-{
-    return nuc_operand(g, node, index);
-}
-
-static struct nuc_node *mul(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
-{
-    return nuc_insert_binary(g, node, NUC_OP_MUL, a, b);
-}
-
-/* The factor of integers is one. */
-static struct nuc_node *times(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, double factor)
-{
-    if (!nuc_is_floating(x->vals[0].dtype))
-        factor = trunc(factor);
-    return nuc_numbers_equal(factor, 1.0) ? x : nuc_insert_with_number(g, node, NUC_OP_MUL, x, factor);
-}
-
-static struct nuc_node *matmul(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
-{
-    return nuc_insert_binary(g, node, NUC_OP_MATMUL, a, b);
-}
-
-/* beta * self + alpha * product; self is not looked at where beta is 0. */
-static struct nuc_node *add_to(struct nuc_graph *g, struct nuc_node *node, uint32_t beta_arg, uint32_t alpha_arg,
-                               struct nuc_node *product)
-{
-    double beta =
-        nuc_is_floating(node->vals[0].dtype) ? nuc_scalar(node, beta_arg, 1.0) : trunc(nuc_scalar(node, beta_arg, 1.0));
-    struct nuc_node *self = operand(g, node, NUC_SELF);
-
-    product = times(g, node, product, nuc_scalar(node, alpha_arg, 1.0));
-    if (!nuc_numbers_equal(beta, 0.0))
-        return as_stated(g, node, nuc_insert_binary(g, node, NUC_OP_ADD, times(g, node, self, beta), product));
-    return as_stated(g, node, nuc_insert_expand(g, node, product, node->vals[0].sizes, node->vals[0].rank));
-}
-
-/* ---- products ---- */
-
-struct nuc_node *nuc_expand_baddbmm(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_BMM, operand(g, node, NUC_ARG(BADDBMM, batch1)),
-                                                 operand(g, node, NUC_ARG(BADDBMM, batch2)));
-
-    return add_to(g, node, NUC_ARG(BADDBMM, beta), NUC_ARG(BADDBMM, alpha), product);
-}
-
-/* The sum of the products of a batch is one product of matrices side by side. */
-struct nuc_node *nuc_expand_addbmm(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = operand(g, node, NUC_ARG(ADDBMM, batch1)), *b = operand(g, node, NUC_ARG(ADDBMM, batch2));
-    const struct nuc_meta x = a->vals[0], y = b->vals[0];
-
-    if (x.rank != 3 || y.rank != 3)
-        nuc_expand_fail(g, node, "the operands are not batches of matrices");
-    const int64_t left[2] = {x.sizes[1], x.sizes[0] * x.sizes[2]}, right[2] = {y.sizes[0] * y.sizes[1], y.sizes[2]};
-    a = nuc_insert_reshaped(g, node, nuc_insert_permuted(g, node, a, (const int64_t[]){1, 0, 2}), left, 2);
-    b = nuc_insert_reshaped(g, node, b, right, 2);
-    return add_to(g, node, NUC_ARG(ADDBMM, beta), NUC_ARG(ADDBMM, alpha), nuc_insert_binary(g, node, NUC_OP_MM, a, b));
-}
-
-struct nuc_node *nuc_expand_addmv(struct nuc_graph *g, struct nuc_node *node)
-{
-    return add_to(g, node, NUC_ARG(ADDMV, beta), NUC_ARG(ADDMV, alpha),
-                  matmul(g, node, operand(g, node, NUC_ARG(ADDMV, mat)), operand(g, node, NUC_ARG(ADDMV, vec))));
-}
-
-/* Of integers, for which there is no kernel with an addend. */
-struct nuc_node *nuc_expand_addmm(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MM, operand(g, node, NUC_ARG(ADDMM, mat1)),
-                                                 operand(g, node, NUC_ARG(ADDMM, mat2)));
-
-    return add_to(g, node, NUC_ARG(ADDMM, beta), NUC_ARG(ADDMM, alpha), product);
-}
-
-bool nuc_is_of_integers(const struct nuc_node *node)
-{
-    return node->n_vals > 0 && !nuc_is_floating(node->vals[0].dtype);
-}
-
-/* Of integers: no layer of a network. */
-struct nuc_node *nuc_expand_linear_of_integers(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *weight = operand(g, node, NUC_ARG(LINEAR, weight)),
-                    *bias = nuc_arg_node(node, NUC_ARG(LINEAR, bias));
-
-    if (weight->vals[0].rank == 2)
-        weight = nuc_insert_permuted(g, node, weight, (const int64_t[]){1, 0});
-    struct nuc_node *product = matmul(g, node, operand(g, node, NUC_ARG(LINEAR, input)), weight);
-    return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_ADD, product, bias);
-}
-
-struct nuc_node *nuc_expand_matmul(struct nuc_graph *g, struct nuc_node *node)
-{
-    return matmul(g, node, operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER));
-}
-
-struct nuc_node *nuc_expand_chain_matmul(struct nuc_graph *g, struct nuc_node *node)
-{
-    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CHAIN_MATMUL, tensors));
-
-    for (uint32_t i = 0; i < list->count || i == 0; i++) {
-        if (list->count == 0 || list->u.nodes[i] == NULL)
-            nuc_expand_fail(g, node, "a matrix is missing");
-    }
-    struct nuc_node *product = list->u.nodes[0];
-    for (uint32_t i = 1; i < list->count; i++)
-        product = matmul(g, node, product, list->u.nodes[i]);
-    return product;
-}
-
-static struct nuc_node *outer(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
-{
-    return mul(g, node, nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, a, 1), b);
-}
-
-struct nuc_node *nuc_expand_outer(struct nuc_graph *g, struct nuc_node *node)
-{
-    return outer(g, node, operand(g, node, NUC_SELF), operand(g, node, NUC_ARG(OUTER, vec2)));
-}
-
-struct nuc_node *nuc_expand_addr(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = operand(g, node, NUC_ARG(ADDR, vec1)), *b = operand(g, node, NUC_ARG(ADDR, vec2));
-
-    return add_to(g, node, NUC_ARG(ADDR, beta), NUC_ARG(ADDR, alpha), outer(g, node, a, b));
-}
-
-/* [a0, 1, a1, 1, ...] times [1, b0, 1, b1, ...], and the pairs made one. */
-struct nuc_node *nuc_expand_kron(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = operand(g, node, NUC_SELF), *b = operand(g, node, NUC_OTHER);
-    uint32_t rank = node->vals[0].rank;
-    int64_t left[2 * NUC_MAX_RANK], right[2 * NUC_MAX_RANK];
-
-    if (2 * rank > NUC_MAX_RANK)
-        nuc_expand_fail(g, node, "a product of rank %u needs more than %d dimensions", (unsigned)rank, NUC_MAX_RANK);
-    for (uint32_t i = 0; i < rank; i++) {
-        uint32_t from_a = rank - a->vals[0].rank, from_b = rank - b->vals[0].rank;
-        left[2 * i] = i < from_a ? 1 : a->vals[0].sizes[i - from_a];
-        right[2 * i + 1] = i < from_b ? 1 : b->vals[0].sizes[i - from_b];
-        left[2 * i + 1] = right[2 * i] = 1;
-    }
-    a = nuc_insert_reshaped(g, node, a, left, 2 * rank);
-    b = nuc_insert_reshaped(g, node, b, right, 2 * rank);
-    return nuc_insert_reshaped(g, node, mul(g, node, a, b), node->vals[0].sizes, rank);
-}
 
 /* ---- sums over chosen dimensions ---- */
 
@@ -218,27 +51,25 @@ struct nuc_node *nuc_expand_tensordot(struct nuc_graph *g, struct nuc_node *node
 
     if (a->count != b->count)
         nuc_expand_fail(g, node, "the lists of dimensions differ in length");
-    return insert_tensordot(g, node, operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER), a->u.ints, b->u.ints,
-                            a->count);
+    return insert_tensordot(g, node, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER), a->u.ints,
+                            b->u.ints, a->count);
 }
 
+/* Of scalars it is a product (a formula). */
 struct nuc_node *nuc_expand_inner(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *a = operand(g, node, NUC_SELF), *b = operand(g, node, NUC_OTHER);
-    const int64_t last[1] = {-1};
+    const int64_t last = -1;
 
-    if (a->vals[0].rank == 0 || b->vals[0].rank == 0)
-        return mul(g, node, a, b);
-    return insert_tensordot(g, node, a, b, last, last, 1);
+    return insert_tensordot(g, node, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER), &last, &last, 1);
 }
 
 /* out[n, o] = sum of x1[n, i] weight[o, i, j] x2[n, j], plus bias[o] */
 struct nuc_node *nuc_expand_bilinear(struct nuc_graph *g, struct nuc_node *node)
 {
     enum { N, O, I, J };
-    struct nuc_node *x1 = operand(g, node, NUC_ARG(BILINEAR, input1)),
-                    *x2 = operand(g, node, NUC_ARG(BILINEAR, input2)),
-                    *weight = operand(g, node, NUC_ARG(BILINEAR, weight)),
+    struct nuc_node *x1 = nuc_operand(g, node, NUC_ARG(BILINEAR, input1)),
+                    *x2 = nuc_operand(g, node, NUC_ARG(BILINEAR, input2)),
+                    *weight = nuc_operand(g, node, NUC_ARG(BILINEAR, weight)),
                     *bias = nuc_arg_node(node, NUC_ARG(BILINEAR, bias));
     const struct nuc_meta *a = &x1->vals[0], *b = &x2->vals[0];
 
@@ -260,7 +91,7 @@ struct nuc_node *nuc_expand_bilinear(struct nuc_graph *g, struct nuc_node *node)
 /* Dimensions of the product that the operand does not have are listed; label = dimension of the product. */
 static struct nuc_labelled trilinear_operand(struct nuc_graph *g, struct nuc_node *node, uint32_t input, uint32_t list)
 {
-    struct nuc_labelled x = labelled(operand(g, node, input), 0);
+    struct nuc_labelled x = labelled(nuc_operand(g, node, input), 0);
     const struct nuc_arg *missing = nuc_arg_at(node, list);
     uint32_t total = x.rank + missing->count, rank = 0;
     uint64_t absent = 0;
@@ -301,110 +132,48 @@ struct nuc_node *nuc_expand_trilinear(struct nuc_graph *g, struct nuc_node *node
     return nuc_order_labels(g, node, product, order);
 }
 
-/* ---- products and distances of vectors ---- */
+/* ---- linear layers of decomposed archives: products with the transposed view of a parameter ---- */
 
-struct nuc_node *nuc_expand_vecdot(struct nuc_graph *g, struct nuc_node *node)
+/* The weight [out, in] of which `operand` is the transposed view; NULL when it is not one of a parameter. */
+static struct nuc_node *transposed_weight(const struct nuc_node *operand)
 {
-    struct nuc_node *product = mul(g, node, operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER));
-    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(LINALG_VECDOT, dim), -1), product->vals[0].rank);
+    bool is_t = operand->op == NUC_OP_T;
+    bool swaps = operand->op == NUC_OP_TRANSPOSE || operand->op == NUC_OP_PERMUTE;
+    struct nuc_node *weight = is_t || swaps ? nuc_arg_node(operand, NUC_SELF) : NULL;
 
-    return as_stated(g, node, nuc_insert_sum(g, node, product, &dim, 1, false));
-}
-
-/* x[.., i + shift, ..] along a dimension of three elements. */
-static struct nuc_node *rotated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t dim, int shift)
-{
-    const int64_t size = 3, places[3] = {shift % 3, (shift + 1) % 3, (shift + 2) % 3};
-
-    return nuc_emit(
-        g, node, NUC_OP_INDEX_SELECT, node,
-        NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_node_arg(nuc_insert_indices(g, node, places, &size, 1))));
-}
-
-struct nuc_node *nuc_expand_cross(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = operand(g, node, NUC_SELF), *b = operand(g, node, NUC_OTHER);
-    uint32_t rank = node->vals[0].rank;
-    int64_t dim =
-        nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(CROSS, dim), node->op == NUC_OP_CROSS ? 0 : -1), rank);
-
-    if (nuc_arg_at(node, NUC_ARG(CROSS, dim))->kind != NUC_ARG_INT) {
-        for (dim = 0; dim < (int64_t)rank && node->vals[0].sizes[dim] != 3; dim++)
-            ;
+    if (weight == NULL || !nuc_is_static(weight) || weight->vals[0].rank != 2 ||
+        operand->vals[0].sizes[0] != weight->vals[0].sizes[1])
+        return NULL;
+    if (operand->op == NUC_OP_PERMUTE) {
+        const struct nuc_arg *dims = nuc_arg_at(operand, NUC_ARG(PERMUTE, dims));
+        return dims->count == 2 && nuc_positive_dim(dims->u.ints[0], 2) == 1 ? weight : NULL;
     }
-    if (a->vals[0].rank != rank || b->vals[0].rank != rank || dim >= (int64_t)rank || a->vals[0].sizes[dim] != 3 ||
-        b->vals[0].sizes[dim] != 3)
-        nuc_expand_fail(g, node, "the operands are not vectors of three elements");
-    struct nuc_node *first = mul(g, node, rotated(g, node, a, dim, 1), rotated(g, node, b, dim, 2));
-    struct nuc_node *second = mul(g, node, rotated(g, node, a, dim, 2), rotated(g, node, b, dim, 1));
-    return nuc_insert_binary(g, node, NUC_OP_SUB, first, second);
+    return is_t || nuc_dim(operand, NUC_ARG(TRANSPOSE, dim0), 0, 2) != nuc_dim(operand, NUC_ARG(TRANSPOSE, dim1), 1, 2)
+               ? weight
+               : NULL;
 }
 
-/* The p-norm along one dimension. */
-static struct nuc_node *norm_along(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, double p,
-                                   int64_t dim, bool keepdim)
+bool nuc_is_linear(const struct nuc_node *node)
 {
-    struct nuc_node *size = nuc_insert_unary(g, node, NUC_OP_ABS, x);
+    bool adds = node->op == NUC_OP_ADDMM;
+    const struct nuc_node *operand = nuc_arg_node(node, adds ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
+    const struct nuc_node *bias = adds ? nuc_arg_node(node, NUC_SELF) : NULL;
 
-    dim = nuc_expand_dim(g, node, dim, x->vals[0].rank);
-    if (isinf(p))
-        return nuc_emit(g, node, p > 0 ? NUC_OP_AMAX : NUC_OP_AMIN, node,
-                        NUC_ARGS(nuc_node_arg(size), nuc_ints_arg(&dim, 1), nuc_bool_arg(keepdim)));
-    if (nuc_numbers_equal(p, 0.0)) {
-        struct nuc_node *other = nuc_insert_with_number(g, node, NUC_OP_NE, x, 0.0);
-        return nuc_insert_sum(g, node, nuc_insert_cast(g, node, other, x->vals[0].dtype), &dim, 1, keepdim);
-    }
-    if (nuc_numbers_equal(p, 1.0))
-        return nuc_insert_sum(g, node, size, &dim, 1, keepdim);
-    if (nuc_numbers_equal(p, 2.0))
-        return nuc_insert_unary(g, node, NUC_OP_SQRT, nuc_insert_sum(g, node, mul(g, node, x, x), &dim, 1, keepdim));
-    struct nuc_node *power = nuc_emit(g, node, NUC_OP_POW_SCALAR, node, NUC_ARGS(nuc_node_arg(size), nuc_float_arg(p)));
-    struct nuc_node *sum = nuc_insert_sum(g, node, power, &dim, 1, keepdim);
-    return nuc_emit(g, node, NUC_OP_POW_SCALAR, node, NUC_ARGS(nuc_node_arg(sum), nuc_float_arg(1.0 / p)));
+    if (operand == NULL || transposed_weight(operand) == NULL)
+        return false;
+    return !adds || (bias != NULL && nuc_is_static(bias) && bias->vals[0].rank == 1 &&
+                     bias->vals[0].sizes[0] == operand->vals[0].sizes[1] &&
+                     nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
+                     nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0));
 }
 
-/* Every row of one tensor against every row of the other. */
-struct nuc_node *nuc_expand_cdist(struct nuc_graph *g, struct nuc_node *node)
+struct nuc_node *nuc_expand_linear(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *a = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, operand(g, node, NUC_SELF), -2),
-                    *b = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, operand(g, node, NUC_OTHER), -3);
+    bool adds = node->op == NUC_OP_ADDMM;
+    struct nuc_node *input = nuc_operand(g, node, adds ? NUC_ARG(ADDMM, mat1) : NUC_SELF);
+    struct nuc_node *operand = nuc_operand(g, node, adds ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
 
-    return norm_along(g, node, nuc_insert_binary(g, node, NUC_OP_SUB, a, b), nuc_scalar(node, NUC_ARG(CDIST, p), 2.0),
-                      -1, false);
-}
-
-struct nuc_node *nuc_expand_pairwise_distance(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *d =
-        nuc_insert_binary(g, node, NUC_OP_SUB, operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER));
-    double eps = nuc_scalar(node, NUC_ARG(PAIRWISE_DISTANCE, eps), 1e-6);
-
-    if (!nuc_numbers_equal(eps, 0.0))
-        d = nuc_insert_with_number(g, node, NUC_OP_ADD, d, eps);
-    return norm_along(g, node, d, nuc_scalar(node, NUC_ARG(PAIRWISE_DISTANCE, p), 2.0), -1,
-                      nuc_flag(node, NUC_ARG(PAIRWISE_DISTANCE, keepdim)));
-}
-
-/* x / max(|x|, eps) */
-static struct nuc_node *unit(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t dim, double eps)
-{
-    struct nuc_node *norm = norm_along(g, node, x, 2.0, dim, true);
-    struct nuc_node *bound = nuc_insert_constant(g, node, x->vals[0].dtype, eps);
-
-    return nuc_insert_binary(g, node, NUC_OP_DIV, x, nuc_insert_binary(g, node, NUC_OP_MAXIMUM, norm, bound));
-}
-
-struct nuc_node *nuc_expand_cosine_similarity(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *x[2] = {operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER)};
-    uint32_t rank = x[0]->vals[0].rank > x[1]->vals[0].rank ? x[0]->vals[0].rank : x[1]->vals[0].rank;
-    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(COSINE_SIMILARITY, dim), 1), rank);
-    double eps = nuc_scalar(node, NUC_ARG(COSINE_SIMILARITY, eps), 1e-8);
-
-    for (int i = 0; i < 2; i++) {
-        while (x[i]->vals[0].rank < rank)
-            x[i] = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, x[i], 0);
-    }
-    struct nuc_node *product = mul(g, node, unit(g, node, x[0], dim, eps), unit(g, node, x[1], dim, eps));
-    return nuc_insert_sum(g, node, product, &dim, 1, false);
+    return nuc_emit(g, node, NUC_OP_LINEAR, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_node_arg(transposed_weight(operand)),
+                             nuc_node_arg(adds ? nuc_operand(g, node, NUC_SELF) : NULL)));
 }

@@ -362,14 +362,3 @@ struct nuc_node *nuc_expand_affine_grid(struct nuc_graph *g, struct nuc_node *no
                  NUC_ARGS(nuc_node_arg(nuc_insert_floats(g, node, base, sizes, 2)), nuc_node_arg(matrix)));
     return in_stated_shape(g, node, grid);
 }
-
-struct nuc_node *nuc_expand_grid_sampler(struct nuc_graph *g, struct nuc_node *node)
-{
-    bool images = nuc_operand(g, node, NUC_SELF)->vals[0].rank == 4;
-    struct nuc_node *sample = nuc_insert(g, node, images ? NUC_OP_GRID_SAMPLER_2D : NUC_OP_GRID_SAMPLER_3D, node);
-
-    for (uint32_t i = 0; i < node->n_args; i++)
-        nuc_copy_arg(g, sample, i, node, i);
-    nuc_infer_shape(g, sample);
-    return sample;
-}

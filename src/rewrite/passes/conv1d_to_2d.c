@@ -5,8 +5,8 @@
 #include "ir/conv_args.h"
 #include "ir/quant.h"
 #include "rewrite/fused_activation.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/rewrite.h"
 
 static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
 {

@@ -3,8 +3,8 @@
  * as the NPU changes formats for less, and values in an order no program has get another one.
  */
 #include "npu/layout/orders.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/rewrite.h"
 
 /* ---- copies ---- */
 

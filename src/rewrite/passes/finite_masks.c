@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/rewrite.h"
 #include "rewrite/to_edge/decompose.h"
 
 static bool is_far(float value)

@@ -4,8 +4,8 @@
  */
 #include "ir/args.h"
 #include "ir/recurrent_args.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/rewrite.h"
 
 enum { MOST_STATES = 2 };
 

@@ -4,8 +4,8 @@
  * annotation and numbering follow that order.
  */
 #include "ir/args.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/rewrite.h"
 #include "rewrite/to_edge/decompose.h"
 
 /* Replaces what reads chunk `index`; false when nothing does. */

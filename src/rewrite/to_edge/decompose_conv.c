@@ -4,7 +4,7 @@
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
 
 #define MAX_SPATIAL 3
@@ -115,36 +115,6 @@ struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node 
     struct nuc_node *conv = insert_convolution(g, node, pad_unevenly(g, node, input, more));
     nuc_set_arg_ints(conv, g, CONV(padding), padding, spatial);
     return without_batch(g, node, conv);
-}
-
-/* From (input, weight, bias, mean, var, training, momentum, eps, cudnn); saved statistics are empty in inference. */
-struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *norm = nuc_insert(g, node, NUC_OP_NATIVE_BATCH_NORM, node);
-    const int64_t none[1] = {0};
-    struct nuc_meta metas[3] = {node->vals[0], nuc_meta_make(NUC_F32, none, 1), nuc_meta_make(NUC_F32, none, 1)};
-
-    if (nuc_flag(node, NUC_ARG(BATCH_NORM, training)))
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
-                 nuc_node_text(g->cx, node));
-    for (uint32_t i = 0; i <= NUC_ARG(BATCH_NORM, running_var); i++)
-        nuc_copy_arg(g, norm, i, node, i);
-    nuc_copy_arg(g, norm, NUC_ARG(NATIVE_BATCH_NORM, momentum), node, NUC_ARG(BATCH_NORM, momentum));
-    nuc_copy_arg(g, norm, NUC_ARG(NATIVE_BATCH_NORM, eps), node, NUC_ARG(BATCH_NORM, eps));
-    nuc_set_tuple(g, norm, metas, 3);
-    return nuc_insert_getitem(g, node, norm, 0);
-}
-
-struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *pool = nuc_insert(g, node, NUC_OP_MAX_POOL2D_INDICES, node);
-    struct nuc_meta metas[2] = {node->vals[0], node->vals[0]};
-
-    metas[1].dtype = NUC_I64;
-    for (uint32_t i = 0; i < node->n_args; i++)
-        nuc_copy_arg(g, pool, i, node, i);
-    nuc_set_tuple(g, pool, metas, 2);
-    return nuc_insert_getitem(g, node, pool, 0);
 }
 
 /*

@@ -8,7 +8,7 @@
 #include "ir/args.h"
 #include "ir/conv_args.h"
 #include "rewrite/expand/expand.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/insert.h"
 
 #define SPATIAL 3
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "npu/layout/orders.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
 
 /* Weight [O, I] to [I, O]. */

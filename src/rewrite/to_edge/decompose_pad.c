@@ -6,7 +6,7 @@
 
 #include "ir/args.h"
 #include "npu/layout/orders.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
 
 /* Padding i of the list belongs to dimension rank - 1 - i / 2. */

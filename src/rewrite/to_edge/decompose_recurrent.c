@@ -10,7 +10,7 @@
  */
 #include "ir/args.h"
 #include "ir/recurrent_args.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
 
 #define MAX_STEPS 512 /* each becomes some 20 nodes */

@@ -4,7 +4,7 @@
 
 #include "ir/args.h"
 #include "npu/layout/orders.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
 
 struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node)
@@ -12,64 +12,6 @@ struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node)
     (void)g;
     (void)node;
     return NULL;
-}
-
-struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                 const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_node *view = nuc_insert(g, node, NUC_OP_VIEW, node);
-
-    nuc_set_arg_node(view, g, NUC_SELF, input);
-    nuc_set_arg_ints(view, g, NUC_ARG(VIEW, size), sizes, rank);
-    nuc_set_contiguous_val(g, view, input->vals[0].dtype, sizes, rank);
-    return view;
-}
-
-struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
-                                     int64_t dim)
-{
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim)));
-}
-
-struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                    const int64_t *dims)
-{
-    return nuc_emit(g, node, NUC_OP_PERMUTE, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, input->vals[0].rank)));
-}
-
-struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                   const int64_t *sizes, uint32_t rank)
-{
-    return nuc_emit(g, node, NUC_OP_EXPAND, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
-}
-
-struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
-                                  int64_t start, int64_t end)
-{
-    return nuc_emit(g, node, NUC_OP_SLICE, node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end)));
-}
-
-struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                  const struct nuc_meta *like)
-{
-    struct nuc_node *clone = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, input, like);
-
-    nuc_made_of(clone, node);
-    return clone;
-}
-
-struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                    const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta contiguous = input->vals[0];
-
-    if (!nuc_is_viewable(&input->vals[0], sizes, rank)) {
-        nuc_set_contiguous(&contiguous);
-        input = nuc_insert_clone(g, node, input, &contiguous);
-    }
-    return nuc_insert_view(g, node, input, sizes, rank);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include "npu/layout/orders.h"
 #include "npu/support/support.h"
 #include "npu/target/target.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/passes.h"
 #include "rewrite/to_edge/decompose.h"
@@ -24,47 +25,14 @@ static const struct row {
     {NUC_OP_CONV1D_PADDING, nuc_to_padded_convolution, NULL},
     {NUC_OP_CONV2D_PADDING, nuc_to_padded_convolution, NULL},
     {NUC_OP_CONV3D_PADDING, nuc_to_padded_convolution, NULL},
-    {NUC_OP_BATCH_NORM, nuc_to_batch_norm, NULL},
     {NUC_OP_MAX_POOL1D, nuc_to_pool_of_rows, NULL},
-    {NUC_OP_MAX_POOL2D, nuc_to_max_pool, NULL},
     {NUC_OP_AVG_POOL1D, nuc_to_pool_of_rows, NULL},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_to_adaptive_pool, NULL},
-    {NUC_OP_RELU6, nuc_to_relu6, NULL},
     {NUC_OP_HARDSWISH, nuc_to_hardswish, NULL},
     {NUC_OP_HARDSIGMOID, nuc_to_hardswish, NULL},
-    {NUC_OP_SILU, nuc_to_silu, NULL},
-    {NUC_OP_PRELU, nuc_to_prelu, NULL},
-    {NUC_OP_LAYER_NORM, nuc_to_layer_norm, NULL},
-    {NUC_OP_GROUP_NORM, nuc_to_group_norm, NULL},
-    {NUC_OP_RMS_NORM, nuc_to_same, nuc_to_rms_norm},
-    {NUC_OP_EXP2, nuc_to_exp2, NULL},
-    {NUC_OP_ERFC, nuc_to_erfc, NULL},
-    {NUC_OP_SOFTPLUS, nuc_to_softplus, NULL},
-    {NUC_OP_MISH, nuc_to_mish, NULL},
-    {NUC_OP_LOG_SIGMOID, nuc_to_log_sigmoid, NULL},
-    {NUC_OP_SELU, nuc_to_selu, NULL},
-    {NUC_OP_CELU, nuc_to_celu, NULL},
-    {NUC_OP_CLAMP_MIN, nuc_to_clamp, NULL},
-    {NUC_OP_CLAMP_MAX, nuc_to_clamp, NULL},
-    {NUC_OP_HARDSHRINK, nuc_to_hardshrink, NULL},
-    {NUC_OP_SOFTSHRINK, nuc_to_softshrink, NULL},
-    {NUC_OP_THRESHOLD, nuc_to_threshold, NULL},
-    {NUC_OP_FRAC, nuc_to_frac, NULL},
-    {NUC_OP_ROUND_DECIMALS, nuc_to_round, NULL},
-    {NUC_OP_SQUARE, nuc_to_square, NULL},
-    {NUC_OP_DEG2RAD, nuc_to_scaled, NULL},
-    {NUC_OP_RAD2DEG, nuc_to_scaled, NULL},
-    {NUC_OP_SINC, nuc_to_sinc, NULL},
-    {NUC_OP_POW_SCALAR, nuc_to_pow, NULL},
-    {NUC_OP_NAN_TO_NUM, nuc_to_nan_to_num, NULL},
-    {NUC_OP_ISFINITE, nuc_to_isfinite, NULL},
-    {NUC_OP_SIGNBIT, nuc_to_signbit, NULL},
-    {NUC_OP_SOFTMAX, nuc_to_softmax, NULL},
-    {NUC_OP_LOG_SOFTMAX, nuc_to_softmax, NULL},
-    {NUC_OP_SUM, nuc_to_sum, NULL},
+    {NUC_OP_RMS_NORM, nuc_to_same, NULL},
     {NUC_OP_LINEAR, nuc_to_linear, NULL},
     {NUC_OP_MATMUL, nuc_to_matmul, NULL},
-    {NUC_OP_SORT, nuc_to_sort, NULL},
     {NUC_OP_GRU, nuc_to_recurrent, nuc_to_steps},
     {NUC_OP_LSTM, nuc_to_recurrent, nuc_to_steps},
     {NUC_OP_RNN_TANH, nuc_to_recurrent, nuc_to_steps},
@@ -96,24 +64,11 @@ static const struct executorch_row {
     {NUC_OP_CONV3D, nuc_to_flat_convolution},
     {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution},
     {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution},
-    {NUC_OP_RMS_NORM, nuc_to_rms_norm},
     {NUC_OP_GRU, nuc_to_steps},
     {NUC_OP_LSTM, nuc_to_steps},
     {NUC_OP_RNN_TANH, nuc_to_steps},
     {NUC_OP_RNN_RELU, nuc_to_steps},
-    {NUC_OP_CUMSUM, nuc_to_cumsum_along},
-    {NUC_OP_REMAINDER, nuc_to_floored_remainder},
-    {NUC_OP_TOPK, nuc_to_greatest},
-    {NUC_OP_UNFOLD, nuc_to_unfold_along},
-    {NUC_OP_ARGMAX, nuc_to_place_of_number},
-    {NUC_OP_ARGMIN, nuc_to_place_of_number},
-    {NUC_OP_SORT, nuc_to_topk_of_all},
-    {NUC_OP_SORT_STABLE, nuc_to_topk_of_all},
-    {NUC_OP_SUB, nuc_to_difference},
-    {NUC_OP_GATHER, nuc_to_wide_indices},
-    {NUC_OP_SCATTER, nuc_to_wide_indices},
-    {NUC_OP_SCATTER_VALUE, nuc_to_wide_indices},
-    {NUC_OP_SCATTER_ADD, nuc_to_wide_indices},
+    {NUC_OP_TOPK, nuc_to_stable_topk},
 };
 
 /* NULL when the operator has no Edge form. */
@@ -138,6 +93,7 @@ static bool may_be_preserved(enum nuc_op op)
 
 struct to_edge {
     struct nuc_graph *g;
+    struct nuc_formulas *formulas;
     const struct nuc_edge_options *options;
     struct nuc_support support;
     bool wanted[NUC_OP_COUNT]; /* the caller asks for it to be preserved */
@@ -301,6 +257,18 @@ static struct nuc_node *express(struct to_edge *e, struct nuc_node *node)
     return value;
 }
 
+/* The row of formulas that applies; NULL: a function does it, or the operator stays. */
+static const struct nuc_formula_row *formula_of(const struct to_edge *e, struct nuc_node *node)
+{
+    const struct nuc_formula_row *row = NULL;
+
+    if (e->options->executorch_ops_only)
+        row = nuc_formula_of(e->formulas, NUC_FORMULA_EXECUTORCH, e->g, node);
+    if (row == NULL && e->options->reference_compat)
+        row = nuc_formula_of(e->formulas, NUC_FORMULA_REFERENCE, e->g, node);
+    return row != NULL ? row : nuc_formula_of(e->formulas, NUC_FORMULA_EDGE, e->g, node);
+}
+
 /* Returns the node after it. */
 static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 {
@@ -308,12 +276,13 @@ static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 
     if (!is_aten(node))
         return node->next;
+    const struct nuc_formula_row *row = formula_of(e, node);
     decomposition rewrite = rewrite_of(node->op, e->options->reference_compat, e->options->executorch_ops_only);
-    if (rewrite == NULL)
+    if (row == NULL && rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
     if (preserve(e, node) == NULL && express(e, node) == NULL) {
-        struct nuc_node *value = rewrite(g, node);
+        struct nuc_node *value = row != NULL ? nuc_formula_build(e->formulas, row, g, node) : rewrite(g, node);
         if (value != NULL)
             nuc_replace_uses(g, node, value, NULL);
     }
@@ -348,7 +317,7 @@ static void rename_placeholders(struct nuc_graph *g)
 void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
 {
     static const struct nuc_edge_options defaults = {.preserve_ops = NULL};
-    struct to_edge e = {.g = g, .options = options != NULL ? options : &defaults};
+    struct to_edge e = {.g = g, .formulas = nuc_formulas_new(g->cx), .options = options != NULL ? options : &defaults};
 
     e.support = (struct nuc_support){
         .g = g,
@@ -374,13 +343,8 @@ static const struct {
 } carriers[] = {
     {nuc_to_convolution, NUC_OP_CONVOLUTION},
     {nuc_to_padded_convolution, NUC_OP_CONVOLUTION},
-    {nuc_to_batch_norm, NUC_OP_NATIVE_BATCH_NORM},
     {nuc_to_pool_of_rows, NUC_OP_MAX_POOL2D_INDICES},
-    {nuc_to_max_pool, NUC_OP_MAX_POOL2D_INDICES},
     {nuc_to_adaptive_pool, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D},
-    {nuc_to_relu6, NUC_OP_HARDTANH},
-    {nuc_to_softmax, NUC_OP_NATIVE_SOFTMAX},
-    {nuc_to_sum, NUC_OP_SUM_DIM},
     {nuc_to_linear, NUC_OP_ADDMM},
     {nuc_to_matmul, NUC_OP_BMM},
     {nuc_to_pad, NUC_OP_CONSTANT_PAD},
@@ -391,10 +355,12 @@ static const struct {
     {nuc_to_copy, NUC_OP_TO_DIM_ORDER_COPY},
 };
 
-enum nuc_op nuc_edge_carrier(enum nuc_op op)
+enum nuc_op nuc_edge_carrier(struct nuc_context *cx, enum nuc_op op)
 {
     decomposition rewrite = rewrite_of(op, false, false);
 
+    if (nuc_has_formula(NUC_FORMULA_EDGE, op))
+        return nuc_formula_carrier(cx, NUC_FORMULA_EDGE, op);
     for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
         if (rewrite != NULL && carriers[i].rewrite == rewrite)
             return carriers[i].op;
@@ -404,5 +370,5 @@ enum nuc_op nuc_edge_carrier(enum nuc_op op)
 
 bool nuc_has_edge_form(enum nuc_op op)
 {
-    return rewrite_of(op, false, false) != NULL;
+    return nuc_has_formula(NUC_FORMULA_EDGE, op) || rewrite_of(op, false, false) != NULL;
 }

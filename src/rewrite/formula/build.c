@@ -1,0 +1,430 @@
+/* Formulas built in a graph: terms are computed in the order of the text, arguments from left to right. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/text.h"
+#include "ir/args.h"
+#include "rewrite/expand/expand.h"
+#include "rewrite/formula/term.h"
+
+enum { MAX_DEPTH = 128, MAX_ARGS = 24 };
+
+/* ---- messages ---- */
+
+_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
+{
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    nuc_expand_fail(s->g, s->node, "%s", what);
+}
+
+_Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char *name)
+{
+    nuc_formula_fail(s, "'%s' does not take its arguments: export the model again", name);
+}
+
+static void put_value(const struct nuc_formula_site *s, struct nuc_text *out, const struct nuc_arg *v)
+{
+    if (v->kind == NUC_ARG_NODE)
+        nuc_text_addf(out, "%s", nuc_meta_text(s->g->cx, &v->u.node->vals[0]));
+    else if (v->kind == NUC_ARG_INT)
+        nuc_text_addf(out, "%lld", (long long)v->u.i);
+    else if (v->kind == NUC_ARG_FLOAT)
+        nuc_text_addf(out, "%g", v->u.f);
+    else if (v->kind == NUC_ARG_STRING)
+        nuc_text_addf(out, "%s", v->u.string);
+    else if (v->kind == NUC_ARG_DTYPE)
+        nuc_text_addf(out, "%s", nuc_dtype_name(v->u.dtype));
+}
+
+static struct nuc_arg evaluate(struct nuc_formula_site *s, const struct nuc_term *t);
+
+/* The text of a refusal; {term} stands for a value. */
+static const char *filled_in(struct nuc_formula_site *s, const char *text)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, s->g->cx);
+    while (*text != '\0') {
+        size_t plain = strcspn(text, "{");
+        nuc_text_add(&out, text, plain);
+        text += plain;
+        if (*text == '{') {
+            size_t length = strcspn(text, "}");
+            struct nuc_arg value =
+                evaluate(s, nuc_read_term(s->g->cx, s->title, nuc_format(s->g->cx, "%.*s", (int)length - 1, text + 1)));
+            put_value(s, &out, &value);
+            text += length + 1;
+        }
+    }
+    return nuc_text_string(&out);
+}
+
+/* ---- names ---- */
+
+static struct nuc_arg value_of_name(struct nuc_formula_site *s, const char *name)
+{
+    struct nuc_arg value;
+
+    for (uint32_t i = s->count; i-- > 0;) {
+        if (strcmp(s->names[i].name, name) == 0)
+            return s->names[i].value;
+    }
+    int index = nuc_schema_arg_index(nuc_op_schema(s->node->op), name);
+    if (index >= 0)
+        return *nuc_arg_at(s->node, (uint32_t)index);
+    if (strcmp(name, "out") == 0)
+        return nuc_node_arg(s->node);
+    if (!nuc_formula_constant(name, &value))
+        nuc_fail(s->g->cx, NUC_INTERNAL, "formula '%s': there is no '%s'", s->title, name);
+    value.given = value.kind != NUC_ARG_NONE;
+    return value;
+}
+
+static void bind(struct nuc_formula_site *s, const char *name, struct nuc_arg value)
+{
+    if (s->count == NUC_FORMULA_NAMES)
+        nuc_fail(s->g->cx, NUC_INTERNAL, "formula '%s': there are too many names", s->title);
+    s->names[s->count].name = name;
+    s->names[s->count++].value = value;
+}
+
+static struct nuc_node *node_of(const struct nuc_formula_site *s, const struct nuc_arg *value)
+{
+    if (value->kind != NUC_ARG_NODE)
+        does_not_fit(s, s->title);
+    return value->u.node;
+}
+
+static bool condition(struct nuc_formula_site *s, const struct nuc_term *t)
+{
+    struct nuc_arg value = evaluate(s, t);
+
+    if (value.kind != NUC_ARG_BOOL)
+        does_not_fit(s, t->name == NULL ? "?" : t->name);
+    return value.u.b;
+}
+
+/* ---- signs ---- */
+
+static bool same_value(const struct nuc_arg *a, const struct nuc_arg *b)
+{
+    if (nuc_is_number_arg(a) && nuc_is_number_arg(b))
+        return nuc_numbers_equal(nuc_number_arg(a), nuc_number_arg(b));
+    if (a->kind != b->kind)
+        return false;
+    switch ((int)a->kind) {
+    case NUC_ARG_BOOL:
+        return a->u.b == b->u.b;
+    case NUC_ARG_STRING:
+        return strcmp(a->u.string, b->u.string) == 0;
+    case NUC_ARG_DTYPE:
+        return a->u.dtype == b->u.dtype;
+    case NUC_ARG_MEMORY_FORMAT:
+        return a->u.memory_format == b->u.memory_format;
+    case NUC_ARG_INTS:
+        return a->count == b->count &&
+               (a->count == 0 || memcmp(a->u.ints, b->u.ints, a->count * sizeof *a->u.ints) == 0);
+    default:
+        return a->kind == NUC_ARG_NONE;
+    }
+}
+
+/* Ints are added, subtracted and multiplied where the result fits, divided as C does. */
+static bool whole_sign(char sign, int64_t a, int64_t b, struct nuc_arg *out)
+{
+    const double limit = 0x1p62;
+    double x = (double)a, y = (double)b, z = sign == '+' ? x + y : sign == '-' ? x - y : sign == '*' ? x * y : x;
+
+    if (!(fabs(x) < limit) || !(fabs(y) < limit) || !(fabs(z) < limit) || ((sign == '/' || sign == '%') && b == 0))
+        return false;
+    *out = nuc_int_arg(sign == '+' ? a + b : sign == '-' ? a - b : sign == '*' ? a * b : sign == '/' ? a / b : a % b);
+    return true;
+}
+
+/* Signs between numbers, and comparisons of what is no tensor. False where the operands do not fit. */
+static bool known_sign(const char *sign, const struct nuc_arg *a, const struct nuc_arg *b, struct nuc_arg *out)
+{
+    double x, y;
+
+    if (strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0) {
+        *out = nuc_bool_arg(same_value(a, b) == (sign[0] == '='));
+        return true;
+    }
+    if (!nuc_is_number_arg(a) || !nuc_is_number_arg(b))
+        return false;
+    x = nuc_number_arg(a);
+    y = nuc_number_arg(b);
+    if (sign[0] == '<' || sign[0] == '>') {
+        bool or_equal = sign[1] == '=';
+        *out = nuc_bool_arg(sign[0] == '<' ? (or_equal ? x <= y : x < y) : or_equal ? x >= y : x > y);
+        return true;
+    }
+    if (a->kind == NUC_ARG_INT && b->kind == NUC_ARG_INT)
+        return strchr("+-*/%", sign[0]) != NULL && whole_sign(sign[0], a->u.i, b->u.i, out);
+    *out = nuc_float_arg(sign[0] == '+' ? x + y : sign[0] == '-' ? x - y : sign[0] == '*' ? x * y : x / y);
+    return strchr("+-*/", sign[0]) != NULL;
+}
+
+static const char *operator_of_sign(const char *sign)
+{
+    static const char *const rows[][2] = {
+        {"+", "add"}, {"-", "sub"},        {"*", "mul"},         {"/", "div"},         {"%", "remainder"},
+        {"==", "eq"}, {"!=", "ne"},        {"<", "lt"},          {"<=", "le"},         {">", "gt"},
+        {">=", "ge"}, {"|", "logical_or"}, {"&", "logical_and"}, {"!", "logical_not"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i][0], sign) == 0)
+            return rows[i][1];
+    }
+    return NULL;
+}
+
+static bool is_none_term(const struct nuc_term *t)
+{
+    return t->kind == NUC_TERM_NAME && strcmp(t->name, "none") == 0;
+}
+
+/* A sign with one or two operands. Of a condition known now the second operand is left where the first decides. */
+static struct nuc_arg evaluate_sign(struct nuc_formula_site *s, const struct nuc_term *t)
+{
+    struct nuc_arg args[2] = {evaluate(s, t->terms[0])}, out;
+    bool asks_for_none = t->count == 2 && (is_none_term(t->terms[0]) || is_none_term(t->terms[1]));
+
+    if (args[0].kind == NUC_ARG_BOOL && t->name[0] == '!' && t->count == 1)
+        return nuc_bool_arg(!args[0].u.b);
+    if (args[0].kind == NUC_ARG_BOOL && (t->name[0] == '|' || t->name[0] == '&')) {
+        if (args[0].u.b == (t->name[0] == '|'))
+            return args[0];
+        return nuc_bool_arg(condition(s, t->terms[1]));
+    }
+    if (t->count == 2)
+        args[1] = evaluate(s, t->terms[1]);
+    bool tensors = nuc_is_tensor_arg(&args[0]) || (t->count == 2 && nuc_is_tensor_arg(&args[1]));
+    if (t->count == 2 && (!tensors || asks_for_none)) {
+        if (!known_sign(t->name, &args[0], &args[1], &out))
+            does_not_fit(s, t->name);
+        return out;
+    }
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (nuc_is_number_arg(&args[i]))
+            args[i] = nuc_node_arg(nuc_formula_constant_beside(s, args, t->count, i));
+        args[i].given = true;
+    }
+    return nuc_node_arg(nuc_formula_emit(s, operator_of_sign(t->name), args, NULL, t->count));
+}
+
+/* ---- lists ---- */
+
+static struct nuc_arg list_of(struct nuc_formula_site *s, const struct nuc_arg *items, uint32_t count)
+{
+    struct nuc_arg list = {.kind = NUC_ARG_INTS, .count = count};
+    bool nodes = count > 0 && items[count - 1].kind == NUC_ARG_NODE, whole = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        bool absent = nodes && items[i].kind == NUC_ARG_NONE;
+        whole = whole && items[i].kind == NUC_ARG_INT;
+        if (!absent && (nodes ? items[i].kind != NUC_ARG_NODE : !nuc_is_number_arg(&items[i])))
+            does_not_fit(s, "[]");
+    }
+    if (nodes) {
+        struct nuc_node **values = nuc_alloc_array(s->g->cx, count, sizeof(struct nuc_node *));
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = items[i].kind == NUC_ARG_NODE ? items[i].u.node : NULL;
+        return nuc_nodes_arg(values, count);
+    }
+    if (whole) {
+        int64_t *values = nuc_alloc_array(s->g->cx, count + (size_t)1, sizeof *values);
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = items[i].u.i;
+        list.u.ints = values;
+        return list;
+    }
+    double *values = nuc_alloc_array(s->g->cx, count, sizeof *values);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = nuc_number_arg(&items[i]);
+    list.kind = NUC_ARG_FLOATS;
+    list.u.floats = values;
+    return list;
+}
+
+/* each(i, n, term[, condition]): the list of the term's values for i from 0 to n - 1, where the condition holds. */
+static struct nuc_arg evaluate_each(struct nuc_formula_site *s, const struct nuc_term *t)
+{
+    struct nuc_arg n = evaluate(s, t->terms[1]);
+
+    if (n.kind != NUC_ARG_INT || n.u.i < 0 || n.u.i > 1 << 24)
+        does_not_fit(s, "each");
+    struct nuc_arg *items = nuc_alloc_array(s->g->cx, (size_t)n.u.i + 1, sizeof *items);
+    uint32_t kept = 0;
+    for (int64_t i = 0; i < n.u.i; i++) {
+        bind(s, t->terms[0]->name, nuc_int_arg(i));
+        if (t->count < 4 || condition(s, t->terms[3]))
+            items[kept++] = evaluate(s, t->terms[2]);
+        s->count--;
+    }
+    return list_of(s, items, kept);
+}
+
+static struct nuc_arg evaluate_index(struct nuc_formula_site *s, const struct nuc_term *t)
+{
+    struct nuc_arg list = evaluate(s, t->terms[0]), at = evaluate(s, t->terms[1]);
+    bool is_tuple = list.kind == NUC_ARG_NODE && list.u.node->is_tuple;
+    int64_t count = is_tuple ? (int64_t)list.u.node->n_vals : (int64_t)list.count;
+
+    if (at.kind != NUC_ARG_INT)
+        does_not_fit(s, "[]");
+    int64_t i = at.u.i < 0 ? at.u.i + count : at.u.i;
+    if (i < 0 || i >= count)
+        nuc_formula_fail(s, "a list of %lld has no element %lld", (long long)count, (long long)at.u.i);
+    if (is_tuple)
+        return nuc_node_arg(nuc_insert_getitem(s->g, s->node, list.u.node, (uint32_t)i));
+    switch ((int)list.kind) {
+    case NUC_ARG_INTS:
+        return nuc_int_arg(list.u.ints[i]);
+    case NUC_ARG_FLOATS:
+        return nuc_float_arg(list.u.floats[i]);
+    case NUC_ARG_NODES:
+        return nuc_node_arg(list.u.nodes[i]);
+    default:
+        does_not_fit(s, "[]");
+    }
+}
+
+/* ---- calls ---- */
+
+static void run_statements(struct nuc_formula_site *s, const struct nuc_formula *f)
+{
+    for (uint32_t i = 0; i < f->n_statements; i++) {
+        const struct nuc_statement *st = &f->statements[i];
+        if (st->kind == NUC_STATEMENT_LET)
+            bind(s, st->name, evaluate(s, st->term));
+        else if (st->kind == NUC_STATEMENT_CHECK && condition(s, st->term->terms[0]))
+            nuc_formula_fail(s, "%s", filled_in(s, st->term->terms[1]->value.u.string));
+    }
+}
+
+static struct nuc_arg call_definition(const struct nuc_formula_site *caller, const struct nuc_definition *d,
+                                      const struct nuc_arg *args)
+{
+    struct nuc_formula_site s = {caller->formulas, caller->g, caller->node, d->name, caller->depth + 1, 0, {{0}}};
+
+    if (s.depth == MAX_DEPTH)
+        nuc_formula_fail(&s, "needs too many steps");
+    for (uint32_t i = 0; i < d->n_parameters; i++)
+        bind(&s, d->parameters[i], args[i]);
+    run_statements(&s, &d->body);
+    return evaluate(&s, d->body.results[0]);
+}
+
+static struct nuc_arg evaluate_call(struct nuc_formula_site *s, const struct nuc_term *t)
+{
+    const struct nuc_formula_function *function = nuc_formula_function(t->name);
+    const struct nuc_definition *definition = nuc_find_definition(s->formulas, t->name);
+    struct nuc_arg args[MAX_ARGS] = {{0}}, number;
+
+    if (operator_of_sign(t->name) != NULL)
+        return evaluate_sign(s, t);
+    if (strcmp(t->name, "each") == 0)
+        return evaluate_each(s, t);
+    for (uint32_t i = 0; i < t->count; i++)
+        args[i] = evaluate(s, t->terms[i]);
+    if (function != NULL)
+        return function->call(s, args);
+    if (definition != NULL)
+        return call_definition(s, definition, args);
+    if (nuc_formula_number(t->name, args, t->count, &number))
+        return number;
+    return nuc_node_arg(nuc_formula_emit(s, t->name, args, t->keywords, t->count));
+}
+
+/* An argument of the operator is `given` as the archive has it, what is computed always is. */
+static struct nuc_arg evaluate(struct nuc_formula_site *s, const struct nuc_term *t)
+{
+    struct nuc_arg items[MAX_ARGS], value;
+
+    switch (t->kind) {
+    case NUC_TERM_NAME:
+        return value_of_name(s, t->name);
+    case NUC_TERM_CHOICE:
+        return evaluate(s, t->terms[condition(s, t->terms[0]) ? 1 : 2]);
+    case NUC_TERM_VALUE:
+        value = t->value;
+        break;
+    case NUC_TERM_CALL:
+        value = evaluate_call(s, t);
+        break;
+    case NUC_TERM_LIST:
+        for (uint32_t i = 0; i < t->count; i++)
+            items[i] = evaluate(s, t->terms[i]);
+        value = list_of(s, items, t->count);
+        break;
+    case NUC_TERM_INDEX:
+    default:
+        value = evaluate_index(s, t);
+        break;
+    }
+    value.given = true;
+    return value;
+}
+
+/* ---- rows ---- */
+
+bool nuc_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *f, struct nuc_graph *g,
+                       struct nuc_node *node)
+{
+    struct nuc_formula_site s = {formulas, g, node, f->title, 0, 0, {{0}}};
+
+    for (uint32_t i = 0; i < f->n_statements && f->statements[i].kind == NUC_STATEMENT_WHEN; i++) {
+        if (!condition(&s, f->statements[i].term))
+            return false;
+    }
+    return true;
+}
+
+/* A list each(i, n, term) as value of a tuple: of the parts those that are read, as many as the archive states. */
+static void build_list(struct nuc_formula_site *s, const struct nuc_term *each)
+{
+    struct nuc_node *node = s->node;
+    struct nuc_arg n = evaluate(s, each->terms[1]);
+
+    if (n.kind != NUC_ARG_INT || n.u.i != (int64_t)node->n_vals)
+        nuc_formula_fail(s, "the archive states %u parts, the operator makes %lld", (unsigned)node->n_vals,
+                         (long long)(n.kind == NUC_ARG_INT ? n.u.i : 0));
+    for (uint32_t i = 0; i < node->n_vals; i++) {
+        if (!nuc_is_item_read(node, i))
+            continue;
+        bind(s, each->terms[0]->name, nuc_int_arg(i));
+        struct nuc_arg value = evaluate(s, each->terms[2]);
+        s->count--;
+        nuc_expand_item(s->g, node, i, node_of(s, &value));
+    }
+}
+
+struct nuc_node *nuc_formula_result(struct nuc_formulas *formulas, const struct nuc_formula *f, struct nuc_graph *g,
+                                    struct nuc_node *node)
+{
+    struct nuc_formula_site s = {formulas, g, node, f->title, 0, 0, {{0}}};
+    bool is_list = f->results[0]->kind == NUC_TERM_CALL && strcmp(f->results[0]->name, "each") == 0;
+
+    run_statements(&s, f);
+    if (node->is_tuple && is_list) {
+        build_list(&s, f->results[0]);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < f->n_results; i++) {
+        if (node->is_tuple && f->n_results > 1 && !nuc_is_item_read(node, i))
+            continue;
+        struct nuc_arg value = evaluate(&s, f->results[i]);
+        if (!node->is_tuple || node_of(&s, &value)->is_tuple)
+            return node_of(&s, &value);
+        nuc_replace_item(g, node, i, value.u.node);
+    }
+    return NULL;
+}

@@ -1,0 +1,59 @@
+/*
+ * Rewrites as text. A row says in one expression what an operator is; this folder reads it, checks it, and builds it in
+ * a graph. docs/contributing/rewrites.md describes the notation.
+ */
+#ifndef NUC_REWRITE_FORMULA_FORMULA_H
+#define NUC_REWRITE_FORMULA_FORMULA_H
+
+#include "ir/graph.h"
+
+/* Which rewrite a row belongs to. */
+enum nuc_formula_use {
+    NUC_FORMULA_EXPAND,     /* a composite operator, by operators of the ATen dialect */
+    NUC_FORMULA_EDGE,       /* an ATen operator, by operators of the Edge dialect */
+    NUC_FORMULA_REFERENCE,  /* the same as the reference backend has it */
+    NUC_FORMULA_EXECUTORCH, /* the same for ExecuTorch's kernels alone */
+    NUC_FORMULA_USES
+};
+
+/* A row IS(use, op, title, text). The title is a line for users: what the operator becomes. */
+struct nuc_formula_row {
+    enum nuc_formula_use use;
+    enum nuc_op op;
+    const char *title, *text;
+};
+extern const struct nuc_formula_row nuc_formula_rows[];
+extern const size_t nuc_n_formula_rows;
+
+/* The rows, read as they are needed. Lives in the arena that is current when it is made. */
+struct nuc_formulas;
+struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx);
+
+/* The row that applies to a node, the first one whose conditions hold; NULL: none. */
+const struct nuc_formula_row *nuc_formula_of(struct nuc_formulas *f, enum nuc_formula_use use, struct nuc_graph *g,
+                                             struct nuc_node *node);
+
+/* Whether there is a row for the operator. */
+bool nuc_has_formula(enum nuc_formula_use use, enum nuc_op op);
+
+/*
+ * Builds what the row says in front of `node`, in the graph's dialect, and returns the node that stands for its value.
+ * Of several results each that is read is put in place, and NULL returned. Fails with NUC_UNSUPPORTED where the row
+ * refuses the node's arguments.
+ */
+struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_formula_row *row, struct nuc_graph *g,
+                                   struct nuc_node *node);
+
+/*
+ * The operator that alone makes the value, where the first row of an operator is one call of it with the operator's own
+ * arguments and numbers; else NUC_OP_COUNT.
+ */
+enum nuc_op nuc_formula_carrier(struct nuc_context *cx, enum nuc_formula_use use, enum nuc_op op);
+
+/*
+ * Reads all rows and checks names, arities and that each local is used. Fails with NUC_INTERNAL naming the row. The
+ * build runs it (check_formulas.c).
+ */
+void nuc_formulas_check(struct nuc_context *cx);
+
+#endif

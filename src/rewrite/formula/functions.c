@@ -1,0 +1,500 @@
+/* The functions of formulas that are no operators: sizes, lists, constants, views that leave out what changes nothing.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/shapes/shapes.h"
+#include "rewrite/formula/term.h"
+#include "rewrite/insert.h"
+#include "rewrite/known.h"
+
+/* ---- constants ---- */
+
+bool nuc_formula_constant(const char *name, struct nuc_arg *value)
+{
+    static const struct {
+        const char *name;
+        struct nuc_arg value;
+    } rows[] = {
+        {"none", {.kind = NUC_ARG_NONE}},
+        {"true", {.kind = NUC_ARG_BOOL, .u.b = true}},
+        {"false", {.kind = NUC_ARG_BOOL, .u.b = false}},
+        {"inf", {.kind = NUC_ARG_FLOAT, .u.f = HUGE_VAL}},
+        {"pi", {.kind = NUC_ARG_FLOAT, .u.f = M_PI}},
+        {"ln2", {.kind = NUC_ARG_FLOAT, .u.f = M_LN2}},
+        {"float_max", {.kind = NUC_ARG_FLOAT, .u.f = 0x1.fffffep127}},
+        {"float_min", {.kind = NUC_ARG_FLOAT, .u.f = 0x1p-126}},
+        {"preserve_format", {.kind = NUC_ARG_MEMORY_FORMAT, .u.memory_format = NUC_PRESERVE_FORMAT}},
+        {"float32", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_F32}},
+        {"float64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_F64}},
+        {"int64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I64}},
+        {"int32", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I32}},
+        {"uint8", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_U8}},
+        {"bool", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_BOOL}},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            *value = rows[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t count, struct nuc_arg *value)
+{
+    static const struct {
+        const char *name;
+        double (*of)(double x);
+    } rows[] = {{"sqrt", sqrt}, {"log", log},  {"exp", exp},        {"floor", floor},
+                {"ceil", ceil}, {"abs", fabs}, {"round", nearbyint}};
+    bool whole = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_is_number_arg(&args[i]))
+            return false;
+        whole = whole && args[i].kind == NUC_ARG_INT;
+    }
+    if (count == 0)
+        return false;
+    double x = nuc_number_arg(&args[0]), y = count == 2 ? nuc_number_arg(&args[1]) : 0;
+    if (strcmp(name, "neg") == 0)
+        *value = whole ? nuc_int_arg(-args[0].u.i) : nuc_float_arg(-x);
+    else if (count == 2 && strcmp(name, "minimum") == 0)
+        *value = args[x <= y ? 0 : 1];
+    else if (count == 2 && strcmp(name, "maximum") == 0)
+        *value = args[x >= y ? 0 : 1];
+    else if (count == 2 && strcmp(name, "pow") == 0)
+        *value = nuc_float_arg(pow(x, y));
+    else if (strcmp(name, "isinf") == 0)
+        *value = nuc_bool_arg(isinf(x));
+    else if (strcmp(name, "single") == 0) /* rounded to float32 */
+        *value = nuc_float_arg((double)(float)x);
+    else if (strcmp(name, "whole") == 0) /* the int that a number is */
+        *value = nuc_int_arg(fabs(x) < 0x1p62 ? (int64_t)x : 0);
+    else {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            if (count == 1 && strcmp(rows[i].name, name) == 0) {
+                *value = whole && strcmp(name, "abs") == 0 ? nuc_int_arg(args[0].u.i < 0 ? -args[0].u.i : args[0].u.i)
+                                                           : nuc_float_arg(rows[i].of(x));
+                return true;
+            }
+        }
+        return false;
+    }
+    return true;
+}
+
+/* ---- reading arguments ---- */
+
+static struct nuc_node *tensor(const struct nuc_formula_site *s, const struct nuc_arg *a)
+{
+    if (a->kind != NUC_ARG_NODE || a->u.node->n_vals == 0)
+        nuc_formula_fail(s, "an argument is not a tensor: export the model again");
+    return a->u.node;
+}
+
+static const struct nuc_meta *meta(const struct nuc_formula_site *s, const struct nuc_arg *a)
+{
+    return &tensor(s, a)->vals[0];
+}
+
+static int64_t whole(const struct nuc_formula_site *s, const struct nuc_arg *a)
+{
+    if (a->kind != NUC_ARG_INT)
+        nuc_formula_fail(s, "an argument is not an int: export the model again");
+    return a->u.i;
+}
+
+static const struct nuc_arg *ints(const struct nuc_formula_site *s, const struct nuc_arg *a)
+{
+    if (a->kind != NUC_ARG_INTS)
+        nuc_formula_fail(s, "an argument is not a list of ints: export the model again");
+    return a;
+}
+
+/* Of a type or a tensor. */
+static enum nuc_dtype type(const struct nuc_formula_site *s, const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_DTYPE ? a->u.dtype : meta(s, a)->dtype;
+}
+
+/* Of a tensor, a list of sizes or a number of dimensions. */
+static uint32_t rank_of(const struct nuc_formula_site *s, const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_INT ? (uint32_t)a->u.i : a->kind == NUC_ARG_INTS ? a->count : meta(s, a)->rank;
+}
+
+static uint32_t axis_of(const struct nuc_formula_site *s, const struct nuc_arg *dim, uint32_t rank)
+{
+    return nuc_expand_dim(s->g, s->node, whole(s, dim), rank);
+}
+
+static struct nuc_arg new_list(const struct nuc_formula_site *s, uint32_t count, int64_t **values)
+{
+    *values = nuc_alloc_array(s->g->cx, (size_t)count + 1, sizeof **values);
+    return nuc_ints_arg(*values, count);
+}
+
+#define FUNCTION(name) static struct nuc_arg call_##name(const struct nuc_formula_site *s, const struct nuc_arg *args)
+
+/* ---- sizes and types ---- */
+
+FUNCTION(rank)
+{
+    return nuc_int_arg(meta(s, &args[0])->rank);
+}
+
+FUNCTION(shape)
+{
+    return nuc_ints_arg(meta(s, &args[0])->sizes, meta(s, &args[0])->rank);
+}
+
+/* A tensor without dimensions is one element along each. */
+FUNCTION(size)
+{
+    const struct nuc_meta *m = meta(s, &args[0]);
+
+    return nuc_int_arg(m->rank == 0 ? 1 : m->sizes[axis_of(s, &args[1], m->rank)]);
+}
+
+FUNCTION(numel)
+{
+    return nuc_int_arg(nuc_elements(meta(s, &args[0])));
+}
+
+FUNCTION(dtype)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = type(s, &args[0])};
+}
+
+FUNCTION(floating)
+{
+    return nuc_bool_arg(nuc_is_floating(type(s, &args[0])));
+}
+
+FUNCTION(read)
+{
+    return nuc_bool_arg(nuc_is_item_read(s->node, (uint32_t)whole(s, &args[0])));
+}
+
+/* ---- lists ---- */
+
+FUNCTION(len)
+{
+    if (args[0].kind != NUC_ARG_INTS && args[0].kind != NUC_ARG_FLOATS && args[0].kind != NUC_ARG_NODES)
+        nuc_formula_fail(s, "an argument is not a list: export the model again");
+    return nuc_int_arg(args[0].count);
+}
+
+/* Whether a list of tensors has another type than the result. */
+FUNCTION(mixed)
+{
+    for (uint32_t i = 0; i < args[0].count && args[0].kind == NUC_ARG_NODES; i++) {
+        if (args[0].u.nodes[i] != NULL && args[0].u.nodes[i]->vals[0].dtype != s->node->vals[0].dtype)
+            return nuc_bool_arg(true);
+    }
+    return nuc_bool_arg(false);
+}
+
+/* Sizes that the archive states for item i. */
+FUNCTION(stated)
+{
+    int64_t i = whole(s, &args[0]);
+
+    if (i < 0 || i >= (int64_t)s->node->n_vals)
+        nuc_formula_fail(s, "the archive states %u values", (unsigned)s->node->n_vals);
+    return nuc_ints_arg(s->node->vals[i].sizes, s->node->vals[i].rank);
+}
+
+FUNCTION(same)
+{
+    return nuc_bool_arg(tensor(s, &args[0]) == tensor(s, &args[1]));
+}
+
+/* The elements of a tensor of ints that is known when the model is compiled; none where it is not. */
+FUNCTION(known)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    const int64_t *values = nuc_known_integers(s->g, x);
+
+    return values == NULL ? (struct nuc_arg){.kind = NUC_ARG_NONE}
+                          : nuc_ints_arg(values, (uint32_t)nuc_elements(&x->vals[0]));
+}
+
+FUNCTION(axis)
+{
+    return nuc_int_arg(axis_of(s, &args[0], rank_of(s, &args[1])));
+}
+
+/* The dimensions that a reduction's argument names: None, an int or a list; none of a tensor without dimensions. */
+FUNCTION(axes)
+{
+    int64_t *values;
+    struct nuc_arg list;
+
+    if (args[0].kind == NUC_ARG_NONE || meta(s, &args[1])->rank == 0)
+        return nuc_ints_arg(NULL, 0);
+    if (args[0].kind != NUC_ARG_INT)
+        return *ints(s, &args[0]);
+    list = new_list(s, 1, &values);
+    values[0] = args[0].u.i;
+    return list;
+}
+
+FUNCTION(put)
+{
+    const struct nuc_arg *list = ints(s, &args[0]);
+    int64_t *values, at = whole(s, &args[1]);
+    struct nuc_arg out = new_list(s, list->count, &values);
+
+    for (uint32_t i = 0; i < list->count; i++)
+        values[i] = (int64_t)i == at ? whole(s, &args[2]) : list->u.ints[i];
+    return out;
+}
+
+FUNCTION(insert)
+{
+    const struct nuc_arg *list = ints(s, &args[0]);
+    int64_t *values, at = whole(s, &args[1]), value = whole(s, &args[2]);
+    struct nuc_arg out = new_list(s, list->count + 1, &values);
+
+    if (at < 0 || at > (int64_t)list->count)
+        nuc_formula_fail(s, "a list of %u has no place %lld", (unsigned)list->count, (long long)at);
+    for (uint32_t i = 0; i <= list->count; i++)
+        values[i] = (int64_t)i < at ? list->u.ints[i] : (int64_t)i == at ? value : list->u.ints[i - 1];
+    return out;
+}
+
+FUNCTION(remove)
+{
+    const struct nuc_arg *list = ints(s, &args[0]);
+    int64_t *values, at = whole(s, &args[1]);
+    struct nuc_arg out = new_list(s, list->count, &values);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if ((int64_t)i != at)
+            values[kept++] = list->u.ints[i];
+    }
+    out.count = kept;
+    return out;
+}
+
+/* Elements [from, to) of a list, to its end where `to` is left out. */
+FUNCTION(sub_list)
+{
+    struct nuc_arg list = args[0];
+    int64_t from = whole(s, &args[1]);
+    int64_t to = args[2].kind != NUC_ARG_NONE ? whole(s, &args[2]) : (int64_t)list.count;
+
+    if ((list.kind != NUC_ARG_INTS && list.kind != NUC_ARG_NODES) || from < 0 || to < from || to > (int64_t)list.count)
+        nuc_formula_fail(s, "a list of %u has no elements %lld to %lld", (unsigned)list.count, (long long)from,
+                         (long long)to);
+    list.count = (uint32_t)(to - from);
+    if (list.count > 0 && list.kind == NUC_ARG_INTS)
+        list.u.ints += from;
+    else if (list.count > 0)
+        list.u.nodes += from;
+    return list;
+}
+
+FUNCTION(join)
+{
+    const struct nuc_arg *a = &args[0], *b = &args[1];
+    uint32_t count = a->count + b->count;
+    int64_t *values;
+
+    if (a->kind == NUC_ARG_NODES || b->kind == NUC_ARG_NODES) {
+        struct nuc_node **nodes = nuc_alloc_array(s->g->cx, count, sizeof(struct nuc_node *));
+        for (uint32_t i = 0; i < count; i++)
+            nodes[i] = i < a->count ? a->u.nodes[i] : b->u.nodes[i - a->count];
+        return nuc_nodes_arg(nodes, count);
+    }
+    struct nuc_arg out = new_list(s, ints(s, a)->count + ints(s, b)->count, &values);
+    for (uint32_t i = 0; i < out.count; i++)
+        values[i] = i < a->count ? a->u.ints[i] : b->u.ints[i - a->count];
+    return out;
+}
+
+FUNCTION(greatest)
+{
+    const struct nuc_arg *list = ints(s, &args[0]);
+    int64_t value = list->count == 0 ? 0 : list->u.ints[0];
+
+    for (uint32_t i = 1; i < list->count; i++)
+        value = list->u.ints[i] > value ? list->u.ints[i] : value;
+    return nuc_int_arg(value);
+}
+
+FUNCTION(product)
+{
+    int64_t value = 1;
+
+    for (uint32_t i = 0; i < ints(s, &args[0])->count; i++)
+        value *= args[0].u.ints[i];
+    return nuc_int_arg(value);
+}
+
+/* ---- constants of the graph ---- */
+
+FUNCTION(number)
+{
+    if (!nuc_is_number_arg(&args[0]))
+        nuc_formula_fail(s, "an argument is not a number: export the model again");
+    return nuc_node_arg(nuc_insert_constant(s->g, s->node, type(s, &args[1]), nuc_number_arg(&args[0])));
+}
+
+/* int64 of ints and float32 of others, where no type is given. */
+FUNCTION(numbers)
+{
+    const struct nuc_arg *list = &args[0], *sizes = ints(s, &args[1]);
+    enum nuc_dtype dtype = args[2].kind != NUC_ARG_NONE ? type(s, &args[2])
+                           : list->kind == NUC_ARG_INTS ? NUC_I64
+                                                        : NUC_F32;
+    struct nuc_meta m = nuc_meta_make(dtype, sizes->u.ints, sizes->count);
+    double *values = nuc_alloc_array(s->g->cx, list->count + (size_t)1, sizeof *values);
+
+    if ((list->kind != NUC_ARG_INTS && list->kind != NUC_ARG_FLOATS) || nuc_elements(&m) != (int64_t)list->count)
+        nuc_formula_fail(s, "a constant of %s has not %u elements", nuc_meta_text(s->g->cx, &m), list->count);
+    for (uint32_t i = 0; i < list->count; i++)
+        values[i] = list->kind == NUC_ARG_INTS ? (double)list->u.ints[i] : list->u.floats[i];
+    return nuc_node_arg(nuc_insert_values(s->g, s->node, &m, values));
+}
+
+FUNCTION(filled)
+{
+    struct nuc_meta m = nuc_meta_make(type(s, &args[2]), ints(s, &args[0])->u.ints, args[0].count);
+
+    return nuc_node_arg(nuc_insert_filled(s->g, s->node, &m, nuc_number_arg(&args[1])));
+}
+
+/* In sizes, type and dim order of another tensor. */
+FUNCTION(filled_as)
+{
+    return nuc_node_arg(nuc_insert_filled(s->g, s->node, meta(s, &args[0]), nuc_number_arg(&args[1])));
+}
+
+/* ---- views and copies ---- */
+
+FUNCTION(cast)
+{
+    return nuc_node_arg(nuc_insert_cast(s->g, s->node, tensor(s, &args[0]), type(s, &args[1])));
+}
+
+FUNCTION(reshape)
+{
+    const struct nuc_arg *sizes = ints(s, &args[1]);
+
+    return nuc_node_arg(nuc_insert_reshaped(s->g, s->node, tensor(s, &args[0]), sizes->u.ints, sizes->count));
+}
+
+/* view_copy of a value as it lies in memory. */
+FUNCTION(viewed)
+{
+    const struct nuc_arg *sizes = ints(s, &args[1]);
+
+    return nuc_node_arg(nuc_insert_view(s->g, s->node, tensor(s, &args[0]), sizes->u.ints, sizes->count));
+}
+
+FUNCTION(permute)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+
+    if (ints(s, &args[1])->count != x->vals[0].rank)
+        nuc_formula_fail(s, "a tensor of rank %u has not %u dimensions", (unsigned)x->vals[0].rank,
+                         (unsigned)args[1].count);
+    return nuc_node_arg(nuc_insert_permuted(s->g, s->node, x, args[1].u.ints));
+}
+
+FUNCTION(expand)
+{
+    const struct nuc_arg *sizes = ints(s, &args[1]);
+
+    return nuc_node_arg(nuc_insert_expanded(s->g, s->node, tensor(s, &args[0]), sizes->u.ints, sizes->count));
+}
+
+FUNCTION(part)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    uint32_t dim = axis_of(s, &args[1], x->vals[0].rank);
+
+    return nuc_node_arg(nuc_insert_part(s->g, s->node, x, dim, whole(s, &args[2]), whole(s, &args[3])));
+}
+
+FUNCTION(taken)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    const struct nuc_arg *places = ints(s, &args[2]);
+
+    return nuc_node_arg(
+        nuc_insert_taken(s->g, s->node, x, axis_of(s, &args[1], x->vals[0].rank), places->u.ints, places->count));
+}
+
+FUNCTION(repeated)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    uint32_t dim = axis_of(s, &args[1], x->vals[0].rank);
+
+    return nuc_node_arg(nuc_insert_repeated(s->g, s->node, x, dim, whole(s, &args[2])));
+}
+
+FUNCTION(moved_dims)
+{
+    const struct nuc_arg *from = ints(s, &args[1]), *to = ints(s, &args[2]);
+
+    if (from->count != to->count)
+        nuc_formula_fail(s, "source and destination differ in length");
+    return nuc_node_arg(
+        nuc_insert_moved_dims(s->g, s->node, tensor(s, &args[0]), from->u.ints, to->u.ints, from->count));
+}
+
+/* ---- the table ---- */
+
+const struct nuc_formula_function *nuc_formula_function(const char *name)
+{
+    static const struct nuc_formula_function rows[] = {
+        {"rank", 1, 1, call_rank, "number of dimensions"},
+        {"shape", 1, 1, call_shape, "sizes, as a list"},
+        {"size", 2, 2, call_size, "size(x, dim)"},
+        {"numel", 1, 1, call_numel, "number of elements"},
+        {"dtype", 1, 1, call_dtype, "type of the elements"},
+        {"floating", 1, 1, call_floating, "whether a tensor or type is float"},
+        {"read", 1, 1, call_read, "whether something reads item i of the result"},
+        {"len", 1, 1, call_len, "length of a list"},
+        {"mixed", 1, 1, call_mixed, "whether tensors have another type than the result"},
+        {"stated", 1, 1, call_stated, "sizes that the archive states for item i"},
+        {"same", 2, 2, call_same, "whether two tensors are one value"},
+        {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
+        {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
+        {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},
+        {"put", 3, 3, call_put, "put(list, i, value): element i replaced"},
+        {"insert", 3, 3, call_insert, "insert(list, i, value)"},
+        {"remove", 2, 2, call_remove, "remove(list, i)"},
+        {"sub_list", 2, 3, call_sub_list, "sub_list(list, from, to)"},
+        {"join", 2, 2, call_join, "one list after the other"},
+        {"greatest", 1, 1, call_greatest, "of the elements of a list"},
+        {"product", 1, 1, call_product, "of the elements of a list"},
+        {"number", 2, 2, call_number, "number(v, type): a constant without dimensions"},
+        {"numbers", 2, 3, call_numbers, "numbers(list, sizes, type): a constant"},
+        {"filled_as", 2, 2, call_filled_as, "filled_as(x, v): a constant of sizes, type and dim order of x"},
+        {"filled", 3, 3, call_filled, "filled(sizes, v, type): a constant"},
+        {"cast", 2, 2, call_cast, "cast(x, type): x itself where it has the type"},
+        {"reshape", 2, 2, call_reshape, "reshape(x, sizes): x itself where it has the sizes"},
+        {"viewed", 2, 2, call_viewed, "viewed(x, sizes): a view, whatever the sizes"},
+        {"permute", 2, 2, call_permute, "permute(x, dims): x itself where they are in order"},
+        {"expand", 2, 2, call_expand, "expand(x, sizes): x itself where it has the sizes"},
+        {"part", 4, 4, call_part, "part(x, dim, start, end): x itself where that is all of it"},
+        {"taken", 3, 3, call_taken, "taken(x, dim, places): x itself where they are all in order"},
+        {"repeated", 3, 3, call_repeated, "repeated(x, dim, times)"},
+        {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}

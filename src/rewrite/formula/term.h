@@ -1,0 +1,133 @@
+/* Formulas as trees. Private to this folder. */
+#ifndef NUC_REWRITE_FORMULA_TERM_H
+#define NUC_REWRITE_FORMULA_TERM_H
+
+#include "rewrite/formula/formula.h"
+
+enum nuc_term_kind {
+    NUC_TERM_VALUE,  /* a number or a text, in `value` */
+    NUC_TERM_NAME,   /* `name` */
+    NUC_TERM_CALL,   /* name(terms); operators go by their signs */
+    NUC_TERM_LIST,   /* [terms] */
+    NUC_TERM_CHOICE, /* terms[0] ? terms[1] : terms[2] */
+    NUC_TERM_INDEX   /* terms[0][terms[1]] */
+};
+
+struct nuc_term {
+    enum nuc_term_kind kind;
+    const char *name;
+    struct nuc_arg value;
+    uint32_t count;
+    struct nuc_term **terms;
+    const char **keywords; /* of each term of a call: NULL where it is given by position */
+};
+
+/* "name = term;", or a condition "when term;" without a name, or a check such as "refuse(...);". */
+struct nuc_statement {
+    enum { NUC_STATEMENT_LET, NUC_STATEMENT_WHEN, NUC_STATEMENT_CHECK } kind;
+    const char *name;
+    struct nuc_term *term;
+};
+
+#define NUC_FORMULA_NAMES 40 /* locals of a formula */
+
+struct nuc_formula {
+    const char *title;
+    uint32_t n_statements, n_results;
+    struct nuc_statement statements[NUC_FORMULA_NAMES];
+    struct nuc_term *results[8];
+};
+
+/* A function that rows share: DEF(name(parameters), text). */
+struct nuc_definition {
+    const char *name;
+    uint32_t n_parameters;
+    const char *parameters[10];
+    struct nuc_formula body;
+};
+extern const char *const nuc_definition_texts[][2]; /* {"name(parameters)", text}, up to a NULL */
+
+/* Fails with NUC_INTERNAL, naming `title` and the place. */
+void nuc_read_formula(struct nuc_context *cx, const char *title, const char *text, struct nuc_formula *out);
+void nuc_read_definition(struct nuc_context *cx, const char *signature, const char *text, struct nuc_definition *out);
+
+/* One expression. */
+struct nuc_term *nuc_read_term(struct nuc_context *cx, const char *title, const char *text);
+
+/* The definition of that name, or NULL. */
+const struct nuc_definition *nuc_find_definition(struct nuc_formulas *f, const char *name);
+
+/* Whether the conditions at the beginning hold for a node; and its value, as nuc_formula_build() returns it. */
+bool nuc_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *f, struct nuc_graph *g,
+                       struct nuc_node *node);
+struct nuc_node *nuc_formula_result(struct nuc_formulas *formulas, const struct nuc_formula *f, struct nuc_graph *g,
+                                    struct nuc_node *node);
+
+/* ---- names ---- */
+
+/* Constants: inf, true, float32, ...; false when there is none of that name. */
+bool nuc_formula_constant(const char *name, struct nuc_arg *value);
+
+/* The node that is rewritten, and what is known while its formula is built. */
+struct nuc_formula_site {
+    struct nuc_formulas *formulas;
+    struct nuc_graph *g;
+    struct nuc_node *node;
+    const char *title;
+    int depth;
+    uint32_t count;
+    struct {
+        const char *name;
+        struct nuc_arg value;
+    } names[NUC_FORMULA_NAMES];
+};
+
+/* Fails with NUC_UNSUPPORTED naming the node that is rewritten. */
+_Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Functions of functions.c: from arguments, NUC_ARG_NONE where there are none, to a value. */
+struct nuc_formula_function {
+    const char *name;
+    uint32_t least, most; /* arguments */
+    struct nuc_arg (*call)(const struct nuc_formula_site *s, const struct nuc_arg *args);
+    const char *meaning; /* for docs/contributing/rewrites.md */
+};
+const struct nuc_formula_function *nuc_formula_function(const char *name);
+
+/* A number computed when the formula is built: sqrt, log, ... of numbers. False when there is no such function. */
+bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t count, struct nuc_arg *value);
+
+/* ---- operators ---- */
+
+/* Whether name(args) calls the operator: a base name as in "aten.NAME.overload", or one with its overload. */
+bool nuc_formula_names_op(const char *name, enum nuc_op op, enum nuc_dialect dialect);
+
+/* op(args), keywords[i] naming argument i or NULL; numbers become constants where tensors are expected. */
+struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const char *name, const struct nuc_arg *args,
+                                  const char *const *keywords, uint32_t count);
+
+/*
+ * The number args[index] as a constant next to the tensors among the arguments: of their type, or float32 where that is
+ * an integer and the number is not.
+ */
+struct nuc_node *nuc_formula_constant_beside(const struct nuc_formula_site *s, const struct nuc_arg *args,
+                                             uint32_t count, uint32_t index);
+
+/* Whether a value is a tensor, a list of tensors, a number. */
+static inline bool nuc_is_tensor_arg(const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_NODE || a->kind == NUC_ARG_NODES;
+}
+
+static inline bool nuc_is_number_arg(const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_INT || a->kind == NUC_ARG_FLOAT;
+}
+
+static inline double nuc_number_arg(const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_INT ? (double)a->u.i : a->u.f;
+}
+
+#endif

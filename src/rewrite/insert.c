@@ -1,0 +1,352 @@
+/* Nodes that rewrites build in front of another: operators, constants, views. */
+#include "rewrite/insert.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/shapes/shapes.h"
+#include "npu/layout/orders.h"
+
+/* Repetitions up to this number are a concatenation, which the NPU has; an expand, which it has not, is smaller. */
+#define MAX_CAT 16
+
+struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
+{
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input)));
+}
+
+struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
+                                   struct nuc_node *b)
+{
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
+}
+
+/* ---- constants ---- */
+
+/* Element `i`; a number outside the type's range is one that torch does not define. */
+static void store(struct nuc_graph *g, const struct nuc_node *node, enum nuc_dtype dtype, void *data, size_t i,
+                  double value)
+{
+    int64_t whole = fabs(value) < 0x1p63 ? (int64_t)value : 0;
+
+    switch ((unsigned)dtype) {
+    case NUC_F32:
+        ((float *)data)[i] = (float)value;
+        return;
+    case NUC_F64:
+        ((double *)data)[i] = value;
+        return;
+    case NUC_I64:
+        ((int64_t *)data)[i] = whole;
+        return;
+    case NUC_I32:
+        ((int32_t *)data)[i] = (int32_t)whole;
+        return;
+    case NUC_I16:
+    case NUC_U16:
+        ((int16_t *)data)[i] = (int16_t)whole;
+        return;
+    case NUC_I8:
+    case NUC_U8:
+        ((uint8_t *)data)[i] = (uint8_t)whole;
+        return;
+    case NUC_BOOL:
+        ((uint8_t *)data)[i] = value < 0 || value > 0 || isnan(value);
+        return;
+    default:
+        nuc_expand_fail(g, node, "a constant of type %s is not supported: use float32 or int64", nuc_dtype_name(dtype));
+    }
+}
+
+struct nuc_node *nuc_insert_values(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
+                                   const double *values)
+{
+    void *data = nuc_alloc(g->cx, nuc_bytes(meta) + 1);
+
+    for (size_t i = 0; i < (size_t)nuc_elements(meta); i++)
+        store(g, node, meta->dtype, data, i, values[i]);
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), meta, data);
+}
+
+struct nuc_node *nuc_insert_filled(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
+                                   double value)
+{
+    void *data = nuc_alloc(g->cx, nuc_bytes(meta) + 1);
+
+    for (size_t i = 0; i < (size_t)nuc_elements(meta); i++)
+        store(g, node, meta->dtype, data, i, value);
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), meta, data);
+}
+
+struct nuc_node *nuc_insert_constant(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, double value)
+{
+    struct nuc_meta meta = nuc_meta_make(dtype, NULL, 0);
+
+    return nuc_insert_filled(g, node, &meta, value);
+}
+
+struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op,
+                                        struct nuc_node *input, double number)
+{
+    enum nuc_dtype own = input->vals[0].dtype;
+    bool whole = !nuc_is_floating(own) && isfinite(number) && !(number < trunc(number)) && !(number > trunc(number));
+    enum nuc_dtype dtype = nuc_is_floating(own) || !whole ? NUC_F32 : own == NUC_BOOL ? NUC_I64 : own;
+
+    return nuc_insert_binary(g, node, op, input, nuc_insert_constant(g, node, dtype, number));
+}
+
+struct nuc_node *nuc_insert_indices(struct nuc_graph *g, struct nuc_node *node, const int64_t *values,
+                                    const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_I64, sizes, rank);
+
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), &meta, values);
+}
+
+struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,
+                                   const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
+
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), &meta, values);
+}
+
+/* ---- other shapes of the same values ---- */
+
+struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                 const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_node *view = nuc_insert(g, node, NUC_OP_VIEW, node);
+
+    nuc_set_arg_node(view, g, NUC_SELF, input);
+    nuc_set_arg_ints(view, g, NUC_ARG(VIEW, size), sizes, rank);
+    nuc_set_contiguous_val(g, view, input->vals[0].dtype, sizes, rank);
+    return view;
+}
+
+struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                    const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta contiguous = input->vals[0];
+
+    if (!nuc_is_viewable(&input->vals[0], sizes, rank)) {
+        nuc_set_contiguous(&contiguous);
+        input = nuc_insert_clone(g, node, input, &contiguous);
+    }
+    return nuc_insert_view(g, node, input, sizes, rank);
+}
+
+struct nuc_node *nuc_insert_reshaped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta wanted = nuc_meta_make(input->vals[0].dtype, sizes, rank);
+
+    if (nuc_same_sizes(&input->vals[0], &wanted))
+        return input;
+    return nuc_emit(g, node, NUC_OP_RESHAPE, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
+}
+
+struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
+                                     int64_t dim)
+{
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim)));
+}
+
+struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                    const int64_t *dims)
+{
+    return nuc_emit(g, node, NUC_OP_PERMUTE, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, input->vals[0].rank)));
+}
+
+struct nuc_node *nuc_insert_permuted(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *dims)
+{
+    uint32_t rank = input->vals[0].rank, i = 0;
+
+    while (i < rank && dims[i] == (int64_t)i)
+        i++;
+    return i == rank ? input : nuc_insert_permute(g, node, input, dims);
+}
+
+struct nuc_node *nuc_insert_moved_dims(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                       const int64_t *from, const int64_t *to, uint32_t count)
+{
+    uint32_t rank = input->vals[0].rank, next = 0;
+    int64_t dims[NUC_MAX_RANK];
+    bool placed[NUC_MAX_RANK] = {false}, taken[NUC_MAX_RANK] = {false};
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t source = nuc_expand_dim(g, node, from[i], rank), place = nuc_expand_dim(g, node, to[i], rank);
+        if (taken[source] || placed[place])
+            nuc_expand_fail(g, node, "a dimension is named twice");
+        taken[source] = placed[place] = true;
+        dims[place] = source;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        if (placed[i])
+            continue;
+        while (taken[next])
+            next++;
+        dims[i] = next++;
+    }
+    return nuc_insert_permuted(g, node, input, dims);
+}
+
+struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                   const int64_t *sizes, uint32_t rank)
+{
+    return nuc_emit(g, node, NUC_OP_EXPAND, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
+}
+
+struct nuc_node *nuc_insert_expanded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta wanted = nuc_meta_make(input->vals[0].dtype, sizes, rank);
+
+    return nuc_same_sizes(&input->vals[0], &wanted) ? input : nuc_insert_expand(g, node, input, sizes, rank);
+}
+
+struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                  const struct nuc_meta *like)
+{
+    struct nuc_node *clone = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, input, like);
+
+    nuc_made_of(clone, node);
+    return clone;
+}
+
+/* ---- parts and repetitions ---- */
+
+struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
+                                  int64_t start, int64_t end)
+{
+    return nuc_emit(g, node, NUC_OP_SLICE, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end)));
+}
+
+struct nuc_node *nuc_insert_part(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                 int64_t start, int64_t end)
+{
+    if (start == 0 && end == input->vals[0].sizes[dim])
+        return input;
+    return nuc_insert_slice(g, node, input, dim, start, end);
+}
+
+struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                  const int64_t *indices, int64_t count)
+{
+    struct nuc_node *list[NUC_MAX_RANK] = {NULL};
+    bool same = count == input->vals[0].sizes[dim];
+
+    for (int64_t i = 0; same && i < count; i++)
+        same = indices[i] == i;
+    if (same)
+        return input;
+    list[dim] = nuc_insert_indices(g, node, indices, &count, 1);
+    return nuc_emit(g, node, NUC_OP_INDEX, node, NUC_ARGS(nuc_node_arg(input), nuc_nodes_arg(list, dim + 1)));
+}
+
+/* The value `times` times one after the other along a dimension. */
+static struct nuc_node *cat_of_itself(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                      int64_t times)
+{
+    struct nuc_node *parts[MAX_CAT];
+
+    for (int64_t i = 0; i < times; i++)
+        parts[i] = input;
+    return nuc_insert_cat(g, node, parts, (uint32_t)times, dim);
+}
+
+/* [.., size, ..] becomes [.., 1, size, ..], that dimension is repeated, and the two become one. */
+static struct nuc_node *repeated_by_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                           uint32_t dim, int64_t times)
+{
+    struct nuc_meta m = input->vals[0];
+
+    if (m.rank == NUC_MAX_RANK)
+        nuc_expand_fail(g, node, "a tensor of %d dimensions cannot be repeated so often", NUC_MAX_RANK);
+    struct nuc_node *value = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, input, dim);
+    struct nuc_meta wide = value->vals[0];
+    wide.sizes[dim] = times;
+    value = nuc_insert_expand(g, node, value, wide.sizes, wide.rank);
+    m.sizes[dim] *= times;
+    return nuc_insert_reshaped(g, node, value, m.sizes, m.rank);
+}
+
+struct nuc_node *nuc_insert_repeated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                     int64_t times)
+{
+    struct nuc_meta m = input->vals[0];
+
+    if (times == 1)
+        return input;
+    if (times == 0)
+        return nuc_insert_slice(g, node, input, dim, 0, 0);
+    if (times <= MAX_CAT)
+        return cat_of_itself(g, node, input, dim, times);
+    if (m.sizes[dim] != 1)
+        return repeated_by_expand(g, node, input, dim, times);
+    m.sizes[dim] = times;
+    return nuc_insert_expand(g, node, input, m.sizes, m.rank);
+}
+
+struct nuc_node *nuc_insert_padded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                   const int64_t *pads, uint32_t count)
+{
+    uint32_t i = 0;
+
+    while (i < count && pads[i] == 0)
+        i++;
+    if (i == count)
+        return input;
+    struct nuc_node *pad = nuc_insert(g, node, NUC_OP_PAD, node);
+    nuc_set_arg_node(pad, g, NUC_SELF, input);
+    nuc_set_arg_ints(pad, g, NUC_ARG(PAD, pad), pads, count);
+    nuc_set_arg_float(pad, NUC_ARG(PAD, value), 0.0);
+    nuc_infer_shape(g, pad);
+    return pad;
+}
+
+struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
+                                uint32_t count, bool keepdim)
+{
+    return nuc_emit(g, node, NUC_OP_SUM_DIM, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, count), nuc_bool_arg(keepdim)));
+}
+
+/* ---- reading ---- */
+
+uint32_t nuc_expand_dim(struct nuc_graph *g, const struct nuc_node *node, int64_t dim, uint32_t rank)
+{
+    int64_t limit = rank == 0 ? 1 : rank;
+
+    if (dim < -limit || dim >= limit)
+        nuc_expand_fail(g, node, "dimension %lld does not exist in a tensor of rank %u", (long long)dim,
+                        (unsigned)rank);
+    return (uint32_t)(dim < 0 ? dim + limit : dim);
+}
+
+bool nuc_is_item_read(const struct nuc_node *tuple, uint32_t index)
+{
+    for (uint32_t i = 0; i < tuple->n_users; i++) {
+        if (nuc_is_item(tuple->users[i], index) && tuple->users[i]->n_users > 0)
+            return true;
+    }
+    return false;
+}
+
+_Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node, const char *format, ...)
+{
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s: %s", g->file, nuc_node_text(g->cx, node), what);
+}
