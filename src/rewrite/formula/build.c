@@ -42,7 +42,7 @@ static void put_value(const struct nuc_formula_site *s, struct nuc_text *out, co
         nuc_text_addf(out, "%s", nuc_dtype_name(v->u.dtype));
 }
 
-static struct nuc_arg evaluate(struct nuc_formula_site *s, const struct nuc_term *t);
+static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t);
 
 /* The text of a refusal; {term} stands for a value. */
 static const char *filled_in(struct nuc_formula_site *s, const char *text)
@@ -101,7 +101,7 @@ static struct nuc_node *node_of(const struct nuc_formula_site *s, const struct n
     return value->u.node;
 }
 
-static bool condition(struct nuc_formula_site *s, const struct nuc_term *t)
+static bool condition(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg value = evaluate(s, t);
 
@@ -192,7 +192,7 @@ static bool is_none_term(const struct nuc_term *t)
 }
 
 /* A sign with one or two operands. Of a condition known now the second operand is left where the first decides. */
-static struct nuc_arg evaluate_sign(struct nuc_formula_site *s, const struct nuc_term *t)
+static struct nuc_arg evaluate_sign(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg args[2] = {evaluate(s, t->terms[0])}, out;
     bool asks_for_none = t->count == 2 && (is_none_term(t->terms[0]) || is_none_term(t->terms[1]));
@@ -217,7 +217,7 @@ static struct nuc_arg evaluate_sign(struct nuc_formula_site *s, const struct nuc
             args[i] = nuc_node_arg(nuc_formula_constant_beside(s, args, t->count, i));
         args[i].given = true;
     }
-    return nuc_node_arg(nuc_formula_emit(s, operator_of_sign(t->name), args, NULL, t->count));
+    return nuc_node_arg(nuc_formula_emit(s, &t->callee, args, NULL, t->count));
 }
 
 /* ---- lists ---- */
@@ -255,7 +255,7 @@ static struct nuc_arg list_of(struct nuc_formula_site *s, const struct nuc_arg *
 }
 
 /* each(i, n, term[, condition]): the list of the term's values for i from 0 to n - 1, where the condition holds. */
-static struct nuc_arg evaluate_each(struct nuc_formula_site *s, const struct nuc_term *t)
+static struct nuc_arg evaluate_each(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg n = evaluate(s, t->terms[1]);
 
@@ -272,7 +272,7 @@ static struct nuc_arg evaluate_each(struct nuc_formula_site *s, const struct nuc
     return list_of(s, items, kept);
 }
 
-static struct nuc_arg evaluate_index(struct nuc_formula_site *s, const struct nuc_term *t)
+static struct nuc_arg evaluate_index(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg list = evaluate(s, t->terms[0]), at = evaluate(s, t->terms[1]);
     bool is_tuple = list.kind == NUC_ARG_NODE && list.u.node->is_tuple;
@@ -323,29 +323,43 @@ static struct nuc_arg call_definition(const struct nuc_formula_site *caller, con
     return evaluate(&s, d->body.results[0]);
 }
 
-static struct nuc_arg evaluate_call(struct nuc_formula_site *s, const struct nuc_term *t)
+static const struct nuc_callee *callee_of(const struct nuc_formula_site *s, struct nuc_term *t)
 {
-    const struct nuc_formula_function *function = nuc_formula_function(t->name);
-    const struct nuc_definition *definition = nuc_find_definition(s->formulas, t->name);
+    struct nuc_callee *c = &t->callee;
+    const char *sign = operator_of_sign(t->name);
+
+    if (c->is_known)
+        return c;
+    c->operator_name = sign != NULL ? sign : t->name;
+    c->function = nuc_formula_function(t->name);
+    c->definition = nuc_find_definition(s->formulas, t->name);
+    c->overloads = nuc_formula_overloads(s->g->cx, c->operator_name, s->g->dialect);
+    c->is_known = true;
+    return c;
+}
+
+static struct nuc_arg evaluate_call(struct nuc_formula_site *s, struct nuc_term *t)
+{
+    const struct nuc_callee *callee = callee_of(s, t);
     struct nuc_arg args[MAX_ARGS] = {{0}}, number;
 
-    if (operator_of_sign(t->name) != NULL)
+    if (callee->operator_name != t->name)
         return evaluate_sign(s, t);
     if (strcmp(t->name, "each") == 0)
         return evaluate_each(s, t);
     for (uint32_t i = 0; i < t->count; i++)
         args[i] = evaluate(s, t->terms[i]);
-    if (function != NULL)
-        return function->call(s, args);
-    if (definition != NULL)
-        return call_definition(s, definition, args);
+    if (callee->function != NULL)
+        return callee->function->call(s, args);
+    if (callee->definition != NULL)
+        return call_definition(s, callee->definition, args);
     if (nuc_formula_number(t->name, args, t->count, &number))
         return number;
-    return nuc_node_arg(nuc_formula_emit(s, t->name, args, t->keywords, t->count));
+    return nuc_node_arg(nuc_formula_emit(s, callee, args, t->keywords, t->count));
 }
 
 /* An argument of the operator is `given` as the archive has it, what is computed always is. */
-static struct nuc_arg evaluate(struct nuc_formula_site *s, const struct nuc_term *t)
+static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg items[MAX_ARGS], value;
 
@@ -389,7 +403,7 @@ bool nuc_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *
 }
 
 /* A list each(i, n, term) as value of a tuple: of the parts those that are read, as many as the archive states. */
-static void build_list(struct nuc_formula_site *s, const struct nuc_term *each)
+static void build_list(struct nuc_formula_site *s, struct nuc_term *each)
 {
     struct nuc_node *node = s->node;
     struct nuc_arg n = evaluate(s, each->terms[1]);

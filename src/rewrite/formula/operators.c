@@ -70,23 +70,33 @@ static bool takes(enum nuc_op op, const struct nuc_arg *args, const char *const 
     return true;
 }
 
-/*
- * Operators of later stages come before composite ones, and within each an overload that takes numbers before one for
- * which constants are made.
- */
-static enum nuc_op find_overload(const struct nuc_formula_site *s, const char *name, const struct nuc_arg *args,
-                                 const char *const *keywords, uint32_t count)
+const enum nuc_op *nuc_formula_overloads(struct nuc_context *cx, const char *name, enum nuc_dialect dialect)
+{
+    enum { MAX_OVERLOADS = 16 };
+    enum nuc_op *ops = nuc_alloc_array(cx, MAX_OVERLOADS, sizeof *ops);
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < 2 * NUC_OP_COUNT && count + 1 < MAX_OVERLOADS; i++) {
+        enum nuc_op op = (enum nuc_op)(i % NUC_OP_COUNT);
+        bool composite = nuc_op_family(op) == NUC_FAMILY_COMPOSITE;
+        if (composite == (i >= NUC_OP_COUNT) && nuc_formula_names_op(name, op, dialect))
+            ops[count++] = op;
+    }
+    ops[count] = NUC_OP_COUNT;
+    return ops;
+}
+
+static enum nuc_op find_overload(const struct nuc_formula_site *s, const struct nuc_callee *callee,
+                                 const struct nuc_arg *args, const char *const *keywords, uint32_t count)
 {
     for (int round = 0; round < 4; round++) {
-        for (unsigned i = 0; i < NUC_OP_COUNT; i++) {
-            enum nuc_op op = (enum nuc_op)i;
-            bool composite = nuc_op_family(op) == NUC_FAMILY_COMPOSITE;
-            if (composite == (round >= 2) && nuc_formula_names_op(name, op, s->g->dialect) &&
-                takes(op, args, keywords, count, round % 2 == 1))
-                return op;
+        for (const enum nuc_op *op = callee->overloads; *op != NUC_OP_COUNT; op++) {
+            bool composite = nuc_op_family(*op) == NUC_FAMILY_COMPOSITE;
+            if (composite == (round >= 2) && takes(*op, args, keywords, count, round % 2 == 1))
+                return *op;
         }
     }
-    nuc_formula_fail(s, "'%s' does not take its arguments: export the model again", name);
+    nuc_formula_fail(s, "'%s' does not take its arguments: export the model again", callee->operator_name);
 }
 
 struct nuc_node *nuc_formula_constant_beside(const struct nuc_formula_site *s, const struct nuc_arg *args,
@@ -106,10 +116,10 @@ struct nuc_node *nuc_formula_constant_beside(const struct nuc_formula_site *s, c
     return nuc_insert_constant(s->g, s->node, own, number);
 }
 
-struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const char *name, const struct nuc_arg *args,
-                                  const char *const *keywords, uint32_t count)
+struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const struct nuc_callee *callee,
+                                  const struct nuc_arg *args, const char *const *keywords, uint32_t count)
 {
-    enum nuc_op op = find_overload(s, name, args, keywords, count);
+    enum nuc_op op = find_overload(s, callee, args, keywords, count);
     const struct nuc_schema *schema = nuc_op_schema(op);
     struct nuc_arg placed[64] = {{0}};
     uint32_t most = 0;

@@ -4,6 +4,9 @@
 
 #include "rewrite/formula/formula.h"
 
+struct nuc_formula_function;
+struct nuc_definition;
+
 enum nuc_term_kind {
     NUC_TERM_VALUE,  /* a number or a text, in `value` */
     NUC_TERM_NAME,   /* `name` */
@@ -13,6 +16,15 @@ enum nuc_term_kind {
     NUC_TERM_INDEX   /* terms[0][terms[1]] */
 };
 
+/* What a call means, looked up when it is evaluated for the first time. */
+struct nuc_callee {
+    bool is_known;
+    const char *operator_name;                   /* of a sign or an operator */
+    const struct nuc_formula_function *function; /* of functions.c; NULL: none */
+    const struct nuc_definition *definition;     /* NULL: none */
+    const enum nuc_op *overloads;                /* those of operator_name in the graph's dialect, NUC_OP_COUNT last */
+};
+
 struct nuc_term {
     enum nuc_term_kind kind;
     const char *name;
@@ -20,6 +32,7 @@ struct nuc_term {
     uint32_t count;
     struct nuc_term **terms;
     const char **keywords; /* of each term of a call: NULL where it is given by position */
+    struct nuc_callee callee;
 };
 
 /* "name = term;", or a condition "when term;" without a name, or a check such as "refuse(...);". */
@@ -103,9 +116,18 @@ bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t c
 /* Whether name(args) calls the operator: a base name as in "aten.NAME.overload", or one with its overload. */
 bool nuc_formula_names_op(const char *name, enum nuc_op op, enum nuc_dialect dialect);
 
-/* op(args), keywords[i] naming argument i or NULL; numbers become constants where tensors are expected. */
-struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const char *name, const struct nuc_arg *args,
-                                  const char *const *keywords, uint32_t count);
+/*
+ * The operators that a name means: those of later stages before composite ones, each in the order of ops.def, which has
+ * NUC_OP_COUNT at the end.
+ */
+const enum nuc_op *nuc_formula_overloads(struct nuc_context *cx, const char *name, enum nuc_dialect dialect);
+
+/*
+ * The first overload that takes the arguments, keywords[i] naming argument i or NULL. One that takes numbers comes
+ * before one for which constants are made of them.
+ */
+struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const struct nuc_callee *callee,
+                                  const struct nuc_arg *args, const char *const *keywords, uint32_t count);
 
 /*
  * The number args[index] as a constant next to the tensors among the arguments: of their type, or float32 where that is
