@@ -103,9 +103,8 @@ static void take_name(struct nuc_graph *g, struct nuc_node *node, struct nuc_nod
     nuc_rename(g, value, name);
 }
 
-/* What is built takes the node's place and name. Returns the first node that stands for it. */
-static struct nuc_node *replace(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before, uint32_t old_ids,
-                                struct nuc_node *value)
+struct nuc_node *nuc_replace_expanded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before,
+                                      uint32_t old_ids, struct nuc_node *value)
 {
     if (value != NULL) {
         check_value(g, node, value);
@@ -125,7 +124,7 @@ struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, exp
     uint32_t old_ids = g->next_id;
 
     node->in_place = false;
-    return replace(g, node, before, old_ids, expand(g, node));
+    return nuc_replace_expanded(g, node, before, old_ids, expand(g, node));
 }
 
 static bool has_in_place(const struct nuc_graph *g)
@@ -153,7 +152,7 @@ static bool expand_all(struct nuc_graph *g, struct nuc_formulas *formulas, bool 
         changed = changed || row != NULL || expand != NULL;
         before = n->prev;
         n->in_place = n->in_place && row == NULL;
-        n = row != NULL      ? replace(g, n, before, old_ids, nuc_formula_build(formulas, row, g, n))
+        n = row != NULL      ? nuc_replace_expanded(g, n, before, old_ids, nuc_formula_build(formulas, row, g, n))
             : expand != NULL ? nuc_expand_node(g, n, expand)
                              : n->next;
     }

@@ -23,6 +23,13 @@ typedef struct nuc_node *(*expansion)(struct nuc_graph *g, struct nuc_node *node
  */
 struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, expansion expand);
 
+/*
+ * The end of that: `value`, which was built between `before`, the node's predecessor (NULL: it was the first), and the
+ * node when the next id was `old_ids`, takes the place and name of the node.
+ */
+struct nuc_node *nuc_replace_expanded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before,
+                                      uint32_t old_ids, struct nuc_node *value);
+
 /* ---- Einstein's sums (expand_einsum.c) ---- */
 
 /* A tensor with a letter for each dimension. */

@@ -101,7 +101,7 @@ static struct nuc_node *node_of(const struct nuc_formula_site *s, const struct n
     return value->u.node;
 }
 
-static bool condition(struct nuc_formula_site *s, struct nuc_term *t)
+bool nuc_formula_condition(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg value = evaluate(s, t);
 
@@ -112,7 +112,7 @@ static bool condition(struct nuc_formula_site *s, struct nuc_term *t)
 
 /* ---- signs ---- */
 
-static bool same_value(const struct nuc_arg *a, const struct nuc_arg *b)
+bool nuc_same_value(const struct nuc_arg *a, const struct nuc_arg *b)
 {
     if (nuc_is_number_arg(a) && nuc_is_number_arg(b))
         return nuc_numbers_equal(nuc_number_arg(a), nuc_number_arg(b));
@@ -125,6 +125,8 @@ static bool same_value(const struct nuc_arg *a, const struct nuc_arg *b)
         return strcmp(a->u.string, b->u.string) == 0;
     case NUC_ARG_DTYPE:
         return a->u.dtype == b->u.dtype;
+    case NUC_ARG_NODE:
+        return a->u.node == b->u.node;
     case NUC_ARG_MEMORY_FORMAT:
         return a->u.memory_format == b->u.memory_format;
     case NUC_ARG_INTS:
@@ -153,7 +155,7 @@ static bool known_sign(const char *sign, const struct nuc_arg *a, const struct n
     double x, y;
 
     if (strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0) {
-        *out = nuc_bool_arg(same_value(a, b) == (sign[0] == '='));
+        *out = nuc_bool_arg(nuc_same_value(a, b) == (sign[0] == '='));
         return true;
     }
     if (!nuc_is_number_arg(a) || !nuc_is_number_arg(b))
@@ -202,7 +204,7 @@ static struct nuc_arg evaluate_sign(struct nuc_formula_site *s, struct nuc_term 
     if (args[0].kind == NUC_ARG_BOOL && (t->name[0] == '|' || t->name[0] == '&')) {
         if (args[0].u.b == (t->name[0] == '|'))
             return args[0];
-        return nuc_bool_arg(condition(s, t->terms[1]));
+        return nuc_bool_arg(nuc_formula_condition(s, t->terms[1]));
     }
     if (t->count == 2)
         args[1] = evaluate(s, t->terms[1]);
@@ -265,7 +267,7 @@ static struct nuc_arg evaluate_each(struct nuc_formula_site *s, struct nuc_term 
     uint32_t kept = 0;
     for (int64_t i = 0; i < n.u.i; i++) {
         bind(s, t->terms[0]->name, nuc_int_arg(i));
-        if (t->count < 4 || condition(s, t->terms[3]))
+        if (t->count < 4 || nuc_formula_condition(s, t->terms[3]))
             items[kept++] = evaluate(s, t->terms[2]);
         s->count--;
     }
@@ -305,7 +307,7 @@ static void run_statements(struct nuc_formula_site *s, const struct nuc_formula 
         const struct nuc_statement *st = &f->statements[i];
         if (st->kind == NUC_STATEMENT_LET)
             bind(s, st->name, evaluate(s, st->term));
-        else if (st->kind == NUC_STATEMENT_CHECK && condition(s, st->term->terms[0]))
+        else if (st->kind == NUC_STATEMENT_CHECK && nuc_formula_condition(s, st->term->terms[0]))
             nuc_formula_fail(s, "%s", filled_in(s, st->term->terms[1]->value.u.string));
     }
 }
@@ -323,7 +325,7 @@ static struct nuc_arg call_definition(const struct nuc_formula_site *caller, con
     return evaluate(&s, d->body.results[0]);
 }
 
-static const struct nuc_callee *callee_of(const struct nuc_formula_site *s, struct nuc_term *t)
+const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_callee *c = &t->callee;
     const char *sign = operator_of_sign(t->name);
@@ -340,7 +342,7 @@ static const struct nuc_callee *callee_of(const struct nuc_formula_site *s, stru
 
 static struct nuc_arg evaluate_call(struct nuc_formula_site *s, struct nuc_term *t)
 {
-    const struct nuc_callee *callee = callee_of(s, t);
+    const struct nuc_callee *callee = nuc_formula_callee(s, t);
     struct nuc_arg args[MAX_ARGS] = {{0}}, number;
 
     if (callee->operator_name != t->name)
@@ -367,7 +369,7 @@ static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t)
     case NUC_TERM_NAME:
         return value_of_name(s, t->name);
     case NUC_TERM_CHOICE:
-        return evaluate(s, t->terms[condition(s, t->terms[0]) ? 1 : 2]);
+        return evaluate(s, t->terms[nuc_formula_condition(s, t->terms[0]) ? 1 : 2]);
     case NUC_TERM_VALUE:
         value = t->value;
         break;
@@ -388,6 +390,13 @@ static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t)
     return value;
 }
 
+struct nuc_node *nuc_formula_value(struct nuc_formula_site *s, struct nuc_term *t)
+{
+    struct nuc_arg value = evaluate(s, t);
+
+    return node_of(s, &value);
+}
+
 /* ---- rows ---- */
 
 bool nuc_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *f, struct nuc_graph *g,
@@ -396,7 +405,7 @@ bool nuc_formula_holds(struct nuc_formulas *formulas, const struct nuc_formula *
     struct nuc_formula_site s = {formulas, g, node, f->title, 0, 0, {{0}}};
 
     for (uint32_t i = 0; i < f->n_statements && f->statements[i].kind == NUC_STATEMENT_WHEN; i++) {
-        if (!condition(&s, f->statements[i].term))
+        if (!nuc_formula_condition(&s, f->statements[i].term))
             return false;
     }
     return true;

@@ -149,6 +149,40 @@ static void check_formula(struct checker *c, const struct nuc_formula *f)
     c->count = outer;
 }
 
+/* The names that a pattern binds: those that stand where values do. */
+static void declare_names(struct checker *c, const struct nuc_term *t)
+{
+    static const char *const functions[] = {"number", "once", "is", "bounded", "pow", "neg"};
+    bool is_function = strchr("+-*/<>=", t->name != NULL ? t->name[0] : ' ') != NULL;
+    uint32_t i = 0;
+
+    if (t->kind == NUC_TERM_NAME) {
+        while (i < c->count && strcmp(c->names[i], t->name) != 0)
+            i++;
+        if (i == c->count)
+            declare(c, t->name);
+        c->used[i] = true;
+        return;
+    }
+    for (i = 0; i < sizeof functions / sizeof *functions && t->kind == NUC_TERM_CALL; i++)
+        is_function = is_function || strcmp(functions[i], t->name) == 0;
+    if (t->kind == NUC_TERM_CALL && !is_function && !is_operator_call(c, t))
+        fail(c, "no operator takes such a call of", t->name);
+    for (i = 0; i < t->count; i++)
+        declare_names(c, t->terms[i]);
+}
+
+void nuc_check_pattern(struct nuc_formulas *formulas, struct nuc_context *cx, const char *title,
+                       const struct nuc_pattern *p)
+{
+    struct checker c = {formulas, cx, title, NUC_ATEN, false, NULL, 0, {0}, {0}};
+
+    declare_names(&c, p->pattern);
+    check_term(&c, p->result);
+    if (p->guard != NULL)
+        check_term(&c, p->guard);
+}
+
 void nuc_formulas_check(struct nuc_context *cx)
 {
     struct nuc_formulas *formulas = nuc_formulas_new(cx);
@@ -173,4 +207,5 @@ void nuc_formulas_check(struct nuc_context *cx)
         if (row->title[0] == '\0')
             fail(&c, "a line for users is missing:", name);
     }
+    nuc_patterns_check(formulas);
 }

@@ -44,6 +44,14 @@ bool nuc_has_formula(enum nuc_formula_use use, enum nuc_op op);
 struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_formula_row *row, struct nuc_graph *g,
                                    struct nuc_node *node);
 
+/* ---- patterns: rows PATTERN(use, title, text) of recognize/patterns.def ---- */
+
+enum nuc_pattern_use { NUC_PATTERN_WRITTEN, NUC_PATTERN_NPU };
+
+/* Builds the operator that the node and those before it are written out for, in front of it; NULL: none. */
+struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use, struct nuc_graph *g,
+                               struct nuc_node *node);
+
 /*
  * The operator that alone makes the value, where the first row of an operator is one call of it with the operator's own
  * arguments and numbers; else NUC_OP_COUNT.

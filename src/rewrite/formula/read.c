@@ -300,3 +300,17 @@ struct nuc_term *nuc_read_term(struct nuc_context *cx, const char *title, const 
         fail(&r, "something follows");
     return t;
 }
+
+void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *text, struct nuc_pattern *out)
+{
+    struct reader r = {cx, title, text, text};
+
+    *out = (struct nuc_pattern){.pattern = read_expression(&r)};
+    expect(&r, "=>");
+    out->result = read_expression(&r);
+    if (take(&r, ","))
+        out->guard = read_expression(&r);
+    skip_space(&r);
+    if (*r.at != '\0')
+        fail(&r, "something follows");
+}

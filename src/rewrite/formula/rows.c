@@ -19,6 +19,19 @@ const char *const nuc_definition_texts[][2] = {
 #include "rewrite/formula/definitions.def"
     {NULL, NULL},
 };
+
+#define WRITTEN NUC_PATTERN_WRITTEN
+#define NPU NUC_PATTERN_NPU
+
+static const struct {
+    enum nuc_pattern_use use;
+    const char *title, *text;
+} pattern_rows[] = {
+#define PATTERN(use, title, ...) {use, title, #__VA_ARGS__},
+#include "rewrite/recognize/patterns.def"
+};
+enum { N_PATTERNS = sizeof pattern_rows / sizeof *pattern_rows };
+
 #define N_DEFINITIONS (sizeof nuc_definition_texts / sizeof *nuc_definition_texts)
 
 struct nuc_formulas {
@@ -28,6 +41,7 @@ struct nuc_formulas {
     uint16_t first[NUC_OP_COUNT + 1]; /* rows of operator i: order[first[i]] up to order[first[i + 1]] */
     uint16_t *order;
     const struct nuc_definition *definitions[N_DEFINITIONS];
+    const struct nuc_pattern *patterns[N_PATTERNS];
 };
 
 struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx)
@@ -103,6 +117,35 @@ struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_form
                                    struct nuc_node *node)
 {
     return nuc_formula_result(f, read_row(f, (size_t)(row - nuc_formula_rows)), g, node);
+}
+
+static const struct nuc_pattern *read_pattern(struct nuc_formulas *f, size_t row)
+{
+    if (f->patterns[row] == NULL) {
+        struct nuc_pattern *p = nuc_alloc(f->cx, sizeof *p);
+        nuc_read_pattern(f->cx, pattern_rows[row].title, pattern_rows[row].text, p);
+        f->patterns[row] = p;
+    }
+    return f->patterns[row];
+}
+
+void nuc_patterns_check(struct nuc_formulas *f)
+{
+    for (size_t i = 0; i < N_PATTERNS; i++)
+        nuc_check_pattern(f, f->cx, pattern_rows[i].title, read_pattern(f, i));
+}
+
+struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use, struct nuc_graph *g,
+                               struct nuc_node *node)
+{
+    for (size_t i = 0; i < N_PATTERNS; i++) {
+        struct nuc_formula_site s = {f, g, node, pattern_rows[i].title, 0, 0, {{0}}};
+        if (pattern_rows[i].use != use || !nuc_pattern_fits(&s, read_pattern(f, i)))
+            continue;
+        node->in_place = false;
+        return nuc_formula_value(&s, f->patterns[i]->result);
+    }
+    return NULL;
 }
 
 /* Whether a term, an argument of the operator or a value, has the kind that an argument of another one has. */

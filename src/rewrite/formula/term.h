@@ -111,6 +111,32 @@ const struct nuc_formula_function *nuc_formula_function(const char *name);
 /* A number computed when the formula is built: sqrt, log, ... of numbers. False when there is no such function. */
 bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t count, struct nuc_arg *value);
 
+/* ---- patterns ---- */
+
+/* "pattern => result", and after a comma a condition on the names that the pattern binds. */
+struct nuc_pattern {
+    struct nuc_term *pattern, *result, *guard; /* guard: NULL: none */
+};
+void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *text, struct nuc_pattern *out);
+
+/* Whether the node of the site is what the pattern says; then the site has its names. */
+bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p);
+
+/* All rows of patterns.def; one of them (check.c). */
+void nuc_patterns_check(struct nuc_formulas *formulas);
+void nuc_check_pattern(struct nuc_formulas *formulas, struct nuc_context *cx, const char *title,
+                       const struct nuc_pattern *p);
+
+/* Values of a term: a tensor; a bool. */
+struct nuc_node *nuc_formula_value(struct nuc_formula_site *s, struct nuc_term *t);
+bool nuc_formula_condition(struct nuc_formula_site *s, struct nuc_term *t);
+
+/* What a call of the graph's dialect means. */
+const struct nuc_callee *nuc_formula_callee(const struct nuc_formula_site *s, struct nuc_term *t);
+
+/* Whether two values are equal: numbers by value, tensors by being one node. */
+bool nuc_same_value(const struct nuc_arg *a, const struct nuc_arg *b);
+
 /* ---- operators ---- */
 
 /* Whether name(args) calls the operator: a base name as in "aten.NAME.overload", or one with its overload. */

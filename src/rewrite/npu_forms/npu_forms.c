@@ -1,12 +1,38 @@
+#include "rewrite/formula/formula.h"
 #include "rewrite/npu_forms/npu_broadcast.h"
 #include "rewrite/npu_forms/npu_conv.h"
-#include "rewrite/npu_forms/npu_function_forms.h"
 #include "rewrite/npu_forms/npu_linear_map.h"
 #include "rewrite/npu_forms/npu_matrix.h"
 #include "rewrite/npu_forms/npu_move.h"
 #include "rewrite/npu_forms/npu_stride.h"
 #include "rewrite/npu_forms/npu_sum.h"
 #include "rewrite/npu_forms/npu_window.h"
+#include "rewrite/recognize/written.h"
+
+/* ---- quotients by roots ---- */
+
+/*
+ * a / sqrt(b), where the CPU would divide in int8: the inverse in int8 has half a step of 1/255 of its range, which
+ * float on the CPU has not; its int8 kernels err more.
+ */
+static bool is_over_root(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *root = nuc_arg_node(node, NUC_OTHER);
+
+    return s->target->cpu != NULL && nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(root) &&
+           root->op == NUC_OP_SQRT && root->n_users == 1;
+}
+
+/* a rsqrt(b) */
+static struct nuc_node *to_times_root(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *root = nuc_operand(g, node, NUC_OTHER);
+    struct nuc_node *inverse = nuc_insert_unary(g, node, NUC_OP_RSQRT, nuc_operand(g, root, NUC_SELF));
+
+    return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
+}
+
+/* ---- the table ---- */
 
 /* What is built is looked at again, so that a form may use operators that have one. */
 static const struct row {
@@ -14,10 +40,7 @@ static const struct row {
     expansion build;
     nuc_form_condition applies; /* NULL: always */
 } rows[] = {
-    /* ---- functions of one value (npu_function_forms.c) ---- */
-    {NUC_OP_MUL, nuc_to_written_function, nuc_is_written_function},
-    {NUC_OP_DIV, nuc_to_written_function, nuc_is_written_function},
-    {NUC_OP_DIV, nuc_to_times_root, nuc_is_over_root},
+    {NUC_OP_DIV, to_times_root, is_over_root},
     /* ---- resampling, unequal windows (npu_linear_map.c) ---- */
     {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_windows, nuc_form_windows_applies},
     {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_repeats, nuc_form_repeats_applies},
@@ -115,12 +138,19 @@ static expansion form_of(const struct nuc_support *s, const struct nuc_node *nod
 
 bool nuc_to_npu_forms(const struct nuc_support *s)
 {
+    struct nuc_formulas *formulas = nuc_formulas_new(s->g->cx);
     bool changed = false;
 
-    for (struct nuc_node *n = s->g->first; n != NULL;) {
-        expansion build = nuc_is_call(n) ? form_of(s, n) : NULL;
-        changed = changed || build != NULL;
-        n = build == NULL ? n->next : nuc_expand_node(s->g, n, build);
+    for (struct nuc_node *n = s->g->first, *before; n != NULL;) {
+        bool is_product = n->op == NUC_OP_MUL || n->op == NUC_OP_DIV;
+        uint32_t old_ids = s->g->next_id;
+        before = n->prev;
+        struct nuc_node *value = is_product ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
+        expansion build = value == NULL && nuc_is_call(n) ? form_of(s, n) : NULL;
+        changed = changed || value != NULL || build != NULL;
+        n = value != NULL   ? nuc_replace_expanded(s->g, n, before, old_ids, value)
+            : build != NULL ? nuc_expand_node(s->g, n, build)
+                            : n->next;
     }
     if (changed)
         nuc_remove_dead(s->g);

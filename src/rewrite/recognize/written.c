@@ -189,11 +189,11 @@ bool nuc_take_apart(struct nuc_graph *g, struct nuc_node *node, const struct nuc
 
 struct adding {
     struct nuc_graph *g;
-    struct nuc_term *terms;
+    struct nuc_summand *terms;
     uint32_t count;
 };
 
-static bool add_terms(struct adding *s, struct nuc_term t, int depth)
+static bool add_terms(struct adding *s, struct nuc_summand t, int depth)
 {
     struct nuc_node *node = t.value, *operands[2] = {nuc_arg_node(node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
     bool sum = (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) &&
@@ -202,12 +202,12 @@ static bool add_terms(struct adding *s, struct nuc_term t, int depth)
     if (nuc_elements(&node->vals[0]) == nuc_elements(&t.frame))
         t.frame = t.met = node->vals[0];
     if (depth > 0 && is_view(node) && nuc_is_real_value(operands[0]))
-        return add_terms(s, (struct nuc_term){operands[0], t.sign, t.frame, t.met}, depth - 1);
+        return add_terms(s, (struct nuc_summand){operands[0], t.sign, t.frame, t.met}, depth - 1);
     if (depth > 0 && sum && nuc_is_real_value(operands[0]) && nuc_is_real_value(operands[1]) &&
         nuc_same_sizes(&node->vals[0], &t.met)) {
         for (int i = 0; i < 2; i++) {
             double sign = i == 1 && node->op == NUC_OP_SUB ? -t.sign : t.sign;
-            if (!add_terms(s, (struct nuc_term){operands[i], sign, t.frame, operands[i]->vals[0]}, depth - 1))
+            if (!add_terms(s, (struct nuc_summand){operands[i], sign, t.frame, operands[i]->vals[0]}, depth - 1))
                 return false;
         }
         return true;
@@ -218,12 +218,12 @@ static bool add_terms(struct adding *s, struct nuc_term t, int depth)
     return true;
 }
 
-uint32_t nuc_terms_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_term terms[NUC_MAX_TERMS])
+uint32_t nuc_terms_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_summand terms[NUC_MAX_TERMS])
 {
     struct adding s = {g, terms, 0};
     const int depth = 8;
 
-    if (!nuc_is_real_value(node) || !add_terms(&s, (struct nuc_term){node, 1, node->vals[0], node->vals[0]}, depth))
+    if (!nuc_is_real_value(node) || !add_terms(&s, (struct nuc_summand){node, 1, node->vals[0], node->vals[0]}, depth))
         return 0;
     return s.count;
 }
@@ -256,7 +256,7 @@ void nuc_multiply_static(struct nuc_graph *g, const struct nuc_factor *f, float 
         values[i] *= (float)pow((double)constant[met_by(&f->frame, &f->met, i)], f->power);
 }
 
-void nuc_add_static(struct nuc_graph *g, const struct nuc_term *t, float *values)
+void nuc_add_static(struct nuc_graph *g, const struct nuc_summand *t, float *values)
 {
     const float *constant = nuc_const_contiguous(g, t->value);
 

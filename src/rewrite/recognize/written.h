@@ -58,19 +58,19 @@ bool nuc_take_apart(struct nuc_graph *g, struct nuc_node *node, const struct nuc
 
 #define NUC_MAX_TERMS 4
 
-struct nuc_term {
+struct nuc_summand {
     struct nuc_node *value;
     double sign;
     struct nuc_meta frame, met;
 };
 
 /* The terms of add and sub, views of the whole in between; returns how many, 0 when there are too many. */
-uint32_t nuc_terms_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_term terms[NUC_MAX_TERMS]);
+uint32_t nuc_terms_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_summand terms[NUC_MAX_TERMS]);
 
 /* ---- constants in a frame ---- */
 
 /* values[i] *= constant[i]^power, or += scale * constant[i], of each element of the frame. */
 void nuc_multiply_static(struct nuc_graph *g, const struct nuc_factor *f, float *values);
-void nuc_add_static(struct nuc_graph *g, const struct nuc_term *t, float *values);
+void nuc_add_static(struct nuc_graph *g, const struct nuc_summand *t, float *values);
 
 #endif

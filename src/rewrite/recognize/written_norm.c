@@ -328,8 +328,8 @@ enum role { NORMALIZED, MEANS };
  * A term that is constants times x, x - mean or mean of x over its deviation. Says which; constants are multiplied
  * into *weight, which is made where there are any.
  */
-static bool read_term(struct nuc_graph *g, const struct nuc_node *root, const struct nuc_term *t, struct deviation *d,
-                      enum role *role, double *number, float **weight)
+static bool read_term(struct nuc_graph *g, const struct nuc_node *root, const struct nuc_summand *t,
+                      struct deviation *d, enum role *role, double *number, float **weight)
 {
     struct nuc_product p;
     struct statistics s;
@@ -379,7 +379,7 @@ static bool same_weights(const float *a, const float *b, size_t count)
 }
 
 /* x / deviation - mean / deviation */
-static bool is_opposite(struct nuc_graph *g, const struct nuc_node *root, const struct nuc_term *t,
+static bool is_opposite(struct nuc_graph *g, const struct nuc_node *root, const struct nuc_summand *t,
                         const struct deviation *d, const struct norm *n)
 {
     float *weight = NULL;
@@ -395,7 +395,7 @@ static bool is_opposite(struct nuc_graph *g, const struct nuc_node *root, const 
 static bool find(struct nuc_graph *g, struct nuc_node *root, struct norm *out)
 {
     const int64_t most = 1 << 22;
-    struct nuc_term terms[NUC_MAX_TERMS];
+    struct nuc_summand terms[NUC_MAX_TERMS];
     struct deviation d = {.eps = 0};
     int computed[2] = {-1, -1}, count = 0;
     enum role role = MEANS;

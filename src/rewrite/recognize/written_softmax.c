@@ -9,6 +9,7 @@
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "rewrite/expand/expand.h"
+#include "rewrite/formula/formula.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/written.h"
 
@@ -24,18 +25,6 @@ static struct nuc_node *operand_if(const struct nuc_node *node, enum nuc_op op)
 static bool is_plain(const struct nuc_node *node)
 {
     return nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
-}
-
-/* The other operand of a sum with this number. */
-static struct nuc_node *added_to(struct nuc_graph *g, const struct nuc_node *node, double *number)
-{
-    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    if (node->op != NUC_OP_ADD || !is_plain(node))
-        return NULL;
-    if (nuc_number_of(g, b, number) && nuc_is_real_value(a))
-        return a;
-    return nuc_number_of(g, a, number) && nuc_is_real_value(b) ? b : NULL;
 }
 
 /* p of 1 - p */
@@ -226,18 +215,6 @@ static struct nuc_node *to_log_softmax(struct nuc_graph *g, struct nuc_node *nod
     return found ? emit_softmax(g, node, NUC_OP_LOG_SOFTMAX, x, mask) : NULL;
 }
 
-/* exp(log_softmax(x)); where the logarithm is read, too, the exponential is that of what it is quantized to. */
-static struct nuc_node *to_softmax_of_log(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *log = nuc_arg_node(node, NUC_SELF);
-
-    if (node->op != NUC_OP_EXP || log == NULL || log->n_users != 1 ||
-        (log->op != NUC_OP_LOG_SOFTMAX && log->op != NUC_OP_NATIVE_LOG_SOFTMAX))
-        return NULL;
-    return nuc_emit(g, node, log->op == NUC_OP_LOG_SOFTMAX ? NUC_OP_SOFTMAX : NUC_OP_NATIVE_SOFTMAX, node, log->args,
-                    log->n_args);
-}
-
 /* log(sum of exp(x)) from the greatest on, as torch.logsumexp computes it: exponentials of at most 1. */
 static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -264,95 +241,11 @@ static struct nuc_node *to_shifted_sum(struct nuc_graph *g, struct nuc_node *nod
 
 /* ---- functions of one value ---- */
 
-/* x of 1 + exp(x) */
-static struct nuc_node *raised(struct nuc_graph *g, const struct nuc_node *node)
-{
-    double number;
-    struct nuc_node *e = added_to(g, node, &number);
-
-    return e != NULL && nuc_is_number(number, 1) ? operand_if(e, NUC_OP_EXP) : NULL;
-}
-
 static struct nuc_node *negated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
 {
     struct nuc_node *in = operand_if(x, NUC_OP_NEG);
 
     return in != NULL ? in : nuc_insert_unary(g, node, NUC_OP_NEG, x);
-}
-
-/* 1 / (1 + exp(-x)) */
-static struct nuc_node *to_sigmoid(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a, *b;
-    struct nuc_node *x = is_quotient(g, node, &a, &b) && a == NULL ? raised(g, b) : NULL;
-
-    return x == NULL ? NULL : nuc_insert_unary(g, node, NUC_OP_SIGMOID, negated(g, node, x));
-}
-
-/* log(1 + exp(x)) */
-static struct nuc_node *to_softplus(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *in = nuc_arg_node(node, NUC_SELF), *x = NULL;
-
-    if (nuc_is_real_value(in))
-        x = node->op == NUC_OP_LOG1P ? operand_if(in, NUC_OP_EXP) : node->op == NUC_OP_LOG ? raised(g, in) : NULL;
-    return x == NULL ? NULL : nuc_emit(g, node, NUC_OP_SOFTPLUS, node, NUC_ARGS(nuc_node_arg(x)));
-}
-
-/* where(x > 20, x, softplus(x)), as decomposed archives have it */
-static struct nuc_node *to_chosen_softplus(struct nuc_graph *g, struct nuc_node *node)
-{
-    const double far = 15; /* where softplus(x) is x in float32 */
-    struct nuc_node *f = node->op == NUC_OP_WHERE ? nuc_arg_node(node, NUC_ARG(WHERE, other)) : NULL;
-    struct nuc_node *x = operand_if(f, NUC_OP_SOFTPLUS);
-    const struct nuc_node *test = node->op == NUC_OP_WHERE ? nuc_arg_node(node, NUC_ARG(WHERE, condition)) : NULL;
-    double limit;
-
-    if (x == NULL || nuc_arg_node(node, NUC_ARG(WHERE, self)) != x || test == NULL ||
-        (test->op != NUC_OP_GT && test->op != NUC_OP_GE) || nuc_arg_node(test, NUC_SELF) != x ||
-        !nuc_number_of(g, nuc_arg_node(test, NUC_OTHER), &limit) || limit < far)
-        return NULL;
-    return f;
-}
-
-/* x of softplus(-abs(x)) */
-static struct nuc_node *even_softplus(const struct nuc_node *node)
-{
-    struct nuc_node *f = operand_if(node, NUC_OP_SOFTPLUS), *abs = operand_if(f, NUC_OP_NEG);
-
-    return abs == NULL ? NULL : operand_if(abs, NUC_OP_ABS);
-}
-
-static bool is_bounded_by_zero(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *x,
-                               enum nuc_op pair)
-{
-    double number;
-    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-
-    if (node->op == NUC_OP_RELU)
-        return pair == NUC_OP_MAXIMUM && a == x;
-    if (node->op != pair || (a != x && b != x) || !nuc_number_of(g, a == x ? b : a, &number))
-        return false;
-    return nuc_numbers_equal(number, 0);
-}
-
-/* max(x, 0) + softplus(-abs(x)) and min(x, 0) - softplus(-abs(x)), in which decomposed archives have them */
-static struct nuc_node *to_joined_softplus(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
-    struct nuc_node *x = (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) && is_plain(node) ? even_softplus(b) : NULL;
-
-    if (x == NULL && node->op == NUC_OP_ADD && is_plain(node)) {
-        x = even_softplus(a);
-        a = b;
-    }
-    if (x == NULL || !nuc_is_real_value(a))
-        return NULL;
-    if (node->op == NUC_OP_ADD && is_bounded_by_zero(g, a, x, NUC_OP_MAXIMUM))
-        return nuc_emit(g, node, NUC_OP_SOFTPLUS, node, NUC_ARGS(nuc_node_arg(x)));
-    if (node->op == NUC_OP_SUB && is_bounded_by_zero(g, a, x, NUC_OP_MINIMUM))
-        return nuc_emit(g, node, NUC_OP_LOG_SIGMOID, node, NUC_ARGS(nuc_node_arg(x)));
-    return NULL;
 }
 
 /* ---- logarithms ---- */
@@ -525,11 +418,10 @@ static struct nuc_node *to_logit(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- the pass ---- */
 
-static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_formulas *formulas, struct nuc_node *node)
 {
     static struct nuc_node *(*const rules[])(struct nuc_graph * g, struct nuc_node * node) = {
-        to_softmax,  to_log_softmax, to_softmax_of_log, to_logit,           to_logarithm,
-        to_softplus, to_sigmoid,     to_shifted_sum,    to_chosen_softplus, to_joined_softplus,
+        to_softmax, to_log_softmax, to_logit, to_logarithm, to_shifted_sum,
     };
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -537,11 +429,11 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
         if (value != NULL)
             return value;
     }
-    return NULL;
+    return nuc_recognize(formulas, NUC_PATTERN_WRITTEN, g, node);
 }
 
 /* From the end: the logarithm of a sum may be a part of a logarithmic softmax. */
-static bool rewrite_all(struct nuc_graph *g)
+static bool rewrite_all(struct nuc_graph *g, struct nuc_formulas *formulas)
 {
     uint32_t count;
     struct nuc_node **nodes =
@@ -554,7 +446,7 @@ static bool rewrite_all(struct nuc_graph *g)
     for (uint32_t i = count; i-- > 0;) {
         struct nuc_node *node = nodes[i];
         uint32_t old_ids = g->next_id;
-        struct nuc_node *value = node->n_users > 0 && nuc_is_real_value(node) ? rewritten(g, node) : NULL;
+        struct nuc_node *value = node->n_users > 0 && nuc_is_real_value(node) ? rewritten(g, formulas, node) : NULL;
         if (value == NULL)
             continue;
         nuc_replace_uses(g, node, value, NULL);
@@ -569,9 +461,10 @@ static bool rewrite_all(struct nuc_graph *g)
 bool nuc_written_softmax(struct nuc_graph *g)
 {
     const int rounds = 4; /* what becomes a softmax may stand below a logarithm */
+    struct nuc_formulas *formulas = nuc_formulas_new(g->cx);
     bool changed = false;
 
-    for (int i = 0; i < rounds && rewrite_all(g); i++)
+    for (int i = 0; i < rounds && rewrite_all(g, formulas); i++)
         changed = true;
     return changed;
 }
