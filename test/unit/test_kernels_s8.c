@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "device/kernels/dsp/dsp.h"
-#include "device/kernels/select/select_s8.h"
+#include "device/kernels/select/select.h"
 
 #define ROUNDS 400
 
@@ -243,11 +243,9 @@ static void expect_conv(struct conv_case *t)
     free(sums);
 }
 
-typedef void (*conv_fn)(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
-
 /* Where that is allowed: the same bytes, with no more scratch than is said, or with what the kernel may find more of.
  */
-static void check_over_input(struct conv_case *t, conv_fn kernel, int round)
+static void check_over_input(struct conv_case *t, nuc_conv_s8_fn *kernel, int round)
 {
     size_t rows = nuc_depthwise_overlay_bytes(&t->c), n_in = (size_t)(t->c.batch * t->c.in_size[0] * t->c.in_size[1]);
     struct nuc_conv_s8 c = t->c;
@@ -269,7 +267,7 @@ static void check_over_input(struct conv_case *t, conv_fn kernel, int round)
     free(c.scratch);
 }
 
-static void check_conv(bool depthwise, bool transposed, const conv_fn *kernels, size_t n_kernels)
+static void check_conv(bool depthwise, bool transposed, nuc_conv_s8_fn *const *kernels, size_t n_kernels)
 {
     struct numbers n = {7};
 
@@ -291,7 +289,7 @@ static void check_conv(bool depthwise, bool transposed, const conv_fn *kernels, 
 
 static void test_conv(void **state)
 {
-    static const conv_fn kernels[] = {nuc_ref_conv_s8, nuc_dsp_conv_s8};
+    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_conv_s8, nuc_dsp_conv_s8};
 
     (void)state;
     check_conv(false, false, kernels, sizeof kernels / sizeof kernels[0]);
@@ -299,7 +297,7 @@ static void test_conv(void **state)
 
 static void test_depthwise(void **state)
 {
-    static const conv_fn kernels[] = {nuc_ref_depthwise_s8, nuc_dsp_depthwise_s8};
+    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_depthwise_s8, nuc_dsp_depthwise_s8};
 
     (void)state;
     check_conv(true, false, kernels, sizeof kernels / sizeof kernels[0]);
@@ -307,7 +305,7 @@ static void test_depthwise(void **state)
 
 static void test_transposed(void **state)
 {
-    static const conv_fn kernels[] = {nuc_ref_transposed_conv_s8};
+    static nuc_conv_s8_fn *const kernels[] = {nuc_kernel_transposed_conv_s8};
 
     (void)state;
     check_conv(false, true, kernels, sizeof kernels / sizeof kernels[0]);
@@ -315,11 +313,9 @@ static void test_transposed(void **state)
 
 /* ---- matrix products ---- */
 
-typedef void (*matmul_fn)(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out);
-
 static void test_matmul(void **state)
 {
-    static const matmul_fn kernels[] = {nuc_ref_matmul_s8, nuc_dsp_matmul_s8};
+    static nuc_matmul_s8_fn *const kernels[] = {nuc_ref_matmul_s8, nuc_dsp_matmul_s8};
     struct numbers n = {11};
 
     (void)state;

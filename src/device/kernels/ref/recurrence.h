@@ -32,8 +32,8 @@ struct nuc_recurrence_f32 {
 };
 
 /* The equations of torch. */
-void nuc_ref_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
-                            float *out);
+void nuc_kernel_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
+                               float *out);
 
 /* An int8 tensor and the numbers inside the kernel: the latter are factor * (q - zero_point), or the reverse. */
 struct nuc_recurrence_scale {
@@ -83,7 +83,8 @@ struct nuc_recurrence_dots {
 void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct nuc_recurrence *r,
                           const struct nuc_recurrence_s8 *p, const int8_t *in, int8_t *out);
 
-void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
-                           int8_t *out);
+typedef void nuc_recurrence_s8_fn(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
+                                  int8_t *out);
+nuc_recurrence_s8_fn nuc_ref_recurrence_s8;
 
 #endif

@@ -28,10 +28,10 @@ struct nuc_affine {
  * out = clamp(zero_point + round(in * (1 / scale))), rounding half to even, the sum in float32 as ExecuTorch forms it.
  * NaN gives quant_min. The bounds are within 32 bits.
  */
-void nuc_ref_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
+void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
 
 /* out = (in - zero_point) * scale; the difference is formed in 32 bits and wraps. */
-void nuc_ref_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count);
+void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count);
 
 /* ---- elementwise ---- */
 
@@ -44,7 +44,7 @@ struct nuc_loops {
     ptrdiff_t out[NUC_MAX_RANK];
 };
 
-/* Elements of a type that nuc_ref_convert() knows. */
+/* Elements of a type that nuc_kernel_convert() knows. */
 struct nuc_elements {
     enum nuc_dtype dtype;
     void *data;
@@ -66,8 +66,8 @@ NUC_TENSOR_BINARIES(NUC_BINARY_DECLARATION, )
 extern const struct nuc_binary nuc_binary_add, nuc_binary_sub, nuc_binary_pow, nuc_binary_div_trunc;
 
 /* out = a op alpha * b. out may be a or b when their strides are equal. */
-void nuc_ref_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
-                        const float *b, float *out);
+void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
+                           const float *b, float *out);
 
 /* A factor in either arithmetic. */
 struct nuc_factor {
@@ -76,8 +76,8 @@ struct nuc_factor {
 };
 
 /* The same for elements of any types: computed as float32 where an operand is real or there is no form for integers. */
-void nuc_ref_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
-                    struct nuc_elements a, struct nuc_elements b, struct nuc_elements out);
+void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
+                       struct nuc_elements a, struct nuc_elements b, struct nuc_elements out);
 
 /* Functions of one value: one for every row of NUC_MAPS, and those whose operators are more than a row. */
 typedef float (*nuc_map_fn)(float x);
@@ -93,47 +93,48 @@ float nuc_gelu_f32(float x);      /* x / 2 (1 + erf(x / sqrt 2)) in double, as E
 float nuc_gelu_tanh_f32(float x); /* erf approximated by tanh */
 
 /* out = fn(in). out may be in, in the functions after it too. */
-void nuc_ref_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);
+void nuc_kernel_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);
 
 /* The same for elements of any types; strides a and out. */
-void nuc_ref_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
-                 struct nuc_elements out);
+void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
+                    struct nuc_elements out);
 
 /* x * scale above 0, else (exp(x * input_scale) - 1) * alpha * scale */
 struct nuc_elu {
     float alpha, scale, input_scale;
 };
-void nuc_ref_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count);
+void nuc_kernel_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count);
 
 /* log(x / (1 - x)) of x clamped to [low, 1 - low]; low < 0: as it is */
-void nuc_ref_logit_f32(float low, const float *in, float *out, size_t count);
+void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count);
 
 /* x * slope below 0 */
-void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t count);
+void nuc_kernel_leaky_relu_f32(float slope, const float *in, float *out, size_t count);
 
 /* min(max(x, low), high); NaN stays. */
-void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_t count);
+void nuc_kernel_clamp_f32(float low, float high, const float *in, float *out, size_t count);
 
 /* ---- moving data ---- */
 
 /* Element sizes 1, 2, 4 and 8 bytes. Strides a for in, out for out; b is not read. */
-void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
+void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
 
 /* Every element of out becomes the element at `value`. */
-void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t count);
+void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count);
 
-/* As nuc_ref_convert() where the condition, of strides b, is not 0; other elements of out stay. */
-void nuc_ref_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
-                           struct nuc_elements out);
+/* As nuc_kernel_convert() where the condition, of strides b, is not 0; other elements of out stay. */
+void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
+                              struct nuc_elements out);
 
 /*
  * Converts between float32, float64, bool and integers of 1 to 8 bytes; strides a and out. A float loses its fraction;
  * one outside the integer type, for which C leaves the result open, becomes the nearest value, NaN 0.
  */
-void nuc_ref_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out);
+void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
+                        void *out);
 
-/* Element i is start + i * step, computed in double and converted as by nuc_ref_convert(). */
-void nuc_ref_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);
+/* Element i is start + i * step, computed in double and converted as by nuc_kernel_convert(). */
+void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);
 
 /* ---- places given by values ---- */
 
@@ -158,23 +159,23 @@ enum nuc_combination {
  * out = in[.., index, ..]: loops over the index, strides a of the index, b of the input (0 along the dimension), out.
  * False when an index is not in [0, size): out is not complete then.
  */
-bool nuc_ref_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
-                    void *out);
+bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
+                       void *out);
 
 /* out[.., index, ..] becomes, or takes in, src: strides a of the index, b of src, out (0 along the dimension). */
-bool nuc_ref_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
-                     enum nuc_dtype dtype, const void *src, void *out);
+bool nuc_kernel_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
+                        enum nuc_dtype dtype, const void *src, void *out);
 
 /* The same without indices; strides a of in and out. */
-void nuc_ref_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
-                     void *out);
+void nuc_kernel_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
+                        void *out);
 
 /*
  * Elements of out where the mask, of strides a, is true become the `count` values of source in order. False when these
  * are too few.
  */
-bool nuc_ref_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
-                            size_t count, void *out);
+bool nuc_kernel_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
+                               size_t count, void *out);
 
 /* The first `count` of `size` elements in order; NaN counts as the largest, equal ones keep their order. */
 struct nuc_sort {
@@ -185,10 +186,10 @@ struct nuc_sort {
 };
 
 /* values, and the places in the line they come from; in-place heap sort, no memory besides the outputs. */
-void nuc_ref_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices);
+void nuc_kernel_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices);
 
 /* One bool or integer. */
-int64_t nuc_ref_load_int(enum nuc_dtype dtype, const void *data);
+int64_t nuc_load_int(enum nuc_dtype dtype, const void *data);
 
 /* ---- convolution, pooling ---- */
 
@@ -203,12 +204,12 @@ struct nuc_conv2d {
 };
 
 /* weight: out_channels x in_channels / groups x kernel. bias: out_channels, or NULL. */
-void nuc_ref_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                             float *out);
+void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
+                                float *out);
 
 /* weight: in_channels x out_channels / groups x kernel. */
-void nuc_ref_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
-                                        const float *bias, float *out);
+void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
+                                           const float *bias, float *out);
 
 /* Index 0: depth, 1: height, 2: width. Strides: batch (or output channel), channel, depth, height, width. */
 struct nuc_conv3d {
@@ -222,8 +223,8 @@ struct nuc_conv3d {
 };
 
 /* weight: out_channels x in_channels / groups x kernel. bias: out_channels, or NULL. */
-void nuc_ref_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
-                               float *out);
+void nuc_kernel_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
+                                  float *out);
 
 struct nuc_pool2d {
     int32_t batch, channels;
@@ -235,10 +236,10 @@ struct nuc_pool2d {
 };
 
 /* indices: position in the input plane, row times width plus column; same layout as out; NULL: not needed. */
-void nuc_ref_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
-void nuc_ref_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
+void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
+void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 /* Windows follow from in_size and out_size alone. */
-void nuc_ref_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
+void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 
 /* Index 0: height, 1: width. Strides: batch, channel, height, width. */
 /* As torch numbers them. */
@@ -256,7 +257,7 @@ struct nuc_grid {
 };
 
 /* grid: batch x out_size x spatial, positions from -1 to 1 in the order x, y, z. */
-void nuc_ref_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out);
+void nuc_kernel_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out);
 
 struct nuc_upsample2d {
     int32_t batch, channels;
@@ -266,9 +267,9 @@ struct nuc_upsample2d {
     ptrdiff_t in_strides[4], out_strides[4];
 };
 
-void nuc_ref_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out);
-/* Element sizes as for nuc_ref_copy(). */
-void nuc_ref_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out);
+void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out);
+/* Element sizes as for nuc_kernel_copy(). */
+void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out);
 
 /* ---- along one axis ---- */
 
@@ -284,29 +285,30 @@ struct nuc_line {
 };
 
 /* Softmax of each line; the lines begin where `lines` leads, strides a and out. Sizes are at least 1. */
-void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+void nuc_kernel_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
 
 /* The logarithm of the same. */
-void nuc_ref_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+void nuc_kernel_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in,
+                                float *out);
 
 /* Sums of each line up to each element. Integers wrap, and may be of any two types. Sizes are at least 1. */
-void nuc_ref_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
-void nuc_ref_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
-                        enum nuc_dtype to, const void *in, void *out);
+void nuc_kernel_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
+                           enum nuc_dtype to, const void *in, void *out);
 
 /* (in - mean) / sqrt(var + eps) * weight + bias. weight and bias may be NULL: 1 and 0. */
-void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
-                            const float *mean, const float *var, double eps, float *out);
+void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
+                               const float *mean, const float *var, double eps, float *out);
 
 /*
  * (in - mean) / sqrt(mean of squares - square of mean + eps) * weight + bias of each row of `count` elements; weight
  * and bias have as many or are NULL: 1 and 0. mean and inverse deviation: one for each row. All dense.
  */
-void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
-                            float eps, float *out, float *mean_out, float *inverse_out);
+void nuc_kernel_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
+                               float eps, float *out, float *mean_out, float *inverse_out);
 
 /* in / sqrt(mean of squares + eps) * weight, of rows likewise. */
-void nuc_ref_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out);
+void nuc_kernel_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out);
 
 /* batch x groups x channels of a group x inner, dense. */
 struct nuc_group_norm {
@@ -314,8 +316,8 @@ struct nuc_group_norm {
 };
 
 /* The same in double from float sums, a row being a group; weight and bias have one value for each channel. */
-void nuc_ref_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
-                            double eps, float *out, float *mean_out, float *inverse_out);
+void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
+                               double eps, float *out, float *mean_out, float *inverse_out);
 
 /* ---- matrix products, reductions ---- */
 
@@ -324,16 +326,16 @@ struct nuc_matmul {
     size_t batch, m, n, p;
 };
 
-void nuc_ref_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
+void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
 
 /* Integers of 1 to 8 bytes, which wrap. */
-void nuc_ref_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out);
+void nuc_kernel_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out);
 
 /*
  * out = alpha * (x y) + beta * addend; strides of the addend by row and column, 0 repeats. batch is 1.
  */
-void nuc_ref_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
-                       float alpha, const float *x, const float *y, float *out);
+void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
+                          float beta, float alpha, const float *x, const float *y, float *out);
 
 enum nuc_reduce_op {
     NUC_REDUCE_SUM,
@@ -348,27 +350,27 @@ enum nuc_reduce_op {
  * kept: the dimensions that stay, strides a in the input and out in the output. reduced: the others, strides a,
  * visited in logical order. Every size is at least 1.
  */
-void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                        const float *in, float *out);
+void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           const float *in, float *out);
 
 /* The same of integers and bools, computed in 64 bits, where they wrap; there is no mean. */
-void nuc_ref_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                        enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out);
+void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out);
 
 /* Whether an element is not 0. */
-void nuc_ref_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out);
+void nuc_kernel_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out);
 
 /* The place of the largest or smallest element among those reduced: the first one, of NaN too, which beats the rest. */
-void nuc_ref_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                         enum nuc_dtype dtype, const void *in, int64_t *out);
+void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                            enum nuc_dtype dtype, const void *in, int64_t *out);
 
 /* Sum of squared deviations from the mean / (count - correction), NaN when that is not positive. */
-void nuc_ref_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction, const float *in,
-                     float *out);
+void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction,
+                        const float *in, float *out);
 
 /* The largest or smallest value of int8 tensors, whose order is that of the real values; the same loop nests. */
-void nuc_ref_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced, const int8_t *in,
-                        int8_t *out);
+void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           const int8_t *in, int8_t *out);
 
 /* ---- walking a loop nest ---- */
 

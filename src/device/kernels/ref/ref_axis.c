@@ -43,18 +43,18 @@ static void each_line(void (*one)(const struct nuc_line *line, const float *in, 
     } while (nuc_walk_next_row(lines, &walk));
 }
 
-void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+void nuc_kernel_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     each_line(softmax_line, lines, line, in, out);
 }
 
-void nuc_ref_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+void nuc_kernel_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     each_line(log_softmax_line, lines, line, in, out);
 }
 
-void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
-                            const float *mean, const float *var, double eps, float *out)
+void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
+                               const float *mean, const float *var, double eps, float *out)
 {
     for (size_t outer = 0; outer < axis->outer; outer++) {
         for (size_t c = 0; c < axis->size; c++) {

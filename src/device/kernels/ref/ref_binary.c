@@ -173,8 +173,8 @@ INTEGER_OPERATOR(bitwise_right_shift, shifted_right(a, b))
 
 /* ---- loops ---- */
 
-void nuc_ref_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
-                        const float *b, float *out)
+void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
+                           const float *b, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
@@ -189,7 +189,7 @@ void nuc_ref_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loo
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_t count)
+void nuc_kernel_clamp_f32(float low, float high, const float *in, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = minimum_f32(maximum_f32(in[i], low), high);

@@ -88,7 +88,8 @@ static void convert(enum nuc_dtype from, enum nuc_dtype to, const void *in, void
     store(to, &n, out);
 }
 
-void nuc_ref_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
+void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
+                        void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
@@ -105,7 +106,7 @@ void nuc_ref_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nu
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_ref_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count)
+void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct number n = {true, 0, start + (double)i * step};
@@ -124,8 +125,8 @@ static void copy_element(size_t size, const void *in, void *out)
         memmove(out, in, size);
 }
 
-void nuc_ref_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
-                           struct nuc_elements out)
+void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
+                              struct nuc_elements out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
@@ -188,8 +189,8 @@ static void store_i64(enum nuc_dtype dtype, int64_t value, void *at)
     store(dtype, &n, at);
 }
 
-void nuc_ref_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
-                    struct nuc_elements a, struct nuc_elements b, struct nuc_elements out)
+void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
+                       struct nuc_elements a, struct nuc_elements b, struct nuc_elements out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
@@ -217,8 +218,8 @@ void nuc_ref_binary(const struct nuc_binary *op, const struct nuc_loops *loops, 
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_ref_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
-                 struct nuc_elements out)
+void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
+                    struct nuc_elements out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;

@@ -71,8 +71,8 @@ static void volume(const struct nuc_conv3d *c, const float *in, const float *wei
     }
 }
 
-void nuc_ref_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
-                               float *out)
+void nuc_kernel_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
+                                  float *out)
 {
     int32_t in_per_group = c->in_channels / c->groups;
     int32_t out_per_group = c->out_channels / c->groups;

@@ -15,7 +15,7 @@ static void copy_row(size_t size, const uint8_t *in, ptrdiff_t in_step, uint8_t 
         memmove(out + i * out_step * bytes, in + i * in_step * bytes, size);
 }
 
-void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
+void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
@@ -29,7 +29,7 @@ void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t count)
+void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count)
 {
     if (element_size == 1) {
         memset(out, *(const uint8_t *)value, count);

@@ -51,8 +51,8 @@ static int64_t fold(enum nuc_reduce_op op, enum nuc_dtype dtype, const struct nu
     return result;
 }
 
-void nuc_ref_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                        enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
+void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct rows rows = rows_of(kept);
@@ -81,7 +81,7 @@ static bool any_of(const struct nuc_loops *reduced, const float *in)
     return false;
 }
 
-void nuc_ref_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out)
+void nuc_kernel_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct rows rows = rows_of(kept);
@@ -131,8 +131,8 @@ static int64_t place(bool largest, enum nuc_dtype dtype, const struct nuc_loops 
     return best_place;
 }
 
-void nuc_ref_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                         enum nuc_dtype dtype, const void *in, int64_t *out)
+void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                            enum nuc_dtype dtype, const void *in, int64_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct rows rows = rows_of(kept);
@@ -163,8 +163,8 @@ static float sum_around(const struct nuc_loops *reduced, const float *in, float 
     return sum;
 }
 
-void nuc_ref_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction, const float *in,
-                     float *out)
+void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction,
+                        const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct rows rows = rows_of(kept);
@@ -183,7 +183,7 @@ void nuc_ref_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduc
 
 /* ---- running sums ---- */
 
-void nuc_ref_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+void nuc_kernel_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct rows rows = rows_of(lines);
@@ -202,8 +202,8 @@ void nuc_ref_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *li
     } while (nuc_walk_next_row(lines, &walk));
 }
 
-void nuc_ref_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
-                        enum nuc_dtype to, const void *in, void *out)
+void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
+                           enum nuc_dtype to, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct rows rows = rows_of(lines);

@@ -131,7 +131,7 @@ static void sample_channels(const struct nuc_grid *g, const float *at, const flo
         out[c * g->out_strides[1]] = sample(g, t, in + c * g->in_strides[1]);
 }
 
-void nuc_ref_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out)
+void nuc_kernel_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out)
 {
     for (int32_t n = 0; n < g->batch; n++) {
         for (int32_t z = 0; z < g->out_size[0]; z++) {

@@ -24,8 +24,8 @@ static bool offset_of(const struct nuc_indexed *x, ptrdiff_t at, ptrdiff_t *offs
     return true;
 }
 
-bool nuc_ref_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
-                    void *out)
+bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
+                       void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t index_step = last_stride(loops, loops->a), in_step = last_stride(loops, loops->b);
@@ -88,7 +88,7 @@ static int64_t combine_int(enum nuc_combination how, int64_t a, int64_t b)
     }
 }
 
-int64_t nuc_ref_load_int(enum nuc_dtype dtype, const void *data)
+int64_t nuc_load_int(enum nuc_dtype dtype, const void *data)
 {
     switch (dtype) {
     case NUC_I8:
@@ -125,14 +125,14 @@ static void combine(enum nuc_combination how, enum nuc_dtype dtype, size_t size,
         memcpy(to, &value, sizeof value);
         return;
     }
-    int64_t value = combine_int(how, nuc_ref_load_int(dtype, to), nuc_ref_load_int(dtype, from));
+    int64_t value = combine_int(how, nuc_load_int(dtype, to), nuc_load_int(dtype, from));
     if (dtype == NUC_BOOL)
         value = value != 0;
     memcpy(to, &value, size);
 }
 
-bool nuc_ref_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
-                     enum nuc_dtype dtype, const void *src, void *out)
+bool nuc_kernel_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
+                        enum nuc_dtype dtype, const void *src, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t index_step = last_stride(loops, loops->a), src_step = last_stride(loops, loops->b);
@@ -152,8 +152,8 @@ bool nuc_ref_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x,
     return true;
 }
 
-void nuc_ref_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
-                     void *out)
+void nuc_kernel_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
+                        void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t in_step = last_stride(loops, loops->a), out_step = last_stride(loops, loops->out);
@@ -166,8 +166,8 @@ void nuc_ref_combine(const struct nuc_loops *loops, enum nuc_combination how, en
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-bool nuc_ref_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
-                            size_t count, void *out)
+bool nuc_kernel_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
+                               size_t count, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t mask_step = last_stride(loops, loops->a), out_step = last_stride(loops, loops->out);
@@ -210,7 +210,7 @@ static bool precedes(const struct nuc_sort *s, const uint8_t *in, int64_t a, int
     if (s->dtype == NUC_F32) {
         order = compare_f32(*(const float *)(const void *)x, *(const float *)(const void *)y);
     } else {
-        int64_t u = nuc_ref_load_int(s->dtype, x), v = nuc_ref_load_int(s->dtype, y);
+        int64_t u = nuc_load_int(s->dtype, x), v = nuc_load_int(s->dtype, y);
         order = (u > v ? 1 : 0) - (u < v ? 1 : 0);
     }
     if (order == 0)
@@ -234,7 +234,7 @@ static void sift(const struct nuc_sort *s, const uint8_t *in, int64_t *heap, int
     heap[root * s->out_step] = moved;
 }
 
-void nuc_ref_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices)
+void nuc_kernel_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices)
 {
     const uint8_t *in = line;
     size_t size = nuc_dtype_size(s->dtype);

@@ -92,19 +92,19 @@ const struct nuc_map nuc_map_bitwise_not = {NULL, bitwise_not_i64};
 
 /* ---- loops ---- */
 
-void nuc_ref_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count)
+void nuc_kernel_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = fn(in[i]);
 }
 
-void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t count)
+void nuc_kernel_leaky_relu_f32(float slope, const float *in, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = in[i] >= 0.0f ? in[i] : in[i] * slope;
 }
 
-void nuc_ref_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count)
+void nuc_kernel_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count)
 {
     float below = elu->alpha * elu->scale;
 
@@ -112,7 +112,7 @@ void nuc_ref_elu_f32(const struct nuc_elu *elu, const float *in, float *out, siz
         out[i] = in[i] <= 0.0f ? expm1f(in[i] * elu->input_scale) * below : in[i] * elu->scale;
 }
 
-void nuc_ref_logit_f32(float low, const float *in, float *out, size_t count)
+void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         float x = in[i];

@@ -11,7 +11,7 @@ static float dot(const float *x, const float *y, size_t count, size_t y_step)
     return sum;
 }
 
-void nuc_ref_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out)
+void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out)
 {
     for (size_t b = 0; b < mm->batch; b++) {
         for (size_t i = 0; i < mm->m; i++) {
@@ -22,8 +22,8 @@ void nuc_ref_matmul_f32(const struct nuc_matmul *mm, const float *x, const float
     }
 }
 
-void nuc_ref_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
-                       float alpha, const float *x, const float *y, float *out)
+void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
+                          float beta, float alpha, const float *x, const float *y, float *out)
 {
     for (size_t i = 0; i < mm->m; i++) {
         for (size_t j = 0; j < mm->p; j++) {
@@ -39,12 +39,12 @@ static int64_t dot_int(enum nuc_dtype dtype, const uint8_t *x, const uint8_t *y,
     uint64_t sum = 0;
 
     for (size_t k = 0; k < n; k++)
-        sum += (uint64_t)nuc_ref_load_int(dtype, x + k * nuc_dtype_size(dtype)) *
-               (uint64_t)nuc_ref_load_int(dtype, y + k * y_step * nuc_dtype_size(dtype));
+        sum += (uint64_t)nuc_load_int(dtype, x + k * nuc_dtype_size(dtype)) *
+               (uint64_t)nuc_load_int(dtype, y + k * y_step * nuc_dtype_size(dtype));
     return (int64_t)sum;
 }
 
-void nuc_ref_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out)
+void nuc_kernel_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out)
 {
     size_t size = nuc_dtype_size(dtype);
     uint8_t *to = out;

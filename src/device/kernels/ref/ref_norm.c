@@ -18,8 +18,8 @@ static struct sums sums_of(const float *in, size_t count)
     return s;
 }
 
-void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
-                            float eps, float *out, float *mean_out, float *inverse_out)
+void nuc_kernel_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
+                               float eps, float *out, float *mean_out, float *inverse_out)
 {
     for (size_t row = 0; row < rows; row++, in += count, out += count) {
         struct sums s = sums_of(in, count);
@@ -33,7 +33,7 @@ void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const fl
     }
 }
 
-void nuc_ref_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out)
+void nuc_kernel_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out)
 {
     for (size_t row = 0; row < rows; row++, in += count, out += count) {
         float inverse = 1.0f / sqrtf(sums_of(in, count).squares / (float)count + eps);
@@ -60,8 +60,8 @@ static void centre_group(const struct nuc_group_norm *g, double mean, double inv
         out[i] = (float)(((double)in[i] - mean) * inverse);
 }
 
-void nuc_ref_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
-                            double eps, float *out, float *mean_out, float *inverse_out)
+void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
+                               double eps, float *out, float *mean_out, float *inverse_out)
 {
     size_t count = g->channels * g->inner;
 

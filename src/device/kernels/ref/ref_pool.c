@@ -68,7 +68,7 @@ static void max_pool_plane(const struct nuc_pool2d *p, const float *in, float *o
     }
 }
 
-void nuc_ref_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices)
+void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices)
 {
     for (int32_t n = 0; n < p->batch; n++) {
         for (int32_t c = 0; c < p->channels; c++) {
@@ -100,7 +100,7 @@ static float average_of_window(const struct nuc_pool2d *p, struct window y, stru
     return sum / (float)(p->divisor != 0 ? p->divisor : count);
 }
 
-void nuc_ref_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
+void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
 {
     int32_t planes_per_image = p->channels;
 
@@ -142,7 +142,7 @@ static void adaptive_plane(const struct nuc_pool2d *p, const float *in, float *o
     }
 }
 
-void nuc_ref_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
+void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
 {
     for (int32_t n = 0; n < p->batch; n++) {
         for (int32_t c = 0; c < p->channels; c++)

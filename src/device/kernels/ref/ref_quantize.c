@@ -45,7 +45,7 @@ static void store(enum nuc_dtype dtype, void *out, size_t i, int64_t v)
     }
 }
 
-void nuc_ref_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
+void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
     float inverse = 1.0f / q->scale;
 
@@ -75,7 +75,7 @@ static int32_t load(enum nuc_dtype dtype, const void *in, size_t i)
     return word;
 }
 
-void nuc_ref_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
+void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t difference = (uint32_t)load(q->dtype, in, i) - (uint32_t)q->zero_point;

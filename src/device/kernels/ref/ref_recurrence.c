@@ -70,8 +70,8 @@ static void copy(const float *from, float *to, int32_t count)
         to[i] = from[i];
 }
 
-void nuc_ref_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
-                            float *out)
+void nuc_kernel_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
+                               float *out)
 {
     bool has_c = r->cell == NUC_CELL_LSTM;
 

@@ -37,8 +37,8 @@ static float reduce_one(enum nuc_reduce_op op, const struct nuc_loops *reduced, 
     return accumulator;
 }
 
-void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                        const float *in, float *out)
+void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
@@ -70,8 +70,8 @@ static int8_t extreme_one(bool largest, const struct nuc_loops *reduced, const i
     return extreme;
 }
 
-void nuc_ref_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced, const int8_t *in,
-                        int8_t *out)
+void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;

@@ -59,7 +59,7 @@ static void bilinear_plane(const struct nuc_upsample2d *u, const float *in, floa
     }
 }
 
-void nuc_ref_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out)
+void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out)
 {
     for (int32_t n = 0; n < u->batch; n++) {
         for (int32_t c = 0; c < u->channels; c++)
@@ -86,7 +86,7 @@ static void nearest_plane(const struct nuc_upsample2d *u, ptrdiff_t size, const 
     }
 }
 
-void nuc_ref_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out)
+void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out)
 {
     ptrdiff_t size = (ptrdiff_t)element_size;
 

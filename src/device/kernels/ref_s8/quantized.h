@@ -6,6 +6,9 @@
  *
  * Input offsets are minus the zero point, in [-127, 128], and a place outside the image counts as the zero point.
  * Output offsets are the zero point. Shifts lie in [-31, 31].
+ *
+ * A kernel with other implementations than the reference is nuc_ref_NAME here, and has a type; device/kernels/select
+ * says which implementation nuc_kernel_NAME is.
  */
 #ifndef NUC_DEVICE_KERNELS_REF_S8_QUANTIZED_H
 #define NUC_DEVICE_KERNELS_REF_S8_QUANTIZED_H
@@ -49,8 +52,10 @@ struct nuc_conv_s8 {
     size_t scratch_bytes;
 };
 
+typedef void nuc_conv_s8_fn(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+
 /* weight: out_channels, kernel, in_channels / groups. */
-void nuc_ref_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+nuc_conv_s8_fn nuc_ref_conv_s8;
 
 /*
  * Of a depthwise convolution: bytes of scratch with which its output may begin where its input does, 0: it may not.
@@ -72,10 +77,10 @@ static inline size_t nuc_depthwise_overlay_bytes(const struct nuc_conv_s8 *c)
  * weight: kernel, out_channels; output channel o reads input channel o * in_channels / out_channels. out may be in, see
  * above.
  */
-void nuc_ref_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+nuc_conv_s8_fn nuc_ref_depthwise_s8;
 
 /* weight: out_channels / groups, kernel, in_channels. */
-void nuc_ref_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+nuc_conv_s8_fn nuc_kernel_transposed_conv_s8;
 
 /* ---- matrix products ---- */
 
@@ -86,7 +91,8 @@ struct nuc_matmul_s8 {
     const int32_t *bias;        /* columns, or NULL */
 };
 
-void nuc_ref_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out);
+typedef void nuc_matmul_s8_fn(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out);
+nuc_matmul_s8_fn nuc_ref_matmul_s8;
 
 /* ---- pooling and reduction ---- */
 
@@ -99,15 +105,17 @@ struct nuc_pool_s8 {
     size_t scratch_bytes;
 };
 
+typedef void nuc_pool_s8_fn(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
+
 /* The largest element of each window; a window without elements gives `low`. */
-void nuc_ref_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
+nuc_pool_s8_fn nuc_ref_max_pool_s8;
 
 /* Sum over the elements inside the image, divided by their number, half away from zero; none give 0. */
-void nuc_ref_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
+nuc_pool_s8_fn nuc_ref_avg_pool_s8;
 
-/* out = rescale(sum of (in + input_offset)); the loop nests are those of nuc_ref_reduce_f32(). */
-void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
-                    const struct nuc_rescale *rescale, const int8_t *in, int8_t *out);
+/* out = rescale(sum of (in + input_offset)); the loop nests are those of nuc_kernel_reduce_f32(). */
+void nuc_kernel_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
+                       const struct nuc_rescale *rescale, const int8_t *in, int8_t *out);
 
 /* ---- elementwise; out may be an input of equal strides ---- */
 
@@ -118,8 +126,9 @@ struct nuc_add_s8 {
 };
 
 /* Both inputs are shifted left by 20 before they are rescaled. */
-void nuc_ref_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                    int8_t *out);
+typedef void nuc_add_s8_fn(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                           int8_t *out);
+nuc_add_s8_fn nuc_ref_add_s8;
 
 struct nuc_mul_s8 {
     int32_t offset_a, offset_b;
@@ -127,8 +136,9 @@ struct nuc_mul_s8 {
     int32_t offset, low, high;
 };
 
-void nuc_ref_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                    int8_t *out);
+typedef void nuc_mul_s8_fn(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                           int8_t *out);
+nuc_mul_s8_fn nuc_ref_mul_s8;
 
 struct nuc_div_s8 {
     int32_t zero_a, zero_b, zero_out;
@@ -137,14 +147,14 @@ struct nuc_div_s8 {
 };
 
 /* In float32, half away from zero, saturated; a divisor equal to its zero point gives the quotient 0. */
-void nuc_ref_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count);
+void nuc_kernel_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count);
 
 /* The larger (or smaller) of two elements. */
-void nuc_ref_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
-void nuc_ref_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
+void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
+void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
 
 /* out = table[in + 128]; 256 entries. */
-void nuc_ref_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count);
+void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count);
 
 struct nuc_prelu_s8 {
     int32_t input_offset, output_offset;
@@ -152,8 +162,8 @@ struct nuc_prelu_s8 {
 };
 
 /* a: input, b: slopes. */
-void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
-                      const int8_t *slopes, int8_t *out);
+void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
+                         const int8_t *slopes, int8_t *out);
 
 enum nuc_relation { NUC_EQUAL, NUC_NOT_EQUAL, NUC_LESS, NUC_LESS_EQUAL, NUC_GREATER, NUC_GREATER_EQUAL };
 
@@ -164,8 +174,8 @@ struct nuc_compare_s8 {
 };
 
 /* Both inputs are shifted left by 20 and rescaled, as for a sum; out is 1 or 0. */
-void nuc_ref_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                        int8_t *out);
+void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a,
+                           const int8_t *b, int8_t *out);
 
 /* ---- along rows ---- */
 
@@ -176,7 +186,8 @@ struct nuc_softmax_s8 {
 };
 
 /* Output scale 1/256, zero point -128. */
-void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
+typedef void nuc_softmax_s8_fn(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
+nuc_softmax_s8_fn nuc_ref_softmax_s8;
 
 /* ---- statistics: sums are exact, what follows from them is float32, rounded half away from zero and saturated ---- */
 
@@ -193,12 +204,12 @@ struct nuc_norm_s8 {
  * out = (in - centre) / sqrt(mean of (in - centre)^2 + eps) * weight + bias + output zero point; weight and bias have
  * groups * channels values, bias may be NULL. out has the layout of in, and may be in.
  */
-void nuc_ref_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
-                     int8_t *out);
+void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
+                        int8_t *out);
 
 /* out = (sum of squares - square of the sum / count) * scale + zero_point */
-void nuc_ref_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
-                    const int8_t *in, int8_t *out);
+void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                       const int8_t *in, int8_t *out);
 
 struct nuc_log_softmax_s8 {
     const float *exponentials; /* [256], of 0, -1, -2, ... steps */
@@ -206,9 +217,9 @@ struct nuc_log_softmax_s8 {
     int32_t zero_point;
 };
 
-/* Of each line, as nuc_ref_softmax_f32(). */
-void nuc_ref_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
-                            const struct nuc_line *line, const int8_t *in, int8_t *out);
+/* Of each line, as nuc_kernel_softmax_f32(). */
+void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                               const struct nuc_line *line, const int8_t *in, int8_t *out);
 
 /* ---- resizing; batch, channels, sizes of struct nuc_pool_s8's kind, parameters of input and output equal ---- */
 
@@ -219,7 +230,7 @@ struct nuc_resize_s8 {
 };
 
 /* Positions in 1/1024; those of LiteRT's integer kernel where 1024 * in / out is whole. */
-void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
-void nuc_ref_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
+void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
+void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 
 #endif

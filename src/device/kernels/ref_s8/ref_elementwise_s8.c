@@ -70,12 +70,12 @@ static inline void extreme(const struct nuc_loops *loops, const int8_t *a, const
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_ref_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
+void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
     extreme(loops, a, b, out, true);
 }
 
-void nuc_ref_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
+void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
     extreme(loops, a, b, out, false);
 }
@@ -88,8 +88,8 @@ static int8_t prelu_of(const struct nuc_prelu_s8 *p, int8_t in, int8_t slope)
     return nuc_saturate_i8(nuc_wrap_add(v, p->output_offset));
 }
 
-void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
-                      const int8_t *slopes, int8_t *out)
+void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
+                         const int8_t *slopes, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct row row = row_of(loops);
@@ -119,8 +119,8 @@ static bool relates(enum nuc_relation relation, int32_t a, int32_t b)
     }
 }
 
-void nuc_ref_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                        int8_t *out)
+void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a,
+                           const int8_t *b, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct row row = row_of(loops);
@@ -158,7 +158,7 @@ static int32_t quotient_of(const struct nuc_div_s8 *p, int32_t a, int32_t b, flo
     return (int32_t)(scaled < high ? scaled : high);
 }
 
-void nuc_ref_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count)
+void nuc_kernel_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count)
 {
     if (p->dtype == NUC_I8) {
         for (size_t i = 0; i < count; i++)
@@ -171,7 +171,7 @@ void nuc_ref_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, v
     }
 }
 
-void nuc_ref_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count)
+void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = table[in[i] + 128];

@@ -56,7 +56,8 @@ static void normalize(const struct nuc_norm_s8 *n, size_t group, const int8_t *i
     }
 }
 
-void nuc_ref_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias, int8_t *out)
+void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
+                        int8_t *out)
 {
     for (size_t b = 0; b < n->batch; b++) {
         for (size_t g = 0; g < n->groups; g++) {
@@ -87,8 +88,8 @@ static float squared_deviations(const struct nuc_loops *reduced, const int8_t *i
     return (float)(count * squares - sum * sum) / (float)count;
 }
 
-void nuc_ref_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
-                    const int8_t *in, int8_t *out)
+void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                       const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
@@ -119,8 +120,8 @@ static void log_softmax_line(const struct nuc_log_softmax_s8 *s, const struct nu
         out[i * line->out_step] = rounded((float)(in[i * line->in_step] - largest) * s->scale - shift, s->zero_point);
 }
 
-void nuc_ref_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
-                            const struct nuc_line *line, const int8_t *in, int8_t *out)
+void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                               const struct nuc_line *line, const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;

@@ -89,8 +89,8 @@ static int32_t sum_of(const struct nuc_loops *reduced, int32_t offset, const int
     return sum;
 }
 
-void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
-                    const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
+void nuc_kernel_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
+                       const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[kept->rank - 1];
@@ -142,7 +142,7 @@ static int8_t blend(const int8_t *top, const int8_t *bottom, const struct betwee
     return nuc_saturate_i8(nuc_saturate_i32((sum + (sum > 0 ? half : -half)) / ((int64_t)UNIT * UNIT)));
 }
 
-void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
+void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
 {
     ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels;
 
@@ -158,7 +158,7 @@ void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in,
     }
 }
 
-void nuc_ref_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
+void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
 {
     ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels;
 

@@ -2,7 +2,6 @@
 #ifndef NUC_DEVICE_RUNTIME_OPERATORS_OPS_INT8_H
 #define NUC_DEVICE_RUNTIME_OPERATORS_OPS_INT8_H
 
-#include "device/kernels/select/select_s8.h"
 #include "device/runtime/op_args.h"
 
 /* Spatial sizes, strides, paddings and dilations beyond this are refused, so that positions fit 32 bits. */

@@ -2,8 +2,9 @@
  * CMSIS-NN as the int8 kernels, for comparisons and for those who have qualified it. What it does not offer, or
  * needs more scratch for than the program plans, the reference kernels do.
  */
+#include "device/kernels/cmsis/cmsis_s8.h"
+
 #include "arm_nnfunctions.h"
-#include "device/kernels/select/select_s8.h"
 
 static cmsis_nn_context context(void *scratch, size_t bytes)
 {
@@ -37,7 +38,7 @@ static bool windows_reach(const struct nuc_conv_s8 *c)
     return true;
 }
 
-void nuc_kernel_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+void nuc_cmsis_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     cmsis_nn_context cx = context(c->scratch, c->scratch_bytes);
     const cmsis_nn_conv_params p = {c->input_offset,  c->rescale.offset, tile(c->stride),
@@ -55,7 +56,7 @@ void nuc_kernel_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int
         nuc_ref_conv_s8(c, in, weight, out);
 }
 
-void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+void nuc_cmsis_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     cmsis_nn_context cx = context(c->scratch, c->scratch_bytes);
     const cmsis_nn_dw_conv_params p = {
@@ -74,7 +75,7 @@ void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, cons
         nuc_ref_depthwise_s8(c, in, weight, out);
 }
 
-void nuc_kernel_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
+void nuc_cmsis_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     cmsis_nn_context cx = context(NULL, 0);
     const cmsis_nn_fc_params p = {
@@ -91,7 +92,7 @@ void nuc_kernel_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const
         nuc_ref_matmul_s8(m, in, weight, out);
 }
 
-void nuc_kernel_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
+void nuc_cmsis_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
 {
     cmsis_nn_context cx = context(NULL, 0);
     const cmsis_nn_pool_params q = {tile(p->stride), tile(p->padding), {p->low, p->high}};
@@ -103,7 +104,7 @@ void nuc_kernel_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_
         nuc_ref_max_pool_s8(p, in, out);
 }
 
-void nuc_kernel_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
+void nuc_cmsis_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
 {
     cmsis_nn_context cx = context(p->scratch, p->scratch_bytes);
     const cmsis_nn_pool_params q = {tile(p->stride), tile(p->padding), {p->low, p->high}};
@@ -125,8 +126,8 @@ static bool dense_rows(const struct nuc_loops *loops)
     return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
 }
 
-void nuc_kernel_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                       int8_t *out)
+void nuc_cmsis_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                      int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
@@ -141,8 +142,8 @@ void nuc_kernel_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_kernel_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                       int8_t *out)
+void nuc_cmsis_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                      int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
@@ -156,16 +157,10 @@ void nuc_kernel_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
+void nuc_cmsis_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
 {
     if (s->size < 512) /* beyond, its shifts leave the word */
         arm_softmax_s8(in, s->rows, s->size, s->multiplier, s->shift, s->diff_min, out);
     else
         nuc_ref_softmax_s8(s, in, out);
-}
-
-void nuc_kernel_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
-                              int8_t *out)
-{
-    nuc_ref_recurrence_s8(r, p, in, out);
 }
