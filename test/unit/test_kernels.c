@@ -351,6 +351,42 @@ static void test_copy(void **state)
     assert_true(out[0] == 7 && out[5] == 7);
 }
 
+/* Towards zero, to the nearest value where the type ends, NaN to 0. */
+static void test_convert(void **state)
+{
+    static const struct {
+        double in;
+        int64_t whole;
+        uint8_t byte;
+    } rows[] = {
+        {0.999, 0, 0},
+        {-0.999, 0, 0},
+        {1.5, 1, 1},
+        {-2.5, -2, 0},
+        {300, 300, 255},
+        {0x1p52 + 1, (INT64_C(1) << 52) + 1, 255},
+        {-0x1p53 - 2, -(INT64_C(1) << 53) - 2, 0},
+        {0x1.fffffffffffffp62, INT64_MAX - 1023, 255},
+        {-0x1p63, INT64_MIN, 0},
+        {0x1p63, INT64_MAX, 255},
+        {-HUGE_VAL, INT64_MIN, 0},
+        {HUGE_VAL, INT64_MAX, 255},
+        {(double)NAN, 0, 0},
+        {5e-324, 0, 0},
+    };
+    const struct nuc_loops one = {.rank = 0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t whole;
+        uint8_t byte;
+        nuc_kernel_convert(&one, NUC_F64, NUC_I64, &rows[i].in, &whole);
+        nuc_kernel_convert(&one, NUC_F64, NUC_U8, &rows[i].in, &byte);
+        if (whole != rows[i].whole || byte != rows[i].byte)
+            fail_msg("%g", rows[i].in);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_reduce),
         cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_convert),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,15 +33,28 @@ static struct number load(enum nuc_dtype dtype, const void *at)
     return n;
 }
 
+/*
+ * Towards zero; what lies outside becomes the nearest value, NaN 0. From the bits, since a CPU without float64 takes 1
+ * KB of the compiler's library for such a conversion.
+ */
 static int64_t integer(const struct number *n)
 {
+    uint64_t bits;
+
     if (!n->is_real)
         return n->i;
-    if (n->f >= 9223372036854775808.0)
-        return INT64_MAX;
-    if (n->f < -9223372036854775808.0)
-        return INT64_MIN;
-    return n->f != n->f ? 0 : (int64_t)n->f;
+    memcpy(&bits, &n->f, sizeof bits);
+    int exponent = (int)(bits >> 52 & 0x7FF) - 1075; /* of the last bit of the significand */
+    uint64_t significand = (bits & 0xFFFFFFFFFFFFF) | UINT64_C(1) << 52;
+    bool negative = bits >> 63 != 0;
+    if (n->f != n->f)
+        return 0;
+    if (exponent > 10)
+        return negative ? INT64_MIN : INT64_MAX;
+    int64_t magnitude = (int64_t)(exponent >= 0    ? significand << exponent
+                                  : exponent > -64 ? significand >> -exponent
+                                                   : 0);
+    return negative ? -magnitude : magnitude;
 }
 
 /* Reals saturate at the type, integers wrap as a C conversion does. */
