@@ -6,8 +6,8 @@ set(names "")
 foreach(header IN LISTS headers)
     execute_process(COMMAND ${CC} -E -P -I${HEADERS} ${header} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     string(REPLACE ";" "\n@" text "${text}") # a list separator in CMake; here the end of a declaration
-    string(REPLACE "[" "(" text "${text}")
-    string(REPLACE "]" ")" text "${text}")
+    string(REPLACE "[" "<" text "${text}") # brackets keep a list together
+    string(REPLACE "]" ">" text "${text}")
     set(before "")
     while(NOT text STREQUAL before) # bodies of structures, enumerations and inline functions
         set(before "${text}")

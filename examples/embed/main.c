@@ -8,7 +8,8 @@
 
 static int failed(const struct nuc_detail *detail)
 {
-    fprintf(stderr, "embed: %s\n", detail->message != NULL ? detail->message : "no output");
+    fprintf(stderr, "embed: %s%s%s\n", detail->message != NULL ? detail->message : "no output",
+            detail->argument != NULL ? ": " : "", detail->argument != NULL ? detail->argument : "");
     return 1;
 }
 

@@ -24,6 +24,10 @@ static int failed(const char *what, enum nuc_status status, const struct nuc_det
     nuc_port_print(what);
     nuc_port_print(": ");
     nuc_port_print(d->message != NULL ? d->message : nuc_status_name(status));
+    if (d->argument != NULL) {
+        nuc_port_print(": ");
+        nuc_port_print(d->argument);
+    }
     if (d->where != NULL) {
         nuc_port_print(", at ");
         nuc_port_print(d->where);

@@ -130,7 +130,8 @@ struct nuc_program {
     uint32_t n_delegates;
     uint32_t n_inputs;
     uint32_t n_outputs;
-    uint8_t round; /* that the next execution is */
+    uint8_t round;     /* that the next execution is */
+    bool numbers_move; /* an instruction changes a number that may be an argument: each call is checked again */
     void (*trace)(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args);
     void *trace_user;
     void (*profile)(void *user, uint32_t instruction, const uint8_t *records, size_t bytes);

@@ -117,12 +117,13 @@ static const struct nuc_backend idle = {
 
 _Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
 {
-    nuc_fail(
-        j->c->cx, status == NUC_NO_MEMORY ? NUC_NO_MEMORY : NUC_UNSUPPORTED,
-        "%s: %s%s%s: no kernel of the CPU takes this: convert its tensors to contiguous float32 ones with elements in "
-        "the model",
-        j->m->graph->file, d->where != NULL ? d->where : "", d->where != NULL ? ": " : "",
-        d->message != NULL ? d->message : nuc_status_name(status));
+    nuc_fail(j->c->cx, status == NUC_NO_MEMORY ? NUC_NO_MEMORY : NUC_UNSUPPORTED,
+             "%s: %s%s%s%s%s: no kernel of the CPU takes this: convert its tensors to contiguous float32 ones with "
+             "elements in "
+             "the model",
+             j->m->graph->file, d->where != NULL ? d->where : "", d->where != NULL ? ": " : "",
+             d->message != NULL ? d->message : nuc_status_name(status), d->argument != NULL ? ": " : "",
+             d->argument != NULL ? d->argument : "");
 }
 
 static void check(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)

@@ -68,7 +68,8 @@ void conf_rearrange(const struct nuc_tensor *t, const char *from, char *to, bool
 enum conf_result conf_refused(struct conf_report *r, const char *what, enum nuc_status status,
                               const struct nuc_detail *detail)
 {
-    return conf_differ(r, "%s: %s%s%s", what, detail->message != NULL ? detail->message : nuc_status_name(status),
+    return conf_differ(r, "%s: %s%s%s%s%s", what, detail->message != NULL ? detail->message : nuc_status_name(status),
+                       detail->argument != NULL ? ": " : "", detail->argument != NULL ? detail->argument : "",
                        detail->where != NULL ? ", at " : "", detail->where != NULL ? detail->where : "");
 }
 

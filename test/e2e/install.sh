@@ -116,7 +116,7 @@ cat >"$dir/cpu.c" <<'END'
 
 int main(void)
 {
-    static const struct nuc_kernel_entry entry = {"aten::add.out", "TTfO", nuc_op_add};
+    static const struct nuc_kernel_entry entry = {"aten::add.out", nuc_accepts_add, nuc_arguments_add, nuc_op_add};
 
     return entry.run == nuc_op_add && nuc_dtype_size(NUC_F32) == 4 && sizeof NUCLEON_VERSION > 5 ? 0 : 1;
 }

@@ -54,9 +54,12 @@ void fuzz_verdict(const char *why)
 
 void fuzz_verdict_of(enum nuc_status status, const struct nuc_detail *detail)
 {
-    const char *message = detail != NULL ? detail->message : NULL;
+    const char *message = detail != NULL && detail->message != NULL ? detail->message : nuc_status_name(status);
+    const char *argument = detail != NULL ? detail->argument : NULL;
+    char line[160];
 
-    fuzz_verdict(status == NUC_OK ? NULL : message != NULL ? message : nuc_status_name(status));
+    snprintf(line, sizeof line, "%s%s%s", message, argument != NULL ? ": " : "", argument != NULL ? argument : "");
+    fuzz_verdict(status == NUC_OK ? NULL : line);
 }
 
 const char *fuzz_take_verdict(void)

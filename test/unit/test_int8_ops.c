@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "nucleon/kernels.h"
+#include "device/runtime/operators/op_shapes.h"
 
 #define MOST_ARGS 17
 #define MOST_RANK 4
@@ -259,7 +259,11 @@ static enum nuc_status run_made(struct made *m, const struct call *c)
     const struct nuc_kernel_entry *entry = nuc_kernel_find(&nuc_default_kernels, c->name);
 
     assert_non_null(entry);
-    enum nuc_status status = entry->run(&m->cx, m->args);
+    enum nuc_status status = NUC_OK;
+    for (int i = 0; status == NUC_OK && entry->accepts[i] != 0; i++)
+        status = nuc_check_arg(&m->cx, entry->accepts[i], m->args[i], &m->values[0].u.tensor);
+    if (status == NUC_OK)
+        status = entry->run(&m->cx, m->args);
     assert_true(status == NUC_OK || m->detail.message != NULL);
     return status;
 }

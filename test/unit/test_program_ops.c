@@ -406,7 +406,7 @@ static const struct {
     {"%x = input : float32[1, 1, 1, 1, 2]; %w = constant : float32[1, 1, 1, 1, 1] values(1); %y = "
      "edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 0], [1, 1, 1], true, [0, 0, 0], 1) : float32[1, 1, "
      "1, 1, 3]",
-     "'weight', 'bias' or 'out' does not fit 'input'"},
+     "argument 'out' has the wrong depth, height or width"},
 };
 
 static void run_refused(struct nuc_context *cx, void *arg)

@@ -1,5 +1,6 @@
 /* The runtime: programs of the writer run, delegates cross the boundary as they should, bad images fail cleanly. */
 #include "device/base/microcode.h"
+#include "device/runtime/loader.h"
 #include "nucleon/NeutronDriver.h"
 #include "program_graphs.h"
 
@@ -548,6 +549,33 @@ static void numbers(struct nuc_context *cx, void *arg)
     nuc_program_unload(&p.program);
 }
 
+/* A number of the program that changes is checked again in each call: here the end of a slice becomes a dimension. */
+static void moved_numbers(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = parse_quantized(cx, "%x = input : float32[2, 3]\n"
+                                              "%r = edge.aten.relu.default(%x)\n"
+                                              "%s = edge.aten._softmax.default(%r, -1, false)\n"
+                                              "%y = edge.aten.slice_copy.Tensor(%s, 0, 0, 9, 1)\n");
+    struct nuc_program_options o = {.method = NULL};
+    const float in[6] = {0};
+    struct test_program p;
+
+    (void)arg;
+    test_load(cx, &p, nuc_write_program(g, &o), NULL);
+    assert_int_equal(p.status, NUC_OK);
+    struct nuc_instruction *all = p.program.instructions;
+    all[0].kind = NUC_INSTRUCTION_MOVE;
+    all[0].u.move.from = nuc_call_arg(&all[2], 3);
+    all[0].u.move.to = nuc_call_arg(&all[1], 1);
+    p.program.numbers_move = true; /* as it is where the file has such an instruction */
+    assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
+    assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_UNSUPPORTED);
+    assert_string_equal(p.detail.message, "an argument is out of range");
+    assert_string_equal(p.detail.argument, "dim");
+    assert_string_equal(p.detail.where, "aten::_softmax.out");
+    assert_int_equal(p.detail.instruction, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,7 +583,7 @@ int main(void)
         CONTEXT_TEST(sizes_around_zero), CONTEXT_TEST(whole_program),      CONTEXT_TEST(usage),
         CONTEXT_TEST(boundaries),        CONTEXT_TEST(one_channel),        CONTEXT_TEST(tensor_too_small),
         CONTEXT_TEST(driver_errors),     CONTEXT_TEST(truncated),          CONTEXT_TEST(corrupted),
-        CONTEXT_TEST(numbers),           CONTEXT_TEST(scratch_is_planned),
+        CONTEXT_TEST(numbers),           CONTEXT_TEST(scratch_is_planned), CONTEXT_TEST(moved_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,3 +64,16 @@ double nuc_value_scalar(const struct nuc_value *value)
 {
     return value->kind == NUC_VALUE_DOUBLE ? value->u.f : (double)value->u.i;
 }
+
+/* What exceeds 32 bits keeps its first 32, which are more than a float32 has, and whether a later one is set. */
+float nuc_value_float(const struct nuc_value *value)
+{
+    uint64_t bits = value->u.i < 0 ? 0 - (uint64_t)value->u.i : (uint64_t)value->u.i;
+    float scale = value->u.i < 0 ? -1.0f : 1.0f;
+
+    if (value->kind == NUC_VALUE_DOUBLE)
+        return (float)value->u.f;
+    for (; bits > UINT32_MAX; scale *= 2)
+        bits = bits >> 1 | (bits & 1);
+    return (float)(uint32_t)bits * scale;
+}

@@ -1,7 +1,7 @@
 #include "device/base/span.h"
 #include "nucleon/kernels.h"
 
-#define ENTRY(name, signature, run) {name, signature, run},
+#define ENTRY(name, list, run) {name, nuc_accepts_##list, nuc_arguments_##list, run},
 static const struct nuc_kernel_entry entries[] = {NUC_KERNELS(ENTRY)};
 #undef ENTRY
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "device/runtime/loader.h"
+#include "device/runtime/operators/arguments.h"
 
 #define LONGEST_NAME 99 /* "namespace::operator.overload", as in ExecuTorch */
 
@@ -27,66 +28,46 @@ static bool operator_name(struct nuc_image *im, uint32_t index, char out[LONGEST
     return true;
 }
 
-static bool list_is_writable(const struct nuc_program *p, const struct nuc_value *list)
+/* A tensor or list of tensors without a constant. */
+static bool is_writable(const struct nuc_program *p, const struct nuc_value *v)
 {
-    for (uint32_t i = 0; i < list->u.list.count; i++) {
-        struct nuc_value v;
-        nuc_value_read(p, nuc_load_u32(list->u.list.items + 4 * (size_t)i), &v);
-        if (v.u.tensor.constant)
+    struct nuc_value item;
+
+    for (uint32_t i = 0; v->kind == NUC_VALUE_TENSORS && i < v->u.list.count; i++) {
+        nuc_value_read(p, nuc_load_u32(v->u.list.items + 4 * (size_t)i), &item);
+        if (item.u.tensor.constant)
             return false;
     }
-    return true;
+    return v->kind != NUC_VALUE_TENSOR || !v->u.tensor.constant;
 }
 
-/* One letter of a signature; see nuc_kernel_entry. */
-static bool kind_fits(const struct nuc_program *p, char letter, const struct nuc_value *v)
+enum nuc_status nuc_check_call(const struct nuc_program *p, const struct nuc_instruction *in, struct nuc_detail *detail)
 {
-    switch (letter) {
-    case 'T':
-        return v->kind == NUC_VALUE_TENSOR;
-    case 'O':
-        return v->kind == NUC_VALUE_TENSOR && !v->u.tensor.constant;
-    case 'L':
-        return v->kind == NUC_VALUE_TENSORS;
-    case 'P':
-        return v->kind == NUC_VALUE_TENSORS && list_is_writable(p, v);
-    case 'i':
-        return v->kind == NUC_VALUE_INT;
-    case 'f':
-        return v->kind == NUC_VALUE_DOUBLE || v->kind == NUC_VALUE_INT;
-    case 'b':
-        return v->kind == NUC_VALUE_BOOL;
-    case 'I':
-        return v->kind == NUC_VALUE_INTS;
-    case 'D':
-        return v->kind == NUC_VALUE_DOUBLES;
-    case 'N':
-        return v->kind == NUC_VALUE_OPTIONAL_TENSORS || v->kind == NUC_VALUE_TENSORS;
-    case 's':
-        return v->kind == NUC_VALUE_STRING;
-    default:
-        return false;
-    }
-}
-
-/* Every letter finds its argument, and one return value follows. */
-static bool signature_fits(const struct nuc_program *p, const struct nuc_instruction *in)
-{
-    const char *letter = in->u.call.of.kernel->signature;
+    struct nuc_kernel_context cx = {.program = p, .detail = detail};
+    const uint32_t *accepts = in->u.call.of.kernel->accepts;
+    const char *name = in->u.call.of.kernel->arguments;
     uint32_t n_args = nuc_call_n_args(in), i = 0;
+    struct nuc_value v, first;
 
-    for (; *letter != '\0'; letter++, i++) {
-        bool optional = *letter == '?';
-        if (optional)
-            letter++;
-        if (i >= n_args)
-            return false;
-        struct nuc_value v;
+    for (; accepts[i] != 0 && i < n_args; i++) {
         nuc_value_read(p, nuc_call_arg(in, i), &v);
-        if (!kind_fits(p, *letter, &v) && !(optional && v.kind == NUC_VALUE_NONE))
-            return false;
+        if (i == 0)
+            first = v;
+        detail->argument = name[0] != '\0' ? name : NULL;
+        enum nuc_status status = nuc_check_arg(&cx, accepts[i], &v, &first.u.tensor);
+        if (status != NUC_OK)
+            return status;
+        if ((accepts[i] & 1) != 0 && !is_writable(p, &v))
+            break;
+        while (detail->argument != NULL && *name++ != '\0')
+            continue;
     }
-    return n_args == i + 1;
+    bool fits = accepts[i] == 0 && n_args == i + 1; /* one return value follows */
+    if (fits)
+        detail->argument = NULL;
+    else
+        detail->message = NUC_TEXT("the arguments do not fit the operator's signature");
+    return fits ? NUC_OK : NUC_BAD_INPUT;
 }
 
 /* Arguments of a kernel or delegate call: indices of values, checked once and read in place at each call. */
@@ -117,7 +98,7 @@ static bool read_kernel(struct nuc_program *p, struct nuc_image *im, struct nuc_
     if (!nuc_image_need(im, in->u.call.of.kernel != NULL, NUC_TEXT("the operator table lacks an operator")))
         return false;
     im->detail->where = in->u.call.of.kernel->name;
-    return nuc_image_need(im, signature_fits(p, in), NUC_TEXT("the arguments do not fit the operator's signature"));
+    return true;
 }
 
 static bool read_delegate_call(struct nuc_program *p, struct nuc_image *im, struct nuc_fb_table t,
@@ -132,12 +113,7 @@ static bool read_delegate_call(struct nuc_program *p, struct nuc_image *im, stru
     return true;
 }
 
-static bool is_scalar(uint8_t kind)
-{
-    return kind == NUC_VALUE_NONE || kind == NUC_VALUE_INT || kind == NUC_VALUE_BOOL || kind == NUC_VALUE_DOUBLE;
-}
-
-/* Kinds stay what they were when the signatures were checked; of tensors the bytes move, not the address. */
+/* Kinds stay what they were when calls were checked; of tensors the bytes move, not the address. */
 static bool read_move(struct nuc_program *p, struct nuc_image *im, struct nuc_fb_table t, struct nuc_instruction *in)
 {
     uint32_t from = nuc_fb_u32(&im->reader, t, 0, 0);
@@ -153,8 +129,10 @@ static bool read_move(struct nuc_program *p, struct nuc_image *im, struct nuc_fb
     nuc_value_read(p, to, &b);
     bool tensors = a.kind == NUC_VALUE_TENSOR && b.kind == NUC_VALUE_TENSOR && !b.u.tensor.constant &&
                    a.u.tensor.dtype == b.u.tensor.dtype && a.u.tensor.bytes == b.u.tensor.bytes;
-    return nuc_image_need(im, tensors || (a.kind == b.kind && is_scalar(a.kind)),
-                          NUC_TEXT("a move between values that differ"));
+    bool scalars = a.kind == b.kind && (a.kind == NUC_VALUE_NONE || a.kind == NUC_VALUE_INT ||
+                                        a.kind == NUC_VALUE_BOOL || a.kind == NUC_VALUE_DOUBLE);
+    p->numbers_move = p->numbers_move || !tensors;
+    return nuc_image_need(im, tensors || scalars, NUC_TEXT("a move between values that differ"));
 }
 
 /* Jumps lead ahead, so that every execution ends. */
@@ -173,12 +151,6 @@ static bool read_jump(struct nuc_program *p, struct nuc_image *im, struct nuc_fb
     return nuc_image_need(im, v.kind == NUC_VALUE_BOOL || (v.kind == NUC_VALUE_TENSOR && v.u.tensor.dtype == NUC_BOOL),
                           NUC_TEXT("the condition of a jump is not a bool")) &&
            nuc_image_need(im, target > at && target <= p->n_instructions, NUC_TEXT("a jump does not lead ahead"));
-}
-
-static bool read_free(struct nuc_program *p, struct nuc_image *im, struct nuc_fb_table t, struct nuc_instruction *in)
-{
-    in->u.move.from = nuc_fb_u32(&im->reader, t, 0, 0);
-    return nuc_image_ok(im) && nuc_image_need(im, in->u.move.from < p->n_values, NUC_TEXT("a free names no value"));
 }
 
 static bool read_instruction(struct nuc_program *p, struct nuc_image *im, uint32_t at,
@@ -201,7 +173,8 @@ static bool read_instruction(struct nuc_program *p, struct nuc_image *im, uint32
     case NUC_INSTRUCTION_JUMP_FALSE:
         return read_jump(p, im, t, at, in);
     case NUC_INSTRUCTION_FREE:
-        return read_free(p, im, t, in);
+        in->u.move.from = nuc_fb_u32(&im->reader, t, 0, 0);
+        return nuc_image_ok(im) && nuc_image_need(im, in->u.move.from < p->n_values, NUC_TEXT("a free names no value"));
     default:
         return nuc_image_need(im, false, NUC_TEXT("an instruction of an unknown kind"));
     }
@@ -211,9 +184,12 @@ enum nuc_status nuc_load_instructions(struct nuc_program *p, struct nuc_image *i
                                       const struct nuc_kernel_table *kernels)
 {
     for (uint32_t i = 0; i < p->n_instructions; i++) {
-        if (!read_instruction(p, im, i, kernels)) {
+        enum nuc_status status = read_instruction(p, im, i, kernels) ? NUC_OK : NUC_BAD_INPUT;
+        if (status == NUC_OK && p->instructions[i].kind == NUC_INSTRUCTION_KERNEL)
+            status = nuc_check_call(p, &p->instructions[i], im->detail);
+        if (status != NUC_OK) {
             im->detail->instruction = (int32_t)i;
-            return NUC_BAD_INPUT;
+            return status;
         }
     }
     im->detail->where = NULL;

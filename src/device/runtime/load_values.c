@@ -66,11 +66,6 @@ bool nuc_read_shape(struct nuc_image *im, uint32_t index, struct nuc_tensor *out
     return nuc_image_ok(im) && (!*is_tensor || read_shape(im, t, out));
 }
 
-static bool aligned_for(const void *data, const struct nuc_tensor *t)
-{
-    return (uintptr_t)data % nuc_dtype_size((enum nuc_dtype)t->dtype) == 0;
-}
-
 static bool check_allocation(struct nuc_image *im, struct nuc_fb_table allocation, size_t bytes)
 {
     uint32_t id = nuc_fb_u32(&im->reader, allocation, NUC_ALLOCATION_MEMORY, 0);
@@ -131,7 +126,7 @@ static bool load_tensor(struct nuc_program *p, struct nuc_image *im, struct nuc_
         return true;
     }
     nuc_value_read(p, index, &v);
-    return nuc_image_need(im, aligned_for(v.u.tensor.data, &v.u.tensor),
+    return nuc_image_need(im, (uintptr_t)v.u.tensor.data % nuc_dtype_size((enum nuc_dtype)v.u.tensor.dtype) == 0,
                           v.u.tensor.planned ? NUC_TEXT("a planned tensor is misaligned")
                                              : NUC_TEXT("a constant is misaligned")) &&
            (!v.u.tensor.planned || give_initial_data(im, buffer, &v.u.tensor));
@@ -151,18 +146,12 @@ uint32_t nuc_list_item_size(uint8_t kind)
     }
 }
 
-static bool check_list(struct nuc_image *im, struct nuc_fb_table t, uint8_t kind)
-{
-    struct nuc_fb_vector items = nuc_fb_vec(&im->reader, t, 0, nuc_list_item_size(kind));
-
-    return nuc_image_ok(im) && nuc_image_need(im, items.at != 0, NUC_TEXT("a list has no items"));
-}
-
 static bool load_value(struct nuc_program *p, struct nuc_image *im, uint32_t index)
 {
     struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, index);
     struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE);
     uint8_t kind = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0);
+    struct nuc_fb_vector items;
 
     p->kinds[index] = kind;
     p->places[index] = t.at;
@@ -184,7 +173,8 @@ static bool load_value(struct nuc_program *p, struct nuc_image *im, uint32_t ind
     case NUC_VALUE_BOOLS:
     case NUC_VALUE_TENSORS:
     case NUC_VALUE_OPTIONAL_TENSORS:
-        return check_list(im, t, kind);
+        items = nuc_fb_vec(&im->reader, t, 0, nuc_list_item_size(kind));
+        return nuc_image_ok(im) && nuc_image_need(im, items.at != 0, NUC_TEXT("a list has no items"));
     default:
         return nuc_image_need(im, false, NUC_TEXT("a value is of an unknown kind"));
     }

@@ -81,7 +81,11 @@ uint32_t nuc_list_item_size(uint8_t kind);
 /* Checks all values, and notes kinds, places and slots. */
 enum nuc_status nuc_load_values(struct nuc_program *p, struct nuc_image *im);
 
-/* Parses all instructions and resolves operators. Values and delegates are loaded. */
+/* Whether each argument of the kernel call is what its operator accepts; notes the message when one is not. */
+enum nuc_status nuc_check_call(const struct nuc_program *p, const struct nuc_instruction *in,
+                               struct nuc_detail *detail);
+
+/* Parses all instructions, resolves operators and checks their calls. Values and delegates are loaded. */
 enum nuc_status nuc_load_instructions(struct nuc_program *p, struct nuc_image *im,
                                       const struct nuc_kernel_table *kernels);
 

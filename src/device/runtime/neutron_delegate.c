@@ -6,7 +6,7 @@
 
 #include "device/base/microcode_header.h"
 #include "device/base/span.h"
-#include "device/runtime/op_args.h"
+#include "device/runtime/operators/op_shapes.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/runtime.h"
 
@@ -123,14 +123,6 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
     return NUC_OK;
 }
 
-/* Two pointer arrays, then scratch, profile, debug and prefetch buffers: each may lose ALIGNMENT bytes to alignment. */
-static uint64_t temporary_bytes(const struct neutron_state *s)
-{
-    uint64_t pointers = (s->n_inputs + s->n_outputs + 3) * sizeof(void *) + 2 * ALIGNMENT;
-
-    return pointers + (uint64_t)s->scratch + s->profile + s->debug + s->prefetch + 4 * ALIGNMENT;
-}
-
 static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
                              struct nuc_detail *detail)
 {
@@ -140,7 +132,9 @@ static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_b
 
     if (status != NUC_OK)
         return status;
-    uint64_t temporary = temporary_bytes(&s);
+    /* Two pointer arrays, then scratch, profile, debug and prefetch buffers: each may lose bytes to alignment. */
+    uint64_t temporary = (s.n_inputs + s.n_outputs + 3) * sizeof(void *) + (uint64_t)s.scratch + s.profile + s.debug +
+                         s.prefetch + 6 * ALIGNMENT;
     if (temporary > SIZE_MAX / 4)
         return bad(detail, NUC_TEXT("the microcode asks for more memory than there is"));
     out->temporary = (size_t)temporary;
@@ -349,15 +343,6 @@ static bool set_outputs(struct nuc_kernel_context *cx, const struct neutron_stat
     return true;
 }
 
-static void take_outputs(const struct neutron_state *s, struct nuc_value *const *args, void *const *outputs)
-{
-    for (uint32_t i = 0; i < s->n_outputs; i++) {
-        const struct nuc_tensor *t = &args[(size_t)s->n_arguments + s->output_map[i]]->u.tensor;
-        if (outputs[i] != t->data)
-            transpose(t, outputs[i], t->data, false);
-    }
-}
-
 /* After the outputs: scratch, profile, debug. A buffer of size 0 has an address all the same. */
 static bool set_buffers(struct nuc_kernel_context *cx, const struct neutron_state *s, NeutronDataConfig *d)
 {
@@ -388,7 +373,11 @@ static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nu
     NeutronError code = neutronRunBlocking(s->handle, &data);
     if (code != ENONE)
         return device_error(cx->detail, code, NUC_TEXT("the NPU reports an error"));
-    take_outputs(s, args, data.outputs);
+    for (uint32_t i = 0; i < s->n_outputs; i++) {
+        const struct nuc_tensor *t = &args[(size_t)s->n_arguments + s->output_map[i]]->u.tensor;
+        if (data.outputs[i] != t->data)
+            transpose(t, data.outputs[i], t->data, false);
+    }
     cx->profile = s->profile > 0 ? data.outputs[s->n_outputs + 1] : NULL;
     cx->profile_size = s->profile;
     return NUC_OK;

@@ -74,9 +74,9 @@ static uint32_t count_slots(struct nuc_image *im)
     return count;
 }
 
-/* Offsets in the state memory; the delegates' states begin at delegate_states. */
+/* Offsets in the state memory; the delegates' states follow after `total`. */
 struct state_layout {
-    size_t work, args, instructions, delegates, slots, places, kinds, given, delegate_states, total;
+    size_t work, args, instructions, delegates, slots, places, kinds, given, total;
 };
 
 /* Takes `count` objects of `size` bytes at the end of the state memory; returns where they begin. */
@@ -118,7 +118,7 @@ static bool layout_of(struct nuc_image *im, struct state_layout *layout)
     layout->places = block(&total, im->values.count, sizeof(uint32_t), sizeof(uint32_t));
     layout->kinds = block(&total, im->values.count, 1, 1);
     layout->given = block(&total, im->inputs.count, 1, 1);
-    layout->delegate_states = layout->total = nuc_align_up(total, NUC_MEMORY_ALIGNMENT);
+    layout->total = nuc_align_up(total, NUC_MEMORY_ALIGNMENT);
     return true;
 }
 
@@ -396,7 +396,7 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
                         NUC_TEXT("a memory block is too small, misaligned, or overlaps another")))
         return NUC_NO_MEMORY;
     attach(p, &im, memory, &needed, &layout);
-    status = load(p, &im, kernels, backends, layout.delegate_states);
+    status = load(p, &im, kernels, backends, layout.total);
     if (status != NUC_OK)
         nuc_program_unload(p);
     return status;

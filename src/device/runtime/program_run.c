@@ -1,6 +1,7 @@
 /*
- * Inputs, outputs and execution of a loaded program. Indices, kinds and signatures were verified when it was loaded;
- * what is checked here is what the caller decides after that: whether inputs and outputs have been given their data.
+ * Inputs, outputs and execution of a loaded program. Indices, kinds and arguments were verified when it was loaded;
+ * what is checked here is what changes after that: whether inputs and outputs have been given their data, and the
+ * arguments of a program that moves numbers.
  */
 #include <string.h>
 
@@ -183,6 +184,8 @@ static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction 
         return NUC_BAD_USAGE;
     }
     cx.scratch = kernel != NULL ? NULL : delegate->scratch;
+    if (kernel != NULL && p->numbers_move && (status = nuc_check_call(p, in, detail)) != NUC_OK)
+        return status;
     if (kernel != NULL)
         status = kernel->run(&cx, p->args);
     else
@@ -231,13 +234,6 @@ static enum nuc_status is_true(const struct nuc_value *v, bool *result, struct n
     return NUC_OK;
 }
 
-/* Memory of the caller is given back; planned memory and constants stay where they are. */
-static void release(struct nuc_program *p, uint32_t value)
-{
-    if ((p->kinds[value] & NUC_KIND_OF_SLOT) != 0)
-        p->slots[p->places[value]].data = NULL;
-}
-
 static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_detail *detail)
 {
     const struct nuc_instruction *in = &p->instructions[*at];
@@ -259,8 +255,9 @@ static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_deta
         status = is_true(&value, &condition, detail);
         next = condition ? next : in->u.jump.target;
         break;
-    default: /* NUC_INSTRUCTION_FREE: no other kind was loaded */
-        release(p, in->u.move.from);
+    default: /* NUC_INSTRUCTION_FREE, no other kind was loaded: memory of the caller is given back */
+        if ((p->kinds[in->u.move.from] & NUC_KIND_OF_SLOT) != 0)
+            p->slots[p->places[in->u.move.from]].data = NULL;
         break;
     }
     if (status == NUC_OK)

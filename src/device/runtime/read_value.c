@@ -102,17 +102,10 @@ static void read_tensor(const struct nuc_program *p, const uint8_t *at, struct n
         out->data = buffer != 0 ? constant(p, buffer) : NULL;
 }
 
-static void read_list(const struct nuc_program *p, uint32_t index, struct nuc_list *out)
-{
-    struct table t = table_at(p->image + p->places[index]);
-    const uint8_t *items = follow(required(&t, 0));
-
-    *out = (struct nuc_list){items + 4, nuc_load_u32(items), NULL};
-}
-
 void nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_value *out)
 {
     const struct nuc_slot *slot;
+    struct table list;
 
     out->kind = nuc_value_kind_of(p, index);
     switch (p->kinds[index]) {
@@ -134,7 +127,10 @@ void nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_valu
         out->u.tensor.data = slot->data;
         break;
     default:
-        read_list(p, index, &out->u.list);
+        list = table_at(p->image + p->places[index]);
+        out->u.list.items = follow(required(&list, 0)) + 4;
+        out->u.list.count = nuc_load_u32(out->u.list.items - 4);
+        out->u.list.tensors = NULL;
         break;
     }
 }

@@ -13,8 +13,9 @@ static enum nuc_status leave(void *state, const uint8_t *processed, size_t size,
 
 _Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, const struct nuc_detail *d)
 {
-    nuc_fail(g->cx, status, "%s: %s%s%s", g->file, d->message != NULL ? d->message : nuc_status_name(status),
-             d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "");
+    nuc_fail(g->cx, status, "%s: %s%s%s%s%s", g->file, d->message != NULL ? d->message : nuc_status_name(status),
+             d->argument != NULL ? ": " : "", d->argument != NULL ? d->argument : "", d->where != NULL ? ", at " : "",
+             d->where != NULL ? d->where : "");
 }
 
 /* Planned memory was zeroed: what is not zero any more was initial data. */

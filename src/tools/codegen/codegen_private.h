@@ -42,9 +42,9 @@ struct nuc_codegen {
 
 #define NUC_UNUSED_VALUE UINT32_MAX
 
-/* The C function of an operator of the library; NULL: there is none of that name. */
+/* What an operator of the library is in C; NULL: there is none of that name. */
 struct nuc_codegen_row {
-    const char *name, *signature, *function;
+    const char *name, *list, *function;
 };
 const struct nuc_codegen_row *nuc_codegen_row(const char *name);
 

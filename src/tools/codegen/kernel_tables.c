@@ -6,7 +6,7 @@
 /* ---- operators of the library ---- */
 
 static const struct nuc_codegen_row rows[] = {
-#define ROW(name, signature, run) {name, signature, #run},
+#define ROW(name, list, run) {name, #list, #run},
     NUC_KERNELS(ROW)
 #undef ROW
 };
@@ -104,7 +104,8 @@ static void add_kernels(struct nuc_text *out, const char *name, const struct nuc
     nuc_text_addf(out, "static const struct nuc_kernel_entry entries[] = {\n");
     for (size_t i = 0; i < f->n_operators; i++) {
         const struct nuc_codegen_row *row = nuc_codegen_row(f->operators[i]);
-        nuc_text_addf(out, "    {\"%s\", \"%s\", %s},\n", row->name, row->signature, row->function);
+        nuc_text_addf(out, "    {\"%1$s\", nuc_accepts_%2$s, nuc_arguments_%2$s, %3$s},\n", row->name, row->list,
+                      row->function);
     }
     nuc_text_addf(out, "};\n\nconst struct nuc_kernel_table %s_kernels = {entries, %zu};\n\n", name, f->n_operators);
 }

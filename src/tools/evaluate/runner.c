@@ -64,8 +64,9 @@ static void check(const struct nuc_runner *r, enum nuc_status status)
 
     if (status == NUC_OK)
         return;
-    nuc_fail(cx, status, "%s: %s%s%.80s%s%s%s", r->name, d->message != NULL ? d->message : nuc_status_name(status),
-             d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "",
+    nuc_fail(cx, status, "%s: %s%s%s%s%.80s%s%s%s", r->name, d->message != NULL ? d->message : nuc_status_name(status),
+             d->argument != NULL ? ": " : "", d->argument != NULL ? d->argument : "", d->where != NULL ? ", at " : "",
+             d->where != NULL ? d->where : "",
              d->instruction >= 0 ? nuc_format(cx, ", instruction %d", (int)d->instruction) : "",
              d->value >= 0 ? nuc_format(cx, ", value %d", (int)d->value) : "",
              d->code != 0 ? nuc_format(cx, ", driver code 0x%x", (unsigned)d->code) : "");

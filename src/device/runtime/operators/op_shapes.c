@@ -1,4 +1,4 @@
-#include "device/runtime/op_args.h"
+#include "device/runtime/operators/op_shapes.h"
 
 #include <string.h>
 
@@ -56,21 +56,20 @@ bool nuc_tensor_same_layout(const struct nuc_tensor *a, const struct nuc_tensor 
 
 bool nuc_tensor_is_contiguous(const struct nuc_tensor *t)
 {
-    ptrdiff_t strides[NUC_MAX_RANK];
-    ptrdiff_t expected = 1;
-    uint32_t in_place = 0;
+    static const uint8_t order[NUC_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    struct nuc_tensor contiguous = *t;
 
-    while (in_place < t->rank && t->dim_order[in_place] == in_place)
-        in_place++;
-    if (in_place == t->rank)
-        return true;
-    nuc_tensor_strides(t, strides);
-    for (uint32_t d = t->rank; d-- > 0;) {
-        if (t->sizes[d] > 1 && strides[d] != expected)
-            return false;
-        expected *= t->sizes[d] > 0 ? t->sizes[d] : 1;
-    }
-    return true;
+    contiguous.dim_order = order;
+    return nuc_tensor_same_layout(t, &contiguous);
+}
+
+bool nuc_tensor_is_channels_last(const struct nuc_tensor *t)
+{
+    static const uint8_t order[4] = {0, 2, 3, 1};
+    struct nuc_tensor image = *t;
+
+    image.dim_order = order;
+    return t->rank == 4 && nuc_tensor_same_layout(t, &image);
 }
 
 bool nuc_tensor_dim(const struct nuc_tensor *t, int64_t value, uint32_t *dim)
@@ -95,30 +94,25 @@ struct nuc_axis nuc_tensor_axis(const struct nuc_tensor *t, uint32_t dim)
     return axis;
 }
 
-bool nuc_value_in(const struct nuc_value *value, int64_t low, int64_t high)
-{
-    return value->u.i >= low && value->u.i <= high;
-}
-
-bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, int64_t low, int64_t high,
-                   const int32_t *fallback, int32_t pair[2])
+bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, const int32_t *fallback,
+                   int32_t pair[2])
 {
     uint32_t count = list->u.list.count;
 
-    if (count == 0 && fallback != NULL) {
-        pair[0] = fallback[0];
-        pair[1] = fallback[1];
-        return true;
-    }
-    if (count != 1 && count != 2)
+    if (count > 2 || (count == 0 && fallback == NULL))
         return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        int64_t v = nuc_list_int(cx, list, count == 1 ? 0 : i);
-        if (v < low || v > high)
-            return false;
-        pair[i] = (int32_t)v;
-    }
+    for (uint32_t i = 0; i < 2; i++)
+        pair[i] = count == 0 ? fallback[i] : (int32_t)nuc_list_int(cx, list, count == 1 ? 0 : i);
     return true;
+}
+
+bool nuc_text_is(const struct nuc_value *value, const char *text)
+{
+    uint32_t i = 0;
+
+    while (i < value->u.list.count && text[i] != '\0' && value->u.list.items[i] == (uint8_t)text[i])
+        i++;
+    return i == value->u.list.count && text[i] == '\0';
 }
 
 /* Dimensions are aligned from the last one on, as torch does; a missing or repeated one has the stride 0. */
@@ -139,22 +133,14 @@ static bool broadcast_strides(const struct nuc_tensor *t, const struct nuc_tenso
     return true;
 }
 
-/* Tensors of one layout are one row. */
-static void one_row(const struct nuc_tensor *out, struct nuc_loops *loops)
-{
-    loops->rank = 1;
-    loops->sizes[0] = (int32_t)nuc_tensor_elements(out);
-    loops->a[0] = 1;
-    loops->b[0] = 1;
-    loops->out[0] = 1;
-}
-
 bool nuc_broadcast_loops(const struct nuc_tensor *a, const struct nuc_tensor *b, const struct nuc_tensor *out,
                          struct nuc_loops *loops)
 {
     if (nuc_tensor_same_layout(a, out) && (b == NULL || nuc_tensor_same_layout(b, out)) &&
-        nuc_tensor_elements(out) <= INT32_MAX) {
-        one_row(out, loops);
+        nuc_tensor_elements(out) <= INT32_MAX) { /* tensors of one layout are one row */
+        loops->rank = 1;
+        loops->sizes[0] = (int32_t)nuc_tensor_elements(out);
+        loops->a[0] = loops->b[0] = loops->out[0] = 1;
         return true;
     }
     loops->rank = out->rank;
@@ -162,4 +148,28 @@ bool nuc_broadcast_loops(const struct nuc_tensor *a, const struct nuc_tensor *b,
     for (uint32_t d = 0; d < out->rank; d++)
         loops->sizes[d] = out->sizes[d];
     return broadcast_strides(a, out, loops->a) && broadcast_strides(b != NULL ? b : a, out, loops->b);
+}
+
+bool nuc_permuted_loops(const struct nuc_kernel_context *cx, const struct nuc_value *dims, const struct nuc_tensor *in,
+                        const struct nuc_tensor *out, struct nuc_loops *loops)
+{
+    ptrdiff_t strides[NUC_MAX_RANK];
+    uint32_t seen = 0;
+
+    if (dims->u.list.count != in->rank || out->rank != in->rank)
+        return false;
+    loops->rank = out->rank;
+    nuc_tensor_strides(in, strides);
+    nuc_tensor_strides(out, loops->out);
+    for (uint32_t d = 0; d < out->rank; d++) {
+        uint32_t from;
+        if (!nuc_tensor_dim(in, nuc_list_int(cx, dims, d), &from) || (seen >> from & 1) != 0 ||
+            in->sizes[from] != out->sizes[d])
+            return false;
+        seen |= 1U << from;
+        loops->sizes[d] = out->sizes[d];
+        loops->a[d] = strides[from];
+        loops->b[d] = 0;
+    }
+    return true;
 }

@@ -1,27 +1,70 @@
-/* What the operators share: reading arguments, comparing tensors, and turning shapes into loop nests. */
-#ifndef NUC_DEVICE_RUNTIME_OP_ARGS_H
-#define NUC_DEVICE_RUNTIME_OP_ARGS_H
+/* What the operators share: values of arguments, comparing tensors, and turning shapes into loop nests. */
+#ifndef NUC_DEVICE_RUNTIME_OPERATORS_OP_SHAPES_H
+#define NUC_DEVICE_RUNTIME_OPERATORS_OP_SHAPES_H
 
 #include "device/kernels/select/select.h"
-#include "nucleon/kernels.h"
+#include "device/runtime/operators/arguments.h"
+
+/* Sizes, strides, paddings and dilations of int8 images do not exceed this, so that positions fit 32 bits. */
+#define NUC_LARGEST_EXTENT (1 << 14)
 
 /* Notes the message when the condition does not hold; returns the condition. */
 bool nuc_need(struct nuc_kernel_context *cx, bool condition, const char *message);
 
-static inline struct nuc_tensor *nuc_arg_tensor(struct nuc_value *const *args, int index)
-{
-    return &args[index]->u.tensor;
-}
+/* ---- values that have been checked ---- */
 
 /* NULL when the optional tensor is absent. */
-static inline const struct nuc_tensor *nuc_arg_optional_tensor(struct nuc_value *const *args, int index)
+static inline const struct nuc_tensor *nuc_optional_tensor(const struct nuc_value *value)
 {
-    return args[index]->kind == NUC_VALUE_TENSOR ? &args[index]->u.tensor : NULL;
+    return value->kind == NUC_VALUE_TENSOR ? &value->u.tensor : NULL;
 }
+
+static inline const void *nuc_optional_data(const struct nuc_value *value)
+{
+    return value->kind == NUC_VALUE_TENSOR ? value->u.tensor.data : NULL;
+}
+
+/* An int within 32 bits. */
+static inline int32_t nuc_int32(const struct nuc_value *value)
+{
+    return (int32_t)value->u.i;
+}
+
+/* A dimension of `t`, as an index from 0. */
+static inline uint32_t nuc_dim_of(const struct nuc_tensor *t, const struct nuc_value *value)
+{
+    return (uint32_t)(value->u.i < 0 ? value->u.i + (t->rank > 0 ? t->rank : 1) : value->u.i);
+}
+
+/* Two ints of 32 bits out of a list; one stands for both, none for the fallback. False for any other number of them. */
+bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, const int32_t *fallback,
+                   int32_t pair[2]);
+
+bool nuc_text_is(const struct nuc_value *value, const char *text);
+
+/* ---- comparing tensors ---- */
 
 static inline bool nuc_is_f32(const struct nuc_tensor *t)
 {
     return t->dtype == NUC_F32;
+}
+
+/* Integers of 1 to 8 bytes and bool. */
+static inline bool nuc_is_whole(const struct nuc_tensor *t)
+{
+    return t->dtype == NUC_BOOL || t->dtype == NUC_I64 || t->dtype == NUC_I32 || t->dtype == NUC_I16 ||
+           t->dtype == NUC_U16 || t->dtype == NUC_I8 || t->dtype == NUC_U8;
+}
+
+/* int, bool, float32 and float64: what conversions know. */
+static inline bool nuc_is_convertible(const struct nuc_tensor *t)
+{
+    return t->dtype != NUC_F16 && t->dtype != NUC_BF16;
+}
+
+static inline size_t nuc_element_size(const struct nuc_tensor *t)
+{
+    return nuc_dtype_size((enum nuc_dtype)t->dtype);
 }
 
 /* Elements; bytes are a multiple of the element size. */
@@ -38,38 +81,28 @@ bool nuc_tensor_same_layout(const struct nuc_tensor *a, const struct nuc_tensor 
 /* Whether each element lies where a contiguous tensor of these sizes has it. */
 bool nuc_tensor_is_contiguous(const struct nuc_tensor *t);
 
+/* Rank 4, (batch, channel, height, width) by dimension and dense with the channels innermost in memory. */
+bool nuc_tensor_is_channels_last(const struct nuc_tensor *t);
+
 /* *dim as an index from 0, or false when the tensor has no such dimension. Rank 0 has dimension 0 and -1. */
 bool nuc_tensor_dim(const struct nuc_tensor *t, int64_t value, uint32_t *dim);
 
 /* Outer, size and inner element counts around a dimension in memory order. The tensor has elements and a rank. */
 struct nuc_axis nuc_tensor_axis(const struct nuc_tensor *t, uint32_t dim);
 
-/* a int in [low, high] */
-bool nuc_value_in(const struct nuc_value *value, int64_t low, int64_t high);
-
-/*
- * Two ints in [low, high] out of a list; one stands for both, an empty list for the fallback (which may be NULL: then
- * an empty list is refused).
- */
-bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, int64_t low, int64_t high,
-                   const int32_t *fallback, int32_t pair[2]);
-
-/* int, bool, float32 and float64: what conversions know. */
-bool nuc_is_convertible(const struct nuc_tensor *t);
+/* ---- loops ---- */
 
 /* `in` broadcast to `out` and converted to its element type. */
-enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in, struct nuc_tensor *out);
+enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
+                                const struct nuc_tensor *out);
+
+/* Loops over out, whose dimension d is dimension dims[d] of `in`, each once; false when the sizes do not fit. */
+bool nuc_permuted_loops(const struct nuc_kernel_context *cx, const struct nuc_value *dims, const struct nuc_tensor *in,
+                        const struct nuc_tensor *out, struct nuc_loops *loops);
 
 /* The lines along `dim`, and the loops over all other dimensions; a scalar is one line. */
 void nuc_lines_along(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t dim, struct nuc_loops *lines,
                      struct nuc_line *line);
-
-/* Integers of 1 to 8 bytes and bool. */
-static inline bool nuc_is_whole(const struct nuc_tensor *t)
-{
-    return t->dtype == NUC_BOOL || t->dtype == NUC_I64 || t->dtype == NUC_I32 || t->dtype == NUC_I16 ||
-           t->dtype == NUC_U16 || t->dtype == NUC_I8 || t->dtype == NUC_U8;
-}
 
 /*
  * A reduction of `in` over a dimension or those of a list (none or an empty one: all): loops over what stays, strides a

@@ -1,36 +1,21 @@
-#include "device/runtime/op_args.h"
+/* Operators that copy elements to other places: dim orders, sizes, dimensions, pads. */
+#include "device/runtime/operators/op_shapes.h"
 
-/* in and out of one element type that a copy can move. */
-static bool same_type(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out)
-{
-    return nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type"));
-}
-
-static size_t element_size(const struct nuc_tensor *t)
-{
-    return nuc_dtype_size((enum nuc_dtype)t->dtype);
-}
-
-/* Element by element in logical order, `in` broadcast to `out`. */
+/* Element by element in logical order, `in` broadcast to `out`, which has its element type. */
 static enum nuc_status copy_broadcast(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
-                                      struct nuc_tensor *out)
+                                      const struct nuc_tensor *out)
 {
     struct nuc_loops loops;
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, nuc_broadcast_loops(in, NULL, out, &loops), NUC_TEXT("argument 'out' has the wrong sizes")))
+    if (!nuc_need(cx, nuc_broadcast_loops(in, NULL, out, &loops), NUC_TEXT("argument 'out' has the wrong sizes")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
+        nuc_kernel_copy(&loops, nuc_element_size(in), in->data, out->data);
     return NUC_OK;
 }
 
-bool nuc_is_convertible(const struct nuc_tensor *t)
-{
-    return t->dtype != NUC_F16 && t->dtype != NUC_BF16;
-}
-
-enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in, struct nuc_tensor *out)
+enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
+                                const struct nuc_tensor *out)
 {
     struct nuc_loops loops;
 
@@ -45,75 +30,86 @@ enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_
     return NUC_OK;
 }
 
-static enum nuc_status copy_same_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
-                                       struct nuc_tensor *out)
+enum nuc_status nuc_op_clone(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    if (!nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")))
-        return NUC_UNSUPPORTED;
-    return copy_broadcast(cx, in, out);
+    const struct nuc_args_clone *a = (const void *)args;
+
+    return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);
 }
 
-/* The out tensor's dim order says the same as the argument, which is None for the input's own. */
-static bool dim_order_fits(const struct nuc_kernel_context *cx, const struct nuc_value *dim_order,
-                           const struct nuc_tensor *in, const struct nuc_tensor *out)
+enum nuc_status nuc_op_alias_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    if (dim_order->kind == NUC_VALUE_NONE)
-        return nuc_tensor_same_layout(in, out);
-    if (dim_order->u.list.count != out->rank)
-        return false;
-    for (uint32_t i = 0; i < out->rank; i++) {
-        if (nuc_list_int(cx, dim_order, i) != out->dim_order[i])
-            return false;
-    }
-    return true;
+    const struct nuc_args_alias_copy *a = (const void *)args;
+
+    return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);
 }
 
+enum nuc_status nuc_op_expand_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_expand_copy *a = (const void *)args;
+
+    return copy_broadcast(cx, &a->self->u.tensor, &a->out->u.tensor);
+}
+
+/* out takes the sizes of 'self' and the elements of 'src'. */
+enum nuc_status nuc_op_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_copy *a = (const void *)args;
+
+    return nuc_copy_tensor(cx, &a->src->u.tensor, &a->out->u.tensor);
+}
+
+/* ---- dim orders ---- */
+
+/* The out tensor's dim order says the same as the argument. */
+static bool is_dim_order(const struct nuc_kernel_context *cx, const struct nuc_value *dim_order,
+                         const struct nuc_tensor *out)
+{
+    bool fits = dim_order->u.list.count == out->rank;
+
+    for (uint32_t i = 0; fits && i < out->rank; i++)
+        fits = nuc_list_int(cx, dim_order, i) == out->dim_order[i];
+    return fits;
+}
+
+/* Without a dim order it is the input's own. */
 enum nuc_status nuc_op_to_dim_order_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_to_dim_order_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
 
-    if (!nuc_need(cx, dim_order_fits(cx, args[2], in, out),
+    if (!nuc_need(cx,
+                  a->dim_order->kind == NUC_VALUE_NONE ? nuc_tensor_same_layout(in, out)
+                                                       : is_dim_order(cx, a->dim_order, out),
                   NUC_TEXT("argument 'dim_order' contradicts the dim order of 'out'")))
-        return NUC_UNSUPPORTED;
-    if (!nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")))
         return NUC_UNSUPPORTED;
     return nuc_copy_tensor(cx, in, out);
 }
 
 enum nuc_status nuc_op_clone_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    if (!same_type(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 3)))
-        return NUC_UNSUPPORTED;
     return nuc_op_to_dim_order_copy(cx, args);
-}
-
-/* out takes the sizes of 'self' and the elements of 'src'. */
-enum nuc_status nuc_op_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
-
-    if (!same_type(cx, self, out) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")))
-        return NUC_UNSUPPORTED;
-    return nuc_copy_tensor(cx, nuc_arg_tensor(args, 1), out);
 }
 
 /* The elements of out are left as they are. */
 enum nuc_status nuc_op_empty_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    const struct nuc_tensor *out = nuc_arg_tensor(args, 2);
-    bool fits = args[0]->u.list.count == out->rank;
+    const struct nuc_args_empty_dim_order *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    bool fits = a->size->u.list.count == out->rank;
 
     for (uint32_t d = 0; d < out->rank && fits; d++)
-        fits = nuc_list_int(cx, args[0], d) == out->sizes[d];
-    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' differs from 'size'")))
+        fits = nuc_list_int(cx, a->size, d) == out->sizes[d];
+    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' differs from 'size'")) ||
+        !nuc_need(cx,
+                  a->dim_order->kind == NUC_VALUE_NONE ? nuc_tensor_is_contiguous(out)
+                                                       : is_dim_order(cx, a->dim_order, out),
+                  NUC_TEXT("argument 'dim_order' contradicts the dim order of 'out'")))
         return NUC_UNSUPPORTED;
-    fits = args[1]->kind == NUC_VALUE_NONE ? nuc_tensor_is_contiguous(out) : dim_order_fits(cx, args[1], out, out);
-    return nuc_need(cx, fits, NUC_TEXT("argument 'dim_order' contradicts the dim order of 'out'")) ? NUC_OK
-                                                                                                   : NUC_UNSUPPORTED;
+    return NUC_OK;
 }
+
+/* ---- views ---- */
 
 /* Loops over the dimensions that are not 1, which agree in size from first to last. */
 static bool squeezed_loops(const struct nuc_tensor *in, const struct nuc_tensor *out, struct nuc_loops *loops)
@@ -142,117 +138,71 @@ static bool squeezed_loops(const struct nuc_tensor *in, const struct nuc_tensor 
 }
 
 /* The sizes of out say all there is to know about the dimensions of size 1. */
-static enum nuc_status squeeze(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+enum nuc_status nuc_op_squeeze_copy_dim(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    const struct nuc_args_squeeze_dim *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops;
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, squeezed_loops(in, out, &loops),
+    if (!nuc_need(cx, squeezed_loops(in, out, &loops),
                   NUC_TEXT("argument 'out' differs from 'self' by more than dimensions of size 1")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
+        nuc_kernel_copy(&loops, nuc_element_size(in), in->data, out->data);
     return NUC_OK;
-}
-
-enum nuc_status nuc_op_squeeze_copy_dim(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return squeeze(cx, args);
 }
 
 enum nuc_status nuc_op_squeeze_copy_dims(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return squeeze(cx, args);
+    return nuc_op_squeeze_copy_dim(cx, args);
 }
 
 enum nuc_status nuc_op_unsqueeze_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return squeeze(cx, args);
-}
-
-enum nuc_status nuc_op_clone(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return copy_same_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 2));
-}
-
-enum nuc_status nuc_op_alias_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return copy_same_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 1));
-}
-
-enum nuc_status nuc_op_expand_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return copy_broadcast(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 3));
+    return nuc_op_squeeze_copy_dim(cx, args);
 }
 
 /* Elements keep their logical order; a view of another dim order would move them, which portable kernels refuse. */
 enum nuc_status nuc_op_view_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    const struct nuc_args_view_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops row = {.rank = 1, .a = {1}, .out = {1}};
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, in->bytes == out->bytes && nuc_tensor_elements(in) <= INT32_MAX,
-                  NUC_TEXT("argument 'out' has another number of elements than 'self'")) ||
-        !nuc_need(cx, nuc_tensor_is_contiguous(in) && nuc_tensor_is_contiguous(out),
-                  NUC_TEXT("argument 'self' or 'out' is not contiguous")))
+    if (!nuc_need(cx, in->bytes == out->bytes && nuc_tensor_elements(in) <= INT32_MAX,
+                  NUC_TEXT("argument 'out' has another number of elements than 'self'")))
         return NUC_UNSUPPORTED;
     row.sizes[0] = (int32_t)nuc_tensor_elements(in);
-    nuc_kernel_copy(&row, element_size(in), in->data, out->data);
+    nuc_kernel_copy(&row, nuc_element_size(in), in->data, out->data);
     return NUC_OK;
-}
-
-/* Loops over out; out dimension d walks in dimension dims[d]. */
-static bool permuted(const struct nuc_kernel_context *cx, const struct nuc_value *dims, const struct nuc_tensor *in,
-                     const struct nuc_tensor *out, struct nuc_loops *loops)
-{
-    ptrdiff_t strides[NUC_MAX_RANK];
-    uint32_t seen = 0;
-
-    if (dims->u.list.count != in->rank || out->rank != in->rank)
-        return false;
-    loops->rank = out->rank;
-    nuc_tensor_strides(in, strides);
-    nuc_tensor_strides(out, loops->out);
-    for (uint32_t d = 0; d < out->rank; d++) {
-        uint32_t from;
-        if (!nuc_tensor_dim(in, nuc_list_int(cx, dims, d), &from) || (seen >> from & 1) != 0 ||
-            in->sizes[from] != out->sizes[d])
-            return false;
-        seen |= 1U << from;
-        loops->sizes[d] = out->sizes[d];
-        loops->a[d] = strides[from];
-        loops->b[d] = 0;
-    }
-    return true;
 }
 
 enum nuc_status nuc_op_permute_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    const struct nuc_args_permute_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops;
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, permuted(cx, args[1], in, out, &loops),
+    if (!nuc_need(cx, nuc_permuted_loops(cx, a->dims, in, out, &loops),
                   NUC_TEXT("argument 'dims' is not a permutation that leads to the sizes of 'out'")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
+        nuc_kernel_copy(&loops, nuc_element_size(in), in->data, out->data);
     return NUC_OK;
 }
 
-/* Pads come in pairs from the last dimension on; negative ones, which a program of another compiler may have, cut.
- * Fills before[] and checks the sizes. */
+/* ---- aten::constant_pad_nd ---- */
+
+/*
+ * Pads come in pairs from the last dimension on; negative ones, which a program of another compiler may have, cut.
+ * Fills before[] and checks the sizes.
+ */
 static bool pads_fit(const struct nuc_kernel_context *cx, const struct nuc_value *pad, const struct nuc_tensor *in,
                      const struct nuc_tensor *out, int64_t before[NUC_MAX_RANK])
 {
     uint32_t pairs = pad->u.list.count / 2;
 
-    if (in->dtype != out->dtype || in->rank != out->rank || pad->u.list.count % 2 != 0 || pairs > in->rank)
+    if (in->rank != out->rank || pad->u.list.count % 2 != 0 || pairs > in->rank)
         return false;
     for (uint32_t d = 0; d < in->rank; d++) {
         uint32_t pair = in->rank - 1 - d;
@@ -270,7 +220,7 @@ static bool pads_fit(const struct nuc_kernel_context *cx, const struct nuc_value
 static bool pad_value(const struct nuc_tensor *out, const struct nuc_value *value, uint64_t *bits)
 {
     double real = nuc_value_scalar(value);
-    unsigned width = 8 * (unsigned)element_size(out);
+    unsigned width = 8 * (unsigned)nuc_element_size(out);
     bool is_unsigned = out->dtype == NUC_U8 || out->dtype == NUC_U16 || out->dtype == NUC_BOOL;
     float f = (float)real;
 
@@ -293,53 +243,39 @@ static bool pad_value(const struct nuc_tensor *out, const struct nuc_value *valu
     int64_t high = INT64_MAX >> (64 - width - (is_unsigned && width < 64 ? 1 : 0));
     if (whole < (is_unsigned ? 0 : -high - 1) || whole > high)
         return false;
-    __builtin_memcpy(bits, &whole, element_size(out));
+    __builtin_memcpy(bits, &whole, nuc_element_size(out));
     return true;
-}
-
-/* Elements of dimension `d` that stay, from which one of the input on to which one of the result. */
-struct kept {
-    int32_t count;
-    int64_t from, to;
-};
-
-static struct kept kept_along(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t d, int64_t before)
-{
-    struct kept k = {0, before < 0 ? -before : 0, before > 0 ? before : 0};
-    int64_t left = in->sizes[d] - k.from, room = out->sizes[d] - k.to;
-    int64_t count = left < room ? left : room;
-
-    k.count = count > 0 ? (int32_t)count : 0;
-    return k;
 }
 
 enum nuc_status nuc_op_constant_pad_nd(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_constant_pad_nd *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    ptrdiff_t size = (ptrdiff_t)nuc_element_size(in), from = 0, to = 0;
     struct nuc_loops loops = {.rank = in->rank};
     int64_t before[NUC_MAX_RANK];
-    ptrdiff_t from = 0, to = 0;
     uint64_t bits;
-    bool any = true;
+    bool any = in->bytes > 0 && out->bytes > 0;
 
-    if (!nuc_need(cx, pads_fit(cx, args[1], in, out, before),
+    if (!nuc_need(cx, pads_fit(cx, a->pad, in, out, before),
                   NUC_TEXT("argument 'pad' does not lead from 'self' to 'out'")) ||
-        !nuc_need(cx, pad_value(out, args[2], &bits), NUC_TEXT("argument 'value' is outside the element type")))
+        !nuc_need(cx, pad_value(out, a->value, &bits), NUC_TEXT("argument 'value' is outside the element type")))
         return NUC_UNSUPPORTED;
-    nuc_kernel_fill(element_size(out), &bits, out->data, nuc_tensor_elements(out));
+    nuc_kernel_fill((size_t)size, &bits, out->data, nuc_tensor_elements(out));
     nuc_tensor_strides(in, loops.a);
     nuc_tensor_strides(out, loops.out);
     for (uint32_t d = 0; d < in->rank; d++) {
-        struct kept k = kept_along(in, out, d, before[d]);
-        loops.sizes[d] = k.count;
-        any = any && k.count > 0;
-        from += (ptrdiff_t)k.from * loops.a[d];
-        to += (ptrdiff_t)k.to * loops.out[d];
+        /* Of the input's elements from one on as many stay as the result has room for, from another one on. */
+        int64_t first = before[d] < 0 ? -before[d] : 0, place = before[d] > 0 ? before[d] : 0;
+        int64_t left = in->sizes[d] - first, room = out->sizes[d] - place;
+        int64_t count = left < room ? left : room;
+        any = any && count > 0;
+        loops.sizes[d] = (int32_t)count;
+        from += (ptrdiff_t)first * loops.a[d];
+        to += (ptrdiff_t)place * loops.out[d];
     }
-    ptrdiff_t size = (ptrdiff_t)element_size(in);
-    if (any && in->bytes > 0 && out->bytes > 0)
-        nuc_kernel_copy(&loops, element_size(in), (const uint8_t *)in->data + from * size,
+    if (any)
+        nuc_kernel_copy(&loops, (size_t)size, (const uint8_t *)in->data + from * size,
                         (uint8_t *)out->data + to * size);
     return NUC_OK;
 }

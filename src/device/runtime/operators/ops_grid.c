@@ -1,5 +1,5 @@
 /* Sampling of images and volumes at the positions of a grid. */
-#include "device/runtime/op_args.h"
+#include "device/runtime/operators/op_shapes.h"
 
 /* Strides of an image are those of a volume of depth 1. */
 static void volume_strides(const struct nuc_tensor *t, uint32_t before_depth, ptrdiff_t out[5])
@@ -28,21 +28,22 @@ static bool sizes_fit(const struct nuc_tensor *in, const struct nuc_tensor *grid
 
 static enum nuc_status grid_sample(struct nuc_kernel_context *cx, struct nuc_value *const *args, uint32_t rank)
 {
-    const struct nuc_tensor *in = nuc_arg_tensor(args, 0), *grid = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 5);
-    int64_t last_mode = rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST;
-    struct nuc_grid g = {.spatial = (int32_t)rank - 2, .in_size = {1, 1, 1}, .out_size = {1, 1, 1}};
+    const struct nuc_args_grid_sampler *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *grid = &a->grid->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_grid g = {.mode = (enum nuc_grid_mode)a->interpolation_mode->u.i,
+                         .padding = (enum nuc_grid_padding)a->padding_mode->u.i,
+                         .align_corners = a->align_corners->u.b,
+                         .spatial = (int32_t)rank - 2,
+                         .in_size = {1, 1, 1},
+                         .out_size = {1, 1, 1}};
 
-    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(grid) && nuc_is_f32(out),
-                  NUC_TEXT("argument 'input', 'grid' or 'out' is not float32")) ||
-        !nuc_need(cx, in->rank == rank && sizes_fit(in, grid, out),
+    if (!nuc_need(cx, in->rank == rank && sizes_fit(in, grid, out),
                   NUC_TEXT("arguments 'input', 'grid' and 'out' do not fit each other")) ||
-        !nuc_need(cx, nuc_value_in(args[2], 0, last_mode) && nuc_value_in(args[3], 0, NUC_GRID_REFLECTION),
+        !nuc_need(cx,
+                  a->interpolation_mode->u.i <= (rank == 4 ? NUC_GRID_BICUBIC : NUC_GRID_NEAREST) &&
+                      a->padding_mode->u.i <= NUC_GRID_REFLECTION,
                   NUC_TEXT("argument 'interpolation_mode' or 'padding_mode' is out of range")))
         return NUC_UNSUPPORTED;
-    g.mode = (enum nuc_grid_mode)args[2]->u.i;
-    g.padding = (enum nuc_grid_padding)args[3]->u.i;
-    g.align_corners = args[4]->u.b;
     g.batch = in->sizes[0];
     g.channels = in->sizes[1];
     for (uint32_t d = 0; d < rank - 2; d++) {

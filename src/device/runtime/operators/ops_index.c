@@ -1,67 +1,20 @@
-/* Operators that compute positions or are given them: ranges, indices, strides. */
-#include "device/runtime/op_args.h"
+/* Operators that compute positions or are given them: ranges and indices. */
+#include "device/runtime/operators/op_shapes.h"
 
 /* ---- aten::arange ---- */
 
 enum nuc_status nuc_op_arange(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
-    double start = nuc_value_scalar(args[0]);
-    double step = nuc_value_scalar(args[2]);
-    double steps = (nuc_value_scalar(args[1]) - start) / step;
+    const struct nuc_args_arange *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    double start = nuc_value_scalar(a->start);
+    double step = nuc_value_scalar(a->step);
+    double steps = (nuc_value_scalar(a->end) - start) / step;
     double count = (double)nuc_tensor_elements(out);
 
-    if (!nuc_need(cx, out->rank == 1 && nuc_is_convertible(out) && out->dtype != NUC_BOOL,
-                  NUC_TEXT("argument 'out' is not a list of numbers")) ||
-        !nuc_need(cx, steps > count - 1.0 && steps <= count, NUC_TEXT("argument 'out' has the wrong size")))
+    if (!nuc_need(cx, steps > count - 1.0 && steps <= count, NUC_TEXT("argument 'out' has the wrong size")))
         return NUC_UNSUPPORTED;
     nuc_kernel_arange((enum nuc_dtype)out->dtype, start, step, out->data, nuc_tensor_elements(out));
-    return NUC_OK;
-}
-
-/* ---- aten::as_strided_copy ---- */
-
-/* Strides in elements of the input's memory; the last element they reach lies inside it. */
-static bool strided(const struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct nuc_tensor *in,
-                    const struct nuc_tensor *out, struct nuc_loops *loops)
-{
-    int64_t last = args[3]->kind == NUC_VALUE_NONE ? 0 : args[3]->u.i;
-    int64_t elements = (int64_t)nuc_tensor_elements(in);
-
-    if (args[1]->u.list.count != out->rank || args[2]->u.list.count != out->rank || last < 0 || last >= elements)
-        return false;
-    loops->rank = out->rank;
-    nuc_tensor_strides(out, loops->out);
-    for (uint32_t d = 0; d < out->rank; d++) {
-        int64_t stride = nuc_list_int(cx, args[2], d);
-        if (nuc_list_int(cx, args[1], d) != out->sizes[d] || stride < 0 || stride > INT32_MAX)
-            return false;
-        last += (out->sizes[d] - (int64_t)1) * stride;
-        if (last >= elements)
-            return false;
-        loops->sizes[d] = out->sizes[d];
-        loops->a[d] = (ptrdiff_t)stride;
-        loops->b[d] = 0;
-    }
-    return true;
-}
-
-enum nuc_status nuc_op_as_strided_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
-    size_t size = nuc_dtype_size((enum nuc_dtype)in->dtype);
-    struct nuc_loops loops;
-
-    if (!nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type")))
-        return NUC_UNSUPPORTED;
-    if (out->bytes == 0)
-        return NUC_OK;
-    if (!nuc_need(cx, strided(cx, args, in, out, &loops),
-                  NUC_TEXT("arguments 'size', 'stride' and 'storage_offset' leave 'self' or do not fit 'out'")))
-        return NUC_UNSUPPORTED;
-    size_t offset = args[3]->kind == NUC_VALUE_NONE ? 0 : (size_t)args[3]->u.i;
-    nuc_kernel_copy(&loops, size, (const uint8_t *)in->data + offset * size, out->data);
     return NUC_OK;
 }
 
@@ -79,26 +32,6 @@ struct indices {
     uint32_t indexed; /* bit d: dimension d is indexed */
     uint32_t at;      /* first of the broadcast dimensions in the output */
 };
-
-static bool collect(struct nuc_kernel_context *cx, const struct nuc_value *list, const struct nuc_tensor *in,
-                    struct indices *x)
-{
-    if (!nuc_need(cx, list->u.list.count <= in->rank, NUC_TEXT("argument 'indices' has more entries than dimensions")))
-        return false;
-    for (uint32_t d = 0; d < list->u.list.count; d++) {
-        const struct nuc_value *value = nuc_list_value(cx, list, d);
-        if (value == NULL)
-            continue;
-        const struct nuc_tensor *t = &value->u.tensor;
-        if (!nuc_need(cx, t->dtype == NUC_I64 || t->dtype == NUC_I32,
-                      NUC_TEXT("argument 'indices' holds a tensor that is neither int64 nor int32")))
-            return false;
-        x->tensors[d] = t;
-        x->indexed |= 1U << d;
-        x->rank = t->rank > x->rank ? t->rank : x->rank;
-    }
-    return true;
-}
 
 /* The sizes all index tensors broadcast to, and the strides with which each does. */
 static bool broadcast_indices(struct indices *x)
@@ -137,6 +70,27 @@ static uint32_t place_of_indices(uint32_t indexed)
         first++;
     uint32_t run = indexed >> first;
     return (run & (run + 1)) == 0 ? first : 0;
+}
+
+static bool collect(struct nuc_kernel_context *cx, const struct nuc_value *list, const struct nuc_tensor *in,
+                    struct indices *x)
+{
+    if (!nuc_need(cx, list->u.list.count <= in->rank, NUC_TEXT("argument 'indices' has more entries than dimensions")))
+        return false;
+    for (uint32_t d = 0; d < list->u.list.count; d++) {
+        const struct nuc_value *value = nuc_list_value(cx, list, d);
+        if (value == NULL)
+            continue;
+        const struct nuc_tensor *t = &value->u.tensor;
+        if (!nuc_need(cx, t->dtype == NUC_I64 || t->dtype == NUC_I32,
+                      NUC_TEXT("argument 'indices' holds a tensor that is neither int64 nor int32")))
+            return false;
+        x->tensors[d] = t;
+        x->indexed |= 1U << d;
+        x->rank = t->rank > x->rank ? t->rank : x->rank;
+    }
+    x->at = place_of_indices(x->indexed);
+    return nuc_need(cx, broadcast_indices(x), NUC_TEXT("the tensors of 'indices' do not broadcast"));
 }
 
 /* Checks the sizes of out and collects the loops over the dimensions that are taken whole. */
@@ -209,7 +163,7 @@ static bool next_position(const struct indices *x, int32_t *position)
 static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, const struct indices *x,
                    const struct nuc_loops *loops)
 {
-    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)in->dtype);
+    ptrdiff_t size = (ptrdiff_t)nuc_element_size(in);
     int32_t position[NUC_MAX_RANK] = {0};
     ptrdiff_t out_strides[NUC_MAX_RANK];
 
@@ -228,22 +182,16 @@ static bool gather(const struct nuc_tensor *in, const struct nuc_tensor *out, co
 
 enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    const struct nuc_args_index *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct indices x = {.rank = 0};
     struct nuc_loops loops;
 
-    if (!nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type")) ||
-        !collect(cx, args[1], in, &x) ||
-        !nuc_need(cx, broadcast_indices(&x), NUC_TEXT("the tensors of 'indices' do not broadcast")))
+    if (!collect(cx, a->indices, in, &x) ||
+        !nuc_need(cx, whole_dimensions(in, out, &x, &loops), NUC_TEXT("argument 'out' has the wrong sizes")) ||
+        !nuc_need(cx, out->bytes == 0 || gather(in, out, &x, &loops), NUC_TEXT("an index lies outside its dimension")))
         return NUC_UNSUPPORTED;
-    x.at = place_of_indices(x.indexed);
-    if (!nuc_need(cx, whole_dimensions(in, out, &x, &loops), NUC_TEXT("argument 'out' has the wrong sizes")))
-        return NUC_UNSUPPORTED;
-    if (out->bytes == 0)
-        return NUC_OK;
-    return nuc_need(cx, gather(in, out, &x, &loops), NUC_TEXT("an index lies outside its dimension")) ? NUC_OK
-                                                                                                      : NUC_UNSUPPORTED;
+    return NUC_OK;
 }
 
 /* ---- aten::index_put ---- */
@@ -300,7 +248,7 @@ static bool loops_of_whole(const struct nuc_tensor *out, const struct indices *x
 static bool put(const struct nuc_tensor *values, const struct nuc_tensor *out, const struct indices *x,
                 const struct nuc_loops *loops, const ptrdiff_t strides[NUC_MAX_RANK], enum nuc_combination how)
 {
-    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)out->dtype);
+    ptrdiff_t size = (ptrdiff_t)nuc_element_size(out);
     int32_t position[NUC_MAX_RANK] = {0};
 
     do {
@@ -318,24 +266,17 @@ static bool put(const struct nuc_tensor *values, const struct nuc_tensor *out, c
 
 enum nuc_status nuc_op_index_put(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *values = nuc_arg_tensor(args, 2);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
-    enum nuc_combination how = args[3]->u.b ? NUC_COMBINE_ADD : NUC_COMBINE_REPLACE;
+    const struct nuc_args_index_put *a = (const void *)args;
+    const struct nuc_tensor *self = &a->self->u.tensor, *values = &a->values->u.tensor, *out = &a->out->u.tensor;
+    enum nuc_combination how = a->accumulate->u.b ? NUC_COMBINE_ADD : NUC_COMBINE_REPLACE;
     struct indices x = {.rank = 0};
     ptrdiff_t strides[NUC_MAX_RANK];
     struct nuc_loops loops;
 
-    if (!nuc_need(cx, self->dtype == out->dtype && values->dtype == out->dtype,
-                  NUC_TEXT("argument 'out' or 'values' differs from 'self' in element type")) ||
-        !nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
+    if (!nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
                   NUC_TEXT("elements of this type are not added")) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
-        !collect(cx, args[1], self, &x) ||
-        !nuc_need(cx, broadcast_indices(&x), NUC_TEXT("the tensors of 'indices' do not broadcast")))
-        return NUC_UNSUPPORTED;
-    x.at = place_of_indices(x.indexed);
-    if (!nuc_need(cx, loops_of_whole(out, &x, &loops) && values_strides(values, &x, &loops, strides),
+        !collect(cx, a->indices, self, &x) ||
+        !nuc_need(cx, loops_of_whole(out, &x, &loops) && values_strides(values, &x, &loops, strides),
                   NUC_TEXT("argument 'values' does not broadcast to what the indices pick")))
         return NUC_UNSUPPORTED;
     enum nuc_status status = nuc_copy_tensor(cx, self, out);
@@ -345,7 +286,7 @@ enum nuc_status nuc_op_index_put(struct nuc_kernel_context *cx, struct nuc_value
         if (x.sizes[i] == 0)
             return NUC_OK;
     }
-    return nuc_need(cx, put(values, out, &x, &loops, strides, how), NUC_TEXT("an index lies outside its dimension"))
-               ? NUC_OK
-               : NUC_UNSUPPORTED;
+    if (!nuc_need(cx, put(values, out, &x, &loops, strides, how), NUC_TEXT("an index lies outside its dimension")))
+        return NUC_UNSUPPORTED;
+    return NUC_OK;
 }

@@ -1,68 +1,29 @@
 #include "device/runtime/operators/ops_int8.h"
 
-#include <string.h>
-
-bool nuc_tensor_is_channels_last(const struct nuc_tensor *t)
-{
-    static const uint8_t order[4] = {0, 2, 3, 1};
-    ptrdiff_t strides[NUC_MAX_RANK];
-    ptrdiff_t expected = 1;
-
-    if (t->rank != 4)
-        return false;
-    if (memcmp(t->dim_order, order, sizeof order) == 0)
-        return true;
-    nuc_tensor_strides(t, strides);
-    for (int i = 4; i-- > 0;) {
-        if (t->sizes[order[i]] > 1 && strides[order[i]] != expected)
-            return false;
-        expected *= t->sizes[order[i]];
-    }
-    return true;
-}
-
-bool nuc_spatial(const struct nuc_kernel_context *cx, const struct nuc_value *list, int64_t low, int32_t pair[2])
-{
-    return list->u.list.count == 2 && nuc_list_pair(cx, list, low, NUC_LARGEST_SPATIAL, NULL, pair);
-}
-
 bool nuc_image_size(const struct nuc_tensor *t, int32_t size[2])
 {
     size[0] = t->sizes[2];
     size[1] = t->sizes[3];
-    return size[0] <= NUC_LARGEST_SPATIAL && size[1] <= NUC_LARGEST_SPATIAL;
+    return size[0] <= NUC_LARGEST_EXTENT && size[1] <= NUC_LARGEST_EXTENT;
 }
 
-bool nuc_is_i32_vector(const struct nuc_tensor *t, int32_t count)
-{
-    return t == NULL || (t->dtype == NUC_I32 && nuc_tensor_elements(t) == (size_t)count);
-}
-
-bool nuc_shifts_fit(const int32_t *shifts, int32_t count)
+bool nuc_shifts_fit(const int32_t *shifts, int32_t count, int32_t most)
 {
     for (int32_t i = 0; i < count; i++) {
-        if (shifts[i] < -31 || shifts[i] > 31)
+        if (shifts[i] < -31 || shifts[i] > most)
             return false;
     }
     return true;
 }
 
-bool nuc_arg_multiplier(struct nuc_value *const *args, int at, struct nuc_multiplier *m)
+bool nuc_bounds_fit(struct nuc_kernel_context *cx, int32_t low, int32_t high)
 {
-    m->multiplier = (int32_t)args[at]->u.i;
-    m->shift = (int32_t)args[at + 1]->u.i;
-    return nuc_value_in(args[at], INT32_MIN, INT32_MAX) && nuc_value_in(args[at + 1], -31, 31);
+    return nuc_need(cx, low <= high, NUC_TEXT("argument 'activation_min' is above 'activation_max'"));
 }
 
-bool nuc_arg_bounds(struct nuc_value *const *args, int low_at, int high_at, int32_t *low, int32_t *high)
+void nuc_scratch(const struct nuc_value *value, void **scratch, size_t *bytes)
 {
-    *low = (int32_t)args[low_at]->u.i;
-    *high = (int32_t)args[high_at]->u.i;
-    return nuc_is_zero_point(args[low_at]) && nuc_is_zero_point(args[high_at]) && *low <= *high;
-}
-
-void nuc_arg_scratch(const struct nuc_tensor *t, void **scratch, size_t *bytes)
-{
+    const struct nuc_tensor *t = &value->u.tensor;
     bool usable = t->data != NULL && (uintptr_t)t->data % sizeof(int32_t) == 0;
 
     *scratch = usable ? t->data : NULL;
@@ -127,8 +88,7 @@ void nuc_loops_in_memory_order(struct nuc_loops *loops)
 bool nuc_int8_loops(struct nuc_kernel_context *cx, const struct nuc_tensor *a, const struct nuc_tensor *b,
                     const struct nuc_tensor *out, struct nuc_loops *loops)
 {
-    if (!nuc_need(cx, nuc_is_s8(a) && nuc_is_s8(b) && nuc_is_s8(out), NUC_TEXT("a tensor is not int8")) ||
-        !nuc_need(cx, nuc_broadcast_loops(a, b, out, loops), NUC_TEXT("the inputs do not broadcast to 'out'")))
+    if (!nuc_need(cx, nuc_broadcast_loops(a, b, out, loops), NUC_TEXT("the inputs do not broadcast to 'out'")))
         return false;
     nuc_loops_in_memory_order(loops);
     return true;

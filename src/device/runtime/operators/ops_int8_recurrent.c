@@ -4,37 +4,29 @@
 
 enum { PARAMS_EACH = 3, ROW_LISTS = 6, MOST_SCALES = 5 };
 
-/* Where the arguments of an operator are. */
-struct places {
-    int n_states; /* h0 follows the input, c0 that */
-    int params, bidirectional, batch_first, fraction, scales, scratch, out;
-};
-
+/* Arguments, the states among them by their order: hidden state, then the cell state of an LSTM. */
 struct layer {
-    const struct places *at;
+    const struct nuc_args_layer *a;
+    const struct nuc_args_results *results;
+    const struct nuc_value *initial[2]; /* directions x batch x hidden, int8 or float32, or None */
+    const struct nuc_value *final[2];
+    int n_states;
     struct nuc_layer_sizes sizes;
     struct nuc_recurrence_s8 p;
-    const struct nuc_tensor *initial[2]; /* hidden state, cell state: directions x batch x hidden, or NULL */
-    struct nuc_tensor *final[2];
 };
 
-/* A state going in is int8 or float32; one going out is float32 when it has no multiplier. */
-static bool read_states(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct layer *l)
+/* A state going out is float32 when it has no multiplier. */
+static bool states_fit(const struct layer *l)
 {
-    for (int s = 0; s < l->at->n_states; s++) {
-        const struct nuc_tensor *in = nuc_arg_optional_tensor(args, 1 + s);
-        struct nuc_tensor *out = nuc_arg_tensor(args, l->at->out + 1 + s);
-        const struct nuc_recurrence_scale *to = s == 0 ? &l->p.to_h_n : &l->p.to_c_n;
-        uint8_t type = to->factor.multiplier == 0 ? NUC_F32 : NUC_I8;
-        if (!nuc_need(cx,
-                      (in == NULL || nuc_is_layer_state(&l->sizes, in, in->dtype == NUC_F32 ? NUC_F32 : NUC_I8)) &&
-                          nuc_is_layer_state(&l->sizes, out, type),
-                      NUC_TEXT("an initial or final state is not contiguous, of the layer's sizes and type")))
-            return false;
-        l->initial[s] = in;
-        l->final[s] = out;
+    const struct nuc_recurrence_scale *scales[2] = {&l->p.to_h_n, &l->p.to_c_n};
+    bool fit = true;
+
+    for (int s = 0; s < l->n_states; s++) {
+        const struct nuc_tensor *in = nuc_optional_tensor(l->initial[s]), *out = &l->final[s]->u.tensor;
+        fit = fit && (in == NULL || nuc_is_layer_state(&l->sizes, in)) && nuc_is_layer_state(&l->sizes, out) &&
+              out->dtype == (scales[s]->factor.multiplier == 0 ? NUC_F32 : NUC_I8);
     }
-    return true;
+    return fit;
 }
 
 /* Those of one direction. */
@@ -46,9 +38,8 @@ static void place_states(struct layer *l, int32_t direction)
     int8_t **final[2] = {&l->p.h_n, &l->p.c_n};
     float **real_final[2] = {&l->p.real_h_n, &l->p.real_c_n};
 
-    for (int s = 0; s < l->at->n_states; s++) {
-        const struct nuc_tensor *in = l->initial[s];
-        struct nuc_tensor *out = l->final[s];
+    for (int s = 0; s < l->n_states; s++) {
+        const struct nuc_tensor *in = nuc_optional_tensor(l->initial[s]), *out = &l->final[s]->u.tensor;
         if (in != NULL && in->dtype == NUC_F32)
             *real_initial[s] = (const float *)in->data + at;
         else
@@ -64,7 +55,7 @@ static void place_states(struct layer *l, int32_t direction)
 static bool read_scales(struct nuc_kernel_context *cx, const struct nuc_value *list, struct layer *l)
 {
     struct nuc_recurrence_scale scales[MOST_SCALES];
-    int n = l->at->n_states;
+    int n = l->n_states;
 
     if (list->u.list.count != (uint32_t)(2 * n + 1) * 3)
         return false;
@@ -85,24 +76,14 @@ static bool read_scales(struct nuc_kernel_context *cx, const struct nuc_value *l
     return true;
 }
 
-static bool shifts_fit(const int32_t *shifts, int32_t rows)
-{
-    for (int32_t i = 0; i < rows; i++) {
-        if (shifts[i] < -31 || shifts[i] > 30)
-            return false;
-    }
-    return true;
-}
-
 /* w_ih, w_hh and the numbers of their rows. */
-static bool read_params(const struct nuc_kernel_context *cx, const struct nuc_value *list, struct layer *l,
-                        int32_t direction)
+static bool read_params(const struct nuc_kernel_context *cx, struct layer *l, int32_t direction)
 {
     const struct nuc_tensor *t[PARAMS_EACH];
     int64_t rows = (int64_t)nuc_cell_gates(l->sizes.r.cell) * l->sizes.r.hidden;
 
     for (uint32_t i = 0; i < PARAMS_EACH; i++)
-        t[i] = &nuc_list_value(cx, list, (uint32_t)direction * PARAMS_EACH + i)->u.tensor;
+        t[i] = &nuc_list_value(cx, l->a->params, (uint32_t)direction * PARAMS_EACH + i)->u.tensor;
     if (!nuc_is_dense(t[0], NUC_I8, 2) || !nuc_is_dense(t[1], NUC_I8, 2) || t[0]->sizes[0] != rows ||
         t[0]->sizes[1] != l->sizes.r.inputs || t[1]->sizes[0] != rows || t[1]->sizes[1] != l->sizes.r.hidden ||
         !nuc_is_dense(t[2], NUC_I32, 2) || t[2]->sizes[0] != ROW_LISTS || t[2]->sizes[1] != rows)
@@ -110,63 +91,71 @@ static bool read_params(const struct nuc_kernel_context *cx, const struct nuc_va
     const int32_t *numbers = t[2]->data;
     l->p.x = (struct nuc_recurrence_rows){t[0]->data, numbers, numbers + rows, numbers + 2 * rows};
     l->p.h = (struct nuc_recurrence_rows){t[1]->data, numbers + 3 * rows, numbers + 4 * rows, numbers + 5 * rows};
-    return rows == 0 || (shifts_fit(l->p.x.shift, (int32_t)rows) && shifts_fit(l->p.h.shift, (int32_t)rows));
+    return rows == 0 ||
+           (nuc_shifts_fit(l->p.x.shift, (int32_t)rows, 30) && nuc_shifts_fit(l->p.h.shift, (int32_t)rows, 30));
 }
 
-static bool read_scratch(const struct nuc_tensor *t, struct layer *l)
+static enum nuc_status run_layer(struct nuc_kernel_context *cx, const struct nuc_value *input, struct layer *l)
 {
-    size_t bytes;
+    const struct nuc_tensor *in = &input->u.tensor, *out = &l->results->out->u.tensor;
+    size_t scratch_bytes;
 
-    nuc_arg_scratch(t, &l->p.scratch, &bytes);
-    return bytes >= nuc_recurrence_scratch(l->sizes.r.cell, l->sizes.r.hidden);
-}
-
-static enum nuc_status run_layer(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,
-                                 enum nuc_cell cell)
-{
-    struct layer l = {.at = at, .sizes = {.r = {.cell = cell}, .dtype = NUC_I8}};
-    const int8_t *in = nuc_arg_tensor(args, 0)->data;
-    int8_t *out = nuc_arg_tensor(args, at->out)->data;
-
-    if (!nuc_read_layer_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, at->out), args[at->bidirectional]->u.b,
-                              args[at->batch_first]->u.b, &l.sizes) ||
-        !nuc_need(cx, args[at->params]->u.list.count == PARAMS_EACH * (uint32_t)l.sizes.directions,
+    l->p.fraction = nuc_int32(l->a->state_fraction);
+    nuc_scratch(l->results->scratch, &l->p.scratch, &scratch_bytes);
+    if (!nuc_read_layer_sizes(cx, in, out, l->a->bidirectional->u.b, l->a->batch_first->u.b, &l->sizes) ||
+        !nuc_need(cx, l->a->params->u.list.count == PARAMS_EACH * (uint32_t)l->sizes.directions,
                   NUC_TEXT("argument 'params' is not the weights of one layer")) ||
-        !nuc_need(cx, read_scales(cx, args[at->scales], &l) && nuc_value_in(args[at->fraction], 0, 15),
-                  NUC_TEXT("argument 'requantize' or 'state_fraction' is out of range")) ||
-        !read_states(cx, args, &l) ||
-        !nuc_need(cx, read_scratch(nuc_arg_tensor(args, at->scratch), &l),
+        !nuc_need(cx, read_scales(cx, l->a->requantize, l), NUC_TEXT("argument 'requantize' is out of range")) ||
+        !nuc_need(cx, states_fit(l), NUC_TEXT("an initial or final state is not of the layer's sizes and type")) ||
+        !nuc_need(cx, scratch_bytes >= nuc_recurrence_scratch(l->sizes.r.cell, l->sizes.r.hidden),
                   NUC_TEXT("argument 'scratch' is too small or not aligned to 4")))
         return NUC_UNSUPPORTED;
-    l.p.fraction = (int32_t)args[at->fraction]->u.i;
-    for (int32_t d = 0; d < l.sizes.directions; d++) {
-        if (!nuc_need(cx, read_params(cx, args[at->params], &l, d),
+    for (int32_t d = 0; d < l->sizes.directions; d++) {
+        if (!nuc_need(cx, read_params(cx, l, d),
                       NUC_TEXT("a weight does not fit the sizes of the layer, or a shift is out of range")))
             return NUC_UNSUPPORTED;
-        place_states(&l, d);
-        l.sizes.r.backwards = d == 1;
-        nuc_kernel_recurrence_s8(&l.sizes.r, &l.p, in, out + (ptrdiff_t)d * l.sizes.r.hidden);
+        place_states(l, d);
+        l->sizes.r.backwards = d == 1;
+        nuc_kernel_recurrence_s8(&l->sizes.r, &l->p, in->data, (int8_t *)out->data + (ptrdiff_t)d * l->sizes.r.hidden);
     }
     return NUC_OK;
 }
 
 enum nuc_status nuc_op_int8_lstm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    static const struct places at = {2, 3, 4, 5, 6, 7, 8, 9};
+    const struct nuc_args_int8_lstm *a = (const void *)args;
+    struct layer l = {.a = &a->layer,
+                      .results = &a->results,
+                      .initial = {a->h0, a->c0},
+                      .final = {a->results.h_n, a->c_n},
+                      .n_states = 2,
+                      .sizes.r.cell = NUC_CELL_LSTM};
 
-    return run_layer(cx, args, &at, NUC_CELL_LSTM);
+    return run_layer(cx, a->input, &l);
 }
 
 enum nuc_status nuc_op_int8_gru(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    static const struct places at = {1, 2, 3, 4, 5, 6, 7, 8};
+    const struct nuc_args_int8_gru *a = (const void *)args;
+    struct layer l = {.a = &a->layer,
+                      .results = &a->results,
+                      .initial = {a->h0},
+                      .final = {a->results.h_n},
+                      .n_states = 1,
+                      .sizes.r.cell = NUC_CELL_GRU};
 
-    return run_layer(cx, args, &at, NUC_CELL_GRU);
+    return run_layer(cx, a->input, &l);
 }
 
 enum nuc_status nuc_op_int8_rnn(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    static const struct places at = {1, 2, 3, 4, 5, 6, 8, 9};
+    const struct nuc_args_int8_rnn *a = (const void *)args;
+    struct layer l = {.a = &a->layer,
+                      .results = &a->results,
+                      .initial = {a->h0},
+                      .final = {a->results.h_n},
+                      .n_states = 1,
+                      .sizes.r.cell = a->relu->u.b ? NUC_CELL_RELU : NUC_CELL_TANH};
 
-    return run_layer(cx, args, &at, args[7]->u.b ? NUC_CELL_RELU : NUC_CELL_TANH);
+    return run_layer(cx, a->input, &l);
 }

@@ -1,46 +1,32 @@
-/* Matrix products, reductions and operators along one axis. */
-#include "device/runtime/op_args.h"
+/* Matrix products and operators along one axis, and the loops of those that reduce. */
+#include "device/runtime/operators/op_shapes.h"
 
-static bool is_matrix(const struct nuc_tensor *t, uint32_t rank, uint8_t dtype)
+/* ---- matrix products ---- */
+
+/* x [batch,] m x n, y [batch,] n x p, out [batch,] m x p, of one rank. */
+static bool read_product(struct nuc_kernel_context *cx, const struct nuc_tensor *x, const struct nuc_tensor *y,
+                         const struct nuc_tensor *out, struct nuc_matmul *mm)
 {
-    return t->dtype == dtype && t->rank == rank && nuc_tensor_is_contiguous(t);
-}
+    uint32_t row = x->rank - 2U;
 
-static bool is_integer(const struct nuc_tensor *t)
-{
-    return nuc_is_convertible(t) && t->dtype != NUC_F32 && t->dtype != NUC_F64 && t->dtype != NUC_BOOL;
-}
-
-/* x [batch,] m x n, y [batch,] n x p, out [batch,] m x p. */
-static bool product_fits(struct nuc_kernel_context *cx, const struct nuc_tensor *x, const struct nuc_tensor *y,
-                         const struct nuc_tensor *out, uint32_t rank, struct nuc_matmul *mm)
-{
-    uint8_t dtype = is_integer(out) ? out->dtype : NUC_F32;
-
-    if (!nuc_need(cx, is_matrix(x, rank, dtype), NUC_TEXT("the first matrix is not a contiguous matrix")) ||
-        !nuc_need(cx, is_matrix(y, rank, dtype), NUC_TEXT("the second matrix is not a contiguous matrix")) ||
-        !nuc_need(cx, is_matrix(out, rank, dtype), NUC_TEXT("argument 'out' is not a contiguous matrix")))
-        return false;
-    uint32_t row = rank - 2;
-    mm->batch = rank == 3 ? (size_t)x->sizes[0] : 1;
+    mm->batch = x->rank == 3 ? (size_t)x->sizes[0] : 1;
     mm->m = (size_t)x->sizes[row];
     mm->n = (size_t)x->sizes[row + 1];
     mm->p = (size_t)y->sizes[row + 1];
     return nuc_need(cx,
                     y->sizes[row] == x->sizes[row + 1] && out->sizes[row] == x->sizes[row] &&
                         out->sizes[row + 1] == y->sizes[row + 1] &&
-                        (rank == 2 || (y->sizes[0] == x->sizes[0] && out->sizes[0] == x->sizes[0])),
+                        (x->rank == 2 || (y->sizes[0] == x->sizes[0] && out->sizes[0] == x->sizes[0])),
                     NUC_TEXT("the sizes of the matrices do not fit each other"));
 }
 
-static enum nuc_status product(struct nuc_kernel_context *cx, struct nuc_value *const *args, uint32_t rank)
+enum nuc_status nuc_op_mm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *x = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *y = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    const struct nuc_args_mm *a = (const void *)args;
+    const struct nuc_tensor *x = &a->self->u.tensor, *y = &a->mat2->u.tensor, *out = &a->out->u.tensor;
     struct nuc_matmul mm;
 
-    if (!product_fits(cx, x, y, out, rank, &mm))
+    if (!read_product(cx, x, y, out, &mm))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0 && out->dtype != NUC_F32)
         nuc_kernel_matmul_int(&mm, (enum nuc_dtype)out->dtype, x->data, y->data, out->data);
@@ -49,40 +35,88 @@ static enum nuc_status product(struct nuc_kernel_context *cx, struct nuc_value *
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_mm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return product(cx, args, 2);
-}
-
+/* The same of another rank. */
 enum nuc_status nuc_op_bmm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return product(cx, args, 3);
+    return nuc_op_mm(cx, args);
 }
 
 enum nuc_status nuc_op_addmm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *addend = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *x = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *y = nuc_arg_tensor(args, 2);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 5);
+    const struct nuc_args_addmm *a = (const void *)args;
+    const struct nuc_tensor *x = &a->mat1->u.tensor, *y = &a->mat2->u.tensor, *out = &a->out->u.tensor;
+    const struct nuc_tensor *addend = &a->self->u.tensor;
     ptrdiff_t strides[2] = {0, 0};
     struct nuc_matmul mm;
     struct nuc_loops loops;
 
-    if (!product_fits(cx, x, y, out, 2, &mm) ||
-        !nuc_need(cx, nuc_is_f32(out) && nuc_is_f32(addend) && nuc_tensor_is_contiguous(addend),
-                  NUC_TEXT("argument 'self' is not contiguous float32")) ||
-        !nuc_need(cx, nuc_broadcast_loops(addend, NULL, out, &loops),
-                  NUC_TEXT("argument 'self' does not broadcast to 'out'")))
+    if (!read_product(cx, x, y, out, &mm) || !nuc_need(cx, nuc_broadcast_loops(addend, NULL, out, &loops),
+                                                       NUC_TEXT("argument 'self' does not broadcast to 'out'")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
     strides[0] = loops.rank == 2 ? loops.a[0] : (ptrdiff_t)mm.p;
     strides[1] = loops.rank == 2 ? loops.a[1] : 1;
-    nuc_kernel_addmm_f32(&mm, addend->data, strides, (float)nuc_value_scalar(args[3]), (float)nuc_value_scalar(args[4]),
-                         x->data, y->data, out->data);
+    nuc_kernel_addmm_f32(&mm, addend->data, strides, nuc_value_float(a->beta), nuc_value_float(a->alpha), x->data,
+                         y->data, out->data);
     return NUC_OK;
 }
+
+/* ---- along one dimension ---- */
+
+typedef void softmax_kernel(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+
+static enum nuc_status softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args, softmax_kernel *kernel)
+{
+    const struct nuc_args_softmax *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_loops lines;
+    struct nuc_line line;
+
+    if (!nuc_need(cx, !a->half_to_float->u.b, NUC_TEXT("argument 'half_to_float' is true")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    nuc_lines_along(in, out, nuc_dim_of(in, a->dim), &lines, &line);
+    kernel(&lines, &line, in->data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return softmax(cx, args, nuc_kernel_softmax_f32);
+}
+
+enum nuc_status nuc_op_log_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return softmax(cx, args, nuc_kernel_log_softmax_f32);
+}
+
+/* Channels are dimension 1. The statistics it returns in training are empty here. */
+enum nuc_status nuc_op_batch_norm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_batch_norm *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    const struct nuc_tensor *weight = nuc_optional_tensor(a->weight), *bias = nuc_optional_tensor(a->bias);
+
+    if (!nuc_need(cx, in->rank >= 2, NUC_TEXT("argument 'input' has no channels")))
+        return NUC_UNSUPPORTED;
+    int32_t channels = in->sizes[1];
+    if (!nuc_need(cx, a->running_mean->u.tensor.sizes[0] == channels && a->running_var->u.tensor.sizes[0] == channels,
+                  NUC_TEXT("argument 'running_mean' or 'running_var' is not one float32 a channel")) ||
+        !nuc_need(cx, (weight == NULL || weight->sizes[0] == channels) && (bias == NULL || bias->sizes[0] == channels),
+                  NUC_TEXT("argument 'weight' or 'bias' is not one float32 a channel")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    struct nuc_axis axis = nuc_tensor_axis(in, 1);
+    nuc_kernel_batch_norm_f32(&axis, in->data, nuc_optional_data(a->weight), nuc_optional_data(a->bias),
+                              a->running_mean->u.tensor.data, a->running_var->u.tensor.data, nuc_value_scalar(a->eps),
+                              out->data);
+    return NUC_OK;
+}
+
+/* ---- loops over some dimensions ---- */
 
 static void add_loop(struct nuc_loops *loops, int32_t size, ptrdiff_t in, ptrdiff_t out)
 {
@@ -113,80 +147,11 @@ void nuc_lines_along(const struct nuc_tensor *in, const struct nuc_tensor *out, 
     *line = (struct nuc_line){in->sizes[dim], in_strides[dim], out_strides[dim]};
 }
 
-typedef void softmax_kernel(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
-
-static enum nuc_status softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args, softmax_kernel *kernel)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
-    struct nuc_loops lines;
-    struct nuc_line line;
-    uint32_t dim;
-
-    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
-        !nuc_need(cx, !args[2]->u.b, NUC_TEXT("argument 'half_to_float' is true")) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
-        !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim), NUC_TEXT("argument 'dim' is not a dimension of 'self'")))
-        return NUC_UNSUPPORTED;
-    if (out->bytes == 0)
-        return NUC_OK;
-    nuc_lines_along(in, out, dim, &lines, &line);
-    kernel(&lines, &line, in->data, out->data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return softmax(cx, args, nuc_kernel_softmax_f32);
-}
-
-enum nuc_status nuc_op_log_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return softmax(cx, args, nuc_kernel_log_softmax_f32);
-}
-
-static bool is_channel_vector(const struct nuc_tensor *t, size_t channels)
-{
-    return nuc_is_f32(t) && t->rank == 1 && (size_t)t->sizes[0] == channels;
-}
-
-/* Channels are dimension 1. The statistics it returns in training are empty here. */
-enum nuc_status nuc_op_batch_norm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    const struct nuc_tensor *weight = nuc_arg_optional_tensor(args, 1);
-    const struct nuc_tensor *bias = nuc_arg_optional_tensor(args, 2);
-    struct nuc_tensor *mean = nuc_arg_tensor(args, 3);
-    struct nuc_tensor *var = nuc_arg_tensor(args, 4);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 7);
-
-    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out) && in->rank >= 2,
-                  NUC_TEXT("argument 'input' or 'out' is not float32 of rank 2 or more")) ||
-        !nuc_need(cx, nuc_tensor_same_layout(in, out),
-                  NUC_TEXT("argument 'out' differs from 'input' in sizes or dim order")))
-        return NUC_UNSUPPORTED;
-    size_t channels = (size_t)in->sizes[1];
-    if (!nuc_need(cx, is_channel_vector(mean, channels) && is_channel_vector(var, channels),
-                  NUC_TEXT("argument 'running_mean' or 'running_var' is not one float32 a channel")) ||
-        !nuc_need(cx,
-                  (weight == NULL || is_channel_vector(weight, channels)) &&
-                      (bias == NULL || is_channel_vector(bias, channels)),
-                  NUC_TEXT("argument 'weight' or 'bias' is not one float32 a channel")))
-        return NUC_UNSUPPORTED;
-    if (out->bytes == 0)
-        return NUC_OK;
-    struct nuc_axis axis = nuc_tensor_axis(in, 1);
-    nuc_kernel_batch_norm_f32(&axis, in->data, weight != NULL ? weight->data : NULL, bias != NULL ? bias->data : NULL,
-                              mean->data, var->data, nuc_value_scalar(args[6]), out->data);
-    return NUC_OK;
-}
-
 /* Bit d for each dimension d of the list, or for a number; none or an empty list means all. */
 static bool reduced_dims(const struct nuc_kernel_context *cx, const struct nuc_value *dims, const struct nuc_tensor *in,
                          uint32_t *mask)
 {
     uint32_t all = in->rank == 0 ? 0 : (uint32_t)((1ULL << in->rank) - 1);
-
     uint32_t dim;
 
     *mask = 0;

@@ -1,19 +1,16 @@
 /* Operators whose result is elements of their input a fixed distance apart: flip, select, diagonal, windows, repeat. */
-#include "device/runtime/op_args.h"
+#include "device/runtime/operators/op_shapes.h"
 
-static const char different_type[] = "argument 'out' differs from 'self' in element type";
-static const char wrong_sizes[] = "argument 'out' has the wrong sizes";
-
-static bool same_type(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out)
+static bool sizes_fit(struct nuc_kernel_context *cx, bool fit)
 {
-    return nuc_need(cx, in->dtype == out->dtype, NUC_TEXT(different_type));
+    return nuc_need(cx, fit, NUC_TEXT("argument 'out' has the wrong sizes"));
 }
 
 /* The input's elements from `first` on, by the strides a of the loops, whose sizes are those of out. */
 static enum nuc_status copy_strided(const struct nuc_tensor *in, ptrdiff_t first, const struct nuc_tensor *out,
                                     struct nuc_loops *loops)
 {
-    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)in->dtype);
+    ptrdiff_t size = (ptrdiff_t)nuc_element_size(in);
 
     loops->rank = out->rank;
     nuc_tensor_strides(out, loops->out);
@@ -24,20 +21,53 @@ static enum nuc_status copy_strided(const struct nuc_tensor *in, ptrdiff_t first
     return NUC_OK;
 }
 
+/* Strides in elements of the input's memory; the last element they reach lies inside it. */
+static bool strides_fit(const struct nuc_kernel_context *cx, const struct nuc_args_as_strided_copy *a, int64_t last,
+                        struct nuc_loops *loops)
+{
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    int64_t elements = (int64_t)nuc_tensor_elements(&a->self->u.tensor);
+
+    if (a->size->u.list.count != out->rank || a->stride->u.list.count != out->rank || last < 0 || last >= elements)
+        return false;
+    for (uint32_t d = 0; d < out->rank; d++) {
+        int64_t stride = nuc_list_int(cx, a->stride, d);
+        if (nuc_list_int(cx, a->size, d) != out->sizes[d] || stride < 0 || stride > INT32_MAX)
+            return false;
+        last += (out->sizes[d] - (int64_t)1) * stride;
+        if (last >= elements)
+            return false;
+        loops->a[d] = (ptrdiff_t)stride;
+    }
+    return true;
+}
+
+enum nuc_status nuc_op_as_strided_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_as_strided_copy *a = (const void *)args;
+    int64_t offset = a->storage_offset->kind == NUC_VALUE_NONE ? 0 : a->storage_offset->u.i;
+    struct nuc_loops loops = {.rank = 0};
+
+    if (a->out->u.tensor.bytes == 0)
+        return NUC_OK;
+    if (!nuc_need(cx, strides_fit(cx, a, offset, &loops),
+                  NUC_TEXT("arguments 'size', 'stride' and 'storage_offset' leave 'self' or do not fit 'out'")))
+        return NUC_UNSUPPORTED;
+    return copy_strided(&a->self->u.tensor, (ptrdiff_t)offset, &a->out->u.tensor, &loops);
+}
+
 enum nuc_status nuc_op_flip(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    const struct nuc_args_flip *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops = {.rank = 0};
     ptrdiff_t first = 0;
     uint32_t flipped = 0;
 
-    if (!same_type(cx, in, out) || !nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT(wrong_sizes)))
-        return NUC_UNSUPPORTED;
     nuc_tensor_strides(in, loops.a);
-    for (uint32_t i = 0; i < args[1]->u.list.count; i++) {
+    for (uint32_t i = 0; i < a->dims->u.list.count; i++) {
         uint32_t dim;
-        if (!nuc_need(cx, nuc_tensor_dim(in, nuc_list_int(cx, args[1], i), &dim) && (flipped >> dim & 1) == 0,
+        if (!nuc_need(cx, nuc_tensor_dim(in, nuc_list_int(cx, a->dims, i), &dim) && (flipped >> dim & 1) == 0,
                       NUC_TEXT("argument 'dims' is not a list of dimensions of 'self'")))
             return NUC_UNSUPPORTED;
         flipped |= 1U << dim;
@@ -51,30 +81,27 @@ enum nuc_status nuc_op_flip(struct nuc_kernel_context *cx, struct nuc_value *con
 
 enum nuc_status nuc_op_select_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_select_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops = {.rank = 0};
+    uint32_t dim = nuc_dim_of(in, a->dim);
     ptrdiff_t strides[NUC_MAX_RANK];
-    uint32_t dim;
+    int64_t index = a->index->u.i;
     bool fits = true;
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, in->rank > 0 && nuc_tensor_dim(in, args[1]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, nuc_value_in(args[2], -(int64_t)in->sizes[dim], (int64_t)in->sizes[dim] - 1),
+    if (!nuc_need(cx, in->rank > 0, NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
+        !nuc_need(cx, index >= -(int64_t)in->sizes[dim] && index < in->sizes[dim],
                   NUC_TEXT("argument 'index' lies outside the dimension")) ||
-        !nuc_need(cx, out->rank + 1 == in->rank, NUC_TEXT(wrong_sizes)))
+        !sizes_fit(cx, out->rank + 1 == in->rank))
         return NUC_UNSUPPORTED;
-    int64_t index = args[2]->u.i < 0 ? args[2]->u.i + in->sizes[dim] : args[2]->u.i;
+    index += index < 0 ? in->sizes[dim] : 0;
     nuc_tensor_strides(in, strides);
     for (uint32_t d = 0; d < out->rank; d++) {
         uint32_t from = d < dim ? d : d + 1;
         fits = fits && out->sizes[d] == in->sizes[from];
         loops.a[d] = strides[from];
     }
-    if (!nuc_need(cx, fits, NUC_TEXT(wrong_sizes)))
-        return NUC_UNSUPPORTED;
-    return copy_strided(in, (ptrdiff_t)index * strides[dim], out, &loops);
+    return sizes_fit(cx, fits) ? copy_strided(in, (ptrdiff_t)index * strides[dim], out, &loops) : NUC_UNSUPPORTED;
 }
 
 /* The dimensions that are not of the diagonal, and its length: at most what rows and columns leave after the offset. */
@@ -103,51 +130,42 @@ static bool diagonal_fits(const struct nuc_tensor *in, const struct nuc_tensor *
 
 enum nuc_status nuc_op_diagonal_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    const struct nuc_args_diagonal_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    uint32_t row = nuc_dim_of(in, a->dim1), column = nuc_dim_of(in, a->dim2);
     struct nuc_loops loops = {.rank = 0};
     ptrdiff_t strides[NUC_MAX_RANK];
-    uint32_t row;
-    uint32_t column;
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, nuc_value_in(args[1], -INT32_MAX, INT32_MAX), NUC_TEXT("argument 'offset' is too large")) ||
-        !nuc_need(cx,
-                  in->rank > 1 && nuc_tensor_dim(in, args[2]->u.i, &row) && nuc_tensor_dim(in, args[3]->u.i, &column) &&
-                      row != column,
+    if (!nuc_need(cx, in->rank > 1 && row != column,
                   NUC_TEXT("arguments 'dim1' and 'dim2' are not two dimensions of 'self'")) ||
-        !nuc_need(cx, diagonal_fits(in, out, row, column, args[1]->u.i, &loops), NUC_TEXT(wrong_sizes)))
+        !sizes_fit(cx, diagonal_fits(in, out, row, column, a->offset->u.i, &loops)))
         return NUC_UNSUPPORTED;
-    ptrdiff_t offset = out->bytes == 0 ? 0 : (ptrdiff_t)args[1]->u.i;
+    ptrdiff_t offset = out->bytes == 0 ? 0 : (ptrdiff_t)a->offset->u.i;
     nuc_tensor_strides(in, strides);
     return copy_strided(in, offset < 0 ? -offset * strides[row] : offset * strides[column], out, &loops);
 }
 
 enum nuc_status nuc_op_unfold_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    const struct nuc_args_unfold_copy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    uint32_t dim = nuc_dim_of(in, a->dimension);
+    int64_t whole = in->rank == 0 ? 1 : in->sizes[dim], size = a->size->u.i, step = a->step->u.i;
     struct nuc_loops loops = {.rank = 0};
-    uint32_t dim;
 
-    if (!same_type(cx, in, out) ||
-        !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim), NUC_TEXT("argument 'dimension' is not one of 'self'")) ||
-        !nuc_need(cx, in->rank < NUC_MAX_RANK && out->rank == in->rank + 1, NUC_TEXT(wrong_sizes)))
+    if (!nuc_need(cx, size <= whole, NUC_TEXT("argument 'size' lies outside the dimension")) ||
+        !sizes_fit(cx, in->rank < NUC_MAX_RANK && out->rank == in->rank + 1))
         return NUC_UNSUPPORTED;
-    int64_t whole = in->rank == 0 ? 1 : in->sizes[dim];
-    if (!nuc_need(cx, nuc_value_in(args[2], 0, whole), NUC_TEXT("argument 'size' lies outside the dimension")) ||
-        !nuc_need(cx, nuc_value_in(args[3], 1, INT32_MAX), NUC_TEXT("argument 'step' is not positive")))
-        return NUC_UNSUPPORTED;
-    int64_t windows = (whole - args[2]->u.i) / args[3]->u.i + 1;
-    bool fits = out->sizes[in->rank] == args[2]->u.i;
+    int64_t windows = (whole - size) / step + 1;
+    bool fits = out->sizes[in->rank] == size;
     nuc_tensor_strides(in, loops.a);
     for (uint32_t d = 0; d < in->rank; d++)
         fits = fits && out->sizes[d] == (d == dim ? windows : in->sizes[d]);
-    if (!nuc_need(cx, fits, NUC_TEXT(wrong_sizes)))
+    if (!sizes_fit(cx, fits))
         return NUC_UNSUPPORTED;
     loops.a[in->rank] = in->rank == 0 ? 1 : loops.a[dim];
     if (in->rank > 0 && windows > 1)
-        loops.a[dim] *= (ptrdiff_t)args[3]->u.i;
+        loops.a[dim] *= (ptrdiff_t)step;
     return copy_strided(in, 0, out, &loops);
 }
 
@@ -156,7 +174,7 @@ static void copy_at(const struct nuc_tensor *in, const struct nuc_tensor *out, u
 {
     struct nuc_loops loops = {.rank = in->rank};
     ptrdiff_t strides[NUC_MAX_RANK];
-    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)in->dtype);
+    ptrdiff_t size = (ptrdiff_t)nuc_element_size(in);
     ptrdiff_t at = 0;
 
     nuc_tensor_strides(in, loops.a);
@@ -176,17 +194,13 @@ static void copy_at(const struct nuc_tensor *in, const struct nuc_tensor *out, u
 
 enum nuc_status nuc_op_repeat(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
-    bool fits = args[1]->u.list.count == out->rank && in->rank <= out->rank;
+    const struct nuc_args_repeat *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    bool fits = a->repeats->u.list.count == out->rank && in->rank <= out->rank;
     uint32_t lead = out->rank - in->rank;
 
-    if (!same_type(cx, in, out))
-        return NUC_UNSUPPORTED;
-    for (uint32_t d = 0; fits && d < out->rank; d++) {
-        int64_t times = nuc_list_int(cx, args[1], d);
-        fits = times >= 0 && times <= INT32_MAX && times * (d < lead ? 1 : in->sizes[d - lead]) == out->sizes[d];
-    }
+    for (uint32_t d = 0; fits && d < out->rank; d++)
+        fits = nuc_list_int(cx, a->repeats, d) * (d < lead ? 1 : in->sizes[d - lead]) == out->sizes[d];
     if (!nuc_need(cx, fits, NUC_TEXT("argument 'repeats' does not lead from 'self' to 'out'")))
         return NUC_UNSUPPORTED;
     for (size_t n = 0; out->bytes > 0 && n < out->bytes / in->bytes; n++)

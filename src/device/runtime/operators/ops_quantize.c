@@ -1,4 +1,5 @@
-#include "device/runtime/op_args.h"
+/* Quantization and dequantization of tensors and of their channels. */
+#include "device/runtime/operators/op_shapes.h"
 
 struct range {
     int64_t low, high;
@@ -9,146 +10,142 @@ static const struct range ranges[NUC_DTYPE_COUNT] = {
     [NUC_I32] = {INT32_MIN, INT32_MAX}, [NUC_U16] = {0, UINT16_MAX},
 };
 
-/* The quantized tensor `t` with the bounds in args[first], args[first + 1]. */
-static bool bounds(struct nuc_kernel_context *cx, const struct nuc_tensor *t, struct nuc_value *const *args, int first,
-                   struct nuc_affine *q)
+/* Type and bounds of the quantized tensor `t`. */
+static bool read_bounds(struct nuc_kernel_context *cx, const struct nuc_tensor *t, const struct nuc_value *quant_min,
+                        const struct nuc_value *quant_max, struct nuc_affine *q)
 {
     struct range range = ranges[t->dtype];
 
     q->dtype = (enum nuc_dtype)t->dtype;
-    q->quant_min = args[first]->u.i;
-    q->quant_max = args[first + 1]->u.i;
+    q->quant_min = quant_min->u.i;
+    q->quant_max = quant_max->u.i;
     return nuc_need(cx, range.high != 0, NUC_TEXT("the quantized tensor is not an integer of 8, 16 or 32 bits")) &&
            nuc_need(cx, q->quant_min >= range.low && q->quant_min <= q->quant_max,
                     NUC_TEXT("argument 'quant_min' is outside the element type")) &&
            nuc_need(cx, q->quant_max <= range.high, NUC_TEXT("argument 'quant_max' is outside the element type"));
 }
 
-static bool per_tensor(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct nuc_affine *q)
-{
-    q->scale = (float)nuc_value_scalar(args[1]);
-    q->zero_point = 0;
-    if (!nuc_need(cx, nuc_value_in(args[2], INT32_MIN, INT32_MAX),
-                  NUC_TEXT("argument 'zero_point' is outside 32 bits")))
-        return false;
-    q->zero_point = (int32_t)args[2]->u.i;
-    return true;
-}
+/* ---- tensors ---- */
 
-static bool shapes(struct nuc_kernel_context *cx, const struct nuc_tensor *real, const struct nuc_tensor *quantized)
+static bool read_affine(struct nuc_kernel_context *cx, const struct nuc_tensor *quantized,
+                        struct nuc_value *const *args, struct nuc_affine *q)
 {
-    return nuc_need(cx, nuc_is_f32(real), NUC_TEXT("the real-valued tensor is not float32")) &&
-           nuc_need(cx, nuc_tensor_same_layout(real, quantized),
-                    NUC_TEXT("argument 'out' differs from 'input' in sizes or dim order"));
+    const struct nuc_args_quantize_per_tensor *a = (const void *)args; /* all have these but the last */
+
+    q->scale = nuc_value_float(a->scale);
+    q->zero_point = nuc_int32(a->zero_point);
+    return read_bounds(cx, quantized, a->quant_min, a->quant_max, q);
 }
 
 enum nuc_status nuc_op_quantize_per_tensor(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 6);
+    const struct nuc_args_quantize_per_tensor *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
     struct nuc_affine q;
 
-    if (!shapes(cx, in, out) || !bounds(cx, out, args, 3, &q) || !per_tensor(cx, args, &q))
+    if (!read_affine(cx, out, args, &q))
         return NUC_UNSUPPORTED;
-    nuc_kernel_quantize_f32(&q, in->data, out->data, nuc_tensor_elements(out));
+    nuc_kernel_quantize_f32(&q, a->input->u.tensor.data, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
+}
+
+static enum nuc_status dequantize(struct nuc_kernel_context *cx, struct nuc_value *const *args,
+                                  const struct nuc_tensor *out)
+{
+    const struct nuc_args_int8_dequantize *a = (const void *)args;
+    struct nuc_affine q;
+
+    if (!read_affine(cx, &a->input->u.tensor, args, &q))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_dequantize_f32(&q, a->input->u.tensor.data, out->data, nuc_tensor_elements(out));
     return NUC_OK;
 }
 
 enum nuc_status nuc_op_dequantize_per_tensor(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 7);
-    struct nuc_affine q;
+    const struct nuc_args_dequantize_per_tensor *a = (const void *)args;
 
-    if (!shapes(cx, out, in) || !bounds(cx, in, args, 3, &q) || !per_tensor(cx, args, &q))
-        return NUC_UNSUPPORTED;
-    nuc_kernel_dequantize_f32(&q, in->data, out->data, nuc_tensor_elements(out));
-    return NUC_OK;
+    return dequantize(cx, args, &a->out->u.tensor);
 }
 
-/* Scales, zero points and the axis they follow. zero_points may be NULL: all 0. */
-struct channels {
-    const struct nuc_tensor *scales, *zero_points;
-    struct nuc_axis axis;
-};
-
-static bool per_channel(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct nuc_tensor *in,
-                        struct channels *c)
+/* int8 and int16; the argument says the same in the numbers of ExecuTorch, 1 and 2. */
+static bool is_cortexm_type(struct nuc_kernel_context *cx, const struct nuc_tensor *t, const struct nuc_value *dtype)
 {
-    uint32_t dim;
-
-    c->scales = nuc_arg_tensor(args, 1);
-    c->zero_points = nuc_arg_optional_tensor(args, 2);
-    if (!nuc_need(cx, in->rank > 0 && nuc_tensor_dim(in, args[3]->u.i, &dim),
-                  NUC_TEXT("argument 'axis' is not a dimension of 'input'")))
-        return false;
-    c->axis = nuc_tensor_axis(in, dim);
-    return nuc_need(cx, c->scales->dtype == NUC_F32 || c->scales->dtype == NUC_F64,
-                    NUC_TEXT("argument 'scales' is neither float32 nor float64")) &&
-           nuc_need(cx, nuc_tensor_elements(c->scales) == c->axis.size,
-                    NUC_TEXT("argument 'scales' does not have one element per channel")) &&
-           nuc_need(cx,
-                    c->zero_points == NULL || ((c->zero_points->dtype == NUC_I64 || c->zero_points->dtype == NUC_I32) &&
-                                               nuc_tensor_elements(c->zero_points) == c->axis.size),
-                    NUC_TEXT("argument 'zero_points' is not one int32 or int64 a channel"));
+    return nuc_need(cx, (t->dtype == NUC_I8 && dtype->u.i == 1) || (t->dtype == NUC_I16 && dtype->u.i == 2),
+                    NUC_TEXT("the quantized tensor is not int8 or int16, or not what 'dtype' says"));
 }
 
-static void channel_parameters(const struct channels *c, size_t channel, struct nuc_affine *q)
+enum nuc_status nuc_op_int8_quantize(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    if (c->scales->dtype == NUC_F64)
-        q->scale = (float)((const double *)c->scales->data)[channel];
-    else
-        q->scale = ((const float *)c->scales->data)[channel];
-    q->zero_point = 0;
-    if (c->zero_points != NULL && c->zero_points->dtype == NUC_I64)
-        q->zero_point = (int32_t)((const int64_t *)c->zero_points->data)[channel];
-    else if (c->zero_points != NULL)
-        q->zero_point = ((const int32_t *)c->zero_points->data)[channel];
+    const struct nuc_args_quantize_per_tensor *a = (const void *)args;
+
+    return is_cortexm_type(cx, &a->out->u.tensor, a->dtype) ? nuc_op_quantize_per_tensor(cx, args) : NUC_UNSUPPORTED;
+}
+
+enum nuc_status nuc_op_int8_dequantize(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_dequantize *a = (const void *)args;
+
+    return is_cortexm_type(cx, &a->input->u.tensor, a->dtype) ? dequantize(cx, args, &a->out->u.tensor)
+                                                              : NUC_UNSUPPORTED;
+}
+
+/* ---- channels ---- */
+
+/* Without zero points they are 0. */
+static int32_t zero_point_of(const struct nuc_tensor *zero_points, size_t channel)
+{
+    if (zero_points == NULL)
+        return 0;
+    return zero_points->dtype == NUC_I64 ? (int32_t)((const int64_t *)zero_points->data)[channel]
+                                         : ((const int32_t *)zero_points->data)[channel];
 }
 
 /* Elements between two channels of the same outer index lie `inner` apart: each run has one set of parameters. */
-static void each_channel(struct nuc_affine *q, const struct channels *c, const struct nuc_tensor *in,
-                         struct nuc_tensor *out, bool quantize)
+static enum nuc_status each_channel(struct nuc_kernel_context *cx, struct nuc_value *const *args,
+                                    const struct nuc_tensor *out, bool quantize)
 {
-    for (size_t run = 0; run < c->axis.outer * c->axis.size; run++) {
-        size_t from = run * c->axis.inner * nuc_dtype_size((enum nuc_dtype)in->dtype);
-        size_t to = run * c->axis.inner * nuc_dtype_size((enum nuc_dtype)out->dtype);
-        const void *source = (const uint8_t *)in->data + from;
-        void *target = (uint8_t *)out->data + to;
-        channel_parameters(c, run % c->axis.size, q);
+    const struct nuc_args_quantize_per_channel *a = (const void *)args; /* both have these but the last */
+    const struct nuc_tensor *in = &a->input->u.tensor, *scales = &a->scales->u.tensor;
+    const struct nuc_tensor *zero_points = nuc_optional_tensor(a->zero_points);
+    struct nuc_affine q;
+
+    if (out->bytes == 0)
+        return NUC_OK;
+    if (!read_bounds(cx, quantize ? out : in, a->quant_min, a->quant_max, &q) ||
+        !nuc_need(cx, in->rank > 0, NUC_TEXT("argument 'axis' is not a dimension of 'input'")))
+        return NUC_UNSUPPORTED;
+    struct nuc_axis axis = nuc_tensor_axis(in, nuc_dim_of(in, a->axis));
+    if (!nuc_need(cx, nuc_tensor_elements(scales) == axis.size,
+                  NUC_TEXT("argument 'scales' does not have one element per channel")) ||
+        !nuc_need(cx, zero_points == NULL || nuc_tensor_elements(zero_points) == axis.size,
+                  NUC_TEXT("argument 'zero_points' does not have one element per channel")))
+        return NUC_UNSUPPORTED;
+    for (size_t run = 0; run < axis.outer * axis.size; run++) {
+        const void *from = (const uint8_t *)in->data + run * axis.inner * nuc_element_size(in);
+        void *to = (uint8_t *)out->data + run * axis.inner * nuc_element_size(out);
+        size_t channel = run % axis.size;
+        q.scale = scales->dtype == NUC_F64 ? (float)((const double *)scales->data)[channel]
+                                           : ((const float *)scales->data)[channel];
+        q.zero_point = zero_point_of(zero_points, channel);
         if (quantize)
-            nuc_kernel_quantize_f32(q, source, target, c->axis.inner);
+            nuc_kernel_quantize_f32(&q, from, to, axis.inner);
         else
-            nuc_kernel_dequantize_f32(q, source, target, c->axis.inner);
+            nuc_kernel_dequantize_f32(&q, from, to, axis.inner);
     }
+    return NUC_OK;
 }
 
 enum nuc_status nuc_op_quantize_per_channel(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 7);
-    struct nuc_affine q;
-    struct channels c;
+    const struct nuc_args_quantize_per_channel *a = (const void *)args;
 
-    if (out->bytes == 0)
-        return NUC_OK;
-    if (!shapes(cx, in, out) || !bounds(cx, out, args, 4, &q) || !per_channel(cx, args, in, &c))
-        return NUC_UNSUPPORTED;
-    each_channel(&q, &c, in, out, true);
-    return NUC_OK;
+    return each_channel(cx, args, &a->out->u.tensor, true);
 }
 
 enum nuc_status nuc_op_dequantize_per_channel(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 8);
-    struct nuc_affine q;
-    struct channels c;
+    const struct nuc_args_dequantize_per_channel *a = (const void *)args;
 
-    if (in->bytes == 0)
-        return NUC_OK;
-    if (!shapes(cx, out, in) || !bounds(cx, in, args, 4, &q) || !per_channel(cx, args, in, &c))
-        return NUC_UNSUPPORTED;
-    each_channel(&q, &c, in, out, false);
-    return NUC_OK;
+    return each_channel(cx, args, &a->out->u.tensor, false);
 }

@@ -3,12 +3,11 @@
 #define NUC_DEVICE_RUNTIME_OPERATORS_OPS_RECURRENT_H
 
 #include "device/kernels/ref/recurrence.h"
-#include "device/runtime/op_args.h"
+#include "device/runtime/operators/op_shapes.h"
 
 struct nuc_layer_sizes {
     struct nuc_recurrence r; /* of one direction; `out` of the second one begins r.hidden elements later */
     int32_t directions;
-    uint8_t dtype;
 };
 
 /* Contiguous, of that element type and rank. */
@@ -22,6 +21,6 @@ bool nuc_read_layer_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor
                           bool bidirectional, bool batch_first, struct nuc_layer_sizes *l);
 
 /* [directions, samples, units] */
-bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t, uint8_t dtype);
+bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t);
 
 #endif

@@ -1,29 +1,24 @@
 /* Reductions over dimensions, and running sums. */
-#include "device/runtime/op_args.h"
+#include "device/runtime/operators/op_shapes.h"
 
 /* ---- sum, mean, product, extrema, any ---- */
 
 /* What an empty input leaves: 0 of a sum, 1 of a product, false of any. */
-static void fill_neutral(enum nuc_reduce_op op, struct nuc_tensor *out)
+static void fill_neutral(enum nuc_reduce_op op, const struct nuc_tensor *out)
 {
     static const float real = 1.0f;
     static const int64_t whole = 1; /* its low bytes are those of a shorter integer */
     static const int64_t zero = 0;  /* and of a float32 */
     const void *one = nuc_is_f32(out) ? (const void *)&real : (const void *)&whole;
 
-    nuc_kernel_fill(nuc_dtype_size((enum nuc_dtype)out->dtype), op == NUC_REDUCE_PROD ? one : &zero, out->data,
-                    nuc_tensor_elements(out));
+    nuc_kernel_fill(nuc_element_size(out), op == NUC_REDUCE_PROD ? one : &zero, out->data, nuc_tensor_elements(out));
 }
 
-/*
- * (self, dim, keepdim, ..., out). Sums and products of integers are int64; extrema have the type of the input, any
- * gives bool, means are of float32 alone.
- */
-static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op op, struct nuc_value *const *args,
-                              int out_index)
+/* Sums and products of integers are int64; extrema have the type of the input, means are of float32 alone. */
+static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op op, const struct nuc_tensor *in,
+                              const struct nuc_value *dim, const struct nuc_value *keepdim,
+                              const struct nuc_tensor *out)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, out_index);
     struct nuc_loops kept = {.rank = 0};
     struct nuc_loops reduced = {.rank = 0};
     bool extreme = op == NUC_REDUCE_MAX || op == NUC_REDUCE_MIN;
@@ -31,7 +26,7 @@ static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op 
     bool whole = nuc_is_whole(in) && out->dtype == (extreme ? in->dtype : NUC_I64) && op != NUC_REDUCE_MEAN;
 
     if (!nuc_need(cx, real || whole, NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
-        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced) ||
+        !nuc_reduction_loops(cx, dim, keepdim->u.b, in, out, &kept, &reduced) ||
         !nuc_need(cx, in->bytes > 0 || out->bytes == 0 || op == NUC_REDUCE_SUM || op == NUC_REDUCE_PROD,
                   NUC_TEXT("argument 'self' has no elements")))
         return NUC_UNSUPPORTED;
@@ -49,41 +44,49 @@ static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op 
 
 enum nuc_status nuc_op_mean(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return reduce(cx, NUC_REDUCE_MEAN, args, 4);
+    const struct nuc_args_reduce *a = (const void *)args;
+
+    return reduce(cx, NUC_REDUCE_MEAN, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
 }
 
 enum nuc_status nuc_op_sum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return reduce(cx, NUC_REDUCE_SUM, args, 4);
+    const struct nuc_args_reduce *a = (const void *)args;
+
+    return reduce(cx, NUC_REDUCE_SUM, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
 }
 
 enum nuc_status nuc_op_amax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return reduce(cx, NUC_REDUCE_MAX, args, 3);
+    const struct nuc_args_amax *a = (const void *)args;
+
+    return reduce(cx, NUC_REDUCE_MAX, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
 }
 
 enum nuc_status nuc_op_amin(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return reduce(cx, NUC_REDUCE_MIN, args, 3);
+    const struct nuc_args_amax *a = (const void *)args;
+
+    return reduce(cx, NUC_REDUCE_MIN, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
 }
 
 enum nuc_status nuc_op_prod(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return reduce(cx, NUC_REDUCE_PROD, args, 4);
+    const struct nuc_args_prod *a = (const void *)args;
+
+    return reduce(cx, NUC_REDUCE_PROD, &a->self->u.tensor, a->dim, a->keepdim, &a->out->u.tensor);
 }
 
 enum nuc_status nuc_op_any(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_any *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops kept = {.rank = 0};
     struct nuc_loops reduced = {.rank = 0};
 
-    if (!nuc_need(cx, (nuc_is_f32(in) || nuc_is_whole(in)) && out->dtype == NUC_BOOL,
-                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
-        !nuc_need(cx, args[1]->kind == NUC_VALUE_NONE || args[1]->u.list.count > 0,
+    if (!nuc_need(cx, a->dim->kind == NUC_VALUE_NONE || a->dim->u.list.count > 0,
                   NUC_TEXT("argument 'dim' is empty")) ||
-        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced))
+        !nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
     if (in->bytes == 0)
         fill_neutral(NUC_REDUCE_ANY, out);
@@ -99,14 +102,12 @@ enum nuc_status nuc_op_any(struct nuc_kernel_context *cx, struct nuc_value *cons
 
 static enum nuc_status arg_extreme(struct nuc_kernel_context *cx, bool largest, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_argmax *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops kept = {.rank = 0};
     struct nuc_loops reduced = {.rank = 0};
 
-    if (!nuc_need(cx, (nuc_is_f32(in) || nuc_is_whole(in)) && out->dtype == NUC_I64,
-                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
-        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced) ||
+    if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced) ||
         !nuc_need(cx, in->bytes > 0 || out->bytes == 0, NUC_TEXT("argument 'self' has no elements")))
         return NUC_UNSUPPORTED;
     if (in->bytes > 0)
@@ -126,18 +127,16 @@ enum nuc_status nuc_op_argmin(struct nuc_kernel_context *cx, struct nuc_value *c
 
 /* ---- variance ---- */
 
-/* (self, dim, correction, keepdim, out); the correction is 1 when there is none. */
+/* The correction is 1 when there is none. */
 enum nuc_status nuc_op_var(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
-    double correction = args[2]->kind == NUC_VALUE_NONE ? 1.0 : nuc_value_scalar(args[2]);
+    const struct nuc_args_var *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
+    double correction = a->correction->kind == NUC_VALUE_NONE ? 1.0 : nuc_value_scalar(a->correction);
     struct nuc_loops kept = {.rank = 0};
     struct nuc_loops reduced = {.rank = 0};
 
-    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
-        !nuc_need(cx, in->bytes > 0, NUC_TEXT("argument 'self' has no elements")) ||
-        !nuc_reduction_loops(cx, args[1], args[3]->u.b, in, out, &kept, &reduced))
+    if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
     nuc_kernel_var_f32(&kept, &reduced, correction, in->data, out->data);
     return NUC_OK;
@@ -147,20 +146,17 @@ enum nuc_status nuc_op_var(struct nuc_kernel_context *cx, struct nuc_value *cons
 
 enum nuc_status nuc_op_cumsum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_cumsum *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops lines;
     struct nuc_line line;
-    uint32_t dim;
 
-    if (!nuc_need(cx, (nuc_is_f32(in) && nuc_is_f32(out)) || (nuc_is_whole(in) && nuc_is_whole(out)),
-                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
-        !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim), NUC_TEXT("argument 'dim' is not a dimension of 'self'")))
+    if (!nuc_need(cx, nuc_is_f32(in) == nuc_is_f32(out),
+                  NUC_TEXT("the element types of arguments 'self' and 'out' do not fit")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    nuc_lines_along(in, out, dim, &lines, &line);
+    nuc_lines_along(in, out, nuc_dim_of(in, a->dim), &lines, &line);
     if (nuc_is_f32(in))
         nuc_kernel_cumsum_f32(&lines, &line, in->data, out->data);
     else

@@ -1,15 +1,5 @@
 /* Operators that pick or write elements where indices or a mask say, and those that order them. */
-#include "device/runtime/op_args.h"
-
-static bool is_index(struct nuc_kernel_context *cx, const struct nuc_tensor *t)
-{
-    return nuc_need(cx, t->dtype == NUC_I64 || t->dtype == NUC_I32, NUC_TEXT("the index is neither int64 nor int32"));
-}
-
-static bool same_types(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out)
-{
-    return nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type"));
-}
+#include "device/runtime/operators/op_shapes.h"
 
 static enum nuc_status in_range(struct nuc_kernel_context *cx, bool ok)
 {
@@ -29,7 +19,7 @@ static struct nuc_indexed indexed_by(const struct nuc_tensor *index, const struc
     return x;
 }
 
-/* A loop over every dimension of `t`. Strides of a tensor of as many dimensions, 0 along `dim`. */
+/* A loop over every dimension of `t`. */
 static void loop_over(const struct nuc_tensor *t, struct nuc_loops *loops)
 {
     loops->rank = t->rank;
@@ -37,6 +27,7 @@ static void loop_over(const struct nuc_tensor *t, struct nuc_loops *loops)
         loops->sizes[d] = t->sizes[d];
 }
 
+/* Strides with 0 along `dim`. */
 static void strides_but(const struct nuc_tensor *t, uint32_t dim, ptrdiff_t strides[NUC_MAX_RANK])
 {
     nuc_tensor_strides(t, strides);
@@ -44,31 +35,21 @@ static void strides_but(const struct nuc_tensor *t, uint32_t dim, ptrdiff_t stri
         strides[dim] = 0;
 }
 
-/* ---- aten::index_select ---- */
+/* ---- aten::index_select, aten::embedding ---- */
 
 /* out has the sizes of `in` but along `dim`, as many as the index has elements there. */
-static bool selection_fits(const struct nuc_tensor *in, const struct nuc_tensor *index, const struct nuc_tensor *out,
-                           uint32_t dim)
-{
-    bool fits = index->rank <= 1 && out->rank == in->rank;
-
-    for (uint32_t d = 0; fits && d < in->rank; d++)
-        fits = out->sizes[d] == (d == dim ? (int32_t)nuc_tensor_elements(index) : in->sizes[d]);
-    return fits && (in->rank > 0 || nuc_tensor_elements(index) == 1);
-}
-
 enum nuc_status nuc_op_index_select(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *index = nuc_arg_tensor(args, 2);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_index_select *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *index = &a->index->u.tensor, *out = &a->out->u.tensor;
+    int32_t picked = (int32_t)nuc_tensor_elements(index);
     struct nuc_loops loops = {.rank = 0};
-    uint32_t dim;
+    uint32_t dim = nuc_dim_of(in, a->dim);
+    bool fits = index->rank <= 1 && out->rank == in->rank && (in->rank > 0 || picked == 1);
 
-    if (!is_index(cx, index) || !same_types(cx, in, out) ||
-        !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, selection_fits(in, index, out, dim), NUC_TEXT("argument 'out' has the wrong sizes")))
+    for (uint32_t d = 0; fits && d < in->rank; d++)
+        fits = out->sizes[d] == (d == dim ? picked : in->sizes[d]);
+    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong sizes")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
@@ -78,32 +59,21 @@ enum nuc_status nuc_op_index_select(struct nuc_kernel_context *cx, struct nuc_va
     nuc_tensor_strides(out, loops.out);
     if (in->rank > 0)
         loops.a[dim] = 1;
-    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_dtype_size((enum nuc_dtype)in->dtype), in->data, out->data));
+    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(in), in->data, out->data));
 }
 
-/* ---- aten::embedding ---- */
-
-/* [..., width] of a weight [n, width]. */
-static bool embedding_fits(const struct nuc_tensor *weight, const struct nuc_tensor *index,
-                           const struct nuc_tensor *out)
+/* out: the sizes of the index, then the width of the weight [n, width]. */
+enum nuc_status nuc_op_embedding(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    bool fits = weight->rank == 2 && out->rank == index->rank + 1 && out->sizes[index->rank] == weight->sizes[1];
+    const struct nuc_args_embedding *a = (const void *)args;
+    const struct nuc_tensor *weight = &a->weight->u.tensor, *index = &a->indices->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_loops loops = {.rank = 0};
+    ptrdiff_t strides[NUC_MAX_RANK];
+    bool fits = out->rank == index->rank + 1 && out->sizes[index->rank] == weight->sizes[1];
 
     for (uint32_t d = 0; fits && d < index->rank; d++)
         fits = out->sizes[d] == index->sizes[d];
-    return fits;
-}
-
-enum nuc_status nuc_op_embedding(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *weight = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *index = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 5);
-    struct nuc_loops loops = {.rank = 0};
-    ptrdiff_t strides[NUC_MAX_RANK];
-
-    if (!is_index(cx, index) || !same_types(cx, weight, out) ||
-        !nuc_need(cx, embedding_fits(weight, index, out), NUC_TEXT("argument 'out' has the wrong sizes")))
+    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong sizes")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
@@ -114,45 +84,37 @@ enum nuc_status nuc_op_embedding(struct nuc_kernel_context *cx, struct nuc_value
     nuc_tensor_strides(out, loops.out);
     loops.a[index->rank] = 0;
     loops.b[index->rank] = strides[1];
-    return in_range(cx,
-                    nuc_kernel_gather(&loops, &x, nuc_dtype_size((enum nuc_dtype)out->dtype), weight->data, out->data));
+    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(out), weight->data, out->data));
 }
 
 /* ---- aten::gather, aten::scatter ---- */
 
-/* The index has the rank of `t` and, but along `dim`, no larger sizes; all of them where `dim` is none. */
-static bool lies_within(const struct nuc_tensor *index, const struct nuc_tensor *t, uint32_t dim)
+/*
+ * The index has the rank of `t` and no larger sizes but along `dim`; NUC_MAX_RANK: along all dimensions. A scalar and a
+ * tensor of one dimension stand for each other.
+ */
+static bool index_fits(const struct nuc_tensor *index, const struct nuc_tensor *t, uint32_t dim)
 {
-    bool fits = index->rank == t->rank;
+    bool scalar = index->rank == 0 || t->rank == 0;
+    bool fits = scalar ? index->rank + t->rank <= 1 : index->rank == t->rank;
 
-    for (uint32_t d = 0; fits && d < index->rank; d++)
+    for (uint32_t d = 0; fits && !scalar && d < index->rank; d++)
         fits = d == dim || index->sizes[d] <= t->sizes[d];
     return fits;
 }
 
-/* A scalar and a tensor of one dimension stand for each other; the wider rank decides. */
-static bool is_scalar_case(const struct nuc_tensor *self, const struct nuc_tensor *index)
-{
-    return self->rank == 0 || index->rank == 0;
-}
-
 enum nuc_status nuc_op_gather(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *index = nuc_arg_tensor(args, 2);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    const struct nuc_args_gather *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor, *index = &a->index->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops = {.rank = 0};
-    uint32_t dim;
+    uint32_t dim = nuc_dim_of(in, a->dim);
 
-    if (!is_index(cx, index) || !same_types(cx, in, out) ||
-        !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(index, out), NUC_TEXT("argument 'out' has the wrong sizes")))
+    if (!nuc_need(cx, nuc_tensor_same_sizes(index, out), NUC_TEXT("argument 'out' has the wrong sizes")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    if (!nuc_need(cx, is_scalar_case(in, index) ? in->rank + index->rank <= 1 : lies_within(index, in, dim),
-                  NUC_TEXT("argument 'index' does not fit 'self'")))
+    if (!nuc_need(cx, index_fits(index, in, dim), NUC_TEXT("argument 'index' does not fit 'self'")))
         return NUC_UNSUPPORTED;
     struct nuc_indexed x = indexed_by(index, in, dim);
     loop_over(index, &loops);
@@ -160,34 +122,26 @@ enum nuc_status nuc_op_gather(struct nuc_kernel_context *cx, struct nuc_value *c
     if (in->rank == index->rank)
         strides_but(in, dim, loops.b);
     nuc_tensor_strides(out, loops.out);
-    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_dtype_size((enum nuc_dtype)in->dtype), in->data, out->data));
+    return in_range(cx, nuc_kernel_gather(&loops, &x, nuc_element_size(in), in->data, out->data));
 }
 
-/* What has been said of `self` and `out`; src NULL: a number. */
-static enum nuc_status scatter(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct nuc_tensor *out,
-                               const struct nuc_tensor *src, const void *number, enum nuc_combination how)
+/* The first three arguments of every such operator; src NULL: a number. */
+static enum nuc_status scatter(struct nuc_kernel_context *cx, const struct nuc_args_scatter *a,
+                               const struct nuc_tensor *out, const struct nuc_tensor *src, const void *number,
+                               enum nuc_combination how)
 {
-    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *index = nuc_arg_tensor(args, 2);
+    const struct nuc_tensor *self = &a->self->u.tensor, *index = &a->index->u.tensor;
     struct nuc_loops loops = {.rank = 0};
-    uint32_t dim;
+    uint32_t dim = nuc_dim_of(self, a->dim);
 
-    if (!is_index(cx, index) || !same_types(cx, self, out) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
-        !nuc_need(cx, nuc_tensor_dim(self, args[1]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, src == NULL || src->dtype == out->dtype,
-                  NUC_TEXT("argument 'src' differs from 'self' in element type")) ||
-        !nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
+    if (!nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
                   NUC_TEXT("elements of this type are not combined")))
         return NUC_UNSUPPORTED;
     enum nuc_status status = nuc_copy_tensor(cx, self, out);
     if (status != NUC_OK || index->bytes == 0)
         return status;
-    bool fits = is_scalar_case(self, index) ? self->rank + index->rank <= 1 : lies_within(index, self, dim);
-    if (!nuc_need(cx, fits && (src == NULL || lies_within(index, src, NUC_MAX_RANK) || is_scalar_case(src, index)),
-                  NUC_TEXT("argument 'index' does not fit 'self' or 'src'")) ||
-        !nuc_need(cx, src == NULL || !is_scalar_case(src, index) || (src->rank + index->rank <= 1 && src->bytes > 0),
+    if (!nuc_need(cx, index_fits(index, self, dim), NUC_TEXT("argument 'index' does not fit 'self'")) ||
+        !nuc_need(cx, src == NULL || (index_fits(index, src, NUC_MAX_RANK) && src->bytes > 0),
                   NUC_TEXT("argument 'src' does not fit 'index'")))
         return NUC_UNSUPPORTED;
     struct nuc_indexed x = indexed_by(index, out, dim);
@@ -203,35 +157,29 @@ static enum nuc_status scatter(struct nuc_kernel_context *cx, struct nuc_value *
 
 enum nuc_status nuc_op_scatter_src(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return scatter(cx, args, nuc_arg_tensor(args, 4), nuc_arg_tensor(args, 3), NULL, NUC_COMBINE_REPLACE);
+    const struct nuc_args_scatter *a = (const void *)args;
+
+    return scatter(cx, a, &a->out->u.tensor, &a->src->u.tensor, NULL, NUC_COMBINE_REPLACE);
 }
 
 enum nuc_status nuc_op_scatter_add(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return scatter(cx, args, nuc_arg_tensor(args, 4), nuc_arg_tensor(args, 3), NULL, NUC_COMBINE_ADD);
+    const struct nuc_args_scatter *a = (const void *)args;
+
+    return scatter(cx, a, &a->out->u.tensor, &a->src->u.tensor, NULL, NUC_COMBINE_ADD);
 }
 
 enum nuc_status nuc_op_scatter_value(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    const struct nuc_args_scatter_value *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    bool whole = a->value->kind == NUC_VALUE_INT;
     struct nuc_loops one = {.rank = 0};
-    bool whole = args[3]->kind == NUC_VALUE_INT;
     uint64_t number = 0;
 
-    if (!nuc_need(cx, nuc_is_convertible(out), NUC_TEXT("argument 'out' is not of numbers")))
-        return NUC_UNSUPPORTED;
     nuc_kernel_convert(&one, whole ? NUC_I64 : NUC_F64, (enum nuc_dtype)out->dtype,
-                       whole ? (const void *)&args[3]->u.i : (const void *)&args[3]->u.f, &number);
-    return scatter(cx, args, out, NULL, &number, NUC_COMBINE_REPLACE);
-}
-
-static bool is_text(const struct nuc_value *value, const char *text)
-{
-    uint32_t i = 0;
-
-    while (i < value->u.list.count && text[i] != '\0' && value->u.list.items[i] == (uint8_t)text[i])
-        i++;
-    return i == value->u.list.count && text[i] == '\0';
+                       whole ? (const void *)&a->value->u.i : (const void *)&a->value->u.f, &number);
+    return scatter(cx, (const void *)args, out, NULL, &number, NUC_COMBINE_REPLACE);
 }
 
 enum nuc_status nuc_op_scatter_reduce(struct nuc_kernel_context *cx, struct nuc_value *const *args)
@@ -241,149 +189,113 @@ enum nuc_status nuc_op_scatter_reduce(struct nuc_kernel_context *cx, struct nuc_
         enum nuc_combination how;
     } names[] = {
         {"sum", NUC_COMBINE_ADD}, {"prod", NUC_COMBINE_MULTIPLY}, {"amax", NUC_COMBINE_MAX}, {"amin", NUC_COMBINE_MIN}};
+    const struct nuc_args_scatter_reduce *a = (const void *)args;
 
-    if (!nuc_need(cx, args[5]->u.b, NUC_TEXT("argument 'include_self' is false")))
+    if (!nuc_need(cx, a->include_self->u.b, NUC_TEXT("argument 'include_self' is false")))
         return NUC_UNSUPPORTED;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (is_text(args[4], names[i].name))
-            return scatter(cx, args, nuc_arg_tensor(args, 6), nuc_arg_tensor(args, 3), NULL, names[i].how);
+        if (nuc_text_is(a->reduce, names[i].name))
+            return scatter(cx, (const void *)args, &a->out->u.tensor, &a->src->u.tensor, NULL, names[i].how);
     }
     return nuc_kernel_error(cx, NUC_UNSUPPORTED, NUC_TEXT("argument 'reduce' is none of sum, prod, amax and amin"));
 }
 
 enum nuc_status nuc_op_masked_scatter(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *mask = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *source = nuc_arg_tensor(args, 2);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    const struct nuc_args_masked_scatter *a = (const void *)args;
+    const struct nuc_tensor *mask = &a->mask->u.tensor, *source = &a->source->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops = {.rank = 0};
     ptrdiff_t strides[NUC_MAX_RANK];
+    bool fits = mask->rank <= out->rank;
 
-    if (!same_types(cx, self, out) || !same_types(cx, source, out) ||
-        !nuc_need(cx, mask->dtype == NUC_BOOL, NUC_TEXT("argument 'mask' is not bool")) ||
-        !nuc_need(cx, mask->rank <= out->rank, NUC_TEXT("argument 'mask' does not broadcast to 'out'")) ||
-        !nuc_need(cx, nuc_tensor_is_contiguous(source), NUC_TEXT("argument 'source' is not contiguous")))
-        return NUC_UNSUPPORTED;
-    enum nuc_status status = nuc_copy_tensor(cx, self, out);
-    if (status != NUC_OK || out->bytes == 0)
-        return status;
     /* In logical order, whatever the layouts. */
     loop_over(out, &loops);
     nuc_tensor_strides(out, loops.out);
     nuc_tensor_strides(mask, strides);
-    for (uint32_t d = 0; d < mask->rank; d++) {
+    for (uint32_t d = 0; fits && d < mask->rank; d++) {
         uint32_t at = (uint32_t)(out->rank - mask->rank) + d;
-        if (!nuc_need(cx, mask->sizes[d] == 1 || mask->sizes[d] == out->sizes[at],
-                      NUC_TEXT("argument 'mask' does not broadcast to 'out'")))
-            return NUC_UNSUPPORTED;
+        fits = mask->sizes[d] == 1 || mask->sizes[d] == out->sizes[at];
         loops.a[at] = mask->sizes[d] == 1 ? 0 : strides[d];
     }
-    bool enough = nuc_kernel_masked_scatter(&loops, nuc_dtype_size((enum nuc_dtype)out->dtype), mask->data,
-                                            source->data, nuc_tensor_elements(source), out->data);
-    return nuc_need(cx, enough, NUC_TEXT("argument 'mask' chooses more elements than 'source' has")) ? NUC_OK
-                                                                                                     : NUC_UNSUPPORTED;
+    if (!nuc_need(cx, fits, NUC_TEXT("argument 'mask' does not broadcast to 'out'")))
+        return NUC_UNSUPPORTED;
+    enum nuc_status status = nuc_copy_tensor(cx, &a->self->u.tensor, out);
+    if (status != NUC_OK || out->bytes == 0)
+        return status;
+    if (!nuc_need(cx,
+                  nuc_kernel_masked_scatter(&loops, nuc_element_size(out), mask->data, source->data,
+                                            nuc_tensor_elements(source), out->data),
+                  NUC_TEXT("argument 'mask' chooses more elements than 'source' has")))
+        return NUC_UNSUPPORTED;
+    return NUC_OK;
 }
 
 /* ---- aten::select_scatter ---- */
 
 enum nuc_status nuc_op_select_scatter(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *src = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    const struct nuc_args_select_scatter *a = (const void *)args;
+    const struct nuc_tensor *self = &a->self->u.tensor, *src = &a->src->u.tensor, *out = &a->out->u.tensor;
+    ptrdiff_t strides[NUC_MAX_RANK], src_strides[NUC_MAX_RANK], size = (ptrdiff_t)nuc_element_size(out);
     struct nuc_loops loops = {.rank = 0};
-    ptrdiff_t strides[NUC_MAX_RANK], src_strides[NUC_MAX_RANK];
-    int64_t index = args[3]->u.i;
-    uint32_t dim;
+    uint32_t dim = nuc_dim_of(self, a->dim);
+    int64_t index = a->index->u.i;
+    bool fits = src->rank + 1 == self->rank;
 
-    if (!same_types(cx, self, out) || !same_types(cx, src, out) ||
-        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
-        !nuc_need(cx, self->rank > 0 && nuc_tensor_dim(self, args[2]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
+    if (!nuc_need(cx, self->rank > 0, NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
         !nuc_need(cx, index >= -(int64_t)self->sizes[dim] && index < self->sizes[dim],
-                  NUC_TEXT("argument 'index' lies outside its dimension")) ||
-        !nuc_need(cx, src->rank + 1 == self->rank, NUC_TEXT("argument 'src' has the wrong sizes")))
+                  NUC_TEXT("argument 'index' lies outside its dimension")))
         return NUC_UNSUPPORTED;
     nuc_tensor_strides(out, strides);
     nuc_tensor_strides(src, src_strides);
-    for (uint32_t d = 0; d < self->rank; d++) {
-        uint32_t at = d < dim ? d : d - 1;
-        if (d == dim)
-            continue;
-        if (!nuc_need(cx, src->sizes[at] == self->sizes[d], NUC_TEXT("argument 'src' has the wrong sizes")))
-            return NUC_UNSUPPORTED;
-        loops.sizes[loops.rank] = self->sizes[d];
-        loops.a[loops.rank] = src_strides[at];
-        loops.b[loops.rank] = 0;
-        loops.out[loops.rank++] = strides[d];
+    for (uint32_t d = 0; fits && d < src->rank; d++) {
+        uint32_t to = d < dim ? d : d + 1;
+        fits = src->sizes[d] == self->sizes[to];
+        loops.sizes[loops.rank] = src->sizes[d];
+        loops.a[loops.rank] = src_strides[d];
+        loops.out[loops.rank++] = strides[to];
     }
+    if (!nuc_need(cx, fits, NUC_TEXT("argument 'src' has the wrong sizes")))
+        return NUC_UNSUPPORTED;
     enum nuc_status status = nuc_copy_tensor(cx, self, out);
-    size_t size = nuc_dtype_size((enum nuc_dtype)out->dtype);
+    ptrdiff_t at = (ptrdiff_t)(index < 0 ? index + self->sizes[dim] : index) * strides[dim];
     if (status == NUC_OK && src->bytes > 0)
-        nuc_kernel_copy(&loops, size, src->data,
-                        (uint8_t *)out->data +
-                            (index < 0 ? index + self->sizes[dim] : index) * strides[dim] * (ptrdiff_t)size);
+        nuc_kernel_copy(&loops, (size_t)size, src->data, (uint8_t *)out->data + at * size);
     return status;
 }
 
 /* ---- aten::topk, aten::sort ---- */
 
-/* `values` and `indices` have the sizes of `in` but along `dim`, where they have `count`. */
-static bool order_fits(const struct nuc_tensor *in, const struct nuc_tensor *values, const struct nuc_tensor *indices,
-                       uint32_t dim, int64_t count)
+/* The first `count` elements of each line along `dim`; `values` and `indices` have the sizes of `in` but there. */
+static enum nuc_status order(struct nuc_kernel_context *cx, const struct nuc_tensor *in, uint32_t dim, int64_t count,
+                             bool descending, const struct nuc_tensor *values, const struct nuc_tensor *indices)
 {
-    bool fits = values->rank == in->rank && nuc_tensor_same_layout(values, indices);
-
-    for (uint32_t d = 0; fits && d < in->rank; d++)
-        fits = values->sizes[d] == (d == dim ? count : in->sizes[d]);
-    return fits && count >= 0 && count <= (in->rank == 0 ? 1 : in->sizes[dim]);
-}
-
-static enum nuc_status order(struct nuc_kernel_context *cx, struct nuc_value *const *args, int64_t dim_arg,
-                             const int64_t *count, bool descending)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *values = nuc_arg_tensor(args, 5);
-    struct nuc_tensor *indices = nuc_arg_tensor(args, 6);
-    struct nuc_sort s = {(enum nuc_dtype)in->dtype, descending, 1, 1, 0, 0};
+    struct nuc_sort s = {(enum nuc_dtype)in->dtype, descending, 1, (int32_t)count, 0, 0};
     struct nuc_loops lines = {.rank = 0};
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t in_strides[NUC_MAX_RANK], out_strides[NUC_MAX_RANK];
-    uint32_t dim;
+    ptrdiff_t in_strides[NUC_MAX_RANK], out_strides[NUC_MAX_RANK], size = (ptrdiff_t)nuc_element_size(in);
+    bool fits = values->rank == in->rank && nuc_tensor_same_layout(values, indices);
 
-    if (!same_types(cx, in, values) ||
-        !nuc_need(cx, nuc_is_convertible(in) && in->dtype != NUC_F64 && indices->dtype == NUC_I64,
-                  NUC_TEXT("argument 'self' is not of numbers, or 'indices' not int64")) ||
-        !nuc_need(cx, nuc_tensor_dim(in, dim_arg, &dim), NUC_TEXT("argument 'dim' is not a dimension of 'self'")))
-        return NUC_UNSUPPORTED;
-    s.size = in->rank == 0 ? 1 : in->sizes[dim];
-    int64_t wanted = count != NULL ? *count : s.size;
-    if (!nuc_need(cx, order_fits(in, values, indices, dim, wanted),
+    nuc_tensor_strides(in, in_strides);
+    nuc_tensor_strides(values, out_strides);
+    for (uint32_t d = 0; fits && d < in->rank; d++) {
+        fits = values->sizes[d] == (d == dim ? count : in->sizes[d]);
+        if (d == dim) {
+            s.size = in->sizes[d];
+            s.in_step = in_strides[d];
+            s.out_step = out_strides[d];
+            continue;
+        }
+        lines.sizes[lines.rank] = in->sizes[d];
+        lines.a[lines.rank] = in_strides[d];
+        lines.out[lines.rank++] = out_strides[d];
+    }
+    if (!nuc_need(cx, fits && count >= 0 && count <= s.size,
                   NUC_TEXT("argument 'values' or 'indices' has the wrong sizes")))
         return NUC_UNSUPPORTED;
     if (values->bytes == 0)
         return NUC_OK;
-    s.count = (int32_t)wanted;
-    nuc_tensor_strides(in, in_strides);
-    nuc_tensor_strides(values, out_strides);
-    if (in->rank > 0) {
-        s.in_step = in_strides[dim];
-        s.out_step = out_strides[dim];
-    }
-    for (uint32_t d = 0; d < in->rank; d++) {
-        if (d == dim)
-            continue;
-        lines.sizes[lines.rank] = in->sizes[d];
-        lines.a[lines.rank] = in_strides[d];
-        lines.b[lines.rank] = 0;
-        lines.out[lines.rank++] = out_strides[d];
-    }
-    /* The walk goes by rows: one more loop of a single step makes each line a row. */
-    lines.sizes[lines.rank] = 1;
-    lines.a[lines.rank] = lines.b[lines.rank] = lines.out[lines.rank] = 0;
-    lines.rank++;
-    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size(s.dtype);
+    lines.sizes[lines.rank++] = 1; /* the walk goes by rows: a loop of a single step makes each line a row */
     do {
         nuc_kernel_sort(&s, (const uint8_t *)in->data + walk.a * size, (uint8_t *)values->data + walk.out * size,
                         (int64_t *)indices->data + walk.out);
@@ -394,12 +306,19 @@ static enum nuc_status order(struct nuc_kernel_context *cx, struct nuc_value *co
 /* The result is sorted whether it has to be or not. */
 enum nuc_status nuc_op_topk(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return order(cx, args, args[2]->u.i, &args[1]->u.i, args[3]->u.b);
+    const struct nuc_args_topk *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor;
+
+    return order(cx, in, nuc_dim_of(in, a->dim), a->k->u.i, a->largest->u.b, &a->values->u.tensor,
+                 &a->indices->u.tensor);
 }
 
 enum nuc_status nuc_op_sort(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_value *const shifted[7] = {args[0], args[1], args[2], args[3], NULL, args[4], args[5]};
+    const struct nuc_args_sort *a = (const void *)args;
+    const struct nuc_tensor *in = &a->self->u.tensor;
+    uint32_t dim = nuc_dim_of(in, a->dim);
 
-    return order(cx, shifted, args[2]->u.i, NULL, args[3]->u.b);
+    return order(cx, in, dim, in->rank == 0 ? 1 : in->sizes[dim], a->descending->u.b, &a->values->u.tensor,
+                 &a->indices->u.tensor);
 }
