@@ -23,28 +23,28 @@ static bool is_float(const struct nuc_node *n, uint32_t value)
     return value < n->n_vals && n->vals[value].dtype == NUC_F32 && nuc_elements(&n->vals[value]) > 0;
 }
 
-static struct nuc_labels *pinned_value(factors *f, const struct nuc_meta *m)
+static struct nuc_channel_labels *pinned_value(factors *f, const struct nuc_meta *m)
 {
-    struct nuc_labels *l = nuc_labels_new(f->sets, m, 0);
+    struct nuc_channel_labels *l = nuc_labels_new(f->sets, m, 0);
 
     nuc_labels_pin(f->sets, l);
     return l;
 }
 
-static void add_constant(factors *f, struct nuc_node *node, struct nuc_labels *written)
+static void add_constant(factors *f, struct nuc_node *node, struct nuc_channel_labels *written)
 {
     f->constants = nuc_grow(f->g->cx, f->constants, &f->constants_capacity, f->n_constants + 1, sizeof *f->constants);
     f->constants[f->n_constants++] = (struct nuc_channel_constant){node, written};
 }
 
 /* Of value 0, or of what getitem takes; a constant among the values gets its own here. NULL: it is not float32. */
-static struct nuc_labels *labels_of(factors *f, struct nuc_node *n)
+static struct nuc_channel_labels *labels_of(factors *f, struct nuc_node *n)
 {
     if (n == NULL || !is_float(n, 0))
         return NULL;
-    struct nuc_labels **own = f->labels[n->id];
+    struct nuc_channel_labels **own = f->labels[n->id];
     if (own == NULL)
-        own = f->labels[n->id] = nuc_alloc_array(f->g->cx, n->n_vals, sizeof(struct nuc_labels *));
+        own = f->labels[n->id] = nuc_alloc_array(f->g->cx, n->n_vals, sizeof(struct nuc_channel_labels *));
     if (own[0] == NULL && nuc_is_static(n) && nuc_elements(&n->vals[0]) <= MOST_OWN) {
         own[0] = nuc_labels_new(f->sets, &n->vals[0], ALL_DIMS);
         add_constant(f, n, own[0]);
@@ -56,13 +56,13 @@ static struct nuc_labels *labels_of(factors *f, struct nuc_node *n)
 
 static void pin_value(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *l = labels_of(f, n);
+    struct nuc_channel_labels *l = labels_of(f, n);
 
     if (l != NULL)
         nuc_labels_pin(f->sets, l);
 }
 
-static struct nuc_labels *labels_of_arg(factors *f, const struct nuc_node *n, uint32_t index)
+static struct nuc_channel_labels *labels_of_arg(factors *f, const struct nuc_node *n, uint32_t index)
 {
     return labels_of(f, nuc_arg_node(n, index));
 }
@@ -79,7 +79,7 @@ static bool writes(factors *f, const struct nuc_node *n, uint32_t index, const n
         return nuc_arg_at(n, index)->kind == NUC_ARG_NONE;
     if (!nuc_is_static(constant) || !is_float(constant, 0) || nuc_elements(&constant->vals[0]) != (int64_t)count)
         return false;
-    struct nuc_labels *own = labels_of(f, constant);
+    struct nuc_channel_labels *own = labels_of(f, constant);
     if (own->count != count)
         return false;
     for (uint32_t i = 0; i < count; i++)
@@ -152,7 +152,7 @@ static void share_weight(factors *f, const struct nuc_channel_layer *l)
 static bool layer(factors *f, struct nuc_channel_layer l, uint32_t from, uint32_t to, uint32_t bias, bool by_place)
 {
     struct nuc_context *cx = f->g->cx;
-    struct nuc_labels *in = labels_of(f, l.input);
+    struct nuc_channel_labels *in = labels_of(f, l.input);
     uint32_t others = ~((uint32_t)1 << from);
 
     if (in == NULL || !is_float(l.node, 0) || nuc_elements(&l.weight->vals[0]) == 0)
@@ -168,7 +168,7 @@ static bool layer(factors *f, struct nuc_channel_layer l, uint32_t from, uint32_
     l.read = nuc_alloc_array(cx, l.in, sizeof *l.read);
     for (uint32_t i = 0; i < l.in; i++)
         l.read[i] = in->at[in->count == 1 ? 0 : i];
-    struct nuc_labels *out = nuc_labels_new(f->sets, &l.node->vals[0], (uint32_t)1 << to);
+    struct nuc_channel_labels *out = nuc_labels_new(f->sets, &l.node->vals[0], (uint32_t)1 << to);
     if (out->count != l.out)
         return false;
     l.written = out->at;
@@ -190,8 +190,8 @@ static bool is_weight(const struct nuc_node *n, uint32_t rank)
 static bool choose(factors *f, const struct nuc_channel_layer *l, uint32_t channel)
 {
     const float *w = nuc_const_contiguous(f->g, l->weight);
-    struct nuc_labels *in = nuc_labels_even(f->sets, labels_of(f, l->input), ~((uint32_t)1 << channel));
-    struct nuc_labels *out = nuc_labels_new(f->sets, &l->node->vals[0], (uint32_t)1 << channel);
+    struct nuc_channel_labels *in = nuc_labels_even(f->sets, labels_of(f, l->input), ~((uint32_t)1 << channel));
+    struct nuc_channel_labels *out = nuc_labels_new(f->sets, &l->node->vals[0], (uint32_t)1 << channel);
 
     for (uint32_t o = 0; o < l->out; o++) {
         for (uint32_t i = 0; i < l->in / l->groups; i++) {
@@ -256,7 +256,7 @@ static bool multiply(factors *f, struct nuc_node *n, uint32_t x, uint32_t w, uin
 /* What two products of computed values sum over has factors that cancel. */
 static bool pair_up(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *a = labels_of_arg(f, n, 0), *b = labels_of_arg(f, n, 1);
+    struct nuc_channel_labels *a = labels_of_arg(f, n, 0), *b = labels_of_arg(f, n, 1);
 
     if (a == NULL || b == NULL || a->rank != b->rank || a->rank < 2 || n->vals[0].rank != a->rank)
         return false;
@@ -274,8 +274,8 @@ static bool pair_up(factors *f, struct nuc_node *n)
         swap[d] = d;
     swap[a->rank - 2] = a->rank - 1;
     swap[a->rank - 1] = a->rank - 2;
-    struct nuc_labels *x = nuc_labels_permute(f->sets, nuc_labels_even(f->sets, a, rows), swap);
-    struct nuc_labels *y = nuc_labels_even(f->sets, b, columns);
+    struct nuc_channel_labels *x = nuc_labels_permute(f->sets, nuc_labels_even(f->sets, a, rows), swap);
+    struct nuc_channel_labels *y = nuc_labels_even(f->sets, b, columns);
     for (size_t i = 0; i < y->count; i++)
         y->at[i] = nuc_inverse(y->at[i]);
     nuc_labels_join(f->sets, x, y);
@@ -308,7 +308,7 @@ static bool normalize(factors *f, struct nuc_node *n, uint32_t weight, uint32_t 
 
     if (!is_weight(gamma, 0) || !is_float(n, 0))
         return false;
-    struct nuc_labels *out = nuc_labels_new(f->sets, &n->vals[0], dims);
+    struct nuc_channel_labels *out = nuc_labels_new(f->sets, &n->vals[0], dims);
     pin_value(f, nuc_arg_node(n, NUC_SELF));
     if (!writes(f, n, weight, out->at, (uint32_t)out->count) || !writes(f, n, bias, out->at, (uint32_t)out->count))
         nuc_labels_pin(f->sets, out);
@@ -357,8 +357,8 @@ static bool embed(factors *f, struct nuc_node *n)
 
     if (!is_weight(table, 2) || f->labels[table->id] != NULL || !is_float(n, 0))
         return false;
-    struct nuc_labels *out = nuc_labels_new(f->sets, &n->vals[0], (uint32_t)1 << (rank - 1));
-    f->labels[table->id] = nuc_alloc_array(f->g->cx, 1, sizeof(struct nuc_labels *));
+    struct nuc_channel_labels *out = nuc_labels_new(f->sets, &n->vals[0], (uint32_t)1 << (rank - 1));
+    f->labels[table->id] = nuc_alloc_array(f->g->cx, 1, sizeof(struct nuc_channel_labels *));
     f->labels[table->id][0] = nuc_labels_along(f->sets, &table->vals[0], 1, out->at);
     add_constant(f, table, f->labels[table->id][0]);
     f->labels[n->id][0] = out;
@@ -369,7 +369,7 @@ static bool embed(factors *f, struct nuc_node *n)
 
 static bool pass(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
 
     if (in == NULL || in->rank != n->vals[0].rank)
         return false;
@@ -393,13 +393,13 @@ static bool clip(factors *f, struct nuc_node *n)
 static bool join(factors *f, struct nuc_node *n)
 {
     uint32_t a = n->op == NUC_OP_WHERE ? NUC_ARG(WHERE, self) : NUC_SELF;
-    struct nuc_labels *x = labels_of_arg(f, n, a), *y = labels_of_arg(f, n, a + 1);
+    struct nuc_channel_labels *x = labels_of_arg(f, n, a), *y = labels_of_arg(f, n, a + 1);
 
     if (x == NULL || y == NULL)
         return false;
-    struct nuc_labels *out = nuc_labels_join(f->sets, x, y);
+    struct nuc_channel_labels *out = nuc_labels_join(f->sets, x, y);
     while (out->rank < n->vals[0].rank) { /* a condition of more dimensions */
-        struct nuc_labels *one = nuc_labels_of_one(f->sets, n->vals[0].rank, NUC_ANY_LABEL);
+        struct nuc_channel_labels *one = nuc_labels_of_one(f->sets, n->vals[0].rank, NUC_ANY_LABEL);
         out = nuc_labels_join(f->sets, one, out);
     }
     f->labels[n->id][0] = out;
@@ -414,12 +414,12 @@ static bool scale(factors *f, struct nuc_node *n)
 
     if (b == NULL)
         return pass(f, n);
-    struct nuc_labels *x = labels_of(f, a), *z = labels_of(f, b);
+    struct nuc_channel_labels *x = labels_of(f, a), *z = labels_of(f, b);
     bool other = n->op == NUC_OP_MUL && z != NULL && z->rank == y->rank &&
                  (x == NULL || x->rank != y->rank || nuc_is_static(a) || nuc_labels_are_pinned(f->sets, x) ||
                   nuc_elements(&a->vals[0]) < nuc_elements(&b->vals[0]));
     if (other && !nuc_is_static(b)) {
-        struct nuc_labels *swap = x;
+        struct nuc_channel_labels *swap = x;
         x = z;
         z = swap;
     }
@@ -434,7 +434,7 @@ static bool scale(factors *f, struct nuc_node *n)
 /* Windows over the last `spatial` dimensions. */
 static bool pool(factors *f, struct nuc_node *n, uint32_t spatial)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
     uint32_t dims = 0;
 
     if (in == NULL || in->rank != n->vals[0].rank || in->rank < spatial)
@@ -458,12 +458,12 @@ static bool pool_images(factors *f, struct nuc_node *n)
 /* mean, sum, amax, amin have the dimensions and keepdim in the same places. */
 static bool reduce(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
 
     if (in == NULL || !is_float(n, 0))
         return false;
     uint32_t dims = nuc_dims_mask(n, NUC_ARG(MEAN_DIM, dim), in->rank);
-    struct nuc_labels *out = nuc_labels_even(f->sets, in, dims);
+    struct nuc_channel_labels *out = nuc_labels_even(f->sets, in, dims);
     if (!nuc_flag(n, NUC_ARG(MEAN_DIM, keepdim))) {
         uint32_t rank = 0;
         for (uint32_t d = 0; d < out->rank; d++) {
@@ -480,7 +480,7 @@ static bool reduce(factors *f, struct nuc_node *n)
 
 static bool view(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
     const struct nuc_meta *from = nuc_input_meta(n, NUC_SELF);
 
     if (in == NULL || !is_float(n, 0) || nuc_elements(from) != nuc_elements(&n->vals[0]))
@@ -491,7 +491,7 @@ static bool view(factors *f, struct nuc_node *n)
 
 static bool permute(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
     uint32_t dims[NUC_MAX_RANK];
 
     if (in == NULL)
@@ -515,7 +515,7 @@ static bool permute(factors *f, struct nuc_node *n)
 
 static bool slice(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
 
     if (in == NULL || !is_float(n, 0))
         return false;
@@ -531,7 +531,7 @@ static bool slice(factors *f, struct nuc_node *n)
 /* Pieces one after the other along a dimension. */
 static bool split(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
     int64_t start = 0;
 
     if (in == NULL || !n->is_tuple)
@@ -560,11 +560,11 @@ static bool cat(factors *f, struct nuc_node *n)
 {
     const struct nuc_arg *a = nuc_arg_at(n, 0);
     uint32_t rank = n->vals[0].rank, dim = (uint32_t)nuc_dim(n, NUC_ARG(CAT, dim), 0, rank), count = 0;
-    struct nuc_labels **parts = nuc_alloc_array(f->g->cx, a->count, sizeof(struct nuc_labels *));
+    struct nuc_channel_labels **parts = nuc_alloc_array(f->g->cx, a->count, sizeof(struct nuc_channel_labels *));
     int64_t *sizes = nuc_alloc_array(f->g->cx, a->count, sizeof *sizes);
 
     for (uint32_t i = 0; i < a->count; i++) {
-        struct nuc_labels *part = labels_of(f, a->u.nodes[i]);
+        struct nuc_channel_labels *part = labels_of(f, a->u.nodes[i]);
         if (part == NULL || part->rank != rank)
             return false;
         sizes[count] = a->u.nodes[i]->vals[0].sizes[dim];
@@ -577,7 +577,7 @@ static bool cat(factors *f, struct nuc_node *n)
 /* Zeros, or minus infinity in front of a maximum, stay what they are; repeated edges have the factor of their place. */
 static bool pad(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
     const struct nuc_arg *a = nuc_arg_at(n, NUC_ARG(PAD, pad));
     const char *mode = n->op == NUC_OP_PAD && nuc_arg_at(n, NUC_ARG(PAD, mode))->kind == NUC_ARG_STRING
                            ? nuc_arg_at(n, NUC_ARG(PAD, mode))->u.string
@@ -603,7 +603,7 @@ static bool pad(factors *f, struct nuc_node *n)
 
 static bool expand(factors *f, struct nuc_node *n)
 {
-    struct nuc_labels *in = labels_of_arg(f, n, NUC_SELF);
+    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
 
     if (in == NULL || !is_float(n, 0))
         return false;
@@ -699,7 +699,7 @@ static void pin_operands(factors *f, const struct nuc_node *n)
 static void settle_weights(factors *f)
 {
     for (uint32_t i = 0; i < f->n_layers; i++) {
-        struct nuc_labels **own = f->labels[f->layers[i].weight->id];
+        struct nuc_channel_labels **own = f->labels[f->layers[i].weight->id];
         if (own != NULL && own[0] != NULL) {
             nuc_labels_pin(f->sets, own[0]);
             pin_layer(f, &f->layers[i]);
@@ -717,7 +717,7 @@ struct nuc_channel_factors *nuc_channel_factors_find(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_placeholder(n))
             continue;
-        f->labels[n->id] = nuc_alloc_array(g->cx, n->n_vals, sizeof(struct nuc_labels *));
+        f->labels[n->id] = nuc_alloc_array(g->cx, n->n_vals, sizeof(struct nuc_channel_labels *));
         if (n->op != NUC_OP_OUTPUT && follow(f, n))
             continue;
         pin_operands(f, n);

@@ -17,9 +17,9 @@ struct nuc_channel_layer {
     struct nuc_node *node, *input, *weight;
     uint32_t out, in, groups, taps; /* outputs and inputs of all groups */
     size_t of_group, of_out, of_in;
-    nuc_label *written;                    /* by output */
-    nuc_label *read;                       /* by input */
-    const struct nuc_labels *input_labels; /* of the input as it is */
+    nuc_label *written;                            /* by output */
+    nuc_label *read;                               /* by input */
+    const struct nuc_channel_labels *input_labels; /* of the input as it is */
 };
 
 static inline size_t nuc_channel_tap(const struct nuc_channel_layer *l, uint32_t o, uint32_t i)
@@ -38,7 +38,7 @@ static inline uint32_t nuc_channel_input(const struct nuc_channel_layer *l, uint
 /* A constant whose elements are divided by the factors of their labels: a bias, gamma and beta of a norm, an addend. */
 struct nuc_channel_constant {
     struct nuc_node *node;
-    struct nuc_labels *written;
+    struct nuc_channel_labels *written;
 };
 
 /* A value that is clipped at `bound` above, and at 0 below. */
@@ -50,7 +50,7 @@ struct nuc_channel_clip {
 struct nuc_channel_factors {
     struct nuc_graph *g;
     struct nuc_label_sets *sets;
-    struct nuc_labels ***labels; /* by node id and value; NULL: not float32 values */
+    struct nuc_channel_labels ***labels; /* by node id and value; NULL: not float32 values */
     uint32_t n_layers, n_constants, n_clips;
     size_t layers_capacity, constants_capacity, clips_capacity;
     struct nuc_channel_layer *layers;

@@ -58,9 +58,9 @@ bool nuc_label_is_pinned(const struct nuc_label_sets *s, nuc_label l)
 
 /* ---- tensors ---- */
 
-static struct nuc_labels *make(struct nuc_label_sets *s, uint32_t rank, const int64_t *sizes)
+static struct nuc_channel_labels *make(struct nuc_label_sets *s, uint32_t rank, const int64_t *sizes)
 {
-    struct nuc_labels *l = nuc_alloc(s->cx, sizeof *l);
+    struct nuc_channel_labels *l = nuc_alloc(s->cx, sizeof *l);
 
     l->rank = rank;
     l->count = 1;
@@ -72,43 +72,43 @@ static struct nuc_labels *make(struct nuc_label_sets *s, uint32_t rank, const in
     return l;
 }
 
-struct nuc_labels *nuc_labels_new(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dims)
+struct nuc_channel_labels *nuc_labels_new(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dims)
 {
     int64_t sizes[NUC_MAX_RANK];
 
     for (uint32_t d = 0; d < m->rank; d++)
         sizes[d] = dims >> d & 1 ? m->sizes[d] : 1;
-    struct nuc_labels *l = make(s, m->rank, sizes);
+    struct nuc_channel_labels *l = make(s, m->rank, sizes);
     for (size_t i = 0; i < l->count; i++)
         l->at[i] = new_label(s);
     return l;
 }
 
-struct nuc_labels *nuc_labels_of_one(struct nuc_label_sets *s, uint32_t rank, nuc_label label)
+struct nuc_channel_labels *nuc_labels_of_one(struct nuc_label_sets *s, uint32_t rank, nuc_label label)
 {
     int64_t sizes[NUC_MAX_RANK];
 
     for (uint32_t d = 0; d < rank; d++)
         sizes[d] = 1;
-    struct nuc_labels *l = make(s, rank, sizes);
+    struct nuc_channel_labels *l = make(s, rank, sizes);
     l->at[0] = label;
     return l;
 }
 
-struct nuc_labels *nuc_labels_along(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dim,
-                                    const nuc_label *at)
+struct nuc_channel_labels *nuc_labels_along(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dim,
+                                            const nuc_label *at)
 {
     int64_t sizes[NUC_MAX_RANK];
 
     for (uint32_t d = 0; d < m->rank; d++)
         sizes[d] = d == dim ? m->sizes[d] : 1;
-    struct nuc_labels *l = make(s, m->rank, sizes);
+    struct nuc_channel_labels *l = make(s, m->rank, sizes);
     for (size_t i = 0; i < l->count; i++)
         l->at[i] = at[i];
     return l;
 }
 
-bool nuc_labels_vary(const struct nuc_labels *l, uint32_t dims)
+bool nuc_labels_vary(const struct nuc_channel_labels *l, uint32_t dims)
 {
     for (uint32_t d = 0; d < l->rank; d++) {
         if ((dims >> d & 1) && l->sizes[d] != 1)
@@ -117,7 +117,7 @@ bool nuc_labels_vary(const struct nuc_labels *l, uint32_t dims)
     return false;
 }
 
-bool nuc_labels_are_pinned(const struct nuc_label_sets *s, const struct nuc_labels *l)
+bool nuc_labels_are_pinned(const struct nuc_label_sets *s, const struct nuc_channel_labels *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         if (!nuc_label_is_pinned(s, l->at[i]))
@@ -126,13 +126,13 @@ bool nuc_labels_are_pinned(const struct nuc_label_sets *s, const struct nuc_labe
     return true;
 }
 
-void nuc_labels_pin(struct nuc_label_sets *s, const struct nuc_labels *l)
+void nuc_labels_pin(struct nuc_label_sets *s, const struct nuc_channel_labels *l)
 {
     for (size_t i = 0; i < l->count; i++)
         nuc_label_pin(s, l->at[i]);
 }
 
-size_t nuc_labels_offset(const struct nuc_labels *l, const int64_t *index)
+size_t nuc_labels_offset(const struct nuc_channel_labels *l, const int64_t *index)
 {
     size_t at = 0;
 
@@ -142,7 +142,7 @@ size_t nuc_labels_offset(const struct nuc_labels *l, const int64_t *index)
 }
 
 /* The index after `index` in logical order; false after the last. */
-static bool next_index(const struct nuc_labels *l, int64_t *index)
+static bool next_index(const struct nuc_channel_labels *l, int64_t *index)
 {
     for (uint32_t d = l->rank; d-- > 0;) {
         if (++index[d] < l->sizes[d])
@@ -152,14 +152,14 @@ static bool next_index(const struct nuc_labels *l, int64_t *index)
     return false;
 }
 
-struct nuc_labels *nuc_labels_even(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dims)
+struct nuc_channel_labels *nuc_labels_even(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dims)
 {
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0};
     size_t i = 0;
 
     for (uint32_t d = 0; d < l->rank; d++)
         sizes[d] = dims >> d & 1 ? 1 : l->sizes[d];
-    struct nuc_labels *out = make(s, l->rank, sizes);
+    struct nuc_channel_labels *out = make(s, l->rank, sizes);
     for (size_t k = 0; k < out->count; k++)
         out->at[k] = NUC_ANY_LABEL;
     if (l->count == 0)
@@ -174,25 +174,26 @@ struct nuc_labels *nuc_labels_even(struct nuc_label_sets *s, const struct nuc_la
 }
 
 /* As a tensor of more dimensions, which are added in front. */
-static struct nuc_labels with_rank(const struct nuc_labels *l, uint32_t rank)
+static struct nuc_channel_labels with_rank(const struct nuc_channel_labels *l, uint32_t rank)
 {
-    struct nuc_labels out = {.rank = rank, .count = l->count, .at = l->at};
+    struct nuc_channel_labels out = {.rank = rank, .count = l->count, .at = l->at};
 
     for (uint32_t d = 0; d < rank; d++)
         out.sizes[d] = d < rank - l->rank ? 1 : l->sizes[d - (rank - l->rank)];
     return out;
 }
 
-struct nuc_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_labels *a, const struct nuc_labels *b)
+struct nuc_channel_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_channel_labels *a,
+                                           const struct nuc_channel_labels *b)
 {
     uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
-    struct nuc_labels x = with_rank(a, rank), y = with_rank(b, rank);
+    struct nuc_channel_labels x = with_rank(a, rank), y = with_rank(b, rank);
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0};
     size_t i = 0;
 
     for (uint32_t d = 0; d < rank; d++)
         sizes[d] = x.sizes[d] == 1 ? y.sizes[d] : x.sizes[d];
-    struct nuc_labels *out = make(s, rank, sizes);
+    struct nuc_channel_labels *out = make(s, rank, sizes);
     if (out->count == 0)
         return out;
     do {
@@ -205,14 +206,15 @@ struct nuc_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_la
 
 /* ---- moves ---- */
 
-struct nuc_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_labels *l, const uint32_t *dims)
+struct nuc_channel_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
+                                              const uint32_t *dims)
 {
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK];
     size_t i = 0;
 
     for (uint32_t d = 0; d < l->rank; d++)
         sizes[d] = l->sizes[dims[d]];
-    struct nuc_labels *out = make(s, l->rank, sizes);
+    struct nuc_channel_labels *out = make(s, l->rank, sizes);
     if (out->count == 0)
         return out;
     do {
@@ -223,15 +225,15 @@ struct nuc_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc
     return out;
 }
 
-struct nuc_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dim, int64_t start,
-                                    int64_t step, int64_t size)
+struct nuc_channel_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
+                                            int64_t start, int64_t step, int64_t size)
 {
-    struct nuc_labels sizes = *l;
+    struct nuc_channel_labels sizes = *l;
     int64_t index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK] = {0};
     size_t i = 0;
 
     sizes.sizes[dim] = l->sizes[dim] == 1 ? 1 : size;
-    struct nuc_labels *out = make(s, l->rank, sizes.sizes);
+    struct nuc_channel_labels *out = make(s, l->rank, sizes.sizes);
     if (out->count == 0)
         return out;
     do {
@@ -243,15 +245,15 @@ struct nuc_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_l
     return out;
 }
 
-struct nuc_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dim, int64_t before,
-                                  int64_t own, int64_t size)
+struct nuc_channel_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
+                                          int64_t before, int64_t own, int64_t size)
 {
-    struct nuc_labels sizes = *l;
+    struct nuc_channel_labels sizes = *l;
     int64_t index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK] = {0};
     size_t i = 0;
 
     sizes.sizes[dim] = l->sizes[dim] == 1 ? 1 : size;
-    struct nuc_labels *out = make(s, l->rank, sizes.sizes);
+    struct nuc_channel_labels *out = make(s, l->rank, sizes.sizes);
     if (out->count == 0)
         return out;
     do {
@@ -264,10 +266,10 @@ struct nuc_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_lab
     return out;
 }
 
-struct nuc_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_labels *const *parts, const int64_t *sizes,
-                                  uint32_t count, uint32_t dim)
+struct nuc_channel_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_channel_labels *const *parts,
+                                          const int64_t *sizes, uint32_t count, uint32_t dim)
 {
-    struct nuc_labels all = *parts[0];
+    struct nuc_channel_labels all = *parts[0];
     int64_t index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK] = {0};
     size_t i = 0;
 
@@ -279,7 +281,7 @@ struct nuc_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_labels *c
         }
         all.sizes[dim] += sizes[k];
     }
-    struct nuc_labels *out = make(s, all.rank, all.sizes);
+    struct nuc_channel_labels *out = make(s, all.rank, all.sizes);
     if (out->count == 0)
         return out;
     do {
@@ -299,7 +301,7 @@ struct block {
     bool varies;
 };
 
-static uint32_t find_blocks(const struct nuc_labels *l, const struct nuc_meta *from, const struct nuc_meta *to,
+static uint32_t find_blocks(const struct nuc_channel_labels *l, const struct nuc_meta *from, const struct nuc_meta *to,
                             struct block *blocks)
 {
     uint32_t i = 0, j = 0, count = 0;
@@ -324,8 +326,8 @@ static uint32_t find_blocks(const struct nuc_labels *l, const struct nuc_meta *f
     return count;
 }
 
-struct nuc_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_labels *l, const struct nuc_meta *from,
-                                   const struct nuc_meta *to)
+struct nuc_channel_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
+                                           const struct nuc_meta *from, const struct nuc_meta *to)
 {
     struct block blocks[2 * NUC_MAX_RANK];
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0}, source[NUC_MAX_RANK] = {0};
@@ -337,7 +339,7 @@ struct nuc_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_la
         for (uint32_t d = blocks[k].to; d < blocks[k].to_end; d++)
             sizes[d] = blocks[k].varies ? to->sizes[d] : 1;
     }
-    struct nuc_labels *out = make(s, to->rank, sizes);
+    struct nuc_channel_labels *out = make(s, to->rank, sizes);
     do {
         for (uint32_t k = 0; k < count; k++) {
             int64_t flat = 0;

@@ -39,7 +39,7 @@ void nuc_label_join(struct nuc_label_sets *s, nuc_label a, nuc_label b);
 void nuc_label_pin(struct nuc_label_sets *s, nuc_label l);
 bool nuc_label_is_pinned(const struct nuc_label_sets *s, nuc_label l);
 
-struct nuc_labels {
+struct nuc_channel_labels {
     uint32_t rank;
     int64_t sizes[NUC_MAX_RANK];
     size_t count;
@@ -47,44 +47,46 @@ struct nuc_labels {
 };
 
 /* New labels that vary along the dimensions of the mask. */
-struct nuc_labels *nuc_labels_new(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dims);
+struct nuc_channel_labels *nuc_labels_new(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dims);
 
 /* One label for all of a value of that rank. */
-struct nuc_labels *nuc_labels_of_one(struct nuc_label_sets *s, uint32_t rank, nuc_label l);
+struct nuc_channel_labels *nuc_labels_of_one(struct nuc_label_sets *s, uint32_t rank, nuc_label l);
 
 /* Labels along one dimension: `at` holds sizes[dim] of them. */
-struct nuc_labels *nuc_labels_along(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dim,
-                                    const nuc_label *at);
+struct nuc_channel_labels *nuc_labels_along(struct nuc_label_sets *s, const struct nuc_meta *m, uint32_t dim,
+                                            const nuc_label *at);
 
-bool nuc_labels_vary(const struct nuc_labels *l, uint32_t dims);
-bool nuc_labels_are_pinned(const struct nuc_label_sets *s, const struct nuc_labels *l);
-void nuc_labels_pin(struct nuc_label_sets *s, const struct nuc_labels *l);
+bool nuc_labels_vary(const struct nuc_channel_labels *l, uint32_t dims);
+bool nuc_labels_are_pinned(const struct nuc_label_sets *s, const struct nuc_channel_labels *l);
+void nuc_labels_pin(struct nuc_label_sets *s, const struct nuc_channel_labels *l);
 
 /* Joins what differs along the dimensions of the mask only. */
-struct nuc_labels *nuc_labels_even(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dims);
+struct nuc_channel_labels *nuc_labels_even(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dims);
 
 /* Joins two tensors that broadcast, element by element. */
-struct nuc_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_labels *a, const struct nuc_labels *b);
+struct nuc_channel_labels *nuc_labels_join(struct nuc_label_sets *s, const struct nuc_channel_labels *a,
+                                           const struct nuc_channel_labels *b);
 
 /* Offset in `at` of an element of the value. */
-size_t nuc_labels_offset(const struct nuc_labels *l, const int64_t *index);
+size_t nuc_labels_offset(const struct nuc_channel_labels *l, const int64_t *index);
 
 /* ---- moves ---- */
 
-struct nuc_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_labels *l, const struct nuc_meta *from,
-                                   const struct nuc_meta *to);
-struct nuc_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_labels *l, const uint32_t *dims);
+struct nuc_channel_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
+                                           const struct nuc_meta *from, const struct nuc_meta *to);
+struct nuc_channel_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
+                                              const uint32_t *dims);
 
 /* Elements start, start + step, ...: `size` of them. */
-struct nuc_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dim, int64_t start,
-                                    int64_t step, int64_t size);
+struct nuc_channel_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
+                                            int64_t start, int64_t step, int64_t size);
 
 /* `before` zeros in front and as many behind as make `size`; `own` is the size without. */
-struct nuc_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_labels *l, uint32_t dim, int64_t before,
-                                  int64_t own, int64_t size);
+struct nuc_channel_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
+                                          int64_t before, int64_t own, int64_t size);
 
 /* Of values of the given sizes along `dim`. */
-struct nuc_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_labels *const *parts, const int64_t *sizes,
-                                  uint32_t count, uint32_t dim);
+struct nuc_channel_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_channel_labels *const *parts,
+                                          const int64_t *sizes, uint32_t count, uint32_t dim);
 
 #endif

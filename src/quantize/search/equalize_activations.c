@@ -29,7 +29,7 @@ struct nuc_activation_equalizer {
 
 typedef struct nuc_activation_equalizer equalizer;
 
-static const struct nuc_labels *labels_at(const equalizer *e, const struct nuc_node *n)
+static const struct nuc_channel_labels *labels_at(const equalizer *e, const struct nuc_node *n)
 {
     return e->channels->labels[n->id] == NULL ? NULL : e->channels->labels[n->id][0];
 }
@@ -88,7 +88,7 @@ static void see(struct seen *s, const float *x, size_t count)
 static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
 {
     equalizer *e = user;
-    const struct nuc_labels *l = labels_at(e, node);
+    const struct nuc_channel_labels *l = labels_at(e, node);
     int64_t index[NUC_MAX_RANK] = {0};
     const struct nuc_meta *m = &node->vals[0];
     const float *x = data;
@@ -159,7 +159,7 @@ static double power_of_label(const struct problem *p, const struct nuc_node *n, 
 /* Of all elements; 0: nothing was seen of it. */
 static double power_of(const struct problem *p, const struct nuc_node *n)
 {
-    const struct nuc_labels *l = labels_at(p->e, n);
+    const struct nuc_channel_labels *l = labels_at(p->e, n);
     double sum = 0;
 
     for (size_t i = 0; l != NULL && i < l->count; i++)
@@ -255,7 +255,7 @@ static void add_layer(struct problem *p, const struct nuc_channel_layer *l)
 /* ---- the noise of values ---- */
 
 /* The range of a label, as wide as it is expected of more samples. */
-static struct nuc_range range_of(const struct problem *p, const struct nuc_node *n, const struct nuc_labels *l,
+static struct nuc_range range_of(const struct problem *p, const struct nuc_node *n, const struct nuc_channel_labels *l,
                                  size_t label, bool widens)
 {
     struct nuc_range bounds = bounds_of(p->e, n), range = {HUGE_VALF, -HUGE_VALF};
@@ -279,7 +279,7 @@ static struct nuc_range range_of(const struct problem *p, const struct nuc_node 
 static void add_value(struct problem *p, const struct nuc_node *n, uint32_t group)
 {
     const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : p->e->c->observers[group];
-    const struct nuc_labels *l = labels_at(p->e, n);
+    const struct nuc_channel_labels *l = labels_at(p->e, n);
 
     if (o == NULL || l == NULL || o->spec.kind != NUC_QSPEC_OBSERVED || o->spec.ch_axis >= 0 || l->count == 0)
         return;
@@ -297,7 +297,7 @@ static void add_value(struct problem *p, const struct nuc_node *n, uint32_t grou
 /* What stays below the bound of a clip may not come above it; a channel that is clipped keeps its factor. */
 static void bound_clip(struct problem *p, const struct nuc_channel_clip *clip)
 {
-    const struct nuc_labels *l = labels_at(p->e, clip->input);
+    const struct nuc_channel_labels *l = labels_at(p->e, clip->input);
 
     for (size_t i = 0; l != NULL && i < l->count; i++) {
         nuc_label root = root_of(p->e, l->at[i]);
