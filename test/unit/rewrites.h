@@ -1,8 +1,7 @@
 /*
  * Graphs before and after a rewrite, from the files in test/unit/rewrites. Besides the text, what the graphs compute is
- * compared: the evaluator runs both on the same inputs and constants. A file holds cases:
+ * compared: the evaluator runs both on the same inputs and constants. Cases (text_cases.h) are
  *
- *   # a comment
  *   == NAME: STAGE
  *   lines of a graph
  *   => or "=> the same"; without it, only what the graph computes is compared
@@ -12,18 +11,12 @@
 #define NUC_TEST_REWRITES_H
 
 #include "graph_texts.h"
+#include "text_cases.h"
 
 #include <math.h>
 
 #include "eval/eval.h"
 #include "rewrite/passes.h"
-
-struct rewrite {
-    const char *name;
-    const struct stage *stage;
-    const char *before;
-    const char *after; /* NULL: only what it computes is compared */
-};
 
 /* What the cases of a file run. */
 struct stage {
@@ -122,80 +115,50 @@ static inline bool is_evaluated(const struct nuc_graph *g, const struct stage *s
     return true;
 }
 
-static inline void run_rewrite(struct nuc_context *cx, void *arg)
+struct stages {
+    const struct stage *items;
+    size_t count;
+};
+
+static inline void check_rewrite(struct nuc_context *cx, void *arg)
 {
-    const struct rewrite *r = arg;
-    struct nuc_graph *g = parse_graph(cx, r->before);
-
-    fill_constants(g);
-    struct nuc_graph *before = nuc_graph_copy(g);
-    r->stage->run(g);
-    nuc_graph_verify(g, r->name);
-    const char *printed = nuc_graph_print(g, false);
-    if (r->after != NULL)
-        assert_graph(g, r->after);
-    if (is_evaluated(before, r->stage))
-        compare_results(r->name, before, g);
-    if (r->stage->repeats)
-        return;
-    r->stage->run(g);
-    if (strcmp(nuc_graph_print(g, false), printed) != 0)
-        fail_msg("%s: a second run gives\n%s", r->name, nuc_graph_print(g, false));
-}
-
-/* The end of a line becomes the end of a text; what follows it. */
-static inline char *end_line(char *line)
-{
-    char *end = line + strcspn(line, "\n");
-
-    if (*end == '\0')
-        return end;
-    *end = '\0';
-    return end + 1;
-}
-
-/* One case, from after its "== ". */
-static inline void run_case(char *text, const struct stage *stages, size_t n_stages)
-{
-    struct rewrite r = {.name = text, .before = end_line(text)};
-    char *after = strstr(r.before, "\n=>"), *name = strstr(text, ": ");
+    struct text_case *c = arg;
+    const struct stages *stages = c->user;
+    const struct stage *stage = NULL;
+    char *name = split_at(c->name, ": "), *after = split_at(c->lines, "=>");
 
     assert_non_null(name);
-    *name = '\0';
-    for (size_t i = 0; i < n_stages; i++) {
-        if (strcmp(stages[i].name, name + 2) == 0)
-            r.stage = &stages[i];
+    for (size_t i = 0; i < stages->count; i++) {
+        if (strcmp(stages->items[i].name, name) == 0)
+            stage = &stages->items[i];
     }
-    if (r.stage == NULL)
-        fail_msg("%s: there is no stage '%s'", r.name, name + 2);
-    if (after != NULL) {
-        after[1] = '\0';
-        r.after = strncmp(after + 2, "> the same", 10) == 0 ? r.before : end_line(after + 2);
-    }
-    run_in_context(run_rewrite, &r);
+    if (stage == NULL)
+        fail_msg("%s: there is no stage '%s'", c->name, name);
+    struct nuc_graph *g = parse_graph(cx, c->lines);
+    fill_constants(g);
+    struct nuc_graph *before = nuc_graph_copy(g);
+    stage->run(g);
+    nuc_graph_verify(g, c->name);
+    const char *printed = nuc_graph_print(g, false);
+    if (after != NULL)
+        assert_graph(g, strcmp(take_line(&after), " the same") == 0 ? c->lines : after);
+    if (is_evaluated(before, stage))
+        compare_results(c->name, before, g);
+    if (stage->repeats)
+        return;
+    stage->run(g);
+    if (strcmp(nuc_graph_print(g, false), printed) != 0)
+        fail_msg("%s: a second run gives\n%s", c->name, nuc_graph_print(g, false));
 }
 
-static inline void run_rewrites(const char *file, const struct stage *stages, size_t n_stages)
-{
-    char path[512], *text, *next;
-    long size;
+/* Runs the cases of files. */
+#define RUN_REWRITES(stages, ...)                                                                                      \
+    run_rewrites((const char *const[]){__VA_ARGS__, NULL}, &(struct stages){stages, sizeof(stages) / sizeof *(stages)})
 
-    snprintf(path, sizeof path, "%s/%s", NUCLEON_REWRITES, file);
-    FILE *f = fopen(path, "rb");
-    assert_non_null(f);
-    fseek(f, 0, SEEK_END);
-    size = ftell(f);
-    rewind(f);
-    text = test_calloc((size_t)size + 1, 1);
-    assert_int_equal(fread(text, 1, (size_t)size, f), size);
-    fclose(f);
-    for (char *at = strstr(text, "\n== "); at != NULL; at = next) {
-        next = strstr(at + 1, "\n== ");
-        if (next != NULL)
-            *next = '\0';
-        run_case(at + 4, stages, n_stages);
-    }
-    test_free(text);
+static inline void run_rewrites(const char *const *files, const struct stages *stages)
+{
+    for (; *files != NULL; files++)
+        run_cases(*files, check_rewrite, stages);
 }
 
 #endif

@@ -33,8 +33,7 @@ static const struct stage stages[] = {
 
 static void test_rewrites(void **state)
 {
-    (void)state;
-    run_rewrites("dim_orders.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/dim_orders.txt");
 }
 
 /* ---- notes ---- */

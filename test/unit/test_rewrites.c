@@ -114,48 +114,35 @@ static const struct stage stages[] = {
 
 static void test_aten_passes(void **state)
 {
-    (void)state;
-    run_rewrites("aten.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/aten.txt");
 }
 
 static void test_single_passes(void **state)
 {
-    (void)state;
-    run_rewrites("passes.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("quantized.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/passes.txt", "rewrites/quantized.txt");
 }
 
 static void test_edge_passes(void **state)
 {
-    (void)state;
-    run_rewrites("edge.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/edge.txt");
 }
 
 static void test_expansions(void **state)
 {
-    (void)state;
-    run_rewrites("expand_move.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("attention.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("in_place.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("expand_reduce.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/expand_move.txt", "rewrites/attention.txt", "rewrites/in_place.txt",
+                 "rewrites/expand_reduce.txt");
 }
 
 static void test_written(void **state)
 {
-    (void)state;
-    run_rewrites("written.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/written.txt");
 }
 
 static void test_npu_forms(void **state)
 {
-    (void)state;
-    run_rewrites("npu_linear_map.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("npu_function.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("npu_sum.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("npu_conv.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("npu_window.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("npu_matrix.txt", stages, sizeof stages / sizeof stages[0]);
-    run_rewrites("npu_move.txt", stages, sizeof stages / sizeof stages[0]);
+    RUN_REWRITES(stages, "rewrites/npu_linear_map.txt", "rewrites/npu_function.txt", "rewrites/npu_sum.txt",
+                 "rewrites/npu_conv.txt", "rewrites/npu_window.txt", "rewrites/npu_matrix.txt",
+                 "rewrites/npu_move.txt");
 }
 
 int main(void)

@@ -1,0 +1,106 @@
+/*
+ * Cases in text files, of test/unit. A file holds comments, lines that begin with '#', and cases:
+ *
+ *   == NAME
+ *   lines
+ *
+ * What the lines mean is up to the test. Each case runs in a context of its own.
+ */
+#ifndef NUC_TEST_TEXT_CASES_H
+#define NUC_TEST_TEXT_CASES_H
+
+#include "unit/contexts.h"
+
+struct text_case {
+    char *name, *lines; /* without comments; the check may write into them */
+    const void *user;   /* of run_cases() */
+};
+
+/* The line at *at, whose end becomes the end of a text; *at moves on. NULL: there is none. */
+static inline char *take_line(char **at)
+{
+    char *line = *at, *end = line + strcspn(line, "\n");
+
+    if (*line == '\0')
+        return NULL;
+    *at = *end == '\0' ? end : end + 1;
+    *end = '\0';
+    return line;
+}
+
+/* What follows `mark`, where the text before it ends now; NULL without it. */
+static inline char *split_at(char *text, const char *mark)
+{
+    char *found = strstr(text, mark);
+
+    if (found == NULL)
+        return NULL;
+    *found = '\0';
+    return found + strlen(mark);
+}
+
+/* The file without its comments; from test_calloc(). */
+static inline char *read_cases(const char *file)
+{
+    char path[512], *text, *to;
+    long size;
+
+    snprintf(path, sizeof path, "%s/%s", NUCLEON_CASES, file);
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        fail_msg("%s cannot be read", path);
+    fseek(f, 0, SEEK_END);
+    size = ftell(f);
+    rewind(f);
+    text = to = test_calloc((size_t)size + 2, 1);
+    assert_int_equal(fread(text, 1, (size_t)size, f), size);
+    fclose(f);
+    for (char *at = text, *line; (line = take_line(&at)) != NULL;) {
+        size_t length = strlen(line);
+        if (*line == '#')
+            continue;
+        memmove(to, line, length);
+        to += length;
+        *to++ = '\n';
+    }
+    *to = '\0';
+    return text;
+}
+
+/* Calls check(cx, struct text_case *) for each case. */
+static inline void run_cases(const char *file, void (*check)(struct nuc_context *cx, void *arg), const void *user)
+{
+    char *text = read_cases(file), *next = split_at(text, "== ");
+
+    assert_non_null(next);
+    while (next != NULL) {
+        struct text_case c = {.lines = next, .user = user};
+        next = split_at(next, "\n== ");
+        c.name = take_line(&c.lines);
+        run_in_context(check, &c);
+    }
+    test_free(text);
+}
+
+/* An entry of a list of tests: the cases of a file. */
+#define TEXT_TEST(file, check)                                                                                         \
+    {                                                                                                                  \
+        file, run_text_test, NULL, NULL, &(struct text_test)                                                           \
+        {                                                                                                              \
+            file, check                                                                                                \
+        }                                                                                                              \
+    }
+
+struct text_test {
+    const char *file;
+    void (*check)(struct nuc_context *cx, void *arg);
+};
+
+static inline void run_text_test(void **state)
+{
+    const struct text_test *t = *state;
+
+    run_cases(t->file, t->check, NULL);
+}
+
+#endif
