@@ -113,26 +113,4 @@ static inline void assert_floats(const float *got, const float *expected, size_t
     }
 }
 
-/* One call on one input of float32 and what it gives; text as for graph_of(). */
-struct float_case {
-    const char *text;
-    float in[12], expected[20];
-};
-
-static inline void check_floats(struct nuc_context *cx, void *row)
-{
-    const struct float_case *c = row;
-    struct nuc_graph *g = graph_of("%s", c->text);
-    float out[32];
-
-    (void)cx;
-    int64_t count = nuc_elements(evaluate(g, c->in, out));
-    assert_in_range(count, 1, 20);
-    for (int64_t i = 0; i < count; i++) {
-        if (!(out[i] == c->expected[i]) && !(out[i] != out[i] && c->expected[i] != c->expected[i]))
-            fail_msg("%s: element %d is %.9g instead of %.9g", c->text, (int)i, (double)out[i], (double)c->expected[i]);
-    }
-    free_graph(g);
-}
-
 #endif

@@ -115,7 +115,7 @@ static void dim_orders_of_strides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEXT_TEST("cases/shapes.txt", check_lines),
+        TEXT_TEST("cases/shapes.txt", check_lines, NULL),
         cmocka_unit_test(every_operator_has_a_rule),
         cmocka_unit_test(dim_orders_of_strides),
     };

@@ -82,25 +82,26 @@ static inline void run_cases(const char *file, void (*check)(struct nuc_context 
     test_free(text);
 }
 
-/* An entry of a list of tests: the cases of a file. */
-#define TEXT_TEST(file, check)                                                                                         \
+/* An entry of a list of tests: the cases of a file, and what their `user` is. */
+#define TEXT_TEST(file, check, user)                                                                                   \
     {                                                                                                                  \
         file, run_text_test, NULL, NULL, &(struct text_test)                                                           \
         {                                                                                                              \
-            file, check                                                                                                \
+            file, check, user                                                                                          \
         }                                                                                                              \
     }
 
 struct text_test {
     const char *file;
     void (*check)(struct nuc_context *cx, void *arg);
+    const void *user;
 };
 
 static inline void run_text_test(void **state)
 {
     const struct text_test *t = *state;
 
-    run_cases(t->file, t->check, NULL);
+    run_cases(t->file, t->check, t->user);
 }
 
 #endif

@@ -1,0 +1,159 @@
+/*
+ * Operators and the values they compute, from text (text_cases.h). A case is a graph of one input %x and one output in
+ * the shorthand of quantized_text.h, and lines with the elements of %x and of the output, numbers or "inf", "nan":
+ *
+ *   lines of the graph
+ *   VALUES => VALUES
+ *
+ * or, for several operators of the same values, whose results are %y:
+ *
+ *   VALUES
+ *   CALL => VALUES
+ *
+ * Results are float32; "int8 1 2" are of another type. "! MESSAGE" in place of "=> VALUES" is a refusal.
+ */
+#ifndef NUC_TEST_VALUE_CASES_H
+#define NUC_TEST_VALUE_CASES_H
+
+#include "unit/quantized_text.h"
+#include "unit/text_cases.h"
+
+#include <math.h>
+
+#include "eval/eval.h"
+
+#define MOST_VALUES 64
+
+struct value_case {
+    const char *name, *graph;
+    double in[MOST_VALUES], expected[MOST_VALUES];
+    size_t n_in, n_expected;
+    enum nuc_dtype dtype; /* of the result */
+    const char *message;  /* of the refusal */
+    const void *user;     /* of the text case */
+};
+
+typedef void check_values(struct nuc_context *cx, const struct value_case *c);
+
+static inline size_t read_values(const char *text, double *values)
+{
+    size_t count = 0;
+    char *end;
+
+    for (const char *at = text; *at != '\0'; at = end + (*end == ' ')) {
+        values[count] = strtod(at, &end);
+        if (end == at || ++count == MOST_VALUES)
+            fail_msg("'%s' are not up to %d numbers", text, MOST_VALUES - 1);
+    }
+    return count;
+}
+
+static inline void read_expected(struct value_case *c, const char *text)
+{
+    c->dtype = NUC_F32;
+    for (int d = 0; d < NUC_DTYPE_COUNT; d++) {
+        const char *name = nuc_dtype_name((enum nuc_dtype)d);
+        if (strncmp(text, name, strlen(name)) != 0)
+            continue;
+        c->dtype = (enum nuc_dtype)d;
+        text += strlen(name) + 1;
+        break;
+    }
+    c->n_expected = read_values(text, c->expected);
+}
+
+/* Calls `check` for each line with a result. */
+static inline void for_values(struct nuc_context *cx, struct text_case *text, check_values *check)
+{
+    struct value_case c = {.name = text->name, .user = text->user};
+    const char *graph = "";
+    size_t checked = 0;
+
+    for (char *line; (line = take_line(&text->lines)) != NULL;) {
+        char *values = split_at(line, " => "), *message = values == NULL ? split_at(line, " ! ") : NULL;
+        if (*line == '%')
+            graph = nuc_format(cx, "%s%s\n", graph, line);
+        else if (strchr(line, '(') != NULL)
+            c.graph = nuc_format(cx, "%s%%y = %s\n", graph, line);
+        else if (*line != '\0')
+            c.n_in = read_values(line, c.in);
+        if (values == NULL && message == NULL)
+            continue;
+        if (c.graph == NULL)
+            c.graph = graph;
+        c.message = message;
+        if (message == NULL)
+            read_expected(&c, values);
+        check(cx, &c);
+        checked++;
+    }
+    assert_true(checked > 0);
+}
+
+static inline void store_value(enum nuc_dtype dtype, void *data, size_t i, double value)
+{
+    if (dtype == NUC_F32)
+        ((float *)data)[i] = (float)value;
+    else if (dtype == NUC_I64)
+        ((int64_t *)data)[i] = (int64_t)value;
+    else if (dtype == NUC_I32)
+        ((int32_t *)data)[i] = (int32_t)value;
+    else if (dtype == NUC_I16)
+        ((int16_t *)data)[i] = (int16_t)value;
+    else
+        ((uint8_t *)data)[i] = (uint8_t)(int)value;
+}
+
+static inline double load_value(enum nuc_dtype dtype, const void *data, size_t i)
+{
+    return dtype == NUC_F32   ? (double)((const float *)data)[i]
+           : dtype == NUC_I64 ? (double)((const int64_t *)data)[i]
+           : dtype == NUC_I32 ? ((const int32_t *)data)[i]
+           : dtype == NUC_I16 ? ((const int16_t *)data)[i]
+           : dtype == NUC_I8  ? ((const int8_t *)data)[i]
+                              : ((const uint8_t *)data)[i];
+}
+
+/* The elements of %x in its type; aligned for each. */
+static inline const void *values_of_input(struct nuc_graph *g, const struct value_case *c)
+{
+    const struct nuc_meta *m = &node_of(g, "x")->vals[0];
+    int64_t *data = nuc_alloc_array(g->cx, c->n_in + 1, sizeof *data);
+
+    assert_int_equal(nuc_elements(m), c->n_in);
+    for (size_t i = 0; i < c->n_in; i++)
+        store_value(m->dtype, data, i, c->in[i]);
+    return data;
+}
+
+/* `by` computed `count` elements of a type; floats may differ by `tolerance`, relative but for small ones. */
+static inline void compare_values(const struct value_case *c, const char *by, enum nuc_dtype dtype, const void *got,
+                                  size_t count, double tolerance)
+{
+    if (dtype != c->dtype || count != c->n_expected)
+        fail_msg("%s: %s: %zu elements of %s by the %s", c->name, c->graph, count, nuc_dtype_name(dtype), by);
+    for (size_t i = 0; i < count; i++) {
+        double value = load_value(dtype, got, i), want = c->expected[i];
+        if (dtype == NUC_F32)
+            want = (double)(float)want;
+        bool near = fabs(value - want) <= tolerance * fmax(0.4, fabs(want));
+        if (value != want && !(isnan(value) && isnan(want)) && !(near && dtype == NUC_F32))
+            fail_msg("%s: %s: element %zu is %.9g by the %s, not %.9g", c->name, c->graph, i, value, by, want);
+    }
+}
+
+static inline void evaluate_case(struct nuc_context *cx, const struct value_case *c, double tolerance)
+{
+    struct nuc_graph *g = parse_quantized(cx, c->graph);
+    struct nuc_evaluator *e = nuc_eval_new(g, 1);
+    int64_t values[MOST_VALUES];
+    void *out = values;
+
+    const void *in = values_of_input(g, c);
+    const struct nuc_meta *m = &nuc_eval_output(e, 0)->vals[0];
+    assert_in_range(nuc_elements(m), 0, MOST_VALUES);
+    nuc_eval_run(e, &in, &out);
+    compare_values(c, "evaluator", m->dtype, values, (size_t)nuc_elements(m), tolerance);
+}
+
+#endif
