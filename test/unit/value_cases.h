@@ -48,18 +48,17 @@ static inline size_t read_values(const char *text, double *values)
     return count;
 }
 
-static inline void read_expected(struct value_case *c, const char *text)
+/* The element type whose name the text begins with, and after it a space, are taken off it; NUC_DTYPE_COUNT: none. */
+static inline enum nuc_dtype take_dtype(const char **text)
 {
-    c->dtype = NUC_F32;
     for (int d = 0; d < NUC_DTYPE_COUNT; d++) {
-        const char *name = nuc_dtype_name((enum nuc_dtype)d);
-        if (strncmp(text, name, strlen(name)) != 0)
+        size_t length = strlen(nuc_dtype_name((enum nuc_dtype)d));
+        if (strncmp(*text, nuc_dtype_name((enum nuc_dtype)d), length) != 0 || (*text)[length] != ' ')
             continue;
-        c->dtype = (enum nuc_dtype)d;
-        text += strlen(name) + 1;
-        break;
+        *text += length + 1;
+        return (enum nuc_dtype)d;
     }
-    c->n_expected = read_values(text, c->expected);
+    return NUC_DTYPE_COUNT;
 }
 
 /* Calls `check` for each line with a result. */
@@ -70,7 +69,7 @@ static inline void for_values(struct nuc_context *cx, struct text_case *text, ch
     size_t checked = 0;
 
     for (char *line; (line = take_line(&text->lines)) != NULL;) {
-        char *values = split_at(line, " => "), *message = values == NULL ? split_at(line, " ! ") : NULL;
+        const char *values = split_at(line, " => "), *message = values == NULL ? split_at(line, " ! ") : NULL;
         if (*line == '%')
             graph = nuc_format(cx, "%s%s\n", graph, line);
         else if (strchr(line, '(') != NULL)
@@ -82,8 +81,11 @@ static inline void for_values(struct nuc_context *cx, struct text_case *text, ch
         if (c.graph == NULL)
             c.graph = graph;
         c.message = message;
-        if (message == NULL)
-            read_expected(&c, values);
+        if (message == NULL) {
+            enum nuc_dtype dtype = take_dtype(&values);
+            c.dtype = dtype == NUC_DTYPE_COUNT ? NUC_F32 : dtype;
+            c.n_expected = read_values(values, c.expected);
+        }
         check(cx, &c);
         checked++;
     }
