@@ -237,27 +237,32 @@ static void read_setting(struct trial *t, char *setting)
                                                   : &o->min_sqnr) = number;
 }
 
-static void check_evaluations(struct nuc_context *cx, void *arg)
+static void read_trial(struct nuc_context *cx, struct text_line *line)
 {
-    struct text_case *c = arg;
-    const char *reference = "", *program = NULL;
+    const char **program = line->user;
+    struct trial t = {.line = nuc_format(cx, "%s: %s => %s", line->name, line->left, line->right),
+                      .reference = line->graph};
 
-    for (char *line; (line = take_line(&c->lines)) != NULL;) {
-        struct trial t = {.line = nuc_format(cx, "%s: %s", c->name, line), .reference = reference, .program = program};
-        if (*line == '\0')
-            continue;
-        if (*line == '%')
-            reference = nuc_format(cx, "%s%s\n", reference, line);
-        if (strncmp(line, "program: ", 9) == 0)
-            program = line + 9;
-        if (*line == '%' || program == line + 9)
-            continue;
-        nuc_evaluate_options_default(&t.options);
-        for (char *next; (next = split_at(line, "; ")) != NULL; line = next)
-            read_setting(&t, line);
-        *(*line == '!' ? &t.refused : &t.expected) = line + strcspn(line, " ") + 1;
-        check_trial(&t);
+    if (line->right == NULL) {
+        *program = line->left + strlen("program: ");
+        return;
     }
+    t.program = *program;
+    *(line->refused ? &t.refused : &t.expected) = line->right;
+    nuc_evaluate_options_default(&t.options);
+    for (char *setting = line->left, *next; *setting != '\0'; setting = next) {
+        next = setting + strcspn(setting, ";");
+        next = *next == '\0' ? next : split_at(setting, "; ");
+        read_setting(&t, setting);
+    }
+    check_trial(&t);
+}
+
+static void check_evaluations(struct nuc_context *cx, void *text)
+{
+    const char *program = NULL;
+
+    for_lines(cx, text, read_trial, &program);
 }
 
 /* ---- node by node ---- */

@@ -4,7 +4,8 @@
  *   == NAME
  *   lines
  *
- * What the lines mean is up to the test. Each case runs in a context of its own.
+ * What the lines mean is up to the test; for_lines() knows those of graphs and what is expected of them. Each case runs
+ * in a context of its own.
  */
 #ifndef NUC_TEST_TEXT_CASES_H
 #define NUC_TEST_TEXT_CASES_H
@@ -80,6 +81,41 @@ static inline void run_cases(const char *file, void (*check)(struct nuc_context 
         run_in_context(check, &c);
     }
     test_free(text);
+}
+
+/*
+ * A line that is not one of a graph: "LEFT => RIGHT", "LEFT ! RIGHT" for a refusal, where LEFT may be missing, or
+ * something else, with right NULL.
+ */
+struct text_line {
+    const char *name;  /* of the case */
+    const char *graph; /* the lines in front of it that begin with '%' */
+    char *left, *right;
+    bool refused;
+    void *user;
+};
+
+/* Calls check(cx, &line) for each; a graph after a line with a result is another one. */
+static inline void for_lines(struct nuc_context *cx, struct text_case *c,
+                             void (*check)(struct nuc_context *cx, struct text_line *line), void *user)
+{
+    struct text_line l = {.name = c->name, .graph = "", .user = user};
+    size_t results = 0, of_graph = 0;
+
+    for (char *line; (line = take_line(&c->lines)) != NULL;) {
+        if (*line == '%') {
+            l.graph = nuc_format(cx, "%s%s\n", results == of_graph ? l.graph : "", line);
+            of_graph = results;
+        } else if (*line != '\0') {
+            char *value = strncmp(line, "=> ", 3) == 0 || strncmp(line, "! ", 2) == 0 ? line : NULL;
+            l.refused = value != NULL ? *line == '!' : strstr(line, " => ") == NULL;
+            l.right = value != NULL ? strchr(line, ' ') + 1 : split_at(line, l.refused ? " ! " : " => ");
+            l.left = value != NULL ? line + strlen(line) : line;
+            results += l.right != NULL;
+            check(cx, &l);
+        }
+    }
+    assert_true(results > 0);
 }
 
 /* An entry of a list of tests: the cases of a file, and what their `user` is. */

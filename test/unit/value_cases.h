@@ -61,35 +61,38 @@ static inline enum nuc_dtype take_dtype(const char **text)
     return NUC_DTYPE_COUNT;
 }
 
+struct value_reader {
+    struct value_case c;
+    check_values *check;
+};
+
+static inline void read_value_line(struct nuc_context *cx, struct text_line *line)
+{
+    struct value_reader *r = line->user;
+    struct value_case *c = &r->c;
+    bool is_call = strchr(line->left, '(') != NULL;
+
+    if (!is_call && *line->left != '\0')
+        c->n_in = read_values(line->left, c->in);
+    if (line->right == NULL)
+        return;
+    c->graph = is_call ? nuc_format(cx, "%s%%y = %s\n", line->graph, line->left) : line->graph;
+    c->message = line->refused ? line->right : NULL;
+    if (!line->refused) {
+        const char *values = line->right;
+        enum nuc_dtype dtype = take_dtype(&values);
+        c->dtype = dtype == NUC_DTYPE_COUNT ? NUC_F32 : dtype;
+        c->n_expected = read_values(values, c->expected);
+    }
+    r->check(cx, c);
+}
+
 /* Calls `check` for each line with a result. */
 static inline void for_values(struct nuc_context *cx, struct text_case *text, check_values *check)
 {
-    struct value_case c = {.name = text->name, .user = text->user};
-    const char *graph = "";
-    size_t checked = 0;
+    struct value_reader r = {{.name = text->name, .user = text->user}, check};
 
-    for (char *line; (line = take_line(&text->lines)) != NULL;) {
-        const char *values = split_at(line, " => "), *message = values == NULL ? split_at(line, " ! ") : NULL;
-        if (*line == '%')
-            graph = nuc_format(cx, "%s%s\n", graph, line);
-        else if (strchr(line, '(') != NULL)
-            c.graph = nuc_format(cx, "%s%%y = %s\n", graph, line);
-        else if (*line != '\0')
-            c.n_in = read_values(line, c.in);
-        if (values == NULL && message == NULL)
-            continue;
-        if (c.graph == NULL)
-            c.graph = graph;
-        c.message = message;
-        if (message == NULL) {
-            enum nuc_dtype dtype = take_dtype(&values);
-            c.dtype = dtype == NUC_DTYPE_COUNT ? NUC_F32 : dtype;
-            c.n_expected = read_values(values, c.expected);
-        }
-        check(cx, &c);
-        checked++;
-    }
-    assert_true(checked > 0);
+    for_lines(cx, text, read_value_line, &r);
 }
 
 static inline void store_value(enum nuc_dtype dtype, void *data, size_t i, double value)
