@@ -1,6 +1,7 @@
 /* Partitions: groups, tags, reasons, rounds of validation, delegate calls; groups against a plain search. */
 #include "failing_memory.h"
 #include "quantized_text.h"
+#include "text_cases.h"
 
 #include "npu/partition/not_delegated.h"
 #include "npu/partition/partition.h"
@@ -32,77 +33,43 @@
 
 struct expectation {
     const char *graph;
-    struct nuc_partition_options options;
+    const char *how;   /* words: "no-ops", "compat", "no-delegate"; after ':' what is not to be delegated */
     const char *tags;  /* "tag1 tag13" */
     const char *where; /* "name tag, name -" */
 };
 
-static const char *const none_listed[] = {""};
-static const char *const not_adds[] = {"::add"};
-static const char *const not_r1[] = {"r1"};
-static const char *const add_op[] = {"aten::add"};
-static const char *const re_glob[] = {"re*", "edge.aten.relu.default"};
-
 static const struct expectation expectations[] = {
     /* One chain, one partition; the program's own quantize and dequantize nodes stay outside. */
-    {START RELU("1", "x") RELU("2", "1") END("2"),
-     {0},
-     "tag1",
+    {START RELU("1", "x") RELU("2", "1") END("2"), "", "tag1",
      "x -, d1 tag1, r1 tag1, 1 tag1, r2 tag1, 2 tag1, last -"},
     /* A foreign operator cuts the chain: each cluster has 3 nodes, numbered from the end. */
-    {START RELU("1", "x") FOREIGN("2", "1") RELU("3", "2") END("3"),
-     {0},
-     "tag1 tag4",
+    {START RELU("1", "x") FOREIGN("2", "1") RELU("3", "2") END("3"), "", "tag1 tag4",
      "r3 tag1, r2 -, d2 -, 2 -, r1 tag4"},
     /* Branches join the same partition; a way around through a foreign operator keeps its ends apart. */
-    {START RELU("1", "x") RELU("2", "1") RELU("3", "1") ADD("4", "2", "3") END("4"), {0}, "tag1", "r1 tag1, r4 tag1"},
-    {START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4"),
-     {0},
-     "tag1 tag8",
+    {START RELU("1", "x") RELU("2", "1") RELU("3", "1") ADD("4", "2", "3") END("4"), "", "tag1", "r1 tag1, r4 tag1"},
+    {START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4"), "", "tag1 tag8",
      "r4 tag1, r2 tag1, r3 -, r1 tag8"},
     /* Two chains without a connection run in one call. */
     {"%in = input : float32[2, 3]\n%in2 = input : float32[2, 3]\n" QUANTIZE("x", "in") QUANTIZE("y", "in2")
          RELU("1", "x") RELU("2", "y") DEQUANTIZE("l1", "1") DEQUANTIZE("l2", "2") "%output = output([%l1, %l2])\n",
-     {0},
-     "tag1",
-     "r1 tag1, r2 tag1"},
+     "", "tag1", "r1 tag1, r2 tag1"},
     /* Operators that leave their data alone are not a partition of their own, but may be part of one. */
-    {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"), {0}, "", "r1 -, r2 -, d1 -"},
-    {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"),
-     {.allow_no_op_partitions = true},
-     "tag1",
+    {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"), "", "", "r1 -, r2 -, d1 -"},
+    {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"), "no-ops", "tag1",
      "r1 tag1, r2 tag1, 2 tag1"},
-    {START VIEW("1", "x") RELU("2", "1") END("2"), {0}, "tag1", "r1 tag1, r2 tag1"},
+    {START VIEW("1", "x") RELU("2", "1") END("2"), "", "tag1", "r1 tag1, r2 tag1"},
     /* What is not to be delegated is named by node or operator; the reference matches parts of node names. */
-    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
-     {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1},
-     "tag1",
+    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"), ": r1", "tag1",
      "r1 -, d1 -, 1 -, r2 tag1, r3 tag1"},
-    {START RELU("1", "x") END("1"),
-     {.operators_not_to_delegate = none_listed, .n_operators_not_to_delegate = 1},
-     "tag1",
-     "r1 tag1"},
-    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
-     {.operators_not_to_delegate = add_op, .n_operators_not_to_delegate = 1},
-     "tag1 tag4",
+    {START RELU("1", "x") END("1"), ": ", "tag1", "r1 tag1"},
+    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"), ": aten::add", "tag1 tag4",
      "r1 tag4, d2 -, r2 -, r3 tag1"},
-    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
-     {.operators_not_to_delegate = re_glob, .n_operators_not_to_delegate = 2},
-     "tag1",
+    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"), ": re* edge.aten.relu.default", "tag1",
      "r1 -, r2 tag1, r3 -"},
-    {START RELU("1", "x") RELU("11", "1") END("11"),
-     {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1},
-     "tag1",
-     "r1 -, r11 tag1"},
-    {START RELU("1", "x") RELU("11", "1") END("11"),
-     {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1, .reference_compat = true},
-     "",
-     "r1 -, r11 -"},
-    {START RELU("1", "x") END("1"),
-     {.operators_not_to_delegate = not_adds, .n_operators_not_to_delegate = 1, .reference_compat = true},
-     "tag1",
-     "r1 tag1"},
-    {START RELU("1", "x") END("1"), {.no_delegate = true}, "", "r1 -, d1 -"},
+    {START RELU("1", "x") RELU("11", "1") END("11"), ": r1", "tag1", "r1 -, r11 tag1"},
+    {START RELU("1", "x") RELU("11", "1") END("11"), "compat: r1", "", "r1 -, r11 -"},
+    {START RELU("1", "x") END("1"), "compat: ::add", "tag1", "r1 tag1"},
+    {START RELU("1", "x") END("1"), "no-delegate", "", "r1 -, d1 -"},
 };
 
 static void check_where(const struct nuc_partitions *p, struct nuc_graph *g, const char *where)
@@ -142,9 +109,18 @@ static void check_partitions(struct nuc_context *cx, void *arg)
 {
     const struct expectation *e = arg;
     struct nuc_graph *g = parse_graph(cx, e->graph);
-    char tags[256] = "";
+    char tags[256] = "", *listed = strchr(nuc_strdup(cx, e->how), ':');
+    const char *names[2] = {NULL, NULL};
+    struct nuc_partition_options options = {.allow_no_op_partitions = strstr(e->how, "no-ops") != NULL,
+                                            .reference_compat = strstr(e->how, "compat") != NULL,
+                                            .no_delegate = strstr(e->how, "no-delegate") != NULL,
+                                            .operators_not_to_delegate = names};
 
-    struct nuc_partitions *p = nuc_partition_graph(g, &e->options);
+    for (char *name = listed == NULL ? NULL : listed + 2, *next; name != NULL; name = next) {
+        names[options.n_operators_not_to_delegate++] = name;
+        next = split_at(name, " ");
+    }
+    struct nuc_partitions *p = nuc_partition_graph(g, &options);
     for (uint32_t i = 0; i < p->count; i++)
         snprintf(tags + strlen(tags), sizeof tags - strlen(tags), "%s%s", i == 0 ? "" : " ", p->items[i].tag);
     if (strcmp(tags, e->tags) != 0)
@@ -153,26 +129,16 @@ static void check_partitions(struct nuc_context *cx, void *arg)
     check_decisions(p, g);
 }
 
-static void check_glob(struct nuc_context *cx, void *arg)
+static void test_globs(void **state)
 {
-    static const struct {
-        const char *glob, *text;
-        bool matches;
-    } cases[] = {{"", "", true},
-                 {"", "a", false},
-                 {"*", "", true},
-                 {"a*c", "abcbc", true},
-                 {"a*c", "abcb", false},
-                 {"a?c", "abc", true},
-                 {"a?c", "ac", false},
-                 {"**b", "aab", true},
-                 {"conv", "conv2d", false},
-                 {"*.Tensor", "add.Tensor", true}};
+    static const char *const matching[][2] = {{"", ""},       {"*", ""},      {"a*c", "abcbc"},
+                                              {"a?c", "abc"}, {"**b", "aab"}, {"*.Tensor", "add.Tensor"}};
+    static const char *const others[][2] = {{"", "a"}, {"a*c", "abcb"}, {"a?c", "ac"}, {"conv", "conv2d"}};
 
-    (void)cx;
-    (void)arg;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(nuc_glob_matches(cases[i].glob, cases[i].text), cases[i].matches);
+    for (size_t i = 0; i < sizeof matching / sizeof *matching; i++)
+        assert_true(nuc_glob_matches(matching[i][0], matching[i][1]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(nuc_glob_matches(others[i][0], others[i][1]));
 }
 
 /* An entry that matches nothing is a mistake, and the message names the operators there are. */
@@ -188,13 +154,12 @@ static void name_nothing(struct nuc_context *cx, void *arg)
 static void test_names(void **state)
 {
     (void)state;
-    run_in_context(check_glob, NULL);
     expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "'conv2d'");
     expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "aten.relu.default, aten.add.Tensor");
 }
 
 /* What the older rules of the reference accept although something is not quantized in between, or quantized twice. */
-static const struct {
+static const struct loose_cluster {
     const char *graph, *rule;
 } loose_clusters[] = {
     {START DEQUANTIZE("d1", "x") DEQUANTIZE("e1", "x") LINE("s1", "edge.aten.sigmoid.default", "%d1")
@@ -217,23 +182,16 @@ static const struct {
 /* The operator that is not to be delegated is r1. */
 static void check_loose_cluster(struct nuc_context *cx, void *arg)
 {
-    const size_t *k = arg;
+    const struct loose_cluster *c = arg;
 
     for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = parse_graph(cx, loose_clusters[*k].graph);
+        struct nuc_graph *g = parse_graph(cx, c->graph);
         struct nuc_partition_options options = {.flavor = nuc_flavor_find(cx, "sdk-3.1"), .reference_compat = compat};
         const struct nuc_partitions *p = nuc_partition_graph(g, &options);
         const struct nuc_decision *d = p->by_id[nuc_find_node(g, "r1")->id];
         assert_int_equal(d->delegated, compat != 0);
-        assert_true(compat != 0 || strstr(d->rule, loose_clusters[*k].rule) != NULL);
+        assert_true(compat != 0 || strstr(d->rule, c->rule) != NULL);
     }
-}
-
-static void test_loose_clusters(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof loose_clusters / sizeof *loose_clusters; i++)
-        run_in_context(check_loose_cluster, &i);
 }
 
 /* ---- reasons and boundaries ---- */
@@ -620,8 +578,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW_TEST(check_partitions, expectations),
+        cmocka_unit_test(test_globs),
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_loose_clusters),
+        ROW_TEST(check_loose_cluster, loose_clusters),
         CONTEXT_TEST(check_shared_constant),
         CONTEXT_TEST(check_reasons),
         CONTEXT_TEST(check_boundaries),
