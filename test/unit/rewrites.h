@@ -22,6 +22,8 @@
 struct stage {
     const char *name;
     void (*run)(struct nuc_graph *g);
+    const struct nuc_pass_list *passes[2]; /* these run where `run` is NULL */
+    enum nuc_pass_mode mode;
     bool repeats; /* a second run still changes something */
 };
 
@@ -120,6 +122,14 @@ struct stages {
     size_t count;
 };
 
+static inline void run_stage(struct nuc_graph *g, const struct stage *stage)
+{
+    if (stage->run != NULL)
+        stage->run(g);
+    for (size_t i = 0; i < 2 && stage->passes[i] != NULL; i++)
+        nuc_run_passes(g, stage->passes[i], stage->mode, NULL);
+}
+
 static inline void check_rewrite(struct nuc_context *cx, void *arg)
 {
     struct text_case *c = arg;
@@ -137,7 +147,7 @@ static inline void check_rewrite(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_graph(cx, c->lines);
     fill_constants(g);
     struct nuc_graph *before = nuc_graph_copy(g);
-    stage->run(g);
+    run_stage(g, stage);
     nuc_graph_verify(g, c->name);
     const char *printed = nuc_graph_print(g, false);
     if (after != NULL)
@@ -146,7 +156,7 @@ static inline void check_rewrite(struct nuc_context *cx, void *arg)
         compare_results(c->name, before, g);
     if (stage->repeats)
         return;
-    stage->run(g);
+    run_stage(g, stage);
     if (strcmp(nuc_graph_print(g, false), printed) != 0)
         fail_msg("%s: a second run gives\n%s", c->name, nuc_graph_print(g, false));
 }

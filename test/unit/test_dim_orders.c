@@ -25,10 +25,10 @@ static void make_usable(struct nuc_graph *g)
 }
 
 static const struct stage stages[] = {
-    {"to-channels-last", to_channels_last, false},
-    {"to-contiguous", to_contiguous, false},
-    {"remove-order-copies", remove_copies, false},
-    {"make-orders-usable", make_usable, false},
+    {.name = "to-channels-last", .run = to_channels_last},
+    {.name = "to-contiguous", .run = to_contiguous},
+    {.name = "remove-order-copies", .run = remove_copies},
+    {.name = "make-orders-usable", .run = make_usable},
 };
 
 static void test_rewrites(void **state)

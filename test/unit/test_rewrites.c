@@ -4,16 +4,6 @@
 #include "npu/layout/orders.h"
 #include "rewrite/npu_forms/npu_forms.h"
 
-static void by_default(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void as_reference(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_COMPAT, NULL);
-}
-
 static const char *const wanted[] = {"prelu", "aten::pad", "aten.hardswish.default"};
 
 static void to_edge(struct nuc_graph *g)
@@ -37,47 +27,6 @@ static void preserving(struct nuc_graph *g)
     nuc_to_edge(g, &options);
 }
 
-static void run_int8_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_int8_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void find_written(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_written_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void run_quantized_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_quantized_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void run_order_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_order_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void run_edge_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_edge_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void run_cluster_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_plain_passes, NUC_PASSES_DEFAULT, NULL);
-    nuc_run_passes(g, &nuc_cluster_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void run_npu_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_npu_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
-static void run_lowered_passes(struct nuc_graph *g)
-{
-    nuc_run_passes(g, &nuc_lowered_passes, NUC_PASSES_DEFAULT, NULL);
-}
-
 static void expand(struct nuc_graph *g)
 {
     nuc_expand(g);
@@ -94,22 +43,22 @@ static void to_npu_forms(struct nuc_graph *g)
 }
 
 static const struct stage stages[] = {
-    {"expand", expand, false},
-    {"aten", by_default, false},
+    {.name = "expand", .run = expand},
+    {.name = "aten", .passes = {&nuc_aten_passes}},
     /* The reference's order leaves the splits of groups to a second run. */
-    {"aten-as-reference", as_reference, true},
-    {"to-edge", to_edge, false},
-    {"to-edge-preserving", preserving, false},
-    {"to-edge-for-executorch", to_edge_for_executorch, false},
-    {"npu-forms", to_npu_forms, false},
-    {"written", find_written, false},
-    {"int8", run_int8_passes, false},
-    {"quantized", run_quantized_passes, false},
-    {"orders", run_order_passes, false},
-    {"edge", run_edge_passes, false},
-    {"cluster", run_cluster_passes, false},
-    {"npu", run_npu_passes, false},
-    {"lowered", run_lowered_passes, false},
+    {.name = "aten-as-reference", .passes = {&nuc_aten_passes}, .mode = NUC_PASSES_COMPAT, .repeats = true},
+    {.name = "to-edge", .run = to_edge},
+    {.name = "to-edge-preserving", .run = preserving},
+    {.name = "to-edge-for-executorch", .run = to_edge_for_executorch},
+    {.name = "npu-forms", .run = to_npu_forms},
+    {.name = "written", .passes = {&nuc_written_passes}},
+    {.name = "int8", .passes = {&nuc_int8_passes}},
+    {.name = "quantized", .passes = {&nuc_quantized_passes}},
+    {.name = "orders", .passes = {&nuc_order_passes}},
+    {.name = "edge", .passes = {&nuc_edge_passes}},
+    {.name = "cluster", .passes = {&nuc_plain_passes, &nuc_cluster_passes}},
+    {.name = "npu", .passes = {&nuc_npu_passes}},
+    {.name = "lowered", .passes = {&nuc_lowered_passes}},
 };
 
 static void test_aten_passes(void **state)
