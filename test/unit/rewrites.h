@@ -161,14 +161,8 @@ static inline void check_rewrite(struct nuc_context *cx, void *arg)
         fail_msg("%s: a second run gives\n%s", c->name, nuc_graph_print(g, false));
 }
 
-/* Runs the cases of files. */
-#define RUN_REWRITES(stages, ...)                                                                                      \
-    run_rewrites((const char *const[]){__VA_ARGS__, NULL}, &(struct stages){stages, sizeof(stages) / sizeof *(stages)})
-
-static inline void run_rewrites(const char *const *files, const struct stages *stages)
-{
-    for (; *files != NULL; files++)
-        run_cases(*files, check_rewrite, stages);
-}
+/* An entry of a list of tests: the cases of a file, by a table of stages. */
+#define REWRITE_TEST(file, stages)                                                                                     \
+    TEXT_TEST("rewrites/" file, check_rewrite, &((const struct stages){stages, sizeof(stages) / sizeof *(stages)}))
 
 #endif

@@ -31,11 +31,6 @@ static const struct stage stages[] = {
     {.name = "make-orders-usable", .run = make_usable},
 };
 
-static void test_rewrites(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/dim_orders.txt");
-}
-
 /* ---- notes ---- */
 
 static void keep_note(void *user, const char *message)
@@ -80,7 +75,7 @@ static void test_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rewrites),
+        REWRITE_TEST("dim_orders.txt", stages),
         cmocka_unit_test(test_notes),
     };
 

@@ -61,44 +61,17 @@ static const struct stage stages[] = {
     {.name = "lowered", .passes = {&nuc_lowered_passes}},
 };
 
-static void test_aten_passes(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/aten.txt");
-}
-
-static void test_single_passes(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/passes.txt", "rewrites/quantized.txt");
-}
-
-static void test_edge_passes(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/edge.txt");
-}
-
-static void test_expansions(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/expand_move.txt", "rewrites/attention.txt", "rewrites/in_place.txt",
-                 "rewrites/expand_reduce.txt");
-}
-
-static void test_written(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/written.txt");
-}
-
-static void test_npu_forms(void **state)
-{
-    RUN_REWRITES(stages, "rewrites/npu_linear_map.txt", "rewrites/npu_function.txt", "rewrites/npu_sum.txt",
-                 "rewrites/npu_conv.txt", "rewrites/npu_window.txt", "rewrites/npu_matrix.txt",
-                 "rewrites/npu_move.txt");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expansions),  cmocka_unit_test(test_aten_passes), cmocka_unit_test(test_single_passes),
-        cmocka_unit_test(test_edge_passes), cmocka_unit_test(test_npu_forms),   cmocka_unit_test(test_written),
+        REWRITE_TEST("aten.txt", stages),         REWRITE_TEST("passes.txt", stages),
+        REWRITE_TEST("quantized.txt", stages),    REWRITE_TEST("edge.txt", stages),
+        REWRITE_TEST("expand_move.txt", stages),  REWRITE_TEST("attention.txt", stages),
+        REWRITE_TEST("in_place.txt", stages),     REWRITE_TEST("expand_reduce.txt", stages),
+        REWRITE_TEST("written.txt", stages),      REWRITE_TEST("npu_linear_map.txt", stages),
+        REWRITE_TEST("npu_function.txt", stages), REWRITE_TEST("npu_sum.txt", stages),
+        REWRITE_TEST("npu_conv.txt", stages),     REWRITE_TEST("npu_window.txt", stages),
+        REWRITE_TEST("npu_matrix.txt", stages),   REWRITE_TEST("npu_move.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);
