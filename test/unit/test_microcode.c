@@ -51,67 +51,37 @@ static void add_elementwise(struct program *p, struct nuc_mc_ref a, struct nuc_m
 
 static void add_windows(struct program *p, struct nuc_mc_ref in, struct nuc_mc_ref out)
 {
-    union nuc_mc_record r = {.pool = {.input = in,
-                                      .output = out,
-                                      .batches = 1,
-                                      .in_h = 5,
-                                      .in_w = 4,
-                                      .channels = 4,
-                                      .out_h = 3,
-                                      .out_w = 3,
-                                      .k_h = 3,
-                                      .k_w = 2,
-                                      .stride_h = 2,
-                                      .stride_w = 1,
-                                      .pad_top = 1,
-                                      .clamp_min = -128,
-                                      .clamp_max = 127}};
+    union nuc_mc_record r = {.pool = {.input = in, .output = out, .batches = 1, .in_h = 5, .in_w = 4, .channels = 4}};
+    struct nuc_mc_pool *v = &r.pool;
+    struct nuc_mc_reduce *d = &r.reduce;
 
+    v->out_h = v->out_w = 3;
+    v->k_h = 3, v->k_w = 2, v->stride_h = 2, v->stride_w = 1, v->pad_top = 1;
+    v->clamp_min = -128, v->clamp_max = 127;
     program_call(p, NUC_MC_OP_AVERAGE_POOL_2D, &r);
     r.pool.count_pad = 1;
     program_call(p, NUC_MC_OP_AVERAGE_POOL_2D, &r);
     program_call(p, NUC_MC_OP_MAX_POOL_2D, &r);
-    r.reduce = (struct nuc_mc_reduce){.input = in,
-                                      .output = out,
-                                      .rank = 2,
-                                      .shape = {5, 4},
-                                      .stride = {16, 1},
-                                      .reduced_rank = 1,
-                                      .reduced_shape = {4},
-                                      .reduced_stride = {4},
-                                      .multiplier = 1 << 23,
-                                      .divisor = 1 << 23,
-                                      .shift = -2,
-                                      .clamp_min = -128,
-                                      .clamp_max = 127};
+    *d = (struct nuc_mc_reduce){.input = in, .output = out, .rank = 2, .shape = {5, 4}, .stride = {16, 1}};
+    d->reduced_rank = 1, d->reduced_shape[0] = 4, d->reduced_stride[0] = 4;
+    d->multiplier = d->divisor = 1 << 23;
+    d->shift = -2, d->clamp_min = -128, d->clamp_max = 127;
     for (uint32_t opcode = NUC_MC_OP_MEAN; opcode <= NUC_MC_OP_REDUCE_MIN; opcode++)
         program_call(p, opcode, &r);
-    r.resize = (struct nuc_mc_resize){.input = in,
-                                      .output = out,
-                                      .batches = 1,
-                                      .in_h = 5,
-                                      .in_w = 2,
-                                      .channels = 2,
-                                      .out_h = 10,
-                                      .out_w = 4,
-                                      .scale_h = 512,
-                                      .scale_w = 512,
-                                      .half_pixel = 1};
+    r.resize = (struct nuc_mc_resize){.input = in, .output = out, .batches = 1, .in_h = 5, .in_w = 2, .channels = 2};
+    r.resize.out_h = 10, r.resize.out_w = 4, r.resize.half_pixel = 1;
+    r.resize.scale_h = r.resize.scale_w = 512;
     program_call(p, NUC_MC_OP_RESIZE_BILINEAR, &r);
 }
 
 static void add_moves(struct program *p, struct nuc_mc_ref in, struct nuc_mc_ref out, struct nuc_mc_ref w)
 {
-    union nuc_mc_record r = {.copy = {.input = in,
-                                      .output = out,
-                                      .rank = 2,
-                                      .unit = 2,
-                                      .shape = {5, 4},
-                                      .in_stride = {16, 2},
-                                      .out_stride = {2, 10},
-                                      .out_start = 3,
-                                      .fill_size = 60}};
+    union nuc_mc_record r = {.copy = {.input = in, .output = out, .rank = 2, .unit = 2, .shape = {5, 4}}};
+    struct nuc_mc_matmul *m = &r.matmul;
 
+    r.copy.in_stride[0] = 16, r.copy.in_stride[1] = 2;
+    r.copy.out_stride[0] = 2, r.copy.out_stride[1] = 10;
+    r.copy.out_start = 3, r.copy.fill_size = 60;
     program_call(p, NUC_MC_OP_COPY, &r);
     r.copy.input.offset = 64;
     r.copy.in_stride[0] = -16;
@@ -124,26 +94,13 @@ static void add_moves(struct program *p, struct nuc_mc_ref in, struct nuc_mc_ref
     r.softmax = (struct nuc_mc_softmax){
         .input = in, .output = out, .rows = 4, .depth = 16, .multiplier = 1 << 30, .left_shift = 22, .diff_min = -248};
     program_call(p, NUC_MC_OP_SOFTMAX, &r);
-    r.matmul = (struct nuc_mc_matmul){.lhs = in,
-                                      .rhs = w,
-                                      .output = out,
-                                      .bias = w,
-                                      .requant = w,
-                                      .batches = 2,
-                                      .rows = 3,
-                                      .columns = 4,
-                                      .depth = 8,
-                                      .lhs_batch_stride = 24,
-                                      .lhs_row_stride = 8,
-                                      .lhs_depth_stride = 1,
-                                      .rhs_column_stride = 8,
-                                      .rhs_depth_stride = 1,
-                                      .has_bias = 1,
-                                      .per_channel = 1,
-                                      .clamp_min = -128,
-                                      .clamp_max = 127};
+    *m = (struct nuc_mc_matmul){.lhs = in, .rhs = w, .output = out, .bias = w, .requant = w, .has_bias = 1};
+    m->per_channel = 1, m->batches = 2, m->rows = 3, m->columns = 4, m->depth = 8;
+    m->lhs_batch_stride = 24, m->lhs_row_stride = 8, m->rhs_column_stride = 8;
+    m->lhs_depth_stride = m->rhs_depth_stride = 1;
+    m->clamp_min = -128, m->clamp_max = 127;
     program_call(p, NUC_MC_OP_FULLY_CONNECTED, &r);
-    r.matmul.rhs_zero = 3;
+    m->rhs_zero = 3;
     program_call(p, NUC_MC_OP_BATCH_MATMUL, &r);
 }
 
@@ -156,21 +113,9 @@ static void add_with_tables(struct program *p, struct nuc_mc_ref in, struct nuc_
     r.binary.a_stride[0] = r.binary.b_stride[0] = 1;
     r.binary.clamp_max = 127;
     program_call_with_table(p, NUC_MC_OP_MAXIMUM, &r, w);
-    r.pool = (struct nuc_mc_pool){.input = in,
-                                  .output = out,
-                                  .batches = 1,
-                                  .in_h = 5,
-                                  .in_w = 4,
-                                  .channels = 4,
-                                  .out_h = 4,
-                                  .out_w = 3,
-                                  .k_h = 2,
-                                  .k_w = 2,
-                                  .stride_h = 1,
-                                  .stride_w = 1,
-                                  .clamp_min = -128,
-                                  .clamp_max = 127,
-                                  .out_pitch = 6};
+    r.pool = (struct nuc_mc_pool){.input = in, .output = out, .batches = 1, .in_h = 5, .in_w = 4, .channels = 4};
+    r.pool.out_h = 4, r.pool.out_w = 3, r.pool.k_h = 2, r.pool.k_w = 2, r.pool.stride_h = 1, r.pool.stride_w = 1;
+    r.pool.clamp_min = -128, r.pool.clamp_max = 127, r.pool.out_pitch = 6;
     program_call_with_table(p, NUC_MC_OP_MAX_POOL_2D, &r, w);
 }
 
@@ -199,12 +144,6 @@ static struct program *every_opcode(void)
     program_finish(p);
     return p;
 }
-
-/* Buffers of exactly the sizes of the program; those a program asks too much of are not tried. */
-struct buffers {
-    uint8_t *weights, *input, *output, *scratch;
-    void *profile;
-};
 
 static uint32_t header(const uint8_t *mc, uint32_t word)
 {
@@ -258,7 +197,6 @@ static void every_opcode_runs(void **state)
 {
     struct program *p = every_opcode();
 
-    (void)state;
     assert_int_equal(p->n_calls, 26);
     assert_true(try_program(p, p->microcode, header(p->microcode, NUC_MC_WORD_SIZE)));
     free(p);
@@ -287,7 +225,6 @@ static void changed_words(void **state)
     uint32_t seed = 4, ran = 0, size = header(p->microcode, NUC_MC_WORD_SIZE);
     uint8_t *mc = malloc(size);
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         memcpy(mc, p->microcode, size);
         for (uint32_t k = program_random(&seed) % 3 + 1; k > 0; k--) {
@@ -308,7 +245,6 @@ static void changed_tables(void **state)
     uint32_t seed = 5, size = header(p->microcode, NUC_MC_WORD_SIZE), ran = 0;
     uint8_t kept[256];
 
-    (void)state;
     memcpy(kept, p->weights, sizeof kept);
     for (int round = 0; round < 2000; round++) {
         uint32_t at = program_random(&seed) % 20 * 4;
@@ -325,7 +261,6 @@ static void cut_off(void **state)
     struct program *p = every_opcode();
     uint32_t size = header(p->microcode, NUC_MC_WORD_SIZE);
 
-    (void)state;
     for (uint32_t cut = NUC_MC_HEADER_WORDS * 4; cut < size; cut += 4) {
         uint8_t *mc = exact(p->microcode, cut);
         nuc_store_u32(mc + NUC_MC_WORD_SIZE * 4, cut);
@@ -340,7 +275,6 @@ static void targets_are_writable(void **state)
 {
     static const uint32_t spaces[] = {NUC_MC_INPUT, NUC_MC_WEIGHTS};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct program *p = program_new();
         uint32_t seed = 1;
@@ -359,7 +293,6 @@ static void targets_are_writable(void **state)
 
 static void records_are_whole_words(void **state)
 {
-    (void)state;
     for (uint32_t opcode = 1; opcode < NUC_MC_OPCODE_COUNT; opcode++) {
         assert_true(nuc_mc_record_size(opcode) > sizeof(struct nuc_mc_call));
         assert_int_equal(nuc_mc_record_size(opcode) % 4, 0);

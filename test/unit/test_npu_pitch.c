@@ -74,100 +74,64 @@ static struct rows make_conv(struct program *p, union nuc_mc_record *r, uint32_t
     bool depthwise = opcode == NUC_MC_OP_DEPTHWISE_CONV_2D;
     uint32_t seed = opcode;
     uint8_t weight[2 * 3 * 70 * 4];
+    struct nuc_mc_conv *c = &r->conv;
 
-    r->conv = (struct nuc_mc_conv){.batches = 2,
-                                   .in_h = 4,
-                                   .in_w = 5,
-                                   .in_c = depthwise ? out_c : 4,
-                                   .out_h = 4,
-                                   .out_w = 5,
-                                   .out_c = out_c,
-                                   .k_h = 2,
-                                   .k_w = 3,
-                                   .stride_h = 1,
-                                   .stride_w = 1,
-                                   .dilation_h = 1,
-                                   .dilation_w = 1,
-                                   .pad_top = 1,
-                                   .pad_left = 1,
-                                   .groups = depthwise ? out_c : 1,
-                                   .input_zero = 3,
-                                   .output_zero = -4,
-                                   .clamp_min = -100,
-                                   .clamp_max = 120};
+    r->conv = (struct nuc_mc_conv){.batches = 2, .in_h = 4, .in_w = 5, .out_h = 4, .out_w = 5, .k_h = 2, .k_w = 3};
+    c->in_c = depthwise ? out_c : 4;
+    c->out_c = out_c;
+    c->stride_h = c->stride_w = c->dilation_h = c->dilation_w = c->pad_top = c->pad_left = 1;
+    c->groups = depthwise ? out_c : 1;
+    c->input_zero = 3, c->output_zero = -4, c->clamp_min = -100, c->clamp_max = 120;
     program_fill(&seed, weight, sizeof weight);
-    r->conv.weight = program_weights(p, weight, sizeof weight);
-    set_tables(p, &seed, out_c, &r->conv.bias, &r->conv.requant);
-    r->conv.input = program_input(p, (uint32_t)(40 * r->conv.in_c), &seed);
-    return (struct rows){opcode, 40, out_c, &r->conv.output, &r->conv.out_pitch};
+    c->weight = program_weights(p, weight, sizeof weight);
+    set_tables(p, &seed, out_c, &c->bias, &c->requant);
+    c->input = program_input(p, (uint32_t)(40 * c->in_c), &seed);
+    return (struct rows){opcode, 40, out_c, &c->output, &c->out_pitch};
 }
 
 static struct rows make_pool(struct program *p, union nuc_mc_record *r, uint32_t opcode)
 {
     uint32_t seed = opcode;
 
-    r->pool = (struct nuc_mc_pool){.batches = 2,
-                                   .in_h = 4,
-                                   .in_w = 4,
-                                   .channels = 70,
-                                   .out_h = 2,
-                                   .out_w = 2,
-                                   .k_h = 2,
-                                   .k_w = 2,
-                                   .stride_h = 2,
-                                   .stride_w = 2,
-                                   .clamp_min = -128,
-                                   .clamp_max = 127};
+    r->pool = (struct nuc_mc_pool){.batches = 2, .in_h = 4, .in_w = 4, .channels = 70, .out_h = 2, .out_w = 2};
+    r->pool.k_h = r->pool.k_w = r->pool.stride_h = r->pool.stride_w = 2;
+    r->pool.clamp_min = -128, r->pool.clamp_max = 127;
     r->pool.input = program_input(p, 2 * 16 * 70, &seed);
     return (struct rows){opcode, 8, 70, &r->pool.output, &r->pool.out_pitch};
 }
 
 static struct rows make_matmul(struct program *p, union nuc_mc_record *r)
 {
+    struct nuc_mc_matmul *m = &r->matmul;
     uint32_t seed = 7;
 
-    r->matmul = (struct nuc_mc_matmul){.batches = 2,
-                                       .rows = 3,
-                                       .columns = 5,
-                                       .depth = 6,
-                                       .lhs_batch_stride = 18,
-                                       .lhs_row_stride = 6,
-                                       .lhs_depth_stride = 1,
-                                       .rhs_batch_stride = 30,
-                                       .rhs_column_stride = 6,
-                                       .rhs_depth_stride = 1,
-                                       .has_bias = 1,
-                                       .per_channel = 1,
-                                       .lhs_zero = 5,
-                                       .output_zero = 1,
-                                       .clamp_min = -128,
-                                       .clamp_max = 127};
-    r->matmul.lhs = program_input(p, 36, &seed);
-    r->matmul.rhs = program_input(p, 60, &seed);
-    set_tables(p, &seed, 5, &r->matmul.bias, &r->matmul.requant);
-    return (struct rows){NUC_MC_OP_BATCH_MATMUL, 6, 5, &r->matmul.output, &r->matmul.out_pitch};
+    r->matmul =
+        (struct nuc_mc_matmul){.batches = 2, .rows = 3, .columns = 5, .depth = 6, .lhs_zero = 5, .output_zero = 1};
+    m->lhs_batch_stride = 18, m->lhs_row_stride = 6, m->lhs_depth_stride = 1;
+    m->rhs_batch_stride = 30, m->rhs_column_stride = 6, m->rhs_depth_stride = 1;
+    m->has_bias = m->per_channel = 1;
+    m->clamp_min = -128, m->clamp_max = 127;
+    m->lhs = program_input(p, 36, &seed);
+    m->rhs = program_input(p, 60, &seed);
+    set_tables(p, &seed, 5, &m->bias, &m->requant);
+    return (struct rows){NUC_MC_OP_BATCH_MATMUL, 6, 5, &m->output, &m->out_pitch};
 }
 
 static struct rows make_binary(struct program *p, union nuc_mc_record *r, uint32_t opcode)
 {
     uint32_t seed = opcode;
+    bool sum = opcode <= NUC_MC_OP_SUB;
+    struct nuc_mc_binary *b = &r->binary;
 
-    r->binary = (struct nuc_mc_binary){.rank = 3,
-                                       .shape = {2, 3, 37},
-                                       .a_stride = {111, 37, 1},
-                                       .b_stride = {37, 0, 1},
-                                       .a_zero = 2,
-                                       .b_zero = -3,
-                                       .left_shift = opcode <= NUC_MC_OP_SUB ? 20 : 0,
-                                       .a_multiplier = 1 << 30,
-                                       .b_multiplier = 1 << 30,
-                                       .out_multiplier = 1 << 30,
-                                       .out_shift = opcode <= NUC_MC_OP_SUB ? -19 : -5,
-                                       .clamp_min = -128,
-                                       .clamp_max = 127};
-    r->binary.a = program_input(p, 222, &seed);
-    r->binary.b = program_input(p, 74, &seed);
-    return (struct rows){opcode, 6, 37, &r->binary.output, &r->binary.out_pitch};
+    *b = (struct nuc_mc_binary){.rank = 3, .shape = {2, 3, 37}, .a_stride = {111, 37, 1}, .b_stride = {37, 0, 1}};
+    b->a_zero = 2, b->b_zero = -3;
+    b->left_shift = sum ? 20 : 0;
+    b->a_multiplier = b->b_multiplier = b->out_multiplier = 1 << 30;
+    b->out_shift = sum ? -19 : -5;
+    b->clamp_min = -128, b->clamp_max = 127;
+    b->a = program_input(p, 222, &seed);
+    b->b = program_input(p, 74, &seed);
+    return (struct rows){opcode, 6, 37, &b->output, &b->out_pitch};
 }
 
 static struct rows make_lut(struct program *p, union nuc_mc_record *r)
@@ -186,15 +150,9 @@ static struct rows make_resize(struct program *p, union nuc_mc_record *r)
 {
     uint32_t seed = 10;
 
-    r->resize = (struct nuc_mc_resize){.batches = 2,
-                                       .in_h = 3,
-                                       .in_w = 2,
-                                       .channels = 9,
-                                       .out_h = 6,
-                                       .out_w = 4,
-                                       .scale_h = 512,
-                                       .scale_w = 512,
-                                       .half_pixel = 1};
+    r->resize = (struct nuc_mc_resize){.batches = 2, .in_h = 3, .in_w = 2, .channels = 9, .out_h = 6, .out_w = 4};
+    r->resize.scale_h = r->resize.scale_w = 512;
+    r->resize.half_pixel = 1;
     r->resize.input = program_input(p, 2 * 6 * 9, &seed);
     return (struct rows){NUC_MC_OP_RESIZE_BILINEAR, 48, 9, &r->resize.output, &r->resize.out_pitch};
 }
@@ -259,7 +217,6 @@ static struct rows make(int kind, struct program *p, union nuc_mc_record *r)
 
 static void strided_outputs(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
         struct program *p = program_new();
         union nuc_mc_record r;
@@ -270,7 +227,6 @@ static void strided_outputs(void **state)
 
 static void bad_pitches(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
         for (int wrong = 0; wrong < 3; wrong++) {
             struct program *p = program_new();
@@ -289,7 +245,6 @@ static void softmax_of_many(void **state)
     union nuc_mc_record r;
     struct rows out = make_softmax_table(p, &r, rows, depth);
 
-    (void)state;
     memset(p->input[0], 0x80, 8990); /* all but a few classes of the first row are far below the others */
     *out.output = program_output(p, (uint32_t)(rows * depth));
     program_call(p, NUC_MC_OP_SOFTMAX_TABLE, &r);
@@ -310,7 +265,6 @@ static void softmax_of_many(void **state)
 /* A table that could make a sum of 0, or one beyond 64 bits, is refused. */
 static void bad_exponentials(void **state)
 {
-    (void)state;
     for (int wrong = 0; wrong < 2; wrong++) {
         struct program *p = program_new();
         union nuc_mc_record r;
