@@ -2,13 +2,7 @@
 #ifndef NUC_TEST_ARRANGE_NET_H
 #define NUC_TEST_ARRANGE_NET_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "host/text.h"
 #include "npu/arrange/arrange.h"
@@ -64,7 +58,6 @@ static inline int32_t unary(struct nuc_ltb *d, int32_t code, int32_t x)
 
 static inline int32_t permuted(struct nuc_ltb *d, int32_t x, const int32_t *perm, uint32_t rank)
 {
-    (void)rank;
     return nuc_ltb_transpose_before(d, x, perm, nuc_ltb_format(d, x));
 }
 

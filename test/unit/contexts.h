@@ -2,15 +2,7 @@
 #ifndef NUC_TEST_CONTEXTS_H
 #define NUC_TEST_CONTEXTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "host/context.h"
 

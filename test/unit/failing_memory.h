@@ -5,20 +5,12 @@
 #ifndef NUC_TEST_FAILING_MEMORY_H
 #define NUC_TEST_FAILING_MEMORY_H
 
+#include "unit/test.h"
+
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <dirent.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "host/context.h"
 

@@ -2,9 +2,7 @@
 #ifndef TEST_NPU_PROGRAM_H
 #define TEST_NPU_PROGRAM_H
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/test.h"
 
 #include "device/base/microcode_table.h"
 #include "device/base/span.h"

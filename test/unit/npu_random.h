@@ -6,12 +6,6 @@
 #ifndef TEST_NPU_RANDOM_H
 #define TEST_NPU_RANDOM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "npu_program.h"
 
 struct generator {
@@ -163,7 +157,6 @@ static inline uint32_t random_conv(struct program *p, struct generator *g, union
     v->in_c = v->groups * one_of(g, 1, 4, range(g, 1, 19));
     v->out_c = v->groups * one_of(g, 1, 16, range(g, 1, 40));
     finish_conv(p, g, v, (uint32_t)(v->out_c * v->k_h * v->k_w * (v->in_c / v->groups)));
-    (void)n;
     return NUC_MC_OP_CONV_2D;
 }
 
@@ -180,7 +173,6 @@ static inline uint32_t random_pointwise(struct program *p, struct generator *g, 
     v->in_c = v->groups * one_of(g, 4 * range(g, 1, 16), range(g, 1, 50), 64);
     v->out_c = v->groups * range(g, 1, 70);
     finish_conv(p, g, v, (uint32_t)(v->out_c * (v->in_c / v->groups)));
-    (void)n;
     return NUC_MC_OP_CONV_2D;
 }
 
@@ -193,7 +185,6 @@ static inline uint32_t random_depthwise(struct program *p, struct generator *g, 
     v->groups = v->in_c;
     v->out_c = v->in_c * one_of(g, 1, 1, range(g, 1, 3));
     finish_conv(p, g, v, (uint32_t)(v->out_c * v->k_h * v->k_w));
-    (void)n;
     return NUC_MC_OP_DEPTHWISE_CONV_2D;
 }
 
@@ -206,7 +197,6 @@ static inline uint32_t random_transposed(struct program *p, struct generator *g,
     v->in_c = range(g, 1, 20);
     v->out_c = range(g, 1, 40);
     finish_conv(p, g, v, (uint32_t)(v->out_c * v->k_h * v->k_w * v->in_c));
-    (void)n;
     return NUC_MC_OP_TRANSPOSE_CONV;
 }
 

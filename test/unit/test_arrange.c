@@ -219,7 +219,6 @@ static void one_golden(struct nuc_context *cx, void *arg)
 
 static void golden_models(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof goldens[0]; i++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         if (nuc_try(cx, one_golden, &i) != NUC_OK)
@@ -453,7 +452,6 @@ static void random_models_keep_their_bytes(void **state)
 {
     struct totals t = {0, 0, 0};
 
-    (void)state;
     for (t.seed = 1; t.seed <= 2000; t.seed++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         if (nuc_try(cx, compare_random, &t) != NUC_OK)

@@ -63,7 +63,6 @@ static void reads_element_types(void **state)
     };
     uint8_t bytes[48];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)i;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -148,7 +147,6 @@ static void refuses_bad_headers(void **state)
     };
     static const float one = 1.0f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         struct reading r = {.file = npy(cx, headers[i], &one, sizeof one)};
@@ -314,7 +312,6 @@ static void survives_flipped_bytes(void **state)
 {
     uint32_t random = 1;
 
-    (void)state;
     for (int round = 0; round < 400; round++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         const char *folder = temporary_folder(cx);

@@ -1,12 +1,7 @@
 /* Fixed-point arithmetic against its definition in real numbers, and the bounded FlatBuffer reader on hostile bytes. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "device/base/fixed_point.h"
 #include "device/base/flatbuf.h"
@@ -22,7 +17,6 @@ static void multiplier_is_nearest(void **state)
 {
     uint32_t seed = 1;
 
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         double scale = ldexp(0.5 + next_random(&seed) / 8589934592.0, (int)(next_random(&seed) % 60) - 30);
         struct nuc_multiplier m = nuc_multiplier_from_scale(scale);
@@ -34,7 +28,6 @@ static void multiplier_is_nearest(void **state)
 
 static void multiplier_edges(void **state)
 {
-    (void)state;
     assert_int_equal(nuc_multiplier_from_scale(0.0).multiplier, 0);
     assert_int_equal(nuc_multiplier_from_scale(-1.0).multiplier, 0);
     assert_int_equal(nuc_multiplier_from_scale((double)NAN).multiplier, 0);
@@ -57,7 +50,6 @@ static void high_multiply_and_shift_round(void **state)
 {
     uint32_t seed = 7;
 
-    (void)state;
     assert_int_equal(nuc_doubling_high_mul(INT32_MIN, INT32_MIN), INT32_MAX);
     for (int i = 0; i < 100000; i++) {
         int32_t a = (int32_t)next_random(&seed), b = (int32_t)next_random(&seed);
@@ -78,7 +70,6 @@ static void reader_survives_any_bytes(void **state)
     uint32_t seed = 3;
     uint8_t bytes[64];
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         for (size_t k = 0; k < sizeof bytes; k++)
             bytes[k] = (uint8_t)(next_random(&seed) >> 24) & (k % 4 == 0 ? 0x3F : 0x01);
@@ -97,7 +88,6 @@ static void reader_survives_any_bytes(void **state)
 
 static void names_and_sizes(void **state)
 {
-    (void)state;
     assert_string_equal(nuc_dtype_name(NUC_BF16), "bfloat16");
     assert_int_equal(nuc_dtype_size(NUC_I64), 8);
     assert_int_equal(nuc_dtype_size(NUC_DTYPE_COUNT), 0);
@@ -115,7 +105,6 @@ static void test_mean_multiplier(void **state)
         int32_t multiplier, shift;
     } rows[] = {{1.0, 1, 1 << 30, 1}, {1.0, 3, 715827882, 0}, {0.75, 49, 1051828725, -5}, {0.5, 2, 1 << 30, -1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct nuc_multiplier m = nuc_mean_multiplier(rows[i].scale, rows[i].count);
         assert_int_equal(m.multiplier, rows[i].multiplier);

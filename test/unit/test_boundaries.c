@@ -124,7 +124,6 @@ static void every_boundary(void **state)
 {
     static const struct boundary plain = {"format 0, rank 1", 0, 1, {BYTES}, {0}, false};
 
-    (void)state;
     for (size_t i = 0; i < sizeof boundaries_of_payloads / sizeof boundaries_of_payloads[0]; i++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         const struct boundary *b = &boundaries_of_payloads[i];

@@ -26,7 +26,6 @@ static const struct row {
 
 static void shown(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *r = &rows[i];
         assert_int_equal(nuc_is_plain(r->text), r->shown == NULL);
@@ -54,7 +53,6 @@ static void test_json(void **state)
     static char good[] = "{\"name\": \"na\\u00efve\"}", bad[] = "{\"name\": \"a\\u001b[2J\"}",
                 line[] = "{\"name\": \"a\\nb\"}";
 
-    (void)state;
     run_in_context(read_name, good);
     expect_failure(read_name, bad, NUC_BAD_INPUT, "name: the text has control characters");
     expect_failure(read_name, line, NUC_BAD_INPUT, "name: the text has control characters");

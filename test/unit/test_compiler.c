@@ -45,7 +45,6 @@ static void memory_may_run_out_anywhere(void **state)
     char *output = temporary_name();
     struct compilation w = {.output = output};
 
-    (void)state;
     nuc_options_default(&w.options);
     w.options.threads = 1;
     long failures = run_out_of_memory(compile_digits, &w, 0, NUC_OK);
@@ -62,7 +61,6 @@ static void memory_may_run_out_in_any_trial(void **state)
     char *output = temporary_name();
     struct compilation w = {.output = output};
 
-    (void)state;
     nuc_options_default(&w.options);
     w.options.threads = 1;
     w.options.dim_order = NUC_DIM_ORDER_AUTO;
@@ -95,7 +93,6 @@ static void memory_may_run_out_in_explanations(void **state)
 {
     struct nuc_options o;
 
-    (void)state;
     nuc_options_default(&o);
     o.threads = 1;
     run_short_of_memory(explain_digits, &o, 6, NUC_OK);
@@ -124,7 +121,6 @@ static void same_input_same_bytes(void **state)
     const uint8_t *first, *second, *third;
     size_t first_size, second_size, third_size;
 
-    (void)state;
     nuc_options_default(&one_thread);
     two_threads = one_thread;
     one_thread.threads = 1;
@@ -187,7 +183,6 @@ static void every_pass_can_be_dumped(void **state)
     size_t passes = 0, listed = 0;
     int dumps = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         for (uint32_t k = 0; k < lists[i]->count; k++, passes++) {
             if (!is_dump_point(nuc_pass_name(lists[i], k)))
@@ -218,7 +213,6 @@ static void trials_leave_nothing(void **state)
     struct nuc_model *m;
     int dumps = 0;
 
-    (void)state;
     nuc_options_default(&o);
     o.target = "imxrt700cm";
     o.dim_order = NUC_DIM_ORDER_AUTO;
@@ -268,7 +262,6 @@ static void calls_may_be_interrupted(void **state)
     size_t size, whole_size, interrupted = 0;
     enum nuc_status status;
 
-    (void)state;
     nuc_options_default(&o);
     o.progress = interrupt;
     o.progress_user = &i;
@@ -309,7 +302,6 @@ static void misuse_is_reported(void **state)
     const uint8_t *bytes;
     size_t size;
 
-    (void)state;
     nuc_options_default(&o);
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     assert_int_equal(nuc_model_open(c, "/nonexistent.pt2", &model), NUC_IO);

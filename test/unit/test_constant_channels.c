@@ -1,8 +1,6 @@
 /* Channels that are one value for every input: which are found, and what becomes of them. */
 #include "contexts.h"
 
-#include <stdlib.h>
-
 #include "algorithms/constant_channels.h"
 
 #define TAPS 2
@@ -95,7 +93,6 @@ static void check_borders(struct nuc_context *cx, void *arg)
     struct channel k = {{3, 0}, 0, {1 << 30, -1}, INT8_MIN, 0, -128, 127, false};
     struct channel narrow = {{0, 0}, 0, {1 << 30, -1}, INT8_MIN, 10, 10, 73, false};
 
-    (void)arg;
     k.bias = 505;
     check_folds(cx, k, 127);
     k.bias--;
@@ -120,7 +117,6 @@ static void check_dead(struct nuc_context *cx, void *arg)
 {
     struct channel k = {{0, 0}, 1 << 30, multiplier(5e-8), -3, -20, -128, 127, false};
 
-    (void)arg;
     check_folds(cx, k, 34);
     k.weights[1] = 1;
     check_folds(cx, k, 34);
@@ -147,7 +143,6 @@ static void check_random(struct nuc_context *cx, void *arg)
 {
     int folded = 0, left = 0;
 
-    (void)arg;
     srand(7);
     for (int i = 0; i < 3000; i++) {
         struct channel k = {.bias = rand() % 4000 - 2000,
@@ -192,7 +187,6 @@ static void check_places(struct nuc_context *cx, void *arg)
     struct nuc_multiplier rescale[4];
     struct nuc_channel_constants k = {weights, sizeof weights, bias, rescale};
 
-    (void)arg;
     for (int i = 0; i < 4; i++)
         rescale[i] = multiplier(0.25);
     assert_int_equal(nuc_fold_constant_channels(cx, &shape, &k), 1);

@@ -133,7 +133,6 @@ static void check(const struct layer *layer, const char *target, float step)
 
 static void same_results(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         check(&layers[i], "imxrt700", 0);
         check(&layers[i], "cortex-m33", 0);

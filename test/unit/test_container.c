@@ -1,5 +1,4 @@
 /* NeutronGraph containers: their options, which operators go inside, what is read of them, and what is refused. */
-
 #include "contexts.h"
 
 #include "device/base/microcode.h"

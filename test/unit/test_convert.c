@@ -518,7 +518,6 @@ static void fetching_keeps_bytes(void **state)
     const NeutronConfig none = {NULL, NULL};
     struct fetch_case c = {0, 0};
 
-    (void)state;
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&copies), ENONE);
     for (c.seed = 1; c.seed <= 200; c.seed++)
         run_in_context(compare_fetched, &c);
@@ -538,7 +537,6 @@ static void fetching_begins_early(struct nuc_context *cx, void *arg)
     int32_t last = 0;
     size_t size, again;
 
-    (void)arg;
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
         last = add_pointwise(&n, last, channels[i], quantization(cx, 0.06f, 3));
     set_outputs(&n, false);
@@ -595,7 +593,6 @@ static void merging_keeps_bytes(void **state)
 {
     struct merge_case c = {0, 0};
 
-    (void)state;
     for (c.seed = 1; c.seed <= 400; c.seed++)
         run_in_context(compare_merged, &c);
     assert_true(c.saved > 400);
@@ -652,7 +649,6 @@ static void concat_of_two(struct nuc_context *cx, void *arg)
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
     const struct nuc_neutron_image *image;
 
-    (void)arg;
     int32_t parts[2] = {add_pointwise(&n, 0, 4, quant), add_pointwise(&n, 0, 3, quant)};
     add_pointwise(&n, add_concat(&n, parts, 2, 3), 2, quant);
     set_outputs(&n, false);
@@ -670,7 +666,6 @@ static void in_place(struct nuc_context *cx, void *arg)
     const struct nuc_lt_tensor x = *tensor(&n, 0);
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), other = quantization(cx, 0.05f, -3);
 
-    (void)arg;
     int32_t a = add_requantized(&n, add_pointwise(&n, 0, 5, quant), other), b = add_pointwise(&n, 0, 5, quant);
     add_pointwise(&n, add_elementwise(&n, NUC_LT_ADD, a, b, other), 2, quant);
     set_outputs(&n, false);
@@ -718,7 +713,6 @@ static void function_of_one_value(struct nuc_context *cx, void *arg)
     struct net n = net_new(cx, 11);
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), gate = quantization(cx, 1.0f / 256, -128);
 
-    (void)arg;
     int32_t x = add_pointwise(&n, 0, 5, quant);
     const struct nuc_lt_tensor t = *tensor(&n, x);
     int32_t sigmoid = activation(&n, 1, t.shape[1], t.shape[2], 5, gate);
@@ -739,7 +733,6 @@ static void tables_at_the_end(struct nuc_context *cx, void *arg)
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), other = quantization(cx, 0.05f, -3);
     int32_t parts[2], axes[2] = {1, 2};
 
-    (void)arg;
     int32_t x = add_pointwise(&n, 0, 5, quant), y = add_pointwise(&n, 0, 5, quant);
     parts[0] = add_requantized(&n, add_elementwise(&n, NUC_LT_ADD, x, y, quant), other);
     n.last = x;
@@ -764,7 +757,6 @@ static void rows_are_read(struct nuc_context *cx, void *arg)
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
     int32_t axes[2] = {1, 2}, halves[2], parts[3];
 
-    (void)arg;
     int32_t x = add_pointwise(&n, 0, 8, quant);
     halves[0] = add_pointwise(&n, add_slice(&n, x, 3, 0, 3), 4, quant);
     halves[1] = add_elementwise(&n, NUC_LT_ADD, add_slice(&n, x, 3, 3, 4), halves[0], quant);
@@ -795,7 +787,6 @@ static void nested_concatenations(struct nuc_context *cx, void *arg)
     int32_t features[5] = {0};
     uint32_t copies = 0;
 
-    (void)arg;
     for (uint32_t i = 1; i < 5; i++) {
         int32_t all = i == 1 ? 0 : add_concat(&n, features, i, 3);
         features[i] = add_pointwise(&n, add_pointwise(&n, all, 9, quantization(cx, 0.06f, 3)), (int32_t)i, quant);
@@ -817,7 +808,6 @@ static void order_of_branches(struct nuc_context *cx, void *arg)
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
     size_t pixels = (size_t)(x.shape[1] * x.shape[2]);
 
-    (void)arg;
     int32_t kept = add_pointwise(&n, 0, 16, quant), large = add_pointwise(&n, 0, 64, quant);
     int32_t sum = add_elementwise(&n, NUC_LT_ADD, kept, add_pointwise(&n, large, 16, quant), quant);
     add_pointwise(&n, sum, 2, quant);
@@ -833,7 +823,6 @@ static void shared_pad(struct nuc_context *cx, void *arg)
     struct net n = net_new(cx, 9);
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
 
-    (void)arg;
     add_pad(&n, (int32_t)tensor(&n, 0)->quant.zero_point[0]);
     int32_t padded = n.last, parts[2] = {add_pointwise(&n, padded, 2, quant), add_pointwise(&n, padded, 2, quant)};
     add_concat(&n, parts, 2, 3);
@@ -847,7 +836,6 @@ static void functions_behind_moves(struct nuc_context *cx, void *arg)
     struct net n = net_new(cx, 10);
     struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
 
-    (void)arg;
     add_pointwise(&n, 0, 4, quant);
     add_transpose(&n);
     const struct nuc_lt_tensor y = *tensor(&n, n.last);
@@ -865,7 +853,6 @@ static void unknown_operator(struct nuc_context *cx, void *arg)
 {
     struct net n = net_new(cx, 1);
 
-    (void)arg;
     add_function(&n, 31);
     set_outputs(&n, false);
     nuc_convert_litert(cx, n.m, NULL);
@@ -875,7 +862,6 @@ static void float_tensor(struct nuc_context *cx, void *arg)
 {
     struct net n = net_new(cx, 1);
 
-    (void)arg;
     add_function(&n, NUC_LT_RELU);
     tensor(&n, n.last)->dtype = NUC_F32;
     set_outputs(&n, false);
@@ -886,7 +872,6 @@ static void short_constant(struct nuc_context *cx, void *arg)
 {
     struct net n = net_new(cx, 1);
 
-    (void)arg;
     add_conv(&n);
     tensor(&n, n.m->subgraphs[0].ops[0].inputs[1])->data.size--;
     set_outputs(&n, false);
@@ -895,7 +880,6 @@ static void short_constant(struct nuc_context *cx, void *arg)
 
 static void refusals_name_the_operator(void **state)
 {
-    (void)state;
     expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "operator 0 (BUILTIN_31): has no kernel");
     expect_failure(float_tensor, NULL, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 't1' is float32");
     expect_failure(short_constant, NULL, NUC_BAD_INPUT, "bytes of data");

@@ -89,7 +89,6 @@ static void check_scenario(const struct scenario *s)
 
 static void sides(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         check_scenario(&scenarios[i]);
 }

@@ -3,15 +3,6 @@
  * software above the driver sees them.
  */
 #undef NDEBUG /* the trace functions are declared whatever the build type */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "npu_program.h"
 #include "nucleon/simulator_faults.h"
 
@@ -33,21 +24,15 @@ static void assert_firmware(NeutronError error, int category, int code)
 
 static void copy_now(void *to, void *from, uint32_t size, uint32_t channel)
 {
-    (void)channel;
     memcpy(to, from, size);
 }
 
 static void forget(void *to, void *from, uint32_t size, uint32_t channel)
 {
-    (void)to;
-    (void)from;
-    (void)size;
-    (void)channel;
 }
 
 static void do_nothing(uint32_t channel)
 {
-    (void)channel;
 }
 
 static void set_copies(void (*copy)(void *, void *, uint32_t, uint32_t), void (*wait)(uint32_t))
@@ -122,7 +107,6 @@ static void weights_are_staged(void **state)
 {
     struct program *p = staged(good, sizeof good / sizeof *good);
 
-    (void)state;
     set_copies(copy_now, do_nothing);
     assert_int_equal(program_run(p), ENONE);
     for (int i = 0; i < 100; i++)
@@ -145,7 +129,6 @@ static void channel_is_used_again(void **state)
     };
     struct program *p = staged(steps, sizeof steps / sizeof *steps);
 
-    (void)state;
     p->version = NUC_MC_VERSION;
     set_copies(copy_now, do_nothing);
     assert_int_equal(program_run(p), ENONE);
@@ -170,7 +153,6 @@ static void staging_buffer_is_needed(void **state)
     void *outputs[4] = {p->output[0], p->scratch, NULL, NULL};
     NeutronDataConfig data = {inputs, outputs, NULL, NULL};
 
-    (void)state;
     assert_int_equal(program_prepare(p, &handle), ENONE);
     assert_driver(neutronRunBlocking(handle, &data), ERROR_CATEGORY_DRIVER_INVALID, 11);
     data.scratchWeights = p->staging + 8;
@@ -206,7 +188,6 @@ static void mistaken_orders(void **state)
         {1, {{NUC_MC_OP_FETCH, {-16, TABLE, 0, 0}}}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         struct program *p = staged(lists[i].steps, lists[i].n);
         NeutronModelHandle handle;
@@ -239,7 +220,6 @@ static void power(void **state)
 {
     struct program *p = one_call();
 
-    (void)state;
     assert_int_equal(neutronSuspend(), ENONE);
     assert_driver(program_run(p), ERROR_CATEGORY_DRIVER_GENERIC, 2);
     assert_int_equal(neutronSuspend(), ENONE);
@@ -254,7 +234,6 @@ static void initialization(void **state)
 {
     struct program *p = one_call();
 
-    (void)state;
     assert_driver(neutronDeinit(), ERROR_CATEGORY_DRIVER_GENERIC, 3);
     assert_int_equal(program_run(p), ENONE);
     assert_int_equal(neutronInit(), ENONE);
@@ -281,7 +260,6 @@ static void traces(void **state)
     NeutronModelHandle handle;
     NeutronTraceConfig config = {TRACE_CONFIG_KERNEL_LEVEL | TRACE_CONFIG_JOB_LEVEL, text, sizeof text};
 
-    (void)state;
     assert_int_equal(program_prepare(p, &handle), ENONE);
     assert_driver(neutronGetTrace(handle, &got, &size), ERROR_CATEGORY_DRIVER_TRACE_NOT_RUN, 0);
     neutronSetTrace(handle, &config);
@@ -325,7 +303,6 @@ static void faults(void **state)
     struct program *p = one_call();
     struct program *s = staged(good, sizeof good / sizeof *good);
 
-    (void)state;
     set_copies(copy_now, do_nothing);
     inject(NUC_FAULT_DEVICE, 1, 0);
     assert_int_equal(program_run(p), ENONE);

@@ -64,7 +64,6 @@ static void test_notes(void **state)
     struct notes changed = {true, ""};
     struct notes same = {false, ""};
 
-    (void)state;
     run_in_context(convert, &changed);
     assert_non_null(strstr(changed.said, "input 'x' is channels-last now"));
     assert_non_null(strstr(changed.said, "[1, 5, 6, 3], dimensions N, H, W, C"));

@@ -1,12 +1,4 @@
 /* The driver API used as it should be, and misused: every mistake has its documented error and leaves no handle. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "npu_program.h"
 
 static void assert_error(NeutronError error, int category)
@@ -44,7 +36,6 @@ static void runs_twice_with_one_handle(void **state)
     struct program *p = two_calls();
     NeutronModelHandle handle;
 
-    (void)state;
     assert_int_equal(neutronInit(), ENONE);
     assert_int_equal(program_prepare(p, &handle), ENONE);
     assert_non_null(handle);
@@ -68,7 +59,6 @@ static void caller_memory(void **state)
     NeutronModelHandle handle = block + 16;
     NeutronModelConfig config = {p->microcode, p->weights, p->scratch, 60};
 
-    (void)state;
     assert_int_equal(size % 16, 0);
     memset(block, 0xA5, size + 32);
     assert_int_equal(neutronModelPrepare(&config, &handle), ENONE);
@@ -90,7 +80,6 @@ static void bad_configurations(void **state)
     const NeutronModelConfig good = {p->microcode, p->weights, p->scratch, 60};
     NeutronModelConfig bad[6] = {good, good, good, good, good, good};
 
-    (void)state;
     bad[0].microcode = NULL;
     bad[1].weights = NULL;
     bad[2].kernels = NULL;
@@ -135,7 +124,6 @@ static void bad_microcode(void **state)
         {NUC_MC_WORD_CALLS_OFFSET, 0x7FFFFFFC},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         struct program *p = two_calls();
         NeutronModelHandle handle;
@@ -188,7 +176,6 @@ static size_t add_names(struct program *p, size_t at)
 /* The size of the microcode is that of its parts, and no other is taken: the weights' address depends on it. */
 static void microcode_size(void **state)
 {
-    (void)state;
     for (int named = 0; named < 2; named++) {
         struct program *p = two_calls();
         size_t size = nuc_load_u32(p->microcode + 4 * (size_t)NUC_MC_WORD_SIZE);
@@ -222,7 +209,6 @@ static void flipped_bits(void **state)
     struct program *p = two_calls();
     size_t size = add_names(p, nuc_load_u32(p->microcode + 4 * (size_t)NUC_MC_WORD_SIZE));
 
-    (void)state;
     for (size_t bit = 0; bit < size * 8; bit++) {
         p->microcode[bit / 8] ^= (uint8_t)(1u << bit % 8);
         NeutronError error = prepare_as_backend(p, p->microcode, size);
@@ -247,7 +233,6 @@ static void bad_buffers(void **state)
     const void *inputs[1] = {p->input[0]};
     void *outputs[4] = {p->output[0], p->scratch, NULL, NULL};
 
-    (void)state;
     assert_int_equal(program_prepare(p, &handle), ENONE);
     assert_int_equal(run_with(handle, inputs, outputs), ENONE);
     assert_error(neutronRunBlocking(handle, NULL), ERROR_CATEGORY_DRIVER_INVALID);
@@ -276,7 +261,6 @@ static void bad_handles(void **state)
     struct program *p = two_calls();
     NeutronDataConfig data = {NULL, NULL, NULL, NULL};
 
-    (void)state;
     assert_error(neutronModelUnprepare(NULL), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
     assert_error(neutronModelUnprepare(p->input[0]), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
     assert_error(neutronModelUnprepare(p->input[0] + 1), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
@@ -292,7 +276,6 @@ static void no_longer_handles(void **state)
     NeutronDataConfig data = {NULL, NULL, NULL, NULL};
     NeutronModelHandle handle, other, bad[3];
 
-    (void)state;
     assert_int_equal(program_prepare(p, &handle), ENONE);
     assert_int_equal(program_prepare(p, &other), ENONE);
     uint8_t *copy = aligned_alloc(16, neutronGetModelContextSize());
@@ -319,7 +302,6 @@ static void prepared_twice(void **state)
     const NeutronModelConfig config = {p->microcode, p->weights, p->scratch, 60};
     NeutronModelHandle handle;
 
-    (void)state;
     assert_int_equal(program_prepare(p, &handle), ENONE);
     NeutronModelHandle again = handle;
     assert_error(neutronModelPrepare(&config, &again), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
@@ -349,7 +331,6 @@ static void buffers_on_the_program(void **state)
     NeutronModelHandle handle;
     const void *inputs[1] = {p->input[0]};
 
-    (void)state;
     assert_int_equal(program_prepare(p, &handle), ENONE);
     const void *const places[] = {
         p->microcode, p->microcode + 128, p->weights, (uint8_t *)p->weights - 16, p->weights + 240, handle};
@@ -374,7 +355,6 @@ static void too_much_work(void **state)
     NeutronModelHandle handle;
     union nuc_mc_record r = {.copy = {.rank = 3, .unit = 1, .shape = {1 << 20, 1 << 10, 1 << 8}}};
 
-    (void)state;
     r.copy.input = program_input(p, 1, &seed);
     r.copy.output = program_output(p, 1);
     program_call(p, NUC_MC_OP_COPY, &r);
@@ -385,10 +365,6 @@ static void too_much_work(void **state)
 
 static void never(void *to, void *from, uint32_t size, uint32_t channel)
 {
-    (void)to;
-    (void)from;
-    (void)size;
-    (void)channel;
     fail();
 }
 
@@ -399,7 +375,6 @@ static void functions_of_other_devices(void **state)
     NeutronModelHandle handle = NULL;
     NeutronConfig config = {NULL, NULL};
 
-    (void)state;
     assert_error(neutronCustomPrepare(NULL, 0, NULL, 0, NULL, 0, &handle), ERROR_CATEGORY_DRIVER_UNSUPPORTED);
     assert_error(neutronCustomExec(NULL, NULL), ERROR_CATEGORY_DRIVER_UNSUPPORTED);
     assert_error(neutronRunNonBlocking(NULL, NULL), ERROR_CATEGORY_DRIVER_UNSUPPORTED);
@@ -418,7 +393,6 @@ static void functions_of_other_devices(void **state)
 
 static void error_texts(void **state)
 {
-    (void)state;
     assert_string_equal(getNeutronErrorComponent(GEN_NEUTRON_DRIVER_ERROR(ERROR_CATEGORY_DRIVER_UCODE, 5)), "driver");
     assert_string_equal(getNeutronErrorCategory(GEN_NEUTRON_DRIVER_ERROR(ERROR_CATEGORY_DRIVER_TIMEOUT, 5)), "timeout");
     assert_string_equal(getNeutronErrorCategory(GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, 2, 0)), "buffer overflow");
@@ -437,7 +411,6 @@ static void profile_records(void **state)
 {
     struct program *p = two_calls();
 
-    (void)state;
     p->profile_size = 3 * NUC_MC_PROFILE_RECORD;
     memset(p->profile, 0xEE, sizeof p->profile);
     assert_int_equal(program_run(p), ENONE);
@@ -456,7 +429,6 @@ static void profile_records(void **state)
 /* The device stays on for all tests, whatever one of them ends. */
 static int set_up_device(void **state)
 {
-    (void)state;
     return neutronInit() == ENONE ? 0 : 1;
 }
 

@@ -2,7 +2,6 @@
 #include "unit/eval_graphs.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "eval/sqnr.h"
 #include "quantize/search/channel_factors.h"

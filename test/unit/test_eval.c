@@ -20,7 +20,6 @@ static struct nuc_graph *chain(int length)
 /* A chain needs two buffers however long it is: views and clones take none. */
 static void activations_share_memory(void **state)
 {
-    (void)state;
     for (int length = 2; length < 12; length += 3) {
         struct nuc_graph *g = chain(length);
         assert_int_equal(nuc_eval_arena_size(nuc_eval_new(g, 1)), 2 * 64 * sizeof(float));
@@ -34,7 +33,6 @@ static void chain_computes(void **state)
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     float in[64], out[64];
 
-    (void)state;
     for (int i = 0; i < 64; i++)
         in[i] = (float)(i - 32) / 4.0f;
     for (int run = 0; run < 2; run++) {
@@ -53,7 +51,6 @@ static void values_live_until_last_use(void **state)
     enum { NODES = 60, N = 24 };
     uint32_t seed = 1;
 
-    (void)state;
     for (int round = 0; round < 20; round++) {
         float want[NODES] = {1.0f}, in[N], out[N];
         char text[4000] = "$n0 = input : float32[24]\n";
@@ -83,7 +80,6 @@ static void inputs_and_outputs(void **state)
                  "$output = output([$y, $c, $v, $r])");
     float out[4][2];
 
-    (void)state;
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     assert_int_equal(nuc_eval_n_inputs(e), 2);
     assert_int_equal(nuc_eval_n_outputs(e), 4);
@@ -127,7 +123,6 @@ static void every_value_is_observed(void **state)
         "$s = aten.add.Tensor($i, $f)");
     struct log log = {.count = 0};
 
-    (void)state;
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     nuc_eval_observe(e, record, &log);
     nuc_eval_run(e, (const void *const[]){in}, NULL);
@@ -164,7 +159,6 @@ static void constants_fold(void **state)
     static const char *const others[] = {"m", "c", "x"};
     void *out[1];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(folded); i++) {
         assert_true(nuc_eval_constant(g, node_of(g, folded[i].node), out));
         assert_floats(out[0], folded[i].expected, 6);
@@ -181,7 +175,6 @@ static void constants_in_another_order(void **state)
                                    "$y = aten.relu.default($c)");
     void *out[1];
 
-    (void)state;
     assert_true(nuc_eval_constant(g, node_of(g, "y"), out));
     assert_floats(out[0], (const float[]){1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f}, 8);
     free_graph(g);
@@ -191,7 +184,6 @@ static void constants_in_another_order(void **state)
 
 static void plan(struct nuc_context *cx, void *arg)
 {
-    (void)cx;
     nuc_eval_new(arg, 1);
 }
 
@@ -202,7 +194,6 @@ static void others_are_refused(void **state)
     } cases[] = {{"$x = input : float32[2]; $delegate = call_delegate([$x]) : float32[2]", "'delegate'"},
                  {"$x = input : float16[2]; $y = aten.relu.default($x)", "float16"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct nuc_graph *g = graph_of("%s", cases[i].text);
         assert_int_equal(nuc_try(g->cx, plan, g), NUC_UNSUPPORTED);
@@ -222,13 +213,11 @@ static void plan_and_run(struct nuc_context *cx, void *arg)
             "%e = aten.add.Tensor(%b, %d); %f = aten.relu.default(%c); %h = aten.add.Tensor(%e, %f)");
     float *data = nuc_alloc_array(cx, 64 * 64, sizeof *data);
 
-    (void)arg;
     nuc_eval_run(nuc_eval_new(g, 3), (const void *const[]){data}, NULL);
 }
 
 static void memory_runs_out(void **state)
 {
-    (void)state;
     assert_true(run_call_out_of_memory(plan_and_run, NULL) > 7);
 }
 
@@ -245,7 +234,6 @@ static void all_operators_are_known(void **state)
 {
     int missing = 0;
 
-    (void)state;
     for (int op = 0; op < NUC_OP_COUNT; op++) {
         if (nuc_op_family((enum nuc_op)op) == NUC_FAMILY_COMPOSITE)
             continue;

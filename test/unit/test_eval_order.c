@@ -27,7 +27,6 @@ static void tiles_agree(void **state)
     uint32_t seed = 1;
     float a[4 * K], panel[K * NUC_TILE_COLUMNS], start[4 * NUC_TILE_COLUMNS];
 
-    (void)state;
     fill_floats(&seed, a, COUNT(a));
     fill_floats(&seed, panel, COUNT(panel));
     fill_floats(&seed, start, COUNT(start));
@@ -55,7 +54,6 @@ static void taps_agree(void **state)
     uint32_t seed = 2;
     float weights[TAPS];
 
-    (void)state;
     fill_floats(&seed, weights, COUNT(weights));
     for (size_t i = 0; i < 12; i++) {
         bool fused = i % 2 == 1, portable = i / 2 % 2 == 1;
@@ -213,7 +211,6 @@ static void rules_hold(void **state)
         {"pointwise, 7 rows", false, 600, 5, 1, 7, 1, false, {true, true, NUC_CHANNELS_INNERMOST, .block = 256}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         check_case(&cases[i]);
 }
@@ -225,7 +222,6 @@ static void matrix_rules_hold(void **state)
     float in[K], weight[K * COLUMNS], bias[COLUMNS], out[COLUMNS];
     uint32_t seed = 4;
 
-    (void)state;
     fill_floats(&seed, in, COUNT(in));
     fill_floats(&seed, weight, COUNT(weight));
     fill_floats(&seed, bias, COUNT(bias));

@@ -39,7 +39,6 @@ static void ties_go_to_even(void **state)
     const int8_t want[] = {3, 5, 5, 3, 1, 1, 4, 3, 3};
     int8_t out[COUNT(in)];
 
-    (void)state;
     quantize(int8_half, in, COUNT(in), out);
     assert_memory_equal(out, want, sizeof want);
 }
@@ -50,7 +49,6 @@ static void values_saturate(void **state)
     const int8_t want[] = {127, 127, 127, 127, 127, -128, -128, -128, -128, -128};
     int8_t out[COUNT(in)];
 
-    (void)state;
     quantize(int8_half, in, COUNT(in), out);
     assert_memory_equal(out, want, sizeof want);
 }
@@ -63,7 +61,6 @@ static void scale_is_inverted_in_double(void **state)
     float in[1000];
     int8_t out[1000];
 
-    (void)state;
     fill_floats(&seed, in, COUNT(in));
     quantize(p, in, COUNT(in), out);
     for (size_t i = 0; i < COUNT(in); i++)
@@ -77,7 +74,6 @@ static void unsigned_and_wide_dtypes(void **state)
     int16_t i16[4];
     int32_t i32[4];
 
-    (void)state;
     quantize((struct params){"1.0, 2, 0, 255", "uint8"}, in, 4, u8);
     assert_memory_equal(u8, ((const uint8_t[]){0, 2, 4, 255}), 4);
     quantize((struct params){"0.001, 0, -32767, 32767", "int16"}, in, 4, i16);
@@ -90,7 +86,6 @@ static void dequantize_dtypes(void **state)
 {
     float out[3];
 
-    (void)state;
     dequantize(int8_half, (const int8_t[]){-128, 3, 127}, 3, out);
     assert_floats(out, (const float[]){-65.5f, 0.0f, 62.0f}, 3);
     dequantize((struct params){"0.25, 128, 0, 255", "uint8"}, (const uint8_t[]){0, 128, 255}, 3, out);
@@ -110,7 +105,6 @@ static void round_trip(void **state)
     float real[N];
     struct params p = {"0.0123456789, -5, -128, 127", "int8"};
 
-    (void)state;
     for (int i = 0; i < N; i++)
         in[i] = (int8_t)(i % 256 - 128);
     dequantize(p, in, N, real);
@@ -128,7 +122,6 @@ static void quantize_channels(void **state)
     const int8_t axis1[12] = {1, 2, 5, 9, 4, 4, -1, 127, -3, 11, 36, -36};
     int8_t out[12];
 
-    (void)state;
     for (int wide = 0; wide < 2; wide++) {
         struct nuc_graph *g = graph_of("$x = input : float32[2, 3, 2]; $s = buffer : %s[3] values(1, 0.5, 0.25)\n"
                                        "$z = buffer : int64[3] values(0, 1, 0)\n" //
@@ -145,7 +138,6 @@ static void dequantize_channels(void **state)
     const int8_t in[6] = {-127, 1, 2, 3, 4, 127};
     float out[6];
 
-    (void)state;
     for (int with_zeros = 0; with_zeros < 2; with_zeros++) {
         const float expected[2][6] = {{-127.0f, 0.5f, 0.5f, 3.0f, 2.0f, 31.75f},
                                       {-127.0f, 0.0f, 0.75f, 3.0f, 1.5f, 32.0f}};
@@ -167,7 +159,6 @@ static void dequantize_wide(void **state)
     struct nuc_graph *g = graph_of(
         "$x = input : int8[1]; $s = buffer : float64[1]\n" PER_CHANNEL("dequantize") "none, 0, -127, 127, int8)");
 
-    (void)state;
     bind(g, "s", scales);
     evaluate(g, (const int8_t[]){101}, out);
     assert_floats(out, (const float[]){(float)(101.0 * scales[0])}, 1);
@@ -176,7 +167,6 @@ static void dequantize_wide(void **state)
 
 static void plan(struct nuc_context *cx, void *arg)
 {
-    (void)cx;
     nuc_eval_new(arg, 1);
 }
 
@@ -186,7 +176,6 @@ static void wrong_number_of_scales(void **state)
     struct nuc_graph *g = graph_of("$x = input : int8[2, 3]; $s = buffer : float32[3] values(1, 0.5, 2)\n" //
                                    PER_CHANNEL("dequantize") "none, 1, -127, 127, int8)");
 
-    (void)state;
     struct nuc_meta two = node_of(g, "s")->vals[0];
     two.sizes[0] = 2;
     nuc_set_val(g, node_of(g, "s"), &two);
@@ -202,7 +191,6 @@ static void sqnr(void **state)
     struct nuc_sqnr s = {0.0, 0.0};
     const float a[2] = {3.0f, 4.0f}, b[2] = {3.0f, 4.5f};
 
-    (void)state;
     nuc_sqnr_add(&s, a, a, 2);
     assert_true(isinf(nuc_sqnr_db(&s)) && nuc_sqnr_db(&s) > 0.0);
     nuc_sqnr_add(&s, a, b, 2);

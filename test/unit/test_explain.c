@@ -89,7 +89,6 @@ static void test_stages(void **state)
     struct nuc_explain_result early, late;
     struct nuc_model *m = open_digits(c), *prepared, *partitioned, *lowered;
 
-    (void)state;
     assert_int_equal(nuc_explain(m, NULL, &early), NUC_OK);
     assert_true(early.made_up_ranges);
     assert_int_equal(early.n_delegated, early.n_operators);
@@ -124,7 +123,6 @@ static void test_own_check(void **state)
     struct nuc_explain_result r;
     struct nuc_options o;
 
-    (void)state;
     nuc_options_default(&o);
     o.check_op_support = no_additions;
     o.check_op_support_user = &asked;
@@ -163,7 +161,6 @@ static void test_splits(void **state)
     struct nuc_options o;
     size_t count = 0;
 
-    (void)state;
     nuc_options_default(&o);
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     assert_non_null(strstr(explain_json(c, open_digits(c), &whole), "\"splits\": []"));
@@ -200,7 +197,6 @@ static void test_roots(void **state)
     struct nuc_explain_result r;
     size_t count = 0;
 
-    (void)state;
     const char *json = explain_json(c, nuc_model_make(c, parse_graph(c->cx, float_chain)), &r);
     sum_of(json, "\"root\": \"aten_cumsum_default\"", &count);
     assert_int_equal(r.n_operators - r.n_delegated, 3);
@@ -215,8 +211,6 @@ static void check_log(struct nuc_context *cx, void *arg)
     struct nuc_options o;
     struct nuc_graph *g = NULL;
 
-    (void)arg;
-    (void)cx;
     nuc_options_default(&o);
     o.placement = NUC_PLACEMENT_GREEDY;
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);

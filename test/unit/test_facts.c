@@ -31,7 +31,6 @@ static void round_trip(struct nuc_context *cx, void *arg)
     struct nuc_span text = nuc_facts_write(cx, sample(cx)), again;
     const struct nuc_program_facts *f = nuc_facts_read(cx, text, &why);
 
-    (void)arg;
     assert_non_null(f);
     assert_int_equal(f->n_inputs, 2);
     assert_string_equal(f->inputs[0].name, "images");
@@ -118,7 +117,6 @@ static void too_much(struct nuc_context *cx, void *arg)
 {
     const char *why;
 
-    (void)arg;
     assert_null(nuc_facts_read(cx, repeated(cx, "", "[", 500000, ""), &why));
     assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"x\":", "[", 5000, "1"), &why));
     assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{}", ",{}", 5000, "]}"), &why));
@@ -140,7 +138,6 @@ static void flipped(struct nuc_context *cx, void *arg)
     uint8_t *copy = nuc_copy(cx, text.data, text.size);
     size_t refused = 0;
 
-    (void)arg;
     for (size_t i = 0; i < text.size; i++) {
         for (size_t k = 0; k < sizeof values; k++) {
             const char *why;
@@ -166,7 +163,6 @@ static void found(struct nuc_context *cx, void *arg)
 {
     struct nuc_span facts = nuc_facts_write(cx, sample(cx));
 
-    (void)arg;
     for (int mode = 0; mode < 2; mode++) {
         struct nuc_span file = program(cx, (enum nuc_segment_mode)mode, facts);
         const struct nuc_program_view *view = nuc_program_view_open(cx, "test.pte", file);
@@ -199,7 +195,6 @@ static void damaged(struct nuc_context *cx, void *arg)
     const void *data;
     size_t size, found_it = 0;
 
-    (void)arg;
     for (size_t i = 0; i < file.size; i++) {
         for (unsigned flip = 1; flip < 256; flip <<= 1) {
             copy[i] ^= (uint8_t)flip;

@@ -1,11 +1,4 @@
 /* Faults of the device as a user of the runtime meets them: a status, the driver's code, and the next run is fine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "driver/driver.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/simulator_faults.h"
@@ -90,7 +83,6 @@ static void runs_fail(void **state)
 {
     struct loaded l;
 
-    (void)state;
     set_up(&l, false);
     for (uint32_t call = 0; call < 9; call += 4) {
         check_fault(&l, NUC_FAULT_DEVICE, call, ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_INTR_ERROR);
@@ -109,7 +101,6 @@ static void copies_fail(void **state)
 {
     struct loaded l;
 
-    (void)state;
     set_up(&l, true);
     check_fault(&l, NUC_FAULT_COPY, 0, ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_DMAPI_ERROR);
     nuc_program_unload(&l.p.program);
@@ -121,7 +112,6 @@ static void loading_fails(void **state)
     struct loaded l;
     struct test_program again;
 
-    (void)state;
     set_up(&l, false);
     nuc_program_unload(&l.p.program);
     inject(NUC_FAULT_MEMORY, 0, 0);
@@ -140,7 +130,6 @@ static void every_kernel_call_fails(void **state)
     struct loaded l;
     uint32_t failures = 0;
 
-    (void)state;
     set_up(&l, false);
     for (uint32_t call = 0;; call++) {
         inject(NUC_FAULT_DEVICE, 0, call);
@@ -188,7 +177,6 @@ static void every_use_of_the_device_fails(void **state)
                                                           NUC_FAULT_MEMORY, NUC_FAULT_RESUME,  NUC_FAULT_SUSPEND};
     struct loaded l;
 
-    (void)state;
     set_up(&l, true);
     nuc_program_unload(&l.p.program);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {

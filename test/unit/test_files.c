@@ -48,7 +48,6 @@ static void read_part(struct nuc_context *cx, void *arg)
 {
     struct part *p = arg;
 
-    (void)cx;
     if (p->array != NULL)
         nuc_array_part(p->array, p->offset, sizeof p->bytes, p->bytes);
     else

@@ -1,5 +1,4 @@
 /* The FlatBuffer builder, read back by the bounded reader, which knows nothing of it. */
-
 #include "contexts.h"
 
 #include "device/base/flatbuf.h"
@@ -188,7 +187,6 @@ static void put_twice(struct nuc_context *cx, void *arg)
 {
     struct nuc_fb_builder *b = nuc_fb_builder_new(cx);
 
-    (void)arg;
     nuc_fb_table_begin(b);
     nuc_fb_put_i32(b, 3, 1, 0);
     nuc_fb_put_i32(b, 3, 2, 0);
@@ -199,7 +197,6 @@ static void nest(struct nuc_context *cx, void *arg)
 {
     struct nuc_fb_builder *b = nuc_fb_builder_new(cx);
 
-    (void)arg;
     nuc_fb_table_begin(b);
     nuc_fb_add_string(b, "inside");
 }

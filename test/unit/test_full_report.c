@@ -201,7 +201,6 @@ static void check_figures(const char *model, const char *target)
 
 static void test_figures(void **state)
 {
-    (void)state;
     check_figures(DIGITS "digits.pt2", NULL);
     check_figures(DIGITS "digits.pt2", "imxrt700cm");
     check_figures(DIGITS "digits.pt2", "cortex-m33");
@@ -239,7 +238,6 @@ static void test_node_errors(void **state)
     const struct nuc_report_options options = {.calibration = DIGITS "calibration.npz"};
     struct nuc_options o;
 
-    (void)state;
     nuc_options_default(&o);
     struct opened t = report_of(DIGITS "digits.pt2", &o, &options);
     const struct nuc_node_evaluation *e = evaluate_nodes(t.c);
@@ -267,7 +265,6 @@ static void test_evaluation(void **state)
     size_t wrong = 0, i, k;
     const json_t *row, *count, *example;
 
-    (void)state;
     nuc_options_default(&o);
     struct opened t = report_of(DIGITS "digits.pt2", &o, &options);
     const json_t *evaluation = json_object_get(t.r->tree, "evaluation");
@@ -323,7 +320,6 @@ static void test_failure(void **state)
     struct nuc_report *r = NULL;
     struct nuc_model *m;
 
-    (void)state;
     assert_int_equal(nuc_model_open(c, DIGITS "digits.pt2", &m), NUC_OK);
     assert_int_equal(nuc_report_make(m, &options, &r), NUC_BAD_INPUT);
     assert_non_null(strstr(nuc_compiler_message(c), "is no report"));
@@ -338,7 +334,6 @@ static enum nuc_status report_digits(struct failing_memory *m, void *arg)
     struct nuc_memory_hooks hooks = {failing_allocate, m};
     struct nuc_options o;
 
-    (void)arg;
     nuc_options_default(&o);
     o.threads = 1;
     struct nuc_compiler *c = nuc_compiler_new(&o, &hooks);
@@ -351,7 +346,6 @@ static enum nuc_status report_digits(struct failing_memory *m, void *arg)
 
 static void test_memory_runs_out(void **state)
 {
-    (void)state;
     run_short_of_memory(report_digits, NULL, 29, NUC_OK);
 }
 

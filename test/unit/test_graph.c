@@ -1,11 +1,5 @@
 /* Building and rewriting graphs: names, users, defaults, metas. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "ir/graph.h"
 
@@ -28,7 +22,6 @@ static struct nuc_graph *two_relus(struct nuc_context *cx, struct nuc_node *node
 
 static void schemas_parse(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     struct nuc_graph *g = nuc_graph_new(cx, "forms");
 
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
@@ -69,7 +62,6 @@ static void names_are_unique(struct nuc_context *cx, void *arg)
     struct nuc_node *n[4];
     struct nuc_graph *g = two_relus(cx, n);
 
-    (void)arg;
     assert_string_equal(n[1]->name, "aten_relu_default");
     assert_string_equal(n[2]->name, "aten_relu_default_1");
     for (int i = 0; i < 1000; i++)
@@ -92,7 +84,6 @@ static void placeholders_stay_in_front(struct nuc_context *cx, void *arg)
     struct nuc_meta meta = nuc_meta_make(NUC_F32, (const int64_t[]){4}, 1);
     uint32_t random = 5, count = 0;
 
-    (void)arg;
     for (int i = 0; i < 500; i++) {
         random = random * 1664525u + 1013904223u;
         if (random >> 30 == 0)
@@ -123,7 +114,6 @@ static void users_follow_rewrites(struct nuc_context *cx, void *arg)
     struct nuc_node *n[4];
     struct nuc_graph *g = two_relus(cx, n);
 
-    (void)arg;
     struct nuc_node *add = nuc_add_node(g, n[3], NUC_OP_ADD, NULL);
     nuc_set_arg_node(add, g, 0, n[1]);
     nuc_set_arg_node(add, g, 1, n[1]);
@@ -150,7 +140,6 @@ static void copies_stand_alone(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = two_relus(cx, n);
     struct nuc_graph *copy = nuc_graph_copy(g);
 
-    (void)arg;
     assert_int_equal(copy->n_nodes, g->n_nodes);
     struct nuc_node *first = nuc_find_node(copy, "aten_relu_default");
     assert_ptr_not_equal(first, n[1]);
@@ -169,7 +158,6 @@ static void renumbered_as_copies_are(struct nuc_context *cx, void *arg)
     struct nuc_node *n[4];
     struct nuc_graph *g = two_relus(cx, n);
 
-    (void)arg;
     nuc_replace_uses(g, n[1], n[0], NULL);
     nuc_remove_dead(g);
     struct nuc_graph *copy = nuc_graph_copy(g);
@@ -191,7 +179,6 @@ static void metas(struct nuc_context *cx, void *arg)
     struct nuc_meta m = nuc_meta_make(NUC_I16, sizes, 4);
     int64_t strides[NUC_MAX_RANK];
 
-    (void)arg;
     assert_true(nuc_is_contiguous(&m));
     assert_int_equal(nuc_bytes(&m), 240);
     nuc_set_channels_last(&m);
@@ -217,7 +204,6 @@ static void run(void **state, void (*fn)(struct nuc_context *cx, void *arg))
 {
     struct nuc_context *cx = nuc_context_new(NULL);
 
-    (void)state;
     enum nuc_status s = nuc_try(cx, fn, NULL);
     if (s != NUC_OK)
         print_error("%s\n", cx->message);

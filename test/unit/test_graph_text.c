@@ -1,5 +1,4 @@
 /* The text form of graphs parses back, errors name their line, and the verifier finds what is broken. */
-
 #include "contexts.h"
 
 #include "ir/graph.h"
@@ -51,7 +50,6 @@ static struct nuc_graph *parse_good(struct nuc_context *cx, const char *text)
 
 static void verify(struct nuc_context *cx, void *arg)
 {
-    (void)cx;
     nuc_graph_verify(arg, "test");
 }
 
@@ -198,7 +196,6 @@ static void errors_name_the_line(void **state)
         {"nucleon-graph 1\n%x = constant \"x\" : int8[1] values()\n", "a number is missing"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         struct parsing p = {cases[i].text, NULL};
@@ -213,7 +210,6 @@ static void survives_flipped_characters(void **state)
 {
     uint32_t random = 1;
 
-    (void)state;
     for (int round = 0; round < 4000; round++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         char *text = nuc_strdup(cx, round % 2 == 0 ? everything : shortened);
@@ -349,7 +345,6 @@ static void verifier_finds_defects(void **state)
         {break_text_of_name, "name belongs to another"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         struct nuc_graph *g = parse_good(cx, everything);

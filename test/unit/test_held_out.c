@@ -1,6 +1,5 @@
 /* What --accuracy high chooses by samples that are held out: notes say so, and the program gains. */
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "driver/driver.h"
@@ -121,7 +120,6 @@ static double quantized_sqnr(struct flow *f, enum nuc_accuracy accuracy)
 
 static void samples_that_are_held_out_decide(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         const struct network *n = &networks[i];
         struct flow f = {.network = n};

@@ -44,7 +44,6 @@ static enum nuc_status try_arenas(struct failing_memory *m, void *arg)
     struct context_call call = {use_arenas, &released};
     enum nuc_status status = attempt_call(m, &call);
 
-    (void)arg;
     assert_true(status != NUC_OK || released == 2);
     return status;
 }
@@ -61,7 +60,6 @@ static void acquire(struct nuc_context *cx, void *arg)
 
 static void every_allocation_may_fail(void **state)
 {
-    (void)state;
     assert_true(run_out_of_memory(try_arenas, NULL, 0, NUC_OK) > 4);
     for (int small = 0; small < 40; small++)
         assert_true(run_call_out_of_memory(acquire, &small) > 1);
@@ -101,7 +99,6 @@ static void sub_arenas_are_freed_once(void **state)
     const struct nuc_arena *root = cx->arena;
     struct sub_arenas r = {.released = {0}};
 
-    (void)state;
     assert_int_equal(nuc_try(cx, fill_sub_arenas, &r), NUC_BAD_INPUT);
     assert_int_equal(r.released[2], 1);
     assert_int_equal(r.released[0], 0);
@@ -135,7 +132,6 @@ static void grown_arrays_hold_one_block(void **state)
     long blocks = 0; /* context, arena, its chunks of small blocks, the array */
     uint32_t *array = NULL;
 
-    (void)state;
     for (uint32_t i = 0; i < 1 << 20; i++) {
         array = nuc_grow(cx, array, &capacity, (size_t)i + 1, sizeof *array);
         array[i] = i;

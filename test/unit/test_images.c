@@ -148,7 +148,6 @@ static void values_are_normalized_channel_by_channel(void **state)
     struct bytes png = make_png(2, 1, 3, rgb);
     struct nuc_image_format f = plain(3, 1, 2);
 
-    (void)state;
     decodes_to(&png, f, (const float[]){1, 0, 0, 0.4f, 0.2f, 0.8f});
     f.mean[0] = 0.5f;
     f.std[0] = 0.25f;
@@ -162,7 +161,6 @@ static void channels_are_made_to_fit(void **state)
     static const uint8_t rgba[] = {10, 20, 30, 0}, grey[] = {51};
     struct bytes with_alpha = make_png(1, 1, 4, rgba), one = make_png(1, 1, 1, grey);
 
-    (void)state;
     decodes_to(&with_alpha, plain(3, 1, 1), (const float[]){10 / 255.0f, 20 / 255.0f, 30 / 255.0f});
     decodes_to(&one, plain(3, 1, 1), (const float[]){0.2f, 0.2f, 0.2f});
     /* (77 * 10 + 150 * 20 + 29 * 30) / 256 = 18 */
@@ -174,7 +172,6 @@ static void reads_jpeg(void **state)
     struct bytes jpeg = make_jpeg();
     float wanted[64];
 
-    (void)state;
     for (size_t i = 0; i < 64; i++)
         wanted[i] = 133 / 255.0f;
     decodes_to(&jpeg, plain(1, 8, 8), wanted);
@@ -187,7 +184,6 @@ static void reduces_with_a_triangle(void **state)
     struct bytes png = make_png(4, 1, 1, row);
     struct nuc_image_format f = plain(1, 1, 2);
 
-    (void)state;
     f.fit = NUC_FIT_STRETCH;
     decodes_to(&png, f, (const float[]){3 / 7.0f, 1 / 7.0f});
 }
@@ -199,7 +195,6 @@ static void enlarges_bilinearly(void **state)
     struct bytes png = make_png(2, 1, 1, row);
     struct nuc_image_format f = plain(1, 1, 4);
 
-    (void)state;
     f.fit = NUC_FIT_STRETCH;
     decodes_to(&png, f, (const float[]){0, 0.25f, 0.75f, 1});
 }
@@ -210,7 +205,6 @@ static void crops_the_centre(void **state)
     struct bytes png = make_png(6, 1, 1, row);
     struct nuc_image_format f = plain(1, 1, 2);
 
-    (void)state;
     f.fit = NUC_FIT_CROP;
     decodes_to(&png, f, (const float[]){0.2f, 0.4f});
 }
@@ -221,7 +215,6 @@ static void same_size_is_left_alone(void **state)
     struct bytes png = make_png(2, 3, 1, pixels);
     struct nuc_image_format f = plain(1, 3, 2);
 
-    (void)state;
     for (int fit = NUC_FIT_EXACT; fit <= NUC_FIT_CROP; fit++) {
         f.fit = (enum nuc_image_fit)fit;
         decodes_to(&png, f, (const float[]){1 / 255.0f, 2 / 255.0f, 3 / 255.0f, 4 / 255.0f, 5 / 255.0f, 6 / 255.0f});
@@ -258,7 +251,6 @@ static void refuses_what_is_no_image(void **state)
     struct bytes png = make_png(2, 2, 1, pixels);
     struct bytes text = {.data = "GIF89a, or so it says", .size = 21}, empty = {.size = 0};
 
-    (void)state;
     refuses(&png, plain(1, 2, 3), NUC_BAD_INPUT, "2 x 2 pixels, the input 3 x 2: use --resize");
     refuses(&text, plain(1, 2, 2), NUC_BAD_INPUT, "image: is not a PNG or JPEG image");
     refuses(&empty, plain(1, 2, 2), NUC_BAD_INPUT, "is not a PNG or JPEG image");
@@ -281,7 +273,6 @@ static void refuses_oversized_huffman_tables(void **state)
 {
     struct bytes jpeg = make_jpeg();
 
-    (void)state;
     assert_memory_equal(jpeg.data + 84, "\xff\xc4", 2);
     jpeg.data[90] = jpeg.data[91] = 0x81; /* 1 + 129 + 129 codes */
     refuses(&jpeg, plain(1, 8, 8), NUC_BAD_INPUT, "Bogus Huffman table definition");
@@ -298,7 +289,6 @@ static void survives_damage(void **state)
     const struct bytes files[] = {make_png(2, 2, 3, pixels), make_jpeg()};
     float out[3 * 8 * 8];
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; i < 9 * files[k].size; i++) {
             struct nuc_context *cx = nuc_context_new(NULL);
@@ -377,7 +367,6 @@ static void reads_every_colour_space_of_jpeg(void **state)
         {{JCS_CMYK, 4, {200, 100, 50, 128}, false}, {100, 50, 25}},
     };
 
-    (void)state;
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         struct bytes file = encode(&rows[k].from);
@@ -399,7 +388,6 @@ static void refuses_many_scans(void **state)
     struct bytes file = encode(&(struct encoded){JCS_GRAYSCALE, 1, {77, 0, 0, 0}, true}), many = {.size = 0};
     size_t last = 0;
 
-    (void)state;
     for (size_t i = 0; i + 1 < file.size; i++)
         last = file.data[i] == 0xff && file.data[i + 1] == 0xda ? i : last;
     add(&many, file.data, last);

@@ -81,7 +81,6 @@ static void memory_gives_the_bytes_of_files(void **state)
     const char *text;
     size_t size;
 
-    (void)state;
     close(mkstemps(samples, 4));
     close(mkstemps(program, 4));
     assert_int_equal(nuc_write_arrays(c, samples, &a, 1), NUC_OK);
@@ -123,7 +122,6 @@ static void other_float_types_stand_for_float(void **state)
     struct nuc_dataset *d;
     struct nuc_model *m;
 
-    (void)state;
     for (size_t i = 0; i < n; i++) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
@@ -165,7 +163,6 @@ static void reports_and_trials_take_data_in_memory(void **state)
     struct nuc_model *m;
     const char *one, *two;
 
-    (void)state;
     close(mkstemps(samples, 4));
     assert_int_equal(nuc_write_arrays(c, samples, &a, 1), NUC_OK);
     assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
@@ -205,7 +202,6 @@ static void tuning_takes_data_in_memory(void **state)
     struct nuc_dataset *d;
     struct nuc_model *m;
 
-    (void)state;
     close(mkstemps(samples, 4));
     assert_int_equal(nuc_write_arrays(c, samples, &a, 1), NUC_OK);
     assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
@@ -236,7 +232,6 @@ static void misuse_is_reported(void **state)
     const uint8_t *bytes;
     size_t size;
 
-    (void)state;
     assert_int_equal(nuc_model_open_bytes(c, "x.pt2", NULL, 0, &m), NUC_BAD_USAGE);
     assert_int_equal(nuc_model_open_bytes(c, "x.pt2", values, 0, &m), NUC_BAD_INPUT);
     assert_non_null(strstr(nuc_compiler_message(c), "x.pt2: is empty"));
@@ -314,7 +309,6 @@ static void memory_may_run_out(void **state)
     struct nuc_compiler *c = new_compiler();
     struct job job = {read_whole(MODEL), some_samples(c)};
 
-    (void)state;
     run_short_of_memory(compile_in_memory, &job, 8, NUC_OK);
     free(job.model.data);
     nuc_compiler_free(c);
@@ -329,7 +323,6 @@ static void readers_may_go_away(void **state)
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
     uint32_t seed = 1;
 
-    (void)state;
     for (size_t i = 0; i < sizeof values; i++) {
         seed = seed * 1664525 + 1013904223;
         values[i] = (uint8_t)(seed >> 24);

@@ -2,13 +2,7 @@
  * The runtime's int8 operators: a valid call of each runs, and calls with any argument replaced are refused or stay
  * inside the tensors' memory, which is allocated to the byte.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "device/runtime/operators/op_shapes.h"
 
@@ -301,7 +295,6 @@ static enum nuc_status run(const struct call *c)
 
 static void test_valid_calls(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_CALLS; i++) {
         if (run(&calls[i]) != NUC_OK)
             fail_msg("%s is refused", calls[i].name);
@@ -320,7 +313,6 @@ static void test_over_input(void **state)
     };
     const int input = 0, output = 14;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int32_t pad = rows[i].padding;
         const struct call c = {"nucleon::quantized_depthwise_conv2d.out",
@@ -377,7 +369,6 @@ static void test_minimum_layouts(void **state)
     static const int32_t others[4][MOST_RANK] = {{2, 3, 4, 5}, {1, 3, 1, 1}, {2, 1, 4, 1}, {1, 1, 1, 5}};
     int8_t out[120];
 
-    (void)state;
     for (int variant = 0; variant < 32; variant++) {
         struct call c = {"cortex_m::minimum.out", {L8(2, 3, 4, 5), L8(2, 3, 4, 5), L8(2, 3, 4, 5)}};
         int32_t index[MOST_RANK] = {0};
@@ -402,7 +393,6 @@ static void test_pad_values(void **state)
     int32_t index[MOST_RANK] = {0};
     int8_t out[90];
 
-    (void)state;
     assert_int_equal(run_into(&c, out), NUC_OK);
     do { /* one row above and below, two columns to the left, one channel after */
         int32_t from[MOST_RANK] = {0, index[1], index[2] - 1, index[3] - 2};
@@ -417,7 +407,6 @@ static void test_transpose_values(void **state)
     int32_t index[MOST_RANK] = {0};
     int8_t out[120];
 
-    (void)state;
     assert_int_equal(run_into(&c, out), NUC_OK);
     do {
         int32_t from[MOST_RANK] = {index[1], index[3], index[2], index[0]};
@@ -484,7 +473,6 @@ static void test_changed_arguments(void **state)
 {
     unsigned refused = 0, accepted = 0;
 
-    (void)state;
     for (size_t i = 0; i < N_CALLS; i++) {
         for (int at = 0; at < MOST_ARGS && calls[i].args[at].kind != 0; at++) {
             struct call c = calls[i];
@@ -502,7 +490,6 @@ static void test_changed_arguments(void **state)
 /* Two arguments at a time: what one check relies on, another argument may undo. */
 static void test_changed_pairs(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_CALLS; i++) {
         for (int at = 0; at < MOST_ARGS && calls[i].args[at].kind != 0; at++) {
             struct call first = calls[i];
@@ -549,7 +536,6 @@ static void test_refused(void **state)
         {"nucleon::quantized_rnn.out", 1, T8(2, 2, 4)},                   /* a direction too many */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t k = 0; k < N_CALLS; k++) {
             struct call c = calls[k];

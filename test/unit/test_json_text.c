@@ -1,5 +1,4 @@
 /* JSON texts taken apart in place: what is JSON, what strings stand for, long lists and objects. */
-
 #include "contexts.h"
 
 #include <math.h>

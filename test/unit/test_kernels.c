@@ -1,10 +1,7 @@
 /* Quantization by the float kernels. Others are compared by unit.program_ops and golden.torch. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "device/kernels/select/select.h"
 

@@ -2,14 +2,9 @@
  * Int8 kernels against the definition of each operator, written anew here: products scattered from input elements to
  * the outputs they reach instead of gathered, 64-bit sums, the two roundings of a rescaling spelled out.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/select/select.h"
@@ -291,7 +286,6 @@ static void test_conv(void **state)
 {
     static nuc_conv_s8_fn *const kernels[] = {nuc_ref_conv_s8, nuc_dsp_conv_s8};
 
-    (void)state;
     check_conv(false, false, kernels, sizeof kernels / sizeof kernels[0]);
 }
 
@@ -299,7 +293,6 @@ static void test_depthwise(void **state)
 {
     static nuc_conv_s8_fn *const kernels[] = {nuc_ref_depthwise_s8, nuc_dsp_depthwise_s8};
 
-    (void)state;
     check_conv(true, false, kernels, sizeof kernels / sizeof kernels[0]);
 }
 
@@ -307,7 +300,6 @@ static void test_transposed(void **state)
 {
     static nuc_conv_s8_fn *const kernels[] = {nuc_kernel_transposed_conv_s8};
 
-    (void)state;
     check_conv(false, true, kernels, sizeof kernels / sizeof kernels[0]);
 }
 
@@ -318,7 +310,6 @@ static void test_matmul(void **state)
     static nuc_matmul_s8_fn *const kernels[] = {nuc_ref_matmul_s8, nuc_dsp_matmul_s8};
     struct numbers n = {11};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         bool deep = round % 16 == 5, wide = round % 16 == 11; /* parts of rows, more columns than are summed at once */
         struct nuc_matmul_s8 m = {number(&n, 1, 5),
@@ -371,7 +362,6 @@ static void test_add(void **state)
 {
     struct numbers n = {13};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t size = number(&n, 1, 60);
         struct nuc_loops loops = repeated(size);
@@ -411,7 +401,6 @@ static void test_mul(void **state)
 {
     struct numbers n = {17};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t size = number(&n, 1, 21);
         struct nuc_loops loops = repeated(size);
@@ -444,7 +433,6 @@ static void test_extremes(void **state)
     struct nuc_loops loops = {.rank = 2, .sizes = {2, 3}, .a = {3, 1}, .b = {0, 1}, .out = {3, 1}};
     int8_t out[6], over[6];
 
-    (void)state;
     memcpy(over, a, sizeof over);
     nuc_kernel_maximum_s8(&loops, over, b, over);
     assert_memory_equal(over, largest, 6);
@@ -467,7 +455,6 @@ static void test_div(void **state)
     int8_t out[6];
     int16_t wide[2];
 
-    (void)state;
     nuc_kernel_div_int(&p, a, b, out, 4);
     assert_memory_equal(out, expected, 4);
     memcpy(out, b, 4);
@@ -494,7 +481,6 @@ static void test_table_and_prelu(void **state)
     const int8_t expected[4] = {0, 3, -3, 3};
     int8_t table[256], out[5];
 
-    (void)state;
     for (int i = 0; i < 256; i++)
         table[i] = (int8_t)(127 - i);
     nuc_kernel_table_s8(table, in, out, 5);
@@ -518,7 +504,6 @@ static void test_compare(void **state)
     const struct nuc_loops loops = {.rank = 1, .sizes = {3}, .a = {1}, .b = {1}, .out = {1}};
     static const int8_t expected[6][3] = {{1, 0, 0}, {0, 1, 1}, {0, 1, 0}, {1, 1, 0}, {0, 0, 1}, {1, 0, 1}};
 
-    (void)state;
     for (int relation = NUC_EQUAL; relation <= NUC_GREATER_EQUAL; relation++) {
         /* times 1/2 and 1/4 of twice the larger scale */
         struct nuc_compare_s8 p = {-1, 2, {1 << 30, 0}, {1 << 30, -1}, (enum nuc_relation)relation};
@@ -560,7 +545,6 @@ static void test_pool(void **state)
 {
     struct numbers n = {19};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         struct nuc_pool_s8 p = {
             .batch = 1, .channels = number(&n, 0, 1) ? 8 : number(&n, 1, 11), .low = -128, .high = number(&n, 50, 127)};
@@ -599,7 +583,6 @@ static void test_sum(void **state)
     struct nuc_rescale r = {&multiplier, &shift, 0, -3, -128, 127};
     int8_t out[2];
 
-    (void)state;
     nuc_kernel_sum_s8(&kept, &reduced, -1, &r, in, out);
     assert_int_equal(out[0], 44); /* (0 - 6 + 99) / 2 = 46.5 -> 47 */
     assert_int_equal(out[1], 65); /* (3 + 6 + 126) / 2 = 67.5 -> 68 */
@@ -610,7 +593,6 @@ static void test_softmax(void **state)
 {
     struct numbers n = {23};
 
-    (void)state;
     for (int round = 0; round < ROUNDS / 4; round++) {
         double scale = number(&n, 1, 250) / 1000.0;
         double real = scale * 67108864.0;
@@ -655,7 +637,6 @@ static void test_norm(void **state)
 {
     struct numbers n = {17};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         struct nuc_norm_s8 p = {.batch = (size_t)number(&n, 1, 2),
                                 .groups = (size_t)number(&n, 1, 3),
@@ -703,7 +684,6 @@ static void test_var(void **state)
 {
     struct numbers n = {18};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40), zero_point = number(&n, -128, 127);
         struct nuc_loops kept = {1, {rows}, {1}, {0}, {1}}, reduced = {1, {size}, {rows}, {0}, {0}};
@@ -726,7 +706,6 @@ static void test_log_softmax(void **state)
 {
     struct numbers n = {19};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40);
         double step = number(&n, 1, 100) / 100.0, out_step = number(&n, 4, 40) / 100.0;
@@ -758,7 +737,6 @@ static void test_resize(void **state)
     struct nuc_resize_s8 r = {1, 1, {2, 2}, {3, 3}, true};
     int8_t out[16];
 
-    (void)state;
     nuc_kernel_resize_bilinear_s8(&r, in, out); /* 12.5 rounds away from zero */
     assert_memory_equal(out, halves, 9);
     r = (struct nuc_resize_s8){1, 1, {2, 2}, {4, 4}, false};
@@ -864,7 +842,6 @@ static void test_recurrence(void **state)
 {
     struct numbers n = {17};
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t hidden = number(&n, 1, 12), inputs = number(&n, 1, 12), steps = number(&n, 1, 6), scratch[24];
         struct layer_case l = {

@@ -85,7 +85,6 @@ static void check_parts(struct nuc_context *cx, void *arg)
                                               "%y = aten.relu.default(%s) in \"act\"\n");
     struct nuc_node *x = node_of(g, "x"), *s = node_of(g, "s"), *y = node_of(g, "y");
 
-    (void)arg;
     nuc_label_sources(g);
     struct nuc_node *e = insert(g, s, NUC_OP_EXP, x, s), *n = insert(g, s, NUC_OP_NEG, e, s);
     nuc_replace_input(g, s, x, n);
@@ -109,7 +108,6 @@ static void check_results(struct nuc_context *cx, void *arg)
             "%c = aten.split.Tensor(%a, 1, 1) in \"halves\"; %l = getitem(%c, 0); %r = getitem(%c, 1)\n"
             "%s = edge.aten.add.Tensor(%l, %r) in \"\"\n");
 
-    (void)arg;
     nuc_label_sources(g);
     struct nuc_labels labels = nuc_label_graph(g);
     assert_string_equal(nuc_label_of_result(cx, &labels, node_of(g, "p"), 0), "pool");

@@ -82,7 +82,6 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
 {
     struct nuc_text text;
 
-    (void)arg;
     nuc_text_init(&text, cx);
     nuc_text_addf(&text, "%%x = input : float32[1, 4, 4, 4]\n%%r0 = edge.aten.relu.default(%%x)\n");
     for (int i = 1; i < 99999; i++)
@@ -101,7 +100,6 @@ static void check_sdk31(struct nuc_context *cx, void *arg)
         cx, "%x = input : float32[1, 4, 3, 3]; %s = input : float32[4]; %p = edge.aten.prelu.default(%x, %s)\n"
             "%m = edge.aten.amax.default(%p, [2, 3], true)\n");
 
-    (void)arg;
     nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     assert_int_equal(node_of(g, "p")->format, NUC_CHANNELS_FIRST);
     assert_int_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);

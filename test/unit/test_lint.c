@@ -63,7 +63,6 @@ static void kernels(struct nuc_context *cx, void *arg)
 {
     const struct nuc_lint_finding *f;
 
-    (void)arg;
     assert_int_equal(lint(cx, test_graph(cx, false), false, &f), 0);
     assert_int_equal(lint(cx, test_graph(cx, true), false, &f), 0);
 }
@@ -89,7 +88,6 @@ static void boundaries(struct nuc_context *cx, void *arg)
 {
     const struct nuc_lint_finding *f;
 
-    (void)arg;
     assert_int_equal(lint(cx, test_delegate_graph(cx, 3, false, payload(cx, 0, 0)), false, &f), 0);
     assert_int_equal(lint(cx, test_delegate_graph(cx, 3, true, payload(cx, 1, 0)), false, &f), 0);
     assert_int_equal(lint(cx, test_delegate_graph(cx, 3, false, payload(cx, 1, 0)), false, &f), 0);
@@ -112,7 +110,6 @@ static void view(struct nuc_context *cx, void *arg)
     const struct nuc_view_method *m = v->methods;
     const struct nuc_view_instruction *call = &m->chains[0].instructions[1];
 
-    (void)arg;
     assert_true(v->has_header && v->n_methods == 1 && m->n_chains == 1 && m->n_delegates == 1);
     assert_true(nuc_view_is(m->name, "forward") && !nuc_view_is(m->name, "for") && nuc_view_begins(m->name, "for"));
     assert_int_equal(call->kind, NUC_INSTRUCTION_DELEGATE);
@@ -140,7 +137,6 @@ static void shared(struct nuc_context *cx, void *arg)
     struct nuc_fb_builder *b = nuc_fb_builder_new(cx);
     nuc_fb_ref refs[MANY];
 
-    (void)arg;
     nuc_fb_table_begin(b);
     nuc_fb_ref instruction = nuc_fb_table_end(b);
     for (size_t i = 0; i < MANY; i++)

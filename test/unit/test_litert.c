@@ -1,6 +1,5 @@
 /* LiteRT models: what is written reads back the same, the verifier finds each broken rule, damaged files are refused.
  */
-
 #include "contexts.h"
 
 #include "litert/litert.h"
@@ -249,7 +248,6 @@ static void test_print(void **state)
 
 static void verify(struct nuc_context *cx, void *model)
 {
-    (void)cx;
     nuc_lt_verify(model);
 }
 

@@ -2,14 +2,6 @@
  * Hostile microcode: whatever words a program holds, prepare refuses it or the run stays inside its buffers. Under
  * AddressSanitizer every buffer here is exactly as large as the program says.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "npu_program.h"
 
 #define ROUNDS 60000

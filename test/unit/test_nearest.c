@@ -30,7 +30,6 @@ static void test_near(void **state)
         {"aten.ad.Tensor", "aten.add.Tensor"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *word = nuc_nearest(rows[i][0], word_at, words);
         assert_non_null(word);
@@ -43,7 +42,6 @@ static void test_far(void **state)
     static const char *const far[] = {"", "x", "model.pt2", "deploy", "-"};
     char longest[4096];
 
-    (void)state;
     memset(longest, 'c', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     assert_null(nuc_nearest(longest, word_at, words));

@@ -101,7 +101,6 @@ static void check_scenario(const struct scenario *s)
 
 static void placed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         check_scenario(&scenarios[i]);
 }
@@ -237,8 +236,6 @@ static struct sampled output_of(const struct function *f, struct sampled in)
 
 static bool yes(void *user, const struct nuc_node *node)
 {
-    (void)user;
-    (void)node;
     return true;
 }
 
@@ -302,7 +299,6 @@ static bool check_function(struct nuc_context *cx, const struct function *f, str
 
 static void check_functions(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; i < N_FUNCTIONS; i++) {
         int expressed = 0;
         for (size_t k = 0; k < N_RANGES; k++)
@@ -316,7 +312,6 @@ static void check_functions(struct nuc_context *cx, void *arg)
 
 static void close_to_the_function(void **state)
 {
-    (void)state;
     run_in_context(check_functions, NULL);
 }
 

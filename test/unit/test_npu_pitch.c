@@ -1,10 +1,5 @@
 /* Strided outputs: the same values as without gaps, rows out_pitch bytes apart, and the bytes between them untouched.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 #include "npu_program.h"

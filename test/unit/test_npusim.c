@@ -143,7 +143,6 @@ static void convolutions(uint32_t seed,
 
 static void convolution(void **state)
 {
-    (void)state;
     convolutions(11, random_conv);
     convolutions(12, random_pointwise);
     convolutions(13, random_depthwise);
@@ -166,7 +165,6 @@ static void matrix_product(void **state)
 {
     struct generator random = {.seed = 14, .dense = true};
 
-    (void)state;
     for (int n = 0; n < 2 * CASES; n++) {
         struct program *p = program_new();
         union nuc_mc_record r;
@@ -229,7 +227,6 @@ static void elementwise(void **state)
 {
     struct generator g = {.seed = 15, .dense = true};
 
-    (void)state;
     for (int i = 0; i < 6 * CASES; i++) {
         struct program *p = program_new();
         union nuc_mc_record r;
@@ -282,7 +279,6 @@ static void pooling(void **state)
 {
     struct generator g = {.seed = 16, .dense = true};
 
-    (void)state;
     for (int i = 0; i < 2 * CASES; i++) {
         struct program *p = program_new();
         union nuc_mc_record r;
@@ -357,7 +353,6 @@ static void reductions(void **state)
 {
     struct generator g = {.seed = 17, .dense = true};
 
-    (void)state;
     for (uint32_t opcode = NUC_MC_OP_MEAN; opcode <= NUC_MC_OP_REDUCE_MIN; opcode++) {
         for (int i = 0; i < CASES; i++) {
             struct program *p = program_new();
@@ -390,7 +385,6 @@ static void sum_extremes(void **state)
     static const int32_t shifts[] = {-500, -70, 40, 70, 500};
     struct generator g = {.seed = 18, .dense = true};
 
-    (void)state;
     for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
         struct program *p = program_new();
         union nuc_mc_record r = {.reduce = {.multiplier = 1 << 23, .divisor = 1 << 23, .shift = shifts[i]}};
@@ -415,7 +409,6 @@ static void softmax(void **state)
 {
     struct generator g = {.seed = 19, .dense = true};
 
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         struct program *p = program_new();
         union nuc_mc_record r = {.softmax = {.rows = range(&g, 1, 4), .depth = range(&g, 1, 40)}};
@@ -451,7 +444,6 @@ static void table(void **state)
     struct program *p = program_new();
     union nuc_mc_record r = {.lut = {.count = 1000}};
 
-    (void)state;
     program_fill(&g.seed, entries, sizeof entries);
     r.lut.input = program_input(p, 1000, &g.seed);
     r.lut.output = program_output(p, 1000);
@@ -469,7 +461,6 @@ static void table_at_the_end(void **state)
     static uint32_t (*const make[])(struct program * p, struct generator * g, union nuc_mc_record * r, int n) = {
         random_conv, random_depthwise, random_transposed, random_product, random_elementwise, random_pool};
 
-    (void)state;
     for (int n = 0; n < 6 * CASES; n++) {
         struct generator g = {.seed = 300 + (uint32_t)n};
         struct program *p = program_new();
@@ -502,7 +493,6 @@ static void pitch_of_the_input(void **state)
     static uint32_t (*const make[])(struct program * p, struct generator * g, union nuc_mc_record * r,
                                     int n) = {random_conv, random_depthwise, random_transposed, random_pool};
 
-    (void)state;
     for (int n = 0; n < 4 * CASES; n++) {
         struct generator g = {.seed = 500 + (uint32_t)n};
         struct program *p = program_new();
@@ -534,7 +524,6 @@ static void tables_are_verified(void **state)
     union nuc_mc_record r;
     NeutronModelHandle handle;
 
-    (void)state;
     uint32_t opcode = random_conv(p, &g, &r, 0);
     struct nuc_mc_ref table = random_weights(p, &g, 256);
     program_call_with_table(p, opcode, &r, table);
@@ -578,7 +567,6 @@ static void strided_copy(void **state)
     union nuc_mc_record r = {
         .copy = {.rank = 2, .unit = 3, .shape = {4, 5}, .in_stride = {-15, 3}, .out_stride = {3, 20}}};
 
-    (void)state;
     r.copy.input = program_input(p, 60, &g.seed);
     r.copy.input.offset = 45;
     r.copy.output = program_output(p, 200);
@@ -604,7 +592,6 @@ static void gather(void **state)
     struct program *p = program_new();
     union nuc_mc_record r = {.gather = {.rank = 2, .unit = 4, .shape = {3, 3}}};
 
-    (void)state;
     r.gather.input = program_input(p, 36, &g.seed);
     r.gather.output = program_output(p, 36);
     r.gather.table = program_weights(p, tables, sizeof tables);
@@ -620,7 +607,6 @@ static void bilinear(void **state)
 {
     struct generator g = {.seed = 23, .dense = true};
 
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         struct program *p = program_new();
         union nuc_mc_record r = {.resize = {.batches = 1, .in_h = range(&g, 2, 6), .in_w = 1, .channels = 3}};

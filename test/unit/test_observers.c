@@ -325,7 +325,6 @@ static void min_max_finds_every_place(void **state)
 {
     float x[40], min, max;
 
-    (void)state;
     for (size_t count = 1; count <= 40; count++) {
         for (size_t at = 0; at < count; at++) {
             for (size_t i = 0; i < count; i++)

@@ -75,7 +75,6 @@ static void no_value_is_quantized_twice(void **state)
 {
     struct nuc_options o;
 
-    (void)state;
     nuc_options_default(&o);
     o.threads = 1;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {

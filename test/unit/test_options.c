@@ -1,14 +1,8 @@
 /* Options by name and text: each of them, what flags and lists take, mistakes, when they hold, who listens. */
+#include "unit/test.h"
+
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "nucleon/options.h"
 
@@ -80,7 +74,6 @@ static void every_option_can_be_set(void **state)
     struct nuc_option_info i;
     size_t count = 0;
 
-    (void)state;
     for (; nuc_option_at(count, &i); count++) {
         struct nuc_compiler *c = nuc_compiler_new(NULL, NULL), *again = nuc_compiler_new(NULL, NULL);
         struct nuc_options o = now(c);
@@ -110,7 +103,6 @@ static void texts_mean_what_they_mean_on_the_command_line(void **state)
 {
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
 
-    (void)state;
     set(c, "--memory-budget", "64Ki");
     assert_int_equal(now(c).memory_budget, 65536);
     set(c, "memory_budget", "1.5kB");
@@ -141,7 +133,6 @@ static void flags_can_be_taken_back(void **state)
     static const char *const on[] = {NULL, "", "true", "on", "yes", "1"}, *const off[] = {"false", "off", "no", "0"};
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
 
-    (void)state;
     for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
         set(c, "equalize", on[i]);
         assert_true(now(c).equalize);
@@ -166,7 +157,6 @@ static void mistakes_are_refused(void **state)
 {
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
 
-    (void)state;
     refused(c, "memory-bugdet", "64Ki", "did you mean 'memory-budget'?");
     refused(c, "", "1", "is not an option");
     refused(c, "--", "1", "is not an option");
@@ -199,7 +189,6 @@ static void any_text_is_set_or_refused(void **state)
     uint32_t seed = 7;
     size_t n_set = 0, n_refused = 0;
 
-    (void)state;
     for (size_t round = 0; round < 200; round++) {
         for (size_t i = 0; nuc_option_at(i, &info); i++) {
             char text[12];
@@ -230,7 +219,6 @@ static void options_hold_for_what_comes_after(void **state)
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
     struct nuc_target_facts facts;
 
-    (void)state;
     assert_int_equal(nuc_target_facts(c, &facts), NUC_OK);
     assert_string_equal(facts.name, "imxrt700");
     set(c, "target", "cortex-m33");
@@ -269,7 +257,6 @@ static void locale_and_listeners(void **state)
     struct heard h = {"", ""};
     char before[8], after[8];
 
-    (void)state;
     for (size_t i = 0; locale == NULL && i < sizeof with_commas / sizeof with_commas[0]; i++)
         locale = setlocale(LC_ALL, with_commas[i]);
     snprintf(before, sizeof before, "%.1f", 0.5);

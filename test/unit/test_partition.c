@@ -147,13 +147,11 @@ static void name_nothing(struct nuc_context *cx, void *arg)
     static const char *const nothing[] = {"relu", "conv2d"};
     struct nuc_partition_options options = {.operators_not_to_delegate = nothing, .n_operators_not_to_delegate = 2};
 
-    (void)arg;
     nuc_partition_graph(parse_graph(cx, START RELU("1", "x") ADD("2", "1", "1") END("2")), &options);
 }
 
 static void test_names(void **state)
 {
-    (void)state;
     expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "'conv2d'");
     expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "aten.relu.default, aten.add.Tensor");
 }
@@ -198,7 +196,6 @@ static void check_loose_cluster(struct nuc_context *cx, void *arg)
 
 static bool refuse_all(void *user, const struct nuc_node *node)
 {
-    (void)node;
     return *(const bool *)user;
 }
 
@@ -208,7 +205,6 @@ static void check_reasons(struct nuc_context *cx, void *arg)
     bool accept = false;
     struct nuc_partition_options options = {.check_op_support = refuse_all, .check_op_support_user = &accept};
 
-    (void)arg;
     struct nuc_partitions *p = nuc_partition_graph(g, &options);
     const struct nuc_decision *relu = p->by_id[node_of(g, "r1")->id], *quantize = p->by_id[node_of(g, "1")->id];
     const struct nuc_decision *foreign = p->by_id[node_of(g, "r2")->id];
@@ -228,7 +224,6 @@ static void check_boundaries(struct nuc_context *cx, void *arg)
                 "x", "in") QUANTIZE("y", "in2") ADD("1", "y", "x") ADD("2", "1", "c") RELU("3", "1")
                 DEQUANTIZE("l1", "2") DEQUANTIZE("l2", "3") "%output = output([%l1, %l2])\n");
 
-    (void)arg;
     struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     assert_int_equal(p->count, 1);
     const struct nuc_partition *only = &p->items[0];
@@ -252,7 +247,6 @@ static void check_shared_constant(struct nuc_context *cx, void *arg)
         parse_graph(cx, "%c = buffer \"c\" : int8[2, 3]\n" START ADD("1", "x", "c") FOREIGN("2", "1") ADD("3", "2", "c")
                             FOREIGN("4", "3") RELU("5", "4") RELU("6", "5") END("6"));
 
-    (void)arg;
     struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     assert_int_equal(p->count, 3);
     assert_string_equal(p->items[1].tag, "tag7");
@@ -301,7 +295,6 @@ static void check_fused(struct nuc_context *cx, void *arg)
     struct nuc_graph *g =
         parse_graph(cx, START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4"));
 
-    (void)arg;
     struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     struct nuc_node **calls = nuc_fuse_partitions(g, p);
     nuc_graph_verify(g, "fused");
@@ -318,7 +311,6 @@ static void check_reordering(struct nuc_context *cx, void *arg)
                             FOREIGN("2", "1") QUANTIZE("y", "in2") RELU("3", "y") DEQUANTIZE("l1", "2")
                                 DEQUANTIZE("l2", "3") "%output = output([%l1, %l2])\n");
 
-    (void)arg;
     struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     assert_int_equal(p->count, 1);
     nuc_fuse_partitions(g, p);
@@ -480,7 +472,6 @@ static void test_random_graphs(void **state)
 {
     uint32_t seed = 1;
 
-    (void)state;
     for (int i = 0; i < 3000; i++)
         run_in_context(check_random, &seed);
 }
@@ -496,7 +487,6 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
     struct nuc_node *n = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
     bool *supported = nuc_alloc_array(cx, 100002, sizeof *supported);
 
-    (void)arg;
     for (int i = 0; i < 100000; i++) {
         struct nuc_node *relu = nuc_add_node(g, NULL, NUC_OP_RELU, NULL);
         nuc_set_arg_node(relu, g, 0, n);
@@ -512,7 +502,6 @@ static void check_determinism(struct nuc_context *cx, void *arg)
     const char *text = START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4");
     const char *first = NULL;
 
-    (void)arg;
     for (int i = 0; i < 3; i++) {
         struct nuc_graph *g = parse_graph(cx, text);
         nuc_fuse_partitions(g, nuc_partition_graph(g, NULL));
@@ -542,7 +531,6 @@ static void test_out_of_memory(void **state)
 {
     bool done = false;
 
-    (void)state;
     assert_true(run_call_out_of_memory(partition_and_fuse, &done) > 0);
     assert_true(done);
 }
@@ -553,7 +541,6 @@ static void check_slot_sets(struct nuc_context *cx, void *arg)
 {
     uint32_t state = 7;
 
-    (void)arg;
     for (int round = 0; round < 200; round++) {
         const struct slot_set *sets[2] = {NULL, NULL};
         bool in[2][64] = {{false}};

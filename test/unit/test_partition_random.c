@@ -297,7 +297,6 @@ static void test_by_cost(void **state)
 {
     struct counts counts = {.seed = 5};
 
-    (void)state;
     for (int i = 0; i < GRAPHS / 2; i++)
         run_in_context(check_by_cost, &counts);
     assert_true(counts.refused > 1000 && counts.partitions > 10);
@@ -307,7 +306,6 @@ static void test_random(void **state)
 {
     struct counts counts = {.seed = 1};
 
-    (void)state;
     for (int i = 0; i < GRAPHS; i++)
         run_in_context(check_random, &counts);
     /* The graphs are of both kinds, and many fall into several partitions. */
@@ -325,7 +323,6 @@ static void check_chain(struct nuc_context *cx, void *arg)
     enum { OPERATORS = 32000 };
     struct growing growing = new_graph(cx, OPERATORS + 1);
 
-    (void)arg;
     for (uint32_t i = 0; i < OPERATORS; i++)
         add_cluster(&growing, &kinds[pattern[i % 8]], (const uint32_t[]){i, i});
     struct nuc_graph *g = finished(&growing);

@@ -89,7 +89,6 @@ static void shared_conv_is_not_folded(struct nuc_context *cx, void *arg)
                 "conv2d.default(%x, %w, %b)") "%output = output([%norm, %layer])\n");
     struct nuc_node *layer = node_of(g, "layer");
 
-    (void)arg;
     run_aten_passes(g);
     assert_int_equal(result_of(g)->op, NUC_OP_CONV2D);
     assert_ptr_equal(argument_of(result_of(g), 0), layer);
@@ -130,7 +129,6 @@ static void check_constant(struct nuc_context *cx, void *arg)
     struct nuc_graph *g =
         parse_quantized(cx, "%m = parameter : float32[2] values(0.125, -2); %relu = aten.relu.default(%m)\n");
 
-    (void)arg;
     run_aten_passes(g);
     assert_true(nuc_is_static(result_of(g)));
     assert_memory_equal(nuc_const_contiguous(g, result_of(g)), expected, sizeof expected);
@@ -191,7 +189,6 @@ static void check_masks(struct nuc_context *cx, void *arg)
 
 static void test_masks(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++)
         run_in_context(check_masks, &i);
 }
@@ -205,7 +202,6 @@ static void quantized_boundaries(struct nuc_context *cx, void *arg)
                             "%c = edge.aten.add.Tensor(%dx, %y) ! 0.5, 3; %output = output([%dc, %c])\n");
     struct nuc_io_quantizations io;
 
-    (void)arg;
     nuc_remove_io_quantization(g, true, &io);
     nuc_graph_verify(g, "boundaries");
     assert_int_equal(io.n_inputs, 2);
@@ -238,7 +234,6 @@ static void refuse_readers(struct nuc_context *cx, void *arg)
 {
     struct nuc_io_quantizations io;
 
-    (void)arg;
     nuc_remove_io_quantization(two_readers(cx), true, &io);
 }
 
@@ -248,7 +243,6 @@ static void share_input(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = two_readers(cx);
     struct nuc_io_quantizations io;
 
-    (void)arg;
     nuc_remove_io_quantization(g, false, &io);
     nuc_graph_verify(g, "readers");
     assert_graph(g, "%x = input : int8[2]\n"
@@ -261,7 +255,6 @@ static void share_input(struct nuc_context *cx, void *arg)
 
 static void test_quantized_boundaries(void **state)
 {
-    (void)state;
     run_in_context(quantized_boundaries, NULL);
     run_in_context(share_input, NULL);
     expect_failure(refuse_readers, NULL, NUC_UNSUPPORTED, "'x'");
@@ -288,7 +281,6 @@ static void check_decides(struct nuc_context *cx, void *arg)
     struct nuc_edge_options options = {
         .preserve_ops = wanted, .n_preserve_ops = 3, .check_op_support = refuse, .check_op_support_user = &asked};
 
-    (void)arg;
     nuc_to_edge(g, &options);
     assert_int_equal(asked, 1);
     assert_non_null(nuc_find_node(g, "aten_div_tensor"));
@@ -307,13 +299,11 @@ static void unknown_operator(struct nuc_context *cx, void *arg)
     static const char *const names[] = {"aten.hard.default"};
     struct nuc_edge_options options = {.preserve_ops = names, .n_preserve_ops = 1};
 
-    (void)arg;
     nuc_to_edge(parse_quantized(cx, quantized_hardswish), &options);
 }
 
 static void test_preserved(void **state)
 {
-    (void)state;
     run_in_context(check_decides, NULL);
     expect_failure(unknown_operator, NULL, NUC_BAD_USAGE, "'aten.hard.default'");
 }
@@ -348,7 +338,6 @@ static void run_to_edge(struct nuc_context *cx, void *arg)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char graph[512];
         snprintf(graph, sizeof graph, "%s", refusals[i].graph);
@@ -376,7 +365,6 @@ static void run_expand(struct nuc_context *cx, void *arg)
 
 static void test_unwritable(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof unwritable / sizeof unwritable[0]; i++) {
         char graph[512];
         snprintf(graph, sizeof graph, "%s", unwritable[i].graph);
@@ -406,7 +394,6 @@ static const struct {
 
 static void test_expansion_refusals(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof expansion_refusals / sizeof expansion_refusals[0]; i++) {
         char graph[512];
         snprintf(graph, sizeof graph,
@@ -419,7 +406,6 @@ static void test_expansion_refusals(void **state)
 
 static void test_completeness(void **state)
 {
-    (void)state;
     for (int op = 0; op < NUC_OP_COUNT; op++) {
         if (nuc_op_family((enum nuc_op)op) == NUC_FAMILY_COMPOSITE) {
             if (!nuc_has_expansion((enum nuc_op)op))

@@ -1,5 +1,4 @@
 /* The payload: its bytes as the reference writes them, taken apart again, and broken in every place. */
-
 #include "contexts.h"
 
 #include "device/base/microcode.h"
@@ -55,7 +54,6 @@ static void check_bytes(struct nuc_context *cx, void *arg)
     static const uint8_t header[16] = {2, 1, 3, 1, 0, 1, 2, 0, 0, 1};
     struct sample s;
 
-    (void)arg;
     compose(cx, &s);
     assert_int_equal(s.bytes.size, 16 + 96 + 32 + 16);
     assert_memory_equal(s.bytes.data, header, sizeof header);
@@ -69,7 +67,6 @@ static void check_round_trip(struct nuc_context *cx, void *arg)
 {
     struct sample s;
 
-    (void)arg;
     compose(cx, &s);
     struct nuc_payload p = nuc_payload_parse(cx, "x.pte", s.bytes);
     struct nuc_payload_sizes sizes = nuc_payload_sizes_of(&p);
@@ -105,7 +102,6 @@ static void broken_payloads(struct nuc_context *cx, void *arg)
     struct sample s;
     uint32_t seed = 1;
 
-    (void)arg;
     compose(cx, &s);
     for (size_t cut = 0; cut < s.bytes.size - 16; cut++) {
         uint8_t *copy = malloc(cut + 1);
@@ -131,7 +127,6 @@ static void bad_map(struct nuc_context *cx, void *arg)
 {
     struct sample s;
 
-    (void)arg;
     compose(cx, &s);
     s.inputs[0].map = 3;
     assert_int_equal(s.payload.inputs[0].map, 3);
@@ -140,7 +135,6 @@ static void bad_map(struct nuc_context *cx, void *arg)
 
 static void map_beyond_arguments(void **state)
 {
-    (void)state;
     expect_failure(bad_map, NULL, NUC_INTERNAL, "");
 }
 

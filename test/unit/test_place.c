@@ -62,7 +62,6 @@ static void check_cuts(struct nuc_context *cx, void *arg)
 {
     uint32_t state = 7;
 
-    (void)arg;
     for (int round = 0; round < ENERGIES; round++) {
         struct energy e = {.n_variables = 1 + random_below(&state, MOST_VARIABLES),
                            .n_pairs = random_below(&state, MOST_PAIRS + 1)};
@@ -228,7 +227,6 @@ static void test_graphs(void **state)
 {
     struct totals t = {.seed = 1};
 
-    (void)state;
     for (int i = 0; i < GRAPHS; i++)
         run_in_context(check_graph, &t);
     /* The graphs are of all kinds. */
@@ -305,7 +303,6 @@ static void check_scene(struct nuc_context *cx, void *arg)
 /* With int8 kernels the same operator takes the CPU less: it needs no quantize and dequantize nodes. */
 static bool has_any_kernel(enum nuc_op op)
 {
-    (void)op;
     return true;
 }
 
@@ -314,7 +311,6 @@ static void check_int8_cpu(struct nuc_context *cx, void *arg)
     static const char graph[] = START("512") UNARY("gelu", "1", "x") SQUARE("2", "1") UNARY("gelu", "3", "2") END("3");
     struct nuc_partition_options options = {.by_cost = true};
 
-    (void)arg;
     assert_int_equal(nuc_partition_graph(parse_graph(cx, graph), &options)->count, 1);
     options.has_int8_kernel = has_any_kernel;
     assert_int_equal(nuc_partition_graph(parse_graph(cx, graph), &options)->count, 0);

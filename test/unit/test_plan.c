@@ -2,7 +2,6 @@
  * The planner: no two ranges live at once share bytes, plans are as small as they can be, and "proven" is said only
  * when that is so; all against plans and orders found by trying everything.
  */
-
 #include "contexts.h"
 
 #include "algorithms/plan.h"
@@ -100,7 +99,6 @@ static void check(const struct nuc_plan_problem *p, const struct nuc_plan *plan)
 
 static void plan_rows(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct nuc_plan_problem problem = {.ranges = rows[i].ranges, .n = rows[i].n};
         struct nuc_plan plan = nuc_plan_memory(cx, &problem);
@@ -179,7 +177,6 @@ static void plan_small(struct nuc_context *cx, void *arg)
 {
     uint32_t state = 3;
 
-    (void)arg;
     for (int round = 0; round < 150; round++) {
         struct nuc_plan_range ranges[SMALL];
         size_t n = 1 + next(&state) % SMALL;
@@ -202,7 +199,6 @@ static void plan_pairs(struct nuc_context *cx, void *arg)
     uint32_t state = 5;
     int best = 0;
 
-    (void)arg;
     for (int round = 0; round < 150; round++) {
         struct nuc_plan_range ranges[SMALL];
         struct nuc_plan_pair pairs[4];
@@ -234,7 +230,6 @@ static void plan_random(struct nuc_context *cx, void *arg)
     uint32_t state = 7;
     struct nuc_plan_range ranges[60];
 
-    (void)arg;
     for (int round = 0; round < 60; round++) {
         size_t n = 1 + next(&state) % 60;
         for (size_t i = 0; i < n; i++) {
@@ -257,7 +252,6 @@ static void plan_many(struct nuc_context *cx, void *arg)
     struct nuc_plan_range *ranges = nuc_alloc_array(cx, MANY, sizeof *ranges);
     uint32_t state = 11;
 
-    (void)arg;
     for (uint32_t most = 1; most <= MANY; most = most == 1 ? 12 : most == 12 ? MANY : MANY + 1) {
         for (uint32_t i = 0; i < MANY; i++)
             ranges[i] = (struct nuc_plan_range){
@@ -280,7 +274,6 @@ static void plan_cut(struct nuc_context *cx, void *arg)
     uint32_t state = 11;
     int reached = 0;
 
-    (void)arg;
     for (int round = 0; round < 100; round++) {
         struct nuc_plan_range ranges[24];
         size_t n = 1;
@@ -312,7 +305,6 @@ static void plan_too_much(struct nuc_context *cx, void *arg)
 {
     const struct nuc_plan_range range = {.last = 1, .size = UINT64_MAX / 2, .alignment = 16};
 
-    (void)arg;
     nuc_plan_memory(cx, &(struct nuc_plan_problem){.ranges = &range, .n = 1});
 }
 
@@ -320,7 +312,6 @@ static void plan_clash(struct nuc_context *cx, void *arg)
 {
     const struct nuc_plan_range ranges[] = {FIXED(0, 1, 32, 16), FIXED(1, 2, 32, 32)};
 
-    (void)arg;
     nuc_plan_memory(cx, &(struct nuc_plan_problem){.ranges = ranges, .n = 2});
 }
 
@@ -433,7 +424,6 @@ static void order_random(struct nuc_context *cx, void *arg)
     uint32_t state = 13;
     int better = 0;
 
-    (void)arg;
     for (int round = 0; round < 120; round++) {
         struct net net;
         random_net(&state, &net, round % 2 == 1);
@@ -453,7 +443,6 @@ static void order_random(struct nuc_context *cx, void *arg)
 
 static void test_refused(void **state)
 {
-    (void)state;
     expect_failure(plan_too_much, NULL, NUC_UNSUPPORTED, "");
     expect_failure(plan_clash, NULL, NUC_UNSUPPORTED, "");
 }

@@ -1,13 +1,5 @@
 /* Profiles: records a program leaves when it runs, the table and the ETDump made of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "device/base/flatbuf.h"
 #include "driver/driver.h"
@@ -102,7 +94,6 @@ static void recorded(void **state)
 {
     struct profiled p;
 
-    (void)state;
     for (int mode = NUC_DELEGATE_INLINE; mode <= NUC_DELEGATE_SEGMENT; mode++) {
         setup(&p, true, (enum nuc_segment_mode)mode);
         assert_int_equal(p.n_calls, 2);
@@ -129,7 +120,6 @@ static void unrecorded(void **state)
 {
     struct profiled p;
 
-    (void)state;
     setup(&p, false, NUC_DELEGATE_INLINE);
     assert_int_equal(p.n_calls, 0);
     const struct nuc_profile *profile = profile_of(&p, false);
@@ -146,7 +136,6 @@ static void cut_records(void **state)
 {
     struct profiled p;
 
-    (void)state;
     setup(&p, true, NUC_DELEGATE_INLINE);
     uint64_t whole = profile_of(&p, true)->cycles;
     p.calls[0].bytes = 16 + 15;
@@ -217,7 +206,6 @@ static void etdump(void **state)
     struct profiled p;
     struct dump d;
 
-    (void)state;
     setup(&p, true, NUC_DELEGATE_INLINE);
     const struct nuc_profile *profile = profile_of(&p, true);
     const struct nuc_profile *const runs[2] = {profile, profile};
@@ -255,7 +243,6 @@ static void damaged(void **state)
 {
     struct profiled p;
 
-    (void)state;
     setup(&p, true, NUC_DELEGATE_INLINE);
     uint8_t *bytes = malloc(p.program.size);
     for (size_t at = 0; at + 4 <= p.program.size; at += 4 + at / 97 % 29 * 4) {

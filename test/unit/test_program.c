@@ -57,7 +57,6 @@ static void header_and_numbering(struct nuc_context *cx, void *arg)
     struct nuc_span again = nuc_write_program(test_graph(cx, false), &o);
     struct written w;
 
-    (void)arg;
     assert_int_equal(file.size, again.size);
     assert_memory_equal(file.data, again.data, file.size);
     assert_memory_equal(file.data + 4, "ET12eh00", 8);
@@ -92,7 +91,6 @@ static void values_once(struct nuc_context *cx, void *arg)
     uint8_t type;
     int32_t index;
 
-    (void)arg;
     o = (struct nuc_program_options){.report = &shared};
     struct nuc_span smaller = nuc_write_program(test_graph(cx, false), &o);
     assert_true(shared.n_values + 5 <= each.n_values);
@@ -117,7 +115,6 @@ static void static_view(struct nuc_context *cx, void *arg)
     uint8_t type;
     int32_t index;
 
-    (void)arg;
     open_written(&w, nuc_write_program(test_graph(cx, false), &o));
     assert_string_equal(nuc_fb_string(&w.r, w.plan, 0, NULL), "run");
     uint32_t relu = (uint32_t)nuc_fb_vec_i32(&w.r, call_args(&w, 3, &type, &index), 1);
@@ -144,7 +141,6 @@ static void constants_once(struct nuc_context *cx, void *arg)
     struct test_program p;
     struct nuc_tensor t;
 
-    (void)arg;
     struct nuc_span file = nuc_write_program(g, &o);
     assert_int_equal(report.constants, 4);
     test_load(cx, &p, file, NULL);
@@ -160,7 +156,6 @@ static void delegate_data(struct nuc_context *cx, void *arg)
 {
     static const uint8_t payload[40] = {1, 1, 1};
 
-    (void)arg;
     for (int segment = 0; segment < 2; segment++) {
         struct nuc_program_options o = {.delegate_data = segment ? NUC_DELEGATE_SEGMENT : NUC_DELEGATE_INLINE};
         struct nuc_span bytes = {payload, sizeof payload};
@@ -198,7 +193,6 @@ static void value_given_twice(struct nuc_context *cx, void *arg)
     struct nuc_node *q = node_of(g, "q"), *twice[2] = {q, q};
     struct written w;
 
-    (void)arg;
     nuc_set_arg_nodes(node_of(g, "call"), g, NUC_ARG(CALL_DELEGATE, inputs), twice, 2);
     open_written(&w, nuc_write_program(g, &o));
     uint8_t type;
@@ -216,7 +210,6 @@ static void no_constants(struct nuc_context *cx, void *arg)
     struct nuc_program_options o = {.method = NULL};
     struct written w;
 
-    (void)arg;
     open_written(&w, nuc_write_program(test_delegate_graph(cx, 2, false, (struct nuc_span){payload, 4}), &o));
     struct nuc_fb_table constants = nuc_fb_sub(&w.r, w.program, 5);
     assert_int_equal(nuc_fb_vec(&w.r, constants, 1, 8).count, 1);
@@ -227,7 +220,6 @@ static void unknown_operator(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = test_graph(cx, false);
     struct nuc_program_options o = {.method = NULL};
 
-    (void)arg;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         n->dialect = NUC_ATEN;
     nuc_write_program(g, &o);
@@ -238,7 +230,6 @@ static void constants_sink(struct nuc_context *cx, void *arg)
 {
     size_t planned[2];
 
-    (void)arg;
     for (int keep = 0; keep < 2; keep++) {
         struct nuc_program_memory_report report;
         struct nuc_program_options o = {.keep_order = keep, .report = &report};
@@ -261,7 +252,6 @@ static void dim_orders_for_kernels(struct nuc_context *cx, void *arg)
     struct written w;
     struct nuc_tensor t;
 
-    (void)arg;
     struct nuc_span file =
         nuc_write_program(parse_quantized(cx, "%x = input : float32[1, 2, 2, 2] channels-last\n"
                                               "%y = edge.aten._adaptive_avg_pool2d.default(%x, [1, 1])"),
@@ -279,7 +269,6 @@ static void dim_orders_for_kernels(struct nuc_context *cx, void *arg)
 
 static void test_structure(void **state)
 {
-    (void)state;
     run_in_context(header_and_numbering, NULL);
     run_in_context(values_once, NULL);
     run_in_context(static_view, NULL);

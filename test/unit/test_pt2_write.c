@@ -1,5 +1,4 @@
 /* Archives written from graphs: read back equal, the same bytes each time, laid out as torch does it. */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "failing_memory.h"
@@ -159,7 +158,6 @@ static void check_graph(struct nuc_context *cx, void *arg)
 
 static void test_round_trips(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++)
         run_in_context(check_graph, &i);
 }
@@ -177,7 +175,6 @@ static void check_tied(struct nuc_context *cx, void *arg)
                                           "%n = aten.linear.default(%m, %p_c) : float32[1, 2]\n"
                                           "%output = output([%n])\n");
 
-    (void)arg;
     node_of(g, "p_c")->data = node_of(g, "p_a")->data;
     const struct nuc_zip *zip = open_zip(cx, written(g));
     assert_int_equal(entry(zip, "archive/data/weights/weight_0").size, 16);
@@ -200,7 +197,6 @@ static void check_same_target(struct nuc_context *cx, void *arg)
     struct nuc_graph *back = import(cx, written(g));
     const float *b = nuc_const_contiguous(back, node_of(back, "p_b"));
 
-    (void)arg;
     assert_string_equal(node_of(back, "p_b")->target, "a_1");
     assert_true(b[0] == 1.0f);
 }
@@ -219,7 +215,6 @@ static void check_entries(struct nuc_context *cx, void *arg)
     };
     const struct nuc_zip *zip = open_zip(cx, written(parse_graph(cx, graphs[0])));
 
-    (void)arg;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct nuc_span content = entry(zip, texts[i].name);
         assert_int_equal(content.size, strlen(texts[i].content));
@@ -244,7 +239,6 @@ static void check_in_place(struct nuc_context *cx, void *arg)
                                                   "%h = aten.hardswish_.default(%z) : float32[2]\n"
                                                   "%output = output([%v, %s, %h])\n"));
 
-    (void)arg;
     expect_text(text, "torch.ops.aten.relu.default");
     expect_text(text, "torch.ops.aten.sigmoid.default");
     expect_text(text, "torch.ops.aten.hardswish_.default");
@@ -257,7 +251,6 @@ static void check_integer_scalars(struct nuc_context *cx, void *arg)
                                                   "%c = aten.clamp.default(%x, 0, 6) : int32[2]\n"
                                                   "%output = output([%c])\n"));
 
-    (void)arg;
     expect_text(text, "{\"name\":\"min\",\"arg\":{\"as_int\":0},\"kind\":1}");
 }
 
@@ -269,7 +262,6 @@ static void check_argument_kinds(struct nuc_context *cx, void *arg)
                                                   "float32[1, 2, 2, 2]\n"
                                                   "%output = output([%p])\n"));
 
-    (void)arg;
     expect_text(text, "{\"name\":\"kernel_size\",\"arg\":{\"as_ints\":[2,2]},\"kind\":1}");
     expect_text(text, "{\"name\":\"ceil_mode\",\"arg\":{\"as_bool\":true},\"kind\":2}");
 }
@@ -287,7 +279,6 @@ static void check_call_spec(struct nuc_context *cx, void *arg)
                                           "%m = aten.maximum.default(%x, %y) : float32[2]\n"
                                           "%output = output([%m])\n");
 
-    (void)arg;
     const char *text = model_text(g);
     expect_text(text, "\"children_spec\\\": [" LEAF ", " LEAF "]}, {\\\"type\\\": \\\"builtins.dict\\\"");
     expect_text(text, "\"out_spec\":\"[1, " LEAF "]\"");
@@ -317,7 +308,6 @@ static void write_refused(struct nuc_context *cx, void *arg)
 
 static void test_failures(void **state)
 {
-    (void)state;
     expect_failure(write_refused, &(size_t){0}, NUC_BAD_USAGE, "node 'r' (edge.aten.relu.default)");
     expect_failure(write_refused, &(size_t){1}, NUC_BAD_INPUT, "not UTF-8");
 }
@@ -332,7 +322,6 @@ static void test_out_of_memory(void **state)
 {
     bool done = false;
 
-    (void)state;
     assert_true(run_call_out_of_memory(write_whole, &done) > 0);
     assert_true(done);
 }
@@ -366,7 +355,6 @@ static void check_long_lists(struct nuc_context *cx, void *arg)
 {
     static const unsigned members[] = {0, 1, 127, 128, 129, 256, 1000};
 
-    (void)arg;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         struct nuc_span once = long_text(cx, members[i], true), grown = long_text(cx, members[i], false);
         assert_int_equal(grown.size, once.size);

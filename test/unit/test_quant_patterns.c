@@ -86,7 +86,6 @@ static void check_fixed_and_shared(struct nuc_context *cx, void *arg)
 {
     struct nuc_observation o;
 
-    (void)arg;
     for (int compat = 0; compat < 2; compat++) {
         nuc_quantize_observation(
             calibrate(
@@ -116,7 +115,6 @@ static void check_grouped_transposed(struct nuc_context *cx, void *arg)
                                           true);
     struct nuc_observation ow, ob, ox;
 
-    (void)arg;
     nuc_quantize_observation(c, 0, &ow);
     nuc_quantize_observation(c, 1, &ob);
     nuc_quantize_observation(c, 2, &ox);
@@ -137,7 +135,6 @@ static void check_weights_per_tensor(struct nuc_context *cx, void *arg)
     struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, CONV), &options);
     struct nuc_observation o;
 
-    (void)arg;
     nuc_quantize_sample(c, (const void *const[]){ramp});
     nuc_quantize_observation(c, 0, &o);
     assert_string_equal(o.node->name, "w");
@@ -147,7 +144,6 @@ static void check_weights_per_tensor(struct nuc_context *cx, void *arg)
 
 static void parameters(void **state)
 {
-    (void)state;
     run_in_context(check_fixed_and_shared, NULL);
     run_in_context(check_grouped_transposed, NULL);
     run_in_context(check_weights_per_tensor, NULL);

@@ -119,7 +119,6 @@ static void check_constants(struct nuc_context *cx, void *arg)
     struct nuc_graph *q = nuc_quantize_convert(c);
     struct nuc_observation x;
 
-    (void)arg;
     nuc_quantize_observation(c, 2, &x);
     const int8_t *w = (const void *)node_of(q, "b__frozen_param0")->data->bytes.data;
     const float *ws = (const void *)node_of(q, "b__scale_0")->data->bytes.data;
@@ -145,7 +144,6 @@ static double scale_of(struct nuc_graph *g, const char *node, uint32_t index)
 /* One bias of two operators has two scales, which the reference takes from the first one alone. */
 static void check_shared_bias(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     for (int compat = 0; compat < 2; compat++) {
         struct nuc_graph *q = nuc_quantize_convert(
             calibrate(cx,
@@ -168,7 +166,6 @@ static void check_goes_on(struct nuc_context *cx, void *arg)
     const char *first = listing(nuc_quantize_convert(c));
     struct nuc_observation before, after;
 
-    (void)arg;
     nuc_quantize_observation(c, 2, &before);
     nuc_quantize_sample(c, (const void *const[]){wide});
     assert_string_equal(listing(nuc_quantize_convert(c)), first);
@@ -181,7 +178,6 @@ static void check_goes_on(struct nuc_context *cx, void *arg)
 
 static void count_warning(void *user, const char *message)
 {
-    (void)message;
     ++*(int *)user;
 }
 
@@ -191,7 +187,6 @@ static void check_without_samples(struct nuc_context *cx, void *arg)
     struct nuc_observation o;
     int warnings = 0;
 
-    (void)arg;
     cx->warn = count_warning;
     cx->warn_user = &warnings;
     struct nuc_calibration *c =
@@ -225,7 +220,6 @@ static void bad_values_are_named(void **state)
     struct bad_values cases[] = {
         {"4", {1, NAN, 2, 3}, "node 'x'"}, {"4", {-3e38f, 3e38f, 0, 0}, "too wide"}, {"nan", {1, 2, 3, 4}, "node 'w'"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         expect_failure(convert_bad_values, &cases[i], NUC_BAD_INPUT, cases[i].message);
 }

@@ -321,7 +321,6 @@ static void keep_for_executorch(struct nuc_context *cx, void *arg)
     struct nuc_calibration *c = nuc_quantize_prepare(layer_graph(cx, &layers[2], &seed), &options);
     struct sample *s = nuc_alloc(cx, sizeof *s);
 
-    (void)arg;
     fill(s, &seed);
     nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
     const struct nuc_graph *g = nuc_quantize_convert(c);

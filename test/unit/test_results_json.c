@@ -1,7 +1,6 @@
 /* Results as JSON: what each object has, elements of every type, and memory that runs out. */
 #include <jansson.h>
 #include <math.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +35,6 @@ static void a_program_has_its_report(void **state)
     size_t bytes;
     struct stat st;
 
-    (void)state;
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -71,7 +69,6 @@ static void failures_write_nothing(void **state)
     const char *path;
     size_t bytes;
 
-    (void)state;
     assert_int_equal(nuc_compile_file(c, MODEL, SAMPLES, "/nowhere/x.pte"), NUC_IO);
     assert_false(nuc_written_file(c, 0, &path, &bytes));
     nuc_compiler_free(c);
@@ -94,7 +91,6 @@ static void elements_have_their_values(void **state)
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
     const char *text = NULL;
 
-    (void)state;
     json_t *tree = parsed(nuc_arrays_json(c, arrays, 6, true, &text), &text);
     const json_t *list = json_object_get(tree, "outputs");
 #define VALUE(array, i) json_array_get(json_object_get(json_array_get(list, array), "values"), i)
@@ -120,7 +116,6 @@ static void lists_are_whole(void **state)
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
     const char *text = NULL, *plain = NULL;
 
-    (void)state;
     json_t *tree = parsed(nuc_targets_json(c, &text), &text);
     assert_int_equal(nuc_list_targets(c, &plain), NUC_OK);
     const json_t *list = json_object_get(tree, "targets");

@@ -235,7 +235,6 @@ static void check_layer(const char *text, size_t inputs)
 
 static void layers_are_matrix_products(void **state)
 {
-    (void)state;
     check_layer("$w = parameter : float32[6, 2, 3, 2]; $x = input : float32[2, 4, 7, 5]\n"
                 "$y = aten.conv2d.default($x, $w, none, [2, 1], [1, 2], [1, 2], 2)",
                 280);

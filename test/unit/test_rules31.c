@@ -255,7 +255,6 @@ static void check_complete(struct nuc_context *cx, void *arg)
     const struct nuc_flavor *flavor = nuc_flavor_find(cx, "sdk-3.1");
     uint32_t operators = 0;
 
-    (void)arg;
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
         bool found = false;
         if (nuc_support_row(flavor, (enum nuc_op)op) == NULL || op == NUC_OP_CLONE)
@@ -300,7 +299,6 @@ static void check_forced_cat(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_quantized(cx, BINARY("aten.cat.default([%dx, %dy], 1)", "3, 1, 3", "3, 1, 3"));
     struct nuc_support s = support_of(g, "sdk-3.1");
 
-    (void)arg;
     assert_false(nuc_check_support(&s, node_of(g, "r")).ok);
     s.waived |= NUC_WAIVE_CAT_SIZES;
     assert_true(nuc_check_support(&s, node_of(g, "r")).ok);
@@ -311,7 +309,6 @@ static void check_fix(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_quantized(cx, UNARY("aten._softmax.default(%dx, 1, false)", "2, 30"));
     struct nuc_support s = support_of(g, "sdk-3.1");
 
-    (void)arg;
     struct nuc_verdict v = nuc_check_support(&s, node_of(g, "r"));
     assert_string_equal(v.fix, "pad channels 30 to 32");
     assert_string_equal(v.limit, "a multiple of 8");
@@ -384,7 +381,6 @@ static void check_no_ops(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_quantized(cx, PERMUTE("2, 3", "[0, 1]"));
     struct nuc_support s = support_of(g, "sdk-3.1");
 
-    (void)arg;
     assert_false(nuc_is_no_op(&s, node_of(g, "r")));
     s.flavor = nuc_flavor_find(cx, "sdk-3.2");
     assert_true(nuc_is_no_op(&s, node_of(g, "r")));
@@ -410,7 +406,6 @@ static void check_transposes(struct nuc_context *cx, void *arg)
     };
     const struct nuc_target *target = nuc_target_find(cx, NULL);
 
-    (void)arg;
     for (size_t i = 0; i < sizeof transposes / sizeof transposes[0]; i++) {
         const int64_t *sizes = transposes[i].sizes;
         const uint32_t *perm = transposes[i].perm;

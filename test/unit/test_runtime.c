@@ -74,7 +74,6 @@ static void whole_program(struct nuc_context *cx, void *arg)
     static const float last[8] = {1, -1, 2, 0, 3, 1, 4, 2};
     static const float expected[4] = {0, 4, 26, 48};
 
-    (void)arg;
     for (int channels_last = 0; channels_last < 2; channels_last++) {
         struct nuc_program_options o = {.method = NULL};
         struct test_program p;
@@ -112,7 +111,6 @@ static void usage(struct nuc_context *cx, void *arg)
     const float in[8] = {0};
     unsigned calls = 0;
 
-    (void)arg;
     test_load(cx, &p, file, NULL);
     assert_int_equal(nuc_program_n_inputs(&p.program), 1);
     assert_int_equal(nuc_program_input_info(&p.program, 1, &t), NUC_BAD_USAGE);
@@ -166,7 +164,6 @@ static void not_loaded(struct nuc_context *cx, void *arg)
     struct test_program p;
     struct nuc_tensor t;
 
-    (void)arg;
     check_not_loaded(NULL);
     check_not_loaded(&none);
     test_load(cx, &p, file, NULL);
@@ -200,7 +197,6 @@ static void inputs_not_set(struct nuc_context *cx, void *arg)
     struct test_program p;
     struct nuc_tensor t;
 
-    (void)arg;
     test_load(cx, &p, file, NULL);
     for (int round = 0; round < 2; round++) {
         assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_BAD_USAGE);
@@ -223,7 +219,6 @@ static void overlapping_blocks(struct nuc_context *cx, void *arg)
     struct nuc_span written = nuc_write_program(test_graph(cx, false), &o);
     struct test_program p;
 
-    (void)arg;
     test_load(cx, &p, written, NULL);
     const struct nuc_program_memory good = p.program.memory;
     struct nuc_program_memory bad[4] = {good, good, good, good};
@@ -253,7 +248,6 @@ static void sizes_around_zero(struct nuc_context *cx, void *arg)
     struct test_program p;
     size_t found = 0;
 
-    (void)arg;
     for (int round = 0; round < 2; round++) {
         uint8_t *changed = nuc_copy(cx, file.data, file.size);
         for (size_t at = 0; at + sizeof old_sizes <= file.size; at += 4) {
@@ -320,7 +314,6 @@ static const struct boundary_row {
 
 static void boundaries(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     for (size_t row = 0; row < sizeof boundary_rows / sizeof boundary_rows[0]; row++) {
         const struct boundary_row *r = &boundary_rows[row];
         struct nuc_program_options o = {.delegate_data = row % 2 ? NUC_DELEGATE_SEGMENT : NUC_DELEGATE_INLINE};
@@ -353,7 +346,6 @@ static void one_channel(struct nuc_context *cx, void *arg)
     struct test_program several;
     struct test_program one;
 
-    (void)arg;
     test_load(cx, &several,
               nuc_write_program(test_delegate_graph(cx, CHANNELS, false, make_payload(cx, 1, 1, 4, 0)), &o),
               &nuc_default_backends);
@@ -373,7 +365,6 @@ static void tensor_too_small(struct nuc_context *cx, void *arg)
     struct nuc_program_options o = {.method = NULL};
     struct test_program p;
 
-    (void)arg;
     test_load(cx, &p, nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES + 1, 0)), &o),
               &nuc_default_backends);
     assert_int_equal(p.status, NUC_OK);
@@ -388,7 +379,6 @@ static void driver_errors(struct nuc_context *cx, void *arg)
     struct nuc_program_options o = {.method = NULL};
     struct test_program p;
 
-    (void)arg;
     test_load(cx, &p,
               nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES, FAIL_TO_PREPARE)), &o),
               &nuc_default_backends);
@@ -433,7 +423,6 @@ static void scratch_is_planned(struct nuc_context *cx, void *arg)
     struct nuc_tensor a, b;
     float in[BYTES];
 
-    (void)arg;
     for (int i = 0; i < BYTES; i++)
         in[i] = (float)(i + 1);
     load_with_scratch(cx, &planned, NULL, true);
@@ -489,7 +478,6 @@ static void truncated(struct nuc_context *cx, void *arg)
     struct nuc_program_options o = {.method = NULL};
     struct nuc_span file = nuc_write_program(test_graph(cx, true), &o);
 
-    (void)arg;
     for (size_t size = 0; size < file.size; size++) {
         struct nuc_program_sizes sizes;
         assert_int_not_equal(nuc_program_sizes(file.data, size, NULL, &sizes, NULL), NUC_OK);
@@ -510,7 +498,6 @@ static void corrupted(struct nuc_context *cx, void *arg)
         nuc_write_program(test_delegate_graph(cx, CHANNELS, false, make_payload(cx, 1, 1, BYTES, 0)), &o)};
     uint32_t state = 1;
 
-    (void)arg;
     for (int i = 0; i < 4000; i++) {
         struct nuc_span file = files[i % 2];
         uint8_t *copy = malloc(file.size);
@@ -536,7 +523,6 @@ static void numbers(struct nuc_context *cx, void *arg)
     struct nuc_detail detail;
     double value = 0;
 
-    (void)arg;
     assert_int_equal(nuc_program_number(file.data, file.size, "input0_scale", &value, NULL), NUC_OK);
     assert_true(value >= 0.25 && value <= 0.25);
     assert_int_equal(nuc_program_number(file.data, file.size, "input0_zp", &value, &detail), NUC_OK);

@@ -1,5 +1,4 @@
 /* Notes of a compilation on its calibration samples and on what quantization makes of the outputs on them. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "driver/driver.h"
@@ -102,7 +101,6 @@ static struct nuc_compiler *compile(const struct network *network, enum nuc_accu
 
 static void what_cannot_be_right_is_noted(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         const struct network *n = &networks[i];
         struct notes notes = {0, ""};
@@ -121,7 +119,6 @@ static void outputs_have_names_and_figures(void **state)
     struct nuc_output_quality q;
     struct nuc_compiler *c = compile(&networks[0], NUC_ACCURACY_DEFAULT, &notes);
 
-    (void)state;
     assert_int_equal(nuc_n_qualities(c), 1);
     assert_int_equal(nuc_quality(c, 0, &q), NUC_OK);
     assert_string_equal(q.name, "y");

@@ -1,11 +1,5 @@
 /* Measures of an evaluation against numbers worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "tools/evaluate/score.h"
@@ -34,7 +28,6 @@ static void test_deviation(void **state)
 {
     const float of[4] = {1, -2, 3, 4}, x[4] = {1, -1, 3, 2};
 
-    (void)state;
     struct nuc_deviation d = deviation(of, x, 4);
     near(d.signal, 1 + 4 + 9 + 16);
     near(d.noise, 0 + 1 + 0 + 4);
@@ -50,7 +43,6 @@ static void test_deviation_limits(void **state)
 {
     const float zero[2] = {0, 0}, one[2] = {1, 0}, huge[2] = {3e38f, -3e38f}, off[2] = {3e38f, 3e38f};
 
-    (void)state;
     assert_true(deviation(zero, zero, 2).sqnr_db == (double)INFINITY);
     assert_true(deviation(zero, one, 2).sqnr_db == -(double)INFINITY);
     assert_true(deviation(one, one, 2).sqnr_db == (double)INFINITY);
@@ -61,7 +53,6 @@ static void test_deviation_not_finite(void **state)
 {
     const float of[4] = {NAN, INFINITY, 1, 2}, same[4] = {NAN, INFINITY, 1, 1}, other[4] = {0, -INFINITY, NAN, 2};
 
-    (void)state;
     struct nuc_deviation d = deviation(of, same, 4);
     assert_int_equal(d.n_not_finite, 2);
     assert_int_equal(d.n_broken, 0);
@@ -81,7 +72,6 @@ static void deviation_integers(struct nuc_context *cx, void *arg)
     const int64_t of[2] = {INT64_C(9007199254740993), 7}, x[2] = {INT64_C(9007199254740992), 7};
     struct nuc_deviation d = {.n_elements = 0};
 
-    (void)arg;
     nuc_deviation_add(cx, &d, NUC_I64, of, NUC_I64, x, 2);
     assert_int_equal(d.n_equal, 1);
 }
@@ -131,7 +121,6 @@ static void exact_sum(struct nuc_context *cx, void *row)
 /* Shards are next to each other, have all samples, and differ by one sample at most. */
 static void test_shards(void **state)
 {
-    (void)state;
     for (size_t n = 1; n < 40; n++) {
         for (size_t count = 1; count <= n; count++) {
             assert_int_equal(nuc_shard_first((struct nuc_shard){1, count}, n), 0);
@@ -159,7 +148,6 @@ static void test_decisions(void **state)
     const int32_t topk[4] = {7, 3, 1, 0};
     const struct nuc_scores ranked = {.outer = 2, .classes = 2, .inner = 1, .is_index = true};
 
-    (void)state;
     assert_int_equal(nuc_decisions(&s), 2);
     assert_int_equal(nuc_decide(&s, NUC_F32, v, 0), 1);
     assert_int_equal(nuc_decide(&s, NUC_F32, v, 1), NUC_UNDECIDED);
@@ -176,7 +164,6 @@ static void test_top(void **state)
     const float v[7] = {0, 6, 5, 4, 3, 3, 1};
     const struct nuc_scores s = {.outer = 1, .classes = 7, .inner = 1};
 
-    (void)state;
     assert_true(nuc_is_in_top(&s, NUC_F32, v, 0, 1));
     assert_true(nuc_is_in_top(&s, NUC_F32, v, 0, 5)); /* the fifth: of equals the first counts */
     assert_false(nuc_is_in_top(&s, NUC_F32, v, 0, 6));
@@ -189,7 +176,6 @@ static void tally(struct nuc_context *cx, void *arg)
     const int64_t labels[6] = {0, 0, 0, 1, 1, 2}, decisions[6] = {0, 0, 1, 1, NUC_UNDECIDED, 0};
     struct nuc_tally t;
 
-    (void)arg;
     nuc_tally_init(cx, &t, 4);
     for (size_t i = 0; i < 6; i++)
         nuc_tally_add(&t, labels[i], decisions[i], i < 4);
@@ -216,7 +202,6 @@ static void rescaled(struct nuc_context *cx, void *arg)
     struct nuc_node_score score = {.name = "n"}, same = {.name = "n"};
     struct nuc_channel_sums sums;
 
-    (void)arg;
     score.float_quantized = deviation(f, q, 8);
     nuc_channel_sums_init(cx, &sums, &t);
     nuc_channel_sums_add(cx, &sums, f, q, p, 8);
@@ -240,7 +225,6 @@ static void gates(struct nuc_context *cx, void *arg)
     const struct nuc_evaluation e = {.n_outputs = 2, .outputs = outputs};
     struct nuc_evaluate_options o;
 
-    (void)arg;
     nuc_evaluate_options_default(&o);
     outputs[0].deviation.sqnr_db = 30;
     outputs[1].deviation.sqnr_db = 20;

@@ -57,7 +57,6 @@ static void check_shapes(struct nuc_context *cx, void *text)
 /* Every operator has a rule: it fails for want of arguments, not for want of a rule. */
 static void every_operator_has_a_rule(void **state)
 {
-    (void)state;
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
         struct nuc_context *cx = nuc_context_new(NULL);
         struct inference r = {nuc_graph_new(cx, "case"), NULL, NULL};
@@ -89,7 +88,6 @@ static void dim_orders_of_strides(void **state)
         {2, {4, 6}, {0, 1}, {0, 1}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint8_t order[NUC_MAX_RANK];
         nuc_dim_order_of_strides(cases[i].sizes, cases[i].strides, cases[i].rank, order);

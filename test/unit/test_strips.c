@@ -73,7 +73,6 @@ static void padding_alone(struct nuc_context *cx, void *arg)
     struct nuc_rows read;
     int64_t outside[2];
 
-    (void)arg;
     assert_false(nuc_rows_read(the_op(g, NUC_OP_CORTEXM_CONV2D, 0), (struct nuc_rows){0, 2}, &read, outside));
     assert_true(nuc_rows_read(the_op(g, NUC_OP_CORTEXM_CONV2D, 0), (struct nuc_rows){1, 3}, &read, outside));
 }
@@ -97,7 +96,6 @@ static void branches(struct nuc_context *cx, void *arg)
     struct nuc_node *last = the_op(g, NUC_OP_CORTEXM_CONV2D, 2);
     struct nuc_strip_stage s;
 
-    (void)arg;
     assert_true(nuc_strip_stage(g, last, NULL, &s));
     assert_int_equal(s.n, 5); /* quantize, three convolutions, the sum */
     assert_true(nuc_strip_stage(g, last, the_op(g, NUC_OP_CORTEXM_ADD, 0), &s));
@@ -123,7 +121,6 @@ static void kept_rows(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = lowered(cx, RESIDUAL END);
     struct nuc_strip_stage s;
 
-    (void)arg;
     assert_true(nuc_strip_stage(g, the_op(g, NUC_OP_CORTEXM_CONV2D, 2), NULL, &s));
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(nuc_is_read_in_windows(&s, i), i < 2 || i == 3);
@@ -159,7 +156,6 @@ static void cut_with_copies(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = lowered(cx, RESIDUAL END);
     struct nuc_strips strips = {.cut = the_op(g, NUC_OP_CORTEXM_CONV2D, 2)->name, .rows = 3, .count = 3, .keep = keep};
 
-    (void)arg;
     nuc_cut_into_strips(g, nuc_target_find(cx, "cortex-m33"), &strips);
     nuc_graph_verify(g, "strips");
     assert_int_equal(count_ops(g, NUC_OP_NUCLEON_COPY), 2 * 2 * 3);
@@ -173,7 +169,6 @@ static void cut_graph(struct nuc_context *cx, void *arg)
     const struct nuc_target *target = nuc_target_find(cx, "cortex-m33");
     struct nuc_strips strips = {.cut = the_op(g, NUC_OP_CORTEXM_CONV2D, 2)->name, .rows = 3, .count = 3};
 
-    (void)arg;
     nuc_cut_into_strips(g, target, &strips);
     nuc_graph_verify(g, "strips");
     const struct nuc_node *joined = the_op(g, NUC_OP_NUCLEON_JOINED_ROWS, 0);
@@ -191,7 +186,6 @@ static void choices(struct nuc_context *cx, void *arg)
     const struct nuc_target *target = nuc_target_find(cx, "cortex-m33");
     struct nuc_strip_choices some, more, least;
 
-    (void)arg;
     nuc_find_strips(g, target, 3600, &some);
     nuc_find_strips(g, target, 0, &least);
     nuc_find_strips(g, target, least.items[0].peak, &more);
@@ -214,7 +208,6 @@ static void search_ends(struct nuc_context *cx, void *arg)
     struct nuc_text lines;
     struct nuc_strip_choices found;
 
-    (void)arg;
     nuc_text_init(&lines, cx);
     nuc_text_addf(&lines, "%%w = parameter : int8[4, 4, 3, 3] values(0) ! 0.5, 0, -127, 127, int8\n"
                           "%%y0 = input : float32[1, 4, 16, 16] channels-last ! 0.0625\n");

@@ -206,7 +206,6 @@ static void check_format_gate(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_quantized(cx, rule_cases[0].graph);
     struct nuc_support s = support_of(g, NULL);
 
-    (void)arg;
     assert_false(nuc_check_format(&s, node_of(g, "r")).ok);
     assert_non_null(strstr(nuc_check_support(&s, node_of(g, "r")).rule, "channels-first"));
     nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
@@ -313,7 +312,6 @@ static void check_clusters(struct nuc_context *cx, void *arg)
         parse_quantized(cx, INPUT("x", "2, 3") "%v = edge.aten.view_copy.default(%dx, [3, 2]) : float32[3, 2]\n" RESULT(
                                 "aten.relu.default(%v)", ""));
 
-    (void)arg;
     nuc_tag_clusters(g);
     /* Both nodes are compute nodes of the same cluster; the later one names it. */
     const char *inside[] = {"dx", "v", "r", "qr"}, *outside[] = {"x", "qx", "dr", "output"};
@@ -328,7 +326,6 @@ static void check_open_cluster(struct nuc_context *cx, void *arg)
     struct nuc_graph *g =
         parse_quantized(cx, INPUT("x", "2, 3") RESULT("aten.relu.default(%dx)", "") "%output = output([%qr, %r])\n");
 
-    (void)arg;
     nuc_tag_clusters(g);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         assert_null(n->cluster);
@@ -348,7 +345,6 @@ static void find_unknown_flavor(struct nuc_context *cx, void *arg)
 
 static void check_targets(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; nuc_target_at(i) != NULL; i++)
         assert_ptr_equal(nuc_target_find(cx, nuc_target_at(i)->name), nuc_target_at(i));
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
@@ -384,7 +380,6 @@ static void test_aliases(void **state)
     int notes = 0;
     char unknown[] = "SDK_24_12";
 
-    (void)state;
     run_in_context(check_aliases, &notes);
     expect_failure(find_unknown_flavor, unknown, NUC_BAD_USAGE, "sdk-3.2, sdk-3.1");
 }
@@ -392,8 +387,6 @@ static void test_aliases(void **state)
 /* Every rule of every set says how to make it hold: with a size it computes, or in its row. */
 static void check_fixes(struct nuc_context *cx, void *arg)
 {
-    (void)arg;
-    (void)cx;
     for (size_t f = 0; nuc_flavor_at(f) != NULL; f++) {
         for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
             const struct nuc_support_row *row = nuc_support_row(nuc_flavor_at(f), (enum nuc_op)op);
@@ -412,7 +405,6 @@ static void test_targets(void **state)
 {
     char unknown[] = "imxrt701";
 
-    (void)state;
     run_in_context(check_targets, NULL);
     expect_failure(find_unknown_target, unknown, NUC_BAD_USAGE, "imxrt700");
     expect_failure(find_unknown_flavor, unknown, NUC_BAD_USAGE, "sdk-3.2");

@@ -1,5 +1,4 @@
 /* LiteRT models as graphs: layouts, paddings, activations and constants of imported operators; what is refused. */
-
 #include "contexts.h"
 
 #include "front/tflite/tflite.h"

@@ -3,16 +3,9 @@
  * the NPU driver with a handle each. All results are those of one thread. Under ThreadSanitizer (preset tsan) this
  * shows what they share.
  */
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <pthread.h>
 
 #include "nucleon/runner.h"
 
@@ -123,7 +116,6 @@ static void threads_do_what_one_does(void **state)
 {
     struct work *alone = calloc(1, sizeof *alone), *all = calloc(N_THREADS, sizeof *all);
 
-    (void)state;
     assert_non_null(alone);
     assert_non_null(all);
     alone->threads = 1;

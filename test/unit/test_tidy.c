@@ -1,5 +1,4 @@
 /* Steps of tidying on models built by hand: what they remove, what they must not, and that data move along. */
-
 #include "contexts.h"
 
 #include "npu/arrange/arrange.h"
@@ -43,7 +42,6 @@ static void test_permutations(void **state)
     static const int32_t first_5[5] = {0, 4, 1, 2, 3};
     static const int32_t last_5[5] = {0, 2, 3, 4, 1};
 
-    (void)state;
     nuc_perm_to_first(a, 5);
     assert_memory_equal(a, first_5, sizeof a);
     nuc_perm_to_last(b, 5);
@@ -344,7 +342,6 @@ static void test_sort(void **state)
 
 static void sort(struct nuc_context *cx, void *builder)
 {
-    (void)cx;
     nuc_tidy_sort(builder);
 }
 
@@ -362,12 +359,11 @@ static void test_sort_finds_loops(void **state)
 static void test_remove_dead(void **state)
 {
     struct nuc_ltb *d = nuc_ltb_new(*state, "m");
-    int32_t dead = value(d, "dead", NUC_LTB_FORMATLESS, 4, nchw);
+    value(d, "dead", NUC_LTB_FORMATLESS, 4, nchw);
     int32_t x = value(d, "x", NUC_LTB_FORMATLESS, 4, nchw);
     int32_t unused = value(d, "unused", NUC_LTB_FORMATLESS, 4, nchw);
     int32_t y = value(d, "y", NUC_LTB_FORMATLESS, 4, nchw);
 
-    (void)dead;
     nuc_ltb_op(d, NUC_LT_RELU, (const int32_t[]){x, -1}, 2, y);
     boundaries(d, (const int32_t[]){unused, x}, 2, &y, 1);
     nuc_lt_remove_dead(d->model);

@@ -36,7 +36,6 @@ static void what_is_held_stays(void **state)
     struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR};
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
 
-    (void)state;
     struct nuc_tune_result all = tune(c, &o);
     assert_true(any_varies(&all, offsetof(struct nuc_options, observer)));
     assert_true(any_varies(&all, offsetof(struct nuc_options, bias_correction)));
@@ -55,7 +54,6 @@ static void the_best_keeps_the_limits(void **state)
     struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR};
     struct nuc_options options;
 
-    (void)state;
     nuc_options_default(&options);
     struct nuc_compiler *c = nuc_compiler_new(&options, NULL);
     struct nuc_tune_result free_choice = tune(c, &o);
@@ -88,7 +86,6 @@ static void nothing_keeps_impossible_limits(void **state)
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
     struct nuc_tune_result r = tune(c, &o);
 
-    (void)state;
     assert_int_equal(r.best, r.n_trials);
     assert_non_null(r.unmet);
     for (size_t i = 0; i < r.n_trials; i++)
@@ -124,7 +121,6 @@ static void memory_may_run_out_in_any_trial(void **state)
 {
     struct attempt a;
 
-    (void)state;
     nuc_options_default(&a.options);
     a.options.threads = 1;
     run_short_of_memory(tune_digits, &a, 39, NUC_OK);

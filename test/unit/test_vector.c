@@ -118,7 +118,6 @@ static uint32_t random_softmax(struct program *p, struct generator *g, union nuc
     s->out_pitch = random_pitch(g, s->depth);
     s->input = program_input(p, (uint32_t)(s->rows * s->depth), &g->seed);
     s->output = output_rows(p, s->rows, s->depth, s->out_pitch);
-    (void)n;
     return NUC_MC_OP_SOFTMAX;
 }
 
@@ -132,7 +131,6 @@ static uint32_t random_table(struct program *p, struct generator *g, union nuc_m
     l->in_pitch = random_pitch(g, run);
     l->input = input_rows(p, g, runs, run, l->in_pitch);
     l->output = output_rows(p, runs, run, l->out_pitch);
-    (void)n;
     return NUC_MC_OP_LUT;
 }
 
@@ -177,7 +175,6 @@ static uint32_t random_bilinear(struct program *p, struct generator *g, union nu
     z->out_pitch = random_pitch(g, z->channels);
     z->input = program_input(p, (uint32_t)(z->batches * z->in_h * z->in_w * z->channels), &g->seed);
     z->output = output_rows(p, z->batches * z->out_h * z->out_w, z->channels, z->out_pitch);
-    (void)n;
     return NUC_MC_OP_RESIZE_BILINEAR;
 }
 
@@ -206,7 +203,6 @@ static uint32_t random_gather(struct program *p, struct generator *g, union nuc_
     a->table = program_weights(p, entries, (uint32_t)count * 4);
     a->input = program_input(p, (uint32_t)stride, &g->seed);
     a->output = program_output(p, (uint32_t)out);
-    (void)n;
     return NUC_MC_OP_GATHER;
 }
 
@@ -238,7 +234,6 @@ static void check_kernel(size_t k, struct generator *g)
 
 static void every_path_agrees(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         struct generator g = {.seed = 101 + (uint32_t)k};
         check_kernel(k, &g);
@@ -248,7 +243,6 @@ static void every_path_agrees(void **state)
 /* Biases near 2^30 and beyond, and any multiplier and shift, next to usual ones: sums that saturate or wrap. */
 static void extreme_sums_agree(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         struct generator g = {.seed = 307 + (uint32_t)k, .extreme = true};
         check_kernel(k, &g);
@@ -294,7 +288,6 @@ static void sums_are_linear(void **state)
     struct generator g = {.seed = 401};
     int linear = 0;
 
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         uint32_t opcode = n % 3 ? NUC_MC_OP_ADD : NUC_MC_OP_SUB;
         struct nuc_mc_binary e = sum_of(&g, opcode, random_scale(&g), random_scale(&g), random_scale(&g));
@@ -317,7 +310,6 @@ static void ties_are_not_linear(void **state)
     struct nuc_mc_binary e = sum_of(&g, NUC_MC_OP_ADD, 0.5, 0.5, 1.0);
     struct vec_linear l;
 
-    (void)state;
     e.a_zero = e.b_zero = e.output_zero = 0;
     e.clamp_min = INT8_MIN;
     e.clamp_max = INT8_MAX;
@@ -344,7 +336,6 @@ static void linear_sums_agree(void **state)
 {
     struct generator g = {.seed = 419};
 
-    (void)state;
     for (int n = 0; n < CASES; n++) {
         struct program *p = program_new();
         union nuc_mc_record r;
@@ -361,7 +352,6 @@ static void options_are_checked(void **state)
     struct generator g = {.seed = 113};
     NeutronModelHandle handle;
 
-    (void)state;
     r.lut.table = random_weights(p, &g, 256);
     r.lut.input = program_input(p, 16, &g.seed);
     r.lut.output = program_output(p, 16);

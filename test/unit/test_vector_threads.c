@@ -2,12 +2,9 @@
  * Threads of the simulator: every index of a range is worked on once, by any number of threads, awake or asleep, more
  * than there are cores or fewer. Under ThreadSanitizer (preset tsan) this shows that pieces of work do not overlap.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <time.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "npusim_host/vector_plan.h"
 
@@ -45,7 +42,6 @@ static void check_round(struct vec_pool_of_threads *t, uint32_t threads, int64_t
 
 static void all_is_done_once(void **state)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 5; threads++) {
         for (int spin = 0; spin <= 1; spin++) {
             struct vec_pool_of_threads *t = vec_threads_new(threads, spin != 0);
@@ -62,7 +58,6 @@ static void sleepers_wake(void **state)
 {
     const struct timespec pause = {.tv_nsec = 500000};
 
-    (void)state;
     for (int set = 0; set < 4; set++) {
         struct vec_pool_of_threads *t = vec_threads_new(3, set % 2 == 0);
         assert_non_null(t);
@@ -87,9 +82,6 @@ static void meet(void *arg, uint32_t thread, int64_t begin, int64_t end)
     struct meeting *m = arg;
     const struct timespec pause = {.tv_nsec = 100000};
 
-    (void)thread;
-    (void)begin;
-    (void)end;
     m->arrived++;
     for (int i = 0; i < 100000 && m->arrived < 2; i++)
         nanosleep(&pause, NULL);
@@ -97,7 +89,6 @@ static void meet(void *arg, uint32_t thread, int64_t begin, int64_t end)
 
 static void workers_take_part(void **state)
 {
-    (void)state;
     for (int spin = 0; spin <= 1; spin++) {
         struct vec_pool_of_threads *t = vec_threads_new(2, spin != 0);
         assert_non_null(t);

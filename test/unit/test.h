@@ -1,0 +1,16 @@
+/* cmocka and the headers it needs, and those of the standard library that most tests use. */
+#ifndef NUC_TEST_TEST_H
+#define NUC_TEST_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#endif
