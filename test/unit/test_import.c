@@ -20,6 +20,14 @@ static int read_archive(void **state)
     return 0;
 }
 
+static int free_archive(void **state)
+{
+    test_free(model_json);
+    test_free(weights_json);
+    test_free(constants_json);
+    return 0;
+}
+
 struct archive {
     const char *model, *weights, *constants;
     size_t weight_bytes;
@@ -318,5 +326,5 @@ int main(void)
         cmocka_unit_test(survives_flipped_bytes),
     };
 
-    return cmocka_run_group_tests(tests, read_archive, NULL);
+    return cmocka_run_group_tests(tests, read_archive, free_archive);
 }
