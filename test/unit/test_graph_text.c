@@ -105,7 +105,8 @@ static void data_are_optional(void **state)
 /* Types follow from the operators, values repeat until the tensor is full. */
 static const char shortened[] = "nucleon-graph 1\n"
                                 "%w = parameter \"w\" : float32[2, 1, 1, 2] values(0.5, -2)\n"
-                                "%k = constant \"k\" : int8[5] values(-1, 2)\n"
+                                "# A comment, and one behind a line.\n"
+                                "%k = constant \"k\" : int8[5] values(-1, 2) # -1, 2, -1, 2, -1\n"
                                 "%n = constant \"n\" : int64[] values(-3)\n"
                                 "%x = input : float32[1, 1, 4, 4] channels-last\n"
                                 "%y = aten.conv2d.default(%x, %w)\n"

@@ -90,7 +90,7 @@ static void texts_are_json_or_not(void **state)
 static void strings_are_what_they_stand_for(void **state)
 {
     static const char text[] =
-        "[\"a\\\"b\\\\\\/\\b\\f\\n\\r\\t\", \"\\u00e4\\u20AC\\ud83d\\ude00z\", \"\xc3\xa4\\u0041\"]";
+        "\t[\"a\\\"b\\\\\\/\\b\\f\\n\\r\\t\",\r\n\"\\u00e4\\u20AC\\ud83d\\ude00z\", \"\xc3\xa4\\u0041\"]";
     bool good;
     struct nuc_json_text *t = parse(*state, text, sizeof text - 1, &good);
 

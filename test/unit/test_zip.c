@@ -264,6 +264,8 @@ static void refuses_headers_that_contradict(void **state)
     a = two();
     a.entries[1].name = "a";
     refuses(cx, a, NUC_BAD_INPUT, "entry a is there twice");
+    a.entries[1].name = "";
+    refuses(cx, a, NUC_BAD_INPUT, "an entry has no proper name");
 }
 
 static void refuses_bytes_of_two_entries(void **state)
