@@ -1,7 +1,7 @@
 #!/bin/sh
-# same_bytes.sh [--every N] NUCLEON NUCLEON...: the binaries, made by different compilers and for different hosts, write the
-# same programs, byte for byte: of the models of test/golden without quantization, each N-th of them, and of the examples
-# with it, for the NPU and for CPUs. The first binary has test/golden/golden beside it, in its build folder. Names what differs.
+# same_bytes.sh [--every N] NUCLEON NUCLEON...: binaries of different compilers, and for different hosts, write the same
+# programs, byte for byte: of the models of test/golden without quantization, each N-th of them, and of the examples with
+# it, for the NPU and for CPUs. The first binary lies in a build folder that has test/golden/golden. Names what differs.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -61,9 +61,9 @@ for nucleon; do
         mv "$work/sums" "$work/first"
     elif ! diff "$work/first" "$work/sums" >"$work/diff"; then
         failures=$((failures + 1))
-        echo "FAIL $nucleon makes other programs than $first:"
-        sed -n 's/^[<>] \([^ ]* [^ ]*\) .*/    \1/p' "$work/diff" | sort -u | head -n 20
+        echo "FAIL $nucleon makes $(grep -c '^>' "$work/diff") programs other than $first does, of them"
+        sed -n 's/^> \([^ ]* [^ ]*\) .*/    \1/p' "$work/diff" | head -n 20
     fi
 done
-echo "$(wc -l <"$work/first") programs by $# binaries: $failures differ"
+echo "$(wc -l <"$work/first") programs by $# binaries, $failures of which differ from the first"
 [ "$failures" -eq 0 ]
