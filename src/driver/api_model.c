@@ -1,7 +1,7 @@
 /* Models as the library shows them: inputs, outputs, nodes, text, evaluation. */
 #include <string.h>
 
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 #include "eval/eval.h"
 #include "host/file.h"
 #include "ir/quant.h"

@@ -35,33 +35,6 @@ void nuc_channels_go_last(struct nuc_tensor_info *info)
     }
 }
 
-/* Each image as `rows` of `columns` elements becomes `columns` rows. */
-static void transpose(const uint8_t *from, uint8_t *to, size_t images, size_t rows, size_t columns, size_t size)
-{
-    for (size_t n = 0; n < images; n++) {
-        size_t first = n * rows * columns;
-        for (size_t r = 0; r < rows; r++) {
-            for (size_t c = 0; c < columns; c++)
-                memcpy(to + (first + c * rows + r) * size, from + (first + r * columns + c) * size, size);
-        }
-    }
-}
-
-static size_t pixels(const struct nuc_tensor_info *info)
-{
-    return (size_t)(info->sizes[1] * info->sizes[2]);
-}
-
-void nuc_put_channels_first(const struct nuc_tensor_info *info, const void *from, void *to)
-{
-    transpose(from, to, (size_t)info->sizes[0], pixels(info), (size_t)info->sizes[3], nuc_dtype_size(info->dtype));
-}
-
-void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from, void *to)
-{
-    transpose(from, to, (size_t)info->sizes[0], (size_t)info->sizes[3], pixels(info), nuc_dtype_size(info->dtype));
-}
-
 /* ---- archives made of LiteRT models ---- */
 
 /* Whether inputs, or outputs, are those of a graph of the LiteRT model: the same sizes in the same bytes. */

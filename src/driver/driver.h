@@ -2,6 +2,7 @@
 #ifndef NUC_DRIVER_DRIVER_H
 #define NUC_DRIVER_DRIVER_H
 
+#include "data/dataset.h"
 #include "device/base/span.h"
 #include "driver/settings.h"
 #include "host/clock.h"
@@ -40,18 +41,6 @@ struct nuc_compiler {
     struct nuc_outputs outputs;        /* between nuc_begin_files() and nuc_commit_files() */
 };
 
-/* What data was bound to, for people. */
-struct nuc_data_lines {
-    size_t count;
-    const char **items;
-};
-
-/* Samples as a call is given them: a path, or a data set that is open. Both NULL: there are none. */
-struct nuc_samples_of {
-    const char *path;
-    const struct nuc_dataset *data;
-};
-
 /* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */
 struct nuc_model {
     struct nuc_compiler *c;
@@ -59,8 +48,8 @@ struct nuc_model {
     struct nuc_graph *graph;
     bool from_litert;                    /* made from a LiteRT model, whose operators stay whole */
     const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
-    const struct nuc_model_names *names; /* of what was opened (model_facts.h); NULL: those of the graph */
-    const struct nuc_seen *seen;         /* of its data (model_facts.h); NULL: nothing is known */
+    const struct nuc_model_names *names; /* of what was opened (model_metadata.h); NULL: those of the graph */
+    const struct nuc_seen *seen;         /* of its data (model_metadata.h); NULL: nothing is known */
     const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration; /* prepared models */
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
@@ -86,7 +75,7 @@ struct nuc_call {
     struct nuc_model *m;
     struct nuc_dataset *data;
     const char *path, *output, *name;
-    struct nuc_samples_of calibration;
+    struct nuc_sample_source calibration;
     struct nuc_span bytes;
     const char *const *names;
     size_t count, index;
@@ -143,9 +132,13 @@ bool nuc_is_image_output(const struct nuc_model *m, size_t index);
 /* An image as the graph has it becomes one as the model has it: contiguous, the channels last. */
 void nuc_channels_go_last(struct nuc_tensor_info *info);
 
-/* Elements of an image in logical order from one order to the other; `info` is the image with its channels last. */
-void nuc_put_channels_first(const struct nuc_tensor_info *info, const void *from, void *to);
-void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from, void *to);
+/* ---- data sets inside a stage (api_dataset.c) ---- */
+
+/* A data set of the samples that is not bound yet, whatever the given one is bound to. */
+struct nuc_dataset *nuc_dataset_again(struct nuc_compiler *c, struct nuc_sample_source source);
+
+/* To inputs as the model's graph has them. */
+void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
 
 void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct nuc_tensor_info *out);
 

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 
-#include "driver/dataset.h"
 #include "driver/pipeline.h"
 #include "eval/eval.h"
 #include "eval/sqnr.h"

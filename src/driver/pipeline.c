@@ -6,10 +6,8 @@
 
 #include "archive/zip.h"
 #include "data/file_kind.h"
-#include "driver/dataset.h"
 #include "driver/lower.h"
-#include "driver/model_facts.h"
-#include "driver/sample_check.h"
+#include "driver/model_metadata.h"
 #include "front/pt2/pt2.h"
 #include "front/tflite/tflite.h"
 #include "host/file.h"
@@ -238,7 +236,7 @@ void nuc_remember(const struct nuc_job *j)
     c->memory = j->made.memory;
 }
 
-void nuc_check_model(const struct nuc_job *j, struct nuc_samples_of calibration)
+void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibration)
 {
     struct nuc_context *cx = j->c->cx;
     const char *file = j->m->graph->file;
@@ -260,12 +258,12 @@ void nuc_check_model(const struct nuc_job *j, struct nuc_samples_of calibration)
 }
 
 /* The samples are let go before observers become nodes, which takes memory of its own. */
-void nuc_quantize_with(struct nuc_job *j, struct nuc_samples_of calibration, enum nuc_samples part)
+void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, enum nuc_samples part)
 {
     struct nuc_context *cx = j->c->cx;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
 
-    j->samples = nuc_dataset_for(j->c, calibration);
+    j->samples = nuc_dataset_again(j->c, calibration);
     j->samples->part = part;
     nuc_leave_sub_arena(cx, sub);
     nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
@@ -278,7 +276,7 @@ void nuc_quantize_with(struct nuc_job *j, struct nuc_samples_of calibration, enu
     nuc_warn_of_outputs(j->m, j->samples_differ);
 }
 
-void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_samples_of calibration)
+void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_sample_source calibration)
 {
     if (nuc_model_is_quantized(j->m))
         return;

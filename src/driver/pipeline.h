@@ -6,7 +6,7 @@
 #ifndef NUC_DRIVER_PIPELINE_H
 #define NUC_DRIVER_PIPELINE_H
 
-#include "driver/dataset.h"
+#include "driver/driver.h"
 #include "rewrite/passes.h"
 
 enum nuc_stage {
@@ -80,17 +80,23 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
                           void (*fn)(struct nuc_model *m, void *arg), void *arg);
 
 /* Whether model, options and calibration go together: notes, and errors of usage. */
-void nuc_check_model(const struct nuc_job *j, struct nuc_samples_of calibration);
+void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibration);
 
 /* What placement begins with: the model as it is when it came quantized, quantized, or float where that is asked for.
  */
-void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_samples_of calibration);
+void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_sample_source calibration);
 
 /* What can be asked for after the call; also when a program is refused for its size afterwards. */
 void nuc_remember(const struct nuc_job *j);
 
+/*
+ * A note for each output of a quantized model that is the same for all samples although they differ, in float or only
+ * when quantized, or whose SQNR on them is below 15 dB (quantize_stages.c).
+ */
+void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ);
+
 /* From float model to quantized model with a part of the samples. */
-void nuc_quantize_with(struct nuc_job *j, struct nuc_samples_of calibration, enum nuc_samples part);
+void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, enum nuc_samples part);
 
 /* ---- the stages that are not in pipeline.c ---- */
 

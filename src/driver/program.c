@@ -5,7 +5,7 @@
 
 #include "back/program/out_variant.h"
 #include "driver/lower.h"
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/text.h"
 #include "npu/convert/convert.h"
@@ -113,7 +113,7 @@ void nuc_make_program(struct nuc_job *j)
     struct nuc_model *m = j->m;
     const struct nuc_options *o = &m->settings->o;
     struct nuc_program_memory_report memory = {.planned = 0};
-    struct nuc_named_data named = {.key = NUC_FACTS_KEY};
+    struct nuc_named_data named = {.key = NUC_METADATA_KEY};
     struct nuc_program_options options = {.delegate_data = o->delegate_data,
                                           .stack_traces = o->profile,
                                           .labels = !o->reference_compat,
@@ -125,7 +125,7 @@ void nuc_make_program(struct nuc_job *j)
     if (m->lowered == NULL)
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is not lowered", m->graph->file);
     nuc_add_io_constants(m, &options);
-    named.bytes = nuc_facts_text_of(m);
+    named.bytes = nuc_model_metadata_text(m);
     options.named = &named;
     options.n_named = named.bytes.size > 0;
     nuc_check_value_orders(m->graph);

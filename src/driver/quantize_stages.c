@@ -1,8 +1,7 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
-#include "driver/dataset.h"
-#include "driver/model_facts.h"
+#include "data/sample_check.h"
+#include "driver/model_metadata.h"
 #include "driver/pipeline.h"
-#include "driver/sample_check.h"
 #include "eval/sqnr.h"
 #include "npu/layout/orders.h"
 #include "npu/target/target.h"
@@ -174,15 +173,19 @@ void nuc_calibrate_model(struct nuc_job *j)
     check_prepared(j->m);
     nuc_dataset_bind_model(j->samples, j->m);
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
-    struct nuc_sample_check *check = nuc_sample_check_new(j->m);
+    struct nuc_sample_check *check = nuc_sample_check_new(j->samples);
     for (size_t k = 0; k < j->samples->n_samples; k++) {
         nuc_dataset_read_sample(j->samples, k, inputs);
         nuc_sample_check_add(check, inputs);
         nuc_quantize_sample(j->m->calibration, inputs);
         nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
     }
-    j->samples_differ = nuc_warn_of_samples(check, j->samples);
-    nuc_sample_check_note(check, j->m, j->samples);
+    j->samples_differ = nuc_sample_check_end(check);
+    nuc_note_calibrated(j->m, j->samples);
+    if (j->m->settings->trial)
+        return;
+    nuc_dataset_describe(j->samples);
+    j->c->data = nuc_copy(j->c->cx, &j->samples->lines, sizeof j->samples->lines);
 }
 
 void nuc_quantize_model(struct nuc_job *j)
@@ -344,4 +347,53 @@ enum nuc_status nuc_accuracy_step(const struct nuc_compiler *c, size_t index, st
         return NUC_BAD_USAGE;
     *out = c->measured->steps[index];
     return NUC_OK;
+}
+
+/* ---- what the outputs say about themselves ---- */
+
+#define LEAST_DB 15.0
+
+static void warn_of_output(const struct nuc_model *m, const struct nuc_output_quality *q, bool samples_differ)
+{
+    struct nuc_context *cx = m->c->cx;
+    const char *file = m->graph->file;
+    bool high = m->settings->o.accuracy == NUC_ACCURACY_HIGH;
+
+    if (samples_differ && q->samples > 1 && !q->float_varies)
+        nuc_warn(
+            cx,
+            "%s: output '%s' of the float model is the same for all %zu samples: give samples that differ, or look "
+            "where the model loses them",
+            file, q->name, q->samples);
+    else if (samples_differ && q->samples > 1 && !q->varies)
+        nuc_warn(cx,
+                 "%s: output '%s' is the same for all %zu samples once it is quantized: 'nucleon evaluate --quantized' "
+                 "shows where they are lost; --observer minmax keeps whole ranges",
+                 file, q->name, q->samples);
+    else if (q->sqnr_db < LEAST_DB)
+        nuc_warn(cx,
+                 "%s: output '%s' has an SQNR of %.1f dB on the calibration samples: try %smore samples or 'nucleon "
+                 "tune'; 'nucleon evaluate --quantized' shows which node loses",
+                 file, q->name, q->sqnr_db, high ? "" : "--accuracy high, ");
+}
+
+/* Those that follow from no user input are constants of the model, and so on purpose. */
+void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ)
+{
+    const struct nuc_graph *g = quantized->graph;
+    bool *depends = nuc_alloc_array(g->cx, g->next_id, sizeof *depends); /* by id: on a user input */
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_cursor of = {0, 0};
+        depends[n->id] = nuc_is_user_input(n);
+        for (const struct nuc_node *in = nuc_next_input(n, &of); in != NULL; in = nuc_next_input(n, &of))
+            depends[n->id] |= depends[in->id];
+    }
+    for (size_t i = 0; i < nuc_model_n_qualities(quantized); i++) {
+        const struct nuc_node *value = nuc_next_input(g->last, &at);
+        struct nuc_output_quality q;
+        if (value != NULL && depends[value->id] && nuc_model_quality(quantized, i, &q) == NUC_OK && q.is_float)
+            warn_of_output(quantized, &q, samples_differ);
+    }
 }

@@ -37,3 +37,15 @@ const char *nuc_text_string(struct nuc_text *text)
 {
     return text->data == NULL ? "" : text->data;
 }
+
+const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "[");
+    for (size_t i = 0; i < rank; i++)
+        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)sizes[i]);
+    nuc_text_addf(&text, "]");
+    return nuc_text_string(&text);
+}

@@ -2,6 +2,8 @@
 #ifndef NUC_HOST_TEXT_H
 #define NUC_HOST_TEXT_H
 
+#include <stdint.h>
+
 #include "host/context.h"
 
 struct nuc_text {
@@ -17,5 +19,8 @@ void nuc_text_addf(struct nuc_text *text, const char *format, ...) __attribute__
 
 /* The text so far, "" when nothing was added. */
 const char *nuc_text_string(struct nuc_text *text);
+
+/* "[1, 10]", in the arena. */
+const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank);
 
 #endif

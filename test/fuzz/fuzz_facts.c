@@ -4,14 +4,14 @@
  */
 #include <string.h>
 
-#include "back/metadata/facts.h"
+#include "data/metadata.h"
 #include "fuzz_support.h"
 
 #define MEMORY ((size_t)32 << 20)
 
 static void check_text(struct nuc_context *cx, const char *text)
 {
-    for (const char *c = text == NULL ? "" : nuc_facts_text(cx, text); *c != '\0'; c++) {
+    for (const char *c = text == NULL ? "" : nuc_metadata_text(cx, text); *c != '\0'; c++) {
         if ((*c > '\0' && *c < ' ') || *c == 0x7F)
             fuzz_broken("a text for the terminal holds a control byte");
     }
@@ -21,7 +21,7 @@ static void read_twice(struct nuc_context *cx, void *arg)
 {
     const struct nuc_span *bytes = arg;
     const char *why = NULL;
-    const struct nuc_program_facts *facts = nuc_facts_read(cx, *bytes, &why);
+    const struct nuc_metadata *facts = nuc_metadata_read(cx, *bytes, &why);
 
     if (facts == NULL)
         nuc_fail(cx, NUC_BAD_INPUT, "%s", why != NULL ? why : "no reason");
@@ -29,11 +29,11 @@ static void read_twice(struct nuc_context *cx, void *arg)
         check_text(cx, facts->inputs[i].name);
     for (size_t i = 0; i < facts->n_outputs; i++)
         check_text(cx, facts->outputs[i].name);
-    struct nuc_span first = nuc_facts_write(cx, facts);
-    facts = nuc_facts_read(cx, first, &why);
+    struct nuc_span first = nuc_metadata_write(cx, facts);
+    facts = nuc_metadata_read(cx, first, &why);
     if (facts == NULL)
         fuzz_broken(why != NULL ? why : "facts that are written are not read");
-    struct nuc_span second = nuc_facts_write(cx, facts);
+    struct nuc_span second = nuc_metadata_write(cx, facts);
     if (first.size != second.size || memcmp(first.data, second.data, first.size) != 0)
         fuzz_broken("facts that are written, read and written again change");
 }

@@ -1,22 +1,22 @@
 /* What a program says about its data: written, read back, damaged, and left alone by the runtime. */
 #include <math.h>
 
-#include "back/metadata/facts.h"
 #include "back/program_view/program_view.h"
+#include "data/metadata.h"
 #include "nucleon/runtime.h"
 #include "program_graphs.h"
 
-static const struct nuc_program_facts *sample(struct nuc_context *cx)
+static const struct nuc_metadata *sample(struct nuc_context *cx)
 {
     static const char *const classes[] = {"cat", "two\nlines", "\xff", "M\xc3\xbcll"};
-    struct nuc_program_facts *f = nuc_facts_new(cx, 2, 1);
+    struct nuc_metadata *f = nuc_metadata_new(cx, 2, 1);
 
-    f->inputs[0] = (struct nuc_facts_of_input){"images", (double)-2.1179039f, (double)2.64f};
+    f->inputs[0] = (struct nuc_input_metadata){"images", (double)-2.1179039f, (double)2.64f};
     f->inputs[1].name = "mask";
-    f->outputs[0] = (struct nuc_facts_of_output){"scores", 4, classes};
+    f->outputs[0] = (struct nuc_output_metadata){"scores", 4, classes};
     f->n_images = 1;
     f->images = nuc_alloc(cx, sizeof *f->images);
-    *f->images = (struct nuc_facts_of_images){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
+    *f->images = (struct nuc_image_metadata){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
     return f;
 }
 
@@ -28,8 +28,8 @@ static bool same_float(double a, double b)
 static void round_trip(struct nuc_context *cx, void *arg)
 {
     const char *why;
-    struct nuc_span text = nuc_facts_write(cx, sample(cx)), again;
-    const struct nuc_program_facts *f = nuc_facts_read(cx, text, &why);
+    struct nuc_span text = nuc_metadata_write(cx, sample(cx)), again;
+    const struct nuc_metadata *f = nuc_metadata_read(cx, text, &why);
 
     assert_non_null(f);
     assert_int_equal(f->n_inputs, 2);
@@ -46,7 +46,7 @@ static void round_trip(struct nuc_context *cx, void *arg)
     assert_int_equal(f->images->n_mean, 1);
     assert_true(same_float(f->images->mean[0], 0.485) && same_float(f->images->std[0], 0.229));
     assert_int_equal(f->images->resize, 2);
-    again = nuc_facts_write(cx, f);
+    again = nuc_metadata_write(cx, f);
     assert_int_equal(again.size, text.size);
     assert_memory_equal(again.data, text.data, text.size);
 }
@@ -92,7 +92,7 @@ static void check_refused(struct nuc_context *cx, void *arg)
     const struct refused_case *c = arg;
     const char *why = NULL;
     struct nuc_span text = {(const uint8_t *)c->text, strlen(c->text)};
-    const struct nuc_program_facts *f = nuc_facts_read(cx, text, &why);
+    const struct nuc_metadata *f = nuc_metadata_read(cx, text, &why);
 
     assert_int_equal(f != NULL, c->why == NULL);
     if (c->why != NULL && strstr(why, c->why) == NULL)
@@ -117,24 +117,25 @@ static void too_much(struct nuc_context *cx, void *arg)
 {
     const char *why;
 
-    assert_null(nuc_facts_read(cx, repeated(cx, "", "[", 500000, ""), &why));
-    assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"x\":", "[", 5000, "1"), &why));
-    assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{}", ",{}", 5000, "]}"), &why));
+    assert_null(nuc_metadata_read(cx, repeated(cx, "", "[", 500000, ""), &why));
+    assert_null(nuc_metadata_read(cx, repeated(cx, "{\"schema\":1,\"x\":", "[", 5000, "1"), &why));
+    assert_null(nuc_metadata_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{}", ",{}", 5000, "]}"), &why));
     assert_non_null(strstr(why, "at most 4096"));
-    assert_null(nuc_facts_read(
+    assert_null(nuc_metadata_read(
         cx, repeated(cx, "{\"schema\":1,\"outputs\":[{\"classes\":[\"c\"", ",\"cc\"", 1000000, "]}]}"), &why));
     assert_non_null(strstr(why, "at most 1048576"));
-    assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{\"name\":\"", "n", 1025, "\"}]}"), &why));
+    assert_null(
+        nuc_metadata_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{\"name\":\"", "n", 1025, "\"}]}"), &why));
     assert_non_null(strstr(why, "1025 bytes"));
     assert_non_null(
-        nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{\"name\":\"", "n", 1024, "\"}]}"), &why));
+        nuc_metadata_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{\"name\":\"", "n", 1024, "\"}]}"), &why));
 }
 
 /* Each byte of the text with each of some values: read or refused. */
 static void flipped(struct nuc_context *cx, void *arg)
 {
     static const uint8_t values[] = {0, '"', '[', '{', '}', '-', '9', 'e', ',', 0x80, 0xff};
-    struct nuc_span text = nuc_facts_write(cx, sample(cx));
+    struct nuc_span text = nuc_metadata_write(cx, sample(cx));
     uint8_t *copy = nuc_copy(cx, text.data, text.size);
     size_t refused = 0;
 
@@ -142,7 +143,7 @@ static void flipped(struct nuc_context *cx, void *arg)
         for (size_t k = 0; k < sizeof values; k++) {
             const char *why;
             copy[i] = values[k];
-            refused += nuc_facts_read(cx, (struct nuc_span){copy, text.size}, &why) == NULL;
+            refused += nuc_metadata_read(cx, (struct nuc_span){copy, text.size}, &why) == NULL;
         }
         copy[i] = text.data[i];
     }
@@ -153,7 +154,7 @@ static void flipped(struct nuc_context *cx, void *arg)
 
 static struct nuc_span program(struct nuc_context *cx, enum nuc_segment_mode mode, struct nuc_span facts)
 {
-    const struct nuc_named_data named[] = {{"other", {(const uint8_t *)"abc", 3}}, {NUC_FACTS_KEY, facts}};
+    const struct nuc_named_data named[] = {{"other", {(const uint8_t *)"abc", 3}}, {NUC_METADATA_KEY, facts}};
     struct nuc_program_options o = {.named = named, .n_named = 2, .delegate_data = mode};
 
     return nuc_write_program(test_graph(cx, true), &o);
@@ -161,7 +162,7 @@ static struct nuc_span program(struct nuc_context *cx, enum nuc_segment_mode mod
 
 static void found(struct nuc_context *cx, void *arg)
 {
-    struct nuc_span facts = nuc_facts_write(cx, sample(cx));
+    struct nuc_span facts = nuc_metadata_write(cx, sample(cx));
 
     for (int mode = 0; mode < 2; mode++) {
         struct nuc_span file = program(cx, (enum nuc_segment_mode)mode, facts);
@@ -171,13 +172,13 @@ static void found(struct nuc_context *cx, void *arg)
         assert_int_equal(nuc_program_named_data(file.data, file.size, "other", &data, &size, NULL), NUC_OK);
         assert_int_equal(size, 3);
         assert_memory_equal(data, "abc", 3);
-        assert_int_equal(nuc_program_named_data(file.data, file.size, NUC_FACTS_KEY, &data, &size, NULL), NUC_OK);
+        assert_int_equal(nuc_program_named_data(file.data, file.size, NUC_METADATA_KEY, &data, &size, NULL), NUC_OK);
         assert_int_equal(size, facts.size);
         assert_memory_equal(data, facts.data, size);
         assert_int_equal(nuc_program_named_data(file.data, file.size, "nucleo", &data, &size, NULL), NUC_BAD_INPUT);
         assert_null(data);
         assert_int_equal(view->n_named, 2);
-        assert_true(nuc_view_is(view->named[1].key, NUC_FACTS_KEY));
+        assert_true(nuc_view_is(view->named[1].key, NUC_METADATA_KEY));
         assert_int_equal(view->named[1].data.size, facts.size);
     }
 }
@@ -190,7 +191,7 @@ static void read_view(struct nuc_context *cx, void *arg)
 /* Each byte of the program proper changed, and each length: whatever is found lies in the image. */
 static void damaged(struct nuc_context *cx, void *arg)
 {
-    struct nuc_span file = program(cx, NUC_DELEGATE_SEGMENT, nuc_facts_write(cx, sample(cx)));
+    struct nuc_span file = program(cx, NUC_DELEGATE_SEGMENT, nuc_metadata_write(cx, sample(cx)));
     uint8_t *copy = nuc_copy(cx, file.data, file.size);
     const void *data;
     size_t size, found_it = 0;
@@ -198,7 +199,7 @@ static void damaged(struct nuc_context *cx, void *arg)
     for (size_t i = 0; i < file.size; i++) {
         for (unsigned flip = 1; flip < 256; flip <<= 1) {
             copy[i] ^= (uint8_t)flip;
-            if (nuc_program_named_data(copy, file.size, NUC_FACTS_KEY, &data, &size, NULL) == NUC_OK) {
+            if (nuc_program_named_data(copy, file.size, NUC_METADATA_KEY, &data, &size, NULL) == NUC_OK) {
                 assert_true((const uint8_t *)data >= copy && size <= file.size &&
                             (size_t)((const uint8_t *)data - copy) <= file.size - size);
                 found_it++;
@@ -208,7 +209,7 @@ static void damaged(struct nuc_context *cx, void *arg)
             copy[i] ^= (uint8_t)flip;
         }
         uint8_t *cut = nuc_copy(cx, file.data, i + 1);
-        (void)nuc_program_named_data(cut, i, NUC_FACTS_KEY, &data, &size, NULL);
+        (void)nuc_program_named_data(cut, i, NUC_METADATA_KEY, &data, &size, NULL);
     }
     assert_true(found_it > 0 && found_it < 8 * file.size);
 }

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "driver/dataset.h"
+#include "driver/driver.h"
 #include "host/file.h"
 #include "litert/litert.h"
 
@@ -142,7 +142,7 @@ static void data_sets_have_the_models_order(void **state)
 
     temporary(name);
     write_samples(c, name, own, 4);
-    struct nuc_dataset *d = nuc_dataset_read(c, name);
+    struct nuc_dataset *d = nuc_dataset_again(c, (struct nuc_sample_source){.path = name});
     nuc_dataset_bind_model(d, m);
     assert_int_equal(d->n_samples, 2);
     nuc_dataset_read_sample(d, 1, &input);
@@ -152,7 +152,7 @@ static void data_sets_have_the_models_order(void **state)
     assert_int_equal(nuc_dataset_sample(d, 1, &input), NUC_OK);
     assert_memory_equal(input, samples + N_INPUT, N_INPUT * sizeof(float));
     write_samples(c, name, channels_first, 4);
-    d = nuc_dataset_read(c, name);
+    d = nuc_dataset_again(c, (struct nuc_sample_source){.path = name});
     assert_int_equal(nuc_dataset_bind(d, &t, 1, &count), NUC_BAD_INPUT);
     assert_non_null(strstr(nuc_compiler_message(c), "channels-first"));
     unlink(name);
@@ -194,7 +194,7 @@ static struct nuc_dataset *open_images(struct nuc_context *cx, struct nuc_compil
     assert_non_null(mkdtemp(folder));
     const char *file = nuc_format(cx, "%s/a.png", folder);
     nuc_write_file(cx, file, (struct nuc_span){png, sizeof png});
-    return nuc_dataset_read(c, folder);
+    return nuc_dataset_again(c, (struct nuc_sample_source){.path = folder});
 }
 
 /* An input says by its sizes where the channels are, or is refused. */

@@ -89,13 +89,13 @@ static const char *place_of(struct nuc_context *cx, const struct nuc_view_frame 
 /* What the model calls it, as far as that can stand in a comment. */
 static const char *name_of(const struct nuc_codegen *g, bool input, uint32_t i)
 {
-    const struct nuc_program_facts *facts = g->facts;
+    const struct nuc_metadata *metadata = g->metadata;
     const char *name = NULL;
 
-    if (facts != NULL && input && i < facts->n_inputs)
-        name = facts->inputs[i].name;
-    if (facts != NULL && !input && i < facts->n_outputs)
-        name = facts->outputs[i].name;
+    if (metadata != NULL && input && i < metadata->n_inputs)
+        name = metadata->inputs[i].name;
+    if (metadata != NULL && !input && i < metadata->n_outputs)
+        name = metadata->outputs[i].name;
     for (const char *p = name; p != NULL && *p != '\0'; p++) {
         if (!is_name_part(*p) && strchr(".:-", *p) == NULL)
             return "";

@@ -58,10 +58,13 @@ static void load_program(struct nuc_codegen *g)
     for (size_t i = 0; i < g->sizes.n_planned; i++)
         check_initial_data(g, m.planned[i], m.planned_size[i]);
     const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
+    const void *text;
     const char *why;
+    size_t bytes;
 
     g->method = view->methods;
-    g->facts = nuc_facts_of_program(g->cx, view, &why);
+    if (nuc_program_named_data(image, g->image.size, NUC_METADATA_KEY, &text, &bytes, NULL) == NUC_OK)
+        g->metadata = nuc_metadata_read(g->cx, (struct nuc_span){text, bytes}, &why);
     g->instructions = g->method->chains[0].instructions;
     g->values = nuc_alloc_array(g->cx, g->program.n_values, sizeof *g->values);
     for (uint32_t i = 0; i < g->program.n_values; i++)

@@ -2,8 +2,8 @@
 #ifndef NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
 #define NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
 
-#include "back/metadata/facts.h"
 #include "back/program_view/program_view.h"
+#include "data/metadata.h"
 #include "device/runtime/loader.h"
 #include "host/text.h"
 #include "nucleon/runtime.h"
@@ -19,7 +19,7 @@ struct nuc_codegen {
     struct nuc_context *cx;
     const char *file, *name, *upper; /* upper: the name in capitals */
     struct nuc_span image;
-    const struct nuc_program_facts *facts;           /* NULL: the program has none */
+    const struct nuc_metadata *metadata;             /* NULL: the program has none */
     const struct nuc_view_method *method;            /* what the file says */
     const struct nuc_view_instruction *instructions; /* n_instructions of the program */
     struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */

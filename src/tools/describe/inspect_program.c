@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "back/metadata/facts.h"
 #include "back/program_view/program_view.h"
+#include "data/metadata.h"
 #include "tools/describe/inspect_forms.h"
 #include "tools/describe/lint_program.h"
 
@@ -203,10 +203,10 @@ static void put_lint(struct nuc_context *cx, json_t *list, const struct nuc_prog
 static void put_facts(struct nuc_context *cx, json_t *out, struct nuc_span text)
 {
     const char *why;
-    const struct nuc_program_facts *facts = nuc_facts_read(cx, text, &why);
+    const struct nuc_metadata *facts = nuc_metadata_read(cx, text, &why);
 
     if (facts != NULL)
-        nuc_facts_put(cx, facts, nuc_put_object(cx, out, "facts"));
+        nuc_metadata_put(cx, facts, nuc_put_object(cx, out, "facts"));
     else
         nuc_put_string(cx, out, "damaged", why);
 }
@@ -217,7 +217,7 @@ static void put_named(struct nuc_context *cx, json_t *list, const struct nuc_pro
         json_t *item = nuc_put_object(cx, list, NULL);
         put_text(cx, item, "key", view->named[i].key);
         nuc_put_int(cx, item, "bytes", (int64_t)view->named[i].data.size);
-        if (nuc_view_is(view->named[i].key, NUC_FACTS_KEY))
+        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
             put_facts(cx, item, view->named[i].data);
     }
 }

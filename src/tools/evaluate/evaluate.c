@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/class_folders.h"
-#include "driver/model_facts.h"
+#include "data/class_folders.h"
+#include "driver/model_metadata.h"
 #include "eval/eval_private.h"
 #include "eval/sqnr.h"
 #include "host/text.h"
@@ -20,18 +20,6 @@ void nuc_evaluate_options_default(struct nuc_evaluate_options *options)
         .min_agreement = (double)NAN,
         .min_sqnr = (double)NAN,
     };
-}
-
-const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "[");
-    for (size_t i = 0; i < rank; i++)
-        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)sizes[i]);
-    nuc_text_addf(&text, "]");
-    return nuc_text_string(&text);
 }
 
 static void check(const struct nuc_scoring *s, enum nuc_status status)
@@ -52,7 +40,7 @@ static void check_names(const struct nuc_scoring *s, const struct nuc_tensor_inf
 {
     for (size_t i = 0; i < n; i++) {
         const char *name = nuc_input_name(s->reference, i);
-        for (size_t k = 0; k < n && nuc_runner_facts(s->runner) != NULL; k++) {
+        for (size_t k = 0; k < n && nuc_runner_metadata(s->runner) != NULL; k++) {
             if (k != i && strcmp(inputs[k].name, name) == 0 && strcmp(inputs[i].name, name) != 0)
                 nuc_fail(s->cx, NUC_BAD_USAGE,
                          "%s: input %zu is '%.60s', which is input %zu of the program: give the model it was compiled "
@@ -114,7 +102,7 @@ static void check_output(const struct nuc_scoring *s, const struct nuc_scored_ou
 /* The reference's name of it, else the program's. */
 static const char *output_name(const struct nuc_scoring *s, size_t i)
 {
-    const struct nuc_program_facts *facts = nuc_runner_facts(s->runner);
+    const struct nuc_metadata *facts = nuc_runner_metadata(s->runner);
 
     if (s->reference != NULL)
         return nuc_output_name(s->reference, i);
@@ -339,7 +327,7 @@ static void finish(struct nuc_scoring *s)
 
 static struct nuc_classes known_classes(const struct nuc_scoring *s)
 {
-    const struct nuc_program_facts *facts = nuc_runner_facts(s->runner);
+    const struct nuc_metadata *facts = nuc_runner_metadata(s->runner);
     struct nuc_classes known = {.n_names = 0};
 
     for (size_t i = 0; i < s->result->n_outputs; i++) {
@@ -395,7 +383,7 @@ static void name_classes(struct nuc_scoring *s, const struct nuc_classes *known)
     for (size_t i = 0; i < n; i++)
         names[i] = "";
     for (size_t i = 0; i < images->n_classes; i++)
-        names[s->data->class_of != NULL ? s->data->class_of[i] : i] = nuc_facts_text(s->cx, images->classes[i]);
+        names[s->data->class_of != NULL ? s->data->class_of[i] : i] = nuc_metadata_text(s->cx, images->classes[i]);
     s->result->n_class_names = n;
     s->result->class_names = names;
 }
@@ -488,7 +476,7 @@ enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *dat
 
     nuc_evaluate_options_default(&standard);
     struct evaluate_call k = {
-        .call = {.c = data->c, .data = data, .m = reference},
+        .call = {.c = data->owner, .data = data, .m = reference},
         .runner = program,
         .options = options != NULL ? options : &standard,
         .out = out,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/dataset.h"
+#include "data/dataset.h"
 #include "eval/eval_private.h"
 #include "tools/evaluate/score.h"
 

@@ -1,7 +1,7 @@
 /* Evaluation node by node: where along the network the error comes from. */
 #include <string.h>
 
-#include "driver/dataset.h"
+#include "data/dataset.h"
 #include "ir/labels.h"
 #include "ir/quant.h"
 #include "tools/evaluate/score.h"
@@ -173,7 +173,7 @@ static void open_group(struct comparison *k, struct group *g)
     check(k, nuc_partition(g->quantized, &partitioned));
     check(k, nuc_lower(partitioned, &lowered));
     check(k, nuc_program(lowered, &bytes, &size));
-    check(k, nuc_runner_open_bytes(k->data->c, k->quantized->graph->file, bytes, size, NULL, &g->program));
+    check(k, nuc_runner_open_bytes(k->data->owner, k->quantized->graph->file, bytes, size, NULL, &g->program));
     g->inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g->inputs);
     g->float_out = blocks(k, g->floating, g->n_own + g->n);
     g->quantized_out = blocks(k, g->quantized, g->n_own + g->n);
@@ -226,7 +226,7 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
 
 static void run_group(struct comparison *k, size_t first)
 {
-    struct nuc_context *cx = k->data->c->cx;
+    struct nuc_context *cx = k->cx;
     struct group g = {.first = first};
 
     open_group(k, &g);
@@ -306,7 +306,7 @@ enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_datase
                                    struct nuc_model *quantized, const struct nuc_node_evaluation **out)
 {
     struct nodes_call k = {
-        .call = {.c = data->c, .data = data, .m = quantized},
+        .call = {.c = data->owner, .data = data, .m = quantized},
         .runner = program,
         .reference = reference,
         .out = out,

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/dataset.h"
 #include "data/file_kind.h"
-#include "driver/dataset.h"
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "nucleon/NeutronDriver.h"
@@ -36,8 +36,8 @@ struct nuc_runner {
     bool driver, loaded; /* what is to be released */
     struct nuc_program program;
     struct runner_io *inputs, *outputs;
-    const struct nuc_program_facts *facts; /* NULL: the program says nothing */
-    struct nuc_detail detail;              /* of the runtime's last call */
+    const struct nuc_metadata *facts; /* NULL: the program says nothing */
+    struct nuc_detail detail;         /* of the runtime's last call */
 };
 
 /* A public call: arguments and where results go. */
@@ -127,9 +127,9 @@ static void read_facts(struct nuc_runner *r)
     const char *why = NULL;
     size_t size;
 
-    if (nuc_program_named_data(r->image, r->size, NUC_FACTS_KEY, &data, &size, NULL) != NUC_OK)
+    if (nuc_program_named_data(r->image, r->size, NUC_METADATA_KEY, &data, &size, NULL) != NUC_OK)
         return;
-    r->facts = nuc_facts_read(cx, (struct nuc_span){data, size}, &why);
+    r->facts = nuc_metadata_read(cx, (struct nuc_span){data, size}, &why);
     if (r->facts != NULL && (r->facts->n_inputs != nuc_program_n_inputs(&r->program) ||
                              r->facts->n_outputs != nuc_program_n_outputs(&r->program))) {
         r->facts = NULL;
@@ -388,7 +388,7 @@ struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t in
                                                                 : (struct nuc_span){NULL, 0};
 }
 
-const struct nuc_program_facts *nuc_runner_facts(const struct nuc_runner *r)
+const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r)
 {
     return r->facts;
 }
@@ -416,8 +416,8 @@ static void bind_data(struct nuc_call *k)
 
     nuc_runner_suit(r, d);
     name_inputs(r, k->m, inputs);
-    d->facts = r->facts;
-    nuc_dataset_bind_tensors(d, inputs, nuc_runner_n_inputs(r));
+    d->metadata = r->facts;
+    nuc_dataset_bind_inputs(d, inputs, nuc_runner_n_inputs(r), NULL);
     nuc_dataset_look(d);
     nuc_dataset_judge(d);
     nuc_dataset_describe(d);
@@ -427,9 +427,11 @@ static void bind_data(struct nuc_call *k)
 enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, const struct nuc_model *named_after,
                                 size_t *n_samples)
 {
-    struct runner_call k = {
-        .call = {.c = data->c, .data = data, .m = (struct nuc_model *)(uintptr_t)named_after, .out_count = n_samples},
-        .r = r};
+    struct runner_call k = {.call = {.c = data->owner,
+                                     .data = data,
+                                     .m = (struct nuc_model *)(uintptr_t)named_after,
+                                     .out_count = n_samples},
+                            .r = r};
 
     return nuc_enter(&k.call, bind_data);
 }

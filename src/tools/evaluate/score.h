@@ -4,8 +4,9 @@
 
 #include <jansson.h>
 
-#include "back/metadata/facts.h"
+#include "data/metadata.h"
 #include "driver/driver.h"
+#include "host/text.h"
 #include "nucleon/evaluate.h"
 #include "tools/evaluate/exact_sum.h"
 
@@ -74,7 +75,7 @@ struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top)
 struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index);
 
 /* What the program says about its data; NULL: nothing. */
-const struct nuc_program_facts *nuc_runner_facts(const struct nuc_runner *r);
+const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r);
 
 /* ---- outputs ---- */
 
@@ -105,9 +106,6 @@ struct nuc_scoring {
     const void **inputs;
     void **program_blocks, **reference_blocks;
 };
-
-/* "[1, 10]" */
-const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank);
 
 /*
  * Sets where the scores are: along `axis`; or the elements themselves are class indices, the last `ranks` of them for

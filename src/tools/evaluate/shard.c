@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "driver/dataset.h"
+#include "data/dataset.h"
 #include "host/file.h"
 #include "host/text.h"
 

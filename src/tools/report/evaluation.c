@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "driver/dataset.h"
-#include "driver/model_facts.h"
+#include "data/dataset.h"
+#include "driver/model_metadata.h"
 #include "tools/evaluate/score.h"
 #include "tools/report/full_report.h"
 #include "tools/report/png.h"
@@ -79,7 +79,7 @@ static bool find_values(const struct nuc_report *r, struct picture *p)
     const struct nuc_seen *seen = r->quantized->seen;
 
     for (size_t c = 0; c < p->channels; c++) {
-        const struct nuc_facts_of_images *f = seen != NULL ? seen->images : NULL;
+        const struct nuc_image_metadata *f = seen != NULL ? seen->images : NULL;
         if (f != NULL) {
             p->scale[c] = 255 * f->std[f->n_std > 1 ? c : 0];
             p->offset[c] = 255 * f->mean[f->n_mean > 1 ? c : 0];
@@ -286,7 +286,7 @@ void nuc_evaluate_report(struct nuc_report *r)
     options.decided_user = r->decisions;
     check(r, nuc_runner_open_bytes(r->c, r->model->graph->file, r->job.made.bytes.data, r->job.made.bytes.size,
                                    &simulator, &r->runner));
-    r->data = nuc_dataset_for(r->c, r->dataset);
+    r->data = nuc_dataset_again(r->c, r->dataset);
     check(r, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,
                           &r->evaluation));
     if (r->evaluation->missed != NULL)

@@ -44,7 +44,7 @@ struct nuc_report {
     struct nuc_compiler *c;
     struct nuc_context *cx;
     struct nuc_report_options o;
-    struct nuc_samples_of calibration, dataset; /* of the options */
+    struct nuc_sample_source calibration, dataset; /* of the options */
     struct nuc_job job;
     struct nuc_model *model;       /* as it was opened */
     struct nuc_model *quantized;   /* what placement began with */

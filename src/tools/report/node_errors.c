@@ -335,7 +335,7 @@ void nuc_measure_report_nodes(struct nuc_report *r)
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     void (*warn)(void *user, const char *message) = cx->warn;
     cx->warn = NULL; /* the calibration has noted what there is to note */
-    struct nuc_dataset *samples = nuc_dataset_for(r->c, r->calibration);
+    struct nuc_dataset *samples = nuc_dataset_again(r->c, r->calibration);
     nuc_dataset_bind_model(samples, r->job.prepared);
     m.real = r->job.prepared->graph;
     m.quantized = nuc_graph_copy(r->quantized->graph);

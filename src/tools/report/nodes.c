@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "archive/json_build.h"
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 #include "ir/labels.h"
 #include "ir/quant.h"
 #include "tools/describe/profile.h"

@@ -142,8 +142,8 @@ static void make(struct nuc_call *call)
                                 .o = k->options != NULL ? *k->options : (struct nuc_report_options){.dataset = NULL},
                                 .model = call->m,
                                 .job = {.c = call->c, .m = call->m}};
-    k->r->calibration = (struct nuc_samples_of){k->r->o.calibration, k->r->o.calibration_data};
-    k->r->dataset = (struct nuc_samples_of){k->r->o.dataset, k->r->o.dataset_data};
+    k->r->calibration = (struct nuc_sample_source){k->r->o.calibration, k->r->o.calibration_data};
+    k->r->dataset = (struct nuc_sample_source){k->r->o.dataset, k->r->o.dataset_data};
     k->r->last_note = &k->r->notes;
     k->arena = cx->arena;
     cx->warn = note;

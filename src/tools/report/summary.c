@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "archive/json_build.h"
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 #include "npu/convert/convert.h"
 #include "quantize/quantize.h"
 #include "tools/describe/list_operators.h"

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/class_folders.h"
+#include "data/class_folders.h"
 #include "driver/lower.h"
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 #include "eval/eval.h"
 #include "eval/sqnr.h"
 #include "npu/target/target.h"
@@ -89,7 +89,7 @@ static bool read_integers(const struct nuc_array *a, const void *elements, const
 /* One for each sample of the whole data set. */
 static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
 {
-    struct nuc_context *cx = d->c->cx;
+    struct nuc_context *cx = d->cx;
     const struct nuc_array *found = nuc_find_array(&d->arrays, "label");
 
     if (found == NULL || with->n_outputs == 0 || !is_class_vector(&with->infos[0]))
@@ -155,9 +155,9 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
 
 /* The samples of a part of the data. */
 static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struct nuc_compiler *c,
-                                        struct nuc_samples_of samples, enum nuc_samples part)
+                                        struct nuc_sample_source samples, enum nuc_samples part)
 {
-    struct nuc_dataset *d = nuc_dataset_for(c, samples);
+    struct nuc_dataset *d = nuc_dataset_again(c, samples);
     size_t count;
 
     d->part = part;
@@ -193,9 +193,9 @@ static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *
 /* A data set of its own is in the unit of the calibration data, and its folders are classes of theirs. */
 static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *d)
 {
-    struct nuc_context *cx = d->c->cx;
-    struct nuc_dataset *calibration = open_samples(with, d->c, with->calibration, NUC_SAMPLES_ALL);
-    struct nuc_program_facts *facts = nuc_facts_new(cx, with->n_inputs, with->n_outputs);
+    struct nuc_context *cx = d->cx;
+    struct nuc_dataset *calibration = open_samples(with, d->owner, with->calibration, NUC_SAMPLES_ALL);
+    struct nuc_metadata *facts = nuc_metadata_new(cx, with->n_inputs, with->n_outputs);
     struct nuc_classes known = {.n_names = 0};
 
     nuc_dataset_look(calibration);
@@ -205,7 +205,7 @@ static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *
         facts->inputs[i].least = calibration->ranges[i].least;
         facts->inputs[i].most = calibration->ranges[i].most;
     }
-    d->facts = facts;
+    d->metadata = facts;
     nuc_dataset_look(d);
     nuc_dataset_judge(d);
     if (d->images == NULL || d->images->classes == NULL || with->n_outputs == 0)
@@ -220,8 +220,8 @@ static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *
                  d->images->n_classes, known.most, known.most - 1);
 }
 
-struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_samples_of calibration,
-                                          struct nuc_samples_of dataset)
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_sample_source calibration,
+                                          struct nuc_sample_source dataset)
 {
     struct nuc_context *cx = m->c->cx;
     struct nuc_comparison *with = nuc_alloc(cx, sizeof *with);

@@ -6,9 +6,9 @@
 
 /* Samples kept apart, and what the float model makes of them, both as the model has its inputs and outputs. */
 struct nuc_comparison {
-    struct nuc_samples_of calibration; /* none: the model is quantized already, and nothing is compared */
+    struct nuc_sample_source calibration; /* none: the model is quantized already, and nothing is compared */
     enum nuc_samples calibration_part;
-    struct nuc_samples_of samples;
+    struct nuc_sample_source samples;
     enum nuc_samples part;
     size_t n_calibration, n_samples, n_inputs, n_outputs;
     bool calibrated_on;                     /* the only sample is in both parts */
@@ -19,8 +19,8 @@ struct nuc_comparison {
 };
 
 /* No calibration: of a quantized model. Fails with NUC_BAD_INPUT where the data do not suit the model. */
-struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_samples_of calibration,
-                                          struct nuc_samples_of dataset);
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_sample_source calibration,
+                                          struct nuc_sample_source dataset);
 
 /* Figures of a program. */
 struct nuc_figures {

@@ -568,7 +568,7 @@ static void tune(struct nuc_call *k)
     struct nuc_compiler *c = k->c;
     struct nuc_model m = *k->m;
     struct tuning t = {.m = &m, .o = o};
-    const struct nuc_samples_of none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
+    const struct nuc_sample_source none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
 
     m.settings = nuc_settings(c);
     check(&m, nuc_has_samples(k->calibration), nuc_has_samples(dataset), o);

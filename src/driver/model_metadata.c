@@ -1,9 +1,9 @@
-#include "driver/model_facts.h"
+#include "driver/model_metadata.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "driver/class_folders.h"
+#include "data/class_folders.h"
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"
@@ -34,37 +34,25 @@ static const char *name_of(const struct nuc_node *node)
     return n->name;
 }
 
-static const char *const *output_names(const struct nuc_model *m, size_t count)
+static void note_names(struct nuc_model *m)
 {
     const struct nuc_arg *list = &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
     const char *const *keys = m->graph->output_names;
-    const char **names = nuc_alloc_array(m->c->cx, count, sizeof *names);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct nuc_node *value = list->u.nodes[i];
-        names[i] = keys != NULL && keys[i] != NULL ? keys[i] : value != NULL ? name_of(value) : NULL;
-    }
-    return names;
-}
-
-static const char *const *input_names(const struct nuc_model *m, size_t count)
-{
-    const char **names = nuc_alloc_array(m->c->cx, count, sizeof *names);
-    struct nuc_tensor_info t;
-
-    for (size_t i = 0; i < count; i++)
-        names[i] = nuc_model_input(m, i, &t) == NUC_OK ? t.name : NULL;
-    return names;
-}
-
-static void note_names(struct nuc_model *m)
-{
     struct nuc_model_names *names = nuc_alloc(m->c->cx, sizeof *names);
+    struct nuc_tensor_info t;
 
     names->n_inputs = nuc_model_n_inputs(m);
     names->n_outputs = nuc_model_n_outputs(m);
-    names->inputs = input_names(m, names->n_inputs);
-    names->outputs = output_names(m, names->n_outputs);
+    const char **inputs = nuc_alloc_array(m->c->cx, names->n_inputs, sizeof *inputs);
+    const char **outputs = nuc_alloc_array(m->c->cx, names->n_outputs, sizeof *outputs);
+    for (size_t i = 0; i < names->n_inputs; i++)
+        inputs[i] = nuc_model_input(m, i, &t) == NUC_OK ? t.name : NULL;
+    for (size_t i = 0; i < names->n_outputs; i++) {
+        const struct nuc_node *value = list->u.nodes[i];
+        outputs[i] = keys != NULL && keys[i] != NULL ? keys[i] : value != NULL ? name_of(value) : NULL;
+    }
+    names->inputs = inputs;
+    names->outputs = outputs;
     m->names = names;
 }
 
@@ -110,20 +98,7 @@ static void note_scales(struct nuc_model *m)
 }
 
 /* What an archive of nucleon's knows, which is more than its graph shows. */
-static const struct nuc_program_facts *stored_facts(const struct nuc_model *m)
-{
-    const char *why;
-    struct nuc_span text = m->graph->facts;
-    const struct nuc_program_facts *f = text.size == 0 ? NULL : nuc_facts_read(m->c->cx, text, &why);
-
-    if (text.size > 0 && f == NULL)
-        nuc_warn(m->c->cx, "%s: what it says about its data is not used: %s", m->graph->file, why);
-    if (f == NULL || f->n_inputs != m->names->n_inputs || f->n_outputs != m->names->n_outputs)
-        return NULL;
-    return f;
-}
-
-static void take_stored(struct nuc_model *m, const struct nuc_program_facts *f)
+static void take_stored(struct nuc_model *m, const struct nuc_metadata *f)
 {
     struct nuc_context *cx = m->c->cx;
     struct nuc_model_names *names = nuc_copy(cx, m->names, sizeof *names);
@@ -149,9 +124,14 @@ static void take_stored(struct nuc_model *m, const struct nuc_program_facts *f)
 
 void nuc_note_imported(struct nuc_model *m)
 {
+    const struct nuc_span text = m->graph->facts;
+    const char *why;
+
     note_names(m);
-    const struct nuc_program_facts *stored = stored_facts(m);
-    if (stored != NULL)
+    const struct nuc_metadata *stored = text.size == 0 ? NULL : nuc_metadata_read(m->c->cx, text, &why);
+    if (text.size > 0 && stored == NULL)
+        nuc_warn(m->c->cx, "%s: what it says about its data is not used: %s", m->graph->file, why);
+    if (stored != NULL && stored->n_inputs == m->names->n_inputs && stored->n_outputs == m->names->n_outputs)
         take_stored(m, stored);
     else if (nuc_model_is_quantized(m))
         note_scales(m);
@@ -159,34 +139,28 @@ void nuc_note_imported(struct nuc_model *m)
 
 /* ---- calibrated ---- */
 
-static const struct nuc_facts_of_images *image_facts(const struct nuc_dataset *d)
+void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples)
 {
-    struct nuc_facts_of_images *f = nuc_alloc(d->c->cx, sizeof *f);
-
-    f->n_mean = f->n_std = d->format.channels;
-    for (uint32_t c = 0; c < d->format.channels; c++) {
-        f->mean[c] = (double)d->format.mean[c];
-        f->std[c] = (double)d->format.std[c];
-    }
-    f->resize = (int)d->resize;
-    return f;
-}
-
-void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples, const float *least,
-                         const float *most)
-{
+    const struct nuc_image_format *format = &samples->format;
     struct nuc_seen *seen = new_seen(prepared);
 
     for (size_t i = 0; i < seen->n_inputs; i++) {
-        if (least[i] > most[i])
+        if (samples->ranges[i].least > samples->ranges[i].most)
             continue;
-        seen->least[i] = (double)least[i];
-        seen->most[i] = (double)most[i];
+        seen->least[i] = samples->ranges[i].least;
+        seen->most[i] = samples->ranges[i].most;
     }
     prepared->seen = seen;
     if (samples->images == NULL)
         return;
-    seen->images = image_facts(samples);
+    struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);
+    images->n_mean = images->n_std = format->channels;
+    for (uint32_t c = 0; c < format->channels; c++) {
+        images->mean[c] = (double)format->mean[c];
+        images->std[c] = (double)format->std[c];
+    }
+    images->resize = (int)samples->resize;
+    seen->images = images;
     if (samples->images->classes == NULL)
         return;
     seen->classes = nuc_class_folder_names(samples);
@@ -227,9 +201,9 @@ static struct class_list read_classes(struct nuc_context *cx, const char *path)
     const char **names = NULL;
     size_t count = 0, capacity = 0, begin = 0;
 
-    if (file.size > NUC_FACTS_MAX)
+    if (file.size > NUC_METADATA_MAX)
         nuc_fail(cx, NUC_BAD_USAGE, "--classes %s: has %zu bytes: names of classes take at most %zu", path, file.size,
-                 NUC_FACTS_MAX);
+                 NUC_METADATA_MAX);
     for (size_t i = 0; i <= file.size; i++) {
         if (i < file.size && file.data[i] != '\n')
             continue;
@@ -264,7 +238,7 @@ void nuc_check_given_classes(const struct nuc_model *m)
                  count, m->graph->file);
 }
 
-static void give_classes(const struct nuc_model *m, struct nuc_program_facts *facts)
+static void give_classes(const struct nuc_model *m, struct nuc_metadata *metadata)
 {
     struct class_list list = given_classes(m);
 
@@ -273,50 +247,50 @@ static void give_classes(const struct nuc_model *m, struct nuc_program_facts *fa
     if (list.count == 0)
         return;
     size_t i = output_of_classes(m, list.count);
-    if (i == facts->n_outputs) {
+    if (i == metadata->n_outputs) {
         nuc_warn(m->c->cx,
                  "%s: no output has a score for each of the %zu classes of the calibration data: the program does not "
                  "name classes; --classes does",
                  m->graph->file, list.count);
         return;
     }
-    facts->outputs[i].classes = list.names;
-    facts->outputs[i].n_classes = list.count;
+    metadata->outputs[i].classes = list.names;
+    metadata->outputs[i].n_classes = list.count;
 }
 
-const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m)
+const struct nuc_metadata *nuc_model_metadata(const struct nuc_model *m)
 {
     size_t n_inputs = nuc_model_n_inputs(m), n_outputs = nuc_model_n_outputs(m);
-    struct nuc_program_facts *facts = nuc_facts_new(m->c->cx, n_inputs, n_outputs);
+    struct nuc_metadata *metadata = nuc_metadata_new(m->c->cx, n_inputs, n_outputs);
 
     for (size_t i = 0; i < n_inputs; i++) {
-        facts->inputs[i].name = nuc_input_name(m, i);
+        metadata->inputs[i].name = nuc_input_name(m, i);
         if (m->seen == NULL || m->seen->n_inputs != n_inputs)
             continue;
-        facts->inputs[i].least = m->seen->least[i];
-        facts->inputs[i].most = m->seen->most[i];
+        metadata->inputs[i].least = m->seen->least[i];
+        metadata->inputs[i].most = m->seen->most[i];
     }
     for (size_t i = 0; i < n_outputs; i++)
-        facts->outputs[i].name = nuc_output_name(m, i);
+        metadata->outputs[i].name = nuc_output_name(m, i);
     if (m->seen != NULL && m->seen->images != NULL) {
-        facts->images = nuc_copy(m->c->cx, m->seen->images, sizeof *facts->images);
-        facts->n_images = 1;
+        metadata->images = nuc_copy(m->c->cx, m->seen->images, sizeof *metadata->images);
+        metadata->n_images = 1;
     }
-    give_classes(m, facts);
-    return facts;
+    give_classes(m, metadata);
+    return metadata;
 }
 
-struct nuc_span nuc_facts_text_of(const struct nuc_model *m)
+struct nuc_span nuc_model_metadata_text(const struct nuc_model *m)
 {
     const struct nuc_options *o = &m->settings->o;
 
     if (o->reference_compat || o->no_metadata)
         return (struct nuc_span){NULL, 0};
-    return nuc_facts_write(m->c->cx, nuc_facts_of(m));
+    return nuc_metadata_write(m->c->cx, nuc_model_metadata(m));
 }
 
 struct nuc_pieces nuc_model_archive(struct nuc_model *m)
 {
-    m->graph->facts = nuc_facts_text_of(m);
+    m->graph->facts = nuc_model_metadata_text(m);
     return nuc_write_pt2(m->graph);
 }

@@ -1,8 +1,8 @@
 /* Which class the images of a folder are of: its name says so, not its place among the others. */
-#ifndef NUC_DRIVER_CLASS_FOLDERS_H
-#define NUC_DRIVER_CLASS_FOLDERS_H
+#ifndef NUC_DATA_CLASS_FOLDERS_H
+#define NUC_DATA_CLASS_FOLDERS_H
 
-#include "driver/dataset.h"
+#include "data/dataset.h"
 
 /* What is known of the classes that the labels are for. */
 struct nuc_classes {

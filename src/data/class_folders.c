@@ -1,4 +1,4 @@
-#include "driver/class_folders.h"
+#include "data/class_folders.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static void note_order(const struct nuc_dataset *d, const size_t *classes)
     for (size_t i = 1; i < d->images->n_classes; i++) {
         if (classes[i] > classes[i - 1])
             continue;
-        nuc_warn(d->c->cx,
+        nuc_warn(d->cx,
                  "%s: folders are the classes of their numbers; in the order of their names, in which torchvision's "
                  "ImageFolder counts, '%.40s' comes before '%.40s': rename them if the model was trained so",
                  d->path, d->images->classes[i - 1], d->images->classes[i]);
@@ -88,24 +88,23 @@ const char *const *nuc_class_folder_names(const struct nuc_dataset *d)
 {
     const struct nuc_images *images = d->images;
     size_t n = images->n_classes, largest;
-    size_t *classes = nuc_alloc_array(d->c->cx, n, sizeof *classes);
-    const char **names = nuc_alloc_array(d->c->cx, n, sizeof *names);
+    size_t *classes = nuc_alloc_array(d->cx, n, sizeof *classes);
+    const char **names = nuc_alloc_array(d->cx, n, sizeof *names);
     bool numbered = number_all(images, classes, &largest) && largest + 1 == n;
 
     for (size_t i = 0; i < n && numbered; i++) {
         numbered = names[classes[i]] == NULL;
-        names[classes[i]] = nuc_strdup(d->c->cx, images->classes[i]);
+        names[classes[i]] = nuc_strdup(d->cx, images->classes[i]);
     }
     if (numbered)
         note_order(d, classes);
     for (size_t i = 0; i < n && !numbered; i++)
-        names[i] = nuc_strdup(d->c->cx, images->classes[i]);
+        names[i] = nuc_strdup(d->cx, images->classes[i]);
     return names;
 }
 
 /* ---- messages ---- */
 
-/* For nuc_did_you_mean(). */
 static const char *class_at(const void *list, size_t index)
 {
     const struct nuc_classes *known = list;
@@ -126,29 +125,24 @@ static const char *list_text(struct nuc_context *cx, const char *const *names, s
     return nuc_text_string(&text);
 }
 
-static void refuse_twins(const struct nuc_dataset *d, const size_t *classes)
+/* ---- labels ---- */
+
+/* One folder a class; then the labels of the images are these classes. */
+static void set_labels(struct nuc_dataset *d, const size_t *classes)
 {
     const struct nuc_images *images = d->images;
+    int64_t *labels = nuc_alloc_array(d->cx, images->count, sizeof *labels);
     size_t most = 0;
 
     for (size_t i = 0; i < images->n_classes; i++)
         most = classes[i] > most ? classes[i] : most;
-    const char **folder_of = nuc_alloc_array(d->c->cx, most + 1, sizeof *folder_of);
+    const char **folder_of = nuc_alloc_array(d->cx, most + 1, sizeof *folder_of);
     for (size_t i = 0; i < images->n_classes; i++) {
         if (folder_of[classes[i]] != NULL)
-            nuc_fail(d->c->cx, NUC_BAD_INPUT, "%s: folders '%.60s' and '%.60s' are both class %zu: rename one", d->path,
+            nuc_fail(d->cx, NUC_BAD_INPUT, "%s: folders '%.60s' and '%.60s' are both class %zu: rename one", d->path,
                      folder_of[classes[i]], images->classes[i], classes[i]);
         folder_of[classes[i]] = images->classes[i];
     }
-}
-
-/* ---- labels ---- */
-
-static void set_labels(struct nuc_dataset *d, const size_t *classes)
-{
-    const struct nuc_images *images = d->images;
-    int64_t *labels = nuc_alloc_array(d->c->cx, images->count, sizeof *labels);
-
     for (size_t i = 0; i < images->count; i++)
         labels[i] = (int64_t)classes[images->labels[i]];
     d->arrays.items[0].data.data = (const uint8_t *)labels;
@@ -162,10 +156,10 @@ bool nuc_label_class_folders(struct nuc_dataset *d, const struct nuc_classes *kn
 
     if (images == NULL || images->labels == NULL)
         return true;
-    struct nuc_context *cx = d->c->cx;
+    struct nuc_context *cx = d->cx;
     size_t *classes = nuc_alloc_array(cx, images->n_classes, sizeof *classes);
     for (size_t i = 0; i < images->n_classes; i++) {
-        classes[i] = class_named(known, nuc_facts_text(cx, images->classes[i]));
+        classes[i] = class_named(known, nuc_metadata_text(cx, images->classes[i]));
         first = classes[i] == NONE && unknown == 0 ? i : first;
         unknown += classes[i] == NONE;
     }
@@ -184,9 +178,8 @@ bool nuc_label_class_folders(struct nuc_dataset *d, const struct nuc_classes *kn
                  list_text(cx, known->names, known->n_names));
     if (!named && !numbered)
         return false;
-    refuse_twins(d, classes);
+    set_labels(d, classes);
     if (numbered)
         note_order(d, classes);
-    set_labels(d, classes);
     return true;
 }

@@ -1,9 +1,8 @@
-/* What a model knows of its data beyond the graph, and how that gets into its program (facts.h). */
-#ifndef NUC_DRIVER_MODEL_FACTS_H
-#define NUC_DRIVER_MODEL_FACTS_H
+/* What a model knows of its data beyond the graph, and how that gets into its program (data/metadata.h). */
+#ifndef NUC_DRIVER_MODEL_METADATA_H
+#define NUC_DRIVER_MODEL_METADATA_H
 
-#include "back/metadata/facts.h"
-#include "driver/dataset.h"
+#include "driver/driver.h"
 
 /* By user input and by output, as the model was written: passes give the nodes of a graph other names. */
 struct nuc_model_names {
@@ -14,18 +13,17 @@ struct nuc_model_names {
 /* Of the calibration data, or of the scales that a model came with. */
 struct nuc_seen {
     size_t n_inputs;
-    double *least, *most;                     /* by user input; NaN: not known */
-    const struct nuc_facts_of_images *images; /* NULL: it was arrays */
-    size_t n_classes;                         /* of folders of images */
+    double *least, *most;                    /* by user input; NaN: not known */
+    const struct nuc_image_metadata *images; /* NULL: it was arrays */
+    size_t n_classes;                        /* of folders of images */
     const char *const *classes;
 };
 
 /* Of a model that was just imported: names, and of a quantized one the ranges of its inputs. */
 void nuc_note_imported(struct nuc_model *m);
 
-/* Of data that went through a prepared model; ranges of inputs, `least` above `most`: none. Copied. */
-void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples, const float *least,
-                         const float *most);
+/* Of data that went through a prepared model, whose ranges are known. Copied. */
+void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples);
 
 /* What the user calls input or output `index`. */
 const char *nuc_input_name(const struct nuc_model *m, size_t index);
@@ -35,10 +33,10 @@ const char *nuc_output_name(const struct nuc_model *m, size_t index);
 void nuc_check_given_classes(const struct nuc_model *m);
 
 /* For the program of a lowered model. Notes classes that belong to no output. */
-const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m);
+const struct nuc_metadata *nuc_model_metadata(const struct nuc_model *m);
 
 /* The text for what is made of the model; empty when its options leave it out. */
-struct nuc_span nuc_facts_text_of(const struct nuc_model *m);
+struct nuc_span nuc_model_metadata_text(const struct nuc_model *m);
 
 /* The model as an archive, with what is known of its data. */
 struct nuc_pieces nuc_model_archive(struct nuc_model *m);

@@ -1,17 +1,29 @@
 /* Samples: arrays by name, cut into the samples of a model's inputs, or a folder of images. */
-#ifndef NUC_DRIVER_DATASET_H
-#define NUC_DRIVER_DATASET_H
+#ifndef NUC_DATA_DATASET_H
+#define NUC_DATA_DATASET_H
 
-#include "back/metadata/facts.h"
 #include "data/arrays.h"
 #include "data/images.h"
-#include "driver/driver.h"
+#include "data/metadata.h"
+#include "nucleon/compile.h"
 
 /*
  * Which of its samples a data set gives to a model: all, or one of two parts of them. Of each four, the samples being
  * in whatever order, the last one is held out; of fewer the last one of all; a single one is in both parts.
  */
 enum nuc_samples { NUC_SAMPLES_ALL, NUC_SAMPLES_KEPT, NUC_SAMPLES_HELD_OUT };
+
+/* Samples as a call is given them: a path, or a data set that is open. Both NULL: there are none. */
+struct nuc_sample_source {
+    const char *path;
+    const struct nuc_dataset *data;
+};
+
+/* What data was bound to, for people. */
+struct nuc_data_lines {
+    size_t count;
+    const char **items;
+};
 
 /* Of the float32 values of an input; least above most: none. */
 struct nuc_data_range {
@@ -20,7 +32,9 @@ struct nuc_data_range {
 };
 
 struct nuc_dataset {
-    struct nuc_compiler *c;
+    struct nuc_context *cx;
+    struct nuc_compiler *owner;        /* whose public calls take it */
+    const struct nuc_options *options; /* of its owner: how images are prepared, what is refused */
     const char *path;
     struct nuc_arrays arrays;
     size_t n_inputs, n_samples;
@@ -28,18 +42,17 @@ struct nuc_dataset {
     enum nuc_samples part;          /* n_samples are those of that part */
     size_t period;                  /* of each so many one is held out */
     const struct nuc_array **bound; /* one per input */
-    size_t *bytes;                  /* of one sample of each input */
-    void **aligned;  /* by input: the sample read last; NULL when elements lie in memory as they are taken */
-    void **unturned; /* by input of images_of: the sample in the array's order; NULL: in memory */
+    void **aligned;     /* by input: the sample read last; NULL when elements lie in memory as they are taken */
+    const bool *turned; /* by input: the array has the channels last, the sample first; NULL: none does */
+    void **unturned;    /* by input that is turned: the sample in the array's order; NULL: in memory */
     const struct nuc_tensor_info *inputs; /* what it is bound to */
     const char **unused;                  /* arrays that are neither bound nor labels */
     size_t n_unused;
-    const struct nuc_program_facts *facts; /* of the program that takes the data (facts.h); NULL: nothing is known */
-    struct nuc_data_range *ranges;         /* by input, in the samples that were looked at */
+    const struct nuc_metadata *metadata; /* of the program that takes the data; NULL: nothing is known */
+    struct nuc_data_range *ranges;       /* by input, in the samples that were looked at */
     size_t n_looked_at;
     struct nuc_data_lines lines;
     size_t lines_capacity;
-    struct nuc_tensor_info **images_of; /* by input: what an array holds that the graph has channels first; NULL */
 
     /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
     const struct nuc_images *images; /* NULL: arrays */
@@ -55,32 +68,36 @@ struct nuc_dataset {
 /* Whether an array of that name holds labels: no input takes it unless it has that name. */
 bool nuc_is_label_array(const char *name);
 
-struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
+/* The data set at a path, and that of arrays in memory as nuc_dataset_of_arrays() has them. */
+struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_options *options, const char *path);
+struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
+                                     const struct nuc_array_info *arrays, size_t count);
 
 /* Whether there are any; and a data set of them that is not bound yet, whatever the given one is bound to. */
-bool nuc_has_samples(struct nuc_samples_of samples);
-struct nuc_dataset *nuc_dataset_for(struct nuc_compiler *c, struct nuc_samples_of samples);
+bool nuc_has_samples(struct nuc_sample_source source);
+struct nuc_dataset *nuc_dataset_for(struct nuc_context *cx, const struct nuc_options *options,
+                                    struct nuc_sample_source source);
 
 /* For messages: the path, or what stands for it. */
-const char *nuc_samples_name(struct nuc_samples_of samples);
+const char *nuc_samples_name(struct nuc_sample_source source);
 
-/* To inputs as a caller sees them, and to those of a model's graph: all samples (dataset_bind.c). */
-void nuc_dataset_bind_tensors(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
-void nuc_dataset_bind_graph(struct nuc_dataset *d, const struct nuc_model *m);
-
-/* For samples as the model's graph has them, those of d->part. */
-void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
+/*
+ * Binds the samples of d->part to inputs (dataset_bind.c). `turned` NULL: as a caller sees them. Else as a graph has
+ * them: images whose channels the graph has last outside and first inside are `turned`.
+ */
+void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                             const bool *turned);
 
 /* nuc_dataset_sample() inside a stage. */
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
 
-/* ---- the data of a bound data set (dataset_data.c) ---- */
+/* ---- the data of a bound data set (dataset_range.c) ---- */
 
 /* Ranges of the inputs: of all samples of arrays, of a few images. */
 void nuc_dataset_look(struct nuc_dataset *d);
 
 /*
- * Compares what was seen with d->facts: fails where the data are in another unit (0 to 255 instead of 0 to 1) unless
+ * Compares what was seen with d->metadata: fails where the data are in another unit (0 to 255 instead of 0 to 1) unless
  * the options allow it, and notes what may be so on purpose.
  */
 void nuc_dataset_judge(const struct nuc_dataset *d);
@@ -94,12 +111,15 @@ void nuc_dataset_describe(struct nuc_dataset *d);
 /* ---- a folder of images (dataset_images.c) ---- */
 
 /* The data set when `path` is a folder with images and without .npy files, else NULL. */
-struct nuc_dataset *nuc_dataset_of_images(struct nuc_compiler *c, const char *path);
+struct nuc_dataset *nuc_dataset_of_images(struct nuc_context *cx, const char *path);
 
-/* `order` says where the channels are. */
-enum nuc_image_order { NUC_IMAGES_CHANNELS_FIRST, NUC_IMAGES_CHANNELS_LAST, NUC_IMAGES_BY_SIZES };
+/* `turned` as for nuc_dataset_bind_inputs(). */
 void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
-                             enum nuc_image_order order);
+                             const bool *turned);
 void nuc_dataset_read_images(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/* Elements of an image in logical order from one order to the other; `info` is the image with its channels last. */
+void nuc_put_channels_first(const struct nuc_tensor_info *info, const void *from, void *to);
+void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from, void *to);
 
 #endif

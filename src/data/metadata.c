@@ -1,4 +1,4 @@
-#include "back/metadata/facts.h"
+#include "data/metadata.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,7 +35,7 @@ struct section {
     const char *key;
     bool is_list;
     size_t item_size;
-    size_t items_at, count_at; /* in struct nuc_program_facts */
+    size_t items_at, count_at; /* in struct nuc_metadata */
     const struct field *fields;
     size_t n_fields;
     void (*init)(void *item); /* NULL: all zero */
@@ -46,25 +46,25 @@ const char *const nuc_resize_words[] = {"auto", "none", "stretch", "crop", NULL}
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct field input_fields[] = {
-    {"name", TEXT, AT(nuc_facts_of_input, name), 0, NULL},
-    {"least", NUMBER, AT(nuc_facts_of_input, least), 0, NULL},
-    {"most", NUMBER, AT(nuc_facts_of_input, most), 0, NULL},
+    {"name", TEXT, AT(nuc_input_metadata, name), 0, NULL},
+    {"least", NUMBER, AT(nuc_input_metadata, least), 0, NULL},
+    {"most", NUMBER, AT(nuc_input_metadata, most), 0, NULL},
 };
 
 static const struct field output_fields[] = {
-    {"name", TEXT, AT(nuc_facts_of_output, name), 0, NULL},
-    {"classes", TEXTS, AT(nuc_facts_of_output, classes), AT(nuc_facts_of_output, n_classes), NULL},
+    {"name", TEXT, AT(nuc_output_metadata, name), 0, NULL},
+    {"classes", TEXTS, AT(nuc_output_metadata, classes), AT(nuc_output_metadata, n_classes), NULL},
 };
 
 static const struct field image_fields[] = {
-    {"mean", NUMBERS, AT(nuc_facts_of_images, mean), AT(nuc_facts_of_images, n_mean), NULL},
-    {"std", NUMBERS, AT(nuc_facts_of_images, std), AT(nuc_facts_of_images, n_std), NULL},
-    {"resize", WORD, AT(nuc_facts_of_images, resize), 0, nuc_resize_words},
+    {"mean", NUMBERS, AT(nuc_image_metadata, mean), AT(nuc_image_metadata, n_mean), NULL},
+    {"std", NUMBERS, AT(nuc_image_metadata, std), AT(nuc_image_metadata, n_std), NULL},
+    {"resize", WORD, AT(nuc_image_metadata, resize), 0, nuc_resize_words},
 };
 
 static void init_input(void *item)
 {
-    struct nuc_facts_of_input *input = item;
+    struct nuc_input_metadata *input = item;
 
     input->least = input->most = (double)NAN;
 }
@@ -72,49 +72,49 @@ static void init_input(void *item)
 #define COUNT(rows) (sizeof rows / sizeof rows[0])
 #define SECTION(key, is_list, item, items, fields, init)                                                               \
     {                                                                                                                  \
-        key, is_list, sizeof(struct item), AT(nuc_program_facts, items), AT(nuc_program_facts, n_##items), fields,     \
+        key, is_list, sizeof(struct item), AT(nuc_metadata, items), AT(nuc_metadata, n_##items), fields,               \
             COUNT(fields), init                                                                                        \
     }
 
 static const struct section sections[] = {
-    SECTION("inputs", true, nuc_facts_of_input, inputs, input_fields, init_input),
-    SECTION("outputs", true, nuc_facts_of_output, outputs, output_fields, NULL),
-    SECTION("images", false, nuc_facts_of_images, images, image_fields, NULL),
+    SECTION("inputs", true, nuc_input_metadata, inputs, input_fields, init_input),
+    SECTION("outputs", true, nuc_output_metadata, outputs, output_fields, NULL),
+    SECTION("images", false, nuc_image_metadata, images, image_fields, NULL),
 };
 
 /* ---- items by section ---- */
 
-static size_t count_of(const struct nuc_program_facts *facts, const struct section *s)
+static size_t count_of(const struct nuc_metadata *m, const struct section *s)
 {
-    return *(const size_t *)((const char *)facts + s->count_at);
+    return *(const size_t *)((const char *)m + s->count_at);
 }
 
-static const char *items_of(const struct nuc_program_facts *facts, const struct section *s)
+static const char *items_of(const struct nuc_metadata *m, const struct section *s)
 {
     const char *items;
 
-    memcpy(&items, (const char *)facts + s->items_at, sizeof items);
+    memcpy(&items, (const char *)m + s->items_at, sizeof items);
     return items;
 }
 
-static char *make_items(struct nuc_context *cx, struct nuc_program_facts *facts, const struct section *s, size_t count)
+static char *make_items(struct nuc_context *cx, struct nuc_metadata *m, const struct section *s, size_t count)
 {
     char *items = nuc_alloc_array(cx, count, s->item_size);
 
     for (size_t i = 0; i < count && s->init != NULL; i++)
         s->init(items + i * s->item_size);
-    memcpy((char *)facts + s->items_at, &items, sizeof items);
-    *(size_t *)((char *)facts + s->count_at) = count;
+    memcpy((char *)m + s->items_at, &items, sizeof items);
+    *(size_t *)((char *)m + s->count_at) = count;
     return items;
 }
 
-struct nuc_program_facts *nuc_facts_new(struct nuc_context *cx, size_t n_inputs, size_t n_outputs)
+struct nuc_metadata *nuc_metadata_new(struct nuc_context *cx, size_t n_inputs, size_t n_outputs)
 {
-    struct nuc_program_facts *facts = nuc_alloc(cx, sizeof *facts);
+    struct nuc_metadata *m = nuc_alloc(cx, sizeof *m);
 
-    make_items(cx, facts, &sections[0], n_inputs);
-    make_items(cx, facts, &sections[1], n_outputs);
-    return facts;
+    make_items(cx, m, &sections[0], n_inputs);
+    make_items(cx, m, &sections[1], n_outputs);
+    return m;
 }
 
 /* ---- writing ---- */
@@ -140,7 +140,7 @@ static bool is_plain(struct nuc_context *cx, const char *text)
     return plain;
 }
 
-const char *nuc_facts_text(struct nuc_context *cx, const char *text)
+const char *nuc_metadata_text(struct nuc_context *cx, const char *text)
 {
     struct nuc_text out;
 
@@ -157,7 +157,7 @@ static void put_texts(struct nuc_context *cx, json_t *to, const char *key, const
     json_t *list = count == 0 ? NULL : nuc_put_array(cx, to, key);
 
     for (size_t i = 0; i < count; i++)
-        nuc_put_string(cx, list, NULL, nuc_facts_text(cx, texts[i]));
+        nuc_put_string(cx, list, NULL, nuc_metadata_text(cx, texts[i]));
 }
 
 static void put_field(struct nuc_context *cx, json_t *to, const struct field *f, const char *item)
@@ -169,7 +169,7 @@ static void put_field(struct nuc_context *cx, json_t *to, const struct field *f,
     case TEXT:
         memcpy(&text, at, sizeof text);
         if (text != NULL)
-            nuc_put_string(cx, to, f->key, nuc_facts_text(cx, text));
+            nuc_put_string(cx, to, f->key, nuc_metadata_text(cx, text));
         break;
     case NUMBER:
         if (isfinite(*(const double *)at))
@@ -191,14 +191,14 @@ static void put_field(struct nuc_context *cx, json_t *to, const struct field *f,
     }
 }
 
-void nuc_facts_put(struct nuc_context *cx, const struct nuc_program_facts *facts, json_t *tree)
+void nuc_metadata_put(struct nuc_context *cx, const struct nuc_metadata *m, json_t *tree)
 {
     nuc_put_int(cx, tree, "schema", SCHEMA);
     for (size_t k = 0; k < COUNT(sections); k++) {
         const struct section *s = &sections[k];
-        const char *items = items_of(facts, s);
+        const char *items = items_of(m, s);
         json_t *list = s->is_list ? nuc_put_array(cx, tree, s->key) : NULL;
-        for (size_t i = 0; i < count_of(facts, s); i++) {
+        for (size_t i = 0; i < count_of(m, s); i++) {
             json_t *item = nuc_put_object(cx, s->is_list ? list : tree, s->is_list ? NULL : s->key);
             for (size_t f = 0; f < s->n_fields; f++)
                 put_field(cx, item, &s->fields[f], items + i * s->item_size);
@@ -206,11 +206,11 @@ void nuc_facts_put(struct nuc_context *cx, const struct nuc_program_facts *facts
     }
 }
 
-struct nuc_span nuc_facts_write(struct nuc_context *cx, const struct nuc_program_facts *facts)
+struct nuc_span nuc_metadata_write(struct nuc_context *cx, const struct nuc_metadata *m)
 {
     json_t *tree = nuc_json_tree(cx);
 
-    nuc_facts_put(cx, facts, tree);
+    nuc_metadata_put(cx, m, tree);
     /* Ranges and what images are divided by are float32 numbers: 9 digits give them back. */
     return nuc_json_dump(cx, tree, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
@@ -310,14 +310,14 @@ static void read_field(const struct nuc_json *object, const struct field *f, cha
 }
 
 static void read_section(struct nuc_context *cx, const struct nuc_json *root, const struct section *s,
-                         struct nuc_program_facts *facts)
+                         struct nuc_metadata *m)
 {
     struct nuc_json j = nuc_json_optional(root, s->key);
     size_t count = !nuc_json_is_there(&j) ? 0 : s->is_list ? nuc_json_count(&j) : 1;
 
     if (count > BOUNDARY_MAX)
         nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu items, at most %d are allowed", count, BOUNDARY_MAX);
-    char *items = make_items(cx, facts, s, count);
+    char *items = make_items(cx, m, s, count);
     for (size_t i = 0; i < count; i++) {
         struct nuc_json item = s->is_list ? nuc_json_item(&j, i) : j;
         for (size_t f = 0; f < s->n_fields; f++)
@@ -326,15 +326,15 @@ static void read_section(struct nuc_context *cx, const struct nuc_json *root, co
 }
 
 /* What no field can say alone. */
-static void check(const struct nuc_json *root, const struct nuc_program_facts *facts)
+static void check(const struct nuc_json *root, const struct nuc_metadata *m)
 {
-    for (size_t i = 0; i < facts->n_inputs; i++) {
-        const struct nuc_facts_of_input *input = &facts->inputs[i];
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct nuc_input_metadata *input = &m->inputs[i];
         if (isnan(input->least) != isnan(input->most) || input->least > input->most)
             nuc_json_fail(root, NUC_BAD_INPUT, "the range of input %zu is none", i);
     }
-    for (size_t i = 0; i < facts->n_images; i++) {
-        const struct nuc_facts_of_images *images = &facts->images[i];
+    for (size_t i = 0; i < m->n_images; i++) {
+        const struct nuc_image_metadata *images = &m->images[i];
         if (images->n_mean != images->n_std)
             nuc_json_fail(root, NUC_BAD_INPUT, "mean and std are of different numbers of channels");
         for (size_t c = 0; c < images->n_std; c++) {
@@ -346,27 +346,27 @@ static void check(const struct nuc_json *root, const struct nuc_program_facts *f
 
 struct reading {
     struct nuc_span text;
-    struct nuc_program_facts *facts;
+    struct nuc_metadata *m;
 };
 
 static void read_all(struct nuc_context *cx, void *arg)
 {
     struct reading *r = arg;
-    struct nuc_program_facts *facts = nuc_alloc(cx, sizeof *facts);
+    struct nuc_metadata *m = nuc_alloc(cx, sizeof *m);
 
-    if (r->text.size > NUC_FACTS_MAX)
-        nuc_fail(cx, NUC_BAD_INPUT, "%zu bytes, at most %zu are allowed", r->text.size, NUC_FACTS_MAX);
-    struct nuc_json root = nuc_json_parse(cx, "named data '" NUC_FACTS_KEY "'", r->text);
+    if (r->text.size > NUC_METADATA_MAX)
+        nuc_fail(cx, NUC_BAD_INPUT, "%zu bytes, at most %zu are allowed", r->text.size, NUC_METADATA_MAX);
+    struct nuc_json root = nuc_json_parse(cx, "named data '" NUC_METADATA_KEY "'", r->text);
     struct nuc_json schema = nuc_json_field(&root, "schema");
     if (nuc_json_int(&schema) != SCHEMA)
         nuc_json_fail(&schema, NUC_BAD_INPUT, "is %lld, %d is known", (long long)nuc_json_int(&schema), SCHEMA);
     for (size_t k = 0; k < COUNT(sections); k++)
-        read_section(cx, &root, &sections[k], facts);
-    check(&root, facts);
-    r->facts = facts;
+        read_section(cx, &root, &sections[k], m);
+    check(&root, m);
+    r->m = m;
 }
 
-const struct nuc_program_facts *nuc_facts_read(struct nuc_context *cx, struct nuc_span text, const char **why)
+const struct nuc_metadata *nuc_metadata_read(struct nuc_context *cx, struct nuc_span text, const char **why)
 {
     struct reading r = {text, NULL};
     enum nuc_status status = nuc_try(cx, read_all, &r);
@@ -374,16 +374,5 @@ const struct nuc_program_facts *nuc_facts_read(struct nuc_context *cx, struct nu
     if (status == NUC_NO_MEMORY || status == NUC_INTERRUPTED)
         nuc_fail_again(cx, status);
     *why = status == NUC_OK ? NULL : nuc_strdup(cx, cx->message);
-    return status == NUC_OK ? r.facts : NULL;
-}
-
-const struct nuc_program_facts *nuc_facts_of_program(struct nuc_context *cx, const struct nuc_program_view *program,
-                                                     const char **why)
-{
-    *why = NULL;
-    for (uint32_t i = 0; i < program->n_named; i++) {
-        if (nuc_view_is(program->named[i].key, NUC_FACTS_KEY))
-            return nuc_facts_read(cx, program->named[i].data, why);
-    }
-    return NULL;
+    return status == NUC_OK ? r.m : NULL;
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/model_facts.h"
+#include "data/dataset.h"
 #include "host/nearest.h"
 #include "host/text.h"
 
@@ -48,16 +48,6 @@ static const struct nuc_array *find_named(const struct nuc_dataset *d, const str
     return found;
 }
 
-/* Array in0 for input 0 and so on, unless an input has that name. */
-static const struct nuc_array *find_numbered(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs,
-                                             size_t n_inputs, size_t index)
-{
-    char name[32];
-
-    snprintf(name, sizeof name, "in%zu", index);
-    return is_input_name(inputs, n_inputs, name) ? NULL : nuc_find_array(&d->arrays, name);
-}
-
 /* For nuc_nearest(): arrays in their order; labels are meant by nobody. */
 static const char *array_at(const void *list, size_t index)
 {
@@ -70,25 +60,18 @@ static const char *array_at(const void *list, size_t index)
 
 #define MOST_LISTED 12
 
-static const char *inputs_text(struct nuc_context *cx, const struct nuc_tensor_info *inputs, size_t n)
+/* The first names of items of `size` bytes, each of which begins with its name. */
+static const char *names_text(struct nuc_context *cx, const void *items, size_t size, size_t n)
 {
     struct nuc_text text;
 
     nuc_text_init(&text, cx);
-    for (size_t i = 0; i < n && i < MOST_LISTED; i++)
-        nuc_text_addf(&text, "%s'%.60s'", i == 0 ? "" : ", ", inputs[i].name);
-    nuc_text_addf(&text, n > MOST_LISTED ? ", ..." : "");
-    return nuc_text_string(&text);
-}
-
-static const char *arrays_text(const struct nuc_dataset *d)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, d->c->cx);
-    for (size_t i = 0; i < d->arrays.count && i < MOST_LISTED; i++)
-        nuc_text_addf(&text, "%s'%.60s'", i == 0 ? "" : ", ", d->arrays.items[i].name);
-    nuc_text_addf(&text, d->arrays.count > MOST_LISTED ? ", ..." : d->arrays.count == 0 ? "none" : "");
+    for (size_t i = 0; i < n && i < MOST_LISTED; i++) {
+        const char *name;
+        memcpy(&name, (const char *)items + i * size, sizeof name);
+        nuc_text_addf(&text, "%s'%.60s'", i == 0 ? "" : ", ", name);
+    }
+    nuc_text_addf(&text, n > MOST_LISTED ? ", ..." : n == 0 ? "none" : "");
     return nuc_text_string(&text);
 }
 
@@ -97,44 +80,20 @@ _Noreturn static void refuse_names(const struct nuc_dataset *d, const struct nuc
 {
     const char *meant = nuc_nearest(inputs[index].name, array_at, &d->arrays);
 
-    nuc_fail(d->c->cx, NUC_BAD_INPUT,
+    nuc_fail(d->cx, NUC_BAD_INPUT,
              "%s: no array for input '%.60s': the inputs are %s, the arrays %s; name %s '%.60s' or in%zu", d->path,
-             inputs[index].name, inputs_text(d->c->cx, inputs, n_inputs), arrays_text(d),
-             meant != NULL ? nuc_format(d->c->cx, "'%.60s', if it is that,", meant) : "one", inputs[index].name, index);
+             inputs[index].name, names_text(d->cx, inputs, sizeof *inputs, n_inputs),
+             names_text(d->cx, d->arrays.items, sizeof *d->arrays.items, d->arrays.count),
+             meant != NULL ? nuc_format(d->cx, "'%.60s', if it is that,", meant) : "one", inputs[index].name, index);
 }
 
 /* ---- types and shapes ---- */
-
-static const char *shape_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    for (size_t i = 0; i < rank; i++)
-        nuc_text_addf(&text, "%s%lld", i == 0 ? "[" : ", ", (long long)sizes[i]);
-    nuc_text_addf(&text, rank == 0 ? "[]" : "]");
-    return nuc_text_string(&text);
-}
 
 static bool ends_with(const struct nuc_array *a, const struct nuc_tensor_info *t, size_t skip)
 {
     if (a->rank < 1 || a->rank - 1 != t->rank - skip)
         return false;
     return memcmp(&a->shape[1], &t->sizes[skip], (t->rank - skip) * sizeof a->shape[0]) == 0;
-}
-
-/*
- * An array [..., 1, H, W] for an input [N, H, W, 1]: with one channel its elements lie in the same order wherever the
- * channels are. The shape as the input would have it in front of the others.
- */
-static struct nuc_tensor_info with_channel_first(const struct nuc_tensor_info *t)
-{
-    struct nuc_tensor_info first = *t;
-
-    first.sizes[1] = t->sizes[3];
-    first.sizes[2] = t->sizes[1];
-    first.sizes[3] = t->sizes[2];
-    return first;
 }
 
 /* Samples in the array, 0 when the shape does not fit: [N] + sizes, or [N * sizes[0]] + sizes[1..]. */
@@ -149,14 +108,18 @@ static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_inf
     return 0;
 }
 
+/*
+ * Also of an array [..., 1, H, W] for an input [N, H, W, 1]: with one channel its elements lie in the same order
+ * wherever the channels are.
+ */
 static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
     size_t count = count_exact(a, t);
 
     if (count != 0 || t->rank != 4 || t->sizes[3] != 1)
         return count;
-    const struct nuc_tensor_info first = with_channel_first(t);
-    return count_exact(a, &first);
+    const struct nuc_tensor_info channel_first = {.rank = 4, .sizes = {t->sizes[0], 1, t->sizes[1], t->sizes[2]}};
+    return count_exact(a, &channel_first);
 }
 
 /* The array holds the input's elements with the channels last: a data set in channels-last order. */
@@ -186,7 +149,7 @@ static bool looks_channels_first(const struct nuc_array *a, const struct nuc_ten
 _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc_array *a,
                                    const struct nuc_tensor_info *t)
 {
-    struct nuc_context *cx = d->c->cx;
+    struct nuc_context *cx = d->cx;
     const char *hint = looks_channels_last(a, t)
                            ? "; it looks channels-last: give samples in the logical order of the shape, the program's "
                              "dim order is applied when it runs"
@@ -196,17 +159,13 @@ _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc
                            : "";
 
     nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s",
-             d->path, a->name, shape_text(cx, a->shape, a->rank), t->name, shape_text(cx, t->sizes, t->rank), hint);
+             d->path, a->name, nuc_sizes_text(cx, a->shape, a->rank), t->name, nuc_sizes_text(cx, t->sizes, t->rank),
+             hint);
 }
 
 static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
     return a->dtype == t->dtype || (t->dtype == NUC_F32 && nuc_stands_for_float(a->dtype));
-}
-
-static bool fits(const struct nuc_array *a, const struct nuc_tensor_info *t)
-{
-    return is_like(a, t) && count_samples(a, t) > 0;
 }
 
 /* ---- binding ---- */
@@ -223,7 +182,7 @@ static const struct nuc_array *only_array(const struct nuc_dataset *d, const str
             continue;
         last = a;
         n++;
-        if (!fits(a, t))
+        if (!is_like(a, t) || count_samples(a, t) == 0)
             continue;
         fitting = a;
         n_fitting++;
@@ -231,22 +190,49 @@ static const struct nuc_array *only_array(const struct nuc_dataset *d, const str
     return n_fitting == 1 ? fitting : n == 1 ? last : NULL;
 }
 
-/* By name or number; an only input also takes an only array, whatever it is called. */
+/* By name, or in0 for input 0 and so on, unless an input has that name; an only input also takes an only array. */
 static const struct nuc_array *choose(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs,
                                       size_t n_inputs, size_t index)
 {
-    const struct nuc_array *named = find_named(d, inputs, n_inputs, inputs[index].name);
-    const struct nuc_array *numbered = find_numbered(d, inputs, n_inputs, index);
+    const struct nuc_array *named = find_named(d, inputs, n_inputs, inputs[index].name), *numbered = NULL;
+    char number[32];
 
+    snprintf(number, sizeof number, "in%zu", index);
+    if (!is_input_name(inputs, n_inputs, number))
+        numbered = nuc_find_array(&d->arrays, number);
     if (named != NULL && numbered != NULL && named != numbered)
-        nuc_fail(d->c->cx, NUC_BAD_INPUT, "%s: arrays '%s' and '%s' are both for input '%s': leave one of them out",
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: arrays '%s' and '%s' are both for input '%s': leave one of them out",
                  d->path, named->name, numbered->name, inputs[index].name);
-    if (named != NULL || numbered != NULL)
-        return named != NULL ? named : numbered;
-    named = n_inputs == 1 ? only_array(d, &inputs[0]) : NULL;
+    if (named == NULL)
+        named = numbered;
+    if (named == NULL && n_inputs == 1)
+        named = only_array(d, &inputs[0]);
     if (named == NULL)
         refuse_names(d, inputs, n_inputs, index);
     return named;
+}
+
+static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_info *t, const struct nuc_array *a)
+{
+    bool turned = d->turned != NULL && d->turned[i];
+
+    if (!is_like(a, t))
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' is %s, input '%s' is %s: convert it", d->path, a->name,
+                 nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
+    if (a->rank > 0 && a->shape[0] == 0)
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
+    size_t n = count_samples(a, t);
+    if (n == 0)
+        refuse_shape(d, a, t);
+    if (i > 0 && n != d->n_samples)
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds %zu samples, '%s' holds %zu", d->path, a->name, n,
+                 d->bound[0]->name, d->n_samples);
+    d->n_samples = n;
+    d->bound[i] = a;
+    if (turned || !nuc_array_is_in_place(a) || a->dtype != t->dtype)
+        d->aligned[i] = nuc_alloc(d->cx, t->bytes);
+    if (turned && (a->data.data == NULL || a->dtype != t->dtype))
+        d->unturned[i] = nuc_alloc(d->cx, t->bytes);
 }
 
 static bool is_bound(const struct nuc_dataset *d, const struct nuc_array *a)
@@ -258,83 +244,34 @@ static bool is_bound(const struct nuc_dataset *d, const struct nuc_array *a)
     return false;
 }
 
-static void note_unused(struct nuc_dataset *d)
+void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                             const bool *turned)
 {
-    d->unused = nuc_alloc_array(d->c->cx, d->arrays.count, sizeof *d->unused);
-    d->n_unused = 0;
-    for (size_t i = 0; i < d->arrays.count; i++) {
-        const struct nuc_array *a = &d->arrays.items[i];
-        if (!is_bound(d, a) && !nuc_is_label_array(a->name))
-            d->unused[d->n_unused++] = a->name;
-    }
-}
-
-static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_info *t, const struct nuc_array *a)
-{
-    struct nuc_context *cx = d->c->cx;
-
-    if (!is_like(a, t))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' is %s, input '%s' is %s: convert it", d->path, a->name,
-                 nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
-    if (a->rank > 0 && a->shape[0] == 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
-    size_t n = count_samples(a, t);
-    if (n == 0)
-        refuse_shape(d, a, t);
-    if (i > 0 && n != d->n_samples)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' holds %zu samples, '%s' holds %zu", d->path, a->name, n,
-                 d->bound[0]->name, d->n_samples);
-    d->n_samples = n;
-    d->bound[i] = a;
-    d->bytes[i] = t->bytes;
-    if (!nuc_array_is_in_place(a) || a->dtype != t->dtype)
-        d->aligned[i] = nuc_alloc(cx, t->bytes);
-}
-
-void nuc_dataset_bind_tensors(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs)
-{
-    struct nuc_context *cx = d->c->cx;
+    struct nuc_context *cx = d->cx;
 
     d->inputs = nuc_copy(cx, inputs, n_inputs * sizeof *inputs);
     d->period = d->first = 0;
     if (d->images != NULL) {
-        nuc_dataset_bind_images(d, inputs, n_inputs, NUC_IMAGES_BY_SIZES);
+        nuc_dataset_bind_images(d, inputs, n_inputs, turned);
+    } else {
+        d->turned = turned != NULL ? nuc_copy(cx, turned, n_inputs * sizeof *turned) : NULL;
+        d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
+        d->aligned = nuc_alloc_array(cx, n_inputs, sizeof *d->aligned);
+        d->unturned = nuc_alloc_array(cx, n_inputs, sizeof *d->unturned);
+        d->n_inputs = n_inputs;
+        for (size_t i = 0; i < n_inputs; i++)
+            bind_array(d, i, &d->inputs[i], choose(d, inputs, n_inputs, i));
+        d->unused = nuc_alloc_array(cx, d->arrays.count, sizeof *d->unused);
+        d->n_unused = 0;
+        for (size_t i = 0; i < d->arrays.count; i++) {
+            const struct nuc_array *a = &d->arrays.items[i];
+            if (!is_bound(d, a) && !nuc_is_label_array(a->name))
+                d->unused[d->n_unused++] = a->name;
+        }
+    }
+    if (d->part == NUC_SAMPLES_ALL || d->n_samples < 2)
         return;
-    }
-    d->images_of = nuc_alloc_array(cx, n_inputs, sizeof *d->images_of);
-    d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
-    d->bytes = nuc_alloc_array(cx, n_inputs, sizeof *d->bytes);
-    d->aligned = nuc_alloc_array(cx, n_inputs, sizeof *d->aligned);
-    d->unturned = nuc_alloc_array(cx, n_inputs, sizeof *d->unturned);
-    d->n_inputs = n_inputs;
-    for (size_t i = 0; i < n_inputs; i++)
-        bind_array(d, i, &inputs[i], choose(d, inputs, n_inputs, i));
-    note_unused(d);
-}
-
-void nuc_dataset_bind_graph(struct nuc_dataset *d, const struct nuc_model *m)
-{
-    size_t n_inputs = nuc_model_n_inputs(m);
-    struct nuc_tensor_info *inputs = nuc_alloc_array(d->c->cx, n_inputs, sizeof *inputs);
-
-    for (size_t i = 0; i < n_inputs; i++) {
-        nuc_model_input(m, i, &inputs[i]);
-        inputs[i].name = nuc_input_name(m, i);
-    }
-    if (d->images != NULL) {
-        d->inputs = inputs;
-        nuc_dataset_bind_images(d, inputs, n_inputs,
-                                nuc_is_image_input(m, 0) ? NUC_IMAGES_CHANNELS_LAST : NUC_IMAGES_CHANNELS_FIRST);
-        d->channels_last = false;
-        return;
-    }
-    nuc_dataset_bind_tensors(d, inputs, n_inputs);
-    for (size_t i = 0; i < n_inputs; i++) {
-        if (!nuc_is_image_input(m, i))
-            continue;
-        d->images_of[i] = &inputs[i];
-        d->aligned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
-        if (d->bound[i]->data.data == NULL || d->bound[i]->dtype != inputs[i].dtype)
-            d->unturned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
-    }
+    d->period = d->n_samples < 4 ? d->n_samples : 4;
+    size_t n_held_out = d->n_samples / d->period;
+    d->n_samples = d->part == NUC_SAMPLES_HELD_OUT ? n_held_out : d->n_samples - n_held_out;
 }

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/dataset.h"
-#include "driver/model_facts.h"
+#include "data/dataset.h"
 #include "host/text.h"
 
 /* ---- looking at the data ---- */
@@ -37,10 +36,10 @@ static double largest(double least, double most)
 /* The calibrated range of an input, NaN where it is not known. */
 static void calibrated_range(const struct nuc_dataset *d, size_t i, double *least, double *most)
 {
-    bool known = d->facts != NULL && i < d->facts->n_inputs && d->inputs[i].dtype == NUC_F32;
+    bool known = d->metadata != NULL && i < d->metadata->n_inputs && d->inputs[i].dtype == NUC_F32;
 
-    *least = known ? d->facts->inputs[i].least : (double)NAN;
-    *most = known ? d->facts->inputs[i].most : (double)NAN;
+    *least = known ? d->metadata->inputs[i].least : (double)NAN;
+    *most = known ? d->metadata->inputs[i].most : (double)NAN;
 }
 
 static size_t step_of(const struct nuc_dataset *d)
@@ -56,7 +55,7 @@ static size_t step_of(const struct nuc_dataset *d)
 
 void nuc_dataset_look(struct nuc_dataset *d)
 {
-    struct nuc_context *cx = d->c->cx;
+    struct nuc_context *cx = d->cx;
     const void **inputs = nuc_alloc_array(cx, d->n_inputs, sizeof(void *));
     size_t step = step_of(d);
 
@@ -169,12 +168,12 @@ static void judge(const struct nuc_dataset *d, size_t i)
     bool wrong = is_other_unit(r, calibrated, data, largest(least, most), largest(r->least, r->most));
     if (!wrong && !is_suspicious(t, r, least, most, calibrated, data))
         return;
-    const char *what = nuc_format(
-        d->c->cx, "%s: '%.60s' for input '%.60s' has values of %.4g to %.4g, calibration had %.4g to %.4g: %s", d->path,
-        array, t->name, r->least, r->most, least, most, remedy(d, calibrated, data));
-    if (wrong && !d->c->options.unlike_calibration)
-        nuc_fail(d->c->cx, NUC_BAD_INPUT, "%s; --unlike-calibration takes it as it is", what);
-    nuc_warn(d->c->cx, "%s", what);
+    const char *what =
+        nuc_format(d->cx, "%s: '%.60s' for input '%.60s' has values of %.4g to %.4g, calibration had %.4g to %.4g: %s",
+                   d->path, array, t->name, r->least, r->most, least, most, remedy(d, calibrated, data));
+    if (wrong && !d->options->unlike_calibration)
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s; --unlike-calibration takes it as it is", what);
+    nuc_warn(d->cx, "%s", what);
 }
 
 void nuc_dataset_judge(const struct nuc_dataset *d)
@@ -189,7 +188,7 @@ static void add_line(struct nuc_dataset *d, const char *line)
 {
     struct nuc_data_lines *l = &d->lines;
 
-    l->items = nuc_grow(d->c->cx, l->items, &d->lines_capacity, l->count + 1, sizeof *l->items);
+    l->items = nuc_grow(d->cx, l->items, &d->lines_capacity, l->count + 1, sizeof *l->items);
     l->items[l->count++] = line;
 }
 
@@ -200,14 +199,14 @@ static bool differs(double a, double b, double span)
 
 static void describe(struct nuc_dataset *d, size_t i)
 {
-    struct nuc_context *cx = d->c->cx;
+    struct nuc_context *cx = d->cx;
     const struct nuc_tensor_info *t = &d->inputs[i];
     const struct nuc_data_range *r = &d->ranges[i];
     struct nuc_text text;
     double least, most;
 
     nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "%.20s -> %.20s [", d->images != NULL ? "images" : nuc_facts_text(cx, d->bound[i]->name),
+    nuc_text_addf(&text, "%.20s -> %.20s [", d->images != NULL ? "images" : nuc_metadata_text(cx, d->bound[i]->name),
                   t->name);
     for (size_t k = 0; k < t->rank; k++)
         nuc_text_addf(&text, "%s%lld", k == 0 ? "" : ",", (long long)t->sizes[k]);
@@ -227,15 +226,5 @@ void nuc_dataset_describe(struct nuc_dataset *d)
     for (size_t i = 0; i < d->n_inputs; i++)
         describe(d, i);
     for (size_t i = 0; i < d->n_unused; i++)
-        add_line(d, nuc_format(d->c->cx, "not used: %.40s", nuc_facts_text(d->c->cx, d->unused[i])));
-}
-
-const char *nuc_dataset_line(const struct nuc_dataset *d, size_t index)
-{
-    return index < d->lines.count ? d->lines.items[index] : NULL;
-}
-
-const char *nuc_calibration_line(const struct nuc_compiler *c, size_t index)
-{
-    return c->data != NULL && index < c->data->count ? c->data->items[index] : NULL;
+        add_line(d, nuc_format(d->cx, "not used: %.40s", nuc_metadata_text(d->cx, d->unused[i])));
 }

@@ -1,0 +1,155 @@
+/* Data sets: where they come from, which samples of them are taken, reading one. */
+#include "data/dataset.h"
+
+#include <string.h>
+
+#include "data/file_kind.h"
+#include "host/characters.h"
+
+static struct nuc_dataset *new_dataset(struct nuc_context *cx, const struct nuc_options *o, const char *where)
+{
+    struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
+
+    if (o->n_image_mean > 0 || o->n_image_std > 0 || o->image_resize != NUC_RESIZE_AUTO)
+        nuc_warn(cx,
+                 "%s: holds arrays, not images: --mean, --std and --resize are without effect, prepare the arrays "
+                 "themselves",
+                 where);
+    *d = (struct nuc_dataset){.cx = cx, .options = o, .path = nuc_strdup(cx, where)};
+    return d;
+}
+
+struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_options *options, const char *path)
+{
+    struct nuc_dataset *d = nuc_dataset_of_images(cx, path);
+
+    if (d == NULL) {
+        nuc_expect_file(cx, path, NUC_FILE_DATA);
+        d = new_dataset(cx, options, path);
+        d->arrays = nuc_read_arrays(cx, path);
+    }
+    d->options = options;
+    return d;
+}
+
+bool nuc_has_samples(struct nuc_sample_source source)
+{
+    return source.path != NULL || source.data != NULL;
+}
+
+const char *nuc_samples_name(struct nuc_sample_source source)
+{
+    return source.data != NULL ? source.data->path : source.path;
+}
+
+/* Elements are shared, and what they are read into later on is each data set's own. Images are found again. */
+struct nuc_dataset *nuc_dataset_for(struct nuc_context *cx, const struct nuc_options *options,
+                                    struct nuc_sample_source source)
+{
+    const struct nuc_dataset *given = source.data;
+
+    if (given != NULL && given->cx != cx)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: the data set belongs to another compiler than the model", given->path);
+    if (given == NULL || given->images != NULL)
+        return nuc_dataset_read(cx, options, nuc_samples_name(source));
+    struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
+    *d = (struct nuc_dataset){.cx = cx, .options = options, .path = given->path};
+    d->arrays.count = given->arrays.count;
+    d->arrays.items = nuc_copy(cx, given->arrays.items, given->arrays.count * sizeof *given->arrays.items);
+    return d;
+}
+
+/* ---- arrays in memory ---- */
+
+static void check_array(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays, size_t index)
+{
+    const struct nuc_array_info *a = &arrays[index];
+    size_t bytes = nuc_dtype_size(a->dtype);
+    bool good = bytes != 0 && a->rank <= NUC_MAX_RANK;
+
+    if (a->name == NULL || *a->name == '\0')
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: array %zu has no name", where, index);
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(arrays[i].name, a->name) == 0)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: two arrays are called '%s'", where, a->name);
+    }
+    for (size_t i = 0; good && i < a->rank; i++)
+        good = a->sizes[i] >= 0 && nuc_mul_size(bytes, (size_t)a->sizes[i], &bytes);
+    if (!good)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has a type, a rank or a size that cannot be", where, a->name);
+    if (bytes != a->bytes || (a->data == NULL && bytes != 0))
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: array '%s' has %zu bytes, its shape and type take %zu", where, a->name,
+                 a->data == NULL ? 0 : a->bytes, bytes);
+}
+
+/* An array without elements lies somewhere, too: NULL stands for one that is left in a file. */
+struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
+                                     const struct nuc_array_info *arrays, size_t count)
+{
+    static const uint8_t nothing[1];
+    const char *where = name != NULL ? name : "the arrays";
+    struct nuc_array *items = nuc_alloc_array(cx, count, sizeof *items);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct nuc_array_info *from = &arrays[i];
+        check_array(cx, where, arrays, i);
+        items[i] = (struct nuc_array){
+            .name = nuc_plain_text(cx, nuc_strdup(cx, from->name)), .dtype = from->dtype, .rank = (uint32_t)from->rank};
+        memcpy(items[i].shape, from->sizes, from->rank * sizeof from->sizes[0]);
+        items[i].data = (struct nuc_span){from->data != NULL ? from->data : nothing, from->bytes};
+    }
+    struct nuc_dataset *d = new_dataset(cx, options, where);
+    d->arrays = (struct nuc_arrays){count, items};
+    return d;
+}
+
+size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
+{
+    return d->arrays.count;
+}
+
+const char *nuc_dataset_line(const struct nuc_dataset *d, size_t index)
+{
+    return index < d->lines.count ? d->lines.items[index] : NULL;
+}
+
+/* ---- samples ---- */
+
+/* The sample as the array has it, in the type of the input. */
+static void read_elements(const struct nuc_dataset *d, size_t input, size_t sample, void *to)
+{
+    const struct nuc_array *a = d->bound[input];
+    const struct nuc_tensor_info *t = &d->inputs[input];
+
+    if (a->dtype == t->dtype)
+        nuc_array_part(a, sample * t->bytes, t->bytes, to);
+    else
+        nuc_array_floats(a, sample * (t->bytes / sizeof(float)), t->bytes / sizeof(float), to);
+}
+
+/* Samples are copied one at a time, so that a large file is never held in memory. */
+void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
+{
+    size_t at = d->first + sample;
+
+    if (d->period != 0)
+        at = d->part == NUC_SAMPLES_HELD_OUT ? (at + 1) * d->period - 1 : at + at / (d->period - 1);
+    if (d->images != NULL) {
+        nuc_dataset_read_images(d, at, inputs);
+        return;
+    }
+    for (size_t i = 0; i < d->n_inputs; i++) {
+        const uint8_t *in_memory = d->bound[i]->data.data;
+        void *read_to = d->unturned[i] != NULL ? d->unturned[i] : d->aligned[i];
+        bool turned = d->turned != NULL && d->turned[i];
+        inputs[i] = in_memory == NULL ? NULL : in_memory + at * d->inputs[i].bytes;
+        if (d->unturned[i] != NULL || (read_to != NULL && !turned)) {
+            read_elements(d, i, at, read_to);
+            inputs[i] = read_to;
+        }
+        if (turned) {
+            nuc_put_channels_first(&d->inputs[i], inputs[i], d->aligned[i]);
+            inputs[i] = d->aligned[i];
+        }
+    }
+}
