@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/file_kind.h"
+#include "host/call.h"
 #include "host/characters.h"
 
 static struct nuc_dataset *new_dataset(struct nuc_context *cx, const struct nuc_options *o, const char *where)
@@ -83,25 +84,38 @@ static void check_array(struct nuc_context *cx, const char *where, const struct 
 }
 
 /* An array without elements lies somewhere, too: NULL stands for one that is left in a file. */
-struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
-                                     const struct nuc_array_info *arrays, size_t count)
+struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays,
+                                   size_t count)
 {
     static const uint8_t nothing[1];
-    const char *where = name != NULL ? name : "the arrays";
     struct nuc_array *items = nuc_alloc_array(cx, count, sizeof *items);
 
     for (size_t i = 0; i < count; i++) {
         const struct nuc_array_info *from = &arrays[i];
         check_array(cx, where, arrays, i);
-        items[i] = (struct nuc_array){
-            .name = nuc_plain_text(cx, nuc_strdup(cx, from->name)), .dtype = from->dtype, .rank = (uint32_t)from->rank};
+        items[i] = (struct nuc_array){.name = nuc_strdup(cx, from->name),
+                                      .dtype = from->dtype,
+                                      .rank = (uint32_t)from->rank,
+                                      .data = {from->data != NULL ? from->data : nothing, from->bytes}};
         memcpy(items[i].shape, from->sizes, from->rank * sizeof from->sizes[0]);
-        items[i].data = (struct nuc_span){from->data != NULL ? from->data : nothing, from->bytes};
     }
+    return (struct nuc_arrays){count, items};
+}
+
+struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
+                                     const struct nuc_array_info *arrays, size_t count)
+{
+    const char *where = name != NULL ? name : "the arrays";
+    struct nuc_arrays given = nuc_arrays_given(cx, where, arrays, count);
     struct nuc_dataset *d = new_dataset(cx, options, where);
-    d->arrays = (struct nuc_arrays){count, items};
+
+    for (size_t i = 0; i < count; i++)
+        given.items[i].name = nuc_plain_text(cx, given.items[i].name);
+    d->arrays = given;
     return d;
 }
+
+/* ---- as the public header shows it ---- */
 
 size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
 {
@@ -111,6 +125,46 @@ size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
 const char *nuc_dataset_line(const struct nuc_dataset *d, size_t index)
 {
     return index < d->lines.count ? d->lines.items[index] : NULL;
+}
+
+/* The elements of an array in a file of another byte order or layout are brought into order at the first call. */
+enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, d != NULL ? d->cx : NULL, __func__, d != NULL && index < d->arrays.count && out != NULL);
+        struct nuc_array *a = &d->arrays.items[index];
+        const void *data = nuc_array_elements(d->cx, a);
+        *out = (struct nuc_array_info){
+            .name = a->name, .dtype = a->dtype, .rank = a->rank, .data = data, .bytes = a->data.size};
+        memcpy(out->sizes, a->shape, a->rank * sizeof a->shape[0]);
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                                 size_t *n_samples)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, d != NULL ? d->cx : NULL, __func__, (inputs != NULL || n_inputs == 0) && n_samples != NULL);
+        nuc_dataset_bind_inputs(d, inputs, n_inputs, NULL);
+        *n_samples = d->n_samples;
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, d != NULL ? d->cx : NULL, __func__, d != NULL && sample < d->n_samples && inputs != NULL);
+        nuc_dataset_read_sample(d, sample, inputs);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- samples ---- */

@@ -33,8 +33,7 @@ struct nuc_data_range {
 
 struct nuc_dataset {
     struct nuc_context *cx;
-    struct nuc_compiler *owner;        /* whose public calls take it */
-    const struct nuc_options *options; /* of its owner: how images are prepared, what is refused */
+    const struct nuc_options *options; /* of its compiler: how images are prepared, what is refused */
     const char *path;
     struct nuc_arrays arrays;
     size_t n_inputs, n_samples;
@@ -72,6 +71,10 @@ bool nuc_is_label_array(const char *name);
 struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_options *options, const char *path);
 struct nuc_dataset *nuc_dataset_take(struct nuc_context *cx, const struct nuc_options *options, const char *name,
                                      const struct nuc_array_info *arrays, size_t count);
+
+/* Arrays in memory, checked: names are copied, elements are not. */
+struct nuc_arrays nuc_arrays_given(struct nuc_context *cx, const char *where, const struct nuc_array_info *arrays,
+                                   size_t count);
 
 /* Whether there are any; and a data set of them that is not bound yet, whatever the given one is bound to. */
 bool nuc_has_samples(struct nuc_sample_source source);

@@ -74,7 +74,7 @@ void nuc_compiler_free(struct nuc_compiler *c)
     if (c == NULL)
         return;
     struct nuc_context *cx = c->cx;
-    if (cx->outputs != NULL)
+    if (cx->outputs.arena != NULL)
         nuc_end_outputs(cx);
     cx->allocator.allocate(cx->allocator.user, c, 0);
     nuc_context_free(cx);
@@ -100,63 +100,24 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
     return c->settings;
 }
 
-/* ---- calls ---- */
-
-struct entry {
-    void (*fn)(struct nuc_call *call);
-    struct nuc_call *call;
-    const struct nuc_outputs *outputs; /* NULL: those of the call around this one */
-};
-
-static void run_call(struct nuc_context *cx, void *arg)
-{
-    const struct entry *e = arg;
-
-    e->fn(e->call);
-    if (e->outputs != NULL)
-        nuc_commit_outputs(cx);
-}
-
-enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call))
-{
-    struct nuc_context *cx = call->c->cx;
-    struct nuc_outputs outputs;
-    bool outermost = cx->on_error == NULL, begun = nuc_begin_outputs(cx, &outputs);
-    struct entry e = {fn, call, begun ? &outputs : NULL};
-
-    cx->message[0] = '\0';
-    if (outermost) {
-        cx->locale = nuc_enter_locale();
-        atomic_store(&cx->interrupted, false);
-    }
-    enum nuc_status status = nuc_try(cx, run_call, &e);
-    if (outermost) {
-        nuc_leave_locale(cx->locale);
-        cx->locale = NULL;
-    }
-    if (begun)
-        nuc_end_outputs(cx);
-    /* Of a trial inside that failed, when the call itself did not. */
-    if (status == NUC_OK)
-        cx->message[0] = '\0';
-    return status;
-}
+/* ---- files of several calls ---- */
 
 void nuc_begin_files(struct nuc_compiler *c)
 {
-    nuc_begin_outputs(c->cx, &c->outputs);
-}
-
-static void commit_files(struct nuc_call *k)
-{
-    nuc_commit_outputs(k->c->cx);
+    nuc_begin_outputs(c->cx);
 }
 
 enum nuc_status nuc_commit_files(struct nuc_compiler *c)
 {
-    if (c->cx->outputs == NULL)
+    struct nuc_call call;
+
+    if (c == NULL || c->cx->outputs.arena == NULL)
         return NUC_BAD_USAGE;
-    enum nuc_status status = nuc_enter(&(struct nuc_call){.c = c}, commit_files);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, c->cx, __func__, true);
+        nuc_commit_outputs(c->cx);
+    }
+    enum nuc_status status = nuc_leave(&call);
     nuc_end_outputs(c->cx);
     return status;
 }
@@ -199,14 +160,14 @@ enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_prog
     return NUC_OK;
 }
 
-static void fill_target_facts(struct nuc_call *k)
-{
-    const struct nuc_target *target = nuc_settings(k->c)->target;
-
-    *k->out.target = (struct nuc_target_facts){target->name, target->npu_name != NULL, target->cpu != NULL};
-}
-
 enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts *out)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .out.target = out}, fill_target_facts);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, out != NULL);
+        const struct nuc_target *target = nuc_settings(c)->target;
+        *out = (struct nuc_target_facts){target->name, target->npu_name != NULL, target->cpu != NULL};
+    }
+    return nuc_leave(&call);
 }

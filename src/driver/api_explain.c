@@ -140,32 +140,29 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
     return e;
 }
 
-static void explain(struct nuc_call *k)
-{
-    struct nuc_context *cx = k->c->cx;
-    const struct nuc_explanation *e = nuc_explain_model(k->m, true);
-
-    *k->out.explain = (struct nuc_explain_result){
-        .n_operators = e->n_operators,
-        .n_delegated = e->n_delegated,
-        .n_partitions = e->n_partitions,
-        .cycles = e->npu_cycles + e->cpu_cycles,
-        .lost_cycles = e->lost_cycles,
-        .made_up_ranges = e->made_up_ranges,
-        .least_arena = e->n_strips == 0 ? e->least_arena : 0,
-        .first_on_cpu = nuc_explain_first(cx, e),
-        .text = k->in.explain->json ? nuc_explain_json(cx, e) : nuc_explain_text(cx, e, k->in.explain->all_nodes),
-    };
-}
-
 enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_options *options,
                             struct nuc_explain_result *out)
 {
-    static const struct nuc_explain_options none = {.json = false};
+    struct nuc_call call;
 
-    return nuc_enter(
-        &(struct nuc_call){.c = m->c, .m = m, .in.explain = options != NULL ? options : &none, .out.explain = out},
-        explain);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
+        struct nuc_context *cx = m->c->cx;
+        const struct nuc_explanation *e = nuc_explain_model(m, true);
+        *out = (struct nuc_explain_result){
+            .n_operators = e->n_operators,
+            .n_delegated = e->n_delegated,
+            .n_partitions = e->n_partitions,
+            .cycles = e->npu_cycles + e->cpu_cycles,
+            .lost_cycles = e->lost_cycles,
+            .made_up_ranges = e->made_up_ranges,
+            .least_arena = e->n_strips == 0 ? e->least_arena : 0,
+            .first_on_cpu = nuc_explain_first(cx, e),
+            .text = options != NULL && options->json ? nuc_explain_json(cx, e)
+                                                     : nuc_explain_text(cx, e, options != NULL && options->all_nodes),
+        };
+    }
+    return nuc_leave(&call);
 }
 
 void nuc_require_full_delegation(struct nuc_model *partitioned)

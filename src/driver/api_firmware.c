@@ -12,59 +12,62 @@
 
 /* ---- C sources of a program ---- */
 
-static void generate(struct nuc_call *k)
-{
-    struct nuc_context *cx = k->c->cx;
-
-    nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
-    const char *name = k->name != NULL ? k->name : nuc_codegen_name(cx, k->path);
-    struct nuc_codegen_files files = nuc_generate_code(cx, k->path, nuc_read_file(cx, k->path), name);
-
-    mkdir(k->output, 0777); /* when it cannot be made, writing into it says why */
-    nuc_write_text(cx, nuc_format(cx, "%s/%s.h", k->output, name), files.header);
-    nuc_write_text(cx, nuc_format(cx, "%s/%s.c", k->output, name), files.source);
-    nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", k->output, name), files.data);
-}
-
 enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, const char *folder, const char *name)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .path = path, .output = folder, .name = name}, generate);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
+        struct nuc_context *cx = c->cx;
+        nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
+        const char *stem = name != NULL ? name : nuc_codegen_name(cx, path);
+        struct nuc_codegen_files files = nuc_generate_code(cx, path, nuc_read_file(cx, path), stem);
+        mkdir(folder, 0777); /* when it cannot be made, writing into it says why */
+        nuc_write_text(cx, nuc_format(cx, "%s/%s.h", folder, stem), files.header);
+        nuc_write_text(cx, nuc_format(cx, "%s/%s.c", folder, stem), files.source);
+        nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", folder, stem), files.data);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- tables of what programs call ---- */
 
-static void write_tables(struct nuc_call *k)
+static void write_tables(struct nuc_context *cx, const char *const *paths, size_t count, const char *output,
+                         struct nuc_kernel_tables_info *info)
 {
-    struct nuc_context *cx = k->c->cx;
-    const struct nuc_program_view **programs = nuc_alloc_array(cx, k->count, sizeof *programs);
-    size_t stem = strlen(k->output);
+    const struct nuc_program_view **programs = nuc_alloc_array(cx, count, sizeof *programs);
+    size_t stem = strlen(output);
 
-    if (stem < 3 || strcmp(k->output + stem - 2, ".c") != 0)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: is no name for C sources: give one that ends in .c", k->output);
-    for (size_t i = 0; i < k->count; i++) {
-        nuc_expect_file(cx, k->names[i], NUC_FILE_PROGRAM);
-        programs[i] = nuc_program_view_open(cx, k->names[i], nuc_read_file(cx, k->names[i]));
+    if (stem < 3 || strcmp(output + stem - 2, ".c") != 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: is no name for C sources: give one that ends in .c", output);
+    for (size_t i = 0; i < count; i++) {
+        nuc_expect_file(cx, paths[i], NUC_FILE_PROGRAM);
+        programs[i] = nuc_program_view_open(cx, paths[i], nuc_read_file(cx, paths[i]));
     }
-    const char *name = nuc_codegen_name(cx, k->output);
-    struct nuc_table_files files = nuc_kernel_tables(cx, programs, k->count, name);
-    const char *folder = nuc_format(cx, "%.*s", (int)(nuc_base_name(k->output) - k->output), k->output);
+    const char *name = nuc_codegen_name(cx, output);
+    struct nuc_table_files files = nuc_kernel_tables(cx, programs, count, name);
+    const char *folder = nuc_format(cx, "%.*s", (int)(nuc_base_name(output) - output), output);
 
-    nuc_write_text(cx, k->output, files.source);
+    nuc_write_text(cx, output, files.source);
     nuc_write_text(cx, nuc_format(cx, "%s%s.h", folder, name), files.header);
-    if (k->out.tables != NULL)
-        *k->out.tables = (struct nuc_kernel_tables_info){.name = name,
-                                                         .operators = files.operators,
-                                                         .backends = files.backends,
-                                                         .n_operators = files.n_operators,
-                                                         .n_backends = files.n_backends};
+    if (info != NULL)
+        *info = (struct nuc_kernel_tables_info){.name = name,
+                                                .operators = files.operators,
+                                                .backends = files.backends,
+                                                .n_operators = files.n_operators,
+                                                .n_backends = files.n_backends};
 }
 
 enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *const *programs, size_t n_programs,
                                         const char *output, struct nuc_kernel_tables_info *info)
 {
-    return nuc_enter(
-        &(struct nuc_call){.c = c, .names = programs, .count = n_programs, .output = output, .out.tables = info},
-        write_tables);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, (programs != NULL || n_programs == 0) && output != NULL);
+        write_tables(c->cx, programs, n_programs, output, info);
+    }
+    return nuc_leave(&call);
 }
 
 static void put_names(struct nuc_context *cx, json_t *to, const char *key, const char *const *names, size_t count)
@@ -75,20 +78,18 @@ static void put_names(struct nuc_context *cx, json_t *to, const char *key, const
         nuc_put_text(cx, list, NULL, names[i]);
 }
 
-static void tables_json(struct nuc_call *k)
-{
-    struct nuc_context *cx = k->c->cx;
-    json_t *tree = nuc_json_tree(cx);
-    const struct nuc_kernel_tables_info *info = k->in.tables;
-
-    nuc_put_text(cx, tree, "name", info->name);
-    put_names(cx, tree, "operators", info->operators, info->n_operators);
-    put_names(cx, tree, "backends", info->backends, info->n_backends);
-    *k->out.text = nuc_json_text(cx, tree);
-}
-
 enum nuc_status nuc_kernel_tables_json(struct nuc_compiler *c, const struct nuc_kernel_tables_info *info,
                                        const char **text)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .in.tables = info, .out.text = text}, tables_json);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, info != NULL && text != NULL);
+        json_t *tree = nuc_json_tree(c->cx);
+        nuc_put_text(c->cx, tree, "name", info->name);
+        put_names(c->cx, tree, "operators", info->operators, info->n_operators);
+        put_names(c->cx, tree, "backends", info->backends, info->n_backends);
+        *text = nuc_json_text(c->cx, tree);
+    }
+    return nuc_leave(&call);
 }

@@ -50,17 +50,17 @@ static void put_quantization(struct nuc_compiler *c, json_t *to)
     }
 }
 
-static void quantization(struct nuc_call *k)
-{
-    json_t *tree = nuc_json_tree(k->c->cx);
-
-    put_quantization(k->c, tree);
-    *k->out.text = nuc_json_text(k->c->cx, tree);
-}
-
 enum nuc_status nuc_quantization_json(struct nuc_compiler *c, const char **text)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, quantization);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, text != NULL);
+        json_t *tree = nuc_json_tree(c->cx);
+        put_quantization(c, tree);
+        *text = nuc_json_text(c->cx, tree);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- programs ---- */
@@ -132,15 +132,15 @@ static void put_names(struct nuc_context *cx, json_t *to, const char *key, const
     }
 }
 
-static void program(struct nuc_call *k)
+static const char *program_text(struct nuc_compiler *c)
 {
-    struct nuc_context *cx = k->c->cx;
-    const struct nuc_program_report *r = &k->c->report;
+    struct nuc_context *cx = c->cx;
+    const struct nuc_program_report *r = &c->report;
 
     if (r->program == 0)
         nuc_fail(cx, NUC_BAD_USAGE, "no program has been made");
     json_t *tree = nuc_json_tree(cx);
-    nuc_put_text(cx, tree, "target", nuc_settings(k->c)->target->name);
+    nuc_put_text(cx, tree, "target", nuc_settings(c)->target->name);
     nuc_put_text(cx, tree, "converter", r->converter);
     nuc_put_bool(cx, tree, "runs_on_simulator", r->runs_on_simulator);
     put_placement(cx, tree, r);
@@ -148,36 +148,41 @@ static void program(struct nuc_call *k)
     put_memory(cx, tree, r);
     put_strips(cx, tree, r);
     put_names(cx, tree, "executorch_lacks", r->executorch_lacks);
-    put_quantization(k->c, nuc_put_object(cx, tree, "quantization"));
-    *k->out.text = nuc_json_text(cx, tree);
+    put_quantization(c, nuc_put_object(cx, tree, "quantization"));
+    return nuc_json_text(cx, tree);
 }
 
 enum nuc_status nuc_program_json(struct nuc_compiler *c, const char **text)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, program);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, text != NULL);
+        *text = program_text(c);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- conversions ---- */
 
-static void conversion(struct nuc_call *k)
-{
-    struct nuc_context *cx = k->c->cx;
-    const struct nuc_convert_report *r = k->in.converted;
-    json_t *tree = nuc_json_tree(cx);
-
-    nuc_put_count(cx, tree, "operators", r->n_operators);
-    nuc_put_count(cx, tree, "on_npu", r->n_inside);
-    nuc_put_count(cx, tree, "graphs", r->n_graphs);
-    nuc_put_count(cx, tree, "scratch_bytes", r->scratch);
-    json_t *list = nuc_put_array(cx, tree, "outside");
-    for (size_t i = 0; i < r->n_operators - r->n_inside; i++)
-        nuc_put_text(cx, list, NULL, r->outside[i]);
-    *k->out.text = nuc_json_text(cx, tree);
-}
-
 enum nuc_status nuc_conversion_json(struct nuc_compiler *c, const struct nuc_convert_report *report, const char **text)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .in.converted = report, .out.text = text}, conversion);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, report != NULL && text != NULL);
+        struct nuc_context *cx = c->cx;
+        json_t *tree = nuc_json_tree(cx);
+        nuc_put_count(cx, tree, "operators", report->n_operators);
+        nuc_put_count(cx, tree, "on_npu", report->n_inside);
+        nuc_put_count(cx, tree, "graphs", report->n_graphs);
+        nuc_put_count(cx, tree, "scratch_bytes", report->scratch);
+        json_t *list = nuc_put_array(cx, tree, "outside");
+        for (size_t i = 0; i < report->n_operators - report->n_inside; i++)
+            nuc_put_text(cx, list, NULL, report->outside[i]);
+        *text = nuc_json_text(cx, tree);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- arrays ---- */
@@ -208,19 +213,17 @@ static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_arr
     }
 }
 
-static void arrays(struct nuc_call *k)
-{
-    struct nuc_context *cx = k->c->cx;
-    json_t *tree = nuc_json_tree(cx), *list = nuc_put_array(cx, tree, "outputs");
-
-    for (size_t i = 0; i < k->count; i++)
-        put_array(cx, list, &k->in.arrays[i], k->flag);
-    *k->out.text = nuc_json_text(cx, tree);
-}
-
 enum nuc_status nuc_arrays_json(struct nuc_compiler *c, const struct nuc_array_info *list, size_t count,
                                 bool with_values, const char **text)
 {
-    return nuc_enter(
-        &(struct nuc_call){.c = c, .in.arrays = list, .count = count, .flag = with_values, .out.text = text}, arrays);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, (list != NULL || count == 0) && text != NULL);
+        json_t *tree = nuc_json_tree(c->cx), *outputs = nuc_put_array(c->cx, tree, "outputs");
+        for (size_t i = 0; i < count; i++)
+            put_array(c->cx, outputs, &list[i], with_values);
+        *text = nuc_json_text(c->cx, tree);
+    }
+    return nuc_leave(&call);
 }

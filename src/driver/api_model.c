@@ -103,26 +103,27 @@ enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct
     return NUC_OK;
 }
 
-static void print_model(struct nuc_call *k)
-{
-    *k->out.text = nuc_graph_print(k->m->graph, k->flag);
-}
-
 enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char **out)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .flag = with_data, .out.text = out}, print_model);
-}
+    struct nuc_call call;
 
-static void write_model(struct nuc_call *k)
-{
-    struct nuc_pieces archive = nuc_model_archive(k->m);
-
-    nuc_write_pieces(k->c->cx, k->output, &archive);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
+        *out = nuc_graph_print(m->graph, with_data);
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .output = path}, write_model);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, path != NULL);
+        struct nuc_pieces archive = nuc_model_archive(m);
+        nuc_write_pieces(m->c->cx, path, &archive);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- nodes ---- */
@@ -212,17 +213,16 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
         out->reason = reason_text(m->c->cx, m->partitions->by_id[n->id]);
 }
 
-static void fill_node(struct nuc_call *k)
-{
-    index_nodes(k->m);
-    if (k->index >= k->m->graph->n_nodes)
-        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: the graph has no node %zu", k->m->graph->file, k->index);
-    nuc_fill_node_info(k->m, k->m->nodes[k->index], k->out.node);
-}
-
 enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_node_info *out)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .index = index, .out.node = out}, fill_node);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, m != NULL && index < m->graph->n_nodes && out != NULL);
+        index_nodes(m);
+        nuc_fill_node_info(m, m->nodes[index], out);
+    }
+    return nuc_leave(&call);
 }
 
 bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
@@ -280,21 +280,20 @@ static void run_with_boundary(struct nuc_model *m, const void *const *given, voi
     }
 }
 
-static void run_model(struct nuc_call *k)
-{
-    struct nuc_model *m = k->m;
-
-    if (m->evaluator == NULL)
-        m->evaluator = nuc_eval_new(m->graph, k->c->options.threads);
-    if (m->io != NULL)
-        run_with_boundary(m, k->in.buffers, k->out.results);
-    else
-        nuc_eval_run(m->evaluator, k->in.buffers, k->out.results);
-}
-
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .in.buffers = inputs, .out.results = outputs}, run_model);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, inputs != NULL && outputs != NULL);
+        if (m->evaluator == NULL)
+            m->evaluator = nuc_eval_new(m->graph, m->c->options.threads);
+        if (m->io != NULL)
+            run_with_boundary(m, inputs, outputs);
+        else
+            nuc_eval_run(m->evaluator, inputs, outputs);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- inner values as outputs, so that float, quantized and compiled model can be compared node by node ---- */
@@ -317,24 +316,23 @@ static bool is_probe(const struct nuc_node *node)
     return computes && !node->is_tuple && node->n_vals == 1 && quantize_of(node) != NULL;
 }
 
-static void list_probes(struct nuc_call *k)
-{
-    const struct nuc_graph *g = k->m->graph;
-    const char **names = nuc_alloc_array(g->cx, g->n_nodes, sizeof(char *));
-    size_t count = 0;
-
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (is_probe(n))
-            names[count++] = n->name;
-    }
-    *k->out.names = names;
-    *k->out_count = count;
-}
-
 enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count)
 {
-    return nuc_enter(&(struct nuc_call){.c = quantized->c, .m = quantized, .out.names = names, .out_count = count},
-                     list_probes);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(quantized), __func__, names != NULL && count != NULL);
+        const struct nuc_graph *g = quantized->graph;
+        const char **found = nuc_alloc_array(g->cx, g->n_nodes, sizeof(char *));
+        size_t n_found = 0;
+        for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+            if (is_probe(n))
+                found[n_found++] = n->name;
+        }
+        *names = found;
+        *count = n_found;
+    }
+    return nuc_leave(&call);
 }
 
 struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize)
@@ -370,13 +368,13 @@ static struct nuc_graph *expose(const struct nuc_graph *from, const char *const 
     return g;
 }
 
-static void expose_model(struct nuc_call *k)
-{
-    *k->out.model = nuc_model_after(k->m, expose(k->m->graph, k->names, k->count));
-}
-
 enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .names = names, .count = count, .out.model = out},
-                     expose_model);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, (names != NULL || count == 0) && out != NULL);
+        *out = nuc_model_after(m, expose(m->graph, names, count));
+    }
+    return nuc_leave(&call);
 }

@@ -6,12 +6,6 @@
 #include "npu/target/target.h"
 #include "options/options.h"
 
-struct option_call {
-    struct nuc_call call;
-    const char *name, *text;
-    const struct nuc_options *o, *from;
-};
-
 static const char *option_name(const void *list, size_t index)
 {
     (void)list;
@@ -29,24 +23,20 @@ static const struct nuc_option_info *find(struct nuc_context *cx, const char *na
     return row;
 }
 
-static void set_option(struct nuc_call *call)
-{
-    const struct option_call *k = (const struct option_call *)call;
-    struct nuc_context *cx = call->c->cx;
-    struct nuc_options o = call->c->options;
-    const struct nuc_option_info *row = find(cx, k->name);
-
-    nuc_option_assign(cx, row, k->text, &o);
-    nuc_settings_check(cx, row->name, &o);
-    call->c->options = o;
-    call->c->settings = NULL;
-}
-
 enum nuc_status nuc_option_set(struct nuc_compiler *c, const char *name, const char *text)
 {
-    struct option_call k = {.call = {.c = c}, .name = name, .text = text};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, set_option);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, name != NULL);
+        struct nuc_options o = c->options;
+        const struct nuc_option_info *row = find(c->cx, name);
+        nuc_option_assign(c->cx, row, text, &o);
+        nuc_settings_check(c->cx, row->name, &o);
+        c->options = o;
+        c->settings = NULL;
+    }
+    return nuc_leave(&call);
 }
 
 void nuc_options_now(const struct nuc_compiler *c, struct nuc_options *out)
@@ -54,22 +44,18 @@ void nuc_options_now(const struct nuc_compiler *c, struct nuc_options *out)
     *out = c->options;
 }
 
-static void print_option(struct nuc_call *call)
-{
-    const struct option_call *k = (const struct option_call *)call;
-    struct nuc_options defaults;
-
-    nuc_options_default(&defaults);
-    *call->out.text =
-        nuc_option_print(call->c->cx, find(call->c->cx, k->name), k->o, k->from != NULL ? k->from : &defaults);
-}
-
 enum nuc_status nuc_option_text(struct nuc_compiler *c, const char *name, const struct nuc_options *o,
                                 const struct nuc_options *from, const char **text)
 {
-    struct option_call k = {.call = {.c = c, .out.text = text}, .name = name, .o = o, .from = from};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, print_option);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, name != NULL && o != NULL && text != NULL);
+        struct nuc_options defaults;
+        nuc_options_default(&defaults);
+        *text = nuc_option_print(c->cx, find(c->cx, name), o, from != NULL ? from : &defaults);
+    }
+    return nuc_leave(&call);
 }
 
 void nuc_listen(struct nuc_compiler *c, void (*warn)(void *user, const char *message),

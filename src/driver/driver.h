@@ -3,14 +3,12 @@
 #define NUC_DRIVER_DRIVER_H
 
 #include "data/dataset.h"
-#include "device/base/span.h"
 #include "driver/settings.h"
+#include "host/call.h"
 #include "host/clock.h"
-#include "host/context.h"
 #include "host/file.h"
 #include "ir/labels.h"
 #include "nucleon/compile.h"
-#include "nucleon/tune.h"
 
 #define NUC_MAX_TIMINGS 64
 
@@ -38,7 +36,6 @@ struct nuc_compiler {
     const struct nuc_measured *measured;
     const char *dim_order_table;
     const struct nuc_data_lines *data; /* of the last calibration */
-    struct nuc_outputs outputs;        /* between nuc_begin_files() and nuc_commit_files() */
 };
 
 /* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */
@@ -66,55 +63,16 @@ struct nuc_model {
     struct nuc_labels labels;            /* made with it */
 };
 
-/*
- * A public call: arguments and where results go. Each uses what it needs. The function it runs sets a result as the
- * last thing it does, so that a call that fails leaves the caller's variables as they were.
- */
-struct nuc_call {
-    struct nuc_compiler *c;
-    struct nuc_model *m;
-    struct nuc_dataset *data;
-    const char *path, *output, *name;
-    struct nuc_sample_source calibration;
-    struct nuc_span bytes;
-    const char *const *names;
-    size_t count, index;
-    unsigned first, last; /* stages */
-    int form;
-    bool flag;
-    union {
-        const struct nuc_tensor_info *tensors;
-        const struct nuc_array_info *arrays;
-        const struct nuc_profile_run *runs;
-        const struct nuc_explain_options *explain;
-        const struct nuc_convert_model_options *convert;
-        const struct nuc_convert_report *converted;
-        const struct nuc_kernel_tables_info *tables;
-        const struct nuc_tune_options *tune;
-        const void *const *buffers;
-    } in;
-    union {
-        const char **text;
-        struct nuc_model **model;
-        struct nuc_dataset **dataset;
-        struct nuc_node_info *node;
-        struct nuc_array_info *array;
-        struct nuc_observer_info *observer;
-        struct nuc_explain_result *explain;
-        struct nuc_convert_report *convert;
-        struct nuc_kernel_tables_info *tables;
-        struct nuc_tune_result *tune;
-        struct nuc_target_facts *target;
-        const char *const **names;
-        const uint8_t **bytes;
-        const void **buffers;
-        void *const *results;
-    } out;
-    size_t *out_count;
-};
+/* Of NULL none: what a public call begins with (host/call.h). */
+static inline struct nuc_context *nuc_context_of(const struct nuc_compiler *c)
+{
+    return c != NULL ? c->cx : NULL;
+}
 
-/* Runs fn(call) so that an error inside becomes a status; every public function that can fail goes through here. */
-enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call));
+static inline struct nuc_context *nuc_model_context(const struct nuc_model *m)
+{
+    return m != NULL ? m->c->cx : NULL;
+}
 
 /* The options of the compiler, looked up at the first call after they were changed. */
 const struct nuc_settings *nuc_settings(struct nuc_compiler *c);

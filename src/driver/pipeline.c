@@ -286,15 +286,33 @@ void nuc_quantize_if_asked(struct nuc_job *j, struct nuc_sample_source calibrati
         nuc_quantize_with(j, calibration, NUC_SAMPLES_ALL);
 }
 
-/* Everything that can refuse a program comes before its file is written, or its bytes are given. */
-static void compile(struct nuc_call *k)
+/* What files and bytes are made of: a model that is open or a file, samples, and where the result goes. */
+struct order {
+    struct nuc_model *m; /* NULL: the file */
+    const char *path;
+    struct nuc_sample_source calibration;
+    const char *output; /* NULL: the bytes are given */
+    const uint8_t **bytes;
+    size_t *size;
+};
+
+static struct nuc_job begin(struct nuc_compiler *c, const struct order *o)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = {.path = k->path}, .output = k->output, .use_up = true};
+    struct nuc_job j = {.c = c, .m = o->m, .input = {.path = o->path}, .output = o->output};
 
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
-    nuc_check_model(&j, k->calibration);
-    nuc_quantize_if_asked(&j, k->calibration);
+    return j;
+}
+
+/* Everything that can refuse a program comes before its file is written, or its bytes are given. */
+static void compile(struct nuc_compiler *c, const struct order *o)
+{
+    struct nuc_job j = begin(c, o);
+
+    j.use_up = true;
+    nuc_check_model(&j, o->calibration);
+    nuc_quantize_if_asked(&j, o->calibration);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)
         nuc_require_full_delegation(j.m);
@@ -304,154 +322,184 @@ static void compile(struct nuc_call *k)
     nuc_write_kernel_selection(&j);
     nuc_write_memory_map(&j);
     nuc_check_memory_budget(&j);
-    if (k->out.bytes == NULL) {
+    if (o->output != NULL) {
         nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
         return;
     }
-    *k->out.bytes = j.made.bytes.data;
-    *k->out_count = j.made.bytes.size;
+    *o->bytes = j.made.bytes.data;
+    *o->size = j.made.bytes.size;
 }
 
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration, const char *output)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = {calibration, NULL}, .output = output},
-                     compile);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, model != NULL && output != NULL);
+        compile(c, &(struct order){.path = model, .calibration = {calibration, NULL}, .output = output});
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output)
 {
-    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .calibration = {calibration, NULL}, .output = output},
-                     compile);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, output != NULL);
+        compile(m->c, &(struct order){.m = m, .calibration = {calibration, NULL}, .output = output});
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_compile_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration, const uint8_t **bytes,
                                       size_t *size)
 {
-    struct nuc_call call = {
-        .c = m->c, .m = m, .calibration = {NULL, calibration}, .out.bytes = bytes, .out_count = size};
+    struct nuc_call call;
 
-    return nuc_enter(&call, compile);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, bytes != NULL && size != NULL);
+        compile(m->c, &(struct order){.m = m, .calibration = {NULL, calibration}, .bytes = bytes, .size = size});
+    }
+    return nuc_leave(&call);
 }
 
-static void quantize_file(struct nuc_call *k)
+static void quantize(struct nuc_compiler *c, const struct order *o)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = {.path = k->path}, .output = k->output};
-
-    if (!nuc_has_samples(k->calibration))
-        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with",
-                 j.m != NULL ? j.m->graph->file : k->path);
-    if (j.m == NULL)
-        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
-    nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
+    if (!nuc_has_samples(o->calibration))
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with",
+                 o->m != NULL ? o->m->graph->file : o->path);
+    struct nuc_job j = begin(c, o);
+    nuc_quantize_with(&j, o->calibration, NUC_SAMPLES_ALL);
     nuc_remember(&j);
-    if (k->out.bytes == NULL) {
+    if (o->output != NULL) {
         nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
         return;
     }
     struct nuc_pieces archive = nuc_model_archive(j.m);
-    struct nuc_span bytes = nuc_join_pieces(k->c->cx, &archive);
-    *k->out.bytes = bytes.data;
-    *k->out_count = bytes.size;
+    struct nuc_span bytes = nuc_join_pieces(c->cx, &archive);
+    *o->bytes = bytes.data;
+    *o->size = bytes.size;
 }
 
 enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
                                   const char *output)
 {
-    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = {calibration, NULL}, .output = output},
-                     quantize_file);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, model != NULL && output != NULL);
+        quantize(c, &(struct order){.path = model, .calibration = {calibration, NULL}, .output = output});
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration,
                                        const uint8_t **bytes, size_t *size)
 {
-    struct nuc_call call = {
-        .c = m->c, .m = m, .calibration = {NULL, calibration}, .out.bytes = bytes, .out_count = size};
+    struct nuc_call call;
 
-    return nuc_enter(&call, quantize_file);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, bytes != NULL && size != NULL);
+        quantize(m->c, &(struct order){.m = m, .calibration = {NULL, calibration}, .bytes = bytes, .size = size});
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- public calls: pieces of the path ---- */
 
-static void run_piece(struct nuc_call *k)
+static enum nuc_status open_model(const char *name, struct nuc_compiler *c, struct nuc_stored input, bool given,
+                                  struct nuc_model **out)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = {k->path, k->bytes}, .samples = k->data, .for_caller = true};
+    struct nuc_call call;
 
-    nuc_run_stages(&j, (enum nuc_stage)k->first, (enum nuc_stage)k->last);
-    nuc_remember(&j);
-    if (k->out.model != NULL)
-        *k->out.model = j.m;
-}
-
-static enum nuc_status advance(struct nuc_model *m, struct nuc_dataset *samples, enum nuc_stage first,
-                               enum nuc_stage last, struct nuc_model **out)
-{
-    return nuc_enter(
-        &(struct nuc_call){.c = m->c, .m = m, .data = samples, .first = first, .last = last, .out.model = out},
-        run_piece);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), name, given && input.path != NULL && out != NULL);
+        struct nuc_job j = {.c = c, .input = input, .for_caller = true};
+        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
+        nuc_remember(&j);
+        *out = j.m;
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
 {
-    return nuc_enter(
-        &(struct nuc_call){.c = c, .path = path, .first = NUC_STAGE_IMPORT, .last = NUC_STAGE_EXPAND, .out.model = out},
-        run_piece);
+    return open_model(__func__, c, (struct nuc_stored){.path = path}, true, out);
 }
 
 enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                      struct nuc_model **out)
 {
-    struct nuc_call call = {.c = c,
-                            .path = name,
-                            .bytes = {bytes, size},
-                            .first = NUC_STAGE_IMPORT,
-                            .last = NUC_STAGE_EXPAND,
-                            .out.model = out};
+    return open_model(__func__, c, (struct nuc_stored){name, {bytes, size}}, bytes != NULL, out);
+}
 
-    return bytes != NULL ? nuc_enter(&call, run_piece) : NUC_BAD_USAGE;
+/* `samples` NULL: the stages take none. `out` NULL: the model stays what it is. */
+static enum nuc_status advance(const char *name, struct nuc_model *m, struct nuc_dataset *samples, enum nuc_stage first,
+                               enum nuc_stage last, bool given, struct nuc_model **out)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), name, given);
+        if (m->lowered != NULL || (m->partitions != NULL && first < NUC_STAGE_DELEGATE))
+            nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: is %s already: take the model that it was made of", m->graph->file,
+                     m->lowered != NULL ? "lowered" : "partitioned");
+        if (samples != NULL && samples->cx != m->c->cx)
+            nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: the data set belongs to another compiler than the model",
+                     samples->path);
+        struct nuc_job j = {.c = m->c, .m = m, .samples = samples, .for_caller = true};
+        nuc_run_stages(&j, first, last);
+        nuc_remember(&j);
+        if (out != NULL)
+            *out = j.m;
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)
 {
-    return advance(m, NULL, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE, prepared);
+    return advance(__func__, m, NULL, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE, prepared != NULL, prepared);
 }
 
 enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)
 {
-    return advance(prepared, samples, NUC_STAGE_EQUALIZE, NUC_STAGE_CALIBRATE, NULL);
+    return advance(__func__, prepared, samples, NUC_STAGE_EQUALIZE, NUC_STAGE_CALIBRATE, samples != NULL, NULL);
 }
 
 enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized)
 {
-    return advance(prepared, NULL, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE, quantized);
+    return advance(__func__, prepared, NULL, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE, quantized != NULL, quantized);
 }
 
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized)
 {
-    return advance(m, samples, NUC_STAGE_ATEN_PASSES, NUC_STAGE_QUANTIZE, quantized);
+    return advance(__func__, m, samples, NUC_STAGE_ATEN_PASSES, NUC_STAGE_QUANTIZE,
+                   samples != NULL && quantized != NULL, quantized);
 }
 
 enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned)
 {
-    return advance(quantized, NULL, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION, partitioned);
+    return advance(__func__, quantized, NULL, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION, partitioned != NULL,
+                   partitioned);
 }
 
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)
 {
-    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS, lowered);
-}
-
-static void make_program(struct nuc_call *k)
-{
-    struct nuc_job j = {.c = k->c, .m = k->m};
-
-    nuc_run_stages(&j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
-    nuc_remember(&j);
-    *k->out.bytes = j.made.bytes.data;
-    *k->out_count = j.made.bytes.size;
+    return advance(__func__, partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS, lowered != NULL, lowered);
 }
 
 enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size)
 {
-    return nuc_enter(&(struct nuc_call){.c = lowered->c, .m = lowered, .out.bytes = bytes, .out_count = size},
-                     make_program);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(lowered), __func__, bytes != NULL && size != NULL);
+        struct nuc_job j = {.c = lowered->c, .m = lowered};
+        nuc_run_stages(&j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
+        nuc_remember(&j);
+        *bytes = j.made.bytes.data;
+        *size = j.made.bytes.size;
+    }
+    return nuc_leave(&call);
 }

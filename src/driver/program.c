@@ -207,15 +207,16 @@ void nuc_check_memory_budget(const struct nuc_job *j)
                  j->m->graph->file, needed, r->arena, scratch, budget);
 }
 
-static void print_map(struct nuc_call *k)
-{
-    if (k->c->memory == NULL)
-        nuc_fail(k->c->cx, NUC_BAD_USAGE, "no program has been made yet");
-    *k->out.text = map_text(k->c->cx, k->c->memory, (enum nuc_map_form)k->form);
-}
-
 enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, const char **text)
 {
-    *text = NULL;
-    return nuc_enter(&(struct nuc_call){.c = c, .form = (int)form, .out.text = text}, print_map);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, form >= NUC_MAP_TEXT && form <= NUC_MAP_PEAK && text != NULL);
+        *text = NULL;
+        if (c->memory == NULL)
+            nuc_fail(c->cx, NUC_BAD_USAGE, "no program has been made yet");
+        *text = map_text(c->cx, c->memory, form);
+    }
+    return nuc_leave(&call);
 }

@@ -266,34 +266,31 @@ struct nuc_model *nuc_quantize_random(struct nuc_model *m)
 
 size_t nuc_model_n_observers(const struct nuc_model *prepared)
 {
-    return prepared->calibration == NULL ? 0 : nuc_quantize_n_observations(prepared->calibration);
-}
-
-static void fill_observer(struct nuc_call *k)
-{
-    struct nuc_observation o;
-
-    if (k->index >= nuc_model_n_observers(k->m))
-        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: the model has no observer %zu", k->m->graph->file, k->index);
-    nuc_quantize_observation(k->m->calibration, k->index, &o);
-    *k->out.observer = (struct nuc_observer_info){
-        .class_name = nuc_observer_kind_name(o.kind),
-        .observes = o.node->name,
-        .dtype = o.dtype,
-        .quant_min = o.quant_min,
-        .quant_max = o.quant_max,
-        .n_scales = o.n,
-        .scales = o.scale,
-        .zero_points = o.zero_point,
-        .min = o.min != NULL && o.n == 1 ? o.min[0] : 0,
-        .max = o.max != NULL && o.n == 1 ? o.max[0] : 0,
-    };
+    return prepared == NULL || prepared->calibration == NULL ? 0 : nuc_quantize_n_observations(prepared->calibration);
 }
 
 enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out)
 {
-    return nuc_enter(&(struct nuc_call){.c = prepared->c, .m = prepared, .index = index, .out.observer = out},
-                     fill_observer);
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(prepared), __func__, index < nuc_model_n_observers(prepared) && out != NULL);
+        struct nuc_observation o;
+        nuc_quantize_observation(prepared->calibration, index, &o);
+        *out = (struct nuc_observer_info){
+            .class_name = nuc_observer_kind_name(o.kind),
+            .observes = o.node->name,
+            .dtype = o.dtype,
+            .quant_min = o.quant_min,
+            .quant_max = o.quant_max,
+            .n_scales = o.n,
+            .scales = o.scale,
+            .zero_points = o.zero_point,
+            .min = o.min != NULL && o.n == 1 ? o.min[0] : 0,
+            .max = o.max != NULL && o.n == 1 ? o.max[0] : 0,
+        };
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- what was measured ---- */

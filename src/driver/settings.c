@@ -5,6 +5,7 @@
 #include "driver/pipeline.h"
 #include "host/nearest.h"
 #include "npu/target/target.h"
+#include "options/options.h"
 
 static const char *dump_point_name(const void *list, size_t index)
 {
@@ -40,6 +41,7 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
 {
     struct nuc_settings s = {.o = *options};
 
+    nuc_options_check(cx, options);
     s.target = nuc_target_find(cx, options->target);
     s.flavor = nuc_flavor_find(cx, options->converter_flavor);
     s.delegates = s.target->npu_name != NULL && options->delegate && !options->no_quantize;

@@ -53,7 +53,8 @@ _Noreturn static void leave(struct nuc_context *cx, enum nuc_status status)
         fprintf(stderr, "nucleon: error outside nuc_try: %s\n", cx->message);
         abort();
     }
-    longjmp(*cx->on_error, 1);
+    cx->on_error->failed = true;
+    longjmp(cx->on_error->here, 1);
 }
 
 /* Of a message that is too long, the beginning that is kept; a path is what makes it long, and the cause is at its end.
@@ -440,21 +441,32 @@ void nuc_context_free(struct nuc_context *cx)
     cx->allocator.allocate(cx->allocator.user, cx, 0);
 }
 
+void nuc_begin_catch(struct nuc_context *cx, struct nuc_catch *at)
+{
+    at->outer = cx->on_error;
+    at->arena = cx->arena;
+    at->failed = false;
+    cx->on_error = at;
+}
+
+enum nuc_status nuc_end_catch(struct nuc_context *cx, struct nuc_catch *at)
+{
+    cx->on_error = at->outer;
+    if (!at->failed)
+        return NUC_OK;
+    nuc_pop_arena(cx, at->arena);
+    return cx->status;
+}
+
 enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg)
 {
-    jmp_buf here;
-    jmp_buf *outer_error = cx->on_error;
-    struct nuc_arena *outer_arena = cx->arena;
+    struct nuc_catch at;
 
-    if (setjmp(here) != 0) {
-        nuc_pop_arena(cx, outer_arena);
-        cx->on_error = outer_error;
-        return cx->status;
+    if (setjmp(at.here) == 0) {
+        nuc_begin_catch(cx, &at);
+        fn(cx, arg);
     }
-    cx->on_error = &here;
-    fn(cx, arg);
-    cx->on_error = outer_error;
-    return NUC_OK;
+    return nuc_end_catch(cx, &at);
 }
 
 bool nuc_is_answer(enum nuc_status status)

@@ -32,24 +32,39 @@ struct nuc_allocator {
 };
 
 struct nuc_arena;
+struct nuc_context;
 struct nuc_output;
-struct nuc_outputs;
 struct nuc_schema;
+
+/* Where nuc_fail() leaves to. What changes after setjmp() is volatile. */
+struct nuc_catch {
+    jmp_buf here;
+    struct nuc_catch *volatile outer;
+    struct nuc_arena *volatile arena; /* where nuc_alloc() took from: those pushed since are popped after a failure */
+    volatile bool failed;
+};
+
+/* Files that wait for those of the same call (host/file.h). */
+struct nuc_outputs {
+    struct nuc_arena *arena; /* NULL: files are written at once */
+    struct nuc_output *first, **last;
+    size_t count;
+};
 
 struct nuc_context {
     struct nuc_allocator allocator;
     struct nuc_arena *arena; /* where nuc_alloc() takes from */
     enum nuc_status status;  /* of the last failed call */
     char message[NUC_MESSAGE_SIZE];
-    jmp_buf *on_error;
+    struct nuc_catch *on_error;
     void (*warn)(void *user, const char *message); /* may be NULL; receives notes that are not errors */
     void *warn_user;
     void (*progress)(void *user, const char *what, size_t done, size_t total); /* may be NULL */
     void *progress_user;
-    atomic_bool interrupted;     /* by any thread or signal handler: the call under way is to end */
-    void *locale;                /* of the thread outside of the call under way, which callbacks have (host/locale.h) */
-    struct nuc_outputs *outputs; /* NULL: files are written at once (host/file.h) */
-    struct nuc_output *written;  /* by calls that are over, the last one first (host/file.h) */
+    atomic_bool interrupted; /* by any thread or signal handler: the call under way is to end */
+    void *locale;            /* of the thread outside of the call under way, which callbacks have (host/locale.h) */
+    struct nuc_outputs outputs;
+    struct nuc_output *written; /* by calls that are over, the last one first (host/file.h) */
     struct nuc_unfinished unfinished;
 };
 
@@ -59,7 +74,22 @@ struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator);
 /* Runs what was deferred, frees all arenas. `cx` may be NULL. */
 void nuc_context_free(struct nuc_context *cx);
 
-/* Runs fn(cx, arg). Returns NUC_OK, or the status with which something in it failed; then cx->message says why. */
+/*
+ * The two ends of what may fail, after setjmp(at->here): it returns 0 at first, and again with another number when
+ * something failed. The second gives NUC_OK, or the status of that; then cx->message says why.
+ *
+ *     struct nuc_catch at;
+ *
+ *     if (setjmp(at.here) == 0) {
+ *         nuc_begin_catch(cx, &at);
+ *         ...
+ *     }
+ *     status = nuc_end_catch(cx, &at);
+ */
+void nuc_begin_catch(struct nuc_context *cx, struct nuc_catch *at);
+enum nuc_status nuc_end_catch(struct nuc_context *cx, struct nuc_catch *at);
+
+/* The same around fn(cx, arg). */
 enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg);
 
 /*

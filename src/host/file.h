@@ -79,18 +79,12 @@ void nuc_write_scratch(struct nuc_context *cx, const char *path, struct nuc_span
  * commit renames them, or none when one cannot be. Begin and end stand around the nuc_try() that the rest is in; end
  * removes what was not committed. They do not nest: inside, begin returns false, and the outer commit counts.
  *
- *     bool begun = nuc_begin_outputs(cx, &outputs);
+ *     bool begun = nuc_begin_outputs(cx);
  *     nuc_try(cx, ...);       writes, then calls nuc_commit_outputs(cx) when begun
  *     if (begun)
  *         nuc_end_outputs(cx);
  */
-struct nuc_outputs {
-    struct nuc_arena *arena;
-    struct nuc_output *first, **last;
-    size_t count;
-};
-
-bool nuc_begin_outputs(struct nuc_context *cx, struct nuc_outputs *outputs);
+bool nuc_begin_outputs(struct nuc_context *cx);
 void nuc_commit_outputs(struct nuc_context *cx);
 void nuc_end_outputs(struct nuc_context *cx);
 

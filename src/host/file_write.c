@@ -310,7 +310,7 @@ static void commit(struct nuc_context *cx, struct nuc_outputs *all)
 
 static void write_file(struct nuc_context *cx, const char *path, const struct nuc_pieces *bytes, bool is_scratch)
 {
-    struct nuc_outputs *staged = is_scratch ? NULL : cx->outputs;
+    struct nuc_outputs *staged = is_scratch || cx->outputs.arena == NULL ? NULL : &cx->outputs;
     struct nuc_arena *arena = staged != NULL ? staged->arena : cx->arena;
 
     if (is_special_file(path)) {
@@ -367,20 +367,19 @@ void nuc_write_scratch(struct nuc_context *cx, const char *path, struct nuc_span
     write_file(cx, path, &one, true);
 }
 
-bool nuc_begin_outputs(struct nuc_context *cx, struct nuc_outputs *outputs)
+bool nuc_begin_outputs(struct nuc_context *cx)
 {
-    if (cx->outputs != NULL)
+    if (cx->outputs.arena != NULL)
         return false;
-    *outputs = (struct nuc_outputs){.arena = cx->arena, .last = &outputs->first};
-    cx->outputs = outputs;
+    cx->outputs = (struct nuc_outputs){.arena = cx->arena, .last = &cx->outputs.first};
     return true;
 }
 
 void nuc_commit_outputs(struct nuc_context *cx)
 {
-    struct nuc_output *first = cx->outputs->first;
+    struct nuc_output *first = cx->outputs.first;
 
-    commit(cx, cx->outputs); /* forgets them, but for what is in the arena */
+    commit(cx, &cx->outputs); /* forgets them, but for what is in the arena */
     for (struct nuc_output *o = first; o != NULL; o = o->next) {
         o->before = cx->written;
         cx->written = o;
@@ -405,7 +404,7 @@ bool nuc_written_output(const struct nuc_context *cx, size_t index, const char *
 
 void nuc_end_outputs(struct nuc_context *cx)
 {
-    for (struct nuc_output *o = cx->outputs->first; o != NULL; o = o->next)
+    for (struct nuc_output *o = cx->outputs.first; o != NULL; o = o->next)
         discard(o);
-    cx->outputs = NULL;
+    cx->outputs.arena = NULL;
 }

@@ -129,6 +129,24 @@ void nuc_options_default(struct nuc_options *options)
     };
 }
 
+void nuc_options_check(struct nuc_context *cx, const struct nuc_options *o)
+{
+    for (size_t i = 0; i < nuc_n_option_rows; i++) {
+        const struct nuc_option_info *row = &nuc_option_rows[i];
+        unsigned value, count = 0;
+        if (row->kind != NUC_OPTION_CHOICE || row->size != sizeof value)
+            continue;
+        memcpy(&value, (const char *)o + row->offset, sizeof value);
+        while (row->choices[count] != NULL)
+            count++;
+        if (value >= count)
+            nuc_fail(cx, NUC_BAD_USAGE, "--%s: %u is not an enumerator: take one of compile.h", row->name, value);
+    }
+    if (o->bias_correction > NUC_BIAS_CORRECTION_MEASURED)
+        nuc_fail(cx, NUC_BAD_USAGE, "--bias-correction: %u is not an enumerator: take one of compile.h",
+                 (unsigned)o->bias_correction);
+}
+
 bool nuc_option_at(size_t index, struct nuc_option_info *out)
 {
     if (index >= nuc_n_option_rows)

@@ -11,6 +11,9 @@ extern const size_t nuc_n_option_rows;
 /* By its name, with "--" or without, '_' for '-'; NULL: there is none. */
 const struct nuc_option_info *nuc_option_find(const char *name);
 
+/* Fails with NUC_BAD_USAGE naming the first option whose member is no enumerator of its type. */
+void nuc_options_check(struct nuc_context *cx, const struct nuc_options *o);
+
 /*
  * Sets the member of `o`, whose strings are copied to the current arena; a list replaces the one that is there. Fails
  * with NUC_BAD_USAGE.

@@ -440,46 +440,31 @@ static void prepare(struct nuc_scoring *s)
     nuc_check_gates(s->cx, s->result, s->options);
 }
 
-struct evaluate_call {
-    struct nuc_call call;
-    struct nuc_runner *runner;
-    const struct nuc_evaluate_options *options;
-    const struct nuc_evaluation **out;
-};
-
-static void evaluate(struct nuc_call *k)
-{
-    struct evaluate_call *e = (struct evaluate_call *)k;
-    struct nuc_scoring s = {
-        .cx = k->c->cx,
-        .c = k->c,
-        .options = e->options,
-        .runner = e->runner,
-        .data = k->data,
-        .reference = k->m,
-    };
-
-    prepare(&s);
-    nuc_progress(s.cx, "evaluate", 0, s.result->n_samples);
-    for (size_t i = 0; i < s.result->n_samples; i++) {
-        run_sample(&s, i);
-        nuc_progress(s.cx, "evaluate", i + 1, s.result->n_samples);
-    }
-    finish(&s);
-    *e->out = s.result;
-}
-
 enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                              const struct nuc_evaluate_options *options, const struct nuc_evaluation **out)
 {
-    struct nuc_evaluate_options standard;
+    struct nuc_call call;
 
-    nuc_evaluate_options_default(&standard);
-    struct evaluate_call k = {
-        .call = {.c = data->owner, .data = data, .m = reference},
-        .runner = program,
-        .options = options != NULL ? options : &standard,
-        .out = out,
-    };
-    return nuc_enter(&k.call, evaluate);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_runner_context(program), __func__, data != NULL && out != NULL);
+        struct nuc_evaluate_options standard;
+        nuc_evaluate_options_default(&standard);
+        struct nuc_scoring s = {
+            .cx = data->cx,
+            .c = nuc_runner_compiler(program),
+            .options = options != NULL ? options : &standard,
+            .runner = program,
+            .data = data,
+            .reference = reference,
+        };
+        prepare(&s);
+        nuc_progress(s.cx, "evaluate", 0, s.result->n_samples);
+        for (size_t i = 0; i < s.result->n_samples; i++) {
+            run_sample(&s, i);
+            nuc_progress(s.cx, "evaluate", i + 1, s.result->n_samples);
+        }
+        finish(&s);
+        *out = s.result;
+    }
+    return nuc_leave(&call);
 }

@@ -182,36 +182,26 @@ void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_eva
     put_measures(&w, to);
 }
 
-struct json_call {
-    struct nuc_call call;
-    const struct nuc_evaluation *e;
-    const struct nuc_node_evaluation *nodes;
-};
-
-static void write_json(struct nuc_call *k)
-{
-    const struct json_call *j = (const struct json_call *)k;
-    const struct nuc_evaluation *e = j->e;
-    const struct writer w = {k->c->cx, e, NUC_MAX_CONFUSION};
-    json_t *tree = nuc_json_tree(w.cx);
-
-    nuc_put_count(w.cx, tree, "samples", e->n_samples);
-    nuc_put_double(w.cx, tree, "seconds", e->seconds);
-    nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
-    nuc_put_double(w.cx, tree, "reference_seconds", e->reference_seconds);
-    put_measures(&w, tree);
-    if (j->nodes != NULL)
-        put_nodes(&w, tree, j->nodes);
-    nuc_put_text(w.cx, tree, "missed", e->missed);
-    if (e->shard.count != 0)
-        nuc_put_shard(w.cx, tree, e, j->nodes);
-    *k->out.text = nuc_json_text(w.cx, tree);
-}
-
 enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
                                     const struct nuc_node_evaluation *nodes, const char **text)
 {
-    struct json_call k = {.call = {.c = c, .out.text = text}, .e = e, .nodes = nodes};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, write_json);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, e != NULL && text != NULL);
+        const struct writer w = {c->cx, e, NUC_MAX_CONFUSION};
+        json_t *tree = nuc_json_tree(w.cx);
+        nuc_put_count(w.cx, tree, "samples", e->n_samples);
+        nuc_put_double(w.cx, tree, "seconds", e->seconds);
+        nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
+        nuc_put_double(w.cx, tree, "reference_seconds", e->reference_seconds);
+        put_measures(&w, tree);
+        if (nodes != NULL)
+            put_nodes(&w, tree, nodes);
+        nuc_put_text(w.cx, tree, "missed", e->missed);
+        if (e->shard.count != 0)
+            nuc_put_shard(w.cx, tree, e, nodes);
+        *text = nuc_json_text(w.cx, tree);
+    }
+    return nuc_leave(&call);
 }

@@ -173,7 +173,8 @@ static void open_group(struct comparison *k, struct group *g)
     check(k, nuc_partition(g->quantized, &partitioned));
     check(k, nuc_lower(partitioned, &lowered));
     check(k, nuc_program(lowered, &bytes, &size));
-    check(k, nuc_runner_open_bytes(k->data->owner, k->quantized->graph->file, bytes, size, NULL, &g->program));
+    check(k, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), k->quantized->graph->file, bytes, size, NULL,
+                                   &g->program));
     g->inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g->inputs);
     g->float_out = blocks(k, g->floating, g->n_own + g->n);
     g->quantized_out = blocks(k, g->quantized, g->n_own + g->n);
@@ -248,13 +249,6 @@ void nuc_finish_node(struct nuc_node_score *score)
     nuc_channel_sums_finish(score->channels, score);
 }
 
-struct nodes_call {
-    struct nuc_call call;
-    struct nuc_runner *runner;
-    struct nuc_model *reference;
-    const struct nuc_node_evaluation **out;
-};
-
 static void check_types(const struct comparison *k)
 {
     struct nuc_tensor_info t, p;
@@ -273,44 +267,37 @@ static void check_types(const struct comparison *k)
     }
 }
 
-static void evaluate_nodes(struct nuc_call *call)
-{
-    struct nodes_call *n = (struct nodes_call *)call;
-    struct nuc_node_evaluation *result = nuc_alloc(call->c->cx, sizeof *result);
-    struct comparison k = {
-        .cx = call->c->cx,
-        .runner = n->runner,
-        .data = call->data,
-        .quantized = call->m,
-        .result = result,
-    };
-
-    if (!nuc_model_is_quantized(k.quantized))
-        nuc_fail(k.cx, NUC_BAD_USAGE, "%s: is a float model; --quantized takes what 'nucleon quantize' writes",
-                 k.quantized->graph->file);
-    nuc_model_present_as(k.quantized, n->reference);
-    check_types(&k);
-    check(&k, nuc_prepare(n->reference, &k.floating));
-    result->origin = nuc_model_print(k.quantized);
-    match(&k);
-    for (size_t first = 0; first < result->n_nodes; first += PROBES_AT_ONCE)
-        run_group(&k, first);
-    for (size_t i = 0; i < result->n_nodes; i++) {
-        k.scores[i].channels = &k.channels[i];
-        nuc_finish_node(&k.scores[i]);
-    }
-    *n->out = result;
-}
-
 enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                                    struct nuc_model *quantized, const struct nuc_node_evaluation **out)
 {
-    struct nodes_call k = {
-        .call = {.c = data->owner, .data = data, .m = quantized},
-        .runner = program,
-        .reference = reference,
-        .out = out,
-    };
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, evaluate_nodes);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_runner_context(program), __func__,
+                  data != NULL && reference != NULL && quantized != NULL && out != NULL);
+        struct nuc_node_evaluation *result = nuc_alloc(data->cx, sizeof *result);
+        struct comparison k = {
+            .cx = data->cx,
+            .runner = program,
+            .data = data,
+            .quantized = quantized,
+            .result = result,
+        };
+        if (!nuc_model_is_quantized(quantized))
+            nuc_fail(k.cx, NUC_BAD_USAGE, "%s: is a float model; --quantized takes what 'nucleon quantize' writes",
+                     quantized->graph->file);
+        nuc_model_present_as(quantized, reference);
+        check_types(&k);
+        check(&k, nuc_prepare(reference, &k.floating));
+        result->origin = nuc_model_print(quantized);
+        match(&k);
+        for (size_t first = 0; first < result->n_nodes; first += PROBES_AT_ONCE)
+            run_group(&k, first);
+        for (size_t i = 0; i < result->n_nodes; i++) {
+            k.scores[i].channels = &k.channels[i];
+            nuc_finish_node(&k.scores[i]);
+        }
+        *out = result;
+    }
+    return nuc_leave(&call);
 }

@@ -36,17 +36,8 @@ struct nuc_runner {
     bool driver, loaded; /* what is to be released */
     struct nuc_program program;
     struct runner_io *inputs, *outputs;
-    const struct nuc_metadata *facts; /* NULL: the program says nothing */
-    struct nuc_detail detail;         /* of the runtime's last call */
-};
-
-/* A public call: arguments and where results go. */
-struct runner_call {
-    struct nuc_call call;
-    struct nuc_runner *r;
-    const struct nuc_simulator_options *simulator;
-    struct nuc_program_sizes *sizes;
-    struct nuc_runner **out;
+    const struct nuc_metadata *metadata; /* NULL: the program says nothing */
+    struct nuc_detail detail;            /* of the runtime's last call */
 };
 
 static struct nuc_context *context(const struct nuc_runner *r)
@@ -108,8 +99,8 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
 
     snprintf(io->number, sizeof io->number, "%s%zu", is_input ? "in" : "out", index);
     io->name = io->number;
-    if (is_input && r->facts != NULL && r->facts->inputs[index].name != NULL)
-        io->name = r->facts->inputs[index].name;
+    if (is_input && r->metadata != NULL && r->metadata->inputs[index].name != NULL)
+        io->name = r->metadata->inputs[index].name;
     if (s != NUC_OK)
         return;
     if (t.dtype == NUC_I8)
@@ -129,13 +120,13 @@ static void read_facts(struct nuc_runner *r)
 
     if (nuc_program_named_data(r->image, r->size, NUC_METADATA_KEY, &data, &size, NULL) != NUC_OK)
         return;
-    r->facts = nuc_metadata_read(cx, (struct nuc_span){data, size}, &why);
-    if (r->facts != NULL && (r->facts->n_inputs != nuc_program_n_inputs(&r->program) ||
-                             r->facts->n_outputs != nuc_program_n_outputs(&r->program))) {
-        r->facts = NULL;
+    r->metadata = nuc_metadata_read(cx, (struct nuc_span){data, size}, &why);
+    if (r->metadata != NULL && (r->metadata->n_inputs != nuc_program_n_inputs(&r->program) ||
+                                r->metadata->n_outputs != nuc_program_n_outputs(&r->program))) {
+        r->metadata = NULL;
         why = "it is of another number of inputs or outputs";
     }
-    if (r->facts == NULL)
+    if (r->metadata == NULL)
         nuc_warn(cx, "%s: names, ranges and classes that the program carries are not used: %s", r->name, why);
 }
 
@@ -234,40 +225,40 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
         set_up_simulator(r, simulator);
 }
 
-static void open_runner(struct nuc_call *k)
+static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c, struct nuc_stored input, bool given,
+                                   const struct nuc_simulator_options *simulator, struct nuc_runner **out)
 {
-    struct runner_call *rk = (struct runner_call *)k;
-    struct nuc_context *cx = k->c->cx;
-    if (k->path != NULL)
-        nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
-    struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
-    struct nuc_runner *r = nuc_alloc(cx, sizeof *r);
-    struct nuc_span file = k->path != NULL ? nuc_read_file(cx, k->path) : k->bytes;
+    struct nuc_call call;
 
-    r->c = k->c;
-    r->memory = memory;
-    r->name = nuc_strdup(cx, k->path != NULL ? k->path : k->name);
-    r->image = nuc_copy(cx, file.data, file.size);
-    r->size = file.size;
-    prepare(r, rk->simulator);
-    nuc_leave_sub_arena(cx, memory);
-    *rk->out = r;
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), call_name, given && input.path != NULL && out != NULL);
+        if (input.bytes.data == NULL)
+            nuc_expect_file(c->cx, input.path, NUC_FILE_PROGRAM);
+        struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->cx);
+        struct nuc_runner *r = nuc_alloc(c->cx, sizeof *r);
+        struct nuc_span file = input.bytes.data == NULL ? nuc_read_file(c->cx, input.path) : input.bytes;
+        r->c = c;
+        r->memory = memory;
+        r->name = nuc_strdup(c->cx, input.path);
+        r->image = nuc_copy(c->cx, file.data, file.size);
+        r->size = file.size;
+        prepare(r, simulator);
+        nuc_leave_sub_arena(c->cx, memory);
+        *out = r;
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_runner_open(struct nuc_compiler *c, const char *path, const struct nuc_simulator_options *simulator,
                                 struct nuc_runner **out)
 {
-    struct runner_call k = {.call = {.c = c, .path = path}, .simulator = simulator, .out = out};
-
-    return nuc_enter(&k.call, open_runner);
+    return open_runner(__func__, c, (struct nuc_stored){.path = path}, true, simulator, out);
 }
 
 enum nuc_status nuc_runner_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                       const struct nuc_simulator_options *simulator, struct nuc_runner **out)
 {
-    struct runner_call k = {.call = {.c = c, .name = name, .bytes = {bytes, size}}, .simulator = simulator, .out = out};
-
-    return nuc_enter(&k.call, open_runner);
+    return open_runner(__func__, c, (struct nuc_stored){name, {bytes, size}}, bytes != NULL, simulator, out);
 }
 
 void nuc_runner_close(struct nuc_runner *r)
@@ -276,23 +267,20 @@ void nuc_runner_close(struct nuc_runner *r)
         nuc_free_sub_arena(r->memory);
 }
 
-static void read_sizes(struct nuc_call *k)
-{
-    struct nuc_arena *outer = nuc_push_arena(k->c->cx);
-    struct nuc_span file = nuc_read_file(k->c->cx, k->path);
-    struct nuc_runner r = {.c = k->c, .name = k->path, .size = file.size};
-
-    r.image = nuc_copy(k->c->cx, file.data, file.size);
-    check(&r, nuc_program_sizes(r.image, r.size, &nuc_default_backends, ((struct runner_call *)k)->sizes,
-                                fresh_detail(&r)));
-    nuc_pop_arena(k->c->cx, outer);
-}
-
 enum nuc_status nuc_runner_sizes(struct nuc_compiler *c, const char *path, struct nuc_program_sizes *out)
 {
-    struct runner_call k = {.call = {.c = c, .path = path}, .sizes = out};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, read_sizes);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && out != NULL);
+        struct nuc_arena *outer = nuc_push_arena(c->cx);
+        struct nuc_span file = nuc_read_file(c->cx, path);
+        struct nuc_runner r = {.c = c, .name = path, .size = file.size};
+        r.image = nuc_copy(c->cx, file.data, file.size);
+        check(&r, nuc_program_sizes(r.image, r.size, &nuc_default_backends, out, fresh_detail(&r)));
+        nuc_pop_arena(c->cx, outer);
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- inputs and outputs ---- */
@@ -388,9 +376,19 @@ struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t in
                                                                 : (struct nuc_span){NULL, 0};
 }
 
+struct nuc_compiler *nuc_runner_compiler(const struct nuc_runner *r)
+{
+    return r->c;
+}
+
+struct nuc_context *nuc_runner_context(const struct nuc_runner *r)
+{
+    return r != NULL ? context(r) : NULL;
+}
+
 const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r)
 {
-    return r->facts;
+    return r->metadata;
 }
 
 /* ---- data ---- */
@@ -403,37 +401,30 @@ static void name_inputs(const struct nuc_runner *r, const struct nuc_model *name
     for (size_t i = 0; i < n; i++) {
         if (nuc_runner_input(r, i, &inputs[i]) != NUC_OK)
             nuc_fail(context(r), NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, i);
-        if (r->facts == NULL && named_after != NULL && i < nuc_model_n_inputs(named_after))
+        if (r->metadata == NULL && named_after != NULL && i < nuc_model_n_inputs(named_after))
             inputs[i].name = nuc_input_name(named_after, i);
     }
-}
-
-static void bind_data(struct nuc_call *k)
-{
-    struct nuc_runner *r = ((struct runner_call *)k)->r;
-    struct nuc_dataset *d = k->data;
-    struct nuc_tensor_info *inputs = nuc_alloc_array(context(r), nuc_runner_n_inputs(r), sizeof *inputs);
-
-    nuc_runner_suit(r, d);
-    name_inputs(r, k->m, inputs);
-    d->metadata = r->facts;
-    nuc_dataset_bind_inputs(d, inputs, nuc_runner_n_inputs(r), NULL);
-    nuc_dataset_look(d);
-    nuc_dataset_judge(d);
-    nuc_dataset_describe(d);
-    *k->out_count = d->n_samples;
 }
 
 enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, const struct nuc_model *named_after,
                                 size_t *n_samples)
 {
-    struct runner_call k = {.call = {.c = data->owner,
-                                     .data = data,
-                                     .m = (struct nuc_model *)(uintptr_t)named_after,
-                                     .out_count = n_samples},
-                            .r = r};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, bind_data);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_runner_context(r), __func__, data != NULL && n_samples != NULL);
+        size_t n = nuc_runner_n_inputs(r);
+        struct nuc_tensor_info *inputs = nuc_alloc_array(context(r), n, sizeof *inputs);
+        nuc_runner_suit(r, data);
+        name_inputs(r, named_after, inputs);
+        data->metadata = r->metadata;
+        nuc_dataset_bind_inputs(data, inputs, n, NULL);
+        nuc_dataset_look(data);
+        nuc_dataset_judge(data);
+        nuc_dataset_describe(data);
+        *n_samples = data->n_samples;
+    }
+    return nuc_leave(&call);
 }
 
 /* ---- running ---- */
@@ -523,20 +514,17 @@ static void get_output(struct nuc_runner *r, size_t index, void *to)
     rearrange(&info, &r->outputs[index], to, t.data, false);
 }
 
-static void run(struct nuc_call *k)
-{
-    struct nuc_runner *r = ((struct runner_call *)k)->r;
-
-    for (size_t i = 0; i < nuc_runner_n_inputs(r); i++)
-        set_input(r, i, k->in.buffers[i]);
-    check(r, nuc_program_execute(&r->program, fresh_detail(r)));
-    for (size_t i = 0; i < nuc_runner_n_outputs(r); i++)
-        get_output(r, i, k->out.results[i]);
-}
-
 enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, void *const *outputs)
 {
-    struct runner_call k = {.call = {.c = r->c, .in.buffers = inputs, .out.results = outputs}, .r = r};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, run);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_runner_context(r), __func__, inputs != NULL && outputs != NULL);
+        for (size_t i = 0; i < nuc_runner_n_inputs(r); i++)
+            set_input(r, i, inputs[i]);
+        check(r, nuc_program_execute(&r->program, fresh_detail(r)));
+        for (size_t i = 0; i < nuc_runner_n_outputs(r); i++)
+            get_output(r, i, outputs[i]);
+    }
+    return nuc_leave(&call);
 }

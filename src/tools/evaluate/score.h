@@ -74,6 +74,10 @@ struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top)
 /* Bytes of an input or output of the last run as they lie in the program's memory, until the next one. */
 struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index);
 
+/* Whose it is. */
+struct nuc_compiler *nuc_runner_compiler(const struct nuc_runner *r);
+struct nuc_context *nuc_runner_context(const struct nuc_runner *r); /* NULL: of none */
+
 /* What the program says about its data; NULL: nothing. */
 const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r);
 

@@ -460,40 +460,25 @@ static void finish(struct merging *m)
     m->result->missed = nuc_missed_gates(m->cx, m->result, m->options);
 }
 
-struct merge_call {
-    struct nuc_call call;
-    const struct nuc_evaluate_options *options;
-    const struct nuc_evaluation **out;
-    const struct nuc_node_evaluation **nodes;
-};
-
-static void merge(struct nuc_call *k)
-{
-    const struct merge_call *c = (const struct merge_call *)k;
-    struct nuc_context *cx = k->c->cx;
-    struct merging m = {.cx = cx, .options = c->options, .first_file = k->names[0]};
-
-    m.result = nuc_alloc(cx, sizeof *m.result);
-    for (size_t i = 0; i < k->count; i++)
-        merge_file(&m, k->names[i], i == 0);
-    check_all(&m);
-    finish(&m);
-    *c->out = m.result;
-    *c->nodes = m.nodes;
-}
-
 enum nuc_status nuc_merge_evaluations(struct nuc_compiler *c, const char *const *files, size_t n_files,
                                       const struct nuc_evaluate_options *options, const struct nuc_evaluation **out,
                                       const struct nuc_node_evaluation **nodes)
 {
-    struct nuc_evaluate_options standard;
+    struct nuc_call call;
 
-    nuc_evaluate_options_default(&standard);
-    struct merge_call k = {
-        .call = {.c = c, .names = files, .count = n_files},
-        .options = options != NULL ? options : &standard,
-        .out = out,
-        .nodes = nodes,
-    };
-    return n_files == 0 ? NUC_BAD_USAGE : nuc_enter(&k.call, merge);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, files != NULL && n_files > 0 && out != NULL);
+        struct nuc_evaluate_options standard;
+        nuc_evaluate_options_default(&standard);
+        struct merging m = {.cx = c->cx, .options = options != NULL ? options : &standard, .first_file = files[0]};
+        m.result = nuc_alloc(m.cx, sizeof *m.result);
+        for (size_t i = 0; i < n_files; i++)
+            merge_file(&m, files[i], i == 0);
+        check_all(&m);
+        finish(&m);
+        *out = m.result;
+        if (nodes != NULL)
+            *nodes = m.nodes;
+    }
+    return nuc_leave(&call);
 }

@@ -23,11 +23,6 @@ struct project {
     struct nuc_text kept; /* files that are there and differ */
 };
 
-struct project_call {
-    struct nuc_call call;
-    const struct nuc_project_options *options;
-};
-
 /* ---- placeholders ---- */
 
 /* "    case 0: ..." per input or output, as the functions of the generated C give them. */
@@ -129,32 +124,29 @@ static void write_own(struct project *p, const struct nuc_project_file *file)
         nuc_text_addf(&p->kept, "%s%s", p->kept.length > 0 ? ", " : "", file->path);
 }
 
-static void write_project(struct nuc_call *k)
-{
-    const struct nuc_project_options *o = ((struct project_call *)k)->options;
-    struct nuc_context *cx = k->c->cx;
-    struct project p = {.cx = cx, .folder = k->output};
-
-    nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
-    p.name = o != NULL && o->name != NULL ? o->name : nuc_codegen_name(cx, k->path);
-    nuc_project_run(k->c, k->path, o != NULL ? o->data : NULL, &p.run);
-    mkdir(p.folder, 0777);
-    make_folders(&p, "program/");
-    write_program(&p, k->path, nuc_read_file(cx, k->path));
-    nuc_text_init(&p.kept, cx);
-    for (size_t i = 0; i < nuc_n_project_files; i++)
-        write_own(&p, &nuc_project_files[i]);
-    if (p.kept.length > 0)
-        nuc_warn(cx, "%s: kept as they are: %s; without them there, they are written", p.folder,
-                 nuc_text_string(&p.kept));
-    nuc_write_pieces(cx, in_project(&p, "samples.bin"), &p.run.inputs);
-    nuc_write_pieces(cx, in_project(&p, "expected.bin"), &p.run.outputs);
-}
-
 enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, const char *folder,
                                   const struct nuc_project_options *options)
 {
-    struct project_call k = {.call = {.c = c, .path = path, .output = folder}, .options = options};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, write_project);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
+        struct nuc_context *cx = c->cx;
+        struct project p = {.cx = cx, .folder = folder};
+        nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
+        p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
+        nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
+        mkdir(p.folder, 0777);
+        make_folders(&p, "program/");
+        write_program(&p, path, nuc_read_file(cx, path));
+        nuc_text_init(&p.kept, cx);
+        for (size_t i = 0; i < nuc_n_project_files; i++)
+            write_own(&p, &nuc_project_files[i]);
+        if (p.kept.length > 0)
+            nuc_warn(cx, "%s: kept as they are: %s; without them there, they are written", p.folder,
+                     nuc_text_string(&p.kept));
+        nuc_write_pieces(cx, in_project(&p, "samples.bin"), &p.run.inputs);
+        nuc_write_pieces(cx, in_project(&p, "expected.bin"), &p.run.outputs);
+    }
+    return nuc_leave(&call);
 }

@@ -105,65 +105,62 @@ static void collect(struct nuc_report *r)
 
 /* ---- public calls ---- */
 
-struct report_call {
-    struct nuc_call call;
-    const struct nuc_report_options *options;
-    const char *path;
+/* Who is told notes around the call, and where those of the report go: they are made in arenas inside of its own, too.
+ */
+struct listener {
     struct nuc_report *r;
-    const char **text;
-    struct nuc_report **out;
-    /* Of the context, around this call. */
+    struct nuc_arena *arena;
     void (*warn)(void *user, const char *message);
     void *warn_user;
-    struct nuc_arena *arena; /* of the report: notes are made in arenas inside of it, too */
 };
 
 /* Notes stand in the report, too. */
 static void note(void *user, const char *message)
 {
-    struct report_call *k = user;
-    struct nuc_report_note *n = nuc_alloc_in(k->r->cx, k->arena, sizeof *n);
+    struct listener *l = user;
+    struct nuc_report_note *n = nuc_alloc_in(l->r->cx, l->arena, sizeof *n);
 
-    n->text = nuc_copy_out(k->r->cx, k->arena, message, strlen(message) + 1);
-    *k->r->last_note = n;
-    k->r->last_note = &n->next;
-    if (k->warn != NULL)
-        k->warn(k->warn_user, message);
+    n->text = nuc_copy_out(l->r->cx, l->arena, message, strlen(message) + 1);
+    *l->r->last_note = n;
+    l->r->last_note = &n->next;
+    if (l->warn != NULL)
+        l->warn(l->warn_user, message);
 }
 
-static void make(struct nuc_call *call)
+static void make(struct nuc_context *cx, void *arg)
 {
-    struct report_call *k = (struct report_call *)call;
-    struct nuc_context *cx = call->c->cx;
+    struct nuc_report *r = arg;
 
-    k->r = nuc_alloc(cx, sizeof *k->r);
-    *k->r = (struct nuc_report){.c = call->c,
-                                .cx = cx,
-                                .o = k->options != NULL ? *k->options : (struct nuc_report_options){.dataset = NULL},
-                                .model = call->m,
-                                .job = {.c = call->c, .m = call->m}};
-    k->r->calibration = (struct nuc_sample_source){k->r->o.calibration, k->r->o.calibration_data};
-    k->r->dataset = (struct nuc_sample_source){k->r->o.dataset, k->r->o.dataset_data};
-    k->r->last_note = &k->r->notes;
-    k->arena = cx->arena;
-    cx->warn = note;
-    cx->warn_user = k;
-    nuc_check_report_compare(k->r);
-    build(k->r);
-    collect(k->r);
-    *k->out = k->r;
+    (void)cx;
+    nuc_check_report_compare(r);
+    build(r);
+    collect(r);
 }
 
 enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_options *options, struct nuc_report **out)
 {
-    struct nuc_context *cx = m->c->cx;
-    struct report_call k = {
-        .call = {.c = m->c, .m = m}, .options = options, .out = out, .warn = cx->warn, .warn_user = cx->warn_user};
-    enum nuc_status status = nuc_enter(&k.call, make);
+    struct nuc_call call;
 
-    cx->warn = k.warn;
-    cx->warn_user = k.warn_user;
-    return status;
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
+        struct nuc_context *cx = m->c->cx;
+        struct nuc_report *r = nuc_alloc(cx, sizeof *r);
+        struct listener listener = {r, cx->arena, cx->warn, cx->warn_user};
+        *r = (struct nuc_report){.c = m->c, .cx = cx, .model = m, .job = {.c = m->c, .m = m}, .last_note = &r->notes};
+        if (options != NULL)
+            r->o = *options;
+        r->calibration = (struct nuc_sample_source){r->o.calibration, r->o.calibration_data};
+        r->dataset = (struct nuc_sample_source){r->o.dataset, r->o.dataset_data};
+        cx->warn = note;
+        cx->warn_user = &listener;
+        enum nuc_status status = nuc_try(cx, make, r);
+        cx->warn = listener.warn;
+        cx->warn_user = listener.warn_user;
+        if (status != NUC_OK)
+            nuc_fail_again(cx, status);
+        *out = r;
+    }
+    return nuc_leave(&call);
 }
 
 const char *nuc_report_missed(const struct nuc_report *r)
@@ -191,32 +188,26 @@ static const char *page_of(struct nuc_report *r)
     return r->page;
 }
 
-static void print_json(struct nuc_call *call)
-{
-    struct report_call *k = (struct report_call *)call;
-
-    *k->text = json_of(k->r);
-}
-
-static void print_page(struct nuc_call *call)
-{
-    struct report_call *k = (struct report_call *)call;
-
-    *k->text = page_of(k->r);
-}
-
 enum nuc_status nuc_report_json(struct nuc_report *r, const char **text)
 {
-    struct report_call k = {.call = {.c = r->c}, .r = r, .text = text};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, print_json);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, r != NULL ? r->cx : NULL, __func__, text != NULL);
+        *text = json_of(r);
+    }
+    return nuc_leave(&call);
 }
 
 enum nuc_status nuc_report_page(struct nuc_report *r, const char **text)
 {
-    struct report_call k = {.call = {.c = r->c}, .r = r, .text = text};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, print_page);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, r != NULL ? r->cx : NULL, __func__, text != NULL);
+        *text = page_of(r);
+    }
+    return nuc_leave(&call);
 }
 
 static bool ends_with(const char *path, const char *end)
@@ -226,19 +217,16 @@ static bool ends_with(const char *path, const char *end)
     return length > n && strcasecmp(path + length - n, end) == 0;
 }
 
-static void write_file(struct nuc_call *call)
-{
-    struct report_call *k = (struct report_call *)call;
-    bool is_page = ends_with(k->path, ".html") || ends_with(k->path, ".htm");
-
-    if (!is_page && !ends_with(k->path, ".json"))
-        nuc_fail(k->r->cx, NUC_BAD_USAGE, "%s: a report is a page, .html, or an object, .json: name it so", k->path);
-    nuc_write_text(k->r->cx, k->path, is_page ? page_of(k->r) : json_of(k->r));
-}
-
 enum nuc_status nuc_report_write(struct nuc_report *r, const char *path)
 {
-    struct report_call k = {.call = {.c = r->c}, .r = r, .path = path};
+    struct nuc_call call;
 
-    return nuc_enter(&k.call, write_file);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, r != NULL ? r->cx : NULL, __func__, path != NULL);
+        bool is_page = ends_with(path, ".html") || ends_with(path, ".htm");
+        if (!is_page && !ends_with(path, ".json"))
+            nuc_fail(r->cx, NUC_BAD_USAGE, "%s: a report is a page, .html, or an object, .json: name it so", path);
+        nuc_write_text(r->cx, path, is_page ? page_of(r) : json_of(r));
+    }
+    return nuc_leave(&call);
 }

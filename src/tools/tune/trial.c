@@ -191,10 +191,10 @@ static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *
 }
 
 /* A data set of its own is in the unit of the calibration data, and its folders are classes of theirs. */
-static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *d)
+static void compare_data(const struct nuc_comparison *with, struct nuc_compiler *c, struct nuc_dataset *d)
 {
     struct nuc_context *cx = d->cx;
-    struct nuc_dataset *calibration = open_samples(with, d->owner, with->calibration, NUC_SAMPLES_ALL);
+    struct nuc_dataset *calibration = open_samples(with, c, with->calibration, NUC_SAMPLES_ALL);
     struct nuc_metadata *facts = nuc_metadata_new(cx, with->n_inputs, with->n_outputs);
     struct nuc_classes known = {.n_names = 0};
 
@@ -241,7 +241,7 @@ struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     struct nuc_dataset *d = open_samples(with, m->c, with->samples, with->part);
     if (has_own)
-        compare_data(with, d);
+        compare_data(with, m->c, d);
     runs.evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
     runs.boundary = NULL;
     nuc_leave_sub_arena(cx, sub);

@@ -3,6 +3,7 @@
 #define NUC_TOOLS_TUNE_TRIAL_H
 
 #include "driver/pipeline.h"
+#include "nucleon/tune.h"
 
 /* Samples kept apart, and what the float model makes of them, both as the model has its inputs and outputs. */
 struct nuc_comparison {

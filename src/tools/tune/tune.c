@@ -562,33 +562,32 @@ static void check(const struct nuc_model *m, bool has_samples, bool has_dataset,
         nuc_warn(cx, "%s: is quantized already; there is no float model to compare it with on the data set", file);
 }
 
-static void tune(struct nuc_call *k)
+static void tune(const struct nuc_model *of, struct nuc_sample_source calibration, const struct nuc_tune_options *o,
+                 struct nuc_tune_result *out)
 {
-    const struct nuc_tune_options *o = k->in.tune;
-    struct nuc_compiler *c = k->c;
-    struct nuc_model m = *k->m;
+    struct nuc_model m = *of;
     struct tuning t = {.m = &m, .o = o};
     const struct nuc_sample_source none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
 
-    m.settings = nuc_settings(c);
-    check(&m, nuc_has_samples(k->calibration), nuc_has_samples(dataset), o);
+    m.settings = nuc_settings(m.c);
+    check(&m, nuc_has_samples(calibration), nuc_has_samples(dataset), o);
     t.quantizes = !nuc_model_is_quantized(&m);
     t.keeps_first = t.quantizes && !o->has_min_sqnr && o->goal != NUC_GOAL_SQNR;
     t.least_db = o->has_min_sqnr ? o->min_sqnr : -(double)INFINITY;
-    t.with = nuc_comparison_new(&m, t.quantizes ? k->calibration : none, dataset);
+    t.with = nuc_comparison_new(&m, t.quantizes ? calibration : none, dataset);
     size_t best = search(&t);
     show_progress(&t, t.n_trials);
-    fill_result(&t, best, k->out.tune);
+    fill_result(&t, best, out);
 }
 
 enum nuc_status nuc_tune(struct nuc_model *m, const char *calibration, const struct nuc_tune_options *options,
                          struct nuc_tune_result *out)
 {
-    struct nuc_call call = {.c = m->c,
-                            .m = m,
-                            .calibration = {calibration, options->calibration_data},
-                            .in.tune = options,
-                            .out.tune = out};
+    struct nuc_call call;
 
-    return nuc_enter(&call, tune);
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_model_context(m), __func__, options != NULL && out != NULL);
+        tune(m, (struct nuc_sample_source){calibration, options->calibration_data}, options, out);
+    }
+    return nuc_leave(&call);
 }
