@@ -22,7 +22,7 @@
 struct nuc_call {
     struct nuc_catch catch;
     struct nuc_context *volatile cx; /* NULL: the caller gave no object to take it from */
-    volatile bool begun, outermost; /* files wait for the end of this call; no other is around it */
+    volatile bool begun, outermost;  /* files wait for the end of this call; no other is around it */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* What a program says about its data: written, read back, damaged, and left alone by the runtime. */
 #include <math.h>
 
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "data/metadata.h"
 #include "nucleon/runtime.h"
 #include "program_graphs.h"

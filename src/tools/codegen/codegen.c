@@ -177,11 +177,7 @@ static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
 /* The program plans it in its first memory, or not at all. */
 static const char *scratch_of(const struct nuc_codegen *g, size_t place)
 {
-    const uint8_t *scratch = g->scratches[place];
-
-    return scratch == NULL
-               ? "NULL"
-               : nuc_format(g->cx, "memory0 + %zu", (size_t)(scratch - (const uint8_t *)g->program.memory.planned[0]));
+    return g->scratches[place] == NULL ? "NULL" : nuc_format(g->cx, "memory0 + %s", g->scratches[place]);
 }
 
 static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
@@ -248,9 +244,12 @@ static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index
     const struct nuc_view_instruction *in = &g->instructions[index];
 
     if (in->kind == NUC_INSTRUCTION_KERNEL) {
-        const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.call.of.kernel;
-        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", nuc_codegen_row(kernel->name)->function, index,
-                      in->args.count, kernel->name, place_of(g->cx, &in->frame));
+        const char *name = nuc_view_operator_name(g->cx, &g->method->operators[in->index]);
+        const struct nuc_codegen_row *kernel = nuc_codegen_row(name);
+        if (kernel == NULL)
+            nuc_fail(g->cx, NUC_BAD_INPUT, "%s: calls operator '%s', which the runtime does not have", g->file, name);
+        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", kernel->function, index, in->args.count,
+                      kernel->name, place_of(g->cx, &in->frame));
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
         nuc_text_addf(out, "    {NULL, args%u, %u, %zu}, /* NPU%s */\n", index, in->args.count,
                       nuc_codegen_delegate(g, in->index), place_of(g->cx, &in->frame));
@@ -263,7 +262,7 @@ static void add_moves(struct nuc_codegen *g, struct nuc_text *out)
 {
     bool moves = false;
 
-    for (uint32_t i = 0; i < g->program.n_instructions; i++) {
+    for (uint32_t i = 0; i < g->n_instructions; i++) {
         const struct nuc_view_instruction *in = &g->instructions[i];
         if (in->kind != NUC_INSTRUCTION_MOVE)
             continue;
@@ -282,7 +281,7 @@ static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
 {
     nuc_text_addf(out, "/* Kernels do not write the values of their arguments, only what tensors point to. */\n"
                        "#define V(i) ((struct nuc_value *)&values[i])\n\n");
-    for (uint32_t i = 0; i < g->program.n_instructions; i++) {
+    for (uint32_t i = 0; i < g->n_instructions; i++) {
         uint8_t kind = g->instructions[i].kind;
         if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE)
             add_args(g, out, i, g->instructions[i].args);
@@ -290,7 +289,7 @@ static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
     add_moves(g, out);
     nuc_text_addf(out, "\nstatic const struct {\n    nuc_kernel_fn run; /* NULL: a delegate */\n"
                        "    struct nuc_value *const *args;\n    uint16_t n_args, delegate;\n} steps[] = {\n");
-    for (uint32_t i = 0; i < g->program.n_instructions; i++)
+    for (uint32_t i = 0; i < g->n_instructions; i++)
         add_step(g, out, i);
     nuc_text_addf(out, "    {NULL, NULL, 0, 0},\n};\n\n");
 }

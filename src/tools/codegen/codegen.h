@@ -6,7 +6,7 @@
 #ifndef NUC_TOOLS_CODEGEN_CODEGEN_H
 #define NUC_TOOLS_CODEGEN_CODEGEN_H
 
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "device/base/span.h"
 #include "host/context.h"
 

@@ -1,4 +1,5 @@
 /* Loads the program as the runtime does, with a backend that only looks, and finds what its calls use. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/codegen/codegen_private.h"
@@ -18,19 +19,41 @@ _Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, cons
              d->where != NULL ? d->where : "");
 }
 
-/* Planned memory was zeroed: what is not zero any more was initial data. */
-static void check_initial_data(struct nuc_codegen *g, const uint8_t *planned, size_t size)
+/* The value as a kernel gets it, but for memory. The runtime has checked it. */
+static void read_value(const struct nuc_codegen *g, const struct nuc_program_view *view,
+                       const struct nuc_view_value *from, struct nuc_value *out)
 {
-    for (size_t k = 0; k < size; k++) {
-        if (planned[k] != 0)
-            nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has planned tensors with initial data: run it with the runtime",
-                     g->file);
+    struct nuc_tensor *t = &out->u.tensor;
+    struct nuc_span data = {NULL, 0};
+
+    out->kind = from->kind;
+    if (from->kind == NUC_VALUE_INT)
+        out->u.i = from->u.i;
+    else if (from->kind == NUC_VALUE_BOOL)
+        out->u.b = from->u.b;
+    else if (from->kind == NUC_VALUE_DOUBLE)
+        out->u.f = from->u.f;
+    if (from->kind != NUC_VALUE_TENSOR)
+        return;
+    const struct nuc_view_tensor *v = &from->u.tensor;
+    int32_t *sizes = nuc_alloc_array(g->cx, v->sizes.count, sizeof *sizes);
+    *t = (struct nuc_tensor){.dtype = (uint8_t)v->dtype, .rank = (uint8_t)v->sizes.count, .planned = v->planned};
+    t->bytes = nuc_dtype_size(v->dtype);
+    for (uint32_t d = 0; d < v->sizes.count; d++) {
+        sizes[d] = (int32_t)nuc_view_int(v->sizes, d);
+        t->bytes *= (size_t)sizes[d];
     }
+    t->sizes = sizes;
+    t->dim_order = v->dim_order.data;
+    t->constant = !v->planned && v->constant != 0;
+    if (t->constant && !nuc_view_constant(view, v->constant, t->bytes, &data))
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: a constant lies outside the file", g->file);
+    t->data = (void *)(uintptr_t)data.data;
 }
 
 /*
- * The runtime loads the program: what it refuses is refused, and what it resolves need not be computed again. Delegates
- * have the real backend's sizes, but are not handed to the driver.
+ * The runtime loads the program: what it refuses is refused. Delegates have the real backend's sizes, but are not
+ * handed to the driver.
  */
 static void load_program(struct nuc_codegen *g)
 {
@@ -39,7 +62,11 @@ static void load_program(struct nuc_codegen *g)
     const struct nuc_backend_table table = {backends, 1};
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
+    struct nuc_program program;
     uint8_t *image = nuc_alloc(g->cx, g->image.size);
+    const void *text;
+    const char *why;
+    size_t bytes;
 
     backend->load = leave;
     if (g->image.size > 0)
@@ -52,23 +79,28 @@ static void load_program(struct nuc_codegen *g)
     m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
         m.planned[i] = nuc_alloc(g->cx, m.planned_size[i] = g->sizes.planned[i]);
-    status = nuc_program_load(&g->program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
+    status = nuc_program_load(&program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
-    for (size_t i = 0; i < g->sizes.n_planned; i++)
-        check_initial_data(g, m.planned[i], m.planned_size[i]);
+    /* Planned memory was zeroed: what is not zero any more was initial data. */
+    for (size_t i = 0; i < g->sizes.n_planned; i++) {
+        const uint8_t *planned = m.planned[i];
+        for (size_t k = 0; k < m.planned_size[i]; k++) {
+            if (planned[k] != 0)
+                nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has planned tensors with initial data: run it with the runtime",
+                         g->file);
+        }
+    }
     const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
-    const void *text;
-    const char *why;
-    size_t bytes;
 
     g->method = view->methods;
     if (nuc_program_named_data(image, g->image.size, NUC_METADATA_KEY, &text, &bytes, NULL) == NUC_OK)
         g->metadata = nuc_metadata_read(g->cx, (struct nuc_span){text, bytes}, &why);
     g->instructions = g->method->chains[0].instructions;
-    g->values = nuc_alloc_array(g->cx, g->program.n_values, sizeof *g->values);
-    for (uint32_t i = 0; i < g->program.n_values; i++)
-        nuc_value_read(&g->program, i, &g->values[i]);
+    g->n_instructions = g->method->chains[0].n_instructions;
+    g->values = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->values);
+    for (uint32_t i = 0; i < g->method->n_values; i++)
+        read_value(g, view, &g->method->values[i], &g->values[i]);
 }
 
 /* ---- what the calls use ---- */
@@ -132,9 +164,14 @@ static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruc
         use(g, from);
         use(g, to);
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-        const uint8_t *scratch = g->program.instructions[in - g->instructions].u.call.of.delegate->scratch;
-        g->scratches[nuc_codegen_delegate(g, in->index)] = scratch;
-        g->memories |= scratch != NULL;
+        const struct nuc_view_delegate *delegate = &g->method->delegates[in->index];
+        size_t place = nuc_codegen_delegate(g, in->index);
+        for (uint32_t i = 0; i < delegate->n_specs && g->scratches[place] == NULL; i++) {
+            if (nuc_view_is(delegate->specs[i].key, NUC_SCRATCH_SPEC))
+                g->scratches[place] =
+                    nuc_format(g->cx, "%llu", strtoull(nuc_view_text(g->cx, delegate->specs[i].value), NULL, 10));
+        }
+        g->memories |= g->scratches[place] != NULL;
     }
 }
 
@@ -159,8 +196,8 @@ void nuc_codegen_load(struct nuc_codegen *g)
     g->value_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->value_of);
     memset(g->number_of, 0xFF, g->method->n_values * sizeof *g->number_of);
     g->delegates = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->delegates);
-    g->scratches = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->scratches);
-    for (uint32_t i = 0; i < g->program.n_instructions; i++)
+    g->scratches = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof(char *));
+    for (uint32_t i = 0; i < g->n_instructions; i++)
         use_instruction(g, &g->instructions[i]);
     use_all(g, g->method->inputs);
     use_all(g, g->method->outputs);

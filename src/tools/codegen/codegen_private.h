@@ -2,9 +2,8 @@
 #ifndef NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
 #define NUC_TOOLS_CODEGEN_CODEGEN_PRIVATE_H
 
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "data/metadata.h"
-#include "device/runtime/loader.h"
 #include "host/text.h"
 #include "nucleon/runtime.h"
 #include "tools/codegen/codegen.h"
@@ -21,12 +20,12 @@ struct nuc_codegen {
     struct nuc_span image;
     const struct nuc_metadata *metadata;             /* NULL: the program has none */
     const struct nuc_view_method *method;            /* what the file says */
-    const struct nuc_view_instruction *instructions; /* n_instructions of the program */
-    struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */
-    struct nuc_value *values;                        /* the program's, as its kernels get them */
+    const struct nuc_view_instruction *instructions; /* of the only chain that runs */
+    uint32_t n_instructions;
+    struct nuc_value *values; /* the program's, as its kernels get them; data of constants alone */
     struct nuc_program_sizes sizes;
     uint32_t *delegates;              /* of the method, by first use */
-    const uint8_t **scratches;        /* of these, in planned memory of the host; NULL: not planned */
+    const char **scratches;           /* of these: where in the first memory, in digits; NULL: not planned */
     size_t n_delegates, state_bytes;  /* state_bytes: the most that one of them needs */
     struct nuc_codegen_block *blocks; /* constants, each once */
     size_t n_blocks, blocks_capacity;

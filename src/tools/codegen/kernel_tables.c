@@ -31,15 +31,12 @@ struct used {
 
 static void use_operator(struct nuc_context *cx, const char *file, const struct nuc_view_operator *o, struct used *used)
 {
-    const char *name = nuc_view_text(cx, o->name);
-    const struct nuc_codegen_row *row =
-        nuc_codegen_row(o->overload.count > 0 ? nuc_format(cx, "%s.%s", name, nuc_view_text(cx, o->overload)) : name);
+    const char *name = nuc_view_operator_name(cx, o);
+    const struct nuc_codegen_row *row = nuc_codegen_row(name);
 
     if (row == NULL)
         nuc_fail(cx, NUC_UNSUPPORTED,
-                 "%s: calls operator '%s%s%s', which the runtime does not have: 'nucleon inspect' "
-                 "shows where",
-                 file, name, o->overload.count > 0 ? "." : "", nuc_view_text(cx, o->overload));
+                 "%s: calls operator '%s', which the runtime does not have: 'nucleon inspect' shows where", file, name);
     used->rows[row - rows] = true;
 }
 

@@ -2,7 +2,7 @@
 #ifndef NUC_TOOLS_DESCRIBE_EXTRACT_LITERT_H
 #define NUC_TOOLS_DESCRIBE_EXTRACT_LITERT_H
 
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 
 struct nuc_extracted {
     uint32_t instruction; /* of the call */

@@ -2,7 +2,7 @@
  * A program as a picture: instructions in boxes, those of a delegate call's NPU kernels in a box around them, what is
  * between instructions as edges. Names and kernels are those of the profile, so that both show the same.
  */
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "host/file.h"
 #include "npu/container/payload.h"
 #include "tools/describe/inspect_forms.h"

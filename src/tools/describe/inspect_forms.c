@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "host/characters.h"
 
 #define MAX_SHOWN 64u /* items of a list */

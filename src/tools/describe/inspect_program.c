@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "data/metadata.h"
 #include "tools/describe/inspect_forms.h"
 #include "tools/describe/lint_program.h"
@@ -156,10 +156,7 @@ static void put_delegate(const struct nuc_inspection *in, json_t *out, const str
 static void put_kernels(struct nuc_context *cx, json_t *list, const struct nuc_view_method *m)
 {
     for (uint32_t i = 0; i < m->n_operators; i++) {
-        const struct nuc_view_operator *o = &m->operators[i];
-        const char *name = nuc_view_text(cx, o->name);
-        nuc_put_text(cx, list, NULL,
-                     o->overload.count > 0 ? nuc_format(cx, "%s.%s", name, nuc_view_text(cx, o->overload)) : name);
+        nuc_put_text(cx, list, NULL, nuc_view_operator_name(cx, &m->operators[i]));
     }
 }
 

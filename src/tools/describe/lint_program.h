@@ -2,7 +2,7 @@
 #ifndef NUC_TOOLS_DESCRIBE_LINT_PROGRAM_H
 #define NUC_TOOLS_DESCRIBE_LINT_PROGRAM_H
 
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 
 struct nuc_lint_finding {
     uint32_t instruction;

@@ -154,13 +154,12 @@ static void add_call(struct profiling *f, uint32_t index, const struct nuc_view_
 static void add_operator(struct profiling *f, uint32_t index, const struct nuc_view_method *m,
                          const struct nuc_view_instruction *in)
 {
-    const struct nuc_view_operator *op = &m->operators[in->index];
-    const char *name = nuc_view_text(f->cx, op->name), *file = frame_text(f->cx, in->frame.file, true);
+    const char *file = frame_text(f->cx, in->frame.file, true);
     struct nuc_profile_row *row = add_row(f);
 
     row->kind = NUC_PROFILE_CPU;
     row->instruction = index;
-    row->what = op->overload.count == 0 ? name : nuc_format(f->cx, "%s.%s", name, nuc_view_text(f->cx, op->overload));
+    row->what = nuc_view_operator_name(f->cx, &m->operators[in->index]);
     row->node = frame_text(f->cx, in->frame.name, false);
     row->label = frame_text(f->cx, in->frame.context, false);
     row->label = row->label != NULL ? row->label : row->node;

@@ -6,7 +6,7 @@
 #ifndef NUC_TOOLS_DESCRIBE_PROFILE_H
 #define NUC_TOOLS_DESCRIBE_PROFILE_H
 
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 #include "npu/target/target.h"
 #include "nucleon/compile.h"
 

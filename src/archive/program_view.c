@@ -1,4 +1,4 @@
-#include "back/program_view/program_view.h"
+#include "archive/program_view.h"
 
 #include <string.h>
 
@@ -131,6 +131,13 @@ const char *nuc_view_text(struct nuc_context *cx, struct nuc_view_list text)
     return nuc_text_string(&out);
 }
 
+const char *nuc_view_operator_name(struct nuc_context *cx, const struct nuc_view_operator *op)
+{
+    const char *name = nuc_view_text(cx, op->name);
+
+    return op->overload.count == 0 ? name : nuc_format(cx, "%s.%s", name, nuc_view_text(cx, op->overload));
+}
+
 /* ---- values ---- */
 
 static enum nuc_dtype dtype_of(int8_t scalar_type)
@@ -141,6 +148,8 @@ static enum nuc_dtype dtype_of(int8_t scalar_type)
         return dtype;
         NUC_SCALAR_TYPES(CASE)
 #undef CASE
+    case 22: /* 16 bits without a meaning */
+        return NUC_U16;
     default:
         return NUC_DTYPE_COUNT;
     }
@@ -418,4 +427,23 @@ const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, con
     view->named = take_tables(&p, p.program, NUC_PROGRAM_NAMED_DATA, sizeof *view->named, take_named,
                               "named data is malformed", &view->n_named);
     return view;
+}
+
+bool nuc_view_constant(const struct nuc_program_view *view, uint32_t constant, size_t bytes, struct nuc_span *out)
+{
+    struct nuc_fb_reader r = {view->bytes, false};
+    struct nuc_fb_table program = nuc_fb_root(&r, 0), segment = nuc_fb_sub(&r, program, NUC_PROGRAM_CONSTANT_SEGMENT);
+    struct nuc_fb_vector offsets = nuc_fb_vec(&r, segment, NUC_SUBSEGMENT_OFFSETS, 8), list;
+    struct nuc_span stored;
+
+    if (offsets.count == 0) { /* among the tables, as old writers have them */
+        list = nuc_fb_vec(&r, program, NUC_PROGRAM_CONSTANT_BUFFERS, 4);
+        stored = nuc_fb_bytes(&r, nuc_fb_vec_table(&r, list, constant), 0);
+        return !r.bad && nuc_span_slice(stored, 0, bytes, out);
+    }
+    list = nuc_fb_vec(&r, program, NUC_PROGRAM_SEGMENTS, 4);
+    segment = nuc_fb_vec_table(&r, list, nuc_fb_u32(&r, segment, NUC_SUBSEGMENT_INDEX, 0));
+    uint64_t at = nuc_fb_u64(&r, segment, NUC_SEGMENT_OFFSET, 0), size = nuc_fb_u64(&r, segment, NUC_SEGMENT_SIZE, 0);
+    return at <= UINT64_MAX - view->segments_at && nuc_span_slice(view->bytes, view->segments_at + at, size, &stored) &&
+           nuc_span_slice(stored, (uint64_t)nuc_fb_vec_i64(&r, offsets, constant), bytes, out) && !r.bad;
 }

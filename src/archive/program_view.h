@@ -3,8 +3,8 @@
  * delegates. Lists and texts stay where they are in the file. The bytes are untrusted: opening checks all of them, so
  * that readers of the view index without checks, and walk in time that is linear in the file.
  */
-#ifndef NUC_BACK_PROGRAM_VIEW_PROGRAM_VIEW_H
-#define NUC_BACK_PROGRAM_VIEW_PROGRAM_VIEW_H
+#ifndef NUC_ARCHIVE_PROGRAM_VIEW_H
+#define NUC_ARCHIVE_PROGRAM_VIEW_H
 
 #include "device/base/program_schema.h"
 #include "device/base/span.h"
@@ -104,6 +104,9 @@ struct nuc_program_view {
 /* The view lives in the arena. Fails with NUC_BAD_INPUT, `file` named, for a damaged program. */
 const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, const char *file, struct nuc_span bytes);
 
+/* The `bytes` of a constant, from its beginning; false: it has fewer. */
+bool nuc_view_constant(const struct nuc_program_view *view, uint32_t constant, size_t bytes, struct nuc_span *out);
+
 /* Element `i`: bytes are unsigned, wider ones signed. */
 int64_t nuc_view_int(struct nuc_view_list list, uint32_t i);
 double nuc_view_double(struct nuc_view_list list, uint32_t i);
@@ -114,5 +117,8 @@ bool nuc_view_begins(struct nuc_view_list text, const char *expected);
 
 /* The text, which may hold any bytes, in the arena: what is not printable ASCII becomes \xNN. */
 const char *nuc_view_text(struct nuc_context *cx, struct nuc_view_list text);
+
+/* "aten::add.out", as above. */
+const char *nuc_view_operator_name(struct nuc_context *cx, const struct nuc_view_operator *op);
 
 #endif
