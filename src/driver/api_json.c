@@ -6,7 +6,7 @@
 
 #include "archive/json_build.h"
 #include "driver/driver.h"
-#include "eval/eval_private.h"
+#include "host/numbers.h"
 #include "host/text.h"
 #include "npu/target/target.h"
 
@@ -207,9 +207,9 @@ static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_arr
     json_t *values = nuc_put_array(cx, o, "values");
     for (size_t i = 0; i < n; i++) {
         if (is_integer(a->dtype))
-            nuc_put_int(cx, values, NULL, nuc_eval_load_int(a->dtype, a->data, i));
+            nuc_put_int(cx, values, NULL, nuc_int_at(a->dtype, a->data, i));
         else
-            nuc_put_double(cx, values, NULL, nuc_eval_load_number(a->dtype, a->data, i));
+            nuc_put_double(cx, values, NULL, nuc_number_at(a->dtype, a->data, i));
     }
 }
 

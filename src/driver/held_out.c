@@ -7,7 +7,7 @@
 
 #include "driver/pipeline.h"
 #include "eval/eval.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "quantize/quantize.h"
 #include "quantize/search/equalize_activations.h"
 

@@ -109,11 +109,6 @@ void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m)
     *common = joined;
 }
 
-bool nuc_eval_is_integer(enum nuc_dtype dtype)
-{
-    return nuc_eval_can_convert(dtype) && dtype != NUC_F32 && dtype != NUC_F64;
-}
-
 bool nuc_eval_can_convert(enum nuc_dtype dtype)
 {
     return dtype < NUC_DTYPE_COUNT && dtype != NUC_F16 && dtype != NUC_BF16;
@@ -125,66 +120,6 @@ void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, 
 
     if (from != to && ((!nuc_eval_can_convert(from) && !is_half) || !nuc_eval_can_convert(to)))
         nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
-}
-
-int64_t nuc_eval_load_int(enum nuc_dtype dtype, const void *data, size_t i)
-{
-    switch (dtype) {
-    case NUC_U8:
-    case NUC_BOOL:
-        return ((const uint8_t *)data)[i];
-    case NUC_I8:
-        return ((const int8_t *)data)[i];
-    case NUC_I16:
-        return ((const int16_t *)data)[i];
-    case NUC_U16:
-        return ((const uint16_t *)data)[i];
-    case NUC_I32:
-        return ((const int32_t *)data)[i];
-    case NUC_I64:
-        return ((const int64_t *)data)[i];
-    case NUC_F16:
-    case NUC_F32:
-    case NUC_F64:
-    case NUC_BF16:
-    case NUC_DTYPE_COUNT:
-    default:
-        return 0;
-    }
-}
-
-/* Sign, 5 bits of exponent from 2^-15 on, 10 of the fraction. */
-static double half_number(uint16_t bits)
-{
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 0    ? ldexp(fraction, -24)
-                  : exponent == 31 ? (fraction == 0 ? HUGE_VAL : (double)NAN)
-                                   : ldexp(1024 + fraction, exponent - 25);
-
-    return (bits >> 15) != 0 ? -size : size;
-}
-
-/* The upper half of a float32. */
-static double brain_number(uint16_t bits)
-{
-    uint32_t whole = (uint32_t)bits << 16;
-    float value;
-
-    memcpy(&value, &whole, sizeof value);
-    return (double)value;
-}
-
-double nuc_eval_load_number(enum nuc_dtype dtype, const void *data, size_t i)
-{
-    if (dtype == NUC_F16)
-        return half_number(((const uint16_t *)data)[i]);
-    if (dtype == NUC_BF16)
-        return brain_number(((const uint16_t *)data)[i]);
-    if (dtype == NUC_F32)
-        return (double)((const float *)data)[i];
-    if (dtype == NUC_F64)
-        return ((const double *)data)[i];
-    return (double)nuc_eval_load_int(dtype, data, i);
 }
 
 bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high)
@@ -249,7 +184,7 @@ void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double va
 
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count)
 {
-    bool exact = nuc_eval_is_integer(from);
+    bool exact = nuc_is_integer(from);
 
     if (from == to) {
         memcpy(out, in, count * nuc_dtype_size(to));
@@ -257,8 +192,8 @@ void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, vo
     }
     for (size_t i = 0; i < count; i++) {
         if (exact)
-            nuc_eval_store_int(to, out, i, nuc_eval_load_int(from, in, i));
+            nuc_eval_store_int(to, out, i, nuc_int_at(from, in, i));
         else
-            nuc_eval_store_number(to, out, i, nuc_eval_load_number(from, in, i));
+            nuc_eval_store_number(to, out, i, nuc_number_at(from, in, i));
     }
 }

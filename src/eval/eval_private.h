@@ -4,6 +4,7 @@
 
 #include "eval/eval.h"
 #include "eval/eval_parallel.h"
+#include "host/numbers.h"
 #include "ir/args.h"
 
 #define NUC_NO_SLOT UINT32_MAX
@@ -136,9 +137,6 @@ size_t nuc_eval_rows(const struct nuc_meta *m);
 /* Strides with which a contiguous tensor `from` is read in the shape of `to` (trailing dimensions match or are 1). */
 void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_meta *to, size_t strides[NUC_MAX_RANK]);
 
-/* Element `i` of an array of integers or booleans. */
-int64_t nuc_eval_load_int(enum nuc_dtype dtype, const void *data, size_t i);
-
 /* Makes `common` the shape to which it and `m` broadcast. */
 void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m);
 
@@ -146,10 +144,9 @@ void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m);
 bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high);
 
 /*
- * Element `i` of an array of any dtype nuc_eval_can_convert() names. A float that becomes an integer is truncated and
- * saturates; an integer that becomes a narrower one wraps around.
+ * Sets element `i` of an array of any dtype nuc_eval_can_convert() names. A float that becomes an integer is truncated
+ * and saturates; an integer that becomes a narrower one wraps around.
  */
-double nuc_eval_load_number(enum nuc_dtype dtype, const void *data, size_t i);
 void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value);
 void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value);
 bool nuc_eval_can_convert(enum nuc_dtype dtype);
@@ -159,8 +156,6 @@ uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c);
 
 /* Fails unless elements of one type are, or can be converted to, those of the other. */
 void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to);
-
-bool nuc_eval_is_integer(enum nuc_dtype dtype);
 
 /* Converts `count` elements; equal dtypes are copied. */
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "quantize/layers.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/choice_samples.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "quantize/search/channel_factors.h"
 #include "quantize/search/channel_noise.h"
 #include "quantize/search/equalize_activations.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 
 /* What follows the tensor in the call, and the type. */
 struct params {

@@ -4,7 +4,7 @@
 
 #include "driver/driver.h"
 #include "eval/eval.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "quantized_text.h"
 
 enum { N_SAMPLES = 16, N = 16, OUT = 4 };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "ir/quant.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/round_layer.h"

@@ -268,7 +268,7 @@ static void prepare_binary(struct nuc_eval_call *c)
     struct binary *b = new_binary(c, 2);
     bool has_alpha = c->node->op == NUC_OP_ADD || c->node->op == NUC_OP_SUB;
     bool integers =
-        row->integers != NULL && nuc_eval_is_integer(b->dtypes[NUC_SELF]) && nuc_eval_is_integer(b->dtypes[NUC_OTHER]);
+        row->integers != NULL && nuc_is_integer(b->dtypes[NUC_SELF]) && nuc_is_integer(b->dtypes[NUC_OTHER]);
 
     b->floats = row->floats;
     b->integers = integers ? row->integers : NULL;
@@ -287,7 +287,7 @@ static void prepare_binary(struct nuc_eval_call *c)
 static void bind_number(struct nuc_eval_call *c, struct binary *b, uint32_t arg, enum nuc_dtype other)
 {
     const struct nuc_arg *number = &c->node->args[arg];
-    bool whole = number->kind == NUC_ARG_INT && nuc_eval_is_integer(other);
+    bool whole = number->kind == NUC_ARG_INT && nuc_is_integer(other);
 
     b->dtypes[arg] = whole ? NUC_I64 : NUC_F32;
     b->number = (float)nuc_scalar(c->node, arg, 0.0);
@@ -350,7 +350,7 @@ static const float *as_floats(const struct operand *o, size_t first, size_t coun
     if (o->dtype == NUC_F32)
         return (const float *)(const void *)o->data + first * o->step;
     for (size_t i = 0; i < count; i++)
-        buffer[i] = (float)nuc_eval_load_number(o->dtype, o->data, (first + i) * o->step);
+        buffer[i] = (float)nuc_number_at(o->dtype, o->data, (first + i) * o->step);
     *step = 1;
     return buffer;
 }
@@ -378,8 +378,8 @@ static void integer_row(const struct binary *b, const struct operand *x, const s
     uint64_t alpha = (uint64_t)(int64_t)b->alpha;
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t v = b->integers((uint64_t)nuc_eval_load_int(x->dtype, x->data, i * x->step),
-                                 (uint64_t)nuc_eval_load_int(y->dtype, y->data, i * y->step), alpha);
+        uint64_t v = b->integers((uint64_t)nuc_int_at(x->dtype, x->data, i * x->step),
+                                 (uint64_t)nuc_int_at(y->dtype, y->data, i * y->step), alpha);
         nuc_eval_store_int(dtype, out, i, (int64_t)v);
     }
 }
@@ -431,10 +431,10 @@ static void run_gt(const struct nuc_eval_call *c)
     size_t count = nuc_eval_elements(c);
     const void *in = nuc_eval_in(c, NUC_SELF);
     uint8_t *out = c->out[0];
-    bool exact = dtype == NUC_F64 || (nuc_eval_is_integer(dtype) && other == trunc(other));
+    bool exact = dtype == NUC_F64 || (nuc_is_integer(dtype) && other == trunc(other));
 
     for (size_t i = 0; i < count; i++) {
-        double v = nuc_eval_load_number(dtype, in, i);
+        double v = nuc_number_at(dtype, in, i);
         out[i] = exact ? v > other : (float)v > (float)other;
     }
 }

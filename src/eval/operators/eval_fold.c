@@ -64,7 +64,7 @@ static void prepare_fold(struct nuc_eval_call *c)
     }
     if (nuc_eval_result(c)->dtype == NUC_F32)
         nuc_eval_expect_float(c, NUC_SELF);
-    else if (in->dtype != NUC_F32 && !nuc_eval_is_integer(in->dtype))
+    else if (in->dtype != NUC_F32 && !nuc_is_integer(in->dtype))
         nuc_eval_fail(c, "elements of type %s are not computed; convert them with to()", nuc_dtype_name(in->dtype));
     f->dtype = in->dtype;
     f->elements = positions(c->cx, in, mask, &f->count);
@@ -118,7 +118,7 @@ static float variance(const struct fold *f, const float *in)
 
 static int64_t whole(const struct fold *f, const void *in, size_t first, size_t i)
 {
-    return nuc_eval_load_int(f->dtype, in, first + f->elements[i]);
+    return nuc_int_at(f->dtype, in, first + f->elements[i]);
 }
 
 static size_t place_of_whole(const struct fold *f, const void *in, size_t first, bool largest)
@@ -160,7 +160,7 @@ static bool any(const struct fold *f, const void *in, size_t first)
     for (size_t i = 0; i < f->count; i++) {
         size_t at = first + f->elements[i];
         float real = f->dtype == NUC_F32 ? ((const float *)in)[at] : 0.0f;
-        found = found || isnan(real) || real < 0.0f || real > 0.0f || nuc_eval_load_int(f->dtype, in, at) != 0;
+        found = found || isnan(real) || real < 0.0f || real > 0.0f || nuc_int_at(f->dtype, in, at) != 0;
     }
     return found;
 }
@@ -234,7 +234,7 @@ static void prepare_scan(struct nuc_eval_call *c)
 
     if (in->dtype == NUC_F32)
         nuc_eval_expect_float(c, NUC_SELF);
-    else if (!nuc_eval_is_integer(in->dtype) || !nuc_eval_is_integer(nuc_eval_result(c)->dtype))
+    else if (!nuc_is_integer(in->dtype) || !nuc_is_integer(nuc_eval_result(c)->dtype))
         nuc_eval_fail(c, "elements of type %s are not computed; convert them with to()", nuc_dtype_name(in->dtype));
     s->outer = nuc_product_of_dims(in, 0, dim);
     s->size = in->rank == 0 ? 1 : (size_t)in->sizes[dim];
@@ -255,7 +255,7 @@ static void scan_line(const struct nuc_eval_call *c, size_t first, const struct 
             sum += (double)((const float *)in)[i];
             ((float *)c->out[0])[i] = (float)sum;
         } else {
-            whole_sum += (uint64_t)nuc_eval_load_int(from, in, i);
+            whole_sum += (uint64_t)nuc_int_at(from, in, i);
             nuc_eval_store_int(to, c->out[0], i, (int64_t)whole_sum);
         }
     }

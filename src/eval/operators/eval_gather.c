@@ -70,7 +70,7 @@ static void run(const struct nuc_eval_call *c)
     size_t count = nuc_eval_elements(c), size = nuc_dtype_size(out->dtype);
 
     for (size_t i = 0; i < count; i++) {
-        int64_t at = nuc_eval_load_int(dtype, nuc_eval_in(c, s->index), nuc_eval_offset(out, i, s->index_strides));
+        int64_t at = nuc_int_at(dtype, nuc_eval_in(c, s->index), nuc_eval_offset(out, i, s->index_strides));
         if (at < 0 || at >= (int64_t)s->size)
             nuc_eval_fail(c, "index %lld into %zu elements", (long long)at, s->size);
         size_t from = nuc_eval_offset(out, i, s->in_strides) + (size_t)at * s->stride;

@@ -69,8 +69,8 @@ static void prepare(struct nuc_eval_call *c)
 static size_t indexed_offset(const struct nuc_eval_call *c, const struct indexed *item, size_t element)
 {
     size_t place = nuc_eval_offset(nuc_eval_result(c), element, item->strides);
-    int64_t value = nuc_eval_load_int(nuc_eval_list_meta(c, INDICES, item->dim)->dtype,
-                                      nuc_eval_list_in(c, INDICES, item->dim), place);
+    int64_t value =
+        nuc_int_at(nuc_eval_list_meta(c, INDICES, item->dim)->dtype, nuc_eval_list_in(c, INDICES, item->dim), place);
 
     if (value < -(int64_t)item->size || value >= (int64_t)item->size)
         nuc_eval_fail(c, "index %lld into %zu elements", (long long)value, item->size);

@@ -34,7 +34,7 @@ static struct matmul *new_matmul(struct nuc_eval_call *c, uint32_t a, uint32_t b
 {
     struct matmul *m = nuc_alloc(c->cx, sizeof *m);
 
-    m->whole = nuc_eval_is_integer(nuc_eval_result(c)->dtype) &&
+    m->whole = nuc_is_integer(nuc_eval_result(c)->dtype) &&
                nuc_op_is_in(c->node->op, NUC_OPS(NUC_OP_MM, NUC_OP_BMM, NUC_OP_MATMUL));
     if (!m->whole)
         nuc_eval_expect_float(c, a);
@@ -263,8 +263,8 @@ static void run_whole(const struct nuc_eval_call *c)
         for (size_t i = 0; i < m->rows * m->columns; i++, at++) {
             uint64_t sum = 0;
             for (size_t k = 0; k < m->k; k++)
-                sum += (uint64_t)nuc_eval_load_int(dtype, a, a_first + i / m->columns * m->k + k) *
-                       (uint64_t)nuc_eval_load_int(dtype, b, b_first + k * m->columns + i % m->columns);
+                sum += (uint64_t)nuc_int_at(dtype, a, a_first + i / m->columns * m->k + k) *
+                       (uint64_t)nuc_int_at(dtype, b, b_first + k * m->columns + i % m->columns);
             memcpy((char *)c->out[0] + at * size, &sum, size);
         }
     }

@@ -47,7 +47,7 @@ static void load_ints(enum nuc_dtype dtype, const void *data, size_t first, size
         return;
     }
     for (size_t i = 0; i < count; i++)
-        out[i] = (int32_t)nuc_eval_load_int(dtype, data, first + i);
+        out[i] = (int32_t)nuc_int_at(dtype, data, first + i);
 }
 
 static void store_ints(enum nuc_dtype dtype, void *data, size_t first, size_t count, const int32_t *in)
@@ -252,7 +252,7 @@ static void prepare_channels(struct nuc_eval_call *c)
         nuc_eval_fail(c, "scales are %s, not one float for each of %zu channels", nuc_meta_text(c->cx, scales),
                       q->channels);
     if (nuc_eval_has_in(c, ZERO_POINTS) &&
-        (!nuc_eval_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->channels))
+        (!nuc_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->channels))
         nuc_eval_fail(c, "zero points are %s, not one integer for each of %zu channels", nuc_meta_text(c->cx, zeros),
                       q->channels);
 }
@@ -268,10 +268,9 @@ static struct channel channel_at(const struct nuc_eval_call *c, size_t index)
     const struct quant *q = c->state;
     size_t ch = index % q->channels;
     const void *zeros = nuc_eval_in(c, ZERO_POINTS);
-    double scale = nuc_eval_load_number(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALES), ch);
+    double scale = nuc_number_at(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALES), ch);
 
-    return (struct channel){scale,
-                            zeros == NULL ? 0 : nuc_eval_load_int(nuc_eval_in_meta(c, ZERO_POINTS)->dtype, zeros, ch),
+    return (struct channel){scale, zeros == NULL ? 0 : nuc_int_at(nuc_eval_in_meta(c, ZERO_POINTS)->dtype, zeros, ch),
                             index * q->inner};
 }
 

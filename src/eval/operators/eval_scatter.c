@@ -63,15 +63,14 @@ static void combine(enum combination how, enum nuc_dtype dtype, void *out, size_
     else if (dtype == NUC_F32)
         ((float *)out)[to] = combine_f32(how, ((const float *)out)[to], ((const float *)from)[at]);
     else
-        store_wrapped(dtype, out, to,
-                      combine_int(how, nuc_eval_load_int(dtype, out, to), nuc_eval_load_int(dtype, from, at)));
+        store_wrapped(dtype, out, to, combine_int(how, nuc_int_at(dtype, out, to), nuc_int_at(dtype, from, at)));
 }
 
 static void check_combination(const struct nuc_eval_call *c, enum combination how)
 {
     enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
 
-    if (how != COMBINE_REPLACE && dtype != NUC_F32 && !nuc_eval_is_integer(dtype))
+    if (how != COMBINE_REPLACE && dtype != NUC_F32 && !nuc_is_integer(dtype))
         nuc_eval_fail(c, "elements of type %s are not combined", nuc_dtype_name(dtype));
 }
 
@@ -155,7 +154,7 @@ static void run_scatter(const struct nuc_eval_call *c)
 
     memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), nuc_bytes(out));
     for (size_t i = 0; i < (size_t)nuc_elements(index); i++) {
-        int64_t at = nuc_eval_load_int(index->dtype, nuc_eval_in(c, NUC_ARG(SCATTER, index)), i);
+        int64_t at = nuc_int_at(index->dtype, nuc_eval_in(c, NUC_ARG(SCATTER, index)), i);
         if (at < 0 || at >= (int64_t)s->size)
             nuc_eval_fail(c, "index %lld into %zu elements", (long long)at, s->size);
         size_t to = nuc_eval_offset(index, i, s->self_strides) + (size_t)at * s->stride;
@@ -241,8 +240,8 @@ static void run_index_put(const struct nuc_eval_call *c)
         for (uint32_t k = 0; k < s->n_indexed; k++) {
             uint32_t d = s->indexed[k].dim;
             int64_t size = (int64_t)s->indexed[k].size;
-            int64_t at = nuc_eval_load_int(nuc_eval_list_meta(c, INDICES, d)->dtype, nuc_eval_list_in(c, INDICES, d),
-                                           nuc_eval_offset(&s->picked, i, s->indexed[k].strides));
+            int64_t at = nuc_int_at(nuc_eval_list_meta(c, INDICES, d)->dtype, nuc_eval_list_in(c, INDICES, d),
+                                      nuc_eval_offset(&s->picked, i, s->indexed[k].strides));
             if (at < -size || at >= size)
                 nuc_eval_fail(c, "index %lld into %lld elements", (long long)at, (long long)size);
             to += (size_t)(at < 0 ? at + size : at) * s->indexed[k].stride;

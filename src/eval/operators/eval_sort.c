@@ -68,7 +68,7 @@ static void run(const struct nuc_eval_call *c)
     const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
     struct nuc_meta out = c->node->vals[0];
     struct ranked *line = c->scratch;
-    bool whole = nuc_eval_is_integer(in->dtype);
+    bool whole = nuc_is_integer(in->dtype);
     size_t bytes = nuc_dtype_size(in->dtype), size = in->rank == 0 ? 1 : (size_t)in->sizes[s->dim];
     size_t kept = in->rank == 0 ? (size_t)nuc_elements(&out) : (size_t)out.sizes[s->dim];
     size_t inner = in->rank == 0 ? 1 : nuc_product_of_dims(in, s->dim + 1, in->rank);
@@ -80,9 +80,9 @@ static void run(const struct nuc_eval_call *c)
                 size_t at = (o * size + i) * inner + n;
                 line[i] = (struct ranked){.place = (int64_t)i};
                 if (whole)
-                    line[i].whole = nuc_eval_load_int(in->dtype, nuc_eval_in(c, NUC_SELF), at);
+                    line[i].whole = nuc_int_at(in->dtype, nuc_eval_in(c, NUC_SELF), at);
                 else
-                    line[i].real = nuc_eval_load_number(in->dtype, nuc_eval_in(c, NUC_SELF), at);
+                    line[i].real = nuc_number_at(in->dtype, nuc_eval_in(c, NUC_SELF), at);
             }
             qsort(line, size, sizeof *line, s->descending ? descending : ascending);
             for (size_t i = 0; i < kept; i++) {

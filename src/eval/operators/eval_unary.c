@@ -339,7 +339,7 @@ static void prepare(struct nuc_eval_call *c)
     enum nuc_op op = nuc_has_bounds(c->node) ? NUC_OP_CLAMP : c->node->op;
     const struct unary_row *row = find_row(op);
     enum nuc_dtype in = nuc_eval_in_meta(c, NUC_SELF)->dtype, out = nuc_eval_result(c)->dtype;
-    bool integers = nuc_eval_is_integer(in) && nuc_eval_is_integer(out);
+    bool integers = nuc_is_integer(in) && nuc_is_integer(out);
     struct unary *u = nuc_alloc(c->cx, sizeof *u);
 
     nuc_eval_check_computed(c, NUC_SELF);
@@ -359,7 +359,7 @@ static void integer_range(const struct nuc_eval_call *c, struct nuc_part part)
     const void *data = nuc_eval_in(c, NUC_SELF);
 
     for (size_t i = part.begin; i < part.end; i++)
-        nuc_eval_store_int(out, c->out[0], i, u->integers(nuc_eval_load_int(in, data, i), u->whole));
+        nuc_eval_store_int(out, c->out[0], i, u->integers(nuc_int_at(in, data, i), u->whole));
 }
 
 /* Through float32, some elements at a time. */

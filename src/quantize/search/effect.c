@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "eval/eval_parallel.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "quantize/search/score.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "ir/args.h"
 
 /* The same values in another order, shape or type, or rounded. */

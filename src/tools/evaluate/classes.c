@@ -1,7 +1,7 @@
 /* Decisions among classes, and their tally against labels. */
 #include <math.h>
 
-#include "eval/eval_private.h"
+#include "host/numbers.h"
 #include "tools/evaluate/score.h"
 
 size_t nuc_decisions(const struct nuc_scores *s)
@@ -14,7 +14,7 @@ static double score(const struct nuc_scores *s, enum nuc_dtype type, const void 
 {
     size_t outer = decision / s->inner, inner = decision % s->inner;
 
-    return nuc_eval_load_number(type, data, (outer * s->classes + k) * s->inner + inner);
+    return nuc_number_at(type, data, (outer * s->classes + k) * s->inner + inner);
 }
 
 int64_t nuc_decide(const struct nuc_scores *s, enum nuc_dtype type, const void *data, size_t decision)
@@ -22,7 +22,7 @@ int64_t nuc_decide(const struct nuc_scores *s, enum nuc_dtype type, const void *
     size_t best = 0;
 
     if (s->is_index)
-        return nuc_eval_load_int(type, data, decision * s->classes);
+        return nuc_int_at(type, data, decision * s->classes);
     double highest = score(s, type, data, decision, 0);
     if (s->is_binary)
         return isnan(highest) ? NUC_UNDECIDED : highest > s->threshold;
@@ -52,7 +52,7 @@ bool nuc_is_in_top(const struct nuc_scores *s, enum nuc_dtype type, const void *
     if (s->is_index) {
         bool found = false;
         for (size_t k = 0; k < s->classes && k < NUC_TOP; k++)
-            found |= nuc_eval_load_int(type, data, decision * s->classes + k) == label;
+            found |= nuc_int_at(type, data, decision * s->classes + k) == label;
         return found;
     }
     if (s->is_binary || label < 0 || (uint64_t)label >= s->classes)

@@ -1,8 +1,7 @@
 /* How far numbers are from others: sums, and what follows from them. */
 #include <math.h>
 
-#include "eval/eval_private.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "tools/evaluate/score.h"
 
 static bool is_finite(double v)
@@ -46,11 +45,11 @@ void nuc_deviation_add(struct nuc_context *cx, struct nuc_deviation *d, enum nuc
                        enum nuc_dtype x_type, const void *x, size_t count)
 {
     struct partial p = {0, 0, 0};
-    bool integers = nuc_eval_is_integer(of_type) && nuc_eval_is_integer(x_type);
+    bool integers = nuc_is_integer(of_type) && nuc_is_integer(x_type);
 
     for (size_t i = 0; i < count; i++) {
-        double a = nuc_eval_load_number(of_type, of, i), b = nuc_eval_load_number(x_type, x, i);
-        bool equal = integers ? nuc_eval_load_int(of_type, of, i) == nuc_eval_load_int(x_type, x, i) : same(a, b);
+        double a = nuc_number_at(of_type, of, i), b = nuc_number_at(x_type, x, i);
+        bool equal = integers ? nuc_int_at(of_type, of, i) == nuc_int_at(x_type, x, i) : same(a, b);
         d->n_elements++;
         d->n_equal += equal;
         d->n_nan += isnan(b) != 0;
@@ -94,7 +93,7 @@ void nuc_deviation_merge(struct nuc_context *cx, struct nuc_deviation *to, const
 void nuc_deviation_count(struct nuc_deviation *d, enum nuc_dtype type, const void *x, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        double v = nuc_eval_load_number(type, x, i);
+        double v = nuc_number_at(type, x, i);
         d->n_elements++;
         d->n_nan += isnan(v) != 0;
         d->n_infinite += (size_t)(!isnan(v) && !is_finite(v));

@@ -6,8 +6,7 @@
 
 #include "data/class_folders.h"
 #include "driver/model_metadata.h"
-#include "eval/eval_private.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "host/text.h"
 #include "tools/evaluate/score.h"
 
@@ -93,7 +92,7 @@ static void check_output(const struct nuc_scoring *s, const struct nuc_scored_ou
     if (!same_sizes(p, r))
         nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s", s->reference->graph->file,
                  name, nuc_sizes_text(s->cx, r->sizes, r->rank), nuc_sizes_text(s->cx, p->sizes, p->rank));
-    if (nuc_eval_is_integer(p->dtype) != nuc_eval_is_integer(r->dtype))
+    if (nuc_is_integer(p->dtype) != nuc_is_integer(r->dtype))
         nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' is %s, the program's %s%s", s->reference->graph->file, name,
                  nuc_dtype_name(r->dtype), nuc_dtype_name(p->dtype),
                  p->dtype == NUC_I8 ? ", and the program does not give its scale" : "");
@@ -125,7 +124,7 @@ static void open_output(struct nuc_scoring *s, size_t i)
         o->reference_type = r.dtype;
     }
     o->score->info.name = o->score->name;
-    o->score->is_integer = nuc_eval_is_integer(o->program_type);
+    o->score->is_integer = nuc_is_integer(o->program_type);
     o->score->is_quantized = nuc_runner_is_quantized_output(s->runner, i);
     s->program_blocks[i] = nuc_alloc(s->cx, o->score->info.bytes);
     s->reference_blocks[i] = nuc_alloc_array(s->cx, o->n_elements, nuc_dtype_size(o->reference_type));

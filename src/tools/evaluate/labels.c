@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/dataset.h"
-#include "eval/eval_private.h"
+#include "host/numbers.h"
 #include "tools/evaluate/score.h"
 
 /* ---- shapes ---- */
@@ -61,8 +61,8 @@ static size_t count_of(const struct nuc_array_info *a)
 /* Integers and bool; floats where all are whole numbers. */
 static bool holds_whole_numbers(const struct nuc_array_info *a)
 {
-    for (size_t i = 0; i < count_of(a) && !nuc_eval_is_integer(a->dtype); i++) {
-        double v = nuc_eval_load_number(a->dtype, a->data, i);
+    for (size_t i = 0; i < count_of(a) && !nuc_is_integer(a->dtype); i++) {
+        double v = nuc_number_at(a->dtype, a->data, i);
         if (!(fabs(v) < 0x1p53) || v != floor(v))
             return false;
     }
@@ -71,8 +71,8 @@ static bool holds_whole_numbers(const struct nuc_array_info *a)
 
 static int64_t whole_number(const struct nuc_array_info *a, size_t i)
 {
-    return nuc_eval_is_integer(a->dtype) ? nuc_eval_load_int(a->dtype, a->data, i)
-                                         : (int64_t)nuc_eval_load_number(a->dtype, a->data, i);
+    return nuc_is_integer(a->dtype) ? nuc_int_at(a->dtype, a->data, i)
+                                    : (int64_t)nuc_number_at(a->dtype, a->data, i);
 }
 
 /* The class of a one-hot row, or NUC_UNDECIDED when not exactly one is 1 and the others 0. */
@@ -81,8 +81,7 @@ static int64_t hot_class(const struct nuc_scores *s, const struct nuc_array_info
     int64_t found = NUC_UNDECIDED;
 
     for (size_t k = 0; k < s->classes; k++) {
-        double v =
-            nuc_eval_load_number(a->dtype, a->data, (row / s->inner * s->classes + k) * s->inner + row % s->inner);
+        double v = nuc_number_at(a->dtype, a->data, (row / s->inner * s->classes + k) * s->inner + row % s->inner);
         if (v != 0 && (v != 1 || found != NUC_UNDECIDED))
             return NUC_UNDECIDED;
         found = v != 0 ? (int64_t)k : found;
@@ -174,7 +173,7 @@ static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *
     if (a->dtype == NUC_BOOL && o->score->n_classes > 2 && !one_hot)
         nuc_warn(s->cx, "%s: array '%s' is bool, so that only 2 of the %zu classes of output '%s' are labels",
                  s->data->path, a->name, o->score->n_classes, o->score->name);
-    if (!nuc_eval_is_integer(a->dtype) && !one_hot)
+    if (!nuc_is_integer(a->dtype) && !one_hot)
         nuc_warn(s->cx, "%s: array '%s' is %s: its whole numbers are taken as classes", s->data->path, a->name,
                  nuc_dtype_name(a->dtype));
 }
@@ -312,7 +311,7 @@ static size_t n_ranks(const struct nuc_scoring *s, const struct nuc_scored_outpu
 static bool take(const struct nuc_scoring *s, size_t i, const struct nuc_array_info *a)
 {
     struct nuc_scored_output *o = &s->outputs[i];
-    bool whole = holds(s, a, &o->score->info, NO_AXIS), integers = nuc_eval_is_integer(a->dtype);
+    bool whole = holds(s, a, &o->score->info, NO_AXIS), integers = nuc_is_integer(a->dtype);
     enum nuc_task task = s->options->task;
 
     if (task == NUC_TASK_REGRESS) {
@@ -421,7 +420,7 @@ static void note_other_name(const struct nuc_scoring *s, const struct nuc_array_
     static const char *const names[] = {"y", "target", "targets", "class", "classes", "gt", "annotation"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strncmp(a->name, names[i], strlen(names[i])) == 0 && nuc_eval_is_integer(a->dtype) &&
+        if (strncmp(a->name, names[i], strlen(names[i])) == 0 && nuc_is_integer(a->dtype) &&
             count_of(a) == s->result->n_samples)
             nuc_warn(s->cx, "%s: array '%s' looks like labels and is not used: name it 'label' to get the accuracy",
                      s->data->path, a->name);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "tools/evaluate/score.h"
 
 /* What scaling back must gain to be believed: quantization errs by far less than the factors of an equalization. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/eval_private.h"
+#include "host/numbers.h"
 #include "tools/evaluate/shard.h"
 
 /* Sums of as many as a file holds do not overflow. */
@@ -142,7 +142,7 @@ static void read_type(const struct nuc_json *output, struct nuc_output_score *ou
         if (strcmp(nuc_dtype_name(dtype), name) != 0)
             continue;
         out->info.dtype = dtype;
-        out->is_integer = nuc_eval_is_integer(dtype);
+        out->is_integer = nuc_is_integer(dtype);
         return;
     }
     nuc_json_fail(&j, NUC_BAD_INPUT, "is no type of elements");

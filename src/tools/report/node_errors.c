@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "eval/eval.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "ir/quant.h"
 #include "tools/report/full_report.h"
 

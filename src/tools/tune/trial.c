@@ -6,7 +6,7 @@
 #include "driver/lower.h"
 #include "driver/model_metadata.h"
 #include "eval/eval.h"
-#include "eval/sqnr.h"
+#include "host/numbers.h"
 #include "npu/target/target.h"
 #include "nucleon/runner.h"
 #include "tools/tune/trial.h"

@@ -1,0 +1,32 @@
+/* Elements of arrays as numbers, and how far arrays are from each other. */
+#ifndef NUC_HOST_NUMBERS_H
+#define NUC_HOST_NUMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nucleon/types.h"
+
+/* Integers and bool. */
+bool nuc_is_integer(enum nuc_dtype dtype);
+
+/* Element `i` of an array of these; 0 of others. */
+int64_t nuc_int_at(enum nuc_dtype dtype, const void *data, size_t i);
+
+/* Element `i` of an array of any type. */
+double nuc_number_at(enum nuc_dtype dtype, const void *data, size_t i);
+
+/* Signal-to-quantization-noise ratio, accumulated over any number of arrays. */
+struct nuc_sqnr {
+    double signal; /* sum of reference^2 */
+    double noise;  /* sum of (reference - x)^2 */
+};
+
+/* Adds the elements of one array; a zeroed struct is the empty sum. */
+void nuc_sqnr_add(struct nuc_sqnr *s, const float *reference, const float *x, size_t count);
+
+/* 10 * log10(signal / noise) in dB: infinite without noise, minus infinite for noise on a signal of zeros. */
+double nuc_sqnr_db(const struct nuc_sqnr *s);
+
+#endif
