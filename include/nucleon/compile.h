@@ -213,6 +213,9 @@ void nuc_interrupt(struct nuc_compiler *c);
  */
 void nuc_compiler_abandon(struct nuc_compiler *c);
 
+/* What it was made with. */
+const struct nuc_options *nuc_compiler_options(const struct nuc_compiler *c);
+
 /* Why the last call failed, one line without its end; "" when it did not. Valid until the next call. */
 const char *nuc_compiler_message(const struct nuc_compiler *c);
 
@@ -238,6 +241,10 @@ enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct 
  */
 enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                      struct nuc_model **out);
+
+/* Whose it is, and the name that messages give it. */
+struct nuc_compiler *nuc_model_compiler(const struct nuc_model *m);
+const char *nuc_model_file(const struct nuc_model *m);
 
 /* True when the model holds quantize nodes. */
 bool nuc_model_is_quantized(const struct nuc_model *m);

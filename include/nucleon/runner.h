@@ -27,6 +27,9 @@ enum nuc_status nuc_runner_open_bytes(struct nuc_compiler *c, const char *name, 
 /* Frees it before the compiler does. `r` may be NULL. */
 void nuc_runner_close(struct nuc_runner *r);
 
+/* Whose it is. */
+struct nuc_compiler *nuc_runner_compiler(const struct nuc_runner *r);
+
 size_t nuc_runner_n_inputs(const struct nuc_runner *r);
 size_t nuc_runner_n_outputs(const struct nuc_runner *r);
 
@@ -37,6 +40,14 @@ size_t nuc_runner_n_outputs(const struct nuc_runner *r);
  */
 enum nuc_status nuc_runner_input(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out);
 enum nuc_status nuc_runner_output(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out);
+
+/*
+ * What the program itself says of its data: whether it does, its name of output `index` (NULL: none), and the names of
+ * the classes of its scores, of which there are as many as returned.
+ */
+bool nuc_runner_knows_data(const struct nuc_runner *r);
+const char *nuc_runner_output_name(const struct nuc_runner *r, size_t index);
+size_t nuc_runner_classes(const struct nuc_runner *r, size_t index, const char *const **names);
 
 /*
  * Lets data without int8 arrays stand for the float values of quantized inputs; then quantized outputs are given as
@@ -61,6 +72,9 @@ bool nuc_runner_is_quantized_output(const struct nuc_runner *r, size_t index);
 
 /* One inference: inputs and outputs in logical order, of the bytes that nuc_runner_input() and _output() tell. */
 enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, void *const *outputs);
+
+/* Input or output `index` of the last inference as it lies in the program's memory, until the next one. */
+const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes);
 
 /* The file's bytes and the loaded program, for traces and profiles. */
 const void *nuc_runner_image(const struct nuc_runner *r, size_t *size);

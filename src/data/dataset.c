@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/file_kind.h"
+#include "archive/file_kind.h"
 #include "host/call.h"
 #include "host/characters.h"
 

@@ -124,6 +124,16 @@ enum nuc_status nuc_commit_files(struct nuc_compiler *c)
 
 /* ---- what can be asked for afterwards ---- */
 
+struct nuc_context *nuc_context_of(const struct nuc_compiler *c)
+{
+    return c != NULL ? c->cx : NULL;
+}
+
+const struct nuc_options *nuc_compiler_options(const struct nuc_compiler *c)
+{
+    return &c->options;
+}
+
 const char *nuc_compiler_message(const struct nuc_compiler *c)
 {
     return c->cx->message;

@@ -3,9 +3,9 @@
 
 #include "nucleon/json.h"
 
+#include "archive/file_kind.h"
 #include "back/program/out_variant.h"
 #include "cpu/cortexm.h"
-#include "data/file_kind.h"
 #include "driver/driver.h"
 #include "host/file.h"
 #include "npu/container/container.h"

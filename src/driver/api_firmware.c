@@ -4,8 +4,8 @@
 
 #include "nucleon/firmware.h"
 
+#include "archive/file_kind.h"
 #include "archive/json_build.h"
-#include "data/file_kind.h"
 #include "driver/driver.h"
 #include "host/file.h"
 #include "tools/codegen/codegen.h"

@@ -42,6 +42,21 @@ void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct 
     out->bytes = nuc_bytes(meta);
 }
 
+struct nuc_context *nuc_model_context(const struct nuc_model *m)
+{
+    return m != NULL ? m->c->cx : NULL;
+}
+
+struct nuc_compiler *nuc_model_compiler(const struct nuc_model *m)
+{
+    return m->c;
+}
+
+const char *nuc_model_file(const struct nuc_model *m)
+{
+    return m->graph->file;
+}
+
 bool nuc_model_is_quantized(const struct nuc_model *m)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {

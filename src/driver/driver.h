@@ -63,17 +63,6 @@ struct nuc_model {
     struct nuc_labels labels;            /* made with it */
 };
 
-/* Of NULL none: what a public call begins with (host/call.h). */
-static inline struct nuc_context *nuc_context_of(const struct nuc_compiler *c)
-{
-    return c != NULL ? c->cx : NULL;
-}
-
-static inline struct nuc_context *nuc_model_context(const struct nuc_model *m)
-{
-    return m != NULL ? m->c->cx : NULL;
-}
-
 /* The options of the compiler, looked up at the first call after they were changed. */
 const struct nuc_settings *nuc_settings(struct nuc_compiler *c);
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "archive/file_kind.h"
 #include "archive/zip.h"
-#include "data/file_kind.h"
 #include "driver/lower.h"
 #include "driver/model_metadata.h"
 #include "front/pt2/pt2.h"

@@ -19,6 +19,13 @@
 
 #include "host/context.h"
 
+struct nuc_compiler;
+struct nuc_model;
+
+/* Whose calls they are; NULL: the caller gave none. The driver has them, who makes these objects. */
+struct nuc_context *nuc_context_of(const struct nuc_compiler *c);
+struct nuc_context *nuc_model_context(const struct nuc_model *m);
+
 struct nuc_call {
     struct nuc_catch catch;
     struct nuc_context *volatile cx; /* NULL: the caller gave no object to take it from */

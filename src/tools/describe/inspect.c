@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "archive/file_kind.h"
 #include "archive/json_build.h"
 #include "archive/zip.h"
-#include "data/file_kind.h"
 #include "front/pt2/pt2.h"
 #include "host/file.h"
 #include "ir/graph.h"

@@ -39,12 +39,12 @@ static void check_names(const struct nuc_scoring *s, const struct nuc_tensor_inf
 {
     for (size_t i = 0; i < n; i++) {
         const char *name = nuc_input_name(s->reference, i);
-        for (size_t k = 0; k < n && nuc_runner_metadata(s->runner) != NULL; k++) {
+        for (size_t k = 0; k < n && nuc_runner_knows_data(s->runner); k++) {
             if (k != i && strcmp(inputs[k].name, name) == 0 && strcmp(inputs[i].name, name) != 0)
                 nuc_fail(s->cx, NUC_BAD_USAGE,
                          "%s: input %zu is '%.60s', which is input %zu of the program: give the model it was compiled "
                          "from",
-                         s->reference->graph->file, i, name, k);
+                         nuc_model_file(s->reference), i, name, k);
         }
     }
 }
@@ -56,19 +56,19 @@ static void check_reference(const struct nuc_scoring *s)
 
     if (nuc_model_n_inputs(s->reference) != n)
         nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu inputs, the program %zu: give the model it was compiled from",
-                 s->reference->graph->file, nuc_model_n_inputs(s->reference), n);
+                 nuc_model_file(s->reference), nuc_model_n_inputs(s->reference), n);
     for (size_t i = 0; i < n; i++) {
         if (nuc_runner_input(s->runner, i, &inputs[i]) != NUC_OK)
             nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's input %zu is not a tensor", i);
         check(s, nuc_model_input(s->reference, i, &t));
         if (!same_sizes(&t, &inputs[i]))
-            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s", s->reference->graph->file,
-                     t.name, nuc_sizes_text(s->cx, t.sizes, t.rank),
+            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s",
+                     nuc_model_file(s->reference), t.name, nuc_sizes_text(s->cx, t.sizes, t.rank),
                      nuc_sizes_text(s->cx, inputs[i].sizes, inputs[i].rank));
         if (t.dtype != inputs[i].dtype)
             nuc_fail(s->cx, NUC_BAD_USAGE,
                      "%s: input '%s' is %s, the program's %s: give the data set as %s, the program takes it converted",
-                     s->reference->graph->file, t.name, nuc_dtype_name(t.dtype), nuc_dtype_name(inputs[i].dtype),
+                     nuc_model_file(s->reference), t.name, nuc_dtype_name(t.dtype), nuc_dtype_name(inputs[i].dtype),
                      nuc_dtype_name(t.dtype));
     }
     check_names(s, inputs, n);
@@ -90,10 +90,10 @@ static void check_output(const struct nuc_scoring *s, const struct nuc_scored_ou
     const struct nuc_tensor_info *p = &o->score->info;
 
     if (!same_sizes(p, r))
-        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s", s->reference->graph->file,
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s", nuc_model_file(s->reference),
                  name, nuc_sizes_text(s->cx, r->sizes, r->rank), nuc_sizes_text(s->cx, p->sizes, p->rank));
     if (nuc_is_integer(p->dtype) != nuc_is_integer(r->dtype))
-        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' is %s, the program's %s%s", s->reference->graph->file, name,
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' is %s, the program's %s%s", nuc_model_file(s->reference), name,
                  nuc_dtype_name(r->dtype), nuc_dtype_name(p->dtype),
                  p->dtype == NUC_I8 ? ", and the program does not give its scale" : "");
 }
@@ -101,11 +101,11 @@ static void check_output(const struct nuc_scoring *s, const struct nuc_scored_ou
 /* The reference's name of it, else the program's. */
 static const char *output_name(const struct nuc_scoring *s, size_t i)
 {
-    const struct nuc_metadata *facts = nuc_runner_metadata(s->runner);
+    const char *own = nuc_runner_output_name(s->runner, i);
 
     if (s->reference != NULL)
         return nuc_output_name(s->reference, i);
-    return facts != NULL && facts->outputs[i].name != NULL ? facts->outputs[i].name : nuc_format(s->cx, "output%zu", i);
+    return own != NULL ? own : nuc_format(s->cx, "output%zu", i);
 }
 
 static void open_output(struct nuc_scoring *s, size_t i)
@@ -137,7 +137,7 @@ static void open_outputs(struct nuc_scoring *s)
 
     if (s->reference != NULL && nuc_model_n_outputs(s->reference) != n)
         nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu outputs, the program %zu: give the model it was compiled from",
-                 s->reference->graph->file, nuc_model_n_outputs(s->reference), n);
+                 nuc_model_file(s->reference), nuc_model_n_outputs(s->reference), n);
     s->result->n_outputs = n;
     s->result->outputs = s->scores = scores;
     s->outputs = nuc_alloc_array(s->cx, n, sizeof *s->outputs);
@@ -326,7 +326,6 @@ static void finish(struct nuc_scoring *s)
 
 static struct nuc_classes known_classes(const struct nuc_scoring *s)
 {
-    const struct nuc_metadata *facts = nuc_runner_metadata(s->runner);
     struct nuc_classes known = {.n_names = 0};
 
     for (size_t i = 0; i < s->result->n_outputs; i++) {
@@ -334,12 +333,10 @@ static struct nuc_classes known_classes(const struct nuc_scoring *s)
         const struct nuc_tensor_info *t = &o->score->info;
         size_t scores = t->rank > 1 && t->sizes[0] > 0 ? o->n_elements / (size_t)t->sizes[0] : o->n_elements;
         scores = scores == 1 ? 2 : scores;
-        if (known.n_names == 0 && facts != NULL && facts->outputs[i].n_classes > 0) {
-            known = (struct nuc_classes){facts->outputs[i].n_classes, facts->outputs[i].classes,
-                                         facts->outputs[i].n_classes};
-        } else if (known.n_names == 0) {
-            known.most = scores > known.most ? scores : known.most;
-        }
+        if (known.n_names > 0)
+            break;
+        known.n_names = nuc_runner_classes(s->runner, i, &known.names);
+        known.most = known.n_names > 0 ? known.n_names : scores > known.most ? scores : known.most;
     }
     return known;
 }
@@ -445,7 +442,7 @@ enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *dat
     struct nuc_call call;
 
     if (setjmp(call.catch.here) == 0) {
-        nuc_enter(&call, nuc_runner_context(program), __func__, data != NULL && out != NULL);
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(program)), __func__, data != NULL && out != NULL);
         struct nuc_evaluate_options standard;
         nuc_evaluate_options_default(&standard);
         struct nuc_scoring s = {

@@ -173,7 +173,7 @@ static void open_group(struct comparison *k, struct group *g)
     check(k, nuc_partition(g->quantized, &partitioned));
     check(k, nuc_lower(partitioned, &lowered));
     check(k, nuc_program(lowered, &bytes, &size));
-    check(k, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), k->quantized->graph->file, bytes, size, NULL,
+    check(k, nuc_runner_open_bytes(nuc_runner_compiler(k->runner), nuc_model_file(k->quantized), bytes, size, NULL,
                                    &g->program));
     g->inputs = nuc_alloc_array(k->cx, nuc_model_n_inputs(k->quantized), sizeof *g->inputs);
     g->float_out = blocks(k, g->floating, g->n_own + g->n);
@@ -257,13 +257,13 @@ static void check_types(const struct comparison *k)
         if (i >= nuc_runner_n_inputs(k->runner) || nuc_model_input(k->quantized, i, &t) != NUC_OK ||
             nuc_runner_input(k->runner, i, &p) != NUC_OK || t.dtype != p.dtype || t.bytes != p.bytes)
             nuc_fail(k->cx, NUC_BAD_USAGE, "%s: input %zu has another shape or type than the program's",
-                     k->quantized->graph->file, i);
+                     nuc_model_file(k->quantized), i);
     }
     for (size_t i = 0; i < nuc_model_n_outputs(k->quantized); i++) {
         if (i >= nuc_runner_n_outputs(k->runner) || nuc_model_output(k->quantized, i, &t) != NUC_OK ||
             nuc_runner_output(k->runner, i, &p) != NUC_OK || t.dtype != p.dtype || t.bytes != p.bytes)
             nuc_fail(k->cx, NUC_BAD_USAGE, "%s: output %zu has another shape or type than the program's",
-                     k->quantized->graph->file, i);
+                     nuc_model_file(k->quantized), i);
     }
 }
 
@@ -273,7 +273,7 @@ enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_datase
     struct nuc_call call;
 
     if (setjmp(call.catch.here) == 0) {
-        nuc_enter(&call, nuc_runner_context(program), __func__,
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(program)), __func__,
                   data != NULL && reference != NULL && quantized != NULL && out != NULL);
         struct nuc_node_evaluation *result = nuc_alloc(data->cx, sizeof *result);
         struct comparison k = {
@@ -285,7 +285,7 @@ enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_datase
         };
         if (!nuc_model_is_quantized(quantized))
             nuc_fail(k.cx, NUC_BAD_USAGE, "%s: is a float model; --quantized takes what 'nucleon quantize' writes",
-                     quantized->graph->file);
+                     nuc_model_file(quantized));
         nuc_model_present_as(quantized, reference);
         check_types(&k);
         check(&k, nuc_prepare(reference, &k.floating));

@@ -71,16 +71,6 @@ void nuc_tally_add(struct nuc_tally *t, int64_t label, int64_t decision, bool in
 void nuc_tally_merge(struct nuc_tally *to, const struct nuc_tally *from);
 struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top);
 
-/* Bytes of an input or output of the last run as they lie in the program's memory, until the next one. */
-struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index);
-
-/* Whose it is. */
-struct nuc_compiler *nuc_runner_compiler(const struct nuc_runner *r);
-struct nuc_context *nuc_runner_context(const struct nuc_runner *r); /* NULL: of none */
-
-/* What the program says about its data; NULL: nothing. */
-const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r);
-
 /* ---- outputs ---- */
 
 struct nuc_scored_output {

@@ -8,7 +8,7 @@
 
 #include "nucleon/firmware.h"
 
-#include "data/file_kind.h"
+#include "archive/file_kind.h"
 #include "driver/driver.h"
 #include "host/file.h"
 #include "host/text.h"

@@ -68,8 +68,9 @@ static void keep(const struct job *j, struct nuc_pieces *pieces, bool input, siz
     struct nuc_context *cx = j->c->cx;
 
     for (size_t i = 0; i < count; i++) {
-        struct nuc_span raw = nuc_runner_raw(j->runner, input, i);
-        nuc_add_piece(cx, pieces, (struct nuc_span){nuc_copy(cx, raw.data, raw.size), raw.size});
+        size_t bytes;
+        const void *raw = nuc_runner_raw(j->runner, input, i, &bytes);
+        nuc_add_piece(cx, pieces, (struct nuc_span){nuc_copy(cx, raw, bytes), bytes});
     }
 }
 

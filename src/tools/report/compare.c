@@ -156,7 +156,7 @@ static void match(struct comparing *k, const char *path, const char *file)
     size_t fewer = n_operators < k->n_old ? n_operators : k->n_old;
     if (n_found * LEAST_IN_COMMON < fewer)
         nuc_fail(r->cx, NUC_BAD_INPUT, "%s: is the report of another model, %s: %zu of its %zu operators are in %s",
-                 path, file != NULL ? file : "which it does not name", n_found, k->n_old, r->model->graph->file);
+                 path, file != NULL ? file : "which it does not name", n_found, k->n_old, nuc_model_file(r->model));
 }
 
 /* ---- members ---- */

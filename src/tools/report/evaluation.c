@@ -274,7 +274,7 @@ void nuc_evaluate_report(struct nuc_report *r)
         return;
     if (!r->job.made.report.runs_on_simulator) {
         nuc_warn(r->cx, "%s: the program is not run: its microcode is not nucleon's; there is no evaluation",
-                 r->model->graph->file);
+                 nuc_model_file(r->model));
         return;
     }
     nuc_evaluate_options_default(&options);
@@ -284,7 +284,7 @@ void nuc_evaluate_report(struct nuc_report *r)
     r->decisions->cx = r->cx;
     options.decided = take;
     options.decided_user = r->decisions;
-    check(r, nuc_runner_open_bytes(r->c, r->model->graph->file, r->job.made.bytes.data, r->job.made.bytes.size,
+    check(r, nuc_runner_open_bytes(r->c, nuc_model_file(r->model), r->job.made.bytes.data, r->job.made.bytes.size,
                                    &simulator, &r->runner));
     r->data = nuc_dataset_again(r->c, r->dataset);
     check(r, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,

@@ -104,7 +104,7 @@ uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle)
 void nuc_settle_instructions(struct nuc_report *r)
 {
     const struct nuc_made *made = &r->job.made;
-    const struct nuc_profile *p = nuc_profile_read(r->cx, r->e->target, r->model->graph->file, made->bytes, NULL);
+    const struct nuc_profile *p = nuc_profile_read(r->cx, r->e->target, nuc_model_file(r->model), made->bytes, NULL);
 
     r->instruction_cycles = nuc_alloc_array(r->cx, made->n_instructions + 1, sizeof *r->instruction_cycles);
     for (size_t i = 0; i < p->n_rows; i++) {

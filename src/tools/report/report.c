@@ -24,12 +24,12 @@ static void quantize(struct nuc_report *r)
         nuc_fail(r->cx, NUC_BAD_USAGE,
                  "%s: is a float model: accuracy on %s takes one that is quantized with samples: give --calibration "
                  "DATA, or --no-quantize",
-                 j->m->graph->file, nuc_samples_name(r->dataset));
+                 nuc_model_file(j->m), nuc_samples_name(r->dataset));
     if (r->made_up) {
         nuc_warn(r->cx,
                  "%s: is a float model without calibration samples: its ranges are made up, so that there are "
                  "no figures of accuracy",
-                 j->m->graph->file);
+                 nuc_model_file(j->m));
         j->m = nuc_quantize_random(j->m);
         return;
     }

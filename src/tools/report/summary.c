@@ -32,7 +32,7 @@ static void put_model(const struct nuc_report *r, json_t *to)
 {
     struct nuc_tensor_info t;
 
-    nuc_put_text(r->cx, to, "file", r->model->graph->file);
+    nuc_put_text(r->cx, to, "file", nuc_model_file(r->model));
     nuc_put_text(r->cx, to, "kind", r->model->from_litert ? "tflite" : "pt2");
     nuc_put_bool(r->cx, to, "quantized", nuc_model_is_quantized(r->model));
     json_t *list = nuc_put_array(r->cx, to, "inputs");

@@ -320,7 +320,7 @@ static void run_program(const struct nuc_job *j, const struct nuc_comparison *wi
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
     struct nuc_runner *r;
 
-    check(j->m, nuc_runner_open_bytes(j->c, j->m->graph->file, j->made.bytes.data, j->made.bytes.size, NULL, &r));
+    check(j->m, nuc_runner_open_bytes(j->c, nuc_model_file(j->m), j->made.bytes.data, j->made.bytes.size, NULL, &r));
     nuc_runner_suit(r, d);
     nuc_runner_float_outputs(r);
     for (size_t i = 0; i < with->n_outputs; i++)

@@ -365,8 +365,8 @@ static void show_progress(const struct tuning *t, size_t total)
 /* The message of a trial: all are about one file. */
 static const char *without_file(const struct tuning *t, const char *message)
 {
-    size_t length = strlen(t->m->graph->file);
-    bool named = strncmp(message, t->m->graph->file, length) == 0 && strncmp(message + length, ": ", 2) == 0;
+    size_t length = strlen(nuc_model_file(t->m));
+    bool named = strncmp(message, nuc_model_file(t->m), length) == 0 && strncmp(message + length, ": ", 2) == 0;
 
     return named ? message + length + 2 : message;
 }
@@ -546,7 +546,7 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
 static void check(const struct nuc_model *m, bool has_samples, bool has_dataset, const struct nuc_tune_options *o)
 {
     struct nuc_context *cx = m->c->cx;
-    const char *file = m->graph->file;
+    const char *file = nuc_model_file(m);
     bool quantized = nuc_model_is_quantized(m);
 
     nuc_check_input_orders(m);

@@ -2,8 +2,8 @@
  * What a file is, by its first bytes or, of a zip archive, by its entries, and what to do with one that a command
  * cannot use. Asked before a file is read as what it should be.
  */
-#ifndef NUC_DATA_FILE_KIND_H
-#define NUC_DATA_FILE_KIND_H
+#ifndef NUC_ARCHIVE_FILE_KIND_H
+#define NUC_ARCHIVE_FILE_KIND_H
 
 #include "host/context.h"
 #include "host/file.h"

@@ -1,4 +1,4 @@
-#include "data/file_kind.h"
+#include "archive/file_kind.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -7,13 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/dataset.h"
-#include "data/file_kind.h"
+#include "archive/file_kind.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "nucleon/NeutronDriver.h"
-#include "tools/evaluate/score.h"
 
 struct runner_io {
     char number[24];  /* "in0", "out0", ... */
@@ -40,18 +38,13 @@ struct nuc_runner {
     struct nuc_detail detail;            /* of the runtime's last call */
 };
 
-static struct nuc_context *context(const struct nuc_runner *r)
-{
-    return r->c->cx;
-}
-
 /* ---- opening ---- */
 
 /* Fails with one line out of what the runtime says. */
 static void check(const struct nuc_runner *r, enum nuc_status status)
 {
     const struct nuc_detail *d = &r->detail;
-    struct nuc_context *cx = context(r);
+    struct nuc_context *cx = r->c->cx;
 
     if (status == NUC_OK)
         return;
@@ -107,13 +100,13 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
         read_quantization(r, is_input ? "input" : "output", index, io);
     io->bytes = t.bytes;
     if (is_input || (!t.planned && !t.constant))
-        io->block = nuc_alloc(context(r), t.bytes);
+        io->block = nuc_alloc(r->c->cx, t.bytes);
 }
 
 /* What cannot be used is noted: a program runs without it. */
 static void read_facts(struct nuc_runner *r)
 {
-    struct nuc_context *cx = context(r);
+    struct nuc_context *cx = r->c->cx;
     const void *data;
     const char *why = NULL;
     size_t size;
@@ -134,8 +127,8 @@ static void give_io(struct nuc_runner *r)
 {
     size_t n_inputs = nuc_program_n_inputs(&r->program), n_outputs = nuc_program_n_outputs(&r->program);
 
-    r->inputs = nuc_alloc_array(context(r), n_inputs, sizeof *r->inputs);
-    r->outputs = nuc_alloc_array(context(r), n_outputs, sizeof *r->outputs);
+    r->inputs = nuc_alloc_array(r->c->cx, n_inputs, sizeof *r->inputs);
+    r->outputs = nuc_alloc_array(r->c->cx, n_outputs, sizeof *r->outputs);
     for (size_t i = 0; i < n_inputs; i++)
         make_io(r, true, i, &r->inputs[i]);
     for (size_t i = 0; i < n_outputs; i++) {
@@ -148,7 +141,7 @@ static void give_io(struct nuc_runner *r)
 
 static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_options *o)
 {
-    struct nuc_context *cx = context(r);
+    struct nuc_context *cx = r->c->cx;
 
     if (!nuc_simulator_has_path(o->path))
         nuc_fail(cx, NUC_BAD_USAGE, "--simulator %s: this machine does not have it", nuc_simulator_path_name(o->path));
@@ -195,17 +188,17 @@ static void release(void *runner)
 static void *program_memory(const struct nuc_runner *r, size_t size)
 {
     if (size > nuc_memory_limit())
-        nuc_fail(context(r), NUC_BAD_INPUT,
+        nuc_fail(r->c->cx, NUC_BAD_INPUT,
                  "%s: asks for %zu bytes of memory (limit %llu, half of this machine's): the file is damaged, or the "
                  "model too large; compile it again",
                  r->name, size, (unsigned long long)nuc_memory_limit());
-    return nuc_alloc(context(r), size);
+    return nuc_alloc(r->c->cx, size);
 }
 
 /* Everything after reading: image and size are there. */
 static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *simulator)
 {
-    struct nuc_context *cx = context(r);
+    struct nuc_context *cx = r->c->cx;
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_program_sizes sizes;
 
@@ -366,29 +359,37 @@ struct nuc_program *nuc_runner_program(struct nuc_runner *r)
     return &r->program;
 }
 
-struct nuc_span nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index)
+const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes)
 {
     struct nuc_tensor t = {.data = NULL};
 
-    if (input)
-        return (struct nuc_span){r->inputs[index].block, r->inputs[index].bytes};
-    return nuc_program_output(&r->program, index, &t) == NUC_OK ? (struct nuc_span){t.data, t.bytes}
-                                                                : (struct nuc_span){NULL, 0};
+    if (input) {
+        *bytes = r->inputs[index].bytes;
+        return r->inputs[index].block;
+    }
+    *bytes = nuc_program_output(&r->program, index, &t) == NUC_OK ? t.bytes : 0;
+    return t.data;
 }
 
 struct nuc_compiler *nuc_runner_compiler(const struct nuc_runner *r)
 {
-    return r->c;
+    return r != NULL ? r->c : NULL;
 }
 
-struct nuc_context *nuc_runner_context(const struct nuc_runner *r)
+bool nuc_runner_knows_data(const struct nuc_runner *r)
 {
-    return r != NULL ? context(r) : NULL;
+    return r->metadata != NULL;
 }
 
-const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r)
+const char *nuc_runner_output_name(const struct nuc_runner *r, size_t index)
 {
-    return r->metadata;
+    return r->metadata != NULL ? r->metadata->outputs[index].name : NULL;
+}
+
+size_t nuc_runner_classes(const struct nuc_runner *r, size_t index, const char *const **names)
+{
+    *names = r->metadata != NULL ? r->metadata->outputs[index].classes : NULL;
+    return r->metadata != NULL ? r->metadata->outputs[index].n_classes : 0;
 }
 
 /* ---- data ---- */
@@ -400,7 +401,7 @@ static void name_inputs(const struct nuc_runner *r, const struct nuc_model *name
 
     for (size_t i = 0; i < n; i++) {
         if (nuc_runner_input(r, i, &inputs[i]) != NUC_OK)
-            nuc_fail(context(r), NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, i);
+            nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, i);
         if (r->metadata == NULL && named_after != NULL && i < nuc_model_n_inputs(named_after))
             inputs[i].name = nuc_input_name(named_after, i);
     }
@@ -412,9 +413,9 @@ enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, 
     struct nuc_call call;
 
     if (setjmp(call.catch.here) == 0) {
-        nuc_enter(&call, nuc_runner_context(r), __func__, data != NULL && n_samples != NULL);
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, data != NULL && n_samples != NULL);
         size_t n = nuc_runner_n_inputs(r);
-        struct nuc_tensor_info *inputs = nuc_alloc_array(context(r), n, sizeof *inputs);
+        struct nuc_tensor_info *inputs = nuc_alloc_array(r->c->cx, n, sizeof *inputs);
         nuc_runner_suit(r, data);
         name_inputs(r, named_after, inputs);
         data->metadata = r->metadata;
@@ -498,7 +499,7 @@ static void set_input(struct nuc_runner *r, size_t index, const void *data)
     struct nuc_tensor_info info;
 
     if (nuc_runner_input(r, index, &info) != NUC_OK)
-        nuc_fail(context(r), NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, index);
+        nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, index);
     rearrange(&info, io, (char *)(uintptr_t)data, io->block, true);
     check(r, nuc_program_set_input(&r->program, index, io->block, io->bytes, fresh_detail(r)));
 }
@@ -510,7 +511,7 @@ static void get_output(struct nuc_runner *r, size_t index, void *to)
 
     if (nuc_runner_output(r, index, &info) != NUC_OK || nuc_program_output(&r->program, index, &t) != NUC_OK ||
         t.data == NULL)
-        nuc_fail(context(r), NUC_UNSUPPORTED, "%s: output %zu is not a tensor", r->name, index);
+        nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: output %zu is not a tensor", r->name, index);
     rearrange(&info, &r->outputs[index], to, t.data, false);
 }
 
@@ -519,7 +520,7 @@ enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, 
     struct nuc_call call;
 
     if (setjmp(call.catch.here) == 0) {
-        nuc_enter(&call, nuc_runner_context(r), __func__, inputs != NULL && outputs != NULL);
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, inputs != NULL && outputs != NULL);
         for (size_t i = 0; i < nuc_runner_n_inputs(r); i++)
             set_input(r, i, inputs[i]);
         check(r, nuc_program_execute(&r->program, fresh_detail(r)));
