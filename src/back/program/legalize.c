@@ -5,39 +5,13 @@
 #include "ir/op_list.h"
 #include "npu/layout/orders.h"
 
-/* Which tensor arguments of an operator have to be contiguous. */
-enum need {
-    NEED_NOTHING,
-    NEED_FIRST, /* the first */
-    NEED_ALL,   /* each */
-    NEED_SAME,  /* each, when they differ in dim order or sizes: kernels broadcast contiguous tensors only */
-    NEED_RESULT /* none, but the first has the dim order of the result */
-};
+/* Which dim orders an operator needs: rows NEEDS of the schema (src/ir/ops.def). */
+enum need { NEED_NOTHING, NEED_FIRST, NEED_ALL, NEED_SAME, NEED_RESULT, NEED_KEPT };
 
-/* Kernels of kernels/portable that refuse other dim orders, or read tensors as if they were contiguous. */
-static const struct {
-    enum need need;
-    const enum nuc_op *ops;
-} needs[] = {
-    {NEED_FIRST,
-     NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM, NUC_OP_AMAX,
-             NUC_OP_AMIN, NUC_OP_PROD_DIM, NUC_OP_ANY_DIMS, NUC_OP_ARGMAX, NUC_OP_ARGMIN, NUC_OP_VAR, NUC_OP_CUMSUM,
-             NUC_OP_NATIVE_LOG_SOFTMAX, NUC_OP_NATIVE_BATCH_NORM, NUC_OP_NATIVE_SOFTMAX, NUC_OP_CONSTANT_PAD,
-             NUC_OP_PERMUTE, NUC_OP_EXPAND, NUC_OP_SLICE, NUC_OP_SPLIT_WITH_SIZES, NUC_OP_INDEX, NUC_OP_AS_STRIDED,
-             NUC_OP_FLIP, NUC_OP_DIAGONAL, NUC_OP_UNFOLD)},
-    {NEED_RESULT, NUC_OPS(NUC_OP_CONVOLUTION)},
-    {NEED_ALL,
-     NUC_OPS(NUC_OP_CAT, NUC_OP_SLICE_SCATTER, NUC_OP_COPY, NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)},
-    {NEED_ALL, NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_NATIVE_GROUP_NORM, NUC_OP_RMS_NORM)},
-    {NEED_ALL, NUC_OPS(NUC_OP_MM, NUC_OP_BMM, NUC_OP_ADDMM, NUC_OP_GRID_SAMPLER_2D, NUC_OP_GRID_SAMPLER_3D)},
-    {NEED_ALL,
-     NUC_OPS(NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING, NUC_OP_MASKED_SCATTER, NUC_OP_SCATTER,
-             NUC_OP_SCATTER_VALUE, NUC_OP_SCATTER_ADD, NUC_OP_SCATTER_REDUCE, NUC_OP_INDEX_PUT, NUC_OP_SELECT_SCATTER)},
-    {NEED_SAME, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_WHERE)},
-    {NEED_SAME, NUC_OPS(NUC_OP_POW, NUC_OP_FMOD, NUC_OP_REMAINDER, NUC_OP_FLOOR_DIVIDE, NUC_OP_DIV_MODE, NUC_OP_ATAN2,
-                        NUC_OP_BITWISE_AND, NUC_OP_BITWISE_OR, NUC_OP_BITWISE_XOR, NUC_OP_BITWISE_LEFT_SHIFT,
-                        NUC_OP_BITWISE_RIGHT_SHIFT, NUC_OP_EQ, NUC_OP_NE, NUC_OP_LT, NUC_OP_LE, NUC_OP_GT, NUC_OP_GE,
-                        NUC_OP_LOGICAL_AND, NUC_OP_LOGICAL_OR, NUC_OP_LOGICAL_XOR)},
+/* Of kernels that refuse other dim orders, or read tensors as if they were contiguous. */
+static const enum need needs[NUC_OP_COUNT] = {
+#define NEEDS(op, order) [NUC_OP_##op] = NEED_##order,
+#include "ir/ops.def"
 };
 
 /* What ExecuTorch's LegalizePortableDimOrderPass looks after. */
@@ -46,11 +20,7 @@ static const enum nuc_op *const reference_ops =
 
 static enum need need_of(enum nuc_op op, bool as_reference)
 {
-    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
-        if (nuc_op_is_in(op, needs[i].ops))
-            return as_reference && !nuc_op_is_in(op, reference_ops) ? NEED_NOTHING : needs[i].need;
-    }
-    return NEED_NOTHING;
+    return as_reference && !nuc_op_is_in(op, reference_ops) ? NEED_NOTHING : needs[op];
 }
 
 static bool operands_differ(const struct nuc_node *node)
@@ -90,21 +60,9 @@ static void mark_users(const struct nuc_node *node, bool *stale)
  * A delegate's payload and a convolution's result were made for the dim order they read, as were the int8 operators of
  * a Cortex-M, but for those that go value by value.
  */
-static const enum nuc_op *const order_keepers =
-    NUC_OPS(NUC_OP_CALL_DELEGATE, NUC_OP_CONVOLUTION, NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_DIV,
-            NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_CORTEXM_LINEAR, NUC_OP_CORTEXM_SOFTMAX,
-            NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_CORTEXM_PAD, NUC_OP_CORTEXM_CONV2D, NUC_OP_CORTEXM_DEPTHWISE,
-            NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D,
-            NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_SUM, NUC_OP_NUCLEON_PRELU,
-            NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM, NUC_OP_NUCLEON_GROUP_NORM, NUC_OP_NUCLEON_VAR,
-            NUC_OP_NUCLEON_LOG_SOFTMAX, NUC_OP_NUCLEON_TEST, NUC_OP_NUCLEON_COMPARE, NUC_OP_NUCLEON_RESIZE_BILINEAR,
-            NUC_OP_NUCLEON_RESIZE_NEAREST, NUC_OP_NUCLEON_ROWS_VIEW, NUC_OP_NUCLEON_JOINED_ROWS, NUC_OP_NUCLEON_COPY,
-            NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_LSTM,
-            NUC_OP_NUCLEON_GRU, NUC_OP_NUCLEON_RNN);
-
 static bool keeps_order(const struct nuc_node *user)
 {
-    return nuc_op_is_in(user->op, order_keepers);
+    return user->op == NUC_OP_CALL_DELEGATE || needs[user->op] == NEED_RESULT || needs[user->op] == NEED_KEPT;
 }
 
 /* The meta follows from the inputs again; results of a tuple are restored where they are read. */

@@ -241,7 +241,7 @@ static void run_index_put(const struct nuc_eval_call *c)
             uint32_t d = s->indexed[k].dim;
             int64_t size = (int64_t)s->indexed[k].size;
             int64_t at = nuc_int_at(nuc_eval_list_meta(c, INDICES, d)->dtype, nuc_eval_list_in(c, INDICES, d),
-                                      nuc_eval_offset(&s->picked, i, s->indexed[k].strides));
+                                    nuc_eval_offset(&s->picked, i, s->indexed[k].strides));
             if (at < -size || at >= size)
                 nuc_eval_fail(c, "index %lld into %lld elements", (long long)at, (long long)size);
             to += (size_t)(at < 0 ? at + size : at) * s->indexed[k].stride;

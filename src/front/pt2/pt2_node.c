@@ -8,206 +8,75 @@
 
 /* ---- operators ---- */
 
-/* What an archive may call besides the rows of ops.def: other names of an operator with the same arguments. */
-static const struct alias {
+struct other_name {
     const char *name;
-    enum nuc_op op;   /* what it is here */
-    bool is_identity; /* the node is removed once everything that reads it is known */
-} aliases[] = {
-    /* torch.tensor(...) in forward(): a constant, copied and detached each time */
-    {"aten.lift_fresh_copy.default", NUC_OP_CLONE, true},
-    {"aten.detach.default", NUC_OP_ALIAS, true},
-    {"aten.detach_.default", NUC_OP_ALIAS, true},
-    {"aten.detach_copy.default", NUC_OP_ALIAS, true},
-    /* checks at run time, which have no value */
-    {"aten._assert_async.msg", NUC_OP_ASSERT_TENSOR_METADATA, false},
-    {"aten._assert_async.default", NUC_OP_ASSERT_TENSOR_METADATA, false},
-    {"aten._assert_scalar.default", NUC_OP_ASSERT_TENSOR_METADATA, false},
-    {"aten.conj_physical_.default", NUC_OP_ALIAS, true},
-    {"aten.lift_fresh.default", NUC_OP_ALIAS, true},
-    {"aten.positive.default", NUC_OP_ALIAS, true},
-    {"aten.resolve_conj.default", NUC_OP_ALIAS, true},
-    {"aten.resolve_neg.default", NUC_OP_ALIAS, true},
-    {"aten.conj.default", NUC_OP_ALIAS, true},
-    {"aten.conj_physical.default", NUC_OP_ALIAS, true},
-    {"aten.real.default", NUC_OP_ALIAS, true},
-    /* the same arguments under another name; a number where there is a tensor becomes a constant */
-    {"aten._embedding_bag.default", NUC_OP_EMBEDDING_BAG_FORWARD, false},
-    {"aten.add.Scalar", NUC_OP_ADD, false},
-    {"aten.sub.Scalar", NUC_OP_SUB, false},
-    {"aten.subtract.Tensor", NUC_OP_SUB, false},
-    {"aten.subtract.Scalar", NUC_OP_SUB, false},
-    {"aten.rsub.Scalar", NUC_OP_RSUB, false},
-    {"aten.mul.Scalar", NUC_OP_MUL, false},
-    {"aten.multiply.Tensor", NUC_OP_MUL, false},
-    {"aten.multiply.Scalar", NUC_OP_MUL, false},
-    {"aten.div.Scalar", NUC_OP_DIV, false},
-    {"aten.divide.Tensor", NUC_OP_DIV, false},
-    {"aten.divide.Scalar", NUC_OP_DIV, false},
-    {"aten.true_divide.Tensor", NUC_OP_DIV, false},
-    {"aten.true_divide.Scalar", NUC_OP_DIV, false},
-    {"aten.div.Scalar_mode", NUC_OP_DIV_MODE, false},
-    {"aten.divide.Tensor_mode", NUC_OP_DIV_MODE, false},
-    {"aten.divide.Scalar_mode", NUC_OP_DIV_MODE, false},
-    {"aten.floor_divide.Scalar", NUC_OP_FLOOR_DIVIDE, false},
-    {"aten.max.other", NUC_OP_MAXIMUM, false},
-    {"aten.min.other", NUC_OP_MINIMUM, false},
-    {"aten.fmod.Scalar", NUC_OP_FMOD, false},
-    {"aten.remainder.Scalar", NUC_OP_REMAINDER, false},
-    {"aten.eq.Scalar", NUC_OP_EQ, false},
-    {"aten.ne.Scalar", NUC_OP_NE, false},
-    {"aten.lt.Scalar", NUC_OP_LT, false},
-    {"aten.le.Scalar", NUC_OP_LE, false},
-    {"aten.gt.Scalar", NUC_OP_GT, false},
-    {"aten.ge.Scalar", NUC_OP_GE, false},
-    {"aten.not_equal.Tensor", NUC_OP_NE, false},
-    {"aten.not_equal.Scalar", NUC_OP_NE, false},
-    {"aten.less.Tensor", NUC_OP_LT, false},
-    {"aten.less.Scalar", NUC_OP_LT, false},
-    {"aten.less_equal.Tensor", NUC_OP_LE, false},
-    {"aten.less_equal.Scalar", NUC_OP_LE, false},
-    {"aten.greater.Tensor", NUC_OP_GT, false},
-    {"aten.greater.Scalar", NUC_OP_GT, false},
-    {"aten.greater_equal.Tensor", NUC_OP_GE, false},
-    {"aten.greater_equal.Scalar", NUC_OP_GE, false},
-    {"aten.bitwise_and.Scalar", NUC_OP_BITWISE_AND, false},
-    {"aten.__and__.Tensor", NUC_OP_BITWISE_AND, false},
-    {"aten.__and__.Scalar", NUC_OP_BITWISE_AND, false},
-    {"aten.bitwise_or.Scalar", NUC_OP_BITWISE_OR, false},
-    {"aten.__or__.Tensor", NUC_OP_BITWISE_OR, false},
-    {"aten.__or__.Scalar", NUC_OP_BITWISE_OR, false},
-    {"aten.bitwise_xor.Scalar", NUC_OP_BITWISE_XOR, false},
-    {"aten.__xor__.Tensor", NUC_OP_BITWISE_XOR, false},
-    {"aten.__xor__.Scalar", NUC_OP_BITWISE_XOR, false},
-    {"aten.bitwise_left_shift.Tensor_Scalar", NUC_OP_BITWISE_LEFT_SHIFT, false},
-    {"aten.__lshift__.Tensor", NUC_OP_BITWISE_LEFT_SHIFT, false},
-    {"aten.__lshift__.Scalar", NUC_OP_BITWISE_LEFT_SHIFT, false},
-    {"aten.bitwise_right_shift.Tensor_Scalar", NUC_OP_BITWISE_RIGHT_SHIFT, false},
-    {"aten.__rshift__.Tensor", NUC_OP_BITWISE_RIGHT_SHIFT, false},
-    {"aten.__rshift__.Scalar", NUC_OP_BITWISE_RIGHT_SHIFT, false},
-    {"aten.negative.default", NUC_OP_NEG, false},
-    {"aten.absolute.default", NUC_OP_ABS, false},
-    {"aten.arcsin.default", NUC_OP_ASIN, false},
-    {"aten.arccos.default", NUC_OP_ACOS, false},
-    {"aten.arctan.default", NUC_OP_ATAN, false},
-    {"aten.arcsinh.default", NUC_OP_ASINH, false},
-    {"aten.arccosh.default", NUC_OP_ACOSH, false},
-    {"aten.arctanh.default", NUC_OP_ATANH, false},
-    {"aten.fix.default", NUC_OP_TRUNC, false},
-    {"aten.clip.default", NUC_OP_CLAMP, false},
-    {"aten.arctan2.default", NUC_OP_ATAN2, false},
-    {"aten.sgn.default", NUC_OP_SIGN, false},
-    {"aten.special_expm1.default", NUC_OP_EXPM1, false},
-    {"aten.special_exp2.default", NUC_OP_EXP2, false},
-    {"aten.special_erf.default", NUC_OP_ERF, false},
-    {"aten.special_erfc.default", NUC_OP_ERFC, false},
-    {"aten.special_expit.default", NUC_OP_SIGMOID, false},
-    {"aten.special_log1p.default", NUC_OP_LOG1P, false},
-    {"aten.special_round.default", NUC_OP_ROUND, false},
-    {"aten.special_sinc.default", NUC_OP_SINC, false},
-    {"aten.special_logit.default", NUC_OP_LOGIT, false},
-    {"aten.concat.default", NUC_OP_CAT, false},
-    {"aten.concatenate.default", NUC_OP_CAT, false},
-    {"aten.clip.Tensor", NUC_OP_CLAMP_TENSOR, false},
-    {"aten.copysign.Scalar", NUC_OP_COPYSIGN, false},
-    {"aten.xlogy.Scalar_Other", NUC_OP_XLOGY, false},
-    {"aten.xlogy.Scalar_Self", NUC_OP_XLOGY, false},
-    {"aten.special_xlogy.self_scalar", NUC_OP_XLOGY, false},
-    {"aten.special_xlog1py.other_scalar", NUC_OP_XLOG1PY, false},
-    {"aten.special_xlog1py.self_scalar", NUC_OP_XLOG1PY, false},
-    {"aten.remainder.Scalar_Tensor", NUC_OP_REMAINDER, false},
-    {"aten.bitwise_and.Scalar_Tensor", NUC_OP_BITWISE_AND, false},
-    {"aten.bitwise_or.Scalar_Tensor", NUC_OP_BITWISE_OR, false},
-    {"aten.bitwise_xor.Scalar_Tensor", NUC_OP_BITWISE_XOR, false},
-    {"aten.bitwise_left_shift.Scalar_Tensor", NUC_OP_BITWISE_LEFT_SHIFT, false},
-    {"aten.bitwise_right_shift.Scalar_Tensor", NUC_OP_BITWISE_RIGHT_SHIFT, false},
-    {"aten.special_xlogy.default", NUC_OP_XLOGY, false},
-    {"aten.special_xlogy.other_scalar", NUC_OP_XLOGY, false},
-    {"aten.special_logsumexp.default", NUC_OP_LOGSUMEXP, false},
-    {"aten.special_log_softmax.int", NUC_OP_LOG_SOFTMAX, false},
-    {"aten.special_softmax.int", NUC_OP_SOFTMAX, false},
-    {"aten.swapaxes.default", NUC_OP_TRANSPOSE, false},
-    {"aten.swapdims.default", NUC_OP_TRANSPOSE, false},
-    {"aten.transpose_copy.int", NUC_OP_TRANSPOSE, false},
-    {"aten.moveaxis.intlist", NUC_OP_MOVEDIM, false},
-    {"aten.moveaxis.int", NUC_OP_MOVEDIM_INT, false},
-    {"aten.view_copy.default", NUC_OP_UNSAFE_VIEW, false},
-    {"aten.permute_copy.default", NUC_OP_PERMUTE, false},
-    {"aten.slice_copy.Tensor", NUC_OP_SLICE, false},
-    {"aten.expand_copy.default", NUC_OP_EXPAND, false},
-    {"aten.select_copy.int", NUC_OP_SELECT, false},
-    {"aten.unsqueeze_copy.default", NUC_OP_UNSQUEEZE, false},
-    {"aten.squeeze_copy.dim", NUC_OP_SQUEEZE_DIM, false},
-    {"aten.squeeze_copy.dims", NUC_OP_SQUEEZE_DIMS, false},
-    {"aten.squeeze_copy.default", NUC_OP_SQUEEZE, false},
-    {"aten.t_copy.default", NUC_OP_T, false},
-    {"aten.alias_copy.default", NUC_OP_ALIAS, false},
-    {"aten.unbind_copy.int", NUC_OP_UNBIND, false},
-    {"aten.diagonal_copy.default", NUC_OP_DIAGONAL, false},
-    {"aten.unfold_copy.default", NUC_OP_UNFOLD, false},
-    {"aten.narrow_copy.default", NUC_OP_NARROW, false},
-    {"aten.split_with_sizes_copy.default", NUC_OP_SPLIT_WITH_SIZES, false},
-    {"aten.split_copy.Tensor", NUC_OP_SPLIT, false},
-    {"aten.as_strided_copy.default", NUC_OP_AS_STRIDED, false},
-    {"aten._unsafe_index_put.default", NUC_OP_INDEX_PUT, false},
-    {"aten._unsafe_index.Tensor", NUC_OP_INDEX, false},
-    /* the result takes the operand's name */
-    {"aten.squeeze_.default", NUC_OP_SQUEEZE, false},
-    {"aten.squeeze_.dim", NUC_OP_SQUEEZE_DIM, false},
-    {"aten.squeeze_.dims", NUC_OP_SQUEEZE_DIMS, false},
-    {"aten.unsqueeze_.default", NUC_OP_UNSQUEEZE, false},
-    {"aten.transpose_.default", NUC_OP_TRANSPOSE, false},
-    {"aten.swapaxes_.default", NUC_OP_TRANSPOSE, false},
-    {"aten.swapdims_.default", NUC_OP_TRANSPOSE, false},
-    {"aten.t_.default", NUC_OP_T, false},
-    {"aten.atleast_1d.Sequence", NUC_OP_BROADCAST_TENSORS, false},
-    {"aten.atleast_2d.Sequence", NUC_OP_BROADCAST_TENSORS, false},
-    {"aten.atleast_3d.Sequence", NUC_OP_BROADCAST_TENSORS, false},
-    {"aten.linspace.Tensor_Tensor", NUC_OP_LINSPACE, false},
-    {"aten.linspace.Tensor_Scalar", NUC_OP_LINSPACE, false},
-    {"aten.linspace.Scalar_Tensor", NUC_OP_LINSPACE, false},
-    {"aten.ravel.default", NUC_OP_FLATTEN, false},
-    {"aten.matrix_H.default", NUC_OP_MH, false},
-    {"aten.ger.default", NUC_OP_OUTER, false},
-    {"aten.row_stack.default", NUC_OP_VSTACK, false},
-    {"aten.linalg_matmul.default", NUC_OP_MATMUL, false},
-    /* parameters as tensors: read when they are constant */
-    {"quantized_decomposed.quantize_per_tensor.tensor", NUC_OP_QUANTIZE_PER_TENSOR, false},
-    {"quantized_decomposed.dequantize_per_tensor.tensor", NUC_OP_DEQUANTIZE_PER_TENSOR, false},
+    enum nuc_op op;
 };
 
-static const struct alias *find_alias(const char *name)
+/* Whose result is the operand: the node is removed once everything that reads it is known. */
+static const struct other_name identities[] = {
+    /* torch.tensor(...) in forward(): a constant, copied and detached each time */
+    {"aten.lift_fresh_copy.default", NUC_OP_CLONE}, {"aten.detach.default", NUC_OP_ALIAS},
+    {"aten.detach_.default", NUC_OP_ALIAS},         {"aten.detach_copy.default", NUC_OP_ALIAS},
+    {"aten.conj_physical_.default", NUC_OP_ALIAS},  {"aten.lift_fresh.default", NUC_OP_ALIAS},
+    {"aten.positive.default", NUC_OP_ALIAS},        {"aten.resolve_conj.default", NUC_OP_ALIAS},
+    {"aten.resolve_neg.default", NUC_OP_ALIAS},     {"aten.conj.default", NUC_OP_ALIAS},
+    {"aten.conj_physical.default", NUC_OP_ALIAS},   {"aten.real.default", NUC_OP_ALIAS},
+};
+
+/* The operator of that name; NUC_OP_COUNT when there is none. */
+static enum nuc_op find_identity(const char *name)
 {
-    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        if (strcmp(aliases[i].name, name) == 0)
-            return &aliases[i];
+    for (size_t i = 0; i < sizeof identities / sizeof identities[0]; i++) {
+        if (strcmp(identities[i].name, name) == 0)
+            return identities[i].op;
     }
-    return NULL;
+    return NUC_OP_COUNT;
 }
 
-/* "aten.add_.Scalar" is "aten.add.Scalar" in place: such a name without the mark; NULL when there is none. */
-static const struct alias *find_alias_in_place(const char *name)
+static const struct {
+    enum nuc_op op;
+    const char *const *names;
+} synonyms[] = {
+#define SYNONYMS(op, ...) {NUC_OP_##op, (const char *const[]){__VA_ARGS__, NULL}},
+#include "ir/ops.def"
+};
+
+/* The same for other names of an operator: those of the schema, and of what has no effect. */
+static enum nuc_op find_other_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
+        for (const char *const *s = synonyms[i].names; *s != NULL; s++) {
+            if (strcmp(*s, name) == 0)
+                return synonyms[i].op;
+        }
+    }
+    return find_identity(name);
+}
+
+/* "aten.add_.Scalar" is "aten.add.Scalar" in place: such a name without the mark. */
+static enum nuc_op find_other_name_in_place(const char *name)
 {
     const char *mark = strstr(name, "_.");
     char functional[64];
 
     if (mark == NULL || strlen(name) > sizeof functional)
-        return NULL;
+        return NUC_OP_COUNT;
     memcpy(functional, name, (size_t)(mark - name));
     strcpy(functional + (mark - name), mark + 1);
-    const struct alias *alias = find_alias(functional);
-    return alias != NULL && nuc_op_has_in_place(alias->op) ? alias : NULL;
+    enum nuc_op op = find_other_name(functional);
+    return op != NUC_OP_COUNT && nuc_op_has_in_place(op) ? op : NUC_OP_COUNT;
 }
 
 struct nuc_op_form nuc_pt2_find_op(const char *name)
 {
     struct nuc_op_form form = nuc_op_find(name);
-    const struct alias *alias = find_alias(name), *in_place = find_alias_in_place(name);
+    enum nuc_op other = find_other_name(name), in_place = find_other_name_in_place(name);
 
-    if (alias != NULL)
-        return (struct nuc_op_form){.op = alias->op};
-    if (form.op == NUC_OP_COUNT && in_place != NULL)
-        return (struct nuc_op_form){.op = in_place->op, .in_place = true};
+    if (other != NUC_OP_COUNT)
+        return (struct nuc_op_form){.op = other};
+    if (form.op == NUC_OP_COUNT && in_place != NUC_OP_COUNT)
+        return (struct nuc_op_form){.op = in_place, .in_place = true};
     if (form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
         form.op = NUC_OP_COUNT;
     return form;
@@ -398,13 +267,12 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
 static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 {
     const char *name = nuc_pt2_op_name(json);
-    const struct alias *alias = find_alias(name);
     struct nuc_op_form form = nuc_pt2_find_op(name);
 
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
     struct nuc_node *node = add_call(im, form, name, json);
-    if (alias == NULL || !alias->is_identity)
+    if (find_identity(name) == NUC_OP_COUNT)
         return;
     im->identities =
         nuc_grow(im->cx, im->identities, &im->identities_capacity, im->n_identities + 1, sizeof(struct nuc_node *));

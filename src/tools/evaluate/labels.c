@@ -71,8 +71,7 @@ static bool holds_whole_numbers(const struct nuc_array_info *a)
 
 static int64_t whole_number(const struct nuc_array_info *a, size_t i)
 {
-    return nuc_is_integer(a->dtype) ? nuc_int_at(a->dtype, a->data, i)
-                                    : (int64_t)nuc_number_at(a->dtype, a->data, i);
+    return nuc_is_integer(a->dtype) ? nuc_int_at(a->dtype, a->data, i) : (int64_t)nuc_number_at(a->dtype, a->data, i);
 }
 
 /* The class of a one-hot row, or NUC_UNDECIDED when not exactly one is 1 and the others 0. */
