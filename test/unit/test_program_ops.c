@@ -37,9 +37,10 @@ static void check_every_operator(struct nuc_context *cx, void *user)
 
 /* ---- operators ---- */
 
-/* Graphs of a file: lowered to the Edge dialect first, and by how much results may differ. */
+/* Graphs of a file: lowered to the Edge dialect first; evaluated once they are expanded; how much results may differ.
+ */
 struct manner {
-    bool lowered;
+    bool lowered, composite;
     double tolerance;
 };
 
@@ -51,10 +52,12 @@ static void run_case(struct nuc_context *cx, const struct value_case *c)
     struct test_program p;
     struct nuc_tensor t;
 
-    if (how->lowered) {
+    if (how->lowered)
         nuc_expand(g);
+    if (how->composite)
+        evaluate_graph(nuc_graph_copy(g), c, how->tolerance);
+    if (how->lowered)
         nuc_to_edge(g, NULL);
-    }
     const void *in = values_of_input(g, c);
     test_load(cx, &p, nuc_write_program(g, &o), NULL);
     if (p.status != NUC_OK)
@@ -70,7 +73,7 @@ static void run_case(struct nuc_context *cx, const struct value_case *c)
     }
     assert_int_equal(nuc_program_output(&p.program, 0, &t), NUC_OK);
     compare_values(c, "kernel", t.dtype, t.data, t.bytes / nuc_dtype_size(t.dtype), how->tolerance);
-    if (strstr(c->graph, "channels-last") == NULL) /* which the evaluator takes in logical order */
+    if (!how->composite && strstr(c->graph, "channels-last") == NULL) /* which the evaluator takes in logical order */
         evaluate_case(cx, c, how->tolerance);
 }
 
@@ -83,8 +86,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTEXT_TEST(check_every_operator),
-        TEXT_TEST("cases/operators.txt", check_cases, &((struct manner){false, 0})),
-        TEXT_TEST("cases/elementwise.txt", check_cases, &((struct manner){true, 1e-6})),
+        TEXT_TEST("cases/operators.txt", check_cases, &((struct manner){false, false, 0})),
+        TEXT_TEST("cases/elementwise.txt", check_cases, &((struct manner){true, false, 1e-6})),
+        TEXT_TEST("cases/composite.txt", check_cases, &((struct manner){true, true, 1e-6})),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

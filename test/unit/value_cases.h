@@ -147,9 +147,8 @@ static inline void compare_values(const struct value_case *c, const char *by, en
     }
 }
 
-static inline void evaluate_case(struct nuc_context *cx, const struct value_case *c, double tolerance)
+static inline void evaluate_graph(struct nuc_graph *g, const struct value_case *c, double tolerance)
 {
-    struct nuc_graph *g = parse_quantized(cx, c->graph);
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     int64_t values[MOST_VALUES];
     void *out = values;
@@ -159,6 +158,11 @@ static inline void evaluate_case(struct nuc_context *cx, const struct value_case
     assert_in_range(nuc_elements(m), 0, MOST_VALUES);
     nuc_eval_run(e, &in, &out);
     compare_values(c, "evaluator", m->dtype, values, (size_t)nuc_elements(m), tolerance);
+}
+
+static inline void evaluate_case(struct nuc_context *cx, const struct value_case *c, double tolerance)
+{
+    evaluate_graph(parse_quantized(cx, c->graph), c, tolerance);
 }
 
 #endif
