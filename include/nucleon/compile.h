@@ -472,6 +472,12 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
  */
 enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text);
 
+/*
+ * What runs an operator, by which formulas others express it, and its rules. `name` may leave out the dialect and the
+ * overload: "aten.mish.default", "aten.mish", "mish". NUC_BAD_USAGE: no operator has the name.
+ */
+enum nuc_status nuc_describe_operator(struct nuc_compiler *c, const char *name, const char **text);
+
 /* Targets and converter flavors. */
 enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text);
 

@@ -302,6 +302,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "nuc_option_at": (c_bool, c_size_t, POINTER(OptionInfo)),
     "nuc_option_text": (Status, Compiler, c_char_p, POINTER(Options), POINTER(Options), Text),
     "nuc_list_operators": (Status, Compiler, c_bool, Text),
+    "nuc_describe_operator": (Status, Compiler, c_char_p, Text),
     "nuc_operators_json": (Status, Compiler, Text),
     "nuc_targets_json": (Status, Compiler, Text),
     "nuc_model_open": (Status, Compiler, c_char_p, POINTER(Model)),

@@ -117,6 +117,17 @@ enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const 
     return nuc_leave(&call);
 }
 
+enum nuc_status nuc_describe_operator(struct nuc_compiler *c, const char *name, const char **text)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, name != NULL && text != NULL);
+        *text = nuc_operator_text(c->cx, nuc_settings(c)->flavor, runs_on, name);
+    }
+    return nuc_leave(&call);
+}
+
 enum nuc_status nuc_operators_json(struct nuc_compiler *c, const char **text)
 {
     struct nuc_call call;

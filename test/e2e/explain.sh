@@ -55,6 +55,25 @@ for flavor in sdk-3.2 sdk-3.1; do
     has out "rules of $flavor"
     has out "aten.convolution.default"
 done
+# One operator: its title and formula, whichever form its name has, and several overloads of one name.
+for name in aten.mish.default aten.mish mish; do
+    run 0 "$nucleon" ops $name
+    has out "in the Edge dialect: self tanh(log1p(exp(self)))"
+    has out "    self * tanh(log1p(exp(self)))"
+done
+run 0 "$nucleon" ops trapezoid
+narrow
+has out aten.trapezoid.dx
+has out "    x = real(y);"
+has out "as a model has it: sum of the means of neighbours, times their distance"
+run 0 "$nucleon" ops aten.isin.Scalar_Tensor
+has out aten.isin.Tensor_Tensor
+run 0 "$nucleon" ops aten.leaky_relu --converter-flavor sdk-3.1
+has out "rules of sdk-3.1"
+run 2 "$nucleon" ops mihs
+has err "no operator is named 'mihs' (did you mean 'aten.mish.default'?): 'nucleon ops' lists them"
+run 2 "$nucleon" ops mish --markdown
+has err "leave 'mish' out"
 run 0 "$nucleon" targets
 has out imxrt700
 has out SDK_25_12

@@ -92,7 +92,8 @@ static int list_operators(struct nuc_compiler *c, struct cli_args *args)
         cli_warn_unused_options(args, CLI_ONE_RULE_SET, "--markdown has all rule sets");
     if (args->json)
         return cli_json_result(c, nuc_operators_json(c, &text), &text);
-    int code = cli_check(c, nuc_list_operators(c, args->markdown, &text));
+    int code = cli_check(c, args->n_positional > 0 ? nuc_describe_operator(c, args->positional[0], &text)
+                                                   : nuc_list_operators(c, args->markdown, &text));
 
     return code == CLI_OK ? cli_print(text) : code;
 }
@@ -101,6 +102,8 @@ int cli_ops(struct cli_args *args)
 {
     if (args->json && args->markdown)
         return cli_usage("ops: --json and --markdown are two forms of one list: leave one of them out");
+    if (args->n_positional > 0 && (args->json || args->markdown))
+        return cli_usage("ops: --json and --markdown list all operators: leave '%s' out", args->positional[0]);
     return cli_with_compiler(args, list_operators);
 }
 

@@ -82,8 +82,10 @@ static const struct cli_command commands[] = {
      "several programs.",
      "nucleon merge-kernel-selection one.c two.c -o kernels.c", 1, CLI_LIST_MAX, NULL},
     {"Look up", "ops", OPS, cli_ops, "operators, what runs them, rules of the NPU",
-     "[--converter-flavor NAME] [--markdown]", "Lists the operators the NPU runs and what has to hold.",
-     "nucleon ops --converter-flavor sdk-3.1", 0, 0, NULL},
+     "[OPERATOR] [--converter-flavor NAME] [--markdown]",
+     "Lists the operators, what runs them, and what has to hold on the NPU. Of one operator it shows by which formulas "
+     "others express it, too; its name may leave out dialect and overload.",
+     "nucleon ops --converter-flavor sdk-3.1\nnucleon ops aten.mish", 0, 1, NULL},
     {NULL, "targets", TARGETS, cli_targets, "chips and converter flavors", "", "Lists chips and converter flavors.",
      "nucleon targets", 0, 0, NULL},
     {NULL, "version", VERSION, cli_version, "the version of this build", "", "Prints the version of this build.",

@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "archive/json_build.h"
+#include "front/pt2/importer.h"
+#include "host/nearest.h"
 #include "host/text.h"
 #include "npu/support/support.h"
+#include "rewrite/formula/formula.h"
 
 #define CHANNELS_FIRST "input and output are channels-first data"
 
@@ -116,6 +119,95 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *
         nuc_text_addf(&out, "\n%s\n%s%s%s", short_name(ops[i]), *all != '\0' ? "  " : "", all,
                       *all != '\0' ? "\n" : "");
     }
+    return nuc_text_string(&out);
+}
+
+/* ---- one operator ---- */
+
+/* A formula with a line for each statement, which goes on in lines that are indented more. */
+static void add_formula(struct nuc_text *out, const char *text)
+{
+    size_t column = 0;
+    bool in_text = false;
+
+    for (size_t length; *text != '\0'; text += length) {
+        text += *text == ' ';
+        length = strcspn(text, " ");
+        const char *space = column == 0 ? "    " : column + 1 + length > 80 ? "\n        " : " ";
+        nuc_text_addf(out, "%s%.*s", space, (int)length, text);
+        column = (space[0] == '\n' ? 8 : column + strlen(space)) + length;
+        for (size_t i = 0; i < length; i++)
+            in_text = in_text != (text[i] == '"');
+        if (text[length - 1] == ';' && !in_text) {
+            nuc_text_addf(out, "\n");
+            column = 0;
+        }
+    }
+    nuc_text_addf(out, "\n");
+}
+
+static void add_operator(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on, enum nuc_op op)
+{
+    static const char *const uses[] = {
+        [NUC_FORMULA_EXPAND] = "as a model has it",
+        [NUC_FORMULA_EDGE] = "in the Edge dialect",
+        [NUC_FORMULA_REFERENCE] = "in the Edge dialect, with --reference-compat",
+        [NUC_FORMULA_EXECUTORCH] = "in the Edge dialect, with --executorch-ops-only",
+    };
+    const struct nuc_support_row *row = nuc_support_row(flavor, op);
+
+    nuc_text_addf(out, "%s%s\n  runs on: %s\n", out->length > 0 ? "\n" : "", archive_name(op),
+                  what_runs(out->cx, runs_on(out->cx, flavor, op)));
+    for (size_t i = 0; i < nuc_n_formula_rows; i++) {
+        if (nuc_formula_rows[i].op != op)
+            continue;
+        nuc_text_addf(out, "  %s: %s\n", uses[nuc_formula_rows[i].use], nuc_formula_rows[i].title);
+        add_formula(out, nuc_formula_rows[i].text);
+    }
+    if (row == NULL)
+        return;
+    const char *own = node_rules(out->cx, row, "\n    ");
+    nuc_text_addf(out, "  rules of %s:\n    %s\n", flavor->name,
+                  join(out->cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n    "));
+}
+
+/* Whether an operator's name is `name`, which leaves out dialect or overload or both. */
+static bool is_named(enum nuc_op op, enum nuc_dialect dialect, const char *name)
+{
+    const char *full = nuc_op_name(op, dialect), *begin = full;
+    size_t length = strlen(name);
+
+    if (!nuc_op_in_dialect(op, dialect))
+        return false;
+    for (; begin != NULL; begin = strchr(begin, '.') != NULL ? strchr(begin, '.') + 1 : NULL) {
+        if (strncmp(begin, name, length) == 0 && (begin[length] == '\0' || begin[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static const char *archive_name_at(const void *count, size_t index)
+{
+    return index < NUC_OP_COUNT ? archive_name((enum nuc_op)index) : count;
+}
+
+const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on,
+                              const char *name)
+{
+    enum nuc_op alias = nuc_pt2_find_op(name).op;
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(cx, &count);
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    for (uint32_t i = 0; i < count; i++) {
+        if (alias != NUC_OP_COUNT ? ops[i] == alias
+                                  : is_named(ops[i], NUC_ATEN, name) || is_named(ops[i], NUC_EDGE, name))
+            add_operator(&out, flavor, runs_on, ops[i]);
+    }
+    if (out.length == 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "no operator is named '%s'%s: 'nucleon ops' lists them", name,
+                 nuc_did_you_mean(cx, name, archive_name_at, NULL));
     return nuc_text_string(&out);
 }
 

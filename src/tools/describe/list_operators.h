@@ -18,7 +18,14 @@ typedef struct nuc_runs_on nuc_runs_on_fn(struct nuc_context *cx, const struct n
 /* The operators of archives with what runs them, then those of the rule set with their rules, one per line. */
 const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on);
 
-/* The same for all rule sets: the contents of docs/supported-ops.md. */
+/*
+ * One operator of archives or of the rules, by its name with or without dialect and overload: what runs it, what others
+ * express it by, its rules. Fails with NUC_BAD_USAGE where no operator has that name.
+ */
+const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on,
+                              const char *name);
+
+/* nuc_operators_text() for all rule sets: the contents of docs/supported-ops.md. */
 const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on);
 
 const char *nuc_targets_text(struct nuc_context *cx);
