@@ -61,7 +61,8 @@ static bool is_operator_call(const struct checker *c, const struct nuc_term *t)
         for (uint32_t i = 0; fits && i < t->count; i++)
             fits = t->keywords[i] == NULL || nuc_schema_arg_index(schema, t->keywords[i]) >= 0;
         for (uint32_t i = t->count; fits && i < schema->n_args; i++)
-            fits = schema->args[i].has_default || schema->args[i].optional || t->keywords[t->count - 1] != NULL;
+            fits = schema->args[i].has_default || schema->args[i].optional ||
+                   (t->count > 0 && t->keywords[t->count - 1] != NULL);
         if (fits)
             return true;
     }
@@ -183,6 +184,19 @@ void nuc_check_pattern(struct nuc_formulas *formulas, struct nuc_context *cx, co
         check_term(&c, p->guard);
 }
 
+void nuc_check_formula(struct nuc_formulas *formulas, struct nuc_context *cx, const struct nuc_formula_row *row)
+{
+    const char *name = nuc_op_name(row->op, NUC_ATEN);
+    enum nuc_dialect dialect = row->use == NUC_FORMULA_EXPAND ? NUC_ATEN : NUC_EDGE;
+    struct checker c = {formulas, cx, name, dialect, false, nuc_op_schema(row->op), 0, {0}, {0}};
+    struct nuc_formula f;
+
+    nuc_read_formula(cx, name, row->text, &f);
+    check_formula(&c, &f);
+    if (row->title[0] == '\0')
+        fail(&c, "a line for users is missing:", name);
+}
+
 void nuc_formulas_check(struct nuc_context *cx)
 {
     struct nuc_formulas *formulas = nuc_formulas_new(cx);
@@ -195,17 +209,7 @@ void nuc_formulas_check(struct nuc_context *cx)
             declare(&c, d.parameters[k]);
         check_formula(&c, &d.body);
     }
-    for (size_t i = 0; i < nuc_n_formula_rows; i++) {
-        const struct nuc_formula_row *row = &nuc_formula_rows[i];
-        const char *name = nuc_op_name(row->op, NUC_ATEN);
-        struct checker c = {
-            formulas, cx,  name, row->use == NUC_FORMULA_EXPAND ? NUC_ATEN : NUC_EDGE, false, nuc_op_schema(row->op),
-            0,        {0}, {0}};
-        struct nuc_formula f;
-        nuc_read_formula(cx, name, row->text, &f);
-        check_formula(&c, &f);
-        if (row->title[0] == '\0')
-            fail(&c, "a line for users is missing:", name);
-    }
+    for (size_t i = 0; i < nuc_n_formula_rows; i++)
+        nuc_check_formula(formulas, cx, &nuc_formula_rows[i]);
     nuc_patterns_check(formulas);
 }

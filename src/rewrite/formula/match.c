@@ -179,10 +179,14 @@ static bool match_quotient(struct nuc_formula_site *s, struct nuc_term *t, struc
 
 static bool match_argument(struct nuc_formula_site *s, struct nuc_term *t, const struct nuc_arg *a)
 {
+    double number;
+
     if (a->kind == NUC_ARG_NODE)
         return match(s, t, a->u.node);
     if (t->kind == NUC_TERM_NAME)
         return bind(s, t->name, *a);
+    if (is_number(t, &number))
+        return nuc_is_number_arg(a) && nuc_numbers_equal(nuc_number_arg(a), number);
     return t->kind == NUC_TERM_VALUE && nuc_same_value(&t->value, a);
 }
 

@@ -261,6 +261,8 @@ void nuc_read_formula(struct nuc_context *cx, const char *title, const char *tex
         }
         s.term = read_expression(&r);
         if (!take(&r, ";")) {
+            if (s.kind != NUC_STATEMENT_CHECK)
+                fail(&r, "';' and a result are missing");
             out->results[out->n_results++] = s.term;
             break;
         }

@@ -122,6 +122,9 @@ void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *tex
 /* Whether the node of the site is what the pattern says; then the site has its names. */
 bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p);
 
+/* A row, its text read first; fails with NUC_INTERNAL naming the operator (check.c). */
+void nuc_check_formula(struct nuc_formulas *formulas, struct nuc_context *cx, const struct nuc_formula_row *row);
+
 /* All rows of patterns.def; one of them (check.c). */
 void nuc_patterns_check(struct nuc_formulas *formulas);
 void nuc_check_pattern(struct nuc_formulas *formulas, struct nuc_context *cx, const char *title,
