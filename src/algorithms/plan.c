@@ -60,7 +60,7 @@ static void measure(struct planner *p)
         if (r->size > (uint64_t)1 << 60 || most > (uint64_t)1 << 60 ||
             __builtin_add_overflow(sum, r->size + most + 2 * (uint64_t)r->alignment, &sum) || sum > (uint64_t)1 << 62)
             nuc_fail(p->cx, NUC_UNSUPPORTED, "memory plan: tensors exceed the address space: use a smaller model");
-        p->sizes[i] = nuc_align_up(r->size, p->unit);
+        p->sizes[i] = nuc_plan_align(r->size, p->unit);
     }
 }
 

@@ -86,7 +86,7 @@ static bool lift(const struct search *s, const uint64_t *lowest, uint32_t i, uin
             continue;
         if (items[k].fixed)
             return false;
-        after[k] = nuc_align_up(end, items[k].alignment);
+        after[k] = nuc_plan_align(end, items[k].alignment);
     }
     return true;
 }

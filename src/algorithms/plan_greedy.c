@@ -103,7 +103,7 @@ static uint64_t lowest_gap(const struct greedy *g, const struct nuc_plan_item *i
             continue;
         if (g->addresses[other] >= at + item->size)
             break;
-        uint64_t end = nuc_align_up(g->addresses[other] + g->part->items[other].size, item->alignment);
+        uint64_t end = nuc_plan_align(g->addresses[other] + g->part->items[other].size, item->alignment);
         at = end > at ? end : at;
     }
     return at;
@@ -130,7 +130,7 @@ static uint64_t lowest_gap_among(const struct greedy *g, uint32_t index)
     }
     qsort(g->around, n, sizeof *g->around, compare_spans);
     for (size_t k = 0; k < n && g->around[k].begin < at + item->size; k++) {
-        uint64_t end = nuc_align_up(g->around[k].end, item->alignment);
+        uint64_t end = nuc_plan_align(g->around[k].end, item->alignment);
         at = end > at ? end : at;
     }
     return at;

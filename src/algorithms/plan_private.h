@@ -25,6 +25,12 @@ struct nuc_plan_part {
     uint64_t effort; /* left */
 };
 
+/* nuc_align_up() with the 64 bits of an address, which a size_t of the host need not have. */
+static inline uint64_t nuc_plan_align(uint64_t address, uint64_t alignment)
+{
+    return (address + alignment - 1) & ~(alignment - 1);
+}
+
 static inline bool nuc_plan_meet(const struct nuc_plan_item *a, const struct nuc_plan_item *b)
 {
     return a->first <= b->last && b->first <= a->last;

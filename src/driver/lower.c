@@ -426,7 +426,7 @@ static void lower_partitions(struct nuc_model *m, bool for_caller)
         r->moved_bytes += p->info.moved_bytes;
         r->delegate_data += p->info.payload_size;
         r->staging = r->staging > p->image->staging_size ? r->staging : p->image->staging_size;
-        r->fetched += p->image->fetches.bytes;
+        r->fetched += (size_t)p->image->fetches.bytes;
         r->fetch_cycles += p->image->fetches.cycles;
         r->fetch_cycles_by_dma += p->image->fetches.dma_cycles;
     }

@@ -44,10 +44,16 @@ static void report_tensors(const struct nuc_emission *e, struct nuc_program_memo
     out->tensors = tensors;
 }
 
+/* Bytes as a size_t, the largest one where that of the host has not as many bits. */
+static size_t as_size(uint64_t bytes)
+{
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+}
+
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
-    out->planned = e->plan.size;
-    out->lower_bound = e->plan.bound;
+    out->planned = as_size(e->plan.size);
+    out->lower_bound = as_size(e->plan.bound);
     out->proven = e->plan.proven;
     out->method = e->plan.method;
     out->n_values = e->n_values;
@@ -72,7 +78,7 @@ static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_o
 
 size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)
 {
-    return emit(g, o)->plan.size;
+    return as_size(emit(g, o)->plan.size);
 }
 
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)

@@ -74,7 +74,7 @@ static void sort_dims(const int64_t *sizes, const int64_t (*strides)[NUC_MAX_RAN
 {
     uint8_t perm[NUC_MAX_RANK];
 
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++) /* from rank on nothing reads it */
         perm[i] = (uint8_t)(rank - 1 - i);
     for (uint32_t i = 1; i < rank; i++) {
         uint32_t moving = i;
@@ -102,7 +102,7 @@ void nuc_dim_order_of_inputs(const int64_t *sizes, const int64_t (*strides)[NUC_
     bool channels_last = rank == 4;
     uint8_t in_order[NUC_MAX_RANK];
 
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
         in_order[i] = (uint8_t)i;
     for (uint32_t i = 0; i < count; i++) {
         contiguous = contiguous && nests(sizes, strides[i], in_order, rank);
