@@ -14,10 +14,11 @@
 const struct nuc_option_info nuc_option_rows[] = {
     {"target", NUC_OPTION_STRING, "NAME", "imxrt700 (default); 'nucleon targets' lists them", TO(target)},
     {"io", NUC_OPTION_CHOICE, "float|int8",
-     "what the program takes and gives (default float); int8: the values inside, and the program gives their scales",
+     "element type of inputs and outputs (default float); int8: raw quantized values, whose scale and zero point are "
+     "stored in the program",
      TO(io), CHOICES("float", "int8")},
     {"accuracy", NUC_OPTION_CHOICE, "fast|default|high",
-     "seconds spent on accuracy: fast runs no quantized network, high changes weights, too", TO(accuracy),
+     "effort spent on accuracy: fast skips the search, high also adjusts weights", TO(accuracy),
      CHOICES("fast", "default", "high")},
     {"no-quantize", NUC_OPTION_FLAG, NULL, "a float program for the CPU: no calibration, nothing on the NPU",
      TO(no_quantize), .set = true},

@@ -24,11 +24,11 @@ static const struct rule_case cases[] = {
     {UNARY("aten.tanh.default(%dx)", "3, 5"), "", NULL},
     {"%x = input : float32[3]; %r = edge.aten.abs.default(%x)\n", "", NULL},
     /* operators that came later */
-    {UNARY("aten.exp.default(%dx)", "3, 8"), "", "the NPU has the operator"},
-    {UNARY("aten.log.default(%dx)", "3, 8"), "", "the NPU has the operator"},
-    {UNARY("aten.hardswish.default(%dx)", "3, 8"), "", "the NPU has the operator"},
-    {UNARY("aten.amax.default(%dx, [1])", "3, 8"), "", "the NPU has the operator"},
-    {BINARY("aten.maximum.default(%dx, %dy)", "8", "8"), "", "the NPU has the operator"},
+    {UNARY("aten.exp.default(%dx)", "3, 8"), "", "the NPU supports the operator"},
+    {UNARY("aten.log.default(%dx)", "3, 8"), "", "the NPU supports the operator"},
+    {UNARY("aten.hardswish.default(%dx)", "3, 8"), "", "the NPU supports the operator"},
+    {UNARY("aten.amax.default(%dx, [1])", "3, 8"), "", "the NPU supports the operator"},
+    {BINARY("aten.maximum.default(%dx, %dy)", "8", "8"), "", "the NPU supports the operator"},
     /* adaptive average pooling */
     {UNARY("aten._adaptive_avg_pool2d.default(%dx, [2, 4])", "1, 2, 8, 8"), " dx r ", NULL},
     {UNARY("aten._adaptive_avg_pool2d.default(%dx, [2, 3])", "1, 2, 8, 8"), " dx r ", "divides"},

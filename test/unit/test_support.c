@@ -177,8 +177,8 @@ static const struct rule_case rule_cases[] = {
     {UNARY("aten.upsample_bilinear2d.vec(%dx, [8, 25], true, none)", "1, 2, 4, 4"), "1, 2, 4 or 8"},
     {UNARY("aten.upsample_bilinear2d.vec(%dx, [1, 7], true, none)", "1, 2, 1, 4"), "1, 2, 4 or 8"},
     /* an operator the NPU does not have */
-    {UNARY("aten.gelu.default(%dx)", "2, 3"), "the NPU has the operator"},
-    {UNARY("dim_order_ops._to_dim_order_copy.default(%dx, dim_order=[0, 1])", "2, 3"), "the NPU has the operator"},
+    {UNARY("aten.gelu.default(%dx)", "2, 3"), "the NPU supports the operator"},
+    {UNARY("dim_order_ops._to_dim_order_copy.default(%dx, dim_order=[0, 1])", "2, 3"), "the NPU supports the operator"},
     /* results that are not quantized, and inputs that are not int8 */
     {INPUT("x", "2, 3") "%r = edge.aten.relu.default(%dx)\n", "output is read by one quantize node"},
     {"%x = input : float32[2, 3]\n" RESULT("aten.relu.default(%x)", ""), "data input is quantized"},

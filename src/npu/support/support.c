@@ -63,7 +63,7 @@ static const struct {
 
 static struct nuc_verdict no_operator(enum nuc_op op)
 {
-    struct nuc_verdict v = {false, "the NPU has the operator", nuc_op_name(op, NUC_EDGE), "",
+    struct nuc_verdict v = {false, "the NPU supports the operator", nuc_op_name(op, NUC_EDGE), "",
                             "use an operator that 'nucleon ops' lists"};
 
     for (size_t i = 0; i < sizeof replacements / sizeof replacements[0]; i++) {

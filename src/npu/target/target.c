@@ -67,7 +67,7 @@ static const struct nuc_target targets[] = {
     },
     {
         .name = "imxrt700cm",
-        .description = "i.MX RT700, what the NPU cannot run as int8 kernels on the Cortex-M33",
+        .description = "i.MX RT700; operators that the NPU cannot run use int8 kernels on the Cortex-M33",
         .npu_name = "imxrt700",
         .cpu = &cortex_m33,
         .clock_hz = 324e6,
