@@ -35,7 +35,7 @@ test:
 	@sh tools/build.sh cm33
 	@sh tools/test.sh build/release build/cm33
 
-# Debian packages of this machine's release, in build/deb: see docs/packages.md.
+# Debian packages of this machine's release, in build/deb: see docs/install.md.
 deb:
 	@sh tools/install_packages.sh $(BUILD_PACKAGES) dpkg-dev
 	@sh tools/make_deb.sh build/deb/build build/deb
