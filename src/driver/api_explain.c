@@ -2,8 +2,8 @@
 #include "driver/explain_options.h"
 #include "driver/lower.h"
 #include "npu/convert/convert.h"
+#include "npu/explain/explain.h"
 #include "npu/target/target.h"
-#include "tools/describe/explain.h"
 
 struct lowering {
     struct nuc_model *partitioned, *lowered;

@@ -4,19 +4,19 @@
 #include "nucleon/json.h"
 
 #include "archive/file_kind.h"
+#include "back/profile/profile.h"
 #include "back/program/out_variant.h"
 #include "cpu/cortexm.h"
 #include "driver/driver.h"
 #include "host/file.h"
+#include "inspect/extract_litert.h"
+#include "inspect/inspect.h"
 #include "npu/container/container.h"
 #include "npu/convert/kernel_selection.h"
+#include "npu/explain/list_operators.h"
 #include "npu/support/support.h"
 #include "npu/target/target.h"
 #include "rewrite/passes.h"
-#include "tools/describe/extract_litert.h"
-#include "tools/describe/inspect.h"
-#include "tools/describe/list_operators.h"
-#include "tools/describe/profile.h"
 
 /* ---- kernel selections ---- */
 

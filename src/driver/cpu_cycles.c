@@ -1,10 +1,10 @@
 /* What the CPU's part of a program takes, by the nodes it was made of: those of the profile that the program has. */
+#include "back/profile/profile.h"
 #include "back/program/program.h"
 #include "driver/explain_options.h"
 #include "driver/lower.h"
+#include "npu/explain/explain.h"
 #include "npu/support/estimate.h"
-#include "tools/describe/explain.h"
-#include "tools/describe/profile.h"
 
 struct pricing {
     const struct nuc_model *lowered;

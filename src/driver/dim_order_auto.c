@@ -3,10 +3,10 @@
 
 #include "driver/lower.h"
 #include "host/text.h"
+#include "npu/explain/explain.h"
 #include "npu/layout/orders.h"
 #include "npu/support/estimate.h"
 #include "npu/target/target.h"
-#include "tools/describe/explain.h"
 
 static const struct variant {
     const char *name;

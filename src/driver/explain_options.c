@@ -3,10 +3,10 @@
 
 #include "cpu/cortexm.h"
 #include "driver/explain_options.h"
+#include "npu/explain/explain.h"
 #include "npu/partition/partition.h"
 #include "npu/support/estimate.h"
 #include "npu/target/target.h"
-#include "tools/describe/explain.h"
 
 /* What becomes of a model under some options. */
 struct figures {

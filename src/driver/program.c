@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "back/profile/profile.h"
+#include "back/program/memory_map.h"
 #include "back/program/out_variant.h"
 #include "driver/lower.h"
 #include "driver/model_metadata.h"
@@ -10,8 +12,6 @@
 #include "host/text.h"
 #include "npu/convert/convert.h"
 #include "npu/convert/kernel_selection.h"
-#include "tools/describe/memory_map.h"
-#include "tools/describe/profile.h"
 
 /* ---- memory ---- */
 

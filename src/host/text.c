@@ -49,3 +49,13 @@ const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t 
     nuc_text_addf(&text, "]");
     return nuc_text_string(&text);
 }
+
+void nuc_text_add_column(struct nuc_text *out, const char *text, size_t width, size_t head)
+{
+    size_t length = strlen(text);
+
+    if (length <= width)
+        nuc_text_addf(out, "%-*s ", (int)width, text);
+    else
+        nuc_text_addf(out, "%.*s..%s ", (int)head, text, text + length - (width - 2 - head));
+}

@@ -23,4 +23,10 @@ const char *nuc_text_string(struct nuc_text *text);
 /* "[1, 10]", in the arena. */
 const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank);
 
+/*
+ * `text` in a column of a table, a space after it. Of a text that is too long `head` characters and what fits of its
+ * end stay.
+ */
+void nuc_text_add_column(struct nuc_text *out, const char *text, size_t width, size_t head);
+
 #endif

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "back/profile/profile.h"
 #include "fuzz_support.h"
+#include "inspect/extract_litert.h"
+#include "inspect/inspect.h"
+#include "inspect/lint_program.h"
 #include "npu/container/container.h"
-#include "tools/describe/extract_litert.h"
-#include "tools/describe/inspect.h"
-#include "tools/describe/lint_program.h"
-#include "tools/describe/profile.h"
 
 #define MEMORY ((size_t)256 << 20)
 

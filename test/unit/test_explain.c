@@ -2,9 +2,9 @@
 #include "graph_texts.h"
 
 #include "driver/driver.h"
+#include "npu/explain/explain.h"
 #include "npu/support/estimate.h"
 #include "nucleon/compile.h"
-#include "tools/describe/explain.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
 

@@ -1,9 +1,9 @@
 /* What inspection says of programs ExecuTorch's runtime would refuse. */
 #include "device/base/microcode.h"
 #include "host/flatbuilder.h"
+#include "inspect/lint_program.h"
 #include "npu/container/payload.h"
 #include "program_graphs.h"
-#include "tools/describe/lint_program.h"
 
 static uint32_t lint(struct nuc_context *cx, struct nuc_graph *g, bool keep_order, const struct nuc_lint_finding **out)
 {

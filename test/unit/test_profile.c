@@ -1,10 +1,10 @@
 /* Profiles: records a program leaves when it runs, the table and the ETDump made of them. */
 #include <unistd.h>
 
+#include "back/profile/profile.h"
 #include "device/base/flatbuf.h"
 #include "driver/driver.h"
 #include "program_graphs.h"
-#include "tools/describe/profile.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits_unsupported.pt2"
 #define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"

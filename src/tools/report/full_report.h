@@ -8,11 +8,11 @@
 
 #include <jansson.h>
 
+#include "back/program/memory_map.h"
 #include "driver/lower.h"
+#include "npu/explain/explain.h"
 #include "nucleon/evaluate.h"
 #include "nucleon/report.h"
-#include "tools/describe/explain.h"
-#include "tools/describe/memory_map.h"
 
 #define NUC_NO_ID UINT32_MAX
 

@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "archive/json_build.h"
+#include "back/profile/profile.h"
 #include "driver/model_metadata.h"
 #include "ir/labels.h"
 #include "ir/quant.h"
-#include "tools/describe/profile.h"
 #include "tools/report/full_report.h"
 
 /* ---- the list ---- */

@@ -1,6 +1,6 @@
 /* What stays on the CPU and what it costs: causes, splits of the NPU's part, options that would help. */
 #include "archive/json_build.h"
-#include "tools/describe/explain_lines.h"
+#include "npu/explain/explain_lines.h"
 #include "tools/report/full_report.h"
 
 static void put_tags(const struct nuc_report *r, json_t *to, const char *key, const char *const *tags, uint32_t count)

@@ -4,8 +4,8 @@
 #include "archive/json_build.h"
 #include "driver/model_metadata.h"
 #include "npu/convert/convert.h"
+#include "npu/explain/list_operators.h"
 #include "quantize/quantize.h"
-#include "tools/describe/list_operators.h"
 #include "tools/report/full_report.h"
 
 /* ---- the model ---- */

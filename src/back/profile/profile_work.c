@@ -1,0 +1,138 @@
+/* Estimated time of an operator on the CPU from its name and the sizes of its arguments: a program says no more. */
+#include <string.h>
+
+#include "back/profile/profile.h"
+#include "npu/support/estimate.h"
+
+/* Elements, first and last size of a tensor; 0 elements for another kind of value. */
+static double tensor_size(const struct nuc_view_value *value, double *first, double *last)
+{
+    double elements = 1;
+
+    *first = *last = 1;
+    if (value->kind != NUC_VALUE_TENSOR)
+        return 0;
+    for (uint32_t i = 0; i < value->u.tensor.sizes.count; i++) {
+        *last = (double)nuc_view_int(value->u.tensor.sizes, i);
+        *first = i == 0 ? *last : *first;
+        elements *= *last;
+    }
+    return elements;
+}
+
+/* The elements of a pool's window. */
+static double product_of_ints(const struct nuc_view_method *m, const struct nuc_view_value *list)
+{
+    double product = 1;
+
+    for (uint32_t i = 0; list->kind == NUC_VALUE_INTS && i < list->u.list.count; i++) {
+        const struct nuc_view_value *item = &m->values[nuc_view_int(list->u.list, i)];
+        product *= item->kind == NUC_VALUE_INT ? (double)item->u.i : 1;
+    }
+    return product;
+}
+
+static bool is_named(const char *name, const char *const *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strstr(name, parts[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+#define IS_NAMED(name, parts) is_named(name, parts, sizeof parts / sizeof parts[0])
+
+/* Elements of the tensors of a list, and rows of its matrices. */
+static double list_size(const struct nuc_view_method *m, const struct nuc_view_value *list, double *rows)
+{
+    double elements = 0, first, last;
+
+    *rows = 0;
+    for (uint32_t i = 0; list->kind == NUC_VALUE_TENSORS && i < list->u.list.count; i++) {
+        const struct nuc_view_value *item = &m->values[nuc_view_int(list->u.list, i)];
+        elements += tensor_size(item, &first, &last);
+        *rows += item->u.tensor.sizes.count == 2 ? first : 0;
+    }
+    return elements;
+}
+
+struct work {
+    double macs;   /* of convolutions and products of matrices; -1: the operator has none */
+    double values; /* read or written, whichever are more */
+    double gates;  /* of a recurrent layer */
+};
+
+/* Every weight once for each step and sample; a gate has a row of weights for the input and one for the state. */
+static void measure_layer(const struct nuc_view_method *m, struct nuc_view_list args, struct work *work)
+{
+    double first, last, steps = tensor_size(&m->values[nuc_view_int(args, 0)], &first, &last), rows, most = 0;
+
+    steps /= last > 0 ? last : 1;
+    for (uint32_t i = 1; i < args.count; i++) {
+        double size = list_size(m, &m->values[nuc_view_int(args, i)], &rows);
+        if (size <= most) /* the states may be a list, too */
+            continue;
+        most = size;
+        work->macs = steps * size;
+        work->gates = steps * rows / 2;
+    }
+}
+
+static const struct nuc_view_value *arg(const struct nuc_view_method *m, struct nuc_view_list args, uint32_t i)
+{
+    return &m->values[nuc_view_int(args, i)];
+}
+
+static struct work measure(const struct nuc_view_method *m, const char *name, struct nuc_view_list args)
+{
+    enum { TRANSPOSED = NUC_ARG(CONVOLUTION, transposed) };
+    static const char *const products[] = {"::mm", "::bmm", "::addmm", "linear", "matmul"};
+    static const char *const recurrent[] = {"gru.out", "lstm.out", "rnn.out", "rnn_tanh.out", "rnn_relu.out"};
+    double first, last, result = 0;
+    struct work work = {-1, 0, 0};
+
+    for (uint32_t i = 0; i < args.count; i++) {
+        double size = tensor_size(arg(m, args, i), &first, &last);
+        work.values = size > work.values ? size : work.values;
+        result = size > 0 ? size : result; /* out arguments come last */
+    }
+    if (args.count < 3)
+        return work;
+    if (IS_NAMED(name, recurrent)) {
+        measure_layer(m, args, &work);
+    } else if (strstr(name, "conv") != NULL) {
+        double weight = tensor_size(arg(m, args, 1), &first, &last);
+        double channels = strstr(name, "depthwise") != NULL ? last : first;
+        /* Transposed, each element of the input meets the taps of its channel: the weight's first dimension in aten. */
+        bool transposed = strstr(name, "transpose_conv") != NULL;
+        if (transposed)
+            channels = last;
+        if (args.count > TRANSPOSED && strstr(name, "::convolution") != NULL &&
+            arg(m, args, TRANSPOSED)->kind == NUC_VALUE_BOOL)
+            transposed = arg(m, args, TRANSPOSED)->u.b;
+        double points = transposed ? tensor_size(arg(m, args, 0), &first, &last) : result;
+        work.macs = channels > 0 ? points * weight / channels : -1;
+    } else if (IS_NAMED(name, products)) {
+        tensor_size(arg(m, args, strstr(name, "addmm") != NULL ? 1 : 0), &first, &last); /* addmm: the bias is first */
+        work.macs = result * last;
+    } else if (strstr(name, "pool2d") != NULL) {
+        work.values = result * product_of_ints(m, arg(m, args, 1));
+    }
+    return work;
+}
+
+uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_view_method *m, const char *name,
+                                struct nuc_view_list args)
+{
+    static const char *const functions[] = {"::exp.", "::exp2", "::expm1", "::log", "sqrt", "sigmoid", "tanh", "gelu"};
+    const struct nuc_costs *c = &target->costs;
+    struct work work = measure(m, name, args);
+    double each = strstr(name, "softmax") != NULL ? c->cpu_softmax
+                  : IS_NAMED(name, functions)     ? c->cpu_function
+                                                  : c->cpu_element;
+
+    if (work.gates > 0)
+        return nuc_recurrent_cycles(c, work.macs, work.gates);
+    return nuc_cpu_cycles(c, work.macs, work.values, each);
+}

@@ -1,0 +1,366 @@
+/* A program file as a tree, and the tree as text. */
+#include <string.h>
+
+#include "archive/json_build.h"
+#include "archive/program_view.h"
+#include "data/metadata.h"
+#include "inspect/inspect_forms.h"
+#include "inspect/lint_program.h"
+
+/* The word of a kind in the tree, and its line in the text. */
+struct kind {
+    const char *name, *text;
+};
+
+static const struct kind value_kinds[] = {
+    [NUC_VALUE_NONE] = {"none", "None"},
+    [NUC_VALUE_INT] = {"int", "int {value}"},
+    [NUC_VALUE_BOOL] = {"bool", "bool {value}"},
+    [NUC_VALUE_DOUBLE] = {"double", "double {value:g}"},
+    [NUC_VALUE_TENSOR] = {"tensor", "{dtype}{sizes} dim order {dim_order}"},
+    [NUC_VALUE_STRING] = {"string", "string '{value}'"},
+    [NUC_VALUE_INTS] = {"ints", "ints in values {items}"},
+    [NUC_VALUE_DOUBLES] = {"doubles", "doubles {value}"},
+    [NUC_VALUE_BOOLS] = {"bools", "bools {value}"},
+    [NUC_VALUE_TENSORS] = {"tensors", "tensors in values {items}"},
+    [NUC_VALUE_OPTIONAL_TENSORS] = {"optional_tensors", "tensors in values {items}"},
+    {"other", "unknown kind {number}"},
+};
+
+static const struct kind instruction_kinds[] = {
+    [NUC_INSTRUCTION_KERNEL] = {"kernel", "{operator} {args}"},
+    [NUC_INSTRUCTION_DELEGATE] = {"delegate", "delegate {delegate} {args}"},
+    [NUC_INSTRUCTION_MOVE] = {"move", "move {args:,}"},
+    [NUC_INSTRUCTION_JUMP_FALSE] = {"jump_if_false", "jump if false {args:,}"},
+    [NUC_INSTRUCTION_FREE] = {"free", "free {args:,}"},
+    {"other", "unknown instruction {number}"},
+};
+
+#define COUNT(rows) (sizeof rows / sizeof rows[0])
+
+/* ---- tree ---- */
+
+/* The kind's word; of a kind that a newer schema may have, its number as well. */
+static void put_kind(struct nuc_context *cx, json_t *out, const struct kind *kinds, size_t count, uint8_t kind)
+{
+    bool known = kind + 1u < count && kinds[kind].name != NULL;
+
+    nuc_put_string(cx, out, "kind", kinds[known ? kind : count - 1].name);
+    if (!known)
+        nuc_put_int(cx, out, "number", kind);
+}
+
+static void put_ints(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list)
+{
+    json_t *items = nuc_put_array(cx, out, key);
+
+    for (uint32_t i = 0; i < list.count; i++)
+        nuc_put_int(cx, items, NULL, nuc_view_int(list, i));
+}
+
+static void put_doubles(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list)
+{
+    json_t *items = nuc_put_array(cx, out, key);
+
+    for (uint32_t i = 0; i < list.count; i++)
+        nuc_put_double(cx, items, NULL, nuc_view_double(list, i));
+}
+
+static void put_text(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list text)
+{
+    nuc_put_string(cx, out, key, nuc_view_text(cx, text));
+}
+
+static void put_tensor(struct nuc_context *cx, json_t *out, const struct nuc_view_tensor *t)
+{
+    nuc_put_string(cx, out, "dtype", t->dtype == NUC_DTYPE_COUNT ? "other" : nuc_dtype_name(t->dtype));
+    put_ints(cx, out, "sizes", t->sizes);
+    put_ints(cx, out, "dim_order", t->dim_order);
+    if (t->planned) {
+        nuc_put_int(cx, out, "memory", t->memory);
+        nuc_put_int(cx, out, "offset", (int64_t)(t->offset & INT64_MAX));
+    } else if (t->constant != 0) {
+        nuc_put_int(cx, out, "constant", t->constant);
+    }
+}
+
+static void put_value(struct nuc_context *cx, json_t *out, const struct nuc_view_value *v)
+{
+    put_kind(cx, out, value_kinds, COUNT(value_kinds), v->kind);
+    switch (v->kind) {
+    case NUC_VALUE_INT:
+        nuc_put_int(cx, out, "value", v->u.i);
+        break;
+    case NUC_VALUE_BOOL:
+        nuc_put_bool(cx, out, "value", v->u.b);
+        break;
+    case NUC_VALUE_DOUBLE:
+        nuc_put_double(cx, out, "value", v->u.f);
+        break;
+    case NUC_VALUE_TENSOR:
+        put_tensor(cx, out, &v->u.tensor);
+        break;
+    case NUC_VALUE_STRING:
+        put_text(cx, out, "value", v->u.list);
+        break;
+    case NUC_VALUE_DOUBLES:
+        put_doubles(cx, out, "value", v->u.list);
+        break;
+    case NUC_VALUE_BOOLS:
+        put_ints(cx, out, "value", v->u.list);
+        break;
+    case NUC_VALUE_INTS:
+    case NUC_VALUE_TENSORS:
+    case NUC_VALUE_OPTIONAL_TENSORS: /* items are values of their own */
+        put_ints(cx, out, "items", v->u.list);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_instruction(struct nuc_context *cx, json_t *out, const struct nuc_view_method *m,
+                            const struct nuc_view_instruction *in)
+{
+    put_kind(cx, out, instruction_kinds, COUNT(instruction_kinds), in->kind);
+    if (in->kind == NUC_INSTRUCTION_KERNEL) {
+        put_text(cx, out, "operator", m->operators[in->index].name);
+        put_text(cx, out, "overload", m->operators[in->index].overload);
+    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+        nuc_put_int(cx, out, "delegate", in->index);
+    }
+    if (in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE) {
+        put_ints(cx, out, "args", in->args);
+    } else if (in->kind > 0 && in->kind < NUC_INSTRUCTION_KINDS) {
+        json_t *args = nuc_put_array(cx, out, "args");
+        nuc_put_int(cx, args, NULL, in->words[0]);
+        nuc_put_int(cx, args, NULL, in->words[1]);
+    }
+}
+
+static void put_delegate(const struct nuc_inspection *in, json_t *out, const struct nuc_view_delegate *d)
+{
+    put_text(in->cx, out, "backend", d->backend);
+    nuc_put_int(in->cx, out, "bytes", (int64_t)d->data.size);
+    json_t *specs = nuc_put_array(in->cx, out, "compile_specs");
+    for (uint32_t i = 0; i < d->n_specs; i++) {
+        json_t *spec = nuc_put_object(in->cx, specs, NULL);
+        put_text(in->cx, spec, "key", d->specs[i].key);
+        put_text(in->cx, spec, "value", d->specs[i].value);
+    }
+    if (nuc_view_is(d->backend, "NeutronBackend"))
+        nuc_inspect_payload(in, d->data, nuc_put_object(in->cx, out, "payload"));
+}
+
+/* What a runtime must have registered to load the method: each operator of its table once, "aten::add.out". */
+static void put_kernels(struct nuc_context *cx, json_t *list, const struct nuc_view_method *m)
+{
+    for (uint32_t i = 0; i < m->n_operators; i++) {
+        nuc_put_text(cx, list, NULL, nuc_view_operator_name(cx, &m->operators[i]));
+    }
+}
+
+static void put_method(const struct nuc_inspection *in, json_t *out, const struct nuc_view_method *m)
+{
+    struct nuc_context *cx = in->cx;
+
+    put_text(cx, out, "name", m->name);
+    put_ints(cx, out, "inputs", m->inputs);
+    put_ints(cx, out, "outputs", m->outputs);
+    put_ints(cx, out, "planned_memory", m->planned);
+    put_kernels(cx, nuc_put_array(cx, out, "kernels"), m);
+    json_t *values = nuc_put_array(cx, out, "values");
+    for (uint32_t i = 0; i < m->n_values; i++)
+        put_value(cx, nuc_put_object(cx, values, NULL), &m->values[i]);
+    json_t *chains = nuc_put_array(cx, out, "chains");
+    for (uint32_t k = 0; k < m->n_chains; k++) {
+        json_t *instructions = nuc_put_array(cx, chains, NULL);
+        for (uint32_t i = 0; i < m->chains[k].n_instructions; i++)
+            put_instruction(cx, nuc_put_object(cx, instructions, NULL), m, &m->chains[k].instructions[i]);
+    }
+    json_t *delegates = nuc_put_array(cx, out, "delegates");
+    for (uint32_t i = 0; i < m->n_delegates; i++)
+        put_delegate(in, nuc_put_object(cx, delegates, NULL), &m->delegates[i]);
+}
+
+static void put_lint(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
+{
+    uint32_t count;
+    const struct nuc_lint_finding *findings = nuc_lint_program(cx, view, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *finding = nuc_put_object(cx, list, NULL);
+        nuc_put_int(cx, finding, "instruction", findings[i].instruction);
+        nuc_put_string(cx, finding, "what", findings[i].what);
+        nuc_put_string(cx, finding, "rule", findings[i].rule);
+    }
+}
+
+/* The facts as they are in the file, or why they are none. */
+static void put_facts(struct nuc_context *cx, json_t *out, struct nuc_span text)
+{
+    const char *why;
+    const struct nuc_metadata *facts = nuc_metadata_read(cx, text, &why);
+
+    if (facts != NULL)
+        nuc_metadata_put(cx, facts, nuc_put_object(cx, out, "facts"));
+    else
+        nuc_put_string(cx, out, "damaged", why);
+}
+
+static void put_named(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
+{
+    for (uint32_t i = 0; i < view->n_named; i++) {
+        json_t *item = nuc_put_object(cx, list, NULL);
+        put_text(cx, item, "key", view->named[i].key);
+        nuc_put_int(cx, item, "bytes", (int64_t)view->named[i].data.size);
+        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
+            put_facts(cx, item, view->named[i].data);
+    }
+}
+
+void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes, json_t *out)
+{
+    const struct nuc_program_view *view = nuc_program_view_open(in->cx, in->file, bytes);
+
+    if (view->has_header) {
+        nuc_put_int(in->cx, out, "program_bytes", (int64_t)view->program_bytes);
+        nuc_put_int(in->cx, out, "segments_at", (int64_t)(view->segments_at & INT64_MAX));
+    }
+    nuc_put_int(in->cx, out, "schema_version", view->schema_version);
+    nuc_put_int(in->cx, out, "segments", view->n_segments);
+    nuc_put_int(in->cx, out, "constants", view->n_constants);
+    if (view->n_named > 0)
+        put_named(in->cx, nuc_put_array(in->cx, out, "named_data"), view);
+    json_t *methods = nuc_put_array(in->cx, out, "methods");
+    for (uint32_t i = 0; i < view->n_methods; i++)
+        put_method(in, nuc_put_object(in->cx, methods, NULL), &view->methods[i]);
+    put_lint(in->cx, nuc_put_array(in->cx, out, "lint"), view);
+}
+
+/* ---- text ---- */
+
+static void print_kind(struct nuc_text *out, const json_t *object, const struct kind *kinds)
+{
+    const char *name = json_string_value(json_object_get(object, "kind"));
+
+    while (kinds->name == NULL || strcmp(kinds->name, name) != 0)
+        kinds++;
+    nuc_print_members(out, object, kinds->text);
+}
+
+static void print_value(struct nuc_text *out, const json_t *value)
+{
+    print_kind(out, value, value_kinds);
+    if (json_object_get(value, "dtype") == NULL)
+        return;
+    if (json_object_get(value, "memory") != NULL)
+        nuc_print_members(out, value, ", memory {memory} at {offset}");
+    else if (json_object_get(value, "constant") != NULL)
+        nuc_print_members(out, value, ", constant {constant}");
+    else
+        nuc_text_addf(out, ", memory of the caller");
+}
+
+static void print_instruction(struct nuc_text *out, const json_t *instruction)
+{
+    const char *overload = json_string_value(json_object_get(instruction, "overload"));
+
+    if (overload != NULL && *overload != '\0')
+        nuc_print_members(out, instruction, "{operator}.{overload} {args}");
+    else
+        print_kind(out, instruction, instruction_kinds);
+}
+
+static void print_delegate(struct nuc_text *out, const json_t *delegate)
+{
+    const json_t *specs = json_object_get(delegate, "compile_specs"), *payload = json_object_get(delegate, "payload");
+
+    nuc_print_members(out, delegate, "{backend}, {bytes} bytes\n");
+    for (size_t i = 0; i < json_array_size(specs); i++)
+        nuc_print_members(out, json_array_get(specs, i), "      {key} = '{value}'\n");
+    if (payload != NULL)
+        nuc_print_payload(out, payload);
+}
+
+/* A line for each item of a member that is a list: `before` with its number, then what `print` says. */
+static void print_items(struct nuc_text *out, const json_t *list, const char *before, const char *after,
+                        void (*print)(struct nuc_text *, const json_t *))
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        nuc_text_addf(out, "%s%zu: ", before, i);
+        print(out, json_array_get(list, i));
+        nuc_text_addf(out, "%s", after);
+    }
+}
+
+static void print_method(struct nuc_text *out, const json_t *method)
+{
+    const json_t *chains = json_object_get(method, "chains"), *kernels = json_object_get(method, "kernels");
+
+    nuc_print_members(
+        out, method,
+        "method '{name}'\n  inputs {inputs}, outputs {outputs}\n  planned memory, bytes {planned_memory}\n");
+    nuc_text_addf(out, "  kernels to register%s\n", json_array_size(kernels) == 0 ? ": none" : "");
+    for (size_t i = 0; i < json_array_size(kernels); i++)
+        nuc_text_addf(out, "    %s\n", json_string_value(json_array_get(kernels, i)));
+    nuc_text_addf(out, "  values\n");
+    print_items(out, json_object_get(method, "values"), "    %", "\n", print_value);
+    for (size_t k = 0; k < json_array_size(chains); k++) {
+        nuc_text_addf(out, "  instructions\n");
+        print_items(out, json_array_get(chains, k), "    ", "\n", print_instruction);
+    }
+    print_items(out, json_object_get(method, "delegates"), "  delegate ", "", print_delegate);
+}
+
+static void print_input_facts(struct nuc_text *out, const json_t *input)
+{
+    if (json_object_get(input, "name") != NULL)
+        nuc_print_members(out, input, "{name}");
+    if (json_object_get(input, "least") != NULL)
+        nuc_print_members(out, input, ", {least:6} to {most:6} in calibration");
+}
+
+static void print_output_facts(struct nuc_text *out, const json_t *output)
+{
+    const json_t *classes = json_object_get(output, "classes");
+
+    if (json_object_get(output, "name") != NULL)
+        nuc_print_members(out, output, "{name}");
+    if (classes != NULL)
+        nuc_text_addf(out, ", %zu classes: ", json_array_size(classes));
+    if (classes != NULL)
+        nuc_print_members(out, output, "{classes:t}");
+}
+
+static void print_named(struct nuc_text *out, const json_t *named)
+{
+    const json_t *facts = json_object_get(named, "facts"), *images = json_object_get(facts, "images");
+
+    nuc_print_members(out, named, "named data '{key}', {bytes} bytes");
+    if (json_object_get(named, "damaged") != NULL)
+        nuc_print_members(out, named, ", damaged: {damaged}");
+    nuc_text_addf(out, "\n");
+    print_items(out, json_object_get(facts, "inputs"), "  input ", "\n", print_input_facts);
+    print_items(out, json_object_get(facts, "outputs"), "  output ", "\n", print_output_facts);
+    if (images != NULL)
+        nuc_print_members(out, images, "  images: (pixel / 255 - {mean}) / {std}, resize {resize}\n");
+}
+
+void nuc_print_program(struct nuc_text *out, const json_t *tree)
+{
+    const json_t *methods = json_object_get(tree, "methods"), *lint = json_object_get(tree, "lint");
+
+    nuc_print_members(out, tree, "ExecuTorch program, {bytes} bytes\n");
+    if (json_object_get(tree, "program_bytes") != NULL)
+        nuc_print_members(out, tree, "extended header: program {program_bytes} bytes, segments at {segments_at}\n");
+    nuc_print_members(out, tree, "schema version {schema_version}, {segments} segments, {constants} constants\n");
+    for (size_t i = 0; i < json_array_size(json_object_get(tree, "named_data")); i++)
+        print_named(out, json_array_get(json_object_get(tree, "named_data"), i));
+    for (size_t i = 0; i < json_array_size(methods); i++)
+        print_method(out, json_array_get(methods, i));
+    for (size_t i = 0; i < json_array_size(lint); i++)
+        nuc_print_members(out, json_array_get(lint, i), "lint: instruction {instruction}, {what}: {rule}\n");
+    if (json_array_size(lint) == 0)
+        nuc_text_addf(out, "lint: nothing that ExecuTorch's runtime is known to refuse\n");
+}

@@ -1,0 +1,132 @@
+/*
+ * Where every node of a model runs and why: what `nucleon explain` prints. Cycles are estimates from the costs of the
+ * target (docs/explain.md), not measurements.
+ */
+#ifndef NUC_NPU_EXPLAIN_EXPLAIN_H
+#define NUC_NPU_EXPLAIN_EXPLAIN_H
+
+#include "host/text.h"
+#include "ir/labels.h"
+#include "npu/partition/partition.h"
+#include "npu/target/target.h"
+
+#define NUC_NO_CAUSE UINT32_MAX
+
+struct nuc_explain_row {
+    const struct nuc_node *node;
+    const struct nuc_decision *decision;
+    const char *partition; /* tag, NULL: CPU */
+    bool is_operator;      /* not a quantize, dequantize or getitem node */
+    bool in_float;         /* on the CPU of a target with int8 kernels, none of which it has */
+    uint32_t cause;        /* of an operator on the CPU: index of what keeps it there; else NUC_NO_CAUSE */
+    uint64_t macs;
+    /* On either side, wherever it runs. On the NPU, 0 is a node that became part of another node's kernel. */
+    uint64_t npu_cycles, cpu_cycles;
+};
+
+/*
+ * One operator of the model whose own rules keep it, and others because of it, on the CPU: those that are float because
+ * a neighbour is, and auxiliary operators of its cluster.
+ */
+struct nuc_explain_cause {
+    uint32_t root;          /* row of the operator whose rule does not hold; of several parts the one that loses most */
+    uint32_t n_rows;        /* operators that stay on the CPU, the root included */
+    uint32_t n_parts;       /* of these, what became of the root's operator of the model */
+    uint64_t part_cycles;   /* of these parts on the CPU */
+    uint64_t follow_cycles; /* of the others */
+    uint64_t lost_cycles;   /* of all, more than on the NPU */
+};
+
+/* Work of the CPU that lies between partitions, all on paths from one to another: without it they would be one. */
+struct nuc_explain_split {
+    uint32_t n_before, n_after;
+    const char **before, **after; /* tags of the partitions that it reads and that read it, in graph order */
+    uint32_t cause;               /* the one that loses most; NUC_NO_CAUSE: quantize and dequantize nodes alone */
+    uint32_t n_causes;
+    const struct nuc_node *first; /* in graph order */
+    uint64_t saved_cycles;        /* about what joining them saves: see docs/explain.md */
+};
+
+/* An option that was tried: what becomes of the model with it. */
+struct nuc_explain_help {
+    const char *options; /* as given to compile */
+    uint64_t cycles;
+    uint32_t n_on_cpu, n_partitions;
+};
+
+struct nuc_explanation {
+    const char *file;
+    const struct nuc_target *target;
+    const struct nuc_flavor *flavor;
+    bool delegates;           /* the NPU was asked */
+    bool made_up_ranges;      /* the model came without quantization and without samples */
+    struct nuc_labels labels; /* of the graph that was explained */
+    uint32_t n_rows;
+    struct nuc_explain_row *rows; /* in graph order */
+    uint32_t n_operators, n_delegated, n_partitions;
+    uint64_t npu_cycles, cpu_cycles; /* of the nodes where they are, calls of partitions included */
+    uint64_t format_cycles;          /* of these, kernels that change formats at the boundary of a partition */
+    uint32_t n_float;                /* operators with in_float */
+    uint32_t n_by_cost;              /* operators that the NPU could run, and that are on the CPU for their cost */
+    /* Of targets that leave a choice: cycles with --placement greedy and cost; 0: not known. */
+    uint64_t greedy_cycles, cost_cycles;
+    /* With a memory budget that the program exceeds: its arena, and what computing in strips of rows makes of it. */
+    uint64_t plain_arena, least_arena; /* 0: it fits as it is */
+    uint32_t n_strips, n_strip_stages; /* 0: none fits */
+    uint64_t strip_cycles;             /* of cpu_cycles */
+    uint64_t lost_cycles;              /* what the nodes on the CPU would take less on the NPU */
+    uint32_t n_causes;
+    struct nuc_explain_cause *causes; /* in graph order of their first operator */
+    uint32_t n_splits;
+    struct nuc_explain_split *splits; /* in graph order */
+    uint32_t n_helps;
+    struct nuc_explain_help *helps; /* the most helpful first */
+};
+
+/* Cycles of a kernel call of the lowered model, and the node it was made for; NULL: a change of format at a boundary.
+ */
+struct nuc_explain_call {
+    const char *node;
+    uint32_t partition; /* index */
+    uint64_t cycles;
+};
+
+/* Cycles of what nodes on the CPU became, by their ids, and of all that the CPU does: also what belongs to no node. */
+struct nuc_explain_cpu {
+    const uint64_t *cycles;
+    uint64_t total;
+};
+
+/*
+ * The graph is partitioned. NULL for target and flavor: the defaults. `calls` are those of all partitions, from which
+ * nodes on the NPU have their cycles, `cpu` those of the others; without any (NULL) they are estimated node by node.
+ */
+struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
+                                          const struct nuc_target *target, const struct nuc_flavor *flavor,
+                                          const struct nuc_explain_call *calls, size_t n_calls,
+                                          const struct nuc_explain_cpu *cpu);
+
+/* Causes and splits of an explanation whose rows are complete; `calls` as above (explain_causes.c). */
+void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e);
+void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions,
+                        const struct nuc_explain_call *calls, size_t n_calls);
+
+/* Lines of at most 80 columns. `all`: every node with its names in the Edge graph, and all reasons for partitions. */
+const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all);
+
+/* Every node as an object; docs/json.md has the keys. */
+const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e);
+
+/* What keeps the first operator on the CPU there, in one line for an error message; NULL when all are delegated. */
+const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanation *e);
+
+/* Cycles that the operator of a row takes more on the CPU than on the NPU; 0 where it is there for its cost. */
+uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_explain_row *row);
+
+/* Two nodes are, or are parts of, one operator of the model's file. */
+bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b);
+
+/* The operator of the model's file without its overload: "aten.silu", "CONV_2D". */
+const char *nuc_written_operator(struct nuc_context *cx, const struct nuc_node *node);
+
+#endif

@@ -1,0 +1,359 @@
+/* What keeps operators on the CPU: the one whose own rule does not hold, and those that stay there because of it. */
+#include <assert.h>
+#include <string.h>
+
+#include "npu/explain/explain.h"
+
+bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)
+{
+    return a == b ||
+           (a->source->call != NULL && b->source->call != NULL && strcmp(a->source->call, b->source->call) == 0);
+}
+
+const char *nuc_written_operator(struct nuc_context *cx, const struct nuc_node *node)
+{
+    if (nuc_is_quantize(node) || nuc_is_dequantize(node))
+        return nuc_is_quantize(node) ? "quantize" : "dequantize";
+    const char *name = node->source->op != NULL ? node->source->op : nuc_short_op_name(nuc_node_op_name(node));
+    const char *dot = strchr(name, '.'), *overload = strrchr(name, '.');
+
+    return dot == overload ? name : nuc_format(cx, "%.*s", (int)(overload - name), name);
+}
+
+struct tracing {
+    struct nuc_context *cx;
+    struct nuc_explanation *e;
+    uint32_t *row_of; /* by node id: index of the row + 1, 0: none */
+    uint32_t n_ids;
+};
+
+static uint32_t row_of(const struct tracing *t, const struct nuc_node *node)
+{
+    return node != NULL && node->id < t->n_ids ? t->row_of[node->id] : 0;
+}
+
+static void index_rows(struct tracing *t)
+{
+    for (uint32_t i = 0; i < t->e->n_rows; i++)
+        t->n_ids = t->e->rows[i].node->id >= t->n_ids ? t->e->rows[i].node->id + 1 : t->n_ids;
+    t->row_of = nuc_alloc_array(t->cx, (size_t)t->n_ids + 1, sizeof *t->row_of);
+    for (uint32_t i = 0; i < t->e->n_rows; i++)
+        t->row_of[t->e->rows[i].node->id] = i + 1;
+}
+
+/* ---- roots ---- */
+
+/* An operator's neighbour past the nodes that only pass its value on. */
+static const struct nuc_node *past_items(const struct nuc_node *node)
+{
+    while (node != NULL && (node->op == NUC_OP_GETITEM || nuc_is_quantize(node) || nuc_is_dequantize(node)))
+        node = nuc_arg_node(node, NUC_SELF);
+    return node;
+}
+
+/* The row whose state the decision of row `at` follows from; `at` itself when its own rule does not hold. */
+static uint32_t followed(const struct tracing *t, uint32_t at)
+{
+    const struct nuc_decision *d = t->e->rows[at].decision;
+    const struct nuc_node *next = d->because != NULL ? d->because : past_items(d->neighbour);
+    uint32_t row = row_of(t, next);
+
+    if (row == 0 || !t->e->rows[row - 1].is_operator || t->e->rows[row - 1].partition != NULL)
+        return at;
+    return row - 1;
+}
+
+/*
+ * The end of the chain from row `at` on; of a chain that comes back to where it was, where each operator names the
+ * other, the first in graph order. `seen` holds `at` + 1 for rows that were passed.
+ */
+static uint32_t root_of(const struct tracing *t, uint32_t at, uint32_t *seen)
+{
+    uint32_t mark = at + 1, next = followed(t, at), first;
+
+    while (next != at && seen[at] != mark) {
+        seen[at] = mark;
+        at = next;
+        next = followed(t, at);
+    }
+    first = at;
+    for (; next != at; next = followed(t, next))
+        first = next < first ? next : first;
+    return first;
+}
+
+/* ---- causes ---- */
+
+uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    bool loses = e->target->npu_name != NULL && row->is_operator && row->partition == NULL && !row->decision->by_cost;
+
+    return loses && row->cpu_cycles > row->npu_cycles ? row->cpu_cycles - row->npu_cycles : 0;
+}
+
+/* Hash table of causes by the call that they are: number of the cause + 1, 0 in a free slot. */
+struct cause_table {
+    uint32_t *slots;
+    size_t size; /* a power of two */
+};
+
+static size_t hash_of_call(const struct nuc_node *node)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    if (node->source->call == NULL)
+        return node->id * 2654435761u;
+    for (const char *p = node->source->call; *p != '\0'; p++)
+        h = (h ^ (uint8_t)*p) * 16777619u;
+    return h;
+}
+
+/* Parts of one operator of the model are one cause. */
+static uint32_t cause_of_root(struct nuc_explanation *e, const struct cause_table *table, uint32_t root)
+{
+    const struct nuc_node *node = e->rows[root].node;
+    size_t i = hash_of_call(node) & (table->size - 1);
+
+    for (; table->slots[i] != 0; i = (i + 1) & (table->size - 1)) {
+        uint32_t cause = table->slots[i] - 1;
+        if (nuc_is_same_call(e->rows[e->causes[cause].root].node, node))
+            return cause;
+    }
+    e->causes[e->n_causes] = (struct nuc_explain_cause){.root = root};
+    table->slots[i] = ++e->n_causes;
+    return e->n_causes - 1;
+}
+
+static void choose_root(const struct nuc_explanation *e, struct nuc_explain_cause *cause, uint32_t root)
+{
+    if (nuc_explain_lost(e, &e->rows[root]) > nuc_explain_lost(e, &e->rows[cause->root]))
+        cause->root = root;
+}
+
+static void add_to_cause(const struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    struct nuc_explain_cause *cause = &e->causes[row->cause];
+    bool is_part = nuc_is_same_call(row->node, e->rows[cause->root].node);
+
+    cause->n_rows++;
+    cause->n_parts += is_part;
+    *(is_part ? &cause->part_cycles : &cause->follow_cycles) += row->cpu_cycles;
+    cause->lost_cycles += nuc_explain_lost(e, row);
+}
+
+void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
+{
+    struct tracing t = {.cx = cx, .e = e};
+    struct cause_table table = {.size = 16};
+
+    index_rows(&t);
+    while (table.size < 2 * (size_t)e->n_rows)
+        table.size *= 2;
+    table.slots = nuc_alloc_array(cx, table.size, sizeof *table.slots);
+    uint32_t *seen = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *seen);
+    e->causes = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->causes);
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        struct nuc_explain_row *row = &e->rows[i];
+        row->cause = NUC_NO_CAUSE;
+        if (!row->is_operator || row->partition != NULL)
+            continue;
+        uint32_t root = root_of(&t, i, seen);
+        row->cause = cause_of_root(e, &table, root);
+        choose_root(e, &e->causes[row->cause], root);
+    }
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        if (e->rows[i].cause != NUC_NO_CAUSE)
+            add_to_cause(e, &e->rows[i]);
+    }
+}
+
+/* ---- splits ---- */
+
+struct splitting {
+    struct tracing t;
+    const struct nuc_partitions *partitions;
+    bool *between;          /* by row: on a path on the CPU from one partition to another */
+    uint32_t *group;        /* by row: a row of the same group nearer to its first one */
+    const uint64_t *format; /* by partition: cycles of changes of formats */
+};
+
+static bool is_on_cpu(const struct splitting *s, uint32_t row)
+{
+    return row != 0 && s->t.e->rows[row - 1].partition == NULL;
+}
+
+static bool comes_from_partition(const struct splitting *s, const struct nuc_node *node, const bool *known)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        uint32_t row = row_of(&s->t, in);
+        if (row != 0 && (!is_on_cpu(s, row) || known[row - 1]))
+            return true;
+    }
+    return false;
+}
+
+static bool goes_to_partition(const struct splitting *s, const struct nuc_node *node, const bool *known)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        uint32_t row = row_of(&s->t, node->users[i]);
+        if (row != 0 && (!is_on_cpu(s, row) || known[row - 1]))
+            return true;
+    }
+    return false;
+}
+
+static void find_between(struct splitting *s)
+{
+    const struct nuc_explanation *e = s->t.e;
+    bool *from = nuc_alloc_array(s->t.cx, (size_t)e->n_rows + 1, sizeof *from);
+    bool *to = nuc_alloc_array(s->t.cx, (size_t)e->n_rows + 1, sizeof *to);
+
+    s->between = from;
+    for (uint32_t i = 0; i < e->n_rows; i++)
+        from[i] = is_on_cpu(s, i + 1) && comes_from_partition(s, e->rows[i].node, from);
+    for (uint32_t i = e->n_rows; i-- > 0;)
+        to[i] = is_on_cpu(s, i + 1) && goes_to_partition(s, e->rows[i].node, to);
+    for (uint32_t i = 0; i < e->n_rows; i++)
+        s->between[i] = from[i] && to[i];
+}
+
+static uint32_t first_of_group(struct splitting *s, uint32_t row)
+{
+    while (s->group[row] != row)
+        row = s->group[row] = s->group[s->group[row]];
+    return row;
+}
+
+/* Rows that read one another are a group, named by its first row. */
+static void find_groups(struct splitting *s)
+{
+    const struct nuc_explanation *e = s->t.e;
+
+    s->group = nuc_alloc_array(s->t.cx, (size_t)e->n_rows + 1, sizeof *s->group);
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        struct nuc_cursor at = {0, 0};
+        const struct nuc_node *node = e->rows[i].node;
+        s->group[i] = i;
+        if (!s->between[i])
+            continue;
+        for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+            uint32_t row = row_of(&s->t, in);
+            if (row == 0 || !s->between[row - 1])
+                continue;
+            uint32_t a = first_of_group(s, row - 1), b = first_of_group(s, i);
+            s->group[a < b ? b : a] = a < b ? a : b;
+        }
+    }
+}
+
+/* A partition at the boundary of a split: its call is saved with the first one it is met at, formats at each value. */
+static void touch(struct splitting *s, struct nuc_explain_split *split, const struct nuc_node *member, bool before)
+{
+    struct nuc_explanation *e = s->t.e;
+    const struct nuc_partition *p = &s->partitions->items[member->partition];
+    const char ***tags = before ? &split->before : &split->after;
+    uint32_t *count = before ? &split->n_before : &split->n_after;
+
+    split->saved_cycles += s->format[member->partition] / (p->n_inputs + p->n_outputs);
+    for (uint32_t i = 0; i < *count; i++) {
+        if ((*tags)[i] == p->tag)
+            return;
+    }
+    if (split->n_before + split->n_after > 0)
+        split->saved_cycles += e->target->costs.npu_call;
+    const char **longer = nuc_alloc_array(s->t.cx, (size_t)*count + 1, sizeof *longer);
+    if (*count > 0)
+        memcpy(longer, *tags, *count * sizeof *longer);
+    longer[(*count)++] = p->tag;
+    *tags = longer;
+}
+
+static void touch_partitions(struct splitting *s, struct nuc_explain_split *split, const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (row_of(&s->t, in) != 0 && in->partition >= 0)
+            touch(s, split, in, true);
+    }
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (row_of(&s->t, node->users[i]) != 0 && node->users[i]->partition >= 0)
+            touch(s, split, node->users[i], false);
+    }
+}
+
+/* The cause of most lost cycles stands for a split of several. `met` holds split + 1 for causes that it has. */
+static void add_cause(struct nuc_explanation *e, uint32_t split, uint32_t cause, uint32_t *met)
+{
+    struct nuc_explain_split *s = &e->splits[split];
+
+    if (met[cause] == split + 1)
+        return;
+    met[cause] = split + 1;
+    s->n_causes++;
+    if (s->cause == NUC_NO_CAUSE || e->causes[cause].lost_cycles > e->causes[s->cause].lost_cycles)
+        s->cause = cause;
+}
+
+/* What is on the CPU for its cost alone, as the whole model was looked at, is not to be joined. */
+static bool is_by_cost(const struct nuc_explanation *e, const struct nuc_explain_split *split)
+{
+    return split->n_causes == 1 && e->rows[e->causes[split->cause].root].decision->by_cost;
+}
+
+static void add_split(struct splitting *s, uint32_t first, const uint32_t *next, uint32_t *met)
+{
+    struct nuc_explanation *e = s->t.e;
+    uint32_t index = e->n_splits++;
+    struct nuc_explain_split *split = &e->splits[index];
+
+    *split = (struct nuc_explain_split){.cause = NUC_NO_CAUSE, .first = e->rows[first].node};
+    for (uint32_t i = first + 1; i != 0; i = next[i - 1]) {
+        const struct nuc_explain_row *row = &e->rows[i - 1];
+        if (row->is_operator)
+            add_cause(e, index, row->cause, met);
+        split->saved_cycles += row->is_operator ? nuc_explain_lost(e, row) : row->cpu_cycles;
+        touch_partitions(s, split, row->node);
+    }
+    if (is_by_cost(e, split))
+        split->saved_cycles = 0;
+}
+
+static const uint64_t *format_cycles(struct nuc_context *cx, const struct nuc_partitions *partitions,
+                                     const struct nuc_explain_call *calls, size_t n_calls)
+{
+    uint64_t *sums = nuc_alloc_array(cx, (size_t)partitions->count + 1, sizeof *sums);
+
+    for (size_t i = 0; calls != NULL && i < n_calls; i++)
+        sums[calls[i].partition] += calls[i].node == NULL ? calls[i].cycles : 0;
+    return sums;
+}
+
+void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions,
+                        const struct nuc_explain_call *calls, size_t n_calls)
+{
+    struct splitting s = {.t = {.cx = cx, .e = e}, .partitions = partitions};
+
+    if (partitions->count < 2)
+        return;
+    index_rows(&s.t);
+    find_between(&s);
+    find_groups(&s);
+    s.format = format_cycles(cx, partitions, calls, n_calls);
+    uint32_t *next = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *next); /* in the group: index + 1 */
+    uint32_t *last = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *last); /* of the group of a first row */
+    uint32_t *met = nuc_alloc_array(cx, (size_t)e->n_causes + 1, sizeof *met);
+    e->splits = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->splits);
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        uint32_t first = first_of_group(&s, i);
+        if (first != i)
+            next[last[first]] = i + 1;
+        last[first] = i;
+    }
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        if (s.between[i] && first_of_group(&s, i) == i)
+            add_split(&s, i, next, met);
+    }
+}

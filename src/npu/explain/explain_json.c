@@ -1,0 +1,153 @@
+/* The explanation as JSON: keys in one order, no floating-point numbers, so that equal models give equal bytes. */
+#include "archive/json_build.h"
+#include "host/text.h"
+#include "npu/explain/explain.h"
+
+/* The text of a value, which takes the place of the one before: a tree of all nodes takes ten times as much as theirs.
+ */
+struct value_text {
+    char *bytes;
+    size_t room;
+};
+
+static void add_value(struct nuc_text *out, struct value_text *text, const json_t *value)
+{
+    const size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
+    size_t size = json_dumpb(value, text->bytes, text->room, flags);
+
+    if (size > text->room) {
+        text->room = 2 * size;
+        text->bytes = nuc_alloc(out->cx, text->room);
+        size = json_dumpb(value, text->bytes, text->room, flags);
+    }
+    if (size == 0 || size > text->room)
+        nuc_fail(out->cx, NUC_NO_MEMORY, "out of memory");
+    nuc_text_add(out, text->bytes, size);
+}
+
+/* The name of what keeps an operator on the CPU; NULL: nothing does. */
+static const char *name_of_cause(const struct nuc_explanation *e, uint32_t cause)
+{
+    return cause == NUC_NO_CAUSE ? NULL : e->rows[e->causes[cause].root].node->name;
+}
+
+static void put_summary(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
+{
+    nuc_put_count(cx, to, "operators", e->n_operators);
+    nuc_put_count(cx, to, "delegated", e->n_delegated);
+    nuc_put_count(cx, to, "partitions", e->n_partitions);
+    nuc_put_count(cx, to, "npu_cycles", e->npu_cycles);
+    nuc_put_count(cx, to, "cpu_cycles", e->cpu_cycles);
+    nuc_put_count(cx, to, "lost_cycles", e->lost_cycles);
+    if (e->plain_arena > 0) {
+        nuc_put_count(cx, to, "plain_arena", e->plain_arena);
+        nuc_put_count(cx, to, "least_arena", e->least_arena);
+        nuc_put_count(cx, to, "strips", e->n_strips);
+        nuc_put_count(cx, to, "strip_stages", e->n_strip_stages);
+        nuc_put_count(cx, to, "strip_cycles", e->strip_cycles);
+    }
+    nuc_put_count(cx, to, "in_float", e->n_float);
+    nuc_put_count(cx, to, "greedy_cycles", e->greedy_cycles);
+    nuc_put_count(cx, to, "cost_cycles", e->cost_cycles);
+}
+
+static void put_tags(struct nuc_context *cx, json_t *to, const char *key, const char *const *tags, uint32_t count)
+{
+    json_t *list = nuc_put_array(cx, to, key);
+
+    for (uint32_t i = 0; i < count; i++)
+        nuc_put_text(cx, list, NULL, tags[i]);
+}
+
+static void put_splits(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e)
+{
+    for (uint32_t i = 0; i < e->n_splits; i++) {
+        const struct nuc_explain_split *s = &e->splits[i];
+        json_t *o = nuc_put_object(cx, list, NULL);
+        put_tags(cx, o, "before", s->before, s->n_before);
+        put_tags(cx, o, "after", s->after, s->n_after);
+        nuc_put_text(cx, o, "root", name_of_cause(e, s->cause));
+        nuc_put_count(cx, o, "roots", s->n_causes);
+        nuc_put_count(cx, o, "saved_cycles", s->saved_cycles);
+    }
+}
+
+static void put_helps(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e)
+{
+    for (uint32_t i = 0; i < e->n_helps; i++) {
+        const struct nuc_explain_help *h = &e->helps[i];
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "options", h->options);
+        nuc_put_count(cx, o, "cycles", h->cycles);
+        nuc_put_count(cx, o, "on_cpu", h->n_on_cpu);
+        nuc_put_count(cx, o, "partitions", h->n_partitions);
+    }
+}
+
+static void put_row(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
+                    const struct nuc_explain_row *row)
+{
+    const struct nuc_decision *d = row->decision;
+    const struct nuc_node *n = row->node;
+
+    nuc_put_text(cx, to, "name", n->name);
+    nuc_put_text(cx, to, "label", e->labels.of[n->id]);
+    nuc_put_text(cx, to, "operator", nuc_node_op_name(n));
+    nuc_put_text(cx, to, "origin_operator", n->source->op);
+    nuc_put_text(cx, to, "file", n->source->file);
+    nuc_put_count(cx, to, "line", n->source->line > 0 ? (uint64_t)n->source->line : 0);
+    nuc_put_text(cx, to, "module", n->source->module);
+    nuc_put_text(cx, to, "partition", row->partition);
+    nuc_put_text(cx, to, "rule", d->delegated ? NULL : d->rule);
+    nuc_put_text(cx, to, "actual", d->delegated ? NULL : d->actual);
+    nuc_put_text(cx, to, "limit", d->delegated ? NULL : d->limit);
+    nuc_put_text(cx, to, "fix", d->delegated ? NULL : d->fix);
+    nuc_put_text(cx, to, "because", d->because != NULL ? d->because->name : NULL);
+    nuc_put_text(cx, to, "root", name_of_cause(e, row->cause));
+    nuc_put_count(cx, to, "macs", row->macs);
+    nuc_put_count(cx, to, "npu_cycles", row->npu_cycles);
+    nuc_put_count(cx, to, "cpu_cycles", row->cpu_cycles);
+    nuc_put_bool(cx, to, "by_cost", d->by_cost);
+    nuc_put_bool(cx, to, "in_float", row->in_float);
+}
+
+static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
+{
+    nuc_put_text(cx, to, "model", e->file);
+    nuc_put_text(cx, to, "target", e->target->name);
+    nuc_put_text(cx, to, "converter_flavor", e->flavor->name);
+    nuc_put_bool(cx, to, "made_up_ranges", e->made_up_ranges);
+    put_summary(cx, nuc_put_object(cx, to, "summary"), e);
+    put_splits(cx, nuc_put_array(cx, to, "splits"), e);
+    put_helps(cx, nuc_put_array(cx, to, "options"), e);
+}
+
+/* A line for each member, and for each node. */
+const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e)
+{
+    json_t *head = nuc_json_tree(cx), *one = nuc_put_array(cx, nuc_json_tree(cx), "node"), *value;
+    struct value_text text = {0};
+    struct nuc_text out;
+    const char *key;
+
+    put_head(cx, head, e);
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "{\n");
+    json_object_foreach(head, key, value)
+    {
+        nuc_text_addf(&out, " \"%s\": ", key);
+        add_value(&out, &text, value);
+        nuc_text_addf(&out, ",\n");
+    }
+    nuc_text_addf(&out, " \"nodes\": [\n");
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        json_t *node = nuc_put_object(cx, one, NULL);
+        put_row(cx, node, e, &e->rows[i]);
+        nuc_text_addf(&out, "  ");
+        add_value(&out, &text, node);
+        nuc_text_addf(&out, i + 1 < e->n_rows ? ",\n" : "\n");
+        json_array_clear(one);
+    }
+    nuc_text_addf(&out, " ]\n}\n");
+    return nuc_text_string(&out);
+}

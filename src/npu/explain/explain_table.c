@@ -1,0 +1,473 @@
+/*
+ * The table of an explanation. By default a row is a run of operators in one partition, or an operator of the model
+ * that stays on the CPU together with what goes with it; with --all every node has a row.
+ */
+#include <string.h>
+
+#include "npu/explain/explain_lines.h"
+
+/* Columns, each with a space after it; they add up to the width of a line. */
+enum { WHERE = 6, OPERATOR = 18, MODULE = 24, SOURCE = 18, CYCLES = 10 };
+
+/* The lines below a row: a label and words. */
+enum { INDENT = 7, LABEL = 9 };
+
+static void add_column(struct nuc_text *out, const char *text, size_t width)
+{
+    nuc_text_add_column(out, text, width, (width - 2) / 2);
+}
+
+static void add_reason(struct nuc_text *out, const char *label, const char *text)
+{
+    nuc_text_addf(out, "%*s%-*s", INDENT, "", LABEL, label);
+    nuc_print_words(out, INDENT + LABEL, INDENT + LABEL, text);
+}
+
+/* Where the model says nothing of modules, its label is all there is: a LiteRT tensor, or the name of the call. */
+static const char *module_text(const struct nuc_node *node)
+{
+    const struct nuc_source *source = node->source;
+
+    if (nuc_is_text(source->module))
+        return source->module;
+    if (source->module == NULL && source->label != NULL)
+        return source->label;
+    return source->file == NULL && source->call != NULL ? source->call : "-";
+}
+
+/* More digits than the column has take from the one in front of it. */
+static void add_last_columns(struct nuc_text *out, const char *text, size_t width, uint64_t cycles)
+{
+    const char *number = nuc_with_commas(out->cx, cycles);
+    size_t length = strlen(number);
+
+    add_column(out, text, length > CYCLES ? width - (length - CYCLES) : width);
+    nuc_text_addf(out, "%*s\n", CYCLES, number);
+}
+
+/* The first two columns; a long tag takes of the second. */
+static void add_first_columns(struct nuc_text *out, const char *where, const char *operator_text)
+{
+    size_t length = strlen(where), width = length > WHERE ? length : WHERE;
+
+    add_column(out, where, width);
+    add_column(out, operator_text, OPERATOR + WHERE - width);
+}
+
+static void add_line(struct nuc_text *out, const char *where, const struct nuc_node *node, uint64_t cycles)
+{
+    add_first_columns(out, where, nuc_written_operator(out->cx, node));
+    add_column(out, module_text(node), MODULE);
+    add_last_columns(out, nuc_source_text(out->cx, node->source), SOURCE, cycles);
+}
+
+static uint64_t cycles_of(const struct nuc_explain_row *row)
+{
+    return row->partition != NULL ? row->npu_cycles : row->cpu_cycles;
+}
+
+/* ---- reasons ---- */
+
+/* "aten.add.Tensor" as "add". */
+static const char *base_name(struct nuc_context *cx, const struct nuc_node *node)
+{
+    const char *name = nuc_short_op_name(nuc_node_op_name(node)), *dot = strchr(name, '.');
+
+    return dot == NULL ? name : nuc_format(cx, "%.*s", (int)strcspn(dot + 1, "."), dot + 1);
+}
+
+/* The node of that name; NULL: none. */
+static const struct nuc_node *named(const struct nuc_explanation *e, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        const struct nuc_node *node = e->rows[i].node;
+        if (strncmp(node->name, name, length) == 0 && node->name[length] == '\0')
+            return nuc_is_operator(node) ? node : NULL;
+    }
+    return NULL;
+}
+
+/* Node names in what a rule found become places in the model. True: there are some. */
+static bool print_found(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_node *of,
+                        const char *found)
+{
+    bool any = false;
+
+    while (*found != '\0') {
+        size_t length = strcspn(found, " ,:;"), gap = strspn(found + length, " ,:;");
+        const struct nuc_node *node = length > 0 && memchr(found, '_', length) != NULL ? named(e, found, length) : NULL;
+        if (node != NULL && nuc_is_same_call(node, of))
+            nuc_text_addf(out, "its own %s", base_name(out->cx, node));
+        else if (node != NULL)
+            nuc_text_addf(out, "%s", nuc_place_text(out->cx, node));
+        else
+            nuc_text_add(out, found, length);
+        nuc_text_add(out, found + length, gap);
+        any = any || node != NULL;
+        found += length + gap;
+    }
+    return any;
+}
+
+const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_decision *d,
+                           bool *names_place)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    *names_place = d->actual != NULL && print_found(&out, e, d->node, d->actual);
+    return nuc_text_string(&out);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return nuc_is_text(a) ? nuc_is_text(b) && strcmp(a, b) == 0 : !nuc_is_text(b);
+}
+
+bool nuc_is_alike(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t a, uint32_t b)
+{
+    const struct nuc_explain_row *x = &e->rows[e->causes[a].root], *y = &e->rows[e->causes[b].root];
+
+    /* Neighbours that are there for the cost of all of them. */
+    if (x->decision->by_cost && y->decision->by_cost)
+        return x->in_float == y->in_float && is_same_text(x->decision->actual, y->decision->actual) &&
+               is_same_text(x->decision->limit, y->decision->limit);
+    return x->in_float == y->in_float && is_same_text(x->decision->rule, y->decision->rule) &&
+           is_same_text(x->decision->limit, y->decision->limit) && is_same_text(x->decision->fix, y->decision->fix) &&
+           strcmp(nuc_written_operator(cx, x->node), nuc_written_operator(cx, y->node)) == 0;
+}
+
+static void add_decision(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    const struct nuc_decision *d = row->decision;
+    bool names_place;
+
+    if (row->in_float)
+        add_reason(out, "float",
+                   "the CPU has no int8 kernel for it: it computes in float between dequantize and quantize operators");
+    add_reason(out, "rule", d->rule);
+    if (nuc_is_text(d->actual))
+        add_reason(out, "found", nuc_found_text(out->cx, e, d, &names_place));
+    if (nuc_is_text(d->limit))
+        add_reason(out, "allowed", d->limit);
+    if (d->because != NULL)
+        add_reason(out, "because", nuc_format(out->cx, "it goes where %s goes", nuc_place_text(out->cx, d->because)));
+    if (nuc_is_text(d->fix))
+        add_reason(out, "fix", d->fix);
+}
+
+static void add_lost(struct nuc_text *out, uint64_t cycles)
+{
+    if (cycles > 0)
+        add_reason(out, "lost", nuc_format(out->cx, "about %s cycles", nuc_with_commas(out->cx, cycles)));
+}
+
+/* Without an NPU that was asked every row would say so. */
+static bool has_reason(const struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    return row->partition == NULL && (e->delegates || row->in_float);
+}
+
+/* ---- rows of all nodes ---- */
+
+static void add_node(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    struct nuc_context *cx = out->cx;
+    const char *name = nuc_short_op_name(nuc_node_op_name(row->node));
+    const char *label = e->labels.of[row->node->id];
+    size_t room = NUC_LINE_WIDTH - INDENT - 1, most = (room - 1) / 2;
+    size_t name_room = strlen(row->node->name) < most ? room - strlen(row->node->name) : most;
+
+    add_line(out, row->partition != NULL ? row->partition : "CPU", row->node, cycles_of(row));
+    name = nuc_shortened(cx, name, name_room);
+    nuc_text_addf(out, "%*s%s %s\n", INDENT, "", name, nuc_shortened(cx, row->node->name, room - strlen(name)));
+    if (strcmp(label, row->node->name) != 0)
+        add_reason(out, "label", label);
+    if (!has_reason(e, row))
+        return;
+    add_decision(out, e, row);
+    add_lost(out, nuc_explain_lost(e, row));
+}
+
+/* ---- an operator on the CPU and what goes with it ---- */
+
+/* Names with how often they occur, in the order in which they come first. */
+struct names {
+    struct nuc_context *cx;
+    uint32_t n;
+    size_t capacity;
+    struct name {
+        const char *text;
+        uint32_t count;
+    } * items;
+};
+
+static void count_name(struct names *names, const char *text)
+{
+    uint32_t i = 0;
+
+    while (i < names->n && strcmp(names->items[i].text, text) != 0)
+        i++;
+    if (i == names->n) {
+        names->items = nuc_grow(names->cx, names->items, &names->capacity, (size_t)names->n + 1, sizeof *names->items);
+        names->items[names->n++] = (struct name){text, 0};
+    }
+    names->items[i].count++;
+}
+
+static const char *names_text(const struct names *names)
+{
+    enum { MOST = 8 };
+    struct nuc_text text;
+
+    nuc_text_init(&text, names->cx);
+    for (uint32_t i = 0; i < names->n && i < MOST; i++) {
+        nuc_text_addf(&text, "%s%s", i > 0 ? ", " : "", names->items[i].text);
+        if (names->items[i].count > 1)
+            nuc_text_addf(&text, " (%u)", names->items[i].count);
+    }
+    if (names->n > MOST)
+        nuc_text_addf(&text, ", ...");
+    return nuc_text_string(&text);
+}
+
+static void add_followers(struct nuc_text *out, const struct nuc_explanation *e, uint32_t index)
+{
+    const struct nuc_explain_cause *cause = &e->causes[index];
+    const struct nuc_node *root = e->rows[cause->root].node;
+    struct names parts = {.cx = out->cx}, others = {.cx = out->cx};
+    uint32_t n_others = cause->n_rows - cause->n_parts;
+
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        if (e->rows[i].cause != index)
+            continue;
+        if (nuc_is_same_call(e->rows[i].node, root))
+            count_name(&parts, base_name(out->cx, e->rows[i].node));
+        else
+            count_name(&others, nuc_written_operator(out->cx, e->rows[i].node));
+    }
+    if (cause->n_parts > 1)
+        add_reason(out, "parts", nuc_format(out->cx, "%u operators: %s", cause->n_parts, names_text(&parts)));
+    if (n_others > 0)
+        add_reason(out, "with",
+                   nuc_format(out->cx, "%u operator%s that go%s where it goes, about %s cycles: %s", n_others,
+                              n_others == 1 ? "" : "s", n_others == 1 ? "es" : "",
+                              nuc_with_commas(out->cx, cause->follow_cycles), names_text(&others)));
+}
+
+/* The first cause that is alike, where that was printed before. */
+static uint32_t earlier_cause(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t index,
+                              const bool *printed)
+{
+    for (uint32_t i = 0; i < e->n_causes; i++) {
+        if (printed[i] && nuc_is_alike(cx, e, i, index))
+            return i;
+    }
+    return NUC_NO_CAUSE;
+}
+
+/* In place of the reasons of a cause: where the same were given. What was found matters where it is a number. */
+static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, uint32_t index, uint32_t earlier)
+{
+    struct nuc_context *cx = out->cx;
+    const struct nuc_explain_cause *cause = &e->causes[index], *like = &e->causes[earlier];
+    const struct nuc_explain_row *root = &e->rows[cause->root], *other = &e->rows[like->root];
+    const struct nuc_source *source = other->node->source;
+    const char *module = nuc_is_text(source->module) ? nuc_shortened(cx, source->module, MODULE) : NULL;
+    bool places, other_places;
+    const char *found = nuc_found_text(cx, e, root->decision, &places);
+    const char *other_found = nuc_found_text(cx, e, other->decision, &other_places);
+    struct nuc_text line;
+
+    nuc_text_init(&line, cx);
+    nuc_text_addf(&line, "%s above", module != NULL ? module : nuc_source_text(cx, source));
+    if (!places && !other_places && !is_same_text(found, other_found))
+        nuc_text_addf(&line, ", found %s", found);
+    if (cause->n_rows > cause->n_parts)
+        nuc_text_addf(&line, ", with %u operator%s", cause->n_rows - cause->n_parts,
+                      cause->n_rows - cause->n_parts == 1 ? "" : "s");
+    if (cause->lost_cycles > 0)
+        nuc_text_addf(&line, "; %s cycles lost", nuc_with_commas(cx, cause->lost_cycles));
+    add_reason(out, "as in", nuc_text_string(&line));
+}
+
+static void add_cause(struct nuc_text *out, const struct nuc_explanation *e, uint32_t index, bool *printed)
+{
+    struct nuc_context *cx = out->cx;
+    const struct nuc_explain_cause *cause = &e->causes[index];
+    const struct nuc_explain_row *root = &e->rows[cause->root];
+    uint32_t earlier = earlier_cause(cx, e, index, printed);
+
+    printed[index] = true;
+    add_line(out, "CPU", root->node, cause->part_cycles);
+    if (earlier == NUC_NO_CAUSE) {
+        add_decision(out, e, root);
+        add_lost(out, cause->lost_cycles);
+        add_followers(out, e, index);
+        return;
+    }
+    add_likeness(out, e, index, earlier);
+}
+
+/* ---- runs ---- */
+
+/* Operators of one place, a partition or the CPU, between two causes, which need no words. */
+struct run {
+    uint32_t first, last; /* rows */
+    uint32_t n_operators, n_calls;
+    uint64_t cycles;
+};
+
+static bool needs_no_words(const struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    return row->is_operator && !has_reason(e, row);
+}
+
+static bool is_same_place(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool is_in_run(const struct nuc_explanation *e, uint32_t row, uint32_t first)
+{
+    return needs_no_words(e, &e->rows[row]) && is_same_place(e->rows[row].partition, e->rows[first].partition);
+}
+
+/* The run that begins with row `first`, of rows below `end`. */
+static struct run run_of(const struct nuc_explanation *e, uint32_t first, uint32_t end)
+{
+    struct run run = {.first = first, .last = first};
+
+    for (uint32_t i = first; i < end; i++) {
+        if (!is_in_run(e, i, first))
+            continue;
+        run.n_calls += i == first || !nuc_is_same_call(e->rows[run.last].node, e->rows[i].node);
+        run.n_operators++;
+        run.cycles += cycles_of(&e->rows[i]);
+        run.last = i;
+    }
+    return run;
+}
+
+/* Each operator of the model has a line, whatever it became. */
+static void add_short_run(struct nuc_text *out, const struct nuc_explanation *e, const struct run *run)
+{
+    const struct nuc_explain_row *first = &e->rows[run->first];
+    const char *where = first->partition != NULL ? first->partition : "CPU";
+    uint64_t cycles = 0;
+
+    for (uint32_t i = run->first; i <= run->last; i++) {
+        const struct nuc_explain_row *row = &e->rows[i];
+        if (!is_in_run(e, i, run->first))
+            continue;
+        if (!nuc_is_same_call(row->node, first->node)) {
+            add_line(out, where, first->node, cycles);
+            first = row;
+            cycles = 0;
+        }
+        cycles += cycles_of(row);
+    }
+    add_line(out, where, first->node, cycles);
+}
+
+/* Where the second name differs from the first one: after the last dot of what they have in common. */
+static const char *own_part(const char *first, const char *second)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; first[i] != '\0' && first[i] == second[i]; i++)
+        at = second[i] == '.' ? i : at;
+    return second + at;
+}
+
+static const char *from_to(struct nuc_context *cx, const char *first, const char *last)
+{
+    enum { ROOM = MODULE + 1 + SOURCE, HALF = (ROOM - 4) / 2 };
+
+    const char *own = own_part(first, last);
+    if (strcmp(first, last) == 0)
+        return first;
+    if (strlen(first) + strlen(last) + 4 <= ROOM)
+        return nuc_format(cx, "%s .. %s", first, last);
+    if (strlen(first) + strlen(own) + 4 <= ROOM)
+        return nuc_format(cx, "%s .. %s", first, own);
+    return nuc_format(cx, "%s .. %s", nuc_shortened(cx, first, HALF), nuc_shortened(cx, own, HALF));
+}
+
+/* From the first module to the last one, or lines of the source where the modules are not known. */
+static const char *place_of_run(struct nuc_context *cx, const struct nuc_explanation *e, const struct run *run)
+{
+    const char *first = NULL, *last = NULL;
+
+    for (uint32_t i = run->first; i <= run->last; i++) {
+        const char *module = e->rows[i].node->source->module;
+        if (!is_in_run(e, i, run->first) || !nuc_is_text(module))
+            continue;
+        first = first == NULL ? module : first;
+        last = module;
+    }
+    if (first != NULL)
+        return from_to(cx, first, last);
+    const struct nuc_node *begin = e->rows[run->first].node, *end = e->rows[run->last].node;
+    if (begin->source->file == NULL && end->source->file == NULL)
+        return from_to(cx, module_text(begin), module_text(end));
+    return from_to(cx, nuc_source_text(cx, begin->source), nuc_source_text(cx, end->source));
+}
+
+static void add_run(struct nuc_text *out, const struct nuc_explanation *e, const struct run *run)
+{
+    enum { MOST_LINES = 3 };
+    const struct nuc_explain_row *first = &e->rows[run->first];
+
+    if (run->n_calls <= MOST_LINES || first->partition == NULL) {
+        add_short_run(out, e, run);
+        return;
+    }
+    add_first_columns(out, first->partition != NULL ? first->partition : "CPU",
+                      nuc_format(out->cx, "%u operators", run->n_operators));
+    add_last_columns(out, place_of_run(out->cx, e, run), MODULE + 1 + SOURCE, run->cycles);
+}
+
+/* The runs among rows from `first` to `end`, none of which is a cause. */
+static void add_runs(struct nuc_text *out, const struct nuc_explanation *e, uint32_t first, uint32_t end, bool *printed)
+{
+    for (uint32_t i = first; i < end; i++) {
+        if (printed[i] || !needs_no_words(e, &e->rows[i]))
+            continue;
+        struct run run = run_of(e, i, end);
+        add_run(out, e, &run);
+        for (uint32_t k = i; k <= run.last; k++)
+            printed[k] = printed[k] || is_in_run(e, k, i);
+    }
+}
+
+static void add_summarised(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    bool *causes = nuc_alloc_array(out->cx, (size_t)e->n_causes + 1, sizeof *causes);
+    bool *rows = nuc_alloc_array(out->cx, (size_t)e->n_rows + 1, sizeof *rows);
+    uint32_t from = 0;
+
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        const struct nuc_explain_row *row = &e->rows[i];
+        if (row->cause == NUC_NO_CAUSE || e->causes[row->cause].root != i || !has_reason(e, row))
+            continue;
+        add_runs(out, e, from, i, rows);
+        add_cause(out, e, row->cause, causes);
+        from = i + 1;
+    }
+    add_runs(out, e, from, e->n_rows, rows);
+}
+
+void nuc_print_explain_table(struct nuc_text *out, const struct nuc_explanation *e, bool all)
+{
+    nuc_text_addf(out, "\n");
+    add_column(out, "where", WHERE);
+    add_column(out, "operator", OPERATOR);
+    add_column(out, "module", MODULE);
+    add_column(out, "source", SOURCE);
+    nuc_text_addf(out, "%*s\n", CYCLES, "cycles");
+    for (uint32_t i = 0; all && i < e->n_rows; i++)
+        add_node(out, e, &e->rows[i]);
+    if (!all)
+        add_summarised(out, e);
+}

@@ -1,0 +1,290 @@
+/* The explanation as lines for terminals: head and end. The table between them is that of explain_table.c. */
+#include <string.h>
+
+#include "host/file.h"
+#include "ir/quant.h"
+#include "npu/explain/explain_lines.h"
+
+/* ---- pieces of lines ---- */
+
+const char *nuc_shortened(struct nuc_context *cx, const char *text, size_t width)
+{
+    size_t length = strlen(text), head = (width - 2) / 2;
+
+    if (length <= width)
+        return text;
+    return nuc_format(cx, "%.*s..%s", (int)head, text, text + length - (width - 2 - head));
+}
+
+const char *nuc_with_commas(struct nuc_context *cx, uint64_t value)
+{
+    char digits[32], grouped[48];
+    size_t length = 0, k = 0;
+
+    do {
+        digits[length++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (size_t i = length; i > 0; i--) {
+        grouped[k++] = digits[i - 1];
+        if (i > 1 && (i - 1) % 3 == 0)
+            grouped[k++] = ',';
+    }
+    grouped[k] = '\0';
+    return nuc_strdup(cx, grouped);
+}
+
+void nuc_print_words(struct nuc_text *out, size_t column, size_t indent, const char *text)
+{
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+        word = word > NUC_LINE_WIDTH - indent ? NUC_LINE_WIDTH - indent : word;
+        if (column + word > NUC_LINE_WIDTH) {
+            nuc_text_addf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        }
+        nuc_text_addf(out, "%.*s", (int)word, text);
+        text += word;
+        column += word;
+        if (*text == ' ' && text[strspn(text, " ")] != '\0' &&
+            column + 1 + strcspn(text + strspn(text, " "), " ") <= NUC_LINE_WIDTH) {
+            nuc_text_addf(out, " ");
+            column++;
+        } else if (*text == ' ') {
+            column = NUC_LINE_WIDTH;
+        }
+        text += strspn(text, " ");
+    }
+    nuc_text_addf(out, "\n");
+}
+
+bool nuc_is_text(const char *text)
+{
+    return text != NULL && *text != '\0';
+}
+
+const char *nuc_source_text(struct nuc_context *cx, const struct nuc_source *source)
+{
+    return source->file == NULL ? "-" : nuc_format(cx, "%s:%d", nuc_base_name(source->file), source->line);
+}
+
+const char *nuc_place_text(struct nuc_context *cx, const struct nuc_node *node)
+{
+    const struct nuc_source *source = node->source;
+    bool has_line = source->file != NULL;
+    const char *module = has_line ? NULL : source->call;
+
+    if (nuc_is_text(source->module))
+        module = nuc_shortened(cx, source->module, 40);
+    else if (source->module == NULL && source->label != NULL)
+        module = nuc_shortened(cx, source->label, 40);
+
+    return nuc_format(cx, "%s%s%s%s%s%s", nuc_written_operator(cx, node), has_line ? " at " : "",
+                      has_line ? nuc_source_text(cx, source) : "", module != NULL ? " (" : "",
+                      module != NULL ? module : "", module != NULL ? ")" : "");
+}
+
+/* ---- why there are several partitions ---- */
+
+/* Splits for the same reason: the first of them, in graph order, and what joining all of them saves. */
+struct reason {
+    const struct nuc_explain_split *first;
+    uint32_t n_splits;
+    uint64_t saved_cycles;
+};
+
+static bool is_same_reason(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_split *a,
+                           const struct nuc_explain_split *b)
+{
+    if (a->cause == NUC_NO_CAUSE || b->cause == NUC_NO_CAUSE)
+        return a->cause == b->cause;
+    return nuc_is_alike(cx, e, a->cause, b->cause);
+}
+
+static uint32_t find_reasons(struct nuc_context *cx, const struct nuc_explanation *e, bool all, struct reason *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < e->n_splits; i++) {
+        uint32_t k = all ? count : 0;
+        while (k < count && !is_same_reason(cx, e, out[k].first, &e->splits[i]))
+            k++;
+        if (k == count)
+            out[count++] = (struct reason){.first = &e->splits[i]};
+        out[k].n_splits++;
+        out[k].saved_cycles += e->splits[i].saved_cycles;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        struct reason moved = out[i];
+        uint32_t k = i;
+        for (; k > 0 && out[k - 1].saved_cycles < moved.saved_cycles; k--)
+            out[k] = out[k - 1];
+        out[k] = moved;
+    }
+    return count;
+}
+
+static const char *tags_text(struct nuc_context *cx, const char *const *tags, uint32_t count)
+{
+    return count == 1 ? tags[0] : nuc_format(cx, "%s and %u more", tags[0], count - 1);
+}
+
+/* What quantize and dequantize nodes between two partitions are for. */
+static const char *rescaling_text(struct nuc_context *cx, const struct nuc_node *dequantize)
+{
+    const struct nuc_node *reader = dequantize->n_users > 0 ? dequantize->users[0] : NULL;
+    const struct nuc_node *maker = nuc_arg_node(dequantize, NUC_SELF);
+    struct nuc_quant from, to;
+
+    while (maker != NULL && !nuc_is_operator(maker) && nuc_is_call(maker))
+        maker = nuc_arg_node(maker, NUC_SELF);
+    const char *of = maker == NULL ? "a value" : nuc_is_call(maker) ? nuc_place_text(cx, maker) : maker->name;
+    if (!nuc_dequantize_quant(dequantize, &from) || !nuc_quantize_quant(reader, &to) || from.per_channel ||
+        to.per_channel)
+        return nuc_format(cx, "a change of scale after %s", of);
+    return nuc_format(cx, "a change of scale after %s: %.4g (zero point %lld) becomes %.4g (zero point %lld)", of,
+                      from.scale, (long long)from.zero_point, to.scale, (long long)to.zero_point);
+}
+
+static void add_split_cause(struct nuc_text *line, const struct nuc_explanation *e, const struct reason *r)
+{
+    struct nuc_context *cx = line->cx;
+    bool names_place;
+
+    if (r->first->cause == NUC_NO_CAUSE) {
+        nuc_text_addf(line, "%s", rescaling_text(cx, r->first->first));
+        return;
+    }
+    const struct nuc_explain_row *root = &e->rows[e->causes[r->first->cause].root];
+    nuc_text_addf(line, "%s", nuc_place_text(cx, root->node));
+    if (r->first->n_causes > 1)
+        nuc_text_addf(line, " and %u more", r->first->n_causes - 1);
+    nuc_text_addf(line, ": required is that %s", root->decision->rule);
+    if (nuc_is_text(root->decision->actual))
+        nuc_text_addf(line, ", found %s", nuc_found_text(cx, e, root->decision, &names_place));
+    if (nuc_is_text(root->decision->fix))
+        nuc_text_addf(line, "; %s", root->decision->fix);
+}
+
+static void add_splits(struct nuc_text *out, const struct nuc_explanation *e, bool all)
+{
+    enum { MOST = 8, INDENT = 4 };
+    struct nuc_context *cx = out->cx;
+    struct reason *reasons = nuc_alloc_array(cx, (size_t)e->n_splits + 1, sizeof *reasons);
+    uint32_t count = find_reasons(cx, e, all, reasons), shown = all || count <= MOST ? count : MOST;
+
+    if (count == 0)
+        return;
+    nuc_text_addf(out, "\nwhat separates the %u partitions:\n", e->n_partitions);
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct reason *r = &reasons[i];
+        struct nuc_text line;
+        nuc_text_init(&line, cx);
+        nuc_text_addf(&line, "%s | %s", tags_text(cx, r->first->before, r->first->n_before),
+                      tags_text(cx, r->first->after, r->first->n_after));
+        if (r->n_splits > 1)
+            nuc_text_addf(&line, ", and %u more like it", r->n_splits - 1);
+        nuc_text_addf(&line, ": split by ");
+        add_split_cause(&line, e, r);
+        if (r->saved_cycles > 0)
+            nuc_text_addf(&line, "; joined, they take about %s cycles less", nuc_with_commas(cx, r->saved_cycles));
+        nuc_print_words(out, 0, INDENT, nuc_text_string(&line));
+    }
+    if (shown < count)
+        nuc_text_addf(out, "and %u more (--all shows all)\n", count - shown);
+}
+
+/* ---- head and end ---- */
+
+static void add_head(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    struct nuc_context *cx = out->cx;
+    const char *counts = e->target->npu_name == NULL
+                             ? nuc_format(cx, "%u operators, no NPU", e->n_operators)
+                             : nuc_format(cx, "%u of %u operators on the NPU in %u partition%s", e->n_delegated,
+                                          e->n_operators, e->n_partitions, e->n_partitions == 1 ? "" : "s");
+
+    bool fits = strlen(e->file) + 2 + strlen(counts) <= NUC_LINE_WIDTH;
+    nuc_text_addf(out, "%s:%s%s\n", nuc_shortened(cx, e->file, NUC_LINE_WIDTH - 1), fits ? " " : "\n", counts);
+    nuc_text_addf(out, "target %s, rules of %s; cycles are estimates (docs/cycle-model.md)\n", e->target->name,
+                  e->flavor->name);
+    if (e->target->npu_name != NULL && !e->delegates)
+        nuc_text_addf(out, "nothing is delegated: leave --no-delegate out to use the NPU\n");
+    if (e->made_up_ranges)
+        nuc_text_addf(out, "quantized with made-up ranges, of one random sample: rules about shared scales\n"
+                           "and clipped ranges may decide otherwise with calibration data\n");
+}
+
+static void add_strips(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    struct nuc_context *cx = out->cx;
+
+    if (e->plain_arena > 0 && e->n_strips > 0)
+        nuc_text_addf(out,
+                      "of these %s for %u strips in %u stage%s, which fit the memory budget: an arena\n"
+                      "of %s bytes instead of %s\n",
+                      nuc_with_commas(cx, e->strip_cycles), e->n_strips, e->n_strip_stages,
+                      e->n_strip_stages == 1 ? "" : "s", nuc_with_commas(cx, e->least_arena),
+                      nuc_with_commas(cx, e->plain_arena));
+    else if (e->plain_arena > 0)
+        nuc_text_addf(out, "over the memory budget: an arena of %s bytes, in strips %s at least\n",
+                      nuc_with_commas(cx, e->plain_arena), nuc_with_commas(cx, e->least_arena));
+}
+
+static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    struct nuc_context *cx = out->cx;
+    uint64_t total = e->npu_cycles + e->cpu_cycles;
+
+    double ms = (double)total / e->target->clock_hz * 1e3;
+    nuc_text_addf(out,
+                  ms < 1000 ? "\nabout %s cycles per inference, %.3g ms at %.0f MHz\n"
+                            : "\nabout %s cycles per inference, %.0f ms at %.0f MHz\n",
+                  nuc_with_commas(cx, total), ms, e->target->clock_hz * 1e-6);
+    add_strips(out, e);
+    if (e->target->npu_name == NULL)
+        return;
+    nuc_text_addf(out, "of these the NPU %s, the CPU %s\n", nuc_with_commas(cx, e->npu_cycles),
+                  nuc_with_commas(cx, e->cpu_cycles));
+    if (e->format_cycles > 0)
+        nuc_text_addf(out, "of these %s to change formats at the boundaries of partitions\n",
+                      nuc_with_commas(cx, e->format_cycles));
+    if (e->n_delegated < e->n_operators)
+        nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",
+                      e->n_operators - e->n_delegated, e->n_operators - e->n_delegated == 1 ? "" : "s",
+                      nuc_with_commas(cx, e->lost_cycles));
+    if (e->n_by_cost > 0)
+        nuc_text_addf(out, "%u of these for their cost: on the NPU the model would take longer\n", e->n_by_cost);
+}
+
+static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    struct nuc_context *cx = out->cx;
+
+    if (e->target->cpu != NULL && e->n_delegated < e->n_operators)
+        nuc_text_addf(out, "on the CPU %u in int8 and %u in float\n", e->n_operators - e->n_delegated - e->n_float,
+                      e->n_float);
+    if (e->greedy_cycles > 0 && e->cost_cycles > 0)
+        nuc_text_addf(out, "with --placement greedy about %s cycles, with cost %s\n",
+                      nuc_with_commas(cx, e->greedy_cycles), nuc_with_commas(cx, e->cost_cycles));
+    if (e->n_helps > 0)
+        nuc_text_addf(out, "\noptions that would help, each tried alone:\n");
+    for (uint32_t i = 0; i < e->n_helps; i++) {
+        const struct nuc_explain_help *h = &e->helps[i];
+        nuc_text_addf(out, "%-26s%13s cycles, %u on the CPU, %u partition%s\n", h->options,
+                      nuc_with_commas(cx, h->cycles), h->n_on_cpu, h->n_partitions, h->n_partitions == 1 ? "" : "s");
+    }
+}
+
+const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    add_head(&out, e);
+    nuc_print_explain_table(&out, e, all);
+    add_splits(&out, e, all);
+    add_total(&out, e);
+    add_choices(&out, e);
+    return nuc_text_string(&out);
+}

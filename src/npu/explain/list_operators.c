@@ -1,0 +1,418 @@
+#include "npu/explain/list_operators.h"
+
+#include <string.h>
+
+#include "archive/json_build.h"
+#include "front/pt2/importer.h"
+#include "host/nearest.h"
+#include "host/text.h"
+#include "npu/support/support.h"
+#include "rewrite/formula/formula.h"
+
+#define CHANNELS_FIRST "input and output are channels-first data"
+
+/* Without the dialect, which all of them are in. */
+static const char *short_name(enum nuc_op op)
+{
+    return nuc_short_op_name(nuc_op_name(op, NUC_EDGE));
+}
+
+static const char *archive_name(enum nuc_op op)
+{
+    return nuc_op_name(op, NUC_ATEN);
+}
+
+/* Puts an operator in its place among `count` that are in order of their names. */
+static void insert_sorted(enum nuc_op *ops, uint32_t count, enum nuc_op op, const char *(*name)(enum nuc_op op))
+{
+    for (; count > 0 && strcmp(name(ops[count - 1]), name(op)) > 0; count--)
+        ops[count] = ops[count - 1];
+    ops[count] = op;
+}
+
+/* The operators of a rule set by name, in the arena. */
+static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_flavor *flavor, uint32_t *count)
+{
+    enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
+
+    *count = 0;
+    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
+        if (nuc_support_row(flavor, op) != NULL)
+            insert_sorted(ops, (*count)++, op, short_name);
+    }
+    return ops;
+}
+
+/* The operators of archives, likewise. */
+static const enum nuc_op *sorted_archive_operators(struct nuc_context *cx, uint32_t *count)
+{
+    enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
+
+    *count = 0;
+    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
+        if (nuc_op_in_dialect(op, NUC_ATEN) && strncmp(archive_name(op), "aten.", 5) == 0)
+            insert_sorted(ops, (*count)++, op, archive_name);
+    }
+    return ops;
+}
+
+/* "NPU, int8, float"; "others" for an operator that others express, "nothing" for one that is gone before. */
+static const char *what_runs(struct nuc_context *cx, struct nuc_runs_on r)
+{
+    if (r.nothing)
+        return "nothing";
+    if (!r.npu && !r.int8 && !r.real)
+        return "others";
+    return nuc_format(cx, "%s%s%s%s%s", r.npu ? "NPU" : "", r.npu && (r.int8 || r.real) ? ", " : "",
+                      r.int8 ? "int8" : "", r.int8 && r.real ? ", " : "", r.real ? "float" : "");
+}
+
+/* The sentences of two lists of rules, after `first` when it is not NULL; "" when there are none. */
+static const char *join(struct nuc_context *cx, const char *first, const struct nuc_support_rule *one,
+                        const struct nuc_support_rule *other, const char *separator)
+{
+    const struct nuc_support_rule *const lists[] = {one, other};
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "%s", first != NULL ? first : "");
+    for (size_t i = 0; i < 2; i++) {
+        for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
+            nuc_text_addf(&out, "%s%s", out.length > 0 ? separator : "", r->text);
+    }
+    return nuc_text_string(&out);
+}
+
+/* What has to hold of the node itself. */
+static const char *node_rules(struct nuc_context *cx, const struct nuc_support_row *row, const char *separator)
+{
+    return join(cx, row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target, separator);
+}
+
+static void add_archive_operators(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
+
+    nuc_text_addf(out,
+                  "%u operators of torch.export archives, and what runs them where their arguments\n"
+                  "allow it: the NPU; int8 kernels or tables of the CPU (imxrt700cm, cortex-m*);\n"
+                  "float kernels of the CPU; others that express them; nothing.\n\n",
+                  count);
+    for (uint32_t i = 0; i < count; i++)
+        nuc_text_addf(out, "%-57s %s\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, flavor, ops[i])));
+}
+
+const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    add_archive_operators(&out, flavor, runs_on);
+    nuc_text_addf(&out, "\n%u operators in the rules of %s\n", count, flavor->name);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        const char *own = node_rules(cx, row, "\n  ");
+        const char *all = join(cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n  ");
+        nuc_text_addf(&out, "\n%s\n%s%s%s", short_name(ops[i]), *all != '\0' ? "  " : "", all,
+                      *all != '\0' ? "\n" : "");
+    }
+    return nuc_text_string(&out);
+}
+
+/* ---- one operator ---- */
+
+/* A formula with a line for each statement, which goes on in lines that are indented more. */
+static void add_formula(struct nuc_text *out, const char *text)
+{
+    size_t column = 0;
+    bool in_text = false;
+
+    for (size_t length; *text != '\0'; text += length) {
+        text += *text == ' ';
+        length = strcspn(text, " ");
+        const char *space = column == 0 ? "    " : column + 1 + length > 80 ? "\n        " : " ";
+        nuc_text_addf(out, "%s%.*s", space, (int)length, text);
+        column = (space[0] == '\n' ? 8 : column + strlen(space)) + length;
+        for (size_t i = 0; i < length; i++)
+            in_text = in_text != (text[i] == '"');
+        if (text[length - 1] == ';' && !in_text) {
+            nuc_text_addf(out, "\n");
+            column = 0;
+        }
+    }
+    nuc_text_addf(out, "\n");
+}
+
+static void add_operator(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on, enum nuc_op op)
+{
+    static const char *const uses[] = {
+        [NUC_FORMULA_EXPAND] = "as a model has it",
+        [NUC_FORMULA_EDGE] = "in the Edge dialect",
+        [NUC_FORMULA_REFERENCE] = "in the Edge dialect, with --reference-compat",
+        [NUC_FORMULA_EXECUTORCH] = "in the Edge dialect, with --executorch-ops-only",
+    };
+    const struct nuc_support_row *row = nuc_support_row(flavor, op);
+
+    nuc_text_addf(out, "%s%s\n  runs on: %s\n", out->length > 0 ? "\n" : "", archive_name(op),
+                  what_runs(out->cx, runs_on(out->cx, flavor, op)));
+    for (size_t i = 0; i < nuc_n_formula_rows; i++) {
+        if (nuc_formula_rows[i].op != op)
+            continue;
+        nuc_text_addf(out, "  %s: %s\n", uses[nuc_formula_rows[i].use], nuc_formula_rows[i].title);
+        add_formula(out, nuc_formula_rows[i].text);
+    }
+    if (row == NULL)
+        return;
+    const char *own = node_rules(out->cx, row, "\n    ");
+    nuc_text_addf(out, "  rules of %s:\n    %s\n", flavor->name,
+                  join(out->cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n    "));
+}
+
+/* Whether an operator's name is `name`, which leaves out dialect or overload or both. */
+static bool is_named(enum nuc_op op, enum nuc_dialect dialect, const char *name)
+{
+    const char *full = nuc_op_name(op, dialect), *begin = full;
+    size_t length = strlen(name);
+
+    if (!nuc_op_in_dialect(op, dialect))
+        return false;
+    for (; begin != NULL; begin = strchr(begin, '.') != NULL ? strchr(begin, '.') + 1 : NULL) {
+        if (strncmp(begin, name, length) == 0 && (begin[length] == '\0' || begin[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static const char *archive_name_at(const void *count, size_t index)
+{
+    return index < NUC_OP_COUNT ? archive_name((enum nuc_op)index) : count;
+}
+
+const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on,
+                              const char *name)
+{
+    enum nuc_op alias = nuc_pt2_find_op(name).op;
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(cx, &count);
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    for (uint32_t i = 0; i < count; i++) {
+        if (alias != NUC_OP_COUNT ? ops[i] == alias
+                                  : is_named(ops[i], NUC_ATEN, name) || is_named(ops[i], NUC_EDGE, name))
+            add_operator(&out, flavor, runs_on, ops[i]);
+    }
+    if (out.length == 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "no operator is named '%s'%s: 'nucleon ops' lists them", name,
+                 nuc_did_you_mean(cx, name, archive_name_at, NULL));
+    return nuc_text_string(&out);
+}
+
+static void add_table(struct nuc_text *out, const struct nuc_flavor *flavor)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_operators(out->cx, flavor, &count);
+
+    nuc_text_addf(out, "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
+                  flavor->name, flavor->description, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        const char *own = node_rules(out->cx, row, "; ");
+        const char *partition = join(out->cx, NULL, row->partition, NULL, "; ");
+        nuc_text_addf(out, "| `%s` | %s | %s |\n", short_name(ops[i]), *own != '\0' ? own : "-",
+                      *partition != '\0' ? partition : "-");
+    }
+}
+
+static void add_archive_table(struct nuc_text *out, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
+
+    nuc_text_addf(out, "| Operator | Runs on |\n|---|---|\n");
+    for (uint32_t i = 0; i < count; i++)
+        nuc_text_addf(out, "| `%s` | %s |\n", archive_name(ops[i]),
+                      what_runs(out->cx, runs_on(out->cx, nuc_flavor_at(0), ops[i])));
+}
+
+const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out,
+                  "# Operators\n\nGenerated from the tables by `nucleon ops --markdown`; do not edit.\n\n"
+                  "## What runs an operator\n\nThe operators of torch.export archives, in the names of "
+                  "`torch.export.export` and `run_decompositions()`; in-place\nforms and other names of the same "
+                  "operator (`aten.relu_`, `aten.add.Scalar`, `aten.concat`) count with it. NPU: where the\nrules "
+                  "below hold. int8: a kernel or a table of the Cortex-M, for targets imxrt700cm and cortex-m*. "
+                  "float: a float\nkernel of the CPU. others: expressed by operators of this list. nothing: gone "
+                  "before anything runs.\n\n");
+    add_archive_table(&out, runs_on);
+    nuc_text_addf(&out,
+                  "\n# Rules of the NPU\n\nNames are those of the Edge dialect, which `nucleon explain` prints next "
+                  "to the line of Python they come from. An\noperator runs on the NPU when it stands between "
+                  "dequantize and quantize nodes, all its rules hold, and those about its\npartition, too. Limits of "
+                  "the hardware are those of the target (`nucleon targets`).\n");
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
+        add_table(&out, nuc_flavor_at(i));
+    return nuc_text_string(&out);
+}
+
+/* ---- JSON ---- */
+
+static void put_rules(struct nuc_context *cx, json_t *to, const char *key, const char *first,
+                      const struct nuc_support_rule *one, const struct nuc_support_rule *other)
+{
+    const struct nuc_support_rule *const lists[] = {one, other};
+    json_t *list = nuc_put_array(cx, to, key);
+
+    if (first != NULL)
+        nuc_put_text(cx, list, NULL, first);
+    for (size_t i = 0; i < 2; i++) {
+        for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
+            nuc_put_text(cx, list, NULL, r->text);
+    }
+}
+
+static void put_archive_operators(struct nuc_context *cx, json_t *tree, const struct nuc_flavor *flavor,
+                                  nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(cx, &count);
+    json_t *list = nuc_put_array(cx, tree, "archive_operators");
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *o = nuc_put_object(cx, list, NULL);
+        struct nuc_runs_on r = runs_on(cx, flavor, ops[i]);
+        nuc_put_text(cx, o, "operator", archive_name(ops[i]));
+        nuc_put_bool(cx, o, "npu", r.npu);
+        nuc_put_bool(cx, o, "cpu_int8", r.int8);
+        nuc_put_bool(cx, o, "cpu_float", r.real);
+        nuc_put_bool(cx, o, "gone", r.nothing);
+    }
+}
+
+const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
+    json_t *tree = nuc_json_tree(cx);
+
+    nuc_put_text(cx, tree, "converter_flavor", flavor->name);
+    put_archive_operators(cx, tree, flavor, runs_on);
+    json_t *list = nuc_put_array(cx, tree, "npu_operators");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "operator", short_name(ops[i]));
+        put_rules(cx, o, "rules", row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target);
+        put_rules(cx, o, "partition_rules", NULL, row->partition, NULL);
+    }
+    return nuc_json_text(cx, tree);
+}
+
+void nuc_put_memories(struct nuc_context *cx, json_t *to, const struct nuc_target *target)
+{
+    json_t *list = nuc_put_array(cx, to, "memories");
+
+    for (uint32_t i = 0; i < target->n_memories; i++) {
+        json_t *memory = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, memory, "name", target->memories[i].name);
+        nuc_put_count(cx, memory, "bytes", target->memories[i].bytes);
+        nuc_put_bool(cx, memory, "npu_reads", target->memories[i].npu_reads);
+    }
+}
+
+static void put_npu(struct nuc_context *cx, json_t *to, const struct nuc_target *t)
+{
+    if (t->npu_name == NULL) {
+        nuc_put_null(cx, to, "npu");
+        return;
+    }
+    json_t *o = nuc_put_object(cx, to, "npu");
+    nuc_put_text(cx, o, "name", t->npu_name);
+    nuc_put_int(cx, o, "pipelines", t->pipelines);
+    nuc_put_int(cx, o, "macs_per_pipeline", t->num_macs);
+    nuc_put_double(cx, o, "peak_macs_per_second", nuc_target_peak_macs(t));
+    nuc_put_int(cx, o, "max_window", t->max_window);
+    nuc_put_int(cx, o, "max_mac_buffer", t->max_mac_buffer);
+    nuc_put_int(cx, o, "max_softmax_channels", t->max_softmax_channels);
+    nuc_put_int(cx, o, "max_softmax_rows", t->max_softmax_rows);
+    nuc_put_int(cx, o, "max_softmax_elements", t->max_softmax_elements);
+    nuc_put_memories(cx, o, t);
+}
+
+const char *nuc_targets_tree(struct nuc_context *cx)
+{
+    json_t *tree = nuc_json_tree(cx), *list = nuc_put_array(cx, tree, "targets");
+
+    for (size_t i = 0; nuc_target_at(i) != NULL; i++) {
+        const struct nuc_target *t = nuc_target_at(i);
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "name", t->name);
+        nuc_put_text(cx, o, "description", t->description);
+        nuc_put_double(cx, o, "clock_hz", t->clock_hz);
+        put_npu(cx, o, t);
+        nuc_put_text(cx, o, "cpu", t->cpu != NULL ? t->cpu->name : NULL);
+        nuc_put_text(cx, o, "cpu_kernels", t->cpu != NULL ? nuc_isa_name(t->cpu->isa) : "float");
+    }
+    list = nuc_put_array(cx, tree, "converter_flavors");
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        const struct nuc_flavor *f = nuc_flavor_at(i);
+        json_t *o = nuc_put_object(cx, list, NULL), *aliases;
+        nuc_put_text(cx, o, "name", f->name);
+        nuc_put_text(cx, o, "description", f->description);
+        aliases = nuc_put_array(cx, o, "aliases");
+        for (size_t k = 0; k < NUC_MAX_FLAVOR_ALIASES && f->aliases[k] != NULL; k++)
+            nuc_put_text(cx, aliases, NULL, f->aliases[k]);
+    }
+    return nuc_json_text(cx, tree);
+}
+
+/* ---- targets ---- */
+
+static void add_npu(struct nuc_text *out, const struct nuc_target *t)
+{
+    nuc_text_addf(out, "  NPU %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n", t->pipelines,
+                  t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
+    for (uint32_t i = 0; i < t->n_memories; i++)
+        nuc_text_addf(out, "  %-6s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
+                      t->memories[i].npu_reads ? ", read by the NPU" : "");
+    nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
+                  (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
+                  (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
+}
+
+static void add_target(struct nuc_text *out, const struct nuc_target *t)
+{
+    nuc_text_addf(out, "%s\n  %s\n", t->name, t->description);
+    if (t->npu_name != NULL)
+        add_npu(out, t);
+    if (t->cpu != NULL)
+        nuc_text_addf(out, "  CPU %s, int8 kernels, scratch memory of the %s ones\n", t->cpu->name,
+                      nuc_isa_name(t->cpu->isa));
+    else
+        nuc_text_addf(out, "  CPU in float\n");
+}
+
+const char *nuc_targets_text(struct nuc_context *cx)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    for (size_t i = 0; nuc_target_at(i) != NULL; i++)
+        add_target(&out, nuc_target_at(i));
+    nuc_text_addf(&out, "\nconverter flavors\n");
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        const struct nuc_flavor *f = nuc_flavor_at(i);
+        nuc_text_addf(&out, "  %-8s %s", f->name, f->description);
+        for (size_t k = 0; k < NUC_MAX_FLAVOR_ALIASES && f->aliases[k] != NULL; k++)
+            nuc_text_addf(&out, "%s%s", k == 0 ? "; also for " : ", ", f->aliases[k]);
+        nuc_text_addf(&out, "\n");
+    }
+    return nuc_text_string(&out);
+}
