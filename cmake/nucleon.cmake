@@ -49,3 +49,11 @@ function(nucleon_library name)
     string(REPLACE ";" " " deps "${ARG_DEPS}")
     set_property(GLOBAL APPEND PROPERTY NUCLEON_LAYERS "${folder}=${deps}")
 endfunction()
+
+# nucleon_tool(name SOURCES ... [DEPS ...])
+# A room of src/tools: it includes the public headers and what DEPS names, and links whatever implements these headers.
+function(nucleon_tool name)
+    nucleon_library(${name} ${ARGN})
+    target_link_libraries(nuc_${name} PUBLIC nuc_run nuc_driver)
+    set_property(GLOBAL APPEND PROPERTY NUCLEON_TOOLS nuc_${name})
+endfunction()

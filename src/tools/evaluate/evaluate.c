@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/class_folders.h"
-#include "driver/model_metadata.h"
+#include "host/clock.h"
 #include "host/numbers.h"
 #include "host/text.h"
 #include "tools/evaluate/score.h"
@@ -38,7 +38,7 @@ static bool same_sizes(const struct nuc_tensor_info *a, const struct nuc_tensor_
 static void check_names(const struct nuc_scoring *s, const struct nuc_tensor_info *inputs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *name = nuc_input_name(s->reference, i);
+        const char *name = nuc_input_facts(s->reference, i).name;
         for (size_t k = 0; k < n && nuc_runner_knows_data(s->runner); k++) {
             if (k != i && strcmp(inputs[k].name, name) == 0 && strcmp(inputs[i].name, name) != 0)
                 nuc_fail(s->cx, NUC_BAD_USAGE,
@@ -104,7 +104,7 @@ static const char *output_name(const struct nuc_scoring *s, size_t i)
     const char *own = nuc_runner_output_name(s->runner, i);
 
     if (s->reference != NULL)
-        return nuc_output_name(s->reference, i);
+        return nuc_output_facts(s->reference, i).name;
     return own != NULL ? own : nuc_format(s->cx, "output%zu", i);
 }
 

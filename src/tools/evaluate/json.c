@@ -189,7 +189,7 @@ enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_eva
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, e != NULL && text != NULL);
-        const struct writer w = {c->cx, e, NUC_MAX_CONFUSION};
+        const struct writer w = {nuc_context_of(c), e, NUC_MAX_CONFUSION};
         json_t *tree = nuc_json_tree(w.cx);
         nuc_put_count(w.cx, tree, "samples", e->n_samples);
         nuc_put_double(w.cx, tree, "seconds", e->seconds);

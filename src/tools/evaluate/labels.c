@@ -219,7 +219,7 @@ static bool take_binary(const struct nuc_scoring *s, size_t i, const struct nuc_
     o->score->n_classes = 2;
     o->scores.is_index = false;
     o->scores.is_binary = true;
-    o->scores.threshold = nuc_output_facts(s, i).has_sigmoid ? 0.5 : 0;
+    o->scores.threshold = nuc_scored_facts(s, i).has_sigmoid ? 0.5 : 0;
     say_task(s, o, o->scores.threshold > 0 ? "labels; 1 is above 0.5" : "labels; 1 is above 0");
     keep_classes(s, o, a, false);
     return true;
@@ -400,7 +400,7 @@ static void give_named(struct nuc_scoring *s, const struct nuc_array_info *a)
 static void give_common(struct nuc_scoring *s, const struct nuc_array_info *a)
 {
     for (size_t i = 0; i < s->result->n_outputs; i++) {
-        const struct nuc_output_facts facts = nuc_output_facts(s, i);
+        const struct nuc_output_facts facts = nuc_scored_facts(s, i);
         if ((facts.has_softmax || facts.is_index) && try_output(s, i, a, true))
             return;
     }

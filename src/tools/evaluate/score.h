@@ -4,9 +4,11 @@
 
 #include <jansson.h>
 
+#include "data/dataset.h"
 #include "data/metadata.h"
-#include "driver/driver.h"
+#include "host/call.h"
 #include "host/text.h"
+#include "introspect/introspect.h"
 #include "nucleon/evaluate.h"
 #include "tools/evaluate/exact_sum.h"
 
@@ -108,16 +110,8 @@ struct nuc_scoring {
 void nuc_scores_along(struct nuc_scored_output *o, size_t axis);
 void nuc_scores_are_indices(struct nuc_scored_output *o, size_t ranks);
 
-/* What the reference's graph says of an output (tasks.c). */
-struct nuc_output_facts {
-    bool has_softmax; /* its last operator, but for views and casts */
-    size_t axis;      /* of the softmax, in the output */
-    bool is_index;    /* integers of an argmax or topk */
-    bool has_sigmoid; /* the last operator */
-    bool is_map;      /* sigmoid or tanh: each element for itself */
-    bool is_image;    /* a view of a tensor with two dimensions or more */
-};
-struct nuc_output_facts nuc_output_facts(const struct nuc_scoring *s, size_t output);
+/* What the reference's graph says of an output; without a reference nothing (tasks.c). */
+struct nuc_output_facts nuc_scored_facts(const struct nuc_scoring *s, size_t output);
 
 /* Finds the labels of all outputs (labels.c), then the tasks of those without (tasks.c). Fail with the remedy. */
 void nuc_find_labels(struct nuc_scoring *s);
@@ -171,9 +165,6 @@ void nuc_finish_evaluation(struct nuc_evaluation *e, struct nuc_output_score *ou
 
 /* Of an evaluation whose samples still are all of the data set. */
 const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s);
-
-/* The print of a model: of its graph and its constants. */
-const char *nuc_model_print(struct nuc_model *m);
 
 /* Fails when there is no such shard, or something is asked of it that only all samples have. */
 void nuc_check_shard(struct nuc_context *cx, const struct nuc_evaluate_options *o);

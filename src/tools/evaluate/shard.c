@@ -9,6 +9,7 @@
 #include "archive/json_build.h"
 #include "data/dataset.h"
 #include "host/file.h"
+#include "host/hash.h"
 #include "host/text.h"
 
 size_t nuc_shard_first(struct nuc_shard shard, size_t n)
@@ -38,44 +39,6 @@ void nuc_check_shard(struct nuc_context *cx, const struct nuc_evaluate_options *
 
 /* ---- prints of contents ---- */
 
-/* FNV-1a of 64 bits: tells apart what is not the same by mistake, not what somebody made look the same. */
-#define PRINT_OF_NOTHING 14695981039346656037u
-
-static uint64_t print_on(uint64_t print, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < size; i++)
-        print = (print ^ at[i]) * 1099511628211u;
-    return print;
-}
-
-static uint64_t print_text(uint64_t print, const char *text)
-{
-    return print_on(print, text, strlen(text) + 1);
-}
-
-static const char *hex(struct nuc_context *cx, uint64_t print)
-{
-    return nuc_format(cx, "%016" PRIx64, print);
-}
-
-const char *nuc_model_print(struct nuc_model *m)
-{
-    struct nuc_context *cx = m->c->cx;
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    uint64_t print = print_text(PRINT_OF_NOTHING, nuc_graph_print(m->graph, false));
-
-    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        if (n->data == NULL)
-            continue;
-        print = print_on(print, n->data->bytes.data, n->data->bytes.size);
-        print = print_on(print, n->data->strides, n->vals[0].rank * sizeof n->data->strides[0]);
-    }
-    nuc_pop_arena(cx, outer);
-    return hex(cx, print);
-}
-
 /*
  * Of a large array as many blocks, evenly spread, as are read in a moment; the data set is read by each of many
  * machines, which evaluate a small part of it.
@@ -88,14 +51,14 @@ static uint64_t print_array(uint64_t print, const struct nuc_array *a)
     size_t size = a->data.size, n_blocks = size / BLOCK + (size % BLOCK != 0);
     size_t n = n_blocks < BLOCKS ? n_blocks : BLOCKS;
 
-    print = print_text(print, a->name);
-    print = print_on(print, &a->dtype, sizeof a->dtype);
-    print = print_on(print, a->shape, a->rank * sizeof a->shape[0]);
+    print = nuc_hash_text(print, a->name);
+    print = nuc_hash_bytes(print, &a->dtype, sizeof a->dtype);
+    print = nuc_hash_bytes(print, a->shape, a->rank * sizeof a->shape[0]);
     for (size_t i = 0; i < n; i++) {
         size_t at = (n_blocks == n ? i : (size_t)((double)i / (double)(n - 1) * (double)(n_blocks - 1))) * BLOCK;
         size_t part = size - at < BLOCK ? size - at : BLOCK;
         nuc_array_part(a, at, part, block);
-        print = print_on(print, block, part);
+        print = nuc_hash_bytes(print, block, part);
     }
     return print;
 }
@@ -108,8 +71,8 @@ static uint64_t print_images(struct nuc_context *cx, uint64_t print, const struc
     for (size_t i = 0; i < d->images->count; i++) {
         const char *name = d->images->files[i] + folder;
         struct nuc_file *file = nuc_open_file(cx, d->images->files[i]);
-        print = print_text(print, name + strspn(name, "/"));
-        print = print_on(print, &file->size, sizeof file->size);
+        print = nuc_hash_text(print, name + strspn(name, "/"));
+        print = nuc_hash_bytes(print, &file->size, sizeof file->size);
         nuc_close_file(file);
     }
     return print;
@@ -117,11 +80,11 @@ static uint64_t print_images(struct nuc_context *cx, uint64_t print, const struc
 
 static const char *data_print(struct nuc_context *cx, const struct nuc_dataset *d)
 {
-    uint64_t print = PRINT_OF_NOTHING;
+    uint64_t print = NUC_HASH_OF_NOTHING;
 
     for (size_t i = 0; i < d->arrays.count; i++)
         print = print_array(print, &d->arrays.items[i]);
-    return hex(cx, d->images != NULL ? print_images(cx, print, d) : print);
+    return nuc_hash_digits(cx, d->images != NULL ? print_images(cx, print, d) : print);
 }
 
 /* ---- what shards have in common ---- */
@@ -167,7 +130,7 @@ static void share_options(struct nuc_context *cx, const struct nuc_compiler *c, 
         [NUC_RESIZE_CROP] = "crop",
     };
 
-    shared[NUC_SHARED_TARGET] = c->options.target;
+    shared[NUC_SHARED_TARGET] = nuc_compiler_options(c)->target;
     shared[NUC_SHARED_TASK] = tasks[o->task];
     if (o->class_axis != NUC_CLASS_AXIS_AUTO)
         shared[NUC_SHARED_CLASS_AXIS] = nuc_format(cx, "%d", o->class_axis);
@@ -175,10 +138,11 @@ static void share_options(struct nuc_context *cx, const struct nuc_compiler *c, 
         shared[NUC_SHARED_IGNORE_LABEL] = nuc_format(cx, "%" PRId64, o->ignore_label);
     if (o->max_disagreements != 0)
         shared[NUC_SHARED_DISAGREEMENTS] = nuc_format(cx, "%zu", o->max_disagreements);
-    shared[NUC_SHARED_MEAN] = numbers_text(cx, c->options.image_mean, c->options.n_image_mean);
-    shared[NUC_SHARED_STD] = numbers_text(cx, c->options.image_std, c->options.n_image_std);
-    shared[NUC_SHARED_RESIZE] = resizes[c->options.image_resize];
-    shared[NUC_SHARED_UNLIKE_CALIBRATION] = c->options.unlike_calibration ? "on" : NULL;
+    shared[NUC_SHARED_MEAN] =
+        numbers_text(cx, nuc_compiler_options(c)->image_mean, nuc_compiler_options(c)->n_image_mean);
+    shared[NUC_SHARED_STD] = numbers_text(cx, nuc_compiler_options(c)->image_std, nuc_compiler_options(c)->n_image_std);
+    shared[NUC_SHARED_RESIZE] = resizes[nuc_compiler_options(c)->image_resize];
+    shared[NUC_SHARED_UNLIKE_CALIBRATION] = nuc_compiler_options(c)->unlike_calibration ? "on" : NULL;
 }
 
 const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
@@ -190,7 +154,7 @@ const struct nuc_evaluation_origin *nuc_origin_of(const struct nuc_scoring *s)
     o->n_samples = s->result->n_samples;
     o->path = s->data->path;
     o->shared[NUC_SHARED_VERSION] = nuc_version();
-    o->shared[NUC_SHARED_PROGRAM] = hex(s->cx, print_on(PRINT_OF_NOTHING, image, size));
+    o->shared[NUC_SHARED_PROGRAM] = nuc_hash_digits(s->cx, nuc_hash_bytes(NUC_HASH_OF_NOTHING, image, size));
     o->shared[NUC_SHARED_REFERENCE] = s->reference != NULL ? nuc_model_print(s->reference) : NULL;
     o->shared[NUC_SHARED_DATA] = data_print(s->cx, s->data);
     share_options(s->cx, s->c, s->options, o->shared);

@@ -470,7 +470,8 @@ enum nuc_status nuc_merge_evaluations(struct nuc_compiler *c, const char *const 
         nuc_enter(&call, nuc_context_of(c), __func__, files != NULL && n_files > 0 && out != NULL);
         struct nuc_evaluate_options standard;
         nuc_evaluate_options_default(&standard);
-        struct merging m = {.cx = c->cx, .options = options != NULL ? options : &standard, .first_file = files[0]};
+        struct merging m = {
+            .cx = nuc_context_of(c), .options = options != NULL ? options : &standard, .first_file = files[0]};
         m.result = nuc_alloc(m.cx, sizeof *m.result);
         for (size_t i = 0; i < n_files; i++)
             merge_file(&m, files[i], i == 0);

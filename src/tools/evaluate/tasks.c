@@ -1,93 +1,13 @@
 /* What the numbers of an output are, where labels do not say it: by the option, the reference's graph, the shape. */
-#include <string.h>
-
-#include "ir/args.h"
 #include "tools/evaluate/score.h"
 
-/* ---- what the graph says ---- */
-
-static bool has_same_sizes(const struct nuc_meta *a, const struct nuc_meta *b)
+struct nuc_output_facts nuc_scored_facts(const struct nuc_scoring *s, size_t output)
 {
-    return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
-}
+    struct nuc_output_facts facts = {.name = NULL};
 
-/* Elements keep their values and their number: the shape alone may be another. */
-static bool is_reshaping(const struct nuc_node *n)
-{
-    enum nuc_family f = nuc_op_family(n->op);
-
-    return f == NUC_FAMILY_VIEW || f == NUC_FAMILY_COPY || f == NUC_FAMILY_CAST || f == NUC_FAMILY_QUANT ||
-           f == NUC_FAMILY_DEQUANT;
-}
-
-static const struct nuc_node *operand(const struct nuc_node *n)
-{
-    return n->n_args != 0 && n->args[NUC_SELF].kind == NUC_ARG_NODE ? n->args[NUC_SELF].u.node : NULL;
-}
-
-/* Dimensions with more than one element after the first, which is the batch. */
-static size_t n_real_dimensions(const struct nuc_meta *m)
-{
-    size_t count = 0;
-
-    for (size_t i = 1; i < m->rank; i++)
-        count += m->sizes[i] > 1;
-    return count;
-}
-
-/* The axis of a softmax in an output that may be a view of its value: that of the same size, where it is the only one.
- */
-static bool find_axis(const struct nuc_node *softmax, const struct nuc_meta *output, size_t *axis)
-{
-    const struct nuc_meta *m = &softmax->vals[0];
-    int64_t dim = softmax->args[NUC_ARG(SOFTMAX, dim)].u.i;
-    size_t at = (size_t)(dim < 0 ? dim + m->rank : dim), found = 0;
-
-    if (m->rank == 0)
-        return false;
-    *axis = at;
-    if (has_same_sizes(m, output))
-        return true;
-    for (size_t i = 0; i < output->rank; i++) {
-        if (output->sizes[i] != m->sizes[at])
-            continue;
-        *axis = i;
-        found++;
-    }
-    return found == 1;
-}
-
-struct nuc_output_facts nuc_output_facts(const struct nuc_scoring *s, size_t output)
-{
-    struct nuc_output_facts facts = {.has_softmax = false};
-
-    if (s->reference == NULL)
-        return facts;
-    const struct nuc_graph *g = s->reference->graph;
-    const struct nuc_node *n = nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].u.nodes[output];
-    const struct nuc_meta *last = &n->vals[0];
-    bool reshaped = false;
-    while (n != NULL && is_reshaping(n)) {
-        reshaped |= nuc_op_family(n->op) == NUC_FAMILY_VIEW;
-        n = operand(n);
-    }
-    if (n == NULL)
-        return facts;
-    if (nuc_op_family(n->op) == NUC_FAMILY_SOFTMAX)
-        facts.has_softmax = find_axis(n, last, &facts.axis);
-    if (facts.has_softmax && nuc_is_image_output(s->reference, output))
-        facts.axis = facts.axis == 1 ? 3 : facts.axis == 0 ? 0 : facts.axis - 1;
-    const struct nuc_node *tuple = n->op == NUC_OP_GETITEM ? operand(n) : NULL;
-    facts.is_index = s->outputs[output].score->is_integer &&
-                     (n->op == NUC_OP_ARGMAX || (tuple != NULL && nuc_op_family(tuple->op) == NUC_FAMILY_ORDER));
-    facts.has_sigmoid = n->op == NUC_OP_SIGMOID || n->op == NUC_OP_HARDSIGMOID;
-    facts.is_map = facts.has_sigmoid || n->op == NUC_OP_TANH;
-    /* Through what each element goes through alone, a view may lie before. */
-    while (n != NULL && (is_reshaping(n) || nuc_op_family(n->op) == NUC_FAMILY_MAP)) {
-        reshaped |= nuc_op_family(n->op) == NUC_FAMILY_VIEW;
-        n = operand(n);
-    }
-    facts.is_image = reshaped && n != NULL && n->n_vals != 0 && n_real_dimensions(&n->vals[0]) >= 2;
+    if (s->reference != NULL)
+        facts = nuc_output_facts(s->reference, output);
+    facts.is_index &= s->outputs[output].score->is_integer;
     return facts;
 }
 
@@ -119,7 +39,7 @@ static size_t usual_axis(const struct nuc_scoring *s, size_t output)
 {
     if (s->options->class_axis != NUC_CLASS_AXIS_AUTO)
         return (size_t)s->options->class_axis;
-    if (s->reference != NULL && nuc_is_image_output(s->reference, output))
+    if (s->reference != NULL && nuc_output_facts(s->reference, output).has_channels_last)
         return 3;
     return s->outputs[output].score->info.rank < 2 ? 0 : 1;
 }
@@ -166,7 +86,7 @@ static void find_task(const struct nuc_scoring *s, size_t i)
 {
     struct nuc_scored_output *o = &s->outputs[i];
     struct nuc_output_score *score = o->score;
-    const struct nuc_output_facts facts = nuc_output_facts(s, i);
+    const struct nuc_output_facts facts = nuc_scored_facts(s, i);
     size_t axis = usual_axis(s, i);
 
     if (s->options->task != NUC_TASK_AUTO) {

@@ -9,7 +9,7 @@
 #include "nucleon/firmware.h"
 
 #include "archive/file_kind.h"
-#include "driver/driver.h"
+#include "host/call.h"
 #include "host/file.h"
 #include "host/text.h"
 #include "tools/codegen/codegen.h"
@@ -131,7 +131,7 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
-        struct nuc_context *cx = c->cx;
+        struct nuc_context *cx = nuc_context_of(c);
         struct project p = {.cx = cx, .folder = folder};
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);

@@ -17,7 +17,7 @@ struct job {
 static void check(const struct job *j, enum nuc_status status)
 {
     if (status != NUC_OK)
-        nuc_fail_again(j->c->cx, status);
+        nuc_fail_again(nuc_context_of(j->c), status);
 }
 
 static size_t rounded(size_t size)
@@ -46,7 +46,7 @@ static void measure(struct job *j, const char *program)
 /* Buffers in logical order; the program's own have what is kept. */
 static void give_buffers(struct job *j)
 {
-    struct nuc_context *cx = j->c->cx;
+    struct nuc_context *cx = nuc_context_of(j->c);
     struct nuc_tensor_info info;
 
     j->inputs = nuc_alloc_array(cx, j->out->n_inputs, sizeof *j->inputs);
@@ -65,7 +65,7 @@ static void give_buffers(struct job *j)
 
 static void keep(const struct job *j, struct nuc_pieces *pieces, bool input, size_t count)
 {
-    struct nuc_context *cx = j->c->cx;
+    struct nuc_context *cx = nuc_context_of(j->c);
 
     for (size_t i = 0; i < count; i++) {
         size_t bytes;

@@ -3,8 +3,8 @@
 #ifndef NUC_TOOLS_PROJECT_SAMPLES_H
 #define NUC_TOOLS_PROJECT_SAMPLES_H
 
-#include "driver/driver.h"
 #include "host/pieces.h"
+#include "nucleon/compile.h"
 
 struct nuc_project_run {
     struct nuc_pieces inputs, outputs; /* per sample all of them, one after the other, as they lie in memory */

@@ -6,7 +6,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/json_build.h"
-#include "driver/driver.h"
+#include "host/call.h"
 #include "host/file.h"
 #include "tools/codegen/codegen.h"
 
@@ -18,7 +18,7 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
-        struct nuc_context *cx = c->cx;
+        struct nuc_context *cx = nuc_context_of(c);
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
         const char *stem = name != NULL ? name : nuc_codegen_name(cx, path);
         struct nuc_codegen_files files = nuc_generate_code(cx, path, nuc_read_file(cx, path), stem);
@@ -65,7 +65,7 @@ enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *cons
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, (programs != NULL || n_programs == 0) && output != NULL);
-        write_tables(c->cx, programs, n_programs, output, info);
+        write_tables(nuc_context_of(c), programs, n_programs, output, info);
     }
     return nuc_leave(&call);
 }
@@ -85,11 +85,12 @@ enum nuc_status nuc_kernel_tables_json(struct nuc_compiler *c, const struct nuc_
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, info != NULL && text != NULL);
-        json_t *tree = nuc_json_tree(c->cx);
-        nuc_put_text(c->cx, tree, "name", info->name);
-        put_names(c->cx, tree, "operators", info->operators, info->n_operators);
-        put_names(c->cx, tree, "backends", info->backends, info->n_backends);
-        *text = nuc_json_text(c->cx, tree);
+        struct nuc_context *cx = nuc_context_of(c);
+        json_t *tree = nuc_json_tree(cx);
+        nuc_put_text(cx, tree, "name", info->name);
+        put_names(cx, tree, "operators", info->operators, info->n_operators);
+        put_names(cx, tree, "backends", info->backends, info->n_backends);
+        *text = nuc_json_text(cx, tree);
     }
     return nuc_leave(&call);
 }
