@@ -82,9 +82,8 @@ static const struct nuc_node *counterpart(const struct nuc_graph *quantized, con
     return NULL;
 }
 
-const struct nuc_counterpart *nuc_find_counterparts(const struct nuc_model *quantized,
-                                                    const struct nuc_model *floating, const char *const *names,
-                                                    size_t count)
+const struct nuc_counterpart *nuc_find_counterparts(const struct nuc_model *quantized, const struct nuc_model *floating,
+                                                    const char *const *names, size_t count)
 {
     const struct nuc_labels labels = nuc_label_graph(quantized->graph);
     struct nuc_counterpart *found = nuc_alloc_array(nuc_model_context(quantized), count, sizeof *found);

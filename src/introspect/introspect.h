@@ -42,8 +42,7 @@ struct nuc_counterpart {
 };
 
 /* One for each of the named nodes of the quantized model: matched by the call of the file, operator and shape. */
-const struct nuc_counterpart *nuc_find_counterparts(const struct nuc_model *quantized,
-                                                    const struct nuc_model *floating, const char *const *names,
-                                                    size_t count);
+const struct nuc_counterpart *nuc_find_counterparts(const struct nuc_model *quantized, const struct nuc_model *floating,
+                                                    const char *const *names, size_t count);
 
 #endif

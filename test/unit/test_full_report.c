@@ -3,6 +3,7 @@
 #include <png.h>
 
 #include "contexts.h"
+#include "driver/driver.h"
 #include "failing_memory.h"
 #include "nucleon/runner.h"
 #include "tools/report/full_report.h"
@@ -244,15 +245,15 @@ static void test_node_errors(void **state)
     assert_true(e->n_nodes > 10);
     for (size_t i = 0; i < e->n_nodes; i++) {
         double wanted = e->nodes[i].float_quantized.sqnr_db, nearest = HUGE_VAL;
-        for (uint32_t k = 0; k < t.r->n_nodes; k++)
-            nearest = fmin(nearest, fabs(t.r->nodes[k].sqnr_db - wanted));
+        for (uint32_t k = 0; k < t.r->facts.n_nodes; k++)
+            nearest = fmin(nearest, fabs(t.r->facts.nodes[k].sqnr_db - wanted));
         if (nearest > 1e-6)
             print_error("%s: no node of the report has %f dB\n", e->nodes[i].name, wanted);
         assert_true(nearest <= 1e-6);
     }
     /* What a node adds is less than what it has, but for what later rounding makes up for. */
-    for (uint32_t k = 0; k < t.r->n_nodes; k++)
-        assert_false(t.r->nodes[k].sqnr_own_db < t.r->nodes[k].sqnr_db - 6);
+    for (uint32_t k = 0; k < t.r->facts.n_nodes; k++)
+        assert_false(t.r->facts.nodes[k].sqnr_own_db < t.r->facts.nodes[k].sqnr_db - 6);
     nuc_compiler_free(t.c);
 }
 

@@ -141,12 +141,12 @@ static void match(struct comparing *k, const char *path, const char *file)
     for (size_t i = 0; i < k->n_old; i++)
         sorted[i] = &k->old[i];
     qsort(sorted, k->n_old, sizeof *sorted, by_label);
-    k->of = nuc_alloc_array(r->cx, (size_t)r->n_nodes + 1, sizeof(struct old_node *));
-    for (uint32_t i = 0; i < r->n_nodes; i++) {
-        if (r->nodes[i].row == NULL)
+    k->of = nuc_alloc_array(r->cx, (size_t)r->facts.n_nodes + 1, sizeof(struct old_node *));
+    for (uint32_t i = 0; i < r->facts.n_nodes; i++) {
+        if (!r->facts.nodes[i].is_operator)
             continue;
         n_operators++;
-        struct old_node **found = bsearch(r->nodes[i].label, sorted, k->n_old, sizeof *sorted, find_label);
+        struct old_node **found = bsearch(r->facts.nodes[i].label, sorted, k->n_old, sizeof *sorted, find_label);
         if (found == NULL)
             continue;
         k->of[i] = *found;
@@ -187,12 +187,12 @@ static void put_moved(const struct comparing *k, json_t *to)
 {
     json_t *list = nuc_put_array(k->r->cx, to, "moved");
 
-    for (uint32_t i = 0; i < k->r->n_nodes; i++) {
-        const char *where = nuc_where_word(k->r->nodes[i].where);
+    for (uint32_t i = 0; i < k->r->facts.n_nodes; i++) {
+        const char *where = nuc_where_word(k->r->facts.nodes[i].where);
         if (k->of[i] == NULL || strcmp(k->of[i]->where, where) == 0)
             continue;
         json_t *o = nuc_put_object(k->r->cx, list, NULL);
-        nuc_put_text(k->r->cx, o, "label", k->r->nodes[i].label);
+        nuc_put_text(k->r->cx, o, "label", k->r->facts.nodes[i].label);
         nuc_put_text(k->r->cx, o, "from", k->of[i]->where);
         nuc_put_text(k->r->cx, o, "to", where);
     }
@@ -217,7 +217,7 @@ static void put_changes(const struct comparing *k, json_t *to, const char *key, 
     qsort(changes, n, sizeof *changes, by_size);
     for (size_t i = 0; i < n; i++) {
         json_t *o = nuc_put_object(cx, list, NULL);
-        nuc_put_text(cx, o, "label", k->r->nodes[changes[i].id].label);
+        nuc_put_text(cx, o, "label", k->r->facts.nodes[changes[i].id].label);
         if (cycles) {
             nuc_put_int(cx, o, "old_cycles", (int64_t)changes[i].old_value);
             nuc_put_int(cx, o, "new_cycles", (int64_t)changes[i].new_value);
@@ -239,12 +239,12 @@ static size_t find_changes(const struct comparing *k, bool cycles, bool rose, do
 {
     size_t n = 0;
 
-    for (uint32_t i = 0; i < k->r->n_nodes; i++) {
+    for (uint32_t i = 0; i < k->r->facts.n_nodes; i++) {
         const struct old_node *old = k->of[i];
         if (old == NULL)
             continue;
         double before = cycles ? (double)old->cycles : old->sqnr_db;
-        double now = cycles ? (double)k->r->nodes[i].cycles : k->r->nodes[i].sqnr_db;
+        double now = cycles ? (double)k->r->facts.nodes[i].cycles : k->r->facts.nodes[i].sqnr_db;
         double size = difference(before, now);
         if (size >= least && (rose ? now > before : now < before))
             out[n++] = (struct change){i, before, now, size};
@@ -262,7 +262,7 @@ static void put_all_changes(const struct comparing *k, json_t *to)
                  {"slower", true, true, 1},
                  {"better", false, true, LEAST_GAIN_DB},
                  {"worse", false, false, LEAST_GAIN_DB}};
-    struct change *changes = nuc_alloc_array(k->r->cx, (size_t)k->r->n_nodes + 1, sizeof *changes);
+    struct change *changes = nuc_alloc_array(k->r->cx, (size_t)k->r->facts.n_nodes + 1, sizeof *changes);
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         put_changes(k, to, kinds[i].key, changes,
@@ -273,9 +273,9 @@ static void put_added_and_removed(const struct comparing *k, json_t *to)
 {
     json_t *list = nuc_put_array(k->r->cx, to, "added");
 
-    for (uint32_t i = 0; i < k->r->n_nodes; i++) {
-        if (k->r->nodes[i].row != NULL && k->of[i] == NULL)
-            nuc_put_string(k->r->cx, list, NULL, k->r->nodes[i].label);
+    for (uint32_t i = 0; i < k->r->facts.n_nodes; i++) {
+        if (k->r->facts.nodes[i].is_operator && k->of[i] == NULL)
+            nuc_put_string(k->r->cx, list, NULL, k->r->facts.nodes[i].label);
     }
     list = nuc_put_array(k->r->cx, to, "removed");
     for (size_t i = 0; i < k->n_old; i++) {

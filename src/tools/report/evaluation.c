@@ -4,7 +4,6 @@
 
 #include "archive/json_build.h"
 #include "data/dataset.h"
-#include "driver/model_metadata.h"
 #include "tools/evaluate/score.h"
 #include "tools/report/full_report.h"
 #include "tools/report/png.h"
@@ -76,19 +75,19 @@ static bool is_image(const struct nuc_tensor_info *t, struct picture *p)
 /* From how images were prepared, or from the range that was calibrated. */
 static bool find_values(const struct nuc_report *r, struct picture *p)
 {
-    const struct nuc_seen *seen = r->quantized->seen;
+    const struct nuc_input_facts seen = nuc_input_facts(r->facts.quantized, 0);
 
     for (size_t c = 0; c < p->channels; c++) {
-        const struct nuc_image_metadata *f = seen != NULL ? seen->images : NULL;
+        const struct nuc_image_metadata *f = seen.images;
         if (f != NULL) {
             p->scale[c] = 255 * f->std[f->n_std > 1 ? c : 0];
             p->offset[c] = 255 * f->mean[f->n_mean > 1 ? c : 0];
             continue;
         }
-        if (seen == NULL || seen->n_inputs == 0 || !(seen->most[0] > seen->least[0]))
+        if (!(seen.most > seen.least))
             return false;
-        p->scale[c] = 255 / (seen->most[0] - seen->least[0]);
-        p->offset[c] = -seen->least[0] * p->scale[c];
+        p->scale[c] = 255 / (seen.most - seen.least);
+        p->offset[c] = -seen.least * p->scale[c];
     }
     return true;
 }
@@ -267,12 +266,12 @@ static void put_confusions(const struct nuc_report *r, json_t *to)
 
 void nuc_evaluate_report(struct nuc_report *r)
 {
-    struct nuc_simulator_options simulator = {.threads = r->c->options.threads};
+    struct nuc_simulator_options simulator = {.threads = nuc_compiler_options(r->c)->threads};
     struct nuc_evaluate_options options;
 
     if (!nuc_has_samples(r->dataset))
         return;
-    if (!r->job.made.report.runs_on_simulator) {
+    if (!r->facts.report->runs_on_simulator) {
         nuc_warn(r->cx, "%s: the program is not run: its microcode is not nucleon's; there is no evaluation",
                  nuc_model_file(r->model));
         return;
@@ -284,9 +283,9 @@ void nuc_evaluate_report(struct nuc_report *r)
     r->decisions->cx = r->cx;
     options.decided = take;
     options.decided_user = r->decisions;
-    check(r, nuc_runner_open_bytes(r->c, nuc_model_file(r->model), r->job.made.bytes.data, r->job.made.bytes.size,
-                                   &simulator, &r->runner));
-    r->data = nuc_dataset_again(r->c, r->dataset);
+    check(r, nuc_runner_open_bytes(r->c, nuc_model_file(r->model), r->facts.program, r->facts.program_size, &simulator,
+                                   &r->runner));
+    r->data = nuc_dataset_for(r->cx, nuc_compiler_options(r->c), r->dataset);
     check(r, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,
                           &r->evaluation));
     if (r->evaluation->missed != NULL)

@@ -3,102 +3,40 @@
 #include <strings.h>
 
 #include "archive/json_build.h"
-#include "driver/explain_options.h"
 #include "host/file.h"
 #include "host/text.h"
+#include "introspect/trial.h"
 #include "tools/report/full_report.h"
-
-/* ---- from model to program ---- */
 
 void nuc_report_add_missed(struct nuc_report *r, const char *text)
 {
     r->missed = r->missed == NULL ? text : nuc_format(r->cx, "%s; %s", r->missed, text);
 }
 
-static void quantize(struct nuc_report *r)
-{
-    struct nuc_job *j = &r->job;
+/* ---- the object ---- */
 
-    r->made_up = !nuc_model_is_quantized(j->m) && !nuc_has_samples(r->calibration) && !j->m->settings->o.no_quantize;
-    if (r->made_up && nuc_has_samples(r->dataset))
+static void check_samples(const struct nuc_report *r)
+{
+    bool stays_float = nuc_model_choices(r->model).options->no_quantize;
+
+    if (!nuc_model_is_quantized(r->model) && !nuc_has_samples(r->calibration) && !stays_float &&
+        nuc_has_samples(r->dataset))
         nuc_fail(r->cx, NUC_BAD_USAGE,
                  "%s: is a float model: accuracy on %s takes one that is quantized with samples: give --calibration "
                  "DATA, or --no-quantize",
-                 nuc_model_file(j->m), nuc_samples_name(r->dataset));
-    if (r->made_up) {
-        nuc_warn(r->cx,
-                 "%s: is a float model without calibration samples: its ranges are made up, so that there are "
-                 "no figures of accuracy",
-                 nuc_model_file(j->m));
-        j->m = nuc_quantize_random(j->m);
-        return;
-    }
-    nuc_check_model(j, r->calibration);
-    nuc_quantize_if_asked(j, r->calibration);
+                 nuc_model_file(r->model), nuc_samples_name(r->dataset));
 }
 
-static void check_delegation(struct nuc_report *r)
+static void put_tree(struct nuc_report *r)
 {
-    const struct nuc_explanation *e = r->e;
-
-    if (r->model->settings->o.require_full_delegation && e->n_delegated < e->n_operators)
-        nuc_report_add_missed(
-            r, nuc_format(r->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
-                          e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(r->cx, e)));
-}
-
-static void check_budget(struct nuc_context *cx, void *arg)
-{
-    (void)cx;
-    nuc_check_memory_budget(arg);
-}
-
-/* A program that is too large is reported all the same. */
-static void check_memory(struct nuc_report *r)
-{
-    if (nuc_attempt(r->cx, check_budget, &r->job) != NUC_OK)
-        nuc_report_add_missed(r, nuc_strdup(r->cx, r->cx->message));
-}
-
-/* Stages up to `lower` are explained before what follows changes their graph. */
-static void build(struct nuc_report *r)
-{
-    struct nuc_job *j = &r->job;
-
-    quantize(r);
-    r->quantized = j->m;
-    nuc_run_stages(j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
-    r->partitioned = j->m;
-    nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
-    r->e = nuc_explain_lowered(r->partitioned, j->m);
-    r->e->made_up_ranges = r->made_up;
-    nuc_try_options(r->partitioned, r->quantized, r->e);
-    nuc_run_stages(j, NUC_STAGE_STRIPS, NUC_STAGE_STRIPS);
-    nuc_explain_strips(r->e, r->partitioned, j->m);
-    nuc_run_stages(j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
-    nuc_remember(j);
-    nuc_rehearse_program(j);
-    check_delegation(r);
-    check_memory(r);
-}
-
-/* ---- the object ---- */
-
-static void collect(struct nuc_report *r)
-{
-    nuc_list_report_nodes(r);
-    nuc_settle_instructions(r);
-    nuc_place_nodes(r);
-    nuc_measure_report_nodes(r);
-    nuc_evaluate_report(r);
     r->tree = nuc_json_tree(r->cx);
     nuc_put_report_model(r);
     nuc_put_report_summary(r);
-    nuc_put_report_nodes(r);
-    nuc_put_report_partitions(r);
-    nuc_put_report_instructions(r);
-    nuc_put_report_memory(r);
-    nuc_put_report_placement(r);
+    nuc_put_network_nodes(r->network, r->tree);
+    nuc_put_network_partitions(r->network, r->tree);
+    nuc_put_network_instructions(r->network, r->tree);
+    nuc_put_network_memory(r->network, r->tree);
+    nuc_put_network_placement(r->network, r->tree);
     nuc_put_report_evaluation(r);
     nuc_put_report_compare(r);
 }
@@ -133,8 +71,12 @@ static void make(struct nuc_context *cx, void *arg)
 
     (void)cx;
     nuc_check_report_compare(r);
-    build(r);
-    collect(r);
+    check_samples(r);
+    r->network = nuc_compile_network(r->model, r->calibration);
+    r->facts = nuc_network_facts(r->network);
+    r->missed = r->facts.missed;
+    nuc_evaluate_report(r);
+    put_tree(r);
 }
 
 enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_options *options, struct nuc_report **out)
@@ -143,10 +85,10 @@ enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_opt
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
-        struct nuc_context *cx = m->c->cx;
+        struct nuc_context *cx = nuc_model_context(m);
         struct nuc_report *r = nuc_alloc(cx, sizeof *r);
         struct listener listener = {r, cx->arena, cx->warn, cx->warn_user};
-        *r = (struct nuc_report){.c = m->c, .cx = cx, .model = m, .job = {.c = m->c, .m = m}, .last_note = &r->notes};
+        *r = (struct nuc_report){.c = nuc_model_compiler(m), .cx = cx, .model = m, .last_note = &r->notes};
         if (options != NULL)
             r->o = *options;
         r->calibration = (struct nuc_sample_source){r->o.calibration, r->o.calibration_data};

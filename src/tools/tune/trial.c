@@ -3,11 +3,7 @@
 #include <string.h>
 
 #include "data/class_folders.h"
-#include "driver/lower.h"
-#include "driver/model_metadata.h"
-#include "eval/eval.h"
 #include "host/numbers.h"
-#include "npu/target/target.h"
 #include "nucleon/runner.h"
 #include "tools/tune/trial.h"
 
@@ -28,21 +24,16 @@ double nuc_noise_db(double noise)
 static void check(const struct nuc_model *m, enum nuc_status status)
 {
     if (status != NUC_OK)
-        nuc_fail_again(m->c->cx, status);
+        nuc_fail_again(nuc_model_context(m), status);
 }
 
-static size_t affordable_samples(const struct nuc_graph *g, const struct nuc_comparison *with)
+static size_t affordable_samples(const struct nuc_model *m, const struct nuc_comparison *with)
 {
-    int64_t values = 1;
     size_t bytes = 1;
 
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++)
-            values += nuc_elements(&n->vals[i]);
-    }
     for (size_t i = 0; i < with->n_outputs; i++)
         bytes += with->infos[i].bytes;
-    size_t by_time = (size_t)(MOST_VALUES / values), by_memory = MOST_BYTES / bytes + 1;
+    size_t by_time = (size_t)(MOST_VALUES / (1 + nuc_values_per_run(m))), by_memory = MOST_BYTES / bytes + 1;
     by_time = by_time > LEAST_SAMPLES ? by_time : LEAST_SAMPLES;
     return by_time < by_memory ? by_time : by_memory;
 }
@@ -141,7 +132,7 @@ static void **make_outputs(struct nuc_context *cx, const struct nuc_comparison *
 
 static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const struct nuc_dataset *d)
 {
-    struct nuc_context *cx = m->c->cx;
+    struct nuc_context *cx = nuc_model_context(m);
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
     void **outputs = make_outputs(cx, with, with->n_samples);
 
@@ -157,22 +148,22 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
 static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struct nuc_compiler *c,
                                         struct nuc_sample_source samples, enum nuc_samples part)
 {
-    struct nuc_dataset *d = nuc_dataset_again(c, samples);
+    struct nuc_dataset *d = nuc_dataset_for(nuc_context_of(c), nuc_compiler_options(c), samples);
     size_t count;
 
     d->part = part;
     enum nuc_status status = nuc_dataset_bind(d, with->inputs, with->n_inputs, &count);
     if (status != NUC_OK)
-        nuc_fail_again(c->cx, status);
+        nuc_fail_again(nuc_context_of(c), status);
     return d;
 }
 
 static size_t count_samples(const struct nuc_comparison *with, struct nuc_compiler *c, enum nuc_samples part)
 {
-    struct nuc_arena *outer = nuc_push_arena(c->cx);
+    struct nuc_arena *outer = nuc_push_arena(nuc_context_of(c));
     size_t count = open_samples(with, c, with->calibration, part)->n_samples;
 
-    nuc_pop_arena(c->cx, outer);
+    nuc_pop_arena(nuc_context_of(c), outer);
     return count;
 }
 
@@ -180,11 +171,11 @@ static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *
 {
     with->n_inputs = nuc_model_n_inputs(m);
     with->n_outputs = nuc_model_n_outputs(m);
-    with->inputs = nuc_alloc_array(m->c->cx, with->n_inputs + 1, sizeof *with->inputs);
-    with->infos = nuc_alloc_array(m->c->cx, with->n_outputs + 1, sizeof *with->infos);
+    with->inputs = nuc_alloc_array(nuc_model_context(m), with->n_inputs + 1, sizeof *with->inputs);
+    with->infos = nuc_alloc_array(nuc_model_context(m), with->n_outputs + 1, sizeof *with->infos);
     for (size_t i = 0; i < with->n_inputs; i++) {
         check(m, nuc_model_input(m, i, &with->inputs[i]));
-        with->inputs[i].name = nuc_input_name(m, i);
+        with->inputs[i].name = nuc_input_facts(m, i).name;
     }
     for (size_t i = 0; i < with->n_outputs; i++)
         check(m, nuc_model_output(m, i, &with->infos[i]));
@@ -223,10 +214,9 @@ static void compare_data(const struct nuc_comparison *with, struct nuc_compiler 
 struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_sample_source calibration,
                                           struct nuc_sample_source dataset)
 {
-    struct nuc_context *cx = m->c->cx;
+    struct nuc_context *cx = nuc_model_context(m);
     struct nuc_comparison *with = nuc_alloc(cx, sizeof *with);
     bool has_own = nuc_has_samples(dataset);
-    struct nuc_model runs = *m; /* with an evaluator of its own, which is let go with the sub-arena */
 
     if (!nuc_has_samples(calibration))
         return with;
@@ -235,21 +225,20 @@ struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_
     with->samples = has_own ? dataset : calibration;
     with->part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
     with->calibration_part = has_own ? NUC_SAMPLES_ALL : NUC_SAMPLES_KEPT;
-    with->n_calibration = count_samples(with, m->c, with->calibration_part);
-    with->calibrated_on = !has_own && count_samples(with, m->c, NUC_SAMPLES_ALL) == 1;
+    with->n_calibration = count_samples(with, nuc_model_compiler(m), with->calibration_part);
+    with->calibrated_on = !has_own && count_samples(with, nuc_model_compiler(m), NUC_SAMPLES_ALL) == 1;
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
-    struct nuc_dataset *d = open_samples(with, m->c, with->samples, with->part);
+    struct nuc_dataset *d = open_samples(with, nuc_model_compiler(m), with->samples, with->part);
     if (has_own)
-        compare_data(with, m->c, d);
-    runs.evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
-    runs.boundary = NULL;
+        compare_data(with, nuc_model_compiler(m), d);
+    struct nuc_model *runs = nuc_model_apart(m); /* let go with the sub-arena */
     nuc_leave_sub_arena(cx, sub);
 
-    choose_samples(cx, with, d->n_samples, affordable_samples(m->graph, with));
+    choose_samples(cx, with, d->n_samples, affordable_samples(m, with));
     if (with->part == NUC_SAMPLES_ALL)
         read_labels(with, d);
-    keep_outputs(&runs, with, d);
+    keep_outputs(runs, with, d);
     nuc_free_sub_arena(sub);
     return with;
 }
@@ -311,24 +300,26 @@ static bool is_like_model(const struct nuc_runner *r, const struct nuc_compariso
     return true;
 }
 
-static void run_program(const struct nuc_job *j, const struct nuc_comparison *with, struct nuc_figures *out)
+static void run_program(const struct nuc_model *m, const struct nuc_tried_program *p, const struct nuc_comparison *with,
+                        struct nuc_figures *out)
 {
-    struct nuc_context *cx = j->c->cx;
-    struct nuc_dataset *d = open_samples(with, j->c, with->samples, with->part);
+    struct nuc_compiler *c = nuc_model_compiler(m);
+    struct nuc_context *cx = nuc_model_context(m);
+    struct nuc_dataset *d = open_samples(with, c, with->samples, with->part);
     struct sums s = {nuc_alloc_array(cx, with->n_outputs + 1, sizeof *s.outputs), 0};
     void **outputs = nuc_alloc_array(cx, with->n_outputs + 1, sizeof *outputs);
     const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
     struct nuc_runner *r;
 
-    check(j->m, nuc_runner_open_bytes(j->c, nuc_model_file(j->m), j->made.bytes.data, j->made.bytes.size, NULL, &r));
+    check(m, nuc_runner_open_bytes(c, nuc_model_file(m), p->bytes, p->size, NULL, &r));
     nuc_runner_suit(r, d);
     nuc_runner_float_outputs(r);
     for (size_t i = 0; i < with->n_outputs; i++)
         outputs[i] = nuc_alloc(cx, with->infos[i].bytes + 1);
     size_t n_samples = is_like_model(r, with) ? with->n_samples : 0;
     for (size_t k = 0; k < n_samples; k++) {
-        check(j->m, nuc_dataset_sample(d, with->index[k], inputs));
-        check(j->m, nuc_runner_run(r, inputs, outputs));
+        check(m, nuc_dataset_sample(d, with->index[k], inputs));
+        check(m, nuc_runner_run(r, inputs, outputs));
         add_sample(&s, with, k, outputs);
     }
     nuc_runner_close(r);
@@ -340,14 +331,13 @@ static void run_program(const struct nuc_job *j, const struct nuc_comparison *wi
 }
 
 struct compilation {
+    const struct nuc_model *m;
     const struct nuc_comparison *with;
     struct nuc_figures *out;
 };
 
-static void note_program(const struct nuc_job *j, struct nuc_figures *out)
+static void note_program(const struct nuc_program_report *r, struct nuc_figures *out)
 {
-    const struct nuc_program_report *r = &j->made.report;
-
     out->cycles = r->cycles;
     out->milliseconds = (double)r->cycles / r->clock_hz * 1e3;
     out->arena = r->arena;
@@ -355,36 +345,20 @@ static void note_program(const struct nuc_job *j, struct nuc_figures *out)
     out->program = r->program;
 }
 
-static void compile_and_compare(struct nuc_model *m, void *arg)
+static void judge(void *user, const struct nuc_tried_program *p)
 {
-    const struct compilation *k = arg;
-    struct nuc_settings settings = *m->settings;
-    struct nuc_job j = {.c = m->c, .m = m};
+    const struct compilation *k = user;
 
-    settings.trial = false; /* placement weighs less in a trial than in a compilation */
-    m->settings = &settings;
-    if (nuc_has_samples(k->with->calibration))
-        nuc_quantize_with(&j, k->with->calibration, k->with->calibration_part);
-    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
-    if (settings.o.require_full_delegation)
-        nuc_require_full_delegation(j.m);
-    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
-    nuc_rehearse_program(&j);
-    note_program(&j, k->out);
-    if (nuc_has_samples(k->with->calibration) && j.made.report.runs_on_simulator)
-        run_program(&j, k->with, k->out);
+    note_program(p->report, k->out);
+    if (nuc_has_samples(k->with->calibration) && p->report->runs_on_simulator)
+        run_program(k->m, p, k->with, k->out);
 }
 
 enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_options *as,
                                     const struct nuc_comparison *with, struct nuc_figures *out)
 {
-    struct compilation k = {with, out};
-    struct nuc_options quiet = *as;
-    size_t n_timings = m->c->n_timings;
+    struct compilation k = {m, with, out};
 
     *out = (struct nuc_figures){.noise = (double)NAN, .accuracy = (double)NAN};
-    quiet.dump = NULL;
-    enum nuc_status status = nuc_trial(m, &quiet, compile_and_compare, &k);
-    m->c->n_timings = n_timings;
-    return status;
+    return nuc_try_program(m, as, with->calibration, with->calibration_part, judge, &k);
 }

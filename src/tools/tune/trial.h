@@ -2,7 +2,9 @@
 #ifndef NUC_TOOLS_TUNE_TRIAL_H
 #define NUC_TOOLS_TUNE_TRIAL_H
 
-#include "driver/pipeline.h"
+#include "data/dataset.h"
+#include "host/call.h"
+#include "introspect/trial.h"
 #include "nucleon/tune.h"
 
 /* Samples kept apart, and what the float model makes of them, both as the model has its inputs and outputs. */

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "host/clock.h"
 #include "host/text.h"
-#include "npu/target/target.h"
 
 /* ---- what is varied ---- */
 
@@ -28,7 +28,8 @@ enum knob {
 #define MAX_VALUES 6
 
 struct tuning {
-    struct nuc_model *m;
+    const struct nuc_model *m;
+    struct nuc_choices choices;
     const struct nuc_tune_options *o;
     const struct nuc_comparison *with;
     bool quantizes; /* the model is a float one */
@@ -45,21 +46,17 @@ static bool is_quantized_here(const struct tuning *t)
 
 static bool is_beyond_reference(const struct tuning *t)
 {
-    return t->quantizes && !t->m->settings->o.reference_compat;
+    return t->quantizes && !t->choices.options->reference_compat;
 }
 
 static bool takes_images(const struct tuning *t)
 {
-    for (const struct nuc_node *n = t->m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && n->n_vals == 1 && n->vals[0].rank == 4)
-            return !t->m->from_litert;
-    }
-    return false;
+    return t->choices.takes_images;
 }
 
 static bool delegates(const struct tuning *t)
 {
-    return t->m->settings->delegates;
+    return t->choices.delegates;
 }
 
 static bool converts_formats(const struct tuning *t)
@@ -69,15 +66,12 @@ static bool converts_formats(const struct tuning *t)
 
 static bool may_place(const struct tuning *t)
 {
-    const struct nuc_settings *s = t->m->settings;
-
-    return s->delegates && !s->o.reference_compat && !s->o.require_full_delegation &&
-           s->flavor->rules != NUC_RULES_SDK_3_1;
+    return t->choices.may_place;
 }
 
 static bool has_float_boundary(const struct tuning *t)
 {
-    return !t->m->from_litert;
+    return !t->choices.is_litert;
 }
 
 /* In the order of the search: what interacts least with the others, and takes least time, comes first. */
@@ -223,7 +217,7 @@ static unsigned wanted_goals(const struct tuning *t)
         goals |= SERVES(NUC_GOAL_SQNR);
     if (t->o->cycle_budget > 0)
         goals |= SERVES(NUC_GOAL_LATENCY);
-    if (t->m->settings->o.memory_budget > 0)
+    if (t->choices.options->memory_budget > 0)
         goals |= SERVES(NUC_GOAL_MEMORY);
     return goals;
 }
@@ -260,7 +254,7 @@ struct attempt {
 static double excess(const struct tuning *t, const struct attempt *a)
 {
     double cycles = (double)a->figures.cycles, memory = (double)a->figures.memory, total = 0;
-    double most_cycles = (double)t->o->cycle_budget, most_memory = (double)t->m->settings->o.memory_budget;
+    double most_cycles = (double)t->o->cycle_budget, most_memory = (double)t->choices.options->memory_budget;
     double missing = t->least_db - nuc_noise_db(a->figures.noise);
 
     if (a->status != NUC_OK)
@@ -276,7 +270,7 @@ static double excess(const struct tuning *t, const struct attempt *a)
 
 static const char *excess_text(const struct tuning *t, const struct attempt *a)
 {
-    struct nuc_context *cx = t->m->c->cx;
+    struct nuc_context *cx = nuc_model_context(t->m);
     struct nuc_text text;
     double db = nuc_noise_db(a->figures.noise);
     const char *between = "";
@@ -292,9 +286,9 @@ static const char *excess_text(const struct tuning *t, const struct attempt *a)
                       (unsigned long long)t->o->cycle_budget);
         between = "; ";
     }
-    if (t->m->settings->o.memory_budget > 0 && a->figures.memory > t->m->settings->o.memory_budget)
+    if (t->choices.options->memory_budget > 0 && a->figures.memory > t->choices.options->memory_budget)
         nuc_text_addf(&text, "%s%zu bytes of memory, %zu are allowed", between, a->figures.memory,
-                      t->m->settings->o.memory_budget);
+                      t->choices.options->memory_budget);
     return nuc_text_string(&text);
 }
 
@@ -359,7 +353,7 @@ static const struct attempt *find_attempt(const struct tuning *t, const struct n
 
 static void show_progress(const struct tuning *t, size_t total)
 {
-    nuc_progress(t->m->c->cx, "tune", t->n_trials, total > t->n_trials ? total : t->n_trials);
+    nuc_progress(nuc_model_context(t->m), "tune", t->n_trials, total > t->n_trials ? total : t->n_trials);
 }
 
 /* The message of a trial: all are about one file. */
@@ -374,7 +368,7 @@ static const char *without_file(const struct tuning *t, const char *message)
 /* Index of the trial of these options: the one there is, or a new one. */
 static size_t try_options(struct tuning *t, const struct nuc_options *options)
 {
-    struct nuc_context *cx = t->m->c->cx;
+    struct nuc_context *cx = nuc_model_context(t->m);
     const struct attempt *known = find_attempt(t, options);
     struct attempt a = {.options = *options};
     double started = nuc_seconds();
@@ -450,7 +444,7 @@ static size_t search(struct tuning *t)
     bool done = false;
 
     t->planned = count_values(t);
-    s.best = try_options(t, &t->m->c->options);
+    s.best = try_options(t, nuc_compiler_options(nuc_model_compiler(t->m)));
     if (t->keeps_first && t->attempts[s.best].status == NUC_OK)
         t->least_db = nuc_noise_db(t->attempts[s.best].figures.noise) - LEAST_GAIN_DB;
     for (unsigned round = 0; round < MOST_ROUNDS && !done; round++) {
@@ -521,7 +515,7 @@ static struct nuc_tune_trial make_trial(const struct tuning *t, const struct att
 
 static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_result *out)
 {
-    struct nuc_tune_trial *trials = nuc_alloc_array(t->m->c->cx, t->n_trials, sizeof *trials);
+    struct nuc_tune_trial *trials = nuc_alloc_array(nuc_model_context(t->m), t->n_trials, sizeof *trials);
     const struct nuc_comparison *with = t->with;
 
     for (size_t i = 0; i < t->n_trials; i++)
@@ -543,14 +537,14 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
 
 /* ---- the call ---- */
 
-static void check(const struct nuc_model *m, bool has_samples, bool has_dataset, const struct nuc_tune_options *o)
+static void check(const struct tuning *t, bool has_samples, bool has_dataset)
 {
-    struct nuc_context *cx = m->c->cx;
-    const char *file = nuc_model_file(m);
-    bool quantized = nuc_model_is_quantized(m);
+    const struct nuc_tune_options *o = t->o;
+    struct nuc_context *cx = nuc_model_context(t->m);
+    const char *file = nuc_model_file(t->m);
+    bool quantized = !t->quantizes;
 
-    nuc_check_input_orders(m);
-    if (m->settings->o.no_quantize)
+    if (t->choices.options->no_quantize)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: a float program has no options to tune: leave --no-quantize out", file);
     if (quantized && (o->goal == NUC_GOAL_SQNR || o->has_min_sqnr))
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is quantized already, which settles its SQNR: tune the float model", file);
@@ -565,16 +559,14 @@ static void check(const struct nuc_model *m, bool has_samples, bool has_dataset,
 static void tune(const struct nuc_model *of, struct nuc_sample_source calibration, const struct nuc_tune_options *o,
                  struct nuc_tune_result *out)
 {
-    struct nuc_model m = *of;
-    struct tuning t = {.m = &m, .o = o};
+    struct tuning t = {.m = nuc_model_to_try(of), .o = o, .quantizes = !nuc_model_is_quantized(of)};
     const struct nuc_sample_source none = {NULL, NULL}, dataset = {o->dataset, o->dataset_data};
 
-    m.settings = nuc_settings(m.c);
-    check(&m, nuc_has_samples(calibration), nuc_has_samples(dataset), o);
-    t.quantizes = !nuc_model_is_quantized(&m);
+    t.choices = nuc_model_choices(t.m);
+    check(&t, nuc_has_samples(calibration), nuc_has_samples(dataset));
     t.keeps_first = t.quantizes && !o->has_min_sqnr && o->goal != NUC_GOAL_SQNR;
     t.least_db = o->has_min_sqnr ? o->min_sqnr : -(double)INFINITY;
-    t.with = nuc_comparison_new(&m, t.quantizes ? calibration : none, dataset);
+    t.with = nuc_comparison_new(t.m, t.quantizes ? calibration : none, dataset);
     size_t best = search(&t);
     show_progress(&t, t.n_trials);
     fill_result(&t, best, out);

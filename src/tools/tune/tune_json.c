@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "archive/json_build.h"
-#include "driver/driver.h"
+#include "host/call.h"
 #include "nucleon/json.h"
 
 /* A trial that did not come so far has null. */
@@ -34,7 +34,7 @@ enum nuc_status nuc_tune_json(struct nuc_compiler *c, const struct nuc_tune_resu
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, result != NULL && text != NULL);
-        struct nuc_context *cx = c->cx;
+        struct nuc_context *cx = nuc_context_of(c);
         json_t *tree = nuc_json_tree(cx);
         nuc_put_int(cx, tree, "calibration_samples", (int64_t)result->n_calibration);
         nuc_put_int(cx, tree, "compared_samples", (int64_t)result->n_compared);

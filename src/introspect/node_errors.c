@@ -8,8 +8,8 @@
 
 #include "eval/eval.h"
 #include "host/numbers.h"
+#include "introspect/network_private.h"
 #include "ir/quant.h"
-#include "tools/report/full_report.h"
 
 /* Multiply-accumulates, elements and bytes; see affordable_samples() and run_groups(). */
 #define MOST_WORK 2.5e9
@@ -26,7 +26,7 @@ struct compared {
 };
 
 struct measuring {
-    struct nuc_report *r;
+    struct nuc_network *net;
     struct nuc_graph *real, *quantized;
     struct compared *values; /* by id of the float graph */
     size_t n;
@@ -84,7 +84,8 @@ static const struct nuc_node *rounding_of(const struct nuc_node *n)
 /* Inputs come in the same order in both graphs; operators know what they were made of. */
 static void match(struct measuring *m)
 {
-    const struct nuc_node **inputs = nuc_alloc_array(m->r->cx, (size_t)m->real->n_nodes + 1, sizeof(struct nuc_node *));
+    const struct nuc_node **inputs =
+        nuc_alloc_array(m->net->cx, (size_t)m->real->n_nodes + 1, sizeof(struct nuc_node *));
     size_t n_inputs = 0, next = 0;
 
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
@@ -165,7 +166,7 @@ static void expose_twins(struct measuring *m)
 {
     struct nuc_node *output = nuc_output_node(m->quantized);
     const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_node **all = nuc_alloc_array(m->r->cx, values->count + m->n, sizeof(struct nuc_node *));
+    struct nuc_node **all = nuc_alloc_array(m->net->cx, values->count + m->n, sizeof(struct nuc_node *));
     uint32_t count = values->count;
 
     for (uint32_t i = 0; i < count; i++)
@@ -183,7 +184,7 @@ static void expose_twins(struct measuring *m)
 
 static void index_nodes(struct measuring *m)
 {
-    m->of = nuc_alloc_array(m->r->cx, (size_t)m->quantized->next_id + 1, sizeof *m->of);
+    m->of = nuc_alloc_array(m->net->cx, (size_t)m->quantized->next_id + 1, sizeof *m->of);
     for (size_t i = 0; i < m->n; i++) {
         const struct compared *v = &m->values[i];
         if (v->quantized == NULL)
@@ -228,9 +229,9 @@ static void see_quantized(void *user, const struct nuc_node *node, uint32_t inde
 static void run_samples(struct measuring *m, const struct nuc_node *const *kept, size_t n_kept,
                         struct nuc_dataset *samples, size_t n)
 {
-    unsigned threads = m->r->c->options.threads;
+    unsigned threads = m->net->c->options.threads;
     struct nuc_evaluator *quantized = nuc_eval_new(m->quantized, threads);
-    const void **inputs = nuc_alloc_array(m->r->cx, samples->n_inputs, sizeof(void *));
+    const void **inputs = nuc_alloc_array(m->net->cx, samples->n_inputs, sizeof(void *));
 
     m->float_run = nuc_eval_new_adjustable(m->real, threads, kept, n_kept);
     nuc_eval_observe(quantized, see_quantized, m);
@@ -244,14 +245,14 @@ static void run_samples(struct measuring *m, const struct nuc_node *const *kept,
 /* Float values of at most MOST_HELD bytes are held at once; larger networks run several times. */
 static void run_groups(struct measuring *m, struct nuc_dataset *samples, size_t n)
 {
-    const struct nuc_node **kept = nuc_alloc_array(m->r->cx, m->n + 1, sizeof(struct nuc_node *));
+    const struct nuc_node **kept = nuc_alloc_array(m->net->cx, m->n + 1, sizeof(struct nuc_node *));
     size_t largest = 0;
 
     for (size_t i = 0; i < m->n; i++)
         largest = m->values[i].elements > largest ? m->values[i].elements : largest;
-    m->exact = nuc_alloc_array(m->r->cx, largest + 1, sizeof *m->exact);
+    m->exact = nuc_alloc_array(m->net->cx, largest + 1, sizeof *m->exact);
     for (m->first = 0; m->first < m->n; m->first = m->end) {
-        struct nuc_arena *outer = nuc_push_arena(m->r->cx);
+        struct nuc_arena *outer = nuc_push_arena(m->net->cx);
         size_t bytes = 0, n_kept = 0;
         for (m->end = m->first; m->end < m->n; m->end++) {
             const struct compared *v = &m->values[m->end];
@@ -263,7 +264,7 @@ static void run_groups(struct measuring *m, struct nuc_dataset *samples, size_t 
         }
         if (n_kept > 0)
             run_samples(m, kept, n_kept, samples, n);
-        nuc_pop_arena(m->r->cx, outer);
+        nuc_pop_arena(m->net->cx, outer);
     }
 }
 
@@ -272,8 +273,8 @@ static size_t affordable_samples(const struct measuring *m, size_t available)
 {
     double work = 1;
 
-    for (uint32_t i = 0; i < m->r->n_nodes; i++)
-        work += m->r->nodes[i].row != NULL ? 3 * (double)m->r->nodes[i].row->macs : 0;
+    for (uint32_t i = 0; i < m->net->n_nodes; i++)
+        work += m->net->nodes[i].row != NULL ? 3 * (double)m->net->nodes[i].row->macs : 0;
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
         for (uint32_t i = 0; nuc_is_call(n) && i < n->n_vals; i++)
             work += WORK_OF_ELEMENT * (double)nuc_elements(&n->vals[i]);
@@ -293,17 +294,17 @@ static bool computes(const struct nuc_node *n, const struct compared *v)
 /* Of several nodes that a value was decomposed into, the last one that computes it has it, else the last one. */
 static void spread(struct measuring *m)
 {
-    struct nuc_report *r = m->r;
-    uint32_t *last = nuc_alloc_array(r->cx, m->n + 1, sizeof *last);
+    struct nuc_network *net = m->net;
+    uint32_t *last = nuc_alloc_array(net->cx, m->n + 1, sizeof *last);
     size_t next = 0;
 
-    for (uint32_t i = 0; i < r->n_nodes; i++) {
-        const struct nuc_node *n = r->nodes[i].node;
-        if (r->nodes[i].row == NULL || n->origin == 0 || n->origin > m->n)
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        const struct nuc_node *n = net->nodes[i].node;
+        if (net->nodes[i].row == NULL || n->origin == 0 || n->origin > m->n)
             continue;
         const struct compared *v = &m->values[n->origin - 1];
         uint32_t *at = &last[n->origin - 1];
-        if (*at == 0 || computes(n, v) || !computes(r->nodes[*at - 1].node, v))
+        if (*at == 0 || computes(n, v) || !computes(net->nodes[*at - 1].node, v))
             *at = i + 1;
     }
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
@@ -314,38 +315,38 @@ static void spread(struct measuring *m)
         const struct compared *v = &m->values[i];
         if (v->quantized == NULL || last[i] == 0)
             continue;
-        r->nodes[last[i] - 1].sqnr_db = nuc_sqnr_db(&v->sqnr);
-        r->nodes[last[i] - 1].sqnr_own_db =
+        net->nodes[last[i] - 1].sqnr_db = nuc_sqnr_db(&v->sqnr);
+        net->nodes[last[i] - 1].sqnr_own_db =
             v->rounded == NULL && v->twin == NULL ? (double)INFINITY : nuc_sqnr_db(&v->own_sqnr);
     }
-    for (uint32_t i = 0; i < r->n_nodes; i++) {
-        uint32_t id = r->nodes[i].is_output ? nuc_report_id(r, r->nodes[i].node) : NUC_NO_ID;
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        uint32_t id = net->nodes[i].is_output ? nuc_network_id(net, net->nodes[i].node) : NUC_NO_ID;
         if (id != NUC_NO_ID)
-            r->nodes[i].sqnr_db = r->nodes[id].sqnr_db;
+            net->nodes[i].sqnr_db = net->nodes[id].sqnr_db;
     }
 }
 
-void nuc_measure_report_nodes(struct nuc_report *r)
+void nuc_measure_network_nodes(struct nuc_network *net)
 {
-    struct nuc_context *cx = r->cx;
-    struct measuring m = {.r = r};
+    struct nuc_context *cx = net->cx;
+    struct measuring m = {.net = net};
 
-    if (r->job.prepared == NULL || !nuc_has_samples(r->calibration))
+    if (net->job.prepared == NULL || !nuc_has_samples(net->calibration))
         return;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     void (*warn)(void *user, const char *message) = cx->warn;
     cx->warn = NULL; /* the calibration has noted what there is to note */
-    struct nuc_dataset *samples = nuc_dataset_again(r->c, r->calibration);
-    nuc_dataset_bind_model(samples, r->job.prepared);
-    m.real = r->job.prepared->graph;
-    m.quantized = nuc_graph_copy(r->quantized->graph);
+    struct nuc_dataset *samples = nuc_dataset_again(net->c, net->calibration);
+    nuc_dataset_bind_model(samples, net->job.prepared);
+    m.real = net->job.prepared->graph;
+    m.quantized = nuc_graph_copy(net->quantized->graph);
     m.n = m.real->next_id;
     m.values = nuc_alloc_array(cx, m.n + 1, sizeof *m.values);
     match(&m);
     expose_twins(&m);
     index_nodes(&m);
-    r->n_measured = affordable_samples(&m, samples->n_samples);
-    run_groups(&m, samples, r->n_measured);
+    net->n_measured = affordable_samples(&m, samples->n_samples);
+    run_groups(&m, samples, net->n_measured);
     spread(&m);
     nuc_leave_sub_arena(cx, sub);
     nuc_free_sub_arena(sub);

@@ -1,0 +1,158 @@
+/* Model, target, and figures of the whole. */
+#include <math.h>
+
+#include "archive/json_build.h"
+#include "introspect/network_private.h"
+#include "npu/convert/convert.h"
+#include "npu/explain/list_operators.h"
+
+/* ---- the model ---- */
+
+static void put_tensor(const struct nuc_network *net, json_t *to, const char *name, const struct nuc_tensor_info *t)
+{
+    nuc_put_text(net->cx, to, "name", name);
+    nuc_put_text(net->cx, to, "dtype", nuc_dtype_name(t->dtype));
+    json_t *sizes = nuc_put_array(net->cx, to, "sizes");
+    for (size_t i = 0; i < t->rank; i++)
+        nuc_put_int(net->cx, sizes, NULL, t->sizes[i]);
+}
+
+static void put_range(const struct nuc_network *net, json_t *to, size_t input)
+{
+    const struct nuc_seen *seen = net->made_up ? NULL : net->quantized->seen;
+    bool known = seen != NULL && input < seen->n_inputs;
+
+    nuc_put_measure(net->cx, to, "min", known ? seen->least[input] : (double)NAN);
+    nuc_put_measure(net->cx, to, "max", known ? seen->most[input] : (double)NAN);
+}
+
+static void put_model(const struct nuc_network *net, json_t *to)
+{
+    struct nuc_tensor_info t;
+
+    nuc_put_text(net->cx, to, "file", nuc_model_file(net->model));
+    nuc_put_text(net->cx, to, "kind", net->model->from_litert ? "tflite" : "pt2");
+    nuc_put_bool(net->cx, to, "quantized", nuc_model_is_quantized(net->model));
+    json_t *list = nuc_put_array(net->cx, to, "inputs");
+    for (size_t i = 0; nuc_model_input(net->model, i, &t) == NUC_OK; i++) {
+        json_t *input = nuc_put_object(net->cx, list, NULL);
+        put_tensor(net, input, nuc_input_name(net->model, i), &t);
+        put_range(net, input, i);
+    }
+    list = nuc_put_array(net->cx, to, "outputs");
+    for (size_t i = 0; nuc_model_output(net->model, i, &t) == NUC_OK; i++)
+        put_tensor(net, nuc_put_object(net->cx, list, NULL), nuc_output_name(net->model, i), &t);
+}
+
+static void put_target(const struct nuc_network *net, json_t *to)
+{
+    const struct nuc_target *target = net->e->target;
+
+    nuc_put_text(net->cx, to, "name", target->name);
+    nuc_put_text(net->cx, to, "description", target->description);
+    nuc_put_text(net->cx, to, "converter_flavor", net->e->flavor->name);
+    nuc_put_double(net->cx, to, "clock_hz", target->clock_hz);
+    nuc_put_bool(net->cx, to, "npu", target->npu_name != NULL);
+    nuc_put_bool(net->cx, to, "int8_cpu", target->cpu != NULL);
+    nuc_put_memories(net->cx, to, target);
+}
+
+void nuc_put_network_model(struct nuc_network *net, json_t *tree)
+{
+    put_model(net, nuc_put_object(net->cx, tree, "model"));
+    put_target(net, nuc_put_object(net->cx, tree, "target"));
+}
+
+/* ---- figures ---- */
+
+double nuc_network_sqnr(const struct nuc_network *net)
+{
+    const struct nuc_model *m = net->made_up ? net->model : net->quantized;
+    struct nuc_output_quality q;
+    double worst = (double)NAN;
+
+    for (size_t i = 0; i < nuc_model_n_qualities(m); i++) {
+        if (nuc_model_quality(m, i, &q) == NUC_OK && q.is_float && !(q.sqnr_db >= worst))
+            worst = q.sqnr_db;
+    }
+    return worst;
+}
+
+static uint64_t weights_of(const struct nuc_network *net)
+{
+    const struct nuc_lowered *l = net->job.m->lowered;
+    uint64_t bytes = net->job.made.constants;
+
+    for (uint32_t i = 0; i < l->n_partitions; i++)
+        bytes += l->partitions[i].image->weights.size;
+    return bytes;
+}
+
+static void put_operators(const struct nuc_network *net, json_t *to)
+{
+    uint64_t on_npu = 0, in_float = 0, all = 0, folded = 0;
+
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        all += net->nodes[i].where != NUC_BOUNDARY;
+        on_npu += net->nodes[i].where == NUC_ON_NPU;
+        in_float += net->nodes[i].where == NUC_ON_CPU_IN_FLOAT;
+        folded += net->nodes[i].where == NUC_FOLDED;
+    }
+    nuc_put_count(net->cx, to, "operators", all);
+    nuc_put_count(net->cx, to, "on_npu", on_npu);
+    nuc_put_count(net->cx, to, "on_cpu", all - on_npu);
+    nuc_put_count(net->cx, to, "cpu_int8", all - on_npu - in_float - folded);
+    nuc_put_count(net->cx, to, "cpu_float", in_float);
+    nuc_put_count(net->cx, to, "folded", folded);
+    nuc_put_count(net->cx, to, "partitions", net->e->n_partitions);
+}
+
+static uint64_t macs_of(const struct nuc_network *net)
+{
+    uint64_t macs = 0;
+
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        macs += net->nodes[i].row != NULL ? net->nodes[i].row->macs : 0;
+    return macs;
+}
+
+static void put_memory(const struct nuc_network *net, json_t *to)
+{
+    const struct nuc_program_report *p = &net->job.made.report;
+    size_t budget = net->model->settings->o.memory_budget;
+    size_t scratch = p->scratch_in_arena ? 0 : p->delegate_scratch;
+
+    nuc_put_count(net->cx, to, "arena_bytes", p->arena);
+    nuc_put_count(net->cx, to, "scratch_bytes", p->delegate_scratch);
+    nuc_put_bool(net->cx, to, "scratch_in_arena", p->scratch_in_arena);
+    nuc_put_count(net->cx, to, "staging_bytes", p->staging);
+    nuc_put_count(net->cx, to, "memory_bytes", p->arena + scratch + p->staging);
+    if (budget > 0)
+        nuc_put_count(net->cx, to, "memory_budget_bytes", budget);
+    else
+        nuc_put_null(net->cx, to, "memory_budget_bytes");
+    nuc_put_count(net->cx, to, "strips", p->n_strips);
+    nuc_put_count(net->cx, to, "program_bytes", p->program);
+    nuc_put_count(net->cx, to, "weights_bytes", weights_of(net));
+}
+
+static void put_cycles(const struct nuc_network *net, json_t *to, const char *key, uint64_t cycles)
+{
+    if (net->foreign)
+        nuc_put_null(net->cx, to, key);
+    else
+        nuc_put_count(net->cx, to, key, cycles);
+}
+
+void nuc_put_network_figures(struct nuc_network *net, json_t *to)
+{
+    put_operators(net, to);
+    put_cycles(net, to, "cycles", net->cycles);
+    put_cycles(net, to, "npu_cycles", net->npu_cycles);
+    put_cycles(net, to, "cpu_cycles", net->cycles - net->npu_cycles);
+    nuc_put_count(net->cx, to, "lost_cycles", net->e->lost_cycles);
+    nuc_put_measure(net->cx, to, "latency_us",
+                    net->foreign ? (double)NAN : (double)net->cycles / net->e->target->clock_hz * 1e6);
+    nuc_put_count(net->cx, to, "macs", macs_of(net));
+    put_memory(net, to);
+}

@@ -1,0 +1,100 @@
+/* nuc_compile_network(): one quantization and one compilation, and what they left. */
+#include "introspect/network_private.h"
+
+#include "driver/explain_options.h"
+
+static void add_missed(struct nuc_network *net, const char *text)
+{
+    net->missed = net->missed == NULL ? text : nuc_format(net->cx, "%s; %s", net->missed, text);
+}
+
+static void quantize(struct nuc_network *net)
+{
+    struct nuc_job *j = &net->job;
+
+    net->made_up = !nuc_model_is_quantized(j->m) && !nuc_has_samples(net->calibration) && !j->m->settings->o.no_quantize;
+    if (net->made_up) {
+        nuc_warn(net->cx,
+                 "%s: is a float model without calibration samples: its ranges are made up, so that there are "
+                 "no figures of accuracy",
+                 nuc_model_file(j->m));
+        j->m = nuc_quantize_random(j->m);
+        return;
+    }
+    nuc_check_model(j, net->calibration);
+    nuc_quantize_if_asked(j, net->calibration);
+}
+
+static void check_delegation(struct nuc_network *net)
+{
+    const struct nuc_explanation *e = net->e;
+
+    if (net->model->settings->o.require_full_delegation && e->n_delegated < e->n_operators)
+        add_missed(
+            net, nuc_format(net->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
+                          e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(net->cx, e)));
+}
+
+static void check_budget(struct nuc_context *cx, void *arg)
+{
+    (void)cx;
+    nuc_check_memory_budget(arg);
+}
+
+/* A program that is too large is reported all the same. */
+static void check_memory(struct nuc_network *net)
+{
+    if (nuc_attempt(net->cx, check_budget, &net->job) != NUC_OK)
+        add_missed(net, nuc_strdup(net->cx, net->cx->message));
+}
+
+/* Stages up to `lower` are explained before what follows changes their graph. */
+static void build(struct nuc_network *net)
+{
+    struct nuc_job *j = &net->job;
+
+    quantize(net);
+    net->quantized = j->m;
+    nuc_run_stages(j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    net->partitioned = j->m;
+    nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
+    net->e = nuc_explain_lowered(net->partitioned, j->m);
+    net->e->made_up_ranges = net->made_up;
+    nuc_try_options(net->partitioned, net->quantized, net->e);
+    nuc_run_stages(j, NUC_STAGE_STRIPS, NUC_STAGE_STRIPS);
+    nuc_explain_strips(net->e, net->partitioned, j->m);
+    nuc_run_stages(j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
+    nuc_remember(j);
+    nuc_rehearse_program(j);
+    check_delegation(net);
+    check_memory(net);
+}
+
+struct nuc_network *nuc_compile_network(struct nuc_model *m, struct nuc_sample_source calibration)
+{
+    struct nuc_network *net = nuc_alloc(m->c->cx, sizeof *net);
+
+    *net = (struct nuc_network){
+        .c = m->c, .cx = m->c->cx, .calibration = calibration, .model = m, .job = {.c = m->c, .m = m}};
+    build(net);
+    nuc_list_network_nodes(net);
+    nuc_settle_instructions(net);
+    nuc_place_nodes(net);
+    nuc_measure_network_nodes(net);
+    return net;
+}
+
+struct nuc_network_facts nuc_network_facts(const struct nuc_network *net)
+{
+    return (struct nuc_network_facts){
+        .program = net->job.made.bytes.data,
+        .program_size = net->job.made.bytes.size,
+        .report = &net->job.made.report,
+        .missed = net->missed,
+        .quantized = net->quantized,
+        .made_up = net->made_up,
+        .n_measured = net->n_measured,
+        .nodes = net->nodes,
+        .n_nodes = net->n_nodes,
+    };
+}
