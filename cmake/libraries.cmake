@@ -3,8 +3,11 @@
 #   nucleon::compiler_static  libnucleon.a: the same, runtime and simulator included
 #   nucleon::runtime          libnucleon-runtime.a: programs; an NPU driver is linked beside it where they need one
 #   nucleon::simulator        libnucleon-simulator.a: the simulator as that driver
-# In the tree as after find_package(nucleon).
+# In the tree as after find_package(nucleon). In the tree alone, the two parts of libnucleon:
+#   nucleon-compiler          what compiles and runs, for an application that embeds it with add_subdirectory()
+#   nucleon-tools             what people look at: evaluation, reports, tuning, C sources; linked in front of the other
 get_property(folders GLOBAL PROPERTY NUCLEON_LIBRARIES)
+get_property(tool_folders GLOBAL PROPERTY NUCLEON_TOOLS)
 get_property(simulator_objects GLOBAL PROPERTY NUCLEON_SIMULATOR_OBJECTS)
 get_property(kernel_objects GLOBAL PROPERTY NUCLEON_KERNEL_OBJECTS)
 
@@ -42,11 +45,24 @@ if(NOT NUCLEON_BUILD_HOST)
 endif()
 target_link_libraries(nucleon_simulator INTERFACE Threads::Threads)
 
-nucleon_objects(all_objects ${folders})
-set(all_objects ${all_objects} ${simulator_objects} ${kernel_objects})
+set(compiler_folders ${folders})
+list(REMOVE_ITEM compiler_folders ${tool_folders})
+nucleon_objects(compiler_objects ${compiler_folders})
+set(compiler_objects ${compiler_objects} ${simulator_objects} ${kernel_objects})
+nucleon_objects(tool_objects ${tool_folders})
+set(all_objects ${compiler_objects} ${tool_objects})
 set(used_libraries PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG PkgConfig::JANSSON Threads::Threads m)
 nucleon_product(nucleon_static STATIC compiler_static nucleon ${all_objects})
 target_link_libraries(nucleon_static INTERFACE ${used_libraries})
+
+# Each part by itself; that the compiler is whole without the tools is seen when it is linked.
+nucleon_product(nucleon-compiler SHARED nucleon-compiler nucleon-compiler ${compiler_objects})
+target_link_libraries(nucleon-compiler PUBLIC ${used_libraries})
+if(NOT NUCLEON_SANITIZE)
+    target_link_options(nucleon-compiler PRIVATE -Wl,--no-undefined)
+endif()
+nucleon_product(nucleon-tools STATIC nucleon-tools nucleon-tools ${tool_objects})
+target_link_libraries(nucleon-tools INTERFACE nucleon-compiler)
 
 # The functions of the headers, from the headers. Calls inside the library stay inside: an application may have a driver
 # of its own, or other functions of these names.

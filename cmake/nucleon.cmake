@@ -51,7 +51,8 @@ function(nucleon_library name)
 endfunction()
 
 # nucleon_tool(name SOURCES ... [DEPS ...])
-# A room of src/tools: it includes the public headers and what DEPS names, and links whatever implements these headers.
+# A room of src/tools, a part of nucleon-tools: it includes the public headers and what DEPS names, and links whatever
+# implements these headers.
 function(nucleon_tool name)
     nucleon_library(${name} ${ARGN})
     target_link_libraries(nuc_${name} PUBLIC nuc_run nuc_driver)
