@@ -12,7 +12,8 @@ static void quantize(struct nuc_network *net)
 {
     struct nuc_job *j = &net->job;
 
-    net->made_up = !nuc_model_is_quantized(j->m) && !nuc_has_samples(net->calibration) && !j->m->settings->o.no_quantize;
+    net->made_up =
+        !nuc_model_is_quantized(j->m) && !nuc_has_samples(net->calibration) && !j->m->settings->o.no_quantize;
     if (net->made_up) {
         nuc_warn(net->cx,
                  "%s: is a float model without calibration samples: its ranges are made up, so that there are "
@@ -30,9 +31,9 @@ static void check_delegation(struct nuc_network *net)
     const struct nuc_explanation *e = net->e;
 
     if (net->model->settings->o.require_full_delegation && e->n_delegated < e->n_operators)
-        add_missed(
-            net, nuc_format(net->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
-                          e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(net->cx, e)));
+        add_missed(net,
+                   nuc_format(net->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
+                              e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(net->cx, e)));
 }
 
 static void check_budget(struct nuc_context *cx, void *arg)

@@ -1,6 +1,7 @@
 /*
  * One compilation of a model, and a list of nodes that everything said about it refers to: inputs, operators of the
- * partitioned graph, outputs, in this order. The nuc_put_...() put members of a JSON tree (docs/json.md has the fields).
+ * partitioned graph, outputs, in this order. The nuc_put_...() put members of a JSON tree (docs/json.md has the
+ * fields).
  */
 #ifndef NUC_INTROSPECT_NETWORK_H
 #define NUC_INTROSPECT_NETWORK_H
@@ -59,9 +60,9 @@ const char *nuc_where_word(enum nuc_where where);
 
 /* ---- members of a tree ---- */
 
-void nuc_put_network_model(struct nuc_network *net, json_t *tree);   /* model, target */
-void nuc_put_network_figures(struct nuc_network *net, json_t *to);   /* operators, cycles, memory, one by one */
-void nuc_put_network_nodes(struct nuc_network *net, json_t *tree);   /* nodes */
+void nuc_put_network_model(struct nuc_network *net, json_t *tree); /* model, target */
+void nuc_put_network_figures(struct nuc_network *net, json_t *to); /* operators, cycles, memory, one by one */
+void nuc_put_network_nodes(struct nuc_network *net, json_t *tree); /* nodes */
 void nuc_put_network_partitions(struct nuc_network *net, json_t *tree);
 void nuc_put_network_instructions(struct nuc_network *net, json_t *tree);
 void nuc_put_network_memory(struct nuc_network *net, json_t *tree);

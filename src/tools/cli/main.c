@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/args.h"
+#include "tools/cli/arguments/manual.h"
+#include "tools/cli/commands/commands.h"
 #include "tools/cli/heap.h"
-#include "tools/cli/json_output.h"
-#include "tools/cli/manual.h"
-#include "tools/cli/signals.h"
+#include "tools/cli/terminal/json_output.h"
+#include "tools/cli/terminal/signals.h"
 
 static const struct cli_command commands[] = {
     {"Make programs", "compile", COMPILE, cli_compile, "a program (.pte) of a model (.pt2, .tflite)",

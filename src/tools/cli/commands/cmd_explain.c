@@ -1,0 +1,91 @@
+/* nucleon explain: where every node runs and why, and two properties that may be demanded. */
+#include <stdio.h>
+
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/terminal/json_output.h"
+
+/* The model as it is, or quantized when there are samples for a float one. */
+static enum nuc_status open_model(struct nuc_compiler *c, const char *path, const char *calibration,
+                                  struct nuc_model **m)
+{
+    struct nuc_dataset *samples;
+    enum nuc_status status = nuc_model_open(c, path, m);
+
+    if (status != NUC_OK || calibration == NULL || nuc_model_is_quantized(*m))
+        return status;
+    status = nuc_dataset_open(c, calibration, &samples);
+    return status == NUC_OK ? nuc_quantize(*m, samples, m) : status;
+}
+
+static int check_budget(const char *path, const struct nuc_explain_result *r, uint64_t budget)
+{
+    char message[CLI_MESSAGE];
+
+    if (r->cycles <= budget)
+        return CLI_OK;
+    snprintf(message, sizeof message, "%s: about %llu cycles per inference, %llu are allowed", path,
+             (unsigned long long)r->cycles, (unsigned long long)budget);
+    return cli_report(NUC_PROPERTY, message);
+}
+
+static int check_memory(const char *path, const struct nuc_explain_result *r, uint64_t budget)
+{
+    char message[CLI_MESSAGE];
+
+    if (r->least_arena == 0)
+        return CLI_OK;
+    snprintf(message, sizeof message, "%s: in strips the least arena found is %llu bytes, the budget is %llu", path,
+             (unsigned long long)r->least_arena, (unsigned long long)budget);
+    return cli_report(NUC_PROPERTY, message);
+}
+
+static int check_delegation(const char *path, const struct nuc_explain_result *r)
+{
+    char message[CLI_MESSAGE];
+
+    if (r->n_delegated == r->n_operators)
+        return CLI_OK;
+    snprintf(message, sizeof message,
+             "%s: %zu of %zu operators stay on the CPU, all must be delegated; the first is %.700s", path,
+             r->n_operators - r->n_delegated, r->n_operators, r->first_on_cpu);
+    return cli_report(NUC_PROPERTY, message);
+}
+
+static void print_explanation(const struct nuc_compiler *c, const char *text)
+{
+    if (nuc_dim_order_table(c) != NULL)
+        cli_printf("%s\n", nuc_dim_order_table(c));
+    cli_put_placed(text);
+}
+
+static int explain(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *path = args->positional[0];
+    struct nuc_explain_result r;
+    struct nuc_model *m;
+    int code = cli_warn_for_target(c, args);
+
+    if (code != CLI_OK)
+        return code;
+    enum nuc_status status = open_model(c, path, args->calibration, &m);
+
+    if (status == NUC_OK)
+        status = nuc_explain(m, &args->explain, &r);
+    if (status != NUC_OK)
+        return cli_check(c, status);
+    if (args->json)
+        cli_json_members(r.text);
+    else if (!args->quiet)
+        print_explanation(c, r.text);
+    if (code == CLI_OK && args->o.require_full_delegation)
+        code = check_delegation(path, &r);
+    if (code == CLI_OK)
+        code = check_memory(path, &r, args->o.memory_budget);
+    return code == CLI_OK ? check_budget(path, &r, args->cycle_budget) : code;
+}
+
+int cli_explain(struct cli_args *args)
+{
+    args->explain.json = args->json;
+    return cli_with_compiler(args, explain);
+}

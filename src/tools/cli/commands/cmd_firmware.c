@@ -1,0 +1,87 @@
+/* nucleon codegen and kernels: sources of a firmware. */
+#include <stdio.h>
+
+#include "nucleon/firmware.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/terminal/json_output.h"
+
+/* ---- codegen ---- */
+
+static void print_files(const struct nuc_compiler *c)
+{
+    const char *path;
+    char file[128];
+    size_t bytes;
+
+    for (size_t i = 0; nuc_written_file(c, i, &path, &bytes); i++)
+        cli_printf("%s\n", cli_file_text(path, file, sizeof file));
+}
+
+static int generate(struct nuc_compiler *c, struct cli_args *args)
+{
+    int code = cli_check(c, nuc_codegen_program(c, args->positional[0], args->output, args->name));
+
+    if (code != CLI_OK || args->quiet)
+        return code;
+    print_files(c);
+    cli_print_row("next", "add them to the sources of the firmware: docs/firmware.md");
+    return code;
+}
+
+static int write_project(struct nuc_compiler *c, struct cli_args *args)
+{
+    const struct nuc_project_options options = {.name = args->name, .data = args->input};
+    int code = cli_check(c, nuc_write_project(c, args->positional[0], args->project, &options));
+    const char *path;
+    size_t bytes, count = 0;
+
+    if (code != CLI_OK || args->quiet)
+        return code;
+    while (nuc_written_file(c, count, &path, &bytes))
+        count++;
+    cli_printf("%s: %zu files\n", args->project, count);
+    cli_print_row("next", "%s/README.md: three commands build it and run it in QEMU", args->project);
+    return code;
+}
+
+int cli_codegen(struct cli_args *args)
+{
+    if (args->output == NULL && args->project == NULL)
+        return cli_usage("codegen: -o DIR is missing: it says where the sources go; or --project DIR for a project");
+    if (args->output != NULL && args->project != NULL)
+        return cli_usage("codegen: -o and --project are two things to make: leave one of them out");
+    if (args->input != NULL && args->project == NULL)
+        return cli_usage("codegen: --input is for --project DIR, whose images run the samples");
+    return cli_with_compiler(args, args->project != NULL ? write_project : generate);
+}
+
+/* ---- kernels ---- */
+
+static void print_tables(const struct nuc_compiler *c, const struct nuc_kernel_tables_info *info)
+{
+    print_files(c);
+    for (size_t i = 0; i < info->n_operators; i++)
+        cli_print_row(i == 0 ? "operators" : "", "%s", info->operators[i]);
+    if (info->n_operators == 0)
+        cli_print_row("operators", "none");
+    cli_print_row("backends", "%s", info->n_backends > 0 ? info->backends[0] : "none: no driver is linked");
+    cli_print_row("next", "%1$s_start(), then &%1$s_kernels and &%1$s_backends for nuc_program_load()", info->name);
+}
+
+static int write_tables(struct nuc_compiler *c, struct cli_args *args)
+{
+    struct nuc_kernel_tables_info info;
+    const char *text;
+    int code = cli_check(c, nuc_write_kernel_tables(c, args->positional, args->n_positional, args->output, &info));
+
+    if (code == CLI_OK && args->json)
+        code = cli_json_result(c, nuc_kernel_tables_json(c, &info, &text), &text);
+    if (code == CLI_OK && !args->quiet)
+        print_tables(c, &info);
+    return code;
+}
+
+int cli_kernels(struct cli_args *args)
+{
+    return cli_with_compiler(args, write_tables);
+}

@@ -1,0 +1,148 @@
+/* nucleon inspect, ops, targets, version, merge-kernel-selection. */
+#include <stdio.h>
+
+#include "nucleon/json.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/terminal/json_output.h"
+
+/* One line about the memory the runtime takes for a program file; nothing for other files. */
+static int print_memory(struct nuc_compiler *c, const char *path)
+{
+    struct nuc_program_sizes sizes;
+    size_t planned = 0;
+
+    enum nuc_status status = nuc_runner_sizes(c, path, &sizes);
+    if (status != NUC_OK)
+        return status == NUC_NO_MEMORY || status == NUC_IO ? cli_check(c, status) : CLI_OK;
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        planned += sizes.planned[i];
+    cli_printf(
+        "memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
+        sizes.state, planned, sizes.temporary);
+    return CLI_OK;
+}
+
+/* The runtime's memory for a program; nothing for other files. */
+static void add_memory(struct nuc_compiler *c, const char *path)
+{
+    struct nuc_program_sizes sizes;
+    size_t planned = 0;
+
+    if (nuc_runner_sizes(c, path, &sizes) != NUC_OK)
+        return;
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        planned += sizes.planned[i];
+    cli_json_number("runtime_state_bytes", sizes.state);
+    cli_json_number("runtime_planned_bytes", planned);
+    cli_json_number("runtime_temporary_bytes", sizes.temporary);
+}
+
+static int add_json(struct nuc_compiler *c, const struct cli_args *args)
+{
+    const char *path = args->positional[0], *text;
+    int code = cli_json_result(c, nuc_inspect_file(c, path, NUC_INSPECT_JSON, args->disassemble, &text), &text);
+
+    if (code == CLI_OK)
+        add_memory(c, path);
+    return code;
+}
+
+static int extract(struct nuc_compiler *c, const char *path, const char *folder)
+{
+    const char *const *files;
+    size_t count;
+    int code = cli_check(c, nuc_extract_models(c, path, folder, &files, &count));
+
+    for (size_t i = 0; code == CLI_OK && !cli_is_quiet() && i < count; i++)
+        cli_printf("%s\n", files[i]);
+    return code;
+}
+
+static int inspect(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *path = args->positional[0], *text;
+
+    if (args->output != NULL)
+        return extract(c, path, args->output);
+    if (args->json)
+        return add_json(c, args);
+
+    int code = cli_check(c, nuc_inspect_file(c, path, args->form, args->disassemble, &text));
+
+    if (code != CLI_OK)
+        return code;
+    cli_put(text);
+    if (args->form == NUC_INSPECT_TEXT)
+        code = print_memory(c, path);
+    return code == CLI_OK ? cli_print("") : code;
+}
+
+int cli_inspect(struct cli_args *args)
+{
+    if (args->json && args->form == NUC_INSPECT_DOT)
+        return cli_usage("inspect: --json and --dot are two forms of one description: leave one of them out");
+    return cli_with_compiler(args, inspect);
+}
+
+static int list_operators(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *text;
+
+    if (args->markdown)
+        cli_warn_unused_options(args, CLI_ONE_RULE_SET, "--markdown has all rule sets");
+    if (args->json)
+        return cli_json_result(c, nuc_operators_json(c, &text), &text);
+    int code = cli_check(c, args->n_positional > 0 ? nuc_describe_operator(c, args->positional[0], &text)
+                                                   : nuc_list_operators(c, args->markdown, &text));
+
+    return code == CLI_OK ? cli_print(text) : code;
+}
+
+int cli_ops(struct cli_args *args)
+{
+    if (args->json && args->markdown)
+        return cli_usage("ops: --json and --markdown are two forms of one list: leave one of them out");
+    if (args->n_positional > 0 && (args->json || args->markdown))
+        return cli_usage("ops: --json and --markdown list all operators: leave '%s' out", args->positional[0]);
+    return cli_with_compiler(args, list_operators);
+}
+
+static int list_targets(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *text;
+
+    if (args->json)
+        return cli_json_result(c, nuc_targets_json(c, &text), &text);
+    int code = cli_check(c, nuc_list_targets(c, &text));
+    return code == CLI_OK ? cli_print(text) : code;
+}
+
+int cli_targets(struct cli_args *args)
+{
+    return cli_with_compiler(args, list_targets);
+}
+
+int cli_version(struct cli_args *args)
+{
+    (void)args;
+    cli_printf("nucleon %s\n", nuc_version());
+    return CLI_OK;
+}
+
+static int merge(struct nuc_compiler *c, struct cli_args *args)
+{
+    char file[128];
+    int code = cli_check(c, nuc_merge_kernel_selections(c, args->positional, args->n_positional, args->output));
+
+    if (code != CLI_OK || args->quiet)
+        return code;
+    cli_printf("%s, the NPU kernels of %zu file%s\n", cli_file_text(args->output, file, sizeof file),
+               args->n_positional, args->n_positional == 1 ? "" : "s");
+    cli_print_row("next", "compile it into the firmware instead of the driver's table of kernels");
+    return code;
+}
+
+int cli_merge_kernel_selection(struct cli_args *args)
+{
+    return cli_with_compiler(args, merge);
+}

@@ -1,0 +1,213 @@
+/* nucleon run: a program over all samples of its inputs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nucleon/json.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/run_profile.h"
+#include "tools/cli/terminal/json_output.h"
+
+struct run {
+    struct nuc_runner *program;
+    struct nuc_compiler *compiler;
+    struct nuc_dataset *data;
+    struct nuc_tensor_info *inputs, *outputs;
+    size_t n_inputs, n_outputs, n_samples;
+    void **results; /* one block per output, samples back to back */
+    struct cli_profiler profiler;
+};
+
+static int open_program(struct run *r, const struct cli_args *args)
+{
+    int code = cli_check(r->compiler, nuc_runner_open(r->compiler, args->positional[0], &args->simulator, &r->program));
+
+    if (code != CLI_OK)
+        return code;
+    r->n_inputs = nuc_runner_n_inputs(r->program);
+    r->n_outputs = nuc_runner_n_outputs(r->program);
+    r->inputs = calloc(r->n_inputs + 1, sizeof *r->inputs);
+    r->outputs = calloc(r->n_outputs + 1, sizeof *r->outputs);
+    return r->inputs == NULL || r->outputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+}
+
+static int described(enum nuc_status s)
+{
+    return s == NUC_OK ? CLI_OK : cli_report(s, "the program has an input or output that is not a tensor");
+}
+
+/* What the program takes depends on the data: int8 inputs take float32 where there is no int8 array. */
+static int open_data(struct run *r, const char *path)
+{
+    int code = cli_check(r->compiler, nuc_dataset_open(r->compiler, path, &r->data));
+
+    if (code != CLI_OK)
+        return code;
+    code = cli_check(r->compiler, nuc_runner_bind(r->program, r->data, NULL, &r->n_samples));
+    for (size_t i = 0; nuc_dataset_line(r->data, i) != NULL; i++)
+        cli_say(nuc_dataset_line(r->data, i));
+    for (size_t i = 0; i < r->n_inputs && code == CLI_OK; i++)
+        code = described(nuc_runner_input(r->program, i, &r->inputs[i]));
+    for (size_t i = 0; i < r->n_outputs && code == CLI_OK; i++)
+        code = described(nuc_runner_output(r->program, i, &r->outputs[i]));
+    if (code != CLI_OK)
+        return code;
+    r->results = cli_blocks_new(r->outputs, r->n_outputs, r->n_samples);
+    return r->results == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+}
+
+static int run_samples(struct run *r)
+{
+    const void **inputs = calloc(r->n_inputs + 1, sizeof *inputs);
+    void **outputs = calloc(r->n_outputs + 1, sizeof *outputs);
+    int code = inputs == NULL || outputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+
+    cli_progress(NULL, "run", 0, r->n_samples);
+    for (size_t k = 0; k < r->n_samples && code == CLI_OK; k++) {
+        enum nuc_status status = nuc_dataset_sample(r->data, k, inputs);
+        if (status != NUC_OK)
+            code = cli_check(r->compiler, status);
+        if (code != CLI_OK)
+            break;
+        for (size_t i = 0; i < r->n_outputs; i++)
+            outputs[i] = (char *)r->results[i] + k * r->outputs[i].bytes;
+        cli_profiler_next(&r->profiler);
+        status = nuc_runner_run(r->program, inputs, outputs);
+        code = status == NUC_OK ? CLI_OK : cli_check(r->compiler, status);
+        cli_progress(NULL, "run", k + 1, r->n_samples);
+    }
+    free(inputs);
+    free(outputs);
+    return code;
+}
+
+/* Outputs gain the sample axis in front, as the inputs have it. `path` NULL: as JSON, with their values. */
+static int write_results(const struct run *r, const char *path)
+{
+    const char *text;
+    struct nuc_array_info *arrays = calloc(r->n_outputs + 1, sizeof *arrays);
+
+    if (arrays == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        const struct nuc_tensor_info *o = &r->outputs[i];
+        if (o->rank + 1 > NUC_MAX_RANK) {
+            free(arrays);
+            return cli_report(NUC_UNSUPPORTED, "an output's rank has no place left for the sample axis");
+        }
+        arrays[i] = (struct nuc_array_info){.name = o->name, .dtype = o->dtype, .rank = o->rank + 1};
+        arrays[i].sizes[0] = (int64_t)r->n_samples;
+        memcpy(&arrays[i].sizes[1], o->sizes, o->rank * sizeof o->sizes[0]);
+        arrays[i].data = r->results[i];
+        arrays[i].bytes = r->n_samples * o->bytes;
+    }
+    enum nuc_status s = path != NULL ? nuc_write_arrays(r->compiler, path, arrays, r->n_outputs) : NUC_OK;
+    if (s == NUC_OK && cli_is_json())
+        s = nuc_arrays_json(r->compiler, arrays, r->n_outputs, path == NULL, &text);
+    free(arrays);
+    int code = cli_check(r->compiler, s);
+    if (code == CLI_OK && cli_is_json())
+        cli_json_members(text);
+    return code;
+}
+
+static double element(const struct nuc_tensor_info *t, const char *data, size_t i)
+{
+    switch (t->dtype) {
+    case NUC_F32: {
+        float f;
+        memcpy(&f, data + i * sizeof f, sizeof f);
+        return (double)f;
+    }
+    case NUC_I8:
+        return (double)((const signed char *)data)[i];
+    case NUC_U8:
+    case NUC_BOOL:
+        return (double)((const unsigned char *)data)[i];
+    case NUC_I64: {
+        int64_t v;
+        memcpy(&v, data + i * sizeof v, sizeof v);
+        return (double)v;
+    }
+    case NUC_I32: {
+        int32_t v;
+        memcpy(&v, data + i * sizeof v, sizeof v);
+        return (double)v;
+    }
+    case NUC_I16:
+    case NUC_F16:
+    case NUC_F64:
+    case NUC_BF16:
+    case NUC_U16:
+    case NUC_DTYPE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+#define SHOWN_ELEMENTS 10
+
+/* Without --output: the first elements of each output of each sample. */
+static void print_results(const struct run *r)
+{
+    for (size_t k = 0; k < r->n_samples; k++) {
+        for (size_t i = 0; i < r->n_outputs; i++) {
+            const struct nuc_tensor_info *o = &r->outputs[i];
+            size_t count = o->bytes / nuc_dtype_size(o->dtype);
+            cli_printf("sample %zu %s:", k, o->name);
+            for (size_t e = 0; e < count && e < SHOWN_ELEMENTS; e++)
+                cli_printf(" %.6g", element(o, (const char *)r->results[i] + k * o->bytes, e));
+            cli_printf("%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
+        }
+    }
+}
+
+static int show(struct run *r, const struct cli_args *args)
+{
+    int code = CLI_OK;
+
+    /* Both files, or none of them. */
+    nuc_begin_files(r->compiler);
+    if (args->json)
+        cli_json_number("samples", r->n_samples);
+    if (args->output != NULL || args->json)
+        code = write_results(r, args->output);
+    else if (!args->profile)
+        print_results(r);
+    if (code == CLI_OK && (args->profile || args->etdump != NULL))
+        code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], r->program, args->profile,
+                                   args->etdump);
+    return code == CLI_OK ? cli_check(r->compiler, nuc_commit_files(r->compiler)) : code;
+}
+
+static int run(struct nuc_compiler *c, struct cli_args *args)
+{
+    struct run r = {.compiler = c};
+    struct nuc_target_facts target;
+    int code = cli_check(c, nuc_target_facts(c, &target)); /* before the work */
+
+    if (code == CLI_OK)
+        code = open_program(&r, args);
+    if (code == CLI_OK && nuc_program_device(nuc_runner_program(r.program), 0) == NULL)
+        cli_warn_unused_options(args, CLI_NPU_PARTS, "the program has no parts for the NPU");
+    if (code == CLI_OK && !args->profile && args->etdump == NULL)
+        cli_warn_unused_options(args, CLI_A_PROFILE, "there is neither --profile nor --etdump");
+    if (code == CLI_OK)
+        code = open_data(&r, args->input);
+    if (code == CLI_OK && (args->profile || args->etdump != NULL))
+        cli_profiler_attach(&r.profiler, nuc_runner_program(r.program));
+    if (code == CLI_OK)
+        code = run_samples(&r);
+    if (code == CLI_OK)
+        code = show(&r, args);
+    cli_blocks_free(r.results, r.n_outputs);
+    free(r.inputs);
+    free(r.outputs);
+    cli_profiler_release(&r.profiler);
+    return code;
+}
+
+int cli_run(struct cli_args *args)
+{
+    return cli_with_compiler(args, run);
+}

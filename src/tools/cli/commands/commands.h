@@ -1,0 +1,58 @@
+/* The commands, each a function of the arguments that it was given, and what their summaries have in common. */
+#ifndef NUC_TOOLS_CLI_COMMANDS_COMMANDS_H
+#define NUC_TOOLS_CLI_COMMANDS_COMMANDS_H
+
+#include "tools/cli/arguments/args.h"
+
+int cli_codegen(struct cli_args *args);
+int cli_compile(struct cli_args *args);
+int cli_convert(struct cli_args *args);
+int cli_evaluate(struct cli_args *args);
+int cli_explain(struct cli_args *args);
+int cli_inspect(struct cli_args *args);
+int cli_make_report(struct cli_args *args);
+int cli_merge_evaluations(struct cli_args *args);
+int cli_kernels(struct cli_args *args);
+int cli_merge_kernel_selection(struct cli_args *args);
+int cli_ops(struct cli_args *args);
+int cli_quantize(struct cli_args *args);
+int cli_run(struct cli_args *args);
+int cli_targets(struct cli_args *args);
+int cli_tune(struct cli_args *args);
+int cli_version(struct cli_args *args);
+
+/* ---- summaries (summary.c, quality.c) ---- */
+
+/* "model.pte: 32,554 bytes"; of a long path the end, which tells files apart. Without bytes when it is no file. */
+const char *cli_file_text(const char *path, char *text, size_t size);
+
+/* The summary of the program that was made last, unless --quiet; with --verbose more (cmd_compile.c). */
+void cli_print_program(const struct nuc_compiler *c, const struct cli_args *args);
+
+/* "  label     text", wrapped. */
+void cli_print_row(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "344 us". */
+const char *cli_time_text(uint64_t cycles, double clock_hz, char *text, size_t size);
+
+/* --timings: the seconds of each stage and their sum. */
+void cli_print_timings(const struct nuc_compiler *c);
+
+/* What the data of the last calibration is bound to. */
+void cli_print_calibration(const struct nuc_compiler *c);
+
+/* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
+void cli_print_quality(const struct nuc_compiler *c);
+
+/* What each step of accuracy high gained. */
+void cli_print_accuracy_steps(const struct nuc_compiler *c);
+
+/* ---- blocks of tensors ---- */
+
+/* For each tensor a block of `samples` times its bytes. NULL: memory is exhausted. */
+void **cli_blocks_new(const struct nuc_tensor_info *tensors, size_t count, size_t samples);
+
+/* `blocks` may be NULL. */
+void cli_blocks_free(void **blocks, size_t count);
+
+#endif

@@ -1,0 +1,273 @@
+/* An evaluation as text of 80 columns. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/cli/commands/evaluation.h"
+
+/* ---- numbers ---- */
+
+/* Without a minus before what prints as zero. */
+static double no_minus_zero(double v)
+{
+    return fabs(v) < 0.005 ? 0 : v;
+}
+
+void cli_decibel_text(double db, char *text, size_t size)
+{
+    if (isinf(db))
+        snprintf(text, size, "%s", db > 0 ? "equal" : "none");
+    else
+        snprintf(text, size, "%.2f", no_minus_zero(db));
+}
+
+static double percent(size_t part, size_t whole)
+{
+    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+}
+
+static void print_share(const char *what, size_t part, size_t whole)
+{
+    cli_printf("%-22s %7.2f %%  (%zu of %zu)\n", what, percent(part, whole), part, whole);
+}
+
+static void print_difference(double points)
+{
+    cli_printf("%-22s %+7.2f points\n", "difference", no_minus_zero(points) + 0.0);
+}
+
+static double per_second(size_t n, double seconds)
+{
+    return seconds > 0 ? (double)n / seconds : 0;
+}
+
+/* ---- outputs ---- */
+
+static void shape_text(const struct nuc_tensor_info *t, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "[");
+
+    for (size_t i = 0; i < t->rank && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%lld", i == 0 ? "" : ", ", (long long)t->sizes[i]);
+    if (n < size)
+        snprintf(text + n, size - n, "]");
+}
+
+static void print_output(const struct nuc_output_score *o)
+{
+    const struct nuc_deviation *d = &o->deviation;
+    char shape[64], db[32];
+
+    shape_text(&o->info, shape, sizeof shape);
+    cli_printf("%-22.22s %-18.18s", o->name, shape);
+    if (o->is_integer) {
+        cli_printf(" %7.2f %%  of %zu elements equal\n", percent(d->n_equal, d->n_elements), d->n_elements);
+        return;
+    }
+    cli_decibel_text(d->sqnr_db, db, sizeof db);
+    cli_printf(" %9s %11.4g %11.4g\n", db, d->mse, d->max_error);
+}
+
+/* What is unusual about the numbers of an output. */
+static void print_remarks(const struct nuc_evaluation *e, const struct nuc_output_score *o)
+{
+    const struct nuc_deviation *d = &o->deviation;
+
+    if (d->n_nan != 0 || d->n_infinite != 0)
+        cli_printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite,
+                   d->n_elements);
+    if (!e->has_reference || o->is_integer)
+        return;
+    if (d->n_of_not_finite != 0)
+        cli_printf("'%.32s': not finite in the reference: %zu\n", o->name, d->n_of_not_finite);
+    if (d->n_broken != 0)
+        cli_printf("'%.32s': not finite in one alone: %zu, so there is no SQNR\n", o->name, d->n_broken);
+    if (d->signal == 0 && d->max >= d->min)
+        cli_printf("'%.32s': the reference is zero throughout\n", o->name);
+    else if (d->max == d->min)
+        cli_printf("'%.32s': the reference is %g throughout\n", o->name, d->min);
+}
+
+static void print_outputs(const struct nuc_evaluation *e)
+{
+    if (!e->has_reference)
+        return;
+    cli_printf("\n%-22s %-18s %9s %11s %11s\n", "output", "shape", "SQNR dB", "MSE", "max error");
+    for (size_t i = 0; i < e->n_outputs; i++)
+        print_output(&e->outputs[i]);
+}
+
+/* ---- tasks ---- */
+
+static void print_top(const char *whose, const struct nuc_label_score *a)
+{
+    char what[64];
+
+    snprintf(what, sizeof what, "%s top %zu", whose, a->top);
+    print_share(what, a->n_top, a->n);
+}
+
+static void print_mean_iou(const char *what, const struct nuc_label_score *a)
+{
+    cli_printf("%-22s %7.2f %%  (%zu classes occur)\n", what, 100 * a->mean_iou, a->n_present);
+}
+
+static void print_accuracy(const struct nuc_evaluation *e, const struct nuc_output_score *o)
+{
+    const struct nuc_label_score *p = &o->program_accuracy, *r = &o->reference_accuracy;
+
+    if (e->has_reference)
+        print_share("reference accuracy", r->n_right, r->n);
+    print_share("program accuracy", p->n_right, p->n);
+    if (e->has_reference)
+        print_difference(percent(p->n_right, p->n) - percent(r->n_right, r->n));
+    if (p->top != 0 && e->has_reference)
+        print_top("reference", r);
+    if (p->top != 0)
+        print_top("program", p);
+    if (o->task != NUC_TASK_SEGMENT)
+        return;
+    if (e->has_reference)
+        print_mean_iou("reference mean IoU", r);
+    print_mean_iou("program mean IoU", p);
+}
+
+static void print_classes(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool confusion)
+{
+    const char *what = o->task == NUC_TASK_SEGMENT ? "pixels" : "decisions";
+
+    if (o->is_index)
+        cli_printf("\n'%.32s': class indices (%s)\n", o->name, o->because);
+    else if (o->info.sizes[o->class_axis] == (int64_t)o->n_classes)
+        cli_printf("\n'%.32s': %zu classes along axis %zu (%s)\n", o->name, o->n_classes, o->class_axis, o->because);
+    else
+        cli_printf("\n'%.32s': %zu classes of one score (%s)\n", o->name, o->n_classes, o->because);
+    if (o->is_guess)
+        cli_printf("  if these are no classes, say so with --task regress\n");
+    if (o->labels != NULL)
+        print_accuracy(e, o);
+    if (e->has_reference)
+        print_share("agreement", o->n_agree, o->n_decisions);
+    if (o->n_undecided != 0)
+        cli_printf("%-22s %zu of %zu %s: scores are NaN\n", "undecided", o->n_undecided, o->n_decisions, what);
+    if (o->n_ignored != 0)
+        cli_printf("%-22s %zu %s\n", "labels left out", o->n_ignored, what);
+    if (o->labels != NULL)
+        cli_print_confusion(e, o, confusion);
+}
+
+static void print_error(const char *what, double reference, double program, bool has_reference)
+{
+    if (has_reference)
+        cli_printf("%-22s %12.5g %12.5g\n", what, reference, program);
+    else
+        cli_printf("%-22s %12s %12.5g\n", what, "", program);
+}
+
+static void print_regression(const struct nuc_evaluation *e, const struct nuc_output_score *o)
+{
+    const struct nuc_deviation *p = &o->program_error, *r = &o->reference_error;
+    char reference[32] = "", program[32];
+
+    cli_printf("\n%-22s %12s %12s\n", "against the labels", e->has_reference ? "reference" : "", "program");
+    print_error("MSE", r->mse, p->mse, e->has_reference);
+    print_error("MAE", r->mae, p->mae, e->has_reference);
+    print_error("max error", r->max_error, p->max_error, e->has_reference);
+    if (e->has_reference)
+        cli_decibel_text(r->psnr_db, reference, sizeof reference);
+    cli_decibel_text(p->psnr_db, program, sizeof program);
+    cli_printf("%-22s %12s %12s\n", "PSNR dB", reference, program);
+}
+
+static void print_task(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool confusion)
+{
+    char db[32];
+
+    if (o->task == NUC_TASK_CLASSIFY || o->task == NUC_TASK_SEGMENT)
+        print_classes(e, o, confusion);
+    if (o->task != NUC_TASK_REGRESS)
+        return;
+    cli_printf("\n'%.32s': numbers (%s)\n", o->name, o->because);
+    if (e->has_reference) {
+        cli_decibel_text(o->deviation.psnr_db, db, sizeof db);
+        cli_printf("%-22s %10s dB  between program and reference\n", "PSNR", db);
+        cli_printf("%-22s %10.4g\n", "MAE", o->deviation.mae);
+    }
+    if (o->labels != NULL)
+        print_regression(e, o);
+}
+
+static void print_class(int64_t class)
+{
+    if (class < 0)
+        cli_printf(" %10s", "-");
+    else
+        cli_printf(" %10lld", (long long)class);
+}
+
+static void print_disagreements(const struct nuc_evaluation *e)
+{
+    if (e->n_disagreements == 0)
+        return;
+    cli_printf("\n%8s %-22s %10s %10s %10s %10s\n", "sample", "output", "place", "label", "reference", "program");
+    for (size_t i = 0; i < e->n_disagreements; i++) {
+        const struct nuc_disagreement *d = &e->disagreements[i];
+        cli_printf("%8zu %-22.22s %10zu", d->sample, e->outputs[d->output].name, d->position);
+        print_class(d->label);
+        print_class(d->reference);
+        print_class(d->program);
+        cli_printf("\n");
+    }
+}
+
+static void print_total(const struct nuc_evaluation *e)
+{
+    char db[32];
+    size_t n_real = 0;
+
+    for (size_t i = 0; i < e->n_outputs; i++)
+        n_real += !e->outputs[i].is_integer;
+    if (!e->has_reference || n_real == 0)
+        return;
+    double total = nuc_total_sqnr(e);
+    cli_decibel_text(total, db, sizeof db);
+    cli_printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
+}
+
+/* No output is known to hold classes, and one has the shape of scores. */
+static bool could_be_classes(const struct nuc_evaluation *e)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        const struct nuc_output_score *o = &e->outputs[i];
+        if (o->task != NUC_TASK_AUTO)
+            return false;
+        any |= !o->is_integer && o->info.rank == 2 && o->info.sizes[1] > 1;
+    }
+    return any && e->has_reference;
+}
+
+void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
+{
+    bool any = e->has_reference;
+
+    cli_printf("%-22s %7zu in %.2f s\n", "samples", e->n_samples, e->seconds);
+    cli_printf("%-22s %7.1f per second on the host, NPU simulated\n", "program",
+               per_second(e->n_samples, e->program_seconds));
+    if (e->has_reference)
+        cli_printf("%-22s %7.1f per second\n", "reference", per_second(e->n_samples, e->reference_seconds));
+    print_total(e);
+    print_outputs(e);
+    for (size_t i = 0; i < e->n_outputs; i++)
+        print_remarks(e, &e->outputs[i]);
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        any |= e->outputs[i].labels != NULL;
+        print_task(e, &e->outputs[i], confusion);
+    }
+    print_disagreements(e);
+    if (could_be_classes(e))
+        cli_printf("\nno agreement: whether an output is a classifier's, --task classify says\n");
+    if (!any)
+        cli_printf("nothing to compare with: give --reference MODEL, or labels as array 'label'\n");
+}
