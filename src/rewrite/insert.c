@@ -251,17 +251,6 @@ struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, st
     return nuc_emit(g, node, NUC_OP_INDEX, node, NUC_ARGS(nuc_node_arg(input), nuc_nodes_arg(list, dim + 1)));
 }
 
-/* The value `times` times one after the other along a dimension. */
-static struct nuc_node *cat_of_itself(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
-                                      int64_t times)
-{
-    struct nuc_node *parts[MAX_CAT];
-
-    for (int64_t i = 0; i < times; i++)
-        parts[i] = input;
-    return nuc_insert_cat(g, node, parts, (uint32_t)times, dim);
-}
-
 /* [.., size, ..] becomes [.., 1, size, ..], that dimension is repeated, and the two become one. */
 static struct nuc_node *repeated_by_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                            uint32_t dim, int64_t times)
@@ -287,8 +276,13 @@ struct nuc_node *nuc_insert_repeated(struct nuc_graph *g, struct nuc_node *node,
         return input;
     if (times == 0)
         return nuc_insert_slice(g, node, input, dim, 0, 0);
-    if (times <= MAX_CAT)
-        return cat_of_itself(g, node, input, dim, times);
+    if (times <= MAX_CAT) {
+        /* The value `times` times one after the other along a dimension. */
+        struct nuc_node *parts[MAX_CAT];
+        for (int64_t i = 0; i < times; i++)
+            parts[i] = input;
+        return nuc_insert_cat(g, node, parts, (uint32_t)times, dim);
+    }
     if (m.sizes[dim] != 1)
         return repeated_by_expand(g, node, input, dim, times);
     m.sizes[dim] = times;

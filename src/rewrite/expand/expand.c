@@ -165,14 +165,6 @@ static bool is_any(const struct nuc_node *node)
     return true;
 }
 
-static void check_expanded(struct nuc_graph *g)
-{
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
-            nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
-    }
-}
-
 /* Every value is immutable before anything but views is looked at. */
 bool nuc_expand(struct nuc_graph *g)
 {
@@ -184,7 +176,10 @@ bool nuc_expand(struct nuc_graph *g)
         changed = nuc_resolve_writes(g) || changed;
     }
     changed = expand_all(g, formulas, is_any) || changed;
-    check_expanded(g);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
+            nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
+    }
     if (changed)
         nuc_remove_dead(g);
     if (in_place)

@@ -320,12 +320,6 @@ static double scale_of(const struct nuc_node *node, uint32_t arg, const struct n
 
 /* ---- scaled_dot_product_attention ---- */
 
-static void refuse_dropout(struct nuc_graph *g, struct nuc_node *node, uint32_t arg)
-{
-    if (nuc_scalar(node, arg, 0.0) > 0.0)
-        nuc_expand_fail(g, node, "drops values at random: give dropout_p=0.0 in evaluation mode");
-}
-
 /* Where the two forms of the operator have what they do not have in the same place. */
 struct places {
     uint32_t mask, dropout, causal, scale;
@@ -341,7 +335,9 @@ static struct attention read_attention(struct nuc_graph *g, struct nuc_node *nod
                           .mask = nuc_arg_node(node, at->mask),
                           .causal = nuc_flag(node, at->causal)};
 
-    refuse_dropout(g, node, at->dropout);
+    uint32_t arg = at->dropout;
+    if (nuc_scalar(node, arg, 0.0) > 0.0)
+        nuc_expand_fail(g, node, "drops values at random: give dropout_p=0.0 in evaluation mode");
     a.scale = scale_of(node, at->scale, a.query);
     a.rows = size_from_end(a.query, 1);
     a.columns = size_from_end(a.key, 1);

@@ -249,20 +249,6 @@ static void number_labels(struct einsum *e, struct nuc_labelled *x, const uint8_
     }
 }
 
-/* Without "->": the ellipsis, then every letter that occurs once, in order. */
-static void implicit_output(struct einsum *e)
-{
-    for (uint32_t i = 0; i < e->n_ellipsis; i++)
-        e->output.labels[e->output.rank++] = (uint8_t)(N_LETTERS + i);
-    for (uint8_t label = 0; label < N_LETTERS; label++) {
-        if ((e->seen & ~e->repeated & bit(label)) == 0)
-            continue;
-        if (e->output.rank == NUC_MAX_RANK)
-            bad_equation(e);
-        e->output.labels[e->output.rank++] = label;
-    }
-}
-
 static void read_output(struct einsum *e)
 {
     uint8_t letters[2 * NUC_MAX_RANK];
@@ -304,10 +290,20 @@ static void read_equation(struct einsum *e)
                 number_labels(e, &e->operands[i], letters, n);
         }
     }
-    if (*e->at == '\0')
-        implicit_output(e);
-    else
+    if (*e->at == '\0') {
+        /* Without "->": the ellipsis, then every letter that occurs once, in order. */
+        for (uint32_t i = 0; i < e->n_ellipsis; i++)
+            e->output.labels[e->output.rank++] = (uint8_t)(N_LETTERS + i);
+        for (uint8_t label = 0; label < N_LETTERS; label++) {
+            if ((e->seen & ~e->repeated & bit(label)) == 0)
+                continue;
+            if (e->output.rank == NUC_MAX_RANK)
+                bad_equation(e);
+            e->output.labels[e->output.rank++] = label;
+        }
+    } else {
         read_output(e);
+    }
 }
 
 /* A dimension of size 1 that others are wider along is not a dimension of this operand. */

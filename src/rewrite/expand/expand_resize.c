@@ -184,18 +184,6 @@ static double triangle(double x)
 #define PLAIN_A (-0.75)
 #define ANTIALIAS_A (-0.5)
 
-/* Four neighbours; those outside stand for the pixel at the edge. */
-static void cubic_weights(float *row, int64_t in, double at)
-{
-    double first = floor(at);
-
-    for (int k = -1; k <= 2; k++) {
-        double place = first + k;
-        int64_t index = place < 0 ? 0 : place < (double)in ? (int64_t)place : in - 1;
-        row[index] += (float)cubic(at - place, PLAIN_A);
-    }
-}
-
 /* All pixels that the kernel, as wide as an output pixel, covers; weights sum up to 1. */
 static void antialias_weights(float *row, int64_t in, int64_t i, double scale, bool is_cubic)
 {
@@ -231,10 +219,19 @@ static struct nuc_node *insert_matrix(struct nuc_graph *g, struct nuc_node *node
     float *matrix = nuc_alloc_array(g->cx, (size_t)(r->out[d] * r->in[d]), sizeof *matrix);
     for (int64_t i = 0; i < r->out[d]; i++) {
         float *row = matrix + i * r->in[d];
-        if (kernel == CUBIC)
-            cubic_weights(row, r->in[d], r->align_corners ? scale * (double)i : scale * ((double)i + 0.5) - 0.5);
-        else
+        if (kernel == CUBIC) {
+            /* Four neighbours; those outside stand for the pixel at the edge. */
+            int64_t in = r->in[d];
+            double at = r->align_corners ? scale * (double)i : scale * ((double)i + 0.5) - 0.5;
+            double first = floor(at);
+            for (int k = -1; k <= 2; k++) {
+                double place = first + k;
+                int64_t index = place < 0 ? 0 : place < (double)in ? (int64_t)place : in - 1;
+                row[index] += (float)cubic(at - place, PLAIN_A);
+            }
+        } else {
             antialias_weights(row, r->in[d], i, scale, kernel == ANTIALIAS_CUBIC);
+        }
     }
     return nuc_insert_floats(g, node, matrix, sizes, 2);
 }
@@ -282,18 +279,6 @@ struct nuc_node *nuc_expand_antialias(struct nuc_graph *g, struct nuc_node *node
 
 /* ---- sizes and factors apart ---- */
 
-/* The overloads of decomposed archives: the factors decide where they are given. */
-static void read_scales(struct resize *r, const struct nuc_node *node, uint32_t first)
-{
-    r->has_factors =
-        nuc_arg_at(node, first)->kind == NUC_ARG_FLOAT && nuc_arg_at(node, first + 1)->kind == NUC_ARG_FLOAT;
-    for (uint32_t d = 0; r->has_factors && d < 2; d++)
-        r->factors[d] = nuc_scalar(node, first + d, 1.0);
-    /* Factors that lead to other sizes say less than the sizes. */
-    for (uint32_t d = 0; r->has_factors && d < 2; d++)
-        r->has_factors = (int64_t)((double)r->in[d] * r->factors[d]) == r->out[d];
-}
-
 struct nuc_node *nuc_expand_resize_to_size(struct nuc_graph *g, struct nuc_node *node)
 {
     static const uint32_t both[] = {0, 1};
@@ -303,8 +288,15 @@ struct nuc_node *nuc_expand_resize_to_size(struct nuc_graph *g, struct nuc_node 
 
     if (r.spatial != 2)
         nuc_expand_fail(g, node, "resizes %u dimensions instead of 2", (unsigned)r.spatial);
-    read_scales(&r, node,
-                nearest ? NUC_ARG(UPSAMPLE_NEAREST_SIZE, scales_h) : NUC_ARG(UPSAMPLE_BILINEAR_SIZE, scales_h));
+    /* The overloads of decomposed archives: the factors decide where they are given. */
+    uint32_t first = nearest ? NUC_ARG(UPSAMPLE_NEAREST_SIZE, scales_h) : NUC_ARG(UPSAMPLE_BILINEAR_SIZE, scales_h);
+    r.has_factors =
+        nuc_arg_at(node, first)->kind == NUC_ARG_FLOAT && nuc_arg_at(node, first + 1)->kind == NUC_ARG_FLOAT;
+    for (uint32_t d = 0; r.has_factors && d < 2; d++)
+        r.factors[d] = nuc_scalar(node, first + d, 1.0);
+    /* Factors that lead to other sizes say less than the sizes. */
+    for (uint32_t d = 0; r.has_factors && d < 2; d++)
+        r.has_factors = (int64_t)((double)r.in[d] * r.factors[d]) == r.out[d];
     switch ((int)node->op) {
     case NUC_OP_UPSAMPLE_BICUBIC_SIZE:
         return by_matrices(g, node, &r, CUBIC);

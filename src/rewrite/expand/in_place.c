@@ -58,19 +58,6 @@ static struct nuc_node *operand(const struct nuc_node *node)
     return nuc_arg_node(node, NUC_SELF);
 }
 
-/* Strides of the dense tensor the value would be, and whether it lies so but for dimensions of size 1. */
-static bool is_dense(const struct nuc_meta *m, const int64_t *strides)
-{
-    int64_t dense[NUC_MAX_RANK];
-
-    nuc_dense_strides(m, dense);
-    for (uint32_t i = 0; i < m->rank; i++) {
-        if (m->sizes[i] != 1 && strides[i] != dense[i])
-            return false;
-    }
-    return true;
-}
-
 /* Whether a cast or copy in a memory format hands its input on. */
 static bool copies_nothing(const struct nuc_node *node, const int64_t *strides)
 {
@@ -85,7 +72,16 @@ static bool copies_nothing(const struct nuc_node *node, const int64_t *strides)
     if (in->dtype != out->dtype || (cast && nuc_flag(node, copy)))
         return false;
     bool preserves = wanted->kind != NUC_ARG_MEMORY_FORMAT || wanted->u.memory_format == NUC_PRESERVE_FORMAT;
-    return preserves || is_dense(out, strides);
+    /* Strides of the dense tensor the value would be, and whether it lies so but for dimensions of size 1. */
+    if (preserves)
+        return true;
+    int64_t dense[NUC_MAX_RANK];
+    nuc_dense_strides(out, dense);
+    for (uint32_t i = 0; i < out->rank; i++) {
+        if (out->sizes[i] != 1 && strides[i] != dense[i])
+            return false;
+    }
+    return true;
 }
 
 static void permute_strides(const struct nuc_node *node, const int64_t *from, int64_t *to)
@@ -510,25 +506,6 @@ static bool is_same_view(struct writes *w, const struct nuc_node *a, const struc
     return true;
 }
 
-/*
- * What the operator writes in the type of what it is written to: of a comparison of floats in place, 1 and 0. Where the
- * types agree it stays in place.
- */
-static struct nuc_node *of_own_type(struct writes *w, struct nuc_node *node)
-{
-    struct nuc_meta stated = node->vals[0];
-
-    node->in_place = false;
-    nuc_infer_shape(w->g, node);
-    if (node->vals[0].dtype == stated.dtype) {
-        node->in_place = true;
-        nuc_set_val(w->g, node, &stated);
-        return node;
-    }
-    w->changed = true;
-    return nuc_insert_cast(w->g, node->next, node, stated.dtype);
-}
-
 /* What the operator in place writes; NULL when it changes nothing. */
 static struct nuc_node *written_value(struct writes *w, struct nuc_node *node)
 {
@@ -554,17 +531,20 @@ static struct nuc_node *written_value(struct writes *w, struct nuc_node *node)
         node->in_place = false;
         return node;
     }
-    return of_own_type(w, node);
-}
-
-/* A comparison writes 0 and 1 of the operand's type. */
-static struct nuc_node *in_own_type(struct writes *w, struct nuc_node *node)
-{
-    struct nuc_meta own = node->vals[0];
-
-    make_functional(w, node);
-    w->at = node->next;
-    return fitted(w, node, &own);
+    /*
+     * What the operator writes in the type of what it is written to: of a comparison of floats in place, 1 and 0. Where
+     * the types agree it stays in place.
+     */
+    struct nuc_meta stated = node->vals[0];
+    node->in_place = false;
+    nuc_infer_shape(w->g, node);
+    if (node->vals[0].dtype == stated.dtype) {
+        node->in_place = true;
+        nuc_set_val(w->g, node, &stated);
+        return node;
+    }
+    w->changed = true;
+    return nuc_insert_cast(w->g, node->next, node, stated.dtype);
 }
 
 static void write(struct writes *w, struct nuc_node *node)
@@ -581,8 +561,13 @@ static void write(struct writes *w, struct nuc_node *node)
     if (value != NULL) {
         if (root->newer != NULL && root->newer != self)
             settle(w, root);
-        if (value == node && nuc_op_family(node->op) == NUC_FAMILY_COMPARE)
-            value = in_own_type(w, node);
+        if (value == node && nuc_op_family(node->op) == NUC_FAMILY_COMPARE) {
+            /* A comparison writes 0 and 1 of the operand's type. */
+            struct nuc_meta own = node->vals[0];
+            make_functional(w, node);
+            w->at = node->next;
+            value = fitted(w, node, &own);
+        }
         p->value = value;
         p->version = ++root->writes;
         root->newer = p->parent == NULL ? NULL : self;
@@ -623,17 +608,6 @@ static void visit(struct writes *w, struct nuc_node *node)
     add_root(w, node);
 }
 
-/* A copy of a constant is the constant, unless it is written to. */
-static void remove_copies(struct writes *w)
-{
-    for (struct nuc_node *n = w->g->first; n != NULL; n = n->next) {
-        if (n->op != NUC_OP_CLONE || n->id >= w->n_places || w->places[n->id].writes > 0 || operand(n) == NULL ||
-            !nuc_is_static(operand(n)) || n->args[NUC_ARG(CLONE, memory_format)].kind == NUC_ARG_MEMORY_FORMAT)
-            continue;
-        nuc_replace_uses(w->g, n, operand(n), NULL);
-    }
-}
-
 bool nuc_resolve_writes(struct nuc_graph *g)
 {
     struct writes w = {.g = g, .n_places = g->next_id};
@@ -644,7 +618,13 @@ bool nuc_resolve_writes(struct nuc_graph *g)
         if (n->id < w.n_places)
             visit(&w, n);
     }
-    remove_copies(&w);
+    /* A copy of a constant is the constant, unless it is written to. */
+    for (struct nuc_node *n = w.g->first; n != NULL; n = n->next) {
+        if (n->op != NUC_OP_CLONE || n->id >= w.n_places || w.places[n->id].writes > 0 || operand(n) == NULL ||
+            !nuc_is_static(operand(n)) || n->args[NUC_ARG(CLONE, memory_format)].kind == NUC_ARG_MEMORY_FORMAT)
+            continue;
+        nuc_replace_uses(w.g, n, operand(n), NULL);
+    }
     nuc_remove_dead(g);
     return w.changed;
 }

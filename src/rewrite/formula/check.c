@@ -21,21 +21,6 @@ _Noreturn static void fail(const struct checker *c, const char *what, const char
     nuc_fail(c->cx, NUC_INTERNAL, "formula '%s': %s '%s'", c->title, what, name);
 }
 
-static void check_name(struct checker *c, const char *name)
-{
-    struct nuc_arg value;
-
-    for (uint32_t i = c->count; i-- > 0;) {
-        if (strcmp(c->names[i], name) == 0) {
-            c->used[i] = true;
-            return;
-        }
-    }
-    if (strcmp(name, "out") != 0 && (c->schema == NULL || nuc_schema_arg_index(c->schema, name) < 0) &&
-        !nuc_formula_constant(name, &value))
-        fail(c, "there is no", name);
-}
-
 static void declare(struct checker *c, const char *name)
 {
     struct nuc_arg value;
@@ -71,16 +56,6 @@ static bool is_operator_call(const struct checker *c, const struct nuc_term *t)
 
 static void check_term(struct checker *c, const struct nuc_term *t);
 
-/* {names} in the text of refuse(condition, "text"). */
-static void check_text(struct checker *c, const char *text)
-{
-    while ((text = strchr(text, '{')) != NULL) {
-        size_t length = strcspn(text, "}");
-        check_term(c, nuc_read_term(c->cx, c->title, nuc_format(c->cx, "%.*s", (int)length - 1, text + 1)));
-        text += length;
-    }
-}
-
 static void check_call(struct checker *c, const struct nuc_term *t)
 {
     const struct nuc_formula_function *function = nuc_formula_function(t->name);
@@ -111,13 +86,24 @@ static void check_call(struct checker *c, const struct nuc_term *t)
 
 static void check_term(struct checker *c, const struct nuc_term *t)
 {
-    if (t->kind == NUC_TERM_NAME)
-        check_name(c, t->name);
-    else if (t->kind == NUC_TERM_CALL)
+    if (t->kind == NUC_TERM_NAME) {
+        const char *name = t->name;
+        struct nuc_arg value;
+        for (uint32_t i = c->count; i-- > 0;) {
+            if (strcmp(c->names[i], name) == 0) {
+                c->used[i] = true;
+                return;
+            }
+        }
+        if (strcmp(name, "out") != 0 && (c->schema == NULL || nuc_schema_arg_index(c->schema, name) < 0) &&
+            !nuc_formula_constant(name, &value))
+            fail(c, "there is no", name);
+    } else if (t->kind == NUC_TERM_CALL) {
         check_call(c, t);
-    else
+    } else {
         for (uint32_t i = 0; i < t->count; i++)
             check_term(c, t->terms[i]);
+    }
 }
 
 static void check_formula(struct checker *c, const struct nuc_formula *f)
@@ -132,7 +118,13 @@ static void check_formula(struct checker *c, const struct nuc_formula *f)
                 t->terms[1]->value.kind != NUC_ARG_STRING)
                 fail(c, "a statement is neither 'name = term', 'when term' nor", "refuse(condition, \"text\")");
             check_term(c, t->terms[0]);
-            check_text(c, t->terms[1]->value.u.string);
+            /* {names} in the text of refuse(condition, "text"). */
+            const char *text = t->terms[1]->value.u.string;
+            while ((text = strchr(text, '{')) != NULL) {
+                size_t length = strcspn(text, "}");
+                check_term(c, nuc_read_term(c->cx, c->title, nuc_format(c->cx, "%.*s", (int)length - 1, text + 1)));
+                text += length;
+            }
             continue;
         }
         if (s->kind == NUC_STATEMENT_WHEN && i > 0 && f->statements[i - 1].kind != NUC_STATEMENT_WHEN)

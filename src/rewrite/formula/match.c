@@ -146,14 +146,6 @@ static bool match_factors(struct nuc_formula_site *s, const struct product *patt
     return false;
 }
 
-static bool match_product(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_node *node)
-{
-    struct product pattern = {.number = 1}, value = {.number = 1};
-
-    return take_term(t, &pattern) && take_node(s->g, node, 1, &value, MAX_FACTORS) && pattern.count == value.count &&
-           nuc_is_number(value.number, pattern.number) && match_factors(s, &pattern, &value, 0);
-}
-
 /* a / b, also as a product with a reciprocal, and a reciprocal where a is 1. */
 static bool match_quotient(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_node *node)
 {
@@ -236,8 +228,12 @@ static bool match_call(struct nuc_formula_site *s, struct nuc_term *t, struct nu
 
     if (special != 0)
         return special > 0;
-    if (is_product_term(t))
-        return match_product(s, t, node);
+    if (is_product_term(t)) {
+        struct product pattern = {.number = 1}, value = {.number = 1};
+        return take_term(t, &pattern) && take_node(s->g, node, 1, &value, MAX_FACTORS) &&
+               pattern.count == value.count && nuc_is_number(value.number, pattern.number) &&
+               match_factors(s, &pattern, &value, 0);
+    }
     if (t->name[0] == '/')
         return match_quotient(s, t, node);
     while (*op != NUC_OP_COUNT && *op != node->op)

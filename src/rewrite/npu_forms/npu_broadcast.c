@@ -40,14 +40,6 @@ bool nuc_form_expand_applies(const struct nuc_support *s, const struct nuc_node 
 /* Of a concatenation, which takes a kernel for each. */
 #define MAX_COPIES 2
 
-/* A product with ones takes one kernel, and a constant as large as the result. */
-static struct nuc_node *times_ones(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
-{
-    struct nuc_meta whole = nuc_meta_make(NUC_F32, node->vals[0].sizes, node->vals[0].rank);
-
-    return nuc_insert_binary(g, node, NUC_OP_MUL, x, nuc_insert_filled(g, node, &whole, 1.0));
-}
-
 struct nuc_node *nuc_form_expand(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
@@ -60,8 +52,11 @@ struct nuc_node *nuc_form_expand(struct nuc_graph *g, struct nuc_node *node)
         copies *= out.sizes[i] / sizes[i];
     }
     x = nuc_insert_reshaped(g, node, x, sizes, out.rank);
-    if (copies > MAX_COPIES)
-        return times_ones(g, node, x);
+    if (copies > MAX_COPIES) {
+        /* A product with ones takes one kernel, and a constant as large as the result. */
+        struct nuc_meta whole = nuc_meta_make(NUC_F32, node->vals[0].sizes, node->vals[0].rank);
+        return nuc_insert_binary(g, node, NUC_OP_MUL, x, nuc_insert_filled(g, node, &whole, 1.0));
+    }
     for (uint32_t i = out.rank; i-- > 0;)
         x = nuc_insert_repeated(g, node, x, i, out.sizes[i] / sizes[i]);
     return x;

@@ -385,23 +385,18 @@ static bool only_moves(const struct nuc_node *node)
     return node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_PERMUTE || node->op == NUC_OP_SLICE);
 }
 
-/* The convolution whose values reach the activation by moves alone; NULL: there is none, or no move. */
-static const struct nuc_node *moved_convolution(const struct nuc_node *activation)
+bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_node *value = nuc_arg_node(activation, NUC_SELF);
+    /* The convolution whose values reach the activation by moves alone; NULL: there is none, or no move. */
+    const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
     bool moved = false;
 
     while (value != NULL && only_moves(value)) {
         value = nuc_arg_node(value, NUC_SELF);
         moved = true;
     }
-    return moved && value != NULL && value->op == NUC_OP_CONV2D && value->n_users == 1 ? value : NULL;
-}
-
-bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_node *conv = moved_convolution(node);
-
+    const struct nuc_node *conv =
+        moved && value != NULL && value->op == NUC_OP_CONV2D && value->n_users == 1 ? value : NULL;
     (void)s;
     return conv != NULL && nuc_is_fused_activation(node) && nuc_takes_activation(conv);
 }

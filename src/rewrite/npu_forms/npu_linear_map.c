@@ -376,18 +376,6 @@ static uint64_t cycles_of_repeats(const struct nuc_support *s, const struct map 
     return cycles;
 }
 
-/* On the CPU the value leaves the NPU and comes back, in float where there are no int8 kernels. */
-static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node)
-{
-    const struct nuc_costs *c = &s->target->costs;
-    double values = (double)(nuc_elements(nuc_input_meta(node, NUC_SELF)) + nuc_elements(&node->vals[0]));
-    struct nuc_node edge = *node;
-
-    edge.op = edge_op(node);
-    uint64_t cycles = nuc_estimate_cpu(s->target, &edge) + c->npu_call;
-    return s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, values, c->cpu_element);
-}
-
 /* ---- conditions ---- */
 
 /* The NPU does not have it as it is. */
@@ -433,8 +421,14 @@ static void take_cheaper(enum form *best, uint64_t *least, enum form form, uint6
 static enum form form_of(const struct nuc_support *s, const struct nuc_node *node)
 {
     enum form best = FORM_NONE;
-    uint64_t least = cycles_of_cpu(s, node);
+    /* On the CPU the value leaves the NPU and comes back, in float where there are no int8 kernels. */
+    const struct nuc_costs *c = &s->target->costs;
+    double values = (double)(nuc_elements(nuc_input_meta(node, NUC_SELF)) + nuc_elements(&node->vals[0]));
+    struct nuc_node edge = *node;
 
+    edge.op = edge_op(node);
+    uint64_t cycles = nuc_estimate_cpu(s->target, &edge) + c->npu_call;
+    uint64_t least = s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, values, c->cpu_element);
     if (!is_refused(s, node))
         return FORM_NONE;
     struct map m = map_of(s->g, node);

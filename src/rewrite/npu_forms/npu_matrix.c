@@ -99,21 +99,6 @@ struct batches {
     int64_t count;
 };
 
-static struct batches join_batches(const struct nuc_node *a, const struct nuc_node *b)
-{
-    struct batches all = {.count = 1};
-
-    all.rank = a->vals[0].rank > b->vals[0].rank ? a->vals[0].rank : b->vals[0].rank;
-    for (uint32_t i = 0; i + 2 < all.rank; i++) {
-        int64_t s = from_end(a, all.rank - 1 - i), t = from_end(b, all.rank - 1 - i);
-        all.sizes[i] = s == 1 ? t : s;
-        all.count *= all.sizes[i];
-    }
-    all.sizes[all.rank - 2] = from_end(a, 1);
-    all.sizes[all.rank - 1] = from_end(b, 0);
-    return all;
-}
-
 /* A matrix that is there once for several others is repeated: [batch, rows, columns]. */
 static struct nuc_node *as_batch(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                                  const struct batches *all)
@@ -139,8 +124,16 @@ static int64_t batch_of(const struct nuc_node *x)
 /* [.., M, K] x [.., K, N] */
 static struct nuc_node *batched(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b)
 {
-    struct batches all = join_batches(a, b);
+    struct batches all = {.count = 1};
 
+    all.rank = a->vals[0].rank > b->vals[0].rank ? a->vals[0].rank : b->vals[0].rank;
+    for (uint32_t i = 0; i + 2 < all.rank; i++) {
+        int64_t s = from_end(a, all.rank - 1 - i), t = from_end(b, all.rank - 1 - i);
+        all.sizes[i] = s == 1 ? t : s;
+        all.count *= all.sizes[i];
+    }
+    all.sizes[all.rank - 2] = from_end(a, 1);
+    all.sizes[all.rank - 1] = from_end(b, 0);
     if (batch_of(b) == 1 && all.count > 1) { /* all rows of the batch meet one matrix */
         const int64_t rows[3] = {1, all.count * from_end(a, 1), from_end(a, 0)};
         const int64_t columns[3] = {1, from_end(b, 1), from_end(b, 0)};
@@ -523,22 +516,6 @@ static bool is_finite(struct nuc_graph *g, const struct nuc_node *x)
     return x != NULL;
 }
 
-/* Each row of a constant mask lets something through. */
-static bool has_no_masked_row(struct nuc_graph *g, const struct nuc_node *mask)
-{
-    const float *values = nuc_const_contiguous(g, mask);
-    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
-    bool each = true;
-
-    for (int64_t row = 0; row < rows; row++) {
-        bool some = false;
-        for (int64_t i = 0; i < columns; i++)
-            some = some || isfinite(values[row * columns + i]);
-        each = each && some;
-    }
-    return each;
-}
-
 /* No row of the scores is minus infinity as a whole. */
 static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
 {
@@ -551,7 +528,19 @@ static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
     const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
     if (!nuc_is_float_value(mask) || !is_constant(mask))
         return is_finite(g, scores);
-    return is_finite(g, nuc_arg_node(scores, NUC_SELF)) && has_no_masked_row(g, mask);
+    /* Each row of a constant mask lets something through. */
+    if (!is_finite(g, nuc_arg_node(scores, NUC_SELF)))
+        return false;
+    const float *values = nuc_const_contiguous(g, mask);
+    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
+    bool each = true;
+    for (int64_t row = 0; row < rows; row++) {
+        bool some = false;
+        for (int64_t i = 0; i < columns; i++)
+            some = some || isfinite(values[row * columns + i]);
+        each = each && some;
+    }
+    return each;
 }
 
 static const struct nuc_node *argument_of(const struct nuc_node *node, enum nuc_op op)

@@ -266,16 +266,6 @@ static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, 
     return insert_joined(g, node, parts, n, p->dim);
 }
 
-/* flip takes every place from the last to the first. */
-static struct places places_of_flip(struct nuc_graph *g, uint32_t dim, int64_t size)
-{
-    int64_t *at = nuc_alloc_array(g->cx, (size_t)size, sizeof *at);
-
-    for (int64_t i = 0; i < size; i++)
-        at[i] = size - 1 - i;
-    return (struct places){at, size, dim};
-}
-
 static uint64_t calls_of_flip(const struct nuc_node *node)
 {
     const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
@@ -309,7 +299,13 @@ struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
     }
     uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), value->vals[0].rank);
     for (uint32_t d = 0; d < node->vals[0].rank; d++) {
-        p = places_of_flip(g, d, value->vals[0].sizes[d]);
+        /* flip takes every place from the last to the first. */
+        int64_t size = value->vals[0].sizes[d];
+        int64_t *at = nuc_alloc_array(g->cx, (size_t)size, sizeof *at);
+
+        for (int64_t i = 0; i < size; i++)
+            at[i] = size - 1 - i;
+        p = (struct places){at, size, d};
         if ((mask >> d & 1u) != 0)
             value = insert_runs(g, node, value, &p);
     }
@@ -473,15 +469,6 @@ static const struct nuc_arg *pairs_of(const struct nuc_node *pad)
     return ok ? pairs : NULL;
 }
 
-static bool has_negative(const struct nuc_arg *pairs)
-{
-    for (uint32_t i = 0; i < pairs->count; i++) {
-        if (pairs->u.ints[i] < 0)
-            return true;
-    }
-    return false;
-}
-
 static uint64_t calls_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
 {
     uint64_t calls = 0;
@@ -511,8 +498,13 @@ bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node
 
     if (!is_real(node) || pairs == NULL)
         return false;
-    if (strcmp(mode_of(node), "constant") == 0)
-        return has_negative(pairs);
+    if (strcmp(mode_of(node), "constant") == 0) {
+        for (uint32_t i = 0; i < pairs->count; i++) {
+            if (pairs->u.ints[i] < 0)
+                return true;
+        }
+        return false;
+    }
     return (is_circular(node) || strcmp(mode_of(node), "replicate") == 0) &&
            gains(s, node, calls_of_pad(node, pairs), cpu_operators_of_pad(node, pairs));
 }

@@ -108,22 +108,6 @@ static struct nuc_node *insert_conv2d(struct nuc_graph *g, struct nuc_node *conv
     return wide;
 }
 
-static bool can_widen(struct nuc_graph *g, const struct nuc_node *conv)
-{
-    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
-
-    return nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
-}
-
-static bool can_widen_quantized(struct nuc_graph *g, const struct nuc_node *conv)
-{
-    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
-    struct nuc_quant q;
-
-    return nuc_dequantize_quant(weight, &q) && nuc_is_static(nuc_operand(g, weight, NUC_SELF)) &&
-           weight->vals[0].rank == 3 && (!q.per_channel || (q.axis >= 0 && q.axis <= 1));
-}
-
 static void widen(struct nuc_graph *g, struct nuc_node *conv)
 {
     struct nuc_node *last = conv, *wide = insert_conv2d(g, conv), *gone[3] = {conv, NULL, NULL};
@@ -150,7 +134,8 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
 
 static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
 {
-    bool can = can_widen(g, conv);
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
+    bool can = nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
 
     if (can)
         widen(g, conv);
@@ -159,7 +144,10 @@ static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
 
 static bool widen_quantized(struct nuc_graph *g, struct nuc_node *conv)
 {
-    bool can = can_widen_quantized(g, conv);
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
+    struct nuc_quant q;
+    bool can = nuc_dequantize_quant(weight, &q) && nuc_is_static(nuc_operand(g, weight, NUC_SELF)) &&
+               weight->vals[0].rank == 3 && (!q.per_channel || (q.axis >= 0 && q.axis <= 1));
 
     if (can)
         widen(g, conv);

@@ -121,40 +121,12 @@ static void relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct n
     nuc_infer_shape(g, node);
 }
 
-static void make_usable(struct nuc_graph *g, struct nuc_node *node)
+bool nuc_make_orders_usable(struct nuc_graph *g)
 {
-    struct nuc_cursor at = {0, 0};
-    struct nuc_node *in;
-
-    while (!nuc_is_usable_order(&node->vals[0]) && (in = nuc_next_input(node, &at)) != NULL)
-        relay_parameter(g, node, in);
-    if (nuc_is_usable_order(&node->vals[0]))
-        return;
-    /* Every operator gives contiguous results of contiguous operands. */
-    nuc_copy_operands_contiguous(g, node);
-    nuc_infer_shape(g, node);
-}
-
-/* Parameters of the other operators. Only images are channels-last at run time. */
-static void make_parameters_usable(struct nuc_graph *g)
-{
-    for (struct nuc_node *n = g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
-        next = n->next;
-        const struct nuc_meta *m = &n->vals[0];
-        bool usable = m->rank < 4 ? nuc_lies_contiguous(m) : nuc_is_usable_order(m);
-        if (!nuc_is_static(n) || n->n_users == 0 || usable)
-            continue;
-        struct nuc_meta meta = nuc_in_contiguous_order(&n->vals[0]);
-        nuc_replace_uses(g, n, nuc_take_parameter(g, n, "_contiguous", &meta, nuc_const_contiguous(g, n)), NULL);
-    }
-}
-
-/*
- * An input of the program comes as it comes. In an order that neither kernels nor a delegate know, as of an image
- * without batch or of a transposed tensor, it is read through a contiguous copy.
- */
-static void make_inputs_known(struct nuc_graph *g)
-{
+    /*
+     * An input of the program comes as it comes. In an order that neither kernels nor a delegate know, as of an image
+     * without batch or of a transposed tensor, it is read through a contiguous copy.
+     */
     struct nuc_node *first = g->first;
 
     while (first != NULL && nuc_is_placeholder(first))
@@ -167,19 +139,32 @@ static void make_inputs_known(struct nuc_graph *g)
         struct nuc_node *copy = nuc_insert_in_order(g, first, NUC_OP_TO_DIM_ORDER_COPY, n, &contiguous);
         nuc_replace_uses(g, n, copy, copy);
     }
-}
-
-bool nuc_make_orders_usable(struct nuc_graph *g)
-{
-    make_inputs_known(g);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n) || n->n_vals == 0)
             continue;
         nuc_infer_shape(g, n);
-        if (!n->is_tuple && !nuc_is_usable_order(&n->vals[0]))
-            make_usable(g, n);
+        if (!n->is_tuple && !nuc_is_usable_order(&n->vals[0])) {
+            struct nuc_cursor at = {0, 0};
+            struct nuc_node *in;
+            while (!nuc_is_usable_order(&n->vals[0]) && (in = nuc_next_input(n, &at)) != NULL)
+                relay_parameter(g, n, in);
+            if (nuc_is_usable_order(&n->vals[0]))
+                continue;
+            /* Every operator gives contiguous results of contiguous operands. */
+            nuc_copy_operands_contiguous(g, n);
+            nuc_infer_shape(g, n);
+        }
     }
-    make_parameters_usable(g);
+    /* Parameters of the other operators. Only images are channels-last at run time. */
+    for (struct nuc_node *n = g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
+        next = n->next;
+        const struct nuc_meta *m = &n->vals[0];
+        bool usable = m->rank < 4 ? nuc_lies_contiguous(m) : nuc_is_usable_order(m);
+        if (!nuc_is_static(n) || n->n_users == 0 || usable)
+            continue;
+        struct nuc_meta meta = nuc_in_contiguous_order(&n->vals[0]);
+        nuc_replace_uses(g, n, nuc_take_parameter(g, n, "_contiguous", &meta, nuc_const_contiguous(g, n)), NULL);
+    }
     nuc_remove_dead(g);
     return true;
 }

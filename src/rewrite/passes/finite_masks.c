@@ -127,18 +127,6 @@ static bool finite_choice(struct nuc_graph *g, struct nuc_node *where)
     return false;
 }
 
-/* Where a mask that is added comes from, behind views and repetitions. */
-static struct nuc_node *source_of(struct nuc_node *term)
-{
-    while (nuc_op_family(term->op) == NUC_FAMILY_VIEW || term->op == NUC_OP_EXPAND || term->op == NUC_OP_SLICE) {
-        struct nuc_node *input = nuc_arg_node(term, NUC_SELF);
-        if (input == NULL)
-            break;
-        term = input;
-    }
-    return term;
-}
-
 /* Nothing but sums reads it. */
 static bool is_only_added(const struct nuc_node *mask)
 {
@@ -177,7 +165,15 @@ static bool finite_sum(struct nuc_graph *g, struct nuc_node *add)
     for (uint32_t i = 0; i < 2; i++) {
         if (is_float_constant(terms[i]) && !nuc_is_static(terms[1 - i]))
             return split_addend(g, add, terms[1 - i], terms[i]);
-        struct nuc_node *source = source_of(terms[i]);
+        /* Where a mask that is added comes from, behind views and repetitions. */
+        struct nuc_node *term = terms[i];
+        while (nuc_op_family(term->op) == NUC_FAMILY_VIEW || term->op == NUC_OP_EXPAND || term->op == NUC_OP_SLICE) {
+            struct nuc_node *input = nuc_arg_node(term, NUC_SELF);
+            if (input == NULL)
+                break;
+            term = input;
+        }
+        struct nuc_node *source = term;
         if (source->in_place || !is_only_added(source))
             continue;
         if (source->op == NUC_OP_WHERE && finite_choice(g, source))

@@ -82,14 +82,6 @@ static float gamma_of(const struct fold *f, size_t channel)
     return f->gamma != NULL ? f->gamma[channel] : 1.0f;
 }
 
-/* Output channel of the weight's element [first, second, ...]. */
-static size_t channel_of(const struct fold *f, const struct nuc_meta *w, size_t first, size_t second)
-{
-    size_t inputs = (size_t)w->sizes[0] / f->groups;
-
-    return is_transposed(f) ? first / inputs * (size_t)w->sizes[1] + second : first;
-}
-
 static void fold_weight(struct fold *f)
 {
     struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT);
@@ -100,7 +92,11 @@ static void fold_weight(struct fold *f)
     float *folded = nuc_alloc_array(f->g->cx, count, sizeof *folded);
 
     for (size_t i = 0; i < count; i++) {
-        size_t c = channel_of(f, w, i / inner / columns, i / inner % columns);
+        /* Output channel of the weight's element [first, second, ...]. */
+        size_t first = i / inner / columns;
+        size_t second = i / inner % columns;
+        size_t inputs = (size_t)w->sizes[0] / f->groups;
+        size_t c = is_transposed(f) ? first / inputs * (size_t)w->sizes[1] + second : first;
         float scale = gamma_of(f, c) * reciprocal_deviation(f, c);
         folded[i] = old[i] * scale;
     }

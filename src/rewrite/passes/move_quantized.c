@@ -45,17 +45,6 @@ static bool can_move(struct nuc_graph *g, const struct nuc_node *node)
     return first != NULL && node->n_users > 0 && !node->is_tuple;
 }
 
-/* What the dequantize nodes read, in their places. */
-static void read_quantized(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        if (nuc_is_dequantize(in))
-            nuc_replace_input(g, node, in, nuc_operand(g, in, NUC_SELF));
-    }
-}
-
 bool nuc_move_quantized(struct nuc_graph *g)
 {
     uint32_t count;
@@ -66,7 +55,12 @@ bool nuc_move_quantized(struct nuc_graph *g)
         struct nuc_node *n = nodes[i];
         if (!can_move(g, n))
             continue;
-        read_quantized(g, n);
+        /* What the dequantize nodes read, in their places. */
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            if (nuc_is_dequantize(in))
+                nuc_replace_input(g, n, in, nuc_operand(g, in, NUC_SELF));
+        }
         nuc_infer_shape(g, n);
         while (n->n_users > 0 && nuc_is_quantize(n->users[0])) {
             struct nuc_node *quantize = n->users[0];

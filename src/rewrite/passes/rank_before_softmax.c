@@ -5,15 +5,6 @@
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
-/* Softmax along `dim` or a rising function of each value, in whose results the order is that of its inputs. */
-static struct nuc_node *with_same_order(const struct nuc_node *value, int64_t dim)
-{
-    bool softmax = nuc_op_family(value->op) == NUC_FAMILY_SOFTMAX &&
-                   nuc_dim(value, NUC_ARG(SOFTMAX, dim), -1, value->vals[0].rank) == dim;
-
-    return softmax || (value->op == NUC_OP_SIGMOID && !value->in_place) ? nuc_arg_node(value, NUC_SELF) : NULL;
-}
-
 /* Where the largest or smallest value is. */
 static bool rank_argmax(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *ranked)
 {
@@ -52,7 +43,11 @@ static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
     if (rank == 0 || (arg && nuc_arg_at(node, dim_arg)->kind != NUC_ARG_INT))
         return false;
     int64_t dim = nuc_dim(node, dim_arg, -1, rank);
-    struct nuc_node *ranked = with_same_order(value, dim);
+    /* Softmax along `dim` or a rising function of each value, in whose results the order is that of its inputs. */
+    bool softmax = nuc_op_family(value->op) == NUC_FAMILY_SOFTMAX &&
+                   nuc_dim(value, NUC_ARG(SOFTMAX, dim), -1, value->vals[0].rank) == dim;
+    struct nuc_node *ranked =
+        softmax || (value->op == NUC_OP_SIGMOID && !value->in_place) ? nuc_arg_node(value, NUC_SELF) : NULL;
     if (ranked == NULL || !nuc_is_floating(ranked->vals[0].dtype))
         return false;
     return arg ? rank_argmax(g, node, ranked) : rank_lines(g, node, ranked, dim);

@@ -15,29 +15,6 @@ static bool can_split(const struct nuc_node *node)
     return nuc_integer(node, NUC_RECURRENT(num_layers), 1) > 1 && !nuc_flag(node, NUC_RECURRENT(train));
 }
 
-/* Zeros are made anew, so that nothing is sliced. */
-static void make_zeros(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
-                       const struct nuc_node *state, struct nuc_node **layers)
-{
-    const struct nuc_meta *m = &state->vals[0];
-    const int64_t sizes[3] = {r->directions, m->sizes[1], m->sizes[2]};
-
-    for (uint32_t i = 0; i < r->layers; i++)
-        layers[i] =
-            nuc_emit(g, node, NUC_OP_ZEROS, state,
-                     NUC_ARGS(nuc_ints_arg(sizes, 3), (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = m->dtype}));
-}
-
-static struct nuc_node *split_state(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
-                                    struct nuc_node *state)
-{
-    int64_t *sizes = nuc_alloc_array(g->cx, r->layers, sizeof *sizes);
-
-    for (uint32_t i = 0; i < r->layers; i++)
-        sizes[i] = r->directions;
-    return nuc_insert_split(g, node, state, sizes, r->layers, 0);
-}
-
 /* states: of this layer, then those it leaves. Returns the values of all steps. */
 static struct nuc_node *insert_layer(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
                                      uint32_t layer, struct nuc_node *input, struct nuc_node **states)
@@ -71,10 +48,20 @@ static bool split_layers(struct nuc_graph *g, struct nuc_node *node, bool as_ref
     for (uint32_t s = 0; s < r.n_states; s++) {
         layers[s] = nuc_alloc_array(g->cx, r.layers, sizeof *layers[s]);
         if (!as_reference && nuc_is_zero_state(g, r.states[s])) {
-            make_zeros(g, node, &r, r.states[s], layers[s]);
+            /* Zeros are made anew, so that nothing is sliced. */
+            const struct nuc_meta *m = &r.states[s]->vals[0];
+            const int64_t sizes[3] = {r.directions, m->sizes[1], m->sizes[2]};
+
+            for (uint32_t i = 0; i < r.layers; i++)
+                layers[s][i] = nuc_emit(
+                    g, node, NUC_OP_ZEROS, r.states[s],
+                    NUC_ARGS(nuc_ints_arg(sizes, 3), (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = m->dtype}));
             continue;
         }
-        struct nuc_node *split = split_state(g, node, &r, r.states[s]);
+        int64_t *sizes = nuc_alloc_array(g->cx, r.layers, sizeof *sizes);
+        for (uint32_t i = 0; i < r.layers; i++)
+            sizes[i] = r.directions;
+        struct nuc_node *split = nuc_insert_split(g, node, r.states[s], sizes, r.layers, 0);
         for (uint32_t i = 0; i < r.layers; i++)
             layers[s][i] = nuc_insert_getitem(g, node, split, i);
     }

@@ -140,11 +140,6 @@ static double exponent_of(const struct nuc_node *node)
     return node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0) : 0;
 }
 
-static bool is_full(const struct nuc_factor *f)
-{
-    return nuc_elements(&f->value->vals[0]) == nuc_elements(&f->frame);
-}
-
 static bool take(const struct taking *t, struct nuc_factor f, int depth)
 {
     struct nuc_node *node = f.value, *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
@@ -154,7 +149,7 @@ static bool take(const struct taking *t, struct nuc_factor f, int depth)
         t->out->number *= pow(number, f.power);
         return true;
     }
-    if (is_full(&f))
+    if (nuc_elements(&f.value->vals[0]) == nuc_elements(&f.frame))
         f.frame = f.met = node->vals[0];
     if (depth == 0 || nuc_is_placeholder(node) || (t->whole != NULL && nuc_behind_views(node) == t->whole) ||
         !nuc_is_real_value(a))

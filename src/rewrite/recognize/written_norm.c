@@ -617,19 +617,6 @@ static struct nuc_node *as_rows(struct nuc_graph *g, struct nuc_node *node, cons
     return apply(g, node, n, left, moves ? permuted_back(g, node, y, order) : y);
 }
 
-/* As a norm of groups of channels. */
-static struct nuc_node *as_channels(struct nuc_graph *g, struct nuc_node *node, const struct norm *n,
-                                    struct nuc_node *x, int64_t groups)
-{
-    const uint32_t channels = 1u << 1;
-    struct nuc_node *weight = along(g, node, n->weight, channels, n->number, false);
-    struct nuc_node *bias = n->bias == NULL ? NULL : along(g, node, n->bias, channels, 1, false);
-
-    return nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
-                    NUC_ARGS(nuc_node_arg(x), nuc_int_arg(groups), nuc_node_arg(weight), nuc_node_arg(bias),
-                             nuc_float_arg(n->eps > 0 ? n->eps : 1e-30)));
-}
-
 /* One dimension c is kept besides those in front of it, and has weights: [kept..., c, normalized...] is [N, C, M]. */
 static struct nuc_node *as_moved_channels(struct nuc_graph *g, struct nuc_node *node, const struct norm *n,
                                           struct nuc_node *x, uint32_t mask, uint32_t c)
@@ -674,8 +661,15 @@ static struct nuc_node *build(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *x = nuc_insert_reshaped(g, node, n.x, m->sizes, m->rank);
     bool of_rows = mask != 0 && (affine & ~mask) == 0;
 
-    if (groups > 0 && n.centred && (affine & ~2u) == 0 && !of_rows)
-        return as_channels(g, node, &n, x, groups);
+    if (groups > 0 && n.centred && (affine & ~2u) == 0 && !of_rows) {
+        /* As a norm of groups of channels. */
+        const uint32_t channels = 1u << 1;
+        struct nuc_node *weight = along(g, node, n.weight, channels, n.number, false);
+        struct nuc_node *bias = n.bias == NULL ? NULL : along(g, node, n.bias, channels, 1, false);
+        return nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
+                        NUC_ARGS(nuc_node_arg(x), nuc_int_arg(groups), nuc_node_arg(weight), nuc_node_arg(bias),
+                                 nuc_float_arg(n.eps > 0 ? n.eps : 1e-30)));
+    }
     int c = mask == 0 || of_rows ? -1 : channels_of(m, &n, mask);
     if (c >= 0)
         return as_moved_channels(g, node, &n, x, mask, (uint32_t)c);

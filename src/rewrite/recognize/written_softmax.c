@@ -262,16 +262,6 @@ struct probability {
     struct nuc_node *moves[MAX_MOVES]; /* the last one first */
 };
 
-static bool is_move(const struct nuc_node *node)
-{
-    static const enum nuc_op ops[] = {NUC_OP_SLICE, NUC_OP_EXPAND, NUC_OP_COUNT};
-    enum nuc_family family = nuc_op_family(node->op);
-
-    return nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_SELF)) &&
-           (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || nuc_is_plain_copy(node) ||
-            nuc_op_is_in(node->op, ops));
-}
-
 static bool read_probability(struct nuc_graph *g, struct nuc_node *node, struct probability *p)
 {
     *p = (struct probability){.min = 0, .max = HUGE_VAL};
@@ -282,7 +272,12 @@ static bool read_probability(struct nuc_graph *g, struct nuc_node *node, struct 
             p->of = node;
             return node->op == NUC_OP_SOFTMAX || node->op == NUC_OP_NATIVE_SOFTMAX || node->op == NUC_OP_SIGMOID;
         }
-        if (is_move(node) && p->n_moves < MAX_MOVES) {
+        static const enum nuc_op ops[] = {NUC_OP_SLICE, NUC_OP_EXPAND, NUC_OP_COUNT};
+        enum nuc_family family = nuc_op_family(node->op);
+        if ((nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_SELF)) &&
+             (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || nuc_is_plain_copy(node) ||
+              nuc_op_is_in(node->op, ops))) &&
+            p->n_moves < MAX_MOVES) {
             p->moves[p->n_moves++] = node;
             node = nuc_arg_node(node, NUC_SELF);
         } else if (nuc_has_bounds(node) && !floor && !p->complement && nuc_bounds_of(node).min > 0) {
@@ -312,12 +307,19 @@ static struct nuc_node *logarithm(struct nuc_graph *g, struct nuc_node *node, co
                     p->of->args, p->of->n_args);
 }
 
-/* The same moves of another value. */
-static struct nuc_node *moved_alike(struct nuc_graph *g, struct nuc_node *node, const struct probability *p,
-                                    struct nuc_node *value)
+static struct nuc_node *to_logarithm(struct nuc_graph *g, struct nuc_node *node)
 {
-    for (uint32_t i = p->n_moves; i-- > 0;) {
-        const struct nuc_node *move = p->moves[i];
+    enum nuc_op op = node->op;
+    double base = op == NUC_OP_LOG2 ? 2 : op == NUC_OP_LOG10 ? 10 : op == NUC_OP_LOG ? M_E : 0;
+    struct probability p;
+
+    if (!(base > 0) || !read_probability(g, nuc_arg_node(node, NUC_SELF), &p) ||
+        (p.complement && p.of->op != NUC_OP_SIGMOID))
+        return NULL;
+    /* The same moves of another value. */
+    struct nuc_node *value = logarithm(g, node, &p);
+    for (uint32_t i = p.n_moves; i-- > 0;) {
+        const struct nuc_node *move = p.moves[i];
         struct nuc_node *copy = nuc_insert(g, node, move->op, move);
         for (uint32_t k = 0; k < move->n_args; k++)
             nuc_copy_arg(g, copy, k, move, k);
@@ -325,23 +327,7 @@ static struct nuc_node *moved_alike(struct nuc_graph *g, struct nuc_node *node, 
         nuc_infer_shape(g, copy);
         value = copy;
     }
-    return value;
-}
-
-static double base_of(enum nuc_op op)
-{
-    return op == NUC_OP_LOG2 ? 2 : op == NUC_OP_LOG10 ? 10 : op == NUC_OP_LOG ? M_E : 0;
-}
-
-static struct nuc_node *to_logarithm(struct nuc_graph *g, struct nuc_node *node)
-{
-    double base = base_of(node->op);
-    struct probability p;
-
-    if (!(base > 0) || !read_probability(g, nuc_arg_node(node, NUC_SELF), &p) ||
-        (p.complement && p.of->op != NUC_OP_SIGMOID))
-        return NULL;
-    struct nuc_node *y = moved_alike(g, node, &p, logarithm(g, node, &p));
+    struct nuc_node *y = value;
     if (p.min > 0)
         y = nuc_emit(g, node, NUC_OP_CLAMP, node,
                      NUC_ARGS(nuc_node_arg(y), nuc_float_arg(log(p.min)), nuc_float_arg(p.max < 1 ? log(p.max) : 0)));

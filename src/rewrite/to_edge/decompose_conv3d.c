@@ -24,19 +24,6 @@ struct conv3d {
     int64_t kernel, depth; /* depths of the kernel, of the result */
 };
 
-/* "same"; "valid" has none. */
-static void read_named_padding(struct conv3d *c, const struct nuc_arg *name)
-{
-    const struct nuc_meta *weight = &nuc_operand(c->g, c->node, NUC_CONV_WEIGHT)->vals[0];
-    bool same = name->kind == NUC_ARG_STRING && strcmp(name->u.string, "same") == 0;
-
-    for (uint32_t i = 0; i < SPATIAL && same; i++) {
-        int64_t total = c->dilation[i] * (weight->sizes[2 + i] - 1);
-        c->padding[i] = total / 2;
-        c->more[i] = total % 2;
-    }
-}
-
 static struct conv3d read_conv3d(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
@@ -56,10 +43,19 @@ static struct conv3d read_conv3d(struct nuc_graph *g, struct nuc_node *node)
     nuc_conv_numbers(node, args->stride, SPATIAL, 1, c.stride);
     nuc_conv_numbers(node, args->dilation, SPATIAL, 1, c.dilation);
     nuc_conv_numbers(node, args->output_padding, SPATIAL, 0, c.output_padding);
-    if (args->named_padding)
-        read_named_padding(&c, nuc_arg_at(node, args->padding));
-    else
+    if (args->named_padding) {
+        /* "same"; "valid" has none. */
+        const struct nuc_arg *name = nuc_arg_at(node, args->padding);
+        const struct nuc_meta *weight = &nuc_operand(c.g, c.node, NUC_CONV_WEIGHT)->vals[0];
+        bool same = name->kind == NUC_ARG_STRING && strcmp(name->u.string, "same") == 0;
+        for (uint32_t i = 0; i < SPATIAL && same; i++) {
+            int64_t total = c.dilation[i] * (weight->sizes[2 + i] - 1);
+            c.padding[i] = total / 2;
+            c.more[i] = total % 2;
+        }
+    } else {
         nuc_conv_numbers(node, args->padding, SPATIAL, 0, c.padding);
+    }
     return c;
 }
 

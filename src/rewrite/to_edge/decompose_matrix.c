@@ -41,20 +41,6 @@ static bool folds(const struct nuc_meta *a, const struct nuc_meta *b)
     return true;
 }
 
-static struct nuc_node *folded_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
-                                       struct nuc_node *b)
-{
-    const struct nuc_meta *m = &a->vals[0];
-    int64_t k = m->sizes[m->rank - 1], sizes[NUC_MAX_RANK];
-    const int64_t rows[2] = {k == 0 ? 0 : nuc_elements(m) / k, k};
-    uint32_t rank = m->rank;
-
-    memcpy(sizes, m->sizes, sizeof sizes);
-    sizes[rank - 1] = b->vals[0].sizes[1];
-    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MM, nuc_insert_reshape(g, node, a, rows, 2), b);
-    return nuc_insert_view(g, node, product, sizes, rank);
-}
-
 /*
  * Whether the batch dimensions of an expanded tensor nest, so that they become one without a copy: as torch traces it,
  * an expanded dimension has stride 0 and the others keep those of the tensor.
@@ -126,8 +112,16 @@ static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node
     b = as_matrix(g, node, b, false);
     if (a->vals[0].rank == 2 && b->vals[0].rank == 2)
         return nuc_insert_binary(g, node, NUC_OP_MM, a, b);
-    if (folds(&a->vals[0], &b->vals[0]))
-        return folded_product(g, node, a, b);
+    if (folds(&a->vals[0], &b->vals[0])) {
+        const struct nuc_meta *m = &a->vals[0];
+        int64_t k = m->sizes[m->rank - 1], sizes[NUC_MAX_RANK];
+        const int64_t rows[2] = {k == 0 ? 0 : nuc_elements(m) / k, k};
+        uint32_t rank = m->rank;
+        memcpy(sizes, m->sizes, sizeof sizes);
+        sizes[rank - 1] = b->vals[0].sizes[1];
+        struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MM, nuc_insert_reshape(g, node, a, rows, 2), b);
+        return nuc_insert_view(g, node, product, sizes, rank);
+    }
     return batched_product(g, node, a, b);
 }
 

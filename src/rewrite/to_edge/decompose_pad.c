@@ -63,16 +63,6 @@ static struct nuc_node *constant_indices(const struct padding *p, int64_t start,
     return nuc_add_parameter(p->g, p->node, "_indices", &meta, indices);
 }
 
-static struct nuc_node *insert_indexed(const struct padding *p, struct nuc_node *input, uint32_t dim,
-                                       struct nuc_node *index)
-{
-    struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
-
-    indices[dim] = index;
-    return nuc_emit(p->g, p->node, NUC_OP_INDEX, p->node,
-                    NUC_ARGS(nuc_node_arg(input), nuc_nodes_arg(indices, input->vals[0].rank)));
-}
-
 static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
 {
     const struct nuc_meta in = p->input->vals[0];
@@ -88,7 +78,10 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
         int64_t size = in.sizes[dim], start = -p->pad[2 * i], end = size + p->pad[2 * i + 1];
         struct nuc_node *index = p->traced && !reflect ? traced_indices(p, start, end, size)
                                                        : constant_indices(p, start, end, size, reflect);
-        value = insert_indexed(p, value, dim, index);
+        struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
+        indices[dim] = index;
+        value = nuc_emit(p->g, p->node, NUC_OP_INDEX, p->node,
+                         NUC_ARGS(nuc_node_arg(value), nuc_nodes_arg(indices, value->vals[0].rank)));
     }
     if (!nuc_is_channels_last(&in))
         return value;

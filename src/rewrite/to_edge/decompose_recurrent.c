@@ -128,14 +128,6 @@ static struct nuc_node *transposed(const struct layers *u, struct nuc_node *weig
     return weight == NULL ? NULL : nuc_insert_permute(u->g, u->node, weight, dims);
 }
 
-static struct cell cell_of(const struct layers *u, uint32_t index)
-{
-    struct nuc_recurrent_cell p = nuc_recurrent_cell(&u->r, index);
-    struct nuc_node *w_ih = transposed(u, p.w_ih), *w_hh = transposed(u, p.w_hh);
-
-    return (struct cell){w_ih, w_hh, p.b_ih, p.b_hh, transposed(u, p.w_hr)};
-}
-
 /* [N, columns] of a cell's initial state. */
 static struct nuc_node *initial_state(const struct layers *u, uint32_t state, uint32_t cell)
 {
@@ -153,7 +145,9 @@ static struct nuc_node *insert_layers(const struct layers *u, struct nuc_node *x
         struct nuc_node *y[2] = {NULL, NULL};
         for (uint32_t d = 0; d < u->r.directions; d++) {
             uint32_t i = layer * u->r.directions + d;
-            struct cell c = cell_of(u, i);
+            struct nuc_recurrent_cell p = nuc_recurrent_cell(&u->r, i);
+            struct nuc_node *w_ih = transposed(u, p.w_ih), *w_hh = transposed(u, p.w_hh);
+            struct cell c = {w_ih, w_hh, p.b_ih, p.b_hh, transposed(u, p.w_hr)};
             finals[i].h = initial_state(u, 0, i);
             finals[i].c = initial_state(u, 1, i);
             y[d] = insert_direction(u, &c, x, &finals[i], d == 1);
@@ -168,13 +162,6 @@ static void check_training(struct nuc_graph *g, const struct nuc_node *node)
     if (nuc_flag(node, NUC_RECURRENT(train)))
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
                  nuc_node_text(g->cx, node));
-}
-
-static void check_steps(const struct layers *u)
-{
-    if (u->r.steps < 1 || u->r.steps > MAX_STEPS)
-        nuc_fail(u->g->cx, NUC_UNSUPPORTED, "%s: %s runs over %lld steps, 1 to %d are supported: split the sequence",
-                 u->g->file, nuc_node_text(u->g->cx, u->node), (long long)u->r.steps, MAX_STEPS);
 }
 
 /* [layers * D, N, ...] of state `state`. */
@@ -196,7 +183,9 @@ struct nuc_node *nuc_to_steps(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *x = u.r.input, *parts[MOST_STATES];
 
     check_training(g, node);
-    check_steps(&u);
+    if (u.r.steps < 1 || u.r.steps > MAX_STEPS)
+        nuc_fail(u.g->cx, NUC_UNSUPPORTED, "%s: %s runs over %lld steps, 1 to %d are supported: split the sequence",
+                 u.g->file, nuc_node_text(u.g->cx, u.node), (long long)u.r.steps, MAX_STEPS);
     if (u.r.batch_first)
         x = nuc_insert_permute(g, node, x, swapped);
     struct state *finals = nuc_alloc_array(g->cx, (size_t)u.r.layers * u.r.directions, sizeof *finals);

@@ -67,17 +67,6 @@ struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_clone(g, node, input, &input->vals[0]);
 }
 
-static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
-{
-    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
-
-    nuc_copy_arg(g, copy, NUC_SELF, node, NUC_SELF);
-    nuc_copy_arg(g, copy, NUC_ARG(TO_DIM_ORDER_COPY, dtype), node, NUC_ARG(TO_DTYPE, dtype));
-    nuc_set_order_arg(g, copy, meta);
-    nuc_set_val(g, copy, meta);
-    return copy;
-}
-
 /* What changes neither type nor dim order copies nothing, unless it is asked to. */
 struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -90,7 +79,11 @@ struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
     meta.dtype = node->vals[0].dtype;
     if (!nuc_flag(node, copies) && meta.dtype == input->vals[0].dtype && nuc_same_order(&meta, &input->vals[0]))
         return input;
-    struct nuc_node *copy = insert_copy(g, node, &meta);
+    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
+    nuc_copy_arg(g, copy, NUC_SELF, node, NUC_SELF);
+    nuc_copy_arg(g, copy, NUC_ARG(TO_DIM_ORDER_COPY, dtype), node, NUC_ARG(TO_DTYPE, dtype));
+    nuc_set_order_arg(g, copy, &meta);
+    nuc_set_val(g, copy, &meta);
     /* What the two have alike: layout, device, pin_memory, non_blocking. */
     for (uint32_t i = NUC_ARG(TO_DTYPE_LAYOUT, layout); with_layout && i <= NUC_ARG(TO_DTYPE_LAYOUT, non_blocking); i++)
         nuc_copy_arg(g, copy, i, node, i);

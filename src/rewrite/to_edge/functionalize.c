@@ -18,13 +18,6 @@ static bool is_read_after(const struct nuc_node *node, const uint32_t *position,
     return false;
 }
 
-static struct nuc_node *base_of(struct nuc_graph *g, struct nuc_node *node)
-{
-    while (is_view(node))
-        node = nuc_operand(g, node, NUC_SELF);
-    return node;
-}
-
 /*
  * A tensor that shares memory with the operand and was made before the operator, but is read after it; NULL: there is
  * none. The operand itself counts where `with_operand`.
@@ -35,7 +28,10 @@ static const struct nuc_node *read_alias(struct nuc_graph *g, const struct nuc_n
     struct nuc_node *self = nuc_operand(g, op, NUC_SELF), **aliases = nuc_alloc_array(g->cx, g->n_nodes, sizeof(self));
     uint32_t count = 0;
 
-    aliases[count++] = base_of(g, self);
+    struct nuc_node *node = self;
+    while (is_view(node))
+        node = nuc_operand(g, node, NUC_SELF);
+    aliases[count++] = node;
     for (uint32_t i = 0; i < count; i++) {
         struct nuc_node *alias = aliases[i];
         if ((alias != self || with_operand) && is_read_after(alias, position, op))

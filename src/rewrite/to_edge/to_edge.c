@@ -131,23 +131,6 @@ static const char *operator_name(const void *list, size_t index)
     return nuc_has_edge_form((enum nuc_op)index) ? nuc_op_name((enum nuc_op)index, NUC_ATEN) : "";
 }
 
-/* The in-place name means the same: such an operator becomes functional before the question comes up. */
-static void read_wanted(struct to_edge *e)
-{
-    for (size_t i = 0; i < e->options->n_preserve_ops; i++) {
-        const char *text = e->options->preserve_ops[i];
-        bool known = false;
-        for (int op = 0; op < NUC_OP_COUNT; op++) {
-            if (nuc_has_edge_form((enum nuc_op)op) && names(text, (enum nuc_op)op))
-                known = e->wanted[op] = true;
-        }
-        if (!known)
-            nuc_fail(e->g->cx, NUC_BAD_USAGE,
-                     "--preserve-ops: '%s' is not an ATen operator%s: give names such as aten.pad.default", text,
-                     nuc_did_you_mean(e->g->cx, text, operator_name, NULL));
-    }
-}
-
 /* The entry of the next wanted node in the caller's list, or NULL. */
 static struct nuc_preserved_op *next_preserved(struct to_edge *e)
 {
@@ -302,18 +285,6 @@ static const char *const reserved[] = {
     "torch", "try",    "while", "with",   "yield", "inf",    "nan",    "eval",  "exec",   "frozenset",
 };
 
-static void rename_placeholders(struct nuc_graph *g)
-{
-    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-            if (strcmp(n->name, reserved[i]) == 0) {
-                nuc_rename(g, n, nuc_format(g->cx, "%s_1", n->name));
-                break;
-            }
-        }
-    }
-}
-
 void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
 {
     static const struct nuc_edge_options defaults = {.preserve_ops = NULL};
@@ -324,7 +295,19 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
         .target = e.options->target != NULL ? e.options->target : nuc_target_find(g->cx, NULL),
         .flavor = e.options->flavor != NULL ? e.options->flavor : nuc_flavor_find(g->cx, NULL),
     };
-    read_wanted(&e);
+    /* The in-place name means the same: such an operator becomes functional before the question comes up. */
+    for (size_t i = 0; i < e.options->n_preserve_ops; i++) {
+        const char *text = e.options->preserve_ops[i];
+        bool known = false;
+        for (int op = 0; op < NUC_OP_COUNT; op++) {
+            if (nuc_has_edge_form((enum nuc_op)op) && names(text, (enum nuc_op)op))
+                known = e.wanted[op] = true;
+        }
+        if (!known)
+            nuc_fail(e.g->cx, NUC_BAD_USAGE,
+                     "--preserve-ops: '%s' is not an ATen operator%s: give names such as aten.pad.default", text,
+                     nuc_did_you_mean(e.g->cx, text, operator_name, NULL));
+    }
     nuc_functionalize(g);
     g->dialect = NUC_EDGE;
     for (struct nuc_node *n = g->first; n != NULL;)
@@ -332,7 +315,14 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
     nuc_remove_dead(g);
     /* Edge operators give some values another dim order than ATen does; it spreads to their readers. */
     nuc_infer_all(g);
-    rename_placeholders(g);
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+            if (strcmp(n->name, reserved[i]) == 0) {
+                nuc_rename(g, n, nuc_format(g->cx, "%s_1", n->name));
+                break;
+            }
+        }
+    }
     nuc_rename_as_traced(g);
 }
 
