@@ -223,16 +223,6 @@ static void set_level(struct builder *b, uint32_t i)
         b->n_levels = own->level + 1;
 }
 
-static void find_inside(struct builder *b)
-{
-    nuc_lt_verify_structure(b->m);
-    b->producers = nuc_lt_uses(b->cx, b->s).producer;
-    for (uint32_t i = 0; i < b->s->n_ops; i++) {
-        b->ops[i].reason = reason_outside(b, i);
-        b->ops[i].inside = b->ops[i].reason == NULL;
-    }
-}
-
 static bool moves_nothing(int32_t code)
 {
     return code == NUC_LT_RESHAPE || code == NUC_LT_SQUEEZE;
@@ -293,14 +283,6 @@ static void add_graph(struct nuc_lt_model *out, uint32_t number, const struct nu
     nuc_container_add_graph(out, nuc_format(out->cx, "subgraph_%03u", number), &parts, s);
 }
 
-static const char *describe(struct nuc_context *cx, const char *before, const struct nuc_target *target)
-{
-    bool some = before != NULL && *before != '\0';
-
-    return nuc_format(cx, "%s%sConverted with nucleon (microcode %08x, for its simulator) for %s.", some ? before : "",
-                      some ? "\n" : "", NUC_MC_VERSION, target->name);
-}
-
 /* The new model has the tensors of the old one first, so that they keep their numbers until it is finished. */
 static struct nuc_lt_model *begin_model(struct nuc_context *cx, const struct nuc_lt_model *m,
                                         const struct nuc_target *target)
@@ -308,7 +290,10 @@ static struct nuc_lt_model *begin_model(struct nuc_context *cx, const struct nuc
     const struct nuc_lt_subgraph *s = &m->subgraphs[0];
     struct nuc_lt_model *out = nuc_lt_model_new(cx, m->file);
 
-    out->description = describe(cx, m->description, target);
+    const char *before = m->description;
+    bool some = before != NULL && *before != '\0';
+    out->description = nuc_format(cx, "%s%sConverted with nucleon (microcode %08x, for its simulator) for %s.",
+                                  some ? before : "", some ? "\n" : "", NUC_MC_VERSION, target->name);
     out->subgraphs[0].name = s->name;
     for (uint32_t i = 0; i < s->n_tensors; i++)
         nuc_lt_add_tensor(out, &s->tensors[i]);
@@ -375,7 +360,12 @@ struct nuc_lt_model *nuc_container_build(struct nuc_context *cx, const struct nu
     b.target = b.options.target != NULL ? b.options.target : nuc_target_find(cx, NULL);
     b.ops = nuc_alloc_array(cx, b.s->n_ops, sizeof *b.ops);
     b.out = begin_model(cx, m, b.target);
-    find_inside(&b);
+    nuc_lt_verify_structure(b.m);
+    b.producers = nuc_lt_uses(b.cx, b.s).producer;
+    for (uint32_t i = 0; i < b.s->n_ops; i++) {
+        b.ops[i].reason = reason_outside(&b, i);
+        b.ops[i].inside = b.ops[i].reason == NULL;
+    }
     find_levels(&b);
     write_model(&b);
     if (report != NULL)

@@ -36,25 +36,6 @@ static uint32_t word(struct nuc_span microcode, uint32_t index)
     return nuc_load_u32(microcode.data + (size_t)index * 4);
 }
 
-static void read_header(struct nuc_neutron_graph *n)
-{
-    struct nuc_span mc = n->microcode;
-    const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc.data, n->form);
-
-    n->header = (struct nuc_container_header){
-        .version = word(mc, NUC_MC_WORD_VERSION),
-        .microcode = word(mc, NUC_MC_WORD_SIZE),
-        .weights = word(mc, NUC_MC_WORD_WEIGHTS),
-        .kernels = word(mc, NUC_MC_WORD_KERNELS),
-        .scratch = word(mc, NUC_MC_WORD_SCRATCH),
-        .profile = b.profile,
-        .debug = b.debug,
-        .prefetch = b.prefetch,
-        .n_inputs = b.n_inputs,
-        .n_outputs = b.n_outputs,
-    };
-}
-
 /* The form is that in which header and operator have the same numbers of inputs and outputs. */
 static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_neutron_graph *n)
 {
@@ -63,7 +44,20 @@ static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, stru
     n->n_inputs = op->n_inputs - N_CONSTANTS;
     for (n->form = 0; n->form <= 1; n->form++) {
         uint32_t extra = n->form == 0 ? 1 : 3;
-        read_header(n);
+        struct nuc_span mc = n->microcode;
+        const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc.data, n->form);
+        n->header = (struct nuc_container_header){
+            .version = word(mc, NUC_MC_WORD_VERSION),
+            .microcode = word(mc, NUC_MC_WORD_SIZE),
+            .weights = word(mc, NUC_MC_WORD_WEIGHTS),
+            .kernels = word(mc, NUC_MC_WORD_KERNELS),
+            .scratch = word(mc, NUC_MC_WORD_SCRATCH),
+            .profile = b.profile,
+            .debug = b.debug,
+            .prefetch = b.prefetch,
+            .n_inputs = b.n_inputs,
+            .n_outputs = b.n_outputs,
+        };
         n->n_outputs = op->n_outputs > extra ? op->n_outputs - extra : 0;
         if (n->n_outputs > 0 && n->header.n_inputs == n->n_inputs && n->header.n_outputs == n->n_outputs)
             return;
@@ -76,21 +70,6 @@ static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, stru
             word(n->microcode, NUC_MC_WORD_INPUTS), word(n->microcode, NUC_MC_WORD_OUTPUTS),
             word(n->microcode, NUC_MC_WORD_INPUTS_0), word(n->microcode, NUC_MC_WORD_OUTPUTS_0), op->n_inputs,
             op->n_outputs));
-}
-
-/* The runtime finds the blocks by the header's sizes, each padded to 16 bytes. */
-static void check_sizes(struct nuc_context *cx, const struct nuc_lt_model *m, const struct nuc_neutron_graph *n)
-{
-    const struct nuc_container_header *h = &n->header;
-    bool fits = h->microcode <= n->microcode.size && h->weights <= n->weights.size && h->kernels <= n->kernels.size &&
-                nuc_align_up(h->microcode, ALIGNMENT) == nuc_align_up(n->microcode.size, ALIGNMENT) &&
-                nuc_align_up(h->weights, ALIGNMENT) == nuc_align_up(n->weights.size, ALIGNMENT);
-
-    if (!fits)
-        bad(cx, m, n->op,
-            nuc_format(cx,
-                       "its header states %u, %u and %u bytes, microcode, weights and kernels have %zu, %zu and %zu",
-                       h->microcode, h->weights, h->kernels, n->microcode.size, n->weights.size, n->kernels.size));
 }
 
 static void check_indices(struct nuc_context *cx, const struct nuc_lt_model *m, uint32_t op, const int32_t *list,
@@ -119,7 +98,16 @@ struct nuc_neutron_graph nuc_neutron_graph_read(struct nuc_context *cx, const st
     find_form(cx, m, &n);
     check_indices(cx, m, index, op->inputs, op->n_inputs);
     check_indices(cx, m, index, op->outputs, op->n_outputs);
-    check_sizes(cx, m, &n);
+    /* The runtime finds the blocks by the header's sizes, each padded to 16 bytes. */
+    const struct nuc_container_header *h = &n.header;
+    bool fits = h->microcode <= n.microcode.size && h->weights <= n.weights.size && h->kernels <= n.kernels.size &&
+                nuc_align_up(h->microcode, ALIGNMENT) == nuc_align_up(n.microcode.size, ALIGNMENT) &&
+                nuc_align_up(h->weights, ALIGNMENT) == nuc_align_up(n.weights.size, ALIGNMENT);
+    if (!fits)
+        bad(cx, m, n.op,
+            nuc_format(cx,
+                       "its header states %u, %u and %u bytes, microcode, weights and kernels have %zu, %zu and %zu",
+                       h->microcode, h->weights, h->kernels, n.microcode.size, n.weights.size, n.kernels.size));
     const char *name = nuc_flex_read(cx, op->options.custom.options, "subgraph");
     n.name = name == NULL ? "" : name;
     n.is_ours = n.form == 1 && nuc_is_microcode(n.microcode);

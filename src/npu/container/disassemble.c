@@ -57,19 +57,6 @@ static void print_ref(struct nuc_text *out, const char *name, uint32_t where, ui
     nuc_text_addf(out, " + 0x%x\n", offset);
 }
 
-/* Dimensions up to the record's last one that is not 0. */
-static void print_dims(struct nuc_text *out, const char *name, struct nuc_span values)
-{
-    uint32_t n = NUC_MC_MAX_RANK;
-
-    while (n > 0 && word(values, n - 1) == 0)
-        n--;
-    nuc_text_addf(out, " %s=[", name);
-    for (uint32_t i = 0; i < n; i++)
-        nuc_text_addf(out, "%s%d", i ? ", " : "", (int32_t)word(values, i));
-    nuc_text_addf(out, "]");
-}
-
 /* Operands on a line each, then the parameters on one. */
 static void print_fields(struct nuc_text *out, const struct opcode *op, struct nuc_span fields)
 {
@@ -86,7 +73,14 @@ static void print_fields(struct nuc_text *out, const struct opcode *op, struct n
             continue;
         }
         struct nuc_span dims = {fields.data + at * 4, NUC_MC_MAX_RANK * 4};
-        print_dims(out, f->name, dims);
+        /* Dimensions up to the record's last one that is not 0. */
+        uint32_t n = NUC_MC_MAX_RANK;
+        while (n > 0 && word(dims, n - 1) == 0)
+            n--;
+        nuc_text_addf(out, " %s=[", f->name);
+        for (uint32_t k = 0; k < n; k++)
+            nuc_text_addf(out, "%s%d", k ? ", " : "", (int32_t)word(dims, k));
+        nuc_text_addf(out, "]");
         at += NUC_MC_MAX_RANK;
     }
     nuc_text_addf(out, "\n");
@@ -123,18 +117,6 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
     return true;
 }
 
-static void print_header(struct nuc_text *out, struct nuc_span m)
-{
-    const struct nuc_mc_buffers b = nuc_mc_buffers_of(m.data, nuc_mc_payload_version(m.data));
-
-    nuc_text_addf(out,
-                  "microcode version 0x%08x: %u bytes, weights %u, kernels %u, scratch %u, profile %u, debug %u, "
-                  "prefetch %u; %u inputs, %u outputs, %u calls\n",
-                  word(m, NUC_MC_WORD_VERSION), word(m, NUC_MC_WORD_SIZE), word(m, NUC_MC_WORD_WEIGHTS),
-                  word(m, NUC_MC_WORD_KERNELS), word(m, NUC_MC_WORD_SCRATCH), b.profile, b.debug, b.prefetch,
-                  b.n_inputs, b.n_outputs, word(m, NUC_MC_WORD_CALLS));
-}
-
 static void print_sizes(struct nuc_text *out, struct nuc_span m)
 {
     const struct nuc_mc_buffers b = nuc_mc_buffers_of(m.data, nuc_mc_payload_version(m.data));
@@ -157,7 +139,14 @@ void nuc_disassemble(struct nuc_text *out, struct nuc_span microcode)
         nuc_text_addf(out, "microcode of another converter: its records cannot be read\n");
         return;
     }
-    print_header(out, microcode);
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(microcode.data, nuc_mc_payload_version(microcode.data));
+    nuc_text_addf(out,
+                  "microcode version 0x%08x: %u bytes, weights %u, kernels %u, scratch %u, profile %u, debug %u, "
+                  "prefetch %u; %u inputs, %u outputs, %u calls\n",
+                  word(microcode, NUC_MC_WORD_VERSION), word(microcode, NUC_MC_WORD_SIZE),
+                  word(microcode, NUC_MC_WORD_WEIGHTS), word(microcode, NUC_MC_WORD_KERNELS),
+                  word(microcode, NUC_MC_WORD_SCRATCH), b.profile, b.debug, b.prefetch, b.n_inputs, b.n_outputs,
+                  word(microcode, NUC_MC_WORD_CALLS));
     print_sizes(out, microcode);
     uint64_t at = word(microcode, NUC_MC_WORD_CALLS_OFFSET);
     for (uint32_t i = 0; i < word(microcode, NUC_MC_WORD_CALLS); i++) {

@@ -94,19 +94,6 @@ static const struct nuc_payload_io *read_io(struct nuc_context *cx, const uint8_
     return io;
 }
 
-static void check_parsed(struct nuc_context *cx, const char *file, const struct nuc_payload *p)
-{
-    for (uint32_t i = 0; i < p->n_inputs; i++) {
-        if (p->inputs[i].format > 1 || p->inputs[i].map >= p->n_args)
-            nuc_fail(cx, NUC_BAD_INPUT, "%s: payload input %u has format %u and is argument %u of %u", file, i,
-                     p->inputs[i].format, p->inputs[i].map, p->n_args);
-    }
-    for (uint32_t i = 0; i < p->n_outputs; i++) {
-        if (p->outputs[i].format > 1)
-            nuc_fail(cx, NUC_BAD_INPUT, "%s: payload output %u has format %u", file, i, p->outputs[i].format);
-    }
-}
-
 /* Microcode and weights by the sizes in the microcode's header, kernels up to the end. */
 static void read_blocks(struct nuc_context *cx, const char *file, struct nuc_span rest, struct nuc_payload *p)
 {
@@ -144,7 +131,15 @@ struct nuc_payload nuc_payload_parse(struct nuc_context *cx, const char *file, s
     const uint8_t *formats = header.data + 3, *maps = formats + p.n_inputs + p.n_outputs;
     p.inputs = read_io(cx, formats, maps, p.n_inputs);
     p.outputs = read_io(cx, formats + p.n_inputs, maps + p.n_inputs, p.n_outputs);
-    check_parsed(cx, file, &p);
+    for (uint32_t i = 0; i < p.n_inputs; i++) {
+        if (p.inputs[i].format > 1 || p.inputs[i].map >= p.n_args)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: payload input %u has format %u and is argument %u of %u", file, i,
+                     p.inputs[i].format, p.inputs[i].map, p.n_args);
+    }
+    for (uint32_t i = 0; i < p.n_outputs; i++) {
+        if (p.outputs[i].format > 1)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: payload output %u has format %u", file, i, p.outputs[i].format);
+    }
     size_t padded = nuc_align_up(header.size, ALIGNMENT);
     if (padded > bytes.size)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload's header is cut off", file);

@@ -279,19 +279,6 @@ uint32_t nuc_cv_opcode(int32_t code)
     return opcodes[code];
 }
 
-static void open_window(struct nuc_cv *cv)
-{
-    cv->windows = nuc_grow(cv->cx, cv->windows, &cv->windows_capacity, cv->n_windows + 1, sizeof *cv->windows);
-    cv->windows[cv->n_windows++] =
-        (struct nuc_cv_window){.first_call = cv->n_calls, .start = nuc_align_up(cv->weights.size, NUC_MC_ALIGNMENT)};
-}
-
-static void close_window(struct nuc_cv *cv)
-{
-    cv->windows[cv->n_windows - 1].end_call = cv->n_calls;
-    cv->windows[cv->n_windows - 1].end = cv->weights.size;
-}
-
 static void emit_node(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     void (*emit)(struct nuc_cv * cv, const struct nuc_cv_node *n) =
@@ -349,20 +336,6 @@ static void check_graph(const struct nuc_cv *cv)
     }
 }
 
-static void set_up_nodes(struct nuc_cv *cv)
-{
-    const struct nuc_lt_subgraph *g = cv->graph;
-
-    cv->nodes = nuc_alloc_array(cv->cx, g->n_ops, sizeof *cv->nodes);
-    for (uint32_t i = 0; i < g->n_ops; i++)
-        cv->nodes[i] = (struct nuc_cv_node){.op = &g->ops[i], .index = i, .clamp_min = INT8_MIN, .clamp_max = INT8_MAX};
-    check_graph(cv);
-    for (uint32_t i = 0; i < g->n_ops; i++) {
-        cv->nodes[i].input = g->ops[i].inputs[0];
-        cv->nodes[i].output = g->ops[i].outputs[0];
-    }
-}
-
 static void set_up_tensors(struct nuc_cv *cv)
 {
     const struct nuc_lt_subgraph *g = cv->graph;
@@ -405,17 +378,6 @@ static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_o
     return nuc_kernel_names_write(cv->cx, nuc_cv_call_names(cv, options), cv->n_calls, (uint32_t)at);
 }
 
-/* The words of an older header, and a note of it: nothing else differs. */
-static void lay_out_header_0(uint8_t *mc, uint32_t staging_size, const struct nuc_lt_subgraph *g)
-{
-    nuc_store_u32(mc + 4 * NUC_MC_WORD_LAYOUT, NUC_MC_LAYOUT_0);
-    nuc_store_u32(mc + 4 * NUC_MC_WORD_PREFETCH_0, staging_size);
-    nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS_0, g->n_inputs);
-    nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS_0, g->n_outputs);
-    nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS, 0);
-    nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS, 0);
-}
-
 /* Header, sizes of inputs and outputs, records, names. */
 static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options *options,
                             struct nuc_neutron_image *image)
@@ -448,8 +410,15 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
 
     for (uint32_t i = 0; i < NUC_MC_HEADER_WORDS; i++)
         nuc_store_u32(mc + i * 4, header[i]);
-    if (options != NULL && options->payload_version_0)
-        lay_out_header_0(mc, image->staging_size, g);
+    if (options != NULL && options->payload_version_0) {
+        /* The words of an older header, and a note of it: nothing else differs. */
+        nuc_store_u32(mc + 4 * NUC_MC_WORD_LAYOUT, NUC_MC_LAYOUT_0);
+        nuc_store_u32(mc + 4 * NUC_MC_WORD_PREFETCH_0, image->staging_size);
+        nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS_0, g->n_inputs);
+        nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS_0, g->n_outputs);
+        nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS, 0);
+        nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS, 0);
+    }
     for (uint32_t i = 0; i < g->n_inputs; i++)
         nuc_store_u32(mc + io + i * 4, (uint32_t)nuc_cv_bytes(cv, g->inputs[i]));
     for (uint32_t i = 0; i < g->n_outputs; i++)
@@ -493,7 +462,15 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     if (m->n_subgraphs != 1)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, the converter takes one", m->file, m->n_subgraphs);
     cv.graph = &m->subgraphs[0];
-    set_up_nodes(&cv);
+    const struct nuc_lt_subgraph *g = cv.graph;
+    cv.nodes = nuc_alloc_array(cv.cx, g->n_ops, sizeof *cv.nodes);
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        cv.nodes[i] = (struct nuc_cv_node){.op = &g->ops[i], .index = i, .clamp_min = INT8_MIN, .clamp_max = INT8_MAX};
+    check_graph(&cv);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        cv.nodes[i].input = g->ops[i].inputs[0];
+        cv.nodes[i].output = g->ops[i].outputs[0];
+    }
     set_up_tensors(&cv);
     cv.pool_boundaries = options && options->pool_boundaries;
     cv.revision_3 = options && options->revision_3;
@@ -504,11 +481,16 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
         struct nuc_cv_node *n = &cv.nodes[cv.order[i]];
         if (n->dropped)
             continue;
-        if (cv.fetch)
-            open_window(&cv);
+        if (cv.fetch) {
+            cv.windows = nuc_grow(cv.cx, cv.windows, &cv.windows_capacity, cv.n_windows + 1, sizeof *cv.windows);
+            cv.windows[cv.n_windows++] = (struct nuc_cv_window){
+                .first_call = cv.n_calls, .start = nuc_align_up(cv.weights.size, NUC_MC_ALIGNMENT)};
+        }
         emit_node(&cv, n);
-        if (cv.fetch)
-            close_window(&cv);
+        if (cv.fetch) {
+            cv.windows[cv.n_windows - 1].end_call = cv.n_calls;
+            cv.windows[cv.n_windows - 1].end = cv.weights.size;
+        }
     }
     image->staging_size = cv.fetch ? nuc_cv_add_fetches(&cv) : 0;
     nuc_cv_assign_addresses(&cv, image);

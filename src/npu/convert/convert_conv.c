@@ -123,21 +123,6 @@ static void set_images(const struct nuc_cv *cv, const struct nuc_cv_node *n, con
         nuc_cv_fail(cv, n, "batch of input and output differ: %d and %d", c->batches, y->shape[0]);
 }
 
-/* Strides, dilations and pads. */
-static void set_geometry(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_mc_conv *c)
-{
-    const union nuc_lt_options *o = &n->op->options;
-
-    c->stride_h = o->conv.stride_h;
-    c->stride_w = o->conv.stride_w;
-    c->dilation_h = o->conv.dilation_h > 0 ? o->conv.dilation_h : 1;
-    c->dilation_w = o->conv.dilation_w > 0 ? o->conv.dilation_w : 1;
-    c->pad_top =
-        pad_before(cv, n, o->conv.padding, 1, &(struct axis){c->in_h, c->out_h, c->k_h, c->stride_h, c->dilation_h});
-    c->pad_left =
-        pad_before(cv, n, o->conv.padding, 2, &(struct axis){c->in_w, c->out_w, c->k_w, c->stride_w, c->dilation_w});
-}
-
 /* What all convolutions have: operands `input` and `bias` by their places, `depth` weights per output, row and column.
  */
 static void emit_record(struct nuc_cv *cv, const struct nuc_cv_node *n, union nuc_mc_record *r, uint32_t opcode,
@@ -189,7 +174,16 @@ void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
     struct nuc_mc_conv *c = &r.conv;
 
     set_images(cv, n, nuc_cv_x(cv, n), w, nuc_cv_y(cv, n), c);
-    set_geometry(cv, n, c);
+    /* Strides, dilations and pads. */
+    const union nuc_lt_options *o = &n->op->options;
+    c->stride_h = o->conv.stride_h;
+    c->stride_w = o->conv.stride_w;
+    c->dilation_h = o->conv.dilation_h > 0 ? o->conv.dilation_h : 1;
+    c->dilation_w = o->conv.dilation_w > 0 ? o->conv.dilation_w : 1;
+    c->pad_top =
+        pad_before(cv, n, o->conv.padding, 1, &(struct axis){c->in_h, c->out_h, c->k_h, c->stride_h, c->dilation_h});
+    c->pad_left =
+        pad_before(cv, n, o->conv.padding, 2, &(struct axis){c->in_w, c->out_w, c->k_w, c->stride_w, c->dilation_w});
     int32_t depth = depthwise ? 1 : w->shape[3];
     if ((depthwise ? w->shape[3] : w->shape[0]) != c->out_c || depth < 1 || c->in_c % depth != 0 ||
         c->out_c % (c->in_c / depth) != 0 || (depthwise && w->shape[0] != 1))

@@ -102,15 +102,6 @@ static uint64_t plan_staging(struct nuc_cv *cv, struct staged *s)
     return first.size;
 }
 
-/* Appends the call `from` of the list before. */
-static void move_call(struct nuc_cv *cv, const struct nuc_cv_bytes *records, const struct nuc_neutron_call *from)
-{
-    const uint8_t *record = records->data + from->offset;
-
-    cv->current = &cv->nodes[from->lt_op];
-    nuc_cv_add_record(cv, record, nuc_mc_whole_size(nuc_load_u32(record)));
-}
-
 /* A FETCH or WAIT of a window, noted for the operator whose calls it serves. */
 static void add_copy(struct nuc_cv *cv, const struct staged *s, uint32_t window, uint32_t lt_op, uint32_t opcode)
 {
@@ -122,22 +113,6 @@ static void add_copy(struct nuc_cv *cv, const struct staged *s, uint32_t window,
 
     cv->current = &cv->nodes[lt_op];
     nuc_cv_emit(cv, opcode, &r);
-}
-
-/* What goes in front of the first call of a window: the copy of the next one unless it has begun, then the wait. */
-static void begin_window(struct nuc_cv *cv, const struct staged *s, uint32_t window,
-                         const struct nuc_neutron_call *calls)
-{
-    uint32_t lt_op = calls[s->windows[window]->first_call].lt_op;
-
-    if (window + 1 < s->count && !is_early(s, window + 1))
-        add_copy(cv, s, window + 1, calls[s->windows[window + 1]->first_call].lt_op, NUC_MC_OP_FETCH);
-    add_copy(cv, s, window, lt_op, NUC_MC_OP_WAIT);
-    if (is_early(s, window + 2)) {
-        /* On this window's channel, while its weights are read. */
-        cv->revision_5 = true;
-        add_copy(cv, s, window + 2, calls[s->windows[window + 2]->first_call].lt_op, NUC_MC_OP_FETCH);
-    }
 }
 
 uint32_t nuc_cv_add_fetches(struct nuc_cv *cv)
@@ -155,9 +130,26 @@ uint32_t nuc_cv_add_fetches(struct nuc_cv *cv)
     if (s.count > 0)
         add_copy(cv, &s, 0, calls[s.windows[0]->first_call].lt_op, NUC_MC_OP_FETCH);
     for (uint32_t i = 0; i < n_calls; i++) {
-        if (next < s.count && s.windows[next]->first_call == i)
-            begin_window(cv, &s, next++, calls);
-        move_call(cv, &records, &calls[i]);
+        if (next < s.count && s.windows[next]->first_call == i) {
+            /*
+             * What goes in front of the first call of a window: the copy of the next one unless it has begun, then the
+             * wait.
+             */
+            uint32_t window = next++;
+            uint32_t lt_op = calls[s.windows[window]->first_call].lt_op;
+            if (window + 1 < s.count && !is_early(&s, window + 1))
+                add_copy(cv, &s, window + 1, calls[s.windows[window + 1]->first_call].lt_op, NUC_MC_OP_FETCH);
+            add_copy(cv, &s, window, lt_op, NUC_MC_OP_WAIT);
+            if (is_early(&s, window + 2)) {
+                /* On this window's channel, while its weights are read. */
+                cv->revision_5 = true;
+                add_copy(cv, &s, window + 2, calls[s.windows[window + 2]->first_call].lt_op, NUC_MC_OP_FETCH);
+            }
+        }
+        /* Appends the call `&calls[i]` of the list before. */
+        const uint8_t *record = records.data + calls[i].offset;
+        cv->current = &cv->nodes[calls[i].lt_op];
+        nuc_cv_add_record(cv, record, nuc_mc_whole_size(nuc_load_u32(record)));
     }
     return (uint32_t)size;
 }

@@ -133,20 +133,14 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     emit_move(cv, n->input, &v);
 }
 
-/* Whether operand `i` has been written where it belongs in the result. */
-static bool is_in_place(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
-{
-    struct nuc_cv_place x = nuc_cv_place(cv, n->op->inputs[i]), y = nuc_cv_place(cv, n->output);
-    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i);
-
-    return x.holder == y.holder && nuc_cv_compose(&part, nuc_cv_bytes(cv, n->op->inputs[i]), &y.layout) &&
-           part.at == x.layout.at && part.row == x.layout.row && part.pitch == x.layout.pitch;
-}
-
 /* Copies operand `i`, which begins at position `at` of the axis. */
 static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t axis, int64_t at)
 {
-    if (is_in_place(cv, n, i))
+    /* Whether operand `i` has been written where it belongs in the result. */
+    struct nuc_cv_place x = nuc_cv_place(cv, n->op->inputs[i]), y = nuc_cv_place(cv, n->output);
+    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i);
+    if (x.holder == y.holder && nuc_cv_compose(&part, nuc_cv_bytes(cv, n->op->inputs[i]), &y.layout) &&
+        part.at == x.layout.at && part.row == x.layout.row && part.pitch == x.layout.pitch)
         return;
     struct move v = begin_move(cv, n, n->op->inputs[i], nuc_cv_in(cv, n, i));
     v.out_at = at * v.out[axis];

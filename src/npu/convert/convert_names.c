@@ -5,28 +5,6 @@
 
 #include "npu/convert/convert_private.h"
 
-/* The node whose calls compute `n`: itself, or the one it became part of. */
-static uint32_t whole_of(const struct nuc_cv *cv, uint32_t n)
-{
-    while (cv->nodes[n].whole != 0)
-        n = cv->nodes[n].whole - 1;
-    return n;
-}
-
-/* Adds a handle unless it is there; the list is as long as there are operators. */
-static void add_handle(uint32_t *handles, uint32_t *count, uint32_t handle)
-{
-    uint32_t at = 0;
-
-    while (at < *count && handles[at] < handle)
-        at++;
-    if (handle == 0 || (at < *count && handles[at] == handle))
-        return;
-    for (uint32_t i = (*count)++; i > at; i--)
-        handles[i] = handles[i - 1];
-    handles[at] = handle;
-}
-
 void nuc_cv_collect_handles(struct nuc_cv *cv)
 {
     uint32_t n_ops = cv->graph->n_ops;
@@ -36,14 +14,28 @@ void nuc_cv_collect_handles(struct nuc_cv *cv)
     uint32_t *next = nuc_alloc_array(cv->cx, n_ops, sizeof *next);
 
     for (uint32_t k = n_ops; k-- > 0;) {
-        uint32_t whole = whole_of(cv, k);
+        /* The node whose calls compute `n`: itself, or the one it became part of. */
+        uint32_t n = k;
+        while (cv->nodes[n].whole != 0)
+            n = cv->nodes[n].whole - 1;
+        uint32_t whole = n;
         next[k] = first[whole];
         first[whole] = k + 1;
     }
     for (uint32_t i = 0; i < cv->n_calls; i++) {
         uint32_t count = 0;
-        for (uint32_t k = first[cv->calls[i].lt_op]; k > 0; k = next[k - 1])
-            add_handle(found, &count, cv->graph->ops[k - 1].debug_handle);
+        for (uint32_t k = first[cv->calls[i].lt_op]; k > 0; k = next[k - 1]) {
+            /* Adds a handle unless it is there; the list is as long as there are operators. */
+            uint32_t handle = cv->graph->ops[k - 1].debug_handle;
+            uint32_t at = 0;
+            while (at < count && found[at] < handle)
+                at++;
+            if (handle == 0 || (at < count && found[at] == handle))
+                continue;
+            for (uint32_t c = count++; c > at; c--)
+                found[c] = found[c - 1];
+            found[at] = handle;
+        }
         cv->calls[i].n_handles = count;
         cv->calls[i].handles = nuc_copy(cv->cx, found, count * sizeof *found);
     }

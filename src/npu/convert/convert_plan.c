@@ -64,16 +64,6 @@ static void set_address(struct lives *l, uint32_t call, uint8_t *ref, const uint
 
 /* ---- in place ---- */
 
-static bool same_ref(struct nuc_mc_ref a, struct nuc_mc_ref b)
-{
-    return a.where == b.where && a.offset == b.offset;
-}
-
-static bool same_holder(struct nuc_mc_ref a, struct nuc_mc_ref b)
-{
-    return a.where == b.where;
-}
-
 /* The output is dense and begins its buffer, as does the operand: each element is read where it will be written. */
 static void add_pair(struct lives *l, struct nuc_mc_ref from, struct nuc_mc_ref to, int32_t out_pitch)
 {
@@ -97,19 +87,6 @@ static bool is_dense(const struct nuc_mc_binary *e, const int32_t *stride)
     return true;
 }
 
-static void add_binary_pairs(struct lives *l, const struct nuc_mc_binary *e)
-{
-    bool a = is_dense(e, e->a_stride), b = is_dense(e, e->b_stride);
-
-    /* Both operands in one buffer: only when each element of the one is that of the other. */
-    if (same_holder(e->a, e->b) && !(a && b && same_ref(e->a, e->b)))
-        return;
-    if (a)
-        add_pair(l, e->a, e->output, e->out_pitch);
-    if (b)
-        add_pair(l, e->b, e->output, e->out_pitch);
-}
-
 static void add_pairs(struct lives *l)
 {
     for (uint32_t i = 0; i < l->cv->n_calls; i++) {
@@ -117,30 +94,27 @@ static void add_pairs(struct lives *l)
         const uint8_t *record = record_of(l->cv, i);
         uint32_t opcode = nuc_load_u32(record) & 0xFFFFu;
         nuc_mc_load(record, &r);
-        if (opcode == NUC_MC_OP_LUT)
+        if (opcode == NUC_MC_OP_LUT) {
             add_pair(l, r.lut.input, r.lut.output, r.lut.out_pitch | r.lut.in_pitch);
-        else if (opcode == NUC_MC_OP_SOFTMAX)
+        } else if (opcode == NUC_MC_OP_SOFTMAX)
             add_pair(l, r.softmax.input, r.softmax.output, r.softmax.out_pitch);
         else if (opcode == NUC_MC_OP_SOFTMAX_TABLE)
             add_pair(l, r.softmax_table.input, r.softmax_table.output, r.softmax_table.out_pitch);
-        else if (opcode >= NUC_MC_OP_ADD && opcode <= NUC_MC_OP_PRELU)
-            add_binary_pairs(l, &r.binary);
+        else if (opcode >= NUC_MC_OP_ADD && opcode <= NUC_MC_OP_PRELU) {
+            const struct nuc_mc_binary *e = &r.binary;
+            bool a = is_dense(e, e->a_stride), b = is_dense(e, e->b_stride);
+            /* Both operands in one buffer: only when each element of the one is that of the other. */
+            if (e->a.where == e->b.where && !(a && b && e->a.where == e->b.where && e->a.offset == e->b.offset))
+                continue;
+            if (a)
+                add_pair(l, e->a, e->output, e->out_pitch);
+            if (b)
+                add_pair(l, e->b, e->output, e->out_pitch);
+        }
     }
 }
 
 /* ---- inputs and outputs ---- */
-
-/* Inputs are there before the first call, outputs until after the last. */
-static void extend_boundaries(struct lives *l)
-{
-    for (uint32_t t = 0; t < l->cv->graph->n_tensors; t++) {
-        struct nuc_plan_range *r = &l->ranges[t];
-        if (r->size > 0 && l->cv->tensors[t].input_index >= 0)
-            r->first = 0;
-        if (r->size > 0 && l->cv->tensors[t].output_index >= 0)
-            r->last = l->cv->n_calls;
-    }
-}
 
 /* Addresses of the tensors that hold inputs, or outputs. */
 static const uint32_t *places(const struct lives *l, const struct nuc_plan *plan, bool outputs)
@@ -206,7 +180,14 @@ void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
     for (uint32_t t = 0; t < cv->graph->n_tensors; t++)
         l.ranges[t].alignment = NUC_MC_ALIGNMENT;
     for_tensor_refs(&l, extend_life, NULL);
-    extend_boundaries(&l);
+    /* Inputs are there before the first call, outputs until after the last. */
+    for (uint32_t t = 0; t < l.cv->graph->n_tensors; t++) {
+        struct nuc_plan_range *r = &l.ranges[t];
+        if (r->size > 0 && l.cv->tensors[t].input_index >= 0)
+            r->first = 0;
+        if (r->size > 0 && l.cv->tensors[t].output_index >= 0)
+            r->last = l.cv->n_calls;
+    }
     add_pairs(&l);
     const struct nuc_plan_problem problem = {
         .ranges = l.ranges, .n = cv->graph->n_tensors, .pairs = l.pairs, .n_pairs = l.n_pairs};

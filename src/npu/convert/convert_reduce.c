@@ -24,25 +24,6 @@ static void set_dimensions(const struct nuc_cv *cv, const struct nuc_cv_node *n,
     }
 }
 
-/* The mean's 1 / count goes into the multiplier. Source: LiteRT QuantizedMeanOrSum. */
-static void set_mean(struct nuc_mc_reduce *d, float x_scale, float y_scale, int64_t count)
-{
-    struct nuc_multiplier m = nuc_mean_multiplier((double)x_scale / (double)y_scale, count);
-
-    d->multiplier = m.multiplier;
-    d->shift = m.shift;
-}
-
-/* x_scale / y_scale = multiplier / divisor * 2^shift, exactly: both floats have 24-bit mantissas. */
-static void set_sum(struct nuc_mc_reduce *d, float x_scale, float y_scale)
-{
-    int ex, ey;
-
-    d->multiplier = (int32_t)ldexpf(frexpf(x_scale, &ex), 24);
-    d->divisor = (int32_t)ldexpf(frexpf(y_scale, &ey), 24);
-    d->shift = ex - ey;
-}
-
 void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
@@ -57,12 +38,24 @@ void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n)
         count *= d->reduced_shape[i];
     if (nuc_lt_elements(y) * count != nuc_lt_elements(x) || count > 1 << 23)
         nuc_cv_fail(cv, n, "output shape does not follow from the axes, or more than 2^23 values are reduced to one");
-    if (opcode == NUC_MC_OP_MEAN)
-        set_mean(d, px.scale, py.scale, count);
-    else if (opcode == NUC_MC_OP_SUM)
-        set_sum(d, px.scale, py.scale);
-    else if (!nuc_cv_same_params(cv, n, x, y))
+    if (opcode == NUC_MC_OP_MEAN) {
+        /* The mean's 1 / count goes into the multiplier. Source: LiteRT QuantizedMeanOrSum. */
+        float x_scale = px.scale;
+        float y_scale = py.scale;
+        struct nuc_multiplier m = nuc_mean_multiplier((double)x_scale / (double)y_scale, count);
+        d->multiplier = m.multiplier;
+        d->shift = m.shift;
+    } else if (opcode == NUC_MC_OP_SUM) {
+        /* x_scale / y_scale = multiplier / divisor * 2^shift, exactly: both floats have 24-bit mantissas. */
+        float x_scale = px.scale;
+        float y_scale = py.scale;
+        int ex, ey;
+        d->multiplier = (int32_t)ldexpf(frexpf(x_scale, &ex), 24);
+        d->divisor = (int32_t)ldexpf(frexpf(y_scale, &ey), 24);
+        d->shift = ex - ey;
+    } else if (!nuc_cv_same_params(cv, n, x, y)) {
         nuc_cv_fail(cv, n, "input and output must have one scale and zero point");
+    }
     d->clamp_min = n->clamp_min;
     d->clamp_max = n->clamp_max;
     d->input = nuc_cv_tensor_ref(cv, n->input);

@@ -164,14 +164,6 @@ static int16_t hard_gate(const struct curve *c, int16_t hires)
     return (int16_t)((v + (1 << 15)) >> 1);
 }
 
-/* An input step of over 128 output steps is beyond LiteRT's formula, which shifts to the right only. */
-static int8_t hard_swish_of_coarse(const struct curve *c, int q)
-{
-    double x = (double)c->in.scale * (q - c->in.zero);
-
-    return nearest(c, x * fmin(fmax(x + 3.0, 0.0), 6.0) / 6.0 / (double)c->out.scale);
-}
-
 static int8_t hard_swish(const struct curve *c, int q)
 {
     int16_t hires = (int16_t)((q - c->in.zero) * 128);
@@ -179,8 +171,11 @@ static int8_t hard_swish(const struct curve *c, int q)
     int32_t value = high_mul16(hires, multiplier16(m.multiplier));
     int32_t product = hard_gate(c, hires) * value / (1 << 15);
 
-    if (m.shift > 0)
-        return hard_swish_of_coarse(c, q);
+    if (m.shift > 0) {
+        /* An input step of over 128 output steps is beyond LiteRT's formula, which shifts to the right only. */
+        double x = (double)c->in.scale * (q - c->in.zero);
+        return nearest(c, x * fmin(fmax(x + 3.0, 0.0), 6.0) / 6.0 / (double)c->out.scale);
+    }
     return saturate((int64_t)nuc_rounding_shift_right(product, -m.shift) + c->out.zero);
 }
 
@@ -196,17 +191,6 @@ static const struct function functions[NUC_LT_CODES] = {
     [NUC_LT_LEAKY_RELU] = {leaky_relu, 0.0f, 0.0f},
     [NUC_LT_QUANTIZE] = {requantized, 0.0f, 0.0f},
 };
-
-static const int8_t *function_table(struct nuc_cv *cv, const struct nuc_cv_node *n, const struct function *f)
-{
-    struct curve c = {nuc_cv_params(cv, n, nuc_cv_x(cv, n)), nuc_cv_params(cv, n, nuc_cv_y(cv, n)), n->op, f->low,
-                      f->high};
-    int8_t *table = nuc_alloc(cv->cx, 256);
-
-    for (int q = INT8_MIN; q <= INT8_MAX; q++)
-        table[q + 128] = f->value(&c, q);
-    return table;
-}
 
 /* A constant operand of one element. */
 static bool is_scalar(const struct nuc_lt_tensor *t)
@@ -237,8 +221,15 @@ const int8_t *nuc_cv_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     int32_t code = n->op->code;
 
-    if (code >= 0 && code < NUC_LT_CODES && functions[code].value != NULL)
-        return function_table(cv, n, &functions[code]);
+    if (code >= 0 && code < NUC_LT_CODES && functions[code].value != NULL) {
+        const struct function *f = &functions[code];
+        struct curve c = {nuc_cv_params(cv, n, nuc_cv_x(cv, n)), nuc_cv_params(cv, n, nuc_cv_y(cv, n)), n->op, f->low,
+                          f->high};
+        int8_t *table = nuc_alloc(cv->cx, 256);
+        for (int q = INT8_MIN; q <= INT8_MAX; q++)
+            table[q + 128] = f->value(&c, q);
+        return table;
+    }
     return nuc_cv_is_binary(code) ? scalar_table(cv, n) : NULL;
 }
 

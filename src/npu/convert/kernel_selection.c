@@ -42,26 +42,6 @@ void nuc_kernel_selection_add(struct nuc_kernel_selection *s, const struct nuc_n
     }
 }
 
-/* Prototypes of the functions, each once; then a function of the table's type for each opcode. */
-static void add_functions(struct nuc_text *out, const struct nuc_kernel_selection *s)
-{
-    const char *last = "";
-
-    for (size_t k = 0; k < N_KERNELS; k++) {
-        if (!s->used[kernels[k].opcode] || strcmp(kernels[k].function, last) == 0)
-            continue;
-        last = kernels[k].function;
-        nuc_text_addf(out, "void %s(const struct nuc_npu_memory *m, const union nuc_mc_record *r);\n", last);
-    }
-    for (size_t k = 0; k < N_KERNELS; k++) {
-        if (s->used[kernels[k].opcode])
-            nuc_text_addf(out,
-                          "\nstatic int32_t run_%s(const struct nuc_npu_memory *m, const union nuc_mc_record *r)\n{\n"
-                          "    %s(m, r);\n    return 0;\n}\n",
-                          kernels[k].name, kernels[k].function);
-    }
-}
-
 struct nuc_span nuc_kernel_selection_write(struct nuc_context *cx, const struct nuc_kernel_selection *s)
 {
     struct nuc_text out;
@@ -80,7 +60,21 @@ struct nuc_span nuc_kernel_selection_write(struct nuc_context *cx, const struct 
                   "extern int32_t (*const neutronKernels[NeutronKernelCount])(const struct nuc_npu_memory *m,\n"
                   "                                                           const union nuc_mc_record *r);\n\n",
                   (unsigned)NUC_MC_OPCODE_COUNT);
-    add_functions(&out, s);
+    /* Prototypes of the functions, each once; then a function of the table's type for each opcode. */
+    const char *last = "";
+    for (size_t k = 0; k < N_KERNELS; k++) {
+        if (!s->used[kernels[k].opcode] || strcmp(kernels[k].function, last) == 0)
+            continue;
+        last = kernels[k].function;
+        nuc_text_addf(&out, "void %s(const struct nuc_npu_memory *m, const union nuc_mc_record *r);\n", last);
+    }
+    for (size_t k = 0; k < N_KERNELS; k++) {
+        if (s->used[kernels[k].opcode])
+            nuc_text_addf(&out,
+                          "\nstatic int32_t run_%s(const struct nuc_npu_memory *m, const union nuc_mc_record *r)\n{\n"
+                          "    %s(m, r);\n    return 0;\n}\n",
+                          kernels[k].name, kernels[k].function);
+    }
     nuc_text_addf(&out, "\nconst uint32_t neutronKernelsVersion = NEUTRON_KERNELS_VERSION;\n\n"
                         "int32_t (*const neutronKernels[NeutronKernelCount])(const struct nuc_npu_memory *m,\n"
                         "                                                    const union nuc_mc_record *r) = {\n"
@@ -94,17 +88,6 @@ struct nuc_span nuc_kernel_selection_write(struct nuc_context *cx, const struct 
 }
 
 /* ---- reading ---- */
-
-static void read_row(struct nuc_context *cx, const char *file, const char *name, struct nuc_kernel_selection *s)
-{
-    size_t length = strcspn(name, "]\n");
-    const struct kernel *k = find_kernel(name, length);
-
-    if (k == NULL)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: there is no kernel '%.*s': make the file again with this nucleon", file,
-                 (int)(length > 40 ? 40 : length), name);
-    s->used[k->opcode] = true;
-}
 
 void nuc_kernel_selection_read(struct nuc_context *cx, const char *file, struct nuc_span bytes,
                                struct nuc_kernel_selection *s)
@@ -123,8 +106,15 @@ void nuc_kernel_selection_read(struct nuc_context *cx, const char *file, struct 
                          file, version, NUC_MC_VERSION);
             found = true;
         }
-        if (strncmp(line, ROW_LINE, strlen(ROW_LINE)) == 0)
-            read_row(cx, file, line + strlen(ROW_LINE), s);
+        if (strncmp(line, ROW_LINE, strlen(ROW_LINE)) == 0) {
+            const char *name = line + strlen(ROW_LINE);
+            size_t length = strcspn(name, "]\n");
+            const struct kernel *k = find_kernel(name, length);
+            if (k == NULL)
+                nuc_fail(cx, NUC_BAD_INPUT, "%s: there is no kernel '%.*s': make the file again with this nucleon",
+                         file, (int)(length > 40 ? 40 : length), name);
+            s->used[k->opcode] = true;
+        }
     }
     if (!found)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: is not a kernel selection file: it has no line '%s...'", file, VERSION_LINE);

@@ -195,20 +195,6 @@ void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
 
 /* ---- the partition ---- */
 
-/* The partitioner read the same rules: a refusal here means that the graph changed since. */
-static void assert_supported(const struct nuc_lowering *l, const struct nuc_node *node)
-{
-    const struct nuc_support s = {.g = l->g,
-                                  .target = l->options.target,
-                                  .flavor = l->options.flavor,
-                                  .waived = NUC_WAIVE_ALL}; /* whatever the partitioner's options were */
-    struct nuc_verdict v = nuc_check_support(&s, node);
-
-    if (!v.ok)
-        nuc_lower_refuse(
-            l, node, nuc_format(l->cx, "%s (%s%s%s)", v.rule, v.actual, *v.limit == '\0' ? "" : ", limit ", v.limit));
-}
-
 /* Identities at boundaries were made before getitem nodes gave their tensors up for those of the operators. */
 static void follow_getitems(struct nuc_lowering *l)
 {
@@ -258,7 +244,16 @@ static void lower_nodes(struct nuc_lowering *l)
             nuc_lower_refuse(l, node, "there is no lowering for this operator");
         if (phase_of(node) != OPERATORS)
             continue;
-        assert_supported(l, node);
+        /* The partitioner read the same rules: a refusal here means that the graph changed since. */
+        const struct nuc_support s = {.g = l->g,
+                                      .target = l->options.target,
+                                      .flavor = l->options.flavor,
+                                      .waived = NUC_WAIVE_ALL}; /* whatever the partitioner's options were */
+        struct nuc_verdict v = nuc_check_support(&s, node);
+        if (!v.ok)
+            nuc_lower_refuse(
+                l, node,
+                nuc_format(l->cx, "%s (%s%s%s)", v.rule, v.actual, *v.limit == '\0' ? "" : ", limit ", v.limit));
         l->b->debug_handle = node->id + 1;
         append(l, node);
         l->b->debug_handle = 0;
@@ -300,16 +295,6 @@ static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node
            nuc_ltb_can_transpose(l->b, is_input ? c.outer_shape : t->shape, is_input ? c.to_last : c.to_first, t->rank);
 }
 
-/* Moves the operator appended last to the front: a transpose of an input runs before everything. */
-static void last_to_front(struct nuc_lt_subgraph *s)
-{
-    struct nuc_lt_op last = s->ops[s->n_ops - 1];
-
-    for (uint32_t i = s->n_ops - 1; i > 0; i--)
-        s->ops[i] = s->ops[i - 1];
-    s->ops[0] = last;
-}
-
 /* The new tensor outside takes over the name of the old one: names of boundaries are names of nodes. */
 static int32_t convert(struct nuc_ltb *b, int32_t inner, bool is_input)
 {
@@ -322,7 +307,12 @@ static int32_t convert(struct nuc_ltb *b, int32_t inner, bool is_input)
     b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
     if (is_input) {
         nuc_ltb_transpose(b, outer, inner, c.to_last);
-        last_to_front(nuc_ltb_graph(b));
+        /* Moves the operator appended last to the front: a transpose of an input runs before everything. */
+        struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+        struct nuc_lt_op last = s->ops[s->n_ops - 1];
+        for (uint32_t i = s->n_ops - 1; i > 0; i--)
+            s->ops[i] = s->ops[i - 1];
+        s->ops[0] = last;
     } else {
         nuc_ltb_transpose(b, inner, outer, c.to_first);
         b->notes[inner].channels_first = outer;

@@ -21,24 +21,6 @@ static int32_t zero_bias(struct nuc_lowering *l, int32_t x, int32_t w)
     return bias;
 }
 
-/* One filter per channel: LiteRT has an operator of its own for it, with weights [1, H, W, C]. */
-static bool is_depthwise(const struct nuc_lowering *l, int32_t x, int32_t w, int64_t groups)
-{
-    const struct nuc_lt_tensor *input = nuc_ltb_at(l->b, x);
-
-    return input->shape[input->rank - 1] == groups && nuc_ltb_at(l->b, w)->shape[0] == groups;
-}
-
-static void check_operands(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t w)
-{
-    if (nuc_ltb_at(l->b, x)->rank != 4 || nuc_ltb_at(l->b, w)->rank != 4)
-        nuc_lower_refuse(l, node, "input and weight must have rank 4");
-    if (nuc_ltb_at(l->b, x)->quant.count != 1 || nuc_ltb_at(l->b, w)->quant.count == 0)
-        nuc_lower_refuse(l, node, "input or weight is not quantized");
-    if (!nuc_ltb_is_constant(l->b, w))
-        nuc_lower_refuse(l, node, "the weight is not constant");
-}
-
 static void set_window(struct nuc_lt_op *op, struct nuc_pair stride, struct nuc_pair dilation)
 {
     op->options.conv.padding = NUC_LT_VALID;
@@ -81,12 +63,20 @@ void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node, 
     static const int32_t to_depthwise[4] = {3, 1, 2, 0}; /* [C, H, W, 1] -> [1, H, W, C] */
     int32_t w = nuc_lower_input(l, node, ARG(weight)), bias = nuc_lower_input(l, node, ARG(bias));
 
-    check_operands(l, node, x, w);
+    if (nuc_ltb_at(l->b, x)->rank != 4 || nuc_ltb_at(l->b, w)->rank != 4)
+        nuc_lower_refuse(l, node, "input and weight must have rank 4");
+    if (nuc_ltb_at(l->b, x)->quant.count != 1 || nuc_ltb_at(l->b, w)->quant.count == 0)
+        nuc_lower_refuse(l, node, "input or weight is not quantized");
+    if (!nuc_ltb_is_constant(l->b, w))
+        nuc_lower_refuse(l, node, "the weight is not constant");
     if (nuc_flag(node, ARG(transposed))) {
         lower_transposed(l, node, x, y, w);
         return;
     }
-    bool depthwise = is_depthwise(l, x, w, nuc_integer(node, ARG(groups), 1));
+    /* One filter per channel: LiteRT has an operator of its own for it, with weights [1, H, W, C]. */
+    int64_t groups = nuc_integer(node, ARG(groups), 1);
+    const struct nuc_lt_tensor *input = nuc_ltb_at(l->b, x);
+    bool depthwise = input->shape[input->rank - 1] == groups && nuc_ltb_at(l->b, w)->shape[0] == groups;
     if (bias < 0)
         bias = zero_bias(l, x, w);
     x = nuc_lower_pad_hw(l, x, nuc_pair(node, ARG(padding), zeros), 0, nuc_ltb_at(l->b, x)->quant.zero_point[0]);

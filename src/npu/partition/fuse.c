@@ -5,20 +5,6 @@
 
 /* ---- call nodes ---- */
 
-static struct nuc_node *add_call(struct nuc_graph *g, const struct nuc_partition *p)
-{
-    struct nuc_node *call = nuc_add_node(g, p->nodes[p->n_nodes - 1], NUC_OP_CALL_DELEGATE, "executorch_call_delegate");
-    struct nuc_meta *metas = nuc_alloc_array(g->cx, (size_t)p->n_outputs + 1, sizeof *metas);
-
-    for (uint32_t i = 0; i < p->n_outputs; i++)
-        metas[i] = p->outputs[i]->vals[0];
-    nuc_set_arg_nodes(call, g, NUC_ARG(CALL_DELEGATE, inputs), p->inputs, p->n_inputs);
-    nuc_set_tuple(g, call, metas, p->n_outputs);
-    nuc_made_of(call, p->nodes[0]);
-    nuc_set_label(g, call, p->tag);
-    return call;
-}
-
 static void redirect_outputs(struct nuc_graph *g, const struct nuc_partition *p, int index, struct nuc_node *call)
 {
     for (uint32_t i = 0; i < p->n_outputs; i++) {
@@ -35,12 +21,6 @@ static void redirect_outputs(struct nuc_graph *g, const struct nuc_partition *p,
                 nuc_replace_input(g, user, output, item);
         }
     }
-}
-
-static void take_out(struct nuc_graph *g, const struct nuc_partition *p)
-{
-    for (uint32_t i = p->n_nodes; i > 0; i--)
-        nuc_remove_node(g, p->nodes[i - 1]);
 }
 
 /* ---- order ---- */
@@ -126,12 +106,25 @@ struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions
 
     sort_users(g);
     /* Calls are named in graph order, getitem nodes in the order of the partitions, as the reference does. */
-    for (uint32_t i = 0; i < partitions->count; i++)
-        calls[order[i]] = add_call(g, &partitions->items[order[i]]);
+    for (uint32_t i = 0; i < partitions->count; i++) {
+        const struct nuc_partition *p = &partitions->items[order[i]];
+        struct nuc_node *call =
+            nuc_add_node(g, p->nodes[p->n_nodes - 1], NUC_OP_CALL_DELEGATE, "executorch_call_delegate");
+        struct nuc_meta *metas = nuc_alloc_array(g->cx, (size_t)p->n_outputs + 1, sizeof *metas);
+        for (uint32_t k = 0; k < p->n_outputs; k++)
+            metas[k] = p->outputs[k]->vals[0];
+        nuc_set_arg_nodes(call, g, NUC_ARG(CALL_DELEGATE, inputs), p->inputs, p->n_inputs);
+        nuc_set_tuple(g, call, metas, p->n_outputs);
+        nuc_made_of(call, p->nodes[0]);
+        nuc_set_label(g, call, p->tag);
+        calls[order[i]] = call;
+    }
     for (uint32_t i = 0; i < partitions->count; i++)
         redirect_outputs(g, &partitions->items[i], (int)i, calls[i]);
-    for (uint32_t i = 0; i < partitions->count; i++)
-        take_out(g, &partitions->items[i]);
+    for (uint32_t i = 0; i < partitions->count; i++) {
+        for (uint32_t k = partitions->items[i].n_nodes; k > 0; k--)
+            nuc_remove_node(g, partitions->items[i].nodes[k - 1]);
+    }
     if (partitions->count > 0)
         sort_graph(g);
     nuc_remove_dead(g);

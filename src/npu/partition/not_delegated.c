@@ -15,22 +15,6 @@ struct not_delegated {
     uint32_t n_labels; /* ids that have one */
 };
 
-/* "aten::add" and "edge.aten.add" are written "aten.add"; by_part: "::" stands for "_", as in a node's name. */
-static const char *pattern_of(struct nuc_context *cx, const char *entry, bool by_part)
-{
-    struct nuc_text text;
-
-    if (!by_part)
-        entry = nuc_short_op_name(entry);
-    nuc_text_init(&text, cx);
-    for (const char *p = entry; *p != '\0'; p++) {
-        bool scope = p[0] == ':' && p[1] == ':';
-        nuc_text_addf(&text, "%c", !scope ? *p : by_part ? '_' : '.');
-        p += scope ? 1 : 0;
-    }
-    return nuc_text_string(&text);
-}
-
 bool nuc_glob_matches(const char *glob, const char *text)
 {
     const char *star = NULL, *resume = NULL; /* after the last *, and how far it has eaten */
@@ -142,20 +126,6 @@ static const char *nearest_name(const struct not_delegated *list, const struct n
     return nuc_did_you_mean(g->cx, given, name_at, names);
 }
 
-static void check_used(const struct not_delegated *list, const struct nuc_graph *g)
-{
-    for (uint32_t i = 0; i < list->count; i++) {
-        const struct nuc_node *n = g->first;
-        while (n != NULL && !(nuc_is_operator(n) && matches(list, i, n)))
-            n = n->next;
-        if (n == NULL)
-            nuc_fail(g->cx, NUC_BAD_USAGE,
-                     "%s: '%s' among the operators not to delegate matches no operator and no node%s: give a node's "
-                     "label or name, or one of the model's operators: %s",
-                     g->file, list->given[i], nearest_name(list, g, list->given[i]), known_operators(g));
-    }
-}
-
 struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nuc_partition_options *options)
 {
     struct not_delegated *list = nuc_alloc(g->cx, sizeof *list);
@@ -174,9 +144,31 @@ struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nu
     list->patterns = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(char *));
     for (uint32_t i = 0; i < count; i++) {
         list->given[i] = options->operators_not_to_delegate[i];
-        list->patterns[i] = pattern_of(g->cx, list->given[i], list->by_part);
+        /* "aten::add" and "edge.aten.add" are written "aten.add"; by_part: "::" stands for "_", as in a node's name. */
+        const char *entry = list->given[i];
+        struct nuc_text text;
+        if (!list->by_part)
+            entry = nuc_short_op_name(entry);
+        nuc_text_init(&text, g->cx);
+        for (const char *p = entry; *p != '\0'; p++) {
+            bool scope = p[0] == ':' && p[1] == ':';
+            nuc_text_addf(&text, "%c", !scope ? *p : list->by_part ? '_' : '.');
+            p += scope ? 1 : 0;
+        }
+        list->patterns[i] = nuc_text_string(&text);
     }
-    if (!list->by_part && !options->names_are_checked)
-        check_used(list, g);
+    if (!list->by_part && !options->names_are_checked) {
+        for (uint32_t i = 0; i < list->count; i++) {
+            const struct nuc_node *n = g->first;
+            while (n != NULL && !(nuc_is_operator(n) && matches(list, i, n)))
+                n = n->next;
+            if (n == NULL)
+                nuc_fail(
+                    g->cx, NUC_BAD_USAGE,
+                    "%s: '%s' among the operators not to delegate matches no operator and no node%s: give a node's "
+                    "label or name, or one of the model's operators: %s",
+                    g->file, list->given[i], nearest_name(list, g, list->given[i]), known_operators(g));
+        }
+    }
     return list;
 }

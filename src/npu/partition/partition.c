@@ -60,21 +60,6 @@ static void refuse_for(struct partitioning *p, struct nuc_node *node, struct nuc
 
 /* ---- rules ---- */
 
-/* Why the node has no cluster of its own: the first neighbour that is not quantized. */
-static void refuse_unclustered(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
-{
-    const struct nuc_node *open = nuc_open_input(ends, node);
-    const char *rule = "every input comes from a dequantize node";
-
-    if (open == NULL) {
-        open = nuc_open_output(ends, node);
-        rule = "every reader is a quantize node";
-    }
-    refuse_for(p, node,
-               (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"},
-               open);
-}
-
 static enum nuc_check outcome(struct nuc_verdict v)
 {
     return v.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
@@ -101,24 +86,22 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     d->format = outcome(format);
     d->ir = outcome(ir);
     d->target = outcome(target);
-    if (!nuc_has_cluster(ends, node))
-        refuse_unclustered(p, ends, node);
-    else if (!format.ok || !ir.ok || !target.ok)
+    if (!nuc_has_cluster(ends, node)) {
+        /* Why the node has no cluster of its own: the first neighbour that is not quantized. */
+        const struct nuc_node *open = nuc_open_input(ends, node);
+        const char *rule = "every input comes from a dequantize node";
+        if (open == NULL) {
+            open = nuc_open_output(ends, node);
+            rule = "every reader is a quantize node";
+        }
+        refuse_for(p, node,
+                   (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"},
+                   open);
+    } else if (!format.ok || !ir.ok || !target.ok) {
         refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
-    else if (p->options->check_op_support != NULL &&
-             !p->options->check_op_support(p->options->check_op_support_user, node))
+    } else if (p->options->check_op_support != NULL &&
+               !p->options->check_op_support(p->options->check_op_support_user, node))
         refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", "", NULL});
-}
-
-static void check_nodes(struct partitioning *p)
-{
-    struct nuc_cluster_ends ends = nuc_cluster_ends(p->g);
-
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        /* getitem and delegate calls are not operators: they follow the node they read. */
-        if (nuc_is_operator(n))
-            check_node(p, &ends, n);
-    }
 }
 
 /*
@@ -132,20 +115,20 @@ static void refuse_cluster(struct partitioning *p, const struct nuc_node *member
                found);
 }
 
-static void check_member_inputs(struct partitioning *p, const struct nuc_node *member)
+static void check_cluster_member(struct partitioning *p, const struct nuc_node *member)
 {
-    struct nuc_cursor at = {0, 0};
-
-    for (const struct nuc_node *in = nuc_next_input(member, &at); in != NULL; in = nuc_next_input(member, &at)) {
-        if (nuc_is_call(in) && in->cluster != member->cluster)
-            refuse_cluster(p, member, "the operator shares no dequantize node with another one", in, NULL);
+    if (member != member->cluster && nuc_is_activation(member->op))
+        refuse_cluster(p, member,
+                       "an activation between the operator and its quantize or dequantize node is quantized itself",
+                       member, "quantize the value between the two");
+    if (!nuc_is_dequantize(member)) {
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(member, &at); in != NULL; in = nuc_next_input(member, &at)) {
+            if (nuc_is_call(in) && in->cluster != member->cluster)
+                refuse_cluster(p, member, "the operator shares no dequantize node with another one", in, NULL);
+        }
     }
-}
-
-static void check_member_users(struct partitioning *p, const struct nuc_node *member)
-{
     bool is_result = member == member->cluster || member->op == NUC_OP_GETITEM;
-
     for (uint32_t i = 0; i < member->n_users; i++) {
         const struct nuc_node *user = member->users[i];
         if (is_result ? !nuc_is_quantize(user) && user->op != NUC_OP_GETITEM : user->cluster != member->cluster)
@@ -153,40 +136,6 @@ static void check_member_users(struct partitioning *p, const struct nuc_node *me
                            "the result, and what else is not quantized, is read by quantize nodes and inside of the "
                            "cluster only",
                            user, "quantize the reader, too");
-    }
-}
-
-static void check_cluster_member(struct partitioning *p, const struct nuc_node *member)
-{
-    if (member != member->cluster && nuc_is_activation(member->op))
-        refuse_cluster(p, member,
-                       "an activation between the operator and its quantize or dequantize node is quantized itself",
-                       member, "quantize the value between the two");
-    if (!nuc_is_dequantize(member))
-        check_member_inputs(p, member);
-    check_member_users(p, member);
-}
-
-static void check_clusters(struct partitioning *p)
-{
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n))
-            continue;
-        check_cluster_member(p, n);
-        if (n != n->cluster)
-            continue;
-        struct nuc_verdict v = nuc_check_parameters(&p->support, n);
-        if (!v.ok)
-            refuse(p, n, v);
-    }
-}
-
-static void find_supported(struct partitioning *p)
-{
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
-        p->supported[n->id] =
-            nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
     }
 }
 
@@ -223,15 +172,6 @@ static bool refuse_no_ops(struct partitioning *p)
     return changed;
 }
 
-static void count_compute(const struct partitioning *p, uint32_t *n_compute)
-{
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        int32_t k = p->proposal->of[n->id];
-        if (k >= 0 && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
-            n_compute[k]++;
-    }
-}
-
 /* True when the proposal holds; otherwise more nodes are refused. */
 static bool validate(struct partitioning *p)
 {
@@ -240,7 +180,11 @@ static bool validate(struct partitioning *p)
     struct nuc_support s = p->support;
     bool changed = !p->options->allow_no_op_partitions && refuse_no_ops(p);
 
-    count_compute(p, n_compute);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        int32_t k = p->proposal->of[n->id];
+        if (k >= 0 && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+            n_compute[k]++;
+    }
     s.partitions = &view;
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
         if (p->proposal->of[n->id] < 0 || nuc_support_row(p->support.flavor, n->op) == NULL)
@@ -257,7 +201,11 @@ static bool validate(struct partitioning *p)
 static void propose(struct partitioning *p)
 {
     for (uint32_t round = 0; round < p->g->n_nodes; round++) {
-        find_supported(p);
+        for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+            const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
+            p->supported[n->id] =
+                nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
+        }
         p->proposal = nuc_propose_partitions(p->g, p->supported);
         if (p->proposal->count == 0 || validate(p))
             return;
@@ -280,20 +228,6 @@ static const struct nuc_proposal *propose_trial(void *user, const bool *on_cpu)
     return p->proposal;
 }
 
-static void give_cost_reasons(struct partitioning *p, const bool *on_cpu)
-{
-    const struct nuc_verdict *reasons = nuc_place_reasons(p->model, p->proposal, on_cpu);
-
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        uint32_t item = p->model->item_of[n->id];
-        if (item == NUC_NO_ITEM || !on_cpu[item])
-            continue;
-        set_reason(decision_of(p, n), reasons[item]);
-        decision_of(p, n)->by_cost = true;
-        p->out->n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
-    }
-}
-
 static void place_by_cost(struct partitioning *p)
 {
     struct nuc_context *cx = p->g->cx;
@@ -311,7 +245,15 @@ static void place_by_cost(struct partitioning *p)
     if (!changed)
         return;
     propose_trial(p, on_cpu);
-    give_cost_reasons(p, on_cpu);
+    const struct nuc_verdict *reasons = nuc_place_reasons(p->model, p->proposal, on_cpu);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        uint32_t item = p->model->item_of[n->id];
+        if (item == NUC_NO_ITEM || !on_cpu[item])
+            continue;
+        set_reason(decision_of(p, n), reasons[item]);
+        decision_of(p, n)->by_cost = true;
+        p->out->n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
+    }
 }
 
 /* ---- result ---- */
@@ -493,9 +435,24 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     nuc_infer_formats(g, p.support.flavor);
     add_decisions(&p);
     p.not_delegated = nuc_not_delegated_new(g, o);
-    check_nodes(&p);
-    if (!o->reference_compat)
-        check_clusters(&p);
+    struct nuc_cluster_ends ends = nuc_cluster_ends(p.g);
+    for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
+        /* getitem and delegate calls are not operators: they follow the node they read. */
+        if (nuc_is_operator(n))
+            check_node(&p, &ends, n);
+    }
+    if (!o->reference_compat) {
+        for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
+            if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n))
+                continue;
+            check_cluster_member(&p, n);
+            if (n != n->cluster)
+                continue;
+            struct nuc_verdict v = nuc_check_parameters(&p.support, n);
+            if (!v.ok)
+                refuse(&p, n, v);
+        }
+    }
     if (!o->no_delegate)
         propose(&p);
     if (o->by_cost && p.proposal != NULL && p.proposal->count > 0)

@@ -198,18 +198,6 @@ static void add_partitions(struct search *s, uint32_t *buffer)
         add_move(s, buffer + start[k], start[k + 1] - start[k], true, true);
 }
 
-/* Parts of partitions that are cheaper on the CPU. */
-static void add_parts(struct search *s)
-{
-    s->round++;
-    for (uint32_t i = 0; i < s->m->n_items; i++) {
-        if (!s->wish[i] || s->best.of[i] < 0)
-            continue;
-        uint32_t count = find_group(s, i, s->wish, 0);
-        add_move(s, s->queue, count, true, false);
-    }
-}
-
 static int compare_moves(const void *a, const void *b)
 {
     const struct move *x = a, *y = b;
@@ -217,14 +205,6 @@ static int compare_moves(const void *a, const void *b)
     if (x->bound != y->bound)
         return x->bound < y->bound ? -1 : 1;
     return x->first < y->first ? -1 : x->first > y->first;
-}
-
-static bool make_move(struct search *s, const struct move *move)
-{
-    memcpy(s->trial.on_cpu, s->best.on_cpu, s->m->n_items * sizeof(bool));
-    for (uint32_t i = 0; i < move->count; i++)
-        s->trial.on_cpu[s->members[move->first + i]] = move->to_cpu;
-    return try_trial(s);
 }
 
 /* The most promising move that gains. */
@@ -242,11 +222,23 @@ static bool improve(struct search *s)
     s->met = nuc_alloc_array(s->cx, (size_t)s->best.count + 1, sizeof *s->met);
     add_returns(s, buffer);
     add_partitions(s, buffer);
-    add_parts(s);
+    /* Parts of partitions that are cheaper on the CPU. */
+    s->round++;
+    for (uint32_t i = 0; i < s->m->n_items; i++) {
+        if (!s->wish[i] || s->best.of[i] < 0)
+            continue;
+        uint32_t count = find_group(s, i, s->wish, 0);
+        add_move(s, s->queue, count, true, false);
+    }
     if (s->n_moves > 1)
         qsort(s->moves, s->n_moves, sizeof *s->moves, compare_moves);
-    for (uint32_t i = 0; i < s->n_moves && !better && s->proposals_left > 0; i++)
-        better = make_move(s, &s->moves[i]);
+    for (uint32_t i = 0; i < s->n_moves && !better && s->proposals_left > 0; i++) {
+        const struct move *move = &s->moves[i];
+        memcpy(s->trial.on_cpu, s->best.on_cpu, s->m->n_items * sizeof(bool));
+        for (uint32_t k = 0; k < move->count; k++)
+            s->trial.on_cpu[s->members[move->first + k]] = move->to_cpu;
+        better = try_trial(s);
+    }
     nuc_pop_arena(s->cx, outer);
     return better;
 }

@@ -263,20 +263,6 @@ static void add_reader(struct nuc_place_model *m, struct nuc_place_value *v, uin
     v->n_readers++;
 }
 
-/* Whether the value goes from one item to another, or in or out. */
-static bool is_between(const struct nuc_place_model *m, const struct nuc_node *node)
-{
-    uint32_t maker = m->item_of[node->id];
-    bool touched = maker != NUC_NO_ITEM, leaves = false;
-
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        uint32_t reader = m->item_of[node->users[i]->id];
-        touched |= reader != NUC_NO_ITEM;
-        leaves |= reader != maker;
-    }
-    return touched && leaves && !nuc_is_static(node);
-}
-
 static void find_values(struct making *k)
 {
     struct nuc_place_model *m = k->m;
@@ -288,7 +274,16 @@ static void find_values(struct making *k)
     m->readers = nuc_alloc_array(m->g->cx, n_readers + 1, sizeof *m->readers);
     n_readers = 0;
     for (const struct nuc_node *n = m->g->first; n != NULL; n = n->next) {
-        if (!is_between(m, n))
+        /* Whether the value goes from one item to another, or in or out. */
+        uint32_t maker = m->item_of[n->id];
+        bool touched = maker != NUC_NO_ITEM, leaves = false;
+
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            uint32_t reader = m->item_of[n->users[i]->id];
+            touched |= reader != NUC_NO_ITEM;
+            leaves |= reader != maker;
+        }
+        if (!touched || !leaves || nuc_is_static(n))
             continue;
         struct nuc_place_value *v = &m->values[m->n_values++];
         *v = (struct nuc_place_value){.node = n, .maker = m->item_of[n->id], .first_reader = (uint32_t)n_readers};

@@ -220,29 +220,6 @@ static void merge_others(struct proposing *p, uint32_t self, uint32_t from)
     }
 }
 
-static void visit_supported(struct proposing *p, struct nuc_node *node)
-{
-    struct reach r = {NULL, NULL, 0};
-    uint32_t tag = p->next_tag++;
-
-    add_successors(p, node, NO_SLOT, &r);
-    uint32_t slot = next_group(p, r.via, NULL, 0);
-    if (slot >= p->n_slots) {
-        open_group(p, node, tag, &r);
-        return;
-    }
-    join(p, slot, node, tag);
-    merge_others(p, slot, slot);
-}
-
-/* Groups may have become mergeable since they were tried: the oldest one tries all others. */
-static void visit_unsupported(struct proposing *p, struct nuc_node *node)
-{
-    add_successors(p, node, NO_SLOT, &p->reach_of[node->id]);
-    if (p->n_slots > 1)
-        merge_others(p, 0, 0);
-}
-
 /* ---- result ---- */
 
 static bool feeds_only_getitem(const struct nuc_node *node)
@@ -314,10 +291,23 @@ struct nuc_proposal *nuc_propose_partitions(struct nuc_graph *g, const bool *sup
     for (uint32_t i = 0; i < g->next_id; i++)
         p.slot_of[i] = NO_SLOT;
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
-        if (supported[n->id])
-            visit_supported(&p, n);
-        else
-            visit_unsupported(&p, n);
+        if (supported[n->id]) {
+            struct reach r = {NULL, NULL, 0};
+            uint32_t tag = p.next_tag++;
+            add_successors(&p, n, NO_SLOT, &r);
+            uint32_t slot = next_group(&p, r.via, NULL, 0);
+            if (slot >= p.n_slots) {
+                open_group(&p, n, tag, &r);
+                continue;
+            }
+            join(&p, slot, n, tag);
+            merge_others(&p, slot, slot);
+        } else {
+            /* Groups may have become mergeable since they were tried: the oldest one tries all others. */
+            add_successors(&p, n, NO_SLOT, &p.reach_of[n->id]);
+            if (p.n_slots > 1)
+                merge_others(&p, 0, 0);
+        }
     }
     move_getitems(&p);
     result_of(&p, out);

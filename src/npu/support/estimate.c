@@ -181,14 +181,6 @@ static uint64_t product_macs(const struct nuc_npu_costs *k, uint64_t rows, uint6
                          nuc_npu_round_up(depth, k->num_macs));
 }
 
-static struct nuc_npu_work matrix_work(const struct nuc_npu_costs *k, const struct nuc_node *node)
-{
-    int64_t columns = last_size(node), depth = last_size(matrix_left(node));
-    uint64_t rows = columns > 0 ? whole(elements_of(node)) / (uint64_t)columns : 0;
-
-    return (struct nuc_npu_work){.array = product_macs(k, rows, (uint64_t)columns, (uint64_t)depth)};
-}
-
 uint64_t nuc_estimate_product(const struct nuc_target *target, uint64_t rows, uint64_t columns, uint64_t depth)
 {
     double bytes = (double)rows * ((double)depth + (double)columns) + (double)columns * ((double)depth + 12);
@@ -213,12 +205,15 @@ uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node
 
     if (nuc_is_quantize(node) || nuc_is_dequantize(node) || kind == WORK_NONE || is_static_work(node))
         return 0;
-    if (kind == WORK_CONV)
+    if (kind == WORK_CONV) {
         work = conv_work(k, node);
-    else if (kind == WORK_MATRIX)
-        work = matrix_work(k, node);
-    else
+    } else if (kind == WORK_MATRIX) {
+        int64_t columns = last_size(node), depth = last_size(matrix_left(node));
+        uint64_t rows = columns > 0 ? whole(elements_of(node)) / (uint64_t)columns : 0;
+        work = (struct nuc_npu_work){.array = product_macs(k, rows, (uint64_t)columns, (uint64_t)depth)};
+    } else {
         work.lanes = nuc_npu_times(whole(touched(node)), kind == WORK_SOFTMAX ? k->softmax_steps : 1);
+    }
     work.bytes = bytes_of(node);
     return nuc_npu_cycles(k, &work);
 }

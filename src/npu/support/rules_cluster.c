@@ -41,15 +41,6 @@ static struct results results_of(const struct nuc_node *node)
     return r;
 }
 
-static struct nuc_verdict refused(const struct nuc_support *s, const char *rule, const struct nuc_quant *a,
-                                  const struct nuc_quant *b)
-{
-    const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", a->scale, (long long)a->zero_point, b->scale,
-                                    (long long)b->zero_point);
-
-    return (struct nuc_verdict){false, rule, actual, "the same", "quantize the model again"};
-}
-
 /* Parameters of int8 results the NPU has no others for, as LiteRT fixes them. */
 static const struct {
     enum nuc_op op;
@@ -92,7 +83,11 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     }
     if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, NUC_SELF, &in))
         return (struct nuc_verdict){.ok = true};
-    if (!nuc_same_parameters(&in, &r.first))
-        return refused(s, "input and output have the same scale and zero point", &in, &r.first);
+    if (!nuc_same_parameters(&in, &r.first)) {
+        const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", in.scale, (long long)in.zero_point,
+                                        r.first.scale, (long long)r.first.zero_point);
+        return (struct nuc_verdict){false, "input and output have the same scale and zero point", actual, "the same",
+                                    "quantize the model again"};
+    }
     return (struct nuc_verdict){.ok = true};
 }
