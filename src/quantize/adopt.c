@@ -98,29 +98,6 @@ static double error_of_requantization(struct steps from, double to)
 
 #define WORTH_AN_OPERATION 1.122 /* 0.5 dB */
 
-/* `affine` is what the value had before. */
-static void adopt_symmetry(struct nuc_observer *value, struct nuc_observer *reader, struct steps affine)
-{
-    double reach = affine.high > -affine.low ? affine.high : -affine.low;
-    double t = reach / (double)value->spec.quant_max;
-
-    double apart = 2 * square(affine.size) + error_of_requantization(affine, (double)reader->scale[0]);
-    if (2 * square(t) > WORTH_AN_OPERATION * apart)
-        return;
-    take(value, t, 0);
-    take(reader, t, 0);
-}
-
-/* The last step of the fixed parameters is short of 1. */
-static void adopt_fixed(const struct nuc_observer *value, struct nuc_observer *reader)
-{
-    struct steps fixed = steps_of(value), own = steps_of(reader);
-    bool fits = own.low >= fixed.low - fixed.size / 2 && own.high <= fixed.high + fixed.size;
-
-    if (fits && square(fixed.size) <= 2 * square(own.size))
-        take(reader, fixed.size, value->zero_point[0]);
-}
-
 void nuc_adopt_parameters(struct nuc_calibration *c)
 {
     struct steps *before = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *before);
@@ -138,10 +115,24 @@ void nuc_adopt_parameters(struct nuc_calibration *c)
         if (!value->seen && value->spec.kind == NUC_QSPEC_OBSERVED)
             continue;
         if (is_affine(&value->spec) && is_symmetric(&reader->spec) && reader->n == 1) {
-            adopt_symmetry(value, reader, before[from]);
+            /* `affine` is what the value had before. */
+            struct steps affine = before[from];
+            double reach = affine.high > -affine.low ? affine.high : -affine.low;
+            double t = reach / (double)value->spec.quant_max;
+            double apart = 2 * square(affine.size) + error_of_requantization(affine, (double)reader->scale[0]);
+
+            if (2 * square(t) > WORTH_AN_OPERATION * apart)
+                continue;
+            take(value, t, 0);
+            take(reader, t, 0);
         } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] != 0 && is_affine(&reader->spec) &&
                    !adopted[to]) {
-            adopt_fixed(value, reader);
+            /* The last step of the fixed parameters is short of 1. */
+            struct steps fixed = steps_of(value), own = steps_of(reader);
+            bool fits = own.low >= fixed.low - fixed.size / 2 && own.high <= fixed.high + fixed.size;
+
+            if (fits && square(fixed.size) <= 2 * square(own.size))
+                take(reader, fixed.size, value->zero_point[0]);
             adopted[to] =
                 reader->zero_point[0] == value->zero_point[0] && steps_of(reader).size == (double)value->scale[0];
         }

@@ -22,19 +22,6 @@ const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct
     return &a->specs[a->side[node->id]][spec];
 }
 
-static void choose_sides(struct nuc_annotator *a, const struct nuc_quantize_options *options)
-{
-    a->npu_function = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->npu_function);
-    a->side = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->side);
-    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        bool on_cpu = options->side == NUC_SIDE_CPU ||
-                      (options->ends_on_cpu != NULL && options->ends_on_cpu(options->ends_on_cpu_user, n));
-        a->side[n->id] = on_cpu ? NUC_SIDE_CPU : NUC_SIDE_NPU;
-        a->npu_function[n->id] =
-            !on_cpu && options->npu_function != NULL && options->npu_function(options->npu_function_user, n);
-    }
-}
-
 /* ---- adding specs ---- */
 
 bool nuc_is_quantizable(const struct nuc_node *node)
@@ -150,18 +137,6 @@ static struct nuc_qspec spec_of_reader(const struct nuc_annotator *a, struct nuc
     return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{value, NULL}}};
 }
 
-static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_pattern *p)
-{
-    for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
-        struct nuc_node *arg = nuc_anchor_arg(p, node, i);
-        struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
-        if (arg == NULL || is_chosen_number(node, arg))
-            continue;
-        spec = spec_of_reader(a, arg, &spec);
-        nuc_annotate_input(a, node, arg, &spec);
-    }
-}
-
 /* All that reads the value, behind moves, quantizes it. */
 static bool is_read_quantized(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
 {
@@ -260,36 +235,7 @@ static bool clips_alone(const struct nuc_annotator *a, const struct nuc_node *no
     return false;
 }
 
-static void annotate_clamp(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *input)
-{
-    const struct nuc_annotation *producer = a->by_id[input->id];
-    struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
-
-    if (producer != NULL && producer->output.kind != NUC_QSPEC_NONE) {
-        nuc_annotate_input(a, node, input, &shared);
-    } else {
-        nuc_annotate_input(a, node, input, nuc_spec_for(a, node, NUC_SPEC_ACTIVATION));
-        shared.from[0].user = node;
-    }
-    nuc_annotate_output(a, node, &shared);
-}
-
 /* ---- any node ---- */
-
-/*
- * One value for each channel of an image: the kernel that sums has parameters of its own for it, and the range of
- * averages is narrower. ExecuTorch has no such kernel, and beside an NPU, which wants the parameters of the input, it
- * would have to move them in between. What is computed in float is averaged in float.
- */
-static bool averages_channels(const struct nuc_annotator *a, const struct nuc_node *node)
-{
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-    const struct nuc_annotation *producer = input != NULL ? a->by_id[input->id] : NULL;
-    const struct nuc_meta *out = &node->vals[0];
-
-    return producer != NULL && producer->output.kind != NUC_QSPEC_NONE && a->averages_apart && out->rank == 4 &&
-           out->sizes[2] * out->sizes[3] == 1;
-}
 
 /* A clamp to values that the fixed range of what is in front of it does not reach: its parameters could not hold them.
  */
@@ -314,8 +260,18 @@ static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node
 {
     if (p->form == NUC_FORM_BOUNDED)
         return nuc_has_relu_bounds(node) || clamps_beyond(a, node);
-    if (p->form == NUC_FORM_MEAN)
-        return averages_channels(a, node);
+    if (p->form == NUC_FORM_MEAN) {
+        /*
+         * One value for each channel of an image: the kernel that sums has parameters of its own for it, and the range
+         * of averages is narrower. ExecuTorch has no such kernel, and beside an NPU, which wants the parameters of the
+         * input, it would have to move them in between. What is computed in float is averaged in float.
+         */
+        const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+        const struct nuc_annotation *producer = input != NULL ? a->by_id[input->id] : NULL;
+        const struct nuc_meta *out = &node->vals[0];
+        return producer != NULL && producer->output.kind != NUC_QSPEC_NONE && a->averages_apart && out->rank == 4 &&
+               out->sizes[2] * out->sizes[3] == 1;
+    }
     return p->form == NUC_FORM_OWN || (p->form == NUC_FORM_MAP && !a->reference_compat);
 }
 
@@ -355,7 +311,16 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
     if (input == NULL || !nuc_is_quantizable(input))
         return;
     if (clips_alone(a, node, input)) {
-        annotate_clamp(a, node, input);
+        const struct nuc_annotation *producer = a->by_id[input->id];
+        struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
+
+        if (producer != NULL && producer->output.kind != NUC_QSPEC_NONE) {
+            nuc_annotate_input(a, node, input, &shared);
+        } else {
+            nuc_annotate_input(a, node, input, nuc_spec_for(a, node, NUC_SPEC_ACTIVATION));
+            shared.from[0].user = node;
+        }
+        nuc_annotate_output(a, node, &shared);
         return;
     }
     if (!takes_own(a, node, p)) {
@@ -363,7 +328,14 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
         return;
     }
     nuc_annotate_output(a, node, nuc_spec_for(a, node, p->output));
-    annotate_anchors(a, node, p);
+    for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
+        struct nuc_node *arg = nuc_anchor_arg(p, node, i);
+        struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
+        if (arg == NULL || is_chosen_number(node, arg))
+            continue;
+        spec = spec_of_reader(a, arg, &spec);
+        nuc_annotate_input(a, node, arg, &spec);
+    }
     if (!a->reference_compat && nuc_only_chooses(a->g, node))
         annotate_shared(a, node, input);
 }
@@ -404,15 +376,6 @@ void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node)
 
 /* ---- the graph ---- */
 
-static void list_waiting(struct nuc_annotator *a)
-{
-    a->next_waiting = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->next_waiting);
-    for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
-        a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
-        a->waiting[nuc_form_index(n)] = n;
-    }
-}
-
 static void annotate_inputs(struct nuc_annotator *a)
 {
     for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
@@ -428,7 +391,11 @@ static void annotate_inputs(struct nuc_annotator *a)
  */
 static void annotate_as_reference(struct nuc_annotator *a)
 {
-    list_waiting(a);
+    a->next_waiting = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->next_waiting);
+    for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
+        a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
+        a->waiting[nuc_form_index(n)] = n;
+    }
     nuc_annotate_concat_clusters(a);
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
         const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
@@ -439,21 +406,16 @@ static void annotate_as_reference(struct nuc_annotator *a)
     }
 }
 
-/* Nodes on the CPU lose what the quantizer for the NPU says of them. */
-static void drop_cpu_nodes(struct nuc_annotator *a)
-{
-    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        if (a->side[n->id] == NUC_SIDE_CPU)
-            a->by_id[n->id] = NULL;
-    }
-}
-
 static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quantize_options *options)
 {
     if (options->side == NUC_SIDE_NPU) {
         annotate_inputs(a);
         annotate_as_reference(a);
-        drop_cpu_nodes(a);
+        /* Nodes on the CPU lose what the quantizer for the NPU says of them. */
+        for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+            if (a->side[n->id] == NUC_SIDE_CPU)
+                a->by_id[n->id] = NULL;
+        }
     }
     if (options->side == NUC_SIDE_CPU || options->ends_on_cpu != NULL)
         nuc_annotate_as_cortexm(a);
@@ -507,15 +469,6 @@ static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value
     a->by_id[value->id] = NULL;
 }
 
-/* An input of columns in units of their own has no one scale; what standardizes it in float reads it as it comes. */
-static void leave_inputs_in_float(struct nuc_annotator *a)
-{
-    for (const struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && is_read_in_float(a, n))
-            leave_in_float(a, n);
-    }
-}
-
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_annotator a = {.g = g,
@@ -527,7 +480,15 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
 
     for (int side = 0; side < NUC_SIDE_COUNT; side++)
         nuc_specs((enum nuc_side)side, options, a.specs[side]);
-    choose_sides(&a, options);
+    a.npu_function = nuc_alloc_array(a.g->cx, a.g->next_id, sizeof *a.npu_function);
+    a.side = nuc_alloc_array(a.g->cx, a.g->next_id, sizeof *a.side);
+    for (const struct nuc_node *n = a.g->first; n != NULL; n = n->next) {
+        bool on_cpu = options->side == NUC_SIDE_CPU ||
+                      (options->ends_on_cpu != NULL && options->ends_on_cpu(options->ends_on_cpu_user, n));
+        a.side[n->id] = on_cpu ? NUC_SIDE_CPU : NUC_SIDE_NPU;
+        a.npu_function[n->id] =
+            !on_cpu && options->npu_function != NULL && options->npu_function(options->npu_function_user, n);
+    }
     a.by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *a.by_id);
     a.stays_float = nuc_alloc_array(g->cx, g->next_id, sizeof *a.stays_float);
     if (a.reference_compat) {
@@ -543,8 +504,16 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n))
             nuc_annotate_node(&a, n);
     }
-    if (!options->quantized_inputs)
-        leave_inputs_in_float(&a);
+    if (!options->quantized_inputs) {
+        /*
+         * An input of columns in units of their own has no one scale; what standardizes it in float reads it as it
+         * comes.
+         */
+        for (const struct nuc_node *n = a.g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+            if (n->input_kind == NUC_USER_INPUT && is_read_in_float(&a, n))
+                leave_in_float(&a, n);
+        }
+    }
     if (a.one_scale)
         nuc_annotate_symmetric(&a);
     return a.by_id;

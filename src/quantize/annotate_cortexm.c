@@ -234,19 +234,6 @@ static void annotate_chain(struct nuc_annotator *a, struct nuc_node *node)
     nuc_annotate_output(a, c.node, &output);
 }
 
-static void annotate_boundaries(struct nuc_annotator *a)
-{
-    struct nuc_node *output = nuc_output_node(a->g);
-    const struct nuc_qspec *activation = &a->specs[NUC_SIDE_CPU][NUC_SPEC_ACTIVATION];
-
-    for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && n->n_users > 0 && a->by_id[n->id] == NULL)
-            nuc_annotate_output(a, n, activation);
-    }
-    if (output != NULL)
-        annotate_operands(&(struct chain){a, output, NULL});
-}
-
 /* ---- cliques ---- */
 
 struct clique {
@@ -358,7 +345,14 @@ void nuc_annotate_as_cortexm(struct nuc_annotator *a)
                 annotate_chain(a, n);
         }
     }
-    annotate_boundaries(a);
+    struct nuc_node *output = nuc_output_node(a->g);
+    const struct nuc_qspec *activation = &a->specs[NUC_SIDE_CPU][NUC_SPEC_ACTIVATION];
+    for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT && n->n_users > 0 && a->by_id[n->id] == NULL)
+            nuc_annotate_output(a, n, activation);
+    }
+    if (output != NULL)
+        annotate_operands(&(struct chain){a, output, NULL});
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
         if (shares(n) && a->by_id[n->id] == NULL)
             share_around(a, n);

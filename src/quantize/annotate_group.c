@@ -75,22 +75,6 @@ static void share_with(struct nuc_annotator *a, struct nuc_node *node, struct nu
     }
 }
 
-/* All tensors are observed as what the node reads and writes: by one observer, in the reference by one each. */
-static void observe_group(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *const *inputs,
-                          uint32_t count)
-{
-    const struct nuc_qspec *activation = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
-
-    nuc_annotate_input(a, node, inputs[0], activation);
-    if (!a->reference_compat) {
-        share_with(a, node, inputs, count, (struct nuc_place){inputs[0], node});
-        return;
-    }
-    for (uint32_t i = 1; i < count; i++)
-        nuc_annotate_input(a, node, inputs[i], activation);
-    nuc_annotate_output(a, node, activation);
-}
-
 void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
 {
     struct nuc_node **inputs;
@@ -101,10 +85,20 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
             return;
     }
     struct nuc_node *source = choose_source(a, inputs, count);
-    if (source != NULL)
+    if (source != NULL) {
         share_with(a, node, inputs, count, (struct nuc_place){source, NULL});
-    else if (count > 0 && (nuc_pattern_for(a, node)->form == NUC_FORM_LIST || any_annotated(a, inputs, count)))
-        observe_group(a, node, inputs, count);
+    } else if (count > 0 && (nuc_pattern_for(a, node)->form == NUC_FORM_LIST || any_annotated(a, inputs, count))) {
+        /* All tensors are observed as what the node reads and writes: by one observer, in the reference by one each. */
+        const struct nuc_qspec *activation = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
+        nuc_annotate_input(a, node, inputs[0], activation);
+        if (!a->reference_compat) {
+            share_with(a, node, inputs, count, (struct nuc_place){inputs[0], node});
+            return;
+        }
+        for (uint32_t i = 1; i < count; i++)
+            nuc_annotate_input(a, node, inputs[i], activation);
+        nuc_annotate_output(a, node, activation);
+    }
 }
 
 /* ---- the concat cluster ---- */

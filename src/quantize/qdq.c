@@ -55,9 +55,12 @@ struct conversion {
 
 /* ---- parameters of quantize and dequantize nodes ---- */
 
-/* A node of either direction, in the form that the point's parameters have, without input and value. */
-static struct nuc_node *add_node(struct conversion *v, const struct pair *p, bool quantize)
+/* Both directions have the same arguments in the same places. */
+static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *input, const struct pair *p,
+                                         bool quantize)
 {
+    const struct nuc_observer *o = v->c->observers[p->group];
+    /* A node of either direction, in the form that the point's parameters have, without input and value. */
     static const struct {
         enum nuc_op op;
         const char *name;
@@ -67,40 +70,26 @@ static struct nuc_node *add_node(struct conversion *v, const struct pair *p, boo
         {{NUC_OP_QUANTIZE_PER_TENSOR, "quantize_per_tensor"}, {NUC_OP_QUANTIZE_PER_CHANNEL, "quantize_per_channel"}},
     };
     bool channels = p->scale != NULL;
-
-    return nuc_add_node(v->to, NULL, forms[quantize][channels].op, forms[quantize][channels].name);
-}
-
-static void set_channels(struct conversion *v, struct nuc_node *node, const struct pair *p)
-{
-    const struct nuc_qspec *spec = &v->c->observers[p->group]->spec;
-
-    nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, scales), p->scale);
-    nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points), p->zero_point);
-    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, axis), spec->ch_axis);
-    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_min), spec->quant_min);
-    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_max), spec->quant_max);
-    nuc_set_arg_dtype(node, NUC_ARG(QUANTIZE_PER_CHANNEL, dtype), spec->dtype);
-}
-
-/* Both directions have the same arguments in the same places. */
-static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *input, const struct pair *p,
-                                         bool quantize)
-{
-    const struct nuc_observer *o = v->c->observers[p->group];
-    struct nuc_node *node = add_node(v, p, quantize);
+    struct nuc_node *node = nuc_add_node(v->to, NULL, forms[quantize][channels].op, forms[quantize][channels].name);
     struct nuc_meta meta = input->vals[0];
 
     meta.dtype = quantize ? o->spec.dtype : NUC_F32;
     nuc_set_arg_node(node, v->to, NUC_SELF, input);
-    if (p->scale != NULL)
-        set_channels(v, node, p);
-    else
+    if (p->scale != NULL) {
+        const struct nuc_qspec *spec = &v->c->observers[p->group]->spec;
+        nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, scales), p->scale);
+        nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points), p->zero_point);
+        nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, axis), spec->ch_axis);
+        nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_min), spec->quant_min);
+        nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_max), spec->quant_max);
+        nuc_set_arg_dtype(node, NUC_ARG(QUANTIZE_PER_CHANNEL, dtype), spec->dtype);
+    } else {
         nuc_set_quant(node, &(struct nuc_quant){.scale = (double)o->scale[0],
                                                 .zero_point = o->zero_point[0],
                                                 .quant_min = o->spec.quant_min,
                                                 .quant_max = o->spec.quant_max,
                                                 .dtype = o->spec.dtype});
+    }
     nuc_set_val(v->to, node, &meta);
     nuc_made_of(node, input);
     return node;
@@ -139,27 +128,22 @@ static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, c
     return &image->pairs[i];
 }
 
-static void add_reader(struct conversion *v, const struct nuc_node *user, const struct nuc_node *input)
-{
-    struct pair *p = pair_of(v, input, user);
-
-    if (p == NULL) {
-        v->images[input->id].is_read = true;
-    } else if (!nuc_is_annotated(v->c->annotations[user->id])) {
-        p->has_others = true;
-    } else if (p->n_own == 0 || p->own[p->n_own - 1].user != user) {
-        p->own = nuc_grow(v->to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
-        p->own[p->n_own++] = (struct reader){user, NULL};
-    }
-}
-
 static void list_readers(struct conversion *v)
 {
     for (uint32_t i = 0; i < v->c->n_order; i++) {
         const struct nuc_node *n = v->c->order[i];
         struct nuc_cursor at = {0, 0};
-        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
-            add_reader(v, n, in);
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            struct pair *p = pair_of(v, in, n);
+            if (p == NULL) {
+                v->images[in->id].is_read = true;
+            } else if (!nuc_is_annotated(v->c->annotations[n->id])) {
+                p->has_others = true;
+            } else if (p->n_own == 0 || p->own[p->n_own - 1].user != n) {
+                p->own = nuc_grow(v->to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
+                p->own[p->n_own++] = (struct reader){n, NULL};
+            }
+        }
     }
 }
 
@@ -235,16 +219,6 @@ static void add_frozen(struct conversion *v, const struct nuc_node *node)
     }
 }
 
-static void copy_placeholder(struct conversion *v, const struct nuc_node *node)
-{
-    struct nuc_node *copy = nuc_add_placeholder(v->to, node->name, node->input_kind, &node->vals[0]);
-
-    copy->target = node->target;
-    copy->data = node->data;
-    nuc_made_of(copy, node);
-    v->images[node->id].value = copy;
-}
-
 /* Kinds in the order of torch.export; among the buffers are the new ones, at the place of what they stand for. */
 static void add_placeholders(struct conversion *v)
 {
@@ -255,8 +229,13 @@ static void add_placeholders(struct conversion *v)
             const struct nuc_node *n = v->c->order[i];
             if (!nuc_is_placeholder(n))
                 continue;
-            if (n->input_kind == kinds[k] && (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT))
-                copy_placeholder(v, n);
+            if (n->input_kind == kinds[k] && (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT)) {
+                struct nuc_node *copy = nuc_add_placeholder(v->to, n->name, n->input_kind, &n->vals[0]);
+                copy->target = n->target;
+                copy->data = n->data;
+                nuc_made_of(copy, n);
+                v->images[n->id].value = copy;
+            }
             if (kinds[k] == NUC_BUFFER && nuc_is_static(n))
                 add_frozen(v, n);
         }
@@ -278,28 +257,23 @@ static const char *traced_name(struct nuc_context *cx, const struct nuc_node *no
     return nuc_format(cx, "%.*s", (int)(end - begin), begin);
 }
 
-static void copy_list(struct conversion *v, const struct nuc_node *from, struct nuc_node *to, uint32_t index)
-{
-    const struct nuc_arg *arg = &from->args[index];
-    struct nuc_node **list = nuc_alloc_array(v->to->cx, arg->count, sizeof(struct nuc_node *));
-
-    for (uint32_t i = 0; i < arg->count; i++)
-        list[i] = arg->u.nodes[i] == NULL ? NULL : read_value(v, arg->u.nodes[i], from);
-    nuc_set_arg_nodes(to, v->to, index, list, arg->count);
-}
-
 static void copy_node(struct conversion *v, const struct nuc_node *from)
 {
     struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from));
 
     node->in_place = from->in_place;
     for (uint32_t i = 0; i < from->n_args; i++) {
-        if (from->args[i].kind == NUC_ARG_NODE)
+        if (from->args[i].kind == NUC_ARG_NODE) {
             nuc_set_arg_node(node, v->to, i, read_value(v, from->args[i].u.node, from));
-        else if (from->args[i].kind == NUC_ARG_NODES)
-            copy_list(v, from, node, i);
-        else
+        } else if (from->args[i].kind == NUC_ARG_NODES) {
+            const struct nuc_arg *arg = &from->args[i];
+            struct nuc_node **list = nuc_alloc_array(v->to->cx, arg->count, sizeof(struct nuc_node *));
+            for (uint32_t k = 0; k < arg->count; k++)
+                list[k] = arg->u.nodes[k] == NULL ? NULL : read_value(v, arg->u.nodes[k], from);
+            nuc_set_arg_nodes(node, v->to, i, list, arg->count);
+        } else {
             node->args[i] = from->args[i];
+        }
         node->args[i].given = from->args[i].given;
     }
     if (from->n_vals != 0)
@@ -308,15 +282,6 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
     if (node->origin == 0) /* who marked the graph before wants its own marks */
         node->origin = from->id + 1;
     v->images[from->id].value = node;
-}
-
-/* Copies of a dequantize node go right after it one after the other, so the last one comes first. */
-static void add_dequantizes(struct conversion *v, struct pair *p)
-{
-    if (p->has_others)
-        p->shared = add_quantization(v, p->quantized, p, false);
-    for (uint32_t i = p->n_own; i-- > 0;)
-        p->own[i].dequantize = add_quantization(v, p->quantized, p, false);
 }
 
 /* That of the output comes first: edges read its dequantized value. */
@@ -334,7 +299,11 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
             v->points = nuc_grow(v->to->cx, v->points, &v->points_capacity, v->n_points + 1, sizeof *v->points);
             v->points[v->n_points++] = (struct nuc_quantized_point){p->quantized, p->group};
         }
-        add_dequantizes(v, p);
+        /* Copies of a dequantize node go right after it one after the other, so the last one comes first. */
+        if (p->has_others)
+            p->shared = add_quantization(v, p->quantized, p, false);
+        for (uint32_t k = p->n_own; k-- > 0;)
+            p->own[k].dequantize = add_quantization(v, p->quantized, p, false);
         if (p->group == v->c->observed[node->id].output && p->shared != NULL)
             value = p->shared;
     }
@@ -355,15 +324,6 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
         nodes[c->order[i]->id] = v.images[c->order[i]->id].value;
     }
     return (struct nuc_converted){v.to, v.n_points, v.points, nodes};
-}
-
-/* More samples make a new one. */
-static void free_evaluator(struct nuc_calibration *c)
-{
-    nuc_free_sub_arena(c->evaluator_memory);
-    c->evaluator_memory = NULL;
-    c->pool = NULL;
-    c->evaluator = NULL;
 }
 
 double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample)
@@ -438,18 +398,6 @@ static double decibels(const struct nuc_measured *m, double error)
     return -10 * log10(error / (n > 0 ? n : 1));
 }
 
-/* errors[i] in front of step i, which ended at times[i + 1]. */
-static void note_steps(struct nuc_calibration *c, const char *const *names, const double *errors, const double *times)
-{
-    struct nuc_measured *m = nuc_copy(c->g->cx, c->measured, sizeof *m);
-
-    for (size_t i = 0; i < NUC_ACCURACY_STEPS; i++)
-        m->steps[i] = (struct nuc_accuracy_step){names[i], times[i + 1] - times[i], decibels(m, errors[i]),
-                                                 decibels(m, errors[i + 1])};
-    m->n_steps = NUC_ACCURACY_STEPS;
-    c->measured = m;
-}
-
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
     static const char *const steps[NUC_ACCURACY_STEPS] = {"biases", "weight rounding"};
@@ -457,7 +405,11 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     struct nuc_converted q;
     double errors[NUC_ACCURACY_STEPS + 1], times[NUC_ACCURACY_STEPS + 1];
 
-    free_evaluator(c);
+    /* More samples make a new one. */
+    nuc_free_sub_arena(c->evaluator_memory);
+    c->evaluator_memory = NULL;
+    c->pool = NULL;
+    c->evaluator = NULL;
     c->measured = NULL;
     nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
@@ -468,7 +420,14 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
         return q.g;
     errors[2] = nuc_choose_rounding(c, biases, &q, errors[1]);
     times[2] = nuc_seconds();
-    note_steps(c, steps, errors, times);
+    /* errors[i] in front of step i, which ended at times[i + 1]. */
+    const char *const *names = steps;
+    struct nuc_measured *m = nuc_copy(c->g->cx, c->measured, sizeof *m);
+    for (size_t i = 0; i < NUC_ACCURACY_STEPS; i++)
+        m->steps[i] = (struct nuc_accuracy_step){names[i], times[i + 1] - times[i], decibels(m, errors[i]),
+                                                 decibels(m, errors[i + 1])};
+    m->n_steps = NUC_ACCURACY_STEPS;
+    c->measured = m;
     return q.g;
 }
 

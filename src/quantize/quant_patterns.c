@@ -79,26 +79,22 @@ static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qsp
     }
 }
 
-/* The kernels of a Cortex-M: all 256 steps for weights, accumulators short of the largest int32. */
-static void cpu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
-{
-    npu_specs(options, specs);
-    specs[NUC_SPEC_ACTIVATION].eps = FLOAT32_EPS;
-    specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = specs[NUC_SPEC_ACTIVATION];
-    for (int weight = NUC_SPEC_WEIGHT; weight <= NUC_SPEC_WEIGHT_AXIS_1; weight++)
-        specs[weight].quant_min = INT8_MIN;
-    for (int bias = NUC_SPEC_BIAS; bias <= NUC_SPEC_BIAS_CHANNELS; bias++) {
-        specs[bias].quant_min = INT32_MIN;
-        specs[bias].quant_max = INT32_MAX - 1;
-    }
-}
-
 void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
 {
-    if (side == NUC_SIDE_CPU)
-        cpu_specs(options, specs);
-    else
+    if (side == NUC_SIDE_CPU) {
+        /* The kernels of a Cortex-M: all 256 steps for weights, accumulators short of the largest int32. */
         npu_specs(options, specs);
+        specs[NUC_SPEC_ACTIVATION].eps = FLOAT32_EPS;
+        specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = specs[NUC_SPEC_ACTIVATION];
+        for (int weight = NUC_SPEC_WEIGHT; weight <= NUC_SPEC_WEIGHT_AXIS_1; weight++)
+            specs[weight].quant_min = INT8_MIN;
+        for (int bias = NUC_SPEC_BIAS; bias <= NUC_SPEC_BIAS_CHANNELS; bias++) {
+            specs[bias].quant_min = INT32_MIN;
+            specs[bias].quant_max = INT32_MAX - 1;
+        }
+    } else {
+        npu_specs(options, specs);
+    }
 }
 
 /* ---- patterns ---- */

@@ -19,17 +19,6 @@ static void list_node(struct nuc_calibration *c, struct nuc_node *node)
     c->order[c->n_order++] = node;
 }
 
-static void list_late_constants(struct ordering *o, const struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        if (o->waits[in->id])
-            list_node(o->c, in);
-        o->waits[in->id] = false;
-    }
-}
-
 static void order_nodes(struct nuc_calibration *c)
 {
     struct ordering o = {c, nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *o.waits)};
@@ -42,7 +31,12 @@ static void order_nodes(struct nuc_calibration *c)
             continue;
         }
         behind_inputs = behind_inputs || !nuc_is_static(n);
-        list_late_constants(&o, n);
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            if (o.waits[in->id])
+                list_node(o.c, in);
+            o.waits[in->id] = false;
+        }
         list_node(c, n);
     }
 }
@@ -56,20 +50,6 @@ static bool has_edge(const struct nuc_observed *t, uint32_t group)
             return true;
     }
     return false;
-}
-
-static void observe_edges(struct nuc_calibration *c, const struct nuc_node *user)
-{
-    const struct nuc_annotation *a = c->annotations[user->id];
-
-    for (uint32_t i = 0; a != NULL && i < a->n_inputs; i++) {
-        uint32_t group = c->sharing->input_groups[user->id][i];
-        struct nuc_observed *t = &c->observed[a->inputs[i].arg->id];
-        if (group == NUC_NO_GROUP || group == c->sharing->output_group[a->inputs[i].arg->id] || has_edge(t, group))
-            continue;
-        t->edges = nuc_grow(c->g->cx, t->edges, &t->edges_capacity, t->n_edges + 1, sizeof *t->edges);
-        t->edges[t->n_edges++] = group;
-    }
 }
 
 static void list_points(struct nuc_calibration *c)
@@ -95,7 +75,15 @@ static void make_points(struct nuc_calibration *c)
     c->observed = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->observed);
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         c->observed[n->id].output = c->sharing->output_group[n->id];
-        observe_edges(c, n);
+        const struct nuc_annotation *a = c->annotations[n->id];
+        for (uint32_t i = 0; a != NULL && i < a->n_inputs; i++) {
+            uint32_t group = c->sharing->input_groups[n->id][i];
+            struct nuc_observed *t = &c->observed[a->inputs[i].arg->id];
+            if (group == NUC_NO_GROUP || group == c->sharing->output_group[a->inputs[i].arg->id] || has_edge(t, group))
+                continue;
+            t->edges = nuc_grow(c->g->cx, t->edges, &t->edges_capacity, t->n_edges + 1, sizeof *t->edges);
+            t->edges[t->n_edges++] = group;
+        }
     }
     list_points(c);
 }
@@ -108,21 +96,6 @@ uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_no
 }
 
 /* ---- observing ---- */
-
-static void make_observers(struct nuc_calibration *c)
-{
-    const struct nuc_sharing *s = c->sharing;
-
-    c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
-    for (uint32_t i = 0; i < s->n_groups; i++) {
-        struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
-        if (c->by_parts)
-            nuc_observer_divide(c->g->cx, o);
-        for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
-            o->from[k] = c->observers[s->groups[i].from[k]];
-        c->observers[i] = o;
-    }
-}
 
 void nuc_quantize_done(struct nuc_calibration *c)
 {
@@ -207,7 +180,16 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
     make_points(c);
-    make_observers(c);
+    const struct nuc_sharing *s = c->sharing;
+    c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
+    for (uint32_t i = 0; i < s->n_groups; i++) {
+        struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
+        if (c->by_parts)
+            nuc_observer_divide(c->g->cx, o);
+        for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
+            o->from[k] = c->observers[s->groups[i].from[k]];
+        c->observers[i] = o;
+    }
     nuc_quantize_set_reach(c, options->reach);
     if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
         c->means = nuc_input_means_new(g);
@@ -291,21 +273,6 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
 
 /* ---- results ---- */
 
-static void check_observer(const struct nuc_calibration *c, const struct nuc_observation_point *t)
-{
-    const struct nuc_observer *o = c->observers[t->group];
-    struct nuc_context *cx = c->g->cx;
-
-    if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen)
-        nuc_warn(cx, "%s: %s was never observed: quantized with scale 1; give calibration samples", c->g->file,
-                 nuc_node_text(cx, t->node));
-    for (uint32_t i = 0; i < o->n; i++) {
-        if (!isfinite(o->scale[i]))
-            nuc_fail(cx, NUC_BAD_INPUT, "%s: the values of %s span a range too wide to quantize", c->g->file,
-                     nuc_node_text(cx, t->node));
-    }
-}
-
 static void set_parameters(struct nuc_calibration *c, bool derived)
 {
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
@@ -354,8 +321,19 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     if (!c->reference_compat)
         make_biases_fit(c);
     set_parameters(c, true);
-    for (uint32_t i = 0; i < c->n_points; i++)
-        check_observer(c, &c->points[i]);
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const struct nuc_observation_point *t = &c->points[i];
+        const struct nuc_observer *o = c->observers[t->group];
+        struct nuc_context *cx = c->g->cx;
+        if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen)
+            nuc_warn(cx, "%s: %s was never observed: quantized with scale 1; give calibration samples", c->g->file,
+                     nuc_node_text(cx, t->node));
+        for (uint32_t k = 0; k < o->n; k++) {
+            if (!isfinite(o->scale[k]))
+                nuc_fail(cx, NUC_BAD_INPUT, "%s: the values of %s span a range too wide to quantize", c->g->file,
+                         nuc_node_text(cx, t->node));
+        }
+    }
     c->has_parameters = true;
 }
 

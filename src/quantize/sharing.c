@@ -163,20 +163,6 @@ static void share_implicitly(struct builder *b, uint32_t i)
     unite_if_same(b, i, spec, (struct nuc_place){place.node, NULL});
 }
 
-static void unite_all(struct builder *b)
-{
-    for (uint32_t i = 0; i < b->n_entries; i++) {
-        const struct nuc_qspec *spec = b->entries[i].spec;
-        if (b->entries[i].place.user != NULL)
-            share_implicitly(b, i);
-        if (spec->kind != NUC_QSPEC_SHARED)
-            continue;
-        uint32_t with = find_entry(b, spec->from[0]);
-        if (with != NO_ENTRY)
-            unite(b, with, i);
-    }
-}
-
 /* ---- groups ---- */
 
 struct numbering {
@@ -245,7 +231,16 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
     struct nuc_sharing *s = nuc_alloc(g->cx, sizeof *s);
 
     list_entries(&b);
-    unite_all(&b);
+    for (uint32_t i = 0; i < b.n_entries; i++) {
+        const struct nuc_qspec *spec = b.entries[i].spec;
+        if (b.entries[i].place.user != NULL)
+            share_implicitly(&b, i);
+        if (spec->kind != NUC_QSPEC_SHARED)
+            continue;
+        uint32_t with = find_entry(&b, spec->from[0]);
+        if (with != NO_ENTRY)
+            unite(&b, with, i);
+    }
     struct numbering n = number_groups(&b, s);
     store_groups(&b, s, n.group);
     return s;

@@ -208,21 +208,6 @@ static void count_pieces(const void *arg, struct nuc_part part)
     }
 }
 
-static void histc(const struct nuc_seen_values *v, bool has_infinity, float lo, float hi, float out[BINS])
-{
-    uint32_t tables[MOST_PIECES][TABLES][BINS];
-
-    memset(tables, 0, pieces_of(v) * sizeof *tables);
-    widen(&lo, &hi);
-    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, tables});
-    for (size_t b = 0; b < BINS; b++) {
-        uint32_t sum = 0;
-        for (size_t k = 0; k < pieces_of(v) * TABLES; k++)
-            sum += tables[k / TABLES][k % TABLES][b];
-        out[b] = (float)sum;
-    }
-}
-
 /* ---- sum: torch.sum ---- */
 
 float nuc_histogram_sum(const float bins[NUC_HISTOGRAM_BINS])
@@ -324,7 +309,18 @@ bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v)
         min = h->min < min ? h->min : min;
         max = h->max > max ? h->max : max;
     }
-    histc(v, has_infinity, min, max, counts);
+    float lo = min;
+    float hi = max;
+    uint32_t tables[MOST_PIECES][TABLES][BINS];
+    memset(tables, 0, pieces_of(v) * sizeof *tables);
+    widen(&lo, &hi);
+    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, tables});
+    for (size_t b = 0; b < BINS; b++) {
+        uint32_t sum = 0;
+        for (size_t k = 0; k < pieces_of(v) * TABLES; k++)
+            sum += tables[k / TABLES][k % TABLES][b];
+        counts[b] = (float)sum;
+    }
     if (h->seen)
         join(h, min, max, counts);
     h->seen = true;

@@ -58,15 +58,6 @@ struct moments {
     double count, sum, squares;
 };
 
-static void add_bin(struct moments *m, const struct nuc_histogram *h, int32_t bin)
-{
-    double c = (double)h->bins[bin], x = (double)h->min + bin_width(h) * ((double)bin + 0.5);
-
-    m->count += c;
-    m->sum += c * x;
-    m->squares += c * x * x;
-}
-
 /*
  * error[k], outside[k]: clipping error and number of values beyond t = far * (k + 1) / ENDS. `step` +1 walks from
  * the lowest bin up to a negative t, -1 from the highest down to a positive one.
@@ -83,7 +74,10 @@ static void clipping_errors(const struct nuc_histogram *h, double far, int32_t s
             double middle = (double)h->min + bin_width(h) * ((double)bin + 0.5);
             if (step > 0 ? middle >= t : middle <= t)
                 break;
-            add_bin(&m, h, bin);
+            double c = (double)h->bins[bin], x = (double)h->min + bin_width(h) * ((double)bin + 0.5);
+            m.count += c;
+            m.sum += c * x;
+            m.squares += c * x * x;
         }
         double squares = m.squares - 2 * t * m.sum + t * t * m.count;
         error[k] = squares > 0 ? squares : 0;

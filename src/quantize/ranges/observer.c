@@ -181,21 +181,6 @@ void nuc_observer_set_reach(struct nuc_observer *o, double reach)
         o->parts[p].extremes.reach = reach;
 }
 
-static void take_histogram(const struct nuc_observer *o, unsigned part, struct nuc_histogram *h)
-{
-    struct nuc_histogram parts[2];
-
-    if (o->parts == NULL) {
-        nuc_histogram_take(o->histogram, h);
-    } else if (part != NUC_BOTH_PARTS) {
-        nuc_histogram_take(&o->parts[part].histogram, h);
-    } else {
-        for (unsigned p = 0; p < 2; p++)
-            nuc_histogram_take(&o->parts[p].histogram, &parts[p]);
-        nuc_histogram_join(h, &parts[0], &parts[1]);
-    }
-}
-
 /* Everything seen, for which no bin has to be looked at. */
 static struct nuc_candidate_range whole_range(const struct nuc_observer *o, unsigned part)
 {
@@ -215,7 +200,16 @@ struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsi
 
     if (kind == NUC_OBSERVER_MIN_MAX)
         return r;
-    take_histogram(o, part, &h);
+    struct nuc_histogram parts[2];
+    if (o->parts == NULL) {
+        nuc_histogram_take(o->histogram, &h);
+    } else if (part != NUC_BOTH_PARTS) {
+        nuc_histogram_take(&o->parts[part].histogram, &h);
+    } else {
+        for (unsigned p = 0; p < 2; p++)
+            nuc_histogram_take(&o->parts[p].histogram, &parts[p]);
+        nuc_histogram_join(&h, &parts[0], &parts[1]);
+    }
     if (kind == NUC_OBSERVER_MSE)
         nuc_histogram_least_squares(&h, (unsigned)steps + 1, &r.min, &r.max);
     else if (kind == NUC_OBSERVER_PERCENTILE)
@@ -235,20 +229,6 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
     parameters_of_range(&o->spec, r.min, r.max, scale, zero_point);
 }
 
-static void observed_parameters(struct nuc_observer *o, uint32_t i)
-{
-    float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
-
-    o->scale[i] = 1;
-    if (!o->seen)
-        return;
-    if (nuc_observer_counts(o))
-        nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->widens,
-                               &o->scale[i], &o->zero_point[i]);
-    else
-        parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
-}
-
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
 {
     bool derived = o->spec.kind == NUC_QSPEC_DERIVED, fixed = o->spec.kind == NUC_QSPEC_FIXED;
@@ -266,7 +246,16 @@ void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
             o->scale[i] = o->spec.scale;
             o->zero_point[i] = o->spec.zero_point;
         } else {
-            observed_parameters(o, i);
+            float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
+
+            o->scale[i] = 1;
+            if (!o->seen)
+                continue;
+            if (nuc_observer_counts(o))
+                nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->widens,
+                                       &o->scale[i], &o->zero_point[i]);
+            else
+                parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
         }
     }
 }

@@ -29,18 +29,14 @@ bool nuc_commutes_with_clamp(const struct nuc_node *node)
            nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D, NUC_OP_MAXIMUM, NUC_OP_MINIMUM));
 }
 
-/* A step further on both sides: the rounding of the zero point moves a range by half a step at most. */
-static struct nuc_range with_margin(double min, double max)
-{
-    double step = (max - min) / 253;
-
-    return (struct nuc_range){(float)(min - step), (float)(max + step)};
-}
-
 /* sigmoid(x) * 256 rounds to 0 below -ln(511) and to 255 from ln(254.5 / 1.5) on. */
 static struct nuc_range range_of_sigmoid(void)
 {
-    return with_margin(-log(511), log(254.5 / 1.5));
+    /* A step further on both sides: the rounding of the zero point moves a range by half a step at most. */
+    double min = -log(511);
+    double max = log(254.5 / 1.5);
+    double step = (max - min) / 253;
+    return (struct nuc_range){(float)(min - step), (float)(max + step)};
 }
 
 static struct nuc_range range_of_reader(const struct nuc_range *ranges, struct nuc_annotation *const *annotations,
@@ -72,25 +68,19 @@ static struct nuc_range range_of_reader(const struct nuc_range *ranges, struct n
     }
 }
 
-static struct nuc_range range_of(const struct nuc_range *ranges, struct nuc_annotation *const *annotations,
-                                 const struct nuc_node *node)
-{
-    struct nuc_range all = {INFINITY, -INFINITY};
-
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        struct nuc_range one = range_of_reader(ranges, annotations, node->users[i]);
-        all.min = one.min < all.min ? one.min : all.min;
-        all.max = one.max > all.max ? one.max : all.max;
-    }
-    return node->n_users > 0 && nuc_is_call(node) && !node->is_tuple ? all : everything;
-}
-
 struct nuc_range *nuc_relevant_ranges(struct nuc_graph *g, struct nuc_annotation *const *annotations)
 {
     struct nuc_range *ranges = nuc_alloc_array(g->cx, g->next_id, sizeof *ranges);
 
-    for (const struct nuc_node *n = g->last; n != NULL; n = n->prev)
-        ranges[n->id] = range_of(ranges, annotations, n);
+    for (const struct nuc_node *n = g->last; n != NULL; n = n->prev) {
+        struct nuc_range all = {INFINITY, -INFINITY};
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            struct nuc_range one = range_of_reader(ranges, annotations, n->users[i]);
+            all.min = one.min < all.min ? one.min : all.min;
+            all.max = one.max > all.max ? one.max : all.max;
+        }
+        ranges[n->id] = n->n_users > 0 && nuc_is_call(n) && !n->is_tuple ? all : everything;
+    }
     return ranges;
 }
 

@@ -182,18 +182,11 @@ static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
 
 /* ---- correction ---- */
 
-static const struct nuc_observer *observer_of(const struct nuc_calibration *c, const struct nuc_node *constant,
-                                              const struct nuc_node *user)
-{
-    uint32_t group = nuc_observed_group(c, constant, user);
-
-    return group == NUC_NO_GROUP ? NULL : c->observers[group];
-}
-
 static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l, const struct means *means)
 {
     struct nuc_graph *g = c->g;
-    const struct nuc_observer *o = observer_of(c, l->weight, l->node);
+    uint32_t group = nuc_observed_group(c, l->weight, l->node);
+    const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : c->observers[group];
     uint32_t per_group = l->in / l->groups;
 
     if (o == NULL || means == NULL || means->count <= 0 || means->channels != l->in)

@@ -25,18 +25,6 @@ static double last_size(const struct nuc_node *node)
     return m == NULL || m->rank == 0 || m->sizes[m->rank - 1] == 0 ? 1 : (double)m->sizes[m->rank - 1];
 }
 
-/* Every step of the sequence goes through all weights. */
-static double recurrent_products(const struct nuc_node *node)
-{
-    const struct nuc_node *sequence = nuc_arg_node(node, NUC_SELF);
-    struct nuc_cursor at = {0, 0};
-    double weights = 0;
-
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
-        weights += nuc_is_static(in) ? elements(in) : 0;
-    return elements(sequence) / last_size(sequence) * weights;
-}
-
 static double products(const struct nuc_node *node)
 {
     const struct nuc_conv_args *conv = nuc_conv_args(node->op);
@@ -47,8 +35,15 @@ static double products(const struct nuc_node *node)
         double rows = weight == NULL || weight->vals[0].sizes[0] == 0 ? 1 : (double)weight->vals[0].sizes[0];
         return elements(over) * elements(weight) / rows;
     }
-    if (nuc_op_family(node->op) == NUC_FAMILY_RECURRENT)
-        return recurrent_products(node);
+    if (nuc_op_family(node->op) == NUC_FAMILY_RECURRENT) {
+        /* Every step of the sequence goes through all weights. */
+        const struct nuc_node *sequence = nuc_arg_node(node, NUC_SELF);
+        struct nuc_cursor at = {0, 0};
+        double weights = 0;
+        for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
+            weights += nuc_is_static(in) ? elements(in) : 0;
+        return elements(sequence) / last_size(sequence) * weights;
+    }
     if (nuc_op_family(node->op) == NUC_FAMILY_MATRIX)
         return elements(node) * last_size(nuc_arg_node(node, node->op == NUC_OP_ADDMM ? 1 : 0));
     return 0;
@@ -104,18 +99,6 @@ static void thin_out(struct nuc_choice_samples *s)
     s->stride *= 2;
 }
 
-static void make_room(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e, size_t k)
-{
-    s->n_inputs = nuc_eval_n_inputs(e);
-    s->n_outputs = nuc_eval_n_outputs(e);
-    s->inputs[k] = nuc_alloc_array(cx, s->n_inputs, sizeof(void *));
-    s->outputs[k] = nuc_alloc_array(cx, s->n_outputs, sizeof(void *));
-    for (size_t i = 0; i < s->n_inputs; i++)
-        s->inputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
-    for (size_t i = 0; i < s->n_outputs; i++)
-        s->outputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
-}
-
 void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
                        const void *const *inputs)
 {
@@ -126,8 +109,16 @@ void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, con
     if (s->count == s->wanted || number % s->stride != 0)
         return NULL;
     size_t k = s->count++;
-    if (s->outputs[k] == NULL)
-        make_room(cx, s, e, k);
+    if (s->outputs[k] == NULL) {
+        s->n_inputs = nuc_eval_n_inputs(e);
+        s->n_outputs = nuc_eval_n_outputs(e);
+        s->inputs[k] = nuc_alloc_array(cx, s->n_inputs, sizeof(void *));
+        s->outputs[k] = nuc_alloc_array(cx, s->n_outputs, sizeof(void *));
+        for (size_t i = 0; i < s->n_inputs; i++)
+            s->inputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
+        for (size_t i = 0; i < s->n_outputs; i++)
+            s->outputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+    }
     for (size_t i = 0; i < s->n_inputs; i++)
         memcpy(s->inputs[k][i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
     s->part[k] = nuc_sample_part(number);

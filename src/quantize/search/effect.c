@@ -51,19 +51,6 @@ struct nuc_effects {
 
 /* ---- making ---- */
 
-static void list_steps(struct nuc_effects *fx)
-{
-    const struct nuc_evaluator *e = fx->workers[0].e;
-    double sum = 0;
-
-    fx->n_steps = nuc_eval_n_steps(e);
-    fx->cost_before = nuc_alloc_array(fx->g->cx, fx->n_steps, sizeof *fx->cost_before);
-    for (uint32_t s = 0; s < fx->n_steps; s++) {
-        fx->cost_before[s] = sum / fx->run_cost;
-        sum += nuc_node_cost(nuc_eval_step_node(e, s));
-    }
-}
-
 static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
 {
     struct nuc_context *cx = fx->g->cx;
@@ -127,7 +114,14 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
                nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, alone ? NULL : kept, alone ? 0 : fx->n_scores));
     for (unsigned i = 1; i < n; i++)
         add_worker(fx, nuc_eval_fork(fx->workers[0].e));
-    list_steps(fx);
+    const struct nuc_evaluator *e = fx->workers[0].e;
+    double sum = 0;
+    fx->n_steps = nuc_eval_n_steps(e);
+    fx->cost_before = nuc_alloc_array(fx->g->cx, fx->n_steps, sizeof *fx->cost_before);
+    for (uint32_t s = 0; s < fx->n_steps; s++) {
+        fx->cost_before[s] = sum / fx->run_cost;
+        sum += nuc_node_cost(nuc_eval_step_node(e, s));
+    }
     list_points(fx, q);
     return fx;
 }
@@ -225,11 +219,6 @@ static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
 
 /* ---- against the float outputs ---- */
 
-static const char *output_name(const struct nuc_graph *g, size_t index)
-{
-    return nuc_arg_at(g->last, NUC_ARG(OUTPUT, values))->u.nodes[index]->name;
-}
-
 /* Of the bytes of an output: outputs with different ones differ. FNV-1a over words of 32 bits. */
 static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
 {
@@ -284,19 +273,6 @@ static void run_measured(const void *arg, struct nuc_part part)
     }
 }
 
-static void add_errors(const struct nuc_measured *by_sample, size_t n_samples, double *error)
-{
-    for (size_t k = 0; k < n_samples; k++)
-        error[k] = 0;
-    for (size_t i = 0; i < by_sample[0].n_outputs; i++) {
-        double signal = 0;
-        for (size_t k = 0; k < n_samples; k++)
-            signal += by_sample[k].outputs[i].signal;
-        for (size_t k = 0; k < n_samples; k++)
-            error[k] += by_sample[k].outputs[i].noise / (signal > 0 ? signal : 1);
-    }
-}
-
 struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors)
 {
     struct nuc_context *cx = fx->g->cx;
@@ -312,12 +288,22 @@ struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors)
             (struct nuc_measured){.n_outputs = fx->s->n_outputs,
                                   .outputs = nuc_alloc_array(cx, fx->s->n_outputs, sizeof(struct nuc_measured_output))};
     for_samples(fx, 1, run_measured, &j);
-    if (errors != NULL)
-        add_errors(by_sample, fx->n_samples, errors);
+    if (errors != NULL) {
+        size_t n_samples = fx->n_samples;
+        for (size_t k = 0; k < n_samples; k++)
+            errors[k] = 0;
+        for (size_t i = 0; i < by_sample[0].n_outputs; i++) {
+            double signal = 0;
+            for (size_t k = 0; k < n_samples; k++)
+                signal += by_sample[k].outputs[i].signal;
+            for (size_t k = 0; k < n_samples; k++)
+                errors[k] += by_sample[k].outputs[i].noise / (signal > 0 ? signal : 1);
+        }
+    }
     struct nuc_measured *m = &by_sample[0];
     for (size_t i = 0; i < m->n_outputs; i++) {
         struct nuc_measured_output *o = &m->outputs[i];
-        o->name = output_name(fx->c->g, i);
+        o->name = nuc_arg_at(fx->c->g->last, NUC_ARG(OUTPUT, values))->u.nodes[i]->name;
         o->samples = fx->n_samples;
         for (size_t k = 1; k < fx->n_samples; k++) {
             const struct nuc_measured_output *other = &by_sample[k].outputs[i];
@@ -380,40 +366,6 @@ static void see_point(const struct nuc_effects *fx, const struct worker *w, uint
     for (int64_t i = 0; i < count; i++) {
         seen->min = x[i] < seen->min ? x[i] : seen->min;
         seen->max = x[i] > seen->max ? x[i] : seen->max;
-    }
-}
-
-static void run_reference(struct nuc_effects *fx, struct worker *w, size_t sample)
-{
-    start(fx, w, sample);
-    nuc_eval_steps(w->e, 0, fx->n_steps);
-    for (uint32_t p = 0; p < fx->n_points; p++) {
-        if (fx->points[p].quantize != NULL)
-            see_point(fx, w, p);
-    }
-    for (size_t i = 0; i < fx->n_scores; i++)
-        memcpy(fx->reference[sample][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
-}
-
-static void make_reference(struct nuc_effects *fx)
-{
-    struct nuc_context *cx = fx->g->cx;
-
-    fx->signal = nuc_alloc_array(cx, fx->n_scores, sizeof *fx->signal);
-    fx->reference = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->reference);
-    for (size_t k = 0; k < fx->n_samples; k++) {
-        fx->reference[k] = nuc_alloc_array(cx, fx->n_scores, sizeof(float *));
-        for (size_t i = 0; i < fx->n_scores; i++)
-            fx->reference[k][i] = nuc_alloc(cx, nuc_bytes(&fx->scores[i].node->vals[0]));
-    }
-}
-
-/* Over all samples. */
-static void add_signals(struct nuc_effects *fx)
-{
-    for (size_t k = 0; k < fx->n_samples; k++) {
-        for (size_t i = 0; i < fx->n_scores; i++)
-            fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
     }
 }
 
@@ -500,7 +452,14 @@ static void run_alone(const void *arg, struct nuc_part part)
 
     set_all(fx, w, NULL);
     for (size_t k = part.begin; k < part.end; k++) {
-        run_reference(fx, w, k);
+        start(fx, w, k);
+        nuc_eval_steps(w->e, 0, fx->n_steps);
+        for (uint32_t p = 0; p < fx->n_points; p++) {
+            if (fx->points[p].quantize != NULL)
+                see_point(fx, w, p);
+        }
+        for (size_t i = 0; i < fx->n_scores; i++)
+            memcpy(fx->reference[k][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
         for (size_t i = j->n; i-- > 0;) {
             const struct nuc_tried *t = &j->tried[j->order[i]];
             if (!changes(fx, w, t, fx->s->part[k]))
@@ -536,13 +495,23 @@ void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_
 {
     struct nuc_context *cx = fx->g->cx;
 
-    make_reference(fx);
+    fx->signal = nuc_alloc_array(cx, fx->n_scores, sizeof *fx->signal);
+    fx->reference = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->reference);
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        fx->reference[k] = nuc_alloc_array(cx, fx->n_scores, sizeof(float *));
+        for (size_t i = 0; i < fx->n_scores; i++)
+            fx->reference[k][i] = nuc_alloc(cx, nuc_bytes(&fx->scores[i].node->vals[0]));
+    }
     struct nuc_arena *outer = nuc_push_arena(cx);
     uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
     double *noise = nuc_alloc_array(cx, fx->n_samples * n * fx->n_scores, sizeof *noise);
     for_samples(fx, (double)n, run_alone,
                 &(struct job){.fx = fx, .tried = tried, .first = first, .order = order, .n = n, .noise = noise});
-    add_signals(fx);
+    /* Over all samples. */
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        for (size_t i = 0; i < fx->n_scores; i++)
+            fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
+    }
     for (size_t i = 0; i < fx->n_samples * n; i++)
         error[i] = relative_error(fx, noise + i * fx->n_scores);
     nuc_pop_arena(cx, outer);

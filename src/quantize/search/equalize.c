@@ -109,15 +109,6 @@ static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32
     return false;
 }
 
-static void add_layer(struct nuc_equalizer *e, const struct nuc_layer *l)
-{
-    struct weights *w = &e->layers[e->n_layers++];
-
-    w->layer = *l;
-    w->weight = nuc_layer_values(e->g, l->weight);
-    w->bias = l->bias != NULL ? nuc_layer_values(e->g, l->bias) : NULL;
-}
-
 struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads)
 {
     struct nuc_equalizer *e = nuc_alloc(g->cx, sizeof *e);
@@ -131,7 +122,10 @@ struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads
         struct nuc_layer l;
         if (!nuc_layer_of(n, &l))
             continue;
-        add_layer(e, &l);
+        struct weights *w = &e->layers[e->n_layers++];
+        w->layer = l;
+        w->weight = nuc_layer_values(e->g, l.weight);
+        w->bias = l.bias != NULL ? nuc_layer_values(e->g, l.bias) : NULL;
         layer_at[n->id] = e->n_layers;
     }
     e->chains = nuc_alloc_array(g->cx, e->n_layers, sizeof *e->chains);

@@ -167,21 +167,6 @@ static double power_of(const struct problem *p, const struct nuc_node *n)
     return sum > 0 ? sum / (double)l->count : 0;
 }
 
-static void add_importance(struct problem *p, const struct nuc_channel_layer *l, const float *w, double power)
-{
-    for (uint32_t o = 0; o < l->out; o++) {
-        for (uint32_t i = 0; i < l->in / l->groups; i++) {
-            const float *taps = w + nuc_channel_tap(l, o, i);
-            nuc_label in = root_of(p->e, l->read[nuc_channel_input(l, o, i)]);
-            double sum = 0;
-            for (uint32_t t = 0; t < l->taps; t++)
-                sum += (double)taps[t] * (double)taps[t];
-            if (in != NUC_ANY_LABEL)
-                p->importance[in / 2] += sum / (power * l->out);
-        }
-    }
-}
-
 static bool is_fixed(const equalizer *e, const nuc_label *labels, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -236,7 +221,17 @@ static void add_layer(struct problem *p, const struct nuc_channel_layer *l)
     if (!(power > 0) || labels_at(e, l->input) == NULL)
         return;
     const float *w = nuc_const_contiguous(e->g, l->weight);
-    add_importance(p, l, w, power);
+    for (uint32_t o = 0; o < l->out; o++) {
+        for (uint32_t i = 0; i < l->in / l->groups; i++) {
+            const float *taps = w + nuc_channel_tap(l, o, i);
+            nuc_label in = root_of(p->e, l->read[nuc_channel_input(l, o, i)]);
+            double sum = 0;
+            for (uint32_t t = 0; t < l->taps; t++)
+                sum += (double)taps[t] * (double)taps[t];
+            if (in != NUC_ANY_LABEL)
+                p->importance[in / 2] += sum / (power * l->out);
+        }
+    }
     bool per_output = group != NUC_NO_GROUP && e->c->observers[group]->spec.ch_axis >= 0;
     if (group == NUC_NO_GROUP || (is_fixed(e, l->read, l->in) && (per_output || is_fixed(e, l->written, l->out))))
         return;
@@ -319,18 +314,6 @@ static void bound_clip(struct problem *p, const struct nuc_channel_clip *clip)
     }
 }
 
-static void set_bounds(struct problem *p)
-{
-    const struct nuc_channel_factors *f = p->e->channels;
-
-    for (uint32_t i = 0; i < p->model.n_variables; i++) {
-        p->model.highest[i] = f->sets->pinned[i] ? 0 : log(MOST_FACTOR);
-        p->model.lowest[i] = -p->model.highest[i];
-    }
-    for (uint32_t i = 0; i < f->n_clips; i++)
-        bound_clip(p, &f->clips[i]);
-}
-
 static void fill_model(struct problem *p)
 {
     const equalizer *e = p->e;
@@ -352,7 +335,13 @@ static void fill_model(struct problem *p)
         for (uint32_t i = 0; i < o->n_edges; i++)
             add_value(p, n, o->edges[i]);
     }
-    set_bounds(p);
+    const struct nuc_channel_factors *f = p->e->channels;
+    for (uint32_t i = 0; i < p->model.n_variables; i++) {
+        p->model.highest[i] = f->sets->pinned[i] ? 0 : log(MOST_FACTOR);
+        p->model.lowest[i] = -p->model.highest[i];
+    }
+    for (uint32_t i = 0; i < f->n_clips; i++)
+        bound_clip(p, &f->clips[i]);
 }
 
 double nuc_activations_solve(struct nuc_activation_equalizer *e, unsigned set, const bool *is_wanted, double reach,

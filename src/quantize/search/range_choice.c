@@ -105,15 +105,6 @@ static uint32_t same_as(const struct choice *h, const struct block *b, uint32_t 
     return candidate;
 }
 
-static void add_open(struct choice *h, uint32_t group)
-{
-    uint32_t at = h->n_open++;
-
-    for (; at > 0 && nuc_cost_after(h->fx, h->open[at - 1].group) < nuc_cost_after(h->fx, group); at--)
-        h->open[at] = h->open[at - 1];
-    h->open[at].group = group;
-}
-
 /* Candidates that differ in whether they widen have their range in common. */
 static void find_candidates(const void *arg, struct nuc_part part)
 {
@@ -161,20 +152,6 @@ static double divide(struct choice *h, uint32_t n)
         cost += trial_cost(h, &h->blocks[i]);
     }
     return cost;
-}
-
-/* As many blocks as the budget allows, on enough samples; then, with a tensor to each block, as many samples. */
-static void plan(struct choice *h)
-{
-    double runs = budget(h->c->high) / h->run_cost, all = (double)h->n_samples;
-    double enough = all < ENOUGH_SAMPLES ? all : ENOUGH_SAMPLES;
-    uint32_t n = h->n_open;
-
-    while (n > 1 && enough * (1 + CHECKS + divide(h, n)) > runs)
-        n = n > 8 ? n - n / 8 : n - 1;
-    double samples = runs / (1 + CHECKS + divide(h, n));
-    samples = samples > LEAST_SAMPLES ? samples : LEAST_SAMPLES;
-    h->n_samples = samples < all ? (size_t)samples : h->n_samples;
 }
 
 /* ---- trials ---- */
@@ -370,24 +347,24 @@ static void check(struct choice *h)
 static void choose(struct choice *h, struct nuc_arena *outer)
 {
     if (h->c->by_parts) {
-        plan(h);
+        /*
+         * As many blocks as the budget allows, on enough samples; then, with a tensor to each block, as many samples.
+         */
+        double runs = budget(h->c->high) / h->run_cost, all = (double)h->n_samples;
+        double enough = all < ENOUGH_SAMPLES ? all : ENOUGH_SAMPLES;
+        uint32_t n = h->n_open;
+
+        while (n > 1 && enough * (1 + CHECKS + divide(h, n)) > runs)
+            n = n > 8 ? n - n / 8 : n - 1;
+        double samples = runs / (1 + CHECKS + divide(h, n));
+        samples = samples > LEAST_SAMPLES ? samples : LEAST_SAMPLES;
+        h->n_samples = samples < all ? (size_t)samples : h->n_samples;
         nuc_effects_use(h->fx, h->n_samples);
         try_blocks(h);
         check(h);
     } else {
         nuc_effects_use(h->fx, nuc_samples_to_measure(h->c));
         choose_by_whole(h, outer);
-    }
-}
-
-static void set_chosen(struct choice *h)
-{
-    for (uint32_t i = 0; i < h->n_blocks; i++) {
-        const struct block *b = &h->blocks[i];
-        for (uint32_t k = b->first; k < b->first + b->count; k++) {
-            h->c->observers[h->open[k].group]->chosen = candidates[b->chosen].kind;
-            h->c->observers[h->open[k].group]->widens = candidates[b->chosen].widens;
-        }
     }
 }
 
@@ -405,13 +382,23 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
     h.blocks = nuc_alloc_array(cx, c->sharing->n_groups + 1, sizeof *h.blocks);
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
-        if (is_open(c->observers[i]) && nuc_has_effect(h.fx, i))
-            add_open(&h, i);
+        if (is_open(c->observers[i]) && nuc_has_effect(h.fx, i)) {
+            uint32_t at = h.n_open++;
+            for (; at > 0 && nuc_cost_after(h.fx, h.open[at - 1].group) < nuc_cost_after(h.fx, i); at--)
+                h.open[at] = h.open[at - 1];
+            h.open[at].group = i;
+        }
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
     if (h.n_open != 0)
         choose(&h, outer);
-    set_chosen(&h);
+    for (uint32_t i = 0; i < h.n_blocks; i++) {
+        const struct block *b = &h.blocks[i];
+        for (uint32_t k = b->first; k < b->first + b->count; k++) {
+            h.c->observers[h.open[k].group]->chosen = candidates[b->chosen].kind;
+            h.c->observers[h.open[k].group]->widens = candidates[b->chosen].widens;
+        }
+    }
     c->has_parameters = false; /* they are in memory that goes */
     nuc_pop_arena(cx, outer);
 }

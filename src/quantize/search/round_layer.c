@@ -182,16 +182,6 @@ static size_t volume(const struct nuc_product_layer *l, const int64_t *sizes)
     return v;
 }
 
-static void gather_tap(const struct nuc_product_layer *l, const float *input, uint32_t place, size_t j, uint32_t tap,
-                       uint32_t channels[2], uint32_t first, float *rows, size_t stride)
-{
-    int64_t offset = offset_of(l, place, tap);
-    size_t plane = volume(l, l->in_size);
-
-    for (uint32_t ch = channels[0]; ch < channels[1]; ch++)
-        rows[(ch * l->taps + tap - first) * stride + j] = offset < 0 ? 0 : input[(size_t)offset + ch * plane];
-}
-
 void nuc_gather_inputs(const struct nuc_product_layer *l, const float *input, const uint32_t *places, size_t count,
                        uint32_t group, uint32_t first, uint32_t n, float *rows, size_t stride)
 {
@@ -210,8 +200,13 @@ void nuc_gather_inputs(const struct nuc_product_layer *l, const float *input, co
         /* those with first <= channel * taps + tap < last */
         uint32_t channels[2] = {first > tap ? (first - tap + l->taps - 1) / l->taps : 0,
                                 last > tap ? (last - tap + l->taps - 1) / l->taps : 0};
-        for (size_t j = 0; j < count; j++)
-            gather_tap(l, input, places[j], j, tap, channels, first, rows, stride);
+        for (size_t j = 0; j < count; j++) {
+            uint32_t place = places[j];
+            int64_t offset = offset_of(l, place, tap);
+            size_t plane = volume(l, l->in_size);
+            for (uint32_t ch = channels[0]; ch < channels[1]; ch++)
+                rows[(ch * l->taps + tap - first) * stride + j] = offset < 0 ? 0 : input[(size_t)offset + ch * plane];
+        }
     }
 }
 

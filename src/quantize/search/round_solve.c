@@ -326,20 +326,6 @@ static void sift(struct nuc_rounder *r, uint32_t at, uint32_t count)
     }
 }
 
-static void sort(struct nuc_rounder *r, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        r->order[i] = i;
-    for (uint32_t i = count / 2; i-- > 0;)
-        sift(r, i, count);
-    for (uint32_t end = count; end-- > 1;) {
-        uint32_t held = r->order[0];
-        r->order[0] = r->order[end];
-        r->order[end] = held;
-        sift(r, 0, end);
-    }
-}
-
 /* The regularized moments in the order of rounding; false when all inputs are constant. */
 static bool set_moments(struct nuc_rounder *r, const struct nuc_round_problem *p, const struct sums *s)
 {
@@ -358,7 +344,16 @@ static bool set_moments(struct nuc_rounder *r, const struct nuc_round_problem *p
     if (!(trace > 0) || !isfinite(trace))
         return false;
     double keep = 1 - share_of_chance(s->gram_squares, power, s->batches), damping = DAMPING * trace / d;
-    sort(r, d);
+    for (uint32_t i = 0; i < d; i++)
+        r->order[i] = i;
+    for (uint32_t i = d / 2; i-- > 0;)
+        sift(r, i, d);
+    for (uint32_t end = d; end-- > 1;) {
+        uint32_t held = r->order[0];
+        r->order[0] = r->order[end];
+        r->order[end] = held;
+        sift(r, 0, end);
+    }
     for (uint32_t i = 0; i < d; i++) {
         for (uint32_t j = i; j < d; j++) {
             uint32_t a = r->order[i], b = r->order[j];
@@ -629,24 +624,6 @@ static void round_panels(const void *arg, struct nuc_part part)
         round_panel(a, i * LANES, &a->r->lanes[part.worker]);
 }
 
-/* Into r->integers and r->scales, for moments and target. */
-static void round_all(struct nuc_rounder *r, const struct nuc_round_problem *p)
-{
-    struct rounding a = {r, p};
-    double products = (double)p->depth * p->depth / 2 * (factors_for(p) + 3);
-
-    loop(r->pool, nuc_panel_count(p->out), products * p->out, round_panels, &a);
-}
-
-static void round_nearest(struct nuc_rounder *r, const struct nuc_round_problem *p)
-{
-    for (size_t o = 0; o < p->out; o++) {
-        r->scales[o] = p->scales[o];
-        for (size_t i = 0; i < p->depth; i++)
-            r->integers[o * p->depth + i] = (int8_t)on_grid(p->weights[o * p->depth + i], p->scales[o], p->most);
-    }
-}
-
 /* ---- errors ---- */
 
 static float error_of(const struct nuc_rounder *r, const struct nuc_round_problem *p, size_t o, size_t i)
@@ -679,7 +656,11 @@ static bool take(struct nuc_rounder *r, const struct nuc_round_problem *p, const
                  bool *has_moments)
 {
     if (way <= NUC_WAY_NEAREST_CENTRED) {
-        round_nearest(r, p);
+        for (size_t o = 0; o < p->out; o++) {
+            r->scales[o] = p->scales[o];
+            for (size_t i = 0; i < p->depth; i++)
+                r->integers[o * p->depth + i] = (int8_t)on_grid(p->weights[o * p->depth + i], p->scales[o], p->most);
+        }
         set_bias(r, p, s, way);
         return true;
     }
@@ -690,7 +671,10 @@ static bool take(struct nuc_rounder *r, const struct nuc_round_problem *p, const
         *has_moments = true;
     }
     set_target(r, p, s, way == NUC_WAY_ROUNDED_TO_RESULT);
-    round_all(r, p);
+    /* Into r->integers and r->scales, for moments and target. */
+    struct rounding a = {r, p};
+    double products = (double)p->depth * p->depth / 2 * (factors_for(p) + 3);
+    loop(r->pool, nuc_panel_count(p->out), products * p->out, round_panels, &a);
     set_bias(r, p, s, way);
     return true;
 }

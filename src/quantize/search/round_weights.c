@@ -183,21 +183,6 @@ static void own_constants(struct rounding *r, struct layer *a)
         a->bias.scales != NULL ? own_data(r, a->bias.scales) : nuc_alloc_array(r->cx, a->l.out, sizeof(float));
 }
 
-static void add_layer(struct rounding *r, struct nuc_node *node, struct nuc_node **nodes)
-{
-    struct layer a = {.node = nodes[node->id]};
-
-    if (a.node == NULL || !nuc_product_layer_of(node, &a.l) || nuc_only_chooses(r->c->g, node))
-        return;
-    a.observer = observer_of(r->c, a.l.weight, node);
-    a.input = nuc_arg_node(a.node, a.l.input_arg);
-    if (a.input == NULL || a.input->vals[0].dtype != NUC_F32 || !read_weight(&a) || is_exact(r->c->g, &a) ||
-        !read_bias(r, &a))
-        return;
-    own_constants(r, &a);
-    r->layers[r->n_layers++] = a;
-}
-
 /* ---- columns ---- */
 
 /* What is known of one layer while it is rounded. */
@@ -230,47 +215,11 @@ struct worker {
     double *bias_change;
 };
 
-/* The places are spread evenly, each somewhere in its share. */
-static void choose_places(const struct work *w, uint32_t places)
-{
-    uint32_t seed = 1;
-
-    for (size_t i = 0; i < w->columns; i++) {
-        size_t k = i % w->per_sample;
-        uint64_t begin = (uint64_t)places * k / w->per_sample, end = (uint64_t)places * (k + 1) / w->per_sample;
-        seed = seed * 1664525u + 1013904223u;
-        w->places[i] = (uint32_t)(begin + (seed >> 8) % (end - begin));
-    }
-}
-
-static void set_batches(struct work *w)
-{
-    size_t samples = w->r->n_samples, parts = samples < FEW_BATCHES / 2 ? (FEW_BATCHES + samples - 1) / samples : 1;
-
-    parts = parts < w->per_sample ? parts : w->per_sample;
-    w->batches = nuc_alloc_array(w->r->cx, samples * parts, sizeof *w->batches);
-    for (size_t k = 0; k < samples; k++) {
-        for (size_t i = 0; i < parts; i++)
-            w->batches[w->n_batches++] = (struct nuc_round_batch){k * w->per_sample + i * w->per_sample / parts,
-                                                                  k * w->per_sample + (i + 1) * w->per_sample / parts,
-                                                                  (unsigned)((samples == 1 ? i : k) % 2)};
-    }
-}
-
 static void gather_inputs(const struct work *w, uint32_t group, uint32_t first, uint32_t n, float *rows)
 {
     for (size_t k = 0; k < w->r->n_samples; k++)
         nuc_gather_inputs(&w->a->l, w->inputs[k], w->places + k * w->per_sample, w->per_sample, group, first, n,
                           rows + k * w->per_sample, w->columns);
-}
-
-static void gather_outputs(const struct work *w, uint32_t first, uint32_t n, float *rows)
-{
-    for (size_t k = 0; k < w->r->n_samples; k++) {
-        for (uint32_t o = 0; o < n; o++)
-            nuc_gather_outputs(&w->a->l, w->outputs[k], w->places + k * w->per_sample, w->per_sample, first + o,
-                               rows + o * w->columns + k * w->per_sample);
-    }
 }
 
 /* residuals[o][.] -= factors[o][.] * inputs; factors have `n` columns used of `ld`. */
@@ -388,16 +337,6 @@ static void choose_scales(const void *arg, struct nuc_part part)
     }
 }
 
-/* Where the solver cannot, because outputs or blocks of inputs share a scale. */
-static void choose_shared_scales(struct work *w)
-{
-    const struct nuc_product_layer *l = &w->a->l;
-    double weights = (double)l->out * l->depth;
-
-    nuc_parallel_for(w->r->pool, l->groups, (double)w->columns * l->groups * l->depth, measure_variances, w);
-    nuc_parallel_for(w->r->pool, w->a->n_scales, weights * FACTORS * 4, choose_scales, w);
-}
-
 /* ---- rounding ---- */
 
 /* Outputs [first_out, + n_out) of a group, block by block of its inputs. */
@@ -407,7 +346,11 @@ static void round_outputs(const struct work *w, uint32_t group, uint32_t first_o
     const struct nuc_product_layer *l = &w->a->l;
     const float *weights = w->weights + (size_t)first_out * l->depth;
 
-    gather_outputs(w, first_out, n_out, worker->residuals);
+    for (size_t k = 0; k < w->r->n_samples; k++) {
+        for (uint32_t o = 0; o < n_out; o++)
+            nuc_gather_outputs(&w->a->l, w->outputs[k], w->places + k * w->per_sample, w->per_sample, first_out + o,
+                               worker->residuals + o * w->columns + k * w->per_sample);
+    }
     for (uint32_t first = 0; first < l->depth; first += w->most_depth) {
         uint32_t n = l->depth - first < w->most_depth ? l->depth - first : w->most_depth;
         gather_inputs(w, group, first, n, worker->inputs);
@@ -417,30 +360,6 @@ static void round_outputs(const struct work *w, uint32_t group, uint32_t first_o
         for (size_t k = 0; k < w->columns; k++)
             worker->residuals[o * w->columns + k] -= w->bias[first_out + o];
     }
-}
-
-/* Integers of a block into those of the layer; what they change is taken off the residuals for the next block. */
-static void take_solution(const struct work *w, uint32_t first_out, uint32_t n_out, uint32_t first, uint32_t n,
-                          const struct nuc_round_solution *s)
-{
-    for (uint32_t o = 0; o < n_out; o++) {
-        memcpy(w->integers + (size_t)(first_out + o) * w->a->l.depth + first, s->integers + (size_t)o * n, n);
-        w->new_scales[first_out + o] = s->scales[o];
-        w->bias_change[first_out + o] += s->bias_change[o];
-    }
-}
-
-static void pass_on(const struct work *w, uint32_t first_out, uint32_t n_out, uint32_t first, uint32_t n,
-                    struct worker *worker, struct worker *only, const struct nuc_round_solution *s, float *errors)
-{
-    for (uint32_t o = 0; o < n_out; o++) {
-        for (uint32_t i = 0; i < n; i++)
-            errors[o * n + i] = (float)s->integers[o * n + i] * s->scales[o] -
-                                w->weights[(size_t)(first_out + o) * w->a->l.depth + first + i];
-        for (size_t k = 0; k < w->columns; k++)
-            worker->residuals[o * w->columns + k] -= (float)s->bias_change[o];
-    }
-    subtract(w, only, errors, n, n, n_out, worker->inputs, worker->residuals);
 }
 
 static enum nuc_round_way most_way(enum nuc_rounding_reach reach)
@@ -487,12 +406,26 @@ static void round_part(const struct work *w, uint32_t group, uint32_t first_out,
             .integers = worker->integers, .scales = worker->scales, .bias_change = worker->bias_change};
         nuc_round(worker->rounder, &p, &s);
         w->rounds[group] = w->rounds[group] || s.rounds;
-        take_solution(w, first_out, n_out, first, n, &s);
+        /*
+         * Integers of a block into those of the layer; what they change is taken off the residuals for the next block.
+         */
+        for (uint32_t o = 0; o < n_out; o++) {
+            memcpy(w->integers + (size_t)(first_out + o) * w->a->l.depth + first, s.integers + (size_t)o * n, n);
+            w->new_scales[first_out + o] = s.scales[o];
+            w->bias_change[first_out + o] += s.bias_change[o];
+        }
         if (is_one)
             break;
         /* The call has centred both. */
         gather_inputs(w, group, first, n, worker->inputs);
-        pass_on(w, first_out, n_out, first, n, worker, only, &s, block);
+        for (uint32_t o = 0; o < n_out; o++) {
+            for (uint32_t i = 0; i < n; i++)
+                block[o * n + i] = (float)s.integers[o * n + i] * s.scales[o] -
+                                   w->weights[(size_t)(first_out + o) * w->a->l.depth + first + i];
+            for (size_t k = 0; k < w->columns; k++)
+                worker->residuals[o * w->columns + k] -= (float)s.bias_change[o];
+        }
+        subtract(w, only, block, n, n, n_out, worker->inputs, worker->residuals);
     }
 }
 
@@ -571,8 +504,24 @@ static void make_work(struct work *w)
     if (l->bias != NULL)
         w->bias = nuc_const_contiguous(w->r->c->g, l->bias);
     w->places = nuc_alloc_array(cx, w->columns, sizeof *w->places);
-    choose_places(w, l->places);
-    set_batches(w);
+    /* The places are spread evenly, each somewhere in its share. */
+    uint32_t places = l->places;
+    uint32_t seed = 1;
+    for (size_t i = 0; i < w->columns; i++) {
+        size_t k = i % w->per_sample;
+        uint64_t begin = (uint64_t)places * k / w->per_sample, end = (uint64_t)places * (k + 1) / w->per_sample;
+        seed = seed * 1664525u + 1013904223u;
+        w->places[i] = (uint32_t)(begin + (seed >> 8) % (end - begin));
+    }
+    size_t samples = w->r->n_samples, parts = samples < FEW_BATCHES / 2 ? (FEW_BATCHES + samples - 1) / samples : 1;
+    parts = parts < w->per_sample ? parts : w->per_sample;
+    w->batches = nuc_alloc_array(w->r->cx, samples * parts, sizeof *w->batches);
+    for (size_t k = 0; k < samples; k++) {
+        for (size_t i = 0; i < parts; i++)
+            w->batches[w->n_batches++] = (struct nuc_round_batch){k * w->per_sample + i * w->per_sample / parts,
+                                                                  k * w->per_sample + (i + 1) * w->per_sample / parts,
+                                                                  (unsigned)((samples == 1 ? i : k) % 2)};
+    }
     w->weights = nuc_alloc_array(cx, count, sizeof(float));
     w->integers = nuc_alloc_array(cx, count, 1);
     w->scales = nuc_alloc_array(cx, l->out, sizeof(float));
@@ -658,8 +607,13 @@ static void round_layer(struct rounding *r, struct layer *a)
     read_values(&w);
     struct nuc_arena *outer = nuc_push_arena(r->cx);
     make_work(&w);
-    if (!w.moves_scales)
-        choose_shared_scales(&w);
+    if (!w.moves_scales) {
+        /* Where the solver cannot, because outputs or blocks of inputs share a scale. */
+        const struct nuc_product_layer *l = &w.a->l;
+        double weights = (double)l->out * l->depth;
+        nuc_parallel_for(w.r->pool, l->groups, (double)w.columns * l->groups * l->depth, measure_variances, &w);
+        nuc_parallel_for(w.r->pool, w.a->n_scales, weights * FACTORS * 4, choose_scales, &w);
+    }
     for (uint32_t o = 0; o < a->l.out; o++)
         w.scales[o] = w.new_scales[o] = a->scales[scale_of(a, o)];
     double cost = (double)w.columns * a->l.out * a->l.depth * 16;
@@ -707,8 +661,18 @@ struct nuc_rounded_weights nuc_round_weights(struct nuc_calibration *c, struct n
     struct rounding r = {.c = c, .cx = c->g->cx, .q = q->g, .samples = samples, .reach = reach};
 
     r.layers = nuc_alloc_array(r.cx, c->g->n_nodes, sizeof *r.layers);
-    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next)
-        add_layer(&r, n, q->nodes);
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct layer a = {.node = q->nodes[n->id]};
+        if (a.node == NULL || !nuc_product_layer_of(n, &a.l) || nuc_only_chooses(r.c->g, n))
+            continue;
+        a.observer = observer_of(r.c, a.l.weight, n);
+        a.input = nuc_arg_node(a.node, a.l.input_arg);
+        if (a.input == NULL || a.input->vals[0].dtype != NUC_F32 || !read_weight(&a) || is_exact(r.c->g, &a) ||
+            !read_bias(&r, &a))
+            continue;
+        own_constants(&r, &a);
+        r.layers[r.n_layers++] = a;
+    }
     r.result.layers = r.n_layers;
     r.result.scales = nuc_alloc_array(r.cx, r.n_layers, sizeof *r.result.scales);
     if (r.n_layers == 0 || samples->count == 0)
