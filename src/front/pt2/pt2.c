@@ -8,15 +8,10 @@
 
 /* ---- entries ---- */
 
-/* An entry of a well-known name below the top folder, or NULL. */
-static const struct nuc_zip_entry *find_entry(const struct nuc_importer *im, const char *name)
-{
-    return nuc_zip_find(im->zip, nuc_format(im->cx, "%s%s", im->top, name));
-}
-
 static const struct nuc_zip_entry *wanted_entry(const struct nuc_importer *im, const char *name)
 {
-    const struct nuc_zip_entry *entry = find_entry(im, name);
+    /* An entry of a well-known name below the top folder, or NULL. */
+    const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s%s", im->top, name));
 
     if (entry == NULL)
         nuc_fail(im->cx, NUC_BAD_INPUT, "%s: the archive has no entry %s%s: save it again with torch.export.save",
@@ -90,25 +85,19 @@ static struct nuc_json read_config(const struct nuc_importer *im, const char *na
     return nuc_json_field(root, "config");
 }
 
-static void check_version(const struct nuc_importer *im)
-{
-    struct nuc_json version = nuc_json_field(&im->model, "schema_version");
-    struct nuc_json major = nuc_json_field(&version, "major");
-
-    if (nuc_json_int(&major) != NUC_TORCH_SCHEMA)
-        nuc_json_fail(&major, NUC_UNSUPPORTED,
-                      "schema %lld: only %d is read: save with torch 2.8 or a later one "
-                      "of the same schema",
-                      (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
-}
-
 static void open_archive(struct nuc_importer *im)
 {
     check_text(im, "archive_format", "pt2");
     check_text(im, "archive_version", "0");
     check_text(im, "byteorder", "little");
     im->model = read_json(im, "models/model.json");
-    check_version(im);
+    struct nuc_json version = nuc_json_field(&im->model, "schema_version");
+    struct nuc_json major = nuc_json_field(&version, "major");
+    if (nuc_json_int(&major) != NUC_TORCH_SCHEMA)
+        nuc_json_fail(&major, NUC_UNSUPPORTED,
+                      "schema %lld: only %d is read: save with torch 2.8 or a later one "
+                      "of the same schema",
+                      (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
     im->graph_module = nuc_json_field(&im->model, "graph_module");
     im->graph = nuc_json_field(&im->graph_module, "graph");
     im->tensor_values = nuc_json_field(&im->graph, "tensor_values");
@@ -145,18 +134,6 @@ static struct nuc_json spec_name(const struct nuc_json *arg, bool is_user_input,
     return nuc_json_field(held, "name");
 }
 
-/* The graph lists the same inputs in the same order as the signature. */
-static void check_graph_input(const struct nuc_importer *im, size_t index, const char *name)
-{
-    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
-    struct nuc_json input = nuc_json_item(&inputs, index);
-    struct nuc_json value = nuc_json_union(&input);
-    struct nuc_json listed = nuc_json_optional(&value, "name");
-
-    if (!nuc_json_is_there(&listed) || strcmp(nuc_json_string(&listed), name) != 0)
-        nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", name);
-}
-
 /*
  * An input that is not a tensor: the graph is made for the value it had, and does not read it. None needs no word; with
  * any other value the caller should know.
@@ -186,7 +163,13 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
     struct nuc_json name = spec_name(&arg, kind == NUC_USER_INPUT, &held);
     const char *text = nuc_unused_name(im, &name);
 
-    check_graph_input(im, index, text);
+    /* The graph lists the same inputs in the same order as the signature. */
+    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    struct nuc_json input = nuc_json_item(&inputs, index);
+    struct nuc_json value = nuc_json_union(&input);
+    struct nuc_json listed = nuc_json_optional(&value, "name");
+    if (!nuc_json_is_there(&listed) || strcmp(nuc_json_string(&listed), text) != 0)
+        nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", text);
     struct nuc_tensor_meta t = nuc_value_meta(im, text, &name);
     struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, text);
     node->input_kind = kind;
@@ -195,21 +178,6 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
         struct nuc_json target = nuc_json_field(spec, nuc_torch_inputs[kind].target);
         node->target = nuc_strdup(im->cx, nuc_json_string(&target));
         node->data = nuc_read_data(im, node->target, &t.meta, &target);
-    }
-}
-
-static void add_placeholders(struct nuc_importer *im, const struct nuc_json *signature)
-{
-    struct nuc_json specs = nuc_json_field(signature, "input_specs");
-    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
-    size_t count = nuc_json_count(&specs);
-
-    if (nuc_json_count(&inputs) != count)
-        nuc_json_fail(&inputs, NUC_BAD_INPUT, "%zu inputs, the signature has %zu", nuc_json_count(&inputs), count);
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_json item = nuc_json_item(&specs, i);
-        struct nuc_json spec = nuc_json_union(&item);
-        add_placeholder(im, i, &spec);
     }
 }
 
@@ -295,14 +263,6 @@ static void remove_unread(struct nuc_graph *g)
     }
 }
 
-/* What an archive of nucleon's says about its data, unchecked: empty when there is none, or too much. */
-static struct nuc_span read_facts(const struct nuc_importer *im)
-{
-    const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s" NUC_PT2_FACTS, im->top));
-
-    return entry == NULL || entry->size > NUC_PT2_FACTS_MAX ? (struct nuc_span){NULL, 0} : nuc_zip_read(im->zip, entry);
-}
-
 struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input)
 {
     struct nuc_importer *im = nuc_alloc(cx, sizeof *im);
@@ -313,7 +273,16 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
     im->g = nuc_graph_new(cx, input.path);
     open_archive(im);
     struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
-    add_placeholders(im, &signature);
+    struct nuc_json specs = nuc_json_field(&signature, "input_specs");
+    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    size_t count = nuc_json_count(&specs);
+    if (nuc_json_count(&inputs) != count)
+        nuc_json_fail(&inputs, NUC_BAD_INPUT, "%zu inputs, the signature has %zu", nuc_json_count(&inputs), count);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(&specs, i);
+        struct nuc_json spec = nuc_json_union(&item);
+        add_placeholder(im, i, &spec);
+    }
     nuc_import_nodes(im);
     add_output(im, &signature);
     nuc_remove_identities(im);
@@ -322,7 +291,10 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
         im->g->call_spec = nuc_read_call_spec(cx, &im->graph_module);
     im->g->output_names =
         nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
-    im->g->facts = read_facts(im);
+    /* What an archive of nucleon's says about its data, unchecked: empty when there is none, or too much. */
+    const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s" NUC_PT2_FACTS, im->top));
+    im->g->facts =
+        entry == NULL || entry->size > NUC_PT2_FACTS_MAX ? (struct nuc_span){NULL, 0} : nuc_zip_read(im->zip, entry);
     nuc_json_close(&im->model);
     nuc_json_close(&im->weights);
     nuc_json_close(&im->constants);

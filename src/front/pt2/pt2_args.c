@@ -235,13 +235,6 @@ static void set_other(const struct arg_reader *r)
     r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_OTHER, .given = true};
 }
 
-static void set_none(const struct arg_reader *r)
-{
-    if (!r->schema->optional)
-        wrong_kind(r);
-    r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_NONE, .given = true};
-}
-
 /* Which spelling of the union fits which kind of schema argument. */
 static const struct {
     const char *key;
@@ -278,7 +271,9 @@ static const struct {
 static void set_arg(const struct arg_reader *r)
 {
     if (strcmp(r->value->key, "as_none") == 0) {
-        set_none(r);
+        if (!r->schema->optional)
+            wrong_kind(r);
+        r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_NONE, .given = true};
         return;
     }
     for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {

@@ -193,21 +193,6 @@ static bool has_no_running_statistics(const struct nuc_node *node)
     return node->op == NUC_OP_BATCH_NORM_NO_STATS || (index >= 0 && nuc_arg_node(node, (uint32_t)index) == NULL);
 }
 
-/* A program only infers: no operator whose argument says that it trains. */
-static void check_inference(const struct nuc_importer *im, const struct nuc_node *node, const struct nuc_json *at)
-{
-    static const char *const names[] = {"training", "train"};
-    bool training = false;
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int index = nuc_schema_arg_index(nuc_op_schema(node->op), names[i]);
-        training = training || (index >= 0 && nuc_flag(node, (uint32_t)index));
-    }
-    if (training && !has_no_running_statistics(node))
-        nuc_json_fail(at, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
-                      nuc_node_text(im->cx, node));
-}
-
 /* What the archive states for the results of a composite operator. One that it does not name is never read. */
 static void take_stated(struct nuc_importer *im, struct nuc_node *node, const struct results *r)
 {
@@ -250,7 +235,16 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     source->call = node->name;
     node->source = source;
     nuc_read_args(im, node, json);
-    check_inference(im, node, json);
+    /* A program only infers: no operator whose argument says that it trains. */
+    static const char *const names[] = {"training", "train"};
+    bool training = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int index = nuc_schema_arg_index(nuc_op_schema(node->op), names[i]);
+        training = training || (index >= 0 && nuc_flag(node, (uint32_t)index));
+    }
+    if (training && !has_no_running_statistics(node))
+        nuc_json_fail(json, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
+                      nuc_node_text(im->cx, node));
     if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)
         take_stated(im, node, &results);
     nuc_infer_shape(im->g, node);

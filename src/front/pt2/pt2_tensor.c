@@ -124,16 +124,6 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 
 /* ---- bytes ---- */
 
-/* A small file may expand (stride 0) to gigabytes once it is laid out densely. */
-static void check_expansion(const struct nuc_tensor_meta *t, int64_t last, const struct nuc_json *at)
-{
-    int64_t elements = nuc_elements(&t->meta), held = last - t->offset + 1;
-
-    if (elements > MAX_EXPANDED && elements > held)
-        nuc_json_fail(at, NUC_UNSUPPORTED, "the tensor repeats its elements %lld times over: make it contiguous",
-                      (long long)(elements / held));
-}
-
 /* The raw little-endian bytes of a configuration entry; several entries may name one file. */
 static struct nuc_span read_payload(const struct nuc_importer *im, const struct nuc_json *entry, const char *folder)
 {
@@ -172,7 +162,12 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     if (last >= 0 && (uint64_t)last >= bytes.size / size)
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
                       (long long)last, bytes.size / size);
-    check_expansion(&t, last, &tensor_meta);
+    /* A small file may expand (stride 0) to gigabytes once it is laid out densely. */
+    int64_t elements = nuc_elements(&t.meta), held = last - t.offset + 1;
+    if (elements > MAX_EXPANDED && elements > held)
+        nuc_json_fail(&tensor_meta, NUC_UNSUPPORTED,
+                      "the tensor repeats its elements %lld times over: make it contiguous",
+                      (long long)(elements / held));
     /* An empty tensor may have any offset; it keeps the start of its file. */
     if (last >= 0)
         bytes = (struct nuc_span){bytes.data + (size_t)t.offset * size, bytes.size - (size_t)t.offset * size};

@@ -235,19 +235,6 @@ static void put_inputs(struct nuc_pt2_writer *w, json_t *signature, const struct
     }
 }
 
-static void put_outputs(struct nuc_pt2_writer *w, json_t *signature)
-{
-    const struct nuc_arg *results = &nuc_output_node(w->g)->args[NUC_ARG(OUTPUT, values)];
-    json_t *outputs = nuc_put_array(w->cx, w->graph, "outputs");
-    json_t *specs = nuc_put_array(w->cx, signature, "output_specs");
-
-    for (uint32_t i = 0; i < results->count; i++) {
-        const char *name = w->names[results->u.nodes[i]->id];
-        nuc_put_tensor(w->cx, outputs, NULL, name);
-        nuc_put_tensor(w->cx, nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), "user_output"), "arg", name);
-    }
-}
-
 /* ---- how Python calls the model ---- */
 
 #define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
@@ -258,18 +245,6 @@ static void add_tuple(struct nuc_text *text, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         nuc_text_addf(text, "%s" LEAF, i == 0 ? "" : ", ");
     nuc_text_addf(text, "]}");
-}
-
-/* (args, kwargs): a tuple of tensors and an empty dictionary. The 1 is the version of torch's format. */
-static const char *flat_in_spec(struct nuc_context *cx, uint32_t count)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
-    add_tuple(&text, count);
-    nuc_text_addf(&text, ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");
-    return nuc_text_string(&text);
 }
 
 static const char *flat_out_spec(struct nuc_context *cx, uint32_t count)
@@ -295,7 +270,14 @@ static struct nuc_call_spec flat_call(struct nuc_graph *g)
         if (n->input_kind == NUC_USER_INPUT)
             names[spec.n_names++] = n->name;
     }
-    spec.in_spec = flat_in_spec(g->cx, spec.n_names);
+    /* (args, kwargs): a tuple of tensors and an empty dictionary. The 1 is the version of torch's format. */
+    uint32_t count = spec.n_names;
+    struct nuc_text text;
+    nuc_text_init(&text, g->cx);
+    nuc_text_addf(&text, "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    add_tuple(&text, count);
+    nuc_text_addf(&text, ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");
+    spec.in_spec = nuc_text_string(&text);
     spec.out_spec = flat_out_spec(g->cx, nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count);
     return spec;
 }
@@ -328,7 +310,14 @@ static void put_graph_module(struct nuc_pt2_writer *w, json_t *model, const stru
     json_t *signature = nuc_put_object(w->cx, graph_module, "signature");
     put_inputs(w, signature, p->items);
     nuc_put_nodes(w);
-    put_outputs(w, signature);
+    const struct nuc_arg *results = &nuc_output_node(w->g)->args[NUC_ARG(OUTPUT, values)];
+    json_t *outputs = nuc_put_array(w->cx, w->graph, "outputs");
+    json_t *specs = nuc_put_array(w->cx, signature, "output_specs");
+    for (uint32_t i = 0; i < results->count; i++) {
+        const char *name = w->names[results->u.nodes[i]->id];
+        nuc_put_tensor(w->cx, outputs, NULL, name);
+        nuc_put_tensor(w->cx, nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), "user_output"), "arg", name);
+    }
     nuc_put_object(w->cx, w->graph, "sym_int_values");
     nuc_put_object(w->cx, w->graph, "sym_bool_values");
     nuc_put_object(w->cx, w->graph, "sym_float_values");

@@ -45,28 +45,23 @@ void nuc_find_scalars(struct nuc_pt2_writer *w)
     }
 }
 
-static void put_scalar(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node)
-{
-    float value;
-    int64_t integer;
-
-    if (node->vals[0].dtype == NUC_F32) {
-        memcpy(&value, node->data->bytes.data, sizeof value);
-        nuc_put_double(w->cx, arg, "as_float", (double)value);
-    } else {
-        memcpy(&integer, node->data->bytes.data, sizeof integer);
-        nuc_put_int(w->cx, arg, "as_int", integer);
-    }
-}
-
 /* ---- arguments ---- */
 
 static void put_node(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node)
 {
-    if (w->is_scalar[node->id])
-        put_scalar(w, arg, node);
-    else
+    if (w->is_scalar[node->id]) {
+        float value;
+        int64_t integer;
+        if (node->vals[0].dtype == NUC_F32) {
+            memcpy(&value, node->data->bytes.data, sizeof value);
+            nuc_put_double(w->cx, arg, "as_float", (double)value);
+        } else {
+            memcpy(&integer, node->data->bytes.data, sizeof integer);
+            nuc_put_int(w->cx, arg, "as_int", integer);
+        }
+    } else {
         nuc_put_name(w->cx, arg, "as_tensor", w->names[node->id]);
+    }
 }
 
 static void put_nodes(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_arg *a)

@@ -162,25 +162,19 @@ static const char *operator_label(const struct nuc_ti *ti)
     return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
 }
 
-static const struct nuc_source *read_source(const struct nuc_ti *ti)
-{
-    struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
-
-    *source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
-                                  .line = (int)ti->index,
-                                  .op = nuc_lt_code_name(ti->cx, ti->op->code),
-                                  .call = nuc_format(ti->cx, "%u", ti->index),
-                                  .label = operator_label(ti)};
-    return source;
-}
-
 static void import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
     ti->current = read_as_float(ti, ti->op);
     ti->op = &ti->current;
-    ti->source = read_source(ti);
+    struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
+    *source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
+                                  .line = (int)ti->index,
+                                  .op = nuc_lt_code_name(ti->cx, ti->op->code),
+                                  .call = nuc_format(ti->cx, "%u", ti->index),
+                                  .label = operator_label(ti)};
+    ti->source = source;
     if (nuc_ti_fold(ti))
         return;
     if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {
@@ -195,27 +189,22 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 
-/* A copy: no program gives one of its constants away. */
-static struct nuc_node *constant_result(struct nuc_ti *ti, const struct nuc_lt_tensor *t)
-{
-    int64_t sizes[NUC_MAX_RANK], strides[NUC_MAX_RANK];
-
-    nuc_ti_sizes(t, NUC_TI_PLAIN, sizes);
-    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
-    nuc_dense_strides(&meta, strides);
-    if (nuc_ti_is_quantized(t) || nuc_elements(&meta) != nuc_ti_held(t))
-        nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: output '%s' is a constant: leave it out", ti->m->file, t->name);
-    return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(nuc_ti_constant(ti, t, &meta, strides, 0))));
-}
-
 /* The value as its reader outside finds it: bytes in the order of the tensor's, and whether as an image. */
 static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
 {
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->outputs[i]];
     const struct nuc_ti_value *v = &ti->values[ti->s->outputs[i]];
 
-    if (v->nodes[v->form] == NULL && t->data.data != NULL)
-        return constant_result(ti, t);
+    if (v->nodes[v->form] == NULL && t->data.data != NULL) {
+        /* A copy: no program gives one of its constants away. */
+        int64_t sizes[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+        nuc_ti_sizes(t, NUC_TI_PLAIN, sizes);
+        struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+        nuc_dense_strides(&meta, strides);
+        if (nuc_ti_is_quantized(t) || nuc_elements(&meta) != nuc_ti_held(t))
+            nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: output '%s' is a constant: leave it out", ti->m->file, t->name);
+        return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(nuc_ti_constant(ti, t, &meta, strides, 0))));
+    }
     if (v->nodes[v->form] == NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);
     struct nuc_node *node = v->nodes[v->form];
@@ -234,15 +223,6 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
     return quantized ? nuc_ti_quantize(ti, real, t) : real;
 }
 
-/* A scale that says nothing: that of a type without scales, which training leaves, or zero. */
-static bool has_no_meaning(const struct nuc_lt_tensor *t)
-{
-    bool scaled = t->dtype == NUC_I8 || t->dtype == NUC_U8 || t->dtype == NUC_I16 || t->dtype == NUC_I32;
-
-    return !scaled ||
-           (t->dtype == NUC_I32 && t->quant.count == 1 && !(t->quant.scale[0] > 0) && !(t->quant.scale[0] < 0));
-}
-
 /* Those of the model and room for constants as floats. */
 static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct nuc_lt_subgraph *s)
 {
@@ -250,7 +230,11 @@ static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct n
 
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         tensors[i] = s->tensors[i];
-        if (has_no_meaning(&s->tensors[i]))
+        /* A scale that says nothing: that of a type without scales, which training leaves, or zero. */
+        const struct nuc_lt_tensor *t = &s->tensors[i];
+        bool scaled = t->dtype == NUC_I8 || t->dtype == NUC_U8 || t->dtype == NUC_I16 || t->dtype == NUC_I32;
+        if (!scaled ||
+            (t->dtype == NUC_I32 && t->quant.count == 1 && !(t->quant.scale[0] > 0) && !(t->quant.scale[0] < 0)))
             tensors[i].quant.count = 0;
     }
     return tensors;

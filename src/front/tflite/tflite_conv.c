@@ -385,15 +385,6 @@ static struct nuc_node *as_matrix(struct nuc_ti *ti, uint32_t i, int64_t columns
     return nuc_ti_settle(ti, nuc_ti_view(ti, real, sizes, 2), t);
 }
 
-/* Constant or computed, [outputs, inputs]. */
-static struct nuc_node *linear_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
-{
-    const int64_t sizes[2] = {w->shape[0], w->shape[1]}, strides[2] = {w->shape[1], 1};
-    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 2);
-
-    return w->data.data == NULL ? nuc_ti_real(ti, 1, NUC_TI_PLAIN) : nuc_ti_constant(ti, w, &meta, strides, 0);
-}
-
 void nuc_ti_fully_connected(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = nuc_ti_in(ti, 1);
@@ -404,7 +395,11 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     if (ti->op->options.fully_connected.weights_format != 0)
         nuc_ti_fail(ti, "weights in shuffled order are not handled");
     struct nuc_node *real = as_matrix(ti, 0, w->shape[1]);
-    struct nuc_node *weights = linear_weights(ti, w);
+    /* Constant or computed, [outputs, inputs]. */
+    const int64_t sizes[2] = {w->shape[0], w->shape[1]}, strides[2] = {w->shape[1], 1};
+    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 2);
+    struct nuc_node *weights =
+        w->data.data == NULL ? nuc_ti_real(ti, 1, NUC_TI_PLAIN) : nuc_ti_constant(ti, w, &meta, strides, 0);
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
     struct nuc_node *linear =
         nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias)));

@@ -43,11 +43,6 @@ static int64_t integer_at(enum nuc_dtype dtype, const uint8_t *bytes, size_t i)
     }
 }
 
-static bool is_real(enum nuc_dtype dtype)
-{
-    return dtype == NUC_F16 || dtype == NUC_BF16 || dtype == NUC_F32 || dtype == NUC_F64;
-}
-
 static float real_at(enum nuc_dtype dtype, const uint8_t *bytes, size_t i)
 {
     switch ((int)dtype) {
@@ -72,10 +67,15 @@ static size_t elements_per_scale(const struct nuc_lt_tensor *t)
     return inner;
 }
 
-static void check_scales(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
+/* scale * (q - zero point), rounded once, as LiteRT's DEQUANTIZE and hybrid kernels have it. */
+struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 {
-    const struct nuc_lt_quant *q = &t->quant;
+    size_t count = (size_t)nuc_ti_held(t), inner = elements_per_scale(t);
+    float *values = nuc_alloc_array(ti->cx, count, sizeof *values);
+    enum nuc_dtype dtype = t->dtype;
+    bool real = dtype == NUC_F16 || dtype == NUC_BF16 || dtype == NUC_F32 || dtype == NUC_F64;
 
+    const struct nuc_lt_quant *q = &t->quant;
     if (q->count > 1 && (q->axis < 0 || q->axis >= (int64_t)t->rank || t->shape[q->axis] != (int64_t)q->count))
         nuc_ti_fail(ti, "constant '%s' has %u scales, which belong to none of its dimensions", t->name, q->count);
     for (uint32_t k = 0; k < q->count; k++) {
@@ -83,16 +83,6 @@ static void check_scales(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
             nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)q->scale[k],
                         (long long)q->zero_point[k]);
     }
-}
-
-/* scale * (q - zero point), rounded once, as LiteRT's DEQUANTIZE and hybrid kernels have it. */
-struct nuc_span nuc_ti_as_floats(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
-{
-    size_t count = (size_t)nuc_ti_held(t), inner = elements_per_scale(t);
-    float *values = nuc_alloc_array(ti->cx, count, sizeof *values);
-    bool real = is_real(t->dtype);
-
-    check_scales(ti, t);
     for (size_t i = 0; i < count; i++) {
         size_t channel = t->quant.count > 1 ? i / inner % t->quant.count : 0;
         if (real)

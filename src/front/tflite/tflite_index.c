@@ -205,16 +205,11 @@ void nuc_ti_arg_extremum(struct nuc_ti *ti)
 
 /* ---- by conditions ---- */
 
-/* Operand 0 of SELECT may have one element for each row of the others. */
-static bool chooses_rows(const struct nuc_ti *ti)
-{
-    return ti->op->code == NUC_LT_SELECT && nuc_ti_in(ti, 0)->rank == 1 && nuc_ti_in(ti, 1)->rank > 1;
-}
-
 void nuc_ti_select(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *condition = nuc_ti_in(ti, 0), *y = nuc_ti_out(ti);
-    bool rows = chooses_rows(ti);
+    /* Operand 0 of SELECT may have one element for each row of the others. */
+    bool rows = ti->op->code == NUC_LT_SELECT && nuc_ti_in(ti, 0)->rank == 1 && nuc_ti_in(ti, 1)->rank > 1;
     enum nuc_ti_form form = rows ? NUC_TI_PLAIN : nuc_ti_common_form(ti, 3);
     int64_t sizes[NUC_MAX_RANK];
 

@@ -216,19 +216,6 @@ void nuc_ti_l2_norm(struct nuc_ti *ti)
     nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_DIV, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(norm))), form);
 }
 
-/* The values one position further along a dimension, from zero on. */
-static struct nuc_node *shifted(struct nuc_ti *ti, struct nuc_node *x, int64_t dim)
-{
-    uint32_t rank = x->vals[0].rank, behind = rank - (uint32_t)dim;
-    int64_t pads[2 * NUC_MAX_RANK] = {0};
-
-    pads[2 * (behind - 1)] = 1;
-    struct nuc_node *padded = nuc_ti_padded(ti, x, pads, 2 * behind, "constant", 0);
-    return nuc_ti_emit(
-        ti, NUC_OP_SLICE,
-        NUC_ARGS(nuc_node_arg(padded), nuc_int_arg(dim), nuc_int_arg(0), nuc_int_arg(x->vals[0].sizes[dim])));
-}
-
 /* Sums of what comes before and, unless it is exclusive, at each position; from the end if it is reverse. */
 void nuc_ti_cumsum(struct nuc_ti *ti)
 {
@@ -246,8 +233,16 @@ void nuc_ti_cumsum(struct nuc_ti *ti)
         sum = nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(sum), nuc_ints_arg(&dim, 1)));
     sum = nuc_ti_emit(ti, NUC_OP_CUMSUM, NUC_ARGS(nuc_node_arg(sum), nuc_int_arg(dim)));
     sum = nuc_ti_to_type(ti, sum, x->dtype);
-    if (ti->op->options.cumsum.exclusive)
-        sum = shifted(ti, sum, dim);
+    if (ti->op->options.cumsum.exclusive) {
+        /* The values one position further along a dimension, from zero on. */
+        uint32_t rank = sum->vals[0].rank, behind = rank - (uint32_t)dim;
+        int64_t pads[2 * NUC_MAX_RANK] = {0};
+        pads[2 * (behind - 1)] = 1;
+        struct nuc_node *padded = nuc_ti_padded(ti, sum, pads, 2 * behind, "constant", 0);
+        sum = nuc_ti_emit(
+            ti, NUC_OP_SLICE,
+            NUC_ARGS(nuc_node_arg(padded), nuc_int_arg(dim), nuc_int_arg(0), nuc_int_arg(sum->vals[0].sizes[dim])));
+    }
     if (ti->op->options.cumsum.reverse)
         sum = nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(sum), nuc_ints_arg(&dim, 1)));
     nuc_ti_define(ti, sum, form);

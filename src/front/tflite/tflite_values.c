@@ -138,23 +138,6 @@ static int64_t quant_min(enum nuc_dtype dtype, bool per_channel)
     return -INT8_MAX;
 }
 
-static struct nuc_node *dequantize_channels(struct nuc_ti *ti, struct nuc_node *buffer, const struct nuc_lt_tensor *t,
-                                            uint32_t channel)
-{
-    int64_t count = t->quant.count;
-    struct nuc_meta scales = nuc_meta_make(NUC_F32, &count, 1), zeros = nuc_meta_make(NUC_I64, &count, 1);
-    struct nuc_node *scale = add_buffer(ti, "scale", &scales, t->quant.scale);
-    struct nuc_node *zero_point = add_buffer(ti, "zero_point", &zeros, t->quant.zero_point);
-    struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
-
-    nuc_set_args(ti->g, dq,
-                 NUC_ARGS(nuc_node_arg(buffer), nuc_node_arg(scale), nuc_node_arg(zero_point), nuc_int_arg(channel),
-                          nuc_int_arg(quant_min(t->dtype, true)),
-                          nuc_int_arg(t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX)));
-    nuc_set_arg_dtype(dq, NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype), t->dtype);
-    return nuc_ti_infer(ti, dq);
-}
-
 /* A quantize or dequantize node with the parameters of `t`. */
 static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x,
                                      const struct nuc_lt_tensor *t, int64_t low, int64_t high)
@@ -215,8 +198,19 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
     struct nuc_node *buffer = add_buffer(ti, "constant", meta, bytes);
     if (t->dtype == NUC_F32 || t->quant.count == 0)
         return buffer;
-    if (t->quant.count > 1)
-        return dequantize_channels(ti, buffer, t, channel);
+    if (t->quant.count > 1) {
+        int64_t count = t->quant.count;
+        struct nuc_meta scales = nuc_meta_make(NUC_F32, &count, 1), zeros = nuc_meta_make(NUC_I64, &count, 1);
+        struct nuc_node *scale = add_buffer(ti, "scale", &scales, t->quant.scale);
+        struct nuc_node *zero_point = add_buffer(ti, "zero_point", &zeros, t->quant.zero_point);
+        struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
+        nuc_set_args(ti->g, dq,
+                     NUC_ARGS(nuc_node_arg(buffer), nuc_node_arg(scale), nuc_node_arg(zero_point), nuc_int_arg(channel),
+                              nuc_int_arg(quant_min(t->dtype, true)),
+                              nuc_int_arg(t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX)));
+        nuc_set_arg_dtype(dq, NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype), t->dtype);
+        return nuc_ti_infer(ti, dq);
+    }
     return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, buffer, t, quant_min(t->dtype, false),
                         t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
 }
