@@ -90,22 +90,15 @@ static void *take(struct nuc_graph *g, struct nuc_graph_pool *pool, size_t size)
     return taken;
 }
 
-static struct nuc_node *new_node(struct nuc_graph *g, const struct nuc_schema *schema)
-{
-    struct nuc_node *node = take(g, &g->nodes, sizeof *node);
-
-    node->n_args = schema->n_args;
-    node->args = take(g, &g->args, schema->n_args * sizeof *node->args);
-    return node;
-}
-
 static const struct nuc_source unknown_source = {.file = NULL};
 
 struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name)
 {
     const struct nuc_schema *schema = nuc_op_schema(op);
-    struct nuc_node *node = new_node(g, schema);
+    struct nuc_node *node = take(g, &g->nodes, sizeof *node);
 
+    node->n_args = schema->n_args;
+    node->args = take(g, &g->args, schema->n_args * sizeof *node->args);
     node->id = g->next_id++;
     node->op = op;
     node->dialect = NUC_EDGE;
@@ -152,26 +145,21 @@ struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const s
 
 /* ---- users ---- */
 
-static struct nuc_node **more_users(struct nuc_graph *g, struct nuc_node *node)
-{
-    uint32_t capacity = node->users_capacity == 0 ? 1 : 4 * node->users_capacity;
-    struct nuc_node **users =
-        capacity == 1 ? &node->first_user : nuc_graph_alloc(g, capacity * sizeof(struct nuc_node *));
-
-    for (uint32_t i = 0; i < node->n_users; i++)
-        users[i] = node->users[i];
-    node->users_capacity = capacity;
-    return users;
-}
-
 static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         if (node->users[i] == user)
             return;
     }
-    if (node->n_users == node->users_capacity)
-        node->users = more_users(g, node);
+    if (node->n_users == node->users_capacity) {
+        uint32_t capacity = node->users_capacity == 0 ? 1 : 4 * node->users_capacity;
+        struct nuc_node **users =
+            capacity == 1 ? &node->first_user : nuc_graph_alloc(g, capacity * sizeof(struct nuc_node *));
+        for (uint32_t i = 0; i < node->n_users; i++)
+            users[i] = node->users[i];
+        node->users_capacity = capacity;
+        node->users = users;
+    }
     node->users[node->n_users++] = user;
 }
 

@@ -2,30 +2,26 @@
 #include "ir/graph.h"
 #include "ir/names.h"
 
-static void copy_arg(struct nuc_graph *to, struct nuc_node *node, uint32_t index, const struct nuc_arg *arg,
-                     struct nuc_node *const *copies)
-{
-    if (arg->kind == NUC_ARG_NODE) {
-        nuc_set_arg_node(node, to, index, copies[arg->u.node->id]);
-    } else if (arg->kind == NUC_ARG_NODES) {
-        struct nuc_node **list = nuc_alloc_array(to->cx, arg->count, sizeof(struct nuc_node *));
-        for (uint32_t i = 0; i < arg->count; i++)
-            list[i] = arg->u.nodes[i] == NULL ? NULL : copies[arg->u.nodes[i]->id];
-        nuc_set_arg_nodes(node, to, index, list, arg->count);
-    } else {
-        node->args[index] = *arg;
-    }
-    node->args[index].given = arg->given;
-}
-
 static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *from, struct nuc_node *const *copies)
 {
     struct nuc_node *node = nuc_add_node(to, NULL, from->op, from->name);
 
     node->dialect = from->dialect;
     node->in_place = from->in_place;
-    for (uint32_t i = 0; i < from->n_args; i++)
-        copy_arg(to, node, i, &from->args[i], copies);
+    for (uint32_t i = 0; i < from->n_args; i++) {
+        const struct nuc_arg *arg = &from->args[i];
+        if (arg->kind == NUC_ARG_NODE) {
+            nuc_set_arg_node(node, to, i, copies[arg->u.node->id]);
+        } else if (arg->kind == NUC_ARG_NODES) {
+            struct nuc_node **list = nuc_alloc_array(to->cx, arg->count, sizeof(struct nuc_node *));
+            for (uint32_t k = 0; k < arg->count; k++)
+                list[k] = arg->u.nodes[k] == NULL ? NULL : copies[arg->u.nodes[k]->id];
+            nuc_set_arg_nodes(node, to, i, list, arg->count);
+        } else {
+            node->args[i] = *arg;
+        }
+        node->args[i].given = arg->given;
+    }
     if (from->is_tuple)
         nuc_set_tuple(to, node, from->vals, from->n_vals);
     else if (from->n_vals != 0)

@@ -29,11 +29,6 @@ static bool is_logarithm(const struct nuc_node *node)
     return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_LOG, NUC_OP_LOG2, NUC_OP_LOG10));
 }
 
-static bool is_log_softmax(const struct nuc_node *node)
-{
-    return node->op == NUC_OP_LOG_SOFTMAX || node->op == NUC_OP_NATIVE_LOG_SOFTMAX;
-}
-
 static bool is_softmax(const struct nuc_node *node)
 {
     return node->op == NUC_OP_SOFTMAX || node->op == NUC_OP_NATIVE_SOFTMAX;
@@ -64,20 +59,13 @@ static struct nuc_node *probability(const struct nuc_node *logarithm, bool *floo
     return node;
 }
 
-static bool has_floor(const struct nuc_node *node)
-{
-    bool floor;
-
-    return is_logarithm(node) && probability(node, &floor) != NULL && floor;
-}
-
 /* What the softmax of a value, or its logarithm, is made of. */
 static const struct nuc_node *scores_of(const struct nuc_node *node)
 {
     const struct nuc_node *log = node->op == NUC_OP_EXP ? nuc_arg_node(node, NUC_SELF) : NULL;
     bool floor;
 
-    if (log != NULL && is_log_softmax(log))
+    if (log != NULL && (log->op == NUC_OP_LOG_SOFTMAX || log->op == NUC_OP_NATIVE_LOG_SOFTMAX))
         node = log;
     else if (is_logarithm(node))
         node = probability(node, &floor);
@@ -142,7 +130,8 @@ static void mark_back(const struct nuc_node *node, bool *marks)
 void nuc_mark_float_chains(struct nuc_graph *g, bool *marks)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (has_floor(n))
+        bool floor;
+        if (is_logarithm(n) && probability(n, &floor) != NULL && floor)
             mark_back(n, marks);
         if (!nuc_is_exact_product(n))
             continue;

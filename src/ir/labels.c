@@ -26,15 +26,6 @@ struct table {
     struct entry *entries;
 };
 
-static uint32_t hash_text(const char *text, size_t length)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    return hash;
-}
-
 static struct entry *find(const struct table *t, const char *text, size_t length, uint32_t hash)
 {
     size_t i = hash & (t->capacity - 1);
@@ -69,8 +60,10 @@ static void grow(struct table *t)
 /* The entry of the first `length` characters of a text; valid until the next one. */
 static struct entry *entry_of(struct table *t, const char *text, size_t length)
 {
-    uint32_t hash = hash_text(text, length);
-
+    uint32_t hash = 2166136261u;
+    /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
     if (2 * t->used >= t->capacity)
         grow(t);
     struct entry *e = find(t, text, length, hash);
@@ -132,18 +125,13 @@ static const char *claim(struct table *t, const char *text, const char *owner)
     return e->text;
 }
 
-/* Every module that has another one inside says so. */
-static void note_modules(struct table *modules, const char *path)
-{
-    for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
-        entry_of(modules, path, (size_t)(dot - path))->has_children = true;
-}
-
 static void note_operator(struct table *modules, const struct nuc_node *n)
 {
     const char *path = n->source->module, *name = written_name(modules->cx, n);
 
-    note_modules(modules, path);
+    /* Every module that has another one inside says so. */
+    for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+        entry_of(modules, path, (size_t)(dot - path))->has_children = true;
     struct entry *e = entry_of(modules, path, strlen(path));
     e->n_calls++;
     if (!computes(n))

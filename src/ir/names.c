@@ -145,17 +145,6 @@ static const char *with_suffix(struct nuc_graph *g, const struct nuc_node *node,
 
 #define MAX_SUFFIX 12 /* "_4294967295" */
 
-static const char *suffix_text(char out[MAX_SUFFIX], uint32_t number)
-{
-    char *p = out + MAX_SUFFIX - 1;
-
-    *p = '\0';
-    for (; number != 0; number /= 10)
-        *--p = (char)('0' + number % 10);
-    *--p = '_';
-    return p;
-}
-
 static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
 {
     struct nuc_name_table *t = g->names;
@@ -163,7 +152,13 @@ static const char *claim(struct nuc_graph *g, struct nuc_node *node, const char 
 
     while (t->entries[own].node != NULL) {
         char text[MAX_SUFFIX];
-        const char *suffix = suffix_text(text, ++t->entries[base].next_suffix);
+        uint32_t number = ++t->entries[base].next_suffix;
+        char *p = text + MAX_SUFFIX - 1;
+        *p = '\0';
+        for (; number != 0; number /= 10)
+            *--p = (char)('0' + number % 10);
+        *--p = '_';
+        const char *suffix = p;
         own = enter(g, with_suffix(g, node, wanted, suffix), hash_on(t->entries[base].hash, suffix), true);
     }
     t->entries[own].node = node;

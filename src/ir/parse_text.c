@@ -225,20 +225,6 @@ static bool find_dtype(const char *word, enum nuc_dtype *dtype)
     return false;
 }
 
-static struct nuc_arg take_word_value(struct reader *r)
-{
-    struct nuc_arg value = {.kind = NUC_ARG_DTYPE};
-    const char *word = take_word(r);
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(words[i].word, word) == 0)
-            return words[i].value;
-    }
-    if (!find_dtype(word, &value.u.dtype))
-        bad(r, nuc_format(r->cx, "'%s' is not a value", word));
-    return value;
-}
-
 /* One value that is not a list. */
 static struct nuc_arg take_single(struct reader *r)
 {
@@ -253,7 +239,15 @@ static struct nuc_arg take_single(struct reader *r)
         return (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = (double)INFINITY};
     if (take_keyword(r, "nan"))
         return (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = (double)NAN};
-    return take_word_value(r);
+    struct nuc_arg value = {.kind = NUC_ARG_DTYPE};
+    const char *word = take_word(r);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(words[i].word, word) == 0)
+            return words[i].value;
+    }
+    if (!find_dtype(word, &value.u.dtype))
+        bad(r, nuc_format(r->cx, "'%s' is not a value", word));
+    return value;
 }
 
 /* Stores the elements as a list of the schema's kind. */
@@ -380,20 +374,6 @@ static void take_args(struct reader *r, struct nuc_node *node)
 
 /* ---- values ---- */
 
-static void take_dim_order(struct reader *r, struct nuc_meta *m)
-{
-    expect(r, '(');
-    for (uint8_t i = 0; i < m->rank; i++) {
-        if (i != 0)
-            expect(r, ',');
-        int64_t dim = take_int(r);
-        if (dim < 0 || dim >= m->rank)
-            bad(r, "the dim order names a dimension that does not exist");
-        m->dim_order[i] = (uint8_t)dim;
-    }
-    expect(r, ')');
-}
-
 /* float32[1, 3, 32, 32] channels-last */
 static struct nuc_meta take_meta(struct reader *r)
 {
@@ -410,10 +390,20 @@ static struct nuc_meta take_meta(struct reader *r)
         m.sizes[m.rank++] = take_int(r);
     }
     nuc_set_contiguous(&m);
-    if (take_keyword(r, "channels-last"))
+    if (take_keyword(r, "channels-last")) {
         nuc_set_channels_last(&m);
-    else if (take_keyword(r, "dim-order"))
-        take_dim_order(r, &m);
+    } else if (take_keyword(r, "dim-order")) {
+        expect(r, '(');
+        for (uint8_t i = 0; i < m.rank; i++) {
+            if (i != 0)
+                expect(r, ',');
+            int64_t dim = take_int(r);
+            if (dim < 0 || dim >= m.rank)
+                bad(r, "the dim order names a dimension that does not exist");
+            m.dim_order[i] = (uint8_t)dim;
+        }
+        expect(r, ')');
+    }
     if (!nuc_meta_is_valid(&m))
         bad(r, "the sizes or the dim order are impossible");
     return m;

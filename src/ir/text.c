@@ -77,21 +77,6 @@ static void print_node(struct nuc_text *out, const struct nuc_node *node)
         print_name(out, node->name);
 }
 
-static void print_list(struct nuc_text *out, const struct nuc_arg *a)
-{
-    nuc_text_addf(out, "[");
-    for (uint32_t i = 0; i < a->count; i++) {
-        nuc_text_addf(out, "%s", i == 0 ? "" : ", ");
-        if (a->kind == NUC_ARG_NODES)
-            print_node(out, a->u.nodes[i]);
-        else if (a->kind == NUC_ARG_INTS)
-            nuc_text_addf(out, "%lld", (long long)a->u.ints[i]);
-        else
-            print_float(out, a->u.floats[i]);
-    }
-    nuc_text_addf(out, "]");
-}
-
 static void print_value(struct nuc_text *out, const struct nuc_arg *a)
 {
     switch (a->kind) {
@@ -104,7 +89,17 @@ static void print_value(struct nuc_text *out, const struct nuc_arg *a)
     case NUC_ARG_NODES:
     case NUC_ARG_INTS:
     case NUC_ARG_FLOATS:
-        print_list(out, a);
+        nuc_text_addf(out, "[");
+        for (uint32_t i = 0; i < a->count; i++) {
+            nuc_text_addf(out, "%s", i == 0 ? "" : ", ");
+            if (a->kind == NUC_ARG_NODES)
+                print_node(out, a->u.nodes[i]);
+            else if (a->kind == NUC_ARG_INTS)
+                nuc_text_addf(out, "%lld", (long long)a->u.ints[i]);
+            else
+                print_float(out, a->u.floats[i]);
+        }
+        nuc_text_addf(out, "]");
         break;
     case NUC_ARG_INT:
         nuc_text_addf(out, "%lld", (long long)a->u.i);
@@ -218,22 +213,6 @@ static void print_data(struct nuc_text *out, const struct nuc_node *node)
     }
 }
 
-static void print_placeholder(struct nuc_text *out, const struct nuc_node *node)
-{
-    static const char *const kinds[] = {
-        [NUC_USER_INPUT] = "input",
-        [NUC_PARAMETER] = "parameter",
-        [NUC_BUFFER] = "buffer",
-        [NUC_CONSTANT] = "constant",
-    };
-
-    nuc_text_addf(out, "%s", kinds[node->input_kind]);
-    if (node->target != NULL) {
-        nuc_text_addf(out, " ");
-        print_string(out, node->target);
-    }
-}
-
 const char *nuc_graph_print(struct nuc_graph *g, bool with_data)
 {
     struct nuc_text out;
@@ -244,7 +223,18 @@ const char *nuc_graph_print(struct nuc_graph *g, bool with_data)
         print_name(&out, n->name);
         nuc_text_addf(&out, " = ");
         if (nuc_is_placeholder(n)) {
-            print_placeholder(&out, n);
+            static const char *const kinds[] = {
+                [NUC_USER_INPUT] = "input",
+                [NUC_PARAMETER] = "parameter",
+                [NUC_BUFFER] = "buffer",
+                [NUC_CONSTANT] = "constant",
+            };
+
+            nuc_text_addf(&out, "%s", kinds[n->input_kind]);
+            if (n->target != NULL) {
+                nuc_text_addf(&out, " ");
+                print_string(&out, n->target);
+            }
         } else {
             nuc_text_addf(&out, "%s", nuc_node_op_name(n));
             print_args(&out, n);

@@ -46,17 +46,6 @@ struct nuc_meta_table *nuc_meta_table_new(struct nuc_graph *g)
     return t;
 }
 
-static void grow(struct nuc_graph *g, struct nuc_meta_table *t)
-{
-    const struct nuc_meta_table old = *t;
-
-    make_entries(g, t, 4 * old.capacity);
-    for (uint32_t i = 0; i < old.capacity; i++) {
-        if (old.entries[i] != NULL)
-            *find_meta(t, old.entries[i]) = old.entries[i];
-    }
-}
-
 static struct nuc_meta *copy_metas(struct nuc_graph *g, const struct nuc_meta *metas, uint32_t count)
 {
     struct nuc_meta *copy = nuc_graph_alloc(g, count * sizeof *copy);
@@ -79,8 +68,14 @@ void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_me
     node->is_tuple = false;
     node->n_vals = 1;
     node->vals = *entry;
-    if (2 * t->used > t->capacity)
-        grow(g, t);
+    if (2 * t->used > t->capacity) {
+        const struct nuc_meta_table old = *t;
+        make_entries(g, t, 4 * old.capacity);
+        for (uint32_t i = 0; i < old.capacity; i++) {
+            if (old.entries[i] != NULL)
+                *find_meta(t, old.entries[i]) = old.entries[i];
+        }
+    }
 }
 
 void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count)

@@ -86,19 +86,6 @@ static void check_inputs(struct verifier *v, struct nuc_node *node)
     }
 }
 
-static void check_args(struct verifier *v, struct nuc_node *node)
-{
-    const struct nuc_schema *schema = nuc_op_schema(node->op);
-
-    if (node->n_args != schema->n_args)
-        broken(v, node, "it does not have the arguments of its operator");
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        if (!nuc_arg_fits(&schema->args[i], &node->args[i]))
-            broken(v, node, nuc_format(v->g->cx, "argument '%s' has the wrong type", schema->args[i].name));
-    }
-    check_inputs(v, node);
-}
-
 /* ---- values and data ---- */
 
 static void check_data(const struct verifier *v, const struct nuc_node *node)
@@ -204,27 +191,19 @@ static void check_node(struct verifier *v, struct nuc_node *node)
         broken(v, node, "its dialect does not have the operator");
     if (node->in_place && (node->dialect != NUC_ATEN || !nuc_op_has_in_place(node->op)))
         broken(v, node, "the operator has no form in place");
-    check_args(v, node);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
+    if (node->n_args != schema->n_args)
+        broken(v, node, "it does not have the arguments of its operator");
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        if (!nuc_arg_fits(&schema->args[i], &node->args[i]))
+            broken(v, node, nuc_format(v->g->cx, "argument '%s' has the wrong type", schema->args[i].name));
+    }
+    check_inputs(v, node);
     check_values(v, node);
     check_shape(v, node);
     v->n_users += node->n_users;
     v->seen[node->id] = node;
     v->n_of_op[node->op]++;
-}
-
-static void check_users(const struct verifier *v)
-{
-    for (const struct nuc_node *n = v->g->first; n != NULL; n = n->next) {
-        for (uint32_t i = 0; i < n->n_users; i++) {
-            if (!was_seen(v, n->users[i]))
-                broken(v, n, "one of its users is not in the graph");
-        }
-        if (n->cluster != NULL && !was_seen(v, n->cluster))
-            broken(v, n, "its cluster is not in the graph");
-    }
-    if (v->n_users != v->n_uses)
-        nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: %zu users are noted, there are %zu", v->g->file, v->stage,
-                 v->n_users, v->n_uses);
 }
 
 void nuc_graph_verify(struct nuc_graph *g, const char *stage)
@@ -242,7 +221,17 @@ void nuc_graph_verify(struct nuc_graph *g, const char *stage)
     if (count != g->n_nodes || memcmp(v.n_of_op, g->n_of_op, sizeof g->n_of_op) != 0)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph counts %u nodes, it has %u", g->file, stage,
                  (unsigned)g->n_nodes, (unsigned)count);
-    check_users(&v);
+    for (const struct nuc_node *n = v.g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            if (!was_seen(&v, n->users[i]))
+                broken(&v, n, "one of its users is not in the graph");
+        }
+        if (n->cluster != NULL && !was_seen(&v, n->cluster))
+            broken(&v, n, "its cluster is not in the graph");
+    }
+    if (v.n_users != v.n_uses)
+        nuc_fail(v.g->cx, NUC_INTERNAL, "%s: after %s: %zu users are noted, there are %zu", v.g->file, v.stage,
+                 v.n_users, v.n_uses);
     const struct nuc_node *misnamed = nuc_find_misnamed(g, v.seen);
     if (misnamed != NULL)
         broken(&v, misnamed, "its name belongs to another node, or to none");

@@ -122,19 +122,6 @@ static void read_tensors(const struct nuc_shape_call *c, struct conv *v)
                        nuc_meta_text(c->g->cx, v->weight));
 }
 
-static void read_named_padding(const struct nuc_shape_call *c, uint32_t index, struct conv *v)
-{
-    const char *padding = nuc_shape_string(c, index);
-
-    v->same = strcmp(padding, "same") == 0;
-    if (!v->same && strcmp(padding, "valid") != 0)
-        nuc_shape_fail(c, "padding is neither \"same\" nor \"valid\"");
-    for (uint32_t i = 0; i < v->spatial; i++) {
-        if (v->same && v->stride[i] != 1)
-            nuc_shape_fail(c, "padding=\"same\" goes with stride 1 only, not %lld", (long long)v->stride[i]);
-    }
-}
-
 void nuc_shape_conv(const struct nuc_shape_call *c)
 {
     const struct nuc_conv_args *args = nuc_conv_args(c->node->op);
@@ -145,10 +132,19 @@ void nuc_shape_conv(const struct nuc_shape_call *c)
     read_tensors(c, &v);
     read_spatial(c, args->stride, v.spatial, 1, v.stride);
     read_spatial(c, args->dilation, v.spatial, 1, v.dilation);
-    if (args->named_padding)
-        read_named_padding(c, args->padding, &v);
-    else
+    if (args->named_padding) {
+        uint32_t index = args->padding;
+        const char *padding = nuc_shape_string(c, index);
+        v.same = strcmp(padding, "same") == 0;
+        if (!v.same && strcmp(padding, "valid") != 0)
+            nuc_shape_fail(c, "padding is neither \"same\" nor \"valid\"");
+        for (uint32_t i = 0; i < v.spatial; i++) {
+            if (v.same && v.stride[i] != 1)
+                nuc_shape_fail(c, "padding=\"same\" goes with stride 1 only, not %lld", (long long)v.stride[i]);
+        }
+    } else {
         read_spatial(c, args->padding, v.spatial, 0, v.padding);
+    }
     if (args->output_padding != NUC_NO_ARG)
         read_spatial(c, args->output_padding, v.spatial, 0, v.output_padding);
     v.groups = nuc_shape_int(c, args->groups);

@@ -73,24 +73,6 @@ void nuc_shape_bmm(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-/* The batch dimensions of a product, those in front of the matrices, broadcast. */
-static void broadcast_batch(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b,
-                            struct nuc_meta *m)
-{
-    int batch_a = a->rank - 2, batch_b = b->rank - 2;
-    int rank = batch_a > batch_b ? batch_a : batch_b;
-
-    for (int i = 0; i < rank; i++) {
-        int at_a = i - (rank - batch_a), at_b = i - (rank - batch_b);
-        int64_t size_a = at_a < 0 ? 1 : a->sizes[at_a];
-        int64_t size_b = at_b < 0 ? 1 : b->sizes[at_b];
-        if (size_a != size_b && size_a != 1 && size_b != 1)
-            nuc_shape_fail(c, "the batches of %s and %s do not broadcast", nuc_meta_text(c->g->cx, a),
-                           nuc_meta_text(c->g->cx, b));
-        m->sizes[m->rank++] = size_a == 1 ? size_b : size_a;
-    }
-}
-
 /* torch.matmul: a vector on the left is a row, on the right a column, and leaves no dimension in the result. */
 void nuc_shape_matmul(const struct nuc_shape_call *c)
 {
@@ -101,7 +83,18 @@ void nuc_shape_matmul(const struct nuc_shape_call *c)
     if (a->rank == 0 || b->rank == 0 || a->dtype != b->dtype ||
         a->sizes[a->rank - 1] != b->sizes[b->rank == 1 ? 0 : b->rank - 2])
         nuc_shape_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
-    broadcast_batch(c, a, b, &m);
+    /* The batch dimensions of a product, those in front of the matrices, broadcast. */
+    int batch_a = a->rank - 2, batch_b = b->rank - 2;
+    int rank = batch_a > batch_b ? batch_a : batch_b;
+    for (int i = 0; i < rank; i++) {
+        int at_a = i - (rank - batch_a), at_b = i - (rank - batch_b);
+        int64_t size_a = at_a < 0 ? 1 : a->sizes[at_a];
+        int64_t size_b = at_b < 0 ? 1 : b->sizes[at_b];
+        if (size_a != size_b && size_a != 1 && size_b != 1)
+            nuc_shape_fail(c, "the batches of %s and %s do not broadcast", nuc_meta_text(c->g->cx, a),
+                           nuc_meta_text(c->g->cx, b));
+        m.sizes[m.rank++] = size_a == 1 ? size_b : size_a;
+    }
     if (a->rank > 1)
         m.sizes[m.rank++] = a->sizes[a->rank - 2];
     if (b->rank > 1)

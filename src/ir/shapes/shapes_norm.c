@@ -3,15 +3,6 @@
 
 /* ---- layer norm, RMS norm: input, normalized_shape, weight, bias, eps ---- */
 
-/* A weight or bias has the normalized dimensions. */
-static void check_affine(const struct nuc_shape_call *c, uint32_t index, const struct nuc_meta *normalized)
-{
-    const struct nuc_meta *m = nuc_shape_optional_input(c, index);
-
-    if (m != NULL && !nuc_same_sizes(m, normalized))
-        nuc_shape_fail(c, "%s is applied to %s", nuc_meta_text(c->g->cx, m), nuc_meta_text(c->g->cx, normalized));
-}
-
 /* Returns how many of the last dimensions are normalized. */
 static uint32_t normalized_dims(const struct nuc_shape_call *c, uint32_t last_affine)
 {
@@ -27,8 +18,12 @@ static uint32_t normalized_dims(const struct nuc_shape_call *c, uint32_t last_af
                            nuc_meta_text(c->g->cx, in));
     }
     struct nuc_meta normalized = nuc_meta_make(in->dtype, sizes, count);
-    for (uint32_t i = NUC_ARG(LAYER_NORM, weight); i <= last_affine; i++)
-        check_affine(c, i, &normalized);
+    for (uint32_t i = NUC_ARG(LAYER_NORM, weight); i <= last_affine; i++) {
+        /* A weight or bias has the normalized dimensions. */
+        const struct nuc_meta *m = nuc_shape_optional_input(c, i);
+        if (m != NULL && !nuc_same_sizes(m, &normalized))
+            nuc_shape_fail(c, "%s is applied to %s", nuc_meta_text(c->g->cx, m), nuc_meta_text(c->g->cx, &normalized));
+    }
     return count;
 }
 

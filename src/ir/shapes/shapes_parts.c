@@ -222,20 +222,6 @@ static const struct nuc_meta *list_item(const struct nuc_shape_call *c, const st
     return &node->vals[0];
 }
 
-static void add_to_cat(const struct nuc_shape_call *c, const struct nuc_meta *item, uint32_t dim, struct nuc_meta *m)
-{
-    bool fits = item->rank == m->rank;
-
-    for (uint32_t i = 0; fits && i < m->rank; i++)
-        fits = i == dim || item->sizes[i] == m->sizes[i];
-    if (!fits)
-        nuc_shape_fail(c, "%s and %s cannot be put together along dimension %u", nuc_meta_text(c->g->cx, m),
-                       nuc_meta_text(c->g->cx, item), (unsigned)dim);
-    m->dtype = nuc_shape_promote(c, m, item);
-    m->sizes[dim] += item->sizes[dim];
-    nuc_shape_check(c, m);
-}
-
 /* tensors, dim: channels-last when every input is */
 void nuc_shape_cat(const struct nuc_shape_call *c)
 {
@@ -259,7 +245,15 @@ void nuc_shape_cat(const struct nuc_shape_call *c)
         if (is_nothing(item) && !is_nothing(first))
             continue;
         channels_last = channels_last && nuc_suggests_channels_last(item);
-        add_to_cat(c, item, dim, &m);
+        bool fits = item->rank == m.rank;
+        for (uint32_t k = 0; fits && k < m.rank; k++)
+            fits = k == dim || item->sizes[k] == m.sizes[k];
+        if (!fits)
+            nuc_shape_fail(c, "%s and %s cannot be put together along dimension %u", nuc_meta_text(c->g->cx, &m),
+                           nuc_meta_text(c->g->cx, item), (unsigned)dim);
+        m.dtype = nuc_shape_promote(c, &m, item);
+        m.sizes[dim] += item->sizes[dim];
+        nuc_shape_check(c, &m);
     }
     nuc_order_as(&m, channels_last);
     nuc_shape_result(c, &m);

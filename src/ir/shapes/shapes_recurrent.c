@@ -100,19 +100,6 @@ static void read_states(const struct nuc_shape_call *c, struct layers *v)
     v->projected = v->width != v->hidden->sizes[2];
 }
 
-/* Sizes that are equal may still be a projection: the number of parameters says so. */
-static void count_params(const struct nuc_shape_call *c, struct layers *v)
-{
-    int64_t cells = v->layers * v->directions;
-
-    v->n_each = nuc_shape_bool(c, NUC_RECURRENT(has_biases)) ? 4 : 2;
-    v->projected = v->projected || (v->cell != NULL && v->params->count == cells * (v->n_each + 1));
-    v->n_each += v->projected ? 1 : 0;
-    if (v->params->count != cells * v->n_each)
-        nuc_shape_fail(c, "%u parameters are given, %lld are expected", (unsigned)v->params->count,
-                       (long long)(cells * v->n_each));
-}
-
 /* input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first */
 void nuc_shape_recurrent(const struct nuc_shape_call *c)
 {
@@ -123,7 +110,14 @@ void nuc_shape_recurrent(const struct nuc_shape_call *c)
     v.directions = nuc_shape_bool(c, NUC_RECURRENT(bidirectional)) ? 2 : 1;
     v.batch_first = nuc_shape_bool(c, NUC_RECURRENT(batch_first));
     read_states(c, &v);
-    count_params(c, &v);
+    /* Sizes that are equal may still be a projection: the number of parameters says so. */
+    int64_t cells = v.layers * v.directions;
+    v.n_each = nuc_shape_bool(c, NUC_RECURRENT(has_biases)) ? 4 : 2;
+    v.projected = v.projected || (v.cell != NULL && v.params->count == cells * (v.n_each + 1));
+    v.n_each += v.projected ? 1 : 0;
+    if (v.params->count != cells * v.n_each)
+        nuc_shape_fail(c, "%u parameters are given, %lld are expected", (unsigned)v.params->count,
+                       (long long)(cells * v.n_each));
     check_params(c, &v);
     struct nuc_meta results[3] = {output_of(c, &v), *v.hidden, v.cell != NULL ? *v.cell : *v.hidden};
     nuc_order_as(&results[1], false);

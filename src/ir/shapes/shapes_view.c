@@ -70,16 +70,6 @@ static bool view_strides(const struct nuc_meta *in, const struct nuc_meta *m, in
     return nuc_view_strides(in, own, m, strides);
 }
 
-/* Leading dimensions that stay keep their strides, where computeStride gives size-1 dimensions others of its own. */
-static void keep_leading_strides(const struct nuc_meta *in, const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
-{
-    int64_t own[NUC_MAX_RANK];
-
-    nuc_dense_strides(in, own);
-    for (uint32_t i = 0; i < in->rank && i < m->rank && in->sizes[i] == m->sizes[i]; i++)
-        strides[i] = own[i];
-}
-
 /* The view when there is one, else a contiguous copy when `may_copy`; in the Edge dialect always a copy. */
 static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in, struct nuc_meta *m, bool may_copy)
 {
@@ -88,7 +78,15 @@ static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in
     if (in->rank == 0 || nuc_elements(in) == 0 || nuc_shape_is_copy(c)) {
         nuc_order_as(m, false);
     } else if (view_strides(in, m, strides)) {
-        keep_leading_strides(in, m, strides);
+        /*
+         * Leading dimensions that stay keep their strides, where computeStride gives size-1 dimensions others of its
+         * own.
+         */
+        int64_t own[NUC_MAX_RANK];
+
+        nuc_dense_strides(in, own);
+        for (uint32_t i = 0; i < in->rank && i < m->rank && in->sizes[i] == m->sizes[i]; i++)
+            strides[i] = own[i];
         nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
     } else if (may_copy) {
         nuc_order_as(m, false);
