@@ -100,19 +100,6 @@ static bool is_constant_slot(const struct nuc_eval_call *c, uint32_t slot)
     return slot == NUC_NO_SLOT || c->values[slot].constant;
 }
 
-static bool all_constant(const struct nuc_eval_call *c)
-{
-    for (uint32_t i = 0; i < c->node->n_args; i++) {
-        if (!is_constant_slot(c, c->in_slots[i]))
-            return false;
-        for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++) {
-            if (!is_constant_slot(c, c->list_slots[i][k]))
-                return false;
-        }
-    }
-    return true;
-}
-
 /* The value becomes the memory of its first argument; of the selected element for a getitem. */
 static void bind_view(struct nuc_eval_call *c)
 {
@@ -147,53 +134,22 @@ static bool is_rounding(const struct nuc_evaluator *e, const struct nuc_node *no
     return true;
 }
 
-static bool reads_rounding(const struct nuc_evaluator *e, const struct nuc_node *node)
-{
-    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
-
-    return node->op == NUC_OP_DEQUANTIZE_PER_TENSOR && in != NULL && is_rounding(e, in);
-}
-
-/* In place of the integers there are the values that they stand for. */
-static struct nuc_eval_call *plan_rounding(struct nuc_evaluator *e, const struct nuc_node *node)
-{
-    struct nuc_eval_call *c = bind(e, node);
-
-    value_of(e, node, 0)->bytes = (size_t)nuc_elements(&node->vals[0]) * sizeof(float);
-    c->op = &nuc_eval_rounding;
-    c->state = &e->roundings[node->id];
-    return c;
-}
-
-static void plan_rounded(struct nuc_evaluator *e, const struct nuc_node *node)
-{
-    value_of(e, node, 0)->root = e->values[slot_of(e, nuc_arg_node(node, NUC_SELF))].root;
-}
-
 /* ---- calls ---- */
-
-/* Memory that outlives every run. */
-static void compute_constant(struct nuc_eval_call *c)
-{
-    for (uint32_t v = 0; v < c->node->n_vals; v++) {
-        struct nuc_eval_value *value = &c->values[c->out_slot + v];
-        c->out[v] = nuc_alloc(c->cx, value->bytes);
-        value->data = c->out[v];
-        value->constant = true;
-    }
-    struct nuc_arena *outer = nuc_push_arena(c->cx);
-    c->scratch = nuc_alloc(c->cx, c->scratch_size);
-    c->op->run(c);
-    nuc_pop_arena(c->cx, outer);
-}
 
 /* Returns the call when it has to be computed in every run. */
 static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc_node *node)
 {
-    if (is_rounding(e, node))
-        return plan_rounding(e, node);
-    if (reads_rounding(e, node)) {
-        plan_rounded(e, node);
+    if (is_rounding(e, node)) {
+        /* In place of the integers there are the values that they stand for. */
+        struct nuc_eval_call *i = bind(e, node);
+        value_of(e, node, 0)->bytes = (size_t)nuc_elements(&node->vals[0]) * sizeof(float);
+        i->op = &nuc_eval_rounding;
+        i->state = &e->roundings[node->id];
+        return i;
+    }
+    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
+    if (node->op == NUC_OP_DEQUANTIZE_PER_TENSOR && in != NULL && is_rounding(e, in)) {
+        value_of(e, node, 0)->root = e->values[slot_of(e, nuc_arg_node(node, NUC_SELF))].root;
         return NULL;
     }
     struct nuc_eval_call *c = bind(e, node);
@@ -207,9 +163,25 @@ static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc
     }
     if (op->prepare != NULL)
         op->prepare(c);
-    if (!all_constant(c))
-        return c;
-    compute_constant(c);
+    for (uint32_t i = 0; i < c->node->n_args; i++) {
+        if (!is_constant_slot(c, c->in_slots[i]))
+            return c;
+        for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++) {
+            if (!is_constant_slot(c, c->list_slots[i][k]))
+                return c;
+        }
+    }
+    /* Memory that outlives every run. */
+    for (uint32_t v = 0; v < c->node->n_vals; v++) {
+        struct nuc_eval_value *value = &c->values[c->out_slot + v];
+        c->out[v] = nuc_alloc(c->cx, value->bytes);
+        value->data = c->out[v];
+        value->constant = true;
+    }
+    struct nuc_arena *outer = nuc_push_arena(c->cx);
+    c->scratch = nuc_alloc(c->cx, c->scratch_size);
+    c->op->run(c);
+    nuc_pop_arena(c->cx, outer);
     return NULL;
 }
 
@@ -223,18 +195,6 @@ static void plan_placeholder(struct nuc_evaluator *e, const struct nuc_node *nod
     } else {
         value->user_input = true;
         e->inputs[e->n_inputs++] = e->first_slots[node->id];
-    }
-}
-
-static void plan_output(struct nuc_evaluator *e, const struct nuc_node *node)
-{
-    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(OUTPUT, values));
-
-    e->outputs = nuc_alloc_array(e->cx, list->count, sizeof *e->outputs);
-    for (uint32_t i = 0; i < list->count; i++) {
-        uint32_t slot = e->first_slots[list->u.nodes[i]->id];
-        e->outputs[e->n_outputs++] = slot;
-        e->values[e->values[slot].root].last_use = e->n_steps - 1; /* the output is the last step */
     }
 }
 
@@ -255,23 +215,6 @@ static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, u
         use(e, c->in_slots[i], step);
         for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++)
             use(e, c->list_slots[i][k], step);
-    }
-}
-
-static void keep_until_end(struct nuc_evaluator *e, const struct nuc_node *const *kept, size_t n_kept)
-{
-    for (size_t i = 0; i < n_kept; i++)
-        use(e, e->first_slots[kept[i]->id], e->n_steps - 1);
-}
-
-/* A value is used by what computes and by the observer, which sees views too. */
-static void find_last_uses(struct nuc_evaluator *e)
-{
-    for (uint32_t s = 0; s < e->n_steps; s++) {
-        if (e->steps[s].call != NULL)
-            use_inputs(e, e->steps[s].call, s);
-        for (uint32_t v = 0; v < e->steps[s].node->n_vals; v++)
-            use(e, e->first_slots[e->steps[s].node->id] + v, s);
     }
 }
 
@@ -303,17 +246,6 @@ static void plan_arena(struct nuc_evaluator *e)
         e->values[slot].offset = (size_t)plan.addresses[slot];
     e->arena_size = (size_t)plan.size;
     nuc_pop_arena(e->cx, outer);
-}
-
-/* Every value has memory of its own. */
-static void plan_apart(struct nuc_evaluator *e)
-{
-    for (uint32_t slot = 0; slot < e->n_values; slot++) {
-        if (!is_activation(e, slot))
-            continue;
-        e->values[slot].offset = e->arena_size;
-        e->arena_size = nuc_align_up(e->arena_size + e->values[slot].bytes, ALIGNMENT);
-    }
 }
 
 /* Lets activations be those in `arena`. */
@@ -381,18 +313,38 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
         struct step *step = &e->steps[e->n_steps++];
         step->node = n;
         add_values(e, n);
-        if (n->op == NUC_OP_PLACEHOLDER)
+        if (n->op == NUC_OP_PLACEHOLDER) {
             plan_placeholder(e, n);
-        else if (n->op == NUC_OP_OUTPUT)
-            plan_output(e, n);
-        else
+        } else if (n->op == NUC_OP_OUTPUT) {
+            const struct nuc_arg *list = nuc_arg_at(n, NUC_ARG(OUTPUT, values));
+            e->outputs = nuc_alloc_array(e->cx, list->count, sizeof *e->outputs);
+            for (uint32_t i = 0; i < list->count; i++) {
+                uint32_t slot = e->first_slots[list->u.nodes[i]->id];
+                e->outputs[e->n_outputs++] = slot;
+                e->values[e->values[slot].root].last_use = e->n_steps - 1; /* the output is the last step */
+            }
+        } else {
             step->call = plan_call(e, n);
+        }
     }
-    find_last_uses(e);
-    keep_until_end(e, kept, n_kept);
-    if (adjustable && kept == NULL)
-        plan_apart(e);
-    else
+    /* A value is used by what computes and by the observer, which sees views too. */
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call != NULL)
+            use_inputs(e, e->steps[s].call, s);
+        for (uint32_t v = 0; v < e->steps[s].node->n_vals; v++)
+            use(e, e->first_slots[e->steps[s].node->id] + v, s);
+    }
+    for (size_t i = 0; i < n_kept; i++)
+        use(e, e->first_slots[kept[i]->id], e->n_steps - 1);
+    if (adjustable && kept == NULL) {
+        /* Every value has memory of its own. */
+        for (uint32_t slot = 0; slot < e->n_values; slot++) {
+            if (!is_activation(e, slot))
+                continue;
+            e->values[slot].offset = e->arena_size;
+            e->arena_size = nuc_align_up(e->arena_size + e->values[slot].bytes, ALIGNMENT);
+        }
+    } else
         plan_arena(e);
     assign_memory(e);
     return e;
@@ -464,14 +416,6 @@ size_t nuc_eval_arena_size(const struct nuc_evaluator *e)
     return e->arena_size;
 }
 
-static void observe(struct nuc_evaluator *e, const struct nuc_node *node)
-{
-    for (uint32_t v = 0; v < node->n_vals; v++) {
-        const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];
-        e->observer(e->observer_user, node, v, root->data, (size_t)nuc_elements(&node->vals[v]));
-    }
-}
-
 static void bind_run(struct nuc_evaluator *e, uint8_t *arena, const void *const *inputs)
 {
     bind_arena(e, arena);
@@ -490,8 +434,13 @@ void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
         const struct nuc_eval_call *c = e->steps[s].call;
         if (c != NULL)
             c->op->run(c);
-        if (e->observer != NULL)
-            observe(e, e->steps[s].node);
+        if (e->observer != NULL) {
+            const struct nuc_node *node = e->steps[s].node;
+            for (uint32_t v = 0; v < node->n_vals; v++) {
+                const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];
+                e->observer(e->observer_user, node, v, root->data, (size_t)nuc_elements(&node->vals[v]));
+            }
+        }
     }
 }
 

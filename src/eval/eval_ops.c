@@ -1,26 +1,6 @@
 /* The evaluator's column of ops.def. */
 #include "eval/eval_private.h"
 
-static const struct nuc_eval_op *of_family(enum nuc_family family)
-{
-    static const struct nuc_eval_op *const ops[NUC_FAMILY_COUNT] = {
-        [NUC_FAMILY_QUANT] = &nuc_eval_quant,     [NUC_FAMILY_DEQUANT] = &nuc_eval_quant,
-        [NUC_FAMILY_MAP] = &nuc_eval_unary,       [NUC_FAMILY_BINARY] = &nuc_eval_binary,
-        [NUC_FAMILY_COMPARE] = &nuc_eval_binary,  [NUC_FAMILY_CONV] = &nuc_eval_conv,
-        [NUC_FAMILY_NORM] = &nuc_eval_batch_norm, [NUC_FAMILY_POOL] = &nuc_eval_max_pool,
-        [NUC_FAMILY_RESIZE] = &nuc_eval_upsample, [NUC_FAMILY_REDUCE] = &nuc_eval_fold,
-        [NUC_FAMILY_SCAN] = &nuc_eval_scan,       [NUC_FAMILY_SOFTMAX] = &nuc_eval_softmax,
-        [NUC_FAMILY_MATRIX] = &nuc_eval_matmul,   [NUC_FAMILY_RECURRENT] = &nuc_eval_recurrent,
-        [NUC_FAMILY_VIEW] = &nuc_eval_view,       [NUC_FAMILY_PERMUTE] = &nuc_eval_permute,
-        [NUC_FAMILY_SLICE] = &nuc_eval_split,     [NUC_FAMILY_COPY] = &nuc_eval_view,
-        [NUC_FAMILY_CAST] = &nuc_eval_cast,       [NUC_FAMILY_ASSERT] = &nuc_eval_nothing,
-        [NUC_FAMILY_CAT] = &nuc_eval_cat,         [NUC_FAMILY_PAD] = &nuc_eval_pad,
-        [NUC_FAMILY_FILL] = &nuc_eval_zeros,
-    };
-
-    return ops[family];
-}
-
 /* Where an operator is not computed as its family is. NULL: not at all. */
 static const struct exception {
     enum nuc_op op;
@@ -87,7 +67,22 @@ const struct nuc_eval_op *nuc_eval_find(enum nuc_op op)
         if (exceptions[i].op == op)
             return exceptions[i].eval;
     }
-    return of_family(nuc_op_family(op));
+    enum nuc_family family = nuc_op_family(op);
+    static const struct nuc_eval_op *const ops[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_QUANT] = &nuc_eval_quant,     [NUC_FAMILY_DEQUANT] = &nuc_eval_quant,
+        [NUC_FAMILY_MAP] = &nuc_eval_unary,       [NUC_FAMILY_BINARY] = &nuc_eval_binary,
+        [NUC_FAMILY_COMPARE] = &nuc_eval_binary,  [NUC_FAMILY_CONV] = &nuc_eval_conv,
+        [NUC_FAMILY_NORM] = &nuc_eval_batch_norm, [NUC_FAMILY_POOL] = &nuc_eval_max_pool,
+        [NUC_FAMILY_RESIZE] = &nuc_eval_upsample, [NUC_FAMILY_REDUCE] = &nuc_eval_fold,
+        [NUC_FAMILY_SCAN] = &nuc_eval_scan,       [NUC_FAMILY_SOFTMAX] = &nuc_eval_softmax,
+        [NUC_FAMILY_MATRIX] = &nuc_eval_matmul,   [NUC_FAMILY_RECURRENT] = &nuc_eval_recurrent,
+        [NUC_FAMILY_VIEW] = &nuc_eval_view,       [NUC_FAMILY_PERMUTE] = &nuc_eval_permute,
+        [NUC_FAMILY_SLICE] = &nuc_eval_split,     [NUC_FAMILY_COPY] = &nuc_eval_view,
+        [NUC_FAMILY_CAST] = &nuc_eval_cast,       [NUC_FAMILY_ASSERT] = &nuc_eval_nothing,
+        [NUC_FAMILY_CAT] = &nuc_eval_cat,         [NUC_FAMILY_PAD] = &nuc_eval_pad,
+        [NUC_FAMILY_FILL] = &nuc_eval_zeros,
+    };
+    return ops[family];
 }
 
 bool nuc_eval_has_op(enum nuc_op op)

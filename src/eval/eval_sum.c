@@ -62,17 +62,6 @@ static uint32_t run_length(const struct dim *dims, uint32_t count)
     return run;
 }
 
-static void sort_by_physical(struct dim *dims, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        for (uint32_t j = i; j > 0 && dims[j].physical < dims[j - 1].physical; j--) {
-            struct dim swap = dims[j];
-            dims[j] = dims[j - 1];
-            dims[j - 1] = swap;
-        }
-    }
-}
-
 /* Splits the dims, innermost in logical order first, into reduced and kept ones. */
 static void split_dims(const struct nuc_meta *m, uint32_t wanted, struct dim *reduced, uint32_t *n_reduced,
                        struct dim *kept, uint32_t *n_kept)
@@ -94,18 +83,6 @@ static void split_dims(const struct nuc_meta *m, uint32_t wanted, struct dim *re
     }
 }
 
-/* Torch's choice among its four loops; `step` and `column_step` are the strides along a run and between results. */
-static void choose_order(struct nuc_sum *s, size_t step, size_t column_step)
-{
-    s->order = INTERLEAVED;
-    if (step == 1 && s->n_run >= LANES)
-        s->order = VECTOR;
-    else if (column_step == 1 && s->columns >= LANES)
-        s->levelled_columns = s->columns / (LANES * SIDE_BY_SIDE) * (LANES * SIDE_BY_SIDE);
-    else if (step >= column_step)
-        s->levelled_columns = s->columns / SIDE_BY_SIDE * SIDE_BY_SIDE;
-}
-
 struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, uint32_t reduced)
 {
     struct nuc_sum *s = nuc_alloc(cx, sizeof *s);
@@ -113,7 +90,13 @@ struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, u
     uint32_t n_sum, n_kept;
 
     split_dims(m, reduced, sum_dims, &n_sum, kept_dims, &n_kept);
-    sort_by_physical(sum_dims, n_sum);
+    for (uint32_t i = 1; i < n_sum; i++) {
+        for (uint32_t j = i; j > 0 && sum_dims[j].physical < sum_dims[j - 1].physical; j--) {
+            struct dim swap = sum_dims[j];
+            sum_dims[j] = sum_dims[j - 1];
+            sum_dims[j - 1] = swap;
+        }
+    }
     uint32_t run = run_length(sum_dims, n_sum);
     s->run_offsets = enumerate(cx, sum_dims, run, &s->n_run);
     s->runs_offsets = enumerate(cx, sum_dims + run, n_sum - run, &s->n_runs);
@@ -121,7 +104,16 @@ struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, u
     s->columns = 1;
     for (uint32_t d = 0; d < run_length(kept_dims, n_kept); d++)
         s->columns *= kept_dims[d].size;
-    choose_order(s, n_sum == 0 ? 0 : sum_dims[0].physical, n_kept == 0 ? 0 : kept_dims[0].physical);
+    /* Torch's choice among its four loops; `step` and `column_step` are the strides along a run and between results. */
+    size_t step = n_sum == 0 ? 0 : sum_dims[0].physical;
+    size_t column_step = n_kept == 0 ? 0 : kept_dims[0].physical;
+    s->order = INTERLEAVED;
+    if (step == 1 && s->n_run >= LANES)
+        s->order = VECTOR;
+    else if (column_step == 1 && s->columns >= LANES)
+        s->levelled_columns = s->columns / (LANES * SIDE_BY_SIDE) * (LANES * SIDE_BY_SIDE);
+    else if (step >= column_step)
+        s->levelled_columns = s->columns / SIDE_BY_SIDE * SIDE_BY_SIDE;
     return s;
 }
 
@@ -179,22 +171,18 @@ static float sum_interleaved(const float *in, const size_t *offsets, size_t step
     return ((sums[0] + sums[1]) + sums[2]) + sums[3];
 }
 
-static float sum_vector(const float *in, const size_t *offsets, size_t count)
-{
-    size_t rows = count / LANES;
-    float sum = 0.0f;
-
-    for (size_t i = rows * LANES; i < count; i++)
-        sum += in[offsets[i]];
-    for (size_t lane = 0; lane < LANES; lane++)
-        sum += sum_interleaved(in, offsets + lane, LANES, rows);
-    return sum;
-}
-
 static float sum_run(const struct nuc_sum *s, const float *in, size_t column)
 {
-    if (s->order == VECTOR)
-        return sum_vector(in, s->run_offsets, s->n_run);
+    if (s->order == VECTOR) {
+        size_t count = s->n_run;
+        size_t rows = count / LANES;
+        float sum = 0.0f;
+        for (size_t i = rows * LANES; i < count; i++)
+            sum += in[s->run_offsets[i]];
+        for (size_t lane = 0; lane < LANES; lane++)
+            sum += sum_interleaved(in, s->run_offsets + lane, LANES, rows);
+        return sum;
+    }
     if (column < s->levelled_columns)
         return sum_levelled(in, s->run_offsets, 1, s->n_run);
     return sum_interleaved(in, s->run_offsets, 1, s->n_run);

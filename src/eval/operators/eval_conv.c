@@ -493,23 +493,6 @@ NUC_CLONES static void store_positions(const struct conv *v, const float *sums, 
     }
 }
 
-/*
- * One channel by itself with stride 1: sums at all positions of the padded image, which lie side by side however
- * narrow the output is. The order of each sum is that of a tile.
- */
-static void compute_dense_channel(const struct conv *v, const float *image, const float *weight, float bias, float *out)
-{
-    size_t total = (v->out[HEIGHT] - 1) * v->padded[WIDTH] + v->out[WIDTH];
-    struct nuc_taps taps = taps_of(v, weight, bias);
-    float sums[POSITIONS];
-
-    for (size_t at = 0; at < total; at += POSITIONS) {
-        size_t count = total - at < POSITIONS ? total - at : POSITIONS;
-        v->gemm.sum_taps(sums, image + at, &taps, count);
-        store_positions(v, sums, at, count, v->order.bias_first ? 0.0f : bias, out);
-    }
-}
-
 static void compute_strided_channel(const struct conv *v, const float *image, const float *weight, float bias,
                                     float *out)
 {
@@ -530,10 +513,22 @@ static void compute_channel(const struct conv_run *r, size_t channel)
     float *out = r->out + channel * volume(v->out);
     float bias = bias_of(r, channel);
 
-    if (v->stride[HEIGHT] == 1 && v->stride[WIDTH] == 1)
-        compute_dense_channel(v, image, weight, bias, out);
-    else
+    if (v->stride[HEIGHT] == 1 && v->stride[WIDTH] == 1) {
+        /*
+         * One channel by itself with stride 1: sums at all positions of the padded image, which lie side by side
+         * however narrow the output is. The order of each sum is that of a tile.
+         */
+        size_t total = (v->out[HEIGHT] - 1) * v->padded[WIDTH] + v->out[WIDTH];
+        struct nuc_taps taps = taps_of(v, weight, bias);
+        float sums[POSITIONS];
+        for (size_t at = 0; at < total; at += POSITIONS) {
+            size_t count = total - at < POSITIONS ? total - at : POSITIONS;
+            v->gemm.sum_taps(sums, image + at, &taps, count);
+            store_positions(v, sums, at, count, v->order.bias_first ? 0.0f : bias, out);
+        }
+    } else {
         compute_strided_channel(v, image, weight, bias, out);
+    }
 }
 
 static void compute_channels(const void *arg, struct nuc_part part)

@@ -91,29 +91,6 @@ static size_t place_of_float(const struct fold *f, const float *in, bool largest
     return best;
 }
 
-static float product_of_floats(const struct fold *f, const float *in)
-{
-    double product = 1.0;
-
-    for (size_t i = 0; i < f->count; i++)
-        product *= (double)in[f->elements[i]];
-    return (float)product;
-}
-
-static float variance(const struct fold *f, const float *in)
-{
-    double mean = 0.0, squares = 0.0, divisor = (double)f->count - f->correction;
-
-    for (size_t i = 0; i < f->count; i++)
-        mean += (double)in[f->elements[i]];
-    mean /= (double)f->count;
-    for (size_t i = 0; i < f->count; i++) {
-        double deviation = (double)in[f->elements[i]] - mean;
-        squares += deviation * deviation;
-    }
-    return (float)(squares / (divisor > 0.0 ? divisor : 0.0));
-}
-
 /* ---- of integers and bools ---- */
 
 static int64_t whole(const struct fold *f, const void *in, size_t first, size_t i)
@@ -192,10 +169,23 @@ static int64_t whole_result(enum nuc_op op, const struct fold *f, const void *in
 
 static float float_result(enum nuc_op op, const struct fold *f, const float *in)
 {
-    if (op == NUC_OP_VAR)
-        return variance(f, in);
-    if (op == NUC_OP_PROD_DIM)
-        return product_of_floats(f, in);
+    if (op == NUC_OP_VAR) {
+        double mean = 0.0, squares = 0.0, divisor = (double)f->count - f->correction;
+        for (size_t i = 0; i < f->count; i++)
+            mean += (double)in[f->elements[i]];
+        mean /= (double)f->count;
+        for (size_t i = 0; i < f->count; i++) {
+            double deviation = (double)in[f->elements[i]] - mean;
+            squares += deviation * deviation;
+        }
+        return (float)(squares / (divisor > 0.0 ? divisor : 0.0));
+    }
+    if (op == NUC_OP_PROD_DIM) {
+        double product = 1.0;
+        for (size_t i = 0; i < f->count; i++)
+            product *= (double)in[f->elements[i]];
+        return (float)product;
+    }
     return in[f->elements[place_of_float(f, in, op == NUC_OP_AMAX)]];
 }
 

@@ -69,18 +69,6 @@ struct statistics {
     double mean, inverse; /* 1 / sqrt(variance + eps) */
 };
 
-static struct statistics statistics_of(const struct norm *n, const float *in)
-{
-    double mean = 0.0, squares = 0.0;
-
-    for (size_t i = 0; n->centred && i < n->count; i++)
-        mean += (double)in[i];
-    mean /= (double)n->count;
-    for (size_t i = 0; i < n->count; i++)
-        squares += ((double)in[i] - mean) * ((double)in[i] - mean);
-    return (struct statistics){mean, 1.0 / sqrt(squares / (double)n->count + n->eps)};
-}
-
 static void normalize_rows(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
@@ -91,7 +79,13 @@ static void normalize_rows(const void *arg, struct nuc_part part)
     for (size_t row = part.begin; row < part.end; row++) {
         const float *in = (const float *)nuc_eval_in(c, NUC_SELF) + row * n->count;
         float *out = (float *)c->out[0] + row * n->count;
-        struct statistics s = statistics_of(n, in);
+        double mean = 0.0, squares = 0.0;
+        for (size_t i = 0; n->centred && i < n->count; i++)
+            mean += (double)in[i];
+        mean /= (double)n->count;
+        for (size_t i = 0; i < n->count; i++)
+            squares += ((double)in[i] - mean) * ((double)in[i] - mean);
+        struct statistics s = {mean, 1.0 / sqrt(squares / (double)n->count + n->eps)};
         for (size_t i = 0; i < n->count; i++) {
             size_t w = (row * n->count + i) / n->inner % n->weights;
             double value = ((double)in[i] - s.mean) * s.inverse;

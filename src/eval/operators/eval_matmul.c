@@ -195,15 +195,6 @@ static bool starts_with_addend(const struct matmul_run *r)
     return r->m->order.bias_first && r->addend != NULL && r->m->alpha == 1.0f;
 }
 
-static void start_tile(const struct matmul_run *r, float *tile, size_t row, size_t rows, size_t first, size_t count)
-{
-    memset(tile, 0, NUC_TILE_ROWS * NUC_TILE_COLUMNS * sizeof *tile);
-    for (size_t i = 0; starts_with_addend(r) && i < rows; i++) {
-        for (size_t j = 0; j < count; j++)
-            tile[i * NUC_TILE_COLUMNS + j] = addend_at(r, row + i, first + j);
-    }
-}
-
 static void store_row(const struct matmul_run *r, const float *tile, size_t row, size_t first, size_t count)
 {
     const struct matmul *m = r->m;
@@ -226,7 +217,11 @@ static void compute_panel(const struct matmul_run *r, size_t first)
 
     for (size_t row = 0; row < m->rows; row += NUC_TILE_ROWS) {
         size_t rows = m->rows - row < NUC_TILE_ROWS ? m->rows - row : NUC_TILE_ROWS;
-        start_tile(r, tile, row, rows, first, count);
+        memset(tile, 0, NUC_TILE_ROWS * NUC_TILE_COLUMNS * sizeof *tile);
+        for (size_t i = 0; starts_with_addend(r) && i < rows; i++) {
+            for (size_t j = 0; j < count; j++)
+                tile[i * NUC_TILE_COLUMNS + j] = addend_at(r, row + i, first + j);
+        }
         m->gemm.tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
         for (size_t i = 0; i < rows; i++)
             store_row(r, tile + i * NUC_TILE_COLUMNS, row + i, first, count);

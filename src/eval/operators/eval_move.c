@@ -316,12 +316,6 @@ const struct nuc_eval_op nuc_eval_as_strided = {.prepare = prepare_as_strided, .
 
 #define TENSORS NUC_ARG(CAT, tensors)
 
-/* torch lets an empty tensor of rank 1 stand in any concatenation. */
-static bool is_skipped(const struct nuc_meta *m)
-{
-    return m->rank == 1 && m->sizes[0] == 0;
-}
-
 static void prepare_cat(struct nuc_eval_call *c)
 {
     uint32_t *dim = nuc_alloc(c->cx, sizeof *dim);
@@ -339,7 +333,8 @@ static void run_cat(const struct nuc_eval_call *c)
 
     for (uint32_t i = 0; i < nuc_eval_list_count(c, TENSORS); i++) {
         const struct nuc_meta *in = nuc_eval_list_meta(c, TENSORS, i);
-        if (is_skipped(in))
+        /* torch lets an empty tensor of rank 1 stand in any concatenation. */
+        if (in->rank == 1 && in->sizes[0] == 0)
             continue;
         size_t inner = nuc_product_of_dims(in, *dim, in->rank);
         const char *from = nuc_eval_list_in(c, TENSORS, i);

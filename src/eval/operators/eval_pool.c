@@ -200,8 +200,11 @@ static void max_plane(const struct pool *p, const float *in, float *out, int64_t
     }
 }
 
-static void list_taps(struct nuc_eval_call *c, struct pool *p)
+static void prepare_max(struct nuc_eval_call *c)
 {
+    struct pool *p = prepare_windows(c);
+
+    read_pair(c, WINDOW(dilation), p->dilation, 1, p->dilation);
     for (int64_t x = 0; x < p->kernel[WIDTH]; x++)
         p->n_taps += positions_with(p, x).count != 0;
     p->taps = nuc_alloc_array(c->cx, p->n_taps, sizeof *p->taps);
@@ -210,14 +213,6 @@ static void list_taps(struct nuc_eval_call *c, struct pool *p)
         p->taps[n] = positions_with(p, x);
         n += p->taps[n].count != 0;
     }
-}
-
-static void prepare_max(struct nuc_eval_call *c)
-{
-    struct pool *p = prepare_windows(c);
-
-    read_pair(c, WINDOW(dilation), p->dilation, 1, p->dilation);
-    list_taps(c, p);
     p->fn = max_plane;
 }
 

@@ -41,21 +41,16 @@ static size_t layer_size(const struct layers *u)
     return u->steps * u->batch * (width > u->inputs ? width : u->inputs);
 }
 
-static void check_types(const struct nuc_eval_call *c)
-{
-    nuc_eval_expect_float(c, NUC_SELF);
-    for (uint32_t i = 0; i < nuc_eval_list_count(c, PARAMS); i++) {
-        if (nuc_eval_list_meta(c, PARAMS, i)->dtype != NUC_F32)
-            nuc_eval_fail(c, "parameter %u is not float32", (unsigned)i);
-    }
-}
-
 static void prepare(struct nuc_eval_call *c)
 {
     struct layers *u = nuc_alloc(c->cx, sizeof *u);
     struct nuc_recurrent r = nuc_recurrent_of(c->node);
 
-    check_types(c);
+    nuc_eval_expect_float(c, NUC_SELF);
+    for (uint32_t i = 0; i < nuc_eval_list_count(c, PARAMS); i++) {
+        if (nuc_eval_list_meta(c, PARAMS, i)->dtype != NUC_F32)
+            nuc_eval_fail(c, "parameter %u is not float32", (unsigned)i);
+    }
     assert(nuc_eval_list_count(c, PARAMS) == r.layers * r.directions * r.per_cell);
     if (nuc_flag(c->node, NUC_RECURRENT(train)) && nuc_scalar(c->node, NUC_RECURRENT(dropout), 0.0) > 0.0)
         nuc_eval_fail(c, "it drops elements at random; export the model after eval()");
@@ -168,25 +163,6 @@ static void step(const struct cell *cell, const float *x, float *h, float *c, fl
         multiply(cell->projection, NULL, wide, cell->u->outputs, hidden, h);
 }
 
-static struct cell cell_at(const struct nuc_eval_call *c, size_t layer, size_t direction)
-{
-    const struct layers *u = c->state;
-    uint32_t first = (uint32_t)(layer * u->directions + direction) * u->params;
-    const float *tensors[5] = {NULL};
-
-    for (uint32_t i = 0; i < u->params; i++)
-        tensors[i] = nuc_eval_list_in(c, PARAMS, first + i);
-    return (struct cell){
-        .u = u,
-        .inputs = layer == 0 ? u->inputs : u->outputs * u->directions,
-        .w_input = tensors[0],
-        .w_hidden = tensors[1],
-        .b_input = u->biases ? tensors[2] : NULL,
-        .b_hidden = u->biases ? tensors[3] : NULL,
-        .projection = u->projected ? tensors[u->params - 1] : NULL,
-    };
-}
-
 /*
  * in [steps][batch][inputs] to its part of out [steps][batch][directions * outputs]; h [batch][outputs], c of an LSTM
  * [batch][hidden].
@@ -216,30 +192,36 @@ static void swap_outer(const float *in, float *out, size_t a, size_t b, size_t c
     }
 }
 
-/* The final states start as the initial ones. */
-static void copy_states(const struct nuc_eval_call *c)
-{
-    bool list = c->node->op == NUC_OP_LSTM;
-
-    for (uint32_t i = 0; i + 1 < c->node->n_vals; i++)
-        memcpy(c->out[i + 1], list ? nuc_eval_list_in(c, NUC_RECURRENT(hx), i) : nuc_eval_in(c, NUC_RECURRENT(hx)),
-               nuc_bytes(&c->node->vals[i + 1]));
-}
-
 static void run(const struct nuc_eval_call *c)
 {
     const struct layers *u = c->state;
     float *now = c->scratch, *next = now + layer_size(u), *gates = next + layer_size(u), *h = c->out[1];
     float *cells = c->node->op == NUC_OP_LSTM ? c->out[2] : NULL;
 
-    copy_states(c);
+    /* The final states start as the initial ones. */
+    bool list = c->node->op == NUC_OP_LSTM;
+    for (uint32_t i = 0; i + 1 < c->node->n_vals; i++)
+        memcpy(c->out[i + 1], list ? nuc_eval_list_in(c, NUC_RECURRENT(hx), i) : nuc_eval_in(c, NUC_RECURRENT(hx)),
+               nuc_bytes(&c->node->vals[i + 1]));
     if (u->batch_first)
         swap_outer(nuc_eval_in(c, NUC_SELF), now, u->batch, u->steps, u->inputs);
     else
         memcpy(now, nuc_eval_in(c, NUC_SELF), u->steps * u->batch * u->inputs * sizeof *now);
     for (size_t layer = 0; layer < u->layers; layer++) {
         for (size_t d = 0; d < u->directions; d++, h += u->batch * u->outputs) {
-            struct cell cell = cell_at(c, layer, d);
+            uint32_t first = (uint32_t)(layer * u->directions + d) * u->params;
+            const float *tensors[5] = {NULL};
+            for (uint32_t i = 0; i < u->params; i++)
+                tensors[i] = nuc_eval_list_in(c, PARAMS, first + i);
+            struct cell cell = {
+                .u = u,
+                .inputs = layer == 0 ? u->inputs : u->outputs * u->directions,
+                .w_input = tensors[0],
+                .w_hidden = tensors[1],
+                .b_input = u->biases ? tensors[2] : NULL,
+                .b_hidden = u->biases ? tensors[3] : NULL,
+                .projection = u->projected ? tensors[u->params - 1] : NULL,
+            };
             run_direction(&cell, d, now, next, h, cells, gates);
             cells = cells == NULL ? NULL : cells + u->batch * u->hidden;
         }

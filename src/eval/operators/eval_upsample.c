@@ -49,14 +49,6 @@ static struct tap linear_tap(size_t at, size_t in, float scale, bool align)
     return (struct tap){first, first + (first + 1 < in), {1.0f - weight, weight}};
 }
 
-static struct tap nearest_tap(size_t at, size_t in, float scale)
-{
-    float source = floorf((float)at * scale);
-    size_t first = source < (float)in ? (size_t)source : in - 1;
-
-    return (struct tap){first, first, {1.0f, 0.0f}};
-}
-
 static struct tap *make_taps(const struct nuc_eval_call *c, int d, size_t in, size_t out)
 {
     struct tap *taps = nuc_alloc_array(c->cx, out, sizeof *taps);
@@ -65,10 +57,13 @@ static struct tap *make_taps(const struct nuc_eval_call *c, int d, size_t in, si
     float scale = align ? aligned_ratio(in, out) : ratio(c, d, in, out);
 
     for (size_t at = 0; at < out; at++) {
-        if (linear)
+        if (linear) {
             taps[at] = in == out ? (struct tap){at, at, {1.0f, 0.0f}} : linear_tap(at, in, scale, align);
-        else
-            taps[at] = nearest_tap(at, in, scale);
+        } else {
+            float source = floorf((float)at * scale);
+            size_t first = source < (float)in ? (size_t)source : in - 1;
+            taps[at] = (struct tap){first, first, {1.0f, 0.0f}};
+        }
     }
     return taps;
 }
