@@ -77,18 +77,6 @@ static void rename_boundary(struct nuc_cm *c, struct nuc_node *node)
     nuc_remove_node(c->g, node);
 }
 
-static void rename_boundaries(struct nuc_cm *c)
-{
-    struct nuc_quant quant;
-
-    for (struct nuc_node *n = c->g->first, *next; n != NULL; n = next) {
-        next = n->next;
-        bool boundary = n->op == NUC_OP_QUANTIZE_PER_TENSOR || n->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
-        if (boundary && nuc_quant_of(n, &quant) && (quant.dtype == NUC_I8 || quant.dtype == NUC_I16))
-            rename_boundary(c, n);
-    }
-}
-
 /* ---- readers that are not lowered: they expect the dim orders from before ---- */
 
 /* The output and the delegate calls, and what they read as it was. */
@@ -149,18 +137,6 @@ static void restore_reader(struct nuc_cm *c, const struct reader *r)
     nuc_set_arg_nodes(r->node, c->g, NUC_SELF, values, r->count);
 }
 
-/* Values that dequantize nodes, which still say what they expect, delegate calls and the output read. */
-static void restore_orders(struct nuc_cm *c, const struct readers *r)
-{
-    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
-        if (value != NULL && nuc_is_call(value))
-            nuc_set_arg_node(n, c->g, NUC_SELF, nuc_cm_in_order(c, value, &n->vals[0], n));
-    }
-    for (size_t i = 0; i < r->count; i++)
-        restore_reader(c, &r->items[i]);
-}
-
 /* ---- the graph ---- */
 
 static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
@@ -178,17 +154,6 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
     return !table && lower(c, node);
 }
 
-/* Those that are not part of a table by now; the last ones first, which may be all of a chain. */
-static void lower_truths(struct nuc_cm *c)
-{
-    nuc_remove_dead(c->g);
-    for (struct nuc_node *n = c->g->last, *prev; n != NULL && !c->options->reference_compat; n = prev) {
-        prev = n->prev;
-        if (nuc_is_call(n) && n->n_vals == 1 && n->vals[0].dtype == NUC_BOOL && n->n_users > 0)
-            nuc_cm_lower_truth(c, n);
-    }
-}
-
 void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options)
 {
     struct nuc_cm c = {.g = g, .options = options};
@@ -203,14 +168,33 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
         next = lower_node(&c, n) && goes ? before->next : n->next;
     }
     nuc_remove_dead(g);
-    lower_truths(&c);
-    restore_orders(&c, &readers);
+    /* Those that are not part of a table by now; the last ones first, which may be all of a chain. */
+    nuc_remove_dead(c.g);
+    for (struct nuc_node *n = c.g->last, *prev; n != NULL && !c.options->reference_compat; n = prev) {
+        prev = n->prev;
+        if (nuc_is_call(n) && n->n_vals == 1 && n->vals[0].dtype == NUC_BOOL && n->n_users > 0)
+            nuc_cm_lower_truth(&c, n);
+    }
+    /* Values that dequantize nodes, which still say what they expect, delegate calls and the output read. */
+    for (struct nuc_node *n = c.g->first; n != NULL; n = n->next) {
+        struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
+        if (value != NULL && nuc_is_call(value))
+            nuc_set_arg_node(n, c.g, NUC_SELF, nuc_cm_in_order(&c, value, &n->vals[0], n));
+    }
+    for (size_t i = 0; i < readers.count; i++)
+        restore_reader(&c, &readers.items[i]);
     if (!options->reference_compat)
         nuc_cm_fold_padding(&c);
     if (!options->reference_compat && !options->executorch_ops_only)
         nuc_cm_overlay_depthwise(&c);
     nuc_cm_fold(&c);
-    rename_boundaries(&c);
+    struct nuc_quant quant;
+    for (struct nuc_node *n = c.g->first, *next; n != NULL; n = next) {
+        next = n->next;
+        bool boundary = n->op == NUC_OP_QUANTIZE_PER_TENSOR || n->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
+        if (boundary && nuc_quant_of(n, &quant) && (quant.dtype == NUC_I8 || quant.dtype == NUC_I16))
+            rename_boundary(&c, n);
+    }
     nuc_remove_dead(g);
     nuc_rename_as_traced(g);
 }

@@ -222,21 +222,16 @@ struct softmax {
     int64_t multiplier, shift, diff_min;
 };
 
-/* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py, after LiteRT's PreprocessSoftmaxScaling. */
-static struct softmax softmax_params(double scale)
+static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, const struct nuc_cm_unary *u,
+                                     int64_t dim, struct nuc_node *before)
 {
+    /* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py, after LiteRT's PreprocessSoftmaxScaling. */
+    double scale = u->in.scale;
     const int integer_bits = 5;
     double real = scale * (double)(1 << (31 - integer_bits));
     struct nuc_multiplier m = nuc_cm_multiplier(real < (double)INT32_MAX ? real : (double)INT32_MAX);
     double term = ldexp((double)((1 << integer_bits) - 1), 31 - integer_bits - m.shift);
-
-    return (struct softmax){m.multiplier, m.shift, -(int64_t)floor(term)};
-}
-
-static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, const struct nuc_cm_unary *u,
-                                     int64_t dim, struct nuc_node *before)
-{
-    struct softmax s = softmax_params(u->in.scale);
+    struct softmax s = {m.multiplier, m.shift, -(int64_t)floor(term)};
 
     return nuc_emit(c->g, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
                     NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(u->in.zero_point),

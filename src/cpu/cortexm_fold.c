@@ -11,12 +11,6 @@ static bool moves(enum nuc_op op)
                                 NUC_OP_UNSQUEEZE, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_SLICE));
 }
 
-/* A clamp after a movement: it is quantized by itself, and so is the movement. */
-static bool clamps_move(const struct nuc_node *node, const struct nuc_node *value)
-{
-    return nuc_has_bounds(node) && moves(value->op);
-}
-
 /* A movement after an operator: the operator's value is quantized as the movement's result. */
 static void separate(struct nuc_graph *g, struct nuc_node *value, struct nuc_node *move, const struct nuc_node *like)
 {
@@ -32,7 +26,8 @@ void nuc_cm_separate_moves(struct nuc_graph *g)
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
         struct nuc_node *value = nuc_arg_node(n, NUC_SELF);
         struct nuc_cm_result out;
-        if (value == NULL || (!moves(n->op) && !clamps_move(n, value)) || nuc_is_dequantize(value) ||
+        /* A clamp after a movement: it is quantized by itself, and so is the movement. */
+        if (value == NULL || (!moves(n->op) && (!nuc_has_bounds(n) || !moves(value->op))) || nuc_is_dequantize(value) ||
             !nuc_is_call(value) || value->n_users != 1 || value->vals[0].dtype != NUC_F32 ||
             !nuc_cm_result(n, false, &out))
             continue;
@@ -71,25 +66,19 @@ static void fold_copy(struct nuc_cm *c, struct nuc_node *copy)
     }
 }
 
-/* What a program gives has bytes of its own. */
-static void copy_viewed_outputs(struct nuc_cm *c)
-{
-    struct nuc_node *output = nuc_output_node(c->g);
-    const struct nuc_arg *values = output == NULL ? NULL : &output->args[NUC_ARG(OUTPUT, values)];
-
-    for (uint32_t i = 0; values != NULL && i < values->count; i++) {
-        struct nuc_node *value = values->u.nodes[i];
-        if (value != NULL && value->op == NUC_OP_NUCLEON_PERMUTE_VIEW)
-            nuc_replace_input(c->g, output, value, nuc_cm_copy(c, value, output));
-    }
-}
-
 void nuc_cm_fold(struct nuc_cm *c)
 {
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         if (is_order_copy(n))
             fold_copy(c, n);
     }
-    copy_viewed_outputs(c);
+    /* What a program gives has bytes of its own. */
+    struct nuc_node *output = nuc_output_node(c->g);
+    const struct nuc_arg *values = output == NULL ? NULL : &output->args[NUC_ARG(OUTPUT, values)];
+    for (uint32_t i = 0; values != NULL && i < values->count; i++) {
+        struct nuc_node *value = values->u.nodes[i];
+        if (value != NULL && value->op == NUC_OP_NUCLEON_PERMUTE_VIEW)
+            nuc_replace_input(c->g, output, value, nuc_cm_copy(c, value, output));
+    }
     nuc_remove_dead(c->g);
 }

@@ -58,10 +58,16 @@ static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, con
     return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
 }
 
-/* `weight` is [O, I]. */
-static void fold_channels(struct nuc_cm *c, const struct nuc_node *node, struct linear *l, struct nuc_node **weight)
+static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *l)
 {
-    const int64_t *sizes = (*weight)->vals[0].sizes;
+    static const uint8_t swapped[2] = {1, 0};
+    struct nuc_node *weight = l->weight.node, *before = nuc_cm_place(&l->out);
+
+    if (l->weight_is_transposed)
+        weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
+    l->rescale = nuc_cm_multipliers(c, &l->in, &l->weight, &l->out, l->weight.scales ? weight->vals[0].sizes[0] : 1);
+    /* `weight` is [O, I]. */
+    const int64_t *sizes = weight->vals[0].sizes;
     const struct nuc_channels shape = {
         .channels = sizes[0],
         .of_group = sizes[0],
@@ -75,19 +81,7 @@ static void fold_channels(struct nuc_cm *c, const struct nuc_node *node, struct 
         .high = (int32_t)l->out.high,
         .one_multiplier = l->weight.scales == NULL,
     };
-
-    nuc_cm_fold_channels(c, node, &shape, l->rescale, weight, &l->bias);
-}
-
-static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *l)
-{
-    static const uint8_t swapped[2] = {1, 0};
-    struct nuc_node *weight = l->weight.node, *before = nuc_cm_place(&l->out);
-
-    if (l->weight_is_transposed)
-        weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
-    l->rescale = nuc_cm_multipliers(c, &l->in, &l->weight, &l->out, l->weight.scales ? weight->vals[0].sizes[0] : 1);
-    fold_channels(c, node, l, &weight);
+    nuc_cm_fold_channels(c, node, &shape, l->rescale, &weight, &l->bias);
     if (l->weight.scales != NULL) {
         nuc_cm_replace(c, &l->out, emit_pixels(c, node, l, weight));
         return;

@@ -282,16 +282,6 @@ static double pad_value(const struct nuc_node *node)
     return nuc_scalar(node, node->op == NUC_OP_PAD ? NUC_ARG(PAD, value) : NUC_ARG(CONSTANT_PAD, value), 0);
 }
 
-/* The kernel takes any tensor of rank 4 with one channel, or one pixel, for channels-last. */
-static struct nuc_meta as_kernel_sees_it(const struct nuc_node *value)
-{
-    struct nuc_meta m = value->vals[0];
-
-    if (m.rank == 4 && (m.sizes[1] == 1 || (m.sizes[2] == 1 && m.sizes[3] == 1)))
-        nuc_set_channels_last(&m);
-    return m;
-}
-
 /*
  * The padding is written with the parameters of the input, which may not have its value: a result of other parameters,
  * or a float one, is then padded in float.
@@ -315,7 +305,10 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
 
     if (!read_move(node, &m))
         return false;
-    struct nuc_meta seen = as_kernel_sees_it(m.in.node);
+    /* The kernel takes any tensor of rank 4 with one channel, or one pixel, for channels-last. */
+    struct nuc_meta seen = m.in.node->vals[0];
+    if (seen.rank == 4 && (seen.sizes[1] == 1 || (seen.sizes[2] == 1 && seen.sizes[3] == 1)))
+        nuc_set_channels_last(&seen);
     if (!read_pads(node, &seen, pre, post) || !has_pad_value(c, &m, pad_value(node)))
         return false;
     if (node->op == NUC_OP_PAD && strcmp(node->args[NUC_ARG(PAD, mode)].u.string, "constant") != 0)

@@ -82,11 +82,6 @@ static struct sides joined(const struct nuc_node *conv, const struct sides *adde
     return s;
 }
 
-static bool is_symmetric(const struct sides *s)
-{
-    return s->before[0] == s->after[0] && s->before[1] == s->after[1];
-}
-
 /* `user` is a convolution that takes the padded image, with its own zero point around it, as padding of its own. */
 static bool takes(const struct nuc_cm *c, const struct nuc_node *user, const struct nuc_node *image,
                   const struct nuc_node *pad, const struct sides *added)
@@ -97,7 +92,7 @@ static bool takes(const struct nuc_cm *c, const struct nuc_node *user, const str
         nuc_integer(user, row->input_offset, 0) != -nuc_integer(pad, NUC_ARG(CORTEXM_PAD, pad_value), 0))
         return false;
     struct sides all = joined(user, added, nuc_input_meta(pad, NUC_ARG(CORTEXM_PAD, input)));
-    return is_symmetric(&all) || !c->options->executorch_ops_only;
+    return (all.before[0] == all.after[0] && all.before[1] == all.after[1]) || !c->options->executorch_ops_only;
 }
 
 static bool all_take(const struct nuc_cm *c, const struct nuc_node *image, const struct nuc_node *pad,
@@ -142,14 +137,6 @@ static void put_in_place_of(struct nuc_cm *c, struct nuc_node *conv, struct nuc_
     nuc_remove_node(c->g, conv);
 }
 
-/* The same convolution of `image` with the paddings `s`, in its place. */
-static void pad_itself(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image, const struct sides *s)
-{
-    const int64_t padding[4] = {s->before[0], s->before[1], s->after[0], s->after[1]};
-
-    put_in_place_of(c, conv, nuc_cm_conv_over(c, conv, nuc_cm_channels_last(c, image, conv), padding, conv));
-}
-
 /* Every reader of the padded image, or of its copy, is a convolution that takes it. */
 static void give_padding(struct nuc_cm *c, struct nuc_node *padded, const struct nuc_node *pad,
                          const struct sides *added)
@@ -163,7 +150,9 @@ static void give_padding(struct nuc_cm *c, struct nuc_node *padded, const struct
             nuc_remove_node(c->g, user);
         } else {
             struct sides all = joined(user, added, &image->vals[0]);
-            pad_itself(c, user, image, &all);
+            /* The same convolution of `image` with the paddings `all`, in its place. */
+            const int64_t padding[4] = {all.before[0], all.before[1], all.after[0], all.after[1]};
+            put_in_place_of(c, user, nuc_cm_conv_over(c, user, nuc_cm_channels_last(c, image, user), padding, user));
         }
     }
 }

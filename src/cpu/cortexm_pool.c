@@ -107,21 +107,6 @@ static struct nuc_node *pad_for_windows(struct nuc_cm *c, struct nuc_node *in, s
     return pad_image(c, in, w, post, INT8_MIN, before);
 }
 
-static void emit_max_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w, bool ceil_mode)
-{
-    struct nuc_node *before = nuc_cm_place(&u->out), *in = nuc_cm_channels_last(c, u->in.node, before);
-
-    if (ceil_mode)
-        in = pad_for_windows(c, in, w, &u->out.value->vals[0], before);
-    struct nuc_node *pool =
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_MAX_POOL2D, u->out.value,
-                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
-                          NUC_PAIR_ARG(w->dilation), nuc_bool_arg(false), nuc_int_arg(u->in.zero_point),
-                          nuc_int_arg(u->in.zero_point), nuc_int_arg(u->out.low), nuc_int_arg(u->out.high)));
-    nuc_cm_name_channels_last(c, pool);
-    finish(c, u, pool);
-}
-
 static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w)
 {
     struct nuc_node *before = nuc_cm_place(&u->out);
@@ -160,7 +145,16 @@ bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
         return false;
     if (w.dilation.h != 1 || w.dilation.w != 1)
         return lower_dilated_pool(c, &u, &w);
-    emit_max_pool(c, &u, &w, ceil_mode);
+    struct nuc_node *before = nuc_cm_place(&u.out), *in = nuc_cm_channels_last(c, u.in.node, before);
+    if (ceil_mode)
+        in = pad_for_windows(c, in, &w, &u.out.value->vals[0], before);
+    struct nuc_node *pool =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_MAX_POOL2D, u.out.value,
+                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w.kernel), NUC_PAIR_ARG(w.stride), NUC_PAIR_ARG(w.padding),
+                          NUC_PAIR_ARG(w.dilation), nuc_bool_arg(false), nuc_int_arg(u.in.zero_point),
+                          nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.low), nuc_int_arg(u.out.high)));
+    nuc_cm_name_channels_last(c, pool);
+    finish(c, &u, pool);
     return true;
 }
 

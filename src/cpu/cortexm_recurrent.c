@@ -71,21 +71,6 @@ static bool read_results(struct layer *l)
     return true;
 }
 
-static bool read_weights(struct nuc_cm *c, const struct layer *l, uint32_t direction, struct weights *out)
-{
-    struct nuc_recurrent_cell cell = nuc_recurrent_cell(&l->r, direction);
-
-    if (!nuc_cm_operand(cell.w_ih, &out->ih) || !nuc_cm_operand(cell.w_hh, &out->hh) || out->ih.dtype != NUC_I8 ||
-        out->hh.dtype != NUC_I8 || !nuc_is_static(out->ih.node) || !nuc_is_static(out->hh.node) ||
-        (out->ih.scales != NULL && out->ih.axis != 0) || (out->hh.scales != NULL && out->hh.axis != 0) ||
-        out->ih.zero_point != 0 || out->hh.zero_point != 0 || (cell.b_ih != NULL && !nuc_is_static(cell.b_ih)) ||
-        (cell.b_hh != NULL && !nuc_is_static(cell.b_hh)))
-        return false;
-    out->ih_values = nuc_const_contiguous(c->g, out->ih.node);
-    out->hh_values = nuc_const_contiguous(c->g, out->hh.node);
-    return true;
-}
-
 static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l, struct weights weights[2])
 {
     *l = (struct layer){.r = nuc_recurrent_of(node), .node = node};
@@ -96,8 +81,17 @@ static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l,
             return false;
     }
     for (uint32_t d = 0; d < l->r.directions; d++) {
-        if (!read_weights(c, l, d, &weights[d]))
+        struct weights *out = &weights[d];
+        struct nuc_recurrent_cell cell = nuc_recurrent_cell(&l->r, d);
+
+        if (!nuc_cm_operand(cell.w_ih, &out->ih) || !nuc_cm_operand(cell.w_hh, &out->hh) || out->ih.dtype != NUC_I8 ||
+            out->hh.dtype != NUC_I8 || !nuc_is_static(out->ih.node) || !nuc_is_static(out->hh.node) ||
+            (out->ih.scales != NULL && out->ih.axis != 0) || (out->hh.scales != NULL && out->hh.axis != 0) ||
+            out->ih.zero_point != 0 || out->hh.zero_point != 0 || (cell.b_ih != NULL && !nuc_is_static(cell.b_ih)) ||
+            (cell.b_hh != NULL && !nuc_is_static(cell.b_hh)))
             return false;
+        out->ih_values = nuc_const_contiguous(c->g, out->ih.node);
+        out->hh_values = nuc_const_contiguous(c->g, out->hh.node);
     }
     return true;
 }
@@ -144,18 +138,6 @@ static double largest_row(const struct layer *l, const struct weights *weights)
         }
     }
     return largest;
-}
-
-/* Bits after the point: as many as the state leaves of 16 and its products of 32 bits; negative: too few. */
-static int state_fraction(const struct layer *l, const struct weights *weights)
-{
-    double state = largest_state(l), row = largest_row(l, weights);
-    int fraction = STATE_BITS;
-
-    while (fraction >= 0 && (ldexp(state, fraction) > (double)(INT16_MAX + 1) ||
-                             ldexp(fmin(state, ldexp(1, STATE_BITS - fraction)), fraction) * row >= 0x1p31))
-        fraction--;
-    return fraction;
 }
 
 /* ---- numbers of rows ---- */
@@ -291,7 +273,12 @@ bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
 
     if (c->options->executorch_ops_only || c->options->reference_compat || !read_layer(c, node, &l, weights))
         return false;
-    int fraction = state_fraction(&l, weights);
+    /* Bits after the point: as many as the state leaves of 16 and its products of 32 bits; negative: too few. */
+    double state = largest_state(&l), row = largest_row(&l, weights);
+    int fraction = STATE_BITS;
+    while (fraction >= 0 && (ldexp(state, fraction) > (double)(INT16_MAX + 1) ||
+                             ldexp(fmin(state, ldexp(1, STATE_BITS - fraction)), fraction) * row >= 0x1p31))
+        fraction--;
     if (fraction < 0)
         return false;
     struct nuc_node *before = node->next, *layer = insert_operator(c, &l, weights, fraction, before);

@@ -298,18 +298,6 @@ static real_function *exact_function(const struct chain *v)
                                                                                                            : NULL;
 }
 
-static void fill_table(struct chain *v, const struct nuc_node *last, const struct nuc_cm_value *to,
-                       int8_t table[TABLE_SIZE])
-{
-    real_function *exact = exact_function(v);
-    float results[TABLE_SIZE];
-
-    if (exact == NULL)
-        evaluate(v, last, results);
-    for (int i = 0; i < TABLE_SIZE; i++)
-        table[i] = rounded(exact != NULL ? exact(value_at(&v->in, i)) : (double)results[i], to);
-}
-
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
 {
     struct nuc_node *last = nuc_arg_node(quantize, NUC_SELF);
@@ -330,7 +318,12 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
         return false;
     if (c->options->reference_compat && (v.n_nodes != 1 || !nuc_op_is_in(last->op, reference_tables)))
         return false;
-    fill_table(&v, last, &out.params, table);
+    real_function *exact = exact_function(&v);
+    float results[TABLE_SIZE];
+    if (exact == NULL)
+        evaluate(&v, last, results);
+    for (int i = 0; i < TABLE_SIZE; i++)
+        table[i] = rounded(exact != NULL ? exact(value_at(&v.in, i)) : (double)results[i], &out.params);
     nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
     return true;
 }
