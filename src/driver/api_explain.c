@@ -40,17 +40,6 @@ static struct nuc_explain_call *kernel_calls(const struct nuc_model *lowered, si
     return calls;
 }
 
-static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowered)
-{
-    const bool *in_float = nuc_find_float_operators(lowered);
-
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        struct nuc_explain_row *row = &e->rows[i];
-        row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
-        e->n_float += row->in_float;
-    }
-}
-
 void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_model *partitioned,
                         const struct nuc_model *in_strips)
 {
@@ -74,8 +63,14 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
     struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls, cpu);
 
     e->delegates = s->delegates;
-    if (s->target->cpu != NULL && lowered != NULL)
-        mark_float(e, lowered);
+    if (s->target->cpu != NULL && lowered != NULL) {
+        const bool *in_float = nuc_find_float_operators(lowered);
+        for (uint32_t i = 0; i < e->n_rows; i++) {
+            struct nuc_explain_row *row = &e->rows[i];
+            row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
+            e->n_float += row->in_float;
+        }
+    }
     return e;
 }
 

@@ -247,27 +247,6 @@ static void fill_report(struct nuc_context *cx, const struct nuc_lt_model *befor
     }
 }
 
-/* Why, by the first operator: the others often follow from it. */
-static void note_nothing_converted(struct nuc_context *cx, const struct nuc_lt_model *m,
-                                   const struct nuc_container_report *r)
-{
-    uint32_t n_before = 0;
-
-    for (uint32_t i = 0; i < m->subgraphs[0].n_ops; i++)
-        n_before += nuc_is_neutron_graph(&m->subgraphs[0].ops[i]);
-    if (n_before > 0)
-        nuc_warn(cx, "%s: nothing is converted: it is a converted model already, with %u NeutronGraph operator%s",
-                 m->file, n_before, n_before == 1 ? "" : "s");
-    else if (r->n_ops == 0)
-        nuc_warn(cx, "%s: nothing is converted: the model has no operators", m->file);
-    else
-        nuc_warn(cx,
-                 "%s: nothing is converted: the NPU takes none of its %u operators; operator %u (%s): %s; --verbose "
-                 "lists all",
-                 m->file, r->n_ops, r->outside[0].op, nuc_lt_code_name(cx, m->subgraphs[0].ops[r->outside[0].op].code),
-                 r->outside[0].reason);
-}
-
 static void convert(struct nuc_compiler *c, const char *path, const char *output,
                     const struct nuc_convert_model_options *asked, struct nuc_convert_report *out)
 {
@@ -290,8 +269,24 @@ static void convert(struct nuc_compiler *c, const char *path, const char *output
     started = nuc_seconds();
     struct nuc_lt_model *converted = nuc_container_build(cx, m, &options, &report);
     nuc_note_seconds(c, "convert", started);
-    if (report.n_graphs == 0)
-        note_nothing_converted(cx, m, &report);
+    if (report.n_graphs == 0) {
+        /* Why, by the first operator: the others often follow from it. */
+        uint32_t n_before = 0;
+        for (uint32_t i = 0; i < m->subgraphs[0].n_ops; i++)
+            n_before += nuc_is_neutron_graph(&m->subgraphs[0].ops[i]);
+        if (n_before > 0)
+            nuc_warn(cx, "%s: nothing is converted: it is a converted model already, with %u NeutronGraph operator%s",
+                     m->file, n_before, n_before == 1 ? "" : "s");
+        else if (report.n_ops == 0)
+            nuc_warn(cx, "%s: nothing is converted: the model has no operators", m->file);
+        else
+            nuc_warn(
+                cx,
+                "%s: nothing is converted: the NPU takes none of its %u operators; operator %u (%s): %s; --verbose "
+                "lists all",
+                m->file, report.n_ops, report.outside[0].op,
+                nuc_lt_code_name(cx, m->subgraphs[0].ops[report.outside[0].op].code), report.outside[0].reason);
+    }
     started = nuc_seconds();
     nuc_write_file(cx, output, nuc_lt_write(converted));
     nuc_note_seconds(c, "write", started);

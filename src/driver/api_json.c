@@ -65,30 +65,6 @@ enum nuc_status nuc_quantization_json(struct nuc_compiler *c, const char **text)
 
 /* ---- programs ---- */
 
-static void put_placement(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
-{
-    nuc_put_count(cx, to, "operators", r->n_operators);
-    nuc_put_count(cx, to, "on_npu", r->n_operators_delegated);
-    nuc_put_count(cx, to, "on_cpu", r->n_operators - r->n_operators_delegated);
-    nuc_put_count(cx, to, "cpu_int8", r->n_cpu_int8);
-    nuc_put_count(cx, to, "cpu_float", r->n_cpu_float);
-    nuc_put_count(cx, to, "partitions", r->n_partitions);
-    nuc_put_count(cx, to, "transposes", r->n_transposes);
-    nuc_put_count(cx, to, "transposed_bytes", r->moved_bytes);
-}
-
-/* 0 cycles: there is no model of a converter's kernels. */
-static void put_latency(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
-{
-    bool known = r->cycles > 0;
-
-    nuc_put_measure(cx, to, "clock_hz", r->clock_hz);
-    nuc_put_measure(cx, to, "latency_us", known ? (double)r->cycles / r->clock_hz * 1e6 : (double)NAN);
-    nuc_put_known_count(cx, to, "cycles", known, r->cycles);
-    nuc_put_known_count(cx, to, "npu_cycles", known, r->npu_cycles);
-    nuc_put_known_count(cx, to, "cpu_cycles", known, r->cycles - r->npu_cycles);
-}
-
 static void put_memory(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
 {
     nuc_put_count(cx, to, "arena_bytes", r->arena);
@@ -121,17 +97,6 @@ static void put_strips(struct nuc_context *cx, json_t *to, const struct nuc_prog
     nuc_put_count(cx, o, "plain_cycles", r->plain_cycles);
 }
 
-/* "nucleon::quantized_sum, nucleon::...": the report has them in one text. */
-static void put_names(struct nuc_context *cx, json_t *to, const char *key, const char *names)
-{
-    json_t *list = nuc_put_array(cx, to, key);
-
-    for (const char *name = names, *end; *name != '\0'; name = *end == '\0' ? end : end + 2) {
-        end = name + strcspn(name, ",");
-        nuc_put_text(cx, list, NULL, nuc_format(cx, "%.*s", (int)(end - name), name));
-    }
-}
-
 static const char *program_text(struct nuc_compiler *c)
 {
     struct nuc_context *cx = c->cx;
@@ -143,11 +108,29 @@ static const char *program_text(struct nuc_compiler *c)
     nuc_put_text(cx, tree, "target", nuc_settings(c)->target->name);
     nuc_put_text(cx, tree, "converter", r->converter);
     nuc_put_bool(cx, tree, "runs_on_simulator", r->runs_on_simulator);
-    put_placement(cx, tree, r);
-    put_latency(cx, tree, r);
+    nuc_put_count(cx, tree, "operators", r->n_operators);
+    nuc_put_count(cx, tree, "on_npu", r->n_operators_delegated);
+    nuc_put_count(cx, tree, "on_cpu", r->n_operators - r->n_operators_delegated);
+    nuc_put_count(cx, tree, "cpu_int8", r->n_cpu_int8);
+    nuc_put_count(cx, tree, "cpu_float", r->n_cpu_float);
+    nuc_put_count(cx, tree, "partitions", r->n_partitions);
+    nuc_put_count(cx, tree, "transposes", r->n_transposes);
+    nuc_put_count(cx, tree, "transposed_bytes", r->moved_bytes);
+    /* 0 cycles: there is no model of a converter's kernels. */
+    bool known = r->cycles > 0;
+    nuc_put_measure(cx, tree, "clock_hz", r->clock_hz);
+    nuc_put_measure(cx, tree, "latency_us", known ? (double)r->cycles / r->clock_hz * 1e6 : (double)NAN);
+    nuc_put_known_count(cx, tree, "cycles", known, r->cycles);
+    nuc_put_known_count(cx, tree, "npu_cycles", known, r->npu_cycles);
+    nuc_put_known_count(cx, tree, "cpu_cycles", known, r->cycles - r->npu_cycles);
     put_memory(cx, tree, r);
     put_strips(cx, tree, r);
-    put_names(cx, tree, "executorch_lacks", r->executorch_lacks);
+    /* "nucleon::quantized_sum, nucleon::...": the report has them in one text. */
+    json_t *list = nuc_put_array(cx, tree, "executorch_lacks");
+    for (const char *name = r->executorch_lacks, *end; *name != '\0'; name = *end == '\0' ? end : end + 2) {
+        end = name + strcspn(name, ",");
+        nuc_put_text(cx, list, NULL, nuc_format(cx, "%.*s", (int)(end - name), name));
+    }
     put_quantization(c, nuc_put_object(cx, tree, "quantization"));
     return nuc_json_text(cx, tree);
 }

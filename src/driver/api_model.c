@@ -160,19 +160,6 @@ static void index_nodes(struct nuc_model *m)
     m->labels = nuc_label_graph(m->graph);
 }
 
-static void fill_inputs(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
-{
-    uint32_t count = nuc_inputs(n, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(m->c->cx, count, sizeof(struct nuc_node *));
-    const char **names = nuc_alloc_array(m->c->cx, count, sizeof(char *));
-
-    nuc_inputs(n, inputs, count);
-    for (uint32_t i = 0; i < count; i++)
-        names[i] = inputs[i]->name;
-    out->inputs = names;
-    out->n_inputs = count;
-}
-
 static void fill_quantization(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
 {
     struct nuc_context *cx = m->c->cx;
@@ -220,7 +207,14 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
     };
     if (n->n_vals != 0)
         nuc_fill_tensor_info(n->name, &n->vals[0], &out->value);
-    fill_inputs(m, n, out);
+    uint32_t count = nuc_inputs(n, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(m->c->cx, count, sizeof(struct nuc_node *));
+    const char **names = nuc_alloc_array(m->c->cx, count, sizeof(char *));
+    nuc_inputs(n, inputs, count);
+    for (uint32_t i = 0; i < count; i++)
+        names[i] = inputs[i]->name;
+    out->inputs = names;
+    out->n_inputs = count;
     fill_quantization(m, n, out);
     if (m->partitions != NULL && n->partition >= 0)
         out->partition = m->partitions->items[n->partition].tag;
@@ -323,14 +317,6 @@ static struct nuc_node *quantize_of(const struct nuc_node *node)
     return NULL;
 }
 
-static bool is_probe(const struct nuc_node *node)
-{
-    enum nuc_op_kind kind = nuc_op_kind(node->op);
-    bool computes = kind == NUC_KIND_COMPUTE || kind == NUC_KIND_SHAPE;
-
-    return computes && !node->is_tuple && node->n_vals == 1 && quantize_of(node) != NULL;
-}
-
 enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count)
 {
     struct nuc_call call;
@@ -341,7 +327,9 @@ enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const 
         const char **found = nuc_alloc_array(g->cx, g->n_nodes, sizeof(char *));
         size_t n_found = 0;
         for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-            if (is_probe(n))
+            enum nuc_op_kind kind = nuc_op_kind(n->op);
+            bool computes = kind == NUC_KIND_COMPUTE || kind == NUC_KIND_SHAPE;
+            if (computes && !n->is_tuple && n->n_vals == 1 && quantize_of(n) != NULL)
                 found[n_found++] = n->name;
         }
         *names = found;

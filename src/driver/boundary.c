@@ -114,17 +114,6 @@ static void present_input(struct nuc_graph *g, struct nuc_node *input)
     nuc_replace_uses(g, image, copy, copy);
 }
 
-static void present_output(struct nuc_graph *g, uint32_t index)
-{
-    struct nuc_node *output = nuc_output_node(g);
-    const struct nuc_arg *list = &output->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_node **values = nuc_copy(g->cx, list->u.nodes, list->count * sizeof(struct nuc_node *));
-    const struct nuc_meta outside = image_outside(&values[index]->vals[0]);
-
-    values[index] = permuted(g, output, values[index], to_last, &outside);
-    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, list->count);
-}
-
 bool nuc_is_from_litert(const struct nuc_job *j)
 {
     return j->m->io != NULL;
@@ -140,8 +129,15 @@ void nuc_present_boundary(struct nuc_job *j)
             present_input(m->graph, n);
     }
     for (uint32_t i = 0; i < nuc_model_n_outputs(m); i++) {
-        if (nuc_is_image_output(m, i))
-            present_output(m->graph, i);
+        if (nuc_is_image_output(m, i)) {
+            struct nuc_graph *g = m->graph;
+            struct nuc_node *output = nuc_output_node(g);
+            const struct nuc_arg *list = &output->args[NUC_ARG(OUTPUT, values)];
+            struct nuc_node **values = nuc_copy(g->cx, list->u.nodes, list->count * sizeof(struct nuc_node *));
+            const struct nuc_meta outside = image_outside(&values[i]->vals[0]);
+            values[i] = permuted(g, output, values[i], to_last, &outside);
+            nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, list->count);
+        }
     }
     m->io = NULL;
 }

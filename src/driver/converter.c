@@ -60,23 +60,6 @@ static const char *const *arguments(const struct nuc_model *m, const char *input
     return argv;
 }
 
-static void run(struct nuc_context *cx, const struct nuc_options *o, const char *tag, const char *const *argv)
-{
-    unsigned seconds = o->converter_timeout != 0 ? o->converter_timeout : DEFAULT_SECONDS;
-    struct nuc_process_result r = nuc_run_process(cx, argv, seconds);
-    const char *colon = *r.said != '\0' ? ": " : "";
-
-    if (r.end == NUC_PROCESS_TIMEOUT)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' is not done after %u s and was ended: raise the time limit%s%s",
-                 tag, o->converter, seconds, colon, r.said);
-    if (r.end == NUC_PROCESS_SIGNAL)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' was ended by signal %d%s%s", tag, o->converter, r.code, colon,
-                 r.said);
-    if (r.code != 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' ended with code %d%s%s", tag, o->converter, r.code, colon,
-                 r.said);
-}
-
 /* Temporary files live in an arena of their own: they go when the command is done, and when anything fails. */
 static struct nuc_span convert_by_command(const struct nuc_model *m, const char *tag, struct nuc_span litert)
 {
@@ -88,7 +71,19 @@ static struct nuc_span convert_by_command(const struct nuc_model *m, const char 
     const char *output = nuc_format(cx, "%s/%s_neutron.tflite", folder, tag);
 
     nuc_write_scratch(cx, input, litert);
-    run(cx, o, tag, arguments(m, input, output));
+    const char *const *argv = arguments(m, input, output);
+    unsigned seconds = o->converter_timeout != 0 ? o->converter_timeout : DEFAULT_SECONDS;
+    struct nuc_process_result r = nuc_run_process(cx, argv, seconds);
+    const char *colon = *r.said != '\0' ? ": " : "";
+    if (r.end == NUC_PROCESS_TIMEOUT)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' is not done after %u s and was ended: raise the time limit%s%s",
+                 tag, o->converter, seconds, colon, r.said);
+    if (r.end == NUC_PROCESS_SIGNAL)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' was ended by signal %d%s%s", tag, o->converter, r.code, colon,
+                 r.said);
+    if (r.code != 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' ended with code %d%s%s", tag, o->converter, r.code, colon,
+                 r.said);
     if (access(output, R_OK) != 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' wrote no output file", tag, o->converter);
     struct nuc_span bytes = nuc_read_file(cx, output);

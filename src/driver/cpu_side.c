@@ -30,14 +30,6 @@ static bool ask(void *user, const struct nuc_node *node)
            p->options->check_op_support(p->options->check_op_support_user, node);
 }
 
-static void refuse(struct placement *p, const struct nuc_node *node, const char *rule)
-{
-    if (node->id >= p->n_ids || p->refused[node->id] != NULL)
-        return;
-    p->refused[node->id] = rule;
-    p->changed = true;
-}
-
 /* What a value is made of, past the quantize and dequantize nodes around it. */
 static const struct nuc_node *past_quantization(const struct nuc_node *node)
 {
@@ -57,8 +49,12 @@ static void refuse_weight_permutations(struct placement *p)
         if (weight == NULL || weight->op != NUC_OP_PERMUTE || weight->partition < 0)
             continue;
         const struct nuc_node *source = past_quantization(nuc_arg_node(weight, NUC_SELF));
-        if (source != NULL && nuc_is_static(source))
-            refuse(p, weight, "the matrix product that reads this weight runs on the NPU");
+        if (source != NULL && nuc_is_static(source)) {
+            if (weight->id >= p->n_ids || p->refused[weight->id] != NULL)
+                continue;
+            p->refused[weight->id] = "the matrix product that reads this weight runs on the NPU";
+            p->changed = true;
+        }
     }
 }
 
@@ -75,13 +71,6 @@ static void give_reasons(const struct placement *p, struct nuc_partitions *parti
         if (d->node->id < p->n_ids && p->refused[d->node->id] != NULL)
             *d = (struct nuc_decision){.node = d->node, .rule = p->refused[d->node->id], .actual = "", .limit = ""};
     }
-}
-
-static void give_no_npu_reason(struct nuc_partitions *partitions)
-{
-    for (uint32_t i = 0; i < partitions->n_decisions; i++)
-        partitions->decisions[i] = (struct nuc_decision){
-            .node = partitions->decisions[i].node, .rule = "the target has an NPU", .actual = "", .limit = ""};
 }
 
 static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partition_options *options, bool by_cost)
@@ -133,8 +122,11 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
 
     if (options->no_delegate) {
         partitions = nuc_partition_graph(m->graph, options);
-        if (s->target->npu_name == NULL)
-            give_no_npu_reason(partitions);
+        if (s->target->npu_name == NULL) {
+            for (uint32_t i = 0; i < partitions->n_decisions; i++)
+                partitions->decisions[i] = (struct nuc_decision){
+                    .node = partitions->decisions[i].node, .rule = "the target has an NPU", .actual = "", .limit = ""};
+        }
         return partitions;
     }
     partitions = place(m, options, by_cost);
@@ -146,16 +138,6 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
 }
 
 /* ---- which operators end there ---- */
-
-/* Operators of the graph `found` is made of, parts of which no partition has. */
-static void collect(const struct nuc_model *found, bool *on_cpu, uint32_t n_ids)
-{
-    for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
-        uint32_t origin = n->origin;
-        if (nuc_is_operator(n) && n->partition < 0 && origin > 0 && origin <= n_ids)
-            on_cpu[origin - 1] = true;
-    }
-}
 
 bool nuc_is_cpu_node(void *user, const struct nuc_node *node)
 {
@@ -198,7 +180,12 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     nuc_quantize_random_sample(copy, d->low);
     struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
     memset(d->on_cpu, 0, own->next_id * sizeof *d->on_cpu);
-    collect(found, d->on_cpu, own->next_id);
+    /* Operators of the graph `found` is made of, parts of which no partition has. */
+    for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
+        uint32_t origin = n->origin;
+        if (nuc_is_operator(n) && n->partition < 0 && origin > 0 && origin <= own->next_id)
+            d->on_cpu[origin - 1] = true;
+    }
     d->by_cost |= found->partitions->n_by_cost > 0;
     d->cycles = 0;
     if (d->counts && !nuc_count_cycles(found, &d->cycles))

@@ -40,17 +40,6 @@ static uint64_t transpose_cycles(const struct nuc_model *m, const struct nuc_ten
     return nuc_cpu_cycles(c, -1, elements, c->cpu_element);
 }
 
-static void add_partition(const struct nuc_model *m, const struct nuc_lowered_partition *p, struct outcome *out)
-{
-    out->transposes += p->info.n_transposes;
-    out->moved_bytes += p->info.moved_bytes;
-    for (size_t i = 0; i < p->n_cpu_transposed; i++) {
-        out->transposes++;
-        out->moved_bytes += p->cpu_transposed[i].bytes;
-        out->cycles += transpose_cycles(m, &p->cpu_transposed[i]);
-    }
-}
-
 /* The whole way to the program: how many bytes of arena a variant takes is known only there. */
 static void compile_variant(struct nuc_model *quantized, void *arg)
 {
@@ -62,8 +51,16 @@ static void compile_variant(struct nuc_model *quantized, void *arg)
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
     out->cycles = e->npu_cycles + e->cpu_cycles;
     out->arena = j.made.report.arena;
-    for (uint32_t i = 0; i < j.m->lowered->n_partitions; i++)
-        add_partition(j.m, &j.m->lowered->partitions[i], out);
+    for (uint32_t i = 0; i < j.m->lowered->n_partitions; i++) {
+        const struct nuc_lowered_partition *p = &j.m->lowered->partitions[i];
+        out->transposes += p->info.n_transposes;
+        out->moved_bytes += p->info.moved_bytes;
+        for (size_t k = 0; k < p->n_cpu_transposed; k++) {
+            out->transposes++;
+            out->moved_bytes += p->cpu_transposed[k].bytes;
+            out->cycles += transpose_cycles(j.m, &p->cpu_transposed[k]);
+        }
+    }
 }
 
 static struct nuc_options options_of(const struct nuc_model *m, const struct variant *v)
@@ -98,23 +95,6 @@ static bool is_better(const struct outcome *a, const struct outcome *b)
     return a->arena < b->arena;
 }
 
-static const char *table_of(struct nuc_context *cx, const struct outcome *outcomes, size_t best)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "  %-32s %11s %10s %12s %9s\n", "dim order", "cycles", "transposes", "moved bytes", "arena");
-    for (size_t i = 0; i < N_VARIANTS; i++) {
-        const struct outcome *t = &outcomes[i];
-        if (t->ok)
-            nuc_text_addf(&text, "%c %-32s %11llu %10zu %12zu %9zu\n", i == best ? '*' : ' ', variants[i].name,
-                          (unsigned long long)t->cycles, t->transposes, t->moved_bytes, t->arena);
-        else
-            nuc_text_addf(&text, "  %-32s not possible: %s\n", variants[i].name, t->message);
-    }
-    return nuc_text_string(&text);
-}
-
 /* The archive's own order: what equal variants leave. */
 static size_t own_variant(const struct nuc_model *m)
 {
@@ -144,7 +124,18 @@ static struct nuc_model *choose(const struct nuc_model *quantized)
     settings->o = options_of(quantized, &variants[best]);
     struct nuc_model *m = nuc_model_after(quantized, quantized->graph);
     m->settings = settings;
-    m->dim_order_table = table_of(cx, outcomes, best);
+    struct nuc_text text;
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "  %-32s %11s %10s %12s %9s\n", "dim order", "cycles", "transposes", "moved bytes", "arena");
+    for (size_t i = 0; i < N_VARIANTS; i++) {
+        const struct outcome *t = &outcomes[i];
+        if (t->ok)
+            nuc_text_addf(&text, "%c %-32s %11llu %10zu %12zu %9zu\n", i == best ? '*' : ' ', variants[i].name,
+                          (unsigned long long)t->cycles, t->transposes, t->moved_bytes, t->arena);
+        else
+            nuc_text_addf(&text, "  %-32s not possible: %s\n", variants[i].name, t->message);
+    }
+    m->dim_order_table = nuc_text_string(&text);
     return m;
 }
 

@@ -229,17 +229,6 @@ static bool try_one(struct trying *t, const struct option *option, struct figure
     return status == NUC_OK && is_less(found->cycles, own->cycles);
 }
 
-/* One inference of the reference evaluator, which quantizing takes, is to be quick. */
-static bool is_quick(const struct nuc_explanation *e)
-{
-    static const uint64_t most_macs = 2000000000;
-    uint64_t macs = 0;
-
-    for (uint32_t i = 0; i < e->n_rows; i++)
-        macs += e->rows[i].macs;
-    return macs < most_macs;
-}
-
 static void try_int8_io(struct trying *t)
 {
     struct nuc_options o = t->m->settings->o;
@@ -260,8 +249,13 @@ void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model
 {
     struct nuc_context *cx = partitioned->c->cx;
     struct trying t = {.m = partitioned, .quantized = quantized, .e = e, .own = figures_of(e)};
-    bool quick = is_quick(e);
+    /* One inference of the reference evaluator, which quantizing takes, is to be quick. */
+    static const uint64_t most_macs = 2000000000;
+    uint64_t macs = 0;
 
+    for (uint32_t i = 0; i < e->n_rows; i++)
+        macs += e->rows[i].macs;
+    bool quick = macs < most_macs;
     /* The caller's own check is asked about the nodes of the model alone. */
     if (partitioned->settings->o.check_op_support != NULL)
         return;

@@ -77,27 +77,6 @@ static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, cons
     return infos;
 }
 
-/* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
-static bool is_cpu_transposed(const struct nuc_lower_boundary *b)
-{
-    struct nuc_meta meta = nuc_named_contiguous(&b->node->vals[0]);
-
-    return b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta);
-}
-
-static void note_cpu_transposes(struct nuc_context *cx, const struct nuc_lower_io *io,
-                                struct nuc_lowered_partition *out)
-{
-    struct nuc_tensor_info *infos = nuc_alloc_array(cx, (size_t)io->n_inputs + io->n_outputs, sizeof *infos);
-
-    for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
-        const struct nuc_lower_boundary *b = i < io->n_inputs ? &io->inputs[i] : &io->outputs[i - io->n_inputs];
-        if (is_cpu_transposed(b))
-            nuc_fill_tensor_info(b->name, &b->node->vals[0], &infos[out->n_cpu_transposed++]);
-    }
-    out->cpu_transposed = infos;
-}
-
 /* A converter may leave out or reorder what the delegate call passes; `map` says which is which. */
 static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_boundary *boundaries,
                                          const uint8_t *map, uint32_t count)
@@ -170,19 +149,6 @@ static struct handles list_handles(const struct nuc_graph *g, bool with_names, b
             h.names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source->file, n->source->line);
     }
     return h;
-}
-
-/* The node of each kernel call: debug handles are 1 + id. Transposes at a boundary have none. */
-static const struct nuc_node *const *call_sources(const struct handles *h, struct nuc_graph *g,
-                                                  const struct nuc_neutron_image *image)
-{
-    const struct nuc_node **sources = nuc_alloc_array(g->cx, image->n_calls, sizeof(struct nuc_node *));
-
-    for (uint32_t i = 0; i < image->n_calls; i++) {
-        uint32_t handle = image->calls[i].handle;
-        sources[i] = handle > 0 && handle <= h->count ? h->nodes[handle - 1] : NULL;
-    }
-    return sources;
 }
 
 /* What the payload of a partition becomes in the program. */
@@ -308,8 +274,24 @@ static bool lower_partition(struct nuc_model *m, const struct handles *h, struct
 
     out->image = c.image;
     out->delegate = make_delegate(m, p, c.image, c.payload);
-    out->sources = call_sources(h, m->graph, c.image);
-    note_cpu_transposes(cx, &c.io, out);
+    /* The node of each kernel call: debug handles are 1 + id. Transposes at a boundary have none. */
+    const struct nuc_neutron_image *image = c.image;
+    const struct nuc_node **sources = nuc_alloc_array(m->graph->cx, image->n_calls, sizeof(struct nuc_node *));
+    for (uint32_t i = 0; i < image->n_calls; i++) {
+        uint32_t handle = image->calls[i].handle;
+        sources[i] = handle > 0 && handle <= h->count ? h->nodes[handle - 1] : NULL;
+    }
+    out->sources = sources;
+    const struct nuc_lower_io *io = &c.io;
+    struct nuc_tensor_info *infos = nuc_alloc_array(cx, (size_t)io->n_inputs + io->n_outputs, sizeof *infos);
+    for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
+        const struct nuc_lower_boundary *b = i < io->n_inputs ? &io->inputs[i] : &io->outputs[i - io->n_inputs];
+        /* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
+        struct nuc_meta meta = nuc_named_contiguous(&b->node->vals[0]);
+        if (b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta))
+            nuc_fill_tensor_info(b->name, &b->node->vals[0], &infos[out->n_cpu_transposed++]);
+    }
+    out->cpu_transposed = infos;
     out->info = (struct nuc_partition_info){
         .tag = p->tag,
         .litert = c.litert.data,
@@ -328,24 +310,6 @@ static bool lower_partition(struct nuc_model *m, const struct handles *h, struct
 }
 
 /* ---- the whole graph ---- */
-
-/* What is known of the program before its partitions are gone from the graph. */
-static struct nuc_program_report first_report(const struct nuc_model *m)
-{
-    struct nuc_operator_counts counts = nuc_count_operators(m->graph);
-    struct nuc_program_report r = {.n_operators = counts.all,
-                                   .n_operators_delegated = counts.delegated,
-                                   .n_partitions = m->partitions->count,
-                                   .converter = nuc_converter_name(&m->settings->o),
-                                   .runs_on_simulator = true,
-                                   .has_npu = m->settings->target->npu_name != NULL};
-
-    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        r.n_nodes += nuc_is_call(n);
-        r.n_delegated += nuc_is_call(n) && n->partition >= 0;
-    }
-    return r;
-}
 
 /* The nodes of the same names in a copy of their graph. */
 static struct nuc_node **same_nodes(struct nuc_graph *copy, struct nuc_node *const *nodes, uint32_t count)
@@ -446,7 +410,19 @@ void nuc_delegate_model(struct nuc_job *j)
         nuc_renumber(m->graph);
     l->n_partitions = m->partitions->count;
     l->partitions = nuc_alloc_array(cx, l->n_partitions, sizeof *l->partitions);
-    l->report = first_report(m);
+    /* What is known of the program before its partitions are gone from the graph. */
+    struct nuc_operator_counts counts = nuc_count_operators(m->graph);
+    struct nuc_program_report r = {.n_operators = counts.all,
+                                   .n_operators_delegated = counts.delegated,
+                                   .n_partitions = m->partitions->count,
+                                   .converter = nuc_converter_name(&m->settings->o),
+                                   .runs_on_simulator = true,
+                                   .has_npu = m->settings->target->npu_name != NULL};
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        r.n_nodes += nuc_is_call(n);
+        r.n_delegated += nuc_is_call(n) && n->partition >= 0;
+    }
+    l->report = r;
     if (m->from_litert)
         l->io = nuc_note_io(m);
     m->lowered = l;
@@ -485,17 +461,6 @@ bool *nuc_find_float_operators(const struct nuc_model *lowered)
     return in_float;
 }
 
-static void count_cpu_operators(const struct nuc_model *lowered, struct nuc_program_report *r)
-{
-    const struct nuc_lowered *l = lowered->lowered;
-    const bool *in_float = nuc_find_float_operators(lowered);
-
-    for (uint32_t id = 0; id < l->n_ids; id++) {
-        r->n_cpu_float += l->on_cpu[id] && in_float[id];
-        r->n_cpu_int8 += l->on_cpu[id] && !in_float[id];
-    }
-}
-
 static void check_executorch_ops(const struct nuc_graph *g)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -518,7 +483,12 @@ void nuc_lower_for_cpu(struct nuc_job *j)
 
     if (s->target->cpu != NULL) {
         nuc_cortexm_lower(j->m->graph, &options);
-        count_cpu_operators(j->m, &j->m->lowered->report);
+        const struct nuc_lowered *l = j->m->lowered;
+        const bool *in_float = nuc_find_float_operators(j->m);
+        for (uint32_t id = 0; id < l->n_ids; id++) {
+            j->m->lowered->report.n_cpu_float += l->on_cpu[id] && in_float[id];
+            j->m->lowered->report.n_cpu_int8 += l->on_cpu[id] && !in_float[id];
+        }
     }
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);

@@ -47,24 +47,6 @@ static bool ask_caller(void *user, const struct nuc_node *node)
     return o->check_op_support(o->check_op_support_user, &info);
 }
 
-/*
- * What the options name, what a LiteRT model has as single operators, and what the NPU has as such: where its rules
- * refuse one it is decomposed all the same.
- */
-static const char *const *preserved_ops(const struct nuc_model *m, size_t *count)
-{
-    const struct nuc_options *o = &m->settings->o;
-    size_t own = m->from_litert || nuc_expresses_for_npu(m->settings) ? NUC_TFLITE_N_PRESERVED : 0;
-    const char **list = nuc_alloc_array(m->c->cx, o->n_preserve_ops + own, sizeof *list);
-
-    for (size_t i = 0; i < o->n_preserve_ops; i++)
-        list[i] = o->preserve_ops[i];
-    for (size_t i = 0; i < own; i++)
-        list[o->n_preserve_ops + i] = nuc_tflite_preserved[i];
-    *count = o->n_preserve_ops + own;
-    return list;
-}
-
 /* Not what the options keep off the NPU. */
 static bool may_express(void *user, const struct nuc_node *node)
 {
@@ -98,7 +80,20 @@ void nuc_decompose_model(struct nuc_job *j)
                                             .names_are_checked = true});
     }
     /* In another round j->preserved says which of them are decomposed all the same. */
-    options.preserve_ops = preserved_ops(m, &options.n_preserve_ops);
+    /*
+     * What the options name, what a LiteRT model has as single operators, and what the NPU has as such: where its rules
+     * refuse one it is decomposed all the same.
+     */
+    size_t *count = &options.n_preserve_ops;
+    const struct nuc_options *o = &m->settings->o;
+    size_t own = m->from_litert || nuc_expresses_for_npu(m->settings) ? NUC_TFLITE_N_PRESERVED : 0;
+    const char **list = nuc_alloc_array(m->c->cx, o->n_preserve_ops + own, sizeof *list);
+    for (size_t i = 0; i < o->n_preserve_ops; i++)
+        list[i] = o->preserve_ops[i];
+    for (size_t i = 0; i < own; i++)
+        list[o->n_preserve_ops + i] = nuc_tflite_preserved[i];
+    *count = o->n_preserve_ops + own;
+    options.preserve_ops = list;
     const struct nuc_meta *outputs = nuc_output_metas(m->graph);
     nuc_to_edge(m->graph, &options);
     if (m->from_litert)

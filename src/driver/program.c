@@ -37,15 +37,6 @@ static struct nuc_map_pool scratch_pool(struct nuc_context *cx, const struct nuc
                                  .tensors = p->image->buffers};
 }
 
-static void report_scratch(struct nuc_program_report *r, const struct nuc_neutron_image *image)
-{
-    r->scratch_proven = r->scratch_proven && image->scratch_proven;
-    if (image->scratch_size <= r->delegate_scratch)
-        return;
-    r->delegate_scratch = image->scratch_size;
-    r->scratch_bound = image->scratch_bound;
-}
-
 static void fill_figures(struct nuc_program_report *r, const struct nuc_program_memory_report *memory,
                          const struct nuc_lowered *l)
 {
@@ -53,22 +44,14 @@ static void fill_figures(struct nuc_program_report *r, const struct nuc_program_
     r->arena_lower_bound = memory->lower_bound;
     r->arena_proven = memory->proven;
     r->scratch_proven = true;
-    for (uint32_t i = 0; i < l->n_partitions; i++)
-        report_scratch(r, l->partitions[i].image);
-}
-
-static const struct nuc_memory_map *map_of(const struct nuc_model *m, const struct nuc_program_memory_report *memory)
-{
-    struct nuc_context *cx = m->c->cx;
-    uint32_t n = m->lowered->n_partitions;
-    struct nuc_memory_map *map = nuc_alloc(cx, sizeof *map);
-    struct nuc_map_pool *pools = nuc_alloc_array(cx, (size_t)n + 1, sizeof *pools);
-
-    pools[0] = arena_pool(memory);
-    for (uint32_t i = 0; i < n; i++)
-        pools[i + 1] = scratch_pool(cx, &m->lowered->partitions[i]);
-    *map = (struct nuc_memory_map){m->graph->file, (size_t)n + 1, pools};
-    return map;
+    for (uint32_t i = 0; i < l->n_partitions; i++) {
+        const struct nuc_neutron_image *image = l->partitions[i].image;
+        r->scratch_proven = r->scratch_proven && image->scratch_proven;
+        if (image->scratch_size <= r->delegate_scratch)
+            continue;
+        r->delegate_scratch = image->scratch_size;
+        r->scratch_bound = image->scratch_bound;
+    }
 }
 
 /* The same figures as a profile of the program shows. */
@@ -136,7 +119,15 @@ void nuc_make_program(struct nuc_job *j)
     note_lacking(m->graph, &j->made.report);
     fill_figures(&j->made.report, &memory, m->lowered);
     count_cycles(j, &j->made.report);
-    j->made.memory = map_of(m, &memory);
+    struct nuc_context *cx = m->c->cx;
+    uint32_t n = m->lowered->n_partitions;
+    struct nuc_memory_map *map = nuc_alloc(cx, sizeof *map);
+    struct nuc_map_pool *pools = nuc_alloc_array(cx, (size_t)n + 1, sizeof *pools);
+    pools[0] = arena_pool(&memory);
+    for (uint32_t i = 0; i < n; i++)
+        pools[i + 1] = scratch_pool(cx, &m->lowered->partitions[i]);
+    *map = (struct nuc_memory_map){m->graph->file, (size_t)n + 1, pools};
+    j->made.memory = map;
     j->made.constants = memory.constants;
     j->made.n_instructions = memory.n_instructions;
     j->made.instructions = memory.nodes;

@@ -12,15 +12,6 @@ static void warn_of_float(struct nuc_compiler *c, const char *file, const char *
     }
 }
 
-static const struct nuc_quant *input_parameters(struct nuc_context *cx, const struct nuc_node *input)
-{
-    const struct nuc_quant *q = NULL;
-
-    for (uint32_t i = 0; q == NULL && input->vals[0].dtype == NUC_I8 && i < input->n_users; i++)
-        q = nuc_io_quantization_of(cx, input->users[i], NUC_OP_DEQUANTIZE_PER_TENSOR);
-    return q;
-}
-
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
 {
     const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
@@ -29,8 +20,12 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
     io.inputs = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof *io.inputs);
     io.outputs = nuc_alloc_array(m->c->cx, outputs->count, sizeof *io.outputs);
     for (const struct nuc_node *n = m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT)
-            io.inputs[io.n_inputs++] = input_parameters(m->c->cx, n);
+        if (n->input_kind == NUC_USER_INPUT) {
+            const struct nuc_quant *q = NULL;
+            for (uint32_t i = 0; q == NULL && n->vals[0].dtype == NUC_I8 && i < n->n_users; i++)
+                q = nuc_io_quantization_of(m->c->cx, n->users[i], NUC_OP_DEQUANTIZE_PER_TENSOR);
+            io.inputs[io.n_inputs++] = q;
+        }
     }
     for (uint32_t i = 0; i < outputs->count; i++)
         io.outputs[i] = nuc_io_quantization_of(m->c->cx, outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);

@@ -38,15 +38,6 @@ static void express(struct nuc_job *j)
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 
-/* Operators for what the model writes out; its outputs lie in memory as they did. */
-static void find_written(struct nuc_job *j, enum nuc_pass_mode mode)
-{
-    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
-
-    nuc_run_stage_passes(j, &nuc_written_passes, mode);
-    nuc_restore_output_orders(j->m->graph, outputs);
-}
-
 void nuc_run_aten_stage(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -60,8 +51,12 @@ void nuc_run_aten_stage(struct nuc_job *j)
     j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
     j->m->from_float = from_float;
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
-    if (!s->o.no_quantize)
-        find_written(j, mode);
+    if (!s->o.no_quantize) {
+        /* Operators for what the model writes out; its outputs lie in memory as they did. */
+        const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+        nuc_run_stage_passes(j, &nuc_written_passes, mode);
+        nuc_restore_output_orders(j->m->graph, outputs);
+    }
     express(j);
     if (!s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);
@@ -137,22 +132,6 @@ static void check_prepared(const struct nuc_model *m)
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", m->graph->file);
 }
 
-/* The observed values change with the weights, so that calibration begins again after them. */
-static void equalize_weights(struct nuc_job *j)
-{
-    struct nuc_equalizer *e = nuc_equalize_prepare(j->m->graph, j->m->settings->o.threads);
-    const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
-
-    for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_needs_samples(e); k++) {
-        nuc_dataset_read_sample(j->samples, k, inputs);
-        nuc_equalize_sample(e, inputs);
-    }
-    if (nuc_equalize_apply(e) == 0)
-        nuc_warn(j->c->cx, "%s: no two layers follow each other such that they could be equalised", j->m->graph->file);
-    else
-        annotate(j->m);
-}
-
 void nuc_equalize_model(struct nuc_job *j)
 {
     const struct nuc_options *o = &j->m->settings->o;
@@ -160,8 +139,20 @@ void nuc_equalize_model(struct nuc_job *j)
     check_prepared(j->m);
     nuc_dataset_bind_model(j->samples, j->m);
     j->m->equalized = true; /* once, however often a model is calibrated */
-    if (o->equalize)
-        equalize_weights(j);
+    if (o->equalize) {
+        /* The observed values change with the weights, so that calibration begins again after them. */
+        struct nuc_equalizer *e = nuc_equalize_prepare(j->m->graph, j->m->settings->o.threads);
+        const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+        for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_needs_samples(e); k++) {
+            nuc_dataset_read_sample(j->samples, k, inputs);
+            nuc_equalize_sample(e, inputs);
+        }
+        if (nuc_equalize_apply(e) == 0)
+            nuc_warn(j->c->cx, "%s: no two layers follow each other such that they could be equalised",
+                     j->m->graph->file);
+        else
+            annotate(j->m);
+    }
     if (o->accuracy != NUC_ACCURACY_HIGH)
         return;
     nuc_fit_to_held_out(j);

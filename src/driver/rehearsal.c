@@ -132,22 +132,6 @@ static void check(const struct nuc_job *j, enum nuc_status status, const struct 
         refuse(j, status, d);
 }
 
-static void give_zeros(const struct nuc_job *j, struct nuc_program *program, struct nuc_detail *detail)
-{
-    struct nuc_context *cx = j->c->cx;
-    struct nuc_tensor tensor;
-
-    for (size_t i = 0; i < nuc_program_n_inputs(program); i++) {
-        check(j, nuc_program_input_info(program, i, &tensor), detail);
-        check(j, nuc_program_set_input(program, i, nuc_alloc(cx, tensor.bytes), tensor.bytes, detail), detail);
-    }
-    for (size_t i = 0; i < nuc_program_n_outputs(program); i++) {
-        check(j, nuc_program_output_info(program, i, &tensor), detail);
-        if (!tensor.constant && !tensor.planned)
-            check(j, nuc_program_set_output(program, i, nuc_alloc(cx, tensor.bytes), tensor.bytes, detail), detail);
-    }
-}
-
 static void rehearse(const struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
@@ -166,7 +150,16 @@ static void rehearse(const struct nuc_job *j)
     for (size_t i = 0; i < sizes.n_planned; i++)
         m.planned[i] = nuc_alloc(cx, m.planned_size[i] = sizes.planned[i]);
     check(j, nuc_program_load(&program, image, j->made.bytes.size, &m, &nuc_default_kernels, &table, &detail), &detail);
-    give_zeros(j, &program, &detail);
+    struct nuc_tensor tensor;
+    for (size_t i = 0; i < nuc_program_n_inputs(&program); i++) {
+        check(j, nuc_program_input_info(&program, i, &tensor), &detail);
+        check(j, nuc_program_set_input(&program, i, nuc_alloc(cx, tensor.bytes), tensor.bytes, &detail), &detail);
+    }
+    for (size_t i = 0; i < nuc_program_n_outputs(&program); i++) {
+        check(j, nuc_program_output_info(&program, i, &tensor), &detail);
+        if (!tensor.constant && !tensor.planned)
+            check(j, nuc_program_set_output(&program, i, nuc_alloc(cx, tensor.bytes), tensor.bytes, &detail), &detail);
+    }
     check(j, nuc_program_execute(&program, &detail), &detail);
 }
 

@@ -81,18 +81,6 @@ static bool finish(struct search *s, const struct nuc_strip_choices *choices)
     return false;
 }
 
-/* Indices of the choices that leave least outside, the fewest cycles first among equal ones. */
-static size_t next_first(const struct nuc_strip_choices *choices, const bool *tried)
-{
-    size_t best = choices->count;
-
-    for (size_t i = 0; i < choices->count; i++) {
-        if (!tried[i] && (best == choices->count || choices->items[i].outside < choices->items[best].outside))
-            best = i;
-    }
-    return best;
-}
-
 static bool search(struct search *s)
 {
     struct nuc_context *cx = s->j->c->cx;
@@ -107,7 +95,12 @@ static bool search(struct search *s)
     choices = find(s, g, s->budget);
     bool *tried = nuc_alloc_array(cx, choices.count, sizeof *tried);
     for (uint32_t i = 0; i < MOST_FIRST && s->n + 1 < MOST_STAGES && s->plans < MOST_PLANS; i++) {
-        size_t first = next_first(&choices, tried);
+        /* Indices of the choices that leave least outside, the fewest cycles first among equal ones. */
+        size_t first = choices.count;
+        for (size_t k = 0; k < choices.count; k++) {
+            if (!tried[k] && (first == choices.count || choices.items[k].outside < choices.items[first].outside))
+                first = k;
+        }
         if (first == choices.count)
             break;
         tried[first] = true;
