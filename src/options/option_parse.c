@@ -281,34 +281,29 @@ static bool is_one_of(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-/* What a flag that is off means: the flag "no-NAME", or the default. */
-static void clear_flag(const struct nuc_option_info *row, struct nuc_options *o)
-{
-    struct nuc_options defaults;
-
-    for (size_t i = 0; i < nuc_n_option_rows; i++) {
-        const struct nuc_option_info *other = &nuc_option_rows[i];
-        if (other->offset == row->offset && strncmp(other->name, "no-", 3) == 0 &&
-            strcmp(other->name + 3, row->name) == 0) {
-            store(&(struct place){.row = other, .members = (char *)o}, other->set);
-            return;
-        }
-    }
-    nuc_options_default(&defaults);
-    memcpy((char *)o + row->offset, (const char *)&defaults + row->offset, row->size);
-}
-
 static void set_flag(struct nuc_context *cx, const struct nuc_option_info *row, const char *text, struct nuc_options *o)
 {
     static const char *const yes[] = {"", "true", "on", "yes", "1", NULL}, *const no[] = {"false", "off", "no", "0",
                                                                                           NULL};
 
-    if (text == NULL || is_one_of(text, yes))
+    if (text == NULL || is_one_of(text, yes)) {
         store(&(struct place){.row = row, .members = (char *)o}, row->set);
-    else if (is_one_of(text, no))
-        clear_flag(row, o);
-    else
+    } else if (is_one_of(text, no)) {
+        /* What a flag that is off means: the flag "no-NAME", or the default. */
+        struct nuc_options defaults;
+        for (size_t i = 0; i < nuc_n_option_rows; i++) {
+            const struct nuc_option_info *other = &nuc_option_rows[i];
+            if (other->offset == row->offset && strncmp(other->name, "no-", 3) == 0 &&
+                strcmp(other->name + 3, row->name) == 0) {
+                store(&(struct place){.row = other, .members = (char *)o}, other->set);
+                return;
+            }
+        }
+        nuc_options_default(&defaults);
+        memcpy((char *)o + row->offset, (const char *)&defaults + row->offset, row->size);
+    } else {
         nuc_fail(cx, NUC_BAD_USAGE, "--%s takes true or false, not '%s'", row->name, text);
+    }
 }
 
 void nuc_option_assign(struct nuc_context *cx, const struct nuc_option_info *row, const char *text,
