@@ -49,13 +49,6 @@ static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, c
     return nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, source, like);
 }
 
-/* Marks what reads `node`, because its meta is another one now. */
-static void mark_users(const struct nuc_node *node, bool *stale)
-{
-    for (uint32_t i = 0; i < node->n_users; i++)
-        stale[node->users[i]->id] = true;
-}
-
 /*
  * A delegate's payload and a convolution's result were made for the dim order they read, as were the int8 operators of
  * a Cortex-M, but for those that go value by value.
@@ -76,7 +69,9 @@ static void refresh(struct nuc_graph *g, struct nuc_node *node, bool *stale)
             return;
         nuc_keep_order_for(g, node, &before, keeps_order);
     }
-    mark_users(node, stale);
+    /* Marks what reads `node`, because its meta is another one now. */
+    for (uint32_t i = 0; i < node->n_users; i++)
+        stale[node->users[i]->id] = true;
 }
 
 /* Upper bound of the ids in use when all copies are there: one per use in front of and one after each node. */
@@ -87,15 +82,6 @@ static size_t most_ids(const struct nuc_graph *g)
     for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
         ids += 2 + (size_t)nuc_inputs(node, NULL, 0);
     return ids;
-}
-
-/* The first operand in the dim order of the result, which stays. */
-static void follow_result(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *first = nuc_arg_node(node, NUC_SELF);
-
-    if (first != NULL && !nuc_same_order(&first->vals[0], &node->vals[0]))
-        nuc_set_arg_node(node, g, NUC_SELF, add_copy(g, first, &node->vals[0], node));
 }
 
 static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
@@ -112,8 +98,12 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
     }
     if (stale[node->id])
         refresh(g, node, stale);
-    if (need == NEED_RESULT)
-        follow_result(g, node);
+    if (need == NEED_RESULT) {
+        /* The first operand in the dim order of the result, which stays. */
+        struct nuc_node *first = nuc_arg_node(node, NUC_SELF);
+        if (first != NULL && !nuc_same_order(&first->vals[0], &node->vals[0]))
+            nuc_set_arg_node(node, g, NUC_SELF, add_copy(g, first, &node->vals[0], node));
+    }
 }
 
 /* Where both orders are the same bytes a delegate knows the name contiguous alone. */

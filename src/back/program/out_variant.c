@@ -28,21 +28,6 @@ static const struct {
     {NUC_OPS(NUC_OP_SORT_STABLE), "values_stable"},
 };
 
-/*
- * The portable library has no kernel for the first ones, which are delegated or decomposed; a permutation that leaves
- * every byte in its place is not an instruction, nor are rows and what they make together.
- */
-static bool has_variant(enum nuc_op op)
-{
-    bool quantization = nuc_op_kind(op) == NUC_KIND_QUANT || nuc_op_kind(op) == NUC_KIND_DEQUANT;
-    bool edge =
-        nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
-
-    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR,
-                                             NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_ROWS_VIEW,
-                                             NUC_OP_NUCLEON_JOINED_ROWS));
-}
-
 static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const char *overload)
 {
     for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
@@ -62,7 +47,16 @@ static struct nuc_out_variant own(struct nuc_context *cx, enum nuc_op op)
 
 struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
 {
-    if (!has_variant(op))
+    /*
+     * The portable library has no kernel for the first ones, which are delegated or decomposed; a permutation that
+     * leaves every byte in its place is not an instruction, nor are rows and what they make together.
+     */
+    bool quantization = nuc_op_kind(op) == NUC_KIND_QUANT || nuc_op_kind(op) == NUC_KIND_DEQUANT;
+    bool edge =
+        nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
+    if (!edge ||
+        nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR, NUC_OP_NUCLEON_PERMUTE_VIEW,
+                                 NUC_OP_NUCLEON_ROWS_VIEW, NUC_OP_NUCLEON_JOINED_ROWS)))
         return (struct nuc_out_variant){NULL, NULL};
     if (nuc_op_family(op) == NUC_FAMILY_RECURRENT || op == NUC_OP_RMS_NORM)
         return own(cx, op);

@@ -28,22 +28,6 @@ static const char *label_of(struct nuc_context *cx, const struct nuc_labels *lab
     return s->form != NULL ? nuc_format(cx, "%s (%s)", label, s->form) : label;
 }
 
-static void report_tensors(const struct nuc_emission *e, struct nuc_program_memory_report *out)
-{
-    const struct nuc_labels labels = nuc_label_graph(e->g);
-    struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
-    const uint32_t *owners = storage_owners(e);
-
-    out->n_tensors = 0;
-    for (size_t i = 0; i < e->n_storages; i++) {
-        const struct nuc_emit_storage *s = &e->storages[i];
-        if (s->bytes > 0 && s->first <= s->last)
-            tensors[out->n_tensors++] = (struct nuc_planned){
-                label_of(e->cx, &labels, s), s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
-    }
-    out->tensors = tensors;
-}
-
 /* Bytes as a size_t, the largest one where that of the host has not as many bits. */
 static size_t as_size(uint64_t bytes)
 {
@@ -63,7 +47,17 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
         nodes[i] = e->instructions[i].node;
     out->nodes = nodes;
     out->constants = 0;
-    report_tensors(e, out);
+    const struct nuc_labels labels = nuc_label_graph(e->g);
+    struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
+    const uint32_t *owners = storage_owners(e);
+    out->n_tensors = 0;
+    for (size_t i = 0; i < e->n_storages; i++) {
+        const struct nuc_emit_storage *s = &e->storages[i];
+        if (s->bytes > 0 && s->first <= s->last)
+            tensors[out->n_tensors++] = (struct nuc_planned){
+                label_of(e->cx, &labels, s), s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
+    }
+    out->tensors = tensors;
     for (size_t i = 1; i < e->n_constants; i++)
         out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
 }

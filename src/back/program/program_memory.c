@@ -40,17 +40,6 @@ static void list_storages(struct nuc_emission *e, struct nuc_emit_instruction *i
         in->n_storages = nuc_plan_add_once(in->storages, in->n_storages, e->scratch_of[in->index]);
 }
 
-/* A storage for the scratch of each delegate. */
-static void add_scratch(struct nuc_emission *e)
-{
-    e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
-    for (size_t i = 0; i < e->n_delegates; i++) {
-        const struct nuc_delegate *d = e->delegates[i];
-        const char *what = nuc_format(e->cx, "scratch of %s", d->tag);
-        e->scratch_of[i] = d->scratch_size == 0 ? NUC_NO_STORAGE : nuc_emit_storage(e, d->scratch_size, NULL, 0, what);
-    }
-}
-
 /* ---- order ---- */
 
 /* The instruction computes a part of the storage. */
@@ -161,9 +150,11 @@ static void find_lifetimes(struct nuc_emission *e)
 
 /* ---- results over inputs ---- */
 
-/* All that the kernels allow: which are used is the planner's choice. */
-static struct nuc_plan_pair *in_place_pairs(const struct nuc_emission *e, size_t *n)
+/* Only where that is smaller: a kernel that has the choice may be faster with memory apart. */
+static void plan_in_place(struct nuc_emission *e, struct nuc_plan_problem *problem)
 {
+    /* All that the kernels allow: which are used is the planner's choice. */
+    size_t *n = &problem->n_pairs;
     struct nuc_plan_pair *pairs = nuc_alloc_array(e->cx, NUC_MOST_OVERLAYS * e->n_instructions + 1, sizeof *pairs);
 
     *n = 0;
@@ -173,13 +164,7 @@ static struct nuc_plan_pair *in_place_pairs(const struct nuc_emission *e, size_t
         for (uint32_t k = 0; k < count; k++)
             pairs[(*n)++] = (struct nuc_plan_pair){storages[k], result, true};
     }
-    return pairs;
-}
-
-/* Only where that is smaller: a kernel that has the choice may be faster with memory apart. */
-static void plan_in_place(struct nuc_emission *e, struct nuc_plan_problem *problem)
-{
-    problem->pairs = in_place_pairs(e, &problem->n_pairs);
+    problem->pairs = pairs;
     if (problem->n_pairs == 0)
         return;
     struct nuc_plan plan = nuc_plan_memory(e->cx, problem);
@@ -270,8 +255,16 @@ static bool pool_boundaries(struct nuc_emission *e, struct nuc_plan_range *range
 
 void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o)
 {
-    if (o->plan_delegate_scratch)
-        add_scratch(e);
+    if (o->plan_delegate_scratch) {
+        /* A storage for the scratch of each delegate. */
+        e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
+        for (size_t i = 0; i < e->n_delegates; i++) {
+            const struct nuc_delegate *d = e->delegates[i];
+            const char *what = nuc_format(e->cx, "scratch of %s", d->tag);
+            e->scratch_of[i] =
+                d->scratch_size == 0 ? NUC_NO_STORAGE : nuc_emit_storage(e, d->scratch_size, NULL, 0, what);
+        }
+    }
     for (size_t i = 0; i < e->n_instructions; i++)
         list_storages(e, &e->instructions[i]);
     find_lifetimes(e);

@@ -95,18 +95,6 @@ static nuc_fb_ref add_index_list(struct serializer *s, const struct nuc_emit_val
     return add_holder(s, nuc_fb_add_vector(s->b, items, v->count, 4, 4));
 }
 
-static nuc_fb_ref add_scalar(struct serializer *s, const struct nuc_emit_value *v)
-{
-    nuc_fb_table_begin(s->b);
-    if (v->kind == NUC_EMIT_INT)
-        nuc_fb_put_i64(s->b, 0, v->u.i, 0);
-    else if (v->kind == NUC_EMIT_DOUBLE)
-        nuc_fb_put_f64(s->b, 0, v->u.f, 0.0);
-    else if (v->kind == NUC_EMIT_BOOL)
-        nuc_fb_put_bool(s->b, 0, v->u.b, false);
-    return nuc_fb_table_end(s->b);
-}
-
 static nuc_fb_ref add_content(struct serializer *s, const struct nuc_emit_value *v)
 {
     switch (v->kind) {
@@ -128,7 +116,14 @@ static nuc_fb_ref add_content(struct serializer *s, const struct nuc_emit_value 
     case NUC_EMIT_DOUBLE:
         break;
     }
-    return add_scalar(s, v);
+    nuc_fb_table_begin(s->b);
+    if (v->kind == NUC_EMIT_INT)
+        nuc_fb_put_i64(s->b, 0, v->u.i, 0);
+    else if (v->kind == NUC_EMIT_DOUBLE)
+        nuc_fb_put_f64(s->b, 0, v->u.f, 0.0);
+    else if (v->kind == NUC_EMIT_BOOL)
+        nuc_fb_put_bool(s->b, 0, v->u.b, false);
+    return nuc_fb_table_end(s->b);
 }
 
 static nuc_fb_ref add_union(struct serializer *s, uint8_t type, nuc_fb_ref content)

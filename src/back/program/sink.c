@@ -1,16 +1,5 @@
 #include "back/program/sink.h"
 
-/* An operator over constants alone, which comes out the same in every run. */
-static bool is_constant(const struct nuc_node *node, const bool *constant)
-{
-    struct nuc_cursor at = {0, 0};
-    const struct nuc_node *in = nuc_next_input(node, &at);
-
-    while (in != NULL && (nuc_is_static(in) || constant[in->id]))
-        in = nuc_next_input(node, &at);
-    return nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE && in == NULL;
-}
-
 static bool reads(const struct nuc_node *user, const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
@@ -33,8 +22,14 @@ void nuc_sink_constant_operators(struct nuc_graph *g)
 {
     bool *constant = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *constant);
 
-    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
-        constant[node->id] = is_constant(node, constant);
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next) {
+        /* An operator over constants alone, which comes out the same in every run. */
+        struct nuc_cursor at = {0, 0};
+        const struct nuc_node *in = nuc_next_input(node, &at);
+        while (in != NULL && (nuc_is_static(in) || constant[in->id]))
+            in = nuc_next_input(node, &at);
+        constant[node->id] = nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE && in == NULL;
+    }
     /* From the back: the users of a node are where they stay when it is its turn. */
     for (struct nuc_node *node = g->last, *before; node != NULL; node = before) {
         before = node->prev;
