@@ -98,16 +98,6 @@ static bool read_map(struct nuc_span bytes, struct flex_map *map)
     return map->count <= (end - map->at) / (map->width + 1);
 }
 
-static bool is_key(struct nuc_span bytes, const struct flex_map *map, uint64_t i, const char *key)
-{
-    size_t size = strlen(key) + 1;
-    struct nuc_span text;
-    uint64_t at;
-
-    return follow(bytes, map->keys_at + i * map->keys_width, map->keys_width, &at) &&
-           nuc_span_slice(bytes, at, size, &text) && memcmp(text.data, key, size) == 0;
-}
-
 static const char *read_string(struct nuc_context *cx, struct nuc_span bytes, const struct flex_map *map, uint64_t i)
 {
     uint64_t type, at, size;
@@ -131,7 +121,11 @@ const char *nuc_flex_read(struct nuc_context *cx, struct nuc_span bytes, const c
     if (!read_map(bytes, &map))
         return NULL;
     for (uint64_t i = 0; i < map.count; i++) {
-        if (is_key(bytes, &map, i, key))
+        size_t size = strlen(key) + 1;
+        struct nuc_span text;
+        uint64_t at;
+        if (follow(bytes, map.keys_at + i * map.keys_width, map.keys_width, &at) &&
+            nuc_span_slice(bytes, at, size, &text) && memcmp(text.data, key, size) == 0)
             return read_string(cx, bytes, &map, i);
     }
     return NULL;

@@ -213,47 +213,28 @@ static struct nuc_lt_list read_list(struct nuc_fb_reader *r, struct nuc_fb_table
     return list;
 }
 
-static void read_field(struct nuc_fb_reader *r, struct nuc_fb_table t, const struct nuc_lt_field *f, uint8_t *options)
-{
-    void *member = options + f->offset[0];
-
-    if (f->kind == NUC_LT_FIELD_REAL)
-        *(float *)member = nuc_fb_f32(r, t, f->id[0], f->value_absent);
-    else if (f->kind == NUC_LT_FIELD_LIST)
-        *(struct nuc_lt_list *)member = read_list(r, t, f);
-    for (int part = 0; part <= is_pair(f); part++) {
-        int32_t value = f->id[part] < 0 ? f->value_absent
-                        : is_wide(f)    ? nuc_fb_i32(r, t, f->id[part], f->value_absent)
-                                        : nuc_fb_i8(r, t, f->id[part], f->value_absent);
-        r->bad = !set_field(options, f, part, value) || r->bad;
-    }
-}
-
 void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t code, union nuc_lt_options *o)
 {
     struct nuc_lt_fields fields = nuc_lt_fields(code);
 
-    for (size_t i = 0; i < fields.n; i++)
-        read_field(r, t, &fields.list[i], (uint8_t *)o);
+    for (size_t i = 0; i < fields.n; i++) {
+        const struct nuc_lt_field *f = &fields.list[i];
+        uint8_t *options = (uint8_t *)o;
+        void *member = options + f->offset[0];
+        if (f->kind == NUC_LT_FIELD_REAL)
+            *(float *)member = nuc_fb_f32(r, t, f->id[0], f->value_absent);
+        else if (f->kind == NUC_LT_FIELD_LIST)
+            *(struct nuc_lt_list *)member = read_list(r, t, f);
+        for (int part = 0; part <= is_pair(f); part++) {
+            int32_t value = f->id[part] < 0 ? f->value_absent
+                            : is_wide(f)    ? nuc_fb_i32(r, t, f->id[part], f->value_absent)
+                                            : nuc_fb_i8(r, t, f->id[part], f->value_absent);
+            r->bad = !set_field(options, f, part, value) || r->bad;
+        }
+    }
 }
 
 /* ---- writing ---- */
-
-static void write_field(struct nuc_fb_builder *b, const struct nuc_lt_field *f, const union nuc_lt_options *o,
-                        nuc_fb_ref list)
-{
-    for (int part = 0; part <= is_pair(f) && f->id[part] >= 0; part++) {
-        int32_t value = nuc_lt_field_int(o, f, part);
-        if (f->kind == NUC_LT_FIELD_REAL)
-            nuc_fb_put_f32(b, f->id[part], *(const float *)nuc_lt_member(o, f), f->value_absent);
-        else if (f->kind == NUC_LT_FIELD_LIST)
-            nuc_fb_put_ref(b, f->id[part], list);
-        else if (is_wide(f))
-            nuc_fb_put_i32(b, f->id[part], value, f->value_absent);
-        else
-            nuc_fb_put_i8(b, f->id[part], (int8_t)value, f->value_absent);
-    }
-}
 
 /* Options are present even where every field has its default: readers take an absent table for an old file. */
 nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const union nuc_lt_options *o)
@@ -270,7 +251,19 @@ nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const un
             list_ref = nuc_fb_add_vector(b, list->values, list->count, 4, 4);
     }
     nuc_fb_table_begin(b);
-    for (size_t i = 0; i < fields.n; i++)
-        write_field(b, &fields.list[i], o, list_ref);
+    for (size_t i = 0; i < fields.n; i++) {
+        const struct nuc_lt_field *f = &fields.list[i];
+        for (int part = 0; part <= is_pair(f) && f->id[part] >= 0; part++) {
+            int32_t value = nuc_lt_field_int(o, f, part);
+            if (f->kind == NUC_LT_FIELD_REAL)
+                nuc_fb_put_f32(b, f->id[part], *(const float *)nuc_lt_member(o, f), f->value_absent);
+            else if (f->kind == NUC_LT_FIELD_LIST)
+                nuc_fb_put_ref(b, f->id[part], list_ref);
+            else if (is_wide(f))
+                nuc_fb_put_i32(b, f->id[part], value, f->value_absent);
+            else
+                nuc_fb_put_i8(b, f->id[part], (int8_t)value, f->value_absent);
+        }
+    }
     return nuc_fb_table_end(b);
 }

@@ -19,18 +19,6 @@ static void print_quant(struct nuc_text *out, const struct nuc_lt_quant *q)
         nuc_text_addf(out, " and %u more along axis %d", q->count - 1, (int)q->axis);
 }
 
-static void print_tensor(struct nuc_text *out, uint32_t index, const struct nuc_lt_tensor *t)
-{
-    nuc_text_addf(out, "  %%%u %s", index, nuc_dtype_name(t->dtype));
-    print_shape(out, t->shape, t->rank);
-    if (t->data.data != NULL)
-        nuc_text_addf(out, " constant");
-    if (t->is_variable)
-        nuc_text_addf(out, " variable");
-    print_quant(out, &t->quant);
-    nuc_text_addf(out, " '%s'\n", nuc_plain_text(out->cx, t->name));
-}
-
 static void print_indices(struct nuc_text *out, const int32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -111,8 +99,17 @@ const char *nuc_lt_print(struct nuc_lt_model *m)
         nuc_text_addf(&out, "\n  outputs ");
         print_indices(&out, s->outputs, s->n_outputs);
         nuc_text_addf(&out, "\n");
-        for (uint32_t i = 0; i < s->n_tensors; i++)
-            print_tensor(&out, i, &s->tensors[i]);
+        for (uint32_t i = 0; i < s->n_tensors; i++) {
+            const struct nuc_lt_tensor *t = &s->tensors[i];
+            nuc_text_addf(&out, "  %%%u %s", i, nuc_dtype_name(t->dtype));
+            print_shape(&out, t->shape, t->rank);
+            if (t->data.data != NULL)
+                nuc_text_addf(&out, " constant");
+            if (t->is_variable)
+                nuc_text_addf(&out, " variable");
+            print_quant(&out, &t->quant);
+            nuc_text_addf(&out, " '%s'\n", nuc_plain_text(out.cx, t->name));
+        }
         for (uint32_t i = 0; i < s->n_ops; i++)
             print_op(&out, m->cx, &s->ops[i]);
     }

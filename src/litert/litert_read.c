@@ -52,23 +52,6 @@ static int32_t *read_indices(struct lt_reader *r, struct nuc_fb_table t, int id,
     return list;
 }
 
-static void read_shape(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
-{
-    struct nuc_fb_vector v = nuc_fb_vec(&r->fb, t, 0, 4);
-    int64_t elements = 1;
-
-    if (v.count > NUC_MAX_RANK)
-        nuc_fail(r->cx, NUC_UNSUPPORTED, "%s: tensor '%s' has %u dimensions, at most %d are handled: reshape it",
-                 r->file, out->name, v.count, NUC_MAX_RANK);
-    out->rank = v.count;
-    for (uint32_t i = 0; i < v.count; i++) {
-        out->shape[i] = nuc_fb_vec_i32(&r->fb, v, i);
-        if (out->shape[i] < 0 || __builtin_mul_overflow(elements, out->shape[i], &elements) || elements > INT32_MAX)
-            fail(r, nuc_format(r->cx, "tensor '%s' has an impossible size %d in dimension %u", out->name,
-                               (int)out->shape[i], i));
-    }
-}
-
 /*
  * Old converters give biases a dimension that they do not have, which LiteRT does not read: the only one that is as
  * long as the scales are many, where all others have size 1.
@@ -167,7 +150,18 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
                  "%s: tensor '%s' is stored sparsely, which is not handled: convert the model "
                  "without sparsity",
                  r->file, out->name);
-    read_shape(r, t, out);
+    struct nuc_fb_vector v = nuc_fb_vec(&r->fb, t, 0, 4);
+    int64_t elements = 1;
+    if (v.count > NUC_MAX_RANK)
+        nuc_fail(r->cx, NUC_UNSUPPORTED, "%s: tensor '%s' has %u dimensions, at most %d are handled: reshape it",
+                 r->file, out->name, v.count, NUC_MAX_RANK);
+    out->rank = v.count;
+    for (uint32_t i = 0; i < v.count; i++) {
+        out->shape[i] = nuc_fb_vec_i32(&r->fb, v, i);
+        if (out->shape[i] < 0 || __builtin_mul_overflow(elements, out->shape[i], &elements) || elements > INT32_MAX)
+            fail(r, nuc_format(r->cx, "tensor '%s' has an impossible size %d in dimension %u", out->name,
+                               (int)out->shape[i], i));
+    }
     read_quant(r, t, out);
     read_data(r, t, out);
     require_good(r, "a tensor");

@@ -106,20 +106,6 @@ static void check_operands(const struct verifier *v)
     }
 }
 
-/* A window that does not move or is empty has no result. */
-static void check_window(const struct verifier *v)
-{
-    struct nuc_lt_fields fields = nuc_lt_fields(v->op->code);
-
-    for (size_t i = 0; i < fields.n; i++) {
-        const struct nuc_lt_field *f = &fields.list[i];
-        if (f->kind != NUC_LT_FIELD_PAIR)
-            continue;
-        if (nuc_lt_field_int(&v->op->options, f, 0) < 1 || nuc_lt_field_int(&v->op->options, f, 1) < 1)
-            fail(v, v->op->outputs[0], nuc_format(v->m->cx, "%s must be positive", f->text));
-    }
-}
-
 /* ---- quantization ---- */
 
 enum rule_kind {
@@ -296,14 +282,6 @@ static void check_rule(const struct verifier *v, const struct rule *rule)
     }
 }
 
-static void check_quantization(const struct verifier *v)
-{
-    if (v->op->code < 0 || v->op->code >= NUC_LT_CODES)
-        return;
-    for (int k = 0; k < MAX_RULES; k++)
-        check_rule(v, &rule_sets[rule_set_of[v->op->code]][k]);
-}
-
 /* Indices, order and producers, which it gives by tensor. */
 static int32_t *check_structure(struct verifier *v)
 {
@@ -334,8 +312,19 @@ static void check_subgraph(struct verifier *v)
     for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
         v->op = &v->s->ops[v->op_index];
         check_operands(v);
-        check_window(v);
-        check_quantization(v);
+        /* A window that does not move or is empty has no result. */
+        struct nuc_lt_fields fields = nuc_lt_fields(v->op->code);
+        for (size_t i = 0; i < fields.n; i++) {
+            const struct nuc_lt_field *f = &fields.list[i];
+            if (f->kind != NUC_LT_FIELD_PAIR)
+                continue;
+            if (nuc_lt_field_int(&v->op->options, f, 0) < 1 || nuc_lt_field_int(&v->op->options, f, 1) < 1)
+                fail(v, v->op->outputs[0], nuc_format(v->m->cx, "%s must be positive", f->text));
+        }
+        if (v->op->code < 0 || v->op->code >= NUC_LT_CODES)
+            continue;
+        for (int k = 0; k < MAX_RULES; k++)
+            check_rule(v, &rule_sets[rule_set_of[v->op->code]][k]);
     }
     v->op = NULL;
     for (uint32_t i = 0; i < v->s->n_outputs; i++) {

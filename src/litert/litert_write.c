@@ -144,9 +144,12 @@ static nuc_fb_ref write_codes(struct lt_writer *w)
     return nuc_fb_add_refs(w->b, refs, w->n_codes);
 }
 
-/* Options of operators that are not known would be lost, and with them what the operators compute. */
-static void check_options(const struct nuc_lt_model *m)
+struct nuc_span nuc_lt_write(struct nuc_lt_model *m)
 {
+    struct lt_writer w = {.cx = m->cx, .b = nuc_fb_builder_new(m->cx)};
+    nuc_fb_ref *subgraphs = nuc_alloc_array(m->cx, m->n_subgraphs, sizeof *subgraphs);
+
+    /* Options of operators that are not known would be lost, and with them what the operators compute. */
     for (uint32_t i = 0; i < m->n_subgraphs; i++) {
         const struct nuc_lt_subgraph *s = &m->subgraphs[i];
         for (uint32_t k = 0; k < s->n_ops; k++) {
@@ -157,14 +160,6 @@ static void check_options(const struct nuc_lt_model *m)
                          m->file, k, nuc_lt_code_name(m->cx, s->ops[k].code));
         }
     }
-}
-
-struct nuc_span nuc_lt_write(struct nuc_lt_model *m)
-{
-    struct lt_writer w = {.cx = m->cx, .b = nuc_fb_builder_new(m->cx)};
-    nuc_fb_ref *subgraphs = nuc_alloc_array(m->cx, m->n_subgraphs, sizeof *subgraphs);
-
-    check_options(m);
     add_buffer(&w, (struct nuc_span){NULL, 0});
     for (uint32_t i = 0; i < m->n_subgraphs; i++)
         subgraphs[i] = write_subgraph(&w, &m->subgraphs[i]);
