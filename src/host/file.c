@@ -38,16 +38,6 @@ static const char *kind_of(mode_t mode)
                                             : "of an unknown kind";
 }
 
-/* Files of /proc say that they are empty, and are not. */
-static void check_end(const struct nuc_file *file)
-{
-    char byte;
-
-    if (file->size == 0 && pread(file->fd, &byte, 1, 0) > 0)
-        nuc_fail(file->cx, NUC_IO, "%s: is a file without a size, such as those of /proc: copy it and give the copy",
-                 file->path);
-}
-
 /* All that may run out of memory comes before the file is opened, and a pipe must not be waited for. */
 struct nuc_file *nuc_open_stored(struct nuc_context *cx, struct nuc_stored input)
 {
@@ -75,7 +65,11 @@ struct nuc_file *nuc_open_stored(struct nuc_context *cx, struct nuc_stored input
     file->size = (uint64_t)st.st_size;
     file->seconds = st.st_mtim.tv_sec;
     file->nanoseconds = st.st_mtim.tv_nsec;
-    check_end(file);
+    /* Files of /proc say that they are empty, and are not. */
+    char byte;
+    if (file->size == 0 && pread(file->fd, &byte, 1, 0) > 0)
+        nuc_fail(file->cx, NUC_IO, "%s: is a file without a size, such as those of /proc: copy it and give the copy",
+                 file->path);
     return file;
 }
 
@@ -87,17 +81,6 @@ struct nuc_file *nuc_open_file(struct nuc_context *cx, const char *path)
 _Noreturn static void changed(const struct nuc_file *file)
 {
     nuc_fail(file->cx, NUC_IO, "%s: was changed while it was read: try again when it is complete", file->path);
-}
-
-static void check_unchanged(const struct nuc_file *file)
-{
-    struct stat st;
-
-    if (fstat(file->fd, &st) != 0)
-        nuc_fail(file->cx, NUC_IO, "%s: cannot be read: %s", file->path, strerror(errno));
-    if ((uint64_t)st.st_size != file->size || st.st_mtim.tv_sec != file->seconds ||
-        st.st_mtim.tv_nsec != file->nanoseconds)
-        changed(file);
 }
 
 void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t size)
@@ -123,7 +106,12 @@ void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t 
         offset += (uint64_t)n;
         size -= (size_t)n;
     }
-    check_unchanged(file);
+    struct stat st;
+    if (fstat(file->fd, &st) != 0)
+        nuc_fail(file->cx, NUC_IO, "%s: cannot be read: %s", file->path, strerror(errno));
+    if ((uint64_t)st.st_size != file->size || st.st_mtim.tv_sec != file->seconds ||
+        st.st_mtim.tv_nsec != file->nanoseconds)
+        changed(file);
 }
 
 void nuc_check_memory(const struct nuc_file *file, uint64_t size)

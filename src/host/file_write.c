@@ -99,13 +99,6 @@ static int open_folder(struct nuc_context *cx, const char *path)
     return fd < 0 && errno == EACCES ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
 }
 
-static bool is_special_file(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-}
-
 /* A reader that went away is an error of the call, EPIPE, and no signal that ends the process. */
 static bool write_to_reader(int fd, const struct nuc_pieces *bytes)
 {
@@ -122,21 +115,6 @@ static bool write_to_reader(int fd, const struct nuc_pieces *bytes)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     errno = error;
     return good;
-}
-
-/* Devices and pipes cannot be replaced by a rename; they are written in place. */
-static void write_special(struct nuc_context *cx, const char *path, const struct nuc_pieces *bytes)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    bool good = fd >= 0 && write_to_reader(fd, bytes);
-
-    int error = errno;
-    if (fd >= 0 && close(fd) != 0 && good) {
-        good = false;
-        error = errno;
-    }
-    if (!good)
-        cannot_write(cx, path, error);
 }
 
 /* ---- the new file ---- */
@@ -232,14 +210,6 @@ static void prepare(struct nuc_context *cx, struct nuc_output *o, const char *ta
 
 /* ---- to its place ---- */
 
-/* Of several files: what is there keeps a second name, where the file system has such, until all are in place. */
-static void back_up(struct nuc_output *o)
-{
-    nuc_temporary_name(o->backup);
-    if (!o->existed || linkat(o->folder, o->name, o->folder, o->backup, 0) != 0)
-        o->backup[0] = '\0';
-}
-
 static bool put_in_place(struct nuc_output *o)
 {
     if (renameat(o->folder, o->temporary, o->folder, o->name) != 0)
@@ -250,35 +220,38 @@ static bool put_in_place(struct nuc_output *o)
     return true;
 }
 
-static void take_back(struct nuc_output *o)
-{
-    if (o->renamed && !o->existed)
-        unlinkat(o->folder, o->name, 0);
-    else if (o->renamed && o->backup[0] != '\0')
-        renameat(o->folder, o->backup, o->folder, o->name);
-    else if (o->backup[0] != '\0')
-        unlinkat(o->folder, o->backup, 0);
-    o->backup[0] = '\0';
-}
-
 /* The first that could not be renamed, NULL when all could: else none was. */
 static struct nuc_output *put_all_in_place(struct nuc_outputs *all, int *error)
 {
     struct nuc_output *failed = NULL;
 
     for (struct nuc_output *o = all->first; o != NULL && failed == NULL; o = o->next) {
-        if (all->count > 1)
-            back_up(o);
+        if (all->count > 1) {
+            /*
+             * Of several files: what is there keeps a second name, where the file system has such, until all are in
+             * place.
+             */
+            nuc_temporary_name(o->backup);
+            if (!o->existed || linkat(o->folder, o->name, o->folder, o->backup, 0) != 0)
+                o->backup[0] = '\0';
+        }
         if (!put_in_place(o)) {
             *error = errno;
             failed = o;
         }
     }
     for (struct nuc_output *o = all->first; o != NULL; o = o->next) {
-        if (failed != NULL)
-            take_back(o);
-        else if (o->backup[0] != '\0')
+        if (failed != NULL) {
+            if (o->renamed && !o->existed)
+                unlinkat(o->folder, o->name, 0);
+            else if (o->renamed && o->backup[0] != '\0')
+                renameat(o->folder, o->backup, o->folder, o->name);
+            else if (o->backup[0] != '\0')
+                unlinkat(o->folder, o->backup, 0);
+            o->backup[0] = '\0';
+        } else if (o->backup[0] != '\0') {
             unlinkat(o->folder, o->backup, 0);
+        }
     }
     return failed;
 }
@@ -313,8 +286,19 @@ static void write_file(struct nuc_context *cx, const char *path, const struct nu
     struct nuc_outputs *staged = is_scratch || cx->outputs.arena == NULL ? NULL : &cx->outputs;
     struct nuc_arena *arena = staged != NULL ? staged->arena : cx->arena;
 
-    if (is_special_file(path)) {
-        write_special(cx, path, bytes);
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        /* Devices and pipes cannot be replaced by a rename; they are written in place. */
+        int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        bool good = fd >= 0 && write_to_reader(fd, bytes);
+        int error = errno;
+
+        if (fd >= 0 && close(fd) != 0 && good) {
+            good = false;
+            error = errno;
+        }
+        if (!good)
+            cannot_write(cx, path, error);
         return;
     }
     /* All memory first: nothing leaves after that without closing what is open. */

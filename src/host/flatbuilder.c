@@ -174,22 +174,6 @@ static int compare_fields(const void *a, const void *b)
     return y->id - x->id;
 }
 
-/* Pushes the fields' values and notes in b->slots[id] where each begins, as a distance from the end. */
-static void push_fields(struct nuc_fb_builder *b)
-{
-    for (size_t i = 0; i < b->n_fields; i++) {
-        const struct field *f = &b->fields[i];
-        if (b->slots[f->id] != 0)
-            nuc_fail(b->cx, NUC_INTERNAL, "FlatBuffer builder: field %d was put twice", f->id);
-        align_front(b, f->size, 0);
-        if (f->is_ref)
-            push_offset(b, (nuc_fb_ref)f->bits);
-        else
-            push_little_endian(b, f->bits, f->size);
-        b->slots[f->id] = (uint32_t)b->used;
-    }
-}
-
 /* The vtable of those bytes: an equal earlier one, or a new one pushed here. */
 static nuc_fb_ref share_vtable(struct nuc_fb_builder *b, const uint8_t *vtable, size_t size)
 {
@@ -210,34 +194,38 @@ static void store_u16(uint8_t *p, size_t value)
     p[1] = (uint8_t)(value >> 8);
 }
 
-/* Number of vtable slots; b->slots (zeroed) and b->vtable have as many. */
-static size_t prepare_slots(struct nuc_fb_builder *b)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < b->n_fields; i++) {
-        if ((size_t)b->fields[i].id >= n)
-            n = (size_t)b->fields[i].id + 1;
-    }
-    b->slots = nuc_grow(b->cx, b->slots, &b->slots_capacity, n + 1, sizeof *b->slots);
-    b->vtable = nuc_grow(b->cx, b->vtable, &b->vtable_capacity, 4 + 2 * n, 1);
-    memset(b->slots, 0, n * sizeof *b->slots);
-    return n;
-}
-
 nuc_fb_ref nuc_fb_table_end(struct nuc_fb_builder *b)
 {
     if (!b->in_table)
         nuc_fail(b->cx, NUC_INTERNAL, "FlatBuffer builder: a table was ended that had not been begun");
     b->in_table = false;
-    size_t n_slots = prepare_slots(b);
+    /* Number of vtable slots; b->slots (zeroed) and b->vtable have as many. */
+    size_t n_slots = 0;
+    for (size_t i = 0; i < b->n_fields; i++) {
+        if ((size_t)b->fields[i].id >= n_slots)
+            n_slots = (size_t)b->fields[i].id + 1;
+    }
+    b->slots = nuc_grow(b->cx, b->slots, &b->slots_capacity, n_slots + 1, sizeof *b->slots);
+    b->vtable = nuc_grow(b->cx, b->vtable, &b->vtable_capacity, 4 + 2 * n_slots, 1);
+    memset(b->slots, 0, n_slots * sizeof *b->slots);
     if (b->n_fields != 0) {
         qsort(b->fields, b->n_fields, sizeof *b->fields, compare_fields);
         /* Padding in front of the widest field stays outside, so that equal tables have equal vtables. */
         align_front(b, b->fields[0].size, 0);
     }
     size_t end = b->used;
-    push_fields(b);
+    /* Pushes the fields' values and notes in b->slots[id] where each begins, as a distance from the end. */
+    for (size_t i = 0; i < b->n_fields; i++) {
+        const struct field *f = &b->fields[i];
+        if (b->slots[f->id] != 0)
+            nuc_fail(b->cx, NUC_INTERNAL, "FlatBuffer builder: field %d was put twice", f->id);
+        align_front(b, f->size, 0);
+        if (f->is_ref)
+            push_offset(b, (nuc_fb_ref)f->bits);
+        else
+            push_little_endian(b, f->bits, f->size);
+        b->slots[f->id] = (uint32_t)b->used;
+    }
     align_front(b, 4, 0);
     push_zeros(b, 4); /* the distance to the vtable, known below */
     nuc_fb_ref table = (nuc_fb_ref)b->used;
