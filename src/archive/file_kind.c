@@ -299,15 +299,6 @@ static void read_head(struct nuc_context *cx, struct nuc_stored input, struct lo
     nuc_close_file(file);
 }
 
-static const struct kind *kind_of(const struct look *l)
-{
-    const struct kind *k = kinds;
-
-    while (k->fits != NULL && !k->fits(l))
-        k++;
-    return k;
-}
-
 static const char *remedy(const struct kind *k, enum nuc_file_role role)
 {
     if (role == NUC_FILE_DATA)
@@ -324,7 +315,9 @@ void nuc_expect_stored(struct nuc_context *cx, struct nuc_stored input, enum nuc
     read_head(cx, input, l);
     if (nuc_is_zip((struct nuc_span){l->head, l->n_head}))
         l->zip = nuc_zip_open(cx, input);
-    const struct kind *k = kind_of(l);
+    const struct kind *k = kinds;
+    while (k->fits != NULL && !k->fits(l))
+        k++;
     if ((k->good_for >> role & 1) == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: is %s, %s: %s", input.path, k->is, expected[role], remedy(k, role));
     nuc_pop_arena(cx, outer);

@@ -72,30 +72,27 @@ void nuc_put_double(struct nuc_context *cx, json_t *parent, const char *key, dou
         put(cx, parent, key, json_real(value));
 }
 
-/* Bytes of the character at `p`, 0 when it is none (RFC 3629: the shortest form, no surrogates, up to U+10FFFF). */
-static size_t character(const unsigned char *p)
-{
-    size_t more = p[0] < 0x80 ? 0 : p[0] >= 0xc2 && p[0] < 0xe0 ? 1 : p[0] >= 0xe0 && p[0] < 0xf0 ? 2 : 3;
-
-    if (p[0] > 0xf4 || (p[0] >= 0x80 && p[0] < 0xc2))
-        return 0;
-    for (size_t i = 1; i <= more; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] >= 0x90))
-        return 0;
-    return more + 1;
-}
-
 /* jansson's own check does not tell such a text from memory that ran out. */
 static bool is_utf8(const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
 
     while (*p != '\0') {
-        size_t size = character(p);
+        /*
+         * Bytes of the character at `p`, 0 when it is none (RFC 3629: the shortest form, no surrogates, up to
+         * U+10FFFF).
+         */
+        size_t more = p[0] < 0x80 ? 0 : p[0] >= 0xc2 && p[0] < 0xe0 ? 1 : p[0] >= 0xe0 && p[0] < 0xf0 ? 2 : 3;
+        if (p[0] > 0xf4 || (p[0] >= 0x80 && p[0] < 0xc2))
+            return false;
+        for (size_t i = 1; i <= more; i++) {
+            if ((p[i] & 0xc0) != 0x80)
+                return false;
+        }
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+            (p[0] == 0xf4 && p[1] >= 0x90))
+            return false;
+        size_t size = more + 1;
         if (size == 0)
             return false;
         p += size;
@@ -175,15 +172,6 @@ static bool is_array(const struct nuc_json_long *list)
 /* Text goes to the end of blocks of this size, or of its own where it is longer. */
 #define TEXT_BLOCK ((size_t)512 << 10)
 
-/* Room for what comes next; what is in front of it lies there already. */
-static void add_block(struct nuc_context *cx, struct nuc_json_long *list, size_t size)
-{
-    list->room = size > TEXT_BLOCK ? size : TEXT_BLOCK;
-    list->end = nuc_alloc(cx, list->room);
-    nuc_add_piece(cx, &list->text, (struct nuc_span){(const uint8_t *)list->end, 1});
-    list->text.items[list->text.count - 1].size = 0;
-}
-
 /* Between the brackets of a text stand the members: a comma takes the place of the first one, the last one goes. */
 static void make_text(struct nuc_context *cx, struct nuc_json_long *list)
 {
@@ -192,7 +180,11 @@ static void make_text(struct nuc_context *cx, struct nuc_json_long *list)
     size_t size = json_dumpb(list->container, list->end, list->room, flags);
 
     if (size > list->room) {
-        add_block(cx, list, size);
+        /* Room for what comes next; what is in front of it lies there already. */
+        list->room = size > TEXT_BLOCK ? size : TEXT_BLOCK;
+        list->end = nuc_alloc(cx, list->room);
+        nuc_add_piece(cx, &list->text, (struct nuc_span){(const uint8_t *)list->end, 1});
+        list->text.items[list->text.count - 1].size = 0;
         size = json_dumpb(list->container, list->end, size, flags);
     }
     if (size == 0 || size > list->room)

@@ -371,16 +371,6 @@ static uint32_t *add_index(struct nuc_json_text *t, uint32_t container, uint32_t
     return memset(index, 0, count * sizeof *index);
 }
 
-static void index_items(struct nuc_json_text *t, uint32_t array, uint32_t count)
-{
-    uint32_t item = array + 2, *index = add_index(t, array, count);
-
-    for (uint32_t i = 0; i < count; i++) {
-        index[i] = item;
-        item = t->tokens[item].next;
-    }
-}
-
 /* False when a key is there twice. */
 static bool index_members(struct nuc_json_text *t, uint32_t object, uint32_t count)
 {
@@ -419,8 +409,13 @@ static bool finish(struct parser *p, uint32_t container, bool is_object, uint32_
     t->tokens[container + 1].at = count;
     if (is_object && (count > SHORT ? !index_members(t, container, count) : repeats_key(t, container, count)))
         return wrong(p, "duplicate object key");
-    if (!is_object && count > SHORT)
-        index_items(t, container, count);
+    if (!is_object && count > SHORT) {
+        uint32_t item = container + 2, *index = add_index(t, container, count);
+        for (uint32_t i = 0; i < count; i++) {
+            index[i] = item;
+            item = t->tokens[item].next;
+        }
+    }
     return true;
 }
 

@@ -218,18 +218,6 @@ static void check_indices(struct parser *p, struct nuc_view_list list, int64_t l
     }
 }
 
-/* Lists name values before and after them, so that they are checked when all are there. */
-static void check_lists(struct parser *p)
-{
-    for (uint32_t i = 0; i < p->method->n_values; i++) {
-        const struct nuc_view_value *value = &p->method->values[i];
-        if (value->kind == NUC_VALUE_INTS || value->kind == NUC_VALUE_TENSORS)
-            check_indices(p, value->u.list, 0);
-        else if (value->kind == NUC_VALUE_OPTIONAL_TENSORS)
-            check_indices(p, value->u.list, -1);
-    }
-}
-
 /* ---- instructions ---- */
 
 static void take_operator(struct parser *p, struct nuc_fb_table t, void *item)
@@ -274,20 +262,6 @@ static void take_instruction(struct parser *p, struct nuc_fb_table t, void *item
     }
 }
 
-static struct nuc_view_frame innermost_frame(struct parser *p, struct nuc_fb_vector traces, uint32_t index)
-{
-    struct nuc_fb_vector frames = {0, 0};
-    struct nuc_fb_table frame = {0, 0, 0, 0};
-
-    if (index < traces.count)
-        frames = nuc_fb_vec(&p->r, nuc_fb_vec_table(&p->r, traces, index), 0, 4);
-    if (frames.count > 0)
-        frame = nuc_fb_vec_table(&p->r, frames, frames.count - 1);
-    return (struct nuc_view_frame){shared_text(p, frame, NUC_FRAME_FILE), shared_text(p, frame, NUC_FRAME_NAME),
-                                   shared_text(p, frame, NUC_FRAME_CONTEXT),
-                                   nuc_fb_i32(&p->r, frame, NUC_FRAME_LINE, 0)};
-}
-
 static void take_chain(struct parser *p, struct nuc_fb_table t, void *item)
 {
     struct nuc_fb_vector traces = nuc_fb_vec(&p->r, t, NUC_CHAIN_STACK_TRACES, 4);
@@ -296,8 +270,17 @@ static void take_chain(struct parser *p, struct nuc_fb_table t, void *item)
         take_tables(p, t, NUC_CHAIN_INSTRUCTIONS, sizeof *instructions, take_instruction, "an instruction is malformed",
                     &chain->n_instructions);
 
-    for (uint32_t i = 0; i < chain->n_instructions; i++)
-        instructions[i].frame = innermost_frame(p, traces, i);
+    for (uint32_t i = 0; i < chain->n_instructions; i++) {
+        struct nuc_fb_vector frames = {0, 0};
+        struct nuc_fb_table frame = {0, 0, 0, 0};
+        if (i < traces.count)
+            frames = nuc_fb_vec(&p->r, nuc_fb_vec_table(&p->r, traces, i), 0, 4);
+        if (frames.count > 0)
+            frame = nuc_fb_vec_table(&p->r, frames, frames.count - 1);
+        instructions[i].frame = (struct nuc_view_frame){
+            shared_text(p, frame, NUC_FRAME_FILE), shared_text(p, frame, NUC_FRAME_NAME),
+            shared_text(p, frame, NUC_FRAME_CONTEXT), nuc_fb_i32(&p->r, frame, NUC_FRAME_LINE, 0)};
+    }
     chain->instructions = instructions;
 }
 
@@ -378,7 +361,14 @@ static void take_method(struct parser *p, struct nuc_fb_table t, void *item)
     m->outputs = take_list(p, t, NUC_PLAN_OUTPUTS, 4);
     m->planned = take_list(p, t, NUC_PLAN_BUFFER_SIZES, 8);
     m->values = take_tables(p, t, NUC_PLAN_VALUES, sizeof *m->values, take_value, "a value is malformed", &m->n_values);
-    check_lists(p);
+    /* Lists name values before and after them, so that they are checked when all are there. */
+    for (uint32_t i = 0; i < p->method->n_values; i++) {
+        const struct nuc_view_value *value = &p->method->values[i];
+        if (value->kind == NUC_VALUE_INTS || value->kind == NUC_VALUE_TENSORS)
+            check_indices(p, value->u.list, 0);
+        else if (value->kind == NUC_VALUE_OPTIONAL_TENSORS)
+            check_indices(p, value->u.list, -1);
+    }
     check_indices(p, m->inputs, 0);
     check_indices(p, m->outputs, 0);
     m->operators = take_tables(p, t, NUC_PLAN_OPERATORS, sizeof *m->operators, take_operator,

@@ -267,19 +267,6 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-static void sort_entries(struct nuc_zip *zip)
-{
-    zip->sorted = nuc_alloc_array(zip->cx, zip->count, sizeof *zip->sorted);
-    for (size_t i = 0; i < zip->count; i++)
-        zip->sorted[i] = &zip->entries[i];
-    if (zip->count != 0)
-        qsort(zip->sorted, zip->count, sizeof *zip->sorted, by_name);
-    for (size_t i = 1; i < zip->count; i++) {
-        if (strcmp(zip->sorted[i - 1]->name, zip->sorted[i]->name) == 0)
-            nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s is there twice", zip->path, zip->sorted[i]->name);
-    }
-}
-
 /* Half of the machine's memory at most, and in proportion to the file: what is repeated deflates a thousand times. */
 static uint64_t allowed_inflation(uint64_t size)
 {
@@ -316,7 +303,15 @@ struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
     zip->file = nuc_open_stored(cx, input);
     zip->path = zip->file->path;
     read_directory(zip);
-    sort_entries(zip);
+    zip->sorted = nuc_alloc_array(zip->cx, zip->count, sizeof *zip->sorted);
+    for (size_t i = 0; i < zip->count; i++)
+        zip->sorted[i] = &zip->entries[i];
+    if (zip->count != 0)
+        qsort(zip->sorted, zip->count, sizeof *zip->sorted, by_name);
+    for (size_t i = 1; i < zip->count; i++) {
+        if (strcmp(zip->sorted[i - 1]->name, zip->sorted[i]->name) == 0)
+            nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s is there twice", zip->path, zip->sorted[i]->name);
+    }
     refuse_overlaps(zip);
     zip->state = nuc_alloc(cx, sizeof *zip->state);
     *zip->state = (struct nuc_zip_state){.arena = cx->arena, .allowed = allowed_inflation(zip->file->size)};
@@ -348,20 +343,6 @@ static void check_checksum(const struct nuc_zip *zip, const struct nuc_zip_entry
         nuc_fail(zip->cx, NUC_BAD_INPUT,
                  "%s: entry %s: the file is damaged: CRC-32 %08x instead of %08x; copy or export the file again",
                  zip->path, e->name, (unsigned)found, (unsigned)e->checksum);
-}
-
-static void allow_inflation(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
-{
-    struct nuc_zip_state *s = zip->state;
-
-    if (e->size / MAX_INFLATION > e->packed_size)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: %llu bytes cannot inflate to %llu", zip->path, e->name,
-                 (unsigned long long)e->packed_size, (unsigned long long)e->size);
-    if (e->size > s->allowed - s->inflated)
-        nuc_fail(zip->cx, NUC_UNSUPPORTED,
-                 "%s: entry %s: the archive inflates to more than %llu bytes: write it without compression", zip->path,
-                 e->name, (unsigned long long)s->allowed);
-    s->inflated += e->size;
 }
 
 /* Z_STREAM_END when the whole input makes exactly the whole output. zlib counts in pieces of 32 bits. */
@@ -412,8 +393,17 @@ static void check_method(const struct nuc_zip *zip, const struct nuc_zip_entry *
     if (e->method != STORED && e->method != DEFLATED)
         nuc_fail(zip->cx, NUC_UNSUPPORTED, "%s: entry %s: compression method %u; only stored and deflated are read",
                  zip->path, e->name, e->method);
-    if (e->method == DEFLATED)
-        allow_inflation(zip, e);
+    if (e->method == DEFLATED) {
+        struct nuc_zip_state *s = zip->state;
+        if (e->size / MAX_INFLATION > e->packed_size)
+            nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: %llu bytes cannot inflate to %llu", zip->path, e->name,
+                     (unsigned long long)e->packed_size, (unsigned long long)e->size);
+        if (e->size > s->allowed - s->inflated)
+            nuc_fail(zip->cx, NUC_UNSUPPORTED,
+                     "%s: entry %s: the archive inflates to more than %llu bytes: write it without compression",
+                     zip->path, e->name, (unsigned long long)s->allowed);
+        s->inflated += e->size;
+    }
 }
 
 static void read_content(const struct nuc_zip *zip, const struct nuc_zip_entry *e, void *to)
