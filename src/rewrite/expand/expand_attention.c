@@ -110,26 +110,6 @@ static struct nuc_node *largest(const struct attention *a, struct nuc_node *x)
                     NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(last, 1), nuc_bool_arg(true)));
 }
 
-/* A mask that is known at run time: (mask - 1) * -NUC_MASKED for a bool one, no less than NUC_MASKED for the others. */
-static void use_mask(struct attention *a)
-{
-    struct nuc_graph *g = a->g;
-    struct nuc_node *node = a->node, *mask = a->mask;
-
-    if (mask->vals[0].dtype == NUC_BOOL) {
-        struct nuc_node *ones = nuc_insert_cast(g, node, mask, NUC_F32);
-        a->alive = largest(a, ones);
-        a->mask = nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_with_number(g, node, NUC_OP_SUB, ones, 1.0),
-                                         (double)-NUC_MASKED);
-        return;
-    }
-    struct nuc_node *finite =
-        nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)NUC_MASKED)));
-    struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), (double)-INFINITY);
-    a->alive = nuc_insert_cast(g, node, some, NUC_F32);
-    a->mask = finite;
-}
-
 static void prepare_mask(struct attention *a)
 {
     bool constant = a->mask != NULL && nuc_known_value(a->g, a->mask) != NULL;
@@ -141,10 +121,28 @@ static void prepare_mask(struct attention *a)
                         nuc_dtype_name(a->mask->vals[0].dtype));
     if (a->mask != NULL && !constant && a->causal)
         nuc_expand_fail(a->g, a->node, "has a mask and is causal: give one of the two");
-    if (constant || (a->mask == NULL && a->causal))
+    if (constant || (a->mask == NULL && a->causal)) {
         use_constant_mask(a, a->mask);
-    else if (a->mask != NULL)
-        use_mask(a);
+    } else if (a->mask != NULL) {
+        /*
+         * A mask that is known at run time: (mask - 1) * -NUC_MASKED for a bool one, no less than NUC_MASKED for the
+         * others.
+         */
+        struct nuc_graph *g = a->g;
+        struct nuc_node *node = a->node, *mask = a->mask;
+        if (mask->vals[0].dtype == NUC_BOOL) {
+            struct nuc_node *ones = nuc_insert_cast(g, node, mask, NUC_F32);
+            a->alive = largest(a, ones);
+            a->mask = nuc_insert_with_number(
+                g, node, NUC_OP_MUL, nuc_insert_with_number(g, node, NUC_OP_SUB, ones, 1.0), (double)-NUC_MASKED);
+            return;
+        }
+        struct nuc_node *finite =
+            nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)NUC_MASKED)));
+        struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), (double)-INFINITY);
+        a->alive = nuc_insert_cast(g, node, some, NUC_F32);
+        a->mask = finite;
+    }
 }
 
 /* ---- matrices ---- */

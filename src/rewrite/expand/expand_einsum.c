@@ -84,25 +84,6 @@ struct product {
     int64_t sizes[NUC_MAX_RANK]; /* of the result */
 };
 
-static void plan_result(struct nuc_graph *g, struct nuc_node *node, struct product *p)
-{
-    uint32_t rank = 0;
-    uint8_t labels[2 * NUC_MAX_RANK];
-
-    append(&p->a, p->batch, labels, &rank);
-    append(&p->a, p->a_only, labels, &rank);
-    append(&p->b, p->b_only, labels, &rank);
-    if (rank > NUC_MAX_RANK)
-        nuc_expand_fail(g, node, "a product has %u dimensions: at most %d are possible", (unsigned)rank, NUC_MAX_RANK);
-    memcpy(p->result.labels, labels, rank);
-    p->result.rank = rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        bool in_a = (labels_of(&p->a) & bit(labels[i])) != 0;
-        const struct nuc_labelled *x = in_a ? &p->a : &p->b;
-        p->sizes[i] = x->value->vals[0].sizes[place_of(x, labels[i])];
-    }
-}
-
 /* x with its dimensions as the result has them, of size 1 where it has none. */
 static struct nuc_node *aligned(struct nuc_graph *g, struct nuc_node *node, const struct product *p,
                                 struct nuc_labelled x)
@@ -158,7 +139,20 @@ struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, str
     p.summed = both & ~kept;
     p.a_only = labels_of(&a) & ~both;
     p.b_only = labels_of(&b) & ~both;
-    plan_result(g, node, &p);
+    uint32_t rank = 0;
+    uint8_t labels[2 * NUC_MAX_RANK];
+    append(&p.a, p.batch, labels, &rank);
+    append(&p.a, p.a_only, labels, &rank);
+    append(&p.b, p.b_only, labels, &rank);
+    if (rank > NUC_MAX_RANK)
+        nuc_expand_fail(g, node, "a product has %u dimensions: at most %d are possible", (unsigned)rank, NUC_MAX_RANK);
+    memcpy(p.result.labels, labels, rank);
+    p.result.rank = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        bool in_a = (labels_of(&p.a) & bit(labels[i])) != 0;
+        const struct nuc_labelled *x = in_a ? &p.a : &p.b;
+        p.sizes[i] = x->value->vals[0].sizes[place_of(x, labels[i])];
+    }
     if (p.summed == 0) {
         p.result.value = nuc_insert_binary(g, node, NUC_OP_MUL, aligned(g, node, &p, a), aligned(g, node, &p, b));
         return p.result;
@@ -306,23 +300,6 @@ static void read_equation(struct einsum *e)
     }
 }
 
-/* A dimension of size 1 that others are wider along is not a dimension of this operand. */
-static void drop_broadcast(struct einsum *e, struct nuc_labelled *x)
-{
-    int64_t sizes[NUC_MAX_RANK];
-    uint32_t rank = 0;
-
-    for (uint32_t i = 0; i < x->rank; i++) {
-        int64_t size = x->value->vals[0].sizes[i];
-        if (size == 1 && e->sizes[x->labels[i]] != 1)
-            continue;
-        sizes[rank] = size;
-        x->labels[rank++] = x->labels[i];
-    }
-    x->value = nuc_insert_reshaped(e->g, e->node, x->value, sizes, rank);
-    x->rank = rank;
-}
-
 /* Two dimensions of one label become their diagonal, the last dimension. */
 static void take_diagonals(struct einsum *e, struct nuc_labelled *x)
 {
@@ -398,7 +375,20 @@ struct nuc_node *nuc_expand_einsum(struct nuc_graph *g, struct nuc_node *node)
         e.operands[i] = (struct nuc_labelled){.value = list->u.nodes[i], .rank = list->u.nodes[i]->vals[0].rank};
     read_equation(&e);
     for (uint32_t i = 0; i < e.count; i++) {
-        drop_broadcast(&e, &e.operands[i]);
+        /* A dimension of size 1 that others are wider along is not a dimension of this operand. */
+        struct nuc_labelled *x = &e.operands[i];
+        int64_t sizes[NUC_MAX_RANK];
+        uint32_t rank = 0;
+
+        for (uint32_t k = 0; k < x->rank; k++) {
+            int64_t size = x->value->vals[0].sizes[k];
+            if (size == 1 && e.sizes[x->labels[k]] != 1)
+                continue;
+            sizes[rank] = size;
+            x->labels[rank++] = x->labels[k];
+        }
+        x->value = nuc_insert_reshaped(e.g, e.node, x->value, sizes, rank);
+        x->rank = rank;
         take_diagonals(&e, &e.operands[i]);
     }
     contract_all(&e, labels_of(&e.output));

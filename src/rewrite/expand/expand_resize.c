@@ -184,24 +184,6 @@ static double triangle(double x)
 #define PLAIN_A (-0.75)
 #define ANTIALIAS_A (-0.5)
 
-/* All pixels that the kernel, as wide as an output pixel, covers; weights sum up to 1. */
-static void antialias_weights(float *row, int64_t in, int64_t i, double scale, bool is_cubic)
-{
-    double reach = (is_cubic ? 2.0 : 1.0) * (scale >= 1 ? scale : 1.0), shrink = scale >= 1 ? 1 / scale : 1.0;
-    double centre = scale * ((double)i + 0.5), sum = 0;
-    int64_t from = (int64_t)(centre - reach + 0.5), to = (int64_t)(centre + reach + 0.5);
-
-    from = from < 0 ? 0 : from;
-    to = to < in ? to : in;
-    for (int64_t k = from; k < to; k++) {
-        double x = ((double)k - centre + 0.5) * shrink;
-        row[k] = (float)(is_cubic ? cubic(x, ANTIALIAS_A) : triangle(x));
-        sum += (double)row[k];
-    }
-    for (int64_t k = from; k < to; k++)
-        row[k] = (float)((double)row[k] / sum);
-}
-
 #define MAX_WEIGHTS ((int64_t)1 << 24)
 
 enum kernel { CUBIC, ANTIALIAS_LINEAR, ANTIALIAS_CUBIC };
@@ -230,7 +212,22 @@ static struct nuc_node *insert_matrix(struct nuc_graph *g, struct nuc_node *node
                 row[index] += (float)cubic(at - place, PLAIN_A);
             }
         } else {
-            antialias_weights(row, r->in[d], i, scale, kernel == ANTIALIAS_CUBIC);
+            /* All pixels that the kernel, as wide as an output pixel, covers; weights sum up to 1. */
+            int64_t in = r->in[d];
+            bool is_cubic = kernel == ANTIALIAS_CUBIC;
+            double reach = (is_cubic ? 2.0 : 1.0) * (scale >= 1 ? scale : 1.0), shrink = scale >= 1 ? 1 / scale : 1.0;
+            double centre = scale * ((double)i + 0.5), sum = 0;
+            int64_t from = (int64_t)(centre - reach + 0.5), to = (int64_t)(centre + reach + 0.5);
+
+            from = from < 0 ? 0 : from;
+            to = to < in ? to : in;
+            for (int64_t k = from; k < to; k++) {
+                double x = ((double)k - centre + 0.5) * shrink;
+                row[k] = (float)(is_cubic ? cubic(x, ANTIALIAS_A) : triangle(x));
+                sum += (double)row[k];
+            }
+            for (int64_t k = from; k < to; k++)
+                row[k] = (float)((double)row[k] / sum);
         }
     }
     return nuc_insert_floats(g, node, matrix, sizes, 2);

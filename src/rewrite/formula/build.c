@@ -28,20 +28,6 @@ _Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char 
     nuc_formula_fail(s, "'%s' does not take its arguments: export the model again", name);
 }
 
-static void put_value(const struct nuc_formula_site *s, struct nuc_text *out, const struct nuc_arg *v)
-{
-    if (v->kind == NUC_ARG_NODE)
-        nuc_text_addf(out, "%s", nuc_meta_text(s->g->cx, &v->u.node->vals[0]));
-    else if (v->kind == NUC_ARG_INT)
-        nuc_text_addf(out, "%lld", (long long)v->u.i);
-    else if (v->kind == NUC_ARG_FLOAT)
-        nuc_text_addf(out, "%g", v->u.f);
-    else if (v->kind == NUC_ARG_STRING)
-        nuc_text_addf(out, "%s", v->u.string);
-    else if (v->kind == NUC_ARG_DTYPE)
-        nuc_text_addf(out, "%s", nuc_dtype_name(v->u.dtype));
-}
-
 static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t);
 
 /* The text of a refusal; {term} stands for a value. */
@@ -58,7 +44,16 @@ static const char *filled_in(struct nuc_formula_site *s, const char *text)
             size_t length = strcspn(text, "}");
             struct nuc_arg value =
                 evaluate(s, nuc_read_term(s->g->cx, s->title, nuc_format(s->g->cx, "%.*s", (int)length - 1, text + 1)));
-            put_value(s, &out, &value);
+            if (value.kind == NUC_ARG_NODE)
+                nuc_text_addf(&out, "%s", nuc_meta_text(s->g->cx, &value.u.node->vals[0]));
+            else if (value.kind == NUC_ARG_INT)
+                nuc_text_addf(&out, "%lld", (long long)value.u.i);
+            else if (value.kind == NUC_ARG_FLOAT)
+                nuc_text_addf(&out, "%g", value.u.f);
+            else if (value.kind == NUC_ARG_STRING)
+                nuc_text_addf(&out, "%s", value.u.string);
+            else if (value.kind == NUC_ARG_DTYPE)
+                nuc_text_addf(&out, "%s", nuc_dtype_name(value.u.dtype));
             text += length + 1;
         }
     }
@@ -256,24 +251,6 @@ static struct nuc_arg list_of(struct nuc_formula_site *s, const struct nuc_arg *
     return list;
 }
 
-/* each(i, n, term[, condition]): the list of the term's values for i from 0 to n - 1, where the condition holds. */
-static struct nuc_arg evaluate_each(struct nuc_formula_site *s, struct nuc_term *t)
-{
-    struct nuc_arg n = evaluate(s, t->terms[1]);
-
-    if (n.kind != NUC_ARG_INT || n.u.i < 0 || n.u.i > 1 << 24)
-        does_not_fit(s, "each");
-    struct nuc_arg *items = nuc_alloc_array(s->g->cx, (size_t)n.u.i + 1, sizeof *items);
-    uint32_t kept = 0;
-    for (int64_t i = 0; i < n.u.i; i++) {
-        bind(s, t->terms[0]->name, nuc_int_arg(i));
-        if (t->count < 4 || nuc_formula_condition(s, t->terms[3]))
-            items[kept++] = evaluate(s, t->terms[2]);
-        s->count--;
-    }
-    return list_of(s, items, kept);
-}
-
 static struct nuc_arg evaluate_index(struct nuc_formula_site *s, struct nuc_term *t)
 {
     struct nuc_arg list = evaluate(s, t->terms[0]), at = evaluate(s, t->terms[1]);
@@ -347,8 +324,24 @@ static struct nuc_arg evaluate_call(struct nuc_formula_site *s, struct nuc_term 
 
     if (callee->operator_name != t->name)
         return evaluate_sign(s, t);
-    if (strcmp(t->name, "each") == 0)
-        return evaluate_each(s, t);
+    if (strcmp(t->name, "each") == 0) {
+        /*
+         * each(i, n, term[, condition]): the list of the term's values for i from 0 to n - 1, where the condition
+         * holds.
+         */
+        struct nuc_arg n = evaluate(s, t->terms[1]);
+        if (n.kind != NUC_ARG_INT || n.u.i < 0 || n.u.i > 1 << 24)
+            does_not_fit(s, "each");
+        struct nuc_arg *items = nuc_alloc_array(s->g->cx, (size_t)n.u.i + 1, sizeof *items);
+        uint32_t kept = 0;
+        for (int64_t i = 0; i < n.u.i; i++) {
+            bind(s, t->terms[0]->name, nuc_int_arg(i));
+            if (t->count < 4 || nuc_formula_condition(s, t->terms[3]))
+                items[kept++] = evaluate(s, t->terms[2]);
+            s->count--;
+        }
+        return list_of(s, items, kept);
+    }
     for (uint32_t i = 0; i < t->count; i++)
         args[i] = evaluate(s, t->terms[i]);
     if (callee->function != NULL)

@@ -66,23 +66,6 @@ static const struct nuc_quant *take_quantized(struct nuc_graph *g, struct nuc_no
     return parameters;
 }
 
-static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct nuc_io_quantizations *out)
-{
-    struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_node **given = nuc_alloc_array(g->cx, values->count, sizeof *given);
-
-    out->n_outputs = values->count;
-    out->outputs = nuc_alloc_array(g->cx, values->count, sizeof *out->outputs);
-    for (uint32_t i = 0; i < values->count; i++) {
-        struct nuc_node *value = values->u.nodes[i];
-        bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
-        if (quantized)
-            out->outputs[i] = nuc_io_quantization_of(g->cx, value, NUC_OP_DEQUANTIZE_PER_TENSOR);
-        given[i] = quantized ? nuc_operand(g, value, NUC_SELF) : value;
-    }
-    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
-}
-
 void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out)
 {
     struct nuc_node *output = nuc_output_node(g);
@@ -95,8 +78,20 @@ void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_
         if (n->input_kind == NUC_USER_INPUT)
             out->inputs[out->n_inputs++] = take_quantized(g, n, strict);
     }
-    if (output != NULL && output->args[NUC_ARG(OUTPUT, values)].kind == NUC_ARG_NODES)
-        give_quantized(g, output, out);
+    if (output != NULL && output->args[NUC_ARG(OUTPUT, values)].kind == NUC_ARG_NODES) {
+        struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
+        struct nuc_node **given = nuc_alloc_array(g->cx, values->count, sizeof *given);
+        out->n_outputs = values->count;
+        out->outputs = nuc_alloc_array(g->cx, values->count, sizeof *out->outputs);
+        for (uint32_t i = 0; i < values->count; i++) {
+            struct nuc_node *value = values->u.nodes[i];
+            bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
+            if (quantized)
+                out->outputs[i] = nuc_io_quantization_of(g->cx, value, NUC_OP_DEQUANTIZE_PER_TENSOR);
+            given[i] = quantized ? nuc_operand(g, value, NUC_SELF) : value;
+        }
+        nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
+    }
     nuc_remove_dead(g);
     nuc_rename_as_traced(g);
 }

@@ -21,23 +21,6 @@ struct split {
     struct nuc_node *weights[MAX_GROUPS], *biases[MAX_GROUPS], *inputs[MAX_GROUPS], *parts[MAX_GROUPS];
 };
 
-static bool can_split(struct split *s)
-{
-    int64_t groups = nuc_integer(s->conv, s->args->groups, 1);
-    const struct nuc_node *weight = nuc_operand(s->g, s->conv, NUC_CONV_WEIGHT);
-    const struct nuc_node *bias = nuc_arg_node(s->conv, NUC_CONV_BIAS);
-    const struct nuc_meta *in = &nuc_operand(s->g, s->conv, NUC_CONV_INPUT)->vals[0];
-
-    if (groups < 2 || groups > MAX_GROUPS || in->rank < s->args->spatial + 1)
-        return false;
-    s->groups = (uint32_t)groups;
-    s->channels = in->rank - s->args->spatial - 1;
-    int64_t from = in->sizes[s->channels], to = weight->vals[0].sizes[0];
-    if ((from == groups && to == groups) || from % groups != 0 || to % groups != 0)
-        return false;
-    return nuc_is_static(weight) && (bias == NULL || nuc_is_static(bias));
-}
-
 /* Every group's rows of a weight [O, ...] or bias [O] as a parameter of its own. */
 static void split_parameter(const struct split *s, uint32_t index, struct nuc_node **parts)
 {
@@ -68,33 +51,38 @@ static void split_input(struct split *s)
         before = s->inputs[k] = nuc_insert_getitem(g, before, split, k);
 }
 
-static void insert_convolutions(struct split *s)
-{
-    struct nuc_node *before = s->conv;
-
-    for (uint32_t k = 0; k < s->groups; k++) {
-        struct nuc_node *part = nuc_insert(s->g, before, s->conv->op, s->conv);
-        nuc_set_arg_node(part, s->g, NUC_CONV_INPUT, s->inputs[k]);
-        nuc_set_arg_node(part, s->g, NUC_CONV_WEIGHT, s->weights[k]);
-        nuc_set_arg_node(part, s->g, NUC_CONV_BIAS, s->biases[k]);
-        for (uint32_t i = s->args->stride; i < s->args->groups; i++)
-            nuc_copy_arg(s->g, part, i, s->conv, i);
-        nuc_set_arg_int(part, s->args->groups, 1);
-        nuc_infer_shape(s->g, part);
-        before = s->parts[k] = part;
-    }
-}
-
 static bool split_conv(struct nuc_graph *g, struct nuc_node *conv)
 {
     struct split s = {.g = g, .conv = conv, .args = nuc_conv_args(conv->op)};
 
-    if (!can_split(&s))
+    int64_t groups = nuc_integer(s.conv, s.args->groups, 1);
+    const struct nuc_node *weight = nuc_operand(s.g, s.conv, NUC_CONV_WEIGHT);
+    const struct nuc_node *bias = nuc_arg_node(s.conv, NUC_CONV_BIAS);
+    const struct nuc_meta *in = &nuc_operand(s.g, s.conv, NUC_CONV_INPUT)->vals[0];
+    if (groups < 2 || groups > MAX_GROUPS || in->rank < s.args->spatial + 1)
+        return false;
+    s.groups = (uint32_t)groups;
+    s.channels = in->rank - s.args->spatial - 1;
+    int64_t from = in->sizes[s.channels], to = weight->vals[0].sizes[0];
+    if ((from == groups && to == groups) || from % groups != 0 || to % groups != 0)
+        return false;
+    if (!nuc_is_static(weight) || !(bias == NULL || nuc_is_static(bias)))
         return false;
     split_parameter(&s, NUC_CONV_BIAS, s.biases);
     split_parameter(&s, NUC_CONV_WEIGHT, s.weights);
     split_input(&s);
-    insert_convolutions(&s);
+    struct nuc_node *before = s.conv;
+    for (uint32_t k = 0; k < s.groups; k++) {
+        struct nuc_node *part = nuc_insert(s.g, before, s.conv->op, s.conv);
+        nuc_set_arg_node(part, s.g, NUC_CONV_INPUT, s.inputs[k]);
+        nuc_set_arg_node(part, s.g, NUC_CONV_WEIGHT, s.weights[k]);
+        nuc_set_arg_node(part, s.g, NUC_CONV_BIAS, s.biases[k]);
+        for (uint32_t i = s.args->stride; i < s.args->groups; i++)
+            nuc_copy_arg(s.g, part, i, s.conv, i);
+        nuc_set_arg_int(part, s.args->groups, 1);
+        nuc_infer_shape(s.g, part);
+        before = s.parts[k] = part;
+    }
     nuc_replace_uses(g, conv, nuc_insert_cat(g, conv, s.parts, s.groups, s.channels), NULL);
     nuc_remove_node(g, conv);
     return true;

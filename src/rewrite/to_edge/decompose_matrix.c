@@ -86,25 +86,6 @@ static struct nuc_node *insert_batches(struct nuc_graph *g, struct nuc_node *nod
     return nuc_insert_view(g, node, matrix, flat, 3);
 }
 
-static struct nuc_node *batched_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
-                                        struct nuc_node *b)
-{
-    const struct nuc_meta x = a->vals[0], y = b->vals[0];
-    uint32_t rank = x.rank > y.rank ? x.rank : y.rank;
-    int64_t sizes[NUC_MAX_RANK];
-
-    for (uint32_t i = 0; i + 2 < rank; i++) {
-        int64_t s = i + x.rank < rank ? 1 : x.sizes[i + x.rank - rank];
-        int64_t t = i + y.rank < rank ? 1 : y.sizes[i + y.rank - rank];
-        sizes[i] = s == 1 ? t : s;
-    }
-    sizes[rank - 2] = x.sizes[x.rank - 2];
-    sizes[rank - 1] = y.sizes[y.rank - 1];
-    struct nuc_node *left = insert_batches(g, node, a, sizes, rank - 2);
-    struct nuc_node *right = insert_batches(g, node, b, sizes, rank - 2);
-    return nuc_insert_view(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), sizes, rank);
-}
-
 static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
                                       struct nuc_node *b)
 {
@@ -122,7 +103,19 @@ static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node
         struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MM, nuc_insert_reshape(g, node, a, rows, 2), b);
         return nuc_insert_view(g, node, product, sizes, rank);
     }
-    return batched_product(g, node, a, b);
+    const struct nuc_meta x = a->vals[0], y = b->vals[0];
+    uint32_t rank = x.rank > y.rank ? x.rank : y.rank;
+    int64_t sizes[NUC_MAX_RANK];
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        int64_t s = i + x.rank < rank ? 1 : x.sizes[i + x.rank - rank];
+        int64_t t = i + y.rank < rank ? 1 : y.sizes[i + y.rank - rank];
+        sizes[i] = s == 1 ? t : s;
+    }
+    sizes[rank - 2] = x.sizes[x.rank - 2];
+    sizes[rank - 1] = y.sizes[y.rank - 1];
+    struct nuc_node *left = insert_batches(g, node, a, sizes, rank - 2);
+    struct nuc_node *right = insert_batches(g, node, b, sizes, rank - 2);
+    return nuc_insert_view(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), sizes, rank);
 }
 
 struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node)

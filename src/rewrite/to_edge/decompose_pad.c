@@ -142,26 +142,6 @@ static struct range taken_range(const struct padding *p, uint32_t i)
                           p->input->vals[0].sizes[dim_of(p, i)] - at_least_0(-p->pad[2 * i + 1])};
 }
 
-/* Writes the input into the middle of `empty`: slice after slice inwards, then back outwards. */
-static struct nuc_node *insert_middle(const struct padding *p, struct nuc_node *empty, const struct nuc_meta *out)
-{
-    struct nuc_node *outer[NUC_MAX_RANK], *value = empty, *taken = p->input;
-
-    for (uint32_t i = 0; i < p->n_dims; i++) {
-        value = insert_range(p, value, dim_of(p, i), inner_range(p, i, out));
-        taken = insert_range(p, taken, dim_of(p, i), taken_range(p, i));
-    }
-    value = nuc_insert_binary(p->g, p->node, NUC_OP_COPY, value, taken);
-    outer[0] = empty;
-    for (uint32_t i = 0; i + 1 < p->n_dims; i++)
-        outer[i + 1] = insert_range(p, outer[i], dim_of(p, i), inner_range(p, i, out));
-    for (uint32_t i = p->n_dims; i-- > 0;) {
-        struct range r = inner_range(p, i, out);
-        value = insert_scatter(p, outer[i], value, dim_of(p, i), r.start, r.end);
-    }
-    return value;
-}
-
 /* value[to] = value[from] along a dimension. */
 static struct nuc_node *insert_wrapped(const struct padding *p, struct nuc_node *value, uint32_t dim, struct range to,
                                        struct range from)
@@ -175,8 +155,22 @@ static struct nuc_node *insert_wrapped(const struct padding *p, struct nuc_node 
 static struct nuc_node *to_circular(const struct padding *p)
 {
     const struct nuc_meta out = p->node->vals[0];
-    struct nuc_node *value = insert_middle(p, insert_empty(p, &out), &out);
+    /* Writes the input into the middle of `empty`: slice after slice inwards, then back outwards. */
+    struct nuc_node *empty = insert_empty(p, &out);
+    struct nuc_node *outer[NUC_MAX_RANK], *value = empty, *taken = p->input;
 
+    for (uint32_t i = 0; i < p->n_dims; i++) {
+        value = insert_range(p, value, dim_of(p, i), inner_range(p, i, &out));
+        taken = insert_range(p, taken, dim_of(p, i), taken_range(p, i));
+    }
+    value = nuc_insert_binary(p->g, p->node, NUC_OP_COPY, value, taken);
+    outer[0] = empty;
+    for (uint32_t i = 0; i + 1 < p->n_dims; i++)
+        outer[i + 1] = insert_range(p, outer[i], dim_of(p, i), inner_range(p, i, &out));
+    for (uint32_t i = p->n_dims; i-- > 0;) {
+        struct range r = inner_range(p, i, &out);
+        value = insert_scatter(p, outer[i], value, dim_of(p, i), r.start, r.end);
+    }
     for (uint32_t i = 0; i < p->n_dims; i++) {
         uint32_t dim = dim_of(p, i);
         int64_t left = p->pad[2 * i], right = p->pad[2 * i + 1], size = out.sizes[dim];

@@ -47,51 +47,40 @@ static struct nuc_node *gate(const struct layers *u, struct nuc_node *gates, int
     return nuc_insert_slice(u->g, u->node, gates, 1, index * u->r.hidden, (index + 1) * u->r.hidden);
 }
 
-static struct nuc_node *insert_gru_step(const struct layers *u, struct nuc_node *i, struct nuc_node *k,
-                                        struct nuc_node *h)
-{
-    struct nuc_graph *g = u->g;
-    struct nuc_node *at = u->node;
-    struct nuc_node *r = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 0), gate(u, k, 0));
-    struct nuc_node *z = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 1), gate(u, k, 1));
-
-    r = nuc_insert_unary(g, at, NUC_OP_SIGMOID, r);
-    z = nuc_insert_unary(g, at, NUC_OP_SIGMOID, z);
-    struct nuc_node *n = nuc_insert_binary(g, at, NUC_OP_MUL, r, gate(u, k, 2));
-    n = nuc_insert_unary(g, at, NUC_OP_TANH, nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 2), n));
-    struct nuc_node *kept = nuc_insert_binary(g, at, NUC_OP_MUL, nuc_insert_binary(g, at, NUC_OP_SUB, h, n), z);
-    return nuc_insert_binary(g, at, NUC_OP_ADD, kept, n);
-}
-
-static void insert_lstm_step(const struct layers *u, struct nuc_node *sum, struct nuc_node *w_hr, struct state *s)
-{
-    struct nuc_graph *g = u->g;
-    struct nuc_node *at = u->node;
-    struct nuc_node *in = nuc_insert_unary(g, at, NUC_OP_SIGMOID, gate(u, sum, 0));
-    struct nuc_node *forget = nuc_insert_unary(g, at, NUC_OP_SIGMOID, gate(u, sum, 1));
-    struct nuc_node *new = nuc_insert_unary(g, at, NUC_OP_TANH, gate(u, sum, 2));
-    struct nuc_node *out = nuc_insert_unary(g, at, NUC_OP_SIGMOID, gate(u, sum, 3));
-    struct nuc_node *kept = nuc_insert_binary(g, at, NUC_OP_MUL, forget, s->c);
-
-    s->c = nuc_insert_binary(g, at, NUC_OP_ADD, kept, nuc_insert_binary(g, at, NUC_OP_MUL, in, new));
-    s->h = nuc_insert_binary(g, at, NUC_OP_MUL, out, nuc_insert_unary(g, at, NUC_OP_TANH, s->c));
-    if (w_hr != NULL)
-        s->h = nuc_insert_binary(g, at, NUC_OP_MM, s->h, w_hr);
-}
-
 static void insert_step(const struct layers *u, const struct cell *c, struct nuc_node *i, struct state *s)
 {
     struct nuc_node *k = insert_dense(u, s->h, c->w_hh, c->b_hh);
 
     if (u->r.op == NUC_OP_GRU) {
-        s->h = insert_gru_step(u, i, k, s->h);
+        struct nuc_graph *g = u->g;
+        struct nuc_node *at = u->node;
+        struct nuc_node *r = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 0), gate(u, k, 0));
+        struct nuc_node *z = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 1), gate(u, k, 1));
+
+        r = nuc_insert_unary(g, at, NUC_OP_SIGMOID, r);
+        z = nuc_insert_unary(g, at, NUC_OP_SIGMOID, z);
+        struct nuc_node *n = nuc_insert_binary(g, at, NUC_OP_MUL, r, gate(u, k, 2));
+        n = nuc_insert_unary(g, at, NUC_OP_TANH, nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 2), n));
+        struct nuc_node *kept = nuc_insert_binary(g, at, NUC_OP_MUL, nuc_insert_binary(g, at, NUC_OP_SUB, s->h, n), z);
+        s->h = nuc_insert_binary(g, at, NUC_OP_ADD, kept, n);
         return;
     }
     struct nuc_node *sum = nuc_insert_binary(u->g, u->node, NUC_OP_ADD, i, k);
-    if (u->r.op == NUC_OP_LSTM)
-        insert_lstm_step(u, sum, c->w_hr, s);
-    else
+    if (u->r.op == NUC_OP_LSTM) {
+        struct nuc_graph *g = u->g;
+        struct nuc_node *at = u->node;
+        struct nuc_node *in = nuc_insert_unary(g, at, NUC_OP_SIGMOID, gate(u, sum, 0));
+        struct nuc_node *forget = nuc_insert_unary(g, at, NUC_OP_SIGMOID, gate(u, sum, 1));
+        struct nuc_node *new = nuc_insert_unary(g, at, NUC_OP_TANH, gate(u, sum, 2));
+        struct nuc_node *out = nuc_insert_unary(g, at, NUC_OP_SIGMOID, gate(u, sum, 3));
+        struct nuc_node *kept = nuc_insert_binary(g, at, NUC_OP_MUL, forget, s->c);
+        s->c = nuc_insert_binary(g, at, NUC_OP_ADD, kept, nuc_insert_binary(g, at, NUC_OP_MUL, in, new));
+        s->h = nuc_insert_binary(g, at, NUC_OP_MUL, out, nuc_insert_unary(g, at, NUC_OP_TANH, s->c));
+        if (c->w_hr != NULL)
+            s->h = nuc_insert_binary(g, at, NUC_OP_MM, s->h, c->w_hr);
+    } else {
         s->h = nuc_insert_unary(u->g, u->node, u->r.op == NUC_OP_RNN_TANH ? NUC_OP_TANH : NUC_OP_RELU, sum);
+    }
 }
 
 static struct nuc_node *as_state(const struct layers *u, struct nuc_node *value, int64_t columns)
