@@ -316,25 +316,6 @@ static bool *ops_of_level(const struct builder *b, uint32_t level, bool *any)
     return in_group;
 }
 
-/* Level by level: the operators outside, then the group. Neither depends on the other there. */
-static void write_model(struct builder *b)
-{
-    for (uint32_t level = 0; level < b->n_levels; level++) {
-        bool any;
-        const bool *in_group = ops_of_level(b, level, &any);
-        for (uint32_t i = 0; i < b->s->n_ops; i++) {
-            if (!b->ops[i].inside && b->ops[i].level == level)
-                copy_operator(b, i);
-        }
-        if (!any)
-            continue;
-        const struct group *g = make_group(b, in_group);
-        b->n_inside += g->graph.n_ops;
-        add_graph(b->out, b->n_graphs++, nuc_convert_litert(b->cx, &g->model, &b->options.convert), &g->graph);
-    }
-    nuc_lt_remove_dead(b->out);
-}
-
 static void fill_report(const struct builder *b, struct nuc_container_report *report)
 {
     struct nuc_container_outside *outside = nuc_alloc_array(b->cx, b->s->n_ops, sizeof *outside);
@@ -367,7 +348,21 @@ struct nuc_lt_model *nuc_container_build(struct nuc_context *cx, const struct nu
         b.ops[i].inside = b.ops[i].reason == NULL;
     }
     find_levels(&b);
-    write_model(&b);
+    /* Level by level: the operators outside, then the group. Neither depends on the other there. */
+    for (uint32_t level = 0; level < b.n_levels; level++) {
+        bool any;
+        const bool *in_group = ops_of_level(&b, level, &any);
+        for (uint32_t i = 0; i < b.s->n_ops; i++) {
+            if (!b.ops[i].inside && b.ops[i].level == level)
+                copy_operator(&b, i);
+        }
+        if (!any)
+            continue;
+        const struct group *g = make_group(&b, in_group);
+        b.n_inside += g->graph.n_ops;
+        add_graph(b.out, b.n_graphs++, nuc_convert_litert(b.cx, &g->model, &b.options.convert), &g->graph);
+    }
+    nuc_lt_remove_dead(b.out);
     if (report != NULL)
         fill_report(&b, report);
     return b.out;

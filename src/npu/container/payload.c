@@ -94,27 +94,6 @@ static const struct nuc_payload_io *read_io(struct nuc_context *cx, const uint8_
     return io;
 }
 
-/* Microcode and weights by the sizes in the microcode's header, kernels up to the end. */
-static void read_blocks(struct nuc_context *cx, const char *file, struct nuc_span rest, struct nuc_payload *p)
-{
-    size_t words = p->version == 0 ? MIN_WORDS_0 : MIN_WORDS_1;
-
-    if (rest.size < words * 4 || word(rest, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload holds no Neutron microcode after its header", file);
-    const struct nuc_mc_buffers b = nuc_mc_buffers_of(rest.data, p->version);
-    if (b.n_inputs != p->n_inputs || b.n_outputs != p->n_outputs)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the microcode has %u inputs and %u outputs, the payload %u and %u", file,
-                 b.n_inputs, b.n_outputs, p->n_inputs, p->n_outputs);
-    uint64_t microcode = word(rest, NUC_MC_WORD_SIZE), weights = word(rest, NUC_MC_WORD_WEIGHTS);
-    uint64_t weights_at = (microcode + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    uint64_t kernels_at = weights_at + (weights + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (microcode < words * 4 || !nuc_span_slice(rest, 0, microcode, &p->microcode) ||
-        !nuc_span_slice(rest, weights_at, weights, &p->weights) || kernels_at > rest.size)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload is cut off: microcode %llu, weights %llu of %zu bytes", file,
-                 (unsigned long long)microcode, (unsigned long long)weights, rest.size);
-    p->kernels = (struct nuc_span){rest.data + kernels_at, rest.size - (size_t)kernels_at};
-}
-
 struct nuc_payload nuc_payload_parse(struct nuc_context *cx, const char *file, struct nuc_span bytes)
 {
     struct nuc_payload p = {.version = 0};
@@ -144,7 +123,22 @@ struct nuc_payload nuc_payload_parse(struct nuc_context *cx, const char *file, s
     if (padded > bytes.size)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload's header is cut off", file);
     rest = (struct nuc_span){bytes.data + padded, bytes.size - padded};
-    read_blocks(cx, file, rest, &p);
+    /* Microcode and weights by the sizes in the microcode's header, kernels up to the end. */
+    size_t words = p.version == 0 ? MIN_WORDS_0 : MIN_WORDS_1;
+    if (rest.size < words * 4 || word(rest, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload holds no Neutron microcode after its header", file);
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(rest.data, p.version);
+    if (b.n_inputs != p.n_inputs || b.n_outputs != p.n_outputs)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the microcode has %u inputs and %u outputs, the payload %u and %u", file,
+                 b.n_inputs, b.n_outputs, p.n_inputs, p.n_outputs);
+    uint64_t microcode = word(rest, NUC_MC_WORD_SIZE), weights = word(rest, NUC_MC_WORD_WEIGHTS);
+    uint64_t weights_at = (microcode + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    uint64_t kernels_at = weights_at + (weights + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (microcode < words * 4 || !nuc_span_slice(rest, 0, microcode, &p.microcode) ||
+        !nuc_span_slice(rest, weights_at, weights, &p.weights) || kernels_at > rest.size)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload is cut off: microcode %llu, weights %llu of %zu bytes", file,
+                 (unsigned long long)microcode, (unsigned long long)weights, rest.size);
+    p.kernels = (struct nuc_span){rest.data + kernels_at, rest.size - (size_t)kernels_at};
     return p;
 }
 

@@ -63,25 +63,6 @@ void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_emit(cv, opcode, &r);
 }
 
-/* Differences are scaled to 5 integer bits. Source: LiteRT PreprocessSoftmaxScaling and CalculateInputRadius. */
-static void emit_fixed_point_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n, union nuc_mc_record *r)
-{
-    struct nuc_cv_params px = nuc_cv_params(cv, n, nuc_cv_x(cv, n));
-    struct nuc_mc_softmax *s = &r->softmax;
-
-    double scale = (double)n->op->options.softmax.beta * (double)px.scale * (1 << 26);
-    struct nuc_multiplier m = nuc_multiplier_from_scale(fmin(scale, 2147483647.0));
-    if (m.shift < 0)
-        nuc_cv_fail(cv, n, "input scale %g is below 2^-27: requantize the input", (double)px.scale);
-    s->multiplier = m.multiplier;
-    s->left_shift = m.shift;
-    s->diff_min = -(int32_t)floor(31.0 * (double)(1 << 26) / (double)((int64_t)1 << m.shift));
-    s->input = nuc_cv_tensor_ref(cv, n->input);
-    s->output = nuc_cv_output_ref(cv);
-    s->out_pitch = nuc_cv_out_pitch(cv);
-    nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX, r);
-}
-
 /* The real function: exponentials of the 256 possible differences in units of 2^-31. */
 static void emit_softmax_table(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t rows, int32_t depth)
 {
@@ -111,10 +92,26 @@ void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "input and output differ in size");
     int32_t depth = x->shape[x->rank - 1], rows = (int32_t)(nuc_lt_elements(x) / depth);
     union nuc_mc_record r = {.softmax = {.rows = rows, .depth = depth}};
-    if (depth > NUC_FIXED_SOFTMAX_ROW)
+    if (depth > NUC_FIXED_SOFTMAX_ROW) {
         emit_softmax_table(cv, n, rows, depth);
-    else
-        emit_fixed_point_softmax(cv, n, &r);
+    } else {
+        /*
+         * Differences are scaled to 5 integer bits. Source: LiteRT PreprocessSoftmaxScaling and CalculateInputRadius.
+         */
+        struct nuc_cv_params px = nuc_cv_params(cv, n, nuc_cv_x(cv, n));
+        struct nuc_mc_softmax *s = &r.softmax;
+        double scale = (double)n->op->options.softmax.beta * (double)px.scale * (1 << 26);
+        struct nuc_multiplier m = nuc_multiplier_from_scale(fmin(scale, 2147483647.0));
+        if (m.shift < 0)
+            nuc_cv_fail(cv, n, "input scale %g is below 2^-27: requantize the input", (double)px.scale);
+        s->multiplier = m.multiplier;
+        s->left_shift = m.shift;
+        s->diff_min = -(int32_t)floor(31.0 * (double)(1 << 26) / (double)((int64_t)1 << m.shift));
+        s->input = nuc_cv_tensor_ref(cv, n->input);
+        s->output = nuc_cv_output_ref(cv);
+        s->out_pitch = nuc_cv_out_pitch(cv);
+        nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX, &r);
+    }
 }
 
 void nuc_cv_emit_table(struct nuc_cv *cv, const struct nuc_cv_node *n)

@@ -353,26 +353,6 @@ static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
         n->dropped = dropped;
 }
 
-/* Takes back, the last first, each view without which less memory is live at the peak. */
-static void drop_costly(struct nuc_cv *cv, const int32_t *views, uint32_t n)
-{
-    uint64_t now = peak(cv);
-
-    while (n-- > 0) {
-        struct nuc_cv_tensor *t = &cv->tensors[views[n]];
-        int32_t alias = t->alias;
-        set_dropped(cv, views[n], false);
-        t->alias = views[n];
-        uint64_t without = peak(cv);
-        if (without < now) {
-            now = without;
-            continue;
-        }
-        t->alias = alias;
-        set_dropped(cv, views[n], true);
-    }
-}
-
 void nuc_cv_make_views(struct nuc_cv *cv)
 {
     int32_t *views = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *views);
@@ -400,5 +380,20 @@ void nuc_cv_make_views(struct nuc_cv *cv)
                 views[n_views++] = view;
         }
     }
-    drop_costly(cv, views, n_views);
+    /* Takes back, the last first, each view without which less memory is live at the peak. */
+    uint32_t n = n_views;
+    uint64_t now = peak(cv);
+    while (n-- > 0) {
+        struct nuc_cv_tensor *t = &cv->tensors[views[n]];
+        int32_t alias = t->alias;
+        set_dropped(cv, views[n], false);
+        t->alias = views[n];
+        uint64_t without = peak(cv);
+        if (without < now) {
+            now = without;
+            continue;
+        }
+        t->alias = alias;
+        set_dropped(cv, views[n], true);
+    }
 }

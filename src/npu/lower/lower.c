@@ -353,24 +353,6 @@ static void convert_boundaries(struct nuc_lowering *l, struct nuc_lower_io *io)
     io->outputs = convert_side(l, p->outputs, p->n_outputs, false, s->outputs);
 }
 
-/* Outputs nothing produces have no place in a model: an input passed through, a constant. */
-static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
-{
-    struct nuc_arena *outer = nuc_push_arena(l->cx);
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
-    const struct nuc_lt_uses uses = nuc_lt_uses(l->cx, s);
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < s->n_outputs; i++) {
-        if (uses.producer[s->outputs[i]] < 0)
-            continue;
-        s->outputs[kept] = s->outputs[i];
-        io->outputs[kept++] = io->outputs[i];
-    }
-    s->n_outputs = io->n_outputs = kept;
-    nuc_pop_arena(l->cx, outer);
-}
-
 static void finish_side(const struct nuc_lowering *l, struct nuc_lower_boundary *boundaries, uint32_t count,
                         const int32_t *tensors)
 {
@@ -417,7 +399,19 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
         nuc_arrange(l.b);
         nuc_products_to_convolutions(l.b);
     }
-    drop_unproduced(&l, io);
+    /* Outputs nothing produces have no place in a model: an input passed through, a constant. */
+    struct nuc_arena *outer = nuc_push_arena(l.cx);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l.b);
+    const struct nuc_lt_uses uses = nuc_lt_uses(l.cx, s);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->n_outputs; i++) {
+        if (uses.producer[s->outputs[i]] < 0)
+            continue;
+        s->outputs[kept] = s->outputs[i];
+        io->outputs[kept++] = io->outputs[i];
+    }
+    s->n_outputs = io->n_outputs = kept;
+    nuc_pop_arena(l.cx, outer);
     if (l.options.labels != NULL)
         nuc_ltb_name_by_labels(l.b);
     nuc_lt_remove_dead(l.b->model);

@@ -104,22 +104,6 @@ static bool is_static_value(const struct nuc_node *node)
     return node != NULL && nuc_is_static(node);
 }
 
-static void torch_permutation(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t rank, int32_t *perm)
-{
-    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
-    uint32_t seen = 0;
-
-    if (dims->kind != NUC_ARG_INTS || dims->count != rank)
-        nuc_lower_refuse(l, node, "its permutation does not fit its input");
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t d = nuc_positive_dim(dims->u.ints[i], rank);
-        if (d < 0 || d >= (int64_t)rank || (seen >> d & 1u) != 0)
-            nuc_lower_refuse(l, node, "its dimensions are not a permutation");
-        seen |= 1u << d;
-        perm[i] = (int32_t)d;
-    }
-}
-
 /* Permutations one after the other. */
 struct steps {
     uint32_t count;
@@ -198,7 +182,17 @@ void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node, int3
     int32_t perm[NUC_MAX_RANK] = {0};
 
     nuc_lower_propagate(l, x, y);
-    torch_permutation(l, node, rank, perm);
+    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
+    uint32_t seen = 0;
+    if (dims->kind != NUC_ARG_INTS || dims->count != rank)
+        nuc_lower_refuse(l, node, "its permutation does not fit its input");
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t d = nuc_positive_dim(dims->u.ints[i], rank);
+        if (d < 0 || d >= (int64_t)rank || (seen >> d & 1u) != 0)
+            nuc_lower_refuse(l, node, "its dimensions are not a permutation");
+        seen |= 1u << d;
+        perm[i] = (int32_t)d;
+    }
     struct steps all = format_steps(node, rank, perm);
     struct steps s = fewest(l->b, x, &all);
     for (uint32_t i = 0; i + 1 < s.count; i++)

@@ -258,22 +258,6 @@ static void place_by_cost(struct partitioning *p)
 
 /* ---- result ---- */
 
-static void add_decisions(struct partitioning *p)
-{
-    struct nuc_partitions *out = p->out;
-
-    out->n_by_id = p->g->next_id;
-    out->by_id = nuc_alloc_array(p->g->cx, out->n_by_id, sizeof *out->by_id);
-    out->decisions = nuc_alloc_array(p->g->cx, p->g->n_nodes, sizeof *out->decisions);
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n))
-            continue;
-        struct nuc_decision *d = &out->decisions[out->n_decisions++];
-        *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
-        out->by_id[n->id] = d;
-    }
-}
-
 /* Quantize, dequantize and auxiliary nodes go where the compute node of their cluster goes. */
 static void settle_decision(struct partitioning *p, struct nuc_decision *d)
 {
@@ -433,7 +417,17 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
 
     nuc_tag_clusters(g);
     nuc_infer_formats(g, p.support.flavor);
-    add_decisions(&p);
+    struct nuc_partitions *out = p.out;
+    out->n_by_id = p.g->next_id;
+    out->by_id = nuc_alloc_array(p.g->cx, out->n_by_id, sizeof *out->by_id);
+    out->decisions = nuc_alloc_array(p.g->cx, p.g->n_nodes, sizeof *out->decisions);
+    for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        struct nuc_decision *d = &out->decisions[out->n_decisions++];
+        *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
+        out->by_id[n->id] = d;
+    }
     p.not_delegated = nuc_not_delegated_new(g, o);
     struct nuc_cluster_ends ends = nuc_cluster_ends(p.g);
     for (struct nuc_node *n = p.g->first; n != NULL; n = n->next) {

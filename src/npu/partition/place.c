@@ -161,43 +161,6 @@ static void add_move(struct search *s, const uint32_t *items, uint32_t count, bo
 
 /* ---- moves ---- */
 
-/* Groups on the CPU that may go back: each alone, and those next to one partition together, as branches are. */
-static void add_returns(struct search *s, uint32_t *buffer)
-{
-    uint32_t n_chosen = 0;
-
-    s->round++;
-    for (uint32_t i = 0; i < s->m->n_items; i++) {
-        if (!s->best.on_cpu[i])
-            continue;
-        buffer[n_chosen++] = i;
-        uint32_t count = find_group(s, i, s->best.on_cpu, -1);
-        add_move(s, s->queue, count, false, false);
-    }
-    if (s->n_moves > 1)
-        add_move(s, buffer, n_chosen, false, false);
-}
-
-/* Whole partitions. */
-static void add_partitions(struct search *s, uint32_t *buffer)
-{
-    uint32_t *start = nuc_alloc_array(s->cx, (size_t)s->best.count + 2, sizeof *start);
-
-    for (uint32_t i = 0; i < s->m->n_items; i++) {
-        if (s->best.of[i] >= 0)
-            start[s->best.of[i] + 1]++;
-    }
-    for (uint32_t k = 0; k < s->best.count; k++)
-        start[k + 1] += start[k];
-    uint32_t *at = nuc_copy(s->cx, start, (s->best.count + 1) * sizeof *start);
-    for (uint32_t i = 0; i < s->m->n_items; i++) {
-        if (s->best.of[i] >= 0)
-            buffer[at[s->best.of[i]]++] = i;
-    }
-    for (uint32_t k = 0; k < s->best.count; k++)
-        add_move(s, buffer + start[k], start[k + 1] - start[k], true, true);
-}
-
 static int compare_moves(const void *a, const void *b)
 {
     const struct move *x = a, *y = b;
@@ -220,8 +183,33 @@ static bool improve(struct search *s)
     s->members = NULL;
     s->stamp = 0;
     s->met = nuc_alloc_array(s->cx, (size_t)s->best.count + 1, sizeof *s->met);
-    add_returns(s, buffer);
-    add_partitions(s, buffer);
+    /* Groups on the CPU that may go back: each alone, and those next to one partition together, as branches are. */
+    uint32_t n_chosen = 0;
+    s->round++;
+    for (uint32_t i = 0; i < s->m->n_items; i++) {
+        if (!s->best.on_cpu[i])
+            continue;
+        buffer[n_chosen++] = i;
+        uint32_t count = find_group(s, i, s->best.on_cpu, -1);
+        add_move(s, s->queue, count, false, false);
+    }
+    if (s->n_moves > 1)
+        add_move(s, buffer, n_chosen, false, false);
+    /* Whole partitions. */
+    uint32_t *start = nuc_alloc_array(s->cx, (size_t)s->best.count + 2, sizeof *start);
+    for (uint32_t i = 0; i < s->m->n_items; i++) {
+        if (s->best.of[i] >= 0)
+            start[s->best.of[i] + 1]++;
+    }
+    for (uint32_t k = 0; k < s->best.count; k++)
+        start[k + 1] += start[k];
+    uint32_t *at = nuc_copy(s->cx, start, (s->best.count + 1) * sizeof *start);
+    for (uint32_t i = 0; i < s->m->n_items; i++) {
+        if (s->best.of[i] >= 0)
+            buffer[at[s->best.of[i]]++] = i;
+    }
+    for (uint32_t k = 0; k < s->best.count; k++)
+        add_move(s, buffer + start[k], start[k + 1] - start[k], true, true);
     /* Parts of partitions that are cheaper on the CPU. */
     s->round++;
     for (uint32_t i = 0; i < s->m->n_items; i++) {

@@ -332,25 +332,6 @@ static void list_values(struct nuc_place_model *m)
 
 /* ---- cycles ---- */
 
-/* An operand is written where it belongs, unless another concatenation has it. One from outside is copied anyway. */
-static int64_t cat_cycles(struct making *k, const struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-    int64_t sum = 0;
-
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        const struct nuc_node *value = nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
-        for (const struct nuc_node *of = value; of != NULL; of = viewed(k, of))
-            value = of;
-        if (value == NULL)
-            continue;
-        if (k->has_place[value->id] && is_placed(k, value))
-            sum += (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(in));
-        k->has_place[value->id] = true;
-    }
-    return sum;
-}
-
 /* Dimensions of more than one element keep their order. */
 static bool keeps_bytes(const struct nuc_node *permute)
 {
@@ -389,8 +370,25 @@ static int64_t npu_cycles(struct making *k, const struct nuc_node *node)
 {
     if (nuc_op_family(node->op) == NUC_FAMILY_SLICE || absorber(k, node) != NULL)
         return 0;
-    if (nuc_op_family(node->op) == NUC_FAMILY_CAT)
-        return cat_cycles(k, node);
+    if (nuc_op_family(node->op) == NUC_FAMILY_CAT) {
+        /*
+         * An operand is written where it belongs, unless another concatenation has it. One from outside is copied
+         * anyway.
+         */
+        struct nuc_cursor at = {0, 0};
+        int64_t sum = 0;
+        for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+            const struct nuc_node *value = nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
+            for (const struct nuc_node *of = value; of != NULL; of = viewed(k, of))
+                value = of;
+            if (value == NULL)
+                continue;
+            if (k->has_place[value->id] && is_placed(k, value))
+                sum += (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(in));
+            k->has_place[value->id] = true;
+        }
+        return sum;
+    }
     return is_boundary(node) ? boundary_cycles(k, node) : (int64_t)nuc_estimate_npu(k->target, node);
 }
 

@@ -145,25 +145,6 @@ static void open_group(struct proposing *p, struct nuc_node *node, uint32_t tag,
     add_member(p, slot, node);
 }
 
-/* Torch keeps the identity of the larger of two merged groups, of equal ones that of the one it tries to merge. */
-static void join(struct proposing *p, uint32_t slot, struct nuc_node *node, uint32_t tag)
-{
-    struct slot *s = &p->slots[slot];
-    struct reach gained = {NULL, NULL, 0};
-
-    refresh(p, &s->reach);
-    add_successors(p, node, slot, &gained);
-    if (s->size == 1)
-        s->tag = tag;
-    add_member(p, slot, node);
-    const struct slot_set *reach = nuc_slot_set_union(p->g->cx, s->reach.reach, gained.reach);
-    s->reach.via = nuc_slot_set_union(p->g->cx, s->reach.via, gained.via);
-    if (reach != s->reach.reach) {
-        s->reach.reach = reach;
-        log_event(p, slot, slot);
-    }
-}
-
 /* Merges group `other` into the group that tries it, `self`. Returns the number that stays. */
 static uint32_t merge(struct proposing *p, uint32_t self, uint32_t other)
 {
@@ -300,7 +281,23 @@ struct nuc_proposal *nuc_propose_partitions(struct nuc_graph *g, const bool *sup
                 open_group(&p, n, tag, &r);
                 continue;
             }
-            join(&p, slot, n, tag);
+            /*
+             * Torch keeps the identity of the larger of two merged groups, of equal ones that of the one it tries to
+             * merge.
+             */
+            struct slot *s = &p.slots[slot];
+            struct reach gained = {NULL, NULL, 0};
+            refresh(&p, &s->reach);
+            add_successors(&p, n, slot, &gained);
+            if (s->size == 1)
+                s->tag = tag;
+            add_member(&p, slot, n);
+            const struct slot_set *reach = nuc_slot_set_union(p.g->cx, s->reach.reach, gained.reach);
+            s->reach.via = nuc_slot_set_union(p.g->cx, s->reach.via, gained.via);
+            if (reach != s->reach.reach) {
+                s->reach.reach = reach;
+                log_event(&p, slot, slot);
+            }
             merge_others(&p, slot, slot);
         } else {
             /* Groups may have become mergeable since they were tried: the oldest one tries all others. */

@@ -54,25 +54,6 @@ static float *dequantized(struct trial *t, const struct nuc_node *dequantize)
     return data;
 }
 
-/* The stand-in of one operand, or NULL when the node cannot be tried. */
-static struct nuc_node *operand(struct trial *t, const struct nuc_node *input)
-{
-    struct nuc_meta meta = input->vals[0];
-    void *data = dequantized(t, input);
-
-    nuc_set_contiguous(&meta);
-    if (data == NULL) {
-        if (t->input != NULL || meta.dtype != NUC_F32)
-            return NULL;
-        size_t count = (size_t)nuc_elements(&meta);
-        data = nuc_alloc_array(t->g->cx, count, sizeof(float));
-        fill(data, count);
-        t->input = input;
-        t->data = data;
-    }
-    return nuc_add_constant(t->g, "operand", &meta, data);
-}
-
 /* Keyword arguments keep their defaults: only positional ones take part. */
 static bool build(struct trial *t, struct nuc_node *copy)
 {
@@ -88,7 +69,21 @@ static bool build(struct trial *t, struct nuc_node *copy)
             copy->args[i] = *a;
             continue;
         }
-        struct nuc_node *value = operand(t, a->u.node);
+        /* The stand-in of one operand, or NULL when the node cannot be tried. */
+        const struct nuc_node *input = a->u.node;
+        struct nuc_meta meta = input->vals[0];
+        void *data = dequantized(t, input);
+        nuc_set_contiguous(&meta);
+        if (data == NULL) {
+            if (t->input != NULL || meta.dtype != NUC_F32)
+                return false;
+            size_t count = (size_t)nuc_elements(&meta);
+            data = nuc_alloc_array(t->g->cx, count, sizeof(float));
+            fill(data, count);
+            t->input = input;
+            t->data = data;
+        }
+        struct nuc_node *value = nuc_add_constant(t->g, "operand", &meta, data);
         if (value == NULL)
             return false;
         nuc_set_arg_node(copy, t->g, i, value);
