@@ -384,33 +384,28 @@ static void annotate_inputs(struct nuc_annotator *a)
     }
 }
 
-/*
- * Not in the order of the nodes but as the reference does it: a pattern over the whole graph when the first of its
- * operators is met, and once more at every later one when its parameters are the producer's. NUC_FORM_MAP counts as
- * such a pattern, clamps and the group forms do not.
- */
-static void annotate_as_reference(struct nuc_annotator *a)
-{
-    a->next_waiting = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->next_waiting);
-    for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
-        a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
-        a->waiting[nuc_form_index(n)] = n;
-    }
-    nuc_annotate_concat_clusters(a);
-    for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
-        if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])
-            continue;
-        nuc_annotate_like(a, n, nuc_annotate_node);
-        a->applied[nuc_form_index(n)] = p->form != NUC_FORM_SHARED && p->form != NUC_FORM_MAP;
-    }
-}
-
 static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quantize_options *options)
 {
     if (options->side == NUC_SIDE_NPU) {
         annotate_inputs(a);
-        annotate_as_reference(a);
+        /*
+         * Not in the order of the nodes but as the reference does it: a pattern over the whole graph when the first of
+         * its operators is met, and once more at every later one when its parameters are the producer's. NUC_FORM_MAP
+         * counts as such a pattern, clamps and the group forms do not.
+         */
+        a->next_waiting = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->next_waiting);
+        for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
+            a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
+            a->waiting[nuc_form_index(n)] = n;
+        }
+        nuc_annotate_concat_clusters(a);
+        for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+            const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
+            if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])
+                continue;
+            nuc_annotate_like(a, n, nuc_annotate_node);
+            a->applied[nuc_form_index(n)] = p->form != NUC_FORM_SHARED && p->form != NUC_FORM_MAP;
+        }
         /* Nodes on the CPU lose what the quantizer for the NPU says of them. */
         for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
             if (a->side[n->id] == NUC_SIDE_CPU)

@@ -97,23 +97,6 @@ static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *
 
 /* ---- who reads an observation point ---- */
 
-static void list_pairs(struct conversion *v)
-{
-    const struct nuc_calibration *c = v->c;
-
-    v->images = nuc_alloc_array(v->to->cx, c->g->next_id, sizeof *v->images);
-    for (uint32_t i = 0; i < c->n_order; i++) {
-        const struct nuc_observed *t = &c->observed[c->order[i]->id];
-        struct image *image = &v->images[c->order[i]->id];
-        bool has_output = t->output != NUC_NO_GROUP;
-        image->pairs = nuc_alloc_array(v->to->cx, has_output + t->n_edges, sizeof *image->pairs);
-        if (has_output)
-            image->pairs[image->n_pairs++] = (struct pair){.group = t->output, .has_others = t->n_edges != 0};
-        for (uint32_t k = t->n_edges; k-- > 0;)
-            image->pairs[image->n_pairs++] = (struct pair){.group = t->edges[k]};
-    }
-}
-
 /* NULL: `user` reads the value itself. */
 static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, const struct nuc_node *user)
 {
@@ -126,25 +109,6 @@ static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, c
     while (image->pairs[i].group != group)
         i++;
     return &image->pairs[i];
-}
-
-static void list_readers(struct conversion *v)
-{
-    for (uint32_t i = 0; i < v->c->n_order; i++) {
-        const struct nuc_node *n = v->c->order[i];
-        struct nuc_cursor at = {0, 0};
-        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
-            struct pair *p = pair_of(v, in, n);
-            if (p == NULL) {
-                v->images[in->id].is_read = true;
-            } else if (!nuc_is_annotated(v->c->annotations[n->id])) {
-                p->has_others = true;
-            } else if (p->n_own == 0 || p->own[p->n_own - 1].user != n) {
-                p->own = nuc_grow(v->to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
-                p->own[p->n_own++] = (struct reader){n, NULL};
-            }
-        }
-    }
 }
 
 /* What `user`, copied in the order in which readers were listed, reads for `input`. */
@@ -314,8 +278,33 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
     struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
     struct nuc_node **nodes = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *nodes);
 
-    list_pairs(&v);
-    list_readers(&v);
+    const struct nuc_calibration *j = v.c;
+    v.images = nuc_alloc_array(v.to->cx, j->g->next_id, sizeof *v.images);
+    for (uint32_t i = 0; i < j->n_order; i++) {
+        const struct nuc_observed *t = &j->observed[j->order[i]->id];
+        struct image *image = &v.images[j->order[i]->id];
+        bool has_output = t->output != NUC_NO_GROUP;
+        image->pairs = nuc_alloc_array(v.to->cx, has_output + t->n_edges, sizeof *image->pairs);
+        if (has_output)
+            image->pairs[image->n_pairs++] = (struct pair){.group = t->output, .has_others = t->n_edges != 0};
+        for (uint32_t k = t->n_edges; k-- > 0;)
+            image->pairs[image->n_pairs++] = (struct pair){.group = t->edges[k]};
+    }
+    for (uint32_t i = 0; i < v.c->n_order; i++) {
+        const struct nuc_node *n = v.c->order[i];
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            struct pair *p = pair_of(&v, in, n);
+            if (p == NULL) {
+                v.images[in->id].is_read = true;
+            } else if (!nuc_is_annotated(v.c->annotations[n->id])) {
+                p->has_others = true;
+            } else if (p->n_own == 0 || p->own[p->n_own - 1].user != n) {
+                p->own = nuc_grow(v.to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
+                p->own[p->n_own++] = (struct reader){n, NULL};
+            }
+        }
+    }
     add_placeholders(&v);
     for (uint32_t i = 0; i < c->n_order; i++) {
         if (!nuc_is_placeholder(c->order[i]))

@@ -52,24 +52,6 @@ static bool has_edge(const struct nuc_observed *t, uint32_t group)
     return false;
 }
 
-static void list_points(struct nuc_calibration *c)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < c->n_order; i++) {
-        const struct nuc_observed *t = &c->observed[c->order[i]->id];
-        count += (t->output != NUC_NO_GROUP) + t->n_edges;
-    }
-    c->points = nuc_alloc_array(c->g->cx, count, sizeof *c->points);
-    for (uint32_t i = 0; i < c->n_order; i++) {
-        const struct nuc_observed *t = &c->observed[c->order[i]->id];
-        if (t->output != NUC_NO_GROUP)
-            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->output};
-        for (uint32_t k = t->n_edges; k-- > 0;)
-            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->edges[k]};
-    }
-}
-
 static void make_points(struct nuc_calibration *c)
 {
     c->observed = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->observed);
@@ -85,7 +67,19 @@ static void make_points(struct nuc_calibration *c)
             t->edges[t->n_edges++] = group;
         }
     }
-    list_points(c);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
+        count += (t->output != NUC_NO_GROUP) + t->n_edges;
+    }
+    c->points = nuc_alloc_array(c->g->cx, count, sizeof *c->points);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
+        if (t->output != NUC_NO_GROUP)
+            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->output};
+        for (uint32_t k = t->n_edges; k-- > 0;)
+            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->edges[k]};
+    }
 }
 
 uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user)
@@ -284,28 +278,6 @@ static void set_parameters(struct nuc_calibration *c, bool derived)
 /* Half of the largest int32: leaves room for the sum that the bias begins. */
 #define LARGEST_BIAS 0x1p30f
 
-/*
- * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps become
- * larger then, which the sum does not show: 255 of them, for each product, are 2^-22 of the bias.
- */
-static void make_biases_fit(struct nuc_calibration *c)
-{
-    for (uint32_t i = 0; i < c->n_points; i++) {
-        const struct nuc_observation_point *t = &c->points[i];
-        const uint32_t *from = c->sharing->groups[t->group].from;
-        if (c->observers[t->group]->spec.kind != NUC_QSPEC_DERIVED || !nuc_is_static(t->node))
-            continue;
-        const float *bias = nuc_const_contiguous(c->g, t->node);
-        const struct nuc_observer *input = c->observers[from[0]];
-        struct nuc_observer *weight = c->observers[from[1]];
-        for (int64_t k = 0; k < nuc_elements(&t->node->vals[0]) && weight->n != 0; k++) {
-            float *scale = &weight->scale[(uint64_t)k % weight->n],
-                  least = fabsf(bias[k]) / LARGEST_BIAS / input->scale[0];
-            *scale = *scale > least ? *scale : least;
-        }
-    }
-}
-
 void nuc_own_parameters(struct nuc_calibration *c)
 {
     set_parameters(c, false);
@@ -318,8 +290,26 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     nuc_own_parameters(c);
     if (c->relevant != NULL)
         nuc_adopt_parameters(c);
-    if (!c->reference_compat)
-        make_biases_fit(c);
+    if (!c->reference_compat) {
+        /*
+         * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps
+         * become larger then, which the sum does not show: 255 of them, for each product, are 2^-22 of the bias.
+         */
+        for (uint32_t i = 0; i < c->n_points; i++) {
+            const struct nuc_observation_point *t = &c->points[i];
+            const uint32_t *from = c->sharing->groups[t->group].from;
+            if (c->observers[t->group]->spec.kind != NUC_QSPEC_DERIVED || !nuc_is_static(t->node))
+                continue;
+            const float *bias = nuc_const_contiguous(c->g, t->node);
+            const struct nuc_observer *input = c->observers[from[0]];
+            struct nuc_observer *weight = c->observers[from[1]];
+            for (int64_t k = 0; k < nuc_elements(&t->node->vals[0]) && weight->n != 0; k++) {
+                float *scale = &weight->scale[(uint64_t)k % weight->n],
+                      least = fabsf(bias[k]) / LARGEST_BIAS / input->scale[0];
+                *scale = *scale > least ? *scale : least;
+            }
+        }
+    }
     set_parameters(c, true);
     for (uint32_t i = 0; i < c->n_points; i++) {
         const struct nuc_observation_point *t = &c->points[i];

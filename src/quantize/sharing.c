@@ -41,22 +41,6 @@ static void add_entry(struct builder *b, struct nuc_node *node, struct nuc_node 
     b->entries[i] = (struct entry){{node, user}, spec, i};
 }
 
-static void list_entries(struct builder *b)
-{
-    b->entries = nuc_alloc_array(b->g->cx, count_entries(b), sizeof *b->entries);
-    b->first_entry = nuc_alloc_array(b->g->cx, b->g->next_id, sizeof *b->first_entry);
-    for (struct nuc_node *n = b->g->first; n != NULL; n = n->next) {
-        const struct nuc_annotation *a = b->annotations[n->id];
-        if (a == NULL)
-            continue;
-        b->first_entry[n->id] = b->n_entries;
-        for (uint32_t i = 0; i < a->n_inputs; i++)
-            add_entry(b, a->inputs[i].arg, n, &a->inputs[i].spec);
-        if (a->output.kind != NUC_QSPEC_NONE)
-            add_entry(b, n, NULL, &a->output);
-    }
-}
-
 static uint32_t find_entry(const struct builder *b, struct nuc_place place)
 {
     const struct nuc_node *owner = place.user != NULL ? place.user : place.node;
@@ -192,45 +176,23 @@ static uint32_t add_group(struct builder *b, struct nuc_sharing *s, const struct
     return s->n_groups++;
 }
 
-static struct numbering number_groups(struct builder *b, struct nuc_sharing *s)
-{
-    struct numbering n = {nuc_alloc_array(b->g->cx, b->n_entries, sizeof *n.group_of_root),
-                          nuc_alloc_array(b->g->cx, b->n_entries, sizeof *n.group)};
-
-    s->groups = nuc_alloc_array(b->g->cx, b->n_entries, sizeof *s->groups);
-    for (uint32_t i = 0; i < b->n_entries; i++)
-        n.group_of_root[i] = NUC_NO_GROUP;
-    for (uint32_t i = 0; i < b->n_entries; i++) {
-        uint32_t root = root_of(b, i);
-        if (n.group_of_root[root] == NUC_NO_GROUP)
-            n.group_of_root[root] = add_group(b, s, &n, i);
-        n.group[i] = n.group_of_root[root];
-    }
-    return n;
-}
-
-static void store_groups(struct builder *b, struct nuc_sharing *s, const uint32_t *group)
-{
-    s->output_group = nuc_alloc_array(b->g->cx, b->g->next_id, sizeof *s->output_group);
-    s->input_groups = nuc_alloc_array(b->g->cx, b->g->next_id, sizeof *s->input_groups);
-    for (const struct nuc_node *n = b->g->first; n != NULL; n = n->next) {
-        const struct nuc_annotation *a = b->annotations[n->id];
-        s->output_group[n->id] = NUC_NO_GROUP;
-        if (a == NULL)
-            continue;
-        uint32_t first = b->first_entry[n->id];
-        s->input_groups[n->id] = nuc_copy(b->g->cx, &group[first], a->n_inputs * sizeof *group);
-        if (a->output.kind != NUC_QSPEC_NONE)
-            s->output_group[n->id] = group[first + a->n_inputs];
-    }
-}
-
 struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annotations, bool share_derived)
 {
     struct builder b = {.g = g, .annotations = annotations, .share_derived = share_derived};
     struct nuc_sharing *s = nuc_alloc(g->cx, sizeof *s);
 
-    list_entries(&b);
+    b.entries = nuc_alloc_array(b.g->cx, count_entries(&b), sizeof *b.entries);
+    b.first_entry = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *b.first_entry);
+    for (struct nuc_node *k = b.g->first; k != NULL; k = k->next) {
+        const struct nuc_annotation *a = b.annotations[k->id];
+        if (a == NULL)
+            continue;
+        b.first_entry[k->id] = b.n_entries;
+        for (uint32_t i = 0; i < a->n_inputs; i++)
+            add_entry(&b, a->inputs[i].arg, k, &a->inputs[i].spec);
+        if (a->output.kind != NUC_QSPEC_NONE)
+            add_entry(&b, k, NULL, &a->output);
+    }
     for (uint32_t i = 0; i < b.n_entries; i++) {
         const struct nuc_qspec *spec = b.entries[i].spec;
         if (b.entries[i].place.user != NULL)
@@ -241,8 +203,30 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
         if (with != NO_ENTRY)
             unite(&b, with, i);
     }
-    struct numbering n = number_groups(&b, s);
-    store_groups(&b, s, n.group);
+    struct numbering n = {nuc_alloc_array(b.g->cx, b.n_entries, sizeof *n.group_of_root),
+                          nuc_alloc_array(b.g->cx, b.n_entries, sizeof *n.group)};
+    s->groups = nuc_alloc_array(b.g->cx, b.n_entries, sizeof *s->groups);
+    for (uint32_t i = 0; i < b.n_entries; i++)
+        n.group_of_root[i] = NUC_NO_GROUP;
+    for (uint32_t i = 0; i < b.n_entries; i++) {
+        uint32_t root = root_of(&b, i);
+        if (n.group_of_root[root] == NUC_NO_GROUP)
+            n.group_of_root[root] = add_group(&b, s, &n, i);
+        n.group[i] = n.group_of_root[root];
+    }
+    const uint32_t *group = n.group;
+    s->output_group = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *s->output_group);
+    s->input_groups = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *s->input_groups);
+    for (const struct nuc_node *i = b.g->first; i != NULL; i = i->next) {
+        const struct nuc_annotation *a = b.annotations[i->id];
+        s->output_group[i->id] = NUC_NO_GROUP;
+        if (a == NULL)
+            continue;
+        uint32_t first = b.first_entry[i->id];
+        s->input_groups[i->id] = nuc_copy(b.g->cx, &group[first], a->n_inputs * sizeof *group);
+        if (a->output.kind != NUC_QSPEC_NONE)
+            s->output_group[i->id] = group[first + a->n_inputs];
+    }
     return s;
 }
 

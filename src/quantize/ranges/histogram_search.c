@@ -114,23 +114,6 @@ static float range_error(const struct search *s, int32_t start, int32_t end, flo
 /* Cubes of numbers within ranges of this width are finite, so that the error of an empty bin is nothing. */
 #define FINITE_CUBES 0x1p40f
 
-static void search_init(struct search *s, const struct nuc_histogram *h)
-{
-    bool is_finite = h->max - h->min < FINITE_CUBES && (float)(((double)h->max - (double)h->min) / BINS) > 0;
-    double sum = 0;
-
-    s->n_filled = 0;
-    s->bin_width = ((double)h->max - (double)h->min) / BINS;
-    s->total = (double)nuc_histogram_sum(h->bins);
-    for (int32_t i = 0; i < BINS; i++) {
-        sum += (double)h->bins[i];
-        s->below[i] = (float)sum;
-        s->density[i] = h->bins[i] / (float)s->bin_width;
-        if (h->bins[i] > 0 || !is_finite)
-            s->filled[s->n_filled++] = i;
-    }
-}
-
 void nuc_histogram_search(const struct nuc_histogram *h, float *min, float *max)
 {
     struct search s;
@@ -143,7 +126,18 @@ void nuc_histogram_search(const struct nuc_histogram *h, float *min, float *max)
     *max = h->max;
     if (!isfinite(h->max - h->min))
         return;
-    search_init(&s, h);
+    bool is_finite = h->max - h->min < FINITE_CUBES && (float)(((double)h->max - (double)h->min) / BINS) > 0;
+    double sum = 0;
+    s.n_filled = 0;
+    s.bin_width = ((double)h->max - (double)h->min) / BINS;
+    s.total = (double)nuc_histogram_sum(h->bins);
+    for (int32_t i = 0; i < BINS; i++) {
+        sum += (double)h->bins[i];
+        s.below[i] = (float)sum;
+        s.density[i] = h->bins[i] / (float)s.bin_width;
+        if (h->bins[i] > 0 || !is_finite)
+            s.filled[s.n_filled++] = i;
+    }
     while (alpha < beta) {
         double next_alpha = alpha + STEP, next_beta = beta - STEP;
         float low = (float)(next_alpha * s.total), high = (float)(next_beta * s.total);

@@ -71,23 +71,6 @@ struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
 
 /* ---- seeing ---- */
 
-static bool see_histogram(struct nuc_context *cx, struct nuc_observer *o, struct nuc_seen_values *values)
-{
-    struct nuc_kept_histogram *kept = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
-    struct nuc_histogram h;
-
-    nuc_histogram_take(kept, &h);
-    if (!nuc_histogram_add(&h, values))
-        return false;
-    nuc_histogram_keep(cx, o->arena, kept, &h);
-    if (!h.seen)
-        return true;
-    o->min[0] = o->seen && o->min[0] < h.min ? o->min[0] : h.min;
-    o->max[0] = o->seen && o->max[0] > h.max ? o->max[0] : h.max;
-    o->seen = true;
-    return true;
-}
-
 /* Widens the range of a channel; `first`: nothing was seen before. */
 static bool see_slice(struct nuc_observer *o, uint32_t channel, bool first, const float *x, size_t count)
 {
@@ -136,8 +119,20 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
     if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
         return true;
-    if (nuc_observer_counts(o))
-        return see_histogram(cx, o, values);
+    if (nuc_observer_counts(o)) {
+        struct nuc_kept_histogram *kept = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
+        struct nuc_histogram h;
+        nuc_histogram_take(kept, &h);
+        if (!nuc_histogram_add(&h, values))
+            return false;
+        nuc_histogram_keep(cx, o->arena, kept, &h);
+        if (!h.seen)
+            return true;
+        o->min[0] = o->seen && o->min[0] < h.min ? o->min[0] : h.min;
+        o->max[0] = o->seen && o->max[0] > h.max ? o->max[0] : h.max;
+        o->seen = true;
+        return true;
+    }
     bool average = o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE;
     bool ok = average ? see_average(o, x, count) : see_channels(cx, o, meta, x);
     o->seen = o->seen || ok;

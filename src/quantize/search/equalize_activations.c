@@ -405,23 +405,6 @@ static void scale_layer(const struct factors *f, const struct nuc_channel_layer 
     nuc_layer_set_values(f->e->g, l->weight, w);
 }
 
-static void scale_constant(const struct factors *f, const struct nuc_channel_constant *c)
-{
-    const struct nuc_meta *m = &c->node->vals[0];
-    int64_t index[NUC_MAX_RANK] = {0};
-
-    if (nuc_labels_are_pinned(f->e->channels->sets, c->written))
-        return;
-    float *x = values_of(f, c->node);
-    for (int64_t i = 0; i < nuc_elements(m); i++) {
-        nuc_label l = c->written->at[nuc_labels_offset(c->written, index)];
-        x[i] = (float)((double)x[i] / factor_of(f, l));
-        for (uint32_t d = m->rank; d-- > 0 && ++index[d] == m->sizes[d];)
-            index[d] = 0;
-    }
-    nuc_layer_set_values(f->e->g, c->node, x);
-}
-
 /* A weight of several layers is scaled with the first of them. */
 static bool is_first_with_weight(const struct nuc_channel_factors *f, uint32_t layer)
 {
@@ -446,6 +429,19 @@ void nuc_activations_apply(struct nuc_activation_equalizer *e, unsigned set, dou
         if (is_first_with_weight(e->channels, i))
             scale_layer(&f, &e->channels->layers[i]);
     }
-    for (uint32_t i = 0; i < e->channels->n_constants; i++)
-        scale_constant(&f, &e->channels->constants[i]);
+    for (uint32_t i = 0; i < e->channels->n_constants; i++) {
+        const struct nuc_channel_constant *c = &e->channels->constants[i];
+        const struct nuc_meta *m = &c->node->vals[0];
+        int64_t index[NUC_MAX_RANK] = {0};
+        if (nuc_labels_are_pinned(f.e->channels->sets, c->written))
+            continue;
+        float *x = values_of(&f, c->node);
+        for (int64_t k = 0; k < nuc_elements(m); k++) {
+            nuc_label l = c->written->at[nuc_labels_offset(c->written, index)];
+            x[k] = (float)((double)x[k] / factor_of(&f, l));
+            for (uint32_t d = m->rank; d-- > 0 && ++index[d] == m->sizes[d];)
+                index[d] = 0;
+        }
+        nuc_layer_set_values(f.e->g, c->node, x);
+    }
 }

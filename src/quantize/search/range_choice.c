@@ -321,29 +321,6 @@ static void choose_by_whole(struct choice *h, struct nuc_arena *outer)
     all->chosen = best;
 }
 
-/* What is chosen for each block has to stand the comparison with one candidate for all, as measured and as predicted.
- */
-static void check(struct choice *h)
-{
-    uint8_t *mixed = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1), best = 0;
-    double measured = whole(h), sum = predicted(h), least = (double)INFINITY;
-
-    for (uint32_t i = 0; i < h->n_blocks; i++)
-        mixed[i] = h->blocks[i].chosen;
-    for (uint8_t k = 0; k < CANDIDATES; k++) {
-        choose_one(h, k);
-        if (predicted(h) < least) {
-            least = predicted(h);
-            best = k;
-        }
-    }
-    choose_one(h, best);
-    if (!(whole(h) * least < measured * sum)) {
-        for (uint32_t i = 0; i < h->n_blocks; i++)
-            h->blocks[i].chosen = mixed[i];
-    }
-}
-
 static void choose(struct choice *h, struct nuc_arena *outer)
 {
     if (h->c->by_parts) {
@@ -361,7 +338,26 @@ static void choose(struct choice *h, struct nuc_arena *outer)
         h->n_samples = samples < all ? (size_t)samples : h->n_samples;
         nuc_effects_use(h->fx, h->n_samples);
         try_blocks(h);
-        check(h);
+        /*
+         * What is chosen for each block has to stand the comparison with one candidate for all, as measured and as
+         * predicted.
+         */
+        uint8_t *mixed = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1), best = 0;
+        double measured = whole(h), sum = predicted(h), least = (double)INFINITY;
+        for (uint32_t i = 0; i < h->n_blocks; i++)
+            mixed[i] = h->blocks[i].chosen;
+        for (uint8_t k = 0; k < CANDIDATES; k++) {
+            choose_one(h, k);
+            if (predicted(h) < least) {
+                least = predicted(h);
+                best = k;
+            }
+        }
+        choose_one(h, best);
+        if (!(whole(h) * least < measured * sum)) {
+            for (uint32_t i = 0; i < h->n_blocks; i++)
+                h->blocks[i].chosen = mixed[i];
+        }
     } else {
         nuc_effects_use(h->fx, nuc_samples_to_measure(h->c));
         choose_by_whole(h, outer);

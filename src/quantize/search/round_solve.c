@@ -258,25 +258,6 @@ static void add_sums(struct sums *to, const struct sums *s, const struct nuc_rou
     to->cross_squares += s->cross_squares;
 }
 
-static void see_columns(struct nuc_rounder *r, const struct nuc_round_problem *p)
-{
-    size_t columns = p->batches[p->n_batches - 1].end;
-
-    memset(r->input_mean, 0, p->depth * sizeof(double));
-    memset(r->residual_mean, 0, p->out * sizeof(double));
-    if (p->moves_bias) {
-        centre(p->inputs, p->depth, p->stride, columns, r->input_mean);
-        centre(p->residuals, p->out, p->stride, columns, r->residual_mean);
-    }
-    clear(&r->halves[0], p);
-    clear(&r->halves[1], p);
-    clear(&r->both, p);
-    for (uint32_t i = 0; i < p->n_batches; i++)
-        see_batch(r, p, &p->batches[i]);
-    add_sums(&r->both, &r->halves[0], p);
-    add_sums(&r->both, &r->halves[1], p);
-}
-
 /* ---- moments ---- */
 
 /*
@@ -363,24 +344,6 @@ static bool set_moments(struct nuc_rounder *r, const struct nuc_round_problem *p
         }
     }
     return true;
-}
-
-/* Right-hand sides; zero where residuals do not count. */
-static void set_target(struct nuc_rounder *r, const struct nuc_round_problem *p, const struct sums *s, bool counts)
-{
-    size_t ld = padded(p->out);
-    double power = 0, keep = 0;
-
-    for (size_t i = 0; i < (size_t)p->depth * ld; i++) {
-        double m = (double)s->cross[i] / s->columns;
-        power += m * m;
-    }
-    if (counts)
-        keep = 1 - share_of_chance(s->cross_squares, power, s->batches);
-    for (uint32_t i = 0; i < p->depth; i++) {
-        for (uint32_t o = 0; o < ld; o++)
-            r->target[i * ld + o] = o < p->out ? (float)(keep * cross_moment(s, p, r->order[i], o)) : 0;
-    }
 }
 
 /* ---- Cholesky factorization ---- */
@@ -670,7 +633,20 @@ static bool take(struct nuc_rounder *r, const struct nuc_round_problem *p, const
         factorize(r, p->depth, DAMPING * (double)r->moments[0]);
         *has_moments = true;
     }
-    set_target(r, p, s, way == NUC_WAY_ROUNDED_TO_RESULT);
+    /* Right-hand sides; zero where residuals do not count. */
+    bool counts = way == NUC_WAY_ROUNDED_TO_RESULT;
+    size_t ld = padded(p->out);
+    double power = 0, keep = 0;
+    for (size_t i = 0; i < (size_t)p->depth * ld; i++) {
+        double m = (double)s->cross[i] / s->columns;
+        power += m * m;
+    }
+    if (counts)
+        keep = 1 - share_of_chance(s->cross_squares, power, s->batches);
+    for (uint32_t i = 0; i < p->depth; i++) {
+        for (uint32_t o = 0; o < ld; o++)
+            r->target[i * ld + o] = o < p->out ? (float)(keep * cross_moment(s, p, r->order[i], o)) : 0;
+    }
     /* Into r->integers and r->scales, for moments and target. */
     struct rounding a = {r, p};
     double products = (double)p->depth * p->depth / 2 * (factors_for(p) + 3);
@@ -825,7 +801,20 @@ void nuc_round(struct nuc_rounder *r, const struct nuc_round_problem *p, struct 
     bool has_moments = false;
 
     assert(p->depth <= r->most_depth && p->out <= r->most_out && p->n_batches > 0 && p->n_batches <= r->most_batches);
-    see_columns(r, p);
+    size_t columns = p->batches[p->n_batches - 1].end;
+    memset(r->input_mean, 0, p->depth * sizeof(double));
+    memset(r->residual_mean, 0, p->out * sizeof(double));
+    if (p->moves_bias) {
+        centre(p->inputs, p->depth, p->stride, columns, r->input_mean);
+        centre(p->residuals, p->out, p->stride, columns, r->residual_mean);
+    }
+    clear(&r->halves[0], p);
+    clear(&r->halves[1], p);
+    clear(&r->both, p);
+    for (uint32_t i = 0; i < p->n_batches; i++)
+        see_batch(r, p, &p->batches[i]);
+    add_sums(&r->both, &r->halves[0], p);
+    add_sums(&r->both, &r->halves[1], p);
     int best = choose_way(r, p);
     take(r, p, &r->both, (enum nuc_round_way)best, &has_moments);
     s->rounds = best >= NUC_WAY_ROUNDED;
