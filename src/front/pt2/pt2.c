@@ -85,26 +85,6 @@ static struct nuc_json read_config(const struct nuc_importer *im, const char *na
     return nuc_json_field(root, "config");
 }
 
-static void open_archive(struct nuc_importer *im)
-{
-    check_text(im, "archive_format", "pt2");
-    check_text(im, "archive_version", "0");
-    check_text(im, "byteorder", "little");
-    im->model = read_json(im, "models/model.json");
-    struct nuc_json version = nuc_json_field(&im->model, "schema_version");
-    struct nuc_json major = nuc_json_field(&version, "major");
-    if (nuc_json_int(&major) != NUC_TORCH_SCHEMA)
-        nuc_json_fail(&major, NUC_UNSUPPORTED,
-                      "schema %lld: only %d is read: save with torch 2.8 or a later one "
-                      "of the same schema",
-                      (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
-    im->graph_module = nuc_json_field(&im->model, "graph_module");
-    im->graph = nuc_json_field(&im->graph_module, "graph");
-    im->tensor_values = nuc_json_field(&im->graph, "tensor_values");
-    im->weight_config = read_config(im, "data/weights/model_weights_config.json", &im->weights);
-    im->constant_config = read_config(im, "data/constants/model_constants_config.json", &im->constants);
-}
-
 /* ---- placeholders ---- */
 
 const struct nuc_torch_input nuc_torch_inputs[] = {
@@ -271,7 +251,22 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
     im->zip = nuc_zip_open(cx, input);
     im->top = find_top(cx, im->zip);
     im->g = nuc_graph_new(cx, input.path);
-    open_archive(im);
+    check_text(im, "archive_format", "pt2");
+    check_text(im, "archive_version", "0");
+    check_text(im, "byteorder", "little");
+    im->model = read_json(im, "models/model.json");
+    struct nuc_json version = nuc_json_field(&im->model, "schema_version");
+    struct nuc_json major = nuc_json_field(&version, "major");
+    if (nuc_json_int(&major) != NUC_TORCH_SCHEMA)
+        nuc_json_fail(&major, NUC_UNSUPPORTED,
+                      "schema %lld: only %d is read: save with torch 2.8 or a later one "
+                      "of the same schema",
+                      (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
+    im->graph_module = nuc_json_field(&im->model, "graph_module");
+    im->graph = nuc_json_field(&im->graph_module, "graph");
+    im->tensor_values = nuc_json_field(&im->graph, "tensor_values");
+    im->weight_config = read_config(im, "data/weights/model_weights_config.json", &im->weights);
+    im->constant_config = read_config(im, "data/constants/model_constants_config.json", &im->constants);
     struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
     struct nuc_json specs = nuc_json_field(&signature, "input_specs");
     struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");

@@ -268,23 +268,6 @@ static const struct {
     {"as_device", NUC_ARG_OTHER, set_other},
 };
 
-static void set_arg(const struct arg_reader *r)
-{
-    if (strcmp(r->value->key, "as_none") == 0) {
-        if (!r->schema->optional)
-            wrong_kind(r);
-        r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_NONE, .given = true};
-        return;
-    }
-    for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {
-        if (setters[i].kind == r->schema->kind && strcmp(setters[i].key, r->value->key) == 0) {
-            setters[i].set(r);
-            return;
-        }
-    }
-    wrong_kind(r);
-}
-
 /* `position` among the arguments that the archive lists. */
 static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *input, uint32_t position,
                      bool is_alias)
@@ -307,7 +290,20 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
         nuc_json_fail(&name, NUC_BAD_INPUT, "%s: argument '%s' is given twice", nuc_node_text(im->cx, node),
                       nuc_json_string(&name));
     struct nuc_json value = nuc_json_union(&arg);
-    set_arg(&(struct arg_reader){im, node, (uint32_t)index, &schema->args[index], &value});
+    const struct arg_reader *r = &(struct arg_reader){im, node, (uint32_t)index, &schema->args[index], &value};
+    if (strcmp(r->value->key, "as_none") == 0) {
+        if (!r->schema->optional)
+            wrong_kind(r);
+        r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_NONE, .given = true};
+        return;
+    }
+    for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {
+        if (setters[i].kind == r->schema->kind && strcmp(setters[i].key, r->value->key) == 0) {
+            setters[i].set(r);
+            return;
+        }
+    }
+    wrong_kind(r);
 }
 
 void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json)

@@ -155,25 +155,6 @@ static void read_results(const struct nuc_json *node, struct results *r)
         nuc_json_fail(&r->value, NUC_UNSUPPORTED, "the result is not a tensor");
 }
 
-/* A tuple's items are getitem nodes with the names the archive gives them; as_none marks one that is not used. */
-static void add_items(struct nuc_importer *im, struct nuc_node *node, const struct results *r)
-{
-    const struct nuc_json *list = r->is_list ? &r->value : &r->outputs;
-    size_t count = nuc_json_count(list);
-
-    if (count != node->n_vals)
-        nuc_json_fail(list, NUC_BAD_INPUT, "%s: %zu results are named, the operator makes %u",
-                      nuc_node_text(im->cx, node), count, (unsigned)node->n_vals);
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_json item = nuc_json_item(list, i);
-        struct nuc_json value = r->is_list ? item : nuc_json_union(&item);
-        if (r->is_list || strcmp(value.key, "as_tensor") == 0)
-            add_item(im, node, (uint32_t)i, &value);
-        else if (strcmp(value.key, "as_none") != 0)
-            nuc_json_fail(&value, NUC_UNSUPPORTED, "%s: a result is not a tensor", nuc_node_text(im->cx, node));
-    }
-}
-
 /* ---- nodes ---- */
 
 const char *nuc_pt2_op_name(const struct nuc_json *node)
@@ -251,10 +232,26 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     if (node->is_tuple != results.is_tuple)
         nuc_json_fail(&results.outputs, NUC_BAD_INPUT, "%s: these are not the results of the operator",
                       nuc_node_text(im->cx, node));
-    if (results.is_tuple)
-        add_items(im, node, &results);
-    else
+    if (results.is_tuple) {
+        /*
+         * A tuple's items are getitem nodes with the names the archive gives them; as_none marks one that is not used.
+         */
+        const struct nuc_json *list = results.is_list ? &results.value : &results.outputs;
+        size_t count = nuc_json_count(list);
+        if (count != node->n_vals)
+            nuc_json_fail(list, NUC_BAD_INPUT, "%s: %zu results are named, the operator makes %u",
+                          nuc_node_text(im->cx, node), count, (unsigned)node->n_vals);
+        for (size_t i = 0; i < count; i++) {
+            struct nuc_json item = nuc_json_item(list, i);
+            struct nuc_json value = results.is_list ? item : nuc_json_union(&item);
+            if (results.is_list || strcmp(value.key, "as_tensor") == 0)
+                add_item(im, node, (uint32_t)i, &value);
+            else if (strcmp(value.key, "as_none") != 0)
+                nuc_json_fail(&value, NUC_UNSUPPORTED, "%s: a result is not a tensor", nuc_node_text(im->cx, node));
+        }
+    } else {
         check_value(im, node, &node->vals[0], &name);
+    }
     return node;
 }
 

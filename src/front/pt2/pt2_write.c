@@ -158,23 +158,6 @@ static void add_payload(struct nuc_pt2_writer *w, struct payloads *p, const stru
     *target_slot(p, target) = (uint32_t)++p->count;
 }
 
-static struct payloads list_payloads(struct nuc_pt2_writer *w)
-{
-    struct payloads p = {.count = 0, .mask = 1};
-
-    while (p.mask < 2 * (size_t)w->g->n_nodes)
-        p.mask = 2 * p.mask + 1;
-    p.by_target = nuc_alloc_array(w->cx, p.mask + 1, sizeof *p.by_target);
-    p.by_bytes = nuc_alloc_array(w->cx, p.mask + 1, sizeof *p.by_bytes);
-    p.items = nuc_alloc_array(w->cx, w->g->n_nodes, sizeof *p.items);
-    p.files = nuc_alloc_array(w->cx, w->g->n_nodes, sizeof *p.files);
-    for (const struct nuc_node *n = w->g->first; n != NULL; n = n->next) {
-        if (nuc_is_static(n) && !w->is_scalar[n->id])
-            add_payload(w, &p, n);
-    }
-    return p;
-}
-
 /* torch tells constants by the beginning of their file's name. */
 static const char *file_name(struct nuc_context *cx, const struct payloads *p, size_t file)
 {
@@ -380,7 +363,17 @@ struct nuc_pieces nuc_write_pt2(struct nuc_graph *g)
     w.names = nuc_alloc_array(cx, g->next_id, sizeof *w.names);
     w.is_scalar = nuc_alloc_array(cx, g->next_id, sizeof *w.is_scalar);
     nuc_find_scalars(&w);
-    struct payloads p = list_payloads(&w);
+    struct payloads p = {.count = 0, .mask = 1};
+    while (p.mask < 2 * (size_t)w.g->n_nodes)
+        p.mask = 2 * p.mask + 1;
+    p.by_target = nuc_alloc_array(w.cx, p.mask + 1, sizeof *p.by_target);
+    p.by_bytes = nuc_alloc_array(w.cx, p.mask + 1, sizeof *p.by_bytes);
+    p.items = nuc_alloc_array(w.cx, w.g->n_nodes, sizeof *p.items);
+    p.files = nuc_alloc_array(w.cx, w.g->n_nodes, sizeof *p.files);
+    for (const struct nuc_node *n = w.g->first; n != NULL; n = n->next) {
+        if (nuc_is_static(n) && !w.is_scalar[n->id])
+            add_payload(&w, &p, n);
+    }
     add_files(cx, zip, &p, false);
     add_files(cx, zip, &p, true);
     struct nuc_pieces model = make_model(&w, &p);

@@ -165,24 +165,6 @@ static void put_value(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_no
     }
 }
 
-/* Given arguments by position as long as none is left out, then by name. */
-static void put_args(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
-{
-    const struct nuc_schema *schema = nuc_op_schema(node->op);
-    json_t *inputs = nuc_put_array(w->cx, json, "inputs");
-    bool by_position = true;
-
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        by_position = by_position && node->args[i].given && !schema->args[i].keyword_only;
-        if (!node->args[i].given)
-            continue;
-        json_t *input = nuc_put_object(w->cx, inputs, NULL);
-        nuc_put_string(w->cx, input, "name", schema->args[i].name);
-        put_value(w, nuc_put_object(w->cx, input, "arg"), node, i);
-        nuc_put_int(w->cx, input, "kind", by_position ? POSITIONAL : KEYWORD);
-    }
-}
-
 /* ---- results ---- */
 
 /* The getitem that reads the item and stands for it; NULL when nothing reads it. */
@@ -295,7 +277,19 @@ void nuc_put_nodes(struct nuc_pt2_writer *w)
             continue;
         json_t *json = nuc_put_object(w->cx, w->nodes.container, NULL);
         nuc_put_string(w->cx, json, "target", target(w, n, safe_in_place[n->id]));
-        put_args(w, json, n);
+        /* Given arguments by position as long as none is left out, then by name. */
+        const struct nuc_schema *schema = nuc_op_schema(n->op);
+        json_t *inputs = nuc_put_array(w->cx, json, "inputs");
+        bool by_position = true;
+        for (uint32_t i = 0; i < n->n_args; i++) {
+            by_position = by_position && n->args[i].given && !schema->args[i].keyword_only;
+            if (!n->args[i].given)
+                continue;
+            json_t *input = nuc_put_object(w->cx, inputs, NULL);
+            nuc_put_string(w->cx, input, "name", schema->args[i].name);
+            put_value(w, nuc_put_object(w->cx, input, "arg"), n, i);
+            nuc_put_int(w->cx, input, "kind", by_position ? POSITIONAL : KEYWORD);
+        }
         put_results(w, json, n);
         put_metadata(w, json, n);
         nuc_put_null(w->cx, json, "is_hop_single_tensor_return");

@@ -32,25 +32,6 @@ static void need_real(const struct nuc_ti *ti)
                         "here");
 }
 
-/* What torch's layer does not have. */
-static void check_plain(const struct nuc_ti *ti)
-{
-    const union nuc_lt_options *o = &ti->op->options;
-
-    need_real(ti);
-    for (uint32_t i = INPUT_WEIGHTS; i < INPUT_WEIGHTS + 2 * GATES; i++) {
-        if (!nuc_ti_has(ti, i))
-            nuc_ti_fail(ti, "has an input gate coupled to the forget gate, which is not handled");
-    }
-    need_absent(ti, PEEPHOLES, 3, "peephole weights");
-    need_absent(ti, PROJECTION, 2, "projection weights");
-    need_absent(ti, LAYER_NORMS, OPERANDS - LAYER_NORMS, "layer normalization");
-    if (o->lstm.activation != TANH || o->lstm.cell_clip > 0 || o->lstm.proj_clip > 0)
-        nuc_ti_fail(ti, "clips its state or has another activation than tanh, which is not handled");
-    if (o->lstm.diagonal_recurrent_tensors)
-        nuc_ti_fail(ti, "has diagonal recurrent weights, which are not handled");
-}
-
 /* The gates' weights or biases one below the other: torch has the same order. */
 static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, uint32_t gates, uint32_t rank, int64_t rows,
                                 int64_t columns)
@@ -124,7 +105,20 @@ void nuc_ti_sequence_lstm(struct nuc_ti *ti)
     bool time_major = ti->op->options.lstm.time_major;
 
     check_sequences(ti, LAYER_NORMS);
-    check_plain(ti);
+    /* What torch's layer does not have. */
+    const union nuc_lt_options *o = &ti->op->options;
+    need_real(ti);
+    for (uint32_t i = INPUT_WEIGHTS; i < INPUT_WEIGHTS + 2 * GATES; i++) {
+        if (!nuc_ti_has(ti, i))
+            nuc_ti_fail(ti, "has an input gate coupled to the forget gate, which is not handled");
+    }
+    need_absent(ti, PEEPHOLES, 3, "peephole weights");
+    need_absent(ti, PROJECTION, 2, "projection weights");
+    need_absent(ti, LAYER_NORMS, OPERANDS - LAYER_NORMS, "layer normalization");
+    if (o->lstm.activation != TANH || o->lstm.cell_clip > 0 || o->lstm.proj_clip > 0)
+        nuc_ti_fail(ti, "clips its state or has another activation than tanh, which is not handled");
+    if (o->lstm.diagonal_recurrent_tensors)
+        nuc_ti_fail(ti, "has diagonal recurrent weights, which are not handled");
     int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
     struct nuc_node *states[2] = {first_state(ti, OUTPUT_STATE, batches, units),
                                   first_state(ti, CELL_STATE, batches, units)};

@@ -154,12 +154,15 @@ static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct n
     return nuc_ti_infer(ti, node);
 }
 
-static void check_constant(const struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
-                           uint32_t channel)
+struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
+                                 const int64_t *strides, uint32_t channel)
 {
+    int64_t dense[NUC_MAX_RANK];
+    size_t size = nuc_dtype_size(t->dtype);
+    const uint8_t *bytes = t->data.data;
+
     bool quantized = (t->dtype == NUC_I8 || t->dtype == NUC_I32) && t->quant.count > 0;
     bool plain = t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t);
-
     if (t->data.data == NULL)
         nuc_ti_fail(ti, "tensor '%s' must be a constant", t->name);
     if (!quantized && !plain)
@@ -176,16 +179,6 @@ static void check_constant(const struct nuc_ti *ti, const struct nuc_lt_tensor *
             nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)t->quant.scale[i],
                         (long long)t->quant.zero_point[i]);
     }
-}
-
-struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
-                                 const int64_t *strides, uint32_t channel)
-{
-    int64_t dense[NUC_MAX_RANK];
-    size_t size = nuc_dtype_size(t->dtype);
-    const uint8_t *bytes = t->data.data;
-
-    check_constant(ti, t, meta, channel);
     nuc_dense_strides(meta, dense);
     bool in_place = (uintptr_t)bytes % size == 0;
     for (uint32_t d = 0; d < meta->rank; d++)
