@@ -125,22 +125,6 @@ static const char *claim(struct table *t, const char *text, const char *owner)
     return e->text;
 }
 
-static void note_operator(struct table *modules, const struct nuc_node *n)
-{
-    const char *path = n->source->module, *name = written_name(modules->cx, n);
-
-    /* Every module that has another one inside says so. */
-    for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
-        entry_of(modules, path, (size_t)(dot - path))->has_children = true;
-    struct entry *e = entry_of(modules, path, strlen(path));
-    e->n_calls++;
-    if (!computes(n))
-        return;
-    e->n_computing++;
-    e->is_mixed = e->is_mixed || (e->operator_name != NULL && strcmp(e->operator_name, name) != 0);
-    e->operator_name = name;
-}
-
 static bool stands_for_module(const struct entry *module, const struct nuc_node *n)
 {
     if (*module->text == '\0' || module->has_children || module->is_mixed)
@@ -206,14 +190,25 @@ void nuc_label_sources(struct nuc_graph *g)
     struct sharing last = {NULL, NULL};
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_static(n))
+        if (nuc_is_static(n)) {
             nuc_set_label(g, n, n->target);
-        else if (nuc_is_placeholder(n))
+        } else if (nuc_is_placeholder(n)) {
             nuc_set_label(g, n, claim(&labels, n->name, nuc_format(g->cx, "input %s", n->name)));
-        else if (is_labelled(n) && n->source->label != NULL)
+        } else if (is_labelled(n) && n->source->label != NULL)
             label_node(g, n, claim(&labels, n->source->label, call_of(n)), &last);
-        else if (is_labelled(n) && n->source->module != NULL)
-            note_operator(&modules, n);
+        else if (is_labelled(n) && n->source->module != NULL) {
+            const char *path = n->source->module, *name = written_name(modules.cx, n);
+            /* Every module that has another one inside says so. */
+            for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+                entry_of(&modules, path, (size_t)(dot - path))->has_children = true;
+            struct entry *e = entry_of(&modules, path, strlen(path));
+            e->n_calls++;
+            if (!computes(n))
+                continue;
+            e->n_computing++;
+            e->is_mixed = e->is_mixed || (e->operator_name != NULL && strcmp(e->operator_name, name) != 0);
+            e->operator_name = name;
+        }
     }
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (is_labelled(n) && n->source->label == NULL)

@@ -352,26 +352,6 @@ static uint32_t take_arg_index(struct reader *r, const struct nuc_schema *schema
     return (*position)++;
 }
 
-static void take_args(struct reader *r, struct nuc_node *node)
-{
-    const struct nuc_schema *schema = nuc_op_schema(node->op);
-    uint32_t position = 0;
-    bool first = true;
-
-    expect(r, '(');
-    while (!take(r, ')')) {
-        if (!first)
-            expect(r, ',');
-        first = false;
-        uint32_t index = take_arg_index(r, schema, &position);
-        set_arg(r, node, index, take_value(r, &schema->args[index]));
-    }
-    for (uint32_t i = 0; i < schema->n_args; i++) {
-        if (!node->args[i].given && !schema->args[i].has_default)
-            bad(r, nuc_format(r->cx, "argument '%s' is missing", schema->args[i].name));
-    }
-}
-
 /* ---- values ---- */
 
 /* float32[1, 3, 32, 32] channels-last */
@@ -472,22 +452,6 @@ static int take_small(struct reader *r, char before)
     return (int)value;
 }
 
-static void take_data(struct reader *r, struct nuc_node *node)
-{
-    if (!nuc_is_static(node) || node->n_vals != 1)
-        bad(r, "only a parameter, buffer or constant has data");
-    size_t size = nuc_bytes(&node->vals[0]);
-    skip_spaces(r);
-    size_t digits = strspn(r->p, "0123456789abcdef");
-    if (digits / 2 != size || digits % 2 != 0)
-        bad(r, nuc_format(r->cx, "%zu hexadecimal digits of data for %zu bytes", digits, size));
-    uint8_t *bytes = nuc_alloc(r->cx, size);
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = (uint8_t)(hex_digit(r->p[2 * i]) << 4 | hex_digit(r->p[2 * i + 1]));
-    r->p += digits;
-    node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
-}
-
 /* One element of `data` from a number. */
 static void store_number(struct reader *r, enum nuc_dtype dtype, void *element, struct nuc_arg value)
 {
@@ -558,7 +522,18 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
         } else if (take_keyword(r, "in")) {
             source.module = take_string(r);
         } else if (take_keyword(r, "data")) {
-            take_data(r, node);
+            if (!nuc_is_static(node) || node->n_vals != 1)
+                bad(r, "only a parameter, buffer or constant has data");
+            size_t size = nuc_bytes(&node->vals[0]);
+            skip_spaces(r);
+            size_t digits = strspn(r->p, "0123456789abcdef");
+            if (digits / 2 != size || digits % 2 != 0)
+                bad(r, nuc_format(r->cx, "%zu hexadecimal digits of data for %zu bytes", digits, size));
+            uint8_t *bytes = nuc_alloc(r->cx, size);
+            for (size_t i = 0; i < size; i++)
+                bytes[i] = (uint8_t)(hex_digit(r->p[2 * i]) << 4 | hex_digit(r->p[2 * i + 1]));
+            r->p += digits;
+            node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
         } else if (take_keyword(r, "values")) {
             take_values(r, node);
         } else {
@@ -624,24 +599,22 @@ static struct nuc_node *take_call(struct reader *r, const char *name, const char
     struct nuc_node *node = add_node(r, form.op, name);
     node->dialect = form.dialect;
     node->in_place = form.in_place;
-    take_args(r, node);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
+    uint32_t position = 0;
+    bool first = true;
+    expect(r, '(');
+    while (!take(r, ')')) {
+        if (!first)
+            expect(r, ',');
+        first = false;
+        uint32_t index = take_arg_index(r, schema, &position);
+        set_arg(r, node, index, take_value(r, &schema->args[index]));
+    }
+    for (uint32_t i = 0; i < schema->n_args; i++) {
+        if (!node->args[i].given && !schema->args[i].has_default)
+            bad(r, nuc_format(r->cx, "argument '%s' is missing", schema->args[i].name));
+    }
     return node;
-}
-
-static void take_line(struct reader *r, struct cluster_ref **refs)
-{
-    enum nuc_input_kind kind;
-
-    expect(r, '%');
-    const char *name = take_name(r);
-    expect(r, '=');
-    const char *what = take_word(r);
-    bool is_placeholder = find_placeholder(what, &kind);
-    struct nuc_node *node = is_placeholder ? take_placeholder(r, name, kind) : take_call(r, name, what);
-    take_vals(r, node);
-    if (node->is_tuple && (is_placeholder || node->op == NUC_OP_GETITEM))
-        bad(r, "the value cannot be a tuple");
-    take_annotations(r, node, refs);
 }
 
 static void end_line(struct reader *r)
@@ -677,8 +650,19 @@ struct nuc_graph *nuc_graph_parse(struct nuc_context *cx, const char *file, cons
     end_line(&r);
     while (*r.p != '\0') {
         skip_spaces(&r);
-        if (*r.p == '%')
-            take_line(&r, &refs);
+        if (*r.p == '%') {
+            enum nuc_input_kind kind;
+            expect(&r, '%');
+            const char *name = take_name(&r);
+            expect(&r, '=');
+            const char *what = take_word(&r);
+            bool is_placeholder = find_placeholder(what, &kind);
+            struct nuc_node *node = is_placeholder ? take_placeholder(&r, name, kind) : take_call(&r, name, what);
+            take_vals(&r, node);
+            if (node->is_tuple && (is_placeholder || node->op == NUC_OP_GETITEM))
+                bad(&r, "the value cannot be a tuple");
+            take_annotations(&r, node, &refs);
+        }
         end_line(&r);
     }
     if (nuc_output_node(r.g) == NULL)

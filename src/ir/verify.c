@@ -88,25 +88,6 @@ static void check_inputs(struct verifier *v, struct nuc_node *node)
 
 /* ---- values and data ---- */
 
-static void check_data(const struct verifier *v, const struct nuc_node *node)
-{
-    const struct nuc_meta *m = &node->vals[0];
-    size_t elements = node->data->bytes.size / nuc_dtype_size(m->dtype);
-    size_t last = 0;
-
-    if (nuc_elements(m) == 0)
-        return;
-    for (uint8_t i = 0; i < m->rank; i++) {
-        size_t step;
-        if (node->data->strides[i] < 0 ||
-            !nuc_mul_size((size_t)node->data->strides[i], (size_t)m->sizes[i] - 1, &step) ||
-            !nuc_add_size(last, step, &last))
-            broken(v, node, "its strides are out of range");
-    }
-    if (last >= elements)
-        broken(v, node, "its data are shorter than the tensor");
-}
-
 static void check_values(const struct verifier *v, const struct nuc_node *node)
 {
     if (node->n_vals != 0 && node->vals == NULL)
@@ -121,8 +102,22 @@ static void check_values(const struct verifier *v, const struct nuc_node *node)
         broken(v, node, "it has data, but is not a parameter, buffer or constant");
     if (nuc_is_static(node) && node->target == NULL)
         broken(v, node, "it has no target");
-    if (node->data != NULL)
-        check_data(v, node);
+    if (node->data != NULL) {
+        const struct nuc_meta *m = &node->vals[0];
+        size_t elements = node->data->bytes.size / nuc_dtype_size(m->dtype);
+        size_t last = 0;
+        if (nuc_elements(m) == 0)
+            return;
+        for (uint8_t i = 0; i < m->rank; i++) {
+            size_t step;
+            if (node->data->strides[i] < 0 ||
+                !nuc_mul_size((size_t)node->data->strides[i], (size_t)m->sizes[i] - 1, &step) ||
+                !nuc_add_size(last, step, &last))
+                broken(v, node, "its strides are out of range");
+        }
+        if (last >= elements)
+            broken(v, node, "its data are shorter than the tensor");
+    }
 }
 
 /* ---- shape rules ---- */

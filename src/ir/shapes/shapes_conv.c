@@ -88,40 +88,6 @@ static void drop_batch(struct nuc_meta *m)
     nuc_dim_order_of_strides(m->sizes, strides + 1, m->rank, m->dim_order);
 }
 
-/* The result with a batch dimension in front of what `v` describes, channels-last when input or weight is. */
-static void conv_result(const struct nuc_shape_call *c, const struct conv *v)
-{
-    const struct nuc_meta *in = v->input;
-    uint32_t batched = in->rank == v->weight->rank ? 1 : 0;
-    struct nuc_meta m = {.dtype = in->dtype, .rank = (uint8_t)(v->spatial + 2)};
-
-    check_conv(c, v);
-    m.sizes[0] = batched ? in->sizes[0] : 1;
-    m.sizes[1] = v->transposed ? v->weight->sizes[1] * v->groups : v->weight->sizes[0];
-    for (uint32_t i = 0; i < v->spatial; i++)
-        m.sizes[2 + i] = conv_size(c, v, i, in->sizes[batched + 1 + i]);
-    nuc_order_as(&m, nuc_suggests_channels_last(in) || nuc_suggests_channels_last(v->weight));
-    nuc_shape_check(c, &m);
-    if (!batched)
-        drop_batch(&m);
-    nuc_shape_result(c, &m);
-}
-
-static void read_tensors(const struct nuc_shape_call *c, struct conv *v)
-{
-    v->input = nuc_shape_input(c, NUC_CONV_INPUT);
-    v->weight = nuc_shape_input(c, NUC_CONV_WEIGHT);
-    v->bias = nuc_shape_optional_input(c, NUC_CONV_BIAS);
-    if (v->weight->rank < 3 || v->weight->rank > 5)
-        nuc_shape_fail(c, "the weight has rank %d; a convolution expects 3 to 5", v->weight->rank);
-    if (v->spatial != 0 && v->weight->rank != v->spatial + 2)
-        nuc_shape_fail(c, "the weight has rank %d instead of %u", v->weight->rank, (unsigned)v->spatial + 2);
-    v->spatial = v->weight->rank - 2u;
-    if (v->input->rank != v->weight->rank && v->input->rank + 1 != v->weight->rank)
-        nuc_shape_fail(c, "the input %s and the weight %s do not fit each other", nuc_meta_text(c->g->cx, v->input),
-                       nuc_meta_text(c->g->cx, v->weight));
-}
-
 void nuc_shape_conv(const struct nuc_shape_call *c)
 {
     const struct nuc_conv_args *args = nuc_conv_args(c->node->op);
@@ -129,7 +95,17 @@ void nuc_shape_conv(const struct nuc_shape_call *c)
 
     if (args->is_transposed != NUC_NO_ARG)
         v.transposed = nuc_shape_bool(c, args->is_transposed);
-    read_tensors(c, &v);
+    v.input = nuc_shape_input(c, NUC_CONV_INPUT);
+    v.weight = nuc_shape_input(c, NUC_CONV_WEIGHT);
+    v.bias = nuc_shape_optional_input(c, NUC_CONV_BIAS);
+    if (v.weight->rank < 3 || v.weight->rank > 5)
+        nuc_shape_fail(c, "the weight has rank %d; a convolution expects 3 to 5", v.weight->rank);
+    if (v.spatial != 0 && v.weight->rank != v.spatial + 2)
+        nuc_shape_fail(c, "the weight has rank %d instead of %u", v.weight->rank, (unsigned)v.spatial + 2);
+    v.spatial = v.weight->rank - 2u;
+    if (v.input->rank != v.weight->rank && v.input->rank + 1 != v.weight->rank)
+        nuc_shape_fail(c, "the input %s and the weight %s do not fit each other", nuc_meta_text(c->g->cx, v.input),
+                       nuc_meta_text(c->g->cx, v.weight));
     read_spatial(c, args->stride, v.spatial, 1, v.stride);
     read_spatial(c, args->dilation, v.spatial, 1, v.dilation);
     if (args->named_padding) {
@@ -148,7 +124,20 @@ void nuc_shape_conv(const struct nuc_shape_call *c)
     if (args->output_padding != NUC_NO_ARG)
         read_spatial(c, args->output_padding, v.spatial, 0, v.output_padding);
     v.groups = nuc_shape_int(c, args->groups);
-    conv_result(c, &v);
+    /* The result with a batch dimension in front of what `v` describes, channels-last when input or weight is. */
+    const struct nuc_meta *in = v.input;
+    uint32_t batched = in->rank == v.weight->rank ? 1 : 0;
+    struct nuc_meta m = {.dtype = in->dtype, .rank = (uint8_t)(v.spatial + 2)};
+    check_conv(c, &v);
+    m.sizes[0] = batched ? in->sizes[0] : 1;
+    m.sizes[1] = v.transposed ? v.weight->sizes[1] * v.groups : v.weight->sizes[0];
+    for (uint32_t i = 0; i < v.spatial; i++)
+        m.sizes[2 + i] = conv_size(c, &v, i, in->sizes[batched + 1 + i]);
+    nuc_order_as(&m, nuc_suggests_channels_last(in) || nuc_suggests_channels_last(v.weight));
+    nuc_shape_check(c, &m);
+    if (!batched)
+        drop_batch(&m);
+    nuc_shape_result(c, &m);
 }
 
 /* ---- batch norm ---- */

@@ -269,22 +269,6 @@ struct indexing {
     uint32_t at;               /* where its dimensions stand in the result */
 };
 
-static void broadcast_index(const struct nuc_shape_call *c, const struct nuc_meta *index, struct nuc_meta *m)
-{
-    struct nuc_meta wide = {.dtype = NUC_I64, .rank = index->rank > m->rank ? index->rank : m->rank};
-
-    if (index->dtype != NUC_I64 && index->dtype != NUC_I32)
-        nuc_shape_fail(c, "an index is %s instead of int64 or int32", nuc_dtype_name(index->dtype));
-    for (uint32_t i = 0; i < wide.rank; i++) {
-        int64_t a = i + index->rank < wide.rank ? 1 : index->sizes[i + index->rank - wide.rank];
-        int64_t b = i + m->rank < wide.rank ? 1 : m->sizes[i + m->rank - wide.rank];
-        if (a != b && a != 1 && b != 1)
-            nuc_shape_fail(c, "the indices do not broadcast");
-        wide.sizes[i] = a == 1 ? b : a;
-    }
-    *m = wide;
-}
-
 static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct indexing *x)
 {
     const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
@@ -298,7 +282,19 @@ static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct in
         x->indexed[i] = true;
         first = n_indexed++ == 0 ? i : first;
         last = i;
-        broadcast_index(c, list_item(c, list, i), &x->selection);
+        const struct nuc_meta *index = list_item(c, list, i);
+        struct nuc_meta *m = &x->selection;
+        struct nuc_meta wide = {.dtype = NUC_I64, .rank = index->rank > m->rank ? index->rank : m->rank};
+        if (index->dtype != NUC_I64 && index->dtype != NUC_I32)
+            nuc_shape_fail(c, "an index is %s instead of int64 or int32", nuc_dtype_name(index->dtype));
+        for (uint32_t k = 0; k < wide.rank; k++) {
+            int64_t a = k + index->rank < wide.rank ? 1 : index->sizes[k + index->rank - wide.rank];
+            int64_t b = k + m->rank < wide.rank ? 1 : m->sizes[k + m->rank - wide.rank];
+            if (a != b && a != 1 && b != 1)
+                nuc_shape_fail(c, "the indices do not broadcast");
+            wide.sizes[k] = a == 1 ? b : a;
+        }
+        *m = wide;
     }
     if (n_indexed == 0)
         nuc_shape_fail(c, "there is no index");

@@ -33,27 +33,6 @@ static void check_matrix(const struct nuc_shape_call *c, const struct layers *v,
                        (long long)rows, (long long)columns);
 }
 
-/* For each layer and direction weight_ih [G * H, in], weight_hh [G * H, out], biases [G * H], weight_hr [out, H] */
-static void check_params(const struct nuc_shape_call *c, const struct layers *v)
-{
-    int64_t rows = v->gates * v->width, out = v->hidden->sizes[2];
-    uint32_t vectors = v->n_each - (v->projected ? 1 : 0);
-
-    for (uint32_t i = 0; i < v->params->count; i += v->n_each) {
-        bool first_layer = i / v->n_each < v->directions;
-        check_matrix(c, v, i, rows, first_layer ? v->input->sizes[2] : out * v->directions);
-        check_matrix(c, v, i + 1, rows, out);
-        for (uint32_t k = 2; k < vectors; k++) {
-            const struct nuc_meta *bias = list_item(c, v->params, i + k, "parameter");
-            if (bias->rank != 1 || bias->sizes[0] != rows)
-                nuc_shape_fail(c, "bias %u is %s instead of [%lld]", (unsigned)(i + k), nuc_meta_text(c->g->cx, bias),
-                               (long long)rows);
-        }
-        if (v->projected)
-            check_matrix(c, v, i + vectors, out, v->width);
-    }
-}
-
 /* The output is made with time first and, batch first, seen transposed; the Edge dialect's is contiguous. */
 static struct nuc_meta output_of(const struct nuc_shape_call *c, const struct layers *v)
 {
@@ -118,7 +97,22 @@ void nuc_shape_recurrent(const struct nuc_shape_call *c)
     if (v.params->count != cells * v.n_each)
         nuc_shape_fail(c, "%u parameters are given, %lld are expected", (unsigned)v.params->count,
                        (long long)(cells * v.n_each));
-    check_params(c, &v);
+    /* For each layer and direction weight_ih [G * H, in], weight_hh [G * H, out], biases [G * H], weight_hr [out, H] */
+    int64_t rows = v.gates * v.width, out = v.hidden->sizes[2];
+    uint32_t vectors = v.n_each - (v.projected ? 1 : 0);
+    for (uint32_t i = 0; i < v.params->count; i += v.n_each) {
+        bool first_layer = i / v.n_each < v.directions;
+        check_matrix(c, &v, i, rows, first_layer ? v.input->sizes[2] : out * v.directions);
+        check_matrix(c, &v, i + 1, rows, out);
+        for (uint32_t k = 2; k < vectors; k++) {
+            const struct nuc_meta *bias = list_item(c, v.params, i + k, "parameter");
+            if (bias->rank != 1 || bias->sizes[0] != rows)
+                nuc_shape_fail(c, "bias %u is %s instead of [%lld]", (unsigned)(i + k), nuc_meta_text(c->g->cx, bias),
+                               (long long)rows);
+        }
+        if (v.projected)
+            check_matrix(c, &v, i + vectors, out, v.width);
+    }
     struct nuc_meta results[3] = {output_of(c, &v), *v.hidden, v.cell != NULL ? *v.cell : *v.hidden};
     nuc_order_as(&results[1], false);
     nuc_order_as(&results[2], false);

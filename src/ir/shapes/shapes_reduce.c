@@ -4,24 +4,6 @@
 /* Where all reductions have it. */
 #define DIM NUC_ARG(MEAN_DIM, dim)
 
-/* Which dimensions are reduced: a number, or a list; none and an empty list mean all. */
-static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool reduced[NUC_MAX_RANK])
-{
-    bool single = c->node->args[DIM].kind == NUC_ARG_INT;
-    int64_t number = single ? nuc_shape_int(c, DIM) : 0;
-    uint32_t count = 1;
-    const int64_t *dims = single ? &number : nuc_shape_ints(c, DIM, &count);
-
-    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
-        reduced[i] = count == 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
-        if (reduced[dim])
-            nuc_shape_fail(c, "dimension %u is reduced twice", (unsigned)dim);
-        reduced[dim] = true;
-    }
-}
-
 /* self, dim and, in most in the same place, keepdim */
 static struct nuc_meta reduced_meta_at(const struct nuc_shape_call *c, uint32_t keepdim)
 {
@@ -30,7 +12,20 @@ static struct nuc_meta reduced_meta_at(const struct nuc_shape_call *c, uint32_t 
     bool reduced[NUC_MAX_RANK];
     struct nuc_meta m = {.dtype = in->dtype};
 
-    read_reduced(c, in->rank, reduced);
+    /* Which dimensions are reduced: a number, or a list; none and an empty list mean all. */
+    uint32_t rank = in->rank;
+    bool single = c->node->args[DIM].kind == NUC_ARG_INT;
+    int64_t number = single ? nuc_shape_int(c, DIM) : 0;
+    uint32_t count = 1;
+    const int64_t *dims = single ? &number : nuc_shape_ints(c, DIM, &count);
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
+        reduced[i] = count == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
+        if (reduced[dim])
+            nuc_shape_fail(c, "dimension %u is reduced twice", (unsigned)dim);
+        reduced[dim] = true;
+    }
     for (uint32_t i = 0; i < in->rank; i++) {
         if (!reduced[i])
             m.sizes[m.rank++] = in->sizes[i];
