@@ -117,28 +117,6 @@ static size_t tap_at(const struct conv *v, size_t i)
     return v->order.taps == NUC_TAPS_BACKWARDS ? volume(v->kernel) - 1 - i : i;
 }
 
-/* The products of each sum in their order, block of channels by block of channels. */
-static void set_taps(struct nuc_eval_call *c, struct conv *v)
-{
-    size_t taps = volume(v->kernel), at = 0;
-    size_t block = v->order.block == 0 ? v->in_channels : v->order.block;
-
-    v->k = v->in_channels * taps;
-    v->part = v->order.tap_sums ? v->in_channels : block * taps;
-    v->taps = nuc_alloc_array(c->cx, v->k, sizeof *v->taps);
-    v->offsets = nuc_alloc_array(c->cx, v->k, sizeof *v->offsets);
-    v->arranged = !v->transposed;
-    for (size_t first = 0; first < v->in_channels; first += block) {
-        size_t channels = v->in_channels - first < block ? v->in_channels - first : block;
-        for (size_t i = 0; i < channels * taps; i++) {
-            if (v->order.taps == NUC_CHANNELS_OUTERMOST)
-                set_tap(v, at++, first + i / taps, i % taps);
-            else
-                set_tap(v, at++, first + i % channels, tap_at(v, i / channels));
-        }
-    }
-}
-
 /* Products of two such numbers stay inside int64. */
 static void check_range(const struct nuc_eval_call *c, const char *what, int64_t value)
 {
@@ -285,7 +263,23 @@ static void prepare(struct nuc_eval_call *c)
     read_padding(c, v, spatial, dilation, padding);
     set_geometry(c, v, stride, padding, dilation);
     set_order(c, v, stride);
-    set_taps(c, v);
+    /* The products of each sum in their order, block of channels by block of channels. */
+    size_t taps = volume(v->kernel), at = 0;
+    size_t block = v->order.block == 0 ? v->in_channels : v->order.block;
+    v->k = v->in_channels * taps;
+    v->part = v->order.tap_sums ? v->in_channels : block * taps;
+    v->taps = nuc_alloc_array(c->cx, v->k, sizeof *v->taps);
+    v->offsets = nuc_alloc_array(c->cx, v->k, sizeof *v->offsets);
+    v->arranged = !v->transposed;
+    for (size_t first = 0; first < v->in_channels; first += block) {
+        size_t channels = v->in_channels - first < block ? v->in_channels - first : block;
+        for (size_t i = 0; i < channels * taps; i++) {
+            if (v->order.taps == NUC_CHANNELS_OUTERMOST)
+                set_tap(v, at++, first + i / taps, i % taps);
+            else
+                set_tap(v, at++, first + i % channels, tap_at(v, i / channels));
+        }
+    }
     set_weight(c, v);
     c->scratch_size = scratch_size(c, v);
     c->state = v;
@@ -506,35 +500,31 @@ static void compute_strided_channel(const struct conv *v, const float *image, co
     }
 }
 
-static void compute_channel(const struct conv_run *r, size_t channel)
-{
-    const struct conv *v = r->conv;
-    const float *image = r->image + channel * volume(v->padded), *weight = r->weight + channel * v->k;
-    float *out = r->out + channel * volume(v->out);
-    float bias = bias_of(r, channel);
-
-    if (v->stride[HEIGHT] == 1 && v->stride[WIDTH] == 1) {
-        /*
-         * One channel by itself with stride 1: sums at all positions of the padded image, which lie side by side
-         * however narrow the output is. The order of each sum is that of a tile.
-         */
-        size_t total = (v->out[HEIGHT] - 1) * v->padded[WIDTH] + v->out[WIDTH];
-        struct nuc_taps taps = taps_of(v, weight, bias);
-        float sums[POSITIONS];
-        for (size_t at = 0; at < total; at += POSITIONS) {
-            size_t count = total - at < POSITIONS ? total - at : POSITIONS;
-            v->gemm.sum_taps(sums, image + at, &taps, count);
-            store_positions(v, sums, at, count, v->order.bias_first ? 0.0f : bias, out);
-        }
-    } else {
-        compute_strided_channel(v, image, weight, bias, out);
-    }
-}
-
 static void compute_channels(const void *arg, struct nuc_part part)
 {
-    for (size_t i = part.begin; i < part.end; i++)
-        compute_channel(arg, i);
+    for (size_t i = part.begin; i < part.end; i++) {
+        const struct conv_run *r = arg;
+        const struct conv *v = r->conv;
+        const float *image = r->image + i * volume(v->padded), *weight = r->weight + i * v->k;
+        float *out = r->out + i * volume(v->out);
+        float bias = bias_of(r, i);
+        if (v->stride[HEIGHT] == 1 && v->stride[WIDTH] == 1) {
+            /*
+             * One channel by itself with stride 1: sums at all positions of the padded image, which lie side by side
+             * however narrow the output is. The order of each sum is that of a tile.
+             */
+            size_t total = (v->out[HEIGHT] - 1) * v->padded[WIDTH] + v->out[WIDTH];
+            struct nuc_taps taps = taps_of(v, weight, bias);
+            float sums[POSITIONS];
+            for (size_t at = 0; at < total; at += POSITIONS) {
+                size_t count = total - at < POSITIONS ? total - at : POSITIONS;
+                v->gemm.sum_taps(sums, image + at, &taps, count);
+                store_positions(v, sums, at, count, v->order.bias_first ? 0.0f : bias, out);
+            }
+        } else {
+            compute_strided_channel(v, image, weight, bias, out);
+        }
+    }
 }
 
 static void run_image(const struct nuc_eval_call *c, struct conv_run *r)

@@ -121,24 +121,6 @@ static struct nuc_meta broadcast_outer(const struct nuc_meta *a, const struct nu
     return joined;
 }
 
-/* Which matrix of a and of b each product takes. */
-static void list_products(struct nuc_eval_call *c, struct matmul *m, const struct nuc_meta *a, const struct nuc_meta *b)
-{
-    struct nuc_meta a_outer = outer_dims(a), b_outer = outer_dims(b), outer = broadcast_outer(&a_outer, &b_outer);
-    size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
-
-    nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
-    nuc_eval_broadcast_strides(&b_outer, &outer, b_strides);
-    m->products = nuc_product_of_dims(&outer, 0, outer.rank);
-    m->b_matrices = nuc_product_of_dims(&b_outer, 0, b_outer.rank);
-    m->a_first = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->a_first);
-    m->b_item = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->b_item);
-    for (size_t i = 0; i < m->products; i++) {
-        m->a_first[i] = nuc_eval_offset(&outer, i, a_strides) * m->rows * m->k;
-        m->b_item[i] = nuc_eval_offset(&outer, i, b_strides);
-    }
-}
-
 static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint32_t right)
 {
     struct matmul *m = new_matmul(c, left, right);
@@ -150,7 +132,19 @@ static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint3
     m->columns = (size_t)b.sizes[b.rank - 1];
     m->b_k_stride = m->columns;
     m->b_column_stride = 1;
-    list_products(c, m, &a, &b);
+    /* Which matrix of a and of b each product takes. */
+    struct nuc_meta a_outer = outer_dims(&a), b_outer = outer_dims(&b), outer = broadcast_outer(&a_outer, &b_outer);
+    size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
+    nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
+    nuc_eval_broadcast_strides(&b_outer, &outer, b_strides);
+    m->products = nuc_product_of_dims(&outer, 0, outer.rank);
+    m->b_matrices = nuc_product_of_dims(&b_outer, 0, b_outer.rank);
+    m->a_first = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->a_first);
+    m->b_item = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->b_item);
+    for (size_t i = 0; i < m->products; i++) {
+        m->a_first[i] = nuc_eval_offset(&outer, i, a_strides) * m->rows * m->k;
+        m->b_item[i] = nuc_eval_offset(&outer, i, b_strides);
+    }
     assert(m->products * m->rows * m->columns == nuc_eval_elements(c));
     return m;
 }
