@@ -91,22 +91,6 @@ struct readers {
     size_t count, capacity;
 };
 
-static void find_readers(struct nuc_graph *g, struct readers *r)
-{
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->op != NUC_OP_OUTPUT && n->op != NUC_OP_CALL_DELEGATE)
-            continue;
-        const struct nuc_arg *values = &n->args[NUC_SELF]; /* the list of either */
-        struct reader reader = {n, values->count, nuc_alloc_array(g->cx, values->count, sizeof(struct nuc_meta))};
-        for (uint32_t i = 0; i < reader.count; i++) {
-            if (values->u.nodes[i] != NULL)
-                reader.wanted[i] = values->u.nodes[i]->vals[0];
-        }
-        r->items = nuc_grow(g->cx, r->items, &r->capacity, r->count + 1, sizeof *r->items);
-        r->items[r->count++] = reader;
-    }
-}
-
 /* The payload of a delegate goes by the name of the order, and one value is one input. */
 static struct nuc_node *delegate_input(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *wanted,
                                        bool listed, struct nuc_node *call)
@@ -159,7 +143,18 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
     struct nuc_cm c = {.g = g, .options = options};
     struct readers readers = {.count = 0};
 
-    find_readers(g, &readers);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op != NUC_OP_OUTPUT && n->op != NUC_OP_CALL_DELEGATE)
+            continue;
+        const struct nuc_arg *values = &n->args[NUC_SELF]; /* the list of either */
+        struct reader reader = {n, values->count, nuc_alloc_array(g->cx, values->count, sizeof(struct nuc_meta))};
+        for (uint32_t i = 0; i < reader.count; i++) {
+            if (values->u.nodes[i] != NULL)
+                reader.wanted[i] = values->u.nodes[i]->vals[0];
+        }
+        readers.items = nuc_grow(g->cx, readers.items, &readers.capacity, readers.count + 1, sizeof *readers.items);
+        readers.items[readers.count++] = reader;
+    }
     nuc_cm_separate_moves(g);
     /* What a lowering adds comes after the node. Of the nodes it replaces only quantize nodes go at once. */
     for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {

@@ -42,18 +42,23 @@ static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
            nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
 }
 
-/*
- * Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, [O of a group, H, W, I] of a
- * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
- */
-static struct nuc_channels channels_of(const struct conv *v, bool depthwise)
+/* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
+static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, const uint8_t perm[4])
 {
+    int64_t n = v->out_channels;
+    struct nuc_multiplier *rescale = nuc_cm_multipliers(c, &v->in, &v->weight, &v->out, n);
+
+    v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
+    /*
+     * Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, [O of a group, H, W, I] of a
+     * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
+     */
+    bool depthwise = !v->transposed && perm[3] == 0;
     const struct nuc_meta *kernel = &v->kernel->vals[0];
     int64_t of_group = v->transposed ? kernel->sizes[0] : v->out_channels;
     int64_t of_channel = nuc_elements(kernel) / kernel->sizes[depthwise ? 3 : 0];
     int64_t row = v->transposed ? kernel->sizes[3] : of_channel, depth = v->transposed ? row / v->groups : row;
-
-    return (struct nuc_channels){
+    const struct nuc_channels shape = {
         .channels = v->out_channels,
         .of_group = of_group,
         .group_stride = depth,
@@ -67,16 +72,6 @@ static struct nuc_channels channels_of(const struct conv *v, bool depthwise)
         .low = (int32_t)v->out.low,
         .high = (int32_t)v->out.high,
     };
-}
-
-/* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
-static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, const uint8_t perm[4])
-{
-    int64_t n = v->out_channels;
-    struct nuc_multiplier *rescale = nuc_cm_multipliers(c, &v->in, &v->weight, &v->out, n);
-
-    v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
-    const struct nuc_channels shape = channels_of(v, !v->transposed && perm[3] == 0);
     nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
     nuc_cm_add_multipliers(c, node, rescale, n, &v->multipliers, &v->shifts);
     if (v->bias == NULL && v->groups > 1) {
