@@ -12,22 +12,6 @@
 
 /* ---- quantization ---- */
 
-static void put_quality(struct nuc_context *cx, json_t *list, const struct nuc_output_quality *q)
-{
-    json_t *o = nuc_put_object(cx, list, NULL);
-
-    nuc_put_text(cx, o, "name", q->name);
-    nuc_put_count(cx, o, "samples", q->samples);
-    nuc_put_bool(cx, o, "float", q->is_float);
-    if (!q->is_float)
-        return;
-    nuc_put_double(cx, o, "sqnr_db", q->sqnr_db);
-    nuc_put_double(cx, o, "min", (double)q->min);
-    nuc_put_double(cx, o, "max", (double)q->max);
-    nuc_put_bool(cx, o, "float_varies", q->float_varies);
-    nuc_put_bool(cx, o, "varies", q->varies);
-}
-
 static void put_quantization(struct nuc_compiler *c, json_t *to)
 {
     struct nuc_context *cx = c->cx;
@@ -38,8 +22,19 @@ static void put_quantization(struct nuc_compiler *c, json_t *to)
     for (size_t i = 0; nuc_calibration_line(c, i) != NULL; i++)
         nuc_put_text(cx, list, NULL, nuc_calibration_line(c, i));
     list = nuc_put_array(cx, to, "outputs");
-    for (size_t i = 0; nuc_quality(c, i, &quality) == NUC_OK; i++)
-        put_quality(cx, list, &quality);
+    for (size_t i = 0; nuc_quality(c, i, &quality) == NUC_OK; i++) {
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "name", quality.name);
+        nuc_put_count(cx, o, "samples", quality.samples);
+        nuc_put_bool(cx, o, "float", quality.is_float);
+        if (!quality.is_float)
+            continue;
+        nuc_put_double(cx, o, "sqnr_db", quality.sqnr_db);
+        nuc_put_double(cx, o, "min", (double)quality.min);
+        nuc_put_double(cx, o, "max", (double)quality.max);
+        nuc_put_bool(cx, o, "float_varies", quality.float_varies);
+        nuc_put_bool(cx, o, "varies", quality.varies);
+    }
     list = nuc_put_array(cx, to, "steps");
     for (size_t i = 0; nuc_accuracy_step(c, i, &step) == NUC_OK; i++) {
         json_t *o = nuc_put_object(cx, list, NULL);
@@ -64,23 +59,6 @@ enum nuc_status nuc_quantization_json(struct nuc_compiler *c, const char **text)
 }
 
 /* ---- programs ---- */
-
-static void put_memory(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
-{
-    nuc_put_count(cx, to, "arena_bytes", r->arena);
-    nuc_put_count(cx, to, "arena_bound_bytes", r->arena_lower_bound);
-    nuc_put_bool(cx, to, "arena_proven", r->arena_proven);
-    nuc_put_count(cx, to, "scratch_bytes", r->delegate_scratch);
-    nuc_put_count(cx, to, "scratch_bound_bytes", r->scratch_bound);
-    nuc_put_bool(cx, to, "scratch_proven", r->scratch_proven);
-    nuc_put_bool(cx, to, "scratch_in_arena", r->scratch_in_arena);
-    nuc_put_count(cx, to, "staging_bytes", r->staging);
-    nuc_put_count(cx, to, "fetched_bytes", r->fetched);
-    nuc_put_count(cx, to, "fetch_cycles", r->fetch_cycles);
-    nuc_put_count(cx, to, "fetch_by_dma_cycles", r->fetch_cycles_by_dma);
-    nuc_put_count(cx, to, "delegate_bytes", r->delegate_data);
-    nuc_put_count(cx, to, "program_bytes", r->program);
-}
 
 static void put_strips(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
 {
@@ -123,7 +101,19 @@ static const char *program_text(struct nuc_compiler *c)
     nuc_put_known_count(cx, tree, "cycles", known, r->cycles);
     nuc_put_known_count(cx, tree, "npu_cycles", known, r->npu_cycles);
     nuc_put_known_count(cx, tree, "cpu_cycles", known, r->cycles - r->npu_cycles);
-    put_memory(cx, tree, r);
+    nuc_put_count(cx, tree, "arena_bytes", r->arena);
+    nuc_put_count(cx, tree, "arena_bound_bytes", r->arena_lower_bound);
+    nuc_put_bool(cx, tree, "arena_proven", r->arena_proven);
+    nuc_put_count(cx, tree, "scratch_bytes", r->delegate_scratch);
+    nuc_put_count(cx, tree, "scratch_bound_bytes", r->scratch_bound);
+    nuc_put_bool(cx, tree, "scratch_proven", r->scratch_proven);
+    nuc_put_bool(cx, tree, "scratch_in_arena", r->scratch_in_arena);
+    nuc_put_count(cx, tree, "staging_bytes", r->staging);
+    nuc_put_count(cx, tree, "fetched_bytes", r->fetched);
+    nuc_put_count(cx, tree, "fetch_cycles", r->fetch_cycles);
+    nuc_put_count(cx, tree, "fetch_by_dma_cycles", r->fetch_cycles_by_dma);
+    nuc_put_count(cx, tree, "delegate_bytes", r->delegate_data);
+    nuc_put_count(cx, tree, "program_bytes", r->program);
     put_strips(cx, tree, r);
     /* "nucleon::quantized_sum, nucleon::...": the report has them in one text. */
     json_t *list = nuc_put_array(cx, tree, "executorch_lacks");

@@ -97,23 +97,6 @@ static struct nuc_node *first_call(const struct nuc_graph *g)
     return n;
 }
 
-static void present_input(struct nuc_graph *g, struct nuc_node *input)
-{
-    struct nuc_node *before = first_call(g);
-    const struct nuc_meta inside = input->vals[0], outside = image_outside(&inside);
-
-    nuc_set_val(g, input, &outside);
-    if (input->n_users == 0)
-        return;
-    struct nuc_node *image = permuted(g, before, input, to_first, &inside);
-    nuc_replace_uses(g, input, image, image);
-    if (nuc_same_layout(&image->vals[0], &inside))
-        return;
-    /* The copy is contiguous: those who read the input did so channels last. */
-    struct nuc_node *copy = nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, image, &inside);
-    nuc_replace_uses(g, image, copy, copy);
-}
-
 bool nuc_is_from_litert(const struct nuc_job *j)
 {
     return j->m->io != NULL;
@@ -125,8 +108,21 @@ void nuc_present_boundary(struct nuc_job *j)
     size_t index = 0;
 
     for (struct nuc_node *n = m->graph->first; nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && nuc_is_image_input(m, index++))
-            present_input(m->graph, n);
+        if (n->input_kind == NUC_USER_INPUT && nuc_is_image_input(m, index++)) {
+            struct nuc_graph *g = m->graph;
+            struct nuc_node *before = first_call(g);
+            const struct nuc_meta inside = n->vals[0], outside = image_outside(&inside);
+            nuc_set_val(g, n, &outside);
+            if (n->n_users == 0)
+                continue;
+            struct nuc_node *image = permuted(g, before, n, to_first, &inside);
+            nuc_replace_uses(g, n, image, image);
+            if (nuc_same_layout(&image->vals[0], &inside))
+                continue;
+            /* The copy is contiguous: those who read the input did so channels last. */
+            struct nuc_node *copy = nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, image, &inside);
+            nuc_replace_uses(g, image, copy, copy);
+        }
     }
     for (uint32_t i = 0; i < nuc_model_n_outputs(m); i++) {
         if (nuc_is_image_output(m, i)) {

@@ -42,22 +42,6 @@ static bool may_hold(const struct nuc_node *n, const struct nuc_node *reader)
            (!nuc_is_operator(reader) || (nuc_estimate_macs(n) > 0 && nuc_estimate_macs(reader) == 0));
 }
 
-/* A kernel that computes what follows, too, is made of the last of these; what it takes is that of the first one. */
-static void settle_fused(const struct nuc_graph *g, uint64_t *cycles)
-{
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        const struct nuc_node *last = n;
-        if (!nuc_is_operator(n) || n->partition >= 0)
-            continue;
-        while (cycles[last->id] == 0 && last->n_users == 1 && may_hold(n, last->users[0]))
-            last = last->users[0];
-        if (last == n)
-            continue;
-        cycles[n->id] = cycles[last->id];
-        cycles[last->id] = 0;
-    }
-}
-
 const struct nuc_explain_cpu *nuc_cpu_cycles_of(const struct nuc_graph *g, const struct nuc_model *lowered)
 {
     struct nuc_context *cx = lowered->c->cx;
@@ -70,7 +54,21 @@ const struct nuc_explain_cpu *nuc_cpu_cycles_of(const struct nuc_graph *g, const
     nuc_pop_arena(cx, outer);
     if (status != NUC_OK)
         return NULL;
-    settle_fused(g, p.cycles);
+    /*
+     * A kernel that computes what follows, too, is made of the last of these; what it takes is that of the first one.
+     */
+    uint64_t *cycles = p.cycles;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *last = n;
+        if (!nuc_is_operator(n) || n->partition >= 0)
+            continue;
+        while (cycles[last->id] == 0 && last->n_users == 1 && may_hold(n, last->users[0]))
+            last = last->users[0];
+        if (last == n)
+            continue;
+        cycles[n->id] = cycles[last->id];
+        cycles[last->id] = 0;
+    }
     *cpu = (struct nuc_explain_cpu){p.cycles, p.total};
     return cpu;
 }

@@ -229,22 +229,6 @@ static bool try_one(struct trying *t, const struct option *option, struct figure
     return status == NUC_OK && is_less(found->cycles, own->cycles);
 }
 
-static void try_int8_io(struct trying *t)
-{
-    struct nuc_options o = t->m->settings->o;
-    uint64_t as_is = 0, int8 = 0;
-    struct figures figures = t->own;
-
-    if (o.io == NUC_IO_INT8 || nuc_trial(t->m, &o, measure_quantization, &as_is) != NUC_OK)
-        return;
-    o.io = NUC_IO_INT8;
-    if (nuc_trial(t->m, &o, measure_quantization, &int8) != NUC_OK || int8 >= as_is)
-        return;
-    figures.cycles -= as_is - int8;
-    if (is_less(figures.cycles, t->own.cycles))
-        add_help(t, "--io int8", figures);
-}
-
 void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model *quantized, struct nuc_explanation *e)
 {
     struct nuc_context *cx = partitioned->c->cx;
@@ -268,7 +252,17 @@ void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model
             continue;
         add_help(&t, option->text != NULL ? option->text : nuc_format(cx, "--target %s", int8_twin(e->target)), found);
     }
-    try_int8_io(&t);
+    struct nuc_options o = t.m->settings->o;
+    uint64_t as_is = 0, int8 = 0;
+    struct figures figures = t.own;
+    if (o.io == NUC_IO_INT8 || nuc_trial(t.m, &o, measure_quantization, &as_is) != NUC_OK)
+        return;
+    o.io = NUC_IO_INT8;
+    if (nuc_trial(t.m, &o, measure_quantization, &int8) != NUC_OK || int8 >= as_is)
+        return;
+    figures.cycles -= as_is - int8;
+    if (is_less(figures.cycles, t.own.cycles))
+        add_help(&t, "--io int8", figures);
 }
 
 static void sum_cycles(struct nuc_model *quantized, void *arg)

@@ -61,23 +61,6 @@ static bool is_held_out(const struct search *s, size_t sample, unsigned fold)
     return sample % s->folds == fold;
 }
 
-static void run_float(struct search *s)
-{
-    struct nuc_evaluator *e = nuc_eval_new(s->j->m->graph, s->j->m->settings->o.threads);
-
-    s->n_outputs = nuc_eval_n_outputs(e);
-    s->outputs = nuc_alloc_array(s->cx, s->n_samples, sizeof *s->outputs);
-    for (size_t k = 0; k < s->n_samples; k++) {
-        s->outputs[k] = nuc_alloc_array(s->cx, s->n_outputs, sizeof(float *));
-        void **all = nuc_alloc_array(s->cx, s->n_outputs, sizeof *all);
-        for (size_t i = 0; i < s->n_outputs; i++) {
-            const struct nuc_meta *m = &nuc_eval_output(e, i)->vals[0];
-            all[i] = m->dtype == NUC_F32 ? s->outputs[k][i] = nuc_alloc(s->cx, nuc_bytes(m)) : NULL;
-        }
-        nuc_eval_run(e, read_sample(s, k), all);
-    }
-}
-
 /* Errors of the folds of one trial. */
 struct errors {
     struct nuc_sqnr *all; /* by output */
@@ -244,7 +227,18 @@ static void search(struct nuc_context *cx, void *arg)
 
     s->folds = s->n_samples >= 2 * MOST_FOLDS ? MOST_FOLDS : 2;
     s->inputs = nuc_alloc_array(cx, s->j->samples->n_inputs, sizeof(void *));
-    run_float(s);
+    struct nuc_evaluator *e = nuc_eval_new(s->j->m->graph, s->j->m->settings->o.threads);
+    s->n_outputs = nuc_eval_n_outputs(e);
+    s->outputs = nuc_alloc_array(s->cx, s->n_samples, sizeof *s->outputs);
+    for (size_t k = 0; k < s->n_samples; k++) {
+        s->outputs[k] = nuc_alloc_array(s->cx, s->n_outputs, sizeof(float *));
+        void **all = nuc_alloc_array(s->cx, s->n_outputs, sizeof *all);
+        for (size_t i = 0; i < s->n_outputs; i++) {
+            const struct nuc_meta *m = &nuc_eval_output(e, i)->vals[0];
+            all[i] = m->dtype == NUC_F32 ? s->outputs[k][i] = nuc_alloc(s->cx, nuc_bytes(m)) : NULL;
+        }
+        nuc_eval_run(e, read_sample(s, k), all);
+    }
     if (o->observer == NUC_OBSERVE_AUTO || o->observer == NUC_OBSERVE_HISTOGRAM)
         s->reach = choose_reach(s);
     s->strength = choose_strength(s);

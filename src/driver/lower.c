@@ -199,25 +199,6 @@ static const uint32_t *places_out(struct nuc_context *cx, struct nuc_arena *oute
     return places == NULL ? NULL : nuc_copy_out(cx, outer, places, n * sizeof *places);
 }
 
-/* The image but for its bytes. */
-static struct nuc_neutron_image *image_out(struct nuc_context *cx, struct nuc_arena *outer,
-                                           const struct nuc_neutron_image *image)
-{
-    struct nuc_neutron_image *kept = nuc_copy_out(cx, outer, image, sizeof *image);
-    struct nuc_neutron_call *calls = nuc_copy_out(cx, outer, image->calls, image->n_calls * sizeof *calls);
-    struct nuc_planned *buffers = nuc_copy_out(cx, outer, image->buffers, image->n_buffers * sizeof *buffers);
-
-    for (uint32_t i = 0; i < image->n_calls; i++)
-        calls[i].handles = nuc_copy_out(cx, outer, calls[i].handles, calls[i].n_handles * sizeof *calls[i].handles);
-    for (uint32_t i = 0; i < image->n_buffers; i++)
-        buffers[i].name = nuc_copy_out(cx, outer, buffers[i].name, strlen(buffers[i].name) + 1);
-    kept->calls = calls;
-    kept->buffers = buffers;
-    kept->input_places = places_out(cx, outer, image->input_places, image->n_inputs);
-    kept->output_places = places_out(cx, outer, image->output_places, image->n_outputs);
-    return kept;
-}
-
 /*
  * LiteRT model, microcode, payload. The model and what made it are many times what stays, and go before the next
  * partition.
@@ -255,7 +236,20 @@ static struct converted convert(struct nuc_model *m, const struct handles *h, co
     nuc_write_intermediate(m, p->tag, "pure", out.litert);
     struct nuc_converted converted = nuc_convert_partition(m, p->tag, model, out.litert, &convert);
     out.litert = for_caller ? span_out(cx, outer, out.litert) : (struct nuc_span){NULL, 0};
-    out.image = image_out(cx, outer, converted.image);
+    /* The image but for its bytes. */
+    const struct nuc_neutron_image *image = converted.image;
+    struct nuc_neutron_image *kept = nuc_copy_out(cx, outer, image, sizeof *image);
+    struct nuc_neutron_call *calls = nuc_copy_out(cx, outer, image->calls, image->n_calls * sizeof *calls);
+    struct nuc_planned *buffers = nuc_copy_out(cx, outer, image->buffers, image->n_buffers * sizeof *buffers);
+    for (uint32_t i = 0; i < image->n_calls; i++)
+        calls[i].handles = nuc_copy_out(cx, outer, calls[i].handles, calls[i].n_handles * sizeof *calls[i].handles);
+    for (uint32_t i = 0; i < image->n_buffers; i++)
+        buffers[i].name = nuc_copy_out(cx, outer, buffers[i].name, strlen(buffers[i].name) + 1);
+    kept->calls = calls;
+    kept->buffers = buffers;
+    kept->input_places = places_out(cx, outer, image->input_places, image->n_inputs);
+    kept->output_places = places_out(cx, outer, image->output_places, image->n_outputs);
+    out.image = kept;
     out.payload = compose(cx, outer, p, &out.io, &converted, out.image);
     out.io.inputs = boundaries_out(cx, outer, out.io.inputs, out.io.n_inputs);
     out.io.outputs = boundaries_out(cx, outer, out.io.outputs, out.io.n_outputs);

@@ -37,23 +37,6 @@ static struct nuc_map_pool scratch_pool(struct nuc_context *cx, const struct nuc
                                  .tensors = p->image->buffers};
 }
 
-static void fill_figures(struct nuc_program_report *r, const struct nuc_program_memory_report *memory,
-                         const struct nuc_lowered *l)
-{
-    r->arena = memory->planned;
-    r->arena_lower_bound = memory->lower_bound;
-    r->arena_proven = memory->proven;
-    r->scratch_proven = true;
-    for (uint32_t i = 0; i < l->n_partitions; i++) {
-        const struct nuc_neutron_image *image = l->partitions[i].image;
-        r->scratch_proven = r->scratch_proven && image->scratch_proven;
-        if (image->scratch_size <= r->delegate_scratch)
-            continue;
-        r->delegate_scratch = image->scratch_size;
-        r->scratch_bound = image->scratch_bound;
-    }
-}
-
 /* The same figures as a profile of the program shows. */
 static void count_cycles(const struct nuc_job *j, struct nuc_program_report *r)
 {
@@ -117,7 +100,19 @@ void nuc_make_program(struct nuc_job *j)
     j->made.report.scratch_in_arena = o->plan_delegate_scratch;
     j->made.report.program = j->made.bytes.size;
     note_lacking(m->graph, &j->made.report);
-    fill_figures(&j->made.report, &memory, m->lowered);
+    struct nuc_program_report *r = &j->made.report;
+    r->arena = memory.planned;
+    r->arena_lower_bound = memory.lower_bound;
+    r->arena_proven = memory.proven;
+    r->scratch_proven = true;
+    for (uint32_t i = 0; i < m->lowered->n_partitions; i++) {
+        const struct nuc_neutron_image *image = m->lowered->partitions[i].image;
+        r->scratch_proven = r->scratch_proven && image->scratch_proven;
+        if (image->scratch_size <= r->delegate_scratch)
+            continue;
+        r->delegate_scratch = image->scratch_size;
+        r->scratch_bound = image->scratch_bound;
+    }
     count_cycles(j, &j->made.report);
     struct nuc_context *cx = m->c->cx;
     uint32_t n = m->lowered->n_partitions;

@@ -64,23 +64,6 @@ static struct nuc_strip_choices find(struct search *s, struct nuc_graph *g, size
     return choices;
 }
 
-/* One more stage, after which the plan fits. */
-static bool finish(struct search *s, const struct nuc_strip_choices *choices)
-{
-    uint32_t plans = 0;
-
-    for (size_t i = 0; i < choices->count && plans < MOST_NEXT && s->plans < MOST_PLANS; i++) {
-        if (choices->items[i].outside > s->budget)
-            continue;
-        s->stages[s->n++] = choices->items[i];
-        plans++;
-        if (planned(s) <= s->budget)
-            return true;
-        s->n--;
-    }
-    return false;
-}
-
 static bool search(struct search *s)
 {
     struct nuc_context *cx = s->j->c->cx;
@@ -89,8 +72,17 @@ static bool search(struct search *s)
 
     for (uint32_t i = 0; i < MOST_ALLOWANCES; i++) {
         choices = find(s, g, s->budget + s->budget / 16 - s->budget / 16 * i);
-        if (finish(s, &choices))
-            return true;
+        /* One more stage, after which the plan fits. */
+        uint32_t plans = 0;
+        for (size_t k = 0; k < choices.count && plans < MOST_NEXT && s->plans < MOST_PLANS; k++) {
+            if (choices.items[k].outside > s->budget)
+                continue;
+            s->stages[s->n++] = choices.items[k];
+            plans++;
+            if (planned(s) <= s->budget)
+                return true;
+            s->n--;
+        }
     }
     choices = find(s, g, s->budget);
     bool *tried = nuc_alloc_array(cx, choices.count, sizeof *tried);
@@ -110,26 +102,6 @@ static bool search(struct search *s)
         s->n--;
     }
     return false;
-}
-
-/* One stage after the other that takes most off the peak: what is possible where the budget is not. */
-static void find_least(struct search *s)
-{
-    struct nuc_strip_choices choices;
-    size_t before = SIZE_MAX;
-
-    for (s->n = 0; s->n < MOST_STAGES; s->n++) {
-        choices = find(s, cut(s), 0);
-        if (choices.count == 0)
-            break;
-        s->stages[s->n++] = choices.items[0];
-        size_t size = planned(s);
-        s->n--;
-        if (size >= before)
-            break;
-        before = size;
-    }
-    s->n = 0;
 }
 
 bool nuc_may_need_strips(const struct nuc_job *j)
@@ -174,8 +146,23 @@ void nuc_compute_in_strips(struct nuc_job *j)
     j->m->lowered->report.plain_arena = plain;
     j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs, s.plain);
     s.work = 0; /* what the least is takes no more than a search for each stage */
-    if (!found)
-        find_least(&s);
+    if (!found) {
+        /* One stage after the other that takes most off the peak: what is possible where the budget is not. */
+        struct nuc_strip_choices choices;
+        size_t before = SIZE_MAX;
+        for (s.n = 0; s.n < MOST_STAGES; s.n++) {
+            choices = find(&s, cut(&s), 0);
+            if (choices.count == 0)
+                break;
+            s.stages[s.n++] = choices.items[0];
+            size_t size = planned(&s);
+            s.n--;
+            if (size >= before)
+                break;
+            before = size;
+        }
+        s.n = 0;
+    }
     j->m->lowered->report.least_arena = s.least;
     for (uint32_t i = 0; i < s.n; i++)
         nuc_cut_into_strips(j->m->graph, j->m->settings->target, &s.stages[i]);
