@@ -22,24 +22,6 @@ static bool is_tensor_list(const struct nuc_emit_value *v)
     return v->kind == NUC_EMIT_TENSORS || v->kind == NUC_EMIT_OPTIONAL_TENSORS;
 }
 
-/* Every storage the instruction reads or writes. */
-static void list_storages(struct nuc_emission *e, struct nuc_emit_instruction *in)
-{
-    size_t most = (size_t)in->n_args + 1;
-
-    for (uint32_t i = 0; i < in->n_args; i++)
-        most += is_tensor_list(&e->values[in->args[i]]) ? e->values[in->args[i]].count : 0;
-    in->storages = nuc_alloc_array(e->cx, most, sizeof *in->storages);
-    for (uint32_t i = 0; i < in->n_args; i++) {
-        const struct nuc_emit_value *v = &e->values[in->args[i]];
-        add_storage(e, in, in->args[i]);
-        for (uint32_t k = 0; is_tensor_list(v) && k < v->count; k++)
-            add_storage(e, in, v->u.items[k]);
-    }
-    if (in->delegate && e->scratch_of != NULL && e->scratch_of[in->index] != NUC_NO_STORAGE)
-        in->n_storages = nuc_plan_add_once(in->storages, in->n_storages, e->scratch_of[in->index]);
-}
-
 /* ---- order ---- */
 
 /* The instruction computes a part of the storage. */
@@ -265,8 +247,22 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
                 d->scratch_size == 0 ? NUC_NO_STORAGE : nuc_emit_storage(e, d->scratch_size, NULL, 0, what);
         }
     }
-    for (size_t i = 0; i < e->n_instructions; i++)
-        list_storages(e, &e->instructions[i]);
+    for (size_t i = 0; i < e->n_instructions; i++) {
+        /* Every storage the instruction reads or writes. */
+        struct nuc_emit_instruction *in = &e->instructions[i];
+        size_t most = (size_t)in->n_args + 1;
+        for (uint32_t c = 0; c < in->n_args; c++)
+            most += is_tensor_list(&e->values[in->args[c]]) ? e->values[in->args[c]].count : 0;
+        in->storages = nuc_alloc_array(e->cx, most, sizeof *in->storages);
+        for (uint32_t c = 0; c < in->n_args; c++) {
+            const struct nuc_emit_value *v = &e->values[in->args[c]];
+            add_storage(e, in, in->args[c]);
+            for (uint32_t k = 0; is_tensor_list(v) && k < v->count; k++)
+                add_storage(e, in, v->u.items[k]);
+        }
+        if (in->delegate && e->scratch_of != NULL && e->scratch_of[in->index] != NUC_NO_STORAGE)
+            in->n_storages = nuc_plan_add_once(in->storages, in->n_storages, e->scratch_of[in->index]);
+    }
     find_lifetimes(e);
     if (!o->keep_order) {
         order_instructions(e);

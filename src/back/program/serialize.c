@@ -407,12 +407,16 @@ static struct nuc_span add_program(struct serializer *s)
 
 /* ---- segments and file ---- */
 
-/* All constants back to back, each aligned; records where they begin. */
-static struct nuc_span constant_bytes(struct serializer *s)
+/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
+ * is named. */
+static uint64_t lay_out_segments(struct serializer *s)
 {
+    uint64_t end = 0;
+
+    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 1, sizeof *s->segments);
+    /* All constants back to back, each aligned; records where they begin. */
     const struct nuc_emission *e = s->e;
     size_t size = 0;
-
     s->constant_offsets = nuc_alloc_array(s->cx, e->n_constants, sizeof *s->constant_offsets);
     for (size_t i = 1; i < e->n_constants; i++) {
         s->constant_offsets[i] = nuc_align_up(size, ALIGNMENT);
@@ -423,17 +427,7 @@ static struct nuc_span constant_bytes(struct serializer *s)
         if (e->constants[i].size > 0)
             memcpy(bytes + s->constant_offsets[i], e->constants[i].data, e->constants[i].size);
     }
-    return (struct nuc_span){bytes, size};
-}
-
-/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
- * is named. */
-static uint64_t lay_out_segments(struct serializer *s)
-{
-    uint64_t end = 0;
-
-    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 1, sizeof *s->segments);
-    s->segments[s->n_segments++].bytes = constant_bytes(s);
+    s->segments[s->n_segments++].bytes = (struct nuc_span){bytes, size};
     s->first_delegate = s->n_segments;
     for (size_t i = 0; i < s->e->n_delegates && in_segments(s); i++)
         s->segments[s->n_segments++].bytes = s->e->delegates[i]->payload;
