@@ -36,24 +36,6 @@ static void check_index(const struct verifier *v, int32_t tensor, bool optional)
 
 /* ---- structure ---- */
 
-static void check_tensor(const struct verifier *v, uint32_t i)
-{
-    const struct nuc_lt_tensor *t = &v->s->tensors[i];
-    int64_t elements = nuc_lt_elements(t);
-
-    if (t->rank > NUC_MAX_RANK || elements < 0)
-        fail(v, (int32_t)i, "the shape is impossible");
-    if (t->data.data != NULL && t->data.size != 0 && t->data.size != (size_t)elements * nuc_dtype_size(t->dtype))
-        fail(v, (int32_t)i, "the data is not as long as shape and type say");
-    if (t->quant.count > 1 &&
-        (t->quant.axis < 0 || t->quant.axis >= (int64_t)t->rank || (uint32_t)t->shape[t->quant.axis] != t->quant.count))
-        fail(v, (int32_t)i, "there is not one scale for each channel");
-    for (uint32_t k = 0; k < t->quant.count; k++) {
-        if (!isfinite(t->quant.scale[k]) || t->quant.scale[k] < 0)
-            fail(v, (int32_t)i, "a scale is negative or not finite");
-    }
-}
-
 /* Every input is there when its operator runs, and every tensor has one producer. */
 static void check_order(struct verifier *v, int32_t *producer)
 {
@@ -261,27 +243,6 @@ static void check_weight_point(const struct verifier *v)
     }
 }
 
-static void check_rule(const struct verifier *v, const struct rule *rule)
-{
-    switch (rule->kind) {
-    case RULE_END:
-        break;
-    case RULE_SHARED:
-    case RULE_SHARED_INT8:
-        check_shared(v, rule);
-        break;
-    case RULE_FIXED:
-        check_fixed(v, rule);
-        break;
-    case RULE_BIAS:
-        check_bias(v);
-        break;
-    case RULE_WEIGHT_POINT:
-        check_weight_point(v);
-        break;
-    }
-}
-
 /* Indices, order and producers, which it gives by tensor. */
 static int32_t *check_structure(struct verifier *v)
 {
@@ -307,8 +268,21 @@ static void check_subgraph(struct verifier *v)
 {
     const int32_t *producer = check_structure(v);
 
-    for (uint32_t i = 0; i < v->s->n_tensors; i++)
-        check_tensor(v, i);
+    for (uint32_t i = 0; i < v->s->n_tensors; i++) {
+        const struct nuc_lt_tensor *t = &v->s->tensors[i];
+        int64_t elements = nuc_lt_elements(t);
+        if (t->rank > NUC_MAX_RANK || elements < 0)
+            fail(v, (int32_t)i, "the shape is impossible");
+        if (t->data.data != NULL && t->data.size != 0 && t->data.size != (size_t)elements * nuc_dtype_size(t->dtype))
+            fail(v, (int32_t)i, "the data is not as long as shape and type say");
+        if (t->quant.count > 1 && (t->quant.axis < 0 || t->quant.axis >= (int64_t)t->rank ||
+                                   (uint32_t)t->shape[t->quant.axis] != t->quant.count))
+            fail(v, (int32_t)i, "there is not one scale for each channel");
+        for (uint32_t k = 0; k < t->quant.count; k++) {
+            if (!isfinite(t->quant.scale[k]) || t->quant.scale[k] < 0)
+                fail(v, (int32_t)i, "a scale is negative or not finite");
+        }
+    }
     for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
         v->op = &v->s->ops[v->op_index];
         check_operands(v);
@@ -323,8 +297,26 @@ static void check_subgraph(struct verifier *v)
         }
         if (v->op->code < 0 || v->op->code >= NUC_LT_CODES)
             continue;
-        for (int k = 0; k < MAX_RULES; k++)
-            check_rule(v, &rule_sets[rule_set_of[v->op->code]][k]);
+        for (int k = 0; k < MAX_RULES; k++) {
+            const struct rule *rule = &rule_sets[rule_set_of[v->op->code]][k];
+            switch (rule->kind) {
+            case RULE_END:
+                break;
+            case RULE_SHARED:
+            case RULE_SHARED_INT8:
+                check_shared(v, rule);
+                break;
+            case RULE_FIXED:
+                check_fixed(v, rule);
+                break;
+            case RULE_BIAS:
+                check_bias(v);
+                break;
+            case RULE_WEIGHT_POINT:
+                check_weight_point(v);
+                break;
+            }
+        }
     }
     v->op = NULL;
     for (uint32_t i = 0; i < v->s->n_outputs; i++) {
