@@ -443,25 +443,6 @@ static bool key(struct parser *p)
     return take(p, ':') || wrong(p, "':' expected");
 }
 
-/* The members; the opening bracket is taken. */
-static bool members(struct parser *p, unsigned depth, uint32_t container, char close)
-{
-    bool is_object = close == '}';
-    uint32_t count = 0;
-
-    if (depth == MOST_DEPTH)
-        return wrong(p, "maximum parsing depth reached");
-    add_token(p, (struct nuc_json_token){0, 0});
-    if (take(p, close))
-        return finish(p, container, is_object, 0);
-    do {
-        if ((is_object && !key(p)) || !value(p, depth + 1))
-            return false;
-        count++;
-    } while (take(p, ','));
-    return take(p, close) ? finish(p, container, is_object, count) : wrong(p, "',' or a closing bracket expected");
-}
-
 /* Recursion is bounded by MOST_DEPTH. */
 static bool value(struct parser *p, unsigned depth)
 {
@@ -476,7 +457,21 @@ static bool value(struct parser *p, unsigned depth)
     case '{':
     case '[':
         p->at++;
-        return members(p, depth, token, p->at[-1] == '{' ? '}' : ']');
+        /* The members; the opening bracket is taken. */
+        char close = p->at[-1] == '{' ? '}' : ']';
+        bool is_object = close == '}';
+        uint32_t count = 0;
+        if (depth == MOST_DEPTH)
+            return wrong(p, "maximum parsing depth reached");
+        add_token(p, (struct nuc_json_token){0, 0});
+        if (take(p, close))
+            return finish(p, token, is_object, 0);
+        do {
+            if ((is_object && !key(p)) || !value(p, depth + 1))
+                return false;
+            count++;
+        } while (take(p, ','));
+        return take(p, close) ? finish(p, token, is_object, count) : wrong(p, "',' or a closing bracket expected");
     case '"':
         p->at++;
         good = string(p);

@@ -155,30 +155,6 @@ static enum nuc_dtype dtype_of(int8_t scalar_type)
     }
 }
 
-static struct nuc_view_tensor take_tensor(struct parser *p, struct nuc_fb_table t)
-{
-    struct nuc_fb_table allocation = nuc_fb_sub(&p->r, t, NUC_TENSOR_ALLOCATION);
-    struct nuc_view_tensor tensor = {
-        .dtype = dtype_of(nuc_fb_i8(&p->r, t, NUC_TENSOR_TYPE, 0)),
-        .sizes = take_list(p, t, NUC_TENSOR_SIZES, 4),
-        .dim_order = take_list(p, t, NUC_TENSOR_DIM_ORDER, 1),
-        .planned = allocation.at != 0,
-        .memory = nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_MEMORY, 0),
-        .offset = nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_LOW, 0) |
-                  (uint64_t)nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_HIGH, 0) << 32,
-        .constant = nuc_fb_u32(&p->r, t, NUC_TENSOR_DATA_BUFFER, 0),
-    };
-
-    /* A call's tensors are looked at dimension by dimension: this bounds what an argument costs. */
-    if (tensor.sizes.count > NUC_MAX_RANK || tensor.dim_order.count > NUC_MAX_RANK)
-        damaged(p, "a tensor has more than 16 dimensions");
-    for (uint32_t i = 0; i < tensor.sizes.count; i++) {
-        if (nuc_view_int(tensor.sizes, i) < 0)
-            damaged(p, "a tensor has a size below 0");
-    }
-    return tensor;
-}
-
 /* Bytes of an item of a list; 0: the value is not a list. */
 static uint32_t item_size(uint8_t kind)
 {
@@ -194,15 +170,33 @@ static void take_value(struct parser *p, struct nuc_fb_table t, void *item)
     struct nuc_view_value *value = item;
 
     value->kind = nuc_fb_u8(&p->r, t, NUC_EVALUE_TYPE, 0);
-    if (value->kind == NUC_VALUE_INT)
+    if (value->kind == NUC_VALUE_INT) {
         value->u.i = nuc_fb_i64(&p->r, content, 0, 0);
-    else if (value->kind == NUC_VALUE_BOOL)
+    } else if (value->kind == NUC_VALUE_BOOL) {
         value->u.b = nuc_fb_bool(&p->r, content, 0, false);
-    else if (value->kind == NUC_VALUE_DOUBLE)
+    } else if (value->kind == NUC_VALUE_DOUBLE)
         value->u.f = nuc_fb_f64(&p->r, content, 0, 0.0);
-    else if (value->kind == NUC_VALUE_TENSOR)
-        value->u.tensor = take_tensor(p, content);
-    else if (value->kind == NUC_VALUE_STRING)
+    else if (value->kind == NUC_VALUE_TENSOR) {
+        struct nuc_fb_table allocation = nuc_fb_sub(&p->r, content, NUC_TENSOR_ALLOCATION);
+        struct nuc_view_tensor tensor = {
+            .dtype = dtype_of(nuc_fb_i8(&p->r, content, NUC_TENSOR_TYPE, 0)),
+            .sizes = take_list(p, content, NUC_TENSOR_SIZES, 4),
+            .dim_order = take_list(p, content, NUC_TENSOR_DIM_ORDER, 1),
+            .planned = allocation.at != 0,
+            .memory = nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_MEMORY, 0),
+            .offset = nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_LOW, 0) |
+                      (uint64_t)nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_HIGH, 0) << 32,
+            .constant = nuc_fb_u32(&p->r, content, NUC_TENSOR_DATA_BUFFER, 0),
+        };
+        /* A call's tensors are looked at dimension by dimension: this bounds what an argument costs. */
+        if (tensor.sizes.count > NUC_MAX_RANK || tensor.dim_order.count > NUC_MAX_RANK)
+            damaged(p, "a tensor has more than 16 dimensions");
+        for (uint32_t i = 0; i < tensor.sizes.count; i++) {
+            if (nuc_view_int(tensor.sizes, i) < 0)
+                damaged(p, "a tensor has a size below 0");
+        }
+        value->u.tensor = tensor;
+    } else if (value->kind == NUC_VALUE_STRING)
         value->u.list = take_text(p, content, 0);
     else if (item_size(value->kind) != 0)
         value->u.list = take_list(p, content, 0, item_size(value->kind));
@@ -228,24 +222,6 @@ static void take_operator(struct parser *p, struct nuc_fb_table t, void *item)
     op->overload = take_text(p, t, NUC_OPERATOR_OVERLOAD);
 }
 
-/* Whoever describes the call names its operator and walks the lists among its arguments: both are spent here. */
-static void check_call(struct parser *p, const struct nuc_view_instruction *in)
-{
-    const struct nuc_view_method *m = p->method;
-    bool kernel = in->kind == NUC_INSTRUCTION_KERNEL;
-
-    if (in->index >= (kernel ? m->n_operators : m->n_delegates))
-        damaged(p, "an instruction calls an operator or a delegate that does not exist");
-    if (kernel)
-        spend(p, (uint64_t)m->operators[in->index].name.count + m->operators[in->index].overload.count);
-    check_indices(p, in->args, 0);
-    for (uint32_t i = 0; i < in->args.count; i++) {
-        const struct nuc_view_value *value = &m->values[nuc_view_int(in->args, i)];
-        if (value->kind != NUC_VALUE_STRING && item_size(value->kind) != 0)
-            spend(p, value->u.list.count);
-    }
-}
-
 static void take_instruction(struct parser *p, struct nuc_fb_table t, void *item)
 {
     struct nuc_fb_table args = nuc_fb_sub(&p->r, t, NUC_INSTRUCTION_ARGS);
@@ -255,7 +231,21 @@ static void take_instruction(struct parser *p, struct nuc_fb_table t, void *item
     if (in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE) {
         in->index = nuc_fb_u32(&p->r, args, NUC_CALL_INDEX, 0);
         in->args = take_list(p, args, NUC_CALL_ARGS, 4);
-        check_call(p, in);
+        /*
+         * Whoever describes the call names its operator and walks the lists among its arguments: both are spent here.
+         */
+        const struct nuc_view_method *m = p->method;
+        bool kernel = in->kind == NUC_INSTRUCTION_KERNEL;
+        if (in->index >= (kernel ? m->n_operators : m->n_delegates))
+            damaged(p, "an instruction calls an operator or a delegate that does not exist");
+        if (kernel)
+            spend(p, (uint64_t)m->operators[in->index].name.count + m->operators[in->index].overload.count);
+        check_indices(p, in->args, 0);
+        for (uint32_t i = 0; i < in->args.count; i++) {
+            const struct nuc_view_value *value = &m->values[nuc_view_int(in->args, i)];
+            if (value->kind != NUC_VALUE_STRING && item_size(value->kind) != 0)
+                spend(p, value->u.list.count);
+        }
     } else if (in->kind < NUC_INSTRUCTION_KINDS) {
         in->words[0] = nuc_fb_i32(&p->r, args, 0, 0);
         in->words[1] = nuc_fb_i32(&p->r, args, 1, 0);
@@ -311,26 +301,6 @@ static void take_named(struct parser *p, struct nuc_fb_table t, void *item)
 
 /* ---- delegates ---- */
 
-/* The processed bytes of a delegate, inline or in a segment. */
-static struct nuc_span delegate_data(struct parser *p, struct nuc_fb_table reference)
-{
-    uint8_t location = nuc_fb_u8(&p->r, reference, NUC_REFERENCE_LOCATION, 0);
-    uint32_t index = nuc_fb_u32(&p->r, reference, NUC_REFERENCE_INDEX, 0);
-    struct nuc_span data = {NULL, 0};
-
-    if (location > 1)
-        damaged(p, "a delegate's data lie neither in a segment nor among the tables");
-    if (location == 0) {
-        struct nuc_fb_vector list = nuc_fb_vec(&p->r, p->program, NUC_PROGRAM_DELEGATE_DATA, 4);
-        data = nuc_fb_bytes(&p->r, nuc_fb_vec_table(&p->r, list, index), 0);
-    } else {
-        data = take_segment(p, index, "a delegate's segment lies outside the file");
-    }
-    check(p, "a delegate's data lies outside the file");
-    spend(p, data.size);
-    return data;
-}
-
 static void take_spec(struct parser *p, struct nuc_fb_table t, void *item)
 {
     struct nuc_view_spec *spec = item;
@@ -344,7 +314,22 @@ static void take_delegate(struct parser *p, struct nuc_fb_table t, void *item)
     struct nuc_view_delegate *delegate = item;
 
     delegate->backend = take_text(p, t, NUC_DELEGATE_ID);
-    delegate->data = delegate_data(p, nuc_fb_sub(&p->r, t, NUC_DELEGATE_PROCESSED));
+    /* The processed bytes of a delegate, inline or in a segment. */
+    struct nuc_fb_table reference = nuc_fb_sub(&p->r, t, NUC_DELEGATE_PROCESSED);
+    uint8_t location = nuc_fb_u8(&p->r, reference, NUC_REFERENCE_LOCATION, 0);
+    uint32_t index = nuc_fb_u32(&p->r, reference, NUC_REFERENCE_INDEX, 0);
+    struct nuc_span data = {NULL, 0};
+    if (location > 1)
+        damaged(p, "a delegate's data lie neither in a segment nor among the tables");
+    if (location == 0) {
+        struct nuc_fb_vector list = nuc_fb_vec(&p->r, p->program, NUC_PROGRAM_DELEGATE_DATA, 4);
+        data = nuc_fb_bytes(&p->r, nuc_fb_vec_table(&p->r, list, index), 0);
+    } else {
+        data = take_segment(p, index, "a delegate's segment lies outside the file");
+    }
+    check(p, "a delegate's data lies outside the file");
+    spend(p, data.size);
+    delegate->data = data;
     delegate->specs = take_tables(p, t, NUC_DELEGATE_COMPILE_SPECS, sizeof *delegate->specs, take_spec,
                                   "a compile spec is malformed", &delegate->n_specs);
 }

@@ -240,25 +240,6 @@ static int by_offset(const void *a, const void *b)
     return ((*x)->header_offset > (*y)->header_offset) - ((*x)->header_offset < (*y)->header_offset);
 }
 
-/* Bytes that belong to two entries would be read, and inflated, once for each. */
-static void refuse_overlaps(const struct nuc_zip *zip)
-{
-    struct nuc_arena *outer = nuc_push_arena(zip->cx);
-    const struct nuc_zip_entry **list = nuc_alloc_array(zip->cx, zip->count, sizeof *list);
-
-    for (size_t i = 0; i < zip->count; i++)
-        list[i] = &zip->entries[i];
-    if (zip->count != 0)
-        qsort(list, zip->count, sizeof *list, by_offset);
-    for (size_t i = 1; i < zip->count; i++) {
-        if (list[i]->header_offset < list[i - 1]->offset + list[i - 1]->packed_size)
-            nuc_fail(zip->cx, NUC_BAD_INPUT,
-                     "%s: damaged zip archive: entries %s and %s share bytes of the file; export the file again",
-                     zip->path, list[i - 1]->name, list[i]->name);
-    }
-    nuc_pop_arena(zip->cx, outer);
-}
-
 static int by_name(const void *a, const void *b)
 {
     const struct nuc_zip_entry *const *x = a;
@@ -277,12 +258,16 @@ static uint64_t allowed_inflation(uint64_t size)
                : limit;
 }
 
-static void read_directory(struct nuc_zip *zip)
+struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
 {
+    struct nuc_zip *zip = nuc_alloc(cx, sizeof *zip);
+
+    zip->cx = cx;
+    zip->file = nuc_open_stored(cx, input);
+    zip->path = zip->file->path;
     struct directory d = find_directory(zip);
     struct nuc_span rest = read_here(zip, d.offset, d.size);
     struct nuc_zip_entry *entries = nuc_alloc_array(zip->cx, (size_t)d.count, sizeof *entries);
-
     for (size_t i = 0; i < d.count; i++) {
         bool is_file;
         size_t used = read_entry(zip, rest, &entries[zip->count], &is_file);
@@ -293,16 +278,6 @@ static void read_directory(struct nuc_zip *zip)
     if (rest.size != 0)
         bad_zip(zip, "its directory holds more than it counts");
     zip->entries = entries;
-}
-
-struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
-{
-    struct nuc_zip *zip = nuc_alloc(cx, sizeof *zip);
-
-    zip->cx = cx;
-    zip->file = nuc_open_stored(cx, input);
-    zip->path = zip->file->path;
-    read_directory(zip);
     zip->sorted = nuc_alloc_array(zip->cx, zip->count, sizeof *zip->sorted);
     for (size_t i = 0; i < zip->count; i++)
         zip->sorted[i] = &zip->entries[i];
@@ -312,7 +287,20 @@ struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
         if (strcmp(zip->sorted[i - 1]->name, zip->sorted[i]->name) == 0)
             nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s is there twice", zip->path, zip->sorted[i]->name);
     }
-    refuse_overlaps(zip);
+    /* Bytes that belong to two entries would be read, and inflated, once for each. */
+    struct nuc_arena *outer = nuc_push_arena(zip->cx);
+    const struct nuc_zip_entry **list = nuc_alloc_array(zip->cx, zip->count, sizeof *list);
+    for (size_t i = 0; i < zip->count; i++)
+        list[i] = &zip->entries[i];
+    if (zip->count != 0)
+        qsort(list, zip->count, sizeof *list, by_offset);
+    for (size_t i = 1; i < zip->count; i++) {
+        if (list[i]->header_offset < list[i - 1]->offset + list[i - 1]->packed_size)
+            nuc_fail(zip->cx, NUC_BAD_INPUT,
+                     "%s: damaged zip archive: entries %s and %s share bytes of the file; export the file again",
+                     zip->path, list[i - 1]->name, list[i]->name);
+    }
+    nuc_pop_arena(zip->cx, outer);
     zip->state = nuc_alloc(cx, sizeof *zip->state);
     *zip->state = (struct nuc_zip_state){.arena = cx->arena, .allowed = allowed_inflation(zip->file->size)};
     zip->state->contents = nuc_alloc_array(cx, zip->count, sizeof *zip->state->contents);
@@ -369,24 +357,6 @@ static int inflate_all(z_stream *z, struct nuc_span packed, uint8_t *content, ui
     return status == Z_STREAM_END && (rest != 0 || left != 0) ? Z_DATA_ERROR : status;
 }
 
-static void inflate_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e, uint8_t *content)
-{
-    struct nuc_arena *outer = nuc_push_arena(zip->cx);
-    struct nuc_span packed = read_here(zip, e->offset, e->packed_size);
-    z_stream z = {.zalloc = Z_NULL};
-
-    int status = inflateInit2(&z, -MAX_WBITS);
-    if (status == Z_OK) {
-        status = inflate_all(&z, packed, content, e->size);
-        inflateEnd(&z);
-    }
-    if (status == Z_MEM_ERROR)
-        nuc_fail(zip->cx, NUC_NO_MEMORY, "%s: entry %s: out of memory", zip->path, e->name);
-    if (status != Z_STREAM_END)
-        bad_entry(zip, e, "its deflated bytes are damaged");
-    nuc_pop_arena(zip->cx, outer);
-}
-
 /* What is refused before memory is asked for. */
 static void check_method(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
 {
@@ -408,10 +378,24 @@ static void check_method(const struct nuc_zip *zip, const struct nuc_zip_entry *
 
 static void read_content(const struct nuc_zip *zip, const struct nuc_zip_entry *e, void *to)
 {
-    if (e->method == DEFLATED)
-        inflate_entry(zip, e, to);
-    else
+    if (e->method == DEFLATED) {
+        uint8_t *content = to;
+        struct nuc_arena *outer = nuc_push_arena(zip->cx);
+        struct nuc_span packed = read_here(zip, e->offset, e->packed_size);
+        z_stream z = {.zalloc = Z_NULL};
+        int status = inflateInit2(&z, -MAX_WBITS);
+        if (status == Z_OK) {
+            status = inflate_all(&z, packed, content, e->size);
+            inflateEnd(&z);
+        }
+        if (status == Z_MEM_ERROR)
+            nuc_fail(zip->cx, NUC_NO_MEMORY, "%s: entry %s: out of memory", zip->path, e->name);
+        if (status != Z_STREAM_END)
+            bad_entry(zip, e, "its deflated bytes are damaged");
+        nuc_pop_arena(zip->cx, outer);
+    } else {
         nuc_read_at(zip->file, e->offset, to, (size_t)e->size);
+    }
     check_checksum(zip, e, add_checksum(0, (struct nuc_span){to, (size_t)e->size}));
 }
 

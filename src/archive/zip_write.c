@@ -134,24 +134,6 @@ static size_t padding_of(size_t start, const char *name)
     return nuc_align_up(end, CONTENT_ALIGNMENT) - end;
 }
 
-static void put_entry(struct nuc_zip_writer *w, struct directory_entry *e)
-{
-    static const uint8_t zeros[CONTENT_ALIGNMENT] = {0};
-    size_t padding = padding_of(w->length, e->name);
-
-    e->offset = (uint32_t)w->length;
-    begin_bytes(w, LOCAL_SIZE + strlen(e->name) + EXTRA_HEADER + padding);
-    put_u32(w, 0x04034b50u);
-    put_common(w, e);
-    put_u16(w, (uint32_t)(EXTRA_HEADER + padding));
-    put_bytes(w, e->name, strlen(e->name));
-    put_u16(w, PADDING_ID);
-    put_u16(w, (uint32_t)padding);
-    put_bytes(w, zeros, padding);
-    nuc_add_pieces(w->cx, &w->archive, &e->content);
-    w->length += e->size;
-}
-
 void nuc_zip_add_pieces(struct nuc_zip_writer *w, const char *name, const struct nuc_pieces *content)
 {
     struct nuc_context *cx = w->cx;
@@ -184,23 +166,6 @@ static size_t directory_size(const struct nuc_zip_writer *w)
     return size;
 }
 
-static void put_directory(struct nuc_zip_writer *w)
-{
-    for (size_t i = 0; i < w->count; i++) {
-        const struct directory_entry *e = &w->entries[i];
-        put_u32(w, 0x02014b50u);
-        put_u16(w, VERSION_NEEDED);
-        put_common(w, e);
-        put_u16(w, 0); /* no extra field */
-        put_u16(w, 0); /* no comment */
-        put_u16(w, 0); /* disk */
-        put_u16(w, 0); /* internal attributes */
-        put_u32(w, 0); /* external attributes */
-        put_u32(w, e->offset);
-        put_bytes(w, e->name, strlen(e->name));
-    }
-}
-
 /* Of the whole archive; the sum of 65,535 sizes of 32 bits fits 64. */
 static uint64_t archive_size(const struct nuc_zip_writer *w)
 {
@@ -219,11 +184,37 @@ struct nuc_pieces nuc_zip_finish(struct nuc_zip_writer *w, const char *path)
 
     if (w->too_big || archive_size(w) > UINT32_MAX)
         nuc_fail(w->cx, NUC_UNSUPPORTED, "%s: would exceed 4 GiB or 65,535 entries: write fewer samples", path);
-    for (size_t i = 0; i < w->count; i++)
-        put_entry(w, &w->entries[i]);
+    for (size_t i = 0; i < w->count; i++) {
+        struct directory_entry *e = &w->entries[i];
+        static const uint8_t zeros[CONTENT_ALIGNMENT] = {0};
+        size_t padding = padding_of(w->length, e->name);
+        e->offset = (uint32_t)w->length;
+        begin_bytes(w, LOCAL_SIZE + strlen(e->name) + EXTRA_HEADER + padding);
+        put_u32(w, 0x04034b50u);
+        put_common(w, e);
+        put_u16(w, (uint32_t)(EXTRA_HEADER + padding));
+        put_bytes(w, e->name, strlen(e->name));
+        put_u16(w, PADDING_ID);
+        put_u16(w, (uint32_t)padding);
+        put_bytes(w, zeros, padding);
+        nuc_add_pieces(w->cx, &w->archive, &e->content);
+        w->length += e->size;
+    }
     size_t start = w->length;
     begin_bytes(w, size + END_SIZE);
-    put_directory(w);
+    for (size_t i = 0; i < w->count; i++) {
+        const struct directory_entry *e = &w->entries[i];
+        put_u32(w, 0x02014b50u);
+        put_u16(w, VERSION_NEEDED);
+        put_common(w, e);
+        put_u16(w, 0); /* no extra field */
+        put_u16(w, 0); /* no comment */
+        put_u16(w, 0); /* disk */
+        put_u16(w, 0); /* internal attributes */
+        put_u32(w, 0); /* external attributes */
+        put_u32(w, e->offset);
+        put_bytes(w, e->name, strlen(e->name));
+    }
     put_u32(w, 0x06054b50u);
     put_u32(w, 0); /* disks */
     put_u16(w, (uint32_t)w->count);
