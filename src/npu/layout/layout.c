@@ -1,6 +1,7 @@
 #include "npu/layout/layout.h"
 
 #include "ir/args.h"
+#include "ir/axis_map.h"
 #include "npu/support/support.h"
 
 /* How the operator's format follows from its neighbours. */
@@ -8,33 +9,51 @@ enum format_rule {
     RULE_UNKNOWN,        /* not an operator of the NPU: NONE */
     RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST data, and weights of a convolution, and gives it */
     RULE_BOUNDARY,       /* input and output formats are independent */
-    RULE_REDUCTION,      /* keepdim: any; otherwise a boundary */
-    RULE_PRELU,          /* with a slope for each channel of images channels first, else any */
     RULE_ANY,            /* works in either format, the same on both sides */
 };
 
+/* An operand that is a list by the channels of an image: slopes of a PReLU. */
+static bool has_list_by_channel(const struct nuc_node *node)
+{
+    const struct nuc_meta *list = nuc_input_meta(node, NUC_OTHER);
+    struct nuc_axis_map map;
+
+    if (node->vals[0].rank <= 2 || nuc_elements(list) <= 1 || !nuc_axis_map(node, 0, NUC_OTHER, 0, &map))
+        return false;
+    return nuc_axis_dims(&map) == 1u << 1;
+}
+
+/* Windows go over images, and dimensions that stay where they are keep their format. */
+static enum format_rule rule_by_axes(const struct nuc_node *node, enum nuc_rule_set rules)
+{
+    struct nuc_axis_map map;
+
+    if (node->n_vals == 0 || !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
+        return RULE_ANY;
+    if (nuc_has_axis(&map, NUC_AXIS_WINDOW))
+        return RULE_CHANNELS_FIRST;
+    if (!map.keeps_dims)
+        return RULE_BOUNDARY;
+    /* The converter of sdk-3.1 takes a PReLU in any format. */
+    return rules != NUC_RULES_SDK_3_1 && has_list_by_channel(node) ? RULE_CHANNELS_FIRST : RULE_ANY;
+}
+
 /* An operator is known when the newest rules have it, whatever the flavor. */
-static enum format_rule rule_of(enum nuc_op op, enum nuc_rule_set rules)
+static enum format_rule rule_of(const struct nuc_node *node, enum nuc_rule_set rules)
 {
     static const struct nuc_flavor newest = {.rules = NUC_RULES_SDK_3_2};
-    enum nuc_family family = nuc_op_family(op);
+    enum nuc_family family = nuc_op_family(node->op);
 
-    if (family == NUC_FAMILY_GRAPH && op != NUC_OP_CALL_DELEGATE)
+    if (family == NUC_FAMILY_GRAPH && node->op != NUC_OP_CALL_DELEGATE)
         return RULE_ANY;
     if (family == NUC_FAMILY_QUANT || family == NUC_FAMILY_DEQUANT)
-        return op == NUC_OP_QUANTIZE_PER_CHANNEL ? RULE_UNKNOWN : RULE_ANY;
-    if (nuc_support_row(&newest, op) == NULL)
+        return node->op == NUC_OP_QUANTIZE_PER_CHANNEL ? RULE_UNKNOWN : RULE_ANY;
+    if (nuc_support_row(&newest, node->op) == NULL)
         return RULE_UNKNOWN;
-    if (family == NUC_FAMILY_CONV || family == NUC_FAMILY_POOL || family == NUC_FAMILY_RESIZE)
-        return RULE_CHANNELS_FIRST;
-    if (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE)
-        return RULE_BOUNDARY;
-    /* The converter of sdk-3.1 takes a PReLU and a mean in any format, and no other reductions. */
+    /* The converter of sdk-3.1 takes a mean in any format, and no other reductions. */
     if (family == NUC_FAMILY_REDUCE && rules == NUC_RULES_SDK_3_1)
-        return op == NUC_OP_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
-    if (family == NUC_FAMILY_REDUCE)
-        return RULE_REDUCTION;
-    return op == NUC_OP_PRELU && rules != NUC_RULES_SDK_3_1 ? RULE_PRELU : RULE_ANY;
+        return node->op == NUC_OP_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
+    return rule_by_axes(node, rules);
 }
 
 const char *nuc_format_name(enum nuc_format format)
@@ -129,52 +148,27 @@ static void infer_boundary(struct inference *f, struct nuc_node *node)
         become(f, nuc_arg_node(node, NUC_SELF), NUC_FORMATLESS);
 }
 
-/* (self, dim, keepdim, ...) in all of them. */
-static bool keeps_dims(const struct nuc_node *node)
-{
-    return nuc_flag(node, NUC_ARG(MEAN_DIM, keepdim));
-}
-
-/* (self, weight) */
-static bool has_channel_slopes(const struct nuc_node *node)
-{
-    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF), *weight = nuc_arg_node(node, NUC_ARG(PRELU, weight));
-
-    return input != NULL && weight != NULL && input->vals[0].rank > 2 &&
-           !(weight->vals[0].rank == 1 && weight->vals[0].sizes[0] == 1);
-}
-
-/* Data, and the weight of a convolution. */
+/* Data, and the weight of a convolution, which is summed. */
 static void infer_channels_first(struct inference *f, struct nuc_node *node)
 {
-    uint32_t needed = nuc_op_family(node->op) == NUC_FAMILY_CONV ? 2 : 1, position = 0;
-    struct nuc_cursor at = {0, 0};
-
-    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
-        become(f, in, position++ < needed ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        struct nuc_node *in = nuc_arg_node(node, i);
+        struct nuc_axis_map map;
+        bool image = i == NUC_SELF || (nuc_axis_map(node, 0, i, 0, &map) && nuc_has_axis(&map, NUC_AXIS_WHOLE));
+        if (in != NULL)
+            become(f, in, image ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
+    }
     become(f, node, NUC_CHANNELS_FIRST);
 }
 
 static void infer_node(struct inference *f, struct nuc_node *node)
 {
-    switch (rule_of(node->op, f->rules)) {
+    switch (rule_of(node, f->rules)) {
     case RULE_CHANNELS_FIRST:
         infer_channels_first(f, node);
         break;
-    case RULE_PRELU:
-        if (has_channel_slopes(node))
-            infer_channels_first(f, node);
-        else
-            infer_any(f, node);
-        break;
     case RULE_BOUNDARY:
         infer_boundary(f, node);
-        break;
-    case RULE_REDUCTION:
-        if (keeps_dims(node))
-            infer_any(f, node);
-        else
-            infer_boundary(f, node);
         break;
     case RULE_ANY:
         infer_any(f, node);
