@@ -12,6 +12,13 @@ const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index)
     return index < node->n_args ? &node->args[index] : &none;
 }
 
+uint32_t nuc_arg_named(const struct nuc_node *node, const char *name)
+{
+    int index = nuc_schema_arg_index(nuc_op_schema(node->op), name);
+
+    return index < 0 ? NUC_NO_ARG : (uint32_t)index;
+}
+
 double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback)
 {
     const struct nuc_arg *a = nuc_arg_at(node, index);

@@ -4,6 +4,12 @@
 
 #include "ir/graph.h"
 
+/* The position of an argument that the operator does not have: nuc_arg_at() gives None for it. */
+#define NUC_NO_ARG UINT32_MAX
+
+/* The position of the argument of that name in the schema, or NUC_NO_ARG. */
+uint32_t nuc_arg_named(const struct nuc_node *node, const char *name);
+
 /* The argument at a position; one of kind NUC_ARG_NONE when the node has none there. */
 const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index);
 

@@ -6,7 +6,10 @@
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
 
-/* One operand `x` and one result `y` of a call. */
+/*
+ * One operand `x` and one result `y` of a call. Operators of a family name their arguments alike: the schema says where
+ * they are.
+ */
 struct place {
     const struct nuc_node *node;
     uint32_t value, arg, element;
@@ -14,17 +17,9 @@ struct place {
     struct nuc_axis_map *map;
 };
 
-/* Operators of a family name their arguments alike: the schema says where they are. */
-static uint32_t arg_named(const struct nuc_node *node, const char *name)
-{
-    int index = nuc_schema_arg_index(nuc_op_schema(node->op), name);
-
-    return index < 0 ? NUC_NO_ARG : (uint32_t)index;
-}
-
 static bool is_arg(const struct place *p, const char *name)
 {
-    return p->arg == arg_named(p->node, name);
+    return p->arg == nuc_arg_named(p->node, name);
 }
 
 /* ---- axes ---- */
@@ -125,7 +120,7 @@ static bool map_view(const struct place *p)
 static bool map_permute(const struct place *p)
 {
     const struct nuc_arg *dims = nuc_arg_at(p->node, 1);
-    uint32_t rank = p->x->rank, a = arg_named(p->node, "dim0"), b = arg_named(p->node, "dim1");
+    uint32_t rank = p->x->rank, a = nuc_arg_named(p->node, "dim0"), b = nuc_arg_named(p->node, "dim1");
 
     p->map->keeps_dims = false;
     if (p->arg != NUC_SELF || rank != p->y->rank || (dims->kind == NUC_ARG_INTS && dims->count != rank))
@@ -156,19 +151,19 @@ static bool take(const struct place *p, uint32_t dim, int64_t start, int64_t ste
 static bool map_slice(const struct place *p)
 {
     const struct nuc_node *n = p->node;
-    uint32_t dim = (uint32_t)nuc_dim(n, arg_named(n, "dim"), 0, p->x->rank);
+    uint32_t dim = (uint32_t)nuc_dim(n, nuc_arg_named(n, "dim"), 0, p->x->rank);
 
     if (dim >= p->x->rank)
         return false;
-    int64_t size = p->x->sizes[dim], start = nuc_integer(n, arg_named(n, "start"), 0);
+    int64_t size = p->x->sizes[dim], start = nuc_integer(n, nuc_arg_named(n, "start"), 0);
     start = start < 0 ? start + size : start;
-    return take(p, dim, start < 0 ? 0 : start > size ? size : start, nuc_integer(n, arg_named(n, "step"), 1));
+    return take(p, dim, start < 0 ? 0 : start > size ? size : start, nuc_integer(n, nuc_arg_named(n, "step"), 1));
 }
 
 /* Pieces one after the other. */
 static bool map_split(const struct place *p)
 {
-    uint32_t dim = (uint32_t)nuc_dim(p->node, arg_named(p->node, "dim"), 0, p->x->rank);
+    uint32_t dim = (uint32_t)nuc_dim(p->node, nuc_arg_named(p->node, "dim"), 0, p->x->rank);
     int64_t start = 0;
 
     for (uint32_t i = 0; i < p->value && dim < p->x->rank; i++)
@@ -178,7 +173,7 @@ static bool map_split(const struct place *p)
 
 static bool map_flip(const struct place *p)
 {
-    const struct nuc_arg *dims = nuc_arg_at(p->node, arg_named(p->node, "dims"));
+    const struct nuc_arg *dims = nuc_arg_at(p->node, nuc_arg_named(p->node, "dims"));
 
     if (!align(p, 0))
         return false;
@@ -194,9 +189,9 @@ static bool map_flip(const struct place *p)
 static bool map_diagonal(const struct place *p)
 {
     const struct nuc_node *n = p->node;
-    uint32_t a = (uint32_t)nuc_dim(n, arg_named(n, "dim1"), 0, p->x->rank), to = 0;
-    uint32_t b = (uint32_t)nuc_dim(n, arg_named(n, "dim2"), 1, p->x->rank);
-    int64_t offset = nuc_integer(n, arg_named(n, "offset"), 0);
+    uint32_t a = (uint32_t)nuc_dim(n, nuc_arg_named(n, "dim1"), 0, p->x->rank), to = 0;
+    uint32_t b = (uint32_t)nuc_dim(n, nuc_arg_named(n, "dim2"), 1, p->x->rank);
+    int64_t offset = nuc_integer(n, nuc_arg_named(n, "offset"), 0);
 
     p->map->keeps_dims = false;
     for (uint32_t d = 0; d < p->x->rank; d++) {
@@ -211,7 +206,7 @@ static bool map_diagonal(const struct place *p)
 static bool map_cat(const struct place *p)
 {
     const struct nuc_arg *list = nuc_arg_at(p->node, p->arg);
-    uint32_t dim = (uint32_t)nuc_dim(p->node, arg_named(p->node, "dim"), 0, p->y->rank);
+    uint32_t dim = (uint32_t)nuc_dim(p->node, nuc_arg_named(p->node, "dim"), 0, p->y->rank);
     int64_t start = 0;
 
     for (uint32_t i = 0; i < p->element; i++) {
@@ -224,8 +219,8 @@ static bool map_cat(const struct place *p)
 /* Pairs of numbers from the last dimension on. Other modes than constants repeat elements of the operand. */
 static bool map_pad(const struct place *p)
 {
-    const struct nuc_arg *pad = nuc_arg_at(p->node, arg_named(p->node, "pad"));
-    const struct nuc_arg *mode = nuc_arg_at(p->node, arg_named(p->node, "mode"));
+    const struct nuc_arg *pad = nuc_arg_at(p->node, nuc_arg_named(p->node, "pad"));
+    const struct nuc_arg *mode = nuc_arg_at(p->node, nuc_arg_named(p->node, "mode"));
     bool constant = mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "constant") == 0;
 
     if (p->arg != NUC_SELF || pad->kind != NUC_ARG_INTS || pad->count / 2 > p->x->rank || !align(p, 0))
@@ -260,14 +255,14 @@ static void set_windows(const struct place *p, uint32_t count, const int64_t *ke
 {
     const struct nuc_node *n = p->node;
     int64_t stride[NUC_MAX_RANK], before[NUC_MAX_RANK], dilation[NUC_MAX_RANK];
-    const struct nuc_arg *strides = nuc_arg_at(n, arg_named(n, "stride"));
-    const struct nuc_arg *padding = nuc_arg_at(n, arg_named(n, "padding"));
+    const struct nuc_arg *strides = nuc_arg_at(n, nuc_arg_named(n, "stride"));
+    const struct nuc_arg *padding = nuc_arg_at(n, nuc_arg_named(n, "padding"));
     bool has_stride = strides->kind == NUC_ARG_INT || (strides->kind == NUC_ARG_INTS && strides->count > 0);
     bool both_ends = padding->kind == NUC_ARG_INTS && padding->count == 2 * count; /* in front first */
 
-    nuc_conv_numbers(n, arg_named(n, "stride"), count, 1, stride);
-    nuc_conv_numbers(n, arg_named(n, "padding"), count, 0, before);
-    nuc_conv_numbers(n, arg_named(n, "dilation"), count, 1, dilation);
+    nuc_conv_numbers(n, nuc_arg_named(n, "stride"), count, 1, stride);
+    nuc_conv_numbers(n, nuc_arg_named(n, "padding"), count, 0, before);
+    nuc_conv_numbers(n, nuc_arg_named(n, "dilation"), count, 1, dilation);
     for (uint32_t i = 0; i < count; i++) {
         struct nuc_axis *a = &p->map->axes[p->x->rank - count + i];
         a->step = has_stride ? stride[i] : kernel[i];
@@ -282,7 +277,8 @@ static void set_windows(const struct place *p, uint32_t count, const int64_t *ke
 /* Windows of a size that is given, or as many as are asked for: these are alike where they divide the image. */
 static bool map_pool(const struct place *p)
 {
-    uint32_t at = arg_named(p->node, "kernel_size"), size = at == NUC_NO_ARG ? arg_named(p->node, "output_size") : at;
+    uint32_t at = nuc_arg_named(p->node, "kernel_size"),
+             size = at == NUC_NO_ARG ? nuc_arg_named(p->node, "output_size") : at;
     uint32_t count = size == NUC_NO_ARG ? 0 : nuc_op_schema(p->node->op)->args[size].list_size;
     int64_t kernel[NUC_MAX_RANK];
 
@@ -304,7 +300,7 @@ static bool map_pool(const struct place *p)
 /* A grid says by its values which place is read. */
 static bool map_resize(const struct place *p)
 {
-    return p->x->rank > 2 && arg_named(p->node, "grid") == NUC_NO_ARG && align_windows(p, p->x->rank - 2u);
+    return p->x->rank > 2 && nuc_arg_named(p->node, "grid") == NUC_NO_ARG && align_windows(p, p->x->rank - 2u);
 }
 
 /*
@@ -316,10 +312,10 @@ static bool map_conv(const struct place *p)
     const struct nuc_node *n = p->node;
     const struct nuc_meta *w = nuc_input_meta(n, NUC_CONV_WEIGHT);
     bool int8 = nuc_op_family(n->op) == NUC_FAMILY_CORTEXM, weight = p->arg == NUC_CONV_WEIGHT;
-    uint32_t transposed_at = arg_named(n, "transposed"), depth_at = arg_named(n, "depth_multiplier");
-    bool transposed = transposed_at == NUC_NO_ARG ? arg_named(n, "output_padding") != NUC_NO_ARG
-                                                  : nuc_flag(n, transposed_at);
-    int64_t groups = nuc_integer(n, arg_named(n, "groups"), 1), kernel[NUC_MAX_RANK];
+    uint32_t transposed_at = nuc_arg_named(n, "transposed"), depth_at = nuc_arg_named(n, "depth_multiplier");
+    bool transposed =
+        transposed_at == NUC_NO_ARG ? nuc_arg_named(n, "output_padding") != NUC_NO_ARG : nuc_flag(n, transposed_at);
+    int64_t groups = nuc_integer(n, nuc_arg_named(n, "groups"), 1), kernel[NUC_MAX_RANK];
 
     if (w->rank < 3 || p->y->rank + 1u < w->rank || p->arg > NUC_CONV_BIAS)
         return false;
@@ -355,11 +351,11 @@ static bool map_conv(const struct place *p)
 static bool map_reduce(const struct place *p)
 {
     const struct nuc_node *n = p->node;
-    uint32_t at = arg_named(n, "dim"), to = 0, whole = nuc_dims_mask(n, at, p->x->rank);
+    uint32_t at = nuc_arg_named(n, "dim"), to = 0, whole = nuc_dims_mask(n, at, p->x->rank);
 
     if (nuc_arg_at(n, at)->kind == NUC_ARG_INT)
         whole = 1u << nuc_dim(n, at, 0, p->x->rank);
-    p->map->keeps_dims = nuc_flag(n, arg_named(n, "keepdim"));
+    p->map->keeps_dims = nuc_flag(n, nuc_arg_named(n, "keepdim"));
     for (uint32_t d = 0; d < p->x->rank; d++) {
         bool reduced = whole >> d & 1;
         struct nuc_axis *a = add(p, reduced ? NUC_AXIS_WHOLE : NUC_AXIS_ELEMENT, d);
@@ -374,7 +370,7 @@ static bool map_reduce(const struct place *p)
 /* Softmax and running sums read one dimension as a whole. */
 static bool map_along_dim(const struct place *p)
 {
-    uint32_t dim = (uint32_t)nuc_dim(p->node, arg_named(p->node, "dim"), 0, p->x->rank);
+    uint32_t dim = (uint32_t)nuc_dim(p->node, nuc_arg_named(p->node, "dim"), 0, p->x->rank);
 
     return p->arg == NUC_SELF && align(p, dim < p->x->rank ? 1u << dim : 0);
 }
@@ -382,7 +378,7 @@ static bool map_along_dim(const struct place *p)
 /* gamma and beta lie along the last dimensions, where a shape names them, or along the channels. */
 static bool map_norm(const struct place *p)
 {
-    bool last = arg_named(p->node, "normalized_shape") != NUC_NO_ARG;
+    bool last = nuc_arg_named(p->node, "normalized_shape") != NUC_NO_ARG;
 
     if (is_arg(p, "input"))
         return p->value == 0 && align(p, (1u << p->x->rank) - 1);
@@ -391,15 +387,18 @@ static bool map_norm(const struct place *p)
     return last ? align(p, 0) : p->x->rank == 1 && along(p, 1);
 }
 
-/* [..., M, K] by [..., K, N], either also a vector [K]; the weight of a linear layer is [N, K]. An addend broadcasts. */
+/* [..., M, K] by [..., K, N], either also a vector [K]; the weight of a linear layer is [N, K]. An addend broadcasts.
+ */
 static bool map_matrix(const struct place *p)
 {
-    uint32_t left = arg_named(p->node, "mat1") == NUC_NO_ARG ? 0 : arg_named(p->node, "mat1"), rank = p->x->rank;
-    bool linear = arg_named(p->node, "weight") != NUC_NO_ARG, is_left = p->arg == left;
+    uint32_t left = nuc_arg_named(p->node, "mat1") == NUC_NO_ARG ? 0 : nuc_arg_named(p->node, "mat1"),
+             rank = p->x->rank;
+    bool linear = nuc_arg_named(p->node, "weight") != NUC_NO_ARG, is_left = p->arg == left;
 
     if (!is_left && p->arg != left + 1)
         return align(p, 0);
-    uint32_t has_rows = nuc_input_meta(p->node, left)->rank > 1, has_columns = nuc_input_meta(p->node, left + 1)->rank > 1;
+    uint32_t has_rows = nuc_input_meta(p->node, left)->rank > 1,
+             has_columns = nuc_input_meta(p->node, left + 1)->rank > 1;
     uint32_t summed = is_left || linear || rank < 2 ? rank - 1 : rank - 2, column = linear ? 0 : rank - 1;
     for (uint32_t d = 0; d < rank; d++) {
         uint32_t to = p->y->rank - has_rows - rank + 1 + d;
@@ -422,12 +421,12 @@ static bool map_matrix(const struct place *p)
 typedef bool axis_rule(const struct place *p);
 
 static axis_rule *const of_family[NUC_FAMILY_COUNT] = {
-    [NUC_FAMILY_QUANT] = map_first,      [NUC_FAMILY_DEQUANT] = map_first,    [NUC_FAMILY_MAP] = map_first,
-    [NUC_FAMILY_BINARY] = map_elements,  [NUC_FAMILY_COMPARE] = map_elements, [NUC_FAMILY_CONV] = map_conv,
-    [NUC_FAMILY_NORM] = map_norm,        [NUC_FAMILY_POOL] = map_pool,        [NUC_FAMILY_RESIZE] = map_resize,
-    [NUC_FAMILY_REDUCE] = map_reduce,    [NUC_FAMILY_SOFTMAX] = map_along_dim, [NUC_FAMILY_SCAN] = map_along_dim,
-    [NUC_FAMILY_MATRIX] = map_matrix,    [NUC_FAMILY_VIEW] = map_view,        [NUC_FAMILY_PERMUTE] = map_permute,
-    [NUC_FAMILY_COPY] = map_first,       [NUC_FAMILY_CAST] = map_first,       [NUC_FAMILY_CAT] = map_cat,
+    [NUC_FAMILY_QUANT] = map_first,     [NUC_FAMILY_DEQUANT] = map_first,     [NUC_FAMILY_MAP] = map_first,
+    [NUC_FAMILY_BINARY] = map_elements, [NUC_FAMILY_COMPARE] = map_elements,  [NUC_FAMILY_CONV] = map_conv,
+    [NUC_FAMILY_NORM] = map_norm,       [NUC_FAMILY_POOL] = map_pool,         [NUC_FAMILY_RESIZE] = map_resize,
+    [NUC_FAMILY_REDUCE] = map_reduce,   [NUC_FAMILY_SOFTMAX] = map_along_dim, [NUC_FAMILY_SCAN] = map_along_dim,
+    [NUC_FAMILY_MATRIX] = map_matrix,   [NUC_FAMILY_VIEW] = map_view,         [NUC_FAMILY_PERMUTE] = map_permute,
+    [NUC_FAMILY_COPY] = map_first,      [NUC_FAMILY_CAST] = map_first,        [NUC_FAMILY_CAT] = map_cat,
     [NUC_FAMILY_PAD] = map_pad,
 };
 
@@ -442,8 +441,8 @@ static const struct {
     {NUC_OPS(NUC_OP_EXPAND), map_first},
     {NUC_OPS(NUC_OP_FLIP), map_flip},
     {NUC_OPS(NUC_OP_DIAGONAL), map_diagonal},
-    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_DIV, NUC_OP_CORTEXM_MINIMUM,
-             NUC_OP_CORTEXM_MAXIMUM, NUC_OP_NUCLEON_PRELU),
+    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_DIV, NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM,
+             NUC_OP_NUCLEON_PRELU),
      map_elements},
     {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION), map_first},
     {NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE),
@@ -460,8 +459,7 @@ static axis_rule *rule_of(enum nuc_op op)
     return rule;
 }
 
-bool nuc_axis_map(const struct nuc_node *node, uint32_t value, uint32_t arg, uint32_t element,
-                  struct nuc_axis_map *map)
+bool nuc_axis_map(const struct nuc_node *node, uint32_t value, uint32_t arg, uint32_t element, struct nuc_axis_map *map)
 {
     const struct nuc_arg *a = nuc_arg_at(node, arg);
     const struct nuc_node *operand = nuc_arg_node(node, arg);
@@ -503,6 +501,17 @@ bool nuc_has_axis(const struct nuc_axis_map *map, enum nuc_axis_kind kind)
             return true;
     }
     return false;
+}
+
+bool nuc_is_same_place(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to)
+{
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct nuc_axis *a = &map->axes[i];
+        if (a->kind != NUC_AXIS_ELEMENT || a->start != 0 || a->step != 1 || a->from != a->to ||
+            a->from_end != a->to_end)
+            return false;
+    }
+    return map->count == to->rank && nuc_same_sizes(from, to);
 }
 
 bool nuc_axis_source(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to,

@@ -51,8 +51,8 @@ uint32_t nuc_axis_dims(const struct nuc_axis_map *map);
 /* Some axis is of that kind. */
 bool nuc_has_axis(const struct nuc_axis_map *map, enum nuc_axis_kind kind);
 
-/* Each element of the result comes from the element of the operand at the same place. */
-bool nuc_is_same_place(const struct nuc_axis_map *map);
+/* Operand and result have the same sizes, and each element comes from the one at its place. */
+bool nuc_is_same_place(const struct nuc_axis_map *map, const struct nuc_meta *from, const struct nuc_meta *to);
 
 /*
  * The index in an operand of the sizes of `from` that an element of a result of the sizes of `to` comes from; 0 along

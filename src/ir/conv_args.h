@@ -2,14 +2,12 @@
 #ifndef NUC_IR_CONV_ARGS_H
 #define NUC_IR_CONV_ARGS_H
 
+#include "ir/args.h"
 #include "ir/graph.h"
 
 #define NUC_CONV_INPUT NUC_ARG(CONVOLUTION, input)
 #define NUC_CONV_WEIGHT NUC_ARG(CONVOLUTION, weight)
 #define NUC_CONV_BIAS NUC_ARG(CONVOLUTION, bias)
-
-/* The position of an argument that the operator does not have: nuc_arg_at() gives None for it. */
-#define NUC_NO_ARG UINT32_MAX
 
 struct nuc_conv_args {
     enum nuc_op op;

@@ -226,14 +226,16 @@ static void collect(const struct nuc_axis_map *m, const struct nuc_meta *x, cons
 static void check_element(const struct draw *d, const struct found *f, double got)
 {
     enum result result = d->row->result;
-    bool same = result == AMONG ? f->least <= got && got <= f->greatest : f->count == 0 && !(got > 0); /* what is padded */
+    bool same =
+        result == AMONG ? f->least <= got && got <= f->greatest : f->count == 0 && !(got > 0); /* what is padded */
 
     if (result == GREATEST && f->count > 0)
         same = f->greatest == got;
     else if (result == SUM)
         same = f->sum == got;
     else if (result == MEAN && f->count > 0)
-        same = got == (double)(float)((float)f->sum / (float)f->count) || llround(got * (double)f->count) == (long long)f->sum;
+        same = got == (double)(float)((float)f->sum / (float)f->count) ||
+               llround(got * (double)f->count) == (long long)f->sum;
     if (!same)
         fail_msg("%s: %g is not what the map of operand %u says: %lld from %g to %g, %g in all", d->row->call, got,
                  d->operand, (long long)f->count, f->least, f->greatest, f->sum);
@@ -263,6 +265,8 @@ static void check_draw(struct nuc_context *cx, void *arg)
     assert_true(nuc_axis_map(r, value, list ? 0 : d->operand, list ? d->operand : 0, &map));
     float *out = nuc_alloc_array(cx, (size_t)nuc_elements(y), sizeof *out);
     nuc_eval_run(nuc_eval_new(g, 1), in, (void *const[]){out});
+    if (d->row->result == GREATEST && nuc_is_same_place(&map, &named->vals[0], y))
+        assert_memory_equal(out, in[d->operand], (size_t)nuc_elements(y) * sizeof *out);
     int64_t index[NUC_MAX_RANK] = {0}, source[NUC_MAX_RANK], one[NUC_MAX_RANK];
     for (int64_t k = 0; k < nuc_elements(y); k++) {
         struct found f = {0};

@@ -1,7 +1,6 @@
 #include "quantize/search/channel_factors.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
@@ -236,12 +235,37 @@ static bool convolve(factors *f, struct nuc_node *n)
     return layer(f, l, channel, channel, NUC_CONV_BIAS, by_place);
 }
 
-/* x [..., in] times weight [out, in], or [in, out] where `transposed`. */
-static bool multiply(factors *f, struct nuc_node *n, uint32_t x, uint32_t w, uint32_t bias, bool transposed)
-{
-    struct nuc_node *input = nuc_arg_node(n, x), *weight = nuc_arg_node(n, w);
+/* Which arguments of a matrix product are what. */
+struct product {
+    uint32_t left, right, addend; /* addend: NUC_NO_ARG where the operator has none */
+    uint32_t summed;              /* dimension of the right operand */
+};
 
-    if (!is_weight(weight, 2) || input == NULL || input->vals[0].rank == 0 || input->vals[0].rank != n->vals[0].rank)
+static bool read_product(const struct nuc_node *n, struct product *p)
+{
+    uint32_t n_sums = 0;
+
+    *p = (struct product){.addend = NUC_NO_ARG};
+    for (uint32_t i = 0; i < n->n_args; i++) {
+        struct nuc_axis_map map;
+        if (nuc_axis_map(n, 0, i, 0, &map) && nuc_has_axis(&map, NUC_AXIS_WHOLE)) {
+            for (uint32_t k = 0; k < map.count; k++)
+                p->summed = map.axes[k].kind == NUC_AXIS_WHOLE ? map.axes[k].from : p->summed;
+            *(n_sums++ == 0 ? &p->left : &p->right) = i;
+        } else if (nuc_op_schema(n->op)->args[i].kind == NUC_ARG_NODE) {
+            p->addend = i;
+        }
+    }
+    return n_sums == 2;
+}
+
+/* x [..., in] times weight [out, in] or [in, out]. */
+static bool multiply(factors *f, struct nuc_node *n, const struct product *p)
+{
+    struct nuc_node *input = nuc_arg_node(n, p->left), *weight = nuc_arg_node(n, p->right);
+    bool transposed = p->summed == 0;
+
+    if (!is_weight(weight, 2) || input->vals[0].rank != n->vals[0].rank)
         return false;
     const int64_t *sizes = weight->vals[0].sizes;
     struct nuc_channel_layer l = {.node = n, .input = input, .weight = weight, .groups = 1, .taps = 1};
@@ -250,7 +274,7 @@ static bool multiply(factors *f, struct nuc_node *n, uint32_t x, uint32_t w, uin
     l.of_out = transposed ? 1 : l.in;
     l.of_in = transposed ? l.out : 1;
     uint32_t last = input->vals[0].rank - 1;
-    return layer(f, l, last, last, bias, true);
+    return layer(f, l, last, last, p->addend, true);
 }
 
 /* What two products of computed values sum over has factors that cancel. */
@@ -269,12 +293,9 @@ static bool pair_up(factors *f, struct nuc_node *n)
         f->labels[n->id][0] = nuc_labels_even(f->sets, a, columns);
         return true;
     }
-    uint32_t swap[NUC_MAX_RANK];
-    for (uint32_t d = 0; d < a->rank; d++)
-        swap[d] = d;
-    swap[a->rank - 2] = a->rank - 1;
-    swap[a->rank - 1] = a->rank - 2;
-    struct nuc_channel_labels *x = nuc_labels_permute(f->sets, nuc_labels_even(f->sets, a, rows), swap);
+    struct nuc_channel_labels *x = nuc_labels_even(f->sets, a, rows);
+    x->sizes[a->rank - 2] = x->sizes[a->rank - 1]; /* columns of one are rows of the other */
+    x->sizes[a->rank - 1] = 1;
     struct nuc_channel_labels *y = nuc_labels_even(f->sets, b, columns);
     for (size_t i = 0; i < y->count; i++)
         y->at[i] = nuc_inverse(y->at[i]);
@@ -283,70 +304,31 @@ static bool pair_up(factors *f, struct nuc_node *n)
     return true;
 }
 
-static bool linear(factors *f, struct nuc_node *n)
+static bool matrix_product(factors *f, struct nuc_node *n)
 {
-    return multiply(f, n, NUC_ARG(LINEAR, input), NUC_ARG(LINEAR, weight), NUC_ARG(LINEAR, bias), false);
-}
+    struct product p;
 
-static bool matmul(factors *f, struct nuc_node *n)
-{
-    return multiply(f, n, 0, 1, NUC_NO_ARG, true) || pair_up(f, n);
-}
-
-static bool addmm(factors *f, struct nuc_node *n)
-{
-    bool plain = nuc_numbers_equal(nuc_scalar(n, NUC_ARG(ADDMM, beta), 1), 1) &&
-                 nuc_numbers_equal(nuc_scalar(n, NUC_ARG(ADDMM, alpha), 1), 1);
-
-    return plain && multiply(f, n, NUC_ARG(ADDMM, mat1), NUC_ARG(ADDMM, mat2), NUC_ARG(ADDMM, self), true);
+    if (!read_product(n, &p) || !nuc_numbers_equal(nuc_scalar(n, nuc_arg_named(n, "beta"), 1), 1) ||
+        !nuc_numbers_equal(nuc_scalar(n, nuc_arg_named(n, "alpha"), 1), 1))
+        return false;
+    return multiply(f, n, &p) || (p.addend == NUC_NO_ARG && pair_up(f, n));
 }
 
 /* What a norm gives has the scale of its gamma and beta; what it reads has one scale. */
-static bool normalize(factors *f, struct nuc_node *n, uint32_t weight, uint32_t bias, uint32_t dims)
+static bool normalize(factors *f, struct nuc_node *n)
 {
-    struct nuc_node *gamma = nuc_arg_node(n, weight);
+    uint32_t weight = nuc_arg_named(n, "weight"), bias = nuc_arg_named(n, "bias");
+    struct nuc_axis_map map;
 
-    if (!is_weight(gamma, 0) || !is_float(n, 0))
+    if (n->n_vals != 1 || !is_weight(nuc_arg_node(n, weight), 0) || !is_float(n, 0) ||
+        !nuc_axis_map(n, 0, weight, 0, &map))
         return false;
-    struct nuc_channel_labels *out = nuc_labels_new(f->sets, &n->vals[0], dims);
+    struct nuc_channel_labels *out = nuc_labels_new(f->sets, &n->vals[0], nuc_axis_dims(&map));
     pin_value(f, nuc_arg_node(n, NUC_SELF));
     if (!writes(f, n, weight, out->at, (uint32_t)out->count) || !writes(f, n, bias, out->at, (uint32_t)out->count))
         nuc_labels_pin(f->sets, out);
     f->labels[n->id][0] = out;
     return true;
-}
-
-static uint32_t last_dims(const struct nuc_node *n, const struct nuc_node *gamma)
-{
-    uint32_t dims = 0, rank = n->vals[0].rank;
-
-    for (uint32_t d = 0; gamma != NULL && gamma->n_vals == 1 && d < gamma->vals[0].rank && d < rank; d++)
-        dims |= (uint32_t)1 << (rank - 1 - d);
-    return dims;
-}
-
-static bool layer_norm(factors *f, struct nuc_node *n)
-{
-    uint32_t weight = NUC_ARG(LAYER_NORM, weight);
-
-    return normalize(f, n, weight, NUC_ARG(LAYER_NORM, bias), last_dims(n, nuc_arg_node(n, weight)));
-}
-
-static bool rms_norm(factors *f, struct nuc_node *n)
-{
-    uint32_t weight = NUC_ARG(RMS_NORM, weight);
-
-    return normalize(f, n, weight, NUC_NO_ARG, last_dims(n, nuc_arg_node(n, weight)));
-}
-
-static bool group_norm(factors *f, struct nuc_node *n)
-{
-    return normalize(f, n, NUC_ARG(GROUP_NORM, weight), NUC_ARG(GROUP_NORM, bias), 2);
-}
-
-static bool batch_norm(factors *f, struct nuc_node *n)
-{
-    return normalize(f, n, NUC_ARG(BATCH_NORM, weight), NUC_ARG(BATCH_NORM, bias), 2);
 }
 
 /* Rows of a table have the factors of their columns. */
@@ -367,13 +349,29 @@ static bool embed(factors *f, struct nuc_node *n)
 
 /* ---- operators that let factors through ---- */
 
+/* Each element of a result has the factor of those it is made of. */
 static bool pass(factors *f, struct nuc_node *n)
 {
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
+    const struct nuc_arg *a = nuc_arg_at(n, NUC_SELF);
+    uint32_t count = a->kind == NUC_ARG_NODES ? a->count : 1;
 
-    if (in == NULL || in->rank != n->vals[0].rank)
-        return false;
-    f->labels[n->id][0] = in;
+    for (uint32_t v = 0; v < n->n_vals; v++) {
+        struct nuc_channel_labels *out = NULL;
+        for (uint32_t i = 0; i < count; i++) {
+            struct nuc_node *from = a->kind == NUC_ARG_NODES ? a->u.nodes[i] : nuc_arg_node(n, NUC_SELF);
+            struct nuc_channel_labels *part = labels_of(f, from);
+            struct nuc_axis_map map;
+            uint32_t filled_by_several = 0; /* dimensions */
+            if (part == NULL || !is_float(n, v) || !nuc_axis_map(n, v, NUC_SELF, i, &map))
+                return false;
+            for (uint32_t d = 0; d < n->vals[v].rank && count > 1; d++)
+                filled_by_several |= (uint32_t)(from->vals[0].sizes[d] != n->vals[v].sizes[d]) << d;
+            if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
+                part = nuc_labels_follow(f->sets, part, &map, &from->vals[0], &n->vals[v], filled_by_several);
+            out = out == NULL ? part : nuc_labels_join(f->sets, out, part);
+        }
+        f->labels[n->id][v] = out;
+    }
     return true;
 }
 
@@ -431,119 +429,6 @@ static bool scale(factors *f, struct nuc_node *n)
     return true;
 }
 
-/* Windows over the last `spatial` dimensions. */
-static bool pool(factors *f, struct nuc_node *n, uint32_t spatial)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-    uint32_t dims = 0;
-
-    if (in == NULL || in->rank != n->vals[0].rank || in->rank < spatial)
-        return false;
-    for (uint32_t d = in->rank - spatial; d < in->rank; d++)
-        dims |= (uint32_t)1 << d;
-    f->labels[n->id][0] = nuc_labels_even(f->sets, in, dims);
-    return true;
-}
-
-static bool pool_rows(factors *f, struct nuc_node *n)
-{
-    return pool(f, n, 1);
-}
-
-static bool pool_images(factors *f, struct nuc_node *n)
-{
-    return pool(f, n, 2);
-}
-
-/* mean, sum, amax, amin have the dimensions and keepdim in the same places. */
-static bool reduce(factors *f, struct nuc_node *n)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-
-    if (in == NULL || !is_float(n, 0))
-        return false;
-    uint32_t dims = nuc_dims_mask(n, NUC_ARG(MEAN_DIM, dim), in->rank);
-    struct nuc_channel_labels *out = nuc_labels_even(f->sets, in, dims);
-    if (!nuc_flag(n, NUC_ARG(MEAN_DIM, keepdim))) {
-        uint32_t rank = 0;
-        for (uint32_t d = 0; d < out->rank; d++) {
-            if (!(dims >> d & 1))
-                out->sizes[rank++] = out->sizes[d];
-        }
-        out->rank = rank;
-    }
-    if (out->rank != n->vals[0].rank)
-        return false;
-    f->labels[n->id][0] = out;
-    return true;
-}
-
-static bool view(factors *f, struct nuc_node *n)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-    const struct nuc_meta *from = nuc_input_meta(n, NUC_SELF);
-
-    if (in == NULL || !is_float(n, 0) || nuc_elements(from) != nuc_elements(&n->vals[0]))
-        return false;
-    f->labels[n->id][0] = nuc_labels_view(f->sets, in, from, &n->vals[0]);
-    return true;
-}
-
-static bool permute(factors *f, struct nuc_node *n)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-    uint32_t dims[NUC_MAX_RANK];
-
-    if (in == NULL)
-        return false;
-    for (uint32_t d = 0; d < in->rank; d++)
-        dims[d] = d;
-    if (n->op == NUC_OP_PERMUTE) {
-        const struct nuc_arg *a = nuc_arg_at(n, NUC_ARG(PERMUTE, dims));
-        for (uint32_t d = 0; d < a->count; d++)
-            dims[d] = (uint32_t)nuc_positive_dim(a->u.ints[d], in->rank);
-    } else if (in->rank >= 2) {
-        bool t = n->op == NUC_OP_T;
-        uint32_t a = t ? 0 : (uint32_t)nuc_dim(n, NUC_ARG(TRANSPOSE, dim0), 0, in->rank);
-        uint32_t b = t ? 1 : (uint32_t)nuc_dim(n, NUC_ARG(TRANSPOSE, dim1), 0, in->rank);
-        dims[a] = b;
-        dims[b] = a;
-    }
-    f->labels[n->id][0] = nuc_labels_permute(f->sets, in, dims);
-    return true;
-}
-
-static bool slice(factors *f, struct nuc_node *n)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-
-    if (in == NULL || !is_float(n, 0))
-        return false;
-    uint32_t dim = (uint32_t)nuc_dim(n, NUC_ARG(SLICE, dim), 0, in->rank);
-    int64_t size = nuc_input_meta(n, NUC_SELF)->sizes[dim], start = nuc_integer(n, NUC_ARG(SLICE, start), 0);
-    start = start < 0 ? start + size : start;
-    start = start < 0 ? 0 : start > size ? size : start;
-    f->labels[n->id][0] =
-        nuc_labels_slice(f->sets, in, dim, start, nuc_integer(n, NUC_ARG(SLICE, step), 1), n->vals[0].sizes[dim]);
-    return true;
-}
-
-/* Pieces one after the other along a dimension. */
-static bool split(factors *f, struct nuc_node *n)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-    int64_t start = 0;
-
-    if (in == NULL || !n->is_tuple)
-        return false;
-    uint32_t dim = (uint32_t)nuc_dim(n, NUC_ARG(SPLIT_WITH_SIZES, dim), 0, in->rank);
-    for (uint32_t i = 0; i < n->n_vals; i++) {
-        f->labels[n->id][i] = nuc_labels_slice(f->sets, in, dim, start, 1, n->vals[i].sizes[dim]);
-        start += n->vals[i].sizes[dim];
-    }
-    return true;
-}
-
 static bool getitem(factors *f, struct nuc_node *n)
 {
     struct nuc_node *tuple = nuc_arg_node(n, NUC_ARG(GETITEM, self));
@@ -556,133 +441,55 @@ static bool getitem(factors *f, struct nuc_node *n)
     return true;
 }
 
-static bool cat(factors *f, struct nuc_node *n)
-{
-    const struct nuc_arg *a = nuc_arg_at(n, 0);
-    uint32_t rank = n->vals[0].rank, dim = (uint32_t)nuc_dim(n, NUC_ARG(CAT, dim), 0, rank), count = 0;
-    struct nuc_channel_labels **parts = nuc_alloc_array(f->g->cx, a->count, sizeof(struct nuc_channel_labels *));
-    int64_t *sizes = nuc_alloc_array(f->g->cx, a->count, sizeof *sizes);
-
-    for (uint32_t i = 0; i < a->count; i++) {
-        struct nuc_channel_labels *part = labels_of(f, a->u.nodes[i]);
-        if (part == NULL || part->rank != rank)
-            return false;
-        sizes[count] = a->u.nodes[i]->vals[0].sizes[dim];
-        parts[count++] = part;
-    }
-    f->labels[n->id][0] = nuc_labels_cat(f->sets, parts, sizes, count, dim);
-    return true;
-}
-
 /* Zeros, or minus infinity in front of a maximum, stay what they are; repeated edges have the factor of their place. */
 static bool pad(factors *f, struct nuc_node *n)
 {
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-    const struct nuc_arg *a = nuc_arg_at(n, NUC_ARG(PAD, pad));
-    const char *mode = n->op == NUC_OP_PAD && nuc_arg_at(n, NUC_ARG(PAD, mode))->kind == NUC_ARG_STRING
-                           ? nuc_arg_at(n, NUC_ARG(PAD, mode))->u.string
-                           : "constant";
-    double value = nuc_scalar(n, n->op == NUC_OP_PAD ? NUC_ARG(PAD, value) : NUC_ARG(CONSTANT_PAD, value), 0);
+    double value = nuc_scalar(n, nuc_arg_named(n, "value"), 0);
+    struct nuc_axis_map map;
 
-    if (in == NULL || a->kind != NUC_ARG_INTS || !is_float(n, 0) || a->count / 2 > in->rank)
+    if (!nuc_axis_map(n, 0, NUC_SELF, 0, &map))
         return false;
-    bool constant = strcmp(mode, "constant") == 0;
-    if (constant && !nuc_numbers_equal(value, 0) && !(isinf(value) && value < 0))
-        return false;
-    for (uint32_t i = 0; i < a->count / 2; i++) {
-        uint32_t d = in->rank - 1 - i;
-        if (!constant)
-            in = nuc_labels_even(f->sets, in, (uint32_t)(a->u.ints[2 * i] != 0 || a->u.ints[2 * i + 1] != 0) << d);
-        else
-            in = nuc_labels_pad(f->sets, in, d, a->u.ints[2 * i], nuc_input_meta(n, NUC_SELF)->sizes[d],
-                                n->vals[0].sizes[d]);
-    }
-    f->labels[n->id][0] = in;
-    return true;
-}
-
-static bool expand(factors *f, struct nuc_node *n)
-{
-    struct nuc_channel_labels *in = labels_of_arg(f, n, NUC_SELF);
-
-    if (in == NULL || !is_float(n, 0))
-        return false;
-    f->labels[n->id][0] = nuc_labels_join(f->sets, in, nuc_labels_of_one(f->sets, n->vals[0].rank, NUC_ANY_LABEL));
-    return true;
+    bool constant = !nuc_has_axis(&map, NUC_AXIS_WHOLE);
+    return (!constant || nuc_numbers_equal(value, 0) || (isinf(value) && value < 0)) && pass(f, n);
 }
 
 /* ---- all of them ---- */
 
-static const struct row {
-    enum nuc_op op;
-    bool (*follow)(factors *f, struct nuc_node *n); /* false: its operands have the factor 1, and so have its results */
-} rows[] = {
-    {NUC_OP_LINEAR, linear},
-    {NUC_OP_ADDMM, addmm},
-    {NUC_OP_MM, matmul},
-    {NUC_OP_MATMUL, matmul},
-    {NUC_OP_BMM, pair_up},
-    {NUC_OP_LAYER_NORM, layer_norm},
-    {NUC_OP_RMS_NORM, rms_norm},
-    {NUC_OP_GROUP_NORM, group_norm},
-    {NUC_OP_BATCH_NORM, batch_norm},
-    {NUC_OP_EMBEDDING, embed},
-    {NUC_OP_RELU, pass},
-    {NUC_OP_LEAKY_RELU, pass},
-    {NUC_OP_ABS, pass},
-    {NUC_OP_NEG, pass},
-    {NUC_OP_DROPOUT, pass},
-    {NUC_OP_CLONE, pass},
-    {NUC_OP_CONTIGUOUS, pass},
-    {NUC_OP_ALIAS, pass},
-    {NUC_OP_PRELU, pass},
-    {NUC_OP_RELU6, clip},
-    {NUC_OP_HARDTANH, clip},
-    {NUC_OP_CLAMP, clip},
-    {NUC_OP_CLAMP_MIN, clip},
-    {NUC_OP_ADD, join},
-    {NUC_OP_SUB, join},
-    {NUC_OP_MAXIMUM, join},
-    {NUC_OP_MINIMUM, join},
-    {NUC_OP_WHERE, join},
-    {NUC_OP_MUL, scale},
-    {NUC_OP_DIV, scale},
-    {NUC_OP_MAX_POOL1D, pool_rows},
-    {NUC_OP_AVG_POOL1D, pool_rows},
-    {NUC_OP_MAX_POOL2D, pool_images},
-    {NUC_OP_AVG_POOL2D, pool_images},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, pool_images},
-    {NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, pool_images},
-    {NUC_OP_UPSAMPLE_BILINEAR, pool_images},
-    {NUC_OP_UPSAMPLE_NEAREST, pool_images},
-    {NUC_OP_MEAN_DIM, reduce},
-    {NUC_OP_SUM_DIM, reduce},
-    {NUC_OP_AMAX, reduce},
-    {NUC_OP_AMIN, reduce},
-    {NUC_OP_PERMUTE, permute},
-    {NUC_OP_TRANSPOSE, permute},
-    {NUC_OP_T, permute},
-    {NUC_OP_SLICE, slice},
-    {NUC_OP_SPLIT, split},
-    {NUC_OP_SPLIT_SIZES, split},
-    {NUC_OP_SPLIT_WITH_SIZES, split},
-    {NUC_OP_CHUNK, split},
-    {NUC_OP_GETITEM, getitem},
-    {NUC_OP_CAT, cat},
-    {NUC_OP_PAD, pad},
-    {NUC_OP_CONSTANT_PAD, pad},
-    {NUC_OP_EXPAND, expand},
+/* false: its operands have the factor 1, and so have its results */
+typedef bool follower(factors *f, struct nuc_node *n);
+
+/* Moves let every factor through, and so does what takes the greatest of some elements or a sum of them. */
+static follower *const of_family[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_CONV] = convolve,  [NUC_FAMILY_MATRIX] = matrix_product,
+    [NUC_FAMILY_NORM] = normalize, [NUC_FAMILY_POOL] = pass,
+    [NUC_FAMILY_RESIZE] = pass,    [NUC_FAMILY_VIEW] = pass,
+    [NUC_FAMILY_PERMUTE] = pass,   [NUC_FAMILY_SLICE] = pass,
+    [NUC_FAMILY_COPY] = pass,      [NUC_FAMILY_CAT] = pass,
+    [NUC_FAMILY_PAD] = pad,
+};
+
+static const struct {
+    const enum nuc_op *ops;
+    follower *follow;
+} of_ops[] = {
+    {NUC_OPS(NUC_OP_LEAKY_RELU, NUC_OP_ABS, NUC_OP_NEG, NUC_OP_PRELU, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM, NUC_OP_AMAX,
+             NUC_OP_AMIN),
+     pass},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_WHERE), join},
+    {NUC_OPS(NUC_OP_MUL, NUC_OP_DIV), scale},
+    {NUC_OPS(NUC_OP_EMBEDDING), embed},
+    {NUC_OPS(NUC_OP_GETITEM), getitem},
 };
 
 static bool follow(factors *f, struct nuc_node *n)
 {
-    if (nuc_conv_args(n->op) != NULL)
-        return convolve(f, n);
-    if (nuc_op_family(n->op) == NUC_FAMILY_VIEW)
-        return view(f, n);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == n->op)
-            return rows[i].follow(f, n);
+    follower *of_kind = of_family[nuc_op_family(n->op)];
+
+    if (of_kind != NULL || nuc_has_bounds(n))
+        return of_kind != NULL ? of_kind(f, n) : clip(f, n);
+    for (size_t i = 0; i < sizeof of_ops / sizeof of_ops[0]; i++) {
+        if (nuc_op_is_in(n->op, of_ops[i].ops))
+            return of_ops[i].follow(f, n);
     }
     return false;
 }

@@ -1,7 +1,5 @@
 #include "quantize/search/channel_labels.h"
 
-#include <assert.h>
-
 /* ---- sets ---- */
 
 struct nuc_label_sets *nuc_label_sets_new(struct nuc_context *cx)
@@ -204,151 +202,41 @@ struct nuc_channel_labels *nuc_labels_join(struct nuc_label_sets *s, const struc
     return out;
 }
 
-/* ---- moves ---- */
+/* ---- through operators ---- */
 
-struct nuc_channel_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
-                                              const uint32_t *dims)
+static uint32_t dims_between(uint32_t first, uint32_t end)
 {
-    int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK];
-    size_t i = 0;
-
-    for (uint32_t d = 0; d < l->rank; d++)
-        sizes[d] = l->sizes[dims[d]];
-    struct nuc_channel_labels *out = make(s, l->rank, sizes);
-    if (out->count == 0)
-        return out;
-    do {
-        for (uint32_t d = 0; d < l->rank; d++)
-            from[dims[d]] = index[d];
-        out->at[i++] = l->at[nuc_labels_offset(l, from)];
-    } while (next_index(out, index));
-    return out;
+    return (1u << end) - (1u << first);
 }
 
-struct nuc_channel_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
-                                            int64_t start, int64_t step, int64_t size)
+struct nuc_channel_labels *nuc_labels_follow(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
+                                             const struct nuc_axis_map *map, const struct nuc_meta *from,
+                                             const struct nuc_meta *to, uint32_t dims)
 {
-    struct nuc_channel_labels sizes = *l;
-    int64_t index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK] = {0};
-    size_t i = 0;
-
-    sizes.sizes[dim] = l->sizes[dim] == 1 ? 1 : size;
-    struct nuc_channel_labels *out = make(s, l->rank, sizes.sizes);
-    if (out->count == 0)
-        return out;
-    do {
-        for (uint32_t d = 0; d < l->rank; d++)
-            from[d] = index[d];
-        from[dim] = start + step * index[dim];
-        out->at[i++] = l->at[nuc_labels_offset(l, from)];
-    } while (next_index(out, index));
-    return out;
-}
-
-struct nuc_channel_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
-                                          int64_t before, int64_t own, int64_t size)
-{
-    struct nuc_channel_labels sizes = *l;
-    int64_t index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK] = {0};
-    size_t i = 0;
-
-    sizes.sizes[dim] = l->sizes[dim] == 1 ? 1 : size;
-    struct nuc_channel_labels *out = make(s, l->rank, sizes.sizes);
-    if (out->count == 0)
-        return out;
-    do {
-        for (uint32_t d = 0; d < l->rank; d++)
-            from[d] = index[d];
-        from[dim] = index[dim] - (l->sizes[dim] == 1 ? 0 : before);
-        bool inside = l->sizes[dim] == 1 || (from[dim] >= 0 && from[dim] < own);
-        out->at[i++] = inside ? l->at[nuc_labels_offset(l, from)] : NUC_ANY_LABEL;
-    } while (next_index(out, index));
-    return out;
-}
-
-struct nuc_channel_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_channel_labels *const *parts,
-                                          const int64_t *sizes, uint32_t count, uint32_t dim)
-{
-    struct nuc_channel_labels all = *parts[0];
-    int64_t index[NUC_MAX_RANK] = {0}, from[NUC_MAX_RANK] = {0};
-    size_t i = 0;
-
-    all.sizes[dim] = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        for (uint32_t d = 0; d < all.rank; d++) {
-            if (d != dim && parts[k]->sizes[d] != 1)
-                all.sizes[d] = parts[k]->sizes[d];
-        }
-        all.sizes[dim] += sizes[k];
-    }
-    struct nuc_channel_labels *out = make(s, all.rank, all.sizes);
-    if (out->count == 0)
-        return out;
-    do {
-        uint32_t k = 0;
-        for (uint32_t d = 0; d < all.rank; d++)
-            from[d] = index[d];
-        while (from[dim] >= sizes[k])
-            from[dim] -= sizes[k++];
-        out->at[i++] = parts[k]->at[nuc_labels_offset(parts[k], from)];
-    } while (next_index(out, index));
-    return out;
-}
-
-/* Dimensions of one shape that hold the same elements as dimensions of the other. */
-struct block {
-    uint32_t from, from_end, to, to_end;
-    bool varies;
-};
-
-static uint32_t find_blocks(const struct nuc_channel_labels *l, const struct nuc_meta *from, const struct nuc_meta *to,
-                            struct block *blocks)
-{
-    uint32_t i = 0, j = 0, count = 0;
-
-    while (i < from->rank || j < to->rank) {
-        struct block b = {.from = i, .to = j};
-        int64_t p = 1, q = 1;
-        do {
-            if (p <= q && i < from->rank)
-                p *= from->sizes[i++];
-            else if (j < to->rank)
-                q *= to->sizes[j++];
-            else
-                p *= from->sizes[i++];
-        } while (p != q);
-        b.from_end = i;
-        b.to_end = j;
-        for (uint32_t d = b.from; d < b.from_end; d++)
-            b.varies = b.varies || l->sizes[d] != 1;
-        blocks[count++] = b;
-    }
-    return count;
-}
-
-struct nuc_channel_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
-                                           const struct nuc_meta *from, const struct nuc_meta *to)
-{
-    struct block blocks[2 * NUC_MAX_RANK];
     int64_t sizes[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0}, source[NUC_MAX_RANK] = {0};
+    struct nuc_axis_map varying = *map;
+    uint32_t joined = 0;
     size_t i = 0;
 
-    assert(nuc_elements(from) == nuc_elements(to) && nuc_elements(from) > 0);
-    uint32_t count = find_blocks(l, from, to, blocks);
-    for (uint32_t k = 0; k < count; k++) {
-        for (uint32_t d = blocks[k].to; d < blocks[k].to_end; d++)
-            sizes[d] = blocks[k].varies ? to->sizes[d] : 1;
+    for (uint32_t k = 0; k < map->count; k++)
+        joined |= map->axes[k].kind == NUC_AXIS_ELEMENT ? 0 : dims_between(map->axes[k].from, map->axes[k].from_end);
+    if (nuc_labels_vary(l, joined))
+        l = nuc_labels_even(s, l, joined);
+    for (uint32_t k = 0; k < map->count; k++) {
+        struct nuc_axis *a = &varying.axes[k];
+        if (nuc_labels_vary(l, dims_between(a->from, a->from_end)))
+            dims |= dims_between(a->to, a->to_end);
+        else if ((dims & dims_between(a->to, a->to_end)) == 0)
+            a->kind = NUC_AXIS_WHOLE; /* one label, also of zeros around */
     }
+    for (uint32_t d = 0; d < to->rank; d++)
+        sizes[d] = dims >> d & 1 ? to->sizes[d] : 1;
     struct nuc_channel_labels *out = make(s, to->rank, sizes);
+    if (out->count == 0)
+        return out;
     do {
-        for (uint32_t k = 0; k < count; k++) {
-            int64_t flat = 0;
-            for (uint32_t d = blocks[k].to; d < blocks[k].to_end; d++)
-                flat = flat * to->sizes[d] + index[d];
-            for (uint32_t d = blocks[k].from_end; d-- > blocks[k].from; flat /= from->sizes[d])
-                source[d] = flat % from->sizes[d];
-        }
-        out->at[i++] = l->at[nuc_labels_offset(l, source)];
+        bool inside = nuc_axis_source(&varying, from, to, index, source);
+        out->at[i++] = inside ? l->at[nuc_labels_offset(l, source)] : NUC_ANY_LABEL;
     } while (next_index(out, index));
     return out;
 }

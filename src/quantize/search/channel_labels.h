@@ -8,6 +8,7 @@
 #ifndef NUC_QUANTIZE_SEARCH_CHANNEL_LABELS_H
 #define NUC_QUANTIZE_SEARCH_CHANNEL_LABELS_H
 
+#include "ir/axis_map.h"
 #include "ir/graph.h"
 
 /* 2 * index of a variable, + 1 for its inverse. */
@@ -70,23 +71,13 @@ struct nuc_channel_labels *nuc_labels_join(struct nuc_label_sets *s, const struc
 /* Offset in `at` of an element of the value. */
 size_t nuc_labels_offset(const struct nuc_channel_labels *l, const int64_t *index);
 
-/* ---- moves ---- */
-
-struct nuc_channel_labels *nuc_labels_view(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
-                                           const struct nuc_meta *from, const struct nuc_meta *to);
-struct nuc_channel_labels *nuc_labels_permute(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
-                                              const uint32_t *dims);
-
-/* Elements start, start + step, ...: `size` of them. */
-struct nuc_channel_labels *nuc_labels_slice(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
-                                            int64_t start, int64_t step, int64_t size);
-
-/* `before` zeros in front and as many behind as make `size`; `own` is the size without. */
-struct nuc_channel_labels *nuc_labels_pad(struct nuc_label_sets *s, const struct nuc_channel_labels *l, uint32_t dim,
-                                          int64_t before, int64_t own, int64_t size);
-
-/* Of values of the given sizes along `dim`. */
-struct nuc_channel_labels *nuc_labels_cat(struct nuc_label_sets *s, struct nuc_channel_labels *const *parts,
-                                          const int64_t *sizes, uint32_t count, uint32_t dim);
+/*
+ * Labels of a result of the sizes of `to`, which follows a value of the sizes of `from`: those of the elements that it
+ * comes from, joined where these are several. They vary along the dimensions of the mask, too; where nothing of the
+ * value is read, any label will do.
+ */
+struct nuc_channel_labels *nuc_labels_follow(struct nuc_label_sets *s, const struct nuc_channel_labels *l,
+                                             const struct nuc_axis_map *map, const struct nuc_meta *from,
+                                             const struct nuc_meta *to, uint32_t dims);
 
 #endif
