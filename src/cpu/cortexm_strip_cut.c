@@ -5,7 +5,6 @@
 #include "host/text.h"
 #include "ir/conv_args.h"
 #include "ir/labels.h"
-#include "ir/op_list.h"
 
 struct cutting {
     struct nuc_cm cm;
@@ -66,7 +65,7 @@ static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_no
     struct nuc_node **images = nuc_alloc_array(g->cx, n_args, sizeof(struct nuc_node *));
 
     for (uint32_t i = 0; i < n_args; i++)
-        images[i] = nuc_is_strip_operand(n->node, i, n->dim) ? operand_rows(t, n, i, read) : NULL;
+        images[i] = nuc_reads_rows(n, i) ? operand_rows(t, n, i, read) : NULL;
     struct nuc_node *strip = nuc_insert(g, t->before, n->node->op, n->node);
     for (uint32_t i = 0; i < n_args; i++) {
         const struct nuc_node *in = nuc_arg_node(n->node, i);
@@ -79,12 +78,6 @@ static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_no
     }
     nuc_infer_shape(g, strip);
     return strip;
-}
-
-static bool is_conv(enum nuc_op op)
-{
-    return nuc_op_is_in(
-        op, NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE));
 }
 
 static struct nuc_meta rows_meta(const struct nuc_strip_node *n, struct nuc_rows rows)
@@ -112,8 +105,9 @@ static struct nuc_node *compute_fresh(struct cutting *t, const struct nuc_strip_
     struct nuc_rows read;
     int64_t outside[2];
 
-    (void)nuc_rows_read(n->node, n->fresh, &read, outside);
-    struct nuc_node *strip = is_conv(n->node->op) ? conv_strip(t, n, read, outside) : other_strip(t, n, read);
+    (void)nuc_rows_read(n, n->fresh, &read, outside);
+    struct nuc_node *strip = nuc_has_paddings(n->node, &n->reads->operands[0].axis) ? conv_strip(t, n, read, outside)
+                                                                                    : other_strip(t, n, read);
     if (!nuc_same_sizes(&strip->vals[0], &expected))
         nuc_fail(g->cx, NUC_INTERNAL, "%s: %s: a strip of %s has the sizes %s", g->file, nuc_node_text(g->cx, n->node),
                  nuc_meta_text(g->cx, &expected), nuc_meta_text(g->cx, &strip->vals[0]));

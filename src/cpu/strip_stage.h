@@ -2,6 +2,7 @@
 #ifndef NUC_CPU_STRIP_STAGE_H
 #define NUC_CPU_STRIP_STAGE_H
 
+#include "ir/axis_map.h"
 #include "ir/graph.h"
 #include "npu/target/target.h"
 
@@ -9,8 +10,22 @@ struct nuc_rows {
     int64_t low, high; /* high excluded; none: both equal */
 };
 
+#define NUC_MOST_STRIP_OPERANDS 2
+
+/* An argument that is read in rows, and how its rows follow those of the result: alike but for their dimension. */
+struct nuc_strip_operand {
+    uint32_t arg;
+    struct nuc_axis axis;
+};
+
+struct nuc_strip_reads {
+    uint32_t count;
+    struct nuc_strip_operand operands[NUC_MOST_STRIP_OPERANDS];
+};
+
 struct nuc_strip_node {
     struct nuc_node *node;
+    const struct nuc_strip_reads *reads;
     uint32_t dim;          /* its rows: the outermost dimension in memory */
     bool keep;             /* rows that the next strip reads, too, are kept for it */
     struct nuc_rows rows;  /* there are in the strip under way */
@@ -38,14 +53,17 @@ bool nuc_has_strips(const struct nuc_node *node);
 bool nuc_strip_stage(struct nuc_graph *g, struct nuc_node *cut, const struct nuc_node *from,
                      struct nuc_strip_stage *out);
 
-/* Argument `index` of a node of the stage is an image of which a strip is read. */
-bool nuc_is_strip_operand(const struct nuc_node *node, uint32_t index, uint32_t dim);
+/* Argument `arg` of a node of the stage is an image of which a strip is read. */
+bool nuc_reads_rows(const struct nuc_strip_node *n, uint32_t arg);
+
+/* An operator whose rows are such has a padding for each end of a strip: a convolution, which has a weight. */
+bool nuc_has_paddings(const struct nuc_node *node, const struct nuc_axis *rows);
 
 /*
  * Rows of the image operands for rows of the result, and what of the window lies before and after the image. False
  * where no row of the image is read.
  */
-bool nuc_rows_read(const struct nuc_node *node, struct nuc_rows rows, struct nuc_rows *read, int64_t outside[2]);
+bool nuc_rows_read(const struct nuc_strip_node *n, struct nuc_rows rows, struct nuc_rows *read, int64_t outside[2]);
 
 /* Before the first strip: nothing is there. keep: by place in the stage; NULL: nothing is kept. */
 void nuc_begin_strips(struct nuc_strip_stage *s, const bool *keep);

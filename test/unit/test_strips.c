@@ -25,6 +25,15 @@ static struct nuc_node *the_op(struct nuc_graph *g, enum nuc_op op, int which)
     return n;
 }
 
+/* The first such operator as the last one of a stage. */
+static const struct nuc_strip_node *in_strips(struct nuc_graph *g, enum nuc_op op)
+{
+    struct nuc_strip_stage s;
+
+    assert_true(nuc_strip_stage(g, the_op(g, op, 0), NULL, &s));
+    return &s.nodes[s.n - 1];
+}
+
 /* ---- rows that a window reads ---- */
 
 struct window_case {
@@ -57,7 +66,7 @@ static void rows_of_window(struct nuc_context *cx, void *arg)
     struct nuc_rows read;
     int64_t outside[2];
 
-    assert_true(nuc_rows_read(the_op(g, NUC_OP_CORTEXM_CONV2D, 0), w->rows, &read, outside));
+    assert_true(nuc_rows_read(in_strips(g, NUC_OP_CORTEXM_CONV2D), w->rows, &read, outside));
     assert_int_equal(read.low, w->read.low);
     assert_int_equal(read.high, w->read.high);
     assert_int_equal(outside[0], w->outside[0]);
@@ -73,8 +82,8 @@ static void padding_alone(struct nuc_context *cx, void *arg)
     struct nuc_rows read;
     int64_t outside[2];
 
-    assert_false(nuc_rows_read(the_op(g, NUC_OP_CORTEXM_CONV2D, 0), (struct nuc_rows){0, 2}, &read, outside));
-    assert_true(nuc_rows_read(the_op(g, NUC_OP_CORTEXM_CONV2D, 0), (struct nuc_rows){1, 3}, &read, outside));
+    assert_false(nuc_rows_read(in_strips(g, NUC_OP_CORTEXM_CONV2D), (struct nuc_rows){0, 2}, &read, outside));
+    assert_true(nuc_rows_read(in_strips(g, NUC_OP_CORTEXM_CONV2D), (struct nuc_rows){1, 3}, &read, outside));
 }
 
 /* ---- stages ---- */
