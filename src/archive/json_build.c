@@ -128,6 +128,14 @@ void nuc_put_known_count(struct nuc_context *cx, json_t *parent, const char *key
         nuc_put_null(cx, parent, key);
 }
 
+void nuc_put_sizes(struct nuc_context *cx, json_t *to, const int64_t *sizes, size_t rank)
+{
+    json_t *list = nuc_put_array(cx, to, "sizes");
+
+    for (size_t i = 0; i < rank; i++)
+        nuc_put_int(cx, list, NULL, sizes[i]);
+}
+
 void nuc_put_measure(struct nuc_context *cx, json_t *parent, const char *key, double value)
 {
     if (isnan(value))

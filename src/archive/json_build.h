@@ -34,6 +34,9 @@ void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint
 /* The same, or null. */
 void nuc_put_known_count(struct nuc_context *cx, json_t *parent, const char *key, bool known, uint64_t value);
 
+/* Member "sizes": those of a tensor. */
+void nuc_put_sizes(struct nuc_context *cx, json_t *to, const int64_t *sizes, size_t rank);
+
 /* A number that may be unknown: NaN becomes null. */
 void nuc_put_measure(struct nuc_context *cx, json_t *parent, const char *key, double value);
 

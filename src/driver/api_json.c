@@ -172,9 +172,7 @@ static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_arr
 
     nuc_put_text(cx, o, "name", a->name);
     nuc_put_text(cx, o, "dtype", nuc_dtype_name(a->dtype));
-    json_t *sizes = nuc_put_array(cx, o, "sizes");
-    for (size_t i = 0; i < a->rank; i++)
-        nuc_put_int(cx, sizes, NULL, a->sizes[i]);
+    nuc_put_sizes(cx, o, a->sizes, a->rank);
     if (!with_values)
         return;
     json_t *values = nuc_put_array(cx, o, "values");

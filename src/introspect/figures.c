@@ -12,9 +12,7 @@ static void put_tensor(const struct nuc_network *net, json_t *to, const char *na
 {
     nuc_put_text(net->cx, to, "name", name);
     nuc_put_text(net->cx, to, "dtype", nuc_dtype_name(t->dtype));
-    json_t *sizes = nuc_put_array(net->cx, to, "sizes");
-    for (size_t i = 0; i < t->rank; i++)
-        nuc_put_int(net->cx, sizes, NULL, t->sizes[i]);
+    nuc_put_sizes(net->cx, to, t->sizes, t->rank);
 }
 
 static void put_range(const struct nuc_network *net, json_t *to, size_t input)

@@ -6,6 +6,7 @@
 #include "introspect/network_private.h"
 #include "ir/labels.h"
 #include "ir/quant.h"
+#include "npu/explain/explain_members.h"
 
 /* ---- the list ---- */
 
@@ -150,14 +151,6 @@ void nuc_put_id(struct nuc_context *cx, json_t *to, const char *key, uint32_t id
         nuc_put_null(cx, to, key);
 }
 
-static void put_sizes(struct nuc_context *cx, json_t *to, const struct nuc_meta *meta)
-{
-    json_t *sizes = nuc_put_array(cx, to, "sizes");
-
-    for (uint32_t i = 0; i < meta->rank; i++)
-        nuc_put_int(cx, sizes, NULL, meta->sizes[i]);
-}
-
 const char *nuc_where_word(enum nuc_where where)
 {
     static const char *const words[] = {[NUC_ON_NPU] = "npu",
@@ -189,7 +182,7 @@ static void put_value(struct nuc_context *cx, json_t *to, const struct nuc_node 
         nuc_put_null(cx, to, "sizes");
     } else {
         nuc_put_text(cx, to, "dtype", nuc_dtype_name(quantized ? q.dtype : node->vals[0].dtype));
-        put_sizes(cx, to, &node->vals[0]);
+        nuc_put_sizes(cx, to, node->vals[0].sizes, node->vals[0].rank);
     }
     nuc_put_measure(cx, to, "scale", quantized ? q.scale : (double)NAN);
     if (quantized)
@@ -223,10 +216,7 @@ static void put_decision(const struct nuc_network *net, json_t *to, const struct
 {
     const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
 
-    nuc_put_text(net->cx, to, "rule", d != NULL ? d->rule : NULL);
-    nuc_put_text(net->cx, to, "actual", d != NULL ? d->actual : NULL);
-    nuc_put_text(net->cx, to, "limit", d != NULL ? d->limit : NULL);
-    nuc_put_text(net->cx, to, "fix", d != NULL ? d->fix : NULL);
+    nuc_put_decision(net->cx, to, d, d != NULL ? d->actual : NULL);
     nuc_put_id(net->cx, to, "because", d != NULL && d->because != NULL ? nuc_network_id(net, d->because) : NUC_NO_ID);
     nuc_put_count(net->cx, to, "gain_cycles", d != NULL ? nuc_explain_lost(net->e, row) : 0);
 }

@@ -2,15 +2,7 @@
 #include "archive/json_build.h"
 #include "introspect/network_private.h"
 #include "npu/explain/explain_lines.h"
-
-static void put_tags(const struct nuc_network *net, json_t *to, const char *key, const char *const *tags,
-                     uint32_t count)
-{
-    json_t *list = nuc_put_array(net->cx, to, key);
-
-    for (uint32_t i = 0; i < count; i++)
-        nuc_put_string(net->cx, list, NULL, tags[i]);
-}
+#include "npu/explain/explain_members.h"
 
 static uint32_t id_of_cause(const struct nuc_network *net, uint32_t cause)
 {
@@ -29,10 +21,7 @@ static void put_cause(const struct nuc_network *net, json_t *to, uint32_t index)
         if (net->nodes[i].row != NULL && net->nodes[i].row->cause == index)
             nuc_put_int(net->cx, list, NULL, i);
     }
-    nuc_put_text(net->cx, to, "rule", d->rule);
-    nuc_put_text(net->cx, to, "actual", nuc_found_text(net->cx, net->e, d, &names_place));
-    nuc_put_text(net->cx, to, "limit", d->limit);
-    nuc_put_text(net->cx, to, "fix", d->fix);
+    nuc_put_decision(net->cx, to, d, nuc_found_text(net->cx, net->e, d, &names_place));
     nuc_put_bool(net->cx, to, "by_cost", d->by_cost);
     nuc_put_count(net->cx, to, "cycles", cause->part_cycles + cause->follow_cycles);
     nuc_put_count(net->cx, to, "lost_cycles", cause->lost_cycles);
@@ -40,8 +29,7 @@ static void put_cause(const struct nuc_network *net, json_t *to, uint32_t index)
 
 static void put_split(const struct nuc_network *net, json_t *to, const struct nuc_explain_split *s)
 {
-    put_tags(net, to, "before", s->before, s->n_before);
-    put_tags(net, to, "after", s->after, s->n_after);
+    nuc_put_split_tags(net->cx, to, s);
     nuc_put_id(net->cx, to, "node", id_of_cause(net, s->cause));
     nuc_put_int(net->cx, to, "causes", s->n_causes);
     nuc_put_count(net->cx, to, "saved_cycles", s->saved_cycles);
@@ -57,12 +45,5 @@ void nuc_put_network_placement(struct nuc_network *net, json_t *tree)
     list = nuc_put_array(net->cx, tree, "splits");
     for (uint32_t i = 0; i < e->n_splits; i++)
         put_split(net, nuc_put_object(net->cx, list, NULL), &e->splits[i]);
-    list = nuc_put_array(net->cx, tree, "options");
-    for (uint32_t i = 0; i < e->n_helps; i++) {
-        json_t *help = nuc_put_object(net->cx, list, NULL);
-        nuc_put_text(net->cx, help, "options", e->helps[i].options);
-        nuc_put_count(net->cx, help, "cycles", e->helps[i].cycles);
-        nuc_put_int(net->cx, help, "on_cpu", e->helps[i].n_on_cpu);
-        nuc_put_int(net->cx, help, "partitions", e->helps[i].n_partitions);
-    }
+    nuc_put_helps(net->cx, tree, e);
 }

@@ -1,7 +1,7 @@
 /* The explanation as JSON: keys in one order, no floating-point numbers, so that equal models give equal bytes. */
 #include "archive/json_build.h"
 #include "host/text.h"
-#include "npu/explain/explain.h"
+#include "npu/explain/explain_members.h"
 
 /* The text of a value, which takes the place of the one before: a tree of all nodes takes ten times as much as theirs.
  */
@@ -51,36 +51,15 @@ static void put_summary(struct nuc_context *cx, json_t *to, const struct nuc_exp
     nuc_put_count(cx, to, "cost_cycles", e->cost_cycles);
 }
 
-static void put_tags(struct nuc_context *cx, json_t *to, const char *key, const char *const *tags, uint32_t count)
-{
-    json_t *list = nuc_put_array(cx, to, key);
-
-    for (uint32_t i = 0; i < count; i++)
-        nuc_put_text(cx, list, NULL, tags[i]);
-}
-
 static void put_splits(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e)
 {
     for (uint32_t i = 0; i < e->n_splits; i++) {
         const struct nuc_explain_split *s = &e->splits[i];
         json_t *o = nuc_put_object(cx, list, NULL);
-        put_tags(cx, o, "before", s->before, s->n_before);
-        put_tags(cx, o, "after", s->after, s->n_after);
+        nuc_put_split_tags(cx, o, s);
         nuc_put_text(cx, o, "root", name_of_cause(e, s->cause));
         nuc_put_count(cx, o, "roots", s->n_causes);
         nuc_put_count(cx, o, "saved_cycles", s->saved_cycles);
-    }
-}
-
-static void put_helps(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e)
-{
-    for (uint32_t i = 0; i < e->n_helps; i++) {
-        const struct nuc_explain_help *h = &e->helps[i];
-        json_t *o = nuc_put_object(cx, list, NULL);
-        nuc_put_text(cx, o, "options", h->options);
-        nuc_put_count(cx, o, "cycles", h->cycles);
-        nuc_put_count(cx, o, "on_cpu", h->n_on_cpu);
-        nuc_put_count(cx, o, "partitions", h->n_partitions);
     }
 }
 
@@ -98,10 +77,7 @@ static void put_row(struct nuc_context *cx, json_t *to, const struct nuc_explana
     nuc_put_count(cx, to, "line", n->source->line > 0 ? (uint64_t)n->source->line : 0);
     nuc_put_text(cx, to, "module", n->source->module);
     nuc_put_text(cx, to, "partition", row->partition);
-    nuc_put_text(cx, to, "rule", d->delegated ? NULL : d->rule);
-    nuc_put_text(cx, to, "actual", d->delegated ? NULL : d->actual);
-    nuc_put_text(cx, to, "limit", d->delegated ? NULL : d->limit);
-    nuc_put_text(cx, to, "fix", d->delegated ? NULL : d->fix);
+    nuc_put_decision(cx, to, d->delegated ? NULL : d, d->actual);
     nuc_put_text(cx, to, "because", d->because != NULL ? d->because->name : NULL);
     nuc_put_text(cx, to, "root", name_of_cause(e, row->cause));
     nuc_put_count(cx, to, "macs", row->macs);
@@ -119,7 +95,7 @@ static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explan
     nuc_put_bool(cx, to, "made_up_ranges", e->made_up_ranges);
     put_summary(cx, nuc_put_object(cx, to, "summary"), e);
     put_splits(cx, nuc_put_array(cx, to, "splits"), e);
-    put_helps(cx, nuc_put_array(cx, to, "options"), e);
+    nuc_put_helps(cx, to, e);
 }
 
 /* A line for each member, and for each node. */

@@ -97,9 +97,7 @@ static void put_output(const struct writer *w, json_t *to, const struct nuc_outp
     nuc_put_string(w->cx, to, "name", o->name);
     nuc_put_string(w->cx, to, "dtype", nuc_dtype_name(o->info.dtype));
     nuc_put_bool(w->cx, to, "int8", o->is_quantized);
-    json_t *sizes = nuc_put_array(w->cx, to, "sizes");
-    for (size_t i = 0; i < o->info.rank; i++)
-        nuc_put_int(w->cx, sizes, NULL, o->info.sizes[i]);
+    nuc_put_sizes(w->cx, to, o->info.sizes, o->info.rank);
     nuc_put_count(w->cx, to, "nan", o->deviation.n_nan);
     nuc_put_count(w->cx, to, "infinite", o->deviation.n_infinite);
     if (w->e->has_reference)
