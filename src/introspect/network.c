@@ -42,7 +42,7 @@ static void check_budget(struct nuc_context *cx, void *arg)
     nuc_check_memory_budget(arg);
 }
 
-/* A program that is too large is reported all the same. */
+/* A program that is too large has figures all the same. */
 static void check_memory(struct nuc_network *net)
 {
     if (nuc_attempt(net->cx, check_budget, &net->job) != NUC_OK)

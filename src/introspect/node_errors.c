@@ -283,7 +283,7 @@ static size_t affordable_samples(const struct measuring *m, size_t available)
     return most < 1 ? 1 : most < (double)available ? (size_t)most : available;
 }
 
-/* ---- the report's nodes ---- */
+/* ---- the network's nodes ---- */
 
 /* It computes the value, and does not only give it another shape. */
 static bool computes(const struct nuc_node *n, const struct compared *v)

@@ -1,4 +1,4 @@
-/* The nodes of a report: inputs, operators of the partitioned graph, outputs. */
+/* The nodes of a network: inputs, operators of the partitioned graph, outputs. */
 #include <math.h>
 
 #include "archive/json_build.h"
