@@ -1,13 +1,22 @@
 #!/bin/sh
-# same_bytes.sh [--every N] NUCLEON NUCLEON...: binaries of different compilers, and for different hosts, write the same
-# programs, byte for byte: of the models of test/golden without quantization, each N-th of them, and of the examples with
-# it, for the NPU and for CPUs. The first binary lies in a build folder that has test/golden/golden. Names what differs.
+# same_bytes.sh [--every N] [--models DIR]... NUCLEON NUCLEON...: binaries of different compilers, and for different
+# hosts, write the same programs, byte for byte: of the models of test/golden without quantization and of float models
+# NAME.pt2 or NAME.fp32.pt2 below DIR, beside which NAME.calib.npz lies, each N-th of them; and of the examples, for the
+# NPU and for CPUs. The first binary lies in a build folder that has test/golden/golden. Names what differs.
 set -u
 LC_ALL=C
 export LC_ALL
 every=1
-[ "${1-}" = --every ] && { every=$2; shift 2; }
-[ $# -ge 2 ] || { echo "usage: same_bytes.sh [--every N] NUCLEON NUCLEON..." >&2; exit 2; }
+folders=
+while [ $# -ge 2 ]; do
+    case $1 in
+    --every) every=$2 ;;
+    --models) folders="$folders $2" ;;
+    *) break ;;
+    esac
+    shift 2
+done
+[ $# -ge 2 ] || { echo "usage: same_bytes.sh [--every N] [--models DIR]... NUCLEON NUCLEON..." >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
@@ -24,6 +33,17 @@ done
         echo "$(basename "$model") imxrt700 $model --no-quantize"
         [ "$model" = "${model%.tflite}" ] || echo "$(basename "$model") cortex-m33 $model --no-quantize"
     done
+    # shellcheck disable=SC2086
+    [ -z "$folders" ] || find $folders -name '*.pt2' | sort | while read -r model; do
+        samples=${model%.pt2}
+        samples=${samples%.fp32}.calib.npz
+        [ -f "$samples" ] || continue
+        case $model in *.qdq.pt2) continue ;; esac
+        echo "$(echo "${model%.pt2}" | awk -F / '{ print $(NF - 2) "." $(NF - 1) "." $NF }') $model $samples"
+    done | awk -v every="$every" 'NR % every == 1 || every == 1 {
+        for (i = split("imxrt700 imxrt700cm cortex-m33", targets, " "); i > 0; i--)
+            print $1, targets[i], $2, "--calibration", $3
+    }'
     for model in "$root"/examples/*/*.pt2; do
         for samples in "$(dirname "$model")/calibration.npz" "$(dirname "$model")/samples.npz"; do
             [ -f "$samples" ] || continue
