@@ -12,8 +12,9 @@ skip() {
     exit 77
 }
 mkdir -p "$build"
+echo 'int main(void) { return 0; }' >"$build/runs.c"
 # shellcheck disable=SC2086
-echo 'int main(void) { return 0; }' | gcc $flags -x c - -o "$build/links" 2>/dev/null && "$build/links" 2>/dev/null ||
+{ gcc $flags "$build/runs.c" -o "$build/runs" && "$build/runs"; } 2>/dev/null ||
     skip "gcc -m32 makes no program that runs here: apt-get install gcc-multilib"
 
 if [ ! -f "$root/complete" ]; then
