@@ -99,23 +99,22 @@ static struct nuc_node *subject(struct nuc_context *cx, const struct notation *n
     return node_of(*g, "y");
 }
 
-/* A formula of aten.hypot(self, other), as a model has it or in the Edge dialect. "fine" is the result. */
-static void check(struct nuc_context *cx, void *arg)
+/* A formula of aten.hypot(self, other). "fine" is the result. */
+static void check_formula(struct nuc_context *cx, struct notation *n, enum nuc_formula_use use)
 {
-    struct notation *n = arg;
-
-    n->row = (struct nuc_formula_row){NUC_FORMULA_EXPAND, NUC_OP_HYPOT, "title", n->text};
+    n->row = (struct nuc_formula_row){use, NUC_OP_HYPOT, "title", n->text};
     nuc_check_formula(nuc_formulas_new(cx), cx, &n->row);
     assert_true(n->result == NULL || strcmp(n->result, "fine") == 0);
 }
 
+static void check(struct nuc_context *cx, void *arg)
+{
+    check_formula(cx, arg, NUC_FORMULA_EXPAND);
+}
+
 static void check_edge(struct nuc_context *cx, void *arg)
 {
-    struct notation *n = arg;
-
-    n->row = (struct nuc_formula_row){NUC_FORMULA_EDGE, NUC_OP_HYPOT, "title", n->text};
-    nuc_check_formula(nuc_formulas_new(cx), cx, &n->row);
-    assert_true(n->result == NULL || strcmp(n->result, "fine") == 0);
+    check_formula(cx, arg, NUC_FORMULA_EDGE);
 }
 
 static void check_pattern(struct nuc_context *cx, void *arg)
