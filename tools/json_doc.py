@@ -11,23 +11,23 @@ COLUMNS = 120
 INTRODUCTION = """\
 # Results as JSON
 
-Every command takes `--json`: it then prints one object on standard output and nothing else, whatever becomes of it.
-Notes and the error still are lines on standard error (without `--quiet`), and members of the object. Texts are ASCII;
-bytes that are not UTF-8 are `\\xNN` in them. In the library the calls of `include/nucleon/json.h`, `nuc_explain()`,
-`nuc_evaluation_json()`, `nuc_inspect_file()` and `nuc_report_json()` give the members of a command as text.
+Every command accepts `--json`. It then prints exactly one object on standard output, also if it fails. Notes and the
+error are members of the object, and without `--quiet` also lines on standard error. Texts are ASCII; bytes that are not
+UTF-8 appear as `\\xNN`. In the library, the functions of `include/nucleon/json.h`, `nuc_explain()`,
+`nuc_evaluation_json()`, `nuc_inspect_file()` and `nuc_report_json()` return the members of a command as text.
 
 [schema/nucleon.schema.json](schema/nucleon.schema.json) is the JSON Schema (draft 2020-12) of what every command
-prints, installed as `share/nucleon/nucleon.schema.json`. It refuses members that it does not have. This page is made of
-it by `tools/json_doc.py`, and the suite checks both (`test/e2e/json.sh`).
+prints. It is installed as `share/nucleon/nucleon.schema.json` and refuses unknown members. `tools/json_doc.py` generates
+this page from the schema. The test `e2e.json` checks both.
 
 | Exit code | `error` | Members of the command |
 |---|---|---|
 | 0 | null | all |
-| 1: bad input, or an error of the system | `code` 1, `message` | none, or those that were known before |
-| 2: a mistake in usage | `code` 2, `message` | none |
-| 3: a property that was demanded does not hold | `code` 3, `message` | all of `explain`, `evaluate`, `merge-evaluations`, `tune`; figures of the program that is too large of `compile` |
+| 1: bad input, or an error of the system | `code` 1, `message` | none, or those that were known before the error |
+| 2: a usage error | `code` 2, `message` | none |
+| 3: a requirement is not met | `code` 3, `message` | all members of `explain`, `evaluate`, `merge-evaluations` and `tune`; for `compile`, the figures of the program that is too large |
 
-A pipeline that takes a program only if it is fast, small and right enough:
+This pipeline accepts a program only if it is fast, small and accurate enough:
 
 <!-- check: needs jq -->
 <!-- check: setup
@@ -45,7 +45,7 @@ nucleon evaluate model.pte --dataset test.npz --reference model.pt2 --min-accura
 jq '{accuracy: .outputs[0].classes.program.accuracy, sqnr: .sqnr_db, missed: .missed}' evaluate.json
 ```
 
-What keeps operators off the NPU, and where the time goes:
+These commands print why operators are not on the NPU, and which operators take the most time:
 
 <!-- check: needs jq -->
 <!-- check: run -->
@@ -57,7 +57,7 @@ nucleon run model.pte --input test.npz --output results.npz --profile --json |
     jq -r '.profile.rows | sort_by(-.cycles)[:5][] | "\\(.us) \\(.operator) \\(.label)"'
 ```
 
-An output against the schema, with Debian's python3-jsonschema:
+This script validates an output against the schema, with Debian's python3-jsonschema:
 
 ```python
 import json, jsonschema
@@ -65,9 +65,9 @@ schema = json.load(open("/usr/local/share/nucleon/nucleon.schema.json"))
 jsonschema.Draft202012Validator(schema).validate(json.load(open("compile.json")))
 ```
 
-In the tables below a field of an object in a list is named `list[].field`. \"optional\" is a field that may be absent.
-Names end in their unit: `_bytes`, `_cycles`, `_us` (microseconds), `_db`, `_hz`, `_seconds`; `cycles`, `bytes` and
-`seconds` are their own.
+In the tables below, `list[].field` is a field of an object in a list, and an optional field may be absent. The name of a
+field ends in its unit: `_bytes`, `_cycles`, `_us` (microseconds), `_db`, `_hz`, `_seconds`. The fields `cycles`, `bytes`
+and `seconds` are units themselves.
 """
 
 
