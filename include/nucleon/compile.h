@@ -1,16 +1,15 @@
 /*
  * The compiler as a library, in the order of a compilation: open a model, quantize it, partition it, lower it, write
- * the program. Every call takes the compiler object; what it returns belongs to that object and lives until
- * nuc_compiler_free(). A call that fails returns a status other than NUC_OK, and nuc_compiler_message() gives one line
- * that names the file, the place and the remedy.
+ * the program. Results belong to the compiler object and live until nuc_compiler_free(). A call that fails returns a
+ * status other than NUC_OK. nuc_compiler_message() then returns one line that names the file, the place and the remedy.
  *
- * Threads: a compiler object and all that belongs to it are used by one thread at a time; different compilers may be
- * used by different threads at once, and nothing is shared between them. The library writes nothing to the standard
- * streams, never ends the process, and leaves locale, signal handlers and working folder alone.
+ * Threads: only one thread at a time may use a compiler object and everything that belongs to it. Different threads may
+ * use different compilers at the same time; compilers share nothing. The library writes nothing to the standard
+ * streams, never ends the process, and does not change locale, signal handlers or working folder.
  *
- * Binaries: a version that changes a function, an enumerator or the layout of a structure has another number in the
- * name of the shared library, now libnucleon.so.0. Structures that are given begin from their ..._default() or from
- * zeros, so that source code need not change when members are added.
+ * Binaries: a version that changes a function, an enumerator or the layout of a structure changes the number in the
+ * name of the shared library, now libnucleon.so.0. Initialise structures with their ..._default() or with zeros; your
+ * source code then need not change when members are added.
  */
 #ifndef NUCLEON_COMPILE_H
 #define NUCLEON_COMPILE_H
@@ -37,21 +36,21 @@ struct nuc_memory_hooks {
     void *user;
 };
 
-/* Memory order of inputs, parameters and buffers [N, C, H, W], and with them of what is computed from them. */
+/* Memory order of inputs, parameters and buffers [N, C, H, W], and of all values computed from them. */
 enum nuc_dim_order {
-    NUC_DIM_ORDER_AS_IS,         /* as the archive has it */
+    NUC_DIM_ORDER_AS_IS,         /* as in the archive */
     NUC_DIM_ORDER_CONTIGUOUS,    /* N, C, H, W; a note names the changed inputs */
     NUC_DIM_ORDER_CHANNELS_LAST, /* N, H, W, C; a note names the changed inputs */
-    NUC_DIM_ORDER_AUTO           /* whichever takes fewer cycles by estimate; see nuc_dim_order_table() */
+    NUC_DIM_ORDER_AUTO           /* the order with fewer estimated cycles; see nuc_dim_order_table() */
 };
 
-/* What a program takes and gives: float32, or the int8 values inside (docs/formats.md, "Quantized boundaries"). */
+/* Type of inputs and outputs: float32, or raw int8 values (docs/formats.md, "Quantized boundaries"). */
 enum nuc_io { NUC_IO_FLOAT, NUC_IO_INT8 };
 
-/* Where the NPU payloads lie: in the program, or in segments after it that a runtime may map apart. */
+/* Place of the NPU payloads: in the program, or in segments after it that a runtime may map separately. */
 enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 
-/* How the range of an activation follows from the values it takes in calibration. */
+/* How calibration derives the range of an activation from its values. */
 enum nuc_observe {
     NUC_OBSERVE_AUTO,          /* tensor by tensor one of the next four: what brings the outputs closest to the float
                                   ones on calibration samples; with accuracy fast minmax, with reference_compat histogram */
@@ -62,35 +61,35 @@ enum nuc_observe {
     NUC_OBSERVE_MOVING_AVERAGE /* minimum and maximum of each sample, averaged over the samples */
 };
 
-/* What quantization spends on the accuracy of the program. */
+/* The effort that quantization spends on the accuracy of the program. */
 enum nuc_accuracy {
     NUC_ACCURACY_FAST,    /* the quantized network is not run */
-    NUC_ACCURACY_DEFAULT, /* choices are made by what they do to the outputs of calibration samples */
-    NUC_ACCURACY_HIGH     /* weights are changed, too: channels evened out, rounded by calibration data */
+    NUC_ACCURACY_DEFAULT, /* choices are compared by the outputs of calibration samples */
+    NUC_ACCURACY_HIGH     /* also adjusts weights: equalised channels, rounding by calibration data */
 };
 
 /* Scales of convolution weights; fully connected layers have one scale. */
 enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
 
-/* Which operators a target with an NPU leaves to the CPU. */
+/* The operators that a target with an NPU places on the CPU. */
 enum nuc_placement {
-    NUC_PLACEMENT_GREEDY, /* those the NPU cannot run */
-    NUC_PLACEMENT_COST    /* also those with which the model takes fewer cycles there, calls and boundaries included */
+    NUC_PLACEMENT_GREEDY, /* those that the NPU does not support */
+    NUC_PLACEMENT_COST    /* also those that save cycles of the whole model there, with calls and boundaries */
 };
 
-/* Moving biases by the mean error of rounded weights. */
+/* Whether biases are corrected by the mean error of rounded weights. */
 enum nuc_bias_correction {
     NUC_BIAS_CORRECTION_OFF,
     NUC_BIAS_CORRECTION_ON,
-    NUC_BIAS_CORRECTION_MEASURED /* where that makes the outputs of the first calibration samples better */
+    NUC_BIAS_CORRECTION_MEASURED /* if it improves the outputs of the first calibration samples */
 };
 
-/* What becomes of an image of another size than the input (formula in docs/formats.md). */
+/* Handling of images whose size differs from the input's (formula in docs/formats.md). */
 enum nuc_resize {
-    NUC_RESIZE_AUTO,    /* as for the calibration of the program, else it is refused */
-    NUC_RESIZE_NONE,    /* it is refused */
-    NUC_RESIZE_STRETCH, /* the whole image is scaled to the input's height and width */
-    NUC_RESIZE_CROP     /* the largest centred part of the input's proportions is scaled */
+    NUC_RESIZE_AUTO,    /* as in the calibration of the program; refuses the image otherwise */
+    NUC_RESIZE_NONE,    /* refuses the image */
+    NUC_RESIZE_STRETCH, /* scales the whole image to the input's height and width */
+    NUC_RESIZE_CROP     /* scales the largest centred part with the input's proportions */
 };
 
 /* All options of a compilation. Start from nuc_options_default(). Strings are borrowed until the compiler is freed. */
@@ -100,8 +99,8 @@ struct nuc_options {
     bool delegate;                /* false: everything stays on the CPU */
     /*
      * Operators ("aten.add.Tensor", "aten::add", "add") or nodes by label ("layers.0/add") or name, with * and ? as in
-     * a shell; one that matches nothing is an error. Under reference_compat: parts of node names, "::" standing for
-     * "_".
+     * a shell. A pattern that matches nothing is an error. Under reference_compat: parts of node names, where "::"
+     * stands for "_".
      */
     const char *const *operators_not_to_delegate;
     size_t n_operators_not_to_delegate;
@@ -111,67 +110,67 @@ struct nuc_options {
     bool allow_no_op_partitions;
     bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
     bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */
-    /* Asked for every Edge node the rules accept; false keeps it on the CPU. NULL: accept. */
+    /* Called for each Edge node that the rules accept; false keeps it on the CPU. NULL: accept all. */
     bool (*check_op_support)(void *user, const struct nuc_node_info *node);
     void *check_op_support_user;
     bool use_neutron_for_format_conversion;
     enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
-    bool plan_delegate_scratch;    /* the arena holds the scratch of delegates; other runtimes take more all the same */
+    bool plan_delegate_scratch;    /* the arena holds the scratch of delegates; only nucleon's runtime uses this */
     const char *memory_map;        /* file nuc_compile_file() writes the memory map to, .svg: a picture; NULL: none */
     size_t memory_budget; /* nuc_compile_file() fails with NUC_PROPERTY when arena and scratch need more; 0: any */
     bool fetch_constants_to_sram; /* weights lie in flash and are copied while the NPU computes; needs copy functions */
     /*
-     * What makes programs of partitions: NULL or "builtin", or a command (words between spaces, no shell) that is given
-     * --input FILE.tflite --output FILE.tflite --target NAME and writes a model of one NeutronGraph, such as the
-     * vendor's neutron-converter or `nucleon convert`.
+     * The converter of partitions: NULL or "builtin", or a command (words separated by spaces, no shell). The command
+     * gets --input FILE.tflite --output FILE.tflite --target NAME and writes a model of one NeutronGraph, as the
+     * vendor's neutron-converter and `nucleon convert` do.
      */
     const char *converter;
     const char *extra_flags;           /* recorded in the program's compile spec compile_flags; NULL: "" */
     const char *dump_kernel_selection; /* C file nuc_compile_file() writes with the NPU kernels needed; NULL: none */
     unsigned converter_timeout;        /* seconds for each partition; 0: 300 */
-    bool payload_version_0;            /* payloads for runtimes that know no other: without profiles */
+    bool payload_version_0;            /* payloads for runtimes that support only version 0; they have no profiles */
     bool profile;                      /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     enum nuc_placement placement; /* greedy with reference_compat, require_full_delegation and flavor sdk-3.1 */
     bool no_quantize;             /* a float program for the CPU: no calibration, nothing is delegated */
-    bool no_metadata;             /* the program says nothing about its data; neither does one of reference_compat */
-    bool executorch_ops_only;     /* no operator that ExecuTorch's runtime does not have */
+    bool no_metadata;             /* omits the facts about the data; so does reference_compat */
+    bool executorch_ops_only;     /* only operators that ExecuTorch's runtime supports */
     bool reference_compat;        /* reproduce the reference backend's decisions and quantization */
     enum nuc_accuracy accuracy;   /* reference_compat: fast */
     enum nuc_observe observer;
     enum nuc_weights weights;
     bool equalize; /* even out the ranges of weight channels across layers before quantization */
     enum nuc_bias_correction bias_correction; /* reference_compat: off */
-    /* Images become (pixel / 255 - mean) / std; one number stands for all channels, none for mean 0 and std 1. */
+    /* Images become (pixel / 255 - mean) / std. One number applies to all channels; default: mean 0 and std 1. */
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
     enum nuc_resize image_resize;
     /*
-     * Names of the classes by index, or one name: a file with a line for each. By default those of the folders that
-     * calibration was with.
+     * Names of the classes by index, or the name of a file with one line per class. Default: the names of the
+     * calibration folders.
      */
     const char *const *classes;
     size_t n_classes;
-    bool unlike_calibration; /* data in another unit than that of calibration are taken, with a note */
+    bool unlike_calibration; /* accepts data in another unit than the calibration data, with a note */
     const char *dump_after;  /* name of a stage or pass (nuc_dump_point()), or "all": after each stage; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);
     void *dump_user;
     void (*warn)(void *user, const char *message);
     void *warn_user;
-    /* How far a step is, by the thread that called; 0 of 0 when it begins and it is not known how much there is. */
+    /* Progress of a step, called by the calling thread; 0 of 0 at the start if the amount is unknown. */
     void (*progress)(void *user, const char *what, size_t done, size_t total);
     void *progress_user;
-    unsigned threads; /* 0: as many as cores */
+    unsigned threads; /* 0: one per core */
 };
 
-/* What `nucleon compile` does without options. */
+/* The defaults of `nucleon compile`. */
 void nuc_options_default(struct nuc_options *options);
 
 /*
- * What dump_after may name, in the order of a compilation: `index` from 0, false after the last one. A pass comes
- * before the stage that it is part of; where passes run in cycles, each run of it is dumped.
+ * Names for dump_after, in the order of a compilation: `index` counts from 0; false after the last one. A pass precedes
+ * the stage that contains it. If passes run in cycles, each run is dumped.
  */
 struct nuc_dump_point {
     const char *name;
@@ -180,73 +179,73 @@ struct nuc_dump_point {
 bool nuc_dump_point(size_t index, struct nuc_dump_point *out);
 
 /*
- * NULL when memory is exhausted. The options are copied; NULL: those of nuc_options_default(), and options.h sets them
- * by name. `hooks` may be NULL: malloc() and free().
+ * Returns NULL if memory is exhausted. The options are copied. NULL: the options of nuc_options_default(); options.h
+ * sets them by name. `hooks` may be NULL: malloc() and free().
  */
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks);
 void nuc_compiler_free(struct nuc_compiler *c);
 
 /*
- * Files of several calls as one. Those of each call appear together when it succeeds; of calls after nuc_begin_files()
- * they appear when nuc_commit_files() does, all or none. nuc_compiler_free() before that leaves none. A second begin
- * changes nothing; a commit without a begin is NUC_BAD_USAGE.
+ * Groups the files of several calls. The files of one call appear together when the call succeeds. After
+ * nuc_begin_files(), the files of all calls appear when nuc_commit_files() succeeds, all or none. nuc_compiler_free()
+ * before that leaves none. A second begin changes nothing; a commit without a begin is NUC_BAD_USAGE.
  */
 void nuc_begin_files(struct nuc_compiler *c);
 enum nuc_status nuc_commit_files(struct nuc_compiler *c);
 
 /*
- * File `index`, in their order, of those that calls of this compiler have written so far, scratch files left out: its
- * path as it was given and its bytes. False: there are not as many.
+ * The path, as given, and the size of file `index`, in the order in which this compiler wrote its files. Temporary
+ * files do not count. Returns false if there are fewer files.
  */
 bool nuc_written_file(const struct nuc_compiler *c, size_t index, const char **path, size_t *bytes);
 
 /*
- * Ends the call under way, from another thread, a handler of a signal or a function that the call calls (progress, for
- * instance): within a sample or a step of the work it returns NUC_INTERRUPTED and leaves no file. The compiler is as
- * after any call that failed. Without a call under way it does nothing.
+ * Interrupts the current call, from another thread, a signal handler or a callback such as progress. After the current
+ * sample or step, the call returns NUC_INTERRUPTED and leaves no file. The compiler is in the same state as after any
+ * failed call. Does nothing if no call is active.
  */
 void nuc_interrupt(struct nuc_compiler *c);
 
 /*
- * For a handler of a signal that ends the process, and only for it: removes the temporary files of the call under way
- * and ends a converter that it runs. Nothing else may be done with the compiler after that.
+ * Only for a signal handler that ends the process: removes the temporary files of the current call and ends a running
+ * converter. The compiler must not be used afterwards.
  */
 void nuc_compiler_abandon(struct nuc_compiler *c);
 
-/* What it was made with. */
+/* The options of the compiler. */
 const struct nuc_options *nuc_compiler_options(const struct nuc_compiler *c);
 
-/* Why the last call failed, one line without its end; "" when it did not. Valid until the next call. */
+/* Why the last call failed: one line without a line break, or "" after success. Valid until the next call. */
 const char *nuc_compiler_message(const struct nuc_compiler *c);
 
-/* What can have an effect on the compiler's target. Fails when an option is wrong. */
+/* Properties of the compiler's target, which decide the options that have an effect. Fails if an option is wrong. */
 struct nuc_target_facts {
     const char *name;
     bool has_npu;
-    bool has_int8_cpu; /* int8 kernels for what stays on the CPU */
+    bool has_int8_cpu; /* int8 kernels for operators on the CPU */
 };
 enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts *out);
 
 /* ---- models ---- */
 
 /*
- * Opens a .pt2 archive or a LiteRT model (.tflite), float or quantized. The file stays mapped. Inputs and outputs of a
- * LiteRT model have its own sizes and order, channels last.
+ * Opens a .pt2 archive or a LiteRT model (.tflite), float or quantized. Inputs and outputs of a LiteRT model keep its
+ * sizes and order, channels last.
  */
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out);
 
 /*
- * The same for the bytes of such a file in memory, which are borrowed until the compiler is freed and need no
- * alignment. `name` stands in messages and in what is written about the model: that of a file would, "model.pt2".
+ * The same for the bytes of such a file in memory. They are borrowed until the compiler is freed and need no alignment.
+ * `name` replaces the name of the file in messages and results, for example "model.pt2".
  */
 enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                      struct nuc_model **out);
 
-/* Whose it is, and the name that messages give it. */
+/* The compiler of the model, and the model's name in messages. */
 struct nuc_compiler *nuc_model_compiler(const struct nuc_model *m);
 const char *nuc_model_file(const struct nuc_model *m);
 
-/* True when the model holds quantize nodes. */
+/* Whether the model contains quantize nodes. */
 bool nuc_model_is_quantized(const struct nuc_model *m);
 
 size_t nuc_model_n_inputs(const struct nuc_model *m);
@@ -265,8 +264,8 @@ enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct 
 enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out);
 
 /*
- * An archive that was made of the LiteRT model `of` has images [N, C, H, W]. From here on `m` takes and gives them as
- * `of` does, [N, H, W, C]. No effect where the two do not correspond.
+ * An archive made from the LiteRT model `of` has images [N, C, H, W]. After this call, inputs and outputs of `m` have
+ * the order of `of`, [N, H, W, C]. No effect if the two models do not correspond.
  */
 void nuc_model_present_as(struct nuc_model *m, const struct nuc_model *of);
 
@@ -279,11 +278,11 @@ enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char *
  */
 struct nuc_node_info {
     const char *name;
-    const char *label; /* what people call it, unique in the graph: "layers.0.conv1", "layers.0/add", "x (int8)" */
+    const char *label; /* a readable name, unique in the graph: "layers.0.conv1", "layers.0/add", "x (int8)" */
     const char *target;
     const char *const *inputs; /* names of the tensor arguments, in order */
     size_t n_inputs;
-    struct nuc_tensor_info value; /* the first one of a tuple; rank 0 and bytes 0 when there is none */
+    struct nuc_tensor_info value; /* of a tuple the first value; rank 0 and bytes 0: no value */
     bool is_quantize, is_dequantize;
     size_t n_scales;
     const float *scales;
@@ -291,7 +290,7 @@ struct nuc_node_info {
     int64_t quant_min, quant_max;
     const char *partition; /* tag of the partition, NULL: not delegated, or before partitioning */
     const char *format;    /* "CHANNELS_FIRST", "FORMATLESS", "NONE" or NULL */
-    const char *reason;    /* why the node is not delegated, or NULL */
+    const char *reason;    /* why the node is not on the NPU, or NULL */
     const char *source_file;
     int source_line;
 };
@@ -308,22 +307,24 @@ bool nuc_model_has_float_node(const struct nuc_model *m, const char *name);
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs);
 
 /*
- * Names of the operator nodes of a quantized model whose value is quantized, in graph order: where float, quantized and
+ * Names of the operator nodes with quantized values, in graph order. At these nodes the float, the quantized and the
  * compiled model can be compared.
  */
 enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count);
 
 /*
- * A copy of the model with the values of the named nodes as further outputs, after its own; where a quantize node
- * reads the value, what it makes of it. The copy compiles and runs as any model; its partitions compute the same bytes.
+ * Copies the model and adds the values of the named nodes as outputs after the model's own. If a quantize node reads
+ * the value, its result is the output. The copy compiles and runs like any model; its partitions compute the same
+ * bytes.
  */
 enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out);
 
 /* ---- quantization ---- */
 
 /*
- * An .npz, an .npy, a folder of .npy files, or a folder of PNG and JPEG images: samples of a model with one float32
- * input of 1 or 3 channels. An image folder with a subfolder for each class has the int64 array 'label'.
+ * Opens an .npz, an .npy, a folder of .npy files, or a folder of PNG and JPEG images. Images are samples of a model
+ * with one float32 input of 1 or 3 channels. An image folder with one subfolder per class also has the int64 array
+ * 'label'.
  */
 enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out);
 
@@ -338,9 +339,9 @@ struct nuc_array_info {
 size_t nuc_dataset_n_arrays(const struct nuc_dataset *d);
 
 /*
- * A data set of arrays in memory, as an .npz of them would be. Names are copied, elements are borrowed until the
- * compiler is freed; they are little-endian and need no alignment. `name` stands in messages. NUC_BAD_USAGE: a size is
- * negative, `bytes` are not those of shape and type, or two arrays have one name.
+ * Makes a data set of arrays in memory, equal to an .npz of these arrays. Names are copied. Elements are borrowed until
+ * the compiler is freed; they are little-endian and need no alignment. Messages use `name`. NUC_BAD_USAGE: a size is
+ * negative, `bytes` does not match shape and type, or two arrays have the same name.
  */
 enum nuc_status nuc_dataset_of_arrays(struct nuc_compiler *c, const char *name, const struct nuc_array_info *arrays,
                                       size_t count, struct nuc_dataset **out);
@@ -348,28 +349,28 @@ enum nuc_status nuc_dataset_of_arrays(struct nuc_compiler *c, const char *name, 
 enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out);
 
 /*
- * Binds arrays to a model's user inputs: each has its input's name, or is in0, in1, ...; an only input also takes the
- * only array that is none of labels, or the only one that fits. An array holds samples along axis 0: its shape is [N] +
- * sizes, or [N * sizes[0]] + sizes[1..]; its type is the input's, or float16, bfloat16 or float64 for float32. Fails
- * with NUC_BAD_INPUT naming array, shape and dtype when an input has no array, when they do not fit, when counts differ
- * or when there is no sample.
+ * Binds arrays to a model's user inputs by name: the input's name, or in0, in1, ... A single input also accepts the
+ * only array that does not hold labels, or the only one that fits. An array holds samples along axis 0: its shape is
+ * [N] + sizes, or [N * sizes[0]] + sizes[1..]. Its type is the input's, or float16, bfloat16 or float64 for float32.
+ * NUC_BAD_INPUT, with array, shape and dtype in the message: an input has no array, an array does not fit, the numbers
+ * of samples differ, or there is no sample.
  */
 enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                                  size_t *n_samples);
 
 /*
- * Pointers to the inputs of one sample of a bound dataset, in logical order. They are valid until the next call; images
- * are read and decoded here.
+ * Returns pointers to the inputs of one sample of a bound data set, in logical order, valid until the next call. This
+ * call reads and decodes images.
  */
 enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
 
 /*
- * What a data set is bound to after nuc_runner_bind() or a calibration, line by line: array, input, shape of a sample,
- * range of the data; arrays that nothing takes. NULL: there are no more lines.
+ * Describes the binding of a data set after nuc_runner_bind() or a calibration, line by line: array, input, shape of a
+ * sample, range of the data; then unused arrays. NULL after the last line.
  */
 const char *nuc_dataset_line(const struct nuc_dataset *d, size_t index);
 
-/* The same of the last calibration: of nuc_compile_file(), nuc_quantize() and so on. */
+/* The same for the last calibration, for example of nuc_compile_file() or nuc_quantize(). */
 const char *nuc_calibration_line(const struct nuc_compiler *c, size_t index);
 
 /* Writes arrays as an .npz that numpy reads. */
@@ -381,7 +382,7 @@ enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared);
 enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples);
 enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized);
 
-/* What an observer of a calibrated model saw and what parameters follow from it. */
+/* The values that an observer of a calibrated model saw, and the resulting parameters. */
 struct nuc_observer_info {
     const char *class_name; /* "HistogramObserver", "PerChannelMinMaxObserver", ... */
     const char *observes;   /* the node whose value it sees; the first one of a group that shares it */
@@ -396,35 +397,35 @@ size_t nuc_model_n_observers(const struct nuc_model *prepared);
 enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out);
 
 /*
- * An output of a quantized model, or of what was made of one, on the calibration samples on which quantization compared
- * it with the float model.
+ * The quality of an output of a quantized model. Quantization measured it on some calibration samples, against the
+ * float model.
  */
 struct nuc_output_quality {
     const char *name;
     size_t samples;
-    bool is_float;  /* else there is no figure after this one */
+    bool is_float;  /* false: the members below are not set */
     double sqnr_db; /* infinite: no difference; minus infinite: the float output is all zeros, the quantized is not */
     float min, max; /* of the float output: equal where it is constant */
     /* Two samples have different values in the float output, and in the quantized one. */
     bool float_varies, varies;
 };
 
-/* As many as outputs; none when nothing was measured, as with accuracy fast or a model that came quantized. */
+/* The number of outputs, or 0 without a measurement: accuracy fast, or a model that was already quantized. */
 size_t nuc_model_n_qualities(const struct nuc_model *m);
 /* NUC_BAD_USAGE: there is no such output. */
 enum nuc_status nuc_model_quality(const struct nuc_model *m, size_t index, struct nuc_output_quality *out);
 
-/* What a step of accuracy high took, and what it made of the outputs, all together, on the same samples. */
+/* Duration of a step of accuracy high, and the SQNR of all outputs before and after it, on the same samples. */
 struct nuc_accuracy_step {
     const char *name; /* "biases", "weight rounding" */
     double seconds;
     double before_db, after_db;
 };
 
-/* All three. */
+/* All three steps. */
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
 
-/* Writes a float or quantized model as an archive torch.export.load reads (docs/formats.md). */
+/* Writes a float or quantized model as an archive for torch.export.load (docs/formats.md). */
 enum nuc_status nuc_model_write(struct nuc_model *m, const char *path);
 
 /* From float archive to quantized archive, as `nucleon quantize` does. */
@@ -432,8 +433,8 @@ enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, con
                                   const char *output);
 
 /*
- * The bytes of the file that `nucleon quantize` writes, for a model that is open and a data set of the same compiler,
- * which stays as it is: it is bound anew at each call. They belong to the compiler.
+ * Returns the bytes that `nucleon quantize` would write, for an open model and a data set of the same compiler. The
+ * data set does not change; each call binds it again. The bytes belong to the compiler.
  */
 enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration,
                                        const uint8_t **bytes, size_t *size);
@@ -443,7 +444,7 @@ enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dat
 /* ATen to Edge, Edge passes, formats, partitions: the result holds the decision for every node. */
 enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned);
 
-/* What nuc_explain() shows and finds. Cycles are estimates (docs/explain.md). */
+/* Options and result of nuc_explain(). Cycles are estimates (docs/explain.md). */
 struct nuc_explain_options {
     bool json;      /* every node as JSON instead of a table of 80 columns */
     bool all_nodes; /* a row for each node, also quantize, dequantize and getitem nodes; all splits */
@@ -451,24 +452,24 @@ struct nuc_explain_options {
 struct nuc_explain_result {
     const char *text;
     size_t n_operators, n_delegated, n_partitions;
-    uint64_t cycles;      /* of an inference */
-    uint64_t lost_cycles; /* fewer if the NPU ran what is on the CPU */
-    uint64_t
-        least_arena;     /* with a memory budget that no program of the model keeps: the smallest arena found; else 0 */
-    bool made_up_ranges; /* the model was a float one: quantized with one random sample */
+    uint64_t cycles;          /* of an inference */
+    uint64_t lost_cycles;     /* that would be saved if the NPU ran all operators of the CPU */
+    uint64_t least_arena;     /* if no program fits the memory budget: the smallest arena found; else 0 */
+    bool made_up_ranges;      /* a float model was quantized with one random sample */
     const char *first_on_cpu; /* the first operator there and why, in one line; NULL: none */
 };
 
 /*
- * Where every node runs, and for those on the CPU the rule that keeps them there, what was found, what is allowed and
- * the nearest change of the model that would help. A float model is quantized with one random sample first. `options`
- * may be NULL.
+ * Reports where every node runs. For each node on the CPU it gives the rule that fails, the value found, the values
+ * allowed, and the nearest change of the model that helps. A float model is first quantized with one random sample.
+ * `options` may be NULL.
  */
 enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_options *options,
                             struct nuc_explain_result *out);
 
 /*
- * The operators of the flavor's rule set with their rules; `markdown`: of all sets, the text of docs/supported-ops.md.
+ * Lists the operators of the flavor's rule set with their rules. `markdown`: of all rule sets, as
+ * docs/supported-ops.md.
  */
 enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text);
 
@@ -486,12 +487,12 @@ const char *nuc_target_name(size_t index);
 const char *nuc_flavor_name(size_t index);
 
 /*
- * With NUC_DIM_ORDER_AUTO, the variants that nuc_partition() compared last, one per line below a head: estimated
- * cycles, transposes and the bytes they move, arena; a star stands before the one it chose. Else NULL.
+ * With NUC_DIM_ORDER_AUTO, the variants that the last nuc_partition() compared, one per line below a heading: estimated
+ * cycles, transposes and the bytes they move, arena. A star marks the chosen variant. NULL otherwise.
  */
 const char *nuc_dim_order_table(const struct nuc_compiler *c);
 
-/* Partitions become delegate calls; the rest operators of the runtime. */
+/* Turns partitions into delegate calls, and the other nodes into operators of the runtime. */
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered);
 
 /* The LiteRT model and the payload of partition `index` (of nuc_model_n_partitions()) of a lowered model. */
@@ -522,28 +523,28 @@ enum nuc_inspect_form {
 };
 
 /*
- * Describes a .pt2, .tflite or .pte file; with `disassemble`, the microcode of its NPU payloads too. The kind of file
- * is found by its content.
+ * Describes a .pt2, .tflite or .pte file; with `disassemble`, the microcode of its NPU payloads too. The content
+ * determines the kind of the file.
  */
 enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
                                  const char **text);
 
-/* The same for the bytes of such a file in memory, borrowed until the call returns; `name` stands in messages. */
+/* The same for the bytes of such a file in memory, borrowed until the call returns; messages use `name`. */
 enum nuc_status nuc_inspect_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                   enum nuc_inspect_form form, bool disassemble, const char **text);
 
 /*
- * What the program at `path` runs on the NPU, as LiteRT models for viewers and tools that read no delegates:
- * folder/npu_N.tflite for the delegate call that is instruction N, with one NeutronGraph operator (docs/formats.md).
- * The folder is made when it is not there. NUC_BAD_INPUT when the program has no such call. `files` are the paths
- * written, in order of execution.
+ * Writes the delegates of the program at `path` as LiteRT models, for viewers and tools that cannot read delegates:
+ * folder/npu_N.tflite for the delegate call in instruction N, with one NeutronGraph operator (docs/formats.md). Creates
+ * the folder if necessary. NUC_BAD_INPUT if the program has no delegate call. `files` are the paths in the order of
+ * execution.
  */
 enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, const char *folder,
                                    const char *const **files, size_t *count);
 
 /* ---- profiles ---- */
 
-/* What one delegate call of an execution left: nuc_program_profile() of runtime.h gives it. */
+/* The profile records of one delegate call, from nuc_program_profile() of runtime.h. */
 struct nuc_profile_call {
     uint32_t instruction;
     const void *records;
@@ -557,8 +558,8 @@ struct nuc_profile_run {
 
 /*
  * A table of one execution of the program: every operator on the CPU and every kernel on the NPU, with cycles,
- * microseconds at the target's clock, share, node and source line (docs/cycle-model.md). `file` stands in messages;
- * `run` may be NULL: kernels then have the times of the model.
+ * microseconds at the target's clock, share, node and source line (docs/cycle-model.md). Messages use `file`. `run` may
+ * be NULL: the times of kernels are then those of the cycle model.
  */
 enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const void *program, size_t size,
                                  const struct nuc_profile_run *run, const char **text);
@@ -570,10 +571,10 @@ enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
 struct nuc_program_report {
     const char *converter;        /* "nucleon", or the command that converted the partitions */
-    bool runs_on_simulator;       /* all microcode is nucleon's */
+    bool runs_on_simulator;       /* all microcode comes from nucleon's converter */
     size_t n_operators;           /* of the Edge graph, as nuc_explain() counts them */
     size_t n_operators_delegated; /* of these, on the NPU */
-    size_t n_nodes;               /* operators and what quantizes, dequantizes and takes parts of tuples */
+    size_t n_nodes;               /* operators, quantize, dequantize and getitem nodes */
     size_t n_delegated;           /* of these nodes, on the NPU */
     size_t n_partitions;          /* delegate calls */
     size_t n_executorch_lacks;    /* instructions whose operators ExecuTorch's libraries have no kernels for, */
@@ -621,8 +622,8 @@ enum nuc_map_form {
 };
 
 /*
- * The arena of the last program and the scratch of its delegates, also of one that exceeded the budget. The text
- * belongs to the compiler. NUC_BAD_USAGE when there is none.
+ * The map of the arena of the last program and of its delegates' scratch, also if the program exceeded the budget. The
+ * text belongs to the compiler. NUC_BAD_USAGE if there is no program.
  */
 enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, const char **text);
 
@@ -630,42 +631,42 @@ enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, c
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,
                                  const char *output);
 
-/* The same for a model that is open. */
+/* The same for an open model. */
 enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output);
 
 /*
- * The bytes of the file that nuc_compile_model() writes, of samples in a data set of the same compiler, which stays as
- * it is: it is bound anew at each call. `calibration` may be NULL for a quantized model. Files that options ask for, a
- * memory map for instance, are written. The bytes belong to the compiler.
+ * Returns the bytes that nuc_compile_model() would write, with samples from a data set of the same compiler. The data
+ * set does not change; each call binds it again. `calibration` may be NULL for a quantized model. Files that options
+ * request, such as a memory map, are written. The bytes belong to the compiler.
  */
 enum nuc_status nuc_compile_to_memory(struct nuc_model *m, const struct nuc_dataset *calibration, const uint8_t **bytes,
                                       size_t *size);
 
-/* What nuc_convert_model() made. */
+/* Result of nuc_convert_model(). */
 struct nuc_convert_report {
     size_t n_graphs;            /* NeutronGraph operators */
     size_t n_operators;         /* of the model before */
     size_t n_inside;            /* of these, now in NeutronGraphs */
     size_t scratch;             /* largest scratch of a graph */
-    const char *const *outside; /* for each other one: "operator 7 (SOFTMAX): why" */
+    const char *const *outside; /* for each operator outside: "operator 7 (SOFTMAX): why" */
 };
 
 struct nuc_convert_model_options {
-    size_t min_operators; /* groups of fewer stay as they are; 0: 1 */
+    size_t min_operators; /* smaller groups are not converted; 0: 1 */
     bool profile;         /* programs record the time of every kernel call */
     bool fetch_constants_to_sram;
 };
 
 /*
- * From LiteRT model to LiteRT model with NeutronGraph operators (docs/formats.md), as `nucleon convert` does. `options`
+ * Converts a LiteRT model into one with NeutronGraph operators (docs/formats.md), as `nucleon convert` does. `options`
  * and `report` may be NULL.
  */
 enum nuc_status nuc_convert_model(struct nuc_compiler *c, const char *model, const char *output,
                                   const struct nuc_convert_model_options *options, struct nuc_convert_report *report);
 
 /*
- * Makes one kernel selection file of several, for a firmware with several programs. NUC_BAD_INPUT: a file is not one,
- * or was made for another version of the microcode.
+ * Merges kernel selection files for a firmware with several programs. NUC_BAD_INPUT: a file is no kernel selection, or
+ * belongs to another version of the microcode.
  */
 enum nuc_status nuc_merge_kernel_selections(struct nuc_compiler *c, const char *const *inputs, size_t n_inputs,
                                             const char *output);
@@ -678,15 +679,16 @@ struct nuc_timing {
 size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max);
 
 /*
- * For messages such as "did you mean": of the `count` words the one that `text`, a word that is none of them, was most
- * probably meant to be; NULL when none is near enough.
+ * For messages such as "did you mean": the most similar of the `count` words to the misspelt word `text`. NULL if no
+ * word is similar enough.
  */
 const char *nuc_nearest_word(const char *text, const char *const *words, size_t count);
 
 /*
- * For printing names that come from files: the character that `text` begins with, in UTF-8, and its bytes; 0 bytes:
- * what is there is none. And whether a terminal must not be shown it as it is: it is C0, C1 or delete, or breaks lines,
- * changes the direction of what follows or is not seen.
+ * For printing names from files. nuc_text_character() returns the first character of `text`, in UTF-8, and its number
+ * of bytes; 0 bytes: the text does not begin with a valid character. nuc_is_control_character() tells whether a
+ * terminal must not receive the character unescaped: C0, C1, delete, line breaks, changes of direction, invisible
+ * characters.
  */
 uint32_t nuc_text_character(const char *text, size_t *bytes);
 bool nuc_is_control_character(uint32_t character);

@@ -1,6 +1,6 @@
 /*
- * What a program is worth: its outputs over a data set against the float model it was made of, and against labels.
- * docs/evaluate.md says what each number means.
+ * Evaluates a program over a data set: compares its outputs with those of the float model, and with labels.
+ * docs/evaluate.md explains each number.
  */
 #ifndef NUCLEON_EVALUATE_H
 #define NUCLEON_EVALUATE_H
@@ -11,51 +11,51 @@
 extern "C" {
 #endif
 
-/* What the numbers of an output are. */
+/* The meaning of the numbers of an output. */
 enum nuc_task {
-    NUC_TASK_AUTO,     /* as an option: found by labels, model and shape; in a result: numbers of no known meaning */
-    NUC_TASK_CLASSIFY, /* scores of classes along an axis, or class indices: one decision for each of the others */
-    NUC_TASK_SEGMENT,  /* the same for pixels: mean IoU is what counts */
-    NUC_TASK_REGRESS   /* quantities: labels are the numbers themselves */
+    NUC_TASK_AUTO,     /* as an option: derived from labels, model and shape; in a result: unknown */
+    NUC_TASK_CLASSIFY, /* class scores along an axis, or class indices: one decision per other element */
+    NUC_TASK_SEGMENT,  /* the same for pixels; the measure is the mean IoU */
+    NUC_TASK_REGRESS   /* quantities; labels are the expected numbers */
 };
 
 #define NUC_TOP 5
 #define NUC_CLASS_AXIS_AUTO (-1)
 #define NUC_NO_LABEL INT64_MIN
 
-/* What program and reference decide at one place. -1: no label, no reference, or undecided. */
+/* The decisions of program and reference at one place. -1: no label, no reference, or undecided. */
 struct nuc_disagreement {
     size_t sample, output, position; /* position: among the decisions of the sample */
     int64_t label, reference, program;
 };
 
 /*
- * One of `count` parts of a data set, `index` from 1 on: of n samples, in their order, those from (index - 1) * n /
- * count up to index * n / count, rounded down. count 0: all samples.
+ * Part `index`, from 1, of `count` parts of a data set. Of n samples it holds those from (index - 1) * n / count up to
+ * index * n / count, rounded down. count 0: all samples.
  */
 struct nuc_shard {
     size_t index, count;
 };
 
-/* Start from nuc_evaluate_options_default(). Gates that are NaN demand nothing; a shard has none. */
+/* Start from nuc_evaluate_options_default(). A gate of NaN requires nothing; a shard must have no gates. */
 struct nuc_evaluate_options {
     enum nuc_task task;
     int class_axis;           /* NUC_CLASS_AXIS_AUTO, or the axis of the scores */
-    int64_t ignore_label;     /* decisions with this label are left out; NUC_NO_LABEL: none are */
-    size_t max_disagreements; /* decisions that differ between program and reference to keep */
+    int64_t ignore_label;     /* decisions with this label do not count; NUC_NO_LABEL: all count */
+    size_t max_disagreements; /* the number of differing decisions to keep */
     struct nuc_shard shard;   /* the samples to evaluate; nuc_merge_evaluations() makes one evaluation of all shards */
     double min_accuracy;      /* percent of right decisions, of the worst output with labels */
     double min_agreement;     /* percent of equal decisions, of the worst output with classes */
     double min_sqnr;          /* dB, of the worst output that is not an integer */
-    /* Told every decision, in the order of samples, outputs and positions; NULL: nobody is. */
+    /* Called for every decision, in the order of samples, outputs and positions. May be NULL. */
     void (*decided)(void *user, const struct nuc_disagreement *decision);
     void *decided_user;
 };
 void nuc_evaluate_options_default(struct nuc_evaluate_options *options);
 
 /*
- * How far numbers are from others. Elements that are not finite are counted, not summed: where both have the same (NaN,
- * or an infinity of one sign) they are equal; where not, the errors are infinite.
+ * The deviation of numbers from others. Elements that are not finite are counted, not summed: two equal ones (NaN, or
+ * infinities of the same sign) count as equal; otherwise the errors are infinite.
  */
 struct nuc_deviation_sums;
 
@@ -68,8 +68,8 @@ struct nuc_deviation {
     size_t n_not_finite;    /* elements where either is not, */
     size_t n_broken;        /* and those of them that differ */
     /*
-     * Sums over the finite elements: a sample's are added in the order of its elements, those of samples without
-     * rounding, so that they do not depend on how a data set is cut into shards.
+     * Sums over the finite elements. The elements of a sample are added in their order, the sums of samples without
+     * rounding; the result does not depend on the shards of a data set.
      */
     struct nuc_deviation_sums *sums; /* before they are rounded; not for callers */
     double signal;                   /* of the squares of what it is compared with, */
@@ -77,7 +77,7 @@ struct nuc_deviation {
     double absolute;                 /* and of the absolute differences */
     double min, max;                 /* of what it is compared with, finite elements; max < min: there are none */
     double max_error;
-    /* What follows from these; docs/evaluate.md has the formulas. */
+    /* Derived from these; docs/evaluate.md has the formulas. */
     double sqnr_db; /* infinite: equal; -infinite: the errors are infinite or the signal is zero */
     double mse, mae;
     double psnr_db; /* peak: max - min */
@@ -86,9 +86,9 @@ struct nuc_deviation {
 /* Decisions against labels. */
 struct nuc_label_score {
     size_t n;         /* with a label */
-    size_t n_right;   /* the label has the highest score: the first of equals counts */
+    size_t n_right;   /* the label has the highest score; ties go to the first class */
     size_t n_top;     /* the label is among the `top` highest */
-    size_t top;       /* NUC_TOP, or the indices an output gives; 0: not counted, there are not more scores */
+    size_t top;       /* NUC_TOP, or the number of indices of the output; 0: too few scores to count */
     double mean_iou;  /* intersection over union of label and decision, mean over the classes that occur; 0 to 1 */
     size_t n_present; /* classes that occur in labels or decisions */
     const uint64_t *right, *labelled, *decided; /* by class: right decisions, labels, decisions */
@@ -101,15 +101,15 @@ struct nuc_label_score {
 struct nuc_output_score {
     const char *name;               /* the reference's, else "output0", ... */
     struct nuc_tensor_info info;    /* as compared: float32 for an int8 output whose quantization is known */
-    bool is_quantized;              /* that is so */
+    bool is_quantized;              /* the output is such an int8 output */
     bool is_integer;                /* integers or bool: share of equal elements instead of SQNR */
     struct nuc_deviation deviation; /* from the reference; without one only the counts of what is not finite */
 
     enum nuc_task task;
-    const char *because; /* how that was found, for people */
+    const char *because; /* how the task was found, for people */
     bool is_guess;       /* by the shape alone */
     bool is_index;       /* the elements are class indices */
-    size_t class_axis;   /* where they are scores */
+    size_t class_axis;   /* of scores */
     size_t n_classes;
     size_t n_decisions, n_undecided; /* the latter: of the program, because of NaN */
     size_t n_agree;                  /* with the reference */
@@ -125,9 +125,9 @@ struct nuc_evaluation_origin;
 struct nuc_evaluation {
     size_t n_samples;
     struct nuc_shard shard;                     /* count 0: these are all */
-    const struct nuc_evaluation_origin *origin; /* of a shard: what it was made of; not for callers */
+    const struct nuc_evaluation_origin *origin; /* of a shard: its sources; not for callers */
     size_t n_data;
-    const char *const *data; /* lines for people: what the data set's arrays are bound to */
+    const char *const *data; /* lines for people: the binding of the data set's arrays */
     bool has_reference;
     size_t n_outputs;
     const struct nuc_output_score *outputs;
@@ -137,19 +137,19 @@ struct nuc_evaluation {
     const struct nuc_disagreement *disagreements;
     double seconds, program_seconds, reference_seconds; /* of a merged one: summed over its shards */
     double signal, noise; /* summed over the outputs that are not integers: the measure of quantization */
-    const char *missed;   /* the gates that do not hold, one line; NULL: all hold */
+    const char *missed;   /* the gates that are missed, one line; NULL: none */
 };
 
 /*
- * Runs the program over all samples. `reference` is the float model, or NULL; its inputs and outputs must be the
- * program's. Labels are the arrays "label" or "labels" (of the first output that they fit), "label0", "label1", ...
- * and "label_NAME" (of that output). NUC_BAD_USAGE before anything runs when a gate cannot be measured. The result
- * belongs to the compiler, as does the memory of the program's runs. Takes `progress` of struct nuc_options.
+ * Runs the program over all samples. `reference` is the float model, or NULL; its inputs and outputs must match the
+ * program's. Labels are the arrays "label" or "labels" (for the first output that they fit), and "label0", "label1",
+ * ... and "label_NAME" (for that output). NUC_BAD_USAGE, before anything runs: a gate cannot be measured. The result
+ * and the memory of the runs belong to the compiler. Calls `progress` of struct nuc_options.
  */
 enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                              const struct nuc_evaluate_options *options, const struct nuc_evaluation **out);
 
-/* SQNR in dB of all outputs that are not integers together; infinite as in struct nuc_deviation. */
+/* SQNR in dB over all outputs that are not integers; infinite as in struct nuc_deviation. */
 double nuc_total_sqnr(const struct nuc_evaluation *e);
 
 /* ---- node by node ---- */
@@ -159,13 +159,13 @@ struct nuc_channel_sums;
 /* The value of one node of a quantized model, over all samples. */
 struct nuc_node_score {
     const char *name, *float_name; /* of the node in the quantized model, and in the float one after its passes */
-    const char *label;             /* what people call it: "layers.0.conv1", "layers.0/add" */
+    const char *label;             /* a readable name: "layers.0.conv1", "layers.0/add" */
     const char *op;
     const char *module;                                                     /* path in the torch model; NULL: unknown */
     struct nuc_deviation float_quantized, quantized_program, float_program; /* the second judged against the first */
     /*
-     * The quantized model has the channels of the value in other scales, as equalization leaves them: SQNR against the
-     * float model after they are scaled back, of the quantized model and of the program.
+     * Whether equalization changed the scales of the value's channels. If so: SQNR of the quantized model and of the
+     * program against the float model, after the channels are scaled back.
      */
     bool is_rescaled;
     double rescaled_quantized_db, rescaled_program_db;
@@ -178,32 +178,32 @@ struct nuc_node_evaluation {
     const struct nuc_node_score *nodes; /* in graph order */
     size_t n_unmatched;
     const char *const *unmatched; /* nodes of the quantized model without a counterpart in the float one */
-    /* Outputs of the program, and those of them that compiling the quantized model again makes differently. */
+    /* Elements of the program's outputs, and those that differ after the quantized model is compiled again. */
     size_t n_elements, n_unequal;
 };
 
 /*
- * Compares float, quantized and compiled model at every node whose value is quantized. `data` is bound, by
- * nuc_evaluate(); `quantized` is what the program was compiled from, and is compiled again with its inner values as
- * outputs. Nodes are matched by the call of the model's file that they are made of, operator and shape.
+ * Compares float, quantized and compiled model at every node with a quantized value. nuc_evaluate() must have bound
+ * `data`. `quantized` is the source of the program; it is compiled again with its inner values as outputs. Nodes match
+ * if they come from the same call in the model's file and have the same operator and shape.
  */
 enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                                    struct nuc_model *quantized, const struct nuc_node_evaluation **out);
 
 /*
- * One evaluation of its shards, in any order: `files` hold what `nucleon evaluate --shard I/N --json` printed, or what
- * nuc_evaluation_json() gave. Every number is that of an evaluation without shards, but the seconds. Of `options` the
- * gates count; NULL: there are none. `nodes` may be NULL; *nodes is NULL when the shards have none. NUC_BAD_INPUT when
- * a file is no shard, or one of another program, model, data set, version or options, when a shard is missing or there
- * twice; NUC_BAD_USAGE when a gate cannot be measured. Notes of the shards are given again, each once.
+ * Merges shards, in any order, into one evaluation. `files` hold the output of `nucleon evaluate --shard I/N --json` or
+ * of nuc_evaluation_json(). All numbers except the seconds equal those of an evaluation without shards. Only the gates
+ * of `options` count; NULL: no gates. `nodes` may be NULL; *nodes is NULL if the shards have no nodes. NUC_BAD_INPUT: a
+ * file is no shard, or belongs to another program, model, data set, version or options, or a shard is missing or occurs
+ * twice. NUC_BAD_USAGE: a gate cannot be measured. Each note of the shards is repeated once.
  */
 enum nuc_status nuc_merge_evaluations(struct nuc_compiler *c, const char *const *files, size_t n_files,
                                       const struct nuc_evaluate_options *options, const struct nuc_evaluation **out,
                                       const struct nuc_node_evaluation **nodes);
 
 /*
- * One JSON object (docs/evaluate.md); of a shard with what nuc_merge_evaluations() needs. `nodes` may be NULL. The text
- * belongs to the compiler.
+ * Returns one JSON object (docs/evaluate.md). For a shard it includes the data for nuc_merge_evaluations(). `nodes` may
+ * be NULL. The text belongs to the compiler.
  */
 enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
                                     const struct nuc_node_evaluation *nodes, const char **text);

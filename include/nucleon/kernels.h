@@ -3,8 +3,8 @@
  * names. A firmware may pass its own table with only the operators its program needs; the linker then drops the rest.
  *
  * A kernel is called with the arguments of the operator's out-variant schema in schema order, the out arguments last.
- * Each is what the entry says of it, which was checked when the program was loaded, so that a kernel may read the union
- * without looking at the kind. How arguments fit each other is the kernel's to check.
+ * Loading the program checks each argument against the entry, so a kernel may read the union without looking at the
+ * kind. The kernel must check whether the arguments fit each other.
  */
 #ifndef NUCLEON_KERNELS_H
 #define NUCLEON_KERNELS_H
@@ -20,12 +20,12 @@ extern "C" {
 #endif
 
 /*
- * What went wrong, for a person. Only static strings. Defining NUCLEON_NO_MESSAGES when compiling the library leaves
- * the texts out and keeps the numbers.
+ * Describes an error for people, with static strings only. A library compiled with NUCLEON_NO_MESSAGES has no texts,
+ * only the numbers.
  */
 struct nuc_detail {
     const char *message;  /* what is wrong; NULL: nothing */
-    const char *argument; /* name of the argument that is to blame, where the message does not have it; NULL: none */
+    const char *argument; /* name of the wrong argument, if the message does not contain it; NULL: none */
     const char *where;    /* operator or backend name, inside the image; NULL when none is involved */
     int32_t instruction;  /* index in the method, -1: none */
     int32_t value;        /* index of the value, -1: none */
@@ -91,7 +91,7 @@ struct nuc_value {
 
 struct nuc_program;
 
-/* What a kernel or a delegate may use during one call. */
+/* The resources of a kernel or a delegate during one call. */
 struct nuc_kernel_context {
     const struct nuc_value *values; /* all values of the method, for list elements; NULL: they are the program's */
     uint32_t n_values;

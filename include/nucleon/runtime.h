@@ -1,25 +1,25 @@
 /*
- * Loads and runs a program file (.pte, docs/formats.md) in memory the caller gives: no allocation, no input or output,
- * no state outside struct nuc_program and the caller's memory.
+ * Loads and runs a program file (.pte, docs/formats.md) in memory of the caller. The runtime allocates nothing,
+ * performs no input or output, and keeps no state outside struct nuc_program and the caller's memory.
  *
  *     struct nuc_program_sizes sizes;
  *     nuc_program_sizes(image, size, &nuc_default_backends, &sizes, &detail);
- *     ... give sizes.state, sizes.planned[], sizes.temporary bytes, each aligned to NUC_MEMORY_ALIGNMENT ...
+ *     ... reserve sizes.state, sizes.planned[], sizes.temporary bytes, each aligned to NUC_MEMORY_ALIGNMENT ...
  *     nuc_program_load(&program, image, size, &memory, &nuc_default_kernels, &nuc_default_backends, &detail);
  *     nuc_program_set_input(&program, 0, input, bytes, &detail);
  *     nuc_program_execute(&program, &detail);
  *     nuc_program_output(&program, 0, &tensor);
  *
- * The image is verified once, when it is loaded: whatever its bytes are, no call reads or writes outside the image and
- * the caller's memory, and every call ends. The image must stay in place and unchanged while the program is used, be
- * aligned to NUC_MEMORY_ALIGNMENT, and lie in memory the NPU can read when it holds delegates. A loaded program may be
- * executed any number of times; its inputs are set again before each execution, because planned memory is reused.
- * One program is used by one thread at a time; different programs are independent of each other.
+ * Loading verifies the image once. Whatever its bytes are, no call reads or writes outside the image and the caller's
+ * memory, and every call ends. While the program is in use, the image must not move or change. It must be aligned to
+ * NUC_MEMORY_ALIGNMENT, and if it contains delegates, the NPU must be able to read it. You may execute a loaded program
+ * any number of times. Set its inputs before each execution, because planned memory is reused. Only one thread at a
+ * time may use a program; different programs are independent of each other.
  *
- * A program that is used otherwise is an error, too: NUC_BAD_USAGE for a pointer that is NULL where it may not be, a
- * call before nuc_program_load() (of a structure that is zero) or after nuc_program_unload(), and an execution without
- * every input set since the one before; NUC_NO_MEMORY for blocks that overlap each other or the image. What no call can
- * see is a structure or memory that is not the caller's, or that another thread or the caller changes meanwhile.
+ * Wrong use is an error, too. NUC_BAD_USAGE: a required pointer is NULL, a call precedes nuc_program_load() (on a
+ * zeroed structure) or follows nuc_program_unload(), or an input was not set since the last execution. NUC_NO_MEMORY:
+ * blocks overlap each other or the image. The calls cannot detect invalid pointers, or memory that another thread or
+ * the caller changes during a call.
  *
  * Every `detail` may be NULL.
  */
@@ -37,16 +37,16 @@ extern "C" {
 /* Memories a program may plan for: memory_id 1 to NUC_MAX_MEMORIES of the file, here index 0 and up. */
 #define NUC_MAX_MEMORIES 8
 
-/* Bytes a backend needs for one delegate: kept as long as the program, and during a call. */
+/* Bytes that a backend needs for one delegate: state lives as long as the program, temporary during a call. */
 struct nuc_backend_sizes {
     size_t state;
     size_t temporary;
-    size_t scratch; /* the part of temporary that a program may plan for: one block, in nuc_kernel_context as scratch */
+    size_t scratch; /* the part of temporary that a program may plan: one block, `scratch` of nuc_kernel_context */
 };
 
 /*
- * Executes delegates: the partitions a compiler made for one piece of hardware. `processed` is the payload inside the
- * image, untrusted.
+ * Executes delegates, the partitions for one piece of hardware. `processed` is the payload inside the image; it is not
+ * trusted.
  */
 struct nuc_backend {
     const char *id; /* "NeutronBackend" */
@@ -55,20 +55,19 @@ struct nuc_backend {
                              struct nuc_detail *detail);
 
     /*
-     * Temporary bytes a call needs in addition because argument `index` is this tensor (of which data is NULL). May be
-     * NULL: none.
+     * Additional temporary bytes of a call whose argument `index` is this tensor (its data is NULL). May be NULL: none.
      */
     size_t (*argument_bytes)(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor);
 
-    /* `state` has the bytes asked for, aligned to NUC_MEMORY_ALIGNMENT and zeroed. */
+    /* `state` has the size from sizes(), is aligned to NUC_MEMORY_ALIGNMENT and zeroed. */
     enum nuc_status (*load)(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail);
 
-    /* Inputs, then outputs, as the program lists them; kinds, counts and constness are the backend's to check. */
+    /* Inputs, then outputs, in the program's order. The backend must check kinds, counts and constness. */
     enum nuc_status (*run)(void *state, struct nuc_kernel_context *cx, struct nuc_value *const *args, size_t n_args);
 
     void (*unload)(void *state); /* may be NULL */
 
-    /* The driver's handle of a loaded delegate, for tools that know the driver. May be NULL: none. */
+    /* The driver's handle of a loaded delegate, for tools of that driver. May be NULL: none. */
     void *(*device)(void *state);
 };
 
@@ -77,10 +76,10 @@ struct nuc_backend_table {
     size_t count;
 };
 
-/* The eIQ Neutron NPU, through the driver API of NeutronDriver.h. neutronInit() is the application's to call. */
+/* The eIQ Neutron NPU, through the driver API of NeutronDriver.h. The application must call neutronInit(). */
 extern const struct nuc_backend nuc_neutron_backend;
 
-/* nuc_neutron_backend alone. */
+/* Only nuc_neutron_backend. */
 extern const struct nuc_backend_table nuc_default_backends;
 
 struct nuc_program_sizes {
@@ -91,8 +90,8 @@ struct nuc_program_sizes {
 };
 
 /*
- * Memory of the sizes above, or more; each block aligned to NUC_MEMORY_ALIGNMENT. A size of 0 may have no block. The
- * blocks overlap neither each other nor the image.
+ * Memory of at least the sizes above. Each block is aligned to NUC_MEMORY_ALIGNMENT. A block of size 0 may be NULL.
+ * Blocks must overlap neither each other nor the image.
  */
 struct nuc_program_memory {
     void *state;
@@ -107,7 +106,7 @@ struct nuc_instruction;
 struct nuc_loaded_delegate;
 struct nuc_slot;
 
-/* A loaded program. The fields are the runtime's. */
+/* A loaded program. Only the runtime may change the members. */
 struct nuc_program {
     const uint8_t *image; /* NULL: none is loaded */
     size_t image_size;
@@ -139,27 +138,27 @@ struct nuc_program {
 };
 
 /*
- * Memory the program needs. The image is checked as far as that takes; delegates are measured by their backends.
+ * Computes the memory that the program needs. Checks the image as far as necessary; backends measure their delegates.
  * `backends` may be NULL for a program without delegates.
  */
 enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct nuc_backend_table *backends,
                                   struct nuc_program_sizes *out, struct nuc_detail *detail);
 
 /*
- * Verifies the image, resolves operators and backends, and prepares delegates. On failure nothing stays prepared, *p is
- * as after nuc_program_unload() and detail->where names a missing operator or backend. A program that is loaded is
- * unloaded first: *p is overwritten.
+ * Verifies the image, resolves operators and backends, and prepares delegates. On failure nothing stays prepared, *p
+ * has the state after nuc_program_unload(), and detail->where names a missing operator or backend. A loaded program in
+ * *p is unloaded first.
  */
 enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_t size,
                                  const struct nuc_program_memory *memory, const struct nuc_kernel_table *kernels,
                                  const struct nuc_backend_table *backends, struct nuc_detail *detail);
 
-/* Releases what delegates hold in their driver. A second call, like that for NULL, does nothing. */
+/* Releases the driver resources of delegates. A second call, or a call with NULL, does nothing. */
 void nuc_program_unload(struct nuc_program *p);
 
 /*
- * The driver's handle of delegate `index` of a loaded program, NULL when there is no such delegate or its backend has
- * none: of nuc_neutron_backend the NeutronModelHandle.
+ * The driver's handle of delegate `index` of a loaded program; for nuc_neutron_backend the NeutronModelHandle. NULL:
+ * the delegate does not exist, or its backend has no handle.
  */
 void *nuc_program_device(const struct nuc_program *p, size_t index);
 
@@ -172,8 +171,8 @@ enum nuc_status nuc_program_number(const void *image, size_t size, const char *n
                                    struct nuc_detail *detail);
 
 /*
- * Data that the program carries by name: under "nucleon" what it says about its inputs and outputs, a JSON text
- * (docs/formats.md, "Facts"). It lies in the image. NUC_BAD_INPUT when the program has none under that key.
+ * Named data of the program, inside the image. The key "nucleon" has the facts about inputs and outputs as JSON
+ * (docs/formats.md, "Facts"). NUC_BAD_INPUT: the program has no data with that key.
  */
 enum nuc_status nuc_program_named_data(const void *image, size_t size, const char *key, const void **data,
                                        size_t *bytes, struct nuc_detail *detail);
@@ -204,13 +203,13 @@ enum nuc_status nuc_program_set_input(struct nuc_program *p, size_t index, const
                                       struct nuc_detail *detail);
 
 /*
- * Where an output that is not planned is to be written: aligned to NUC_MEMORY_ALIGNMENT, at least its bytes, outside
- * the image and the program's memory.
+ * Sets the memory of an output that is not planned. It must be aligned to NUC_MEMORY_ALIGNMENT, large enough, and
+ * outside the image and the program's memory.
  */
 enum nuc_status nuc_program_set_output(struct nuc_program *p, size_t index, void *data, size_t bytes,
                                        struct nuc_detail *detail);
 
-/* Runs the program. Inputs in planned memory are to be set again before the next execution. */
+/* Runs the program. Inputs in planned memory must be set again before the next execution. */
 enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *detail);
 
 /* The result: its data is valid until the next nuc_program_set_input() or nuc_program_execute(). */

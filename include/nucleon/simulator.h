@@ -1,6 +1,6 @@
 /*
- * How the simulator, which implements NeutronDriver.h, uses the host it runs on: which instructions, how many threads.
- * Results are the same bytes whatever is chosen. Not part of the driver API; a library for a device has plain C alone.
+ * Configures the simulator behind NeutronDriver.h: the instructions and the number of threads that it uses on the host.
+ * The choice does not change results. Not part of the driver API; a library for a device has plain C only.
  */
 #ifndef NUCLEON_SIMULATOR_H
 #define NUCLEON_SIMULATOR_H
@@ -17,7 +17,7 @@ extern "C" {
 #define NUC_SIMULATOR_MAX_THREADS 256
 
 enum nuc_simulator_path {
-    NUC_SIMULATOR_BEST, /* what the CPU has, chosen when a program is prepared: the default */
+    NUC_SIMULATOR_BEST, /* default: the fastest that the CPU supports, chosen when a program is prepared */
     NUC_SIMULATOR_PLAIN,
     NUC_SIMULATOR_AVX2,
     NUC_SIMULATOR_AVX512_VNNI,
@@ -27,23 +27,23 @@ enum nuc_simulator_path {
 
 struct nuc_simulator_options {
     enum nuc_simulator_path path;
-    uint32_t threads; /* 0: 1; at most as many as there are cores work, and one on a program too small for more */
+    uint32_t threads; /* 0: 1; limited by the number of cores, and to one for small programs */
 };
 
 /* "avx2". The name of a path that does not exist is NULL. */
 const char *nuc_simulator_path_name(enum nuc_simulator_path path);
 
-/* True when this library and this CPU have the path. */
+/* Whether this library and this CPU support the path. */
 bool nuc_simulator_has_path(enum nuc_simulator_path path);
 
 /*
- * Sets up a prepared program anew, weights included. Not while it runs. ERROR_CATEGORY_DRIVER_UNSUPPORTED: there is no
- * such path; INVALID: too many threads; NO_MEMORY: the program then runs as plain C. The threads live until the next
- * call or neutronModelUnprepare().
+ * Configures a prepared program again, including its weights. Must not be called while the program runs.
+ * ERROR_CATEGORY_DRIVER_UNSUPPORTED: the path is not supported; INVALID: too many threads; NO_MEMORY: the program then
+ * runs as plain C. The threads live until the next call or neutronModelUnprepare().
  */
 NeutronError nuc_simulator_configure(NeutronModelHandle hdl, const struct nuc_simulator_options *options);
 
-/* What a prepared program runs on. */
+/* The path of a prepared program. */
 enum nuc_simulator_path nuc_simulator_path_of(NeutronModelHandle hdl);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * Faults of the simulated device, for tests of software above the driver API: what a runtime does when the NPU hangs,
- * its interrupt reports an error, or a copy goes wrong. Not part of the driver API.
+ * Injects faults into the simulated device, for tests of software that uses the driver API: the NPU hangs, its
+ * interrupt reports an error, or a copy is wrong. Not part of the driver API.
  */
 #ifndef NUCLEON_SIMULATOR_FAULTS_H
 #define NUCLEON_SIMULATOR_FAULTS_H
@@ -22,11 +22,11 @@ enum nuc_simulator_fault_kind {
 
 struct nuc_simulator_fault {
     enum nuc_simulator_fault_kind kind;
-    uint32_t after; /* how many times what is to fail succeeds before */
+    uint32_t after; /* the number of successes before the failure */
     uint32_t call;  /* DEVICE, TIMEOUT: number of the kernel call in the program; beyond the last one: none fails */
 };
 
-/* The device has that fault once, from now on; NULL: none. Outputs of a run that fails hold anything. */
+/* Injects the fault once; NULL: no fault. The outputs of a failed run are undefined. */
 void nuc_simulator_inject(const struct nuc_simulator_fault *fault);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * The options of a compilation that suit a model best, found by trials: each compiles the model whole, counts cycles
- * and bytes of its program and compares its outputs with the float model's.
+ * Finds the best options for a model by trials. Each trial compiles the model, counts cycles and bytes of the program,
+ * and compares its outputs with the float model's.
  */
 #ifndef NUCLEON_TUNE_H
 #define NUCLEON_TUNE_H
@@ -19,52 +19,52 @@ enum nuc_goal {
 
 struct nuc_tune_options {
     enum nuc_goal goal;
-    /* Samples the trials are compared on, with an array 'label' also for accuracy; NULL: part of the calibration's. */
+    /* Samples for the comparison, with an array 'label' for the accuracy; NULL: a part of the calibration samples. */
     const char *dataset;
-    const char *const *held; /* options by their names ("--observer") that stay as the compiler has them */
+    const char *const *held; /* names of options ("--observer") that keep the compiler's values */
     size_t n_held;
-    /* What the program must keep, besides memory_budget of the compiler's options. */
+    /* Limits of the program, in addition to memory_budget of the compiler's options. */
     bool has_min_sqnr;
-    double min_sqnr;       /* dB; without it another goal than SQNR may cost 0.1 dB of what the first trial has */
+    double min_sqnr;       /* dB; default for goals other than SQNR: 0.1 dB less than the first trial */
     uint64_t cycle_budget; /* 0: any */
-    /* Data sets of the same compiler in place of the paths, which are then NULL. They are bound anew by each trial. */
+    /* Data sets of the same compiler in place of the paths, which are then NULL. Each trial binds them again. */
     const struct nuc_dataset *calibration_data, *dataset_data;
 };
 
-/* One trial. What was not reached or cannot be known is 0, of `sqnr` and `accuracy` NaN. */
+/* One trial. Unknown figures are 0; unknown `sqnr` and `accuracy` are NaN. */
 struct nuc_tune_trial {
     struct nuc_options options; /* of a compiler that makes this program */
     bool compiled;
-    const char *reason;   /* why it cannot be the best one: the error of its compilation, or what it exceeds; or NULL */
-    double sqnr;          /* dB, infinite for equal outputs: of several outputs the mean of noise per signal counts */
+    const char *reason;   /* why it cannot be the best: its compilation error, or the limit that it exceeds; or NULL */
+    double sqnr;          /* dB, infinite for equal outputs; of several outputs the mean of noise / signal */
     double accuracy;      /* share of right answers */
     uint64_t cycles;      /* of an inference, by the model of docs/cycle-model.md */
     double milliseconds;  /* these at the target's clock */
     size_t arena, memory; /* bytes; memory: with the NPU scratch beside it */
     size_t program;       /* bytes of the file */
     double seconds;       /* of the trial; nothing depends on it */
-    bool unrivalled;      /* within the limits, and every other one loses at least 0.1 dB, or 1 % of cycles or memory */
+    bool unrivalled; /* within the limits, and every other trial loses at least 0.1 dB or 1 % of cycles or memory */
 };
 
 struct nuc_tune_result {
     const struct nuc_tune_trial *trials; /* in the order of the search; the first has the compiler's options */
     size_t n_trials;
-    size_t best;          /* n_trials: none keeps the limits */
-    const char *unmet;    /* then: what the nearest one exceeds, in one line */
+    size_t best;          /* n_trials: no trial keeps the limits */
+    const char *unmet;    /* in that case: what the nearest trial exceeds, in one line */
     size_t n_calibration; /* samples of each trial's calibration */
-    size_t n_compared;    /* samples its outputs are compared on */
-    bool calibrated_on;   /* they are among those: the data has a single sample */
-    bool split;           /* they are calibration samples held out; a compilation with all of them gives other ranges */
+    size_t n_compared;    /* samples for the comparison */
+    bool calibrated_on;   /* the same sample is used for both, as there is only one */
+    bool split; /* the comparison uses held-out calibration samples; compiling with all of them gives other ranges */
     bool has_accuracy;
 };
 
 /*
- * Tries options of a model as it was opened, coordinate by coordinate from the compiler's own: of each option in turn
- * the value that brings most, again from the first one until none does; values that lost clearly or have no effect are
- * not tried again. `calibration` may be NULL for a quantized model, which has no SQNR. Of fewer than 4 samples one is
- * held out, of more each fourth, of a single one none. Trials that fail are part of the result; NUC_NO_MEMORY and
- * NUC_IO end the call, and so does the first trial when it fails for another reason than NUC_PROPERTY. Nothing is
- * written: a compiler with the options of the best trial makes its program from all samples.
+ * Searches the options one after the other, starting from the compiler's own. For each option it keeps the best value,
+ * and it repeats the round until nothing improves. Values that lost clearly or had no effect are not tried again.
+ * `calibration` may be NULL for a quantized model, which has no SQNR. Every fourth sample is held out; one of fewer
+ * than 4, none of a single one. Failed trials are part of the result. NUC_NO_MEMORY and NUC_IO end the call; so does a
+ * first trial that fails for another reason than NUC_PROPERTY. Writes nothing: to make the program, compile with the
+ * options of the best trial and all samples.
  */
 enum nuc_status nuc_tune(struct nuc_model *m, const char *calibration, const struct nuc_tune_options *options,
                          struct nuc_tune_result *out);

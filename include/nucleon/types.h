@@ -9,21 +9,21 @@
 extern "C" {
 #endif
 
-/* Largest tensor rank anything in the project handles. ExecuTorch's own limit is 16. */
+/* The largest supported tensor rank, which is also ExecuTorch's limit. */
 #define NUC_MAX_RANK 16
 
-/* Outcome of a call. The text for each is given by nuc_status_name(). */
+/* The result of a call. nuc_status_name() returns a text for it. */
 enum nuc_status {
     NUC_OK = 0,
     NUC_BAD_INPUT,   /* a file or a value in it is malformed */
-    NUC_UNSUPPORTED, /* well-formed, but outside what is handled; the message says what to change */
+    NUC_UNSUPPORTED, /* well-formed, but not supported; the message says what to change */
     NUC_BAD_USAGE,   /* the caller's arguments contradict each other or name unknown things */
     NUC_NO_MEMORY,   /* the allocator or the caller's buffer is exhausted */
     NUC_IO,          /* the operating system refused to read or write */
-    NUC_PROPERTY,    /* a property the caller required does not hold */
+    NUC_PROPERTY,    /* a requirement of the caller is not met */
     NUC_DEVICE,      /* the NPU driver reported an error */
     NUC_INTERNAL,    /* a defect of nucleon itself */
-    NUC_INTERRUPTED, /* the caller asked for the end of the call */
+    NUC_INTERRUPTED, /* the caller interrupted the call */
     NUC_STATUS_COUNT
 };
 
