@@ -128,8 +128,8 @@ static const uint8_t *tensor_map(struct nuc_context *cx, const struct nuc_lt_mod
     return map;
 }
 
-static struct nuc_converted take_apart(struct nuc_context *cx, const struct nuc_lt_model *m,
-                                       const struct nuc_lt_model *converted)
+static struct nuc_converted_partition take_apart(struct nuc_context *cx, const struct nuc_lt_model *m,
+                                                 const struct nuc_lt_model *converted)
 {
     const struct nuc_lt_subgraph *s = &m->subgraphs[0];
     struct nuc_neutron_graph n = nuc_neutron_graph_single(cx, converted);
@@ -150,7 +150,7 @@ static struct nuc_converted take_apart(struct nuc_context *cx, const struct nuc_
         .n_inputs = n.n_inputs,
         .n_outputs = n.n_outputs,
     };
-    return (struct nuc_converted){
+    return (struct nuc_converted_partition){
         .image = image,
         .version = n.form,
         .input_map = tensor_map(cx, converted, n.inputs, n.n_inputs, m, s->inputs, s->n_inputs, "input"),
@@ -167,9 +167,9 @@ void nuc_write_intermediate(const struct nuc_model *m, const char *tag, const ch
         nuc_write_scratch(m->c->cx, nuc_format(m->c->cx, "%s/%s_%s.et.tflite", folder, tag, kind), bytes);
 }
 
-static struct nuc_converted convert_here(const struct nuc_model *m, const char *tag,
-                                         const struct nuc_lt_model *partition,
-                                         const struct nuc_convert_options *options)
+static struct nuc_converted_partition convert_here(const struct nuc_model *m, const char *tag,
+                                                   const struct nuc_lt_model *partition,
+                                                   const struct nuc_convert_options *options)
 {
     struct nuc_context *cx = m->c->cx;
     struct nuc_neutron_image *image = nuc_convert_litert(cx, partition, options);
@@ -178,7 +178,7 @@ static struct nuc_converted convert_here(const struct nuc_model *m, const char *
     if (m->settings->o.intermediates_dir != NULL && !options->payload_version_0)
         nuc_write_intermediate(m, tag, "neutron",
                                nuc_lt_write(nuc_container_wrap(cx, partition, image, m->settings->target)));
-    return (struct nuc_converted){
+    return (struct nuc_converted_partition){
         .image = image,
         .version = options->payload_version_0 ? 0 : 1,
         .input_map = same_order(cx, image->n_inputs),
@@ -187,9 +187,9 @@ static struct nuc_converted convert_here(const struct nuc_model *m, const char *
     };
 }
 
-struct nuc_converted nuc_convert_partition(const struct nuc_model *m, const char *tag,
-                                           const struct nuc_lt_model *partition, struct nuc_span litert,
-                                           const struct nuc_convert_options *options)
+struct nuc_converted_partition nuc_convert_partition(const struct nuc_model *m, const char *tag,
+                                                     const struct nuc_lt_model *partition, struct nuc_span litert,
+                                                     const struct nuc_convert_options *options)
 {
     struct nuc_context *cx = m->c->cx;
     const struct nuc_options *o = &m->settings->o;

@@ -7,7 +7,7 @@
 #include "npu/lower/lower.h"
 
 /* Microcode and weights, and which of the delegate's arguments and results its inputs and outputs are. */
-struct nuc_converted {
+struct nuc_converted_partition {
     struct nuc_neutron_image *image;
     uint8_t version; /* of the payload */
     const uint8_t *input_map, *output_map;
@@ -19,9 +19,9 @@ struct nuc_converted {
  * NeutronGraph with the inputs and outputs of the partition. Fails with one line that names the command and the
  * partition.
  */
-struct nuc_converted nuc_convert_partition(const struct nuc_model *m, const char *tag,
-                                           const struct nuc_lt_model *partition, struct nuc_span litert,
-                                           const struct nuc_convert_options *options);
+struct nuc_converted_partition nuc_convert_partition(const struct nuc_model *m, const char *tag,
+                                                     const struct nuc_lt_model *partition, struct nuc_span litert,
+                                                     const struct nuc_convert_options *options);
 
 /* With options.intermediates_dir: the bytes as <tag>_<kind>.et.tflite there. */
 void nuc_write_intermediate(const struct nuc_model *m, const char *tag, const char *kind, struct nuc_span bytes);

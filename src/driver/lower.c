@@ -95,7 +95,7 @@ static struct nuc_span span_out(struct nuc_context *cx, struct nuc_arena *outer,
 
 /* In the outer arena; so are the bytes of the image afterwards, which are the payload's. */
 static struct nuc_span compose(struct nuc_context *cx, struct nuc_arena *outer, const struct nuc_partition *p,
-                               const struct nuc_lower_io *io, const struct nuc_converted *converted,
+                               const struct nuc_lower_io *io, const struct nuc_converted_partition *converted,
                                struct nuc_neutron_image *image)
 {
     /* The payload counts them in a byte. */
@@ -234,7 +234,7 @@ static struct converted convert(struct nuc_model *m, const struct handles *h, co
     if (for_caller || s->o.intermediates_dir != NULL || !nuc_is_builtin_converter(&s->o))
         out.litert = nuc_lt_write(model);
     nuc_write_intermediate(m, p->tag, "pure", out.litert);
-    struct nuc_converted converted = nuc_convert_partition(m, p->tag, model, out.litert, &convert);
+    struct nuc_converted_partition converted = nuc_convert_partition(m, p->tag, model, out.litert, &convert);
     out.litert = for_caller ? span_out(cx, outer, out.litert) : (struct nuc_span){NULL, 0};
     /* The image but for its bytes. */
     const struct nuc_neutron_image *image = converted.image;

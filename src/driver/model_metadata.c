@@ -258,7 +258,7 @@ static void give_classes(const struct nuc_model *m, struct nuc_metadata *metadat
     metadata->outputs[i].n_classes = list.count;
 }
 
-const struct nuc_metadata *nuc_model_metadata(const struct nuc_model *m)
+static const struct nuc_metadata *describe(const struct nuc_model *m)
 {
     size_t n_inputs = nuc_model_n_inputs(m), n_outputs = nuc_model_n_outputs(m);
     struct nuc_metadata *metadata = nuc_metadata_new(m->c->cx, n_inputs, n_outputs);
@@ -286,7 +286,7 @@ struct nuc_span nuc_model_metadata_text(const struct nuc_model *m)
 
     if (o->reference_compat || o->no_metadata)
         return (struct nuc_span){NULL, 0};
-    return nuc_metadata_write(m->c->cx, nuc_model_metadata(m));
+    return nuc_metadata_write(m->c->cx, describe(m));
 }
 
 struct nuc_pieces nuc_model_archive(struct nuc_model *m)

@@ -32,10 +32,9 @@ const char *nuc_output_name(const struct nuc_model *m, size_t index);
 /* Fails with NUC_BAD_USAGE when the options name classes that no output has a score for. */
 void nuc_check_given_classes(const struct nuc_model *m);
 
-/* For the program of a lowered model. Notes classes that belong to no output. */
-const struct nuc_metadata *nuc_model_metadata(const struct nuc_model *m);
-
-/* The text for what is made of the model; empty when its options leave it out. */
+/*
+ * The text for what is made of the model; empty when its options leave it out. Notes classes that belong to no output.
+ */
 struct nuc_span nuc_model_metadata_text(const struct nuc_model *m);
 
 /* The model as an archive, with what is known of its data. */

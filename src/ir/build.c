@@ -60,13 +60,6 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
     return g;
 }
 
-void nuc_graph_free(struct nuc_graph *g)
-{
-    nuc_names_free(g->names);
-    nuc_free_sub_arena(g->memory);
-    *g = (struct nuc_graph){.cx = g->cx, .file = g->file};
-}
-
 void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
 {
     return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);

@@ -307,12 +307,6 @@ int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name);
 
 struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file);
 
-/*
- * Gives back the nodes of a graph that is read no more, with their arguments, users and values. Names, sources, lists
- * of numbers and data are shared with graphs that are made of it: they stay as long as the arena it was made in.
- */
-void nuc_graph_free(struct nuc_graph *g);
-
 /* Zeroed memory that lives as long as the nodes of the graph. */
 void *nuc_graph_alloc(struct nuc_graph *g, size_t size);
 

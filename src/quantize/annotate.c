@@ -9,10 +9,10 @@
 
 /* ---- sides ---- */
 
-const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node)
+const struct nuc_quant_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    static const struct nuc_pattern none = {.form = NUC_FORM_NONE};
-    const struct nuc_pattern *p = nuc_pattern_of(a->side[node->id], node->op);
+    static const struct nuc_quant_pattern none = {.form = NUC_FORM_NONE};
+    const struct nuc_quant_pattern *p = nuc_pattern_of(a->side[node->id], node->op);
 
     return p->asked && !a->npu_function[node->id] ? &none : p;
 }
@@ -63,7 +63,7 @@ void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const s
 
 /* ---- one node ---- */
 
-struct nuc_node *nuc_anchor_arg(const struct nuc_pattern *p, const struct nuc_node *node, uint32_t i)
+struct nuc_node *nuc_anchor_arg(const struct nuc_quant_pattern *p, const struct nuc_node *node, uint32_t i)
 {
     return p->anchors[i].spec != NUC_SPEC_NONE ? nuc_arg_node(node, p->anchors[i].arg) : NULL;
 }
@@ -102,7 +102,7 @@ static enum nuc_spec spec_of_row(enum nuc_spec of_matrix)
 
 struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i)
 {
-    const struct nuc_pattern *p = nuc_pattern_of(side, node->op);
+    const struct nuc_quant_pattern *p = nuc_pattern_of(side, node->op);
     enum nuc_spec which = p->anchors[i].spec;
     struct nuc_qspec spec = a->specs[side][has_scale_for_each_row(a, side, node) ? spec_of_row(which) : which];
 
@@ -256,7 +256,7 @@ static bool clamps_beyond(const struct nuc_annotator *a, const struct nuc_node *
            b.min > (double)(s->quant_max - s->zero_point) * (double)s->scale;
 }
 
-static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_pattern *p)
+static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_quant_pattern *p)
 {
     if (p->form == NUC_FORM_BOUNDED)
         return nuc_has_relu_bounds(node) || clamps_beyond(a, node);
@@ -299,7 +299,7 @@ static bool chooses_far(struct nuc_graph *g, const struct nuc_node *node)
 
 void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
 {
-    const struct nuc_pattern *p = nuc_pattern_for(a, node);
+    const struct nuc_quant_pattern *p = nuc_pattern_for(a, node);
 
     if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node) || chooses_far(a->g, node))
         return;
@@ -400,7 +400,7 @@ static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quanti
         }
         nuc_annotate_concat_clusters(a);
         for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-            const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
+            const struct nuc_quant_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
             if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])
                 continue;
             nuc_annotate_like(a, n, nuc_annotate_node);
@@ -426,7 +426,7 @@ static bool has_pattern(const struct nuc_annotator *a, const struct nuc_node *no
 /* What is computed in float gains nothing by numbers on one side of it. */
 static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    const struct nuc_pattern *p = nuc_pattern_for(a, node);
+    const struct nuc_quant_pattern *p = nuc_pattern_for(a, node);
     const struct nuc_node *input = p->asked ? nuc_arg_node(node, p->anchors[0].arg) : NULL;
 
     return !p->asked || (input != NULL && nuc_is_annotated(a->by_id[input->id]));

@@ -171,7 +171,7 @@ static bool is_accepted(const struct nuc_node *node)
 /* Constants alone are weights and biases. */
 static struct nuc_qspec operand_spec(const struct nuc_annotator *a, struct nuc_node *node, const struct nuc_node *arg)
 {
-    const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_CPU, node->op);
+    const struct nuc_quant_pattern *p = nuc_pattern_of(NUC_SIDE_CPU, node->op);
 
     for (uint32_t i = 0; nuc_is_static(arg) && i < NUC_MAX_ANCHORS; i++) {
         if (nuc_anchor_arg(p, node, i) == arg)

@@ -117,7 +117,7 @@ static bool is_relu(const struct nuc_node *node)
 
 static bool is_fusable_compute(const struct nuc_node *node)
 {
-    const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, node->op);
+    const struct nuc_quant_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, node->op);
 
     return p->cluster == NUC_CLUSTER_COMPUTE && node->n_vals == 1 && node->vals[0].rank <= p->joint_rank;
 }

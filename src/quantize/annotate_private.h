@@ -22,11 +22,11 @@ struct nuc_annotator {
 };
 
 /* Pattern and specs of the side the node is on. */
-const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node);
+const struct nuc_quant_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node);
 const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec);
 
 /* Argument `i` that the pattern quantizes, NULL when there is none, and how that is done. */
-struct nuc_node *nuc_anchor_arg(const struct nuc_pattern *p, const struct nuc_node *node, uint32_t i);
+struct nuc_node *nuc_anchor_arg(const struct nuc_quant_pattern *p, const struct nuc_node *node, uint32_t i);
 struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i);
 
 /* The spec at the end of a chain of sharing outputs; NULL when `node` has no output spec. */

@@ -126,7 +126,7 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
     [NUC_FAMILY_SOFTMAX] = {UNARY_TO(NUC_SPEC_PROBABILITY)}
 
 /* A function of one value is a table of the CPU; which the NPU has is said operator by operator. */
-static const struct nuc_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT] = {
+static const struct nuc_quant_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT] = {
     [NUC_SIDE_NPU] = {FAMILIES_OF_BOTH},
     [NUC_SIDE_CPU] = {FAMILIES_OF_BOTH, [NUC_FAMILY_MAP] = {UNARY},
                       [NUC_FAMILY_BINARY] = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
@@ -135,7 +135,7 @@ static const struct nuc_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT] = {
 /* Rows take precedence over those of the family, rows of a side over those of both. */
 struct row {
     const enum nuc_op *ops;
-    struct nuc_pattern pattern;
+    struct nuc_quant_pattern pattern;
 };
 
 static const struct row rows_of_both[] = {
@@ -198,7 +198,7 @@ static const struct row cpu_rows[] = {
     {NUC_OPS(NUC_OP_SLICE_SCATTER), {.form = NUC_FORM_LIST}},
 };
 
-static const struct nuc_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
+static const struct nuc_quant_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
 {
     for (size_t i = 0; i < count; i++) {
         if (nuc_op_is_in(op, rows[i].ops))
@@ -209,9 +209,9 @@ static const struct nuc_pattern *find_row(const struct row *rows, size_t count, 
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
-const struct nuc_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
+const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
 {
-    const struct nuc_pattern *p =
+    const struct nuc_quant_pattern *p =
         side == NUC_SIDE_CPU ? find_row(cpu_rows, COUNT(cpu_rows), op) : find_row(npu_rows, COUNT(npu_rows), op);
 
     if (p == NULL)
@@ -221,7 +221,7 @@ const struct nuc_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
 
 /* ---- conditions ---- */
 
-bool nuc_is_extension(const struct nuc_pattern *p, const struct nuc_node *node)
+bool nuc_is_extension(const struct nuc_quant_pattern *p, const struct nuc_node *node)
 {
     return p->extension || (p->extension_in_place && node->in_place);
 }
@@ -238,7 +238,7 @@ bool nuc_has_relu_bounds(const struct nuc_node *clamp)
     return false;
 }
 
-bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *p, bool reference_compat)
+bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_quant_pattern *p, bool reference_compat)
 {
     struct nuc_bounds bounds = nuc_bounds_of(node);
 

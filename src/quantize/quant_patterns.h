@@ -58,7 +58,7 @@ enum nuc_cluster {
 
 #define NUC_MAX_ANCHORS 3
 
-struct nuc_pattern {
+struct nuc_quant_pattern {
     enum nuc_pattern_form form;
     struct {
         enum nuc_spec spec; /* NUC_SPEC_NONE ends the list */
@@ -73,10 +73,10 @@ struct nuc_pattern {
 };
 
 /* Of the kernels of that side. A function of one value is a table of the CPU without a row. */
-const struct nuc_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op);
+const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op);
 
 /* Whether the reference leaves the node, whose pattern it is, in float. */
-bool nuc_is_extension(const struct nuc_pattern *pattern, const struct nuc_node *node);
+bool nuc_is_extension(const struct nuc_quant_pattern *pattern, const struct nuc_node *node);
 
 /* The specs that follow from the options, bias specs lack the places they derive from. */
 void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT]);
@@ -85,6 +85,6 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
 bool nuc_has_relu_bounds(const struct nuc_node *clamp);
 
 /* The operator, whose pattern this is, may be quantized together with the compute operator before it. */
-bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *pattern, bool reference_compat);
+bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_quant_pattern *pattern, bool reference_compat);
 
 #endif

@@ -99,14 +99,6 @@ struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_binary(g, node, op, input, nuc_insert_constant(g, node, dtype, number));
 }
 
-struct nuc_node *nuc_insert_indices(struct nuc_graph *g, struct nuc_node *node, const int64_t *values,
-                                    const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta meta = nuc_meta_make(NUC_I64, sizes, rank);
-
-    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), &meta, values);
-}
-
 struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,
                                    const int64_t *sizes, uint32_t rank)
 {
@@ -247,7 +239,8 @@ struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, st
         same = indices[i] == i;
     if (same)
         return input;
-    list[dim] = nuc_insert_indices(g, node, indices, &count, 1);
+    const struct nuc_meta places = nuc_meta_make(NUC_I64, &count, 1);
+    list[dim] = nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), &places, indices);
     return nuc_emit(g, node, NUC_OP_INDEX, node, NUC_ARGS(nuc_node_arg(input), nuc_nodes_arg(list, dim + 1)));
 }
 

@@ -18,9 +18,7 @@ struct nuc_node *nuc_insert_constant(struct nuc_graph *g, struct nuc_node *node,
 struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op,
                                         struct nuc_node *input, double number);
 
-/* int64 and float32 of these sizes, values in logical order. */
-struct nuc_node *nuc_insert_indices(struct nuc_graph *g, struct nuc_node *node, const int64_t *values,
-                                    const int64_t *sizes, uint32_t rank);
+/* float32 of these sizes, values in logical order. */
 struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,
                                    const int64_t *sizes, uint32_t rank);
 

@@ -232,10 +232,7 @@ void nuc_cv_merge(struct nuc_cv *cv);
  */
 void nuc_cv_find_functions(struct nuc_cv *cv);
 
-/* convert_read.c: whether the node's kernel reads a tensor that lies in rows. */
-bool nuc_cv_reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor,
-                       const struct nuc_cv_layout *layout);
-/* Whether every node can read its operands where they lie. */
+/* convert_read.c: whether every node can read its operands where they lie. */
 bool nuc_cv_all_readable(const struct nuc_cv *cv);
 /* The pitch of the rows a tensor lies in, 0: without gaps. */
 int32_t nuc_cv_in_pitch(const struct nuc_cv *cv, int32_t tensor);

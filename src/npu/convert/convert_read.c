@@ -17,7 +17,8 @@ static bool is_row(const struct nuc_lt_tensor *t, int64_t row)
     return t->rank > 0 && t->shape[t->rank - 1] == row;
 }
 
-bool nuc_cv_reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor,
+/* Whether the node's kernel reads a tensor that lies in rows. */
+static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor,
                        const struct nuc_cv_layout *layout)
 {
     const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
@@ -59,8 +60,7 @@ static bool can_read(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32
 {
     struct nuc_cv_place place;
 
-    return nuc_cv_find_place(cv, tensor, &place) &&
-           (place.layout.row == 0 || nuc_cv_reads_rows(cv, n, tensor, &place.layout));
+    return nuc_cv_find_place(cv, tensor, &place) && (place.layout.row == 0 || reads_rows(cv, n, tensor, &place.layout));
 }
 
 bool nuc_cv_all_readable(const struct nuc_cv *cv)

@@ -47,8 +47,7 @@ struct nuc_labelled {
 struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled a,
                                  struct nuc_labelled b, uint64_t kept);
 
-/* The tensor summed over the labels that are not kept, and with its dimensions in the order of `labels`. */
-struct nuc_labelled nuc_sum_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x, uint64_t kept);
+/* The tensor with its dimensions in the order of `labels`. */
 struct nuc_node *nuc_order_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x,
                                   const uint8_t *labels);
 

@@ -33,7 +33,8 @@ static uint32_t place_of(const struct nuc_labelled *x, uint8_t label)
 
 /* ---- building blocks ---- */
 
-struct nuc_labelled nuc_sum_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x, uint64_t kept)
+/* The tensor summed over the labels that are not kept. */
+static struct nuc_labelled sum_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x, uint64_t kept)
 {
     int64_t dims[NUC_MAX_RANK];
     uint32_t count = 0, rank = 0;
@@ -130,8 +131,8 @@ static struct nuc_node *as_matrices(struct nuc_graph *g, struct nuc_node *node, 
 struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled a,
                                  struct nuc_labelled b, uint64_t kept)
 {
-    a = nuc_sum_labels(g, node, a, kept | labels_of(&b));
-    b = nuc_sum_labels(g, node, b, kept | labels_of(&a));
+    a = sum_labels(g, node, a, kept | labels_of(&b));
+    b = sum_labels(g, node, b, kept | labels_of(&a));
     struct product p = {.a = a, .b = b};
     uint64_t both = labels_of(&a) & labels_of(&b);
 
@@ -392,7 +393,7 @@ struct nuc_node *nuc_expand_einsum(struct nuc_graph *g, struct nuc_node *node)
         take_diagonals(&e, &e.operands[i]);
     }
     contract_all(&e, labels_of(&e.output));
-    struct nuc_labelled sum = nuc_sum_labels(g, node, e.operands[0], labels_of(&e.output));
+    struct nuc_labelled sum = sum_labels(g, node, e.operands[0], labels_of(&e.output));
     if (sum.rank != e.output.rank)
         bad_equation(&e);
     return nuc_order_labels(g, node, sum, e.output.labels);

@@ -72,9 +72,9 @@ static bool copies_nothing(const struct nuc_node *node, const int64_t *strides)
     if (in->dtype != out->dtype || (cast && nuc_flag(node, copy)))
         return false;
     bool preserves = wanted->kind != NUC_ARG_MEMORY_FORMAT || wanted->u.memory_format == NUC_PRESERVE_FORMAT;
-    /* Strides of the dense tensor the value would be, and whether it lies so but for dimensions of size 1. */
     if (preserves)
         return true;
+    /* Strides of the dense tensor the value would be, and whether it lies so but for dimensions of size 1. */
     int64_t dense[NUC_MAX_RANK];
     nuc_dense_strides(out, dense);
     for (uint32_t i = 0; i < out->rank; i++) {

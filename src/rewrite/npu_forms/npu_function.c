@@ -321,20 +321,6 @@ static struct nuc_node *insert_step(struct nuc_graph *g, struct nuc_node *node, 
     return nuc_insert_binary(g, node, step->op, a, b);
 }
 
-static struct nuc_node *build(struct nuc_graph *g, struct nuc_node *node, const struct nuc_function *f,
-                              const struct nuc_function_scales *scales)
-{
-    struct nuc_node *values[NUC_FUNCTION_MAX_STEPS + 1];
-
-    values[0] = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
-    for (uint32_t k = 1;; k++) {
-        struct nuc_node *value = insert_step(g, node, &f->steps[k - 1], values, scales);
-        if (k == f->n_steps)
-            return value;
-        values[k] = insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &scales->of[k]);
-    }
-}
-
 struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_node *node)
 {
     const struct nuc_function *f = NULL, *best = NULL;
@@ -359,5 +345,15 @@ struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_nod
         best = f;
         best_scales = scales;
     }
-    return best == NULL ? NULL : build(s->g, node, best, &best_scales);
+    struct nuc_graph *g = s->g;
+    if (best == NULL)
+        return NULL;
+    struct nuc_node *values[NUC_FUNCTION_MAX_STEPS + 1];
+    values[0] = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
+    for (uint32_t k = 1;; k++) {
+        struct nuc_node *value = insert_step(g, node, &best->steps[k - 1], values, &best_scales);
+        if (k == best->n_steps)
+            return value;
+        values[k] = insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &best_scales.of[k]);
+    }
 }

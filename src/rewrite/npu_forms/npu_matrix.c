@@ -528,9 +528,9 @@ static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
     const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
     if (!nuc_is_float_value(mask) || !is_constant(mask))
         return is_finite(g, scores);
-    /* Each row of a constant mask lets something through. */
     if (!is_finite(g, nuc_arg_node(scores, NUC_SELF)))
         return false;
+    /* Each row of a constant mask lets something through. */
     const float *values = nuc_const_contiguous(g, mask);
     int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
     bool each = true;

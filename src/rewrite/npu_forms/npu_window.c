@@ -174,26 +174,22 @@ static bool divides_by_window(const struct nuc_node *pool)
            (nuc_flag(pool, POOL(count_include_pad)) || (w.padding[0] == 0 && w.padding[1] == 0));
 }
 
-/* A convolution with a kernel of that size for each channel. */
-static bool fits_as_convolution(const struct nuc_support *s, const struct nuc_node *pool)
-{
-    struct window w = window_of(pool);
-    struct nuc_meta kernel =
-        nuc_meta_make(NUC_F32, (const int64_t[]){channels_of(pool), 1, w.kernel[0], w.kernel[1]}, 4);
-    struct nuc_node weight = {.op = NUC_OP_PLACEHOLDER, .input_kind = NUC_CONSTANT, .n_vals = 1, .vals = &kernel};
-    struct nuc_arg args[] = {nuc_node_arg(NULL), nuc_node_arg(&weight), nuc_node_arg(NULL),
-                             nuc_ints_arg(w.stride, SPATIAL)};
-
-    return is_taken(s, pool, NUC_OP_CONVOLUTION, args, sizeof args / sizeof *args);
-}
-
 bool nuc_is_avg_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
 {
     bool batched = nuc_input_meta(node, NUC_SELF)->rank == spatial_of(node->op) + 2;
 
     if (!is_possible(s, node, NUC_OP_AVG_POOL2D))
         return false;
-    return divides_by_window(node) ? !batched : fits_as_convolution(s, node);
+    if (divides_by_window(node))
+        return !batched;
+    /* A convolution with a kernel of that size for each channel. */
+    struct window w = window_of(node);
+    struct nuc_meta kernel =
+        nuc_meta_make(NUC_F32, (const int64_t[]){channels_of(node), 1, w.kernel[0], w.kernel[1]}, 4);
+    struct nuc_node weight = {.op = NUC_OP_PLACEHOLDER, .input_kind = NUC_CONSTANT, .n_vals = 1, .vals = &kernel};
+    struct nuc_arg args[] = {nuc_node_arg(NULL), nuc_node_arg(&weight), nuc_node_arg(NULL),
+                             nuc_ints_arg(w.stride, SPATIAL)};
+    return is_taken(s, node, NUC_OP_CONVOLUTION, args, sizeof args / sizeof *args);
 }
 
 /* How many elements the window at place `at` is divided by in one dimension: never by what ceil_mode adds. */

@@ -12,24 +12,6 @@ static bool rank_argmax(struct nuc_graph *g, struct nuc_node *node, struct nuc_n
     return true;
 }
 
-/* topk, sort: the values, where they are read, are gathered by the indices. */
-static bool rank_lines(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *ranked, int64_t dim)
-{
-    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-
-    if (!nuc_is_item_read(node, 1))
-        return false;
-    nuc_set_arg_node(node, g, NUC_SELF, ranked);
-    if (!nuc_is_item_read(node, 0))
-        return true;
-    struct nuc_node *after = node->next;
-    struct nuc_node *indices = nuc_insert_getitem(g, after, node, 1);
-    struct nuc_node *values =
-        nuc_emit(g, after, NUC_OP_GATHER, node, NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_node_arg(indices)));
-    nuc_replace_item(g, node, 0, values);
-    return true;
-}
-
 static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
@@ -50,7 +32,20 @@ static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
         softmax || (value->op == NUC_OP_SIGMOID && !value->in_place) ? nuc_arg_node(value, NUC_SELF) : NULL;
     if (ranked == NULL || !nuc_is_floating(ranked->vals[0].dtype))
         return false;
-    return arg ? rank_argmax(g, node, ranked) : rank_lines(g, node, ranked, dim);
+    if (arg)
+        return rank_argmax(g, node, ranked);
+    /* topk, sort: the values, where they are read, are gathered by the indices. */
+    if (!nuc_is_item_read(node, 1))
+        return false;
+    nuc_set_arg_node(node, g, NUC_SELF, ranked);
+    if (!nuc_is_item_read(node, 0))
+        return true;
+    struct nuc_node *after = node->next;
+    struct nuc_node *indices = nuc_insert_getitem(g, after, node, 1);
+    struct nuc_node *values =
+        nuc_emit(g, after, NUC_OP_GATHER, node, NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_node_arg(indices)));
+    nuc_replace_item(g, node, 0, values);
+    return true;
 }
 
 bool nuc_rank_before_softmax(struct nuc_graph *g)

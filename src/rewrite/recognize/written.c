@@ -65,7 +65,7 @@ struct taking {
     struct nuc_product *out;
 };
 
-static bool append(const struct taking *t, const struct nuc_factor *f)
+static bool append(const struct taking *t, const struct nuc_written_factor *f)
 {
     struct nuc_product *p = t->out;
 
@@ -81,13 +81,13 @@ static bool append(const struct taking *t, const struct nuc_factor *f)
     return true;
 }
 
-static bool take(const struct taking *t, struct nuc_factor f, int depth);
+static bool take(const struct taking *t, struct nuc_written_factor f, int depth);
 
 /* An operand of the factor: it meets the frame as the factor does, or by broadcasting to the factor. */
-static bool take_operand(const struct taking *t, const struct nuc_factor *f, struct nuc_node *operand, double power,
-                         int depth)
+static bool take_operand(const struct taking *t, const struct nuc_written_factor *f, struct nuc_node *operand,
+                         double power, int depth)
 {
-    struct nuc_factor of = {operand, power, f->frame, f->met};
+    struct nuc_written_factor of = {operand, power, f->frame, f->met};
 
     if (nuc_elements(&operand->vals[0]) != nuc_elements(&f->met))
         of.met = operand->vals[0];
@@ -95,7 +95,7 @@ static bool take_operand(const struct taking *t, const struct nuc_factor *f, str
 }
 
 /* Whether each operand has as many elements as the factor, is a number, or broadcasts to the frame by its own sizes. */
-static bool meets(struct nuc_graph *g, const struct nuc_factor *f, const struct nuc_node *operand)
+static bool meets(struct nuc_graph *g, const struct nuc_written_factor *f, const struct nuc_node *operand)
 {
     double number;
 
@@ -117,7 +117,7 @@ static bool is_scaled(struct nuc_graph *g, const struct nuc_node *a, const struc
     return (nuc_number_of(g, a, &number) || nuc_number_of(g, b, &number)) && number > 0;
 }
 
-static bool take_quotient(const struct taking *t, const struct nuc_factor *f, int depth)
+static bool take_quotient(const struct taking *t, const struct nuc_written_factor *f, int depth)
 {
     struct nuc_node *a = nuc_arg_node(f->value, NUC_SELF), *b = nuc_arg_node(f->value, NUC_OTHER);
     double sign = f->value->op == NUC_OP_DIV ? -1 : 1;
@@ -140,7 +140,7 @@ static double exponent_of(const struct nuc_node *node)
     return node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_ARG(POW_SCALAR, exponent), 0) : 0;
 }
 
-static bool take(const struct taking *t, struct nuc_factor f, int depth)
+static bool take(const struct taking *t, struct nuc_written_factor f, int depth)
 {
     struct nuc_node *node = f.value, *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
     double number, exponent = exponent_of(node);
@@ -176,7 +176,7 @@ bool nuc_take_apart(struct nuc_graph *g, struct nuc_node *node, const struct nuc
     const int depth = 24;
 
     *out = (struct nuc_product){.number = 1};
-    return nuc_is_real_value(node) && take(&t, (struct nuc_factor){node, 1, *frame, *met}, depth) &&
+    return nuc_is_real_value(node) && take(&t, (struct nuc_written_factor){node, 1, *frame, *met}, depth) &&
            isfinite(out->number);
 }
 
@@ -243,7 +243,7 @@ static size_t met_by(const struct nuc_meta *frame, const struct nuc_meta *met, s
     return at;
 }
 
-void nuc_multiply_static(struct nuc_graph *g, const struct nuc_factor *f, float *values)
+void nuc_multiply_static(struct nuc_graph *g, const struct nuc_written_factor *f, float *values)
 {
     const float *constant = nuc_const_contiguous(g, f->value);
 

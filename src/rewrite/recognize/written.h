@@ -34,7 +34,7 @@ bool nuc_is_plain_copy(const struct nuc_node *node);
  * sizes of `met`, by broadcasting, in the order of its own elements. Frames of one product have the same elements in
  * the same order: they are views of each other.
  */
-struct nuc_factor {
+struct nuc_written_factor {
     struct nuc_node *value;
     double power;
     struct nuc_meta frame, met;
@@ -43,7 +43,7 @@ struct nuc_factor {
 struct nuc_product {
     double number; /* constants of one element */
     uint32_t count;
-    struct nuc_factor factors[NUC_MAX_FACTORS];
+    struct nuc_written_factor factors[NUC_MAX_FACTORS];
 };
 
 /*
@@ -70,7 +70,7 @@ uint32_t nuc_terms_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_sum
 /* ---- constants in a frame ---- */
 
 /* values[i] *= constant[i]^power, or += scale * constant[i], of each element of the frame. */
-void nuc_multiply_static(struct nuc_graph *g, const struct nuc_factor *f, float *values);
+void nuc_multiply_static(struct nuc_graph *g, const struct nuc_written_factor *f, float *values);
 void nuc_add_static(struct nuc_graph *g, const struct nuc_summand *t, float *values);
 
 #endif

@@ -272,7 +272,7 @@ static bool read_root(struct nuc_graph *g, struct nuc_node *node, struct deviati
     return true;
 }
 
-static bool read_deviation(struct nuc_graph *g, const struct nuc_factor *f, struct deviation *out)
+static bool read_deviation(struct nuc_graph *g, const struct nuc_written_factor *f, struct deviation *out)
 {
     bool found = nuc_is_number(f->power, -0.5) ? read_square(g, f->value, out)
                  : nuc_is_number(f->power, -1) ? read_root(g, f->value, out)
@@ -340,7 +340,7 @@ static bool read_term(struct nuc_graph *g, const struct nuc_node *root, const st
         return false;
     int deviation = find_deviation(g, &p, d);
     for (uint32_t i = 0; deviation >= 0 && i < p.count; i++) {
-        struct nuc_factor *f = &p.factors[i];
+        struct nuc_written_factor *f = &p.factors[i];
         if ((int)i == deviation)
             continue;
         if (nuc_is_static(f->value)) {

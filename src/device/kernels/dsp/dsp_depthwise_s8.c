@@ -28,7 +28,7 @@ struct strip {
     int32_t span[2]; /* of the kernel, dilated */
     int32_t first;   /* channel */
     bool fused;      /* sums and weights are doubled, and rescaled by nuc_fused_twice() */
-    struct nuc_bounds bounds;
+    struct nuc_clamp bounds;
     int32_t n_sides;
     struct side sides[2];
     uint32_t *lines;
@@ -404,7 +404,7 @@ static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
     uint32_t stack[STACK_WORDS];
     ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
     ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
-    struct strip s = {.c = c, .bounds = nuc_bounds_of(c->rescale.low, c->rescale.high)};
+    struct strip s = {.c = c, .bounds = nuc_clamp_of(c->rescale.low, c->rescale.high)};
 
     for (int d = 0; d < 2; d++)
         s.span[d] = (c->kernel[d] - 1) * c->dilation[d] + 1;

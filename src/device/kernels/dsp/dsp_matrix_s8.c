@@ -108,7 +108,7 @@ static int32_t finish_alike(const int32_t *sums, int32_t count, const struct nuc
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
     const struct nuc_rescale *r = &p->m->rescale;
-    struct nuc_bounds bounds = nuc_bounds_of(r->low, r->high);
+    struct nuc_clamp bounds = nuc_clamp_of(r->low, r->high);
     struct nuc_fused f = {0, 0, 0};
     bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
     int32_t c = 0;

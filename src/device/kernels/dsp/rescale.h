@@ -6,17 +6,17 @@
 #include "device/kernels/ref_s8/quantized.h"
 
 /* What clamping needs beyond saturation to int8. */
-struct nuc_bounds {
+struct nuc_clamp {
     int32_t low, high;
     bool narrow; /* than int8 */
 };
 
-static inline struct nuc_bounds nuc_bounds_of(int32_t low, int32_t high)
+static inline struct nuc_clamp nuc_clamp_of(int32_t low, int32_t high)
 {
-    return (struct nuc_bounds){low, high, low != INT8_MIN || high != INT8_MAX};
+    return (struct nuc_clamp){low, high, low != INT8_MIN || high != INT8_MAX};
 }
 
-static inline int32_t nuc_bounded(const struct nuc_bounds *b, int32_t v)
+static inline int32_t nuc_bounded(const struct nuc_clamp *b, int32_t v)
 {
     v = nuc_ssat8(v);
     return b->narrow ? nuc_clamp_i32(v, b->low, b->high) : v;
@@ -27,7 +27,7 @@ struct nuc_quad {
     int32_t a, b, c, d;
 };
 
-static inline void nuc_bound_quad(const struct nuc_bounds *b, struct nuc_quad *q)
+static inline void nuc_bound_quad(const struct nuc_clamp *b, struct nuc_quad *q)
 {
     q->a = nuc_ssat8(q->a);
     q->b = nuc_ssat8(q->b);
