@@ -161,10 +161,10 @@ void nuc_ti_one_hot(struct nuc_ti *ti)
     struct nuc_node *wanted = positions(ti, 0, sizes, y->rank);
     struct nuc_node *hot = nuc_ti_emit(
         ti, NUC_OP_EQ, NUC_ARGS(nuc_node_arg(wanted), nuc_node_arg(nuc_ti_indices(ti, each, numbers, y->rank))));
-    if (on < 1 || on > 1 || off < 0 || off > 0)
-        hot = nuc_ti_emit(
-            ti, NUC_OP_WHERE,
-            NUC_ARGS(nuc_node_arg(hot), nuc_node_arg(nuc_ti_number(ti, on)), nuc_node_arg(nuc_ti_number(ti, off))));
+    if (on < 1 || on > 1 || off < 0 || off > 0) {
+        struct nuc_node *value = nuc_ti_number(ti, on), *other = nuc_ti_number(ti, off);
+        hot = nuc_ti_emit(ti, NUC_OP_WHERE, NUC_ARGS(nuc_node_arg(hot), nuc_node_arg(value), nuc_node_arg(other)));
+    }
     nuc_ti_define(ti, nuc_ti_to_type(ti, hot, y->dtype), NUC_TI_PLAIN);
 }
 

@@ -120,11 +120,12 @@ void nuc_ti_sequence_lstm(struct nuc_ti *ti)
     if (o->lstm.diagonal_recurrent_tensors)
         nuc_ti_fail(ti, "has diagonal recurrent weights, which are not handled");
     int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
-    struct nuc_node *states[2] = {first_state(ti, OUTPUT_STATE, batches, units),
-                                  first_state(ti, CELL_STATE, batches, units)};
-    struct nuc_node *params[4] = {stacked(ti, INPUT_WEIGHTS, GATES, 2, units, features),
-                                  stacked(ti, RECURRENT_WEIGHTS, GATES, 2, units, units),
-                                  stacked(ti, BIASES, GATES, 1, units, 1), NULL};
+    struct nuc_node *states[2], *params[4];
+    states[0] = first_state(ti, OUTPUT_STATE, batches, units);
+    states[1] = first_state(ti, CELL_STATE, batches, units);
+    params[0] = stacked(ti, INPUT_WEIGHTS, GATES, 2, units, features);
+    params[1] = stacked(ti, RECURRENT_WEIGHTS, GATES, 2, units, units);
+    params[2] = stacked(ti, BIASES, GATES, 1, units, 1);
     params[3] = no_bias(ti, params[2]);
     define_layer(ti, NUC_OP_LSTM, nuc_nodes_arg(states, 2), params, time_major);
 }
@@ -142,8 +143,10 @@ void nuc_ti_sequence_rnn(struct nuc_ti *ti)
         nuc_ti_fail(ti, "has activation %d: RELU and TANH are handled", activation);
     int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
     struct nuc_node *state = first_state(ti, 4, batches, units);
-    struct nuc_node *params[4] = {stacked(ti, 1, 1, 2, units, features), stacked(ti, 2, 1, 2, units, units),
-                                  stacked(ti, 3, 1, 1, units, 1), NULL};
+    struct nuc_node *params[4];
+    params[0] = stacked(ti, 1, 1, 2, units, features);
+    params[1] = stacked(ti, 2, 1, 2, units, units);
+    params[2] = stacked(ti, 3, 1, 1, units, 1);
     params[3] = no_bias(ti, params[2]);
     define_layer(ti, activation == RELU ? NUC_OP_RNN_RELU : NUC_OP_RNN_TANH, nuc_node_arg(state), params, time_major);
 }

@@ -407,8 +407,9 @@ static struct nuc_node *projected(const struct heads *h, struct nuc_node *x, int
     int64_t from = part * h->embed, to = from + h->embed;
     const int64_t sizes[4] = {x->vals[0].sizes[0], x->vals[0].sizes[1], h->n_heads, h->embed / h->n_heads};
 
-    struct nuc_node *y = linear(h, x, nuc_insert_slice(g, h->node, h->weight, 0, from, to),
-                                nuc_insert_slice(g, h->node, h->bias, 0, from, to));
+    struct nuc_node *weight = nuc_insert_slice(g, h->node, h->weight, 0, from, to);
+    struct nuc_node *bias = nuc_insert_slice(g, h->node, h->bias, 0, from, to);
+    struct nuc_node *y = linear(h, x, weight, bias);
     y = nuc_insert_reshaped(g, h->node, y, sizes, 4);
     return nuc_emit(g, h->node, NUC_OP_TRANSPOSE, h->node, NUC_ARGS(nuc_node_arg(y), nuc_int_arg(1), nuc_int_arg(2)));
 }
@@ -440,13 +441,11 @@ static struct nuc_node *attend_heads(const struct heads *h, struct nuc_node *que
     if (query->vals[0].rank != 3 || key->vals[0].rank != 3 || value->vals[0].rank != 3 || h->n_heads < 1 ||
         h->embed % h->n_heads != 0)
         nuc_expand_fail(g, node, "the operands are not [batch, length, %lld]", (long long)h->embed);
-    *a = (struct attention){.g = g,
-                            .node = node,
-                            .query = projected(h, query, 0),
-                            .key = projected(h, key, 1),
-                            .value = projected(h, value, 2),
-                            .mask = attention_mask(h),
-                            .scale = 1.0 / sqrt((double)(h->embed / h->n_heads))};
+    *a = (struct attention){.g = g, .node = node, .scale = 1.0 / sqrt((double)(h->embed / h->n_heads))};
+    a->query = projected(h, query, 0);
+    a->key = projected(h, key, 1);
+    a->value = projected(h, value, 2);
+    a->mask = attention_mask(h);
     a->rows = size_from_end(a->query, 1);
     a->columns = size_from_end(a->key, 1);
     struct nuc_node *x = finish(a, attend(a));

@@ -155,7 +155,8 @@ struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, str
         p.sizes[i] = x->value->vals[0].sizes[place_of(x, labels[i])];
     }
     if (p.summed == 0) {
-        p.result.value = nuc_insert_binary(g, node, NUC_OP_MUL, aligned(g, node, &p, a), aligned(g, node, &p, b));
+        struct nuc_node *right = aligned(g, node, &p, b), *left = aligned(g, node, &p, a);
+        p.result.value = nuc_insert_binary(g, node, NUC_OP_MUL, left, right);
         return p.result;
     }
     struct nuc_node *left = as_matrices(g, node, a, p.batch, p.a_only, p.summed, &a);

@@ -153,9 +153,10 @@ static struct nuc_node *plain(struct nuc_graph *g, struct nuc_node *node, struct
 
 struct nuc_node *nuc_form_plain_constant(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
+    struct nuc_node *a = plain(g, node, nuc_operand(g, node, NUC_SELF));
+    struct nuc_node *b = plain(g, node, nuc_operand(g, node, NUC_OTHER));
 
-    return with_operands(g, node, plain(g, node, a), plain(g, node, b));
+    return with_operands(g, node, a, b);
 }
 
 /* ---- nothing ---- */

@@ -113,11 +113,12 @@ struct nuc_node *nuc_form_sum(struct nuc_graph *g, struct nuc_node *node)
     int64_t channels = channels_of(&r);
     const int64_t sizes[] = {r.by_channel ? channels : 1, r.by_channel ? 1 : channels, r.kernel[0], r.kernel[1]};
     struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
-    struct nuc_node *conv = nuc_emit(g, node, NUC_OP_CONV2D, node,
-                                     NUC_ARGS(nuc_node_arg(insert_input(g, node, &r)),
-                                              nuc_node_arg(nuc_insert_filled(g, node, &meta, r.weight)),
-                                              {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE},
-                                              {.kind = NUC_ARG_NONE}, nuc_int_arg(r.by_channel ? channels : 1)));
+    struct nuc_node *input = insert_input(g, node, &r);
+    struct nuc_node *weight = nuc_insert_filled(g, node, &meta, r.weight);
+    struct nuc_node *conv =
+        nuc_emit(g, node, NUC_OP_CONV2D, node,
+                 NUC_ARGS(nuc_node_arg(input), nuc_node_arg(weight), {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE},
+                          {.kind = NUC_ARG_NONE}, {.kind = NUC_ARG_NONE}, nuc_int_arg(r.by_channel ? channels : 1)));
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
 }
 

@@ -54,9 +54,10 @@ static void insert_step(const struct layers *u, const struct cell *c, struct nuc
     if (u->r.op == NUC_OP_GRU) {
         struct nuc_graph *g = u->g;
         struct nuc_node *at = u->node;
-        struct nuc_node *r = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 0), gate(u, k, 0));
-        struct nuc_node *z = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 1), gate(u, k, 1));
-
+        struct nuc_node *r = gate(u, k, 0);
+        r = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 0), r);
+        struct nuc_node *z = gate(u, k, 1);
+        z = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 1), z);
         r = nuc_insert_unary(g, at, NUC_OP_SIGMOID, r);
         z = nuc_insert_unary(g, at, NUC_OP_SIGMOID, z);
         struct nuc_node *n = nuc_insert_binary(g, at, NUC_OP_MUL, r, gate(u, k, 2));
