@@ -364,7 +364,7 @@ static bool pass(factors *f, struct nuc_node *n)
             uint32_t filled_by_several = 0; /* dimensions */
             if (part == NULL || !is_float(n, v) || !nuc_axis_map(n, v, NUC_SELF, i, &map))
                 return false;
-            for (uint32_t d = 0; d < n->vals[v].rank && count > 1; d++)
+            for (uint32_t d = 0; d < NUC_MAX_RANK && d < n->vals[v].rank && count > 1; d++)
                 filled_by_several |= (uint32_t)(from->vals[0].sizes[d] != n->vals[v].sizes[d]) << d;
             if (!nuc_is_same_place(&map, &from->vals[0], &n->vals[v]))
                 part = nuc_labels_follow(f->sets, part, &map, &from->vals[0], &n->vals[v], filled_by_several);
