@@ -3,12 +3,15 @@
  * others have calibrated, and what the outputs differ by from those of the float network decides. Measured on the
  * samples it was calibrated with, a network never seems to cut anything off.
  */
+#include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "driver/pipeline.h"
 #include "eval/eval.h"
 #include "host/numbers.h"
 #include "quantize/quantize.h"
+#include "quantize/search/choice_samples.h"
 #include "quantize/search/equalize_activations.h"
 
 #define MOST_FOLDS 4
@@ -22,18 +25,22 @@ static const double strengths[] = {0, 0.5, 1};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* dB that a larger value has to gain over a smaller one: less is chance. */
-#define MARGIN 0.5
-
 /*
- * dB that the first value but none has to gain. Folds are calibrated with fewer samples than the network that is made,
- * which sees more of the ends of its ranges by itself.
+ * What a value has to gain over the first: more than so many standard errors of the mean gain of the samples, and more
+ * than that share of the error. Folds are calibrated with fewer samples than the network that is made, which sees more
+ * of the ends of its ranges by itself.
  */
-#define WORTH_REACH 1.5
-#define WORTH_STRENGTH 1.0
+struct worth {
+    double errors, share;
+};
 
-/* dB that one may lose by chance. */
-#define SWING 1.0
+static const struct worth worth_of_reach = {1.0, 0.2}, worth_of_strength = {1.0, 0.2};
+
+/* Share of the error that a value on the way to a better one may have by chance. */
+#define SWING 1.25
+
+/* dB that equalised activations have to promise before they are tried. */
+#define PROMISE 0.5
 
 struct search {
     struct nuc_job *j;
@@ -41,8 +48,10 @@ struct search {
     size_t n_samples; /* that are used, from the first on */
     unsigned folds;
     const void **inputs; /* of the present sample */
-    size_t n_outputs;
-    float ***outputs; /* of the float network: by sample, then output; NULL: not a float one */
+    size_t n_scores;
+    struct nuc_score *scores;                         /* of the float network */
+    float ***values;                                  /* by sample, then score */
+    double *signal;                                   /* by score: over all samples */
     struct nuc_calibration *calibrations[MOST_FOLDS]; /* with the samples of all other folds */
     double reach_gain, strength_gain;                 /* of what is chosen, in dB */
     double reach, strength;                           /* that are chosen */
@@ -61,57 +70,72 @@ static bool is_held_out(const struct search *s, size_t sample, unsigned fold)
     return sample % s->folds == fold;
 }
 
-/* Errors of the folds of one trial. */
-struct errors {
-    struct nuc_sqnr *all; /* by output */
-    double sum;           /* of the decibels of each fold */
+/* Scores of a graph that is running, and where their values go. */
+struct seen {
+    const struct nuc_score *scores;
+    size_t count;
+    float **values;
 };
 
-/* Noise / signal, summed over the float outputs, in dB. */
-static double decibels(const struct search *s, const struct nuc_sqnr *sums)
+static void see_scores(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
 {
-    double noise = 0;
+    const struct seen *seen = user;
 
-    for (size_t i = 0; i < s->n_outputs; i++)
-        noise += sums[i].signal > 0 ? sums[i].noise / sums[i].signal : sums[i].noise;
-    return 10 * log10(noise > 1e-12 ? noise : 1e-12);
+    for (size_t i = 0; i < seen->count; i++) {
+        if (seen->scores[i].node == node && val_index == 0)
+            memcpy(seen->values[i], data, elements * sizeof(float));
+    }
 }
 
-static void add_fold(struct search *s, struct nuc_graph *quantized, unsigned fold, struct errors *errors)
+static float **room_for_scores(struct search *s)
+{
+    float **values = nuc_alloc_array(s->cx, s->n_scores, sizeof *values);
+
+    for (size_t i = 0; i < s->n_scores; i++)
+        values[i] = nuc_alloc(s->cx, nuc_bytes(&s->scores[i].node->vals[0]));
+    return values;
+}
+
+/* The same scores of a quantized graph; those that it has in another form have no node. */
+static struct nuc_score *scores_of(struct search *s, struct nuc_graph *quantized)
+{
+    struct nuc_score *same = nuc_alloc_array(s->cx, s->n_scores, sizeof *same);
+    size_t count;
+    struct nuc_score *own = nuc_scores(quantized, &count);
+
+    for (size_t i = 0; i < s->n_scores; i++) {
+        for (size_t k = 0; k < count; k++) {
+            if (nuc_are_same_score(&s->scores[i], &own[k]))
+                same[i] = own[k];
+        }
+    }
+    return same;
+}
+
+/* error[k] of the samples that the fold holds out: noise relative to the power over all samples, of all scores. */
+static void run_fold(struct search *s, struct nuc_graph *quantized, unsigned fold, double *error)
 {
     struct nuc_evaluator *e = nuc_eval_new(quantized, s->j->m->settings->o.threads);
-    struct nuc_sqnr *sums = nuc_alloc_array(s->cx, s->n_outputs, sizeof *sums);
-    void **outputs = nuc_alloc_array(s->cx, s->n_outputs, sizeof *outputs);
+    struct seen seen = {scores_of(s, quantized), s->n_scores, room_for_scores(s)};
 
     nuc_progress(s->cx, "equalize", s->n_tried++, s->folds * (COUNT(reaches) + COUNT(strengths)));
-    for (size_t i = 0; i < s->n_outputs; i++)
-        outputs[i] = nuc_alloc(s->cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+    nuc_eval_observe(e, see_scores, &seen);
     for (size_t k = 0; k < s->n_samples; k++) {
         if (!is_held_out(s, k, fold))
             continue;
-        nuc_eval_run(e, read_sample(s, k), outputs);
-        for (size_t i = 0; i < s->n_outputs; i++) {
-            if (s->outputs[k][i] != NULL)
-                nuc_sqnr_add(&sums[i], s->outputs[k][i], outputs[i],
-                             (size_t)nuc_elements(&nuc_eval_output(e, i)->vals[0]));
+        nuc_eval_run(e, read_sample(s, k), NULL);
+        for (size_t i = 0; i < s->n_scores; i++) {
+            if (seen.scores[i].node == NULL)
+                continue;
+            double noise = nuc_score_error(&s->scores[i], s->values[k][i], seen.values[i]).noise;
+            error[k] += s->signal[i] > 0 ? noise / s->signal[i] : noise;
         }
     }
-    for (size_t i = 0; i < s->n_outputs; i++) {
-        errors->all[i].noise += sums[i].noise;
-        errors->all[i].signal += sums[i].signal;
-    }
-    errors->sum += decibels(s, sums);
-}
-
-/* Between the noise of all samples, which those with the largest values decide, and that of a typical fold. */
-static double loss(const struct search *s, const struct errors *e)
-{
-    return (decibels(s, e->all) + e->sum / s->folds) / 2;
 }
 
 static struct nuc_calibration *calibrate(struct search *s, unsigned fold)
 {
-    struct nuc_calibration *c = nuc_calibration_of(s->j->m, NUC_ACCURACY_FAST, NUC_BIAS_CORRECTION_OFF);
+    struct nuc_calibration *c = nuc_calibration_of(s->j->m, NUC_ACCURACY_FAST, NUC_BIAS_CORRECTION_ON);
 
     nuc_quantize_set_reach(c, s->reach);
     for (size_t k = 0; k < s->n_samples; k++) {
@@ -121,55 +145,61 @@ static struct nuc_calibration *calibrate(struct search *s, unsigned fold)
     return c;
 }
 
-static double loss_of_reach(struct search *s, double reach)
+static void try_reach(struct search *s, double reach, double *error)
 {
-    struct nuc_arena *outer = nuc_push_arena(s->cx);
-    struct errors errors = {.all = nuc_alloc_array(s->cx, s->n_outputs, sizeof *errors.all)};
-
     for (unsigned f = 0; f < s->folds; f++) {
         nuc_quantize_set_reach(s->calibrations[f], reach);
-        add_fold(s, nuc_quantize_convert(s->calibrations[f]), f, &errors);
+        run_fold(s, nuc_quantize_convert(s->calibrations[f]), f, error);
     }
-    double found = loss(s, &errors);
-    nuc_pop_arena(s->cx, outer);
-    return found;
 }
 
-static double loss_of_strength(struct search *s, double strength)
+static void try_strength(struct search *s, double strength, double *error)
 {
-    struct nuc_arena *outer = nuc_push_arena(s->cx);
-    struct errors errors = {.all = nuc_alloc_array(s->cx, s->n_outputs, sizeof *errors.all)};
-
     for (unsigned f = 0; f < s->folds; f++) {
         nuc_activations_apply(s->equalizer, f, strength);
-        add_fold(s, nuc_quantize_convert(calibrate(s, f)), f, &errors);
+        run_fold(s, nuc_quantize_convert(calibrate(s, f)), f, error);
         nuc_activations_apply(s->equalizer, f, 0);
     }
-    double found = loss(s, &errors);
+}
+
+/* Errors of all samples, with a value. */
+static double *errors_of(struct search *s, void (*try)(struct search *s, double value, double *error), double value)
+{
+    double *error = nuc_alloc_array(s->cx, s->n_samples, sizeof *error);
+    struct nuc_arena *outer = nuc_push_arena(s->cx);
+
+    try(s, value, error);
     nuc_pop_arena(s->cx, outer);
-    return found;
+    return error;
 }
 
 /*
- * The first value that loses nearly as little as the best does, and the dB that it gains over the first of all. An
- * effect grows with the value: where one on the way to it loses, what the others gain is chance.
+ * The value that surely gains most over the first, and the dB of it. An effect grows with the value: where one on the
+ * way loses more than by chance, what the others gain is chance.
  */
-static double choose(struct search *s, double (*loss_of)(struct search *s, double value), const double *values,
-                     size_t count, double worth, double *gain)
+static double choose(struct search *s, void (*try)(struct search *s, double value, double *error), const double *values,
+                     size_t count, struct worth worth, double *gain)
 {
-    double *losses = nuc_alloc_array(s->cx, count, sizeof *losses), least = (double)INFINITY;
-    size_t tried = 0, i = 0;
+    double *first = errors_of(s, try, values[0]), *gains = nuc_alloc_array(s->cx, s->n_samples, sizeof *gains);
+    double most = 0, chosen = values[0];
 
-    while (tried < count && (tried == 0 || losses[tried - 1] <= losses[0] + SWING)) {
-        losses[tried] = loss_of(s, values[tried]);
-        least = fmin(least, losses[tried++]);
+    for (size_t i = 1; i < count; i++) {
+        double *error = errors_of(s, try, values[i]), sums[2] = {0, 0};
+        for (size_t k = 0; k < s->n_samples; k++) {
+            gains[k] = (1 - worth.share) * first[k] - error[k];
+            sums[0] += first[k];
+            sums[1] += error[k];
+        }
+        double sure = nuc_sure_gain(gains, s->n_samples, worth.errors);
+        if (!(sums[1] <= SWING * sums[0]))
+            break;
+        if (!(sure > most))
+            continue;
+        most = sure;
+        chosen = values[i];
+        *gain = 10 * log10(sums[0] / fmax(sums[1], DBL_MIN));
     }
-    while (i + 1 < tried && losses[i] > least + MARGIN)
-        i++;
-    if (losses[0] - losses[i] < worth)
-        i = 0;
-    *gain = losses[0] - losses[i];
-    return values[i];
+    return chosen;
 }
 
 static double choose_reach(struct search *s)
@@ -179,7 +209,7 @@ static double choose_reach(struct search *s)
     for (unsigned f = 0; f < s->folds; f++)
         s->calibrations[f] = calibrate(s, f);
     nuc_leave_sub_arena(s->cx, memory);
-    double reach = choose(s, loss_of_reach, reaches, COUNT(reaches), WORTH_REACH, &s->reach_gain);
+    double reach = choose(s, try_reach, reaches, COUNT(reaches), worth_of_reach, &s->reach_gain);
     nuc_free_sub_arena(memory);
     return reach;
 }
@@ -199,10 +229,10 @@ static double choose_strength(struct search *s)
         for (size_t k = 0; k < s->n_samples; k++)
             wanted[k] = !is_held_out(s, k, f);
         double gain = nuc_activations_solve(s->equalizer, f, wanted, s->reach, i == 0 ? NUC_MOST_SETS : s->folds);
-        if (gain < MARGIN)
+        if (gain < PROMISE)
             return 0;
     }
-    return choose(s, loss_of_strength, strengths, COUNT(strengths), WORTH_STRENGTH, &s->strength_gain);
+    return choose(s, try_strength, strengths, COUNT(strengths), worth_of_strength, &s->strength_gain);
 }
 
 /* As many samples as the network's size makes cheap. */
@@ -228,16 +258,15 @@ static void search(struct nuc_context *cx, void *arg)
     s->folds = s->n_samples >= 2 * MOST_FOLDS ? MOST_FOLDS : 2;
     s->inputs = nuc_alloc_array(cx, s->j->samples->n_inputs, sizeof(void *));
     struct nuc_evaluator *e = nuc_eval_new(s->j->m->graph, s->j->m->settings->o.threads);
-    s->n_outputs = nuc_eval_n_outputs(e);
-    s->outputs = nuc_alloc_array(s->cx, s->n_samples, sizeof *s->outputs);
+    s->scores = nuc_scores(s->j->m->graph, &s->n_scores);
+    s->values = nuc_alloc_array(s->cx, s->n_samples, sizeof *s->values);
+    s->signal = nuc_alloc_array(s->cx, s->n_scores, sizeof *s->signal);
     for (size_t k = 0; k < s->n_samples; k++) {
-        s->outputs[k] = nuc_alloc_array(s->cx, s->n_outputs, sizeof(float *));
-        void **all = nuc_alloc_array(s->cx, s->n_outputs, sizeof *all);
-        for (size_t i = 0; i < s->n_outputs; i++) {
-            const struct nuc_meta *m = &nuc_eval_output(e, i)->vals[0];
-            all[i] = m->dtype == NUC_F32 ? s->outputs[k][i] = nuc_alloc(s->cx, nuc_bytes(m)) : NULL;
-        }
-        nuc_eval_run(e, read_sample(s, k), all);
+        s->values[k] = room_for_scores(s);
+        nuc_eval_observe(e, see_scores, &(struct seen){s->scores, s->n_scores, s->values[k]});
+        nuc_eval_run(e, read_sample(s, k), NULL);
+        for (size_t i = 0; i < s->n_scores; i++)
+            s->signal[i] += nuc_score_error(&s->scores[i], s->values[k][i], s->values[k][i]).signal;
     }
     if (o->observer == NUC_OBSERVE_AUTO || o->observer == NUC_OBSERVE_HISTOGRAM)
         s->reach = choose_reach(s);

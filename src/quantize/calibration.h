@@ -42,9 +42,9 @@ struct nuc_calibration {
     struct nuc_input_means *means;          /* NULL: biases are not corrected */
     bool measures_biases;                   /* they are corrected where the outcome is better */
     bool high;                              /* accuracy */
-    bool by_parts;                          /* see nuc_chooses_by_parts() */
     bool is_open;                           /* ranges are chosen by their effect */
     struct nuc_choice_samples *samples;     /* NULL: nothing is measured */
+    bool is_kept;                           /* the sample under way is one of them */
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
     bool rounds_weights;                    /* by what they do to the samples */
     double measured_error;                  /* summed over its outputs */

@@ -4,6 +4,8 @@
 
 #include "quantize/calibration.h"
 
+struct nuc_sample_figures;
+
 /* A quantize node of a computed value. */
 struct nuc_quantized_point {
     struct nuc_node *quantize;
@@ -21,10 +23,14 @@ struct nuc_converted {
 struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases);
 
 /*
- * The error (effect.h) on the samples that were kept, of which there is one at least. What was found of the outputs
- * becomes c->measured. With another accuracy than high on as many of them as are cheap. by_sample: NULL, or room for
- * the error of each.
+ * Runs it on the samples that were kept, those of one part or NUC_BOTH_PARTS; with another accuracy than high on as
+ * many of them as are cheap. figures[k] of those that were run, by their number among all that were kept. Returns how
+ * many of all parts would be run.
  */
-double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample);
+size_t nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, unsigned part,
+                             struct nuc_sample_figures *figures);
+
+/* What the figures show together becomes c->measured. Returns the noise of the outputs relative to their power. */
+double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figures *figures, size_t n_samples);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/clock.h"
+#include "ir/args.h"
 #include "ir/quant.h"
 #include "quantize/quantized_constant.h"
 #include "quantize/search/bias_correction.h"
@@ -315,66 +316,95 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
     return (struct nuc_converted){v.to, v.n_points, v.points, nodes};
 }
 
-double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample)
+size_t nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, unsigned part,
+                             struct nuc_sample_figures *figures)
 {
+    struct nuc_choice_samples *all = c->samples, cheap = *all, some;
+    struct nuc_sample_figures found[NUC_CHOICE_MOST];
     struct nuc_arena *outer = nuc_push_arena(c->g->cx);
-    struct nuc_effects *fx = nuc_effects_new(c, q, nuc_samples_to_measure(c), false);
-    double error = nuc_keep_measured(c, outer, nuc_measure_outputs(fx, by_sample));
 
+    cheap.count = nuc_samples_to_measure(c);
+    some = nuc_samples_of_part(&cheap, part);
+    c->samples = &some;
+    if (some.count != 0)
+        nuc_measure_samples(nuc_effects_new(c, q, some.count, false), found);
+    c->samples = all;
+    for (size_t k = 0, i = 0; k < cheap.count; k++) {
+        if (part != NUC_BOTH_PARTS && all->part[k] != part)
+            continue;
+        figures[k] = found[i++];
+        figures[k].outputs =
+            nuc_copy_out(c->g->cx, outer, figures[k].outputs, all->n_outputs * sizeof *figures[k].outputs);
+        figures[k].fingerprints =
+            nuc_copy_out(c->g->cx, outer, figures[k].fingerprints, all->n_outputs * sizeof *figures[k].fingerprints);
+    }
     nuc_pop_arena(c->g->cx, outer);
-    return error;
+    return cheap.count;
 }
 
-/* A converted graph that goes before what is around it does. */
-struct temporary {
-    struct nuc_converted q;
-    struct nuc_sub_arena *memory;
-};
-
-static struct temporary convert_for_now(struct nuc_calibration *c, const float **biases)
+double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figures *figures, size_t n_samples)
 {
-    struct temporary t = {.memory = nuc_enter_sub_arena(c->g->cx)};
+    struct nuc_measured *m = nuc_alloc(c->g->cx, sizeof *m);
 
-    t.q = nuc_convert_graph(c, biases);
-    nuc_leave_sub_arena(c->g->cx, t.memory);
-    return t;
+    m->n_outputs = c->samples->n_outputs;
+    m->outputs = nuc_alloc_array(c->g->cx, m->n_outputs, sizeof *m->outputs);
+    c->measured = m;
+    c->measured_error = 0;
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        struct nuc_measured_output *o = &m->outputs[i];
+        *o = figures[0].outputs[i];
+        o->name = nuc_arg_at(c->g->last, NUC_ARG(OUTPUT, values))->u.nodes[i]->name;
+        o->samples = n_samples;
+        for (size_t k = 1; k < n_samples; k++) {
+            const struct nuc_measured_output *other = &figures[k].outputs[i];
+            o->signal += other->signal;
+            o->noise += other->noise;
+            o->min = other->min < o->min ? other->min : o->min;
+            o->max = other->max > o->max ? other->max : o->max;
+            o->float_varies |= other->float_varies;
+            o->varies |= figures[k].fingerprints[i] != figures[0].fingerprints[i];
+        }
+        c->measured_error += o->signal > 0 ? o->noise / o->signal : o->noise;
+    }
+    return c->measured_error;
 }
 
-/* Of the graph with the model's own biases. */
-static double own_error(struct nuc_calibration *c)
+/* With the model's own biases, or with those that follow from the samples of the other part. */
+static size_t try_biases(struct nuc_calibration *c, bool corrects, unsigned part, struct nuc_sample_figures *figures)
 {
-    if (c->measured != NULL)
-        return c->measured_error;
-    struct temporary own = convert_for_now(c, NULL);
-    double error = nuc_measure_converted(c, &own.q, NULL);
-    nuc_free_sub_arena(own.memory);
-    return error;
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->g->cx);
+    struct nuc_converted q = nuc_convert_graph(c, corrects ? nuc_corrected_biases(c, 1 - part) : NULL);
+
+    nuc_leave_sub_arena(c->g->cx, memory);
+    size_t count = nuc_measure_converted(c, &q, part, figures);
+    nuc_free_sub_arena(memory); /* of a large network two graphs are too many */
+    return count;
 }
+
+/* Standard errors that the model's own biases have to be better by. */
+#define SURE 3.0
 
 /*
- * Biases as they are quantized: corrected or, where they measure better, the model's own, NULL. The error with the own
- * ones, and with those. A graph is there for as long as it is measured: of a large network two are too many.
+ * Biases as they are quantized: corrected, unless the model's own, NULL, are surely better. A correction is judged on
+ * samples that its means do not come from. error: with the own ones, infinite if it was not measured.
  */
-static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double errors[2])
+static const float **choose_biases(struct nuc_calibration *c, bool measures, double *error)
 {
-    errors[0] = errors[1] = measures ? own_error(c) : (double)INFINITY;
-    if (c->means == NULL) {
-        *q = nuc_convert_graph(c, NULL);
-        return NULL;
+    struct nuc_sample_figures own[NUC_CHOICE_MOST], corrected[NUC_CHOICE_MOST];
+    double gains[NUC_CHOICE_MOST];
+
+    *error = (double)INFINITY;
+    if (c->means != NULL && measures && c->measures_biases) {
+        size_t count = try_biases(c, false, NUC_BOTH_PARTS, own);
+        for (unsigned part = 0; part < 2; part++)
+            try_biases(c, true, part, corrected);
+        *error = nuc_keep_measured(c, own, count);
+        for (size_t k = 0; k < count; k++)
+            gains[k] = corrected[k].error - own[k].error;
+        if (nuc_sure_gain(gains, count, SURE) > 0)
+            return NULL;
     }
-    const struct nuc_measured *measured = c->measured;
-    const float **biases = nuc_corrected_biases(c);
-    struct temporary corrected = convert_for_now(c, biases);
-    double corrected_error = measures ? nuc_measure_converted(c, &corrected.q, NULL) : errors[0];
-    if (measures && !(corrected_error <= errors[0]) && c->measures_biases && !isnan(errors[0])) {
-        nuc_free_sub_arena(corrected.memory);
-        c->measured = measured;
-        *q = nuc_convert_graph(c, NULL);
-        return NULL;
-    }
-    *q = corrected.q;
-    errors[1] = corrected_error;
-    return biases;
+    return c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS);
 }
 
 /* Of the outputs together. */
@@ -400,12 +430,20 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     c->pool = NULL;
     c->evaluator = NULL;
     c->measured = NULL;
+    if (measures)
+        nuc_choice_signals(c->g->cx, c->samples);
     nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
     times[0] = nuc_seconds();
-    const float **biases = choose_biases(c, measures, &q, errors);
+    const float **biases = choose_biases(c, measures, &errors[0]);
+    q = nuc_convert_graph(c, biases);
+    if (!measures)
+        return q.g;
+    struct nuc_sample_figures figures[NUC_CHOICE_MOST];
+    errors[1] = nuc_keep_measured(c, figures, nuc_measure_converted(c, &q, NUC_BOTH_PARTS, figures));
+    errors[0] = isinf(errors[0]) ? errors[1] : errors[0];
     times[1] = nuc_seconds();
-    if (!measures || !c->rounds_weights)
+    if (!c->rounds_weights)
         return q.g;
     errors[2] = nuc_choose_rounding(c, biases, &q, errors[1]);
     times[2] = nuc_seconds();

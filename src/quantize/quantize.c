@@ -167,7 +167,6 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->threads = options->threads;
     c->reference_compat = options->reference_compat;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
-    c->by_parts = options->accuracy != NUC_ACCURACY_FAST && nuc_chooses_by_parts(g, c->high);
     c->annotations = nuc_annotate(g, options);
     if (options->one_scale)
         c->relevant = nuc_relevant_ranges(g, c->annotations);
@@ -178,7 +177,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
-        if (c->by_parts)
+        if (options->accuracy != NUC_ACCURACY_FAST)
             nuc_observer_divide(c->g->cx, o);
         for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
             o->from[k] = c->observers[s->groups[i].from[k]];
@@ -224,8 +223,10 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
 
     if (val_index != 0 || nuc_is_static(node))
         return;
+    if (c->is_kept)
+        nuc_choice_see(c->samples, node, data);
     if (c->means != NULL)
-        nuc_input_means_see(c->means, c->pool, node, data, elements);
+        nuc_input_means_see(c->means, c->pool, nuc_sample_part(c->n_samples - 1), node, data, elements);
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
         if (node->users[i]->op == NUC_OP_GELU)
             bound_steps(c, node->users[i], data, elements);
@@ -262,6 +263,7 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
     void **outputs = NULL;
     if (c->samples != NULL)
         outputs = nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
+    c->is_kept = outputs != NULL;
     nuc_eval_run(c->evaluator, inputs, outputs);
 }
 

@@ -28,6 +28,10 @@ GENERATED = {"docs/json.md", "docs/supported-ops.md"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+# Folders of the project that commands of a page write into: copies, whose files are links.
+WRITTEN = ("examples", "firmware")
+
+
 class Run:
     """A page whose commands are looked at and run."""
 
@@ -47,11 +51,11 @@ class Run:
         root = self.arguments.root
         os.makedirs(os.path.join(self.folder, "build"))
         for name in os.listdir(root):
-            if name in names.NOT_SOURCE or name == "examples":
+            if name in names.NOT_SOURCE or name in WRITTEN:
                 continue
             os.symlink(os.path.join(root, name), os.path.join(self.folder, name))
         for path in self.tools.project.files:
-            if path.startswith("examples/"):
+            if path.split("/")[0] in WRITTEN:
                 os.makedirs(os.path.join(self.folder, os.path.dirname(path)), exist_ok=True)
                 os.symlink(os.path.join(root, path), os.path.join(self.folder, path))
         os.symlink(self.arguments.build, os.path.join(self.folder, "build", "release"))

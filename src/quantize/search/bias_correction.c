@@ -11,8 +11,8 @@
 /* Of the values along each channel of a tensor. */
 struct means {
     uint32_t channels;
-    double *sum;
-    double count; /* of one channel */
+    double *sum[2];  /* of samples of each part (choice_samples.h) */
+    double count[2]; /* of one channel */
 };
 
 struct nuc_input_means {
@@ -57,7 +57,8 @@ struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
             continue;
         struct means *means = nuc_alloc(g->cx, sizeof *means);
         means->channels = l.in;
-        means->sum = nuc_alloc_array(g->cx, l.in, sizeof *means->sum);
+        for (unsigned part = 0; part < 2; part++)
+            means->sum[part] = nuc_alloc_array(g->cx, l.in, sizeof *means->sum[part]);
         m->by_id[l.input->id] = means;
     }
     return m;
@@ -107,8 +108,8 @@ static void sum_slices(const void *arg, struct nuc_part part)
     }
 }
 
-void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, const struct nuc_node *node, const float *x,
-                         size_t count)
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsigned part, const struct nuc_node *node,
+                         const float *x, size_t count)
 {
     struct means *means = m->by_id[node->id];
 
@@ -123,9 +124,9 @@ void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, const
         nuc_parallel_for(pool, (n + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, (double)(n * inner) * SUM_COST, sum_slices,
                          &(struct slices){x + first * inner, inner, n, sums});
         for (size_t i = 0; i < n; i++)
-            means->sum[(first + i) % means->channels] += sums[i];
+            means->sum[part][(first + i) % means->channels] += sums[i];
     }
-    means->count += (double)count / means->channels;
+    means->count[part] += (double)count / means->channels;
 }
 
 /* ---- the share of outputs that a tap of the kernel sees the input at, not the padding ---- */
@@ -182,14 +183,20 @@ static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
 
 /* ---- correction ---- */
 
-static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l, const struct means *means)
+/* With the mean inputs of one part's samples, or of all. */
+static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l, const struct means *means,
+                            unsigned part)
 {
     struct nuc_graph *g = c->g;
     uint32_t group = nuc_observed_group(c, l->weight, l->node);
     const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : c->observers[group];
     uint32_t per_group = l->in / l->groups;
 
-    if (o == NULL || means == NULL || means->count <= 0 || means->channels != l->in)
+    if (o == NULL || means == NULL || means->channels != l->in)
+        return NULL;
+    const bool uses[2] = {part != 1, part != 0};
+    double count = (uses[0] ? means->count[0] : 0) + (uses[1] ? means->count[1] : 0);
+    if (!(count > 0))
         return NULL;
     float *bias = nuc_layer_values(g, l->bias);
     struct nuc_arena *outer = nuc_push_arena(g->cx); /* copies of one weight at a time */
@@ -198,7 +205,9 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
     for (uint32_t k = 0; k < l->out; k++) {
         double error = 0;
         for (uint32_t i = 0; i < per_group; i++) {
-            double mean = means->sum[nuc_layer_input(l, k, i)] / means->count;
+            size_t channel = nuc_layer_input(l, k, i);
+            double sum = (uses[0] ? means->sum[0][channel] : 0) + (uses[1] ? means->sum[1][channel] : 0);
+            double mean = sum / count;
             size_t at = ((size_t)k * per_group + i) * l->taps;
             for (uint32_t t = 0; t < l->taps; t++)
                 error += ((double)rounded[at + t] - (double)weight[at + t]) * mean * shares[t];
@@ -210,14 +219,14 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
     return bias;
 }
 
-const float **nuc_corrected_biases(struct nuc_calibration *c)
+const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned part)
 {
     const float **biases = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof(const float *));
 
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         struct nuc_layer l;
         if (nuc_layer_of(n, &l) && l.bias != NULL)
-            biases[l.bias->id] = correct(c, &l, c->means->by_id[l.input->id]);
+            biases[l.bias->id] = correct(c, &l, c->means->by_id[l.input->id], part);
     }
     return biases;
 }

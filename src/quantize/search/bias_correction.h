@@ -18,16 +18,16 @@ void nuc_add_biases(struct nuc_graph *g);
 struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g);
 
 /*
- * A value of the float graph, in logical order; to be called for every value of every sample. The sums do not depend on
- * the threads of the pool.
+ * A value of the float graph, in logical order; to be called for every value of every sample, which belongs to `part`
+ * (choice_samples.h). The sums do not depend on the threads of the pool.
  */
-void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, const struct nuc_node *node, const float *x,
-                         size_t count);
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsigned part, const struct nuc_node *node,
+                         const float *x, size_t count);
 
 /*
  * The bias of every layer as it is best quantized: by id of the constant, NULL for all other nodes. Weight parameters
- * have been computed.
+ * have been computed. The means are those of the samples of `part`, or NUC_BOTH_PARTS.
  */
-const float **nuc_corrected_biases(struct nuc_calibration *c);
+const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned part);
 
 #endif

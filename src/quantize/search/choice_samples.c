@@ -1,11 +1,14 @@
 #include "quantize/search/choice_samples.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
+#include "quantize/ranges/observer.h"
 
-#define LEAST_SAMPLES 4
+#define LEAST_SAMPLES 8
 
 /* Multiply-accumulates of a run on all samples that are kept: some tenths of a second. */
 #define MOST_COST 2e9
@@ -63,7 +66,7 @@ double nuc_run_cost(const struct nuc_graph *g)
     return sum;
 }
 
-struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, double effort)
+struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double effort)
 {
     struct nuc_choice_samples *s = nuc_alloc(g->cx, sizeof *s);
     double wanted = effort * MOST_COST / nuc_run_cost(g);
@@ -71,6 +74,7 @@ struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, dou
     wanted = wanted > LEAST_SAMPLES ? wanted : LEAST_SAMPLES;
     s->wanted = wanted < NUC_CHOICE_MOST ? (size_t)wanted : NUC_CHOICE_MOST;
     s->stride = 1;
+    s->scores = nuc_scores(g, &s->n_scores);
     return s;
 }
 
@@ -83,16 +87,62 @@ unsigned nuc_sample_part(size_t number)
     return ones % 2;
 }
 
+void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s)
+{
+    s->signal = nuc_alloc_array(cx, s->n_outputs, sizeof *s->signal);
+    for (size_t i = 0; i < s->n_scores; i++) {
+        size_t output = s->scores[i].output;
+        for (size_t k = 0; k < s->count; k++)
+            s->signal[output] += nuc_score_error(&s->scores[i], s->values[k][output], s->values[k][output]).signal;
+    }
+}
+
+struct nuc_choice_samples nuc_samples_of_part(const struct nuc_choice_samples *all, unsigned part)
+{
+    struct nuc_choice_samples s = *all;
+
+    s.count = 0;
+    for (size_t k = 0; k < all->count; k++) {
+        if (part != NUC_BOTH_PARTS && all->part[k] != part)
+            continue;
+        s.part[s.count] = all->part[k];
+        s.inputs[s.count] = all->inputs[k];
+        s.values[s.count] = all->values[k];
+        s.outputs[s.count++] = all->outputs[k];
+    }
+    return s;
+}
+
+/* Variance of gains, relative to their squares, that is none. */
+#define ALIKE 1e-12
+
+double nuc_sure_gain(const double *gains, size_t count, double errors)
+{
+    double sum = 0, squares = 0, n = (double)count;
+
+    for (size_t k = 0; k < count; k++) {
+        sum += gains[k];
+        squares += gains[k] * gains[k];
+    }
+    double variance = count < 2 ? 0 : (squares - sum * sum / n) / (n - 1);
+    if (!(variance > ALIKE * squares / n))
+        return 0;
+    return sum / n - errors * sqrt(variance / n);
+}
+
 /* What every other sample leaves is used again. */
 static void thin_out(struct nuc_choice_samples *s)
 {
     for (size_t i = 1; 2 * i < s->count; i++) {
         void **inputs = s->inputs[i];
         void **outputs = s->outputs[i];
+        float **values = s->values[i];
         s->inputs[i] = s->inputs[2 * i];
         s->outputs[i] = s->outputs[2 * i];
+        s->values[i] = s->values[2 * i];
         s->inputs[2 * i] = inputs;
         s->outputs[2 * i] = outputs;
+        s->values[2 * i] = values;
         s->part[i] = s->part[2 * i];
     }
     s->count = (s->count + 1) / 2;
@@ -118,9 +168,20 @@ void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, con
             s->inputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
         for (size_t i = 0; i < s->n_outputs; i++)
             s->outputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+        s->values[k] = nuc_alloc_array(cx, s->n_outputs, sizeof(float *));
+        for (size_t i = 0; i < s->n_scores; i++)
+            s->values[k][s->scores[i].output] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
     }
     for (size_t i = 0; i < s->n_inputs; i++)
         memcpy(s->inputs[k][i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
     s->part[k] = nuc_sample_part(number);
     return s->outputs[k];
+}
+
+void nuc_choice_see(struct nuc_choice_samples *s, const struct nuc_node *node, const void *data)
+{
+    for (size_t i = 0; i < s->n_scores; i++) {
+        if (s->scores[i].node == node)
+            memcpy(s->values[s->count - 1][s->scores[i].output], data, nuc_bytes(&node->vals[0]));
+    }
 }

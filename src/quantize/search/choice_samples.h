@@ -6,6 +6,7 @@
 #define NUC_QUANTIZE_SEARCH_CHOICE_SAMPLES_H
 
 #include "eval/eval.h"
+#include "quantize/search/score.h"
 
 #define NUC_CHOICE_MOST 32
 
@@ -14,6 +15,10 @@ struct nuc_choice_samples {
     size_t seen, stride;             /* every stride-th of those seen is kept */
     void **inputs[NUC_CHOICE_MOST];  /* by sample, then input */
     void **outputs[NUC_CHOICE_MOST]; /* of the float graph */
+    struct nuc_score *scores;        /* of the float graph */
+    size_t n_scores;
+    double *signal; /* by output: of its score, summed over all samples; from nuc_choice_signals() on */
+    float **values[NUC_CHOICE_MOST]; /* by sample, then output: those of its score; NULL where it has none */
     unsigned part[NUC_CHOICE_MOST];
 };
 
@@ -23,12 +28,24 @@ struct nuc_choice_samples {
  */
 unsigned nuc_sample_part(size_t number);
 
+/* After the last sample. */
+void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s);
+
+/* The samples of one half, or NUC_BOTH_PARTS: all. They share the memory of `all`. */
+struct nuc_choice_samples nuc_samples_of_part(const struct nuc_choice_samples *all, unsigned part);
+
+/*
+ * The mean of what samples gain by a choice, less `errors` standard errors of that mean: what is gained beyond chance
+ * if it is more than 0. One sample, or several that gain the same, are no evidence: 0.
+ */
+double nuc_sure_gain(const double *gains, size_t count, double errors);
+
 /* Multiply-accumulates, or what takes as long, of a node and of one run of a graph. */
 double nuc_node_cost(const struct nuc_node *node);
 double nuc_run_cost(const struct nuc_graph *g);
 
-/* Room for as many samples as the size of the graph makes cheap, 4 at least; `effort` times as much may be spent. */
-struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, double effort);
+/* Room for as many samples as the size of the graph makes cheap, 8 at least; `effort` times as much may be spent. */
+struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double effort);
 
 /*
  * Keeps copies of the inputs of one more sample, or not. Returns memory for its outputs, which nuc_eval_run() fills;
@@ -36,5 +53,8 @@ struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, dou
  */
 void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
                        const void *const *inputs);
+
+/* While the last sample that is kept runs: the values of a node, which may be a score's. */
+void nuc_choice_see(struct nuc_choice_samples *s, const struct nuc_node *node, const void *data);
 
 #endif

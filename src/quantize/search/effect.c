@@ -43,7 +43,6 @@ struct nuc_effects {
     struct worker *workers;
     size_t n_scores;
     struct nuc_score *scores;
-
     /* Of runs without rounding. */
     float ***reference; /* by sample, then score */
     double *signal;     /* by score */
@@ -90,6 +89,21 @@ static bool may_fail(const struct nuc_graph *g)
     return false;
 }
 
+/* Those of the converted graph that the float graph has, too. */
+static void find_scores(struct nuc_effects *fx)
+{
+    size_t count;
+    struct nuc_score *scores = nuc_scores(fx->g, &count);
+
+    fx->scores = scores;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < fx->s->n_scores; k++) {
+            if (nuc_are_same_score(&fx->s->scores[k], &scores[i]))
+                fx->scores[fx->n_scores++] = scores[i];
+        }
+    }
+}
+
 struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples,
                                     bool alone)
 {
@@ -102,7 +116,7 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
                                .g = q->g,
                                .n_points = q->n_points,
                                .run_cost = nuc_run_cost(q->g)};
-    fx->scores = nuc_scores(q->g, &fx->n_scores);
+    find_scores(fx);
     const struct nuc_node **kept = nuc_alloc_array(cx, fx->n_scores, sizeof *kept);
     for (size_t i = 0; i < fx->n_scores; i++)
         kept[i] = fx->scores[i].node;
@@ -201,10 +215,9 @@ struct job {
     const uint32_t *first; /* by trial: the first step that it changes */
     const uint32_t *order; /* of the trials, by that */
     size_t n;
-    double *noise;                 /* by sample, trial and score */
-    double *error;                 /* by sample */
-    struct nuc_measured *measured; /* by sample */
-    uint32_t *fingerprint;         /* by sample, then output */
+    double *noise;                      /* by sample, trial and score */
+    double *error;                      /* by sample */
+    struct nuc_sample_figures *figures; /* by sample */
 };
 
 static void for_samples(struct nuc_effects *fx, double runs, nuc_parallel_fn fn, const void *arg)
@@ -217,7 +230,7 @@ static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
     nuc_eval_start(w->e, (const void *const *)fx->s->inputs[sample]);
 }
 
-/* ---- against the float outputs ---- */
+/* ---- against the float graph ---- */
 
 /* Of the bytes of an output: outputs with different ones differ. FNV-1a over words of 32 bits. */
 static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
@@ -233,21 +246,40 @@ static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
     return hash;
 }
 
-static void measure_sample(const struct nuc_effects *fx, const struct nuc_evaluator *e, size_t sample,
-                           struct nuc_measured *m)
+static const float *score_values(const struct nuc_effects *fx, const struct worker *w, size_t i)
 {
-    for (size_t i = 0; i < m->n_outputs; i++) {
-        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
+    return nuc_eval_node_data(w->e, fx->scores[i].node);
+}
+
+/* Of the scores as they are now against those of the float graph. */
+static double error_of_sample(const struct nuc_effects *fx, const struct worker *w, size_t sample)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < fx->n_scores; i++) {
+        size_t output = fx->scores[i].output;
+        double noise = nuc_score_error(&fx->scores[i], fx->s->values[sample][output], score_values(fx, w, i)).noise;
+        sum += fx->s->signal[output] > 0 ? noise / fx->s->signal[output] : noise;
+    }
+    return sum;
+}
+
+static void measure_sample(const struct nuc_effects *fx, const struct worker *w, size_t sample,
+                           struct nuc_sample_figures *figures)
+{
+    for (size_t i = 0; i < fx->s->n_outputs; i++) {
+        const struct nuc_meta *meta = &nuc_eval_output(w->e, i)->vals[0];
         const float *x = fx->s->outputs[sample][i], *first = fx->s->outputs[0][i];
-        struct nuc_measured_output *o = &m->outputs[i];
+        struct nuc_measured_output *o = &figures->outputs[i];
         struct nuc_sqnr s = {0, 0};
         size_t count = (size_t)nuc_elements(meta);
-        o->is_float = meta->dtype == NUC_F32;
+        figures->fingerprints[i] = fingerprint(w->e, i);
+        *o = (struct nuc_measured_output){.samples = 1, .is_float = meta->dtype == NUC_F32};
         o->min = INFINITY;
         o->max = -INFINITY;
         if (!o->is_float)
             continue;
-        nuc_sqnr_add(&s, x, nuc_eval_result_data(e, i), count);
+        nuc_sqnr_add(&s, x, nuc_eval_result_data(w->e, i), count);
         o->signal = s.signal;
         o->noise = s.noise;
         for (size_t k = 0; k < count; k++) {
@@ -256,6 +288,7 @@ static void measure_sample(const struct nuc_effects *fx, const struct nuc_evalua
             o->float_varies |= x[k] < first[k] || x[k] > first[k];
         }
     }
+    figures->error = error_of_sample(fx, w, sample);
 }
 
 static void run_measured(const void *arg, struct nuc_part part)
@@ -267,91 +300,55 @@ static void run_measured(const void *arg, struct nuc_part part)
     for (size_t k = part.begin; k < part.end; k++) {
         start(j->fx, w, k);
         nuc_eval_steps(w->e, 0, j->fx->n_steps);
-        measure_sample(j->fx, w->e, k, &j->measured[k]);
-        for (size_t i = 0; i < j->fx->s->n_outputs; i++)
-            j->fingerprint[k * j->fx->s->n_outputs + i] = fingerprint(w->e, i);
+        measure_sample(j->fx, w, k, &j->figures[k]);
     }
 }
 
-struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors)
+void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figures)
 {
-    struct nuc_context *cx = fx->g->cx;
     const struct nuc_parameters *present = nuc_present_parameters(fx->c);
-    struct nuc_measured *by_sample = nuc_alloc_array(cx, fx->n_samples, sizeof *by_sample);
-    struct job j = {.fx = fx,
-                    .parameters = &present,
-                    .measured = by_sample,
-                    .fingerprint = nuc_alloc_array(cx, fx->n_samples * fx->s->n_outputs, sizeof *j.fingerprint)};
 
-    for (size_t k = 0; k < fx->n_samples; k++)
-        by_sample[k] =
-            (struct nuc_measured){.n_outputs = fx->s->n_outputs,
-                                  .outputs = nuc_alloc_array(cx, fx->s->n_outputs, sizeof(struct nuc_measured_output))};
-    for_samples(fx, 1, run_measured, &j);
-    if (errors != NULL) {
-        size_t n_samples = fx->n_samples;
-        for (size_t k = 0; k < n_samples; k++)
-            errors[k] = 0;
-        for (size_t i = 0; i < by_sample[0].n_outputs; i++) {
-            double signal = 0;
-            for (size_t k = 0; k < n_samples; k++)
-                signal += by_sample[k].outputs[i].signal;
-            for (size_t k = 0; k < n_samples; k++)
-                errors[k] += by_sample[k].outputs[i].noise / (signal > 0 ? signal : 1);
-        }
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        figures[k].outputs = nuc_alloc_array(fx->g->cx, fx->s->n_outputs, sizeof *figures[k].outputs);
+        figures[k].fingerprints = nuc_alloc_array(fx->g->cx, fx->s->n_outputs, sizeof *figures[k].fingerprints);
     }
-    struct nuc_measured *m = &by_sample[0];
-    for (size_t i = 0; i < m->n_outputs; i++) {
-        struct nuc_measured_output *o = &m->outputs[i];
-        o->name = nuc_arg_at(fx->c->g->last, NUC_ARG(OUTPUT, values))->u.nodes[i]->name;
-        o->samples = fx->n_samples;
-        for (size_t k = 1; k < fx->n_samples; k++) {
-            const struct nuc_measured_output *other = &by_sample[k].outputs[i];
-            o->signal += other->signal;
-            o->noise += other->noise;
-            o->min = other->min < o->min ? other->min : o->min;
-            o->max = other->max > o->max ? other->max : o->max;
-            o->float_varies |= other->float_varies;
-            o->varies |= j.fingerprint[k * m->n_outputs + i] != j.fingerprint[i];
-        }
-    }
-    return m;
+    for_samples(fx, 1, run_measured, &(struct job){.fx = fx, .parameters = &present, .figures = figures});
 }
 
-double nuc_keep_measured(struct nuc_calibration *c, struct nuc_arena *outer, const struct nuc_measured *found)
-{
-    struct nuc_context *cx = c->g->cx;
-    struct nuc_measured *kept = nuc_copy_out(cx, outer, found, sizeof *found);
-
-    kept->outputs = nuc_copy_out(cx, outer, found->outputs, found->n_outputs * sizeof *found->outputs);
-    c->measured = kept;
-    c->measured_error = 0;
-    for (size_t i = 0; i < kept->n_outputs; i++) {
-        const struct nuc_measured_output *o = &kept->outputs[i];
-        c->measured_error += o->signal > 0 ? o->noise / o->signal : o->noise;
-    }
-    return c->measured_error;
-}
-
-/* Multiply-accumulates that may be spent on measuring a graph. */
+/* Multiply-accumulates that may be spent on measuring a graph, and samples that are measured whatever they cost. */
 #define MEASURE 1e9
+#define LEAST_MEASURED 8
 
 size_t nuc_samples_to_measure(const struct nuc_calibration *c)
 {
     double affordable = MEASURE / nuc_run_cost(c->g);
-    size_t least = c->samples->count < 2 ? c->samples->count : 2;
+    size_t count = c->samples->count, least = count < LEAST_MEASURED ? count : LEAST_MEASURED;
 
-    if (c->high || affordable > (double)c->samples->count)
-        return c->samples->count;
+    if (c->high || affordable > (double)count)
+        return count;
     return affordable > (double)least ? (size_t)affordable : least;
 }
 
-/* ---- against a run without rounding ---- */
-
-static const float *score_values(const struct nuc_effects *fx, const struct worker *w, size_t i)
+static void run_whole(const void *arg, struct nuc_part part)
 {
-    return nuc_eval_node_data(w->e, fx->scores[i].node);
+    const struct job *j = arg;
+    struct nuc_effects *fx = j->fx;
+    struct worker *w = &fx->workers[part.worker];
+
+    for (size_t k = part.begin; k < part.end; k++) {
+        set_all(fx, w, j->parameters[fx->s->part[k]]);
+        start(fx, w, k);
+        nuc_eval_steps(w->e, 0, fx->n_steps);
+        j->error[k] = error_of_sample(fx, w, k);
+    }
 }
+
+void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], double *error)
+{
+    for_samples(fx, 1, run_whole, &(struct job){.fx = fx, .parameters = parameters, .error = error});
+}
+
+/* ---- against a run without rounding ---- */
 
 static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index)
 {
@@ -381,37 +378,6 @@ static double relative_error(const struct nuc_effects *fx, const double *noise)
 
     for (size_t i = 0; i < fx->n_scores; i++)
         sum += fx->signal[i] > 0 ? noise[i] / fx->signal[i] : noise[i];
-    return sum;
-}
-
-static void run_whole(const void *arg, struct nuc_part part)
-{
-    const struct job *j = arg;
-    struct nuc_effects *fx = j->fx;
-    struct worker *w = &fx->workers[part.worker];
-
-    for (size_t k = part.begin; k < part.end; k++) {
-        set_all(fx, w, j->parameters[fx->s->part[k]]);
-        start(fx, w, k);
-        nuc_eval_steps(w->e, 0, fx->n_steps);
-        find_noise(fx, w, k, j->noise + k * fx->n_scores);
-        j->error[k] = relative_error(fx, j->noise + k * fx->n_scores);
-    }
-}
-
-double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2])
-{
-    struct nuc_arena *outer = nuc_push_arena(fx->g->cx);
-    struct job j = {.fx = fx,
-                    .parameters = parameters,
-                    .noise = nuc_alloc_array(fx->g->cx, fx->n_samples * fx->n_scores, sizeof(double)),
-                    .error = nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double))};
-    double sum = 0;
-
-    for_samples(fx, 1, run_whole, &j);
-    for (size_t k = 0; k < fx->n_samples; k++)
-        sum += j.error[k];
-    nuc_pop_arena(fx->g->cx, outer);
     return sum;
 }
 

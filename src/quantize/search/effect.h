@@ -42,6 +42,9 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
 /* Fewer samples from here on. */
 void nuc_effects_use(struct nuc_effects *fx, size_t n_samples);
 
+/* All that were kept, or as many as a run of the graph on each of them is cheap for, eight at least. */
+size_t nuc_samples_to_measure(const struct nuc_calibration *c);
+
 /* A value of the group is rounded in a run. */
 bool nuc_has_effect(const struct nuc_effects *fx, uint32_t group);
 
@@ -49,28 +52,30 @@ bool nuc_has_effect(const struct nuc_effects *fx, uint32_t group);
 double nuc_cost_after(const struct nuc_effects *fx, uint32_t group);
 
 /*
- * Against the float outputs, of rounding all values with the present parameters: for each output of floats signal and
- * noise, in the current arena. errors: NULL, or room for the error of each sample, relative to the power over all.
+ * Errors are squared differences of a score (score.h) relative to the power of the score over the samples, summed over
+ * the scores.
+ *
+ * Against the float graph:
  */
-struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors);
 
-/* Copies of the figures stay as c->measured in the arena `outer`. Returns the errors relative to the outputs' power. */
-double nuc_keep_measured(struct nuc_calibration *c, struct nuc_arena *outer, const struct nuc_measured *found);
+/* What one sample shows of the outputs, and its error. */
+struct nuc_sample_figures {
+    struct nuc_measured_output *outputs;
+    uint32_t *fingerprints; /* by output: outputs with different ones differ */
+    double error;
+};
 
-/* All that were kept, or as many as a run of the graph on each of them is cheap for, two at least. */
-size_t nuc_samples_to_measure(const struct nuc_calibration *c);
+/* figures[k]: of rounding all values of sample k with the present parameters. In the current arena. */
+void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figures);
 
-/*
- * The rest is against a run without any rounding, the weights' excepted. Errors are squared differences of a score
- * (score.h) relative to the power of the score over all samples, summed over the scores.
- */
+/* error[k]: of rounding all values of sample k, of part p, with parameters[p] by group. */
+void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], double *error);
+
+/* Against a run without any rounding, the weights' excepted: */
 
 /* error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. Makes the run that all is compared with.
  */
 void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error);
-
-/* Of rounding all values: with parameters[p] by group on samples of part p. After nuc_effects_of(). */
-double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2]);
 
 /* The present parameters of all observers, by group. */
 struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c);

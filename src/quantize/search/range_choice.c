@@ -6,6 +6,7 @@
 
 #include "eval/eval_parallel.h"
 #include "quantize/adopt.h"
+#include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
 
 /*
@@ -31,11 +32,16 @@ static const struct candidate {
 #define BUDGET 6e9
 #define HIGH_BUDGET 1e11
 
-#define LEAST_SAMPLES 2.0
 #define ENOUGH_SAMPLES 8.0
 
 /* Standard errors of the mean gain of the samples that a candidate has to gain more than. */
-#define SURE 2.0
+#define SURE 2.5
+
+/*
+ * Share of the error of the whole network that all choices together have to gain over the first candidate everywhere:
+ * few samples seldom show what a narrow range cuts off, and a small gain on them is not worth it.
+ */
+#define WORTHWHILE 0.2
 
 /* Runs of the whole network to compare what is chosen with one candidate for all, besides that without rounding. */
 #define CHECKS 2
@@ -45,10 +51,10 @@ struct open_group {
     uint32_t group;
     struct nuc_parameters own;
     /*
-     * The candidates for samples of each part, from what was seen of the other part. A range is judged by samples that
-     * it does not come from, as those are that the network will see.
+     * The candidates for samples of each part, from what was seen of the other part, and for both, from all. A range is
+     * judged by samples that it does not come from, as those are that the network will see.
      */
-    struct nuc_parameters of[2][CANDIDATES];
+    struct nuc_parameters of[3][CANDIDATES];
 };
 
 struct block {
@@ -74,9 +80,9 @@ static double budget(bool high)
 }
 
 /* Trials of two blocks, of about five ranges each, on enough samples. */
-bool nuc_chooses_by_parts(const struct nuc_graph *g, bool high)
+static bool chooses_by_parts(const struct nuc_calibration *c)
 {
-    return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(g) <= budget(high);
+    return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(c->g) <= budget(c->high);
 }
 
 /* ---- candidates ---- */
@@ -98,7 +104,8 @@ static uint32_t same_as(const struct choice *h, const struct block *b, uint32_t 
         bool same = true;
         for (uint32_t i = b->first; i < b->first + b->count && same; i++)
             same = are_alike(&h->open[i].of[0][s], &h->open[i].of[0][candidate]) &&
-                   are_alike(&h->open[i].of[1][s], &h->open[i].of[1][candidate]);
+                   are_alike(&h->open[i].of[1][s], &h->open[i].of[1][candidate]) &&
+                   are_alike(&h->open[i].of[2][s], &h->open[i].of[2][candidate]);
         if (same)
             return s;
     }
@@ -114,8 +121,8 @@ static void find_candidates(const void *arg, struct nuc_part part)
         struct open_group *g = &h->open[i];
         const struct nuc_observer *o = h->c->observers[g->group];
         bool both = o->parts != NULL && o->parts[0].histogram.seen && o->parts[1].histogram.seen;
-        for (unsigned p = 0; p < 2; p++) {
-            unsigned from = both ? 1 - p : NUC_BOTH_PARTS;
+        for (unsigned p = 0; p <= NUC_BOTH_PARTS; p++) {
+            unsigned from = both && p != NUC_BOTH_PARTS ? 1 - p : NUC_BOTH_PARTS;
             for (uint32_t k = 0; k < WIDENING; k++) {
                 struct nuc_candidate_range range = nuc_observer_range(o, from, candidates[k].kind);
                 for (uint32_t c = k; c < CANDIDATES; c += WIDENING)
@@ -156,18 +163,20 @@ static double divide(struct choice *h, uint32_t n)
 
 /* ---- trials ---- */
 
-/* Mean over the groups and samples of the square of a candidate's steps relative to those of the first. */
+/*
+ * Mean over the groups of the square of a candidate's steps relative to those of the first: the steps that the network
+ * gets, of the ranges of all samples.
+ */
 static double coarseness(const struct choice *h, const struct block *b, uint32_t candidate)
 {
     double sum = 0;
 
     for (uint32_t i = b->first; i < b->first + b->count; i++) {
-        for (unsigned p = 0; p < 2; p++) {
-            double ratio = (double)h->open[i].of[p][candidate].scale / (double)h->open[i].of[p][0].scale;
-            sum += ratio * ratio;
-        }
+        const struct nuc_parameters *of = h->open[i].of[NUC_BOTH_PARTS];
+        double ratio = (double)of[candidate].scale / (double)of[0].scale;
+        sum += ratio * ratio;
     }
-    return sum / (2 * b->count);
+    return sum / b->count;
 }
 
 static struct nuc_tried trial(const struct choice *h, const struct block *b, uint32_t candidate, enum nuc_effect effect)
@@ -186,21 +195,15 @@ static struct nuc_tried trial(const struct choice *h, const struct block *b, uin
     return (struct nuc_tried){effect, b->count, groups, {parameters[0], parameters[1]}};
 }
 
-/*
- * How much less the error of a candidate is than that of the first, of which it is sure: less what it may be by chance.
- */
+/* How much less the error of a candidate is than that of the first, beyond chance: the mean of the samples. */
 static double sure_gain(const struct choice *h, const double *rounding, const double *first, const double *other,
                         double factor, size_t stride)
 {
-    double sum = 0, squares = 0, n = (double)h->n_samples;
+    double gains[NUC_CHOICE_MOST];
 
-    for (size_t k = 0; k < h->n_samples; k++) {
-        double gain = first[k * stride] - other[k * stride] + rounding[k * stride] * (1 - factor);
-        sum += gain;
-        squares += gain * gain;
-    }
-    double variance = n > 1 ? (squares - sum * sum / n) / (n - 1) : 0;
-    return sum - SURE * sqrt((variance > 0 ? variance : 0) * n);
+    for (size_t k = 0; k < h->n_samples; k++)
+        gains[k] = first[k * stride] - other[k * stride] + rounding[k * stride] * (1 - factor);
+    return nuc_sure_gain(gains, h->n_samples, SURE);
 }
 
 static double sum_of(const struct choice *h, const double *error, size_t n, size_t t)
@@ -272,20 +275,12 @@ static const struct nuc_parameters *parameters_of(struct choice *h, unsigned par
     return nuc_present_parameters(h->c);
 }
 
-static double whole(struct choice *h)
+/* error[k]: of the whole network on sample k. */
+static void whole(struct choice *h, double *error)
 {
     const struct nuc_parameters *p[2] = {parameters_of(h, 0), parameters_of(h, 1)};
 
-    return nuc_effect_of_all(h->fx, p);
-}
-
-static double predicted(const struct choice *h)
-{
-    double sum = 0;
-
-    for (uint32_t i = 0; i < h->n_blocks; i++)
-        sum += h->blocks[i].error[h->blocks[i].chosen];
-    return sum;
+    nuc_errors_of_all(h->fx, p, error);
 }
 
 static void choose_one(struct choice *h, uint8_t candidate)
@@ -294,74 +289,68 @@ static void choose_one(struct choice *h, uint8_t candidate)
         h->blocks[i].chosen = candidate;
 }
 
-/* One candidate for all, by the error of the whole network; those that widen alone. */
-static void choose_by_whole(struct choice *h, struct nuc_arena *outer)
+/* What is chosen for each block has to stand the comparison with the first candidate for all. */
+static void confirm(struct choice *h)
 {
-    struct block *all = &h->blocks[0];
-    uint8_t best = 0;
-    double least = (double)INFINITY;
+    double mixed[NUC_CHOICE_MOST], first[NUC_CHOICE_MOST], gains[NUC_CHOICE_MOST];
+    uint8_t *chosen = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
 
-    *all = (struct block){.first = 0, .count = h->n_open};
-    h->n_blocks = 1;
-    for (uint8_t k = 0; k < WIDENING; k++) {
-        if (same_as(h, all, k) != k)
-            continue;
-        all->chosen = k;
-        take_parameters(h, 0);
-        const struct nuc_measured *before = h->c->measured;
-        double error = nuc_keep_measured(h->c, outer, nuc_measure_outputs(h->fx, NULL));
-        if (error < least) {
-            least = error;
-            best = k;
-        } else {
-            h->c->measured = before;
-        }
-    }
-    h->c->measured_error = least;
-    all->chosen = best;
+    whole(h, mixed);
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        chosen[i] = h->blocks[i].chosen;
+    choose_one(h, 0);
+    whole(h, first);
+    for (size_t k = 0; k < h->n_samples; k++)
+        gains[k] = (1 - WORTHWHILE) * first[k] - mixed[k];
+    if (!(nuc_sure_gain(gains, h->n_samples, 0) > 0))
+        return;
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        h->blocks[i].chosen = chosen[i];
 }
 
-static void choose(struct choice *h, struct nuc_arena *outer)
+/* One candidate for all, by the error of the whole network; of those that widen as many as the budget allows. */
+static void choose_by_whole(struct choice *h)
 {
-    if (h->c->by_parts) {
-        /*
-         * As many blocks as the budget allows, on enough samples; then, with a tensor to each block, as many samples.
-         */
-        double runs = budget(h->c->high) / h->run_cost, all = (double)h->n_samples;
-        double enough = all < ENOUGH_SAMPLES ? all : ENOUGH_SAMPLES;
-        uint32_t n = h->n_open;
+    static const uint8_t order[WIDENING] = {0, 2, 1, 3};
+    double errors[NUC_CHOICE_MOST], first[NUC_CHOICE_MOST], gains[NUC_CHOICE_MOST], most = 0;
+    double affordable = budget(h->c->high) / h->run_cost / (double)h->n_samples;
+    uint8_t best = 0;
 
-        while (n > 1 && enough * (1 + CHECKS + divide(h, n)) > runs)
-            n = n > 8 ? n - n / 8 : n - 1;
-        double samples = runs / (1 + CHECKS + divide(h, n));
-        samples = samples > LEAST_SAMPLES ? samples : LEAST_SAMPLES;
-        h->n_samples = samples < all ? (size_t)samples : h->n_samples;
-        nuc_effects_use(h->fx, h->n_samples);
-        try_blocks(h);
-        /*
-         * What is chosen for each block has to stand the comparison with one candidate for all, as measured and as
-         * predicted.
-         */
-        uint8_t *mixed = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1), best = 0;
-        double measured = whole(h), sum = predicted(h), least = (double)INFINITY;
-        for (uint32_t i = 0; i < h->n_blocks; i++)
-            mixed[i] = h->blocks[i].chosen;
-        for (uint8_t k = 0; k < CANDIDATES; k++) {
-            choose_one(h, k);
-            if (predicted(h) < least) {
-                least = predicted(h);
-                best = k;
-            }
+    h->blocks[0] = (struct block){.first = 0, .count = h->n_open};
+    h->n_blocks = 1;
+    for (uint32_t i = 0; i < WIDENING && (i < 2 || affordable > i); i++) {
+        choose_one(h, order[i]);
+        if (same_as(h, &h->blocks[0], order[i]) != order[i])
+            continue;
+        whole(h, i == 0 ? first : errors);
+        for (size_t k = 0; k < h->n_samples; k++)
+            gains[k] = (1 - WORTHWHILE) * first[k] - errors[k];
+        double gain = i == 0 ? 0 : nuc_sure_gain(gains, h->n_samples, SURE);
+        if (gain > most) {
+            most = gain;
+            best = order[i];
         }
-        choose_one(h, best);
-        if (!(whole(h) * least < measured * sum)) {
-            for (uint32_t i = 0; i < h->n_blocks; i++)
-                h->blocks[i].chosen = mixed[i];
-        }
-    } else {
-        nuc_effects_use(h->fx, nuc_samples_to_measure(h->c));
-        choose_by_whole(h, outer);
     }
+    choose_one(h, best);
+}
+
+static void choose(struct choice *h)
+{
+    /*
+     * As many blocks as the budget allows, on enough samples; then, with a tensor to each block, as many samples.
+     */
+    double runs = budget(h->c->high) / h->run_cost, all = (double)h->n_samples;
+    double enough = all < ENOUGH_SAMPLES ? all : ENOUGH_SAMPLES;
+    uint32_t n = h->n_open;
+
+    while (n > 1 && enough * (1 + CHECKS + divide(h, n)) > runs)
+        n = n > 8 ? n - n / 8 : n - 1;
+    double samples = runs / (1 + CHECKS + divide(h, n));
+    samples = samples > enough ? samples : enough;
+    h->n_samples = samples < all ? (size_t)samples : h->n_samples;
+    nuc_effects_use(h->fx, h->n_samples);
+    try_blocks(h);
+    confirm(h);
 }
 
 void nuc_choose_ranges(struct nuc_calibration *c)
@@ -372,9 +361,10 @@ void nuc_choose_ranges(struct nuc_calibration *c)
         return;
     struct nuc_arena *outer = nuc_push_arena(cx);
     nuc_calibration_parameters(c);
-    struct nuc_converted q = nuc_convert_graph(c, NULL);
+    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
+    bool by_parts = chooses_by_parts(c);
     struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
-    h.fx = nuc_effects_new(c, &q, h.n_samples, c->by_parts);
+    h.fx = nuc_effects_new(c, &q, h.n_samples, by_parts);
     h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
     h.blocks = nuc_alloc_array(cx, c->sharing->n_groups + 1, sizeof *h.blocks);
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
@@ -386,8 +376,13 @@ void nuc_choose_ranges(struct nuc_calibration *c)
         }
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
-    if (h.n_open != 0)
-        choose(&h, outer);
+    if (h.n_open != 0 && by_parts) {
+        choose(&h);
+    } else if (h.n_open != 0) {
+        h.n_samples = nuc_samples_to_measure(c);
+        nuc_effects_use(h.fx, h.n_samples);
+        choose_by_whole(&h);
+    }
     for (uint32_t i = 0; i < h.n_blocks; i++) {
         const struct block *b = &h.blocks[i];
         for (uint32_t k = b->first; k < b->first + b->count; k++) {

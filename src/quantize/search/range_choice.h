@@ -7,12 +7,6 @@
 
 #include "quantize/calibration.h"
 
-/*
- * Tensors of the graph are looked at one at a time, or a few, each on samples that its range does not come from; for a
- * large network that takes too long, and its tensors have so many values that few samples show them all.
- */
-bool nuc_chooses_by_parts(const struct nuc_graph *g, bool high);
-
 /* Sets `chosen` of all observers that leave it open. The parameters that follow are up to date afterwards. */
 void nuc_choose_ranges(struct nuc_calibration *c);
 

@@ -51,8 +51,8 @@ static struct nuc_score score_of(const struct nuc_node *output)
         return score_of(nuc_arg_node(made, NUC_SELF));
     const struct nuc_node *in = made != NULL && is_softmax_of_rows(made) ? nuc_arg_node(made, NUC_SELF) : NULL;
     if (in != NULL)
-        return (struct nuc_score){in, (size_t)in->vals[0].sizes[in->vals[0].rank - 1]};
-    return (struct nuc_score){is_float(output) ? output : NULL, 0};
+        return (struct nuc_score){.node = in, .row = (size_t)in->vals[0].sizes[in->vals[0].rank - 1]};
+    return (struct nuc_score){.node = is_float(output) ? output : NULL};
 }
 
 struct nuc_score *nuc_scores(struct nuc_graph *g, size_t *count)
@@ -63,13 +63,20 @@ struct nuc_score *nuc_scores(struct nuc_graph *g, size_t *count)
     *count = 0;
     for (uint32_t i = 0; i < outputs->count; i++) {
         struct nuc_score s = score_of(outputs->u.nodes[i]);
-        bool known = s.node == NULL;
+        bool known = s.node == NULL || nuc_is_static(s.node);
+        s.output = i;
         for (size_t k = 0; k < *count; k++)
             known = known || scores[k].node == s.node;
         if (!known)
             scores[(*count)++] = s;
     }
     return scores;
+}
+
+bool nuc_are_same_score(const struct nuc_score *a, const struct nuc_score *b)
+{
+    return a->output == b->output && a->row == b->row &&
+           nuc_elements(&a->node->vals[0]) == nuc_elements(&b->node->vals[0]);
 }
 
 /* ---- errors ---- */

@@ -11,10 +11,17 @@
 struct nuc_score {
     const struct nuc_node *node; /* its first value; float32 */
     size_t row;                  /* > 0: values of a softmax's row, which are compared as such */
+    size_t output;               /* the output that it stands for */
 };
 
-/* The scores of all outputs of a converted graph, without those that can not be compared; each node once. */
+/*
+ * The scores of all outputs of a graph, in their order, without those that cannot be compared; each node once. Those of
+ * a float graph and of the graph that it was converted to belong together by their outputs.
+ */
 struct nuc_score *nuc_scores(struct nuc_graph *g, size_t *count);
+
+/* Of the same output, and compared the same way: values of one stand for those of the other. */
+bool nuc_are_same_score(const struct nuc_score *a, const struct nuc_score *b);
 
 /* Squared differences of the values, and squares of the reference. */
 struct nuc_sqnr nuc_score_error(const struct nuc_score *s, const float *reference, const float *x);
