@@ -1,6 +1,6 @@
 /* Where nodes run and why. */
 #include "driver/explain_options.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "npu/convert/convert.h"
 #include "npu/explain/explain.h"
 #include "npu/target/target.h"

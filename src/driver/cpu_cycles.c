@@ -2,7 +2,7 @@
 #include "back/profile/profile.h"
 #include "back/program/program.h"
 #include "driver/explain_options.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "npu/explain/explain.h"
 #include "npu/support/estimate.h"
 

@@ -1,7 +1,7 @@
 /* --dim-order auto: every variant is compiled, the one that takes the fewest cycles is kept. */
 #include <string.h>
 
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "host/text.h"
 #include "npu/explain/explain.h"
 #include "npu/layout/orders.h"

@@ -6,7 +6,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/zip.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "driver/model_metadata.h"
 #include "front/pt2/pt2.h"
 #include "front/tflite/tflite.h"

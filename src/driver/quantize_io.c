@@ -1,6 +1,6 @@
 /* Programs that take and give int8: inputs and outputs of the graph, and what the program says about them. */
 #include "back/program/program.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "host/text.h"
 
 static void warn_of_float(struct nuc_compiler *c, const char *file, const char *what, const struct nuc_quant *const *io,

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "driver/pipeline.h"
 #include "npu/support/estimate.h"
 #include "nucleon/runtime.h"

@@ -4,7 +4,7 @@
 
 #include "back/program/program.h"
 #include "cpu/kernel_cycles.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "host/text.h"
 
 enum {

@@ -3,7 +3,7 @@
 #define NUC_INTROSPECT_NETWORK_PRIVATE_H
 
 #include "back/program/memory_map.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "driver/model_metadata.h"
 #include "introspect/network.h"
 #include "npu/explain/explain.h"

@@ -1,6 +1,6 @@
 #include "introspect/trial.h"
 
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "eval/eval.h"
 #include "npu/target/target.h"
 

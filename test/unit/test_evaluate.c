@@ -4,7 +4,7 @@
 
 #include "driver/pipeline.h"
 #include "failing_memory.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 #include "value_cases.h"
 
 #define N 2 /* samples */

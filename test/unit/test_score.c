@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "contexts.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 static void near(double actual, double expected)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "host/numbers.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 size_t nuc_decisions(const struct nuc_scores *s)
 {

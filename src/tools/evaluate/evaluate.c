@@ -8,7 +8,7 @@
 #include "host/clock.h"
 #include "host/numbers.h"
 #include "host/text.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 void nuc_evaluate_options_default(struct nuc_evaluate_options *options)
 {

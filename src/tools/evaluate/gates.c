@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "host/text.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 /* What a gate measures of an output: false when the output has no such measure. */
 static bool accuracy_of(const struct nuc_output_score *o, double *out)

@@ -1,7 +1,7 @@
 /* Labels that count from another number than the classes: seen by the decisions, when none is out of range. */
 #include <math.h>
 
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 /* How many decisions are the label plus `shift`. */
 static uint64_t hits(const struct nuc_output_score *o, int64_t shift)

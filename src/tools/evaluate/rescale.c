@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/numbers.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 /* What scaling back must gain to be believed: quantization errs by far less than the factors of an equalization. */
 #define LEAST_GAIN_DB 6

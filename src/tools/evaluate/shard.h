@@ -3,7 +3,7 @@
 #define NUC_TOOLS_EVALUATE_SHARD_H
 
 #include "archive/json.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 /* What shards of one evaluation have in common, as texts; NULL: there is none. */
 enum nuc_shared {

@@ -1,5 +1,5 @@
 /* What the numbers of an output are, where labels do not say it: by the option, the reference's graph, the shape. */
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 struct nuc_output_facts nuc_scored_facts(const struct nuc_scoring *s, size_t output)
 {

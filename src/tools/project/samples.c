@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "nucleon/runner.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 struct job {
     struct nuc_compiler *c;

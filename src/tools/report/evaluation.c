@@ -4,7 +4,7 @@
 
 #include "archive/json_build.h"
 #include "data/dataset.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 #include "tools/report/full_report.h"
 #include "tools/report/png.h"
 

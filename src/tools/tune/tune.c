@@ -1,5 +1,5 @@
 /* nuc_tune(): a search over options, coordinate by coordinate, each trial a whole compilation. */
-#include "tools/tune/trial.h"
+#include "tools/tune/tune_trial.h"
 
 #include <math.h>
 #include <string.h>

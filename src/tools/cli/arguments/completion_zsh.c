@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 #include "tools/cli/arguments/manual.h"
 
 /* Inside '...' of the shell and [...] of _arguments. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 /* From the default: an option given as it is anyway needs no note. */
 static bool differs(const struct cli_args *args, const struct cli_option *o)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 struct path {
     const char *what, *path;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 enum { WIDTH = 79, OPTION_COLUMN = 28 };
 

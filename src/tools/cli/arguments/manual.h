@@ -5,7 +5,7 @@
 #ifndef NUC_TOOLS_CLI_ARGUMENTS_MANUAL_H
 #define NUC_TOOLS_CLI_ARGUMENTS_MANUAL_H
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 /* "man" (of a command, or of nucleon as a whole when `name` is NULL), "bash", "zsh", "commands". An exit code. */
 int cli_print_format(const char *format, const char *name);

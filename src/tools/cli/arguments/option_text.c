@@ -1,7 +1,7 @@
 /* Options as a command line would give them, by their rows. */
 #include <stdlib.h>
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 char *cli_options_text(struct nuc_compiler *c, unsigned commands, const struct nuc_options *o,
                        const struct nuc_options *from)

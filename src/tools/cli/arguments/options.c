@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nucleon/options.h"
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 #define TO(member) .offset = offsetof(struct cli_args, member), .size = sizeof(((struct cli_args *)0)->member)
 #define COUNT_IN(member) .count = offsetof(struct cli_args, member)

@@ -2,7 +2,7 @@
 #ifndef NUC_TOOLS_CLI_COMMANDS_COMMANDS_H
 #define NUC_TOOLS_CLI_COMMANDS_COMMANDS_H
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 int cli_codegen(struct cli_args *args);
 int cli_compile(struct cli_args *args);

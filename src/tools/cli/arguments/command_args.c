@@ -1,5 +1,5 @@
 /* The command line by the table of options; what commands do with it. */
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Partitions become delegate calls; the rest of the graph operators of the runtime. */
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "data/class_folders.h"
 #include "host/numbers.h"
 #include "nucleon/runner.h"
-#include "tools/tune/trial.h"
+#include "tools/tune/tune_trial.h"
 
 /* Values that the runs of one comparison may compute, about a second; but LEAST_SAMPLES are always run. */
 #define MOST_VALUES ((int64_t)100000000)

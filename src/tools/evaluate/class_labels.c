@@ -5,7 +5,7 @@
 
 #include "data/dataset.h"
 #include "host/numbers.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 /* ---- shapes ---- */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/arguments/args.h"
+#include "tools/cli/arguments/command_args.h"
 
 void *cli_member(const struct cli_args *args, size_t offset)
 {

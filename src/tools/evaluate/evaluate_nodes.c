@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "data/dataset.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 /* Probes of one compiled program: a delegate has at most 255 outputs. */
 #define PROBES_AT_ONCE 200

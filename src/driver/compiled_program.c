@@ -6,7 +6,7 @@
 #include "back/profile/profile.h"
 #include "back/program/memory_map.h"
 #include "back/program/out_variant.h"
-#include "driver/lower.h"
+#include "driver/lower_model.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/text.h"

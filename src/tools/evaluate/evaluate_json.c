@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "archive/json_build.h"
-#include "tools/evaluate/score.h"
+#include "tools/evaluate/scored_output.h"
 
 struct writer {
     struct nuc_context *cx;
