@@ -127,10 +127,74 @@ static void mark_back(const struct nuc_node *node, bool *marks)
     }
 }
 
+static bool is_sum(const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_REDUCE || nuc_op_family(node->op) == NUC_FAMILY_POOL;
+}
+
+static bool is_power(const struct nuc_node *node)
+{
+    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_POW, NUC_OP_SQRT));
+}
+
+/* The node and what is made of it by powers, as the root of a mean of powers. */
+static void mark_powers(const struct nuc_node *node, bool *marks)
+{
+    marks[node->id] = true;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (is_power(node->users[i]))
+            mark_powers(node->users[i], marks);
+    }
+}
+
+bool nuc_is_summed_power(const struct nuc_node *node)
+{
+    if (node->op != NUC_OP_SQUARE && node->op != NUC_OP_POW_SCALAR && node->op != NUC_OP_POW)
+        return false;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (is_sum(node->users[i]) || nuc_op_family(node->users[i]->op) == NUC_FAMILY_CONV)
+            return true;
+    }
+    return false;
+}
+
+/* What is compared, as far as it is a value that is moved, summed up, or changed by constants. */
+static void mark_compared(const struct nuc_node *node, bool *marks)
+{
+    while (node != NULL && nuc_is_call(node)) {
+        const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+        bool has_constant = (a != NULL && nuc_is_static(a)) || (b != NULL && nuc_is_static(b));
+        bool changes = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL)) && has_constant;
+        if (!changes && !is_move(node) && node->op != NUC_OP_CUMSUM)
+            return;
+        marks[node->id] = true;
+        node = a != NULL && nuc_is_static(a) ? b : a;
+    }
+}
+
+static bool is_comparison(const struct nuc_node *node)
+{
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
+
+    return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_GT, NUC_OP_LT, NUC_OP_GE, NUC_OP_LE)) && a != NULL && b != NULL &&
+           !nuc_is_static(a) && !nuc_is_static(b);
+}
+
 void nuc_mark_float_chains(struct nuc_graph *g, bool *marks)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         bool floor;
+        if (nuc_is_summed_power(n)) {
+            marks[n->id] = true;
+            for (uint32_t i = 0; i < n->n_users; i++) {
+                if (is_sum(n->users[i]))
+                    mark_powers(n->users[i], marks);
+            }
+        }
+        if (is_comparison(n)) {
+            mark_compared(nuc_arg_node(n, NUC_SELF), marks);
+            mark_compared(nuc_arg_node(n, NUC_OTHER), marks);
+        }
         if (is_logarithm(n) && probability(n, &floor) != NULL && floor)
             mark_back(n, marks);
         if (!nuc_is_exact_product(n))

@@ -416,11 +416,20 @@ static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quanti
         nuc_annotate_as_cortexm(a);
 }
 
+/* No int8 kernel takes weights that are computed: the convolution reads them in float, with all their digits. */
+static bool computes_weight(const struct nuc_node *node)
+{
+    const struct nuc_node *weight =
+        nuc_op_family(node->op) == NUC_FAMILY_CONV ? nuc_arg_node(node, NUC_ARG(CONV2D, weight)) : NULL;
+
+    return weight != NULL && !nuc_is_static(weight);
+}
+
 static bool has_pattern(const struct nuc_annotator *a, const struct nuc_node *node)
 {
     enum nuc_pattern_form form = nuc_pattern_for(a, node)->form;
 
-    return form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
+    return !computes_weight(node) && form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
 }
 
 /* What is computed in float gains nothing by numbers on one side of it. */

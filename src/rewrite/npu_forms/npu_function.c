@@ -5,6 +5,7 @@
 
 #include "eval/eval.h"
 #include "ir/args.h"
+#include "ir/float_chain.h"
 #include "ir/shapes/shapes.h"
 #include "npu/support/estimate.h"
 #include "rewrite/expand/expand.h"
@@ -202,29 +203,13 @@ static const struct nuc_function *next_function(const struct nuc_support *s, con
     return NULL;
 }
 
-/*
- * Powers that are summed, as a norm is made: they have twice the decades of their argument, and int8 keeps none of the
- * small ones, which are many. They stay in float.
- */
-static bool is_summed_power(const struct nuc_node *node)
-{
-    if (node->op != NUC_OP_SQUARE && node->op != NUC_OP_POW_SCALAR)
-        return false;
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        enum nuc_family family = nuc_op_family(node->users[i]->op);
-        if (family == NUC_FAMILY_REDUCE || family == NUC_FAMILY_POOL || family == NUC_FAMILY_CONV)
-            return true;
-    }
-    return false;
-}
-
 bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     double params[NUC_FUNCTION_PARAMS];
 
     return nuc_is_call(node) && !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32 && x != NULL &&
-           x->vals[0].dtype == NUC_F32 && !is_summed_power(node) && next_function(s, node, NULL, params) != NULL;
+           x->vals[0].dtype == NUC_F32 && !nuc_is_summed_power(node) && next_function(s, node, NULL, params) != NULL;
 }
 
 /* ---- the function itself ---- */

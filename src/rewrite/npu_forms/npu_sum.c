@@ -126,7 +126,7 @@ struct nuc_node *nuc_form_sum(struct nuc_graph *g, struct nuc_node *node)
 #define MAX_WEIGHTS ((int64_t)1 << 14)
 #define MAX_SCAN 256
 
-/* What the value is made of by operators that only move or choose values. */
+/* What the value, of a concatenation its first one, is made of by operators that only move or choose values. */
 static const struct nuc_node *origin_of(const struct nuc_node *value)
 {
     static const bool moves[NUC_FAMILY_COUNT] = {
@@ -134,9 +134,17 @@ static const struct nuc_node *origin_of(const struct nuc_node *value)
         [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_SLICE] = true,  [NUC_FAMILY_COPY] = true,   [NUC_FAMILY_PAD] = true,
     };
 
-    while (moves[nuc_op_family(value->op)] && nuc_arg_node(value, NUC_SELF) != NULL)
-        value = nuc_arg_node(value, NUC_SELF);
-    return value;
+    for (;;) {
+        const struct nuc_node *from = NULL;
+        struct nuc_cursor at = {0, 0};
+        if (value->op == NUC_OP_CAT)
+            from = nuc_next_input(value, &at);
+        else if (moves[nuc_op_family(value->op)])
+            from = nuc_arg_node(value, NUC_SELF);
+        if (from == NULL)
+            return value;
+        value = from;
+    }
 }
 
 /* A value of an operator that the NPU has not stays in float, and so does what is made of it. */
