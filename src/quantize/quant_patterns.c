@@ -184,7 +184,7 @@ static const struct row npu_rows[] = {
 static const struct row cpu_rows[] = {
     {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), {SHARED}},
     {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = ANY_RANK}},
-    /* With a range of its own, a gate that is one of a concatenation had that of all others. */
+    /* Observed, it would take the range of the values it is concatenated with. */
     {NUC_OPS(NUC_OP_SIGMOID), {UNARY_TO(NUC_SPEC_PROBABILITY)}},
     {NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
     {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK}},
