@@ -473,6 +473,58 @@ static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value
     a->by_id[value->id] = NULL;
 }
 
+/*
+ * Affine maps by constants, and log1p, of an input of the model: x - mean, / deviation, * a + b. NULL for anything
+ * else; *constant is the constant, or NULL.
+ */
+static const struct nuc_node *standardized(const struct nuc_node *node, const struct nuc_node **constant)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    *constant = NULL;
+    if (x == NULL || x->vals[0].dtype != NUC_F32 || node->op == NUC_OP_LOG1P ||
+        nuc_op_family(node->op) == NUC_FAMILY_VIEW)
+        return x != NULL && x->vals[0].dtype == NUC_F32 ? x : NULL;
+    if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV)))
+        return NULL;
+    const struct nuc_node *other = nuc_arg_node(node, NUC_OTHER);
+    if (other != NULL && nuc_is_static(x) && node->op != NUC_OP_DIV) {
+        const struct nuc_node *swapped = x;
+        x = other;
+        other = swapped;
+    }
+    if (other == NULL || !nuc_is_static(other) || nuc_is_static(x))
+        return NULL;
+    *constant = other;
+    return x;
+}
+
+/* Constants that differ along the last dimension bring columns in units of their own to one scale: in float. */
+static void leave_standardizing_in_float(struct nuc_annotator *a)
+{
+    bool *on_input = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *on_input);
+    bool *differs = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *differs);
+
+    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        const struct nuc_node *constant, *x;
+        if (nuc_is_placeholder(n)) {
+            on_input[n->id] = n->input_kind == NUC_USER_INPUT && n->vals[0].dtype == NUC_F32;
+            continue;
+        }
+        x = nuc_is_call(n) ? standardized(n, &constant) : NULL;
+        if (x == NULL || !on_input[x->id])
+            continue;
+        on_input[n->id] = true;
+        bool columns =
+            constant != NULL && constant->vals[0].rank > 0 && constant->vals[0].sizes[constant->vals[0].rank - 1] > 1;
+        differs[n->id] = differs[x->id] || columns;
+        if (!columns && (constant == NULL || !differs[x->id]))
+            continue;
+        for (const struct nuc_node *at = n; !nuc_is_placeholder(at); at = standardized(at, &constant))
+            a->stays_float[at->id] = true;
+    }
+}
+
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_annotator a = {.g = g,
@@ -501,6 +553,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     }
     nuc_find_kept_states(&a);
     nuc_mark_float_chains(g, a.stays_float);
+    if (!options->quantized_inputs)
+        leave_standardizing_in_float(&a);
     annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
