@@ -127,14 +127,34 @@ static bool finite_choice(struct nuc_graph *g, struct nuc_node *where)
     return false;
 }
 
+/* A repetition written as a product with ones. */
+static bool is_times_ones(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_node *ones = node->op == NUC_OP_MUL ? nuc_arg_node(node, NUC_OTHER) : NULL;
+
+    if (!is_float_constant(ones))
+        return false;
+    const float *values = nuc_const_contiguous(g, ones);
+    for (int64_t i = 0; i < nuc_elements(&ones->vals[0]); i++) {
+        if (!nuc_numbers_equal((double)values[i], 1.0))
+            return false;
+    }
+    return true;
+}
+
+/* Views, copies, repetitions and slices of a mask. */
+static bool passes_mask(struct nuc_graph *g, const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_VIEW || nuc_op_family(node->op) == NUC_FAMILY_COPY ||
+           node->op == NUC_OP_EXPAND || node->op == NUC_OP_SLICE || is_times_ones(g, node);
+}
+
 /* Nothing but sums reads it. */
-static bool is_only_added(const struct nuc_node *mask)
+static bool is_only_added(struct nuc_graph *g, const struct nuc_node *mask)
 {
     for (uint32_t i = 0; i < mask->n_users; i++) {
         const struct nuc_node *user = mask->users[i];
-        bool passes =
-            nuc_op_family(user->op) == NUC_FAMILY_VIEW || user->op == NUC_OP_EXPAND || user->op == NUC_OP_SLICE;
-        if (user->op != NUC_OP_ADD && (!passes || !is_only_added(user)))
+        if (user->op != NUC_OP_ADD && (!passes_mask(g, user) || !is_only_added(g, user)))
             return false;
     }
     return mask->n_users > 0;
@@ -167,14 +187,14 @@ static bool finite_sum(struct nuc_graph *g, struct nuc_node *add)
             return split_addend(g, add, terms[1 - i], terms[i]);
         /* Where a mask that is added comes from, behind views and repetitions. */
         struct nuc_node *term = terms[i];
-        while (nuc_op_family(term->op) == NUC_FAMILY_VIEW || term->op == NUC_OP_EXPAND || term->op == NUC_OP_SLICE) {
+        while (passes_mask(g, term)) {
             struct nuc_node *input = nuc_arg_node(term, NUC_SELF);
             if (input == NULL)
                 break;
             term = input;
         }
         struct nuc_node *source = term;
-        if (source->in_place || !is_only_added(source))
+        if (source->in_place || !is_only_added(g, source))
             continue;
         if (source->op == NUC_OP_WHERE && finite_choice(g, source))
             return true;
