@@ -518,7 +518,11 @@ static void leave_standardizing_in_float(struct nuc_annotator *a)
         bool columns =
             constant != NULL && constant->vals[0].rank > 0 && constant->vals[0].sizes[constant->vals[0].rank - 1] > 1;
         differs[n->id] = differs[x->id] || columns;
-        if (!columns && (constant == NULL || !differs[x->id]))
+        /* The model's result is no input of a layer: it is computed where others of its kind are. */
+        bool is_result = false;
+        for (uint32_t i = 0; i < n->n_users; i++)
+            is_result = is_result || n->users[i]->op == NUC_OP_OUTPUT;
+        if (is_result || (!columns && (constant == NULL || !differs[x->id])))
             continue;
         for (const struct nuc_node *at = n; !nuc_is_placeholder(at); at = standardized(at, &constant))
             a->stays_float[at->id] = true;
