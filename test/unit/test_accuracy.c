@@ -383,13 +383,14 @@ static void any_unit_is_as_good(void **state)
 #define MANY 16384
 
 /*
- * Values of which every 16th lies near zero or, rarely, far out, times a constant that takes just these or all but
- * these. Steps of the range that is chosen.
+ * Values of which every 16th lies near zero or, rarely, far out; their magnitudes times a constant that takes just
+ * these or all but these. Steps of the range that is chosen.
  */
 static float chosen_scale(struct nuc_context *cx, bool takes_far_values)
 {
-    struct nuc_graph *g = graph_in(cx, "$w = parameter : float32[1, 16384]; $x = input : float32[1, 16384]\n"
-                                       "$m = aten.mul.Tensor($x, $w); $r = aten.relu.default($m)");
+    struct nuc_graph *g =
+        graph_in(cx, "$w = parameter : float32[1, 16384]; $x = input : float32[1, 16384]\n"
+                     "$n = aten.abs.default($x); $m = aten.mul.Tensor($n, $w); $r = aten.relu.default($m)");
     struct nuc_quantize_options options = {.threads = 2, .accuracy = NUC_ACCURACY_DEFAULT};
     float *w = nuc_alloc_array(cx, MANY, sizeof *w), *x = nuc_alloc_array(cx, MANY, sizeof *x);
     struct nuc_observation o;

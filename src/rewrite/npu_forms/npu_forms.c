@@ -118,13 +118,13 @@ static const struct row {
     {NUC_OP_INDEX_SELECT, nuc_to_runs, nuc_is_taken_in_runs},
     {NUC_OP_FLIP, nuc_to_runs, nuc_is_taken_in_runs},
     {NUC_OP_ZEROS, nuc_to_constant_zeros, nuc_are_real_zeros},
-    {NUC_OP_SLICE_SCATTER, nuc_to_written_between, nuc_is_written_between},
+    {NUC_OP_SLICE_SCATTER, nuc_to_joined_slices, nuc_is_scatter_to_join},
     {NUC_OP_PAD, nuc_to_joined_pad, nuc_is_pad_to_join},
     {NUC_OP_UNFOLD, nuc_to_joined_windows, nuc_is_unfold_to_join},
-    {NUC_OP_TO_DTYPE, nuc_to_what_is_copied, nuc_is_copy_to_drop},
-    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_what_is_copied, nuc_is_copy_to_drop},
-    {NUC_OP_CLONE, nuc_to_what_is_copied, nuc_is_copy_to_drop},
-    {NUC_OP_CONTIGUOUS, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_TO_DTYPE, nuc_to_copy_source, nuc_is_droppable_copy},
+    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_copy_source, nuc_is_droppable_copy},
+    {NUC_OP_CLONE, nuc_to_copy_source, nuc_is_droppable_copy},
+    {NUC_OP_CONTIGUOUS, nuc_to_copy_source, nuc_is_droppable_copy},
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)

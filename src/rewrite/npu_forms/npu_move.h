@@ -17,8 +17,8 @@ bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *no
 struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node);
 
 /* slice_scatter: what is written between what stays; zeros it is written into are a constant. */
-bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *node);
-struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_is_scatter_to_join(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_joined_slices(struct nuc_graph *g, struct nuc_node *node);
 bool nuc_are_real_zeros(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_constant_zeros(struct nuc_graph *g, struct nuc_node *node);
 
@@ -32,7 +32,7 @@ struct nuc_node *nuc_to_joined_windows(struct nuc_graph *g, struct nuc_node *nod
 
 /* Copies, in another dim order or none, and casts to the type there is: what the outputs of the model have is restored
  * afterwards. */
-bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *node);
-struct nuc_node *nuc_to_what_is_copied(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_is_droppable_copy(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_copy_source(struct nuc_graph *g, struct nuc_node *node);
 
 #endif

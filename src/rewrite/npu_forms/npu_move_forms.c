@@ -314,7 +314,7 @@ struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- slice_scatter ---- */
 
-bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *node)
+bool nuc_is_scatter_to_join(const struct nuc_support *s, const struct nuc_node *node)
 {
     uint32_t rank = node->vals[0].rank;
     int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, rank);
@@ -374,7 +374,7 @@ static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *n
     return insert_between(g, node, into, dim, begin, pieces);
 }
 
-struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *node)
+struct nuc_node *nuc_to_joined_slices(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
     uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
@@ -581,7 +581,7 @@ static bool is_contiguous_copy(const struct nuc_node *node)
 }
 
 /* Not what asks for the contiguous order, which the NPU's copy has, nor a value of its own for an output. */
-bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *node)
+bool nuc_is_droppable_copy(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
     for (uint32_t i = 0; i < node->n_users; i++) {
@@ -591,7 +591,7 @@ bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *nod
     return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !is_contiguous_copy(node);
 }
 
-struct nuc_node *nuc_to_what_is_copied(struct nuc_graph *g, struct nuc_node *node)
+struct nuc_node *nuc_to_copy_source(struct nuc_graph *g, struct nuc_node *node)
 {
     return nuc_operand(g, node, NUC_SELF);
 }

@@ -274,7 +274,7 @@ void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_
 /* ---- along one axis ---- */
 
 /* A dense tensor as outer x size x inner elements, the axis in the middle. */
-struct nuc_axis {
+struct nuc_axis_sizes {
     size_t outer, size, inner;
 };
 
@@ -297,8 +297,8 @@ void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line 
                            enum nuc_dtype to, const void *in, void *out);
 
 /* (in - mean) / sqrt(var + eps) * weight + bias. weight and bias may be NULL: 1 and 0. */
-void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
-                               const float *mean, const float *var, double eps, float *out);
+void nuc_kernel_batch_norm_f32(const struct nuc_axis_sizes *axis, const float *in, const float *weight,
+                               const float *bias, const float *mean, const float *var, double eps, float *out);
 
 /*
  * (in - mean) / sqrt(mean of squares - square of mean + eps) * weight + bias of each row of `count` elements; weight

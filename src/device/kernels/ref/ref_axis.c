@@ -53,8 +53,8 @@ void nuc_kernel_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_
     each_line(log_softmax_line, lines, line, in, out);
 }
 
-void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
-                               const float *mean, const float *var, double eps, float *out)
+void nuc_kernel_batch_norm_f32(const struct nuc_axis_sizes *axis, const float *in, const float *weight,
+                               const float *bias, const float *mean, const float *var, double eps, float *out)
 {
     for (size_t outer = 0; outer < axis->outer; outer++) {
         for (size_t c = 0; c < axis->size; c++) {

@@ -82,10 +82,10 @@ bool nuc_tensor_dim(const struct nuc_tensor *t, int64_t value, uint32_t *dim)
     return true;
 }
 
-struct nuc_axis nuc_tensor_axis(const struct nuc_tensor *t, uint32_t dim)
+struct nuc_axis_sizes nuc_tensor_axis(const struct nuc_tensor *t, uint32_t dim)
 {
     ptrdiff_t strides[NUC_MAX_RANK];
-    struct nuc_axis axis;
+    struct nuc_axis_sizes axis;
 
     nuc_tensor_strides(t, strides);
     axis.size = (size_t)t->sizes[dim];

@@ -88,7 +88,7 @@ bool nuc_tensor_is_channels_last(const struct nuc_tensor *t);
 bool nuc_tensor_dim(const struct nuc_tensor *t, int64_t value, uint32_t *dim);
 
 /* Outer, size and inner element counts around a dimension in memory order. The tensor has elements and a rank. */
-struct nuc_axis nuc_tensor_axis(const struct nuc_tensor *t, uint32_t dim);
+struct nuc_axis_sizes nuc_tensor_axis(const struct nuc_tensor *t, uint32_t dim);
 
 /* ---- loops ---- */
 

@@ -109,7 +109,7 @@ enum nuc_status nuc_op_batch_norm(struct nuc_kernel_context *cx, struct nuc_valu
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    struct nuc_axis axis = nuc_tensor_axis(in, 1);
+    struct nuc_axis_sizes axis = nuc_tensor_axis(in, 1);
     nuc_kernel_batch_norm_f32(&axis, in->data, nuc_optional_data(a->weight), nuc_optional_data(a->bias),
                               a->running_mean->u.tensor.data, a->running_var->u.tensor.data, nuc_value_scalar(a->eps),
                               out->data);

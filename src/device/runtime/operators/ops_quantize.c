@@ -115,7 +115,7 @@ static enum nuc_status each_channel(struct nuc_kernel_context *cx, struct nuc_va
     if (!read_bounds(cx, quantize ? out : in, a->quant_min, a->quant_max, &q) ||
         !nuc_need(cx, in->rank > 0, NUC_TEXT("argument 'axis' is not a dimension of 'input'")))
         return NUC_UNSUPPORTED;
-    struct nuc_axis axis = nuc_tensor_axis(in, nuc_dim_of(in, a->axis));
+    struct nuc_axis_sizes axis = nuc_tensor_axis(in, nuc_dim_of(in, a->axis));
     if (!nuc_need(cx, nuc_tensor_elements(scales) == axis.size,
                   NUC_TEXT("argument 'scales' does not have one element per channel")) ||
         !nuc_need(cx, zero_points == NULL || nuc_tensor_elements(zero_points) == axis.size,
