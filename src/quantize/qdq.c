@@ -384,6 +384,9 @@ static size_t try_biases(struct nuc_calibration *c, bool corrects, unsigned part
 /* Standard errors that the model's own biases have to be better by. */
 #define SURE 3.0
 
+/* Multiply-accumulates that may be spent on the comparison. Beyond them the correction, which seldom loses, stays. */
+#define COMPARISON 3e9
+
 /*
  * Biases as they are quantized: corrected, unless the model's own, NULL, are surely better. A correction is judged on
  * samples that its means do not come from. error: with the own ones, infinite if it was not measured.
@@ -394,7 +397,9 @@ static const float **choose_biases(struct nuc_calibration *c, bool measures, dou
     double gains[NUC_CHOICE_MOST];
 
     *error = (double)INFINITY;
-    if (c->means != NULL && measures && c->measures_biases) {
+    bool compares =
+        measures && c->measures_biases && 2 * nuc_run_cost(c->g) * (double)nuc_samples_to_measure(c) <= COMPARISON;
+    if (c->means != NULL && compares) {
         size_t count = try_biases(c, false, NUC_BOTH_PARTS, own);
         for (unsigned part = 0; part < 2; part++)
             try_biases(c, true, part, corrected);

@@ -318,7 +318,7 @@ static void choose_by_whole(struct choice *h)
 
     h->blocks[0] = (struct block){.first = 0, .count = h->n_open};
     h->n_blocks = 1;
-    for (uint32_t i = 0; i < WIDENING && (i < 2 || affordable > i); i++) {
+    for (uint32_t i = 0; i < WIDENING && (i < 2 || affordable > i + 2); i++) {
         choose_one(h, order[i]);
         if (same_as(h, &h->blocks[0], order[i]) != order[i])
             continue;
