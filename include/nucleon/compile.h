@@ -107,6 +107,9 @@ struct nuc_options {
     /* ATen operators kept whole where the NPU takes them: "aten.pad.default", "aten::pad" or "pad". */
     const char *const *preserve_ops;
     size_t n_preserve_ops;
+    /* Sizes that a .pt2 leaves open: "x.2=64", a dimension of an input, or "s39=32", torch's symbol. */
+    const char *const *sizes;
+    size_t n_sizes;
     bool allow_no_op_partitions;
     bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
     bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */

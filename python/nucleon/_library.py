@@ -64,6 +64,8 @@ class Options(ctypes.Structure):
         ("n_operators_not_to_delegate", c_size_t),
         ("preserve_ops", POINTER(c_char_p)),
         ("n_preserve_ops", c_size_t),
+        ("sizes", POINTER(c_char_p)),
+        ("n_sizes", c_size_t),
         ("allow_no_op_partitions", c_bool),
         ("force_delegate_cat", c_bool),
         ("require_full_delegation", c_bool),

@@ -204,8 +204,10 @@ static void import_model(struct nuc_job *j)
     nuc_expect_stored(cx, j->input, NUC_FILE_MODEL);
     bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 
+    const struct nuc_options *o = &j->c->options;
+    struct nuc_sizes sizes = {o->sizes, o->n_sizes};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
-    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input));
+    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input, &sizes));
     j->m->from_litert = litert;
     j->m->io = litert ? io : NULL;
 }

@@ -57,7 +57,7 @@ static json_t *new_tree(const struct nuc_inspection *in, const char *kind, uint6
 static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
                             struct nuc_stored input)
 {
-    struct nuc_graph *g = nuc_import_pt2(in->cx, input);
+    struct nuc_graph *g = nuc_import_pt2(in->cx, input, NULL);
 
     if (in->disassemble)
         nuc_warn(in->cx, "--disassemble: without effect, %s is a model without code for the NPU", in->file);

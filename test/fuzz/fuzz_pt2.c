@@ -60,7 +60,7 @@ struct import_call {
 static void import(struct nuc_context *cx, void *arg)
 {
     struct import_call *call = arg;
-    struct nuc_graph *g = nuc_import_pt2(cx, call->archive);
+    struct nuc_graph *g = nuc_import_pt2(cx, call->archive, NULL);
 
     nuc_graph_verify(g, "import");
     call->text = nuc_graph_print(g, false);

@@ -91,7 +91,7 @@ static void import(struct nuc_context *cx, void *arg)
 {
     struct import *call = arg;
 
-    call->g = nuc_import_pt2(cx, (struct nuc_stored){.path = call->path});
+    call->g = nuc_import_pt2(cx, (struct nuc_stored){.path = call->path}, NULL);
 }
 
 /* The graph, or NULL with the status. */

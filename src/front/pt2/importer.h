@@ -4,8 +4,19 @@
 
 #include "archive/json.h"
 #include "archive/zip.h"
+#include "front/pt2/pt2.h"
 #include "front/pt2/torch_schema.h"
-#include "ir/graph.h"
+
+/* A graph of the archive: the model's, or one that an operator of torch.ops.higher_order has as an argument. */
+struct nuc_scope {
+    struct nuc_json graph, tensor_values;
+
+    /* Inside of another graph names stand for these nodes, NULL before they are made. At the top the graph knows. */
+    bool is_region;
+    size_t n_values;
+    uint32_t *tokens; /* of the values in tensor_values, in order */
+    struct nuc_node **nodes;
+};
 
 struct nuc_importer {
     struct nuc_context *cx;
@@ -15,14 +26,18 @@ struct nuc_importer {
 
     struct nuc_json model; /* models/model.json, and what is needed of it */
     struct nuc_json graph_module;
-    struct nuc_json graph;
-    struct nuc_json tensor_values;
+    struct nuc_scope *scope; /* the graph that is being read */
+
+    bool is_double; /* an input is float64: a module after double(), of which a program computes in float32 */
+
+    struct nuc_symbol *symbols; /* sizes that the archive leaves open */
+    size_t n_symbols, symbols_capacity;
 
     /* data/weights and data/constants: name -> where its bytes are */
     struct nuc_json weights, weight_config;
     struct nuc_json constants, constant_config;
 
-    bool has_constant_input; /* an input that is not a tensor was left out */
+    bool has_constant_leaf; /* an input or output that is not a tensor was left out */
 
     struct nuc_node **identities; /* nodes to remove at the end */
     size_t n_identities, identities_capacity;
@@ -37,12 +52,12 @@ struct nuc_tensor_meta {
     int64_t offset; /* of the first element in its storage, in elements */
 };
 
-/* An element type or memory format by torch's number. */
-enum nuc_dtype nuc_read_dtype(const struct nuc_json *j);
+/* An element type or memory format by torch's number. half, bfloat16 and the double of a double module: float32. */
+enum nuc_dtype nuc_read_dtype(const struct nuc_importer *im, const struct nuc_json *j);
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
 
-/* An integer, or {"as_int": n}; {"as_expr": ...} is refused as a dynamic shape. */
-int64_t nuc_read_sym_int(const struct nuc_json *j);
+/* The same as the archive has it. */
+enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j);
 
 /* The meta of the value `name` in the graph's tensor_values. `at` is where it is named. */
 struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at);
@@ -50,6 +65,43 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 /* The bytes that the state-dict name `target` stands for, checked against `meta`. `at` is where it is named. */
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at);
+
+/* ---- pt2_symbols.c ---- */
+
+/* A size that the archive leaves open, by torch's name for it. */
+struct nuc_symbol {
+    const char *name;
+    int64_t value;
+};
+
+/*
+ * Gives every symbol in the sizes of the inputs its value: of `sizes`, or else of the example inputs, with a note.
+ * Fails where an entry of `sizes` belongs to nothing or the archive's own range excludes it.
+ */
+void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes);
+
+/* An integer, {"as_int": n}, or what names or expresses one: {"as_name": ...}, {"as_expr": ...}. */
+int64_t nuc_read_sym_int(const struct nuc_importer *im, const struct nuc_json *j);
+
+/* ---- pt2_region.c ---- */
+
+/* The place in scope->nodes of the value `name`, NULL for another name. */
+struct nuc_node **nuc_scope_slot(const struct nuc_scope *scope, const char *name);
+
+/* Opens the graph `graph` with no values yet. What it is read from has to outlive it. */
+struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph);
+
+/*
+ * For each node whether something may see what it does: it is used by the outputs or by such a node, or it writes or
+ * checks something.
+ */
+const bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope);
+
+/* Whether the node applies a graph that it has as an argument. */
+bool nuc_has_region(const struct nuc_json *node);
+
+/* Reads the graphs of such an operator in its place. */
+void nuc_import_region(struct nuc_importer *im, const struct nuc_json *node);
 
 /* ---- pt2_call.c ---- */
 
@@ -69,8 +121,11 @@ const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nu
 
 /* ---- pt2_node.c ---- */
 
-/* Adds a call node for every node of the archive. */
+/* Adds a call node for every node of the scope that is being read. */
 void nuc_import_nodes(struct nuc_importer *im);
+
+/* Marks a node whose result is its operand: it goes when nothing more is going to read values by name. */
+void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node);
 
 /* The operator's name as the archive writes it, without "torch.ops.". */
 const char *nuc_pt2_op_name(const struct nuc_json *node);
@@ -78,11 +133,15 @@ const char *nuc_pt2_op_name(const struct nuc_json *node);
 /* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. */
 struct nuc_op_form nuc_pt2_find_op(const char *name);
 
-/* Fails with NUC_UNSUPPORTED when an operator of the graph is not handled: which, where, why, and what helps. */
-void nuc_check_operators(struct nuc_importer *im, const struct nuc_json *nodes);
+/* Whether the node computes sizes alone, or checks them: the archive states their values besides. */
+bool nuc_is_about_sizes(const struct nuc_json *node);
 
-/* A name that a new node may have; fails when it is empty or taken. */
+/* Fails with NUC_UNSUPPORTED when a live operator is not handled: which, where, why, and what helps. */
+void nuc_check_operators(struct nuc_importer *im);
+
+/* A name for a new value; fails when it is empty or taken. nuc_name_value() says which node has it. */
 const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
+void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node);
 
 /* The node of that name, which stands in front of this. */
 struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);

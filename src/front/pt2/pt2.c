@@ -125,12 +125,30 @@ static bool skip_constant_input(struct nuc_importer *im, const struct nuc_json *
     struct nuc_json name = nuc_json_field(spec, "name");
     struct nuc_json value = nuc_json_field(spec, "value");
     struct nuc_json held = nuc_json_union(&value);
-    im->has_constant_input = true;
+    im->has_constant_leaf = true;
     if (strcmp(held.key, "as_none") != 0)
         nuc_warn(im->cx,
                  "%s: input '%s' is not a tensor: it has the value of the export, and is not an input of the program",
                  im->zip->path, nuc_json_string(&name));
     return true;
+}
+
+/* Constants of float64 beside float32 are torch's own precision where it makes tables, and stay so. */
+static bool has_double_input(const struct nuc_importer *im, const struct nuc_json *specs)
+{
+    for (size_t i = 0, count = nuc_json_count(specs); i < count; i++) {
+        struct nuc_json item = nuc_json_item(specs, i);
+        struct nuc_json user = nuc_json_maybe_member(&item, "user_input");
+        struct nuc_json arg = nuc_json_maybe_member(&user, "arg");
+        struct nuc_json tensor = nuc_json_maybe_member(&arg, "as_tensor");
+        struct nuc_json name = nuc_json_maybe_member(&tensor, "name");
+        const char *text = nuc_json_maybe_text(&name);
+        struct nuc_json meta = nuc_json_maybe_member(&im->scope->tensor_values, text != NULL ? text : "");
+        struct nuc_json dtype = nuc_json_maybe_member(&meta, "dtype");
+        if (dtype.type == NUC_JSON_INTEGER && nuc_json_int(&dtype) == nuc_torch_dtype(NUC_F64))
+            return true;
+    }
+    return false;
 }
 
 static void add_placeholder(struct nuc_importer *im, size_t index, const struct nuc_json *spec)
@@ -144,7 +162,7 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
     const char *text = nuc_unused_name(im, &name);
 
     /* The graph lists the same inputs in the same order as the signature. */
-    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    struct nuc_json inputs = nuc_json_field(&im->scope->graph, "inputs");
     struct nuc_json input = nuc_json_item(&inputs, index);
     struct nuc_json value = nuc_json_union(&input);
     struct nuc_json listed = nuc_json_optional(&value, "name");
@@ -215,6 +233,11 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
         }
         struct nuc_json arg = nuc_json_field(&spec, "arg");
         struct nuc_json value = nuc_json_union(&arg);
+        /* Who runs the program knows what is not there; torch.export.load() does not. */
+        if (strcmp(value.key, "as_none") == 0) {
+            im->has_constant_leaf = true;
+            continue;
+        }
         if (strcmp(value.key, "as_tensor") != 0)
             nuc_json_fail(&value, NUC_UNSUPPORTED, "the output is not a tensor: return tensors only");
         struct nuc_json name = nuc_json_field(&value, "name");
@@ -243,7 +266,7 @@ static void remove_unread(struct nuc_graph *g)
     }
 }
 
-struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input)
+struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input, const struct nuc_sizes *sizes)
 {
     struct nuc_importer *im = nuc_alloc(cx, sizeof *im);
 
@@ -263,13 +286,14 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
                       "of the same schema",
                       (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
     im->graph_module = nuc_json_field(&im->model, "graph_module");
-    im->graph = nuc_json_field(&im->graph_module, "graph");
-    im->tensor_values = nuc_json_field(&im->graph, "tensor_values");
+    im->scope = nuc_open_scope(cx, nuc_json_field(&im->graph_module, "graph"));
     im->weight_config = read_config(im, "data/weights/model_weights_config.json", &im->weights);
     im->constant_config = read_config(im, "data/constants/model_constants_config.json", &im->constants);
     struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
     struct nuc_json specs = nuc_json_field(&signature, "input_specs");
-    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    struct nuc_json inputs = nuc_json_field(&im->scope->graph, "inputs");
+    im->is_double = has_double_input(im, &specs);
+    nuc_bind_sizes(im, sizes);
     size_t count = nuc_json_count(&specs);
     if (nuc_json_count(&inputs) != count)
         nuc_json_fail(&inputs, NUC_BAD_INPUT, "%zu inputs, the signature has %zu", nuc_json_count(&inputs), count);
@@ -278,11 +302,12 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
         struct nuc_json spec = nuc_json_union(&item);
         add_placeholder(im, i, &spec);
     }
+    nuc_check_operators(im);
     nuc_import_nodes(im);
     add_output(im, &signature);
     nuc_remove_identities(im);
-    /* The leaves of a call specification are the inputs of the graph. */
-    if (!im->has_constant_input)
+    /* The leaves of a call specification are the inputs and outputs of the graph. */
+    if (!im->has_constant_leaf)
         im->g->call_spec = nuc_read_call_spec(cx, &im->graph_module);
     im->g->output_names =
         nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);

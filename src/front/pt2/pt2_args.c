@@ -104,7 +104,7 @@ static void set_tensors(const struct arg_reader *r)
 
 static void set_int(const struct arg_reader *r)
 {
-    nuc_set_arg_int(r->node, r->index, nuc_read_sym_int(r->value));
+    nuc_set_arg_int(r->node, r->index, nuc_read_sym_int(r->im, r->value));
 }
 
 /* A single number stands for every element of an int[N]. */
@@ -117,7 +117,7 @@ static void set_ints(const struct arg_reader *r)
 
     for (size_t i = 0; i < given; i++) {
         struct nuc_json item = is_list ? nuc_json_item(r->value, i) : *r->value;
-        ints[i] = nuc_read_sym_int(&item);
+        ints[i] = nuc_read_sym_int(r->im, &item);
     }
     for (size_t i = given; i < count; i++)
         ints[i] = ints[0];
@@ -220,7 +220,7 @@ static void set_string(const struct arg_reader *r)
 
 static void set_dtype(const struct arg_reader *r)
 {
-    nuc_set_arg_dtype(r->node, r->index, nuc_read_dtype(r->value));
+    nuc_set_arg_dtype(r->node, r->index, nuc_read_dtype(r->im, r->value));
 }
 
 static void set_memory_format(const struct arg_reader *r)
@@ -233,6 +233,26 @@ static void set_memory_format(const struct arg_reader *r)
 static void set_other(const struct arg_reader *r)
 {
     r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_OTHER, .given = true};
+}
+
+static void set_sym_float(const struct arg_reader *r)
+{
+    nuc_set_arg_float(r->node, r->index, (double)nuc_read_sym_int(r->im, r->value));
+}
+
+/* A size where a tensor belongs is a number there. */
+static void set_sym_scalar_tensor(const struct arg_reader *r)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_I64, NULL, 0);
+    int64_t size = nuc_read_sym_int(r->im, r->value);
+    const struct nuc_node *self = nuc_arg_node(r->node, NUC_SELF);
+    float real = (float)size;
+    bool is_real = self != NULL && self->vals[0].dtype == NUC_F32;
+
+    meta.dtype = is_real ? NUC_F32 : NUC_I64;
+    const char *name = nuc_format(r->im->cx, "%s_%s", r->node->name, r->schema->name);
+    nuc_set_arg_node(r->node, r->im->g, r->index,
+                     nuc_add_constant(r->im->g, name, &meta, is_real ? (const void *)&real : (const void *)&size));
 }
 
 /* Which spelling of the union fits which kind of schema argument. */
@@ -256,6 +276,8 @@ static const struct {
     {"as_sym_int", NUC_ARG_INTS, set_ints},
     {"as_float", NUC_ARG_FLOAT, set_float},
     {"as_int", NUC_ARG_FLOAT, set_float_or_int},
+    {"as_sym_int", NUC_ARG_FLOAT, set_sym_float},
+    {"as_sym_int", NUC_ARG_NODE, set_sym_scalar_tensor},
     {"as_tensor", NUC_ARG_FLOAT, set_constant_float},
     {"as_bool", NUC_ARG_FLOAT, set_scalar_bool},
     {"as_floats", NUC_ARG_FLOATS, set_floats},

@@ -86,10 +86,12 @@ struct nuc_op_form nuc_pt2_find_op(const char *name)
 
 struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name)
 {
-    struct nuc_node *node = nuc_find_node(im->g, nuc_json_string(name));
+    const char *text = nuc_json_string(name);
+    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
+    struct nuc_node *node = slot != NULL ? *slot : im->scope->is_region ? NULL : nuc_find_node(im->g, text);
 
     if (node == NULL)
-        nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", nuc_json_string(name));
+        nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", text);
     return node;
 }
 
@@ -114,16 +116,27 @@ const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json
 
     if (text[0] == '\0')
         nuc_json_fail(name, NUC_BAD_INPUT, "the name is empty");
-    if (nuc_find_node(im->g, text) != NULL)
+    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
+    if (slot != NULL ? *slot != NULL : !im->scope->is_region && nuc_find_node(im->g, text) != NULL)
         nuc_json_fail(name, NUC_BAD_INPUT, "the name '%s' is used twice", text);
     return text;
+}
+
+void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node)
+{
+    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, name) : NULL;
+
+    if (slot != NULL)
+        *slot = node;
 }
 
 static void add_item(struct nuc_importer *im, struct nuc_node *tuple, uint32_t index, const struct nuc_json *tensor)
 {
     struct nuc_json name = nuc_json_field(tensor, "name");
-    struct nuc_node *item = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, nuc_unused_name(im, &name));
+    const char *text = nuc_unused_name(im, &name);
+    struct nuc_node *item = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, text);
 
+    nuc_name_value(im, text, item);
     nuc_set_arg_node(item, im->g, NUC_ARG(GETITEM, self), tuple);
     nuc_set_arg_int(item, NUC_ARG(GETITEM, index), index);
     nuc_made_of(item, tuple);
@@ -208,8 +221,10 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
         name = nuc_json_optional(json, "name");
     else
         name = nuc_json_field(&results.value, "name");
-    struct nuc_node *node =
-        nuc_add_node(im->g, NULL, form.op, !nuc_json_is_there(&name) ? NULL : nuc_unused_name(im, &name));
+    const char *text = nuc_json_is_there(&name) ? nuc_unused_name(im, &name) : NULL;
+    struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, text);
+    if (text != NULL)
+        nuc_name_value(im, text, node);
     node->in_place = form.in_place;
     struct nuc_source *source = nuc_read_source(im->cx, &metadata);
     source->op = strcmp(op, nuc_node_op_name(node)) == 0 ? nuc_node_op_name(node) : nuc_strdup(im->cx, op);
@@ -255,6 +270,13 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     return node;
 }
 
+void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node)
+{
+    im->identities =
+        nuc_grow(im->cx, im->identities, &im->identities_capacity, im->n_identities + 1, sizeof(struct nuc_node *));
+    im->identities[im->n_identities++] = node;
+}
+
 static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 {
     const char *name = nuc_pt2_op_name(json);
@@ -263,11 +285,8 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
     struct nuc_node *node = add_call(im, form, name, json);
-    if (find_identity(name) == NUC_OP_COUNT)
-        return;
-    im->identities =
-        nuc_grow(im->cx, im->identities, &im->identities_capacity, im->n_identities + 1, sizeof(struct nuc_node *));
-    im->identities[im->n_identities++] = node;
+    if (find_identity(name) != NUC_OP_COUNT)
+        nuc_add_identity(im, node);
 }
 
 bool nuc_has_in_place(const struct nuc_graph *g)
@@ -295,12 +314,17 @@ void nuc_remove_identities(struct nuc_importer *im)
 
 void nuc_import_nodes(struct nuc_importer *im)
 {
-    struct nuc_json nodes = nuc_json_field(&im->graph, "nodes");
+    struct nuc_json nodes = nuc_json_field(&im->scope->graph, "nodes");
     size_t count = nuc_json_count(&nodes);
+    const bool *live = nuc_live_nodes(im->cx, im->scope);
 
-    nuc_check_operators(im, &nodes);
     for (size_t i = 0; i < count; i++) {
         struct nuc_json node = nuc_json_item(&nodes, i);
-        import_node(im, &node);
+        if (nuc_is_about_sizes(&node))
+            continue;
+        if (nuc_has_region(&node))
+            nuc_import_region(im, &node);
+        else if (live[i] || nuc_pt2_find_op(nuc_pt2_op_name(&node)).op != NUC_OP_COUNT)
+            import_node(im, &node);
     }
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "front/pt2/importer.h"
+#include "host/numbers.h"
 #include "ir/shapes/shapes.h"
 
 #define MAX_EXPANDED ((int64_t)1 << 24) /* elements of a tensor whose elements overlap */
@@ -38,7 +39,7 @@ int nuc_torch_memory_format(enum nuc_memory_format format)
     return number;
 }
 
-enum nuc_dtype nuc_read_dtype(const struct nuc_json *j)
+enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j)
 {
     int64_t number = nuc_json_int(j);
 
@@ -46,6 +47,14 @@ enum nuc_dtype nuc_read_dtype(const struct nuc_json *j)
         nuc_json_fail(j, NUC_UNSUPPORTED, "element type %lld is not handled (1 to 8 and 12, 13, 28 are)",
                       (long long)number);
     return dtypes[number].dtype;
+}
+
+enum nuc_dtype nuc_read_dtype(const struct nuc_importer *im, const struct nuc_json *j)
+{
+    enum nuc_dtype dtype = nuc_stored_dtype(j);
+    bool narrow = dtype == NUC_F16 || dtype == NUC_BF16 || (dtype == NUC_F64 && im->is_double);
+
+    return narrow ? NUC_F32 : dtype;
 }
 
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
@@ -57,22 +66,11 @@ enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
     return memory_formats[number - 1];
 }
 
-int64_t nuc_read_sym_int(const struct nuc_json *j)
-{
-    if (j->type == NUC_JSON_INTEGER)
-        return nuc_json_int(j);
-    struct nuc_json value = nuc_json_union(j);
-    if (strcmp(value.key, "as_int") != 0)
-        nuc_json_fail(j, NUC_UNSUPPORTED, "the size is symbolic (%s): export with fixed shapes, without dynamic_shapes",
-                      value.key);
-    return nuc_json_int(&value);
-}
-
 /*
  * Sizes or strides. Each fits 31 bits, so that index arithmetic over all dimensions stays within 64: negative strides
  * do not exist in torch.
  */
-static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
+static uint32_t read_numbers(const struct nuc_importer *im, const struct nuc_json *list, int64_t *out)
 {
     size_t count = nuc_json_count(list);
 
@@ -80,7 +78,7 @@ static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
         nuc_json_fail(list, NUC_UNSUPPORTED, "%zu dimensions; %d is the limit", count, NUC_MAX_RANK);
     for (size_t i = 0; i < count; i++) {
         struct nuc_json item = nuc_json_item(list, i);
-        out[i] = nuc_read_sym_int(&item);
+        out[i] = nuc_read_sym_int(im, &item);
         if (out[i] < 0 || out[i] > NUC_MAX_ELEMENTS)
             nuc_json_fail(&item, NUC_BAD_INPUT, "%lld is outside 0 to %lld", (long long)out[i],
                           (long long)NUC_MAX_ELEMENTS);
@@ -88,7 +86,7 @@ static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
     return (uint32_t)count;
 }
 
-static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
+static struct nuc_tensor_meta read_tensor_meta(const struct nuc_importer *im, const struct nuc_json *j)
 {
     struct nuc_tensor_meta t = {.offset = 0};
     struct nuc_json dtype = nuc_json_field(j, "dtype");
@@ -97,14 +95,14 @@ static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
     struct nuc_json strides = nuc_json_field(j, "strides");
     struct nuc_json offset = nuc_json_field(j, "storage_offset");
 
-    t.meta.dtype = nuc_read_dtype(&dtype);
+    t.meta.dtype = nuc_read_dtype(im, &dtype);
     if (nuc_json_int(&layout) != NUC_TORCH_STRIDED)
         nuc_json_fail(&layout, NUC_UNSUPPORTED, "layout %lld: only strided tensors (%d) are handled",
                       (long long)nuc_json_int(&layout), NUC_TORCH_STRIDED);
-    t.meta.rank = (uint8_t)read_numbers(&sizes, t.meta.sizes);
-    if (read_numbers(&strides, t.strides) != t.meta.rank)
+    t.meta.rank = (uint8_t)read_numbers(im, &sizes, t.meta.sizes);
+    if (read_numbers(im, &strides, t.strides) != t.meta.rank)
         nuc_json_fail(&strides, NUC_BAD_INPUT, "there are not as many strides as sizes");
-    t.offset = nuc_read_sym_int(&offset);
+    t.offset = nuc_read_sym_int(im, &offset);
     if (t.offset < 0 || t.offset > NUC_MAX_ELEMENTS)
         nuc_json_fail(&offset, NUC_BAD_INPUT, "%lld is not an offset in a storage", (long long)t.offset);
     if (nuc_checked_elements(t.meta.sizes, t.meta.rank) < 0)
@@ -115,11 +113,11 @@ static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
 
 struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at)
 {
-    struct nuc_json value = nuc_json_entry(&im->tensor_values, name);
+    struct nuc_json value = nuc_json_entry(&im->scope->tensor_values, name);
 
     if (!nuc_json_is_there(&value))
         nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is not among the tensor values", name);
-    return read_tensor_meta(&value);
+    return read_tensor_meta(im, &value);
 }
 
 /* ---- bytes ---- */
@@ -139,6 +137,17 @@ static struct nuc_span read_payload(const struct nuc_importer *im, const struct 
     return nuc_zip_read(im->zip, file);
 }
 
+/* All elements of the storage as float32. */
+static struct nuc_span widen(struct nuc_context *cx, enum nuc_dtype stored, struct nuc_span bytes)
+{
+    size_t count = bytes.size / nuc_dtype_size(stored);
+    float *wide = nuc_alloc_array(cx, count, sizeof *wide);
+
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (float)nuc_number_at(stored, bytes.data, i);
+    return (struct nuc_span){(const uint8_t *)wide, count * sizeof *wide};
+}
+
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at)
 {
@@ -152,12 +161,14 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     if (!nuc_json_is_there(&entry))
         nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is neither among the weights nor the constants", target);
     struct nuc_json tensor_meta = nuc_json_field(&entry, "tensor_meta");
-    struct nuc_tensor_meta t = read_tensor_meta(&tensor_meta);
+    struct nuc_tensor_meta t = read_tensor_meta(im, &tensor_meta);
     if (t.meta.dtype != meta->dtype || !nuc_same_sizes(&t.meta, meta))
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "is %s, in the graph %s", nuc_meta_text(im->cx, &t.meta),
                       nuc_meta_text(im->cx, meta));
     struct nuc_span bytes = read_payload(im, &entry, folder);
-    size_t size = nuc_dtype_size(meta->dtype);
+    struct nuc_json dtype = nuc_json_field(&tensor_meta, "dtype");
+    enum nuc_dtype stored = nuc_stored_dtype(&dtype);
+    size_t size = nuc_dtype_size(stored);
     int64_t last = nuc_last_element(t.meta.sizes, t.strides, t.meta.rank, t.offset);
     if (last >= 0 && (uint64_t)last >= bytes.size / size)
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
@@ -174,5 +185,7 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     /* torch aligns its files to 64 bytes; readers rely on elements being aligned. */
     if ((uintptr_t)bytes.data % size != 0)
         bytes.data = nuc_copy(im->cx, bytes.data, bytes.size);
+    if (stored != meta->dtype)
+        bytes = widen(im->cx, stored, bytes);
     return nuc_data_make(im->cx, bytes, t.strides, t.meta.rank);
 }

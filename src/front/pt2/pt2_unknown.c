@@ -27,7 +27,6 @@ static const struct {
       "combinations_of_*", "repeat_interleave"}},
     {"reads a value of a tensor into Python: let the value stay a tensor",
      {"item", "_local_scalar_dense", "is_nonzero", "equal", "allclose"}},
-    {"has a size that is known at run time only: export without dynamic_shapes", {"sym_*"}},
     {"decomposes or solves matrices, for which no kernel is there: keep it outside of the model",
      {"linalg_svd*",     "_linalg_*",     "linalg_qr",    "linalg_eig*",  "linalg_inv*", "linalg_cholesky*",
       "linalg_lu*",      "linalg_solve*", "linalg_lstsq", "linalg_pinv*", "linalg_det",  "linalg_slogdet",
@@ -139,27 +138,50 @@ static bool add_reason(struct nuc_importer *im, const char *name, struct nuc_tex
     return true;
 }
 
-/* One line that lists each unknown operator with the first place it is called at. */
-void nuc_check_operators(struct nuc_importer *im, const struct nuc_json *nodes)
-{
+/* What a graph, and those inside of it, have that is not handled. */
+struct unknown {
+    struct nuc_importer *im;
     const char *names[MAX_LISTED];
-    size_t n_names = 0, count = nuc_json_count(nodes);
-    bool decomposable = false;
+    size_t count;
+    bool decomposable;
     struct nuc_text list;
+};
 
-    nuc_text_init(&list, im->cx);
-    for (size_t i = 0; i < count && n_names < MAX_LISTED; i++) {
-        struct nuc_json node = nuc_json_item(nodes, i);
+static void list_unknown(struct unknown *u, struct nuc_scope *scope)
+{
+    struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
+    const bool *live = nuc_live_nodes(u->im->cx, scope);
+
+    for (size_t i = 0, count = nuc_json_count(&nodes); i < count && u->count < MAX_LISTED; i++) {
+        struct nuc_json node = nuc_json_item(&nodes, i);
+        struct nuc_json inputs = nuc_json_field(&node, "inputs");
         const char *name = nuc_pt2_op_name(&node);
-        if (nuc_pt2_find_op(name).op != NUC_OP_COUNT || is_listed(names, n_names, name))
+        for (size_t k = 0, n = nuc_has_region(&node) ? nuc_json_count(&inputs) : 0; k < n; k++) {
+            struct nuc_json input = nuc_json_item(&inputs, k);
+            struct nuc_json arg = nuc_json_field(&input, "arg");
+            struct nuc_json value = nuc_json_union(&arg);
+            if (strcmp(value.key, "as_graph") == 0)
+                list_unknown(u, nuc_open_scope(u->im->cx, nuc_json_field(&value, "graph")));
+        }
+        if (!live[i] || nuc_is_about_sizes(&node) || nuc_has_region(&node) ||
+            nuc_pt2_find_op(name).op != NUC_OP_COUNT || is_listed(u->names, u->count, name))
             continue;
-        names[n_names++] = name;
-        list_operator(im, &node, &list);
-        decomposable = add_reason(im, name, &list) || decomposable;
+        u->names[u->count++] = name;
+        list_operator(u->im, &node, &u->list);
+        u->decomposable = add_reason(u->im, name, &u->list) || u->decomposable;
     }
-    if (n_names != 0)
-        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s%s", im->zip->path, nuc_text_string(&list),
-                 decomposable ? "; run_decompositions() on the exported program may express it, 'nucleon ops' lists "
-                                "what is handled"
-                              : "");
+}
+
+/* One line that lists each unknown operator with the first place it is called at. */
+void nuc_check_operators(struct nuc_importer *im)
+{
+    struct unknown u = {.im = im};
+
+    nuc_text_init(&u.list, im->cx);
+    list_unknown(&u, im->scope);
+    if (u.count != 0)
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s%s", im->zip->path, nuc_text_string(&u.list),
+                 u.decomposable ? "; run_decompositions() on the exported program may express it, 'nucleon ops' lists "
+                                  "what is handled"
+                                : "");
 }

@@ -163,6 +163,7 @@ static struct cli_option rows[] = {
     {SHARED("--bias-correction", CALIBRATES), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
     {SHARED("--no-bias-correction", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--reference-compat", CALIBRATES)},
+    {SHARED("--size", CALIBRATES)},
     {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 
     GROUP("Where operators run"),

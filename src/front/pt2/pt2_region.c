@@ -1,0 +1,316 @@
+/*
+ * Graphs inside of a graph: operators of torch.ops.higher_order have them as arguments. Regions that only say how torch
+ * computes (torch.no_grad(), autocast, checkpoints, named pieces of a model) are read in their place; of torch.cond()
+ * both sides are, with a choice between their results, unless the condition is known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "front/pt2/importer.h"
+#include "ir/args.h"
+
+static const char higher_order[] = "higher_order.";
+
+bool nuc_has_region(const struct nuc_json *node)
+{
+    static const char *const names[] = {"wrap_with_set_grad_enabled",
+                                        "wrap_with_autocast",
+                                        "tag_activation_checkpoint",
+                                        "wrap_activation_checkpoint",
+                                        "wrap",
+                                        "hints_wrapper",
+                                        "invoke_subgraph",
+                                        "strict_mode",
+                                        "run_const_graph",
+                                        "cond"};
+    const char *name = nuc_pt2_op_name(node);
+
+    if (strncmp(name, higher_order, sizeof higher_order - 1) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], name + sizeof higher_order - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- names ---- */
+
+struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph)
+{
+    struct nuc_scope *scope = nuc_alloc(cx, sizeof *scope);
+    const struct nuc_json_text *text = graph.file->text;
+
+    scope->graph = graph;
+    scope->tensor_values = nuc_json_field(&scope->graph, "tensor_values");
+    if (scope->tensor_values.type != NUC_JSON_OBJECT)
+        nuc_json_fail(&scope->tensor_values, NUC_BAD_INPUT, "is not an object");
+    scope->n_values = nuc_json_text_count(text, scope->tensor_values.token);
+    scope->tokens = nuc_alloc_array(cx, scope->n_values, sizeof *scope->tokens);
+    scope->nodes = nuc_alloc_array(cx, scope->n_values, sizeof(struct nuc_node *));
+    /* The text has a key and its value in turn. */
+    uint32_t token = scope->tensor_values.token + 2;
+    for (size_t i = 0; i < scope->n_values; i++) {
+        token = text->tokens[token].next;
+        scope->tokens[i] = token;
+        token = text->tokens[token].next;
+    }
+    return scope;
+}
+
+static int compare_tokens(const void *key, const void *item)
+{
+    uint32_t a = *(const uint32_t *)key, b = *(const uint32_t *)item;
+
+    return (a > b) - (a < b);
+}
+
+struct nuc_node **nuc_scope_slot(const struct nuc_scope *scope, const char *name)
+{
+    uint32_t token = nuc_json_text_member(scope->graph.file->text, scope->tensor_values.token, name);
+
+    if (token == 0)
+        return NULL;
+    const uint32_t *found = bsearch(&token, scope->tokens, scope->n_values, sizeof *scope->tokens, compare_tokens);
+    return found == NULL ? NULL : &scope->nodes[found - scope->tokens];
+}
+
+/* ---- what is used ---- */
+
+struct marks {
+    const struct nuc_scope *scope;
+    bool *used; /* by value */
+};
+
+/* Every {"name": ...} in an argument, however deep: tensors, lists and lists of lists of them. Graphs name their own.
+ */
+static void mark_names(struct marks *m, const struct nuc_json *value)
+{
+    struct nuc_json name = nuc_json_maybe_member(value, "name");
+    const char *text = nuc_json_maybe_text(&name);
+
+    if (text != NULL) {
+        struct nuc_node **slot = nuc_scope_slot(m->scope, text);
+        if (slot != NULL)
+            m->used[slot - m->scope->nodes] = true;
+        return;
+    }
+    if (value->type == NUC_JSON_ARRAY) {
+        for (size_t i = 0, count = nuc_json_count(value); i < count; i++) {
+            struct nuc_json item = nuc_json_item(value, i);
+            mark_names(m, &item);
+        }
+    } else if (value->type == NUC_JSON_OBJECT && nuc_json_maybe_count(value) == 1) {
+        struct nuc_json member = nuc_json_union(value);
+        mark_names(m, &member);
+    }
+}
+
+static bool is_used(const struct marks *m, const struct nuc_json *value)
+{
+    struct nuc_json name = nuc_json_maybe_member(value, "name");
+    const char *text = nuc_json_maybe_text(&name);
+
+    if (text != NULL) {
+        struct nuc_node **slot = nuc_scope_slot(m->scope, text);
+        return slot == NULL || m->used[slot - m->scope->nodes];
+    }
+    if (value->type == NUC_JSON_ARRAY) {
+        for (size_t i = 0, count = nuc_json_count(value); i < count; i++) {
+            struct nuc_json item = nuc_json_item(value, i);
+            if (is_used(m, &item))
+                return true;
+        }
+    } else if (value->type == NUC_JSON_OBJECT && nuc_json_maybe_count(value) == 1) {
+        struct nuc_json member = nuc_json_union(value);
+        return is_used(m, &member);
+    }
+    return false;
+}
+
+/* An operator in place writes to what it is given, which other names may see; one without results checks something. */
+static bool acts(const struct nuc_json *node)
+{
+    struct nuc_json outputs = nuc_json_field(node, "outputs");
+    const char *name = nuc_pt2_op_name(node);
+    const char *overload = strrchr(name, '.');
+
+    return nuc_json_count(&outputs) == 0 || nuc_has_region(node) || strstr(name, "_.") != NULL ||
+           (overload != NULL && overload > name && overload[-1] == '_');
+}
+
+const bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope)
+{
+    struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
+    struct nuc_json outputs = nuc_json_field(&scope->graph, "outputs");
+    size_t count = nuc_json_count(&nodes);
+    bool *live = nuc_alloc_array(cx, count, sizeof *live);
+    struct marks m = {scope, nuc_alloc_array(cx, scope->n_values, sizeof *m.used)};
+
+    mark_names(&m, &outputs);
+    for (size_t i = count; i-- > 0;) {
+        struct nuc_json node = nuc_json_item(&nodes, i);
+        struct nuc_json results = nuc_json_field(&node, "outputs");
+        live[i] = acts(&node) || is_used(&m, &results);
+        if (!live[i])
+            continue;
+        struct nuc_json inputs = nuc_json_field(&node, "inputs");
+        for (size_t k = 0, n = nuc_json_count(&inputs); k < n; k++) {
+            struct nuc_json input = nuc_json_item(&inputs, k);
+            struct nuc_json arg = nuc_json_field(&input, "arg");
+            mark_names(&m, &arg);
+        }
+    }
+    return live;
+}
+
+/* ---- operands ---- */
+
+#define MAX_GRAPHS 2
+
+/* The arguments of such an operator; structs hold the way to what is read of them, so that they stay where they are. */
+struct region {
+    struct nuc_json inputs, results;
+    struct nuc_json graphs[MAX_GRAPHS], inputs_of[MAX_GRAPHS], args[MAX_GRAPHS], values[MAX_GRAPHS];
+    size_t n_graphs;
+    struct nuc_node **operands;
+    size_t n_operands, operands_capacity;
+    struct nuc_node *condition;
+    int known; /* the condition where it is known: 0 or 1; -1 */
+};
+
+static void add_operand(struct nuc_importer *im, struct region *r, const struct nuc_json *tensor)
+{
+    struct nuc_json name = nuc_json_field(tensor, "name");
+
+    r->operands = nuc_grow(im->cx, r->operands, &r->operands_capacity, r->n_operands + 1, sizeof(struct nuc_node *));
+    r->operands[r->n_operands++] = nuc_named_value(im, &name);
+}
+
+/* Tensors behind the graphs are what these work on; the one in front of two graphs is the condition. */
+static void read_region(struct nuc_importer *im, const struct nuc_json *node, struct region *r)
+{
+    *r = (struct region){.known = -1};
+    r->inputs = nuc_json_field(node, "inputs");
+    r->results = nuc_json_field(node, "outputs");
+    for (size_t i = 0, count = nuc_json_count(&r->inputs); i < count; i++) {
+        struct nuc_json input = nuc_json_item(&r->inputs, i);
+        struct nuc_json arg = nuc_json_field(&input, "arg");
+        struct nuc_json value = nuc_json_union(&arg);
+        if (strcmp(value.key, "as_graph") == 0 && r->n_graphs < MAX_GRAPHS) {
+            size_t k = r->n_graphs++;
+            r->inputs_of[k] = nuc_json_item(&r->inputs, i);
+            r->args[k] = nuc_json_field(&r->inputs_of[k], "arg");
+            r->values[k] = nuc_json_union(&r->args[k]);
+            r->graphs[k] = nuc_json_field(&r->values[k], "graph");
+        } else if (strcmp(value.key, "as_tensor") == 0 && r->n_graphs == 0) {
+            struct nuc_json name = nuc_json_field(&value, "name");
+            r->condition = nuc_named_value(im, &name);
+        } else if (strcmp(value.key, "as_bool") == 0 && r->n_graphs == 0) {
+            r->known = nuc_json_bool(&value);
+        } else if (strcmp(value.key, "as_tensor") == 0) {
+            add_operand(im, r, &value);
+        } else if (strcmp(value.key, "as_tensors") == 0) {
+            for (size_t k = 0, n = nuc_json_count(&value); k < n; k++) {
+                struct nuc_json item = nuc_json_item(&value, k);
+                add_operand(im, r, &item);
+            }
+        }
+    }
+    if (r->n_graphs == 0)
+        nuc_json_fail(&r->inputs, NUC_BAD_INPUT, "none of these is a graph");
+}
+
+/* The nodes that graph `k` gives, which reads `operands` as its inputs. */
+static struct nuc_node **import_graph(struct nuc_importer *im, const struct region *r, size_t k, size_t expected)
+{
+    struct nuc_scope *outer = im->scope;
+    struct nuc_scope *scope = nuc_open_scope(im->cx, r->graphs[k]);
+    struct nuc_json inputs = nuc_json_field(&scope->graph, "inputs");
+    struct nuc_json outputs = nuc_json_field(&scope->graph, "outputs");
+    struct nuc_node **results = nuc_alloc_array(im->cx, expected, sizeof *results);
+
+    scope->is_region = true;
+    if (nuc_json_count(&inputs) != r->n_operands)
+        nuc_json_fail(&inputs, NUC_UNSUPPORTED, "%zu inputs for %zu tensors: let the region read tensors only",
+                      nuc_json_count(&inputs), r->n_operands);
+    for (size_t i = 0; i < r->n_operands; i++) {
+        struct nuc_json input = nuc_json_item(&inputs, i);
+        struct nuc_json value = nuc_json_union(&input);
+        struct nuc_json name = nuc_json_field(&value, "name");
+        struct nuc_node **slot = nuc_scope_slot(scope, nuc_json_string(&name));
+        if (slot == NULL)
+            nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not among the tensor values", nuc_json_string(&name));
+        *slot = r->operands[i];
+    }
+    im->scope = scope;
+    nuc_import_nodes(im);
+    if (nuc_json_count(&outputs) != expected)
+        nuc_json_fail(&outputs, NUC_BAD_INPUT, "%zu outputs, where the operator has %zu", nuc_json_count(&outputs),
+                      expected);
+    for (size_t i = 0; i < expected; i++) {
+        struct nuc_json output = nuc_json_item(&outputs, i);
+        struct nuc_json value = nuc_json_union(&output);
+        if (strcmp(value.key, "as_none") == 0)
+            continue;
+        struct nuc_json name = nuc_json_field(&value, "name");
+        results[i] = nuc_named_value(im, &name);
+    }
+    im->scope = outer;
+    return results;
+}
+
+/* ---- results ---- */
+
+/* What the outer graph calls `name`: the value itself, or the one of two that the condition says. */
+static void name_result(struct nuc_importer *im, const struct region *r, const struct nuc_json *name,
+                        struct nuc_node *yes, struct nuc_node *no)
+{
+    const char *text = nuc_unused_name(im, name);
+    struct nuc_node *node;
+
+    if (no == NULL) {
+        node = nuc_add_node(im->g, NULL, NUC_OP_ALIAS, text);
+        nuc_set_arg_node(node, im->g, NUC_SELF, yes);
+        nuc_add_identity(im, node);
+    } else {
+        if (!nuc_same_sizes(&yes->vals[0], &no->vals[0]) || yes->vals[0].dtype != no->vals[0].dtype)
+            nuc_json_fail(name, NUC_UNSUPPORTED,
+                          "the two sides of torch.cond() give %s and %s: let both give the same shape",
+                          nuc_meta_text(im->cx, &yes->vals[0]), nuc_meta_text(im->cx, &no->vals[0]));
+        node = nuc_add_node(im->g, NULL, NUC_OP_WHERE, text);
+        nuc_set_arg_node(node, im->g, NUC_ARG(WHERE, condition), r->condition);
+        nuc_set_arg_node(node, im->g, NUC_ARG(WHERE, self), yes);
+        nuc_set_arg_node(node, im->g, NUC_ARG(WHERE, other), no);
+    }
+    nuc_name_value(im, text, node);
+    nuc_made_of(node, yes);
+    nuc_infer_shape(im->g, node);
+    if (node->op == NUC_OP_WHERE && !nuc_same_sizes(&node->vals[0], &yes->vals[0]))
+        nuc_json_fail(name, NUC_UNSUPPORTED, "the condition of torch.cond() has dimensions of its own: use a scalar");
+}
+
+void nuc_import_region(struct nuc_importer *im, const struct nuc_json *node)
+{
+    struct region r;
+
+    read_region(im, node, &r);
+    struct nuc_json outer = nuc_json_item(&r.results, 0);
+    struct nuc_json list = nuc_json_is_there(&outer) ? nuc_json_union(&outer) : outer;
+    bool is_list = nuc_json_is_there(&outer) && strcmp(list.key, "as_tensors") == 0;
+    size_t count = nuc_json_count(is_list ? &list : &r.results);
+    bool chooses = r.n_graphs == 2 && r.known < 0;
+
+    if (chooses && r.condition == NULL)
+        nuc_json_fail(node, NUC_UNSUPPORTED, "the condition is not a tensor: let it be one, or a number of Python's");
+    struct nuc_node **yes = import_graph(im, &r, r.n_graphs == 2 && r.known == 0 ? 1 : 0, count);
+    struct nuc_node **no = chooses ? import_graph(im, &r, 1, count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(is_list ? &list : &r.results, i);
+        struct nuc_json value = is_list ? item : nuc_json_union(&item);
+        if (yes[i] == NULL)
+            continue;
+        struct nuc_json name = nuc_json_field(&value, "name");
+        name_result(im, &r, &name, yes[i], chooses ? no[i] : NULL);
+    }
+}
