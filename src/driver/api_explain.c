@@ -1,14 +1,12 @@
 /* Where nodes run and why. */
 #include "driver/explain_options.h"
 #include "driver/lower_model.h"
-#include "npu/convert/convert.h"
-#include "npu/explain/explain.h"
+#include "driver/node_cycles.h"
 #include "npu/target/target.h"
 
 struct lowering {
     struct nuc_model *partitioned, *lowered;
-    struct nuc_model *in_strips; /* as far as the memory budget asks for it */
-    bool with_strips;
+    enum nuc_stage last; /* with a memory budget, as far as it asks for strips */
 };
 
 static void lower(struct nuc_context *cx, void *arg)
@@ -16,61 +14,33 @@ static void lower(struct nuc_context *cx, void *arg)
     struct lowering *l = arg;
 
     (void)cx;
-    l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
-    if (l->with_strips)
-        l->in_strips = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS);
+    l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, l->last);
 }
 
-/* The kernel calls of all partitions. */
-static struct nuc_explain_call *kernel_calls(const struct nuc_model *lowered, size_t *count)
+static void take_strips(struct nuc_explanation *e, const struct nuc_program_report *r)
 {
-    struct nuc_context *cx = lowered->c->cx;
-    struct nuc_explain_call *calls = NULL;
-    size_t capacity = 0;
-
-    *count = 0;
-    calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
-    for (size_t i = 0; i < nuc_model_n_partitions(lowered); i++) {
-        const struct nuc_lowered_partition *p = &lowered->lowered->partitions[i];
-        calls = nuc_grow(cx, calls, &capacity, *count + p->image->n_calls + 1, sizeof *calls);
-        for (uint32_t k = 0; k < p->image->n_calls; k++)
-            calls[(*count)++] = (struct nuc_explain_call){p->sources[k] != NULL ? p->sources[k]->name : NULL,
-                                                          (uint32_t)i, p->image->calls[k].cycles};
-    }
-    return calls;
-}
-
-void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_model *partitioned,
-                        const struct nuc_model *in_strips)
-{
-    const struct nuc_program_report *r = &in_strips->lowered->report;
-    const struct nuc_explain_cpu *cpu = r->n_strip_stages > 0 ? nuc_cpu_cycles_of(partitioned->graph, in_strips) : NULL;
-
     e->plain_arena = r->plain_arena;
     e->least_arena = r->least_arena;
     e->n_strips = (uint32_t)r->n_strips;
     e->n_strip_stages = (uint32_t)r->n_strip_stages;
     e->strip_cycles = r->strip_cycles;
-    e->cpu_cycles = cpu != NULL ? cpu->total : e->cpu_cycles + r->strip_cycles;
 }
 
-struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered)
+struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered,
+                                            const struct nuc_explain_cycles *cycles)
 {
     const struct nuc_settings *s = m->settings;
-    size_t n_calls = 0;
-    struct nuc_explain_call *calls = lowered != NULL ? kernel_calls(lowered, &n_calls) : NULL;
-    const struct nuc_explain_cpu *cpu = lowered != NULL ? nuc_cpu_cycles_of(m->graph, lowered) : NULL;
-    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls, cpu);
+    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, cycles);
+    const bool *in_float = lowered != NULL ? lowered->lowered->in_float : NULL;
 
     e->delegates = s->delegates;
-    if (s->target->cpu != NULL && lowered != NULL) {
-        const bool *in_float = nuc_find_float_operators(lowered);
-        for (uint32_t i = 0; i < e->n_rows; i++) {
-            struct nuc_explain_row *row = &e->rows[i];
-            row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
-            e->n_float += row->in_float;
-        }
+    for (uint32_t i = 0; in_float != NULL && i < e->n_rows; i++) {
+        struct nuc_explain_row *row = &e->rows[i];
+        row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
+        e->n_float += row->in_float;
     }
+    if (lowered != NULL)
+        take_strips(e, &lowered->lowered->report);
     return e;
 }
 
@@ -78,19 +48,20 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
 {
     const struct nuc_settings *s = m->settings;
     const bool strips = with_cycles && !s->trial && s->o.memory_budget > 0;
+    const struct nuc_explain_cycles *cycles = NULL;
     if (strips && s->target->cpu == NULL)
         nuc_warn(m->c->cx, "--memory-budget has no effect here: %s has no int8 kernels on the CPU, compile compares it",
                  s->target->name);
-    struct lowering l = {.partitioned = m, .with_strips = strips};
+    struct lowering l = {.partitioned = m, .last = strips ? NUC_STAGE_STRIPS : NUC_STAGE_BOUNDARY};
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(m->c->cx);
     /* A model that cannot be lowered is explained by estimates: its compilation says why. */
     if (with_cycles && nuc_attempt(m->c->cx, lower, &l) != NUC_OK)
-        l.lowered = l.in_strips = NULL;
+        l.lowered = NULL;
     nuc_leave_sub_arena(m->c->cx, sub);
-    struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered);
-    if (l.in_strips != NULL)
-        nuc_explain_strips(e, m, l.in_strips);
+    if (l.lowered != NULL)
+        cycles = nuc_cycles_of_lowered(m->graph, l.lowered);
+    struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered, cycles);
     nuc_free_sub_arena(sub);
     return e;
 }
@@ -100,7 +71,7 @@ static void count_cycles(struct nuc_model *partitioned, void *arg)
     const struct nuc_explanation *e = nuc_explain_partitioned(partitioned, true);
     uint64_t *cycles = arg;
 
-    *cycles = e->npu_cycles + e->cpu_cycles;
+    *cycles = nuc_explained_cycles(e);
 }
 
 bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles)
@@ -148,7 +119,7 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
             .n_operators = e->n_operators,
             .n_delegated = e->n_delegated,
             .n_partitions = e->n_partitions,
-            .cycles = e->npu_cycles + e->cpu_cycles,
+            .cycles = nuc_explained_cycles(e),
             .lost_cycles = e->lost_cycles,
             .made_up_ranges = e->made_up_ranges,
             .least_arena = e->n_strips == 0 ? e->least_arena : 0,

@@ -49,7 +49,7 @@ static void compile_variant(struct nuc_model *quantized, void *arg)
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     const struct nuc_explanation *e = nuc_explain_model(j.m, true);
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
-    out->cycles = e->npu_cycles + e->cpu_cycles;
+    out->cycles = nuc_explained_cycles(e);
     out->arena = j.made.report.arena;
     for (uint32_t i = 0; i < j.m->lowered->n_partitions; i++) {
         const struct nuc_lowered_partition *p = &j.m->lowered->partitions[i];

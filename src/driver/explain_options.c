@@ -16,7 +16,7 @@ struct figures {
 
 static struct figures figures_of(const struct nuc_explanation *e)
 {
-    return (struct figures){e->npu_cycles + e->cpu_cycles, e->n_operators - e->n_delegated, e->n_partitions};
+    return (struct figures){nuc_explained_cycles(e), e->n_operators - e->n_delegated, e->n_partitions};
 }
 
 static void measure(struct nuc_model *quantized, void *arg)
@@ -277,7 +277,7 @@ void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *q
                             const struct nuc_partitions *partitions)
 {
     struct nuc_options other = quantized->settings->o;
-    uint64_t own_cycles = e->npu_cycles + e->cpu_cycles, other_cycles = own_cycles;
+    uint64_t own_cycles = nuc_explained_cycles(e), other_cycles = own_cycles;
     bool greedy = other.placement == NUC_PLACEMENT_GREEDY;
 
     e->greedy_cycles = e->cost_cycles = own_cycles;

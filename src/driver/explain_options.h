@@ -4,24 +4,15 @@
 
 #include "driver/pipeline.h"
 
-struct nuc_explain_cpu;
 struct nuc_explanation;
+struct nuc_explain_cycles;
 
 /*
- * What the CPU's part of a lowered model takes, by the nodes of the partitioned graph that was lowered: figures of the
- * profile of its program. NULL: none can be written (cpu_cycles.c).
+ * The explanation of a partitioned model by what the stages to `lower` or `strips` made of it and by what its program
+ * takes; NULL: by estimates of its nodes (api_explain.c).
  */
-const struct nuc_explain_cpu *nuc_cpu_cycles_of(const struct nuc_graph *partitioned, const struct nuc_model *lowered);
-
-/*
- * The explanation of a partitioned model by what the stage `lower` made of it; NULL: by estimates of its nodes
- * (api_explain.c).
- */
-struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered);
-
-/* Adds what a memory budget costs: `in_strips` is the partitioned model after the stage `strips`. */
-void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_model *partitioned,
-                        const struct nuc_model *in_strips);
+struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered,
+                                            const struct nuc_explain_cycles *cycles);
 
 /* The same without any trial, from a lowering of its own where cycles are wanted. */
 struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles);

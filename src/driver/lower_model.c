@@ -268,14 +268,6 @@ static bool lower_partition(struct nuc_model *m, const struct handles *h, struct
 
     out->image = c.image;
     out->delegate = make_delegate(m, p, c.image, c.payload);
-    /* The node of each kernel call: debug handles are 1 + id. Transposes at a boundary have none. */
-    const struct nuc_neutron_image *image = c.image;
-    const struct nuc_node **sources = nuc_alloc_array(m->graph->cx, image->n_calls, sizeof(struct nuc_node *));
-    for (uint32_t i = 0; i < image->n_calls; i++) {
-        uint32_t handle = image->calls[i].handle;
-        sources[i] = handle > 0 && handle <= h->count ? h->nodes[handle - 1] : NULL;
-    }
-    out->sources = sources;
     const struct nuc_lower_io *io = &c.io;
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, (size_t)io->n_inputs + io->n_outputs, sizeof *infos);
     for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
@@ -443,7 +435,7 @@ void nuc_run_cpu_passes(struct nuc_job *j)
     nuc_run_stage_passes(j, &nuc_lowered_passes, NUC_PASSES_DEFAULT);
 }
 
-bool *nuc_find_float_operators(const struct nuc_model *lowered)
+static const bool *find_float_operators(const struct nuc_model *lowered)
 {
     uint32_t n_ids = lowered->lowered->n_ids;
     bool *in_float = nuc_alloc_array(lowered->c->cx, (size_t)n_ids + 1, sizeof *in_float);
@@ -477,11 +469,11 @@ void nuc_lower_for_cpu(struct nuc_job *j)
 
     if (s->target->cpu != NULL) {
         nuc_cortexm_lower(j->m->graph, &options);
-        const struct nuc_lowered *l = j->m->lowered;
-        const bool *in_float = nuc_find_float_operators(j->m);
+        struct nuc_lowered *l = j->m->lowered;
+        l->in_float = find_float_operators(j->m);
         for (uint32_t id = 0; id < l->n_ids; id++) {
-            j->m->lowered->report.n_cpu_float += l->on_cpu[id] && in_float[id];
-            j->m->lowered->report.n_cpu_int8 += l->on_cpu[id] && !in_float[id];
+            l->report.n_cpu_float += l->on_cpu[id] && l->in_float[id];
+            l->report.n_cpu_int8 += l->on_cpu[id] && !l->in_float[id];
         }
     }
     if (s->o.executorch_ops_only)

@@ -14,12 +14,14 @@ struct nuc_lowered_partition {
     size_t n_cpu_transposed; /* inputs and outputs that the runtime transposes */
     const struct nuc_tensor_info *cpu_transposed;
     const struct nuc_neutron_image *image; /* its bytes lie in the payload */
-    const struct nuc_node *const *sources; /* the node each kernel call was made for, NULL: none */
 };
 
 struct nuc_lowered {
     uint32_t n_ids;     /* of the partitioned graph */
     const bool *on_cpu; /* by id of a node of it: an operator that is not delegated */
+    /* By the same: what became of it computes in float. NULL: the target has no int8 kernels, or it is not known yet.
+     */
+    const bool *in_float;
     uint32_t n_partitions;
     struct nuc_lowered_partition *partitions;
     uint32_t n_handles;               /* debug handles are 1 + an index here: */
@@ -27,9 +29,6 @@ struct nuc_lowered {
     struct nuc_io_quantizations io;   /* inputs and outputs that are int8 */
     struct nuc_program_report report; /* as far as it is known without the program */
 };
-
-/* By id of a node of the partitioned graph: what became of it, on the CPU, computes in float. */
-bool *nuc_find_float_operators(const struct nuc_model *lowered);
 
 /* Of a partitioned model: what is known of inputs and outputs that are int8 already (quantize_io.c). */
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);

@@ -136,7 +136,7 @@ static void put_memory(const struct nuc_network *net, json_t *to)
 
 static void put_cycles(const struct nuc_network *net, json_t *to, const char *key, uint64_t cycles)
 {
-    if (net->foreign)
+    if (net->e->foreign)
         nuc_put_null(net->cx, to, key);
     else
         nuc_put_count(net->cx, to, key, cycles);
@@ -145,12 +145,13 @@ static void put_cycles(const struct nuc_network *net, json_t *to, const char *ke
 void nuc_put_network_figures(struct nuc_network *net, json_t *to)
 {
     put_operators(net, to);
-    put_cycles(net, to, "cycles", net->cycles);
-    put_cycles(net, to, "npu_cycles", net->npu_cycles);
-    put_cycles(net, to, "cpu_cycles", net->cycles - net->npu_cycles);
+    put_cycles(net, to, "cycles", nuc_explained_cycles(net->e));
+    put_cycles(net, to, "npu_cycles", net->e->npu_cycles);
+    put_cycles(net, to, "cpu_cycles", net->e->cpu_cycles);
     nuc_put_count(net->cx, to, "lost_cycles", net->e->lost_cycles);
     nuc_put_measure(net->cx, to, "latency_us",
-                    net->foreign ? (double)NAN : (double)net->cycles / net->e->target->clock_hz * 1e6);
+                    net->e->foreign ? (double)NAN
+                                    : (double)nuc_explained_cycles(net->e) / net->e->target->clock_hz * 1e6);
     nuc_put_count(net->cx, to, "macs", macs_of(net));
     put_memory(net, to);
 }

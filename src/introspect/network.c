@@ -2,6 +2,7 @@
 #include "introspect/network_private.h"
 
 #include "driver/explain_options.h"
+#include "driver/node_cycles.h"
 
 static void add_missed(struct nuc_network *net, const char *text)
 {
@@ -49,7 +50,6 @@ static void check_memory(struct nuc_network *net)
         add_missed(net, nuc_strdup(net->cx, net->cx->message));
 }
 
-/* Stages up to `lower` are explained before what follows changes their graph. */
 static void build(struct nuc_network *net)
 {
     struct nuc_job *j = &net->job;
@@ -58,13 +58,12 @@ static void build(struct nuc_network *net)
     net->quantized = j->m;
     nuc_run_stages(j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     net->partitioned = j->m;
-    nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
-    net->e = nuc_explain_lowered(net->partitioned, j->m);
+    nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
+    net->cycles = nuc_cycles_of_program(net->partitioned->graph, j->m, j->made.bytes, j->made.instructions,
+                                        j->made.n_instructions);
+    net->e = nuc_explain_lowered(net->partitioned, j->m, net->cycles);
     net->e->made_up_ranges = net->made_up;
     nuc_try_options(net->partitioned, net->quantized, net->e);
-    nuc_run_stages(j, NUC_STAGE_STRIPS, NUC_STAGE_STRIPS);
-    nuc_explain_strips(net->e, net->partitioned, j->m);
-    nuc_run_stages(j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
     nuc_remember(j);
     nuc_rehearse_program(j);
     check_delegation(net);
@@ -79,8 +78,6 @@ struct nuc_network *nuc_compile_network(struct nuc_model *m, struct nuc_sample_s
         .c = m->c, .cx = m->c->cx, .calibration = calibration, .model = m, .job = {.c = m->c, .m = m}};
     build(net);
     nuc_list_network_nodes(net);
-    nuc_settle_instructions(net);
-    nuc_place_nodes(net);
     nuc_measure_network_nodes(net);
     return net;
 }

@@ -25,9 +25,8 @@ struct nuc_network {
     uint32_t n_nodes;
     size_t n_measured; /* samples on which the errors of nodes were measured */
     uint32_t *id_of;   /* by id of a node of the partitioned graph: index of an input or an operator, or NUC_NO_ID */
-    const struct nuc_node **by_id; /* nodes of the partitioned graph */
-    uint64_t *instruction_cycles, cycles, npu_cycles;
-    bool foreign; /* kernels of another converter, whose cycles are not known */
+    const struct nuc_node **by_id;           /* nodes of the partitioned graph */
+    const struct nuc_explain_cycles *cycles; /* of its program */
 };
 
 /* Nodes and their ids, from the partitioned model. */
@@ -40,10 +39,6 @@ void nuc_list_network_nodes(struct nuc_network *net);
 uint32_t nuc_network_id(const struct nuc_network *net, const struct nuc_node *node);
 uint32_t nuc_network_id_of_lowered(const struct nuc_network *net, const struct nuc_node *lowered);
 uint32_t nuc_network_id_of_handle(const struct nuc_network *net, uint32_t handle);
-
-/* Cycles of instructions, which add up to those of the program; then what each node has of them. */
-void nuc_settle_instructions(struct nuc_network *net);
-void nuc_place_nodes(struct nuc_network *net);
 
 /* sqnr_db and sqnr_own_db of all nodes, from runs of the float and the quantized network (node_errors.c). */
 void nuc_measure_network_nodes(struct nuc_network *net);

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "archive/json_build.h"
-#include "back/profile/profile.h"
 #include "introspect/network_private.h"
 #include "ir/labels.h"
 #include "ir/quant.h"
@@ -32,6 +31,8 @@ static enum nuc_where where_of(const struct nuc_network *net, const struct nuc_e
 
     if (row->partition != NULL)
         return NUC_ON_NPU;
+    if (row->cycles == 0)
+        return NUC_FOLDED;
     return is_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
 }
 
@@ -61,6 +62,7 @@ void nuc_list_network_nodes(struct nuc_network *net)
             continue;
         add_with_id(net, row->node, where_of(net, row));
         net->nodes[net->n_nodes - 1].row = row;
+        net->nodes[net->n_nodes - 1].cycles = row->cycles;
         net->nodes[net->n_nodes - 1].is_operator = true;
         net->nodes[net->n_nodes - 1].label = labels.of[row->node->id];
     }
@@ -97,48 +99,6 @@ uint32_t nuc_network_id_of_handle(const struct nuc_network *net, uint32_t handle
     const struct nuc_lowered *l = net->job.m->lowered;
 
     return handle == 0 || handle > l->n_handles ? NUC_NO_ID : id_of_origin(net, l->origins[handle - 1]);
-}
-
-/* ---- instructions ---- */
-
-/* Those of the program as it is, which 'compile' and 'run --profile' show, too. */
-void nuc_settle_instructions(struct nuc_network *net)
-{
-    const struct nuc_made *made = &net->job.made;
-    const struct nuc_profile *p =
-        nuc_profile_read(net->cx, net->e->target, nuc_model_file(net->model), made->bytes, NULL);
-
-    net->instruction_cycles = nuc_alloc_array(net->cx, made->n_instructions + 1, sizeof *net->instruction_cycles);
-    for (size_t i = 0; i < p->n_rows; i++) {
-        if (p->rows[i].instruction < made->n_instructions)
-            net->instruction_cycles[p->rows[i].instruction] += p->rows[i].cycles;
-    }
-    net->cycles = p->cycles;
-    net->npu_cycles = p->npu_cycles;
-    net->foreign = p->foreign;
-}
-
-/* On the CPU, a node has the cycles of its instructions; one without became a part of others, or nothing. */
-void nuc_place_nodes(struct nuc_network *net)
-{
-    const struct nuc_made *made = &net->job.made;
-    bool *has_instruction = nuc_alloc_array(net->cx, (size_t)net->n_nodes + 1, sizeof *has_instruction);
-
-    for (size_t i = 0; i < made->n_instructions; i++) {
-        const struct nuc_node *n = made->instructions[i];
-        uint32_t id = n == NULL || n->delegate != NULL ? NUC_NO_ID : nuc_network_id_of_lowered(net, n);
-        if (id == NUC_NO_ID || net->nodes[id].row == NULL || net->nodes[id].where == NUC_ON_NPU)
-            continue;
-        net->nodes[id].cycles += net->instruction_cycles[i];
-        has_instruction[id] = true;
-    }
-    for (uint32_t i = 0; i < net->n_nodes; i++) {
-        struct nuc_network_node *n = &net->nodes[i];
-        if (n->where == NUC_ON_NPU)
-            n->cycles = n->row->npu_cycles;
-        else if (n->row != NULL && !has_instruction[i])
-            n->where = NUC_FOLDED;
-    }
 }
 
 /* ---- as members ---- */
@@ -243,9 +203,9 @@ static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
     put_inputs(net, to, n);
     put_value(net->cx, to, n->node);
     nuc_put_count(net->cx, to, "macs", row != NULL ? row->macs : 0);
-    nuc_put_count(net->cx, to, "cycles", n->cycles);
+    nuc_put_cycles(net->cx, to, net->e, n->cycles, !net->e->foreign || n->where != NUC_ON_NPU);
     nuc_put_count(net->cx, to, "npu_cycles", row != NULL ? row->npu_cycles : 0);
-    nuc_put_count(net->cx, to, "cpu_cycles", row == NULL ? 0 : n->where == NUC_ON_NPU ? row->cpu_cycles : n->cycles);
+    nuc_put_count(net->cx, to, "cpu_cycles", row != NULL ? row->cpu_cycles : 0);
     nuc_put_measure(net->cx, to, "sqnr_db", n->sqnr_db);
     nuc_put_measure(net->cx, to, "sqnr_own_db", n->sqnr_own_db);
     put_decision(net, to, row);
@@ -257,4 +217,5 @@ void nuc_put_network_nodes(struct nuc_network *net, json_t *tree)
 
     for (uint32_t i = 0; i < net->n_nodes; i++)
         put_node(net, nuc_put_object(net->cx, list, NULL), i);
+    nuc_put_boundaries(net->cx, tree, net->e, true);
 }

@@ -96,11 +96,12 @@ static void put_instruction(const struct nuc_network *net, json_t *to, size_t in
 {
     const struct nuc_node *n = net->job.made.instructions[index];
     uint32_t partition = partition_of(net, n);
-    uint32_t id = n == NULL || partition != NUC_NO_ID ? NUC_NO_ID : nuc_network_id_of_lowered(net, n);
+    const struct nuc_node *owner = net->cycles->owners[index];
+    uint32_t id = owner == NULL || !nuc_is_operator(owner) ? NUC_NO_ID : nuc_network_id(net, owner);
 
     nuc_put_text(net->cx, to, "operator", n == NULL ? NULL : operator_of(net, n));
     nuc_put_text(net->cx, to, "where", partition != NUC_NO_ID ? "npu" : "cpu");
-    nuc_put_count(net->cx, to, "cycles", net->instruction_cycles[index]);
+    nuc_put_count(net->cx, to, "cycles", net->cycles->instructions[index]);
     json_t *list = nuc_put_array(net->cx, to, "nodes");
     if (id != NUC_NO_ID)
         nuc_put_int(net->cx, list, NULL, id);

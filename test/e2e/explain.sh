@@ -91,16 +91,16 @@ has out "       fix      "
 grep -q "made-up" "$work/out" && fail "ranges of samples are called made up"
 
 # Without samples the same operators, and a word about it.
-grep '^CPU ' "$work/out" >"$work/shown"
+grep '^CPU    aten' "$work/out" >"$work/shown"
 run 0 "$nucleon" explain $model
 has out "made-up ranges"
 narrow
-grep '^CPU ' "$work/out" | cmp -s - "$work/shown" || fail "other operators on the CPU without samples"
+grep '^CPU    aten' "$work/out" | cmp -s - "$work/shown" || fail "other operators on the CPU without samples"
 
 # One operator of the model is a row, what separates partitions is named; every node has a row with --all.
 run 0 "$nucleon" explain $digits --operators-not-to-delegate aten::add
 narrow
-[ "$(grep -c '^CPU ' "$work/out")" -eq 2 ] || fail "not two additions on the CPU"
+[ "$(grep -c '^CPU    aten' "$work/out")" -eq 2 ] || fail "not two additions on the CPU"
 [ "$(grep -c '       fix      ' "$work/out")" -eq 1 ] || fail "one reason is given several times"
 has out "separates the 3 partitions"
 has out "and 1 more like it: split by aten.add at train.py:14 (blocks.0)"
@@ -115,7 +115,18 @@ has out "       label    x (int8)"
 # A LiteRT model says nothing of modules: tensors stand in their place.
 run 0 "$nucleon" explain test/fuzz/corpus/litert/conv2d.tflite
 narrow
-has out "PADV2              quantized_d..ault_padded"
+has out "PADV2              quantized_..ult_padded"
+
+# The rows of the text are all cycles of the inference.
+for target in imxrt700 imxrt700cm cortex-m33; do
+    for all in '' --all; do
+        run 0 "$nucleon" explain $model --calibration $samples --target $target $all
+        narrow
+        rows=$(awk '$NF ~ /^[0-9]+%$/ { gsub(",", "", $(NF - 1)); sum += $(NF - 1) } END { print sum }' "$work/out")
+        whole=$(sed -n 's/^about \([0-9,]*\) cycles per inference.*/\1/p' "$work/out" | tr -d ,)
+        [ "$rows" = "$whole" ] || fail "rows for $target $all have $rows cycles of $whole"
+    done
+done
 
 # What an option is said to lead to is what it leads to.
 cycles_of() {
@@ -188,7 +199,7 @@ has err "sdk-3.2, sdk-3.1"
 run 2 "$nucleon" explain $model --target imx95
 has err imxrt700
 run 0 "$nucleon" explain $digits --operators-not-to-delegate aten::add,aten_conv*_12
-[ "$(grep -c '^CPU ' "$work/out")" -eq 3 ] || fail "two additions and a convolution by name"
+[ "$(grep -c '^CPU    aten' "$work/out")" -eq 3 ] || fail "two additions and a convolution by name"
 run 0 "$nucleon" explain $digits --operators-not-to-delegate aten.conv2d
 [ "$(grep -c '^CPU .*aten.conv2d' "$work/out")" -ge 10 ] || fail "operators as the model has them"
 run 2 "$nucleon" explain $model --operators-not-to-delegate aten.conv3d

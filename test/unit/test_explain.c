@@ -178,6 +178,54 @@ static void test_splits(void **state)
     nuc_compiler_free(c2);
 }
 
+/* Values of a member from one text to another. */
+static uint64_t sum_between(const char *json, const char *from, const char *to, const char *key)
+{
+    const char *begin = strstr(json, from), *end = begin != NULL ? strstr(begin, to) : NULL;
+    uint64_t sum = 0;
+
+    if (end == NULL)
+        fail_msg("no %s", from);
+    for (const char *p = strstr(begin, key); p != NULL && p < end; p = strstr(p + 1, key))
+        sum += strtoull(p + strlen(key), NULL, 10);
+    return sum;
+}
+
+#define LAYER_NORM                                                                                                     \
+    "%x = input : float32[1, 8, 16]\n%w = input : float32[1, 16, 8]\n%m = aten.matmul.default(%x, %w) : float32[1, "   \
+    "8, 8]\n"                                                                                                          \
+    "%n = aten.layer_norm.default(%m, [8]) : float32[1, 8, 8]\n%y = aten.matmul.default(%n, %m) : float32[1, 8, 8]\n"  \
+    "%r = aten.relu.default(%y) : float32[1, 8, 8]\n%output = output([%r])\n"
+
+/* Nodes and boundaries are all that an inference takes: on the CPU in int8, in float, and with formats to change. */
+static const struct sum_case {
+    const char *target, *graph;
+} sum_cases[] = {
+    {"imxrt700", LAYER_NORM},
+    {"imxrt700cm", LAYER_NORM},
+    {"cortex-m33", LAYER_NORM},
+    {"imxrt700", "%x = input : float32[1, 8, 6, 6]\n%m = aten.max_pool2d.default(%x, [2, 2], [1, 1], [0, 0], [2, 2]) : "
+                 "float32[1, 8, 4, 4]\n%a = aten.avg_pool2d.default(%m, [2, 2]) : float32[1, 8, 2, 2]\n"
+                 "%output = output([%a])\n"},
+};
+
+static void check_sums(struct nuc_context *cx, void *arg)
+{
+    const struct sum_case *c = arg;
+    struct nuc_explain_result r;
+    struct nuc_options o;
+
+    (void)cx;
+    nuc_options_default(&o);
+    o.target = c->target;
+    struct nuc_compiler *compiler = nuc_compiler_new(&o, NULL);
+    const char *json = explain_json(compiler, nuc_model_make(compiler, parse_graph(compiler->cx, c->graph)), &r);
+    assert_int_equal(sum_between(json, "\"boundaries\"", "\n", "\"cycles\": ") +
+                         sum_between(json, "\"nodes\"", "\n ]", "\"cycles\": "),
+                     r.cycles);
+    nuc_compiler_free(compiler);
+}
+
 #define QDQ "0.5, 0, -128, 127, int8) : "
 
 /* Between quantized values a float one, a product that reads it and a view of that: one operator is to blame. */
@@ -226,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW_TEST(check_work, work_cases), cmocka_unit_test(test_stages), cmocka_unit_test(test_own_check),
         cmocka_unit_test(test_splits),    cmocka_unit_test(test_roots),  CONTEXT_TEST(check_log),
+        ROW_TEST(check_sums, sum_cases),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

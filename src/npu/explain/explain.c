@@ -22,40 +22,47 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
     };
 }
 
-/* What a node costs counts where it runs; what the other side would have saved is shown, too. */
-static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
+static void take_cycles(struct nuc_explanation *e, const struct nuc_explain_cycles *cycles)
 {
-    if (row->partition != NULL) {
-        e->npu_cycles += row->npu_cycles;
-        return;
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        struct nuc_explain_row *row = &e->rows[i];
+        row->cycles = cycles->of[row->node->id];
+        *(row->partition != NULL ? &row->npu_cycles : &row->cpu_cycles) = row->cycles;
     }
-    e->cpu_cycles += row->cpu_cycles;
-    e->lost_cycles += nuc_explain_lost(e, row);
-    e->n_by_cost += row->is_operator && row->decision->by_cost;
+    e->npu_cycles = cycles->npu;
+    e->cpu_cycles = cycles->cpu;
+    e->foreign = cycles->foreign;
+    e->boundaries = cycles->boundaries;
+    e->n_boundaries = cycles->n_boundaries;
 }
 
-/*
- * The cycles of a lowered kernel call go to the node it was made for, the rest to changes of formats. A node whose name
- * is not among the rows was added by the lowering.
- */
-static void add_call(struct nuc_explanation *e, struct nuc_explain_row *const *row_of, const struct nuc_graph *g,
-                     const struct nuc_explain_call *call)
+/* Estimates of the nodes, and a call for each partition. */
+static void estimate_cycles(struct nuc_context *cx, struct nuc_explanation *e)
 {
-    const struct nuc_node *node = call->node == NULL ? NULL : nuc_find_node(g, call->node);
-    struct nuc_explain_row *row = node == NULL ? NULL : row_of[node->id];
+    struct nuc_explain_boundary *calls = nuc_alloc_array(cx, (size_t)e->n_partitions + 1, sizeof *calls);
 
-    if (row != NULL && row->partition != NULL) {
-        row->npu_cycles += call->cycles;
-        return;
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        struct nuc_explain_row *row = &e->rows[i];
+        row->cycles = row->partition != NULL ? row->npu_cycles : row->cpu_cycles;
+        *(row->partition != NULL ? &e->npu_cycles : &e->cpu_cycles) += row->cycles;
     }
-    e->format_cycles += call->cycles;
-    e->npu_cycles += call->cycles;
+    for (uint32_t i = 0; i < e->n_partitions; i++) {
+        calls[i] = (struct nuc_explain_boundary){
+            .kind = NUC_BOUNDARY_CALL, .partition = i, .count = 1, .cycles = e->target->costs.npu_call};
+        e->npu_cycles += calls[i].cycles;
+    }
+    e->boundaries = calls;
+    e->n_boundaries = e->n_partitions;
+}
+
+uint64_t nuc_explained_cycles(const struct nuc_explanation *e)
+{
+    return e->npu_cycles + e->cpu_cycles;
 }
 
 struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
-                                          const struct nuc_explain_call *calls, size_t n_calls,
-                                          const struct nuc_explain_cpu *cpu)
+                                          const struct nuc_explain_cycles *cycles)
 {
     struct nuc_context *cx = g->cx;
     struct nuc_explanation *e = nuc_alloc(cx, sizeof *e);
@@ -69,25 +76,27 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
     e->target = target != NULL ? target : nuc_target_find(cx, NULL);
     e->flavor = flavor != NULL ? flavor : nuc_flavor_find(cx, NULL);
     e->n_partitions = partitions->count;
+    const char **tags = nuc_alloc_array(cx, (size_t)partitions->count + 1, sizeof(char *));
+    for (uint32_t i = 0; i < partitions->count; i++)
+        tags[i] = partitions->items[i].tag;
+    e->tags = tags;
     e->n_rows = partitions->n_decisions;
     e->rows = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->rows);
-    e->npu_cycles = (uint64_t)partitions->count * e->target->costs.npu_call;
-    struct nuc_explain_row **row_of = nuc_alloc_array(cx, (size_t)g->next_id + 1, sizeof *row_of);
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
-        row_of[e->rows[i].node->id] = &e->rows[i];
-        if (calls != NULL && e->rows[i].partition != NULL)
-            e->rows[i].npu_cycles = 0; /* the calls say it better */
-        if (cpu != NULL && e->rows[i].partition == NULL)
-            e->rows[i].cpu_cycles = cpu->cycles[e->rows[i].node->id];
-    }
-    for (size_t i = 0; calls != NULL && i < n_calls; i++)
-        add_call(e, row_of, g, &calls[i]);
     for (uint32_t i = 0; i < e->n_rows; i++)
-        add_up(e, &e->rows[i]);
-    e->cpu_cycles = cpu != NULL ? cpu->total : e->cpu_cycles;
+        fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
+    if (cycles != NULL)
+        take_cycles(e, cycles);
+    else
+        estimate_cycles(cx, e);
+    for (uint32_t i = 0; i < e->n_boundaries; i++)
+        e->format_cycles += e->boundaries[i].kind == NUC_BOUNDARY_FORMAT ? e->boundaries[i].cycles : 0;
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        const struct nuc_explain_row *row = &e->rows[i];
+        e->lost_cycles += nuc_explain_lost(e, row);
+        e->n_by_cost += row->is_operator && row->partition == NULL && row->decision->by_cost;
+    }
     nuc_explain_causes(cx, e);
-    nuc_explain_splits(cx, e, partitions, calls, n_calls);
+    nuc_explain_splits(cx, e, partitions);
     return e;
 }
 

@@ -20,8 +20,40 @@ struct nuc_explain_row {
     bool in_float;         /* on the CPU of a target with int8 kernels, none of which it has */
     uint32_t cause;        /* of an operator on the CPU: index of what keeps it there; else NUC_NO_CAUSE */
     uint64_t macs;
-    /* On either side, wherever it runs. On the NPU, 0 is a node that became part of another node's kernel. */
+    uint64_t cycles; /* where it runs; 0: it became part of another node's kernel or instruction, or nothing */
+    /* On either side, wherever it runs: there `cycles`, on the other side an estimate from its sizes. */
     uint64_t npu_cycles, cpu_cycles;
+};
+
+/* What takes cycles and is no node's. */
+enum nuc_boundary_kind {
+    NUC_BOUNDARY_CALL,     /* calls of the NPU beside their kernels: driver, caches, interrupt */
+    NUC_BOUNDARY_FORMAT,   /* kernels of the NPU that bring values of a partition's boundary into another format */
+    NUC_BOUNDARY_QUANTIZE, /* on the CPU, where no node of the partitioned graph does it */
+    NUC_BOUNDARY_DEQUANTIZE,
+    NUC_BOUNDARY_COPY /* on the CPU: copies between dim orders, what is done to results of the NPU */
+};
+
+#define NUC_NO_PARTITION UINT32_MAX
+
+struct nuc_explain_boundary {
+    enum nuc_boundary_kind kind;
+    uint32_t partition;           /* index; NUC_NO_PARTITION: on the CPU */
+    const struct nuc_node *value; /* on the CPU: of the partitioned graph; NULL: not known */
+    uint32_t count;               /* kernels, calls or instructions */
+    uint64_t cycles;
+};
+
+/* What an inference takes: all nodes and boundaries together as much as NPU and CPU. */
+struct nuc_explain_cycles {
+    const uint64_t *of; /* by id of a node of the partitioned graph, wherever it runs */
+    uint64_t npu, cpu;
+    bool foreign; /* kernels of another converter, of which nothing is known */
+    uint32_t n_boundaries;
+    const struct nuc_explain_boundary *boundaries; /* in the order of the program */
+    size_t n_instructions;
+    const uint64_t *instructions;         /* by instruction, the kernels of a call included */
+    const struct nuc_node *const *owners; /* by instruction: the node that has its cycles; NULL: a call, a boundary */
 };
 
 /*
@@ -64,10 +96,14 @@ struct nuc_explanation {
     uint32_t n_rows;
     struct nuc_explain_row *rows; /* in graph order */
     uint32_t n_operators, n_delegated, n_partitions;
-    uint64_t npu_cycles, cpu_cycles; /* of the nodes where they are, calls of partitions included */
-    uint64_t format_cycles;          /* of these, kernels that change formats at the boundary of a partition */
-    uint32_t n_float;                /* operators with in_float */
-    uint32_t n_by_cost;              /* operators that the NPU could run, and that are on the CPU for their cost */
+    const char *const *tags;         /* of the partitions */
+    uint64_t npu_cycles, cpu_cycles; /* of nodes where they are and of boundaries: all that an inference takes */
+    bool foreign; /* kernels of another converter: npu_cycles and those of nodes there are not known */
+    uint32_t n_boundaries;
+    const struct nuc_explain_boundary *boundaries; /* in the order of the program */
+    uint64_t format_cycles;                        /* of these, changes of formats */
+    uint32_t n_float;                              /* operators with in_float */
+    uint32_t n_by_cost; /* operators that the NPU could run, and that are on the CPU for their cost */
     /* Of targets that leave a choice: cycles with --placement greedy and cost; 0: not known. */
     uint64_t greedy_cycles, cost_cycles;
     /* With a memory budget that the program exceeds: its arena, and what computing in strips of rows makes of it. */
@@ -83,33 +119,20 @@ struct nuc_explanation {
     struct nuc_explain_help *helps; /* the most helpful first */
 };
 
-/* Cycles of a kernel call of the lowered model, and the node it was made for; NULL: a change of format at a boundary.
- */
-struct nuc_explain_call {
-    const char *node;
-    uint32_t partition; /* index */
-    uint64_t cycles;
-};
-
-/* Cycles of what nodes on the CPU became, by their ids, and of all that the CPU does: also what belongs to no node. */
-struct nuc_explain_cpu {
-    const uint64_t *cycles;
-    uint64_t total;
-};
-
 /*
- * The graph is partitioned. NULL for target and flavor: the defaults. `calls` are those of all partitions, from which
- * nodes on the NPU have their cycles, `cpu` those of the others; without any (NULL) they are estimated node by node.
+ * The graph is partitioned. NULL for target and flavor: the defaults. `cycles` are those of its program; NULL: nodes
+ * have estimates from their sizes.
  */
 struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
-                                          const struct nuc_explain_call *calls, size_t n_calls,
-                                          const struct nuc_explain_cpu *cpu);
+                                          const struct nuc_explain_cycles *cycles);
 
-/* Causes and splits of an explanation whose rows are complete; `calls` as above (explain_causes.c). */
+/* Causes and splits of an explanation whose rows and boundaries are complete (explain_causes.c). */
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e);
-void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions,
-                        const struct nuc_explain_call *calls, size_t n_calls);
+void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions);
+
+/* All that an inference takes. */
+uint64_t nuc_explained_cycles(const struct nuc_explanation *e);
 
 /* Lines of at most 80 columns. `all`: every node with its names in the Edge graph, and all reasons for partitions. */
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all);

@@ -321,18 +321,19 @@ static void add_split(struct splitting *s, uint32_t first, const uint32_t *next,
         split->saved_cycles = 0;
 }
 
-static const uint64_t *format_cycles(struct nuc_context *cx, const struct nuc_partitions *partitions,
-                                     const struct nuc_explain_call *calls, size_t n_calls)
+static const uint64_t *format_cycles(struct nuc_context *cx, const struct nuc_explanation *e)
 {
-    uint64_t *sums = nuc_alloc_array(cx, (size_t)partitions->count + 1, sizeof *sums);
+    uint64_t *sums = nuc_alloc_array(cx, (size_t)e->n_partitions + 1, sizeof *sums);
 
-    for (size_t i = 0; calls != NULL && i < n_calls; i++)
-        sums[calls[i].partition] += calls[i].node == NULL ? calls[i].cycles : 0;
+    for (uint32_t i = 0; i < e->n_boundaries; i++) {
+        const struct nuc_explain_boundary *b = &e->boundaries[i];
+        sums[b->kind == NUC_BOUNDARY_FORMAT && b->partition < e->n_partitions ? b->partition : e->n_partitions] +=
+            b->cycles;
+    }
     return sums;
 }
 
-void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions,
-                        const struct nuc_explain_call *calls, size_t n_calls)
+void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const struct nuc_partitions *partitions)
 {
     struct splitting s = {.t = {.cx = cx, .e = e}, .partitions = partitions};
 
@@ -341,7 +342,7 @@ void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const
     index_rows(&s.t);
     find_between(&s);
     find_groups(&s);
-    s.format = format_cycles(cx, partitions, calls, n_calls);
+    s.format = format_cycles(cx, e);
     uint32_t *next = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *next); /* in the group: index + 1 */
     uint32_t *last = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *last); /* of the group of a first row */
     uint32_t *met = nuc_alloc_array(cx, (size_t)e->n_causes + 1, sizeof *met);

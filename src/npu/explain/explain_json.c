@@ -1,4 +1,4 @@
-/* The explanation as JSON: keys in one order, no floating-point numbers, so that equal models give equal bytes. */
+/* The explanation as JSON: keys in one order and six digits of a share, so that equal models give equal bytes. */
 #include "archive/json_build.h"
 #include "host/text.h"
 #include "npu/explain/explain_members.h"
@@ -12,7 +12,7 @@ struct value_text {
 
 static void add_value(struct nuc_text *out, struct value_text *text, const json_t *value)
 {
-    const size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
+    const size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6);
     size_t size = json_dumpb(value, text->bytes, text->room, flags);
 
     if (size > text->room) {
@@ -36,7 +36,8 @@ static void put_summary(struct nuc_context *cx, json_t *to, const struct nuc_exp
     nuc_put_count(cx, to, "operators", e->n_operators);
     nuc_put_count(cx, to, "delegated", e->n_delegated);
     nuc_put_count(cx, to, "partitions", e->n_partitions);
-    nuc_put_count(cx, to, "npu_cycles", e->npu_cycles);
+    nuc_put_known_count(cx, to, "cycles", !e->foreign, nuc_explained_cycles(e));
+    nuc_put_known_count(cx, to, "npu_cycles", !e->foreign, e->npu_cycles);
     nuc_put_count(cx, to, "cpu_cycles", e->cpu_cycles);
     nuc_put_count(cx, to, "lost_cycles", e->lost_cycles);
     if (e->plain_arena > 0) {
@@ -81,6 +82,7 @@ static void put_row(struct nuc_context *cx, json_t *to, const struct nuc_explana
     nuc_put_text(cx, to, "because", d->because != NULL ? d->because->name : NULL);
     nuc_put_text(cx, to, "root", name_of_cause(e, row->cause));
     nuc_put_count(cx, to, "macs", row->macs);
+    nuc_put_cycles(cx, to, e, row->cycles, !e->foreign || row->partition == NULL);
     nuc_put_count(cx, to, "npu_cycles", row->npu_cycles);
     nuc_put_count(cx, to, "cpu_cycles", row->cpu_cycles);
     nuc_put_bool(cx, to, "by_cost", d->by_cost);
@@ -96,6 +98,7 @@ static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explan
     put_summary(cx, nuc_put_object(cx, to, "summary"), e);
     put_splits(cx, nuc_put_array(cx, to, "splits"), e);
     nuc_put_helps(cx, to, e);
+    nuc_put_boundaries(cx, to, e, false);
 }
 
 /* A line for each member, and for each node. */

@@ -15,6 +15,12 @@ void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_decis
 /* before, after: the tags of the partitions around a split. */
 void nuc_put_split_tags(struct nuc_context *cx, json_t *to, const struct nuc_explain_split *s);
 
+/* cycles and share, of all that an inference takes; nulls: kernels of another converter. */
+void nuc_put_cycles(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e, uint64_t cycles, bool known);
+
+/* boundaries: what is no node's. `nodes`: quantize and dequantize nodes, too, which the nodes around leave out. */
+void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e, bool nodes);
+
 /* options: what was tried and what becomes of the model with it. */
 void nuc_put_helps(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
 

@@ -7,7 +7,7 @@
 #include "npu/explain/explain_lines.h"
 
 /* Columns, each with a space after it; they add up to the width of a line. */
-enum { WHERE = 6, OPERATOR = 18, MODULE = 24, SOURCE = 18, CYCLES = 10 };
+enum { WHERE = 6, OPERATOR = 18, MODULE = 22, SOURCE = 15, CYCLES = 10, SHARE = 4 };
 
 /* The lines below a row: a label and words. */
 enum { INDENT = 7, LABEL = 9 };
@@ -36,13 +36,15 @@ static const char *module_text(const struct nuc_node *node)
 }
 
 /* More digits than the column has take from the one in front of it. */
-static void add_last_columns(struct nuc_text *out, const char *text, size_t width, uint64_t cycles)
+static void add_last_columns(struct nuc_text *out, const struct nuc_explanation *e, const char *text, size_t width,
+                             uint64_t cycles)
 {
+    const uint64_t all = nuc_explained_cycles(e);
     const char *number = nuc_with_commas(out->cx, cycles);
     size_t length = strlen(number);
 
     add_column(out, text, length > CYCLES ? width - (length - CYCLES) : width);
-    nuc_text_addf(out, "%*s\n", CYCLES, number);
+    nuc_text_addf(out, "%*s %*.0f%%\n", CYCLES, number, SHARE - 1, all > 0 ? 100 * (double)cycles / (double)all : 0.0);
 }
 
 /* The first two columns; a long tag takes of the second. */
@@ -54,16 +56,12 @@ static void add_first_columns(struct nuc_text *out, const char *where, const cha
     add_column(out, operator_text, OPERATOR + WHERE - width);
 }
 
-static void add_line(struct nuc_text *out, const char *where, const struct nuc_node *node, uint64_t cycles)
+static void add_line(struct nuc_text *out, const struct nuc_explanation *e, const char *where,
+                     const struct nuc_node *node, uint64_t cycles)
 {
     add_first_columns(out, where, nuc_written_operator(out->cx, node));
     add_column(out, module_text(node), MODULE);
-    add_last_columns(out, nuc_source_text(out->cx, node->source), SOURCE, cycles);
-}
-
-static uint64_t cycles_of(const struct nuc_explain_row *row)
-{
-    return row->partition != NULL ? row->npu_cycles : row->cpu_cycles;
+    add_last_columns(out, e, nuc_source_text(out->cx, node->source), SOURCE, cycles);
 }
 
 /* ---- reasons ---- */
@@ -178,7 +176,7 @@ static void add_node(struct nuc_text *out, const struct nuc_explanation *e, cons
     size_t room = NUC_LINE_WIDTH - INDENT - 1, most = (room - 1) / 2;
     size_t name_room = strlen(row->node->name) < most ? room - strlen(row->node->name) : most;
 
-    add_line(out, row->partition != NULL ? row->partition : "CPU", row->node, cycles_of(row));
+    add_line(out, e, row->partition != NULL ? row->partition : "CPU", row->node, row->cycles);
     name = nuc_shortened(cx, name, name_room);
     nuc_text_addf(out, "%*s%s %s\n", INDENT, "", name, nuc_shortened(cx, row->node->name, room - strlen(name)));
     if (strcmp(label, row->node->name) != 0)
@@ -250,7 +248,7 @@ static void add_followers(struct nuc_text *out, const struct nuc_explanation *e,
         add_reason(out, "parts", nuc_format(out->cx, "%u operators: %s", cause->n_parts, names_text(&parts)));
     if (n_others > 0)
         add_reason(out, "with",
-                   nuc_format(out->cx, "%u operator%s that go%s where it goes, about %s cycles: %s", n_others,
+                   nuc_format(out->cx, "%u operator%s that go%s where it goes, %s of these cycles: %s", n_others,
                               n_others == 1 ? "" : "s", n_others == 1 ? "es" : "",
                               nuc_with_commas(out->cx, cause->follow_cycles), names_text(&others)));
 }
@@ -299,7 +297,7 @@ static void add_cause(struct nuc_text *out, const struct nuc_explanation *e, uin
     uint32_t earlier = earlier_cause(cx, e, index, printed);
 
     printed[index] = true;
-    add_line(out, "CPU", root->node, cause->part_cycles);
+    add_line(out, e, "CPU", root->node, cause->part_cycles + cause->follow_cycles);
     if (earlier == NUC_NO_CAUSE) {
         add_decision(out, e, root);
         add_lost(out, cause->lost_cycles);
@@ -320,7 +318,7 @@ struct run {
 
 static bool needs_no_words(const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
-    return row->is_operator && !has_reason(e, row);
+    return row->is_operator && (row->cause == NUC_NO_CAUSE || !has_reason(e, &e->rows[e->causes[row->cause].root]));
 }
 
 static bool is_same_place(const char *a, const char *b)
@@ -343,7 +341,7 @@ static struct run run_of(const struct nuc_explanation *e, uint32_t first, uint32
             continue;
         run.n_calls += i == first || !nuc_is_same_call(e->rows[run.last].node, e->rows[i].node);
         run.n_operators++;
-        run.cycles += cycles_of(&e->rows[i]);
+        run.cycles += e->rows[i].cycles;
         run.last = i;
     }
     return run;
@@ -361,13 +359,13 @@ static void add_short_run(struct nuc_text *out, const struct nuc_explanation *e,
         if (!is_in_run(e, i, run->first))
             continue;
         if (!nuc_is_same_call(row->node, first->node)) {
-            add_line(out, where, first->node, cycles);
+            add_line(out, e, where, first->node, cycles);
             first = row;
             cycles = 0;
         }
-        cycles += cycles_of(row);
+        cycles += row->cycles;
     }
-    add_line(out, where, first->node, cycles);
+    add_line(out, e, where, first->node, cycles);
 }
 
 /* Where the second name differs from the first one: after the last dot of what they have in common. */
@@ -425,7 +423,7 @@ static void add_run(struct nuc_text *out, const struct nuc_explanation *e, const
     }
     add_first_columns(out, first->partition != NULL ? first->partition : "CPU",
                       nuc_format(out->cx, "%u operators", run->n_operators));
-    add_last_columns(out, place_of_run(out->cx, e, run), MODULE + 1 + SOURCE, run->cycles);
+    add_last_columns(out, e, place_of_run(out->cx, e, run), MODULE + 1 + SOURCE, run->cycles);
 }
 
 /* The runs among rows from `first` to `end`, none of which is a cause. */
@@ -458,6 +456,57 @@ static void add_summarised(struct nuc_text *out, const struct nuc_explanation *e
     add_runs(out, e, from, e->n_rows, rows);
 }
 
+/* ---- what is no operator's ---- */
+
+/* Work of one kind in one place. */
+struct beside {
+    const char *where, *one, *several, *about;
+    uint32_t count;
+    uint64_t cycles;
+};
+
+enum { CALLS, FORMATS, NPU_SCALES, QUANTIZED, DEQUANTIZED, COPIES, N_BESIDE };
+
+static void add_beside(struct beside *b, uint32_t count, uint64_t cycles)
+{
+    b->count += cycles > 0 ? count : 0;
+    b->cycles += cycles;
+}
+
+/* The rest of the cycles: with --all quantize and dequantize nodes have rows of their own. */
+static void add_boundaries(struct nuc_text *out, const struct nuc_explanation *e, bool all)
+{
+    static const int of_kind[] = {[NUC_BOUNDARY_CALL] = CALLS,
+                                  [NUC_BOUNDARY_FORMAT] = FORMATS,
+                                  [NUC_BOUNDARY_QUANTIZE] = QUANTIZED,
+                                  [NUC_BOUNDARY_DEQUANTIZE] = DEQUANTIZED,
+                                  [NUC_BOUNDARY_COPY] = COPIES};
+    struct beside beside[N_BESIDE] = {
+        [CALLS] = {"NPU", "call", "calls", "driver, caches, interrupt"},
+        [FORMATS] = {"NPU", "format change", "format changes", "kernels at boundaries of partitions"},
+        [NPU_SCALES] = {"NPU", "scale change", "scale changes", "kernels inside of partitions"},
+        [QUANTIZED] = {"CPU", "quantize", "quantize", "values from float"},
+        [DEQUANTIZED] = {"CPU", "dequantize", "dequantize", "values to float"},
+        [COPIES] = {"CPU", "copy", "copies", "values that are read in another order"},
+    };
+
+    for (uint32_t i = 0; i < e->n_boundaries; i++)
+        add_beside(&beside[of_kind[e->boundaries[i].kind]], e->boundaries[i].count, e->boundaries[i].cycles);
+    for (uint32_t i = 0; !all && i < e->n_rows; i++) {
+        const struct nuc_explain_row *row = &e->rows[i];
+        int kind = row->partition != NULL ? NPU_SCALES : nuc_is_quantize(row->node) ? QUANTIZED : DEQUANTIZED;
+        if (!row->is_operator)
+            add_beside(&beside[kind], 1, row->cycles);
+    }
+    for (uint32_t i = 0; i < N_BESIDE; i++) {
+        const struct beside *b = &beside[i];
+        if (b->count == 0)
+            continue;
+        add_first_columns(out, b->where, nuc_format(out->cx, "%u %s", b->count, b->count == 1 ? b->one : b->several));
+        add_last_columns(out, e, b->about, MODULE + 1 + SOURCE, b->cycles);
+    }
+}
+
 void nuc_print_explain_table(struct nuc_text *out, const struct nuc_explanation *e, bool all)
 {
     nuc_text_addf(out, "\n");
@@ -470,4 +519,5 @@ void nuc_print_explain_table(struct nuc_text *out, const struct nuc_explanation 
         add_node(out, e, &e->rows[i]);
     if (!all)
         add_summarised(out, e);
+    add_boundaries(out, e, all);
 }

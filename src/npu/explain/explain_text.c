@@ -234,8 +234,12 @@ static void add_strips(struct nuc_text *out, const struct nuc_explanation *e)
 static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
-    uint64_t total = e->npu_cycles + e->cpu_cycles;
+    uint64_t total = nuc_explained_cycles(e);
 
+    if (e->foreign) {
+        nuc_text_addf(out, "\nwhat its kernels take is not known: they are another converter's\n");
+        return;
+    }
     double ms = (double)total / e->target->clock_hz * 1e3;
     nuc_text_addf(out,
                   ms < 1000 ? "\nabout %s cycles per inference, %.3g ms at %.0f MHz\n"
@@ -246,9 +250,6 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
         return;
     nuc_text_addf(out, "of these the NPU %s, the CPU %s\n", nuc_with_commas(cx, e->npu_cycles),
                   nuc_with_commas(cx, e->cpu_cycles));
-    if (e->format_cycles > 0)
-        nuc_text_addf(out, "of these %s to change formats at the boundaries of partitions\n",
-                      nuc_with_commas(cx, e->format_cycles));
     if (e->n_delegated < e->n_operators)
         nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",
                       e->n_operators - e->n_delegated, e->n_operators - e->n_delegated == 1 ? "" : "s",
@@ -282,9 +283,9 @@ const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanatio
 
     nuc_text_init(&out, cx);
     add_head(&out, e);
-    nuc_print_explain_table(&out, e, all);
-    add_splits(&out, e, all);
     add_total(&out, e);
     add_choices(&out, e);
+    nuc_print_explain_table(&out, e, all);
+    add_splits(&out, e, all);
     return nuc_text_string(&out);
 }

@@ -1,0 +1,217 @@
+#include "driver/node_cycles.h"
+
+#include <assert.h>
+
+#include "back/profile/profile.h"
+#include "back/program/program.h"
+#include "driver/lower_model.h"
+#include "npu/convert/convert.h"
+#include "npu/partition/partition.h"
+#include "npu/support/estimate.h"
+
+struct attribution {
+    const struct nuc_graph *g; /* partitioned */
+    const struct nuc_lowered *lowered;
+    const struct nuc_node **by_id;
+    uint64_t *of;
+    const struct nuc_node **owners; /* by instruction */
+    uint64_t *instructions;
+    struct nuc_explain_boundary *boundaries;
+    size_t n_boundaries, capacity;
+    uint32_t partition; /* of the call whose kernels come next */
+};
+
+/* ---- what is no node's ---- */
+
+/* One for each value on the CPU; for calls and for changes of formats one for each partition. */
+static void add_boundary(struct attribution *a, enum nuc_boundary_kind kind, uint32_t partition,
+                         const struct nuc_node *value, uint64_t cycles)
+{
+    size_t i = a->n_boundaries;
+
+    for (size_t k = 0; partition != NUC_NO_PARTITION && k < a->n_boundaries; k++) {
+        if (a->boundaries[k].kind == kind && a->boundaries[k].partition == partition)
+            i = k;
+    }
+    if (i == a->n_boundaries) {
+        a->boundaries = nuc_grow(a->g->cx, a->boundaries, &a->capacity, a->n_boundaries + 1, sizeof *a->boundaries);
+        a->boundaries[a->n_boundaries++] =
+            (struct nuc_explain_boundary){.kind = kind, .partition = partition, .value = value};
+    }
+    a->boundaries[i].count++;
+    a->boundaries[i].cycles += cycles;
+}
+
+/* ---- the NPU ---- */
+
+static uint32_t partition_of(const struct nuc_lowered *l, const struct nuc_node *call)
+{
+    uint32_t i = 0;
+
+    while (i < l->n_partitions && (call == NULL || l->partitions[i].delegate != call->delegate))
+        i++;
+    return i < l->n_partitions ? i : NUC_NO_PARTITION;
+}
+
+/* Debug handles are 1 + id of the graph that was lowered; kernels that change a format at a boundary have none. */
+static void add_kernel(struct attribution *a, const struct nuc_profile_row *row)
+{
+    const struct nuc_lowered *l = a->lowered;
+    const struct nuc_neutron_image *image = a->partition != NUC_NO_PARTITION ? l->partitions[a->partition].image : NULL;
+    uint32_t handle = image != NULL && row->kernel < image->n_calls ? image->calls[row->kernel].handle : 0;
+    uint32_t origin = handle > 0 && handle <= l->n_handles ? l->origins[handle - 1] : 0;
+
+    if (origin > 0 && a->by_id[origin - 1] != NULL && a->by_id[origin - 1]->partition >= 0)
+        a->of[origin - 1] += row->cycles;
+    else
+        add_boundary(a, NUC_BOUNDARY_FORMAT, a->partition, NULL, row->cycles);
+}
+
+/* ---- the CPU ---- */
+
+static bool is_quantization(const struct nuc_node *n)
+{
+    return nuc_is_quantize(n) || nuc_is_dequantize(n);
+}
+
+/* An int8 operator is made of the quantize node behind an operator; what quantizes is that node itself. */
+static const struct nuc_node *owner_of(const struct nuc_node *instruction, const struct nuc_node *made_of)
+{
+    const struct nuc_node *n = made_of;
+
+    while (n != NULL && !nuc_is_operator(n) && !(is_quantization(n) && is_quantization(instruction)))
+        n = nuc_arg_node(n, NUC_SELF);
+    return n != NULL && n->partition < 0 ? n : NULL;
+}
+
+static void add_operator(struct attribution *a, const struct nuc_profile_row *row, const struct nuc_node *instruction)
+{
+    const struct nuc_node *made_of =
+        instruction != NULL && instruction->origin > 0 ? a->by_id[instruction->origin - 1] : NULL;
+    const struct nuc_node *owner = instruction != NULL ? owner_of(instruction, made_of) : NULL;
+
+    a->owners[row->instruction] = owner;
+    if (owner != NULL)
+        a->of[owner->id] += row->cycles;
+    else
+        add_boundary(a,
+                     instruction == NULL              ? NUC_BOUNDARY_COPY
+                     : nuc_is_quantize(instruction)   ? NUC_BOUNDARY_QUANTIZE
+                     : nuc_is_dequantize(instruction) ? NUC_BOUNDARY_DEQUANTIZE
+                                                      : NUC_BOUNDARY_COPY,
+                     NUC_NO_PARTITION, made_of, row->cycles);
+}
+
+/* Whether a kernel for `n` may compute its only reader as well: an activation after products, what is no operator. */
+static bool may_hold(const struct nuc_node *n, const struct nuc_node *reader)
+{
+    return reader->partition < 0 &&
+           (!nuc_is_operator(reader) || (nuc_estimate_macs(n) > 0 && nuc_estimate_macs(reader) == 0));
+}
+
+/* A kernel that computes what follows, too, is made of the last of these; what it takes is that of the first one. */
+static void move_to_first(struct attribution *a, size_t n_instructions)
+{
+    const struct nuc_node **first = nuc_alloc_array(a->g->cx, (size_t)a->g->next_id + 1, sizeof(struct nuc_node *));
+
+    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        const struct nuc_node *last = n;
+        if (!nuc_is_operator(n) || n->partition >= 0)
+            continue;
+        while (a->of[last->id] == 0 && last->n_users == 1 && may_hold(n, last->users[0]))
+            last = last->users[0];
+        if (last == n || !nuc_is_operator(last))
+            continue;
+        a->of[n->id] = a->of[last->id];
+        a->of[last->id] = 0;
+        first[last->id] = n;
+    }
+    for (size_t i = 0; i < n_instructions; i++) {
+        const struct nuc_node *owner = a->owners[i];
+        if (owner != NULL && first[owner->id] != NULL)
+            a->owners[i] = first[owner->id];
+    }
+}
+
+/* ---- the whole ---- */
+
+const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *g, const struct nuc_model *lowered,
+                                                       struct nuc_span program,
+                                                       const struct nuc_node *const *instructions,
+                                                       size_t n_instructions)
+{
+    struct nuc_context *cx = g->cx;
+    struct attribution a = {.g = g, .lowered = lowered->lowered};
+    struct nuc_explain_cycles *cycles = nuc_alloc(cx, sizeof *cycles);
+    size_t n_ids = (size_t)g->next_id + 1;
+
+    a.of = nuc_alloc_array(cx, n_ids, sizeof *a.of);
+    a.owners = nuc_alloc_array(cx, n_instructions + 1, sizeof(struct nuc_node *));
+    a.instructions = nuc_alloc_array(cx, n_instructions + 1, sizeof *a.instructions);
+    a.by_id = nuc_alloc_array(cx, n_ids, sizeof(struct nuc_node *));
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        a.by_id[n->id] = n;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+    const struct nuc_profile *p = nuc_profile_read(cx, lowered->settings->target, g->file, program, NULL);
+    nuc_leave_sub_arena(cx, sub);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct nuc_profile_row *row = &p->rows[i];
+        assert(row->instruction < n_instructions);
+        const struct nuc_node *instruction = instructions[row->instruction];
+        a.instructions[row->instruction] += row->cycles;
+        if (row->kind == NUC_PROFILE_CPU) {
+            add_operator(&a, row, instruction);
+        } else if (row->kind == NUC_PROFILE_CALL) {
+            a.partition = partition_of(a.lowered, instruction);
+            add_boundary(&a, NUC_BOUNDARY_CALL, a.partition, NULL, row->cycles);
+        } else {
+            add_kernel(&a, row);
+        }
+    }
+    move_to_first(&a, n_instructions);
+    *cycles = (struct nuc_explain_cycles){.of = a.of,
+                                          .npu = p->npu_cycles,
+                                          .cpu = p->cycles - p->npu_cycles,
+                                          .foreign = p->foreign,
+                                          .boundaries = a.boundaries,
+                                          .n_boundaries = (uint32_t)a.n_boundaries,
+                                          .instructions = a.instructions,
+                                          .owners = a.owners,
+                                          .n_instructions = n_instructions};
+    nuc_free_sub_arena(sub);
+    return cycles;
+}
+
+struct writing {
+    const struct nuc_model *lowered;
+    struct nuc_program_memory_report report;
+    struct nuc_span program;
+};
+
+/* Of a copy, since writing a program rewrites its graph; where things lie does not change what they take. */
+static void write_program(struct nuc_context *cx, void *arg)
+{
+    struct writing *w = arg;
+    const struct nuc_settings *s = w->lowered->settings;
+    const struct nuc_program_options options = {.keep_order = s->o.reference_compat,
+                                                .in_place = nuc_allows_in_place(s),
+                                                .plan_effort = 1,
+                                                .report = &w->report};
+
+    (void)cx;
+    w->program = nuc_write_program(nuc_graph_copy(w->lowered->graph), &options);
+}
+
+const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *g, const struct nuc_model *lowered)
+{
+    struct writing w = {.lowered = lowered};
+    const struct nuc_explain_cycles *cycles = NULL;
+
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(g->cx);
+    enum nuc_status status = nuc_attempt(g->cx, write_program, &w);
+    nuc_leave_sub_arena(g->cx, sub);
+    if (status == NUC_OK)
+        cycles = nuc_cycles_of_program(g, lowered, w.program, w.report.nodes, w.report.n_instructions);
+    nuc_free_sub_arena(sub);
+    return cycles;
+}

@@ -1,0 +1,24 @@
+/*
+ * What an inference takes, by the nodes of the partitioned graph: the figures of the profile of its program, which
+ * `compile`, `run --profile` and `tune` print of it.
+ */
+#ifndef NUC_DRIVER_NODE_CYCLES_H
+#define NUC_DRIVER_NODE_CYCLES_H
+
+#include "driver/pipeline.h"
+#include "npu/explain/explain.h"
+
+/*
+ * Of a program of the lowered model, which was made of `partitioned`; `instructions` are the nodes that its
+ * instructions were made of. Nothing it gives is part of `lowered`.
+ */
+const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *partitioned,
+                                                       const struct nuc_model *lowered, struct nuc_span program,
+                                                       const struct nuc_node *const *instructions,
+                                                       size_t n_instructions);
+
+/* The same of a program that is written for it from a copy of the graph. NULL: none can be written. */
+const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *partitioned,
+                                                       const struct nuc_model *lowered);
+
+#endif
