@@ -110,6 +110,7 @@ struct nuc_options {
     /* Sizes that a .pt2 leaves open: "x.2=64", a dimension of an input, or "s39=32", torch's symbol. */
     const char *const *sizes;
     size_t n_sizes;
+    const char *signature; /* of a LiteRT model that has several; NULL: serving_default, or the first */
     bool allow_no_op_partitions;
     bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
     bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */

@@ -66,6 +66,7 @@ class Options(ctypes.Structure):
         ("n_preserve_ops", c_size_t),
         ("sizes", POINTER(c_char_p)),
         ("n_sizes", c_size_t),
+        ("signature", c_char_p),
         ("allow_no_op_partitions", c_bool),
         ("force_delegate_cat", c_bool),
         ("require_full_delegation", c_bool),

@@ -207,7 +207,8 @@ static void import_model(struct nuc_job *j)
     const struct nuc_options *o = &j->c->options;
     struct nuc_sizes sizes = {o->sizes, o->n_sizes};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
-    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input, &sizes));
+    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, o->signature, io)
+                                       : nuc_import_pt2(cx, j->input, &sizes));
     j->m->from_litert = litert;
     j->m->io = litert ? io : NULL;
 }

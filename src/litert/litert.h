@@ -176,12 +176,20 @@ struct nuc_lt_subgraph {
     int32_t *outputs;
 };
 
+/* A way to call the model, by name: a subgraph. */
+struct nuc_lt_signature {
+    const char *key;
+    uint32_t subgraph;
+};
+
 struct nuc_lt_model {
     struct nuc_context *cx;
     const char *file; /* for messages */
     const char *description;
     uint32_t n_subgraphs;
     struct nuc_lt_subgraph *subgraphs;
+    uint32_t n_signatures; /* as read: a writer leaves them out */
+    struct nuc_lt_signature *signatures;
 };
 
 /* ---- building ---- */

@@ -131,6 +131,125 @@ static void read_data(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_
     out->data = bytes;
 }
 
+/* ---- sparse tensors ---- */
+
+/* One level of a sparse tensor: a dimension, or a dimension inside of blocks. */
+struct level {
+    bool sparse;
+    int32_t size;                           /* dense: positions */
+    struct nuc_fb_vector segments, indices; /* sparse: where the entries of each parent begin, and their positions */
+    uint8_t segments_type, indices_type;
+    int32_t stride; /* of the dense tensor, in elements, for a step along it */
+};
+
+/* Entry `i` of an Int32Vector (1), Uint16Vector (2) or Uint8Vector (3); -1 beyond its end. */
+static int64_t sparse_entry(struct lt_reader *r, struct nuc_fb_vector v, uint8_t type, int64_t i)
+{
+    if (i < 0 || i >= (int64_t)v.count)
+        return -1;
+    size_t at = v.at + (size_t)i * (type == 1 ? 4 : type == 2 ? 2 : 1);
+    const uint8_t *p = r->fb.bytes.data + at;
+    return type == 1 ? (int32_t)nuc_load_u32(p) : type == 2 ? nuc_load_u16(p) : *p;
+}
+
+static struct nuc_fb_vector sparse_vector(struct lt_reader *r, struct nuc_fb_table level, int type_id, uint8_t *type)
+{
+    *type = nuc_fb_u8(&r->fb, level, type_id, 0);
+    if (*type < 1 || *type > 3)
+        fail(r, "a sparse tensor has entries of an unknown type");
+    return nuc_fb_vec(&r->fb, nuc_fb_sub(&r->fb, level, type_id + 1), 0, *type == 1 ? 4 : *type == 2 ? 2 : 1);
+}
+
+struct expansion {
+    struct lt_reader *r;
+    struct level levels[2 * NUC_MAX_RANK];
+    uint32_t n;
+    struct nuc_span values;
+    size_t size; /* of an element */
+    uint8_t *out;
+    size_t elements;
+};
+
+/*
+ * Copies the values of the levels from `k` on; `position` is the entry of the level before, `at` its place. Entries of
+ * different parents are different ones, so that no value is copied twice.
+ */
+static void expand_level(const struct expansion *x, uint32_t k, int64_t position, int64_t at)
+{
+    const struct level *l = &x->levels[k];
+
+    if (k == x->n) {
+        if (at < 0 || at >= (int64_t)x->elements || (size_t)position >= x->values.size / x->size)
+            fail(x->r, "a sparse tensor has values outside of its shape");
+        memcpy(x->out + (size_t)at * x->size, x->values.data + (size_t)position * x->size, x->size);
+        return;
+    }
+    int64_t first = position * l->size, end = first + l->size;
+    if (l->sparse) {
+        first = sparse_entry(x->r, l->segments, l->segments_type, position);
+        end = sparse_entry(x->r, l->segments, l->segments_type, position + 1);
+        if (first < 0 || end < first || end > (int64_t)l->indices.count)
+            fail(x->r, "a sparse tensor has segments that are out of order");
+    }
+    for (int64_t i = first; i < end; i++) {
+        int64_t along = l->sparse ? sparse_entry(x->r, l->indices, l->indices_type, i) : i - first;
+        expand_level(x, k + 1, i, at + along * l->stride);
+    }
+}
+
+/*
+ * SparsityParameters of the schema: levels in the order in which they are nested, the dimensions of the tensor first,
+ * then those of blocks; each dense, or with the positions that have values.
+ */
+static void read_sparse(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
+{
+    struct nuc_fb_table s = nuc_fb_sub(&r->fb, t, 6);
+    struct nuc_fb_vector order = nuc_fb_vec(&r->fb, s, 0, 4), block_map = nuc_fb_vec(&r->fb, s, 1, 4);
+    struct nuc_fb_vector dims = nuc_fb_vec(&r->fb, s, 2, 4);
+    struct nuc_span values = read_buffer(r, nuc_fb_u32(&r->fb, t, 2, 0));
+    struct expansion x = {.r = r, .n = out->rank + block_map.count, .values = values};
+    int32_t block[NUC_MAX_RANK], dense[NUC_MAX_RANK], stride = 1;
+    uint32_t n = x.n;
+
+    if (values.size == 0)
+        return;
+    if (block_map.count > out->rank || order.count != n || dims.count != n)
+        fail(r, nuc_format(r->cx, "tensor '%s' is sparse in a way that does not fit its shape", out->name));
+    for (uint32_t d = out->rank; d-- > 0; stride *= out->shape[d]) {
+        dense[d] = stride;
+        block[d] = 1;
+    }
+    /* Sizes of blocks before strides of the dimensions that they divide. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t k = 0; k < n; k++) {
+            int32_t d = nuc_fb_vec_i32(&r->fb, order, k);
+            struct nuc_fb_table level = nuc_fb_vec_table(&r->fb, dims, k);
+            bool inside = d >= (int32_t)out->rank;
+            int32_t of = inside && d < (int32_t)n ? nuc_fb_vec_i32(&r->fb, block_map, (uint32_t)d - out->rank) : d;
+            if (d < 0 || d >= (int32_t)n || of < 0 || of >= (int32_t)out->rank)
+                fail(r, nuc_format(r->cx, "tensor '%s' is sparse along a dimension that it does not have", out->name));
+            struct level *l = &x.levels[k];
+            l->sparse = nuc_fb_i8(&r->fb, level, 0, 0) == 1;
+            l->size = nuc_fb_i32(&r->fb, level, 1, 0);
+            if (l->size < 0 || (!l->sparse && l->size > out->shape[of]))
+                fail(r, nuc_format(r->cx, "tensor '%s' is sparse with an impossible size", out->name));
+            if (inside && pass == 0)
+                block[of] = l->size;
+            l->stride = inside ? dense[of] : dense[of] * block[of];
+            if (l->sparse && pass == 1) {
+                l->segments = sparse_vector(r, level, 2, &l->segments_type);
+                l->indices = sparse_vector(r, level, 4, &l->indices_type);
+            }
+        }
+    }
+    require_good(r, "a sparse tensor");
+    x.size = nuc_dtype_size(out->dtype);
+    x.elements = (size_t)nuc_lt_elements(out);
+    x.out = take(r, x.elements, x.size);
+    expand_level(&x, 0, 0, 0);
+    out->data = (struct nuc_span){x.out, x.elements * x.size};
+}
+
 static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
 {
     const char *name = nuc_fb_string(&r->fb, t, 3, NULL);
@@ -145,11 +264,6 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
                  "convert the model with int8 quantization",
                  r->file, out->name, type);
     out->is_variable = nuc_fb_bool(&r->fb, t, 5, false);
-    if (nuc_fb_sub(&r->fb, t, 6).at != 0)
-        nuc_fail(r->cx, NUC_UNSUPPORTED,
-                 "%s: tensor '%s' is stored sparsely, which is not handled: convert the model "
-                 "without sparsity",
-                 r->file, out->name);
     struct nuc_fb_vector v = nuc_fb_vec(&r->fb, t, 0, 4);
     int64_t elements = 1;
     if (v.count > NUC_MAX_RANK)
@@ -163,7 +277,10 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
                                (int)out->shape[i], i));
     }
     read_quant(r, t, out);
-    read_data(r, t, out);
+    if (nuc_fb_sub(&r->fb, t, 6).at != 0)
+        read_sparse(r, t, out);
+    else
+        read_data(r, t, out);
     require_good(r, "a tensor");
 }
 
@@ -225,6 +342,21 @@ static void read_subgraph(struct lt_reader *r, struct nuc_fb_table t, struct nuc
     require_good(r, "a subgraph");
 }
 
+static void read_signatures(struct lt_reader *r, struct nuc_fb_table root, uint32_t n_subgraphs, struct nuc_lt_model *m)
+{
+    struct nuc_fb_vector list = nuc_fb_vec(&r->fb, root, 7, 4);
+
+    m->signatures = take(r, list.count, sizeof *m->signatures);
+    for (uint32_t i = 0; i < list.count; i++) {
+        struct nuc_fb_table t = nuc_fb_vec_table(&r->fb, list, i);
+        const char *key = nuc_fb_string(&r->fb, t, 2, NULL);
+        uint32_t subgraph = nuc_fb_u32(&r->fb, t, 4, 0);
+        if (subgraph >= n_subgraphs)
+            fail(r, "a signature belongs to a subgraph that is not there");
+        m->signatures[m->n_signatures++] = (struct nuc_lt_signature){key == NULL ? "" : key, subgraph};
+    }
+}
+
 struct nuc_lt_model *nuc_lt_read(struct nuc_context *cx, const char *file, struct nuc_span bytes)
 {
     struct lt_reader r = {.cx = cx, .file = file, .fb = {bytes, false}};
@@ -245,6 +377,7 @@ struct nuc_lt_model *nuc_lt_read(struct nuc_context *cx, const char *file, struc
                  nuc_fb_u32(&r.fb, root, 0, 0));
 
     struct nuc_lt_model *m = nuc_lt_model_new(cx, file);
+    read_signatures(&r, root, subgraphs.count, m);
     m->description = nuc_fb_string(&r.fb, root, 3, NULL);
     m->n_subgraphs = subgraphs.count;
     m->subgraphs = take(&r, subgraphs.count, sizeof *m->subgraphs);

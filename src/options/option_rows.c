@@ -24,6 +24,8 @@ const struct nuc_option_info nuc_option_rows[] = {
      "sizes that a model exported with dynamic_shapes leaves open: a dimension of an input (x.2=64) or torch's symbol "
      "(s39=32); default: those of the example inputs",
      TO(sizes), COUNT_IN(n_sizes)},
+    {"signature", NUC_OPTION_STRING, "NAME", "of a LiteRT model with several ways to call it: the one that is compiled",
+     TO(signature)},
     {"no-quantize", NUC_OPTION_FLAG, NULL, "a float program for the CPU: no calibration, nothing on the NPU",
      TO(no_quantize), .set = true},
     {"require-full-delegation", NUC_OPTION_FLAG, NULL, "no operator stays on the CPU", TO(require_full_delegation),

@@ -8,7 +8,7 @@
 static void import(struct nuc_context *cx, void *arg)
 {
     const struct nuc_span *bytes = arg;
-    struct nuc_graph *g = nuc_import_litert(cx, nuc_lt_read(cx, "input", *bytes), NULL);
+    struct nuc_graph *g = nuc_import_litert(cx, nuc_lt_read(cx, "input", *bytes), 0, NULL);
 
     nuc_graph_verify(g, "import");
     nuc_graph_print(g, false);

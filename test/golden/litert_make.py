@@ -110,8 +110,9 @@ OPERATORS = {
     'FLOOR_MOD': (95, 72), 'RESIZE_NEAREST_NEIGHBOR': (97, 74), 'LEAKY_RELU': (98, 75), 'SQUARED_DIFFERENCE': (99, 76),
     'MIRROR_PAD': (100, 77), 'ABS': (101, 78), 'SPLIT_V': (102, 79), 'CEIL': (104, 0), 'REVERSE_V2': (105, 81),
     'ADD_N': (106, 82), 'GATHER_ND': (107, 83), 'COS': (108, 84), 'ELU': (111, 0), 'ROUND': (116, 0),
-    'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
+    'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'DENSIFY': (124, 99), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
     'BROADCAST_TO': (130, 104), 'REDUCE_ALL': (140, 27), 'GELU': (150, 116), 'RELU_0_TO_1': (152, 0), 'SIGN': (158, 123),
+    'BROADCAST_ARGS': (145, 0), 'DYNAMIC_UPDATE_SLICE': (151, 117), 'Convolution2DTransposeBias': (32, 0),
 }
 
 
@@ -152,18 +153,22 @@ class Model:
 
     def content(self, outputs):
         codes = sorted({OPERATORS[name][0] for name, *_ in self.ops})
-        ops = []
+        ops, custom = [], None
         for name, inputs, results, options in self.ops:
             code, kind = OPERATORS[name]
             fields = {0: ('I', codes.index(code)), 1: ('ref', Vector('i', inputs)), 2: ('ref', Vector('i', results))}
             if kind:
                 fields.update({3: ('B', kind), 4: ('ref', options)})
+            if code == 32:
+                fields[5] = ('ref', Vector('B', options))
+                custom = name
             ops.append(fields)
         graph = {0: ('ref', self.tensors), 1: ('ref', Vector('i', [t for t, _ in self.inputs])),
                  2: ('ref', Vector('i', outputs)), 3: ('ref', ops), 4: ('ref', 'main')}
         return flatbuffer({
             0: ('I', 3), 2: ('ref', [graph]), 3: ('ref', 'golden'),
-            1: ('ref', [{0: ('b', min(c, 127)), 2: ('i', 1), 3: ('i', c)} for c in codes]),
+            1: ('ref', [{0: ('b', min(c, 127)), 2: ('i', 1), 3: ('i', c), **({1: ('ref', custom)} if c == 32 else {})}
+                        for c in codes]),
             4: ('ref', [{0: ('ref', Blob(b))} if b else {} for b in self.buffers])}, b'TFL3')
 
 
@@ -745,6 +750,110 @@ def equal_sizes(m):
     y = m.add('SLICE', [m.input(a), m.constant(ints(0, 1, 0, 0)), m.constant(ints(1, 2, 3, 3))], (1, 2, 3, 3))
     z = m.add('SLICE', [m.input(b), m.constant(ints(0, 0, 0, 2)), m.constant(ints(1, 3, 3, 1))], (1, 3, 3, 1))
     return [y, z], [a[:, 1:], b[..., 2:]]
+
+
+# ---- what LiteRT derives before it runs ----
+
+
+def sparse(m, values, block=(1, 1)):
+    """A matrix of which the blocks that are not zero are stored, row by row."""
+    (rows, columns), (high, wide) = values.shape, block
+    blocks = values.reshape(rows // high, high, columns // wide, wide).swapaxes(1, 2)
+    kept = blocks.any((2, 3))
+    segments = np.concatenate([[0], np.cumsum(kept.sum(1))])
+    dense = lambda size: {1: ('i', size)}
+    levels = [dense(rows // high), {0: ('b', 1), 2: ('B', 1), 3: ('ref', {0: ('ref', Vector('i', segments))}),
+                                    4: ('B', 3), 5: ('ref', {0: ('ref', Vector('B', np.nonzero(kept)[1]))})}]
+    parameters = {0: ('ref', Vector('i', [0, 1])), 2: ('ref', levels)}
+    if block != (1, 1):
+        levels += [dense(high), dense(wide)]
+        parameters = {0: ('ref', Vector('i', [0, 1, 2, 3])), 1: ('ref', Vector('i', [0, 1])), 2: ('ref', levels)}
+    t = m.constant(values)
+    m.buffers[-1] = blocks[kept].astype(values.dtype).tobytes()
+    m.tensors[t][6] = ('ref', parameters)
+    return t
+
+
+def sparse_weights(name, block):
+    @case(name)
+    def make(m):
+        x, w = real(3, 8), real(6, 8) * np.kron(whole(6 // block[0], 8 // block[1], low=0, high=2), np.ones(block))
+        w = w.astype('float32')
+        dense = m.add('DENSIFY', [sparse(m, w, block)], w.shape)
+        return [m.add('FULLY_CONNECTED', [m.input(x), dense, -1], (3, 6))], [x @ w.T]
+
+
+sparse_weights('sparse', (1, 1))
+sparse_weights('sparse.blocks', (2, 4))
+
+
+def transposed_convolution_with_bias(name, padding, stride, kernel):
+    @case(name)
+    def make(m):
+        x, w, b = real(1, 3, 4, 2), real(3, kernel, kernel, 2), real(3)
+        full = np.zeros((1, 2 * stride + kernel, 3 * stride + kernel, 3), 'float64')
+        for y in range(3):
+            for z in range(4):
+                full[0, y * stride:y * stride + kernel, z * stride:z * stride + kernel] += np.einsum('c,okwc->kwo', x[0, y, z], w)
+        cut = kernel - stride if padding == 1 else 0
+        value = full[:, cut // 2:full.shape[1] - (cut - cut // 2), cut // 2:full.shape[2] - (cut - cut // 2)] + b
+        t = m.add('Convolution2DTransposeBias', [m.input(x), m.constant(w), m.constant(b)], value.shape,
+                  options=struct.pack('<iii', padding, stride, stride))
+        return [t], [value.astype('float32')]
+
+
+transposed_convolution_with_bias('Convolution2DTransposeBias', 1, 2, 2)
+transposed_convolution_with_bias('Convolution2DTransposeBias.same', 1, 2, 4)
+transposed_convolution_with_bias('Convolution2DTransposeBias.valid', 2, 2, 3)
+
+
+@case('DYNAMIC_UPDATE_SLICE')
+def update_slice(m):
+    """The part is moved to where it fits."""
+    x, part = real(4, 5), real(2, 3)
+    value = x.copy()
+    value[1:3, 2:5] = part
+    return [m.add('DYNAMIC_UPDATE_SLICE', [m.input(x), m.input(part), m.constant(ints(1, 4))], x.shape)], [value]
+
+
+@case('BROADCAST_ARGS')
+def broadcast_args(m):
+    x = real(3, 1)
+    shape = m.add('BROADCAST_ARGS', [m.constant(ints(1, 4)), m.constant(ints(2, 3, 1))], (3,), 'int32')
+    return [m.add('BROADCAST_TO', [m.input(x), shape], (1, 1, 1))], [np.broadcast_to(x, (2, 3, 4))]
+
+
+@case('shapes that are ones')
+def shapes_that_are_ones(m):
+    """As converters state what follows from an open batch."""
+    x, w = real(1, 4, 6, 2), real(1, 3, 3, 2)
+    t = m.add('SPACE_TO_BATCH_ND', [m.input(x), m.constant(ints(2, 2)), m.constant(np.array([[2, 2], [2, 2]], 'int32'))],
+              (1, 1, 1, 2))
+    t = m.add('DEPTHWISE_CONV_2D', [t, m.constant(w)], (1, 1, 1, 2),
+              options={0: ('b', 1), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1)})
+    t = m.add('BATCH_TO_SPACE_ND', [t, m.constant(ints(2, 2)), m.constant(np.zeros((2, 2), 'int32'))], (1, 1, 1, 2))
+    size = m.add('STRIDED_SLICE', [m.add('SHAPE', [t], (4,), 'int32'), *(m.constant(ints(v)) for v in (0, 1, 1))], (),
+                 'int32', options={4: ('i', 1)})
+    shape = m.add('PACK', [size, m.constant(np.int32(-1)), m.constant(np.int32(2))], (3,), 'int32', options={0: ('i', 3)})
+    y = m.add('RESHAPE', [t, shape], (1, 1, 2))
+    padded, value = np.pad(x, [(0, 0), (2, 2), (2, 2), (0, 0)]), 0
+    for i in range(3):
+        for j in range(3):
+            value = value + padded[:, 2 * i:2 * i + 4, 2 * j:2 * j + 6] * w[0, i, j]
+    return [y], [value.reshape(1, 24, 2)]
+
+
+@case('uint8')
+def uint8(m):
+    """Layers of uint8 with a zero point in their weights; the program has int8, less 128."""
+    x, w, b = whole(4, 7, low=0, high=256, dtype='uint8'), whole(5, 7, low=30, high=240, dtype='uint8'), whole(5, low=-900, high=900)
+    t = m.input(x, scale=0.5, zero_point=120)
+    m.inputs[-1] = (t, (x.astype('int32') - 128).astype('int8'))
+    y = m.add('FULLY_CONNECTED', [t, m.constant(w, scale=2**-6, zero_point=140), m.constant(b, scale=2**-7)], (4, 5), 'uint8',
+              scale=2.0, zero_point=131)
+    sums = (x.astype('int64') - 120) @ (w.astype('int64') - 140).T + b
+    value = np.clip(np.floor(np.abs(sums) / 256 + 0.5) * np.sign(sums) + 131, 0, 255) - 128
+    return [y], [value.astype('int8')]
 
 
 # ---- the file ----

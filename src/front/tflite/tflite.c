@@ -6,6 +6,7 @@
 
 #include "host/characters.h"
 #include "host/file.h"
+#include "host/text.h"
 #include "ir/labels.h"
 #include "tflite_import.h"
 
@@ -130,7 +131,7 @@ static bool stands_for_floats(const struct nuc_lt_tensor *t)
 static struct nuc_lt_op read_as_float(struct nuc_ti *ti, const struct nuc_lt_op *op)
 {
     struct nuc_lt_op copy = *op;
-    uint32_t n = ti->m->subgraphs[0].n_tensors;
+    uint32_t n = ti->s->n_tensors;
     bool is_float = op->n_outputs > 0 && ti->tensors[op->outputs[0]].dtype == NUC_F32;
 
     copy.inputs = nuc_copy(ti->cx, op->inputs, op->n_inputs * sizeof *op->inputs);
@@ -175,6 +176,7 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
                                   .call = nuc_format(ti->cx, "%u", ti->index),
                                   .label = operator_label(ti)};
     ti->source = source;
+    nuc_ti_restate(ti);
     if (nuc_ti_fold(ti))
         return;
     if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {
@@ -182,10 +184,13 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
         importers[ti->op->code](ti);
         return;
     }
+    if (ti->op->code == NUC_LT_CUSTOM && strcmp(ti->op->custom_code, "Convolution2DTransposeBias") == 0) {
+        check_operands(ti);
+        nuc_ti_transpose_conv_bias(ti);
+        return;
+    }
     if (ti->op->code == NUC_LT_CUSTOM)
-        nuc_ti_fail(ti, "custom operator '%s' is not handled: %s", ti->op->custom_code,
-                    strcmp(ti->op->custom_code, "NeutronGraph") == 0 ? "import the model from before it was converted"
-                                                                     : "express it by operators of LiteRT");
+        nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT", ti->op->custom_code);
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 
@@ -249,14 +254,32 @@ static const bool *image_inputs(const struct nuc_ti *ti)
     return images;
 }
 
-struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_litert_io *io)
+/* Operators that other NPU compilers leave in a model: what they stand for is not to be had from the file. */
+static void refuse_converted(struct nuc_context *cx, const struct nuc_lt_model *m, const struct nuc_lt_subgraph *s)
 {
-    if (m->n_subgraphs != 1)
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, models with one are handled", m->file, m->n_subgraphs);
+    static const struct {
+        const char *code, *compiler;
+    } known[] = {{"NeutronGraph", "the Neutron converter"}, {"ethos-u", "Vela, for an Ethos-U NPU"}};
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (size_t k = 0; k < sizeof known / sizeof known[0] && s->ops[i].code == NUC_LT_CUSTOM; k++) {
+            if (strcmp(s->ops[i].custom_code, known[k].code) == 0)
+                nuc_fail(cx, NUC_UNSUPPORTED,
+                         "%s: operator %u (CUSTOM) is '%s': the model was compiled by %s: import it from before that",
+                         m->file, i, known[k].code, known[k].compiler);
+        }
+    }
+}
+
+struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, uint32_t index,
+                                    struct nuc_litert_io *io)
+{
+    struct nuc_lt_subgraph s = m->subgraphs[index];
+    refuse_converted(cx, m, &s);
     nuc_lt_verify_structure(m);
-    struct nuc_lt_subgraph s = m->subgraphs[0];
     struct nuc_ti ti = {.cx = cx, .m = m, .s = &s};
     s.tensors = ti.tensors = copy_tensors(cx, &s);
+    nuc_ti_adapt_tensors(&ti);
     ti.g = nuc_graph_new(cx, m->file);
     ti.values = nuc_alloc_array(cx, 2 * (size_t)ti.s->n_tensors, sizeof *ti.values);
     for (uint32_t i = 0; i < ti.s->n_inputs; i++)
@@ -279,9 +302,34 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     return ti.g;
 }
 
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, struct nuc_litert_io *io)
+/* The subgraph that a signature stands for. */
+static uint32_t subgraph_of(struct nuc_context *cx, const struct nuc_lt_model *m, const char *signature)
+{
+    struct nuc_text keys;
+    const struct nuc_lt_signature *found = m->n_signatures > 0 ? &m->signatures[0] : NULL;
+
+    nuc_text_init(&keys, cx);
+    for (uint32_t i = 0; i < m->n_signatures; i++) {
+        const struct nuc_lt_signature *s = &m->signatures[i];
+        nuc_text_addf(&keys, "%s'%s'", i == 0 ? "" : ", ", nuc_plain_text(cx, s->key));
+        if (strcmp(s->key, signature != NULL ? signature : "serving_default") == 0)
+            found = s;
+    }
+    if (signature != NULL && (found == NULL || strcmp(found->key, signature) != 0))
+        nuc_fail(cx, NUC_BAD_USAGE, "--signature %s: %s has %s", signature, m->file,
+                 m->n_signatures == 0 ? "no signatures: leave the option out"
+                                      : nuc_format(cx, "these: %s", nuc_text_string(&keys)));
+    if (signature == NULL && m->n_signatures > 1)
+        nuc_warn(cx, "%s: of the signatures %s it is '%s' that is taken: --signature NAME takes another", m->file,
+                 nuc_text_string(&keys), nuc_plain_text(cx, found->key));
+    return found == NULL ? 0 : found->subgraph;
+}
+
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, const char *signature,
+                                    struct nuc_litert_io *io)
 {
     const char *kept = nuc_strdup(cx, input.path); /* nodes name it as their source for as long as the graph lives */
+    const struct nuc_lt_model *m = nuc_lt_read(cx, kept, nuc_read_stored(cx, input));
 
-    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_read_stored(cx, input)), io);
+    return nuc_import_litert(cx, m, subgraph_of(cx, m, signature), io);
 }

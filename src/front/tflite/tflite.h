@@ -39,11 +39,16 @@ struct nuc_litert_io {
     const bool *image_inputs, *image_outputs;
 };
 
-/* `io` is filled when it is not NULL. */
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, struct nuc_litert_io *io);
+/*
+ * `signature` names the one of several ways to call the model; NULL: serving_default, or the first, with a note where
+ * there are others. `io` is filled when it is not NULL.
+ */
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, const char *signature,
+                                    struct nuc_litert_io *io);
 
-/* The same for a model in memory. Constants stay where the model has them. */
-struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_litert_io *io);
+/* The same for a model in memory, of which subgraph `index` is read. Constants stay where the model has them. */
+struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, uint32_t index,
+                                    struct nuc_litert_io *io);
 
 /* ATen operators that are one LiteRT operator each and so stay whole where the NPU takes them. */
 #define NUC_TFLITE_N_PRESERVED 3

@@ -172,27 +172,58 @@ static struct nuc_node *cut_end(struct nuc_ti *ti, struct nuc_node *x, uint32_t 
     return nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), begin, end));
 }
 
-/* Operands: output shape, weights, input, bias. */
-void nuc_ti_transpose_conv(struct nuc_ti *ti)
+/* The operands at these places. */
+static void define_transposed(struct nuc_ti *ti, uint32_t data, uint32_t bias_at, const int64_t stride[2],
+                              enum nuc_lt_activation activation)
 {
-    const struct nuc_lt_tensor *w = weights_of(ti, 1, 4), *x = nuc_ti_in(ti, 2), *y = nuc_ti_out(ti);
-    const union nuc_lt_options *o = &ti->op->options;
-    int64_t stride[2] = {checked(ti, "stride", o->conv.stride_h), checked(ti, "stride", o->conv.stride_w)};
-    struct nuc_node *real = nuc_ti_real(ti, 2, NUC_TI_IMAGE);
+    const struct nuc_lt_tensor *w = weights_of(ti, 1, 4), *x = nuc_ti_in(ti, data), *y = nuc_ti_out(ti);
+    struct nuc_node *real = nuc_ti_real(ti, data, NUC_TI_IMAGE);
 
     if (y->rank != 4)
         nuc_ti_fail(ti, "the result '%s' has %u dimensions, 4 are needed", y->name, y->rank);
     struct transposed_axis h = transposed_axis(ti, x->shape[1], y->shape[1], w->shape[1], stride[0]);
     struct transposed_axis v = transposed_axis(ti, x->shape[2], y->shape[2], w->shape[2], stride[1]);
-    struct nuc_node *weights = transposed_weights(ti, w), *bias = bias_of(ti, 3, x, w, w->shape[0]);
+    struct nuc_node *weights = transposed_weights(ti, w), *bias = bias_of(ti, bias_at, x, w, w->shape[0]);
     const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
     struct nuc_node *conv =
         nuc_ti_emit(ti, NUC_OP_CONV_TRANSPOSE2D,
                     NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias), nuc_ints_arg(stride, 2),
                              nuc_ints_arg(padding, 2), nuc_ints_arg(extra, 2)));
-    real = nuc_ti_activate(ti, conv, o->conv.activation);
+    real = nuc_ti_activate(ti, conv, activation);
     real = cut_end(ti, cut_end(ti, real, 2, h.cut), 3, v.cut);
     nuc_ti_define(ti, real, NUC_TI_IMAGE);
+}
+
+/* Operands: output shape, weights, input, bias. */
+void nuc_ti_transpose_conv(struct nuc_ti *ti)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    const int64_t stride[2] = {checked(ti, "stride", o->conv.stride_h), checked(ti, "stride", o->conv.stride_w)};
+
+    define_transposed(ti, 2, 3, stride, o->conv.activation);
+}
+
+/*
+ * MediaPipe's custom operator Convolution2DTransposeBias. Operands: input, weights, bias. Its options are three int32:
+ * the padding (1: SAME, 2: VALID), stride along the width and along the height.
+ */
+void nuc_ti_transpose_conv_bias(struct nuc_ti *ti)
+{
+    struct nuc_span options = ti->op->options.custom.options;
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = weights_of(ti, 1, 4);
+
+    if (options.size < 12 || x->rank != 4)
+        nuc_ti_fail(ti, "needs an image, and options of 12 bytes");
+    int32_t padding = (int32_t)nuc_load_u32(options.data);
+    const int64_t stride[2] = {checked(ti, "stride", (int32_t)nuc_load_u32(options.data + 8)),
+                               checked(ti, "stride", (int32_t)nuc_load_u32(options.data + 4))};
+    if (padding != 1 && padding != 2)
+        nuc_ti_fail(ti, "padding is %d, 1 (SAME) and 2 (VALID) are handled", padding);
+    int64_t sizes[4] = {x->shape[0], x->shape[1] * stride[0], x->shape[2] * stride[1], w->shape[0]};
+    for (uint32_t i = 0; i < 2 && padding == 2; i++)
+        sizes[1 + i] = (x->shape[1 + i] - 1) * stride[i] + w->shape[1 + i];
+    nuc_ti_restate_result(ti, 0, sizes, 4);
+    define_transposed(ti, 0, 2, stride, NUC_LT_ACT_NONE);
 }
 
 /* ---- pools ---- */

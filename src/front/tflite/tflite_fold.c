@@ -196,6 +196,24 @@ static bool fold_gather(struct nuc_ti *ti)
     return define_integers(ti, &at);
 }
 
+/* The shape that two shapes broadcast to. */
+static bool fold_broadcast(struct nuc_ti *ti)
+{
+    struct integers a, b;
+
+    if (!read_integers(ti, 0, &a) || !read_integers(ti, 1, &b))
+        return false;
+    struct integers longer = a.count >= b.count ? a : b, other = a.count >= b.count ? b : a;
+    for (uint32_t k = 0; k < other.count; k++) {
+        int64_t *size = &longer.values[longer.count - other.count + k];
+        if (*size == 1)
+            *size = other.values[k];
+        else if (other.values[k] != 1 && other.values[k] != *size)
+            return false;
+    }
+    return define_integers(ti, &longer);
+}
+
 /* A part of a list. */
 static bool fold_strided_slice(struct nuc_ti *ti)
 {
@@ -385,6 +403,7 @@ bool nuc_ti_fold(struct nuc_ti *ti)
     case NUC_LT_RESHAPE:
     case NUC_LT_SQUEEZE:
     case NUC_LT_EXPAND_DIMS:
+    case NUC_LT_DENSIFY:
         return is_constant(ti, 0) && fold_view(ti);
     case NUC_LT_DEQUANTIZE:
     case NUC_LT_CAST:
@@ -392,6 +411,8 @@ bool nuc_ti_fold(struct nuc_ti *ti)
     case NUC_LT_PACK:
     case NUC_LT_CONCATENATION:
         return constants && fold_join(ti);
+    case NUC_LT_BROADCAST_ARGS:
+        return constants && fold_broadcast(ti);
     case NUC_LT_GATHER:
         return constants && fold_gather(ti);
     case NUC_LT_STRIDED_SLICE:

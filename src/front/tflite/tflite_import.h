@@ -22,7 +22,7 @@ struct nuc_ti {
     struct nuc_context *cx;
     const struct nuc_lt_model *m;
     const struct nuc_lt_subgraph *s; /* a copy of its own, with these tensors */
-    struct nuc_lt_tensor *tensors;   /* those of the model, then as many for the same constants as floats */
+    struct nuc_lt_tensor *tensors;   /* those of the model, adapted, then as many for the same constants as floats */
     struct nuc_graph *g;
     struct nuc_ti_value *values; /* by tensor */
     const struct nuc_lt_op *op;  /* under way */
@@ -38,6 +38,20 @@ struct nuc_ti_cut {
 
 /* Fails with "<file>: operator <index> (<NAME>): <message>". */
 _Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- what LiteRT derives before it runs (tflite_adapt.c) ---- */
+
+/* Quantized uint8 tensors become int8 ones, weights with a zero point weights about zero. Notes say what changed. */
+void nuc_ti_adapt_tensors(struct nuc_ti *ti);
+
+/*
+ * Results of the operator get the shapes that follow from its operands, where those say: a file states what its
+ * converter knew, which may be a one for every size that it did not.
+ */
+void nuc_ti_restate(struct nuc_ti *ti);
+
+/* Result k gets that shape, unless it is none. */
+void nuc_ti_restate_result(struct nuc_ti *ti, uint32_t k, const int64_t *sizes, uint32_t rank);
 
 /* ---- operands ---- */
 
@@ -175,7 +189,10 @@ typedef void nuc_ti_importer(struct nuc_ti *ti);
 nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_l2_pool, nuc_ti_max_pool,
     nuc_ti_fully_connected, nuc_ti_batch_matmul, nuc_ti_binary, nuc_ti_unary, nuc_ti_leaky_relu, nuc_ti_prelu,
     nuc_ti_softmax, nuc_ti_reduce, nuc_ti_requantize, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_concat, nuc_ti_slice,
-    nuc_ti_strided_slice, nuc_ti_pad, nuc_ti_mirror_pad, nuc_ti_resize;
+    nuc_ti_strided_slice, nuc_ti_update_slice, nuc_ti_pad, nuc_ti_mirror_pad, nuc_ti_resize;
+
+/* Custom operators, by their names. */
+nuc_ti_importer nuc_ti_transpose_conv_bias;
 
 /* tflite_math.c */
 nuc_ti_importer nuc_ti_gelu, nuc_ti_square, nuc_ti_squared_difference, nuc_ti_add_n, nuc_ti_l2_norm, nuc_ti_log_softmax,

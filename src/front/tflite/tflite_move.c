@@ -132,6 +132,42 @@ void nuc_ti_slice(struct nuc_ti *ti)
     nuc_ti_define(ti, slice_axes(ti, form, cuts), form);
 }
 
+/* Operand 1 in place of as large a part of operand 0, from constant positions on, which are moved inside of it. */
+void nuc_ti_update_slice(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *part = nuc_ti_in(ti, 1);
+    int64_t begin[NUC_MAX_RANK];
+    struct nuc_arg bounds[NUC_MAX_RANK][3];
+    struct nuc_node *cut[NUC_MAX_RANK + 1];
+    uint32_t n = 0;
+
+    if (x->rank != part->rank || nuc_ti_integers(ti, 2, NUC_MAX_RANK, begin) != x->rank)
+        nuc_ti_fail(ti, "needs a constant position for each of %u dimensions", x->rank);
+    cut[0] = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int64_t room = x->shape[d] - part->shape[d], at = begin[d] < 0 ? 0 : begin[d] > room ? room : begin[d];
+        if (room < 0)
+            nuc_ti_fail(ti, "'%s' is larger than '%s'", part->name, x->name);
+        if (room == 0)
+            continue;
+        bounds[n][0] = nuc_int_arg(d);
+        bounds[n][1] = nuc_int_arg(at);
+        bounds[n][2] = nuc_int_arg(at + part->shape[d]);
+        cut[n + 1] = nuc_ti_settle(
+            ti, nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(cut[n]), bounds[n][0], bounds[n][1], bounds[n][2])),
+            x);
+        n++;
+    }
+    struct nuc_node *result = nuc_ti_real(ti, 1, NUC_TI_PLAIN);
+    while (n-- > 0)
+        result = nuc_ti_settle(
+            ti,
+            nuc_ti_emit(ti, NUC_OP_SLICE_SCATTER,
+                        NUC_ARGS(nuc_node_arg(cut[n]), nuc_node_arg(result), bounds[n][0], bounds[n][1], bounds[n][2])),
+            x);
+    nuc_ti_define(ti, result, NUC_TI_PLAIN);
+}
+
 /* An end of a range as Python counts, clipped to what a walk in that direction may begin or end with. */
 static int64_t clipped(int64_t at, int64_t size, int64_t step)
 {

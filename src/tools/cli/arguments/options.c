@@ -164,6 +164,7 @@ static struct cli_option rows[] = {
     {SHARED("--no-bias-correction", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--reference-compat", CALIBRATES)},
     {SHARED("--size", CALIBRATES)},
+    {SHARED("--signature", CALIBRATES)},
     {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 
     GROUP("Where operators run"),

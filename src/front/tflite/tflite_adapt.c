@@ -1,0 +1,326 @@
+/* What LiteRT's kernels do with a model before they run: uint8 in terms of int8, shapes that follow from others. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tflite_import.h"
+
+/* ---- uint8 ---- */
+
+/*
+ * A quantized uint8 value q stands for what q - 128 stands for in int8: the zero point moves as far, and no kernel of
+ * LiteRT tells the two apart but an average pool, which rounds halves upwards in uint8 and away from zero in int8.
+ */
+static void shift(struct nuc_context *cx, struct nuc_lt_tensor *t)
+{
+    int64_t *zero_point = nuc_alloc_array(cx, t->quant.count, sizeof *zero_point);
+
+    for (uint32_t k = 0; k < t->quant.count; k++)
+        zero_point[k] = t->quant.zero_point[k] - 128;
+    t->dtype = NUC_I8;
+    t->quant.zero_point = zero_point;
+    if (t->data.data == NULL)
+        return;
+    uint8_t *bytes = nuc_copy(cx, t->data.data, t->data.size);
+    for (size_t i = 0; i < t->data.size; i++)
+        bytes[i] ^= 0x80;
+    t->data.data = bytes;
+}
+
+/* Operand of the weights and dimension of their output channels; -1: the operator has no such weights. */
+static int weights_operand(int32_t code, uint32_t *dim)
+{
+    *dim = code == NUC_LT_DEPTHWISE_CONV_2D ? 3 : 0;
+    bool has = code == NUC_LT_CONV_2D || code == NUC_LT_DEPTHWISE_CONV_2D || code == NUC_LT_FULLY_CONNECTED ||
+               code == NUC_LT_TRANSPOSE_CONV;
+    return has ? 1 : -1;
+}
+
+/*
+ * Weights about zero, as int8 kernels take them. w - zero_point has nine bits: a channel where eight hold it keeps its
+ * steps and is exact, another one gets steps as much larger as it takes. Returns how many of the latter there are.
+ */
+static uint32_t center(struct nuc_context *cx, struct nuc_lt_tensor *w, uint32_t dim)
+{
+    uint32_t channels = (uint32_t)w->shape[dim], widened = 0;
+    size_t inner = 1, count = w->data.size;
+    int8_t *bytes = nuc_alloc_array(cx, count, 1);
+    int32_t *most = nuc_alloc_array(cx, channels, sizeof *most);
+    float *scale = nuc_alloc_array(cx, channels, sizeof *scale);
+
+    for (uint32_t d = dim + 1; d < w->rank; d++)
+        inner *= (size_t)w->shape[d];
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < count; i++) {
+            size_t c = i / inner % channels;
+            int32_t value = (int8_t)w->data.data[i] - (int32_t)w->quant.zero_point[0];
+            if (pass == 0)
+                most[c] = most[c] < abs(value) ? abs(value) : most[c];
+            else
+                bytes[i] =
+                    (int8_t)(most[c] <= INT8_MAX ? (double)value : nearbyint((double)value * INT8_MAX / most[c]));
+        }
+    }
+    for (uint32_t c = 0; c < channels; c++) {
+        bool fits = most[c] <= INT8_MAX;
+        scale[c] = fits ? w->quant.scale[0] : (float)((double)w->quant.scale[0] * most[c] / INT8_MAX);
+        widened += !fits;
+    }
+    uint32_t scales = widened > 0 ? channels : 1;
+    w->data.data = (const uint8_t *)bytes;
+    w->quant = (struct nuc_lt_quant){scales, scale, nuc_alloc_array(cx, scales, sizeof(int64_t)), (int32_t)dim};
+    return widened;
+}
+
+/* A bias counts in steps of input times weights, which the channels may have different ones of by now. */
+static void fit_bias(struct nuc_context *cx, struct nuc_lt_tensor *b, const struct nuc_lt_tensor *x,
+                     const struct nuc_lt_tensor *w, double scale_before)
+{
+    size_t channels = b->data.size / sizeof(int32_t);
+    int32_t *values = nuc_alloc_array(cx, channels, sizeof *values);
+    float *scale = nuc_alloc_array(cx, channels, sizeof *scale);
+
+    for (size_t c = 0; c < channels; c++) {
+        int32_t value = (int32_t)nuc_load_u32(b->data.data + 4 * c);
+        values[c] = (int32_t)nearbyint(value * (scale_before / (double)w->quant.scale[c]));
+        scale[c] = (float)((double)x->quant.scale[0] * (double)w->quant.scale[c]);
+    }
+    b->data.data = (const uint8_t *)values;
+    b->quant = (struct nuc_lt_quant){(uint32_t)channels, scale, nuc_alloc_array(cx, channels, sizeof(int64_t)), 0};
+}
+
+void nuc_ti_adapt_tensors(struct nuc_ti *ti)
+{
+    const struct nuc_lt_subgraph *s = ti->s;
+    uint32_t widened = 0, shifted = 0;
+    bool *is_used = nuc_alloc_array(ti->cx, s->n_tensors, sizeof *is_used);
+
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        struct nuc_lt_tensor *t = &ti->tensors[i];
+        if (t->dtype == NUC_U8 && t->quant.count > 0) {
+            shift(ti->cx, t);
+            shifted += nuc_lt_contains(s->inputs, s->n_inputs, (int32_t)i) ||
+                       nuc_lt_contains(s->outputs, s->n_outputs, (int32_t)i);
+        }
+    }
+    for (uint32_t k = 0; k < s->n_ops; k++) {
+        const struct nuc_lt_op *op = &s->ops[k];
+        uint32_t dim, last = op->n_inputs - 1;
+        int operand = weights_operand(op->code, &dim);
+        uint32_t data = op->code == NUC_LT_TRANSPOSE_CONV ? 2 : 0;
+        if (operand < 0 || op->n_inputs <= data + 1 || op->inputs[1] < 0 || op->inputs[data] < 0)
+            continue;
+        struct nuc_lt_tensor *w = &ti->tensors[op->inputs[1]], *x = &ti->tensors[op->inputs[data]];
+        bool plain = w->dtype == NUC_I8 && w->quant.count == 1 && w->quant.zero_point[0] != 0 && w->rank > dim &&
+                     x->dtype == NUC_I8 && x->quant.count == 1 && x->data.data == NULL && nuc_ti_held(w) > 0 &&
+                     w->quant.zero_point[0] >= INT8_MIN && w->quant.zero_point[0] <= INT8_MAX;
+        /* Weights that two layers share would take the biases of both along. */
+        if (!plain || is_used[op->inputs[1]])
+            continue;
+        is_used[op->inputs[1]] = true;
+        double before = (double)w->quant.scale[0];
+        uint32_t now = center(ti->cx, w, dim);
+        struct nuc_lt_tensor *b =
+            last > data && last > 1 && op->inputs[last] >= 0 ? &ti->tensors[op->inputs[last]] : NULL;
+        if (now > 0 && b != NULL && b->dtype == NUC_I32 && b->data.size == 4 * (size_t)w->quant.count)
+            fit_bias(ti->cx, b, x, w, before);
+        widened += now;
+    }
+    if (shifted > 0)
+        nuc_warn(ti->cx, "%s: %u of its inputs and outputs are uint8: the program has int8 there, less 128",
+                 ti->m->file, shifted);
+    if (widened > 0)
+        nuc_warn(ti->cx,
+                 "%s: its uint8 weights have nine bits about their zero point: those of %u channels are rounded to "
+                 "eight; other results are LiteRT's",
+                 ti->m->file, widened);
+}
+
+/* ---- shapes ---- */
+
+/* A shape under way; rank UINT32_MAX: it does not follow from what is known. */
+struct shape {
+    uint32_t rank;
+    int64_t sizes[NUC_MAX_RANK];
+};
+
+static const struct shape unknown = {UINT32_MAX, {0}};
+
+static struct shape shape_of(const struct nuc_lt_tensor *t)
+{
+    struct shape s = {t->rank, {0}};
+
+    for (uint32_t d = 0; d < t->rank; d++)
+        s.sizes[d] = t->shape[d];
+    return s;
+}
+
+static struct shape integers_of(const struct nuc_ti *ti, uint32_t i)
+{
+    struct shape s = unknown;
+
+    if (nuc_ti_has(ti, i))
+        s.rank = nuc_lt_integers(nuc_ti_in(ti, i), NUC_MAX_RANK, s.sizes);
+    return s;
+}
+
+/* One size of -1 is what is left of the elements. */
+static struct shape reshaped(const struct nuc_ti *ti)
+{
+    struct shape s = integers_of(ti, 1);
+    const struct nuc_lt_list *list = &ti->op->options.reshape;
+    int64_t known = 1, elements = nuc_lt_elements(nuc_ti_in(ti, 0));
+    uint32_t open = UINT32_MAX;
+
+    if (s.rank == UINT32_MAX && !nuc_ti_has(ti, 1) && list->present) {
+        s.rank = list->count;
+        for (uint32_t d = 0; d < s.rank; d++)
+            s.sizes[d] = list->values[d];
+    }
+    for (uint32_t d = 0; s.rank != UINT32_MAX && d < s.rank; d++) {
+        if (s.sizes[d] == -1 && open == UINT32_MAX)
+            open = d;
+        else if (s.sizes[d] < 1 || __builtin_mul_overflow(known, s.sizes[d], &known))
+            return unknown;
+    }
+    if (s.rank != UINT32_MAX && open != UINT32_MAX)
+        s.sizes[open] = elements / known;
+    return s;
+}
+
+/* Blocks of pixels become batches (`into`), or the reverse. */
+static struct shape blocks(const struct nuc_ti *ti, bool into)
+{
+    struct shape x = shape_of(nuc_ti_in(ti, 0)), block = integers_of(ti, 1), pair;
+    int64_t pairs[2 * NUC_MAX_RANK];
+
+    pair.rank = nuc_ti_has(ti, 2) ? nuc_lt_integers(nuc_ti_in(ti, 2), 2 * NUC_MAX_RANK, pairs) : UINT32_MAX;
+    if (block.rank == UINT32_MAX || pair.rank != 2 * block.rank || x.rank < block.rank + 1)
+        return unknown;
+    for (uint32_t d = 0; d < block.rank; d++) {
+        int64_t b = block.sizes[d], sides = pairs[2 * d] + pairs[2 * d + 1];
+        if (b < 1 || b > INT16_MAX || (into && (x.sizes[d + 1] + sides) % b != 0) || (!into && x.sizes[0] % b != 0))
+            return unknown;
+        x.sizes[d + 1] = into ? (x.sizes[d + 1] + sides) / b : x.sizes[d + 1] * b - sides;
+        x.sizes[0] = into ? x.sizes[0] * b : x.sizes[0] / b;
+    }
+    return x;
+}
+
+static struct shape repeated(const struct nuc_ti *ti)
+{
+    struct shape x = shape_of(nuc_ti_in(ti, 0)), times = integers_of(ti, 1);
+
+    if (times.rank != x.rank)
+        return unknown;
+    for (uint32_t d = 0; d < x.rank; d++) {
+        if (times.sizes[d] < 1 || times.sizes[d] > INT32_MAX)
+            return unknown;
+        x.sizes[d] *= times.sizes[d];
+    }
+    return x;
+}
+
+static struct shape matrix_product(const struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = nuc_ti_in(ti, 1);
+    struct shape s = shape_of(x);
+
+    if (w->rank != 2 || w->shape[1] < 1 || nuc_lt_elements(x) % w->shape[1] != 0)
+        return unknown;
+    if (!ti->op->options.fully_connected.keep_num_dims || x->rank == 0)
+        return (struct shape){2, {nuc_lt_elements(x) / w->shape[1], w->shape[0]}};
+    s.sizes[s.rank - 1] = w->shape[0];
+    return s;
+}
+
+/* With an axis more of `count` elements, or without one of as many. */
+static struct shape stacked(const struct nuc_ti *ti, bool more)
+{
+    struct shape x = shape_of(nuc_ti_in(ti, 0));
+    uint32_t rank = more ? x.rank + 1 : x.rank;
+    int32_t axis = rank <= NUC_MAX_RANK ? nuc_lt_axis(ti->op->options.pack.axis, rank) : -1;
+
+    if (axis < 0)
+        return unknown;
+    if (more) {
+        memmove(x.sizes + axis + 1, x.sizes + axis, (x.rank - (uint32_t)axis) * sizeof *x.sizes);
+        x.sizes[axis] = ti->op->n_inputs;
+        x.rank++;
+    } else {
+        x.rank--;
+        memmove(x.sizes + axis, x.sizes + axis + 1, (x.rank - (uint32_t)axis) * sizeof *x.sizes);
+    }
+    return x;
+}
+
+/* Equal parts of an axis. */
+static struct shape parts(const struct nuc_ti *ti)
+{
+    struct shape x = shape_of(nuc_ti_in(ti, 1)), list = integers_of(ti, 0);
+    int32_t axis = list.rank == 1 ? nuc_lt_axis(list.sizes[0], x.rank) : -1;
+
+    if (axis < 0 || x.sizes[axis] % ti->op->n_outputs != 0)
+        return unknown;
+    x.sizes[axis] /= ti->op->n_outputs;
+    return x;
+}
+
+void nuc_ti_restate_result(struct nuc_ti *ti, uint32_t k, const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_lt_tensor *y = &ti->tensors[ti->op->outputs[k]];
+    int64_t elements = 1;
+
+    for (uint32_t d = 0; d < rank; d++) {
+        if (sizes[d] < 1 || __builtin_mul_overflow(elements, sizes[d], &elements) || elements > INT32_MAX)
+            return;
+    }
+    y->rank = rank;
+    for (uint32_t d = 0; d < rank; d++)
+        y->shape[d] = (int32_t)sizes[d];
+}
+
+void nuc_ti_restate(struct nuc_ti *ti)
+{
+    struct shape s = unknown;
+
+    if (ti->op->n_outputs == 0 || ti->op->n_inputs == 0)
+        return;
+    for (uint32_t i = 0; i < ti->op->n_inputs && i < 2; i++) {
+        if (!nuc_ti_has(ti, i) && !(i == 1 && ti->op->code == NUC_LT_RESHAPE))
+            return;
+    }
+    switch (ti->op->code) {
+    case NUC_LT_RESHAPE:
+        s = reshaped(ti);
+        break;
+    case NUC_LT_SPACE_TO_BATCH_ND:
+    case NUC_LT_BATCH_TO_SPACE_ND:
+        s = blocks(ti, ti->op->code == NUC_LT_SPACE_TO_BATCH_ND);
+        break;
+    case NUC_LT_TILE:
+        s = repeated(ti);
+        break;
+    case NUC_LT_BROADCAST_TO:
+        s = integers_of(ti, 1);
+        break;
+    case NUC_LT_FILL:
+    case NUC_LT_TRANSPOSE_CONV:
+        s = integers_of(ti, 0);
+        break;
+    case NUC_LT_FULLY_CONNECTED:
+        s = matrix_product(ti);
+        break;
+    case NUC_LT_PACK:
+    case NUC_LT_UNPACK:
+        s = stacked(ti, ti->op->code == NUC_LT_PACK);
+        break;
+    case NUC_LT_SPLIT:
+        s = parts(ti);
+        break;
+    default:
+        break;
+    }
+    for (uint32_t k = 0; s.rank != UINT32_MAX && k < ti->op->n_outputs; k++)
+        nuc_ti_restate_result(ti, k, s.sizes, s.rank);
+}
