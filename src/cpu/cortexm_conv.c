@@ -13,6 +13,7 @@ struct conv {
     int64_t out_channels;                           /* all groups */
     struct nuc_node *bias;                          /* int32 or NULL */
     struct nuc_node *kernel, *multipliers, *shifts; /* made of the weight */
+    struct nuc_node *before;                        /* where what is made goes */
 };
 
 /* One number stands for both dimensions. */
@@ -24,22 +25,34 @@ static bool read_pair(const struct nuc_node *node, uint32_t index, struct nuc_pa
     return arg->kind == NUC_ARG_INTS && (arg->count == 2 || arg->count == 1);
 }
 
+/* A weight that is an activation has one scale; the sums of an output channel fit an int32. */
+static bool takes_computed(const struct nuc_cm *c, const struct conv *v)
+{
+    const struct nuc_meta *w = &v->weight.node->vals[0];
+    const int64_t most_products = 65535;
+
+    return !c->options->reference_compat && v->weight.scales == NULL && w->rank == 4 &&
+           nuc_elements(w) / w->sizes[v->transposed ? 1 : 0] <= most_products;
+}
+
 static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
 {
     *v = (struct conv){.groups = nuc_integer(node, ARG(groups), 1),
                        .transposed = nuc_flag(node, ARG(transposed)),
                        .out_channels = node->vals[0].sizes[1]};
     if (!nuc_cm_tensor(node, ARG(input), &v->in) || !nuc_cm_operand(nuc_arg_node(node, ARG(weight)), &v->weight) ||
-        !nuc_is_static(v->weight.node) || v->weight.dtype != NUC_I8 || v->weight.zero_point != 0 ||
-        v->in.node->vals[0].rank != 4 || !read_pair(node, ARG(stride), &v->stride) ||
+        (!nuc_is_static(v->weight.node) && !takes_computed(c, v)) || v->weight.dtype != NUC_I8 ||
+        v->weight.zero_point != 0 || v->in.node->vals[0].rank != 4 || !read_pair(node, ARG(stride), &v->stride) ||
         !read_pair(node, ARG(padding), &v->padding) || !read_pair(node, ARG(dilation), &v->dilation) ||
         !read_pair(node, ARG(output_padding), &v->output_padding))
         return false;
     /* A bias correction or another pass may have left scales of the channels of one group. */
     if (v->weight.scales != NULL && v->weight.axis != (v->transposed ? 1 : 0))
         return false;
-    return nuc_cm_result(node, true, &v->out) &&
-           nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
+    if (!nuc_cm_result(node, true, &v->out))
+        return false;
+    v->before = nuc_cm_place(&v->out);
+    return nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
 }
 
 /* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
@@ -48,7 +61,14 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
     int64_t n = v->out_channels;
     struct nuc_multiplier *rescale = nuc_cm_multipliers(c, &v->in, &v->weight, &v->out, n);
 
-    v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
+    bool computed = !nuc_is_static(v->weight.node);
+
+    if (computed) {
+        const int64_t dims[4] = {perm[0], perm[1], perm[2], perm[3]};
+        v->kernel = nuc_cm_transpose(c, v->weight.node, dims, v->before);
+    } else {
+        v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
+    }
     /*
      * Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, [O of a group, H, W, I] of a
      * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
@@ -72,7 +92,8 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
         .low = (int32_t)v->out.low,
         .high = (int32_t)v->out.high,
     };
-    nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
+    if (!computed)
+        nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
     nuc_cm_add_multipliers(c, node, rescale, n, &v->multipliers, &v->shifts);
     if (v->bias == NULL && v->groups > 1) {
         const int32_t *zeros = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *zeros);
@@ -88,7 +109,7 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
 
 static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
 {
-    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
     struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_CONV2D, v->out.value,
                                      NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
                                               NUC_PAIR_ARG(v->dilation), LAST_ARGS));
@@ -99,7 +120,7 @@ static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
 
 static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 {
-    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
     struct nuc_node *conv =
         nuc_emit(c->g, before, NUC_OP_CORTEXM_DEPTHWISE, v->out.value,
                  NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding), NUC_PAIR_ARG(v->dilation),
@@ -111,7 +132,7 @@ static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 
 static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
 {
-    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
     struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
                                      NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
                                               NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
@@ -126,7 +147,7 @@ static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
 /* Groups, dilation or output padding: a kernel of our own. */
 static struct nuc_node *emit_general_transposed(struct nuc_cm *c, const struct conv *v)
 {
-    struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
+    struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
 
     return nuc_emit(c->g, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),

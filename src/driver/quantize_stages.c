@@ -11,6 +11,7 @@
 #include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/pass_list.h"
+#include "rewrite/recognize/computed_weight.h"
 
 void nuc_expand_model(struct nuc_job *j)
 {
@@ -38,6 +39,21 @@ static void express(struct nuc_job *j)
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 
+/* Before batch norms are folded into what has a constant weight. */
+static void keep_weights_constant(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+    struct nuc_support npu = {.g = j->m->graph, .target = s->target, .flavor = s->flavor};
+
+    if (s->o.reference_compat || s->o.no_quantize)
+        return;
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    if (!nuc_keep_weights_constant(j->m->graph, nuc_expresses_for_npu(s) ? &npu : NULL))
+        return;
+    nuc_refresh_layouts(j->m->graph);
+    nuc_restore_output_orders(j->m->graph, outputs);
+}
+
 void nuc_run_aten_stage(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -50,6 +66,7 @@ void nuc_run_aten_stage(struct nuc_job *j)
     const struct nuc_model *from_float = j->m;
     j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
     j->m->from_float = from_float;
+    keep_weights_constant(j);
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
     if (!s->o.no_quantize) {
         /* Operators for what the model writes out; its outputs lie in memory as they did. */

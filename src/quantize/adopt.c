@@ -125,6 +125,10 @@ void nuc_adopt_parameters(struct nuc_calibration *c)
                 continue;
             take(value, t, 0);
             take(reader, t, 0);
+        } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] == 0 && is_symmetric(&reader->spec) &&
+                   reader->n == 1) {
+            /* A tanh: its values are whole steps already. */
+            take(reader, (double)value->scale[0], 0);
         } else if (value->spec.kind == NUC_QSPEC_FIXED && value->zero_point[0] != 0 && is_affine(&reader->spec) &&
                    !adopted[to]) {
             /* The last step of the fixed parameters is short of 1. */

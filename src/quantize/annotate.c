@@ -88,6 +88,29 @@ static bool has_scale_for_each_row(const struct nuc_annotator *a, enum nuc_side 
            weight->vals[0].sizes[1] <= a->max_matrix_inputs;
 }
 
+/* The weight of a convolution that is no constant: an activation, which kernels of the CPU take as a weight. */
+static bool computes_weight(const struct nuc_node *node)
+{
+    const struct nuc_node *weight =
+        nuc_op_family(node->op) == NUC_FAMILY_CONV ? nuc_arg_node(node, NUC_ARG(CONV2D, weight)) : NULL;
+
+    return weight != NULL && !nuc_is_static(weight);
+}
+
+/* One scale for the whole weight, and so for the bias. */
+static enum nuc_spec spec_of_computed(enum nuc_spec of_constant)
+{
+    switch ((int)of_constant) {
+    case NUC_SPEC_WEIGHT_AXIS_0:
+    case NUC_SPEC_WEIGHT_AXIS_1:
+        return NUC_SPEC_WEIGHT;
+    case NUC_SPEC_BIAS_CHANNELS:
+        return NUC_SPEC_BIAS;
+    default:
+        return of_constant;
+    }
+}
+
 static enum nuc_spec spec_of_row(enum nuc_spec of_matrix)
 {
     switch ((int)of_matrix) {
@@ -104,8 +127,12 @@ struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side si
 {
     const struct nuc_quant_pattern *p = nuc_pattern_of(side, node->op);
     enum nuc_spec which = p->anchors[i].spec;
-    struct nuc_qspec spec = a->specs[side][has_scale_for_each_row(a, side, node) ? spec_of_row(which) : which];
 
+    if (has_scale_for_each_row(a, side, node))
+        which = spec_of_row(which);
+    else if (!a->reference_compat && computes_weight(node))
+        which = spec_of_computed(which);
+    struct nuc_qspec spec = a->specs[side][which];
     if (spec.kind == NUC_QSPEC_DERIVED) {
         spec.from[0] = (struct nuc_place){nuc_anchor_arg(p, node, 0), node};
         spec.from[1] = (struct nuc_place){nuc_anchor_arg(p, node, 1), node};
@@ -416,20 +443,15 @@ static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quanti
         nuc_annotate_as_cortexm(a);
 }
 
-/* No int8 kernel takes weights that are computed: the convolution reads them in float, with all their digits. */
-static bool computes_weight(const struct nuc_node *node)
-{
-    const struct nuc_node *weight =
-        nuc_op_family(node->op) == NUC_FAMILY_CONV ? nuc_arg_node(node, NUC_ARG(CONV2D, weight)) : NULL;
-
-    return weight != NULL && !nuc_is_static(weight);
-}
-
 static bool has_pattern(const struct nuc_annotator *a, const struct nuc_node *node)
 {
     enum nuc_pattern_form form = nuc_pattern_for(a, node)->form;
 
-    return !computes_weight(node) && form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
+    /* The NPU has no such kernel: what it does not have in another form reads the weight in float, with all its digits.
+     */
+    if (computes_weight(node) && a->side[node->id] == NUC_SIDE_NPU)
+        return false;
+    return form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
 }
 
 /* What is computed in float gains nothing by numbers on one side of it. */
@@ -576,8 +598,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
                 leave_in_float(&a, n);
         }
     }
-    if (a.one_scale)
-        nuc_annotate_symmetric(&a);
+    nuc_annotate_symmetric(&a);
     return a.by_id;
 }
 

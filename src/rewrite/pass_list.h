@@ -36,9 +36,9 @@ bool nuc_materialize_divisors(struct nuc_graph *g);
 /* Division by a static tensor becomes multiplication, division in place too. */
 bool nuc_div_to_mul(struct nuc_graph *g);
 bool nuc_div_in_place_to_mul(struct nuc_graph *g);
-/* A 1-D convolution, transposed or not, or with padding "same" or "valid", becomes a 2-D one. */
+/* A 1-D convolution, transposed or not, or with padding "same" or "valid" or a computed weight, becomes a 2-D one. */
 bool nuc_conv1d_to_2d(struct nuc_graph *g);
-bool nuc_padded_conv1d_to_2d(struct nuc_graph *g);
+bool nuc_other_conv1d_to_2d(struct nuc_graph *g);
 /*
  * The largest of the results of softmax, or of another rising function, are looked for among its inputs: where those
  * are quantized, more of them differ. Values are gathered by their places.
@@ -53,6 +53,8 @@ bool nuc_written_norms(struct nuc_graph *g);
  * sigmoid, become operators that compute them from the values in front of the exponential.
  */
 bool nuc_written_softmax(struct nuc_graph *g);
+/* Sums of products with a constant larger than the other factors become products of matrices. */
+bool nuc_written_products(struct nuc_graph *g);
 /* A batch norm that no layer takes in, over rows or images, becomes a convolution of one pixel and one channel each. */
 bool nuc_batch_norm_to_conv(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);

@@ -75,6 +75,12 @@ struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *l
 struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
                                     const struct nuc_meta *meta, const void *data);
 
+/*
+ * What a batch norm with constant statistics multiplies each channel with and adds to it (passes/fold_batch_norm.c).
+ * False for another one.
+ */
+bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **scales, float **shifts);
+
 /* A tensor [..] of that dtype and those sizes, contiguous, as value of the node. */
 void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,
                             uint32_t rank);

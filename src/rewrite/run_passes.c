@@ -24,8 +24,8 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
  * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
  * catches those that other passes brought next to a convolution or linear. For a CPU alone the reference does no more
  * than that. The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave
- * stay on the CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings of
- * conv1d.
+ * stay on the CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings and
+ * computed weights of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
@@ -43,7 +43,7 @@ static const struct nuc_pass aten_passes[] = {
     {"div-to-mul", nuc_div_to_mul, BOTH},
     {"div-in-place-to-mul", nuc_div_in_place_to_mul, BETTER},
     {"conv1d-to-2d", nuc_conv1d_to_2d, BOTH},
-    {"padded-conv1d-to-2d", nuc_padded_conv1d_to_2d, BETTER},
+    {"other-conv1d-to-2d", nuc_other_conv1d_to_2d, BETTER},
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
     {"batch-norm-to-conv", nuc_batch_norm_to_conv, BETTER},
     {"conv1d-to-2d-again", nuc_conv1d_to_2d, BETTER},
@@ -53,6 +53,7 @@ static const struct nuc_pass aten_passes[] = {
 static const struct nuc_pass written_passes[] = {
     {"written-norms", nuc_written_norms, BETTER},
     {"written-softmax", nuc_written_softmax, BETTER},
+    {"written-products", nuc_written_products, BETTER},
 };
 
 static const struct nuc_pass int8_passes[] = {

@@ -120,6 +120,66 @@ static bool conv_transpose(struct rb *b, const struct rb_value *x, enum nuc_op o
     return rb_finish(b, node, 2 * x->bound + 1);
 }
 
+/* The first values of x as a tensor of these sizes, perhaps times a parameter that is as large or larger. */
+static struct nuc_node *computed_weight(struct rb *b, const struct rb_value *x, const int64_t sizes[4])
+{
+    int64_t own[] = {sizes[0], sizes[1], sizes[2], sizes[3]}, all = nuc_elements(rb_meta(x));
+    const int64_t kind = rb_in(b, 0, 3);
+
+    /* A weight of values, a constant with a factor for each of its inputs or outputs, or for all. */
+    for (int i = 0; i < 4 && kind > 0; i++)
+        own[i] = i + 1 == kind ? own[i] : 1;
+    int64_t count = own[0] * own[1] * own[2] * own[3];
+    if (count > all)
+        return NULL;
+    struct nuc_node *flat = rb_call(b, NUC_OP_RESHAPE, x);
+    nuc_set_arg_ints(flat, b->g, 1, &all, 1);
+    if (!rb_finish(b, flat, x->bound))
+        return NULL;
+    struct nuc_node *part = rb_call(b, NUC_OP_SLICE, &b->values[b->n_values - 1]);
+    nuc_set_arg_int(part, 1, 0);
+    nuc_set_arg_int(part, 2, 0);
+    nuc_set_arg_int(part, 3, count);
+    if (!rb_finish(b, part, x->bound))
+        return NULL;
+    struct nuc_node *weight = rb_call(b, NUC_OP_RESHAPE, &b->values[b->n_values - 1]);
+    nuc_set_arg_ints(weight, b->g, 1, own, 4);
+    if (!rb_finish(b, weight, x->bound))
+        return NULL;
+    if (kind == 0)
+        return weight;
+    float range = weight_range(sizes[1] * sizes[2] * sizes[3]);
+    struct nuc_node *product = rb_call(b, NUC_OP_MUL, &b->values[b->n_values - 1]);
+    nuc_set_arg_node(product, b->g, 1, rb_parameter(b, sizes, 4, range));
+    return rb_finish(b, product, x->bound * range) ? product : NULL;
+}
+
+static bool conv_of_computed(struct rb *b, const struct rb_value *value, enum nuc_op op)
+{
+    const struct rb_value x = *value; /* values are added below */
+    const struct nuc_meta *m = rb_meta(&x);
+    bool transposed = op == NUC_OP_CONV_TRANSPOSE2D;
+
+    if (m->rank != 4 || b->n_values + 5 > RB_MAX_VALUES || x.bound > 8)
+        return false;
+    struct window w = window_of(b, m, 2);
+    int64_t in = m->sizes[1], groups = groups_of(b, in), out = groups * rb_in(b, 1, 4);
+    int64_t sizes[] = {transposed ? in : out, transposed ? out / groups : in / groups, w.kernel[0], w.kernel[1]};
+    struct nuc_node *weight = computed_weight(b, &x, sizes);
+    if (weight == NULL)
+        return false;
+    struct nuc_node *bias = bias_of(b, out, x.bound), *node = rb_call(b, op, &x);
+    nuc_set_arg_node(node, b->g, 1, weight);
+    if (bias != NULL)
+        nuc_set_arg_node(node, b->g, 2, bias);
+    nuc_set_arg_ints(node, b->g, 3, w.stride, 2);
+    nuc_set_arg_ints(node, b->g, 4, w.pad, 2);
+    if (!transposed)
+        nuc_set_arg_ints(node, b->g, 5, w.dilation, 2);
+    nuc_set_arg_int(node, 6, groups);
+    return rb_finish(b, node, x.bound * x.bound * 4 + 1);
+}
+
 static bool pool(struct rb *b, const struct rb_value *x, enum nuc_op op)
 {
     uint32_t n = op == NUC_OP_MAX_POOL1D || op == NUC_OP_AVG_POOL1D ? 1 : 2;
@@ -217,6 +277,8 @@ const struct rb_row rb_window_rows[] = {
     {NUC_OP_CONV_TRANSPOSE2D, conv_transpose},
     {NUC_OP_CONV_TRANSPOSE2D, conv_transpose},
     {NUC_OP_CONV_TRANSPOSE1D, conv_transpose},
+    {NUC_OP_CONV2D, conv_of_computed},
+    {NUC_OP_CONV_TRANSPOSE2D, conv_of_computed},
     {NUC_OP_MAX_POOL2D, pool},
     {NUC_OP_AVG_POOL2D, pool},
     {NUC_OP_MAX_POOL1D, pool},

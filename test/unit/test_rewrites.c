@@ -3,6 +3,7 @@
 
 #include "npu/layout/orders.h"
 #include "rewrite/npu_forms/npu_forms.h"
+#include "rewrite/recognize/computed_weight.h"
 
 static const char *const wanted[] = {"prelu", "aten::pad", "aten.hardswish.default"};
 
@@ -42,6 +43,21 @@ static void to_npu_forms(struct nuc_graph *g)
         nuc_refresh_layouts(g);
 }
 
+static void to_constant_weights(struct nuc_graph *g)
+{
+    struct nuc_support s = {
+        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
+
+    if (nuc_keep_weights_constant(g, &s))
+        nuc_refresh_layouts(g);
+}
+
+static void to_constant_weights_on_cpu(struct nuc_graph *g)
+{
+    if (nuc_keep_weights_constant(g, NULL))
+        nuc_refresh_layouts(g);
+}
+
 static const struct stage stages[] = {
     {.name = "expand", .run = expand},
     {.name = "aten", .passes = {&nuc_aten_passes}},
@@ -51,6 +67,8 @@ static const struct stage stages[] = {
     {.name = "to-edge-preserving", .run = preserving},
     {.name = "to-edge-for-executorch", .run = to_edge_for_executorch},
     {.name = "npu-forms", .run = to_npu_forms},
+    {.name = "constant-weights", .run = to_constant_weights},
+    {.name = "constant-weights-cpu", .run = to_constant_weights_on_cpu},
     {.name = "written", .passes = {&nuc_written_passes}},
     {.name = "int8", .passes = {&nuc_int8_passes}},
     {.name = "quantized", .passes = {&nuc_quantized_passes}},
@@ -64,14 +82,23 @@ static const struct stage stages[] = {
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REWRITE_TEST("aten.txt", stages),         REWRITE_TEST("passes.txt", stages),
-        REWRITE_TEST("quantized.txt", stages),    REWRITE_TEST("edge.txt", stages),
-        REWRITE_TEST("expand_move.txt", stages),  REWRITE_TEST("attention.txt", stages),
-        REWRITE_TEST("in_place.txt", stages),     REWRITE_TEST("expand_reduce.txt", stages),
-        REWRITE_TEST("written.txt", stages),      REWRITE_TEST("npu_linear_map.txt", stages),
-        REWRITE_TEST("npu_function.txt", stages), REWRITE_TEST("npu_sum.txt", stages),
-        REWRITE_TEST("npu_conv.txt", stages),     REWRITE_TEST("npu_window.txt", stages),
-        REWRITE_TEST("npu_matrix.txt", stages),   REWRITE_TEST("npu_move.txt", stages),
+        REWRITE_TEST("aten.txt", stages),
+        REWRITE_TEST("passes.txt", stages),
+        REWRITE_TEST("quantized.txt", stages),
+        REWRITE_TEST("edge.txt", stages),
+        REWRITE_TEST("expand_move.txt", stages),
+        REWRITE_TEST("attention.txt", stages),
+        REWRITE_TEST("in_place.txt", stages),
+        REWRITE_TEST("expand_reduce.txt", stages),
+        REWRITE_TEST("written.txt", stages),
+        REWRITE_TEST("npu_linear_map.txt", stages),
+        REWRITE_TEST("npu_function.txt", stages),
+        REWRITE_TEST("npu_sum.txt", stages),
+        REWRITE_TEST("npu_conv.txt", stages),
+        REWRITE_TEST("npu_window.txt", stages),
+        REWRITE_TEST("npu_matrix.txt", stages),
+        REWRITE_TEST("npu_move.txt", stages),
+        REWRITE_TEST("computed_weight.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

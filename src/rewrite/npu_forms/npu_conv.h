@@ -17,4 +17,16 @@ bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node 
 bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_early_activation(struct nuc_graph *g, struct nuc_node *node);
 
+/*
+ * Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations
+ * (npu_computed_conv.c). The cycles of the one that takes fewer; UINT64_MAX: neither can be built.
+ */
+uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, const struct nuc_node *node);
+bool nuc_form_windows_by_parts_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_windows_by_parts(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_form_windows_by_ones_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_windows_by_ones(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_form_products_first_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_products_first(struct nuc_graph *g, struct nuc_node *node);
+
 #endif

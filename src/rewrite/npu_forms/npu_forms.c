@@ -63,7 +63,13 @@ static const struct row {
     {NUC_OP_MEAN_DIM, nuc_form_sum, nuc_form_sum_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_sum, nuc_form_sum_applies},
     {NUC_OP_CUMSUM, nuc_form_cumsum, nuc_form_cumsum_applies},
-    /* ---- convolutions (npu_conv.c) ---- */
+    /* ---- convolutions (npu_conv_forms.c, npu_computed_conv.c) ---- */
+    {NUC_OP_CONV2D, nuc_form_windows_by_parts, nuc_form_windows_by_parts_applies},
+    {NUC_OP_CONV2D, nuc_form_windows_by_ones, nuc_form_windows_by_ones_applies},
+    {NUC_OP_CONV2D, nuc_form_products_first, nuc_form_products_first_applies},
+    {NUC_OP_CONV2D_PADDING, nuc_form_windows_by_ones, nuc_form_windows_by_ones_applies},
+    {NUC_OP_CONV2D_PADDING, nuc_form_products_first, nuc_form_products_first_applies},
+    {NUC_OP_CONV_TRANSPOSE2D, nuc_form_products_first, nuc_form_products_first_applies},
     {NUC_OP_CONV_TRANSPOSE2D, nuc_form_phases, nuc_form_phases_applies},
     {NUC_OP_RELU, nuc_form_early_activation, nuc_form_early_activation_applies},
     {NUC_OP_RELU6, nuc_form_early_activation, nuc_form_early_activation_applies},

@@ -59,10 +59,12 @@ static struct nuc_node *widen_constant(struct nuc_graph *g, const struct nuc_nod
 /* The channels of a quantized weight keep their place, 0 or 1. */
 static struct nuc_node *widen_weight(struct nuc_graph *g, struct nuc_node *conv)
 {
-    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
+    struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
 
-    if (!nuc_is_dequantize(weight))
+    if (nuc_is_static(weight))
         return widen_constant(g, weight);
+    if (!nuc_is_dequantize(weight))
+        return insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, weight);
     struct nuc_node *wide = nuc_insert(g, conv, weight->op, weight);
     for (uint32_t i = 0; i < weight->n_args; i++)
         nuc_copy_arg(g, wide, i, weight, i);
@@ -142,6 +144,18 @@ static bool widen_float(struct nuc_graph *g, struct nuc_node *conv)
     return can;
 }
 
+/* A weight that is computed becomes [O, I, 1, K] where it is. */
+static bool widen_any(struct nuc_graph *g, struct nuc_node *conv)
+{
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
+    bool computed = !nuc_is_static(weight) && weight->vals[0].dtype == NUC_F32 && weight->vals[0].rank == 3 &&
+                    (bias == NULL || nuc_is_static(bias));
+
+    if (computed)
+        widen(g, conv);
+    return computed || widen_float(g, conv);
+}
+
 static bool widen_quantized(struct nuc_graph *g, struct nuc_node *conv)
 {
     const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
@@ -159,9 +173,9 @@ bool nuc_conv1d_to_2d(struct nuc_graph *g)
     return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D), widen_float);
 }
 
-bool nuc_padded_conv1d_to_2d(struct nuc_graph *g)
+bool nuc_other_conv1d_to_2d(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D_PADDING), widen_float);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D, NUC_OP_CONV1D_PADDING), widen_any);
 }
 
 bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g)

@@ -157,52 +157,47 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
 
 /* ---- alone ---- */
 
-/* Rows, [N, C, L], or images, [N, C, H, W], with constant statistics. */
-static bool stands_alone(struct fold *f)
-{
-    const struct nuc_meta *in = &nuc_operand(f->g, f->norm, NORM(input))->vals[0];
-
-    if ((in->rank != 3 && in->rank != 4) || in->sizes[1] < 1 || in->dtype != NUC_F32 ||
-        nuc_flag(f->norm, NORM(training)))
-        return false;
-    f->channels = (size_t)in->sizes[1];
-    f->epsilon = (float)nuc_scalar(f->norm, NORM(eps), 0.0);
-    return read_vector(f, NORM(weight), true, &f->gamma) && read_vector(f, NORM(bias), true, &f->beta) &&
-           read_vector(f, NORM(running_mean), false, &f->mean) &&
-           read_vector(f, NORM(running_var), false, &f->variance);
-}
-
-static struct nuc_node *one_pixel_convolution(struct fold *f)
-{
-    struct nuc_node *input = nuc_operand(f->g, f->norm, NORM(input)),
-                    *like = nuc_operand(f->g, f->norm, NORM(running_mean));
-    bool images = input->vals[0].rank == 4;
-    const int64_t channels = (int64_t)f->channels, sizes[] = {channels, 1, 1, 1};
-    struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
-    struct nuc_meta weight = nuc_meta_make(NUC_F32, sizes, images ? 4 : 3);
-    float *scales = nuc_alloc_array(f->g->cx, f->channels, sizeof *scales);
-    float *shifts = nuc_alloc_array(f->g->cx, f->channels, sizeof *shifts);
-
-    for (size_t c = 0; c < f->channels; c++) {
-        scales[c] = gamma_of(f, c) * reciprocal_deviation(f, c);
-        shifts[c] = (f->beta != NULL ? f->beta[c] : 0.0f) - f->mean[c] * scales[c];
-    }
-    struct nuc_node *conv = nuc_insert(f->g, f->norm, images ? NUC_OP_CONV2D : NUC_OP_CONV1D, f->norm);
-    nuc_set_arg_node(conv, f->g, NUC_CONV_INPUT, input);
-    nuc_set_arg_node(conv, f->g, NUC_CONV_WEIGHT, nuc_take_parameter(f->g, like, "_scale", &weight, scales));
-    nuc_set_arg_node(conv, f->g, NUC_CONV_BIAS, nuc_take_parameter(f->g, like, "_shift", &vector, shifts));
-    nuc_set_arg_int(conv, nuc_conv_args(conv->op)->groups, channels);
-    nuc_infer_shape(f->g, conv);
-    return conv;
-}
-
-static bool to_convolution(struct nuc_graph *g, struct nuc_node *norm)
+bool nuc_batch_norm_factors(struct nuc_graph *g, struct nuc_node *norm, float **scales, float **shifts)
 {
     struct fold f = {.g = g, .norm = norm};
+    const struct nuc_meta *in = &nuc_operand(g, norm, NORM(input))->vals[0];
 
-    if (!stands_alone(&f))
+    if (in->rank < 2 || in->sizes[1] < 1 || in->dtype != NUC_F32 || nuc_flag(norm, NORM(training)))
         return false;
-    nuc_replace_uses(g, norm, one_pixel_convolution(&f), NULL);
+    f.channels = (size_t)in->sizes[1];
+    f.epsilon = (float)nuc_scalar(norm, NORM(eps), 0.0);
+    if (!read_vector(&f, NORM(weight), true, &f.gamma) || !read_vector(&f, NORM(bias), true, &f.beta) ||
+        !read_vector(&f, NORM(running_mean), false, &f.mean) || !read_vector(&f, NORM(running_var), false, &f.variance))
+        return false;
+    *scales = nuc_alloc_array(g->cx, f.channels, sizeof **scales);
+    *shifts = nuc_alloc_array(g->cx, f.channels, sizeof **shifts);
+    for (size_t c = 0; c < f.channels; c++) {
+        (*scales)[c] = gamma_of(&f, c) * reciprocal_deviation(&f, c);
+        (*shifts)[c] = (f.beta != NULL ? f.beta[c] : 0.0f) - f.mean[c] * (*scales)[c];
+    }
+    return true;
+}
+
+/* Over rows, [N, C, L], or images, [N, C, H, W]. */
+static bool to_convolution(struct nuc_graph *g, struct nuc_node *norm)
+{
+    struct nuc_node *input = nuc_operand(g, norm, NORM(input)), *like = nuc_operand(g, norm, NORM(running_mean));
+    const struct nuc_meta *in = &input->vals[0];
+    bool images = in->rank == 4;
+    const int64_t channels = in->rank < 2 ? 0 : in->sizes[1], sizes[] = {channels, 1, 1, 1};
+    struct nuc_meta vector = nuc_meta_make(NUC_F32, &channels, 1);
+    struct nuc_meta weight = nuc_meta_make(NUC_F32, sizes, images ? 4 : 3);
+    float *scales, *shifts;
+
+    if ((in->rank != 3 && in->rank != 4) || !nuc_batch_norm_factors(g, norm, &scales, &shifts))
+        return false;
+    struct nuc_node *conv = nuc_insert(g, norm, images ? NUC_OP_CONV2D : NUC_OP_CONV1D, norm);
+    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, input);
+    nuc_set_arg_node(conv, g, NUC_CONV_WEIGHT, nuc_take_parameter(g, like, "_scale", &weight, scales));
+    nuc_set_arg_node(conv, g, NUC_CONV_BIAS, nuc_take_parameter(g, like, "_shift", &vector, shifts));
+    nuc_set_arg_int(conv, nuc_conv_args(conv->op)->groups, channels);
+    nuc_infer_shape(g, conv);
+    nuc_replace_uses(g, norm, conv, NULL);
     return true;
 }
 

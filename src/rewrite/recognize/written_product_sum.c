@@ -1,0 +1,94 @@
+/*
+ * Sums of products with a constant that is larger than what it is multiplied with: the sum over i and k of
+ * (c[o, i, k] s[b, i])^2, as the norms of modulated weights are, is the product of the matrices s^2 [b, i] and
+ * sum over k of c^2 [o, i, k]. The values in between are never there.
+ */
+#include <string.h>
+
+#include "ir/args.h"
+#include "ir/op_list.h"
+#include "rewrite/pass_list.h"
+#include "rewrite/recognize/labelled_product.h"
+#include "rewrite/recognize/written.h"
+
+static uint64_t bit(uint8_t label)
+{
+    return (uint64_t)1 << label;
+}
+
+/* Labels of the set in order; returns how many. */
+static uint32_t list_labels(uint64_t set, uint8_t *labels)
+{
+    uint32_t n = 0;
+
+    for (uint8_t label = 0; label < NUC_MAX_LABELS; label++) {
+        if ((set & bit(label)) != 0)
+            labels[n++] = label;
+    }
+    return n;
+}
+
+static bool is_matrix_product(const struct nuc_labelled_sum *e, uint64_t kept)
+{
+    const struct nuc_labelled_term *t = &e->terms[0];
+    uint64_t known = nuc_term_labels(t, true), computed = nuc_term_labels(t, false), both = known & computed;
+
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (t->factors[i].known == NULL && t->factors[i].power < 0)
+            return false;
+    }
+    return e->count == 1 && (both & ~kept) != 0 && (both & kept) == 0 &&
+           nuc_labelled_elements(e, known | computed) > nuc_labelled_elements(e, computed);
+}
+
+static bool write_product(struct nuc_graph *g, struct nuc_node *sum)
+{
+    struct nuc_labelled_sum e = {.products_only = true, .n_labels = NUC_MAX_RANK};
+    struct nuc_labelled_factor root = {.value = sum, .power = 1};
+    const struct nuc_meta *out = &sum->vals[0];
+    uint8_t labels[NUC_MAX_LABELS];
+
+    if (!nuc_is_real_value(sum))
+        return false;
+    for (uint8_t d = 0; d < out->rank; d++) {
+        e.sizes[d] = out->sizes[d];
+        if (out->sizes[d] != 1)
+            root.labels[root.count++] = d;
+    }
+    uint64_t kept = nuc_factor_labels(&root);
+    if (!nuc_take_labelled(g, &e, &root) || !is_matrix_product(&e, kept))
+        return false;
+    const struct nuc_labelled_term *t = &e.terms[0];
+    uint64_t computed = nuc_term_labels(t, false);
+    struct nuc_labelled constant = {.rank = list_labels(nuc_term_labels(t, true) & (kept | computed), labels)};
+    if (constant.rank > NUC_MAX_RANK)
+        return false;
+    const float *values = nuc_known_product(g, &e, t, labels, constant.rank);
+    if (values == NULL)
+        return false;
+    int64_t sizes[NUC_MAX_RANK];
+    memcpy(constant.labels, labels, constant.rank);
+    for (uint32_t i = 0; i < constant.rank; i++)
+        sizes[i] = e.sizes[labels[i]];
+    constant.value = nuc_insert_floats(g, sum, values, sizes, constant.rank);
+    struct nuc_labelled x = {.value = NULL};
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (t->factors[i].known != NULL)
+            continue;
+        struct nuc_labelled f = nuc_insert_factor(g, sum, &e, &t->factors[i]);
+        x = x.value == NULL ? f : nuc_contract(g, sum, x, f, UINT64_MAX);
+    }
+    x = nuc_contract(g, sum, x, constant, kept);
+    list_labels(kept, labels);
+    struct nuc_node *value = nuc_insert_reshaped(g, sum, nuc_order_labels(g, sum, x, labels), out->sizes, out->rank);
+    const char *name = sum->name;
+    nuc_replace_uses(g, sum, value, NULL);
+    nuc_remove_node(g, sum);
+    nuc_rename(g, value, name);
+    return true;
+}
+
+bool nuc_written_products(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM), write_product);
+}
