@@ -296,7 +296,7 @@ enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, vo
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_model_context(m), __func__, inputs != NULL && outputs != NULL);
         if (m->evaluator == NULL)
-            m->evaluator = nuc_eval_new(m->graph, m->c->options.threads);
+            m->evaluator = nuc_eval_new_observed(m->graph, m->c->options.threads, NULL);
         if (m->io != NULL)
             run_with_boundary(m, inputs, outputs);
         else

@@ -87,6 +87,18 @@ static void see_scores(void *user, const struct nuc_node *node, uint32_t val_ind
     }
 }
 
+/* Shows the values of scores, of which those in another form have no node. */
+static struct nuc_evaluator *evaluator_of(const struct search *s, struct nuc_graph *g, const struct nuc_score *scores)
+{
+    bool *seen = nuc_alloc_array(s->cx, g->next_id, sizeof *seen);
+
+    for (size_t i = 0; i < s->n_scores; i++) {
+        if (scores[i].node != NULL)
+            seen[scores[i].node->id] = true;
+    }
+    return nuc_eval_new_observed(g, s->j->m->settings->o.threads, seen);
+}
+
 static float **room_for_scores(struct search *s)
 {
     float **values = nuc_alloc_array(s->cx, s->n_scores, sizeof *values);
@@ -115,8 +127,8 @@ static struct nuc_score *scores_of(struct search *s, struct nuc_graph *quantized
 /* error[k] of the samples that the fold holds out: noise relative to the power over all samples, of all scores. */
 static void run_fold(struct search *s, struct nuc_graph *quantized, unsigned fold, double *error)
 {
-    struct nuc_evaluator *e = nuc_eval_new(quantized, s->j->m->settings->o.threads);
     struct seen seen = {scores_of(s, quantized), s->n_scores, room_for_scores(s)};
+    struct nuc_evaluator *e = evaluator_of(s, quantized, seen.scores);
 
     nuc_progress(s->cx, "equalize", s->n_tried++, s->folds * (COUNT(reaches) + COUNT(strengths)));
     nuc_eval_observe(e, see_scores, &seen);
@@ -257,8 +269,8 @@ static void search(struct nuc_context *cx, void *arg)
 
     s->folds = s->n_samples >= 2 * MOST_FOLDS ? MOST_FOLDS : 2;
     s->inputs = nuc_alloc_array(cx, s->j->samples->n_inputs, sizeof(void *));
-    struct nuc_evaluator *e = nuc_eval_new(s->j->m->graph, s->j->m->settings->o.threads);
     s->scores = nuc_scores(s->j->m->graph, &s->n_scores);
+    struct nuc_evaluator *e = evaluator_of(s, s->j->m->graph, s->scores);
     s->values = nuc_alloc_array(s->cx, s->n_samples, sizeof *s->values);
     s->signal = nuc_alloc_array(s->cx, s->n_scores, sizeof *s->signal);
     for (size_t k = 0; k < s->n_samples; k++) {

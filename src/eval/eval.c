@@ -13,6 +13,8 @@
 struct step {
     const struct nuc_node *node;
     struct nuc_eval_call *call; /* NULL when there is nothing to compute in a run: placeholder, view, constant */
+    uint32_t then;              /* the step that is computed with this one; 0: none */
+    bool follows;               /* it is computed with one before it */
 };
 
 struct nuc_evaluator {
@@ -30,6 +32,7 @@ struct nuc_evaluator {
     uint8_t *bound; /* the arena that values and calls point into */
     size_t arena_size;
     struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
+    const bool *seen;               /* by node id: may be looked at; NULL: all */
     nuc_eval_observer observer;
     void *observer_user;
 };
@@ -198,6 +201,44 @@ static void plan_placeholder(struct nuc_evaluator *e, const struct nuc_node *nod
     }
 }
 
+/* ---- steps that are computed together ---- */
+
+/* The step that computes a function of every float of `node` and is the only one that reads it; 0: there is none. */
+static uint32_t next_step(const struct nuc_evaluator *e, const struct nuc_node *node, const uint32_t *steps)
+{
+    if (e->seen[node->id] || node->n_vals != 1 || node->n_users != 1)
+        return 0;
+    uint32_t next = steps[node->users[0]->id];
+    const struct nuc_eval_call *c = e->steps[next].call;
+    bool applies = c != NULL && c->op->apply != NULL && (c->op->applies == NULL || c->op->applies(c)) &&
+                   c->in_slots[NUC_SELF] == e->first_slots[node->id];
+
+    return applies && nuc_elements(&c->node->vals[0]) == nuc_elements(&node->vals[0]) ? next : 0;
+}
+
+/* All results of a chain are the memory of the last one. */
+static void join_steps(struct nuc_evaluator *e)
+{
+    struct nuc_arena *outer = nuc_push_arena(e->cx);
+    uint32_t *steps = nuc_alloc_array(e->cx, e->g->next_id, sizeof *steps);
+
+    for (uint32_t s = 0; s < e->n_steps; s++)
+        steps[e->steps[s].node->id] = s;
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        uint32_t last = s;
+        if (e->steps[s].call == NULL || e->steps[s].follows || !e->steps[s].call->op->finishes)
+            continue;
+        for (uint32_t next; (next = next_step(e, e->steps[last].node, steps)) != 0; last = next) {
+            e->steps[last].then = next;
+            e->steps[last].call->then = e->steps[next].call;
+            e->steps[next].follows = true;
+        }
+        for (uint32_t k = s; k != last; k = e->steps[k].then)
+            value_of(e, e->steps[k].node, 0)->root = e->first_slots[e->steps[last].node->id];
+    }
+    nuc_pop_arena(e->cx, outer);
+}
+
 /* ---- live ranges and the arena ---- */
 
 static void use(struct nuc_evaluator *e, uint32_t slot, uint32_t step)
@@ -240,6 +281,10 @@ static void plan_arena(struct nuc_evaluator *e)
                                                    .size = is_activation(e, slot) ? e->values[slot].bytes : 0,
                                                    .alignment = ALIGNMENT};
     }
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        for (uint32_t k = e->steps[s].follows ? 0 : e->steps[s].then; k != 0; k = e->steps[k].then)
+            ranges[e->first_slots[e->steps[k].node->id]].first = s;
+    }
     struct nuc_plan plan =
         nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_values, .effort = 1});
     for (uint32_t slot = 0; slot < e->n_values; slot++)
@@ -261,7 +306,7 @@ static void bind_arena(struct nuc_evaluator *e, uint8_t *arena)
     for (uint32_t s = 0; s < e->n_steps; s++) {
         struct nuc_eval_call *c = e->steps[s].call;
         for (uint32_t v = 0; c != NULL && v < c->node->n_vals; v++)
-            c->out[v] = arena + e->values[c->out_slot + v].offset;
+            c->out[v] = arena + e->values[e->values[c->out_slot + v].root].offset;
     }
 }
 
@@ -297,8 +342,9 @@ static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads
     return e;
 }
 
+/* seen: NULL: all. */
 static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable,
-                                        const struct nuc_node *const *kept, size_t n_kept)
+                                        const struct nuc_node *const *kept, size_t n_kept, const bool *seen)
 {
     size_t n_values = 0;
 
@@ -327,6 +373,9 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
             step->call = plan_call(e, n);
         }
     }
+    e->seen = seen;
+    if (seen != NULL)
+        join_steps(e);
     /* A value is used by what computes and by the observer, which sees views too. */
     for (uint32_t s = 0; s < e->n_steps; s++) {
         if (e->steps[s].call != NULL)
@@ -352,13 +401,24 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
 
 struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
 {
-    return plan_graph(g, threads, false, NULL, 0);
+    return plan_graph(g, threads, false, NULL, 0, NULL);
+}
+
+struct nuc_evaluator *nuc_eval_new_observed(struct nuc_graph *g, unsigned threads, const bool *seen)
+{
+    const bool *none = nuc_alloc_array(g->cx, g->next_id, sizeof *none);
+
+    return plan_graph(g, threads, false, NULL, 0, seen == NULL ? none : seen);
 }
 
 struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads, const struct nuc_node *const *kept,
                                               size_t n_kept)
 {
-    return plan_graph(g, threads, true, kept, n_kept);
+    bool *seen = kept == NULL ? NULL : nuc_alloc_array(g->cx, g->next_id, sizeof *seen);
+
+    for (size_t i = 0; i < n_kept; i++)
+        seen[kept[i]->id] = true;
+    return plan_graph(g, threads, true, kept, n_kept, seen);
 }
 
 /* What constants and the states of calls hold is only read from here on. */
@@ -380,6 +440,10 @@ struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e)
         c->out = nuc_alloc_array(e->cx, c->node->n_vals, sizeof(void *));
         if (c->op == &nuc_eval_rounding)
             c->state = &f->roundings[c->node->id];
+    }
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].then != 0)
+            f->steps[s].call->then = f->steps[e->steps[s].then].call;
     }
     assign_memory(f);
     return f;
@@ -428,14 +492,18 @@ void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
     bind_run(e, e->arena, inputs);
 }
 
+static void run_step(const struct step *s)
+{
+    if (s->call != NULL && !s->follows)
+        s->call->op->run(s->call);
+}
+
 void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
 {
     for (uint32_t s = from; s < to; s++) {
-        const struct nuc_eval_call *c = e->steps[s].call;
-        if (c != NULL)
-            c->op->run(c);
-        if (e->observer != NULL) {
-            const struct nuc_node *node = e->steps[s].node;
+        const struct nuc_node *node = e->steps[s].node;
+        run_step(&e->steps[s]);
+        if (e->observer != NULL && (e->seen == NULL || e->seen[node->id])) {
             for (uint32_t v = 0; v < node->n_vals; v++) {
                 const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];
                 e->observer(e->observer_user, node, v, root->data, (size_t)nuc_elements(&node->vals[v]));
@@ -498,9 +566,7 @@ void nuc_eval_advance(struct nuc_evaluator *e, struct nuc_eval_state *s, const s
 {
     bind_run(e, s->arena, s->inputs);
     for (; e->steps[s->next].node != node; s->next++) {
-        const struct nuc_eval_call *c = e->steps[s->next].call;
-        if (c != NULL)
-            c->op->run(c);
+        run_step(&e->steps[s->next]);
         assert(s->next + 1 < e->n_steps);
     }
 }

@@ -33,6 +33,13 @@ typedef void (*nuc_eval_observer)(void *user, const struct nuc_node *node, uint3
  */
 struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads);
 
+/*
+ * One of which nothing is looked at but results and, by the observer, the values of nodes with seen[id]; NULL: of none.
+ * What only leads to them is not kept apart: a function of single values is computed where the values are made. It does
+ * whole runs.
+ */
+struct nuc_evaluator *nuc_eval_new_observed(struct nuc_graph *g, unsigned threads, const bool *seen);
+
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e);
 size_t nuc_eval_n_outputs(const struct nuc_evaluator *e);
 
@@ -52,8 +59,9 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
 /*
  * The evaluator of a quantized graph for comparing parameters. A quantize node per tensor whose integers only
  * dequantize nodes read becomes one rounding of floats, which is changed between runs, or left out; at first all are
- * left out. The values of the nodes in `kept` stay until the end of a run. Where that is NULL all values do, and steps
- * may be run again from any one that was run, with other roundings from there on: those before it stay as they are.
+ * left out. The values of the nodes in `kept` stay until the end of a run, and no others are looked at. Where that is
+ * NULL all values do, and steps may be run again from any one that was run, with other roundings from there on: those
+ * before it stay as they are.
  */
 struct nuc_rounding {
     bool clips;  /* to the range of the integers */

@@ -44,6 +44,40 @@ void nuc_eval_check_computed(const struct nuc_eval_call *c, uint32_t arg)
     }
 }
 
+/* Not in place: a loop with two arrays that do not overlap becomes vector code. */
+void nuc_eval_finish(const struct nuc_eval_call *c, float *results, size_t count)
+{
+    float piece[NUC_EVAL_PIECE];
+
+    for (const struct nuc_eval_call *f = c->then; f != NULL; f = f->then) {
+        for (size_t at = 0, n; at < count; at += n) {
+            n = count - at < NUC_EVAL_PIECE ? count - at : NUC_EVAL_PIECE;
+            f->op->apply(f, results + at, piece, n);
+            memcpy(results + at, piece, n * sizeof *piece);
+        }
+    }
+}
+
+void nuc_eval_apply(const struct nuc_eval_call *c, const float *in, struct nuc_part part)
+{
+    for (size_t at = part.begin, count; at < part.end; at += count) {
+        float *out = (float *)c->out[0] + at;
+        count = part.end - at < NUC_EVAL_PIECE ? part.end - at : NUC_EVAL_PIECE;
+        c->op->apply(c, in + at, out, count);
+        nuc_eval_finish(c, out, count);
+    }
+}
+
+bool nuc_eval_finish_of(const struct nuc_eval_call *c, struct nuc_finish *f)
+{
+    *f = (struct nuc_finish){.clamps = false};
+    for (const struct nuc_eval_call *next = c->then; next != NULL; next = next->then) {
+        if (next->op->describe == NULL || f->rounds || !next->op->describe(next, f))
+            return false;
+    }
+    return true;
+}
+
 size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to)
 {
     size_t product = 1;

@@ -3,6 +3,7 @@
 #define NUC_EVAL_EVAL_PRIVATE_H
 
 #include "eval/eval.h"
+#include "eval/eval_gemm.h"
 #include "eval/eval_parallel.h"
 #include "host/numbers.h"
 #include "ir/args.h"
@@ -39,6 +40,7 @@ struct nuc_eval_call {
     void *state;                       /* what prepare() computed, read-only for run() */
     size_t scratch_size;               /* bytes that run() needs, set by prepare() */
     void *scratch;                     /* 64-byte aligned, shared by all nodes */
+    const struct nuc_eval_call *then;  /* what follows at once on the result: nuc_eval_finish() */
 };
 
 /* How the evaluator computes one operator. */
@@ -48,7 +50,24 @@ struct nuc_eval_op {
     void (*run)(const struct nuc_eval_call *c);
     /* True when the value is its first argument's memory under another shape; then run is not called. */
     bool (*is_view)(const struct nuc_node *node);
+    /* A function of single floats that becomes floats, of `count` of them. May be NULL. */
+    void (*apply)(const struct nuc_eval_call *c, const float *in, float *out, size_t count);
+    /* Whether `apply` is all that it does with these types. NULL: always. */
+    bool (*applies)(const struct nuc_eval_call *c);
+    /* Adds it to what `f` does with sums; false when it cannot be said so. May be NULL. */
+    bool (*describe)(const struct nuc_eval_call *c, struct nuc_finish *f);
+    /* run() calls nuc_eval_finish(). */
+    bool finishes;
 };
+
+/* Floats that such functions take at a time: they stay in the first-level cache. */
+#define NUC_EVAL_PIECE ((size_t)512)
+
+/*
+ * Results that are nearly done, while they are in the cache: what is computed of each of them alone follows here, and
+ * only its result is stored. In any pieces, in any order.
+ */
+void nuc_eval_finish(const struct nuc_eval_call *c, float *results, size_t count);
 
 /* NULL when the operator cannot be evaluated. */
 const struct nuc_eval_op *nuc_eval_find(enum nuc_op op);
@@ -106,6 +125,12 @@ static inline size_t nuc_eval_elements(const struct nuc_eval_call *c)
 {
     return (size_t)nuc_elements(nuc_eval_result(c));
 }
+
+/* Whether what follows the call can be described, and how. */
+bool nuc_eval_finish_of(const struct nuc_eval_call *c, struct nuc_finish *f);
+
+/* The function of the call itself, and what follows, of elements `part` of `in`. */
+void nuc_eval_apply(const struct nuc_eval_call *c, const float *in, struct nuc_part part);
 
 /* Fails with NUC_UNSUPPORTED: "<file>: <node>: <text>". */
 _Noreturn void nuc_eval_fail(const struct nuc_eval_call *c, const char *format, ...)

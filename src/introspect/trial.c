@@ -53,7 +53,7 @@ struct nuc_model *nuc_model_apart(const struct nuc_model *m)
     struct nuc_model *apart = nuc_alloc(m->c->cx, sizeof *apart);
 
     *apart = *m;
-    apart->evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
+    apart->evaluator = nuc_eval_new_observed(m->graph, m->settings->o.threads, NULL);
     apart->boundary = NULL;
     return apart;
 }

@@ -246,11 +246,35 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         see(c, t->edges[i], node, &values);
 }
 
+static bool is_read_by_gelu(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_GELU)
+            return true;
+    }
+    return false;
+}
+
+/* By node id: what observe() makes anything of. */
+static const bool *seen_nodes(const struct nuc_calibration *c)
+{
+    bool *seen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *seen);
+
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        const struct nuc_observed *t = &c->observed[n->id];
+        seen[n->id] = t->output != NUC_NO_GROUP || t->n_edges != 0 ||
+                      (c->means != NULL && nuc_input_means_want(c->means, n)) || is_read_by_gelu(n);
+    }
+    for (size_t i = 0; c->samples != NULL && i < c->samples->n_scores; i++)
+        seen[c->samples->scores[i].node->id] = true;
+    return seen;
+}
+
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
 {
     if (c->evaluator == NULL) {
         c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
-        c->evaluator = nuc_eval_new(c->g, c->threads);
+        c->evaluator = nuc_eval_new_observed(c->g, c->threads, seen_nodes(c));
         c->pool = nuc_pool_new(c->g->cx, c->threads);
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);

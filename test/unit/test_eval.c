@@ -142,6 +142,105 @@ static void every_value_is_observed(void **state)
     free_graph(g);
 }
 
+/* ---- steps that are computed together ---- */
+
+/* What makes values, and functions of single ones behind it. */
+static const char *const makers[] = {
+    "aten.conv2d.default($x, $w, $b, [1, 1], [1, 1])",
+    "aten.conv2d.default($x, $w, none, [2, 1], [1, 1])",
+    "aten.conv2d.default($x, $d, $b, [1, 1], [1, 1], [1, 1], 4)",
+    "aten.conv2d.default($x, $p, $b)",
+    "aten.add.Tensor($x, $x)",
+    "aten.add.Tensor($x, $n)",
+    "aten.sigmoid.default($x)",
+    "aten.mul.Tensor($x, $x)",
+};
+static const struct {
+    const char *name, *numbers;
+} functions[] = {{"relu", ""},      {"hardtanh", ", -0.5, 0.25"}, {"tanh", ""},
+                 {"hardswish", ""}, {"leaky_relu", ", 0.25"},     {"neg", ""}};
+
+/* The maker, one to three functions, a rounding or none, a reader of each value that is to be seen. */
+static struct nuc_graph *random_chain(uint32_t *seed, size_t maker)
+{
+    char text[2048], last[8] = "m";
+    int64_t count = next_int(seed, 0, 3);
+
+    snprintf(
+        text, sizeof text,
+        "$x = input : float32[1, 4, 19, 23]; $w = buffer : float32[4, 4, 3, 3]; $b = buffer : float32[4]\n"
+        "$d = buffer : float32[4, 1, 3, 3]; $p = buffer : float32[4, 4, 1, 1]; $n = buffer : float32[23]\n$m = %s\n",
+        makers[maker]);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t f = next_int(seed, 0, COUNT(functions) - 1);
+        char *end = text + strlen(text);
+        snprintf(end, sizeof text - (size_t)(end - text), "$f%d = aten.%s.default($%s%s)%s\n", (int)i,
+                 functions[f].name, last, functions[f].numbers, i + 1 == count ? " ! 0.0625, 3" : "");
+        snprintf(last, sizeof last, "f%d", (int)i);
+    }
+    snprintf(text + strlen(text), sizeof text - strlen(text), "$y = aten.neg.default($%s%s)\n", count == 0 ? "" : "d",
+             last);
+    return graph_of("%s", text);
+}
+
+struct seen {
+    const bool *wanted; /* by node id */
+    float *first;       /* by node id */
+};
+
+static void see_first(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
+{
+    struct seen *s = user;
+
+    if (val_index == 0 && s->wanted[node->id] && node->vals[0].dtype == NUC_F32)
+        memcpy(&s->first[node->id], (const float *)data + elements / 2, sizeof(float));
+}
+
+/* Whether values are kept apart or not, they and the result are the same; so with roundings, also of a fork. */
+static void joined_steps_agree(void **state)
+{
+    enum { N = 4 * 19 * 23 };
+    uint32_t seed = 3;
+
+    for (size_t i = 0; i < 20 * COUNT(makers); i++) {
+        struct nuc_graph *g = random_chain(&seed, i % COUNT(makers));
+        float in[N], out[3][N], weights[5][4 * 4 * 9];
+        static const char *const buffers[] = {"w", "b", "d", "p", "n"};
+        bool *all = nuc_alloc_array(g->cx, g->next_id, sizeof *all), *some = nuc_copy(g->cx, all, g->next_id);
+        struct seen whole = {some, nuc_alloc_array(g->cx, g->next_id, sizeof(float))}, joined = whole;
+        fill_floats(&seed, in, N);
+        for (size_t k = 0; k < COUNT(buffers); k++) {
+            fill_floats(&seed, weights[k], COUNT(weights[k]));
+            bind(g, buffers[k], weights[k]);
+        }
+        for (uint32_t id = 0; id < g->next_id; id++)
+            some[id] = next_int(&seed, 0, 3) == 0;
+        joined.first = nuc_alloc_array(g->cx, g->next_id, sizeof(float));
+        struct nuc_evaluator *a = nuc_eval_new(g, 1), *b = nuc_eval_new_observed(g, 1 + (unsigned)i % 2, some);
+        nuc_eval_observe(a, see_first, &whole);
+        nuc_eval_observe(b, see_first, &joined);
+        nuc_eval_run(a, (const void *const[]){in}, (void *const[]){out[0]});
+        nuc_eval_run(b, (const void *const[]){in}, (void *const[]){out[1]});
+        size_t count = (size_t)nuc_elements(&nuc_eval_output(a, 0)->vals[0]);
+        assert_memory_equal(out[0], out[1], count * sizeof(float));
+        assert_memory_equal(whole.first, joined.first, g->next_id * sizeof(float));
+        const struct nuc_node *output = nuc_eval_output(a, 0);
+        struct nuc_evaluator *e[3] = {nuc_eval_new_adjustable(g, 1, NULL, 0), nuc_eval_new_adjustable(g, 1, &output, 1),
+                                      NULL};
+        e[2] = nuc_eval_fork(e[1]);
+        struct nuc_rounding r = {i / 8 % 2 == 0, i / 16 % 2 == 0, 0.03125f, -5, -20, 30};
+        for (int k = 0; k < 3; k++) {
+            for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+                if (nuc_eval_can_round(e[k], n))
+                    nuc_eval_round(e[k], n, r);
+            }
+            nuc_eval_run(e[k], (const void *const[]){in}, (void *const[]){out[k]});
+            assert_memory_equal(out[0], out[k], count * sizeof(float));
+        }
+        free_graph(g);
+    }
+}
+
 /* ---- constant folding ---- */
 
 static void constants_fold(void **state)
@@ -253,6 +352,7 @@ int main(void)
         cmocka_unit_test(values_live_until_last_use),
         cmocka_unit_test(inputs_and_outputs),
         cmocka_unit_test(every_value_is_observed),
+        cmocka_unit_test(joined_steps_agree),
         cmocka_unit_test(constants_fold),
         cmocka_unit_test(constants_in_another_order),
         cmocka_unit_test(others_are_refused),

@@ -46,30 +46,81 @@ static void tiles_agree(void **state)
     }
 }
 
+/* Rows in fours and single ones, columns in threes, twos and a single vector. */
+static void blocks_agree(void **state)
+{
+    enum { K = 19, ROWS = 7, COLUMNS = 8 * NUC_VECTOR };
+    uint32_t seed = 5;
+    float a[ROWS * K], b[K * COLUMNS], start[ROWS], out[ROWS * COLUMNS];
+
+    fill_floats(&seed, a, COUNT(a));
+    fill_floats(&seed, b, COUNT(b));
+    fill_floats(&seed, start, COUNT(start));
+    for (size_t i = 0; i < 4 * ROWS * 8; i++) {
+        bool fused = i % 2 == 1, portable = i / 2 % 2 == 1;
+        size_t rows = 1 + i / 4 % ROWS, columns = NUC_VECTOR * (1 + i / 4 / ROWS);
+        nuc_gemm_select(fused, portable).block(&(struct nuc_block){a, K, b, K, rows, columns, start, out});
+        for (size_t j = 0; j < rows * columns; j++) {
+            float want = start[j / columns];
+            for (size_t k = 0; k < K; k++)
+                want = add_product(want, a[j / columns * K + k], b[k * columns + j % columns], fused);
+            assert_true(out[j] == want);
+        }
+    }
+}
+
 static void taps_agree(void **state)
 {
-    /* Four vectors, one, and single ones; the last position that is read is the last there is. */
-    enum { N = 45, TAPS = 9, LAST = 40 };
+    /* Nine taps, and any others; the last position that is read is the last there is. */
+    enum { TAPS = 9, LAST = 40 };
     static const size_t offsets[TAPS] = {0, 3, 1, 7, 19, LAST, 20, 2, 11};
     uint32_t seed = 2;
     float weights[TAPS];
 
     fill_floats(&seed, weights, COUNT(weights));
-    for (size_t i = 0; i < 12; i++) {
+    for (size_t i = 0; i < 24; i++) {
         bool fused = i % 2 == 1, portable = i / 2 % 2 == 1;
-        struct nuc_taps taps = {TAPS, offsets, weights, 0.3f, 1 + i / 4};
-        for (size_t n = 1; n <= N; n++) {
-            size_t size = (n - 1) * taps.stride + LAST + 1;
-            float *in = test_malloc(size * sizeof *in), out[N];
-            fill_floats(&seed, in, size);
-            nuc_gemm_select(fused, portable).sum_taps(out, in, &taps, n);
-            for (size_t k = 0; k < n; k++) {
-                float want = taps.start;
-                for (size_t t = 0; t < TAPS; t++)
-                    want = add_product(want, weights[t], in[offsets[t] + k * taps.stride], fused);
-                assert_true(out[k] == want);
+        struct nuc_taps taps = {i / 4 % 2 == 0 ? TAPS : TAPS - 2, offsets, weights, 0.3f};
+        size_t n = (1 + i / 8) * NUC_TAPS_STEP;
+        float *in = test_malloc((n + LAST) * sizeof *in), out[3 * NUC_TAPS_STEP];
+        fill_floats(&seed, in, n + LAST);
+        nuc_gemm_select(fused, portable).taps(&taps, in, n, out);
+        for (size_t k = 0; k < n; k++) {
+            float want = taps.start;
+            for (size_t t = 0; t < taps.count; t++)
+                want = add_product(want, weights[t], in[offsets[t] + k], fused);
+            assert_true(out[k] == want);
+        }
+        test_free(in);
+    }
+}
+
+/* A row narrower than a vector too, and floats that are none. */
+static void rows_are_finished(void **state)
+{
+    enum { ROWS = 3, PITCH = 32 };
+    uint32_t seed = 6;
+    float sums[ROWS * PITCH + NUC_VECTOR], bias[2 * ROWS], out[ROWS * PITCH];
+
+    fill_floats(&seed, sums, COUNT(sums));
+    fill_floats(&seed, bias, COUNT(bias));
+    sums[1] = NAN;
+    sums[PITCH + 2] = -INFINITY;
+    sums[PITCH + 3] = INFINITY;
+    for (size_t i = 0; i < (size_t)8 * PITCH; i++) {
+        struct nuc_finish f = {(i & 1) != 0, (i & 2) != 0, -0.5f, 0.75f, 100.0f, -60.0f, 37.0f, 0.01f};
+        struct nuc_rows rows = {ROWS, 1 + i / 8, sums, PITCH, (i & 4) != 0 ? bias : NULL, 2, out, PITCH};
+        for (int portable = 0; portable < 2; portable++) {
+            memset(out, 0x55, sizeof out);
+            nuc_gemm_select(false, portable == 1).finish(&f, &rows);
+            for (size_t k = 0; k < (size_t)ROWS * PITCH; k++) {
+                float want = sums[k] + (rows.bias == NULL ? 0.0f : bias[k / PITCH * 2]);
+                want = f.clamps && want < f.low ? f.low : f.clamps && want > f.high ? f.high : want;
+                want = f.rounds ? nuc_round_float(&f, want) : want;
+                if (k % PITCH >= rows.width)
+                    memset(&want, 0x55, sizeof want);
+                assert_floats(&out[k], &want, 1);
             }
-            test_free(in);
         }
     }
 }
@@ -215,6 +266,108 @@ static void rules_hold(void **state)
         check_case(&cases[i]);
 }
 
+/* ---- geometry ---- */
+
+struct geometry {
+    int64_t groups, in, out; /* channels of a group */
+    int64_t size[2], kernel[2], stride[2], padding[2], dilation[2], result[2];
+    bool transposed;
+};
+
+static struct geometry random_geometry(uint32_t *seed)
+{
+    struct geometry k = {.groups = next_int(seed, 1, 3), .in = next_int(seed, 1, 4), .out = next_int(seed, 1, 18)};
+
+    if (next_int(seed, 0, 1) == 0)
+        k.in = k.out = 1;
+    k.transposed = next_int(seed, 0, 3) == 0;
+    for (int d = 0; d < 2; d++) {
+        k.kernel[d] = next_int(seed, 1, 4);
+        k.stride[d] = next_int(seed, 1, 3);
+        k.dilation[d] = next_int(seed, 1, 2);
+        k.padding[d] = next_int(seed, 0, 2);
+        k.size[d] = k.dilation[d] * (k.kernel[d] - 1) + 1 + next_int(seed, 0, d == 0 ? 12 : 40);
+        k.result[d] = (k.size[d] + 2 * k.padding[d] - k.dilation[d] * (k.kernel[d] - 1) - 1) / k.stride[d] + 1;
+        if (k.transposed)
+            k.result[d] = (k.size[d] - 1) * k.stride[d] - 2 * k.padding[d] + k.dilation[d] * (k.kernel[d] - 1) + 1;
+    }
+    return k;
+}
+
+/* Every input element times every tap, where the product belongs: whole numbers, whose sums are exact in any order. */
+static void add_products(const struct geometry *k, const float *in, const float *w, float *out)
+{
+    int64_t taps = k->kernel[0] * k->kernel[1], pixels = k->size[0] * k->size[1];
+
+    for (int64_t i = 0; i < k->groups * k->in * k->out * pixels * taps; i++) {
+        int64_t tap = i % taps, pixel = i / taps % pixels, pair = i / taps / pixels;
+        int64_t o = pair % k->out, c = pair / k->out % k->in, g = pair / k->out / k->in, at[2];
+        bool inside = true;
+        for (int d = 0; d < 2; d++) {
+            int64_t place = d == 0 ? pixel / k->size[1] : pixel % k->size[1];
+            int64_t step = k->dilation[d] * (d == 0 ? tap / k->kernel[1] : tap % k->kernel[1]);
+            int64_t from = place + k->padding[d] - step;
+            at[d] = k->transposed ? place * k->stride[d] - k->padding[d] + step : from / k->stride[d];
+            inside = inside && at[d] >= 0 && at[d] < k->result[d] &&
+                     (k->transposed || (from >= 0 && from % k->stride[d] == 0));
+        }
+        if (!inside)
+            continue;
+        float weight = w[(k->transposed ? (g * k->in + c) * k->out + o : (g * k->out + o) * k->in + c) * taps + tap];
+        out[((g * k->out + o) * k->result[0] + at[0]) * k->result[1] + at[1]] +=
+            weight * in[(g * k->in + c) * pixels + pixel];
+    }
+}
+
+static float *whole_numbers(uint32_t *seed, int64_t count)
+{
+    float *numbers = test_malloc((size_t)count * sizeof *numbers);
+
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = (float)next_int(seed, -4, 4);
+    return numbers;
+}
+
+static void check_geometry(const struct geometry *k, uint32_t *seed)
+{
+    const int64_t in[4] = {1, k->groups * k->in, k->size[0], k->size[1]};
+    const int64_t w[4] = {k->transposed ? k->groups * k->in : k->groups * k->out, k->transposed ? k->out : k->in,
+                          k->kernel[0], k->kernel[1]};
+    int64_t n_in = in[1] * in[2] * in[3], n_out = k->groups * k->out * k->result[0] * k->result[1];
+    float *x = whole_numbers(seed, n_in), *weight = whole_numbers(seed, w[0] * w[1] * w[2] * w[3]);
+    float *out = whole_numbers(seed, n_out), *want = whole_numbers(seed, n_out);
+    struct nuc_graph *g =
+        graph_of("$x = input : float32%s; $w = buffer : float32%s\n"
+                 "$y = aten.%s($x, $w, none, %s, %s, groups=%d, dilation=%s)",
+                 list_of(in, 4), list_of(w, 4), k->transposed ? "conv_transpose2d.input" : "conv2d.default",
+                 list_of(k->stride, 2), list_of(k->padding, 2), (int)k->groups, list_of(k->dilation, 2));
+
+    bind(g, "w", weight);
+    memset(want, 0, (size_t)n_out * sizeof *want);
+    add_products(k, x, weight, want);
+    for (unsigned threads = 1; threads <= 3; threads += 2) {
+        memset(out, 0x55, (size_t)n_out * sizeof *out);
+        nuc_eval_run(nuc_eval_new(g, threads), (const void *const[]){x}, (void *const[]){out});
+        assert_floats(out, want, (size_t)n_out);
+    }
+    free_graph(g);
+    test_free(x);
+    test_free(weight);
+    test_free(out);
+    test_free(want);
+}
+
+static void geometries_hold(void **state)
+{
+    uint32_t seed = 7;
+
+    for (int i = 0; i < 400; i++) {
+        struct geometry k = random_geometry(&seed);
+        if (k.result[0] > 0 && k.result[1] > 0)
+            check_geometry(&k, &seed);
+    }
+}
+
 /* linear adds its bias to the sum; addmm with a matrix as it lies starts with it. */
 static void matrix_rules_hold(void **state)
 {
@@ -247,9 +400,8 @@ static void matrix_rules_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_agree),
-        cmocka_unit_test(taps_agree),
-        cmocka_unit_test(rules_hold),
+        cmocka_unit_test(tiles_agree),       cmocka_unit_test(blocks_agree), cmocka_unit_test(taps_agree),
+        cmocka_unit_test(rows_are_finished), cmocka_unit_test(rules_hold),   cmocka_unit_test(geometries_hold),
         cmocka_unit_test(matrix_rules_hold),
     };
 

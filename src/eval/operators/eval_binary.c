@@ -396,12 +396,33 @@ static size_t row_count(const struct nuc_eval_call *c, size_t *length)
     return dense ? 1 : nuc_eval_rows(out);
 }
 
+/* Floats that are not broadcast. */
+static void dense_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct binary *b = c->state;
+    const struct operand x = operand_row(c, NUC_SELF, 0), y = operand_row(c, NUC_OTHER, 0);
+
+    for (size_t at = part.begin, count; at < part.end; at += count) {
+        float *out = (float *)c->out[0] + at;
+        count = part.end - at < NUC_EVAL_PIECE ? part.end - at : NUC_EVAL_PIECE;
+        b->floats((const float *)(const void *)x.data + at * x.step, x.step,
+                  (const float *)(const void *)y.data + at * y.step, y.step, (float)b->alpha, out, count);
+        nuc_eval_finish(c, out, count);
+    }
+}
+
 static void run_binary(const struct nuc_eval_call *c)
 {
     const struct binary *b = c->state;
     enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
     size_t length, rows = row_count(c, &length);
 
+    if (rows == 1 && b->integers == NULL && b->dtypes[NUC_SELF] == NUC_F32 && b->dtypes[NUC_OTHER] == NUC_F32 &&
+        dtype == NUC_F32) {
+        nuc_parallel_for(c->pool, length, (double)length, dense_range, c);
+        return;
+    }
     for (size_t row = 0; row < rows; row++) {
         struct operand x = operand_row(c, NUC_SELF, row), y = operand_row(c, NUC_OTHER, row);
         char *out = (char *)c->out[0] + row * length * nuc_dtype_size(dtype);
@@ -409,12 +430,14 @@ static void run_binary(const struct nuc_eval_call *c)
             float_row(b, &x, &y, dtype, out, length);
         else
             integer_row(b, &x, &y, dtype, out, length);
+        if (dtype == NUC_F32)
+            nuc_eval_finish(c, (float *)(void *)out, length);
     }
 }
 
-const struct nuc_eval_op nuc_eval_binary = {.prepare = prepare_binary, .run = run_binary};
-const struct nuc_eval_op nuc_eval_power = {.prepare = prepare_power, .run = run_binary};
-const struct nuc_eval_op nuc_eval_prelu = {.prepare = prepare_prelu, .run = run_binary};
+const struct nuc_eval_op nuc_eval_binary = {.prepare = prepare_binary, .run = run_binary, .finishes = true};
+const struct nuc_eval_op nuc_eval_power = {.prepare = prepare_power, .run = run_binary, .finishes = true};
+const struct nuc_eval_op nuc_eval_prelu = {.prepare = prepare_prelu, .run = run_binary, .finishes = true};
 
 /* ---- comparison with a number: self, other. Integers are compared with fractions as float32. ---- */
 

@@ -17,10 +17,9 @@
 /* Elements handled at a time: they stay in the first-level cache. */
 #define CHUNK 512
 
-/* Within these bounds a float32 sum with 1.5 * 2^23 rounds to an integer, and a clamp does not change the result. */
+/* Within these bounds a clamp does not change what is rounded by a sum. */
 #define FAST_LIMIT (1 << 20)
-#define FAST_BOUND 4194304.0f /* 2^22 */
-#define ROUNDING_BIAS 12582912.0f
+#define FAST_BOUND NUC_ROUNDING_BOUND
 
 /* Both directions have their tensors in the same places. */
 #define INPUT NUC_ARG(QUANTIZE_PER_CHANNEL, input)
@@ -79,7 +78,7 @@ static void quantize_fast(const float *in, size_t count, float scale, float zero
         float product = in[i] * scale;
         float v = product > -FAST_BOUND ? product : -FAST_BOUND;
         v = v < FAST_BOUND ? v : FAST_BOUND;
-        v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero_point;
+        v = ((v + NUC_ROUNDING_BIAS) - NUC_ROUNDING_BIAS) + zero_point;
         v = v > low ? v : low;
         v = v < high ? v : high;
         out[i] = (int32_t)v;
@@ -186,53 +185,72 @@ const struct nuc_eval_op nuc_eval_quant = {.prepare = prepare_tensor, .run = run
 
 /* ---- both directions at once ---- */
 
-/* The same steps as quantize_fast() and dequantize_range(). */
-NUC_CLONES static void round_range(const void *arg, struct nuc_part part)
+/*
+ * The values of quantize_fast() and dequantize_range(): bounds are whole numbers, so that it is the same to keep within
+ * them before rounding, and the zero point of no more than 2^20 comes and goes without a trace.
+ */
+static bool describe_rounding(const struct nuc_eval_call *c, struct nuc_finish *f)
 {
-    const struct nuc_eval_call *c = arg;
     const struct nuc_rounding *r = c->state;
-    const float *in = nuc_eval_in(c, NUC_SELF);
-    float *out = c->out[0], inverse = (float)(1.0 / (double)r->scale), scale = r->scale, zero = (float)r->zero_point;
-    float low = r->clips ? (float)r->quant_min : -FAST_BOUND, high = r->clips ? (float)r->quant_max : FAST_BOUND;
+    float zero = (float)r->zero_point;
+    float least = r->clips ? (float)r->quant_min : -FAST_BOUND, most = r->clips ? (float)r->quant_max : FAST_BOUND;
 
-    for (size_t i = part.begin; i < part.end; i++) {
-        float v = in[i] * inverse;
-        v = v > -FAST_BOUND ? v : -FAST_BOUND;
-        v = v < FAST_BOUND ? v : FAST_BOUND;
-        v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero;
-        v = v > low ? v : low;
-        v = v < high ? v : high;
-        out[i] = (v - zero) * scale;
-    }
+    f->rounds = r->rounds;
+    f->inverse = (float)(1.0 / (double)r->scale);
+    f->least = fmaxf(least - zero, -FAST_BOUND);
+    f->most = fminf(most - zero, FAST_BOUND);
+    f->scale = r->scale;
+    return r->rounds || !r->clips;
 }
 
-NUC_CLONES static void clip_range(const void *arg, struct nuc_part part)
+NUC_CLONES static void round_floats(const struct nuc_finish *finish, const float *in, float *out, size_t count)
 {
-    const struct nuc_eval_call *c = arg;
-    const struct nuc_rounding *r = c->state;
-    const float *in = nuc_eval_in(c, NUC_SELF);
-    float *out = c->out[0];
-    float low = (float)(r->quant_min - r->zero_point) * r->scale,
-          high = (float)(r->quant_max - r->zero_point) * r->scale;
+    const struct nuc_finish f = *finish;
 
-    for (size_t i = part.begin; i < part.end; i++) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = nuc_round_float(&f, in[i]);
+}
+
+NUC_CLONES static void clip_floats(const struct nuc_rounding *r, const float *in, float *out, size_t count)
+{
+    float low = (float)(r->quant_min - r->zero_point) * r->scale;
+    float high = (float)(r->quant_max - r->zero_point) * r->scale;
+
+    for (size_t i = 0; i < count; i++) {
         float v = in[i] > low ? in[i] : low;
         out[i] = v < high ? v : high;
     }
 }
 
-static void run_rounding(const struct nuc_eval_call *c)
+static void apply_rounding(const struct nuc_eval_call *c, const float *in, float *out, size_t count)
 {
     const struct nuc_rounding *r = c->state;
-    size_t elements = nuc_eval_elements(c);
+    struct nuc_finish f;
 
-    if (r->rounds || r->clips)
-        nuc_parallel_for(c->pool, elements, (double)elements, r->rounds ? round_range : clip_range, c);
+    if (describe_rounding(c, &f) && f.rounds)
+        round_floats(&f, in, out, count);
+    else if (r->clips)
+        clip_floats(r, in, out, count);
     else
-        memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), elements * sizeof(float));
+        memcpy(out, in, count * sizeof *out);
 }
 
-const struct nuc_eval_op nuc_eval_rounding = {.run = run_rounding};
+static void round_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+
+    nuc_eval_apply(c, nuc_eval_in(c, NUC_SELF), part);
+}
+
+static void run_rounding(const struct nuc_eval_call *c)
+{
+    size_t elements = nuc_eval_elements(c);
+
+    nuc_parallel_for(c->pool, elements, (double)elements, round_range, c);
+}
+
+const struct nuc_eval_op nuc_eval_rounding = {
+    .run = run_rounding, .apply = apply_rounding, .describe = describe_rounding, .finishes = true};
 
 /* ---- per channel ---- */
 

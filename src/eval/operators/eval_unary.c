@@ -274,6 +274,7 @@ static integer_fn find_integer_function(enum nuc_op op)
 struct unary {
     range_fn fn;
     integer_fn integers; /* NULL: not used */
+    bool clamps;         /* to two of the numbers */
     double cost;
     struct numbers numbers;
     struct whole_numbers whole;
@@ -352,7 +353,11 @@ static void prepare(struct nuc_eval_call *c)
     struct unary *u = nuc_alloc(c->cx, sizeof *u);
 
     nuc_eval_check_computed(c, NUC_SELF);
-    *u = (struct unary){row->fn, integers ? find_integer_function(op) : NULL, row->cost, numbers_of(c->node),
+    *u = (struct unary){row->fn,
+                        integers ? find_integer_function(op) : NULL,
+                        op == NUC_OP_CLAMP,
+                        row->cost,
+                        numbers_of(c->node),
                         whole_numbers_of(c)};
     if (op == NUC_OP_BITWISE_NOT && u->integers == NULL)
         nuc_eval_fail(c, "%s has no bits", nuc_dtype_name(in));
@@ -388,19 +393,40 @@ static void mixed_range(const struct nuc_eval_call *c, struct nuc_part part)
     }
 }
 
+static bool applies(const struct nuc_eval_call *c)
+{
+    return nuc_eval_in_meta(c, NUC_SELF)->dtype == NUC_F32 && nuc_eval_result(c)->dtype == NUC_F32;
+}
+
+static void apply(const struct nuc_eval_call *c, const float *in, float *out, size_t count)
+{
+    const struct unary *u = c->state;
+
+    u->fn(in, out, count, u->numbers);
+}
+
+static bool describe(const struct nuc_eval_call *c, struct nuc_finish *f)
+{
+    const struct unary *u = c->state;
+
+    if (!u->clamps || f->clamps || isnan(u->numbers.a) || isnan(u->numbers.b))
+        return false;
+    f->clamps = true;
+    f->low = u->numbers.a;
+    f->high = u->numbers.b;
+    return true;
+}
+
 static void compute_range(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
-    const struct unary *u = c->state;
-    const float *in = nuc_eval_in(c, NUC_SELF);
-    float *out = c->out[0];
 
-    if (u->integers != NULL)
+    if (((const struct unary *)c->state)->integers != NULL)
         integer_range(c, part);
-    else if (nuc_eval_in_meta(c, NUC_SELF)->dtype != NUC_F32 || nuc_eval_result(c)->dtype != NUC_F32)
+    else if (!applies(c))
         mixed_range(c, part);
     else
-        u->fn(in + part.begin, out + part.begin, part.end - part.begin, u->numbers);
+        nuc_eval_apply(c, nuc_eval_in(c, NUC_SELF), part);
 }
 
 static void run(const struct nuc_eval_call *c)
@@ -411,4 +437,5 @@ static void run(const struct nuc_eval_call *c)
     nuc_parallel_for(c->pool, elements, u->cost * (double)elements, compute_range, c);
 }
 
-const struct nuc_eval_op nuc_eval_unary = {.prepare = prepare, .run = run};
+const struct nuc_eval_op nuc_eval_unary = {
+    .prepare = prepare, .run = run, .apply = apply, .applies = applies, .describe = describe, .finishes = true};

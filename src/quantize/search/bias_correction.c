@@ -108,6 +108,11 @@ static void sum_slices(const void *arg, struct nuc_part part)
     }
 }
 
+bool nuc_input_means_want(const struct nuc_input_means *m, const struct nuc_node *node)
+{
+    return m->by_id[node->id] != NULL;
+}
+
 void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsigned part, const struct nuc_node *node,
                          const float *x, size_t count)
 {

@@ -17,8 +17,10 @@ void nuc_add_biases(struct nuc_graph *g);
 /* Looks for the layers of the graph whose input is to be measured. */
 struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g);
 
+bool nuc_input_means_want(const struct nuc_input_means *m, const struct nuc_node *node);
+
 /*
- * A value of the float graph, in logical order; to be called for every value of every sample, which belongs to `part`
+ * A value of the float graph, in logical order; to be called for every wanted one of every sample, which is of `part`
  * (choice_samples.h). The sums do not depend on the threads of the pool.
  */
 void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsigned part, const struct nuc_node *node,
