@@ -11,6 +11,7 @@
 #include "front/pt2/pt2.h"
 #include "front/tflite/tflite.h"
 #include "host/file.h"
+#include "ir/work.h"
 #include "quantize/quantize.h"
 
 static void import_model(struct nuc_job *j);
@@ -209,6 +210,7 @@ static void import_model(struct nuc_job *j)
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
     j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, o->signature, io)
                                        : nuc_import_pt2(cx, j->input, &sizes));
+    nuc_check_work(j->m->graph);
     j->m->from_litert = litert;
     j->m->io = litert ? io : NULL;
 }

@@ -3,10 +3,12 @@
  * alone, unless an operator there takes other element types than the usual ones. Delegates are not run; what they leave
  * is zeros.
  */
+#include <math.h>
 #include <string.h>
 
 #include "driver/lower_model.h"
 #include "driver/pipeline.h"
+#include "ir/work.h"
 #include "npu/support/estimate.h"
 #include "nucleon/runtime.h"
 
@@ -59,7 +61,7 @@ static int64_t products_of(const struct nuc_node *n)
 
     if (nuc_op_family(n->op) != NUC_FAMILY_CORTEXM || weight == NULL || weight->n_vals == 0 || m->rank == 0 ||
         weight->vals[0].rank < 2)
-        return (int64_t)nuc_estimate_macs(n);
+        return (int64_t)fmin(fmax((double)nuc_estimate_macs(n), nuc_node_products(n)), (double)MOST_WORK);
     int64_t channels = m->sizes[m->rank == 4 ? 1 : m->rank - 1];
     return channels > 0 ? nuc_elements(m) / channels * elements(weight) : 0;
 }

@@ -37,4 +37,9 @@ uint64_t nuc_memory_limit(void);
 /* Of a progressive JPEG file: each scan goes over all pixels again. Encoders make about ten. */
 #define NUC_MAX_JPEG_SCANS 100
 
+/* Of a value that a model makes or takes, in bytes, and of all products of one run: ten seconds of the NPU, many
+ * minutes of a CPU. */
+#define NUC_MAX_VALUE_BYTES ((uint64_t)256 << 20)
+#define NUC_MAX_RUN_PRODUCTS 2e11
+
 #endif

@@ -246,8 +246,12 @@ static void lint_boundaries(struct lint *l, const struct nuc_payload *p, struct 
     }
     for (uint32_t i = 0; i < n; i++) {
         const struct nuc_payload_io *io = i < p->n_inputs ? &p->inputs[i] : &p->outputs[i - p->n_inputs];
-        uint32_t arg = (i < p->n_inputs ? 0u : p->n_inputs) + io->map;
-        if (arg < args.count && read_tensor(value_at(l, args, arg), &t))
+        uint32_t arg = (i < p->n_inputs ? 0u : p->n_args) + io->map;
+        if (arg >= args.count || value_at(l, args, arg)->kind != NUC_VALUE_TENSOR) {
+            found(l, backend, "has a payload whose maps do not fit the arguments of the call");
+            return;
+        }
+        if (read_tensor(value_at(l, args, arg), &t))
             lint_boundary(l, io->format, &t);
     }
 }

@@ -67,12 +67,14 @@ static void kernels(struct nuc_context *cx, void *arg)
     assert_int_equal(lint(cx, test_graph(cx, true), false, &f), 0);
 }
 
-static struct nuc_span payload(struct nuc_context *cx, uint8_t format, uint32_t staging)
+/* Its input is argument `map` of those that the payload counts. */
+static struct nuc_span mapped_payload(struct nuc_context *cx, uint8_t format, uint32_t staging, uint8_t map)
 {
-    struct nuc_payload_io io = {.format = format, .map = 0};
+    struct nuc_payload_io io = {.format = format, .map = 0}, input = {.format = format, .map = map};
     uint8_t *words = nuc_alloc(cx, 4 * NUC_MC_HEADER_WORDS);
-    struct nuc_payload p = {.n_args = 1, .n_inputs = 1, .n_outputs = 1, .version = 1, .inputs = &io, .outputs = &io};
+    struct nuc_payload p = {.n_inputs = 1, .n_outputs = 1, .version = 1, .inputs = &input, .outputs = &io};
 
+    p.n_args = (uint8_t)(map + 1);
     nuc_store_u32(words + 4 * NUC_MC_WORD_MAGIC, NUC_MC_MAGIC);
     nuc_store_u32(words + 4 * NUC_MC_WORD_INPUTS, 1);
     nuc_store_u32(words + 4 * NUC_MC_WORD_OUTPUTS, 1);
@@ -81,6 +83,11 @@ static struct nuc_span payload(struct nuc_context *cx, uint8_t format, uint32_t 
     p.microcode = (struct nuc_span){words, 4 * NUC_MC_HEADER_WORDS};
     p.weights = p.kernels = (struct nuc_span){words, 16};
     return nuc_payload_compose(cx, &p);
+}
+
+static struct nuc_span payload(struct nuc_context *cx, uint8_t format, uint32_t staging)
+{
+    return mapped_payload(cx, format, staging, 0);
 }
 
 /* The backend takes one channel, and payloads without channels-last boundaries, contiguous only. */
@@ -98,6 +105,8 @@ static void boundaries(struct nuc_context *cx, void *arg)
     assert_int_equal(lint(cx, test_delegate_graph(cx, 1, true, payload(cx, 1, 0)), false, &f), 1);
     assert_int_equal(lint(cx, test_delegate_graph(cx, 3, false, payload(cx, 0, 64)), false, &f), 1);
     assert_non_null(strstr(f[0].rule, "EXTERNAL_MEM"));
+    assert_int_equal(lint(cx, test_delegate_graph(cx, 3, false, mapped_payload(cx, 0, 0, 5)), false, &f), 1);
+    assert_non_null(strstr(f[0].rule, "maps do not fit"));
 }
 
 /* ---- the view that inspection, lint, profile and codegen read ---- */

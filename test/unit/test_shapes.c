@@ -3,6 +3,7 @@
 #include "text_cases.h"
 
 #include "ir/shapes/shapes.h"
+#include "ir/work.h"
 
 struct inference {
     struct nuc_graph *g;
@@ -95,12 +96,37 @@ static void dim_orders_of_strides(void **state)
     }
 }
 
+static void check_work(struct nuc_context *cx, void *arg)
+{
+    nuc_check_work(parse_unverified(cx, arg));
+    (void)cx;
+}
+
+/* A few bytes of a file may ask for more than a host has. */
+static void work_is_bounded(void **state)
+{
+    struct nuc_context *cx = *state;
+    char large[] = "%x = input : float32[20000, 8]; %w = input : float32[8, 20000]\n"
+                   "%y = aten.mm.default(%x, %w) : float32[20000, 20000]";
+    char pools[] = "%x = input : float32[1, 1, 2000, 2000]\n"
+                   "%y = aten.avg_pool2d.default(%x, [1000, 1000], [1, 1]) : float32[1, 1, 1001, 1001]";
+    char fine[] = "%x = input : float32[1, 1, 224, 224]\n"
+                  "%y = aten.avg_pool2d.default(%x, [7, 7], [1, 1]) : float32[1, 1, 218, 218]";
+
+    assert_int_equal(nuc_try(cx, check_work, large), NUC_UNSUPPORTED);
+    assert_non_null(strstr(cx->message, "makes a value of 1600000000 bytes"));
+    assert_int_equal(nuc_try(cx, check_work, pools), NUC_UNSUPPORTED);
+    assert_non_null(strstr(cx->message, "a run takes 1e+12 products"));
+    assert_int_equal(nuc_try(cx, check_work, fine), NUC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEXT_TEST("cases/shapes.txt", check_shapes, NULL),
         cmocka_unit_test(every_operator_has_a_rule),
         cmocka_unit_test(dim_orders_of_strides),
+        STATE_TEST(work_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

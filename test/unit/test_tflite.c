@@ -556,6 +556,18 @@ static void one_of_several_subgraphs_is_read(void **state)
     assert_has(nuc_graph_print(nuc_import_litert(*state, m, 1, NULL), false), "aten.conv2d.default");
 }
 
+static void slopes_of_a_number_are_refused(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "prelu.tflite");
+    int32_t x = ADD(m, "x", 1, 8), slopes = ADD(m, "slopes", 3), y = ADD(m, "y", 1, 8);
+
+    m->subgraphs[0].tensors[x].rank = m->subgraphs[0].tensors[y].rank = 0;
+    m->subgraphs[0].tensors[slopes].data = (struct nuc_span){(const uint8_t *)"\1\2\3", 3};
+    nuc_lt_add_op(m, NUC_LT_PRELU, (const int32_t[]){x, slopes}, 2, &y, 1);
+    set_boundaries(m, x, y);
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (PRELU): slopes 'slopes' must be constants");
+}
+
 static void recurrent_layers_are_refused_with_a_reason(void **state)
 {
     struct nuc_lt_model *m = lstm_model(*state);
@@ -591,6 +603,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STATE_TEST(uneven_padding_becomes_a_pad),
+        STATE_TEST(slopes_of_a_number_are_refused),
         STATE_TEST(weights_with_a_zero_point_are_centred),
         STATE_TEST(one_of_several_subgraphs_is_read),
         STATE_TEST(even_padding_stays_in_the_convolution),

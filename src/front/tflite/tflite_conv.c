@@ -446,7 +446,7 @@ static struct nuc_node *batch_of(struct nuc_ti *ti, uint32_t i, bool adjoint)
     if (t->rank < 2)
         nuc_ti_fail(ti, "tensor '%s' is not a matrix", t->name);
     struct nuc_node *real = nuc_ti_real(ti, i, NUC_TI_PLAIN);
-    int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
+    int64_t rows = nuc_ti_size_from_end(t, 1), columns = nuc_ti_size_from_end(t, 0);
     if (rows < 1 || columns < 1)
         nuc_ti_fail(ti, "tensor '%s' is empty", t->name);
     const int64_t sizes[3] = {nuc_lt_elements(t) / (rows * columns), rows, columns};

@@ -59,6 +59,9 @@ bool nuc_ti_has(const struct nuc_ti *ti, uint32_t i); /* operand i is there */
 const struct nuc_lt_tensor *nuc_ti_in(const struct nuc_ti *ti, uint32_t i);
 const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti);
 
+/* Size of dimension `k`, counted from the last one, 0; 1 where the tensor has none, as in broadcasting. */
+int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k);
+
 /* int8 with a scale: its values are read through dequantize nodes. */
 static inline bool nuc_ti_is_quantized(const struct nuc_lt_tensor *t)
 {

@@ -105,7 +105,7 @@ void nuc_ti_embedding(struct nuc_ti *ti)
 void nuc_ti_gather_nd(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *at = nuc_ti_in(ti, 1);
-    uint32_t axes = at->rank > 0 ? (uint32_t)at->shape[at->rank - 1] : 0;
+    uint32_t axes = at->rank > 0 ? (uint32_t)nuc_ti_size_from_end(at, 0) : 0;
     const int64_t rows = axes > 0 ? nuc_lt_elements(at) / axes : 0, table[2] = {rows, axes};
 
     if (axes == 0 || axes > x->rank)

@@ -135,15 +135,15 @@ void nuc_ti_prelu(struct nuc_ti *ti)
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *slopes = nuc_ti_in(ti, 1);
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
     int64_t count = nuc_lt_elements(slopes);
-    int64_t last = slopes->rank == 0 ? 1 : slopes->shape[slopes->rank - 1];
-    bool fits = count == 1 || (x->rank >= 2 && x->rank <= 4 && x->shape[x->rank - 1] == count);
+    int64_t last = nuc_ti_size_from_end(slopes, 0);
+    bool fits = count == 1 || (x->rank >= 2 && x->rank <= 4 && nuc_ti_size_from_end(x, 0) == count);
 
     if (!nuc_ti_is_quantized(x) && (slopes->data.data == NULL || count != last || !fits)) {
         define_prelu_of_parts(ti);
         return;
     }
 
-    if (slopes->data.data == NULL || count != last || (count != 1 && x->shape[x->rank - 1] != count))
+    if (slopes->data.data == NULL || count != last || (count != 1 && nuc_ti_size_from_end(x, 0) != count))
         nuc_ti_fail(ti, "slopes '%s' must be constants, one for each channel or one for all", slopes->name);
     if (count != 1 && x->rank == 4)
         form = NUC_TI_IMAGE;

@@ -28,6 +28,11 @@ void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t 
         sizes[d] = t->shape[nuc_ti_axis(form, d)];
 }
 
+int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k)
+{
+    return k < t->rank ? t->shape[t->rank - 1 - k] : 1;
+}
+
 bool nuc_ti_is_flat(const struct nuc_lt_tensor *t)
 {
     return t->rank != 4 || t->shape[3] == 1 || (t->shape[1] == 1 && t->shape[2] == 1);
@@ -331,7 +336,7 @@ struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form for
 /* Whether a value of lower rank has one element for each channel, or one for each pixel but not both. */
 static bool suits_images(const struct nuc_lt_tensor *t)
 {
-    int64_t channels = t->rank > 0 ? t->shape[t->rank - 1] : 1;
+    int64_t channels = nuc_ti_size_from_end(t, 0);
 
     return t->rank == 4 || (t->rank < 4 && (channels == 1 || nuc_lt_elements(t) == channels));
 }

@@ -59,10 +59,14 @@ struct nuc_node *nuc_behind_expand(struct nuc_node *node)
 
 /* ---- products ---- */
 
+/* Values that may be looked at for one product: where one is shared by many, the ways to it grow as powers of two. */
+#define MOST_VISITS 512
+
 struct taking {
     struct nuc_graph *g;
     const struct nuc_node *whole;
     struct nuc_product *out;
+    uint32_t *visits;
 };
 
 static bool append(const struct taking *t, const struct nuc_written_factor *f)
@@ -145,6 +149,8 @@ static bool take(const struct taking *t, struct nuc_written_factor f, int depth)
     struct nuc_node *node = f.value, *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
     double number, exponent = exponent_of(node);
 
+    if (++*t->visits > MOST_VISITS)
+        return false;
     if (nuc_number_of(t->g, node, &number)) {
         t->out->number *= pow(number, f.power);
         return true;
@@ -172,7 +178,8 @@ static bool take(const struct taking *t, struct nuc_written_factor f, int depth)
 bool nuc_take_apart(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *frame,
                     const struct nuc_meta *met, const struct nuc_node *whole, struct nuc_product *out)
 {
-    const struct taking t = {g, whole, out};
+    uint32_t visits = 0;
+    const struct taking t = {g, whole, out, &visits};
     const int depth = 24;
 
     *out = (struct nuc_product){.number = 1};

@@ -51,6 +51,20 @@ static void read_value(const struct nuc_codegen *g, const struct nuc_program_vie
     t->data = (void *)(uintptr_t)data.data;
 }
 
+/* Generated C is for a microcontroller: what 32 bits do not address is refused before any of it is written. */
+static void check_memory(const struct nuc_codegen *g)
+{
+    size_t bytes = g->sizes.temporary;
+
+    for (size_t i = 0; i < g->sizes.n_planned; i++) {
+        if (__builtin_add_overflow(bytes, g->sizes.planned[i], &bytes) || bytes > INT32_MAX)
+            nuc_fail(g->cx, NUC_UNSUPPORTED,
+                     "%s: asks for more than %ld bytes of memory: the file is damaged, or the model too large for a "
+                     "microcontroller",
+                     g->file, (long)INT32_MAX);
+    }
+}
+
 /*
  * The runtime loads the program: what it refuses is refused. Delegates have the real backend's sizes, but are not
  * handed to the driver.
@@ -75,6 +89,7 @@ static void load_program(struct nuc_codegen *g)
     enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
+    check_memory(g);
     m.state = nuc_alloc(g->cx, m.state_size = g->sizes.state);
     m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
