@@ -126,10 +126,11 @@ static void note_extremes(struct nuc_calibration *c, uint32_t group, const struc
 static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, struct nuc_seen_values *values)
 {
     struct nuc_context *cx = c->g->cx;
+    bool ok = nuc_observer_see(cx, c->observers[group], &node->vals[0], values);
 
-    if (!c->reference_compat && !nuc_is_static(node))
+    if (ok && !c->reference_compat && !nuc_is_static(node))
         note_extremes(c, group, node, values);
-    if (nuc_observer_see(cx, c->observers[group], &node->vals[0], values))
+    if (ok)
         return;
     if (nuc_is_static(node))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: %s holds a NaN or an infinity: such a model cannot be quantized", c->g->file,

@@ -59,10 +59,15 @@ const struct nuc_eval_op nuc_eval_cast = {.is_view = keeps_dtype, .prepare = pre
 
 #define PAD_FILL SIZE_MAX
 
-/* For every dimension and output coordinate, the input coordinate it shows, or PAD_FILL. */
+struct pad_run {
+    size_t to, from, count; /* in a row of the result and of the input */
+};
+
 struct pad {
-    size_t *maps[NUC_MAX_RANK];
-    uint8_t fill[8]; /* one element */
+    size_t *maps[NUC_MAX_RANK]; /* by output coordinate, the input coordinate it shows, or PAD_FILL */
+    uint8_t fill[8];            /* one element */
+    size_t n_runs;
+    struct pad_run *runs; /* of a row */
 };
 
 typedef int64_t (*pad_coordinate)(int64_t at, int64_t size);
@@ -109,6 +114,24 @@ static pad_coordinate find_mode(const struct nuc_eval_call *c, const char *name)
     nuc_eval_fail(c, "unknown padding mode '%s'", name);
 }
 
+/* Neighbouring elements of a row that are neighbours in the input, or padding. A scalar has one element, itself. */
+static void set_runs(struct nuc_eval_call *c, struct pad *p, const size_t *map)
+{
+    size_t length = nuc_eval_row_length(nuc_eval_result(c));
+
+    p->runs = nuc_alloc_array(c->cx, length, sizeof *p->runs);
+    for (size_t i = 0; i < length; i++) {
+        size_t from = map == NULL ? i : map[i];
+        struct pad_run *last = p->n_runs == 0 ? NULL : &p->runs[p->n_runs - 1];
+        bool goes_on = last != NULL && (from == PAD_FILL ? last->from == PAD_FILL
+                                                         : last->from != PAD_FILL && from == last->from + last->count);
+        if (goes_on)
+            last->count++;
+        else
+            p->runs[p->n_runs++] = (struct pad_run){i, from, 1};
+    }
+}
+
 /* Amounts come in pairs {before, after}, last dimension first. */
 static void prepare_pad(struct nuc_eval_call *c)
 {
@@ -133,6 +156,7 @@ static void prepare_pad(struct nuc_eval_call *c)
             p->maps[d][i] = from < 0 ? PAD_FILL : (size_t)(from + first);
         }
     }
+    set_runs(c, p, in->rank == 0 ? NULL : p->maps[in->rank - 1]);
     if (nuc_eval_can_convert(out->dtype))
         nuc_eval_store_number(out->dtype, p->fill, 0, nuc_scalar(c->node, value, 0.0));
     c->state = p;
@@ -160,36 +184,38 @@ static void fill(const struct pad *p, char *to, size_t count, size_t size)
         memcpy(to + i * size, p->fill, size);
 }
 
-/* Copies runs of neighbouring elements at once. */
-static void pad_row(const struct pad *p, const size_t *map, size_t length, const char *from, char *to, size_t size)
+static void pad_row(const struct pad *p, const char *from, char *to, size_t size)
 {
-    for (size_t i = 0, next; i < length; i = next) {
-        for (next = i + 1; next < length && map[i] != PAD_FILL && map[next] == map[i] + (next - i); next++)
-            ;
-        if (map[i] == PAD_FILL)
-            fill(p, to + i * size, 1, size);
+    for (size_t i = 0; i < p->n_runs; i++) {
+        const struct pad_run *r = &p->runs[i];
+        if (r->from == PAD_FILL)
+            fill(p, to + r->to * size, r->count, size);
         else
-            memcpy(to + i * size, from + map[i] * size, (next - i) * size);
+            memcpy(to + r->to * size, from + r->from * size, r->count * size);
+    }
+}
+
+static void pad_rows(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct pad *p = c->state;
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
+    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
+    const char *from = nuc_eval_in(c, NUC_SELF);
+    char *to = (char *)c->out[0] + part.begin * length * size;
+
+    for (size_t row = part.begin; row < part.end; row++, to += length * size) {
+        size_t source = source_row(p, in, out, row);
+        if (source == PAD_FILL)
+            fill(p, to, length, size);
+        else
+            pad_row(p, from + source * size, to, size);
     }
 }
 
 static void run_pad(const struct nuc_eval_call *c)
 {
-    const struct pad *p = c->state;
-    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
-    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
-    const char *from = nuc_eval_in(c, NUC_SELF);
-    char *to = c->out[0];
-
-    for (size_t row = 0; row < nuc_eval_rows(out); row++, to += length * size) {
-        size_t source = source_row(p, in, out, row);
-        if (source == PAD_FILL)
-            fill(p, to, length, size);
-        else if (out->rank == 0)
-            memcpy(to, from, size);
-        else
-            pad_row(p, p->maps[out->rank - 1], length, from + source * size, to, size);
-    }
+    nuc_parallel_for(c->pool, nuc_eval_rows(nuc_eval_result(c)), (double)nuc_eval_elements(c), pad_rows, c);
 }
 
 const struct nuc_eval_op nuc_eval_pad = {.prepare = prepare_pad, .run = run_pad};

@@ -14,7 +14,9 @@
 
 #define LANES 16  /* independent accumulators: lets the compiler use vector registers without reordering */
 #define BLOCK 512 /* values whose bin numbers are computed at a time */
-#define TABLES 4  /* counters of neighbouring values, so that equal values do not wait for each other */
+
+/* Values that are looked at, then counted, while they are in a cache. */
+#define STRETCH ((size_t)8192)
 
 /* ---- range ---- */
 
@@ -80,40 +82,56 @@ static void for_pieces(const struct nuc_seen_values *v, nuc_parallel_fn fn, cons
         nuc_parallel_for(v->pool, pieces_of(v), (double)v->count * PIECE_COST, fn, arg);
 }
 
-struct extremes {
-    const struct nuc_seen_values *v;
-    float *min, *max;
-    bool *has_nan; /* of each piece */
+struct piece_range {
+    float min, max;
+    bool has_nan;
 };
 
-static void find_extremes(const void *arg, struct nuc_part part)
+static void add_range(struct piece_range *r, const float *x, size_t count)
 {
-    const struct extremes *e = arg;
+    float min, max;
+
+    r->has_nan |= !nuc_min_max(x, count, &min, &max);
+    r->min = min < r->min ? min : r->min;
+    r->max = max > r->max ? max : r->max;
+}
+
+static void set_range(struct nuc_seen_values *v, const struct piece_range *pieces)
+{
+    v->min = pieces[0].min;
+    v->max = pieces[0].max;
+    for (size_t i = 0; i < pieces_of(v); i++) {
+        v->min = pieces[i].min < v->min ? pieces[i].min : v->min;
+        v->max = pieces[i].max > v->max ? pieces[i].max : v->max;
+        v->has_nan |= pieces[i].has_nan;
+    }
+    v->has_range = true;
+}
+
+struct looking {
+    const struct nuc_seen_values *v;
+    struct piece_range *ranges; /* of each piece */
+};
+
+static void look(const void *arg, struct nuc_part part)
+{
+    const struct looking *l = arg;
 
     for (size_t i = part.begin; i < part.end; i++) {
-        size_t begin = piece_begin(e->v, i), end = piece_begin(e->v, i + 1);
-        e->min[i] = e->max[i] = e->v->x[0];
-        e->has_nan[i] = begin != end && !nuc_min_max(e->v->x + begin, end - begin, &e->min[i], &e->max[i]);
+        size_t begin = piece_begin(l->v, i);
+        l->ranges[i] = (struct piece_range){l->v->x[begin], l->v->x[begin], false};
+        add_range(&l->ranges[i], l->v->x + begin, piece_begin(l->v, i + 1) - begin);
     }
 }
 
 bool nuc_seen_range(struct nuc_seen_values *v)
 {
-    float min[MOST_PIECES], max[MOST_PIECES];
-    bool has_nan[MOST_PIECES];
+    struct piece_range ranges[MOST_PIECES];
 
-    if (v->has_range)
-        return !v->has_nan;
-    for_pieces(v, find_extremes, &(struct extremes){v, min, max, has_nan});
-    v->min = min[0];
-    v->max = max[0];
-    v->has_nan = has_nan[0];
-    for (size_t i = 1; i < pieces_of(v); i++) {
-        v->min = min[i] < v->min ? min[i] : v->min;
-        v->max = max[i] > v->max ? max[i] : v->max;
-        v->has_nan |= has_nan[i];
+    if (!v->has_range) {
+        for_pieces(v, look, &(struct looking){v, ranges});
+        set_range(v, ranges);
     }
-    v->has_range = true;
     return !v->has_nan;
 }
 
@@ -155,16 +173,22 @@ NUC_CLONES static void bin_numbers(const float *x, size_t count, float lo, float
     }
 }
 
-static void count_block(const int32_t *bin, size_t count, uint32_t tables[TABLES][BINS])
+#define TABLES 4 /* counters of neighbouring values, so that equal values do not wait for each other */
+
+struct counters {
+    uint32_t tables[TABLES][BINS];
+};
+
+static void count_block(struct counters *c, const int32_t *bin, size_t count)
 {
     size_t i = 0;
 
     for (; i + TABLES <= count; i += TABLES) {
         for (size_t k = 0; k < TABLES; k++)
-            tables[k][bin[i + k]]++;
+            c->tables[k][bin[i + k]]++;
     }
     for (; i < count; i++)
-        tables[0][bin[i]]++;
+        c->tables[0][bin[i]]++;
 }
 
 /* Moves the finite values of x[0..count) to the front of `out`; returns how many there are. */
@@ -183,28 +207,53 @@ struct counting {
     const struct nuc_seen_values *v;
     bool has_infinity;
     float lo, width;
-    uint32_t (*tables)[TABLES][BINS]; /* of each piece */
+    /* Of each piece. */
+    struct counters *counters;
+    struct piece_range *ranges;
+    /* Where the range of the values is not known yet: what it must not go beyond for the counters to mean anything. */
+    bool looks;
+    float min, max;
 };
+
+static void count_stretch(const struct counting *c, struct counters *to, const float *x, size_t count)
+{
+    int32_t bin[BLOCK];
+    float finite[BLOCK];
+
+    for (size_t i = 0; i < count; i += BLOCK) {
+        const float *block = x + i;
+        size_t n = count - i < BLOCK ? count - i : BLOCK;
+        if (c->has_infinity) {
+            n = take_finite(block, n, finite);
+            block = finite;
+        }
+        bin_numbers(block, n, c->lo, c->width, bin);
+        count_block(to, bin, n);
+    }
+}
 
 /* Numbers do not depend on who counts which. */
 static void count_pieces(const void *arg, struct nuc_part part)
 {
     const struct counting *c = arg;
-    int32_t bin[BLOCK];
-    float finite[BLOCK];
 
     for (size_t piece = part.begin; piece < part.end; piece++) {
-        size_t end = piece_begin(c->v, piece + 1);
-        for (size_t i = piece_begin(c->v, piece); i < end; i += BLOCK) {
-            const float *block = c->v->x + i;
-            size_t n = end - i < BLOCK ? end - i : BLOCK;
-            if (c->has_infinity) {
-                n = take_finite(block, n, finite);
-                block = finite;
+        size_t begin = piece_begin(c->v, piece), end = piece_begin(c->v, piece + 1);
+        struct counters *to = &c->counters[piece];
+        struct piece_range seen = {c->v->x[begin], c->v->x[begin], false}, *r = &c->ranges[piece];
+        bool inside = true;
+        memset(to, 0, sizeof *to);
+        for (size_t i = begin; i < end; i += STRETCH) {
+            size_t n = end - i < STRETCH ? end - i : STRETCH;
+            if (c->looks) {
+                add_range(&seen, c->v->x + i, n);
+                inside = inside && !seen.has_nan && seen.min >= c->min && seen.max <= c->max;
             }
-            bin_numbers(block, n, c->lo, c->width, bin);
-            count_block(bin, n, c->tables[piece]);
+            if (inside)
+                count_stretch(c, to, c->v->x + i, n);
         }
+        if (c->looks)
+            *r = seen;
     }
 }
 
@@ -293,33 +342,53 @@ static void join(const struct nuc_histogram *old, float min, float max, float co
     }
 }
 
-bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v)
+/* counts[b]: of values over [min, max]. False where they turn out to lie elsewhere: nothing is counted then. */
+static bool count(struct nuc_seen_values *v, float min, float max, bool has_infinity, float counts[BINS])
 {
-    float counts[BINS];
+    struct counters counters[MOST_PIECES];
+    struct piece_range ranges[MOST_PIECES];
+    bool looks = !v->has_range;
+    float lo = min, hi = max;
 
-    if (v->count == 0)
-        return true;
-    if (!nuc_seen_range(v))
-        return false;
-    float min = v->min, max = v->max;
-    bool has_infinity = isinf(min) || isinf(max);
-    if (has_infinity && !finite_min_max(v->x, v->count, &min, &max))
-        return true;
-    if (h->seen) {
-        min = h->min < min ? h->min : min;
-        max = h->max > max ? h->max : max;
-    }
-    float lo = min;
-    float hi = max;
-    uint32_t tables[MOST_PIECES][TABLES][BINS];
-    memset(tables, 0, pieces_of(v) * sizeof *tables);
     widen(&lo, &hi);
-    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, tables});
+    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, counters, ranges, looks, min, max});
+    if (looks)
+        set_range(v, ranges);
+    if (v->has_nan || (looks && (v->min < min || v->max > max)))
+        return false;
     for (size_t b = 0; b < BINS; b++) {
         uint32_t sum = 0;
         for (size_t k = 0; k < pieces_of(v) * TABLES; k++)
-            sum += tables[k / TABLES][k % TABLES][b];
+            sum += counters[k / TABLES].tables[k % TABLES][b];
         counts[b] = (float)sum;
+    }
+    return true;
+}
+
+bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v)
+{
+    float counts[BINS], min, max;
+
+    if (v->count == 0)
+        return true;
+    /* Most tensors lie in the range of those before. */
+    bool counted = h->seen && !v->has_range && count(v, h->min, h->max, false, counts);
+    if (counted) {
+        min = h->min;
+        max = h->max;
+    } else {
+        if (!nuc_seen_range(v))
+            return false;
+        min = v->min;
+        max = v->max;
+        bool has_infinity = isinf(min) || isinf(max);
+        if (has_infinity && !finite_min_max(v->x, v->count, &min, &max))
+            return true;
+        if (h->seen) {
+            min = h->min < min ? h->min : min;
+            max = h->max > max ? h->max : max;
+        }
+        count(v, min, max, has_infinity, counts);
     }
     if (h->seen)
         join(h, min, max, counts);

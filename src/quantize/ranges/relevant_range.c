@@ -113,7 +113,7 @@ NUC_CLONES static void clip_all(struct nuc_range range, const float *x, size_t c
 const float *nuc_clip(struct nuc_context *cx, struct nuc_clipped *copy, struct nuc_range range, const float *x,
                       size_t count)
 {
-    if (all_inside(range, x, count))
+    if ((isinf(range.min) && isinf(range.max)) || all_inside(range, x, count))
         return x;
     copy->values = nuc_grow(cx, copy->values, &copy->capacity, count, sizeof *copy->values);
     clip_all(range, x, count, copy->values);
