@@ -152,7 +152,7 @@ struct discovery {
     float low;       /* of the random sample */
     bool by_cost;    /* something the NPU could run is cheaper on the CPU */
     uint64_t cycles; /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
-    bool counts;
+    bool is_last;    /* look, of which cycles are asked where the placement by cost moved something */
 };
 
 /* Marks of the nodes of a copy, and in the copy where each is from. */
@@ -188,7 +188,8 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     }
     d->by_cost |= found->partitions->n_by_cost > 0;
     d->cycles = 0;
-    if (d->counts && !nuc_count_cycles(found, &d->cycles))
+    bool counts = d->is_last && (d->by_cost || prepared->settings->o.placement == NUC_PLACEMENT_GREEDY);
+    if (counts && !nuc_count_cycles(found, &d->cycles))
         d->cycles = 0;
 }
 
@@ -197,9 +198,9 @@ static void look_twice(struct nuc_model *prepared, void *arg)
 {
     struct discovery *d = arg;
 
-    d->counts = false;
+    d->is_last = false;
     look(prepared, d);
-    d->counts = d->by_cost || prepared->settings->o.placement == NUC_PLACEMENT_GREEDY;
+    d->is_last = true;
     look(prepared, d);
 }
 
@@ -229,7 +230,6 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
 
     d.options.accuracy = NUC_ACCURACY_FAST;
     d.options.bias_correction = NUC_BIAS_CORRECTION_OFF;
-    d.options.max_matrix_inputs = 0; /* as the CPU has it: a linear layer with one scale is the faster one there */
     discover(prepared, prepared->settings->o.placement, &d);
     if (!d.by_cost)
         return d.on_cpu;

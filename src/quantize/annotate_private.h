@@ -62,6 +62,12 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
  */
 void nuc_annotate_concat_clusters(struct nuc_annotator *a);
 
+/*
+ * Leaves in float what brings an input of the model to one scale, by constants of its columns or by its own mean and
+ * deviation, and what brings results back to its units.
+ */
+void nuc_leave_standardizing_in_float(struct nuc_annotator *a);
+
 /* Marks the inputs that are states of recurrent layers and come out of these again as outputs. */
 void nuc_find_kept_states(struct nuc_annotator *a);
 

@@ -1,6 +1,7 @@
 /* Matrix products of tensors of any rank, as torch's linear and matmul lead them back to mm, addmm and bmm. */
 #include <string.h>
 
+#include "ir/quant.h"
 #include "npu/layout/orders.h"
 #include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
@@ -132,7 +133,15 @@ struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- linear ---- */
 
-/* bias + input * weight^T for an input [..., I] that a view brings to [N, I]. */
+/* Weights with a scale for each output, which a product of activations cannot have. */
+static bool has_scale_for_each_row(const struct nuc_node *weight)
+{
+    struct nuc_quant q;
+
+    return nuc_dequantize_quant(weight, &q) && q.per_channel;
+}
+
+/* bias + input * weight^T for an input [..., I] as [N, I]; without a bias the product alone. */
 static struct nuc_node *insert_dense(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                      struct nuc_node *weight, struct nuc_node *bias)
 {
@@ -142,9 +151,10 @@ static struct nuc_node *insert_dense(struct nuc_graph *g, struct nuc_node *node,
     bool flat = in->rank == 2;
 
     if (!flat)
-        input = nuc_insert_view(g, node, input, rows, 2);
+        input = nuc_insert_reshape(g, node, input, rows, 2);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
-    struct nuc_node *product = nuc_insert_addmm(g, node, bias, input, transposed);
+    struct nuc_node *product = bias == NULL ? nuc_insert_binary(g, node, NUC_OP_MM, input, transposed)
+                                            : nuc_insert_addmm(g, node, bias, input, transposed);
     return flat ? product : nuc_insert_view(g, node, product, out.sizes, out.rank);
 }
 
@@ -159,7 +169,8 @@ struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node)
                     *bias = nuc_arg_node(node, NUC_ARG(LINEAR, bias));
     const struct nuc_meta out = node->vals[0];
 
-    if (bias != NULL && (input->vals[0].rank == 2 || nuc_is_contiguous(&input->vals[0])))
+    if ((bias != NULL && (input->vals[0].rank == 2 || nuc_is_contiguous(&input->vals[0]))) ||
+        (input->vals[0].rank > 1 && has_scale_for_each_row(weight)))
         return insert_dense(g, node, input, weight, bias);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
     struct nuc_node *product = insert_matmul(g, node, input, transposed);
