@@ -1,5 +1,7 @@
 #include "eval/eval_sum.h"
 
+#include "host/clones.h"
+
 /* Floats of a vector register in torch's kernel, whatever the host has. */
 #define LANES 8
 
@@ -18,6 +20,7 @@ enum order {
 struct nuc_sum {
     size_t n_run, n_runs; /* elements of a run that is contiguous up to a stride; runs follow one after the other */
     size_t *run_offsets;  /* [n_run] logical */
+    bool dense;           /* they are 0, 1, 2, ... */
     size_t *runs_offsets; /* [n_runs] logical */
     size_t results;
     size_t *result_offsets;  /* [results] logical offset of the first element */
@@ -99,6 +102,9 @@ struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, u
     }
     uint32_t run = run_length(sum_dims, n_sum);
     s->run_offsets = enumerate(cx, sum_dims, run, &s->n_run);
+    s->dense = true;
+    for (size_t i = 0; s->dense && i < s->n_run; i++)
+        s->dense = s->run_offsets[i] == i;
     s->runs_offsets = enumerate(cx, sum_dims + run, n_sum - run, &s->n_runs);
     s->result_offsets = enumerate(cx, kept_dims, n_kept, &s->results);
     s->columns = 1;
@@ -171,8 +177,49 @@ static float sum_interleaved(const float *in, const size_t *offsets, size_t step
     return ((sums[0] + sums[1]) + sums[2]) + sums[3];
 }
 
+/* The same as a lane of VECTOR each, of elements that lie side by side. */
+NUC_CLONES static void sum_lanes(const float *in, size_t rows, float lanes[LANES])
+{
+    size_t count = rows / SIDE_BY_SIDE, group = (size_t)1 << group_bits(count);
+    float sums[SIDE_BY_SIDE][LEVELS][LANES] = {{{0.0f}}};
+
+    for (size_t i = 0; i < count;) {
+        size_t end = count - i < group ? count : i + group;
+        bool full = end - i == group;
+        for (; i < end; i++) {
+            for (size_t k = 0; k < SIDE_BY_SIDE * LANES; k++)
+                sums[k / LANES][0][k % LANES] += in[i * SIDE_BY_SIDE * LANES + k];
+        }
+        for (unsigned level = 1; full && level < LEVELS; level++) {
+            for (size_t k = 0; k < SIDE_BY_SIDE * LANES; k++) {
+                sums[k / LANES][level][k % LANES] += sums[k / LANES][level - 1][k % LANES];
+                sums[k / LANES][level - 1][k % LANES] = 0.0f;
+            }
+            full = (i >> (level * group_bits(count)) & (group - 1)) == 0;
+        }
+    }
+    for (size_t lane = 0; lane < LANES; lane++) {
+        float side[SIDE_BY_SIDE];
+        for (size_t k = 0; k < SIDE_BY_SIDE; k++)
+            side[k] = ((sums[k][0][lane] + sums[k][1][lane]) + sums[k][2][lane]) + sums[k][3][lane];
+        for (size_t i = count * SIDE_BY_SIDE; i < rows; i++)
+            side[0] += in[i * LANES + lane];
+        lanes[lane] = ((side[0] + side[1]) + side[2]) + side[3];
+    }
+}
+
 static float sum_run(const struct nuc_sum *s, const float *in, size_t column)
 {
+    if (s->order == VECTOR && s->dense) {
+        size_t rows = s->n_run / LANES;
+        float sum = 0.0f, lanes[LANES];
+        for (size_t i = rows * LANES; i < s->n_run; i++)
+            sum += in[i];
+        sum_lanes(in, rows, lanes);
+        for (size_t lane = 0; lane < LANES; lane++)
+            sum += lanes[lane];
+        return sum;
+    }
     if (s->order == VECTOR) {
         size_t count = s->n_run;
         size_t rows = count / LANES;

@@ -444,9 +444,12 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     q = nuc_convert_graph(c, biases);
     if (!measures)
         return q.g;
-    struct nuc_sample_figures figures[NUC_CHOICE_MOST];
-    errors[1] = nuc_keep_measured(c, figures, nuc_measure_converted(c, &q, NUC_BOTH_PARTS, figures));
-    errors[0] = isinf(errors[0]) ? errors[1] : errors[0];
+    errors[1] = errors[0];
+    if (biases != NULL || c->measured == NULL) {
+        struct nuc_sample_figures figures[NUC_CHOICE_MOST];
+        errors[1] = nuc_keep_measured(c, figures, nuc_measure_converted(c, &q, NUC_BOTH_PARTS, figures));
+        errors[0] = isinf(errors[0]) ? errors[1] : errors[0];
+    }
     times[1] = nuc_seconds();
     if (!c->rounds_weights)
         return q.g;

@@ -32,9 +32,14 @@ NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct
     int64_t zero_point = o->zero_point[channel];
 
     if (o->spec.dtype == NUC_I8) {
-        int8_t *q = out;
-        for (size_t i = 0; i < count; i++)
-            q[at + i] = (int8_t)quantize(x[i], inverse, o, zero_point);
+        /* Of whole numbers that a float32 holds. */
+        int8_t *q = (int8_t *)out + at;
+        float zero = (float)zero_point, low = (float)o->spec.quant_min, high = (float)o->spec.quant_max;
+        for (size_t i = 0; i < count; i++) {
+            float v = rintf(x[i] * inverse) + zero;
+            v = v > low ? v : low;
+            q[i] = (int8_t)(v < high ? v : high);
+        }
     } else {
         int32_t *q = out;
         for (size_t i = 0; i < count; i++)
@@ -92,7 +97,7 @@ NUC_CLONES static void dequantize_slice(const int8_t *q, size_t count, const str
                                         float *out)
 {
     float scale = o->scale[channel];
-    int64_t zero_point = o->zero_point[channel];
+    int32_t zero_point = (int32_t)o->zero_point[channel]; /* one of the steps */
 
     for (size_t i = 0; i < count; i++)
         out[i] = (float)(q[i] - zero_point) * scale;

@@ -309,6 +309,12 @@ static void quantize_channel(const struct quant *q, const float *in, void *out, 
     }
 }
 
+NUC_CLONES static void subtract_and_scale(const int32_t *in, size_t count, int32_t zero_point, float scale, float *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(in[i] - zero_point) * scale;
+}
+
 static void dequantize_channel(const struct quant *q, const void *in, float *out, struct channel ch)
 {
     int32_t chunk[CHUNK];
@@ -317,6 +323,10 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
         size_t count = chunk_at(at, q->inner);
         float *to = out + ch.first + at;
         load_ints(q->dtype, in, ch.first + at, count, chunk);
+        if (!q->wide && is_small(ch.zero_point) && nuc_dtype_size(q->dtype) <= 2) {
+            subtract_and_scale(chunk, count, (int32_t)ch.zero_point, (float)ch.scale, to);
+            continue;
+        }
         for (size_t i = 0; i < count; i++) {
             int64_t v = (int64_t)((uint64_t)chunk[i] - (uint64_t)ch.zero_point);
             to[i] = q->wide ? (float)((double)v * ch.scale) : (float)v * (float)ch.scale;
@@ -324,16 +334,24 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
     }
 }
 
-static void run_channels(const struct nuc_eval_call *c)
+static void compute_channels(const void *arg, struct nuc_part part)
 {
+    const struct nuc_eval_call *c = arg;
     const struct quant *q = c->state;
 
-    for (size_t i = 0; i < q->outer * q->channels; i++) {
+    for (size_t i = part.begin; i < part.end; i++) {
         if (nuc_is_quantize(c->node))
             quantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
         else
             dequantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
     }
+}
+
+static void run_channels(const struct nuc_eval_call *c)
+{
+    const struct quant *q = c->state;
+
+    nuc_parallel_for(c->pool, q->outer * q->channels, (double)nuc_eval_elements(c), compute_channels, c);
 }
 
 const struct nuc_eval_op nuc_eval_quant_channels = {.prepare = prepare_channels, .run = run_channels};

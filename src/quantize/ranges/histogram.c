@@ -303,13 +303,14 @@ static size_t walk(const float edges[BINS + 1], float value, size_t bin)
 
 /*
  * Adds the old bins, each cut into UPSAMPLE equal parts, to the new ones over [min, max]: a part counts where its
- * middle lies.
+ * middle lies. The sum of the bin at hand is not stored before the next one.
  */
 static void add_upscaled(const struct nuc_histogram *old, float min, float max, float out[BINS])
 {
     enum { PARTS = BINS * UPSAMPLE };
     float edges[BINS + 1], moved[BINS] = {0};
     float half = 0.5f * ((old->max - old->min) / (float)PARTS);
+    float sum = 0;
     size_t bin = 0;
 
     for (size_t i = 0; i <= BINS; i++)
@@ -319,10 +320,16 @@ static void add_upscaled(const struct nuc_histogram *old, float min, float max, 
         if (part == 0)
             continue;
         for (size_t i = b * UPSAMPLE; i < (b + 1) * UPSAMPLE; i++) {
-            bin = walk(edges, linspace(old->min, old->max, PARTS + 1, i) + half, bin);
-            moved[bin] += part;
+            size_t next = walk(edges, linspace(old->min, old->max, PARTS + 1, i) + half, bin);
+            if (next != bin) {
+                moved[bin] = sum;
+                sum = moved[next];
+                bin = next;
+            }
+            sum += part;
         }
     }
+    moved[bin] = sum;
     for (size_t b = 0; b < BINS; b++)
         out[b] += moved[b];
 }

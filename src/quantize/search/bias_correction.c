@@ -188,14 +188,43 @@ static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
 
 /* ---- correction ---- */
 
+/* A layer that is corrected. */
+struct correction {
+    const struct nuc_layer *l;
+    const float *weight, *rounded;
+    const double *mean;   /* by input channel */
+    const double *shares; /* by tap */
+    float *bias;
+};
+
+static void correct_outputs(const void *arg, struct nuc_part part)
+{
+    const struct correction *j = arg;
+    const struct nuc_layer *l = j->l;
+    uint32_t per_group = l->in / l->groups;
+
+    for (size_t k = part.begin; k < part.end; k++) {
+        const double *mean = j->mean + nuc_layer_input(l, (uint32_t)k, 0);
+        double error = 0;
+        for (size_t i = 0, at = k * per_group * l->taps; i < per_group; i++) {
+            for (uint32_t t = 0; t < l->taps; t++, at++)
+                error += ((double)j->rounded[at] - (double)j->weight[at]) * mean[i] * j->shares[t];
+        }
+        if (isfinite(error)) /* infinities are allowed in activations */
+            j->bias[k] = (float)((double)j->bias[k] - error);
+    }
+}
+
+/* Of a weight, in multiply-accumulates: each addition waits for the last one. */
+#define CORRECTION_COST 20.0
+
 /* With the mean inputs of one part's samples, or of all. */
-static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l, const struct means *means,
-                            unsigned part)
+static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, const struct nuc_layer *l,
+                            const struct means *means, unsigned part)
 {
     struct nuc_graph *g = c->g;
     uint32_t group = nuc_observed_group(c, l->weight, l->node);
     const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : c->observers[group];
-    uint32_t per_group = l->in / l->groups;
 
     if (o == NULL || means == NULL || means->channels != l->in)
         return NULL;
@@ -205,21 +234,12 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
         return NULL;
     float *bias = nuc_layer_values(g, l->bias);
     struct nuc_arena *outer = nuc_push_arena(g->cx); /* copies of one weight at a time */
-    const float *weight = nuc_const_contiguous(g, l->weight), *rounded = nuc_fake_quantized(g, l->weight, o);
-    const double *shares = tap_shares(g->cx, l);
-    for (uint32_t k = 0; k < l->out; k++) {
-        double error = 0;
-        for (uint32_t i = 0; i < per_group; i++) {
-            size_t channel = nuc_layer_input(l, k, i);
-            double sum = (uses[0] ? means->sum[0][channel] : 0) + (uses[1] ? means->sum[1][channel] : 0);
-            double mean = sum / count;
-            size_t at = ((size_t)k * per_group + i) * l->taps;
-            for (uint32_t t = 0; t < l->taps; t++)
-                error += ((double)rounded[at + t] - (double)weight[at + t]) * mean * shares[t];
-        }
-        if (isfinite(error)) /* infinities are allowed in activations */
-            bias[k] = (float)((double)bias[k] - error);
-    }
+    double *mean = nuc_alloc_array(g->cx, l->in, sizeof *mean);
+    for (uint32_t i = 0; i < l->in; i++)
+        mean[i] = ((uses[0] ? means->sum[0][i] : 0) + (uses[1] ? means->sum[1][i] : 0)) / count;
+    const float *rounded = nuc_fake_quantized(g, l->weight, o);
+    struct correction j = {l, nuc_const_contiguous(g, l->weight), rounded, mean, tap_shares(g->cx, l), bias};
+    nuc_parallel_for(pool, l->out, CORRECTION_COST * (double)nuc_elements(&l->weight->vals[0]), correct_outputs, &j);
     nuc_pop_arena(g->cx, outer);
     return bias;
 }
@@ -227,11 +247,15 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
 const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned part)
 {
     const float **biases = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof(const float *));
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->g->cx);
+    struct nuc_pool *pool = nuc_pool_new(c->g->cx, c->threads);
 
+    nuc_leave_sub_arena(c->g->cx, memory);
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         struct nuc_layer l;
         if (nuc_layer_of(n, &l) && l.bias != NULL)
-            biases[l.bias->id] = correct(c, &l, c->means->by_id[l.input->id], part);
+            biases[l.bias->id] = correct(c, pool, &l, c->means->by_id[l.input->id], part);
     }
+    nuc_free_sub_arena(memory); /* with its threads */
     return biases;
 }

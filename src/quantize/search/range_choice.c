@@ -294,10 +294,15 @@ static void confirm(struct choice *h)
 {
     double mixed[NUC_CHOICE_MOST], first[NUC_CHOICE_MOST], gains[NUC_CHOICE_MOST];
     uint8_t *chosen = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
+    bool differs = false;
 
-    whole(h, mixed);
-    for (uint32_t i = 0; i < h->n_blocks; i++)
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
         chosen[i] = h->blocks[i].chosen;
+        differs = differs || chosen[i] != 0;
+    }
+    if (!differs)
+        return;
+    whole(h, mixed);
     choose_one(h, 0);
     whole(h, first);
     for (size_t k = 0; k < h->n_samples; k++)
