@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "eval/eval.h"
+#include "ir/args.h"
+#include "ir/op_list.h"
 #include "npu/support/estimate.h"
 
 enum { HEIGHT, WIDTH, AXES };
@@ -262,6 +264,65 @@ static int first_axis(const struct map *m)
     return w->out * h->in < h->out * w->in ? WIDTH : HEIGHT;
 }
 
+/* Rows of a matrix that choose one pixel each leave nothing to round. */
+static bool chooses(const struct axis *a)
+{
+    for (int64_t i = 0; i < a->in * a->out; i++) {
+        if (!is_near(a->matrix[i], 0) && !is_near(a->matrix[i], 1))
+            return false;
+    }
+    return true;
+}
+
+/* Behind moves. */
+static bool has_no_negative_values(const struct nuc_node *value)
+{
+    static const bool moves[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_VIEW] = true,  [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_COPY] = true,
+        [NUC_FAMILY_SLICE] = true, [NUC_FAMILY_POOL] = true,    [NUC_FAMILY_RESIZE] = true,
+    };
+
+    while (moves[nuc_op_family(value->op)] && nuc_arg_node(value, NUC_SELF) != NULL)
+        value = nuc_arg_node(value, NUC_SELF);
+    return nuc_op_family(value->op) == NUC_FAMILY_SOFTMAX || (nuc_has_bounds(value) && nuc_bounds_of(value).min >= 0) ||
+           nuc_op_is_in(value->op, NUC_OPS(NUC_OP_SIGMOID, NUC_OP_HARDSIGMOID, NUC_OP_EXP, NUC_OP_ABS, NUC_OP_SQUARE));
+}
+
+/*
+ * The value between two products is rounded, which one operator would not do. Its positive and its negative part, one
+ * after the other, take half of the range, so that their steps are half as large: max(A x, 0) and max(-A x, 0), of
+ * which the second product makes B (A x) with the matrix (B, -B). They are two images of a batch in between.
+ */
+static bool takes_parts(const struct map *m, const struct nuc_node *value)
+{
+    return m->batch == 1 && !chooses(&m->axes[HEIGHT]) && !chooses(&m->axes[WIDTH]) && !has_no_negative_values(value);
+}
+
+/* The matrix and its negative, below it or beside it. */
+static const float *with_negative(struct nuc_graph *g, const struct axis *a, bool beside)
+{
+    float *both = nuc_alloc_array(g->cx, (size_t)(2 * a->in * a->out), sizeof *both);
+
+    for (int64_t o = 0; o < a->out; o++) {
+        for (int64_t i = 0; i < a->in; i++) {
+            float weight = a->matrix[o * a->in + i];
+            both[beside ? 2 * o * a->in + i : o * a->in + i] = weight;
+            both[beside ? (2 * o + 1) * a->in + i : (a->out + o) * a->in + i] = -weight;
+        }
+    }
+    return both;
+}
+
+/* [1, C, H, W] as [2, C / 2, H, W], or the other way round. */
+static struct nuc_node *as_batch_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t batch)
+{
+    struct nuc_meta m = value->vals[0];
+
+    m.sizes[1] = m.sizes[0] * m.sizes[1] / batch;
+    m.sizes[0] = batch;
+    return nuc_insert_reshaped(g, node, value, m.sizes, IMAGE_RANK);
+}
+
 /* The axes in the order `to` of a value that has them in the order `from`. */
 static struct nuc_node *in_order(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, int64_t *from,
                                  const int64_t *to)
@@ -282,6 +343,7 @@ struct nuc_node *nuc_form_axes(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     static const int64_t image[IMAGE_RANK] = {BATCH, CHANNELS, SPATIAL + HEIGHT, SPATIAL + WIDTH};
     int64_t order[IMAGE_RANK];
+    bool parts = takes_parts(&m, value);
 
     memcpy(order, image, sizeof order);
     for (int i = 0; i < AXES; i++) {
@@ -291,7 +353,16 @@ struct nuc_node *nuc_form_axes(struct nuc_graph *g, struct nuc_node *node)
         if (stays(a))
             continue;
         value = in_order(g, node, value, order, pixels);
-        value = multiply(g, node, value, a->matrix, a->in, a->out);
+        if (!parts) {
+            value = multiply(g, node, value, a->matrix, a->in, a->out);
+        } else if (i == 0) {
+            value = multiply(g, node, value, with_negative(g, a, false), a->in, 2 * a->out);
+            value = nuc_emit(g, node, NUC_OP_RELU, node, NUC_ARGS(nuc_node_arg(value)));
+            value = as_batch_of(g, node, value, 2);
+        } else {
+            value = as_batch_of(g, node, value, 1);
+            value = multiply(g, node, value, with_negative(g, a, true), 2 * a->in, a->out);
+        }
     }
     return in_order(g, node, value, order, image);
 }
@@ -326,8 +397,8 @@ static uint64_t product_cycles(const struct nuc_support *s, int64_t rows, int64_
     return nuc_estimate_product(s->target, (uint64_t)rows, (uint64_t)out, (uint64_t)in);
 }
 
-/* Channels are the last axis of what is around it. */
-static uint64_t cycles_of_axes(const struct nuc_support *s, const struct map *m)
+/* Channels are the last axis of what is around it. `parts`: of the value between the products. */
+static uint64_t cycles_of_axes(const struct nuc_support *s, const struct map *m, int64_t parts)
 {
     int64_t size[AXES] = {m->axes[HEIGHT].in, m->axes[WIDTH].in};
     uint64_t cycles = 0;
@@ -337,8 +408,9 @@ static uint64_t cycles_of_axes(const struct nuc_support *s, const struct map *m)
         const struct axis *a = &m->axes[d];
         if (stays(a))
             continue;
-        cycles += move_cycles(s, m, size[HEIGHT], size[WIDTH]);
-        cycles += product_cycles(s, m->batch * m->channels * size[1 - d], a->in, a->out);
+        cycles += move_cycles(s, m, (i == 0 ? 1 : parts) * size[HEIGHT], size[WIDTH]);
+        cycles += product_cycles(s, m->batch * m->channels * size[1 - d], (i == 0 ? 1 : parts) * a->in,
+                                 (i == 0 ? parts : 1) * a->out);
         size[d] = a->out;
     }
     return cycles + move_cycles(s, m, size[HEIGHT], size[WIDTH]);
@@ -436,8 +508,9 @@ static enum form form_of(const struct nuc_support *s, const struct nuc_node *nod
     int64_t in = h->in * w->in;
     if (repeats_of(h) > 0 && repeats_of(w) > 0)
         take_cheaper(&best, &least, FORM_REPEATS, cycles_of_repeats(s, &m));
-    if (fits(s, h->in) && fits(s, w->in))
-        take_cheaper(&best, &least, FORM_AXES, cycles_of_axes(s, &m));
+    int64_t parts = takes_parts(&m, nuc_arg_node(node, NUC_SELF)) ? 2 : 1;
+    if (fits(s, h->in * parts) && fits(s, w->in * parts))
+        take_cheaper(&best, &least, FORM_AXES, cycles_of_axes(s, &m, parts));
     if (fits(s, in) && h->out * w->out <= MAX_IMAGE_WEIGHTS / in)
         take_cheaper(&best, &least, FORM_IMAGE, cycles_of_image(s, &m));
     return best;
