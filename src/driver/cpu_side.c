@@ -149,10 +149,10 @@ bool nuc_is_cpu_node(void *user, const struct nuc_node *node)
 struct discovery {
     struct nuc_quantize_options options;
     bool *on_cpu;
-    float low;       /* of the random sample */
-    bool by_cost;    /* something the NPU could run is cheaper on the CPU */
-    uint64_t cycles; /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
-    bool is_last;    /* look, of which cycles are asked where the placement by cost moved something */
+    unsigned attempt; /* of the random sample */
+    bool by_cost;     /* something the NPU could run is cheaper on the CPU */
+    uint64_t cycles;  /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
+    bool is_last;     /* look, of which cycles are asked where the placement by cost moved something */
 };
 
 /* Marks of the nodes of a copy, and in the copy where each is from. */
@@ -177,7 +177,7 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     d->options.ends_on_cpu = nuc_is_cpu_node;
     d->options.ends_on_cpu_user = mark_copy(own, copy->graph, d->on_cpu);
     copy->calibration = nuc_quantize_prepare(copy->graph, &d->options);
-    nuc_quantize_random_sample(copy, d->low);
+    nuc_quantize_random_sample(copy, d->attempt);
     struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
     memset(d->on_cpu, 0, own->next_id * sizeof *d->on_cpu);
     /* Operators of the graph `found` is made of, parts of which no partition has. */
@@ -210,12 +210,10 @@ static void discover(const struct nuc_model *prepared, enum nuc_placement placem
     uint32_t n_ids = prepared->graph->next_id;
 
     as.placement = placement;
-    d->low = NUC_LOW_BOTH_SIGNS;
     d->on_cpu = nuc_alloc_array(prepared->c->cx, n_ids, sizeof(bool));
     d->by_cost = false;
-    enum nuc_status status = nuc_trial(prepared, &as, look_twice, d);
-    if (status == NUC_BAD_INPUT) {
-        d->low = NUC_LOW_POSITIVE;
+    enum nuc_status status = NUC_BAD_INPUT;
+    for (d->attempt = 0; status == NUC_BAD_INPUT && d->attempt < NUC_RANDOM_ATTEMPTS; d->attempt++) {
         memset(d->on_cpu, 0, n_ids * sizeof *d->on_cpu);
         status = nuc_trial(prepared, &as, look_twice, d);
     }

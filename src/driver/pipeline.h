@@ -140,12 +140,11 @@ void nuc_fit_to_held_out(struct nuc_job *j);
 struct nuc_model *nuc_quantize_random(struct nuc_model *m);
 
 /*
- * One sample of arbitrary values from `low` to 1 for a prepared model: of both signs, or where the model has none for
- * negative ones (a logarithm), positive ones.
+ * One sample of arbitrary values for a prepared model: floats of both signs and integers 0, an index that always fits;
+ * where the model has no values for these (a logarithm, a sequence of no elements), positive floats, and integers 1.
  */
-#define NUC_LOW_BOTH_SIGNS (-1.0f)
-#define NUC_LOW_POSITIVE 0.0625f
-void nuc_quantize_random_sample(struct nuc_model *prepared, float low);
+#define NUC_RANDOM_ATTEMPTS 3
+void nuc_quantize_random_sample(struct nuc_model *prepared, unsigned attempt);
 
 /*
  * Targets with an NPU and int8 kernels on the CPU (cpu_side.c): by node id, which nodes of a prepared model, its graph

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+#include "ir/args.h"
+#include "ir/masks.h"
+
 /* ---- before calibration ---- */
 
 static bool is_symmetric(const struct nuc_qspec *spec)
@@ -97,6 +100,106 @@ static double error_of_requantization(struct steps from, double to)
 }
 
 #define WORTH_AN_OPERATION 1.122 /* 0.5 dB */
+
+/* ---- products that round nothing ---- */
+
+/* Points of the group, and those of them that moves alone make of `node`, itself included. */
+static uint32_t points_of(const struct nuc_calibration *c, uint32_t group)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < c->n_points; i++)
+        count += c->points[i].group == group;
+    return count;
+}
+
+static uint32_t moved_points(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+{
+    uint32_t count = 1;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (nuc_moves_values(user) && c->observed[user->id].output == group)
+            count += moved_points(c, user, group);
+    }
+    return count;
+}
+
+/* What moves alone have made the value of, where nothing else reads any of them; NULL: something does. */
+static const struct nuc_node *read_once(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group)
+{
+    const struct nuc_node *input = node;
+
+    while (input != NULL && input->n_users == 1 && c->observed[input->id].output == group) {
+        node = input;
+        if (!nuc_moves_values(node))
+            return node;
+        input = nuc_arg_node(node, NUC_SELF);
+    }
+    return NULL;
+}
+
+/*
+ * x times a number: with steps of x as those of the product divided by it, the product is the same integers, and x is
+ * rounded once, to the steps that its reader has.
+ */
+static void adopt_scaled(struct nuc_calibration *c, const struct nuc_node *mul)
+{
+    const struct nuc_node *number = nuc_arg_node(mul, NUC_OTHER), *x = nuc_arg_node(mul, NUC_SELF);
+    uint32_t to = c->observed[mul->id].output;
+
+    if (number != NULL && x != NULL && nuc_is_static(x)) {
+        const struct nuc_node *swapped = x;
+        x = number;
+        number = swapped;
+    }
+    if (number == NULL || x == NULL || !nuc_is_static(number) || nuc_elements(&number->vals[0]) != 1 ||
+        number->vals[0].dtype != NUC_F32 || to == NUC_NO_GROUP)
+        return;
+    float factor = *(const float *)nuc_const_contiguous(c->g, number);
+    uint32_t from = nuc_observed_group(c, x, mul);
+    const struct nuc_node *maker = from == NUC_NO_GROUP ? NULL : read_once(c, x, from);
+    if (!(factor > 0) || maker == NULL || from == to || points_of(c, from) != moved_points(c, maker, from))
+        return;
+    struct nuc_observer *value = c->observers[from], *product = c->observers[to];
+    if (is_affine(&value->spec) && is_affine(&product->spec) && value->seen && product->seen)
+        take(value, (double)(product->scale[0] / factor), product->zero_point[0]);
+}
+
+/* x times a mask of 0 and 1 is x or 0, which is one of its steps. */
+static void adopt_gated(struct nuc_calibration *c, const struct nuc_node *mul)
+{
+    for (uint32_t i = NUC_SELF; i <= NUC_OTHER; i++) {
+        const struct nuc_node *gate = nuc_arg_node(mul, i);
+        const struct nuc_node *x = nuc_arg_node(mul, i == NUC_SELF ? NUC_OTHER : NUC_SELF);
+        uint32_t to = c->observed[mul->id].output;
+        if (gate == NULL || x == NULL || gate == x || !c->gates[gate->id] || to == NUC_NO_GROUP)
+            continue;
+        uint32_t from = nuc_observed_group(c, x, mul);
+        if (from == NUC_NO_GROUP || from == to || points_of(c, to) != moved_points(c, mul, to))
+            return;
+        const struct nuc_observer *value = c->observers[from];
+        struct nuc_observer *product = c->observers[to];
+        bool has_steps = value->spec.kind == NUC_QSPEC_FIXED || (is_affine(&value->spec) && value->seen);
+        if (has_steps && value->n == 1 && is_affine(&product->spec) && product->seen)
+            take(product, (double)value->scale[0], value->zero_point[0]);
+        return;
+    }
+}
+
+void nuc_adopt_of_products(struct nuc_calibration *c)
+{
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (n->op == NUC_OP_MUL)
+            adopt_gated(c, n);
+    }
+    for (const struct nuc_node *n = c->g->last; n != NULL; n = n->prev) {
+        if (n->op == NUC_OP_MUL)
+            adopt_scaled(c, n);
+    }
+}
+
+/* ---- values that readers requantize ---- */
 
 void nuc_adopt_parameters(struct nuc_calibration *c)
 {

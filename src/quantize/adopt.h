@@ -26,4 +26,10 @@ void nuc_annotate_symmetric(struct nuc_annotator *a);
  */
 void nuc_adopt_parameters(struct nuc_calibration *c);
 
+/*
+ * After that. Products that change no integer: of a value that nothing else reads with a number, and of one with a mask
+ * of which samples show 0 and 1 alone.
+ */
+void nuc_adopt_of_products(struct nuc_calibration *c);
+
 #endif

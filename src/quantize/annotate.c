@@ -3,9 +3,9 @@
 
 #include "ir/args.h"
 #include "ir/float_chain.h"
+#include "ir/masks.h"
 #include "ir/op_list.h"
 #include "quantize/adopt.h"
-#include "quantize/ranges/masked_range.h"
 #include "quantize/ranges/relevant_range.h"
 #include "quantize/search/choices.h"
 
@@ -187,7 +187,9 @@ static struct nuc_qspec spec_of_reader(const struct nuc_annotator *a, struct nuc
     const struct nuc_qspec *of_value = nuc_output_spec(a, value);
     bool is_tanh = of_value != NULL && of_value->kind == NUC_QSPEC_FIXED && of_value->zero_point == 0;
 
-    if (!a->one_scale || of_value == NULL || is_tanh || !is_activation(own))
+    bool reads_any = a->one_scale || (a->side[value->id] == NUC_SIDE_CPU && !a->reference_compat);
+
+    if (!reads_any || of_value == NULL || is_tanh || !is_activation(own))
         return *own;
     return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{value, NULL}}};
 }
@@ -330,33 +332,83 @@ static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node
     return p->form == NUC_FORM_OWN || (p->form == NUC_FORM_MAP && !a->reference_compat);
 }
 
-/* A constant beyond all activations: beside it, in int8, all others were one. */
-static bool is_far(struct nuc_graph *g, const struct nuc_node *node)
-{
-    const float far = 1e4f;
+/* ---- masks ---- */
 
-    if (node == NULL || !nuc_is_static(node) || node->vals[0].dtype != NUC_F32)
-        return false;
-    const float *values = nuc_const_contiguous(g, node);
-    for (int64_t i = 0; i < nuc_elements(&node->vals[0]); i++) {
-        if (!(values[i] <= far && values[i] >= -far))
-            return true;
+/* Nothing but masks are added to the value, and nothing else reads what moves make it of. */
+static bool is_only_masked(const struct nuc_annotator *a, const struct nuc_node *value)
+{
+    enum nuc_mask kind;
+
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        struct nuc_node *mask = nuc_added_mask(a->g, value->users[i], &kind);
+        if (mask == NULL || mask == value)
+            return false;
     }
-    return false;
+    while (nuc_moves_values(value) && nuc_arg_node(value, NUC_SELF) != NULL && value->n_users == 1)
+        value = nuc_arg_node(value, NUC_SELF);
+    return value->n_users > 0;
 }
 
-static bool chooses_far(struct nuc_graph *g, const struct nuc_node *node)
+static struct nuc_qspec spec_of_mask(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_mask kind)
 {
-    return node->op == NUC_OP_WHERE && !nuc_masks_softmax(node) &&
-           (is_far(g, nuc_arg_node(node, NUC_ARG(WHERE, self))) ||
-            is_far(g, nuc_arg_node(node, NUC_ARG(WHERE, other))));
+    struct nuc_qspec spec = *nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
+
+    spec.mask = true;
+    spec.observer = NUC_OBSERVER_MIN_MAX;
+    if (kind == NUC_MASK_HIDES) {
+        spec.kind = NUC_QSPEC_FIXED;
+        spec.observer = NUC_OBSERVER_FIXED;
+        spec.scale = NUC_MASK_STEP;
+        spec.zero_point = spec.quant_max;
+    }
+    return spec;
+}
+
+/* A sum of two masks is another one. */
+static bool annotate_masks(struct nuc_annotator *a, struct nuc_node *node)
+{
+    struct nuc_node *masks[2] = {nuc_arg_node(node, NUC_SELF), nuc_arg_node(node, NUC_OTHER)};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        if (node->op != NUC_OP_ADD || masks[i] == NULL || nuc_mask_of(a->g, masks[i]) != NUC_MASK_HIDES)
+            return false;
+    }
+    const struct nuc_qspec spec = spec_of_mask(a, node, NUC_MASK_HIDES);
+    for (uint32_t i = 0; i < 2; i++)
+        nuc_annotate_input(a, node, masks[i], &spec);
+    nuc_annotate_output(a, node, &spec);
+    return true;
+}
+
+/*
+ * Scores and their sum with a mask have the same parameters, so that they are rounded once: where the mask is 0 the sum
+ * changes nothing. The mask itself is of 0 and of one step that hides, or what samples show of it.
+ */
+static bool annotate_masked(struct nuc_annotator *a, struct nuc_node *node)
+{
+    enum nuc_mask kind;
+    struct nuc_node *mask = nuc_added_mask(a->g, node, &kind);
+
+    if (mask == NULL)
+        return annotate_masks(a, node);
+    struct nuc_node *scores = nuc_arg_node(node, nuc_arg_node(node, NUC_SELF) == mask ? NUC_OTHER : NUC_SELF);
+    const struct nuc_qspec *given = nuc_output_spec(a, scores);
+    struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{scores, NULL}}};
+    struct nuc_qspec spec = *nuc_spec_for(a, node, NUC_SPEC_ACTIVATION), own = spec_of_reader(a, scores, &spec);
+    bool shares = given != NULL && is_activation(given) && is_only_masked(a, scores);
+
+    nuc_annotate_input(a, node, scores, shares ? &shared : &own);
+    nuc_annotate_output(a, node, shares ? &shared : &spec);
+    spec = spec_of_mask(a, node, kind);
+    nuc_annotate_input(a, node, mask, &spec);
+    return true;
 }
 
 void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
 {
     const struct nuc_quant_pattern *p = nuc_pattern_for(a, node);
 
-    if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node) || chooses_far(a->g, node))
+    if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node))
         return;
     if (p->form == NUC_FORM_PAIR || p->form == NUC_FORM_LIST) {
         nuc_annotate_group(a, node);
@@ -551,13 +603,14 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     }
     nuc_find_kept_states(&a);
     nuc_mark_float_chains(g, a.stays_float);
+    nuc_mark_float_masks(g, a.stays_float);
     if (!options->quantized_inputs)
         nuc_leave_standardizing_in_float(&a);
     annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
             nuc_annotate_recurrent(&a, n);
-        else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n))
+        else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n) && !annotate_masked(&a, n))
             nuc_annotate_node(&a, n);
     }
     if (!options->quantized_inputs) {

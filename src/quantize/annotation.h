@@ -27,6 +27,7 @@ struct nuc_qspec {
     int64_t quant_min, quant_max;
     enum nuc_qscheme scheme;
     int ch_axis; /* -1: none */
+    bool mask;   /* values as far below 0 as NUC_FAR hide what they are added to */
     float eps;   /* smallest scale an observer gives; where `least` is less, that of zeros alone */
     float least; /* smallest scale of values that are not all zero */
     float scale; /* FIXED */

@@ -8,6 +8,7 @@
 
 #include "host/clock.h"
 #include "ir/args.h"
+#include "ir/masks.h"
 #include "ir/quant.h"
 #include "quantize/quantized_constant.h"
 #include "quantize/search/bias_correction.h"
@@ -222,6 +223,62 @@ static const char *traced_name(struct nuc_context *cx, const struct nuc_node *no
     return nuc_format(cx, "%.*s", (int)(end - begin), begin);
 }
 
+/* The quantize node of a computed value. */
+static struct nuc_node *add_point(struct conversion *v, struct nuc_node *value, const struct pair *p)
+{
+    struct nuc_node *quantize = add_quantization(v, value, p, true);
+
+    v->points = nuc_grow(v->to->cx, v->points, &v->points_capacity, v->n_points + 1, sizeof *v->points);
+    v->points[v->n_points++] = (struct nuc_quantized_point){quantize, p->group};
+    return quantize;
+}
+
+static struct nuc_node *add_fixed(struct conversion *v, struct nuc_node *input, enum nuc_op op, const char *name,
+                                  const struct nuc_quant *quant)
+{
+    struct nuc_node *node = nuc_add_node(v->to, NULL, op, name);
+    struct nuc_meta meta = input->vals[0];
+
+    meta.dtype = op == NUC_OP_QUANTIZE_PER_TENSOR ? quant->dtype : NUC_F32;
+    nuc_set_arg_node(node, v->to, NUC_SELF, input);
+    nuc_set_quant(node, quant);
+    nuc_set_val(v->to, node, &meta);
+    nuc_made_of(node, input);
+    return node;
+}
+
+/*
+ * A mask that was seen with biases beside what hides is added twice: its biases with steps of their own, which end
+ * where those do, and in steps that make 0 of any of them.
+ */
+static struct nuc_node *hide(struct conversion *v, const struct nuc_node *from, struct nuc_node *sum)
+{
+    enum nuc_mask kind;
+    struct nuc_node *mask = nuc_added_mask(v->c->g, from, &kind);
+    uint32_t group = mask == NULL ? NUC_NO_GROUP : nuc_observed_group(v->c, mask, from);
+    const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : v->c->observers[group];
+    const struct image *image = &v->images[from->id];
+
+    if (o == NULL || !o->hides || nuc_is_plain_mask(o) || v->c->observed[mask->id].output != NUC_NO_GROUP ||
+        v->c->observed[from->id].output == NUC_NO_GROUP)
+        return sum;
+    struct nuc_quant quant = {.scale = fmax((double)NUC_MASK_STEP, 2.01 * (double)-o->min[0]),
+                              .zero_point = o->spec.quant_max,
+                              .quant_min = o->spec.quant_min,
+                              .quant_max = o->spec.quant_max,
+                              .dtype = o->spec.dtype};
+    struct nuc_node *scores = add_quantization(v, add_point(v, sum, &image->pairs[0]), &image->pairs[0], false);
+    struct nuc_node *quantized =
+        add_fixed(v, v->images[mask->id].value, NUC_OP_QUANTIZE_PER_TENSOR, "quantize_per_tensor", &quant);
+    struct nuc_node *hidden = add_fixed(v, quantized, NUC_OP_DEQUANTIZE_PER_TENSOR, "dequantize_per_tensor", &quant);
+    struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from));
+    nuc_set_args(v->to, node, NUC_ARGS(nuc_node_arg(scores), nuc_node_arg(hidden)));
+    nuc_infer_shape(v->to, node);
+    nuc_made_of(node, from);
+    node->origin = sum->origin;
+    return node;
+}
+
 static void copy_node(struct conversion *v, const struct nuc_node *from)
 {
     struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from));
@@ -246,7 +303,7 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
     nuc_made_of(node, from);
     if (node->origin == 0) /* who marked the graph before wants its own marks */
         node->origin = from->id + 1;
-    v->images[from->id].value = node;
+    v->images[from->id].value = hide(v, from, node);
 }
 
 /* That of the output comes first: edges read its dequantized value. */
@@ -259,11 +316,8 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
         struct pair *p = &image->pairs[i];
         if (is_dead(p))
             continue;
-        if (!nuc_is_static(node)) {
-            p->quantized = add_quantization(v, value, p, true);
-            v->points = nuc_grow(v->to->cx, v->points, &v->points_capacity, v->n_points + 1, sizeof *v->points);
-            v->points[v->n_points++] = (struct nuc_quantized_point){p->quantized, p->group};
-        }
+        if (!nuc_is_static(node))
+            p->quantized = add_point(v, value, p);
         /* Copies of a dequantize node go right after it one after the other, so the last one comes first. */
         if (p->has_others)
             p->shared = add_quantization(v, p->quantized, p, false);

@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "eval/eval_parallel.h"
+#include "ir/args.h"
+#include "ir/masks.h"
 #include "quantize/adopt.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/choice_samples.h"
@@ -126,8 +128,16 @@ static void note_extremes(struct nuc_calibration *c, uint32_t group, const struc
 static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, struct nuc_seen_values *values)
 {
     struct nuc_context *cx = c->g->cx;
-    bool ok = nuc_observer_see(cx, c->observers[group], &node->vals[0], values);
+    struct nuc_observer *o = c->observers[group];
+    struct nuc_seen_values biases = *values;
+    bool hides;
 
+    if (o->spec.mask && o->spec.kind == NUC_QSPEC_OBSERVED) {
+        biases.x = nuc_mask_biases(cx, &c->masked, values->x, values->count, &hides);
+        o->hides = o->hides || hides;
+        values = &biases;
+    }
+    bool ok = nuc_observer_see(cx, o, &node->vals[0], values);
     if (ok && !c->reference_compat && !nuc_is_static(node))
         note_extremes(c, group, node, values);
     if (ok)
@@ -138,6 +148,64 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
     nuc_fail(cx, NUC_BAD_INPUT,
              "%s: %s gives a NaN or an infinity in calibration sample %u: check the sample and the model", c->g->file,
              nuc_node_text(cx, node), c->n_samples);
+}
+
+/* The value is a sum with a mask that hides, or may, moved or not; that samples are not masked says little. */
+static bool may_hide(const struct nuc_calibration *c, const struct nuc_node *node)
+{
+    enum nuc_mask kind;
+
+    while (nuc_moves_values(node) && nuc_arg_node(node, NUC_SELF) != NULL)
+        node = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *mask = nuc_added_mask(c->g, node, &kind);
+    uint32_t group = mask == NULL ? NUC_NO_GROUP : nuc_observed_group(c, mask, node);
+    if (group == NUC_NO_GROUP)
+        return false;
+    const struct nuc_observer *o = c->observers[group];
+    return kind == NUC_MASK_HIDES ? !nuc_is_static(mask) : o->hides || nuc_is_plain_mask(o);
+}
+
+/*
+ * Scores that nothing but masks is added to, in the parameters of the sum: what is taken out of them does not count.
+ */
+static void find_unseen(struct nuc_calibration *c)
+{
+    const uint32_t *group = c->sharing->output_group;
+
+    c->unseen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->unseen);
+    for (const struct nuc_node *n = c->g->last; n != NULL && !c->reference_compat; n = n->prev) {
+        c->unseen[n->id] = n->n_users > 0 && group[n->id] != NUC_NO_GROUP;
+        for (uint32_t i = 0; i < n->n_users && c->unseen[n->id]; i++) {
+            const struct nuc_node *user = n->users[i];
+            enum nuc_mask kind;
+            const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
+            bool masked = mask != NULL && mask != n && kind == NUC_MASK_HIDES;
+            c->unseen[n->id] =
+                group[user->id] == group[n->id] && (masked || (nuc_moves_values(user) && c->unseen[user->id]));
+        }
+    }
+}
+
+/* Masks that something is multiplied with, of 0 and 1 as far as is known. */
+static void find_gates(struct nuc_calibration *c)
+{
+    c->gates = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->gates);
+    for (const struct nuc_node *n = c->g->first; n != NULL && !c->reference_compat; n = n->next) {
+        for (uint32_t i = NUC_SELF; n->op == NUC_OP_MUL && i <= NUC_OTHER; i++) {
+            const struct nuc_node *gate = nuc_arg_node(n, i);
+            if (gate != NULL && nuc_mask_of(c->g, gate) == NUC_MASK_OPEN)
+                c->gates[gate->id] = true;
+        }
+    }
+}
+
+static bool holds_zeros_and_ones(const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!(x[i] >= 0 && x[i] <= 0) && !(x[i] >= 1 && x[i] <= 1))
+            return false;
+    }
+    return true;
 }
 
 /* Ranges of constants do not change from sample to sample; in histograms and averages they count each time. */
@@ -174,6 +242,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
     make_points(c);
+    find_unseen(c);
+    find_gates(c);
     const struct nuc_sharing *s = c->sharing;
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
@@ -234,8 +304,12 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     }
     if (t->output == NUC_NO_GROUP && t->n_edges == 0)
         return;
+    if (c->unseen[node->id])
+        return;
+    if (c->gates[node->id])
+        c->gates[node->id] = holds_zeros_and_ones(data, elements);
     if (!c->reference_compat)
-        data = nuc_without_masked(c->g->cx, &c->masked, node, data);
+        data = nuc_without_masked(c->g, &c->masked, node, data, may_hide(c, node));
     if (data == NULL)
         return;
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
@@ -317,6 +391,8 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     nuc_own_parameters(c);
     if (c->relevant != NULL)
         nuc_adopt_parameters(c);
+    if (!c->reference_compat)
+        nuc_adopt_of_products(c);
     if (!c->reference_compat) {
         /*
          * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps

@@ -113,7 +113,7 @@ static bool same_spec(const struct nuc_qspec *a, const struct nuc_qspec *b)
     if (fixed && (a->scale != b->scale || a->zero_point != b->zero_point))
         return false;
     return a->dtype == b->dtype && a->quant_min == b->quant_min && a->quant_max == b->quant_max &&
-           a->scheme == b->scheme && a->ch_axis == b->ch_axis;
+           a->scheme == b->scheme && a->ch_axis == b->ch_axis && a->mask == b->mask;
 }
 
 /*

@@ -5,12 +5,6 @@
 #include "ir/graph.h"
 #include "ir/op_list.h"
 
-/*
- * What is added to a score to hide it from a softmax: exp() makes zero of it, and it can be quantized. No score is as
- * large.
- */
-#define NUC_MASKED (-16384.0f)
-
 /* Tensor argument `index`, which the operator cannot be without. */
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index);
 

@@ -54,10 +54,10 @@ static const struct nuc_pass written_passes[] = {
     {"written-norms", nuc_written_norms, BETTER},
     {"written-softmax", nuc_written_softmax, BETTER},
     {"written-products", nuc_written_products, BETTER},
+    {"finite-masks", nuc_finite_masks, BETTER},
 };
 
 static const struct nuc_pass int8_passes[] = {
-    {"finite-masks", nuc_finite_masks, BETTER},
     {"rank-before-softmax", nuc_rank_before_softmax, BETTER},
 };
 

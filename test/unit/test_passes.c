@@ -135,64 +135,6 @@ static void check_constant(struct nuc_context *cx, void *arg)
     assert_int_equal(g->n_nodes, 2);
 }
 
-/* ---- masks in front of a softmax ---- */
-
-/* The text up to the value of softmax; how many sums the pass leaves, and how many nodes of `none` are gone. */
-static const struct {
-    const char *text;
-    uint32_t sums;
-    enum nuc_op none;
-} masks[] = {
-    /* Finite values of the mask are added for themselves. */
-    {"%m = constant : float32[2, 2] values(0, -1e9, 1, 0); %a = aten.add.Tensor(%x, %m)\n"
-     "%s = aten.softmax.int(%a, -1)",
-     2, NUC_OP_WHERE},
-    {"%c = constant : bool[2, 2] values(0, 1, 0, 0); %n = constant : float32[] values(-1e30)\n"
-     "%a = aten.where.self(%c, %n, %x); %s = aten.softmax.int(%a, -1)",
-     1, NUC_OP_WHERE},
-    /* Nothing is hidden in no row: its softmax is not known to be that of what is left. */
-    {"%m = constant : float32[2, 2] values(0, 1, -1e9, -1e9); %a = aten.add.Tensor(%x, %m)\n"
-     "%s = aten.softmax.int(%a, -1)",
-     1, NUC_OP_WHERE},
-    /* A mask computed at run time: the number is as large as it has to be, and not added twice. */
-    {"%o = constant : float32[] values(-3e38); %h = aten.mul.Tensor(%x, %o); %a = aten.add.Tensor(%x, %h)\n"
-     "%s = aten.softmax.int(%a, -1)",
-     1, NUC_OP_WHERE},
-    /* Torch's safe softmax. */
-    {"%m = constant : float32[2, 2] values(0, -1e9, 0, 0); %i = constant : float32[] values(-1e9)\n"
-     "%z = constant : float32[1] values(0); %a = aten.add.Tensor(%x, %m); %p = aten.softmax.int(%a, -1)\n"
-     "%e = aten.eq.Tensor(%a, %i); %n = aten.logical_not.default(%e); %some = aten.any.dims(%n, [-1], true)\n"
-     "%none = aten.logical_not.default(%some); %s = aten.where.self(%none, %z, %p)",
-     1, NUC_OP_ANY_DIMS},
-};
-
-static uint32_t count_of(const struct nuc_graph *g, enum nuc_op op)
-{
-    uint32_t count = 0;
-
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        count += n->op == op ? 1 : 0;
-    return count;
-}
-
-static void check_masks(struct nuc_context *cx, void *arg)
-{
-    size_t i = *(const size_t *)arg;
-    struct nuc_graph *g = parse_quantized(
-        cx, nuc_format(cx, "%%x = input : float32[3, 2, 2]; %s; %%output = output([%%s])\n", masks[i].text));
-
-    nuc_run_passes(g, &nuc_int8_passes, NUC_PASSES_DEFAULT, NULL);
-    nuc_graph_verify(g, "int8");
-    assert_int_equal(count_of(g, NUC_OP_ADD), masks[i].sums);
-    assert_int_equal(count_of(g, masks[i].none), 0);
-}
-
-static void test_masks(void **state)
-{
-    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++)
-        run_in_context(check_masks, &i);
-}
-
 /* ---- quantized boundaries ---- */
 
 static void quantized_boundaries(struct nuc_context *cx, void *arg)
@@ -424,7 +366,6 @@ int main(void)
         CONTEXT_TEST(shared_conv_is_not_folded),
         ROW_TEST(check_linear_add, biased_rows),
         CONTEXT_TEST(check_constant),
-        cmocka_unit_test(test_masks),
         cmocka_unit_test(test_quantized_boundaries),
         cmocka_unit_test(test_preserved),
         cmocka_unit_test(test_refusals),

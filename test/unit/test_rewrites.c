@@ -99,6 +99,7 @@ int main(void)
         REWRITE_TEST("npu_matrix.txt", stages),
         REWRITE_TEST("npu_move.txt", stages),
         REWRITE_TEST("computed_weight.txt", stages),
+        REWRITE_TEST("masks.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

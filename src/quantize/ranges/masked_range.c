@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/masks.h"
+#include "quantize/ranges/relevant_range.h"
 
 /* A value so far below the largest of its row is less than a step of any quantized probability: exp(-32) is 1e-14. */
 #define VANISHES 32.0f
@@ -17,62 +19,72 @@
 /* A mask is added, or chooses; what comes out of a layer is a score. */
 static bool is_masked(const struct nuc_node *node)
 {
-    while (node != NULL && nuc_op_family(node->op) == NUC_FAMILY_VIEW)
+    while (node != NULL && nuc_moves_values(node))
         node = nuc_arg_node(node, NUC_SELF);
     return node != NULL && (node->op == NUC_OP_ADD || node->op == NUC_OP_WHERE);
 }
 
-/* Every reader is a softmax along the last dimension, perhaps behind a view that leaves this dimension as it is. */
-static bool is_read_by_softmax(const struct nuc_node *node)
-{
-    uint32_t rank = node->vals[0].rank;
+/* Elements `step` apart from one row of a softmax to the next element of it. */
+struct rows {
+    size_t count, columns, step;
+};
 
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        bool keeps_rows = nuc_op_family(user->op) == NUC_FAMILY_VIEW && user->vals[0].rank > 0 &&
-                          user->vals[0].sizes[user->vals[0].rank - 1] == node->vals[0].sizes[rank - 1];
-        bool softmax = nuc_op_family(user->op) == NUC_FAMILY_SOFTMAX &&
-                       nuc_dim(user, NUC_ARG(SOFTMAX, dim), -1, rank) == (int64_t)rank - 1;
-        if (!softmax && (!keeps_rows || !is_read_by_softmax(user)))
-            return false;
-    }
-    return node->n_users > 0;
+static const float *row_at(const struct rows *r, const float *x, size_t i)
+{
+    return x + i / r->step * r->step * r->columns + i % r->step;
 }
 
-bool nuc_masks_softmax(const struct nuc_node *node)
-{
-    return node->vals[0].rank > 0 && is_masked(node) && is_read_by_softmax(node);
-}
-
-static float largest(const float *row, size_t count)
+static float largest(const struct rows *r, const float *row)
 {
     float most = -INFINITY;
 
-    for (size_t i = 0; i < count; i++)
-        most = row[i] > most ? row[i] : most;
+    for (size_t i = 0; i < r->columns; i++)
+        most = row[i * r->step] > most ? row[i * r->step] : most;
     return most;
 }
 
-static bool has_masked(const float *x, size_t rows, size_t columns)
+static bool has_masked(const struct rows *r, const float *x)
 {
-    for (size_t r = 0; r < rows; r++, x += columns) {
-        float bound = largest(x, columns) - VANISHES;
-        for (size_t i = 0; i < columns; i++) {
-            if (!(x[i] >= bound) || x[i] < ALL_MASKED)
+    for (size_t k = 0; k < r->count; k++) {
+        const float *row = row_at(r, x, k);
+        float bound = largest(r, row) - VANISHES;
+        for (size_t i = 0; i < r->columns; i++) {
+            if (!(row[i * r->step] >= bound) || row[i * r->step] < ALL_MASKED)
                 return true;
         }
     }
     return false;
 }
 
-static void replace_masked(const float *x, float *to, size_t rows, size_t columns)
+/*
+ * How far below the logarithm of the sum of all exponentials of a row `count` values have to lie that are to be 0 in
+ * steps of 1/256: beyond ln(512), by as much as other samples may differ, and so that together they take no more than
+ * 1/64 of the row.
+ */
+static float reach_of(size_t count)
 {
-    float reach = logf(256.0f * (float)columns);
+    return fmaxf(logf(512) + 2, logf(64.0f * (float)count));
+}
 
-    for (size_t r = 0; r < rows; r++, x += columns, to += columns) {
-        float most = largest(x, columns);
-        for (size_t i = 0; i < columns; i++)
-            to[i] = most < ALL_MASKED ? 0.0f : x[i] < most - VANISHES ? most - reach : x[i];
+/* What hides is replaced by what int8 needs of it; `hides`: there is such a value in any row. */
+static void replace_masked(const struct rows *r, const float *x, float *to, bool hides)
+{
+    for (size_t k = 0; k < r->count; k++) {
+        const float *row = row_at(r, x, k);
+        float *out = to + (row - x), most = largest(r, row), sum = 0;
+        size_t least = 0, hidden = 0, end = r->columns * r->step;
+        for (size_t i = 0; i < end; i += r->step) {
+            bool is_hidden = row[i] < most - VANISHES;
+            hidden += is_hidden;
+            sum += is_hidden ? 0.0f : expf(row[i] - most);
+        }
+        float low = hidden > 0 ? most + logf(sum) - reach_of(hidden) : most - reach_of(r->columns);
+        for (size_t i = 0; i < end; i += r->step) {
+            out[i] = most < ALL_MASKED ? 0.0f : row[i] < most - VANISHES ? low : row[i];
+            least = out[i] < out[least] ? i : least;
+        }
+        if (hides && !(most < ALL_MASKED) && out[least] > low)
+            out[least] = low;
     }
 }
 
@@ -92,20 +104,37 @@ static bool is_never_greatest(const struct nuc_node *node)
     return node->n_users > 0;
 }
 
-const float *nuc_without_masked(struct nuc_context *cx, struct nuc_masked_range *m, const struct nuc_node *node,
-                                const float *x)
+const float *nuc_without_masked(struct nuc_graph *g, struct nuc_masked_range *m, const struct nuc_node *node,
+                                const float *x, bool hides)
 {
     const struct nuc_meta *meta = &node->vals[0];
     size_t count = (size_t)nuc_elements(meta);
 
     if (is_never_greatest(node))
         return NULL;
-    if (count == 0 || meta->dtype != NUC_F32 || !nuc_masks_softmax(node))
+    int64_t dim = count == 0 || meta->dtype != NUC_F32 || !is_masked(node) ? -1 : nuc_softmax_dim(g, node);
+    if (dim < 0)
         return x;
-    size_t columns = (size_t)meta->sizes[meta->rank - 1];
-    if (!has_masked(x, count / columns, columns))
+    struct rows r = {count / (size_t)meta->sizes[dim], (size_t)meta->sizes[dim], 1};
+    for (uint32_t i = (uint32_t)dim + 1; i < meta->rank; i++)
+        r.step *= (size_t)meta->sizes[i];
+    if (!hides && !has_masked(&r, x))
+        return x;
+    m->values = nuc_grow(g->cx, m->values, &m->capacity, count, sizeof *m->values);
+    replace_masked(&r, x, m->values, hides);
+    return m->values;
+}
+
+const float *nuc_mask_biases(struct nuc_context *cx, struct nuc_masked_range *m, const float *x, size_t count,
+                             bool *hides)
+{
+    *hides = false;
+    for (size_t i = 0; i < count && !*hides; i++)
+        *hides = x[i] <= NUC_FAR;
+    if (!*hides)
         return x;
     m->values = nuc_grow(cx, m->values, &m->capacity, count, sizeof *m->values);
-    replace_masked(x, m->values, count / columns, columns);
+    for (size_t i = 0; i < count; i++)
+        m->values[i] = x[i] <= NUC_FAR ? 0.0f : x[i];
     return m->values;
 }

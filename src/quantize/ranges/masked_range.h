@@ -8,9 +8,6 @@
 
 #include "ir/graph.h"
 
-/* A sum or choice, in which a mask may be, that softmax along the last dimension alone reads. */
-bool nuc_masks_softmax(const struct nuc_node *node);
-
 struct nuc_masked_range {
     float *values; /* of the last copy */
     size_t capacity;
@@ -20,10 +17,15 @@ struct nuc_masked_range {
  * What an observer is to see of a value, in logical order: `x` itself, or a copy that lasts until the next call. In the
  * copy, values that softmax makes nothing of lie as far below the largest of their row as int8 probabilities need it:
  * ln(256 n), so that the n of a row do not add up to one step. Rows that are masked as a whole count as zeros. Only
- * for sums and choices, in which a mask may be, that softmax alone reads, along the last dimension. NULL where nothing
- * is to be seen: a padding that never is the greatest of the values that are compared has the range of its input.
+ * for sums and choices, in which a mask may be, that softmax alone reads; `hides`: each row has such a value, whether
+ * this sample takes a place out of it or not. NULL where nothing is to be seen: a padding that never is the greatest of
+ * the values that are compared has the range of its input.
  */
-const float *nuc_without_masked(struct nuc_context *cx, struct nuc_masked_range *m, const struct nuc_node *node,
-                                const float *x);
+const float *nuc_without_masked(struct nuc_graph *g, struct nuc_masked_range *m, const struct nuc_node *node,
+                                const float *x, bool hides);
+
+/* The values of a mask without those that hide, 0 in their place: `x` or a copy as above. *hides: there are such. */
+const float *nuc_mask_biases(struct nuc_context *cx, struct nuc_masked_range *m, const float *x, size_t count,
+                             bool *hides);
 
 #endif

@@ -240,6 +240,9 @@ void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
         } else if (fixed) {
             o->scale[i] = o->spec.scale;
             o->zero_point[i] = o->spec.zero_point;
+        } else if (nuc_is_plain_mask(o)) {
+            o->scale[i] = NUC_MASK_STEP;
+            o->zero_point[i] = o->spec.quant_max;
         } else {
             float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
 

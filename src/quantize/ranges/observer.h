@@ -24,6 +24,7 @@ struct nuc_observer {
     struct nuc_qspec spec;
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
     bool seen;
+    bool hides;              /* of a mask: values that hide were seen, which do not count for the range */
     uint32_t n;              /* channels; 1 per tensor; 0 per channel before anything was seen */
     float *min, *max;        /* of n; NULL for fixed and derived parameters */
     struct nuc_arena *arena; /* of what it keeps */
@@ -53,6 +54,17 @@ void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o);
  */
 bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta,
                       struct nuc_seen_values *values);
+
+/*
+ * The one step of a mask without biases: a value that hides is 255 or less of them, or as many as there are, below 0.
+ */
+#define NUC_MASK_STEP 64.0f
+
+/* A mask of which samples show no other value than 0 beside those that hide. */
+static inline bool nuc_is_plain_mask(const struct nuc_observer *o)
+{
+    return o->spec.mask && o->seen && !(o->min[0] < 0) && !(o->max[0] > 0);
+}
 
 struct nuc_candidate_range {
     float min, max;

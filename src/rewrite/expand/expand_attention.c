@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/masks.h"
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand_list.h"
 #include "rewrite/known.h"
@@ -124,17 +125,18 @@ static void prepare_mask(struct attention *a)
     if (constant || (a->mask == NULL && a->causal)) {
         use_constant_mask(a, a->mask);
     } else if (a->mask != NULL) {
-        /*
-         * A mask that is known at run time: (mask - 1) * -NUC_MASKED for a bool one, no less than NUC_MASKED for the
-         * others.
-         */
+        /* A mask that is known at run time: 0 or NUC_MASKED for a bool one, no less than that for the others. */
         struct nuc_graph *g = a->g;
         struct nuc_node *node = a->node, *mask = a->mask;
         if (mask->vals[0].dtype == NUC_BOOL) {
-            struct nuc_node *ones = nuc_insert_cast(g, node, mask, NUC_F32);
-            a->alive = largest(a, ones);
-            a->mask = nuc_insert_with_number(
-                g, node, NUC_OP_MUL, nuc_insert_with_number(g, node, NUC_OP_SUB, ones, 1.0), (double)-NUC_MASKED);
+            const int64_t last[1] = {-1};
+            struct nuc_node *some = nuc_emit(g, node, NUC_OP_ANY_DIMS, node,
+                                             NUC_ARGS(nuc_node_arg(mask), nuc_ints_arg(last, 1), nuc_bool_arg(true)));
+            struct nuc_node *zero = nuc_insert_constant(g, node, NUC_F32, 0);
+            struct nuc_node *masked = nuc_insert_constant(g, node, NUC_F32, (double)NUC_MASKED);
+            a->alive = nuc_insert_cast(g, node, some, NUC_F32);
+            a->mask = nuc_emit(g, node, NUC_OP_WHERE, node,
+                               NUC_ARGS(nuc_node_arg(mask), nuc_node_arg(zero), nuc_node_arg(masked)));
             return;
         }
         struct nuc_node *finite =

@@ -1,207 +1,421 @@
 /*
- * Masks of attention written out: -infinity, or a very negative number, is added to scores or put in their place in
- * front of a softmax. A finite number does as well and can be quantized; where the mask is constant it is added as a
- * tensor of its own, so that the finite values of the mask, and the scores, keep their steps.
+ * Masks in front of a softmax: -infinity, or a very negative number, is added to scores or put in their place. What is
+ * added becomes a sum of the scores, of biases and of tensors that hide, each with the dimensions that it varies along,
+ * so that each keeps steps of its own in int8: NUC_MASKED takes out what -infinity does and can be quantized.
  */
 #include <math.h>
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/axis_map.h"
+#include "ir/masks.h"
 #include "rewrite/insert.h"
+#include "rewrite/known.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/to_edge/decompose.h"
 
-static bool is_far(float value)
-{
-    return value <= NUC_MASKED / 2;
-}
+/* ---- constants ---- */
 
 static bool is_float_constant(const struct nuc_node *node)
 {
     return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
 }
 
-/* What masks the input of a softmax: a sum or a choice, perhaps behind views. */
-static struct nuc_node *masking(const struct nuc_node *softmax)
-{
-    struct nuc_node *x = nuc_arg_node(softmax, NUC_SELF);
-
-    while (x != NULL && nuc_op_family(x->op) == NUC_FAMILY_VIEW && x->n_users == 1)
-        x = nuc_arg_node(x, NUC_SELF);
-    return x;
-}
-
-static struct nuc_node *insert_add(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *x,
-                                   const struct nuc_node *like, const struct nuc_meta *meta, const float *values)
+static bool any_value(const float *values, size_t count)
 {
     bool any = false;
 
-    for (int64_t i = 0; i < nuc_elements(meta); i++)
+    for (size_t i = 0; i < count; i++)
         any = any || values[i] < 0.0f || values[i] > 0.0f;
-    return any ? nuc_insert_binary(g, before, NUC_OP_ADD, x, nuc_add_parameter(g, like, "_mask", meta, values)) : x;
+    return any;
 }
+
+static bool is_zero(struct nuc_graph *g, const struct nuc_node *node)
+{
+    return is_float_constant(node) && !any_value(nuc_const_contiguous(g, node), (size_t)nuc_elements(&node->vals[0]));
+}
+
+/* ---- terms ---- */
+
+/* Terms of a sum, and nesting of the operators that it is written by. */
+#define MOST_TERMS 16
+#define DEEPEST 16
+
+struct term {
+    struct nuc_node *value; /* broadcasts to what is taken apart */
+    enum nuc_mask mask;
+};
+
+struct terms {
+    struct term at[MOST_TERMS];
+    uint32_t n;
+};
+
+struct sum {
+    struct nuc_graph *g;
+    struct nuc_node *before;   /* where nodes are inserted */
+    uint32_t columns_from_end; /* place of the dimension that the softmax is taken along; 1: the last one */
+    struct terms terms;
+    bool infinite;            /* -infinity hides, not only numbers */
+    struct nuc_node *bounded; /* a mask of which infinities are bounded, and what it is a sum of; NULL: none */
+    struct terms of_bounded;
+    bool too_many;
+};
+
+/* The number that a choice hides by; 0: it does not. */
+static float hiding_number(struct nuc_graph *g, const struct nuc_node *where)
+{
+    uint32_t far = nuc_far_choice(g, where);
+
+    return far == NUC_NO_ARG ? 0.0f : *(const float *)nuc_const_contiguous(g, nuc_operand(g, where, far));
+}
+
+static void add_term(struct sum *s, struct nuc_node *value, enum nuc_mask mask)
+{
+    s->infinite = s->infinite || mask == NUC_MASK_OPEN;
+    if (mask == NUC_MASK_NONE && is_zero(s->g, value))
+        return;
+    if (s->terms.n == MOST_TERMS)
+        s->too_many = true;
+    else
+        s->terms.at[s->terms.n++] = (struct term){value, mask};
+}
+
+/* ---- constants, split ---- */
+
+/* Rows of a constant along the dimension that the softmax is taken along; 1 element each where it has none. */
+struct row {
+    size_t count, columns, step;
+};
+
+static struct row rows_of(const struct sum *s, const struct nuc_meta *m)
+{
+    struct row r = {(size_t)nuc_elements(m), 1, 1};
+
+    if (s->columns_from_end > m->rank || r.count == 0)
+        return r;
+    uint32_t dim = m->rank - s->columns_from_end;
+    r.columns = (size_t)m->sizes[dim];
+    r.count /= r.columns;
+    for (uint32_t i = dim + 1; i < m->rank; i++)
+        r.step *= (size_t)m->sizes[i];
+    return r;
+}
+
+/* A row without anything left is uniform where the numbers swallow the scores, and no case of those below where not. */
+#define SWALLOWS (-1e6f)
 
 /*
- * x + mask as x + finite + hidden; false when there is nothing to do, or a row of the mask hides all: what softmax
- * makes of such a row is not known here.
+ * Values of a row that are so far below its largest one that they hide. False: they all do, though scores would still
+ * be told apart below them.
  */
-static bool split_addend(struct nuc_graph *g, struct nuc_node *add, struct nuc_node *x, struct nuc_node *mask)
+static bool split_row(struct sum *s, const struct row *r, const float *values, size_t at, float *finite, float *hidden,
+                      bool *any)
 {
-    const struct nuc_meta m = mask->vals[0];
-    size_t count = (size_t)nuc_elements(&m), columns = m.rank == 0 ? 0 : (size_t)m.sizes[m.rank - 1];
-    const float *values = nuc_const_contiguous(g, mask);
-    float *finite = nuc_alloc_array(g->cx, count + 1, sizeof *finite);
-    float *hidden = nuc_alloc_array(g->cx, count + 1, sizeof *hidden);
-    bool changes = false;
+    float most = -INFINITY;
 
-    for (size_t row = 0; columns > 1 && row < count / columns; row++) {
-        float most = -INFINITY;
-        for (size_t i = row * columns; i < (row + 1) * columns; i++) {
-            most = values[i] > most ? values[i] : most;
-            hidden[i] = is_far(values[i]) ? NUC_MASKED : 0.0f;
-            finite[i] = is_far(values[i]) ? 0.0f : values[i];
-            changes = changes || (is_far(values[i]) && (values[i] < NUC_MASKED || values[i] > NUC_MASKED));
-        }
-        if (is_far(most))
-            return false;
-    }
-    if (!changes)
+    for (size_t i = at; i < at + r->columns * r->step; i += r->step)
+        most = values[i] > most ? values[i] : most;
+    if (most <= NUC_MASKED / 2 && most > SWALLOWS)
         return false;
-    struct nuc_node *sum = insert_add(g, add, x, mask, &m, finite);
-    nuc_replace_uses(g, add, insert_add(g, add, sum, mask, &m, hidden), NULL);
+    for (size_t i = at; i < at + r->columns * r->step; i += r->step) {
+        bool far = values[i] <= NUC_MASKED / 2 || values[i] <= most + NUC_FAR;
+        hidden[i] = far ? NUC_MASKED : 0.0f;
+        finite[i] = far ? 0.0f : values[i];
+        *any = *any || far;
+        s->infinite = s->infinite || isinf(values[i]);
+    }
     return true;
 }
 
-static bool all_far(struct nuc_graph *g, const struct nuc_node *constant)
+/* The constant as biases and what hides; false: nothing does. */
+static bool split_constant(struct sum *s, struct nuc_node *constant)
 {
-    const float *values = nuc_const_contiguous(g, constant);
-    bool far = true;
+    const struct nuc_meta m = constant->vals[0];
+    const struct row r = rows_of(s, &m);
+    size_t count = (size_t)nuc_elements(&m);
+    const float *values = nuc_const_contiguous(s->g, constant);
+    float *finite = nuc_alloc_array(s->g->cx, count + 1, sizeof *finite);
+    float *hidden = nuc_alloc_array(s->g->cx, count + 1, sizeof *hidden);
+    bool any = false;
 
-    for (int64_t i = 0; i < nuc_elements(&constant->vals[0]); i++)
-        far = far && is_far(values[i]);
-    return far;
-}
-
-/* where(mask, number, x) of a constant mask as x + hidden. */
-static bool add_instead(struct nuc_graph *g, struct nuc_node *where, struct nuc_node *x, bool hides)
-{
-    struct nuc_node *mask = nuc_operand(g, where, NUC_ARG(WHERE, condition));
-    struct nuc_meta m = mask->vals[0];
-    size_t count = (size_t)nuc_elements(&m), columns = m.rank == 0 ? 0 : (size_t)m.sizes[m.rank - 1];
-
-    if (!nuc_is_static(mask) || columns < 2 || !nuc_same_sizes(&x->vals[0], &where->vals[0]))
-        return false;
-    const bool *flags = nuc_const_contiguous(g, mask);
-    float *hidden = nuc_alloc_array(g->cx, count, sizeof *hidden);
-    for (size_t row = 0; row < count / columns; row++) {
-        bool some = false;
-        for (size_t i = row * columns; i < (row + 1) * columns; i++) {
-            hidden[i] = flags[i] == hides ? NUC_MASKED : 0.0f;
-            some = some || flags[i] != hides;
-        }
-        if (!some)
+    for (size_t k = 0; k < r.count; k++) {
+        if (!split_row(s, &r, values, k / r.step * r.step * r.columns + k % r.step, finite, hidden, &any))
             return false;
     }
+    if (!any)
+        return false;
+    if (any_value(finite, count))
+        add_term(s, nuc_add_parameter(s->g, constant, "_bias", &m, finite), NUC_MASK_NONE);
+    add_term(s, nuc_add_parameter(s->g, constant, "_mask", &m, hidden), NUC_MASK_HIDES);
+    return true;
+}
+
+/* NUC_MASKED where the condition of a where chooses the number that hides, 0 elsewhere. */
+static struct nuc_node *hidden_places(struct sum *s, struct nuc_node *where, uint32_t far)
+{
+    struct nuc_node *condition = nuc_operand(s->g, where, NUC_ARG(WHERE, condition));
+    bool hides = far == NUC_ARG(WHERE, self);
+
+    s->infinite = s->infinite || isinf(hiding_number(s->g, where));
+    if (!nuc_is_static(condition)) {
+        struct nuc_node *masked = nuc_insert_constant(s->g, s->before, NUC_F32, (double)NUC_MASKED);
+        struct nuc_node *zero = nuc_insert_constant(s->g, s->before, NUC_F32, 0);
+        return nuc_emit(s->g, s->before, NUC_OP_WHERE, where,
+                        NUC_ARGS(nuc_node_arg(condition), nuc_node_arg(hides ? masked : zero),
+                                 nuc_node_arg(hides ? zero : masked)));
+    }
+    struct nuc_meta m = condition->vals[0];
+    const bool *flags = nuc_const_contiguous(s->g, condition);
+    float *hidden = nuc_alloc_array(s->g->cx, (size_t)nuc_elements(&m) + 1, sizeof *hidden);
+    for (int64_t i = 0; i < nuc_elements(&m); i++)
+        hidden[i] = flags[i] == hides ? NUC_MASKED : 0.0f;
     m.dtype = NUC_F32;
-    nuc_replace_uses(g, where, insert_add(g, where, x, mask, &m, hidden), NULL);
-    return true;
+    return nuc_add_parameter(s->g, condition, "_mask", &m, hidden);
 }
 
-/* The number that a choice puts in the place of hidden values becomes finite, or the choice a sum. */
-static bool finite_choice(struct nuc_graph *g, struct nuc_node *where)
+/* ---- moves ---- */
+
+/*
+ * A view or permutation of what broadcasts to its input: dimensions of 1 stay such where the move keeps them apart from
+ * others, the rest is repeated.
+ */
+static struct nuc_node *moved(struct sum *s, struct nuc_node *value, const struct nuc_node *move)
 {
-    struct nuc_node *branches[2] = {nuc_operand(g, where, NUC_ARG(WHERE, self)),
-                                    nuc_operand(g, where, NUC_ARG(WHERE, other))};
+    const struct nuc_meta *in = nuc_input_meta(move, NUC_SELF), *out = &move->vals[0];
+    enum nuc_family family = nuc_op_family(move->op);
+    struct nuc_axis_map map;
+    struct nuc_meta aligned = *in, whole, to = *out;
+    int64_t dims[NUC_MAX_RANK];
+    uint32_t missing = in->rank - value->vals[0].rank;
 
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!is_float_constant(branches[i]) || !all_far(g, branches[i]))
-            continue;
-        if (!nuc_is_static(branches[1 - i]) && add_instead(g, where, branches[1 - i], i == 0))
-            return true;
-        const struct nuc_meta scalar = nuc_meta_make(NUC_F32, NULL, 0);
-        const float number = NUC_MASKED;
-        nuc_set_arg_node(where, g, i == 0 ? NUC_ARG(WHERE, self) : NUC_ARG(WHERE, other),
-                         nuc_add_parameter(g, branches[i], "_finite", &scalar, &number));
-        return true;
-    }
-    return false;
-}
-
-/* A repetition written as a product with ones. */
-static bool is_times_ones(struct nuc_graph *g, const struct nuc_node *node)
-{
-    const struct nuc_node *ones = node->op == NUC_OP_MUL ? nuc_arg_node(node, NUC_OTHER) : NULL;
-
-    if (!is_float_constant(ones))
-        return false;
-    const float *values = nuc_const_contiguous(g, ones);
-    for (int64_t i = 0; i < nuc_elements(&ones->vals[0]); i++) {
-        if (!nuc_numbers_equal((double)values[i], 1.0))
-            return false;
-    }
-    return true;
-}
-
-/* Views, copies, repetitions and slices of a mask. */
-static bool passes_mask(struct nuc_graph *g, const struct nuc_node *node)
-{
-    return nuc_op_family(node->op) == NUC_FAMILY_VIEW || nuc_op_family(node->op) == NUC_FAMILY_COPY ||
-           node->op == NUC_OP_EXPAND || node->op == NUC_OP_SLICE || is_times_ones(g, node);
-}
-
-/* Nothing but sums reads it. */
-static bool is_only_added(struct nuc_graph *g, const struct nuc_node *mask)
-{
-    for (uint32_t i = 0; i < mask->n_users; i++) {
-        const struct nuc_node *user = mask->users[i];
-        if (user->op != NUC_OP_ADD && (!passes_mask(g, user) || !is_only_added(g, user)))
-            return false;
-    }
-    return mask->n_users > 0;
-}
-
-/* (1 - mask) times a number: no larger than it has to be. */
-static bool finite_product(struct nuc_graph *g, struct nuc_node *mul)
-{
-    for (uint32_t i = NUC_SELF; i <= NUC_OTHER; i++) {
-        struct nuc_node *number = nuc_arg_node(mul, i);
-        const struct nuc_meta scalar = nuc_meta_make(NUC_F32, NULL, 0);
-        const float masked = NUC_MASKED;
-        if (!is_float_constant(number) || nuc_elements(&number->vals[0]) != 1 ||
-            !(*(const float *)nuc_const_contiguous(g, number) < NUC_MASKED))
-            continue;
-        nuc_set_arg_node(mul, g, i, nuc_add_parameter(g, number, "_finite", &scalar, &masked));
-        return true;
-    }
-    return false;
-}
-
-static bool finite_sum(struct nuc_graph *g, struct nuc_node *add)
-{
-    struct nuc_node *terms[2] = {nuc_arg_node(add, NUC_SELF), nuc_arg_node(add, NUC_OTHER)};
-
-    if (!nuc_numbers_equal(nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0), 1.0) || terms[0] == NULL || terms[1] == NULL)
-        return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (is_float_constant(terms[i]) && !nuc_is_static(terms[1 - i]))
-            return split_addend(g, add, terms[1 - i], terms[i]);
-        /* Where a mask that is added comes from, behind views and repetitions. */
-        struct nuc_node *term = terms[i];
-        while (passes_mask(g, term)) {
-            struct nuc_node *input = nuc_arg_node(term, NUC_SELF);
-            if (input == NULL)
-                break;
-            term = input;
+    if (family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE)
+        return value;
+    if (!nuc_axis_map(move, 0, NUC_SELF, 0, &map))
+        return NULL;
+    for (uint32_t i = 0; i < in->rank; i++)
+        aligned.sizes[i] = i < missing ? 1 : value->vals[0].sizes[i - missing];
+    whole = aligned;
+    for (uint32_t k = 0; k < map.count; k++) {
+        const struct nuc_axis *a = &map.axes[k];
+        bool ones = true;
+        for (uint32_t i = a->from; i < a->from_end; i++)
+            ones = ones && aligned.sizes[i] == 1;
+        for (uint32_t i = a->from; i < a->from_end && !ones; i++)
+            whole.sizes[i] = in->sizes[i];
+        for (uint32_t i = a->to; i < a->to_end; i++) {
+            to.sizes[i] = ones ? 1 : to.sizes[i];
+            dims[i] = a->from;
         }
-        struct nuc_node *source = term;
-        if (source->in_place || !is_only_added(g, source))
-            continue;
-        if (source->op == NUC_OP_WHERE && finite_choice(g, source))
-            return true;
-        if (source->op == NUC_OP_MUL && finite_product(g, source))
+    }
+    value = nuc_insert_reshaped(s->g, s->before, value, aligned.sizes, in->rank);
+    if (family == NUC_FAMILY_PERMUTE)
+        return nuc_insert_permuted(s->g, s->before, value, dims);
+    value = nuc_insert_expanded(s->g, s->before, value, whole.sizes, in->rank);
+    return nuc_insert_reshaped(s->g, s->before, value, to.sizes, out->rank);
+}
+
+/* ---- taking apart ---- */
+
+/* A factor of one element, above 0; NULL: none. */
+static struct nuc_node *factor(struct nuc_graph *g, const struct nuc_node *mul, struct nuc_node **value)
+{
+    for (uint32_t i = NUC_SELF; mul->op == NUC_OP_MUL && i <= NUC_OTHER; i++) {
+        struct nuc_node *number = nuc_arg_node(mul, i);
+        *value = nuc_arg_node(mul, i == NUC_SELF ? NUC_OTHER : NUC_SELF);
+        if (is_float_constant(number) && nuc_elements(&number->vals[0]) == 1 && *value != NULL &&
+            *(const float *)nuc_const_contiguous(g, number) > 0.0f)
+            return number;
+    }
+    return NULL;
+}
+
+/* Bounds that nothing but what hides goes beyond. */
+static bool bounds_far(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_bounds b = nuc_bounds_of(node);
+
+    if (node->op == NUC_OP_MAXIMUM)
+        return nuc_is_far(g, nuc_arg_node(node, NUC_OTHER)) &&
+               nuc_input_meta(node, NUC_SELF)->rank == node->vals[0].rank;
+    return nuc_has_bounds(node) && b.min <= (double)NUC_MASKED / 2 && b.max >= -(double)NUC_MASKED;
+}
+
+static bool is_sum(const struct nuc_node *node)
+{
+    return (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB) &&
+           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1.0), 1.0) && nuc_arg_node(node, NUC_SELF) != NULL &&
+           nuc_arg_node(node, NUC_OTHER) != NULL;
+}
+
+/* A mask that is computed as a whole: not the sum of several, nor of one and biases. */
+static bool is_one_mask(struct nuc_graph *g, const struct nuc_node *node)
+{
+    if (nuc_mask_of(g, node) != NUC_MASK_OPEN)
+        return false;
+    while (nuc_moves_whole(node) || bounds_far(g, node))
+        node = nuc_arg_node(node, NUC_SELF);
+    if (nuc_far_choice(g, node) != NUC_NO_ARG)
+        return false;
+    for (uint32_t i = NUC_SELF; is_sum(node) && i <= NUC_OTHER; i++) {
+        const struct nuc_node *term = nuc_arg_node(node, i);
+        if (is_float_constant(term) && nuc_elements(&term->vals[0]) == 1)
             return true;
     }
-    return false;
+    return node->op != NUC_OP_ADD || !is_sum(node);
+}
+
+/* Steps in which a mask is looked for. */
+#define MOST_STEPS 256
+
+/* There is something in the value that hides, or may; left: steps that may be taken. */
+static bool holds_mask(struct nuc_graph *g, struct nuc_node *node, uint32_t *left)
+{
+    struct nuc_node *input = nuc_arg_node(node, NUC_SELF), *number = factor(g, node, &input);
+
+    if (*left == 0 || node->vals[0].dtype != NUC_F32)
+        return false;
+    --*left;
+    if (is_float_constant(node)) {
+        const float *values = nuc_const_contiguous(g, node);
+        for (int64_t i = 0; i < nuc_elements(&node->vals[0]); i++) {
+            if (values[i] <= NUC_FAR)
+                return true;
+        }
+        return false;
+    }
+    if (nuc_mask_of(g, node) != NUC_MASK_NONE || nuc_far_choice(g, node) != NUC_NO_ARG)
+        return true;
+    if (is_sum(node))
+        return holds_mask(g, input, left) || holds_mask(g, nuc_arg_node(node, NUC_OTHER), left);
+    return (number != NULL || nuc_moves_whole(node) || bounds_far(g, node)) && input != NULL &&
+           holds_mask(g, input, left);
+}
+
+/* Scores with masks added one after the other, none of which has parts, repetitions or bounds. */
+static bool is_settled(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t steps = MOST_STEPS;
+
+    while (node->op == NUC_OP_ADD && is_sum(node)) {
+        struct nuc_node *mask = nuc_operand(g, node, NUC_OTHER), *at = mask;
+        while (nuc_op_family(at->op) == NUC_FAMILY_VIEW || nuc_op_family(at->op) == NUC_FAMILY_PERMUTE)
+            at = nuc_operand(g, at, NUC_SELF);
+        bool hides = nuc_mask_of(g, at) == NUC_MASK_HIDES && hiding_number(g, at) >= NUC_MASKED;
+        bool whole = !nuc_moves_whole(at) && !bounds_far(g, at);
+        if (!whole || (!hides && !is_one_mask(g, mask)))
+            break;
+        node = nuc_operand(g, node, NUC_SELF);
+    }
+    return !holds_mask(g, node, &steps);
+}
+
+static void take_apart(struct sum *s, struct nuc_node *node, unsigned left);
+
+/* The terms of the operand, each through `node`. */
+static bool take_through(struct sum *s, struct nuc_node *node, unsigned left)
+{
+    struct nuc_node *input = nuc_arg_node(node, NUC_SELF), *number = factor(s->g, node, &input);
+    uint32_t first = s->terms.n;
+
+    if (input == NULL || input->vals[0].dtype != NUC_F32 || (number == NULL && !nuc_moves_whole(node)))
+        return false;
+    take_apart(s, input, left);
+    bool is_sum = s->terms.n > first + 1 || (s->terms.n > first && s->terms.at[first].mask != NUC_MASK_NONE);
+    for (uint32_t i = first; i < s->terms.n && is_sum; i++) {
+        struct term *t = &s->terms.at[i];
+        if (number == NULL)
+            t->value = moved(s, t->value, node);
+        else if (t->mask != NUC_MASK_HIDES)
+            t->value = nuc_insert_binary(s->g, s->before, NUC_OP_MUL, t->value, number);
+        if (t->value == NULL)
+            return false;
+    }
+    return is_sum;
+}
+
+/* What the node is a sum of; itself where it is none. */
+static void take_apart(struct sum *s, struct nuc_node *node, unsigned left)
+{
+    enum nuc_mask mask = nuc_mask_of(s->g, node);
+    uint32_t first = s->terms.n, steps = MOST_STEPS;
+
+    if (left == 0 || s->too_many || (mask == NUC_MASK_HIDES && nuc_is_static(node)) ||
+        (is_one_mask(s->g, node) && !nuc_moves_whole(node) && !bounds_far(s->g, node)) ||
+        !holds_mask(s->g, node, &steps)) {
+        add_term(s, node, mask);
+    } else if (is_sum(node)) {
+        take_apart(s, nuc_arg_node(node, NUC_SELF), left - 1);
+        uint32_t second = s->terms.n;
+        take_apart(s, nuc_arg_node(node, NUC_OTHER), left - 1);
+        for (uint32_t i = second; i < s->terms.n && node->op == NUC_OP_SUB; i++) {
+            s->terms.at[i].value = nuc_insert_unary(s->g, s->before, NUC_OP_NEG, s->terms.at[i].value);
+            s->terms.at[i].mask = nuc_mask_of(s->g, s->terms.at[i].value);
+        }
+    } else if (nuc_far_choice(s->g, node) != NUC_NO_ARG) {
+        uint32_t far = nuc_far_choice(s->g, node);
+        take_apart(s, nuc_arg_node(node, far == NUC_ARG(WHERE, self) ? NUC_ARG(WHERE, other) : NUC_ARG(WHERE, self)),
+                   left - 1);
+        add_term(s, hidden_places(s, node, far), NUC_MASK_HIDES);
+    } else if (bounds_far(s->g, node)) {
+        struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+        take_apart(s, input, left - 1);
+        s->bounded = input;
+        s->of_bounded.n = s->terms.n - first;
+        memcpy(s->of_bounded.at, &s->terms.at[first], s->of_bounded.n * sizeof(struct term));
+    } else if (!(is_float_constant(node) && split_constant(s, node)) && !take_through(s, node, left - 1)) {
+        s->terms.n = first;
+        add_term(s, node, mask);
+    }
+}
+
+/* ---- putting together ---- */
+
+static struct nuc_node *plus(struct sum *s, struct nuc_node *x, struct nuc_node *term)
+{
+    return x == NULL ? term : nuc_insert_binary(s->g, s->before, NUC_OP_ADD, x, term);
+}
+
+enum part { PART_SCORES, PART_BIASES, PART_MASKS };
+
+static enum part part_of(const struct term *t)
+{
+    return t->mask != NUC_MASK_NONE ? PART_MASKS : nuc_is_static(t->value) ? PART_BIASES : PART_SCORES;
+}
+
+/* x and all terms of a part. */
+static struct nuc_node *joined(struct sum *s, const struct terms *t, struct nuc_node *x, enum part part)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (part_of(&t->at[i]) == part)
+            x = plus(s, x, t->at[i].value);
+    }
+    return x;
+}
+
+/* ---- rows that are hidden as a whole ---- */
+
+/*
+ * float 1 for rows of which masks leave something, 0 for others: [.., 1], broadcasts to the rows of the sum. NULL: not
+ * known here, or 1 in any case.
+ */
+static struct nuc_node *rows_left(struct sum *s, const struct terms *t)
+{
+    uint32_t n_hiding = 0, n_open = 0;
+    bool moves = false;
+
+    for (uint32_t i = 0; i < t->n; i++) {
+        n_hiding += t->at[i].mask == NUC_MASK_HIDES;
+        n_open += t->at[i].mask == NUC_MASK_OPEN;
+        moves = moves || (t->at[i].mask != NUC_MASK_NONE && !nuc_is_static(t->at[i].value));
+    }
+    if (n_open > 1 || (n_open == 1 && n_hiding > 0) || !moves)
+        return NULL;
+    const int64_t dim[1] = {-(int64_t)s->columns_from_end};
+    struct nuc_node *most =
+        nuc_emit(s->g, s->before, NUC_OP_AMAX, s->before,
+                 NUC_ARGS(nuc_node_arg(joined(s, t, NULL, PART_MASKS)), nuc_ints_arg(dim, 1), nuc_bool_arg(true)));
+    double least = n_open > 0 ? (double)-INFINITY : (double)NUC_MASKED / 2;
+    return nuc_insert_cast(s->g, s->before, nuc_insert_with_number(s->g, s->before, NUC_OP_GT, most, least), NUC_F32);
 }
 
 /* Of torch's safe softmax, where(not any(not (x == -infinity)), 0, softmax(x)): whether it is the condition. */
@@ -217,34 +431,101 @@ static bool tells_hidden_rows(const struct nuc_node *condition, const struct nuc
     return node == x;
 }
 
-/* No row is hidden as a whole: what makes zeros of those goes. */
-static void drop_safety(struct nuc_graph *g, struct nuc_node *softmax, const struct nuc_node *x)
+/* What makes zeros of rows that are hidden as a whole asks the masks, not the scores. */
+static void tell_hidden_rows(struct sum *s, struct nuc_node *softmax, const struct nuc_node *x)
 {
     for (uint32_t i = softmax->n_users; i-- > 0;) {
         struct nuc_node *user = softmax->users[i];
-        if (user->op == NUC_OP_WHERE && nuc_arg_node(user, NUC_ARG(WHERE, other)) == softmax &&
-            tells_hidden_rows(nuc_arg_node(user, NUC_ARG(WHERE, condition)), x))
-            nuc_replace_uses(g, user, softmax, NULL);
+        if (user->op != NUC_OP_WHERE || nuc_arg_node(user, NUC_ARG(WHERE, other)) != softmax ||
+            !tells_hidden_rows(nuc_arg_node(user, NUC_ARG(WHERE, condition)), x))
+            continue;
+        struct nuc_node *left = s->infinite ? rows_left(s, &s->terms) : NULL;
+        if (left == NULL) {
+            nuc_replace_uses(s->g, user, softmax, NULL);
+            continue;
+        }
+        nuc_replace_uses(s->g, user, nuc_insert_binary(s->g, user, NUC_OP_MUL, softmax, left), NULL);
     }
 }
 
-static bool finite_mask(struct nuc_graph *g, struct nuc_node *softmax)
+/* max(mask) > -infinity as float, of a mask that is bounded elsewhere. */
+static struct nuc_node *told_by_bounded(struct nuc_graph *g, const struct nuc_node *most)
 {
-    struct nuc_node *x = masking(softmax);
-    bool changed = false;
+    const struct nuc_node *some = most->op == NUC_OP_AMAX && most->n_users == 1 ? most->users[0] : NULL;
+    const struct nuc_node *number = some != NULL && some->op == NUC_OP_GT ? nuc_arg_node(some, NUC_OTHER) : NULL;
 
-    if (x == NULL || x->in_place)
+    if (!is_float_constant(number) || nuc_elements(&number->vals[0]) != 1 || some->n_users != 1 ||
+        nuc_op_family(some->users[0]->op) != NUC_FAMILY_CAST)
+        return NULL;
+    return *(const float *)nuc_const_contiguous(g, number) < NUC_MASKED ? some->users[0] : NULL;
+}
+
+/* All that reads the value comes after a place. */
+static bool is_read_behind(const struct nuc_node *value, const struct nuc_node *place)
+{
+    uint32_t n = 0;
+
+    for (const struct nuc_node *at = place; at != NULL; at = at->next) {
+        for (uint32_t i = 0; i < value->n_users; i++)
+            n += value->users[i] == at;
+    }
+    return n == value->n_users;
+}
+
+/* The same of the parts of the mask, which take less. */
+static void tell_by_parts(struct sum *s)
+{
+    for (uint32_t i = s->bounded != NULL && s->infinite ? s->bounded->n_users : 0; i-- > 0;) {
+        struct nuc_node *told = told_by_bounded(s->g, s->bounded->users[i]);
+        struct nuc_node *left = told != NULL && is_read_behind(told, s->before) ? rows_left(s, &s->of_bounded) : NULL;
+        if (left == NULL)
+            continue;
+        left = nuc_insert_expanded(s->g, s->before, left, told->vals[0].sizes, told->vals[0].rank);
+        nuc_replace_uses(s->g, told, left, NULL);
+    }
+}
+
+/* ---- softmax ---- */
+
+/* The sum that softmax is taken of: what is a layer's and no mask comes first. */
+static bool finite_masks(struct nuc_graph *g, struct nuc_node *softmax)
+{
+    struct nuc_node *input = nuc_operand(g, softmax, NUC_SELF);
+    uint32_t rank = input->vals[0].rank, counts[3] = {0, 0, 0};
+
+    if (rank == 0 || (is_settled(g, input) && input->n_users == 1))
         return false;
-    if (x->op == NUC_OP_ADD)
-        changed = finite_sum(g, x);
-    else if (x->op == NUC_OP_WHERE)
-        changed = finite_choice(g, x);
-    if (changed)
-        drop_safety(g, softmax, nuc_arg_node(softmax, NUC_SELF));
-    return changed;
+    struct sum s = {.g = g,
+                    .before = softmax,
+                    .columns_from_end = rank - (uint32_t)nuc_dim(softmax, NUC_ARG(SOFTMAX, dim), -1, rank)};
+    take_apart(&s, input, DEEPEST);
+    for (uint32_t i = 0; i < s.terms.n; i++)
+        counts[part_of(&s.terms.at[i])]++;
+    if (counts[PART_MASKS] == 0 || counts[PART_SCORES] == 0 || s.too_many)
+        return false;
+    struct nuc_node *sum = joined(&s, &s.terms, NULL, PART_SCORES);
+    sum = joined(&s, &s.terms, sum, PART_BIASES);
+    sum = joined(&s, &s.terms, sum, PART_MASKS);
+    sum = nuc_insert_expanded(g, softmax, sum, input->vals[0].sizes, rank);
+    nuc_set_arg_node(softmax, g, NUC_SELF, sum);
+    tell_hidden_rows(&s, softmax, input);
+    tell_by_parts(&s);
+    return true;
+}
+
+/* Zeros that a mask is filled into are a constant. */
+static bool fill_constant(struct nuc_graph *g, struct nuc_node *zeros)
+{
+    for (uint32_t i = 0; i < zeros->n_users; i++) {
+        if (zeros->users[i]->op == NUC_OP_WHERE)
+            return nuc_known_value(g, zeros) != NULL;
+    }
+    return false;
 }
 
 bool nuc_finite_masks(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_LOG_SOFTMAX), finite_mask);
+    bool filled = nuc_rewrite_each(g, NUC_OPS(NUC_OP_ZEROS), fill_constant);
+
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SOFTMAX), finite_masks) || filled;
 }

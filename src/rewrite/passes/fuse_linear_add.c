@@ -1,4 +1,5 @@
 #include "ir/args.h"
+#include "ir/masks.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
@@ -8,13 +9,25 @@ static bool is_float_vector(const struct nuc_node *node, int64_t length)
            node->vals[0].sizes[0] == length;
 }
 
+/* A mask is no bias: beside what takes out an output, int8 has no steps for the others. */
+static bool hides(struct nuc_graph *g, const struct nuc_node *vector)
+{
+    const float *values = nuc_const_contiguous(g, vector);
+
+    for (int64_t i = 0; i < vector->vals[0].sizes[0]; i++) {
+        if (values[i] <= NUC_MASKED / 2)
+            return true;
+    }
+    return false;
+}
+
 /* bias + alpha * other, or NULL when the addition is not one of a bias. */
 static struct nuc_node *fused_bias(struct nuc_graph *g, struct nuc_node *linear, struct nuc_node *other, float alpha)
 {
     struct nuc_node *bias = nuc_arg_node(linear, NUC_ARG(LINEAR, bias));
     int64_t features = nuc_operand(g, linear, NUC_ARG(LINEAR, weight))->vals[0].sizes[0];
 
-    if (!is_float_vector(other, features) || (bias != NULL && !is_float_vector(bias, features)))
+    if (!is_float_vector(other, features) || (bias != NULL && !is_float_vector(bias, features)) || hides(g, other))
         return NULL;
     if (bias == NULL && !(alpha < 1.0f) && !(alpha > 1.0f))
         return other;
