@@ -28,7 +28,7 @@ static double last_size(const struct nuc_node *node)
     return m == NULL || m->rank == 0 || m->sizes[m->rank - 1] == 0 ? 1 : (double)m->sizes[m->rank - 1];
 }
 
-static double products(const struct nuc_node *node)
+double nuc_node_macs(const struct nuc_node *node)
 {
     const struct nuc_conv_args *conv = nuc_conv_args(node->op);
 
@@ -54,7 +54,7 @@ static double products(const struct nuc_node *node)
 
 double nuc_node_cost(const struct nuc_node *node)
 {
-    return nuc_is_call(node) ? ELEMENT * elements(node) + products(node) : 0;
+    return nuc_is_call(node) ? ELEMENT * elements(node) + nuc_node_macs(node) : 0;
 }
 
 double nuc_run_cost(const struct nuc_graph *g)
@@ -89,11 +89,10 @@ unsigned nuc_sample_part(size_t number)
 
 void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s)
 {
-    s->signal = nuc_alloc_array(cx, s->n_outputs, sizeof *s->signal);
+    s->signal = nuc_alloc_array(cx, s->n_scores, sizeof *s->signal);
     for (size_t i = 0; i < s->n_scores; i++) {
-        size_t output = s->scores[i].output;
         for (size_t k = 0; k < s->count; k++)
-            s->signal[output] += nuc_score_error(&s->scores[i], s->values[k][output], s->values[k][output]).signal;
+            s->signal[i] += nuc_score_error(&s->scores[i], s->values[k][i], s->values[k][i]).signal;
     }
 }
 
@@ -168,9 +167,9 @@ void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, con
             s->inputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
         for (size_t i = 0; i < s->n_outputs; i++)
             s->outputs[k][i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
-        s->values[k] = nuc_alloc_array(cx, s->n_outputs, sizeof(float *));
+        s->values[k] = nuc_alloc_array(cx, s->n_scores, sizeof(float *));
         for (size_t i = 0; i < s->n_scores; i++)
-            s->values[k][s->scores[i].output] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
+            s->values[k][i] = nuc_alloc(cx, nuc_bytes(&s->scores[i].node->vals[0]));
     }
     for (size_t i = 0; i < s->n_inputs; i++)
         memcpy(s->inputs[k][i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
@@ -182,6 +181,6 @@ void nuc_choice_see(struct nuc_choice_samples *s, const struct nuc_node *node, c
 {
     for (size_t i = 0; i < s->n_scores; i++) {
         if (s->scores[i].node == node)
-            memcpy(s->values[s->count - 1][s->scores[i].output], data, nuc_bytes(&node->vals[0]));
+            memcpy(s->values[s->count - 1][i], data, nuc_bytes(&node->vals[0]));
     }
 }

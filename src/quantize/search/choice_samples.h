@@ -17,8 +17,8 @@ struct nuc_choice_samples {
     void **outputs[NUC_CHOICE_MOST]; /* of the float graph */
     struct nuc_score *scores;        /* of the float graph */
     size_t n_scores;
-    double *signal; /* by output: of its score, summed over all samples; from nuc_choice_signals() on */
-    float **values[NUC_CHOICE_MOST]; /* by sample, then output: those of its score; NULL where it has none */
+    double *signal;                  /* by score: summed over all samples; from nuc_choice_signals() on */
+    float **values[NUC_CHOICE_MOST]; /* by sample, then score */
     unsigned part[NUC_CHOICE_MOST];
 };
 
@@ -40,7 +40,8 @@ struct nuc_choice_samples nuc_samples_of_part(const struct nuc_choice_samples *a
  */
 double nuc_sure_gain(const double *gains, size_t count, double errors);
 
-/* Multiply-accumulates, or what takes as long, of a node and of one run of a graph. */
+/* Multiply-accumulates of a node; the same or what takes as long, of a node and of one run of a graph. */
+double nuc_node_macs(const struct nuc_node *node);
 double nuc_node_cost(const struct nuc_node *node);
 double nuc_run_cost(const struct nuc_graph *g);
 

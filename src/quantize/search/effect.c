@@ -43,6 +43,7 @@ struct nuc_effects {
     struct worker *workers;
     size_t n_scores;
     struct nuc_score *scores;
+    size_t *score_of; /* by score: its number among those of the samples */
     /* Of runs without rounding. */
     float ***reference; /* by sample, then score */
     double *signal;     /* by score */
@@ -96,10 +97,13 @@ static void find_scores(struct nuc_effects *fx)
     struct nuc_score *scores = nuc_scores(fx->g, &count);
 
     fx->scores = scores;
+    fx->score_of = nuc_alloc_array(fx->g->cx, count, sizeof *fx->score_of);
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < fx->s->n_scores; k++) {
-            if (nuc_are_same_score(&fx->s->scores[k], &scores[i]))
-                fx->scores[fx->n_scores++] = scores[i];
+            if (!nuc_are_same_score(&fx->s->scores[k], &scores[i]))
+                continue;
+            fx->score_of[fx->n_scores] = k;
+            fx->scores[fx->n_scores++] = scores[i];
         }
     }
 }
@@ -200,8 +204,8 @@ static void set_tried(const struct nuc_effects *fx, struct worker *w, const stru
 {
     for (uint32_t i = 0; i < t->n_groups; i++) {
         struct nuc_rounding r = rounding_of(fx, t->groups[i], t->parameters[part][i]);
-        r.rounds = on && t->effect == NUC_EFFECT_ROUNDING;
-        r.clips = on && t->effect == NUC_EFFECT_CLIPPING;
+        r.rounds = on && t->effect != NUC_EFFECT_CLIPPING;
+        r.clips = on && t->effect != NUC_EFFECT_ROUNDING;
         set_group(fx, w, t->groups[i], r);
     }
 }
@@ -251,15 +255,25 @@ static const float *score_values(const struct nuc_effects *fx, const struct work
     return nuc_eval_node_data(w->e, fx->scores[i].node);
 }
 
+/* More than any other error: of values that are no numbers. */
+#define MOST_ERROR 1e6
+
+static double relative(double noise, double signal)
+{
+    double error = signal > 0 ? noise / signal : noise;
+
+    return error < MOST_ERROR ? error : MOST_ERROR;
+}
+
 /* Of the scores as they are now against those of the float graph. */
 static double error_of_sample(const struct nuc_effects *fx, const struct worker *w, size_t sample)
 {
     double sum = 0;
 
     for (size_t i = 0; i < fx->n_scores; i++) {
-        size_t output = fx->scores[i].output;
-        double noise = nuc_score_error(&fx->scores[i], fx->s->values[sample][output], score_values(fx, w, i)).noise;
-        sum += fx->s->signal[output] > 0 ? noise / fx->s->signal[output] : noise;
+        size_t of = fx->score_of[i];
+        double noise = nuc_score_error(&fx->scores[i], fx->s->values[sample][of], score_values(fx, w, i)).noise;
+        sum += relative(noise, fx->s->signal[of]);
     }
     return sum;
 }
@@ -377,7 +391,7 @@ static double relative_error(const struct nuc_effects *fx, const double *noise)
     double sum = 0;
 
     for (size_t i = 0; i < fx->n_scores; i++)
-        sum += fx->signal[i] > 0 ? noise[i] / fx->signal[i] : noise[i];
+        sum += relative(noise[i], fx->signal[i]);
     return sum;
 }
 
@@ -399,7 +413,7 @@ static bool clips(const struct nuc_effects *fx, const struct worker *w, uint32_t
 
 static bool changes(const struct nuc_effects *fx, const struct worker *w, const struct nuc_tried *t, unsigned part)
 {
-    bool any = t->effect == NUC_EFFECT_ROUNDING;
+    bool any = t->effect != NUC_EFFECT_CLIPPING;
 
     for (uint32_t i = 0; i < t->n_groups && !any; i++)
         any = clips(fx, w, t->groups[i], t->parameters[part][i]);

@@ -20,7 +20,8 @@ struct nuc_parameters {
 
 enum nuc_effect {
     NUC_EFFECT_ROUNDING, /* to steps, which go on beyond the range */
-    NUC_EFFECT_CLIPPING  /* at the ends of the range */
+    NUC_EFFECT_CLIPPING, /* at the ends of the range */
+    NUC_EFFECT_BOTH
 };
 
 /* Groups whose values change, and how: on samples of part p with parameters[p], parallel to `groups`. */

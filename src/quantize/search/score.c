@@ -55,27 +55,81 @@ static struct nuc_score score_of(const struct nuc_node *output)
     return (struct nuc_score){.node = is_float(output) ? output : NULL};
 }
 
+/* Concatenations of concatenations, as of levels and of what each of them detects. */
+#define MOST_DEPTH 3
+
+/* Of more parts all are compared as one. */
+#define MOST_PARTS 32
+
+static const struct nuc_arg *parts_of(const struct nuc_node *node, int depth)
+{
+    const struct nuc_node *made = depth > 0 ? maker(node) : NULL;
+
+    return made != NULL && made->op == NUC_OP_CAT && is_float(made) ? nuc_arg_at(made, NUC_ARG(CAT, tensors)) : NULL;
+}
+
+static size_t count_parts(const struct nuc_node *node, int depth)
+{
+    const struct nuc_arg *parts = parts_of(node, depth);
+    size_t count = parts == NULL;
+
+    for (uint32_t i = 0; parts != NULL && i < parts->count; i++)
+        count += count_parts(parts->u.nodes[i], depth - 1);
+    return count;
+}
+
+struct list {
+    struct nuc_score *scores;
+    size_t count, capacity;
+    size_t output, part; /* that come next */
+};
+
+static void add(struct nuc_graph *g, struct list *l, struct nuc_score s)
+{
+    bool known = s.node == NULL || nuc_is_static(s.node);
+
+    for (size_t k = 0; k < l->count; k++)
+        known = known || l->scores[k].node == s.node;
+    s.output = l->output;
+    s.part = l->part++;
+    if (known)
+        return;
+    l->scores = nuc_grow(g->cx, l->scores, &l->capacity, l->count + 1, sizeof *l->scores);
+    l->scores[l->count++] = s;
+}
+
+/* A softmax beside values of other units is compared as it is: their steps are its own. */
+static void add_parts(struct nuc_graph *g, struct list *l, const struct nuc_node *node, int depth)
+{
+    const struct nuc_arg *parts = parts_of(node, depth);
+
+    if (parts == NULL)
+        add(g, l, (struct nuc_score){.node = is_float(node) ? node : NULL});
+    for (uint32_t i = 0; parts != NULL && i < parts->count; i++)
+        add_parts(g, l, parts->u.nodes[i], depth - 1);
+}
+
 struct nuc_score *nuc_scores(struct nuc_graph *g, size_t *count)
 {
     const struct nuc_arg *outputs = nuc_arg_at(g->last, NUC_ARG(OUTPUT, values));
-    struct nuc_score *scores = nuc_alloc_array(g->cx, outputs->count, sizeof *scores);
+    struct list l = {.count = 0};
 
-    *count = 0;
     for (uint32_t i = 0; i < outputs->count; i++) {
-        struct nuc_score s = score_of(outputs->u.nodes[i]);
-        bool known = s.node == NULL || nuc_is_static(s.node);
-        s.output = i;
-        for (size_t k = 0; k < *count; k++)
-            known = known || scores[k].node == s.node;
-        if (!known)
-            scores[(*count)++] = s;
+        size_t parts = count_parts(outputs->u.nodes[i], MOST_DEPTH);
+        l.output = i;
+        l.part = 0;
+        if (parts > 1 && parts <= MOST_PARTS)
+            add_parts(g, &l, outputs->u.nodes[i], MOST_DEPTH);
+        else
+            add(g, &l, score_of(outputs->u.nodes[i]));
     }
-    return scores;
+    *count = l.count;
+    return l.scores;
 }
 
 bool nuc_are_same_score(const struct nuc_score *a, const struct nuc_score *b)
 {
-    return a->output == b->output && a->row == b->row &&
+    return a->output == b->output && a->part == b->part && a->row == b->row &&
            nuc_elements(&a->node->vals[0]) == nuc_elements(&b->node->vals[0]);
 }
 
