@@ -53,6 +53,7 @@ struct nuc_model {
     const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                      /* prepared models: weights have been evened out */
     double reach;                        /* prepared models: of their ranges (quantize.h) */
+    bool widened;                        /* prepared models: values that int8 is too narrow for were looked for */
     bool *cpu_nodes;                     /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
     const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions;   /* partitioned models */

@@ -44,6 +44,8 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
     [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize},
     [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
+    [NUC_STAGE_WIDEN] = {"widen", nuc_widen_model, NO_GRAPH, .applies = nuc_may_widen,
+                         .repeat_from = NUC_STAGE_ANNOTATE},
     [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
     [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
     [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH, .passes = {&nuc_quantized_passes}},
@@ -265,15 +267,12 @@ void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibrati
 /* The samples are let go before observers become nodes, which takes memory of its own. */
 void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, enum nuc_samples part)
 {
-    struct nuc_context *cx = j->c->cx;
-    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
-
-    j->samples = nuc_dataset_again(j->c, calibration);
-    j->samples->part = part;
-    nuc_leave_sub_arena(cx, sub);
+    j->source = calibration;
+    j->part = part;
+    struct nuc_sub_arena *sub = nuc_open_samples(j);
     nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
-    nuc_free_sub_arena(sub);
-    j->samples = NULL;
+    nuc_close_samples(j, sub);
+    nuc_run_stages(j, NUC_STAGE_WIDEN, NUC_STAGE_WIDEN);
     struct nuc_calibration *observed = j->m->calibration;
     j->prepared = j->m;
     nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);

@@ -16,6 +16,7 @@ enum nuc_stage {
     NUC_STAGE_ANNOTATE,
     NUC_STAGE_EQUALIZE,
     NUC_STAGE_CALIBRATE,
+    NUC_STAGE_WIDEN,
     NUC_STAGE_QUANTIZE,
     NUC_STAGE_DIM_ORDER,
     NUC_STAGE_DECOMPOSE,
@@ -49,6 +50,8 @@ struct nuc_job {
     struct nuc_stored input; /* of the first stage */
     const char *output;      /* file of the last stage */
     struct nuc_dataset *samples;
+    struct nuc_sample_source source; /* where CALIBRATE reads samples once more when there are none open */
+    enum nuc_samples part;
     bool samples_differ; /* set by CALIBRATE */
     struct nuc_model *m;
     bool for_caller; /* the last model goes to a caller of compile.h, with all that it says about partitions */
@@ -57,7 +60,11 @@ struct nuc_job {
     const struct nuc_model *prepared;  /* of what QUANTIZE made: the float model whose nodes its nodes come from */
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
     struct nuc_preserved preserved;
-    bool again; /* PARTITION found operators that were preserved in vain: from DECOMPOSE on once more */
+    /*
+     * WIDEN found values that int8 is too narrow for: from ANNOTATE on once more. PARTITION found operators that were
+     * preserved in vain: from DECOMPOSE on.
+     */
+    bool again;
     struct nuc_made made;
 };
 
@@ -95,6 +102,10 @@ void nuc_remember(const struct nuc_job *j);
  */
 void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ);
 
+/* job.samples of job.source, and the memory that they are let go with. */
+struct nuc_sub_arena *nuc_open_samples(struct nuc_job *j);
+void nuc_close_samples(struct nuc_job *j, struct nuc_sub_arena *memory);
+
 /* From float model to quantized model with a part of the samples. */
 void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, enum nuc_samples part);
 
@@ -104,8 +115,10 @@ void nuc_expand_model(struct nuc_job *j);   /* quantize_stages.c: composite oper
 void nuc_run_aten_stage(struct nuc_job *j); /* quantize_stages.c */
 void nuc_annotate_model(struct nuc_job *j); /* observers are placed */
 bool nuc_is_to_equalize(const struct nuc_job *j);
-void nuc_equalize_model(struct nuc_job *j);   /* weights are evened out, observers placed again */
-void nuc_calibrate_model(struct nuc_job *j);  /* all samples run through */
+void nuc_equalize_model(struct nuc_job *j);  /* weights are evened out, observers placed again */
+void nuc_calibrate_model(struct nuc_job *j); /* all samples run through */
+bool nuc_may_widen(const struct nuc_job *j);
+void nuc_widen_model(struct nuc_job *j);      /* wide_values.c: what int8 is too narrow for is marked */
 void nuc_quantize_model(struct nuc_job *j);   /* observers become quantize and dequantize nodes */
 void nuc_choose_dim_order(struct nuc_job *j); /* dim_order_auto.c; inputs and weights lie in it */
 void nuc_decompose_model(struct nuc_job *j);  /* partition_stages.c: ATen to Edge */

@@ -176,24 +176,48 @@ void nuc_equalize_model(struct nuc_job *j)
     annotate(j->m);
 }
 
+struct nuc_sub_arena *nuc_open_samples(struct nuc_job *j)
+{
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(j->c->cx);
+
+    j->samples = nuc_dataset_again(j->c, j->source);
+    j->samples->part = j->part;
+    nuc_leave_sub_arena(j->c->cx, memory);
+    return memory;
+}
+
+void nuc_close_samples(struct nuc_job *j, struct nuc_sub_arena *memory)
+{
+    nuc_free_sub_arena(memory);
+    j->samples = NULL;
+}
+
 void nuc_calibrate_model(struct nuc_job *j)
 {
+    struct nuc_sub_arena *memory = j->samples == NULL ? nuc_open_samples(j) : NULL;
+
     check_prepared(j->m);
     nuc_dataset_bind_model(j->samples, j->m);
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
     struct nuc_sample_check *check = nuc_sample_check_new(j->samples);
+    bool is_first = !j->m->widened;
     for (size_t k = 0; k < j->samples->n_samples; k++) {
         nuc_dataset_read_sample(j->samples, k, inputs);
-        nuc_sample_check_add(check, inputs);
+        if (is_first)
+            nuc_sample_check_add(check, inputs);
         nuc_quantize_sample(j->m->calibration, inputs);
         nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
     }
-    j->samples_differ = nuc_sample_check_end(check);
-    nuc_note_calibrated(j->m, j->samples);
-    if (j->m->settings->trial)
-        return;
-    nuc_dataset_describe(j->samples);
-    j->c->data = nuc_copy(j->c->cx, &j->samples->lines, sizeof j->samples->lines);
+    if (is_first) {
+        j->samples_differ = nuc_sample_check_end(check);
+        nuc_note_calibrated(j->m, j->samples);
+    }
+    if (is_first && !j->m->settings->trial) {
+        nuc_dataset_describe(j->samples);
+        j->c->data = nuc_copy(j->c->cx, &j->samples->lines, sizeof j->samples->lines);
+    }
+    if (memory != NULL)
+        nuc_close_samples(j, memory);
 }
 
 void nuc_quantize_model(struct nuc_job *j)

@@ -157,6 +157,11 @@ struct nuc_source {
     /* What people call it (labels.h), which the parts that it becomes share; NULL: as the values that it reads. */
     const char *label;
     const char *form; /* "rows 0 to 7": which part of that value; NULL: all of it */
+    /*
+     * "int8 loses 7.5 dB here on 32 samples held out": its values need wider numbers, and why; NULL: int8 will do, or
+     * nobody looked.
+     */
+    const char *wide;
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */

@@ -604,13 +604,17 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     nuc_find_kept_states(&a);
     nuc_mark_float_chains(g, a.stays_float);
     nuc_mark_float_masks(g, a.stays_float);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        a.stays_float[n->id] |= n->source->wide != NULL;
     if (!options->quantized_inputs)
         nuc_leave_standardizing_in_float(&a);
     annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (a.stays_float[n->id])
+            continue;
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
             nuc_annotate_recurrent(&a, n);
-        else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n) && !annotate_masked(&a, n))
+        else if (has_pattern(&a, n) && is_wanted(&a, n) && !annotate_masked(&a, n))
             nuc_annotate_node(&a, n);
     }
     if (!options->quantized_inputs) {

@@ -13,7 +13,8 @@ struct nuc_annotator {
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side *side; /* by node id */
     bool *npu_function;  /* by node id: what struct nuc_quantize_options says */
-    bool *stays_float;   /* by node id: states that the caller keeps from one call to the next, float chains */
+    bool *stays_float; /* by node id: states that callers keep from call to call, float chains, values too wide for int8
+                        */
 
     /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */
     bool applied[NUC_FORM_COUNT]; /* the pattern's only run over the graph is done */

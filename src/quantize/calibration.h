@@ -22,6 +22,13 @@ struct nuc_observation_point {
     uint32_t group;
 };
 
+/* The network with the ranges that are chosen, on samples that they do not come from. */
+struct nuc_held_out {
+    size_t n_samples;                           /* of those that are kept, from the first on; 0: not measured */
+    double *error;                              /* by sample (effect.h) */
+    const struct nuc_parameters *parameters[2]; /* by group: for the samples of each part, from those of the other */
+};
+
 struct nuc_calibration {
     struct nuc_graph *g;
     struct nuc_annotation **annotations; /* by node id */
@@ -39,12 +46,14 @@ struct nuc_calibration {
     uint32_t n_points;
     struct nuc_observation_point *points; /* every one in order of execution */
 
-    struct nuc_input_means *means;          /* NULL: biases are not corrected */
-    bool measures_biases;                   /* they are corrected where the outcome is better */
-    bool high;                              /* accuracy */
-    bool is_open;                           /* ranges are chosen by their effect */
-    struct nuc_choice_samples *samples;     /* NULL: nothing is measured */
-    bool is_kept;                           /* the sample under way is one of them */
+    struct nuc_input_means *means;      /* NULL: biases are not corrected */
+    bool measures_biases;               /* they are corrected where the outcome is better */
+    bool high;                          /* accuracy */
+    bool is_open;                       /* ranges are chosen by their effect */
+    struct nuc_choice_samples *samples; /* NULL: nothing is measured */
+    bool is_kept;                       /* the sample under way is one of them */
+    bool has_chosen;                    /* ranges, by the samples so far */
+    struct nuc_held_out held_out;
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
     bool rounds_weights;                    /* by what they do to the samples */
     double measured_error;                  /* summed over its outputs */

@@ -476,6 +476,21 @@ static double decibels(const struct nuc_measured *m, double error)
     return -10 * log10(error / (n > 0 ? n : 1));
 }
 
+void nuc_quantize_choose(struct nuc_calibration *c)
+{
+    if (c->has_chosen)
+        return;
+    /* More samples make a new one. */
+    nuc_free_sub_arena(c->evaluator_memory);
+    c->evaluator_memory = NULL;
+    c->pool = NULL;
+    c->evaluator = NULL;
+    if (c->samples != NULL && c->samples->count != 0)
+        nuc_choice_signals(c->g->cx, c->samples);
+    nuc_choose_ranges(c);
+    c->has_chosen = true;
+}
+
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
     static const char *const steps[NUC_ACCURACY_STEPS] = {"biases", "weight rounding"};
@@ -483,15 +498,8 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     struct nuc_converted q;
     double errors[NUC_ACCURACY_STEPS + 1], times[NUC_ACCURACY_STEPS + 1];
 
-    /* More samples make a new one. */
-    nuc_free_sub_arena(c->evaluator_memory);
-    c->evaluator_memory = NULL;
-    c->pool = NULL;
-    c->evaluator = NULL;
+    nuc_quantize_choose(c);
     c->measured = NULL;
-    if (measures)
-        nuc_choice_signals(c->g->cx, c->samples);
-    nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
     times[0] = nuc_seconds();
     const float **biases = choose_biases(c, measures, &errors[0]);

@@ -357,7 +357,7 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
     for (uint32_t i = 0; i < c->sharing->n_groups; i++)
         c->observers[i]->part = nuc_sample_part(c->n_samples);
     c->n_samples++;
-    c->has_parameters = false;
+    c->has_parameters = c->has_chosen = false;
     see_constants(c, true);
     void **outputs = NULL;
     if (c->samples != NULL)

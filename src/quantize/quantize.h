@@ -68,6 +68,9 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
 /* Other ranges for what was seen: options.reach from here on. */
 void nuc_quantize_set_reach(struct nuc_calibration *c, double reach);
 
+/* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
+void nuc_quantize_choose(struct nuc_calibration *c);
+
 /*
  * The quantized graph, a new one in the same context: constants are quantized buffers `_frozen_param<n>` with
  * `_scale_<n>` and `_zero_point_<n>` when per channel, every consumer has a dequantize node of its own, nodes are

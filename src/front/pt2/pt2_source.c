@@ -86,8 +86,10 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
     struct nuc_json module_stack = nuc_json_maybe_member(metadata, "nn_module_stack");
     struct nuc_json call = nuc_json_maybe_member(metadata, "nucleon_call");
     struct nuc_json name = nuc_json_maybe_member(metadata, "nucleon_label");
+    struct nuc_json width = nuc_json_maybe_member(metadata, "nucleon_wide");
     const char *trace = nuc_json_maybe_text(&stack_trace), *modules = nuc_json_maybe_text(&module_stack);
     const char *first_call = nuc_json_maybe_text(&call), *label = nuc_json_maybe_text(&name);
+    const char *wide = nuc_json_maybe_text(&width);
 
     if (trace != NULL)
         read_trace(cx, trace, source);
@@ -97,5 +99,7 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
         source->first_call = nuc_strdup(cx, first_call);
     if (label != NULL)
         source->label = nuc_plain_text(cx, nuc_strdup(cx, label));
+    if (wide != NULL)
+        source->wide = nuc_plain_text(cx, nuc_strdup(cx, wide));
     return source;
 }

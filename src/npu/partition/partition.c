@@ -86,7 +86,12 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     d->format = outcome(format);
     d->ir = outcome(ir);
     d->target = outcome(target);
-    if (!nuc_has_cluster(ends, node)) {
+    if (!nuc_has_cluster(ends, node) && node->source->wide != NULL) {
+        refuse(p, node,
+               (struct nuc_verdict){false, "int8 is wide enough for the values of the operator",
+                                    nuc_format(p->g->cx, "stays in float: %s", node->source->wide), "",
+                                    "--accuracy fast quantizes it all the same"});
+    } else if (!nuc_has_cluster(ends, node)) {
         /* Why the node has no cluster of its own: the first neighbour that is not quantized. */
         const struct nuc_node *open = nuc_open_input(ends, node);
         const char *rule = "every input comes from a dequantize node";

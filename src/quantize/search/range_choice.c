@@ -72,6 +72,7 @@ struct choice {
     struct open_group *open;
     uint32_t n_blocks;
     struct block *blocks;
+    double error[NUC_CHOICE_MOST]; /* by sample: of the whole network with what is chosen */
 };
 
 static double budget(bool high)
@@ -290,17 +291,27 @@ static void choose_one(struct choice *h, uint8_t candidate)
         h->blocks[i].chosen = candidate;
 }
 
+/*
+ * What single values lose together, relative to the power of the outputs, from which on the whole network is measured
+ * although no range is to be compared: what int8 is too narrow for is looked for by it (width_choice.c).
+ */
+#define SUSPICIOUS 2.5e-4
+
 /* What is chosen for each block has to stand the comparison with the first candidate for all. */
 static void confirm(struct choice *h)
 {
     double mixed[NUC_CHOICE_MOST], first[NUC_CHOICE_MOST], gains[NUC_CHOICE_MOST];
     uint8_t *chosen = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
+    double alone = 0;
     bool differs = false;
 
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         chosen[i] = h->blocks[i].chosen;
         differs = differs || chosen[i] != 0;
+        alone += h->blocks[i].error[0];
     }
+    if (!differs && alone > SUSPICIOUS)
+        whole(h, h->error);
     if (!differs)
         return;
     whole(h, mixed);
@@ -308,9 +319,9 @@ static void confirm(struct choice *h)
     whole(h, first);
     for (size_t k = 0; k < h->n_samples; k++)
         gains[k] = (1 - WORTHWHILE) * first[k] - mixed[k];
-    if (!(nuc_sure_gain(gains, h->n_samples, 0) > 0))
-        return;
-    for (uint32_t i = 0; i < h->n_blocks; i++)
+    bool gains_enough = nuc_sure_gain(gains, h->n_samples, 0) > 0;
+    memcpy(h->error, gains_enough ? mixed : first, sizeof h->error);
+    for (uint32_t i = 0; i < h->n_blocks && gains_enough; i++)
         h->blocks[i].chosen = chosen[i];
 }
 
@@ -332,9 +343,10 @@ static void choose_by_whole(struct choice *h)
         for (size_t k = 0; k < h->n_samples; k++)
             gains[k] = (1 - WORTHWHILE) * first[k] - errors[k];
         double gain = i == 0 ? 0 : nuc_sure_gain(gains, h->n_samples, SURE);
-        if (gain > most) {
+        if (i == 0 || gain > most) {
             most = gain;
             best = order[i];
+            memcpy(h->error, i == 0 ? first : errors, sizeof h->error);
         }
     }
     choose_one(h, best);
@@ -359,10 +371,24 @@ static void choose(struct choice *h)
     confirm(h);
 }
 
+static void keep_held_out(struct choice *h, struct nuc_arena *outer)
+{
+    struct nuc_context *cx = h->c->g->cx;
+    struct nuc_held_out *kept = &h->c->held_out;
+
+    kept->n_samples = h->n_samples;
+    kept->error = nuc_copy_out(cx, outer, h->error, h->n_samples * sizeof *h->error);
+    for (unsigned part = 0; part < 2; part++) {
+        const struct nuc_parameters *p = parameters_of(h, part);
+        kept->parameters[part] = nuc_copy_out(cx, outer, p, h->c->sharing->n_groups * sizeof *p);
+    }
+}
+
 void nuc_choose_ranges(struct nuc_calibration *c)
 {
     struct nuc_context *cx = c->g->cx;
 
+    c->held_out.n_samples = 0;
     if (!c->is_open || c->samples == NULL || c->samples->count == 0)
         return;
     struct nuc_arena *outer = nuc_push_arena(cx);
@@ -396,6 +422,8 @@ void nuc_choose_ranges(struct nuc_calibration *c)
             h.c->observers[h.open[k].group]->widens = candidates[b->chosen].widens;
         }
     }
+    if (h.n_open != 0)
+        keep_held_out(&h, outer);
     c->has_parameters = false; /* they are in memory that goes */
     nuc_pop_arena(cx, outer);
 }

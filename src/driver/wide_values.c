@@ -1,0 +1,319 @@
+/*
+ * Values that int8 is too narrow for. Which they may be is proposed by what single values lose
+ * (quantize/search/width_choice.c). A proposal is tried: the model is quantized as it says with one half of the samples
+ * that calibration kept, measured on the other half, and placed, so that both the decibels and the cycles are those of
+ * the network that is made. What surely gains is marked, and the model is annotated and calibrated once more.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "driver/pipeline.h"
+#include "host/text.h"
+#include "npu/target/target.h"
+#include "quantize/quantize.h"
+#include "quantize/search/choice_samples.h"
+#include "quantize/search/width_choice.h"
+
+/* What wider numbers have to gain, as a factor of the error: 3 dB. */
+#define WORTHWHILE 2.0
+
+/* Standard errors of the mean gain of the samples that they have to gain more than. */
+#define SURE 2.0
+
+/* Share of the cycles of the int8 program that they may take in addition: as many again where its result is useless. */
+#define MOST_SHARE 0.25
+#define MOST_SHARE_OF_USELESS 1.0
+
+/* Error of the outputs relative to their power: 6 dB. */
+#define USELESS 0.25
+
+/* Estimates are not exact: proposals that are tried under a limit of cycles, and what the first may take of it. */
+#define MOST_TRIALS 3
+#define SLACK 1.5
+
+#define MOST_REGIONS 4
+
+/* What is less is none: 100 dB. */
+#define LEAST_ERROR 1e-10
+
+bool nuc_may_widen(const struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+
+    return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial &&
+           !s->o.reference_compat && s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
+}
+
+/* ---- trials ---- */
+
+struct outcome {
+    size_t n_samples; /* 0: errors are not asked for */
+    double errors[NUC_CHOICE_MOST];
+    double error; /* their mean */
+    uint64_t cycles;
+};
+
+struct trial {
+    const bool *wide; /* by node id; NULL: none */
+    bool measures;
+    struct outcome out;
+};
+
+static void mark(struct nuc_graph *g, struct nuc_node *node, const char *why)
+{
+    struct nuc_source *source = nuc_copy(g->cx, node->source, sizeof *source);
+
+    source->wide = why;
+    node->source = source;
+}
+
+static struct nuc_calibration *fresh(struct nuc_model *m)
+{
+    return nuc_calibration_of(m, NUC_ACCURACY_FAST, m->settings->o.bias_correction);
+}
+
+static void try(struct nuc_model *prepared, void *arg)
+{
+    struct trial *t = arg;
+    const struct nuc_calibration *observed = prepared->calibration;
+    struct nuc_model *m = nuc_model_after(prepared, nuc_graph_copy(prepared->graph));
+    const struct nuc_node *own = prepared->graph->first;
+
+    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, own = own->next) {
+        if (t->wide != NULL && t->wide[own->id])
+            mark(m->graph, n, "");
+    }
+    m->cpu_nodes = NULL;
+    for (unsigned part = 0; t->measures && part < 2; part++)
+        t->out.n_samples = nuc_width_measure(fresh(m), observed, part, t->out.errors);
+    for (size_t k = 0; k < t->out.n_samples; k++)
+        t->out.error += t->out.errors[k] / (double)t->out.n_samples;
+    m->calibration = fresh(m);
+    const void *const *sample;
+    for (size_t k = 0; (sample = nuc_kept_sample(observed, k)) != NULL; k++)
+        nuc_quantize_sample(m->calibration, sample);
+    if (!nuc_count_cycles(nuc_advance(m, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION), &t->out.cycles))
+        t->out.cycles = UINT64_MAX;
+}
+
+static bool try_widths(const struct nuc_model *prepared, const bool *wide, bool measures, struct outcome *out)
+{
+    const struct nuc_options own = prepared->settings->o;
+    struct trial t = {.wide = wide, .measures = measures};
+    bool can = nuc_trial(prepared, &own, try, &t) == NUC_OK && t.out.cycles != UINT64_MAX;
+
+    *out = t.out;
+    return can;
+}
+
+/*
+ * The first surely has an error less than half of the other, in the mean of the samples or of their decibels: where few
+ * samples make most of the error, that of the others is the better evidence.
+ */
+static bool gains(const struct outcome *with, const struct outcome *without)
+{
+    double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST];
+    size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
+
+    for (size_t k = 0; k < n; k++) {
+        linear[k] = without->errors[k] / WORTHWHILE - with->errors[k];
+        logarithmic[k] = log(fmax(without->errors[k], LEAST_ERROR) / WORTHWHILE / fmax(with->errors[k], LEAST_ERROR));
+    }
+    return without->error > WORTHWHILE * with->error &&
+           (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0);
+}
+
+/* ---- proposals ---- */
+
+struct widening {
+    struct nuc_model *m; /* prepared and calibrated */
+    const struct nuc_width_search *search;
+    struct outcome int8; /* without wider numbers */
+};
+
+/* A proposal that surely gains and takes at most that share of the cycles of int8 more. */
+static bool find_within(const struct widening *w, double share, bool *wide, struct outcome *out)
+{
+    double limit = share * (double)w->int8.cycles, estimated = SLACK * limit;
+
+    for (int i = 0; i < MOST_TRIALS; i++) {
+        if (!nuc_width_propose(w->search, estimated, wide) || !try_widths(w->m, wide, true, out))
+            return false;
+        double more = (double)out->cycles - (double)w->int8.cycles;
+        if (more <= limit)
+            return gains(out, &w->int8);
+        estimated *= 0.9 * limit / more;
+    }
+    return false;
+}
+
+/* Where the result is of no use otherwise, more cycles may be spent. */
+static bool find(const struct widening *w, bool *wide, struct outcome *out)
+{
+    uint32_t n_ids = w->m->graph->next_id;
+    bool *more = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *more);
+    bool found = find_within(w, MOST_SHARE, wide, out);
+    struct outcome of_more;
+
+    bool is_useless = (found ? out->error : w->int8.error) > USELESS;
+    if (!is_useless || !find_within(w, MOST_SHARE_OF_USELESS, more, &of_more) || (found && !gains(&of_more, out)))
+        return found;
+    memcpy(wide, more, n_ids * sizeof *wide);
+    *out = of_more;
+    return true;
+}
+
+/* ---- regions: wide operators that read each other, perhaps with others in between that are float anyway ---- */
+
+#define NONE UINT32_MAX
+
+/* One of the least number with those of its inputs. */
+static bool join_inputs(const struct nuc_node *node, uint32_t *of)
+{
+    struct nuc_cursor at = {0, 0};
+    bool changed = false;
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (of[node->id] == NONE || of[in->id] == NONE || of[node->id] == of[in->id])
+            continue;
+        of[node->id] = of[in->id] = of[node->id] < of[in->id] ? of[node->id] : of[in->id];
+        changed = true;
+    }
+    return changed;
+}
+
+/*
+ * of: by node id, the number of its region, NONE where it is not wide. Returns how many regions there are; of more than
+ * are tried, one has all.
+ */
+static uint32_t divide(const struct nuc_calibration *c, const struct nuc_graph *g, const bool *wide, uint32_t *of)
+{
+    uint32_t count = 0, *number = nuc_alloc_array(g->cx, g->next_id, sizeof *number);
+    bool changed;
+
+    memset(of, 0xff, g->next_id * sizeof *of);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        of[n->id] = wide[n->id] || nuc_is_float_anyway(c, n) ? n->id : NONE;
+    do {
+        changed = false;
+        for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+            changed |= join_inputs(n, of);
+        for (const struct nuc_node *n = g->last; n != NULL; n = n->prev)
+            changed |= join_inputs(n, of);
+    } while (changed);
+    for (uint32_t i = 0; i < g->next_id; i++) {
+        if (wide[i] && number[of[i]] == 0)
+            number[of[i]] = ++count;
+    }
+    for (uint32_t i = 0; i < g->next_id; i++)
+        of[i] = !wide[i] ? NONE : count > MOST_REGIONS ? 0 : number[of[i]] - 1;
+    return count > MOST_REGIONS ? 1 : count;
+}
+
+static double decibels(const struct outcome *without, const struct outcome *with)
+{
+    return 10 * log10(fmax(without->error, LEAST_ERROR) / fmax(with->error, LEAST_ERROR));
+}
+
+/* Leaves out what alone does not gain enough; loss[i]: of region i. False: nothing is left. */
+static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t count, bool *wide, struct outcome *all,
+                         double *loss)
+{
+    uint32_t n_ids = w->m->graph->next_id, left = count;
+
+    for (uint32_t r = 0; r < count; r++) {
+        bool *rest = nuc_copy(w->m->c->cx, wide, n_ids * sizeof *rest);
+        struct outcome without = w->int8;
+        for (uint32_t i = 0; i < n_ids; i++)
+            rest[i] = wide[i] && of[i] != r;
+        if (left > 1 && !try_widths(w->m, rest, true, &without))
+            without = w->int8;
+        loss[r] = decibels(&without, all);
+        if (gains(all, &without))
+            continue;
+        memcpy(wide, rest, n_ids * sizeof *wide);
+        *all = without;
+        left--;
+    }
+    return left > 0;
+}
+
+/* ---- what is said about it ---- */
+
+/* The operators of a region from the first to the last one: "'pow_1' (aten.pow.Tensor_Scalar, a.py:7) to 'log10' ...".
+ */
+static const char *places(const struct nuc_graph *g, const bool *wide, const uint32_t *of, uint32_t region)
+{
+    const struct nuc_node *first = NULL, *last = NULL;
+    uint32_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!wide[n->id] || of[n->id] != region || nuc_op_kind(n->op) != NUC_KIND_COMPUTE)
+            continue;
+        first = first == NULL ? n : first;
+        last = n;
+        count++;
+    }
+    if (first == NULL)
+        return NULL;
+    const char *from = nuc_node_text(g->cx, first);
+    return first == last ? from
+                         : nuc_format(g->cx, "%u operators from %s to %s", count, from, nuc_node_text(g->cx, last));
+}
+
+static void report(const struct widening *w, const bool *wide, const uint32_t *of, uint32_t count, const double *loss,
+                   const struct outcome *all)
+{
+    struct nuc_graph *g = w->m->graph;
+    struct nuc_text text;
+    bool any = false;
+
+    nuc_text_init(&text, g->cx);
+    for (uint32_t r = 0; r < count; r++) {
+        const char *where = places(g, wide, of, r);
+        if (where == NULL)
+            continue;
+        nuc_text_addf(&text, "%s%s: int8 loses %.1f dB there", any ? "; " : "", where, loss[r]);
+        any = true;
+    }
+    bool saves = all->cycles < w->int8.cycles;
+    nuc_warn(g->cx, "%s: stays in float: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
+             nuc_text_string(&text), all->n_samples, saves ? "saves" : "takes",
+             (unsigned long long)(saves ? w->int8.cycles - all->cycles : all->cycles - w->int8.cycles),
+             (unsigned long long)(saves ? w->int8.cycles : all->cycles));
+}
+
+void nuc_widen_model(struct nuc_job *j)
+{
+    struct nuc_model *m = j->m;
+    struct nuc_graph *g = m->graph;
+    const struct nuc_costs *k = &m->settings->target->costs;
+    const struct nuc_width_costs costs = {k->cpu_operator, k->cpu_element, k->cpu_function, k->cpu_mac};
+    struct widening w = {.m = m};
+    struct outcome found;
+    double loss[MOST_REGIONS];
+
+    m->widened = true;
+    nuc_quantize_choose(m->calibration);
+    w.search = nuc_width_search_new(m->calibration, &costs, m->settings->o.io == NUC_IO_INT8);
+    if (w.search == NULL || !try_widths(m, NULL, false, &w.int8))
+        return;
+    w.int8.error = nuc_held_out_error(m->calibration, w.int8.errors);
+    w.int8.n_samples = nuc_held_out_samples(m->calibration);
+    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
+    if (!find(&w, wide, &found))
+        return;
+    uint32_t *of = nuc_alloc_array(g->cx, g->next_id, sizeof *of), count = divide(m->calibration, g, wide, of);
+    if (!keep_regions(&w, of, count, wide, &found, loss))
+        return;
+    report(&w, wide, of, count, loss, &found);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (wide[n->id])
+            mark(
+                g, n,
+                nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
+    }
+    m->cpu_nodes = NULL;
+    nuc_quantize_done(m->calibration);
+    j->again = true;
+}

@@ -1,0 +1,476 @@
+#include "quantize/search/width_choice.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/args.h"
+#include "quantize/search/bias_correction.h"
+#include "quantize/search/effect.h"
+
+/* Error of the outputs, relative to their power, that is none: 30 dB. */
+#define SMALL_ERROR 1e-3
+
+/* What wider numbers have to gain, as a factor of the error: 3 dB; and what a value of a region adds to it: 0.5 dB. */
+#define WORTHWHILE 2.0
+#define NOTICED 1.122
+
+/* Multiply-accumulates that may be spent on the effects of single values. */
+#define BUDGET 3e9
+
+#define LEAST_SAMPLES 8
+
+/* Runs of a network on so many samples that the budget has to cover, or the network is a large one. */
+#define LEAST_RUNS 16
+
+/* Values that are looked at, and nodes of a network that is: trials of placement take their time. */
+#define MOST_VALUES 64
+#define MOST_NODES 4000
+
+/*
+ * Share of the network's products that a region may have, in a network whose values are all looked at and in a large
+ * one: an NPU computes 32 products in the time of one in float, so that more of them take more than a quarter of its
+ * cycles, unless it computes others badly.
+ */
+#define MOST_SHARE 0.25
+#define LEAST_SHARE (1.0 / 256)
+
+#define NONE UINT32_MAX
+
+struct value {
+    uint32_t group;
+    bool may_be_free; /* of int8: operators of few products do that */
+    double error;     /* that it makes alone */
+    uint32_t n_members;
+    const struct nuc_node **members; /* operators that compute it or with it */
+};
+
+struct nuc_width_search {
+    struct nuc_calibration *c;
+    struct nuc_width_costs costs;
+    bool quantized_io;
+    double error; /* of the network */
+    double all;   /* of all values alone, summed up */
+    uint32_t n_values;
+    struct value *values; /* of those that are measured the ones that make the largest errors, in this order */
+};
+
+/* ---- operators that a value is free of int8 with ---- */
+
+static bool is_int8(const struct nuc_calibration *c, const struct nuc_node *node)
+{
+    return nuc_is_call(node) && nuc_is_annotated(c->annotations[node->id]);
+}
+
+bool nuc_is_float_anyway(const struct nuc_calibration *c, const struct nuc_node *node)
+{
+    return nuc_is_call(node) && node->n_vals == 1 && node->vals[0].dtype == NUC_F32 && !is_int8(c, node);
+}
+
+static void add_member(struct nuc_calibration *c, struct value *v, size_t *capacity, const struct nuc_node *node)
+{
+    if (!is_int8(c, node))
+        return;
+    for (uint32_t i = 0; i < v->n_members; i++) {
+        if (v->members[i] == node)
+            return;
+    }
+    v->members = nuc_grow(c->g->cx, v->members, capacity, v->n_members + 1, sizeof *v->members);
+    v->members[v->n_members++] = node;
+}
+
+/* With it goes what is quantized together with it, as the convolution in front of an activation. */
+static void add_maker(struct nuc_calibration *c, struct value *v, size_t *capacity, const struct nuc_node *node)
+{
+    add_member(c, v, capacity, node);
+    const struct nuc_node *in = nuc_is_call(node) ? nuc_arg_node(node, NUC_SELF) : NULL;
+    if (in != NULL && nuc_is_call(in) && nuc_observed_group(c, in, node) == NUC_NO_GROUP)
+        add_member(c, v, capacity, in);
+}
+
+/* False: the value is int8 whatever computes it. */
+static bool find_members(const struct nuc_width_search *s, struct value *v)
+{
+    struct nuc_calibration *c = s->c;
+    size_t capacity = 0;
+
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const struct nuc_node *node = c->points[i].node;
+        if (c->points[i].group != v->group || nuc_is_static(node))
+            continue;
+        bool is_result = c->observed[node->id].output == v->group;
+        if (s->quantized_io && nuc_is_placeholder(node))
+            return false;
+        if (is_result)
+            add_maker(c, v, &capacity, node);
+        for (uint32_t k = 0; k < node->n_users; k++) {
+            const struct nuc_node *user = node->users[k];
+            if (!is_result && nuc_observed_group(c, node, user) != v->group)
+                continue;
+            if (s->quantized_io && user->op == NUC_OP_OUTPUT)
+                return false;
+            add_member(c, v, &capacity, user);
+        }
+    }
+    return true;
+}
+
+static bool is_free(const struct value *v, const bool *wide)
+{
+    for (uint32_t i = 0; i < v->n_members; i++) {
+        if (!wide[v->members[i]->id])
+            return false;
+    }
+    return true;
+}
+
+static void add_value(const struct value *v, bool *wide)
+{
+    for (uint32_t i = 0; i < v->n_members; i++)
+        wide[v->members[i]->id] = true;
+}
+
+/* ---- what they cost ---- */
+
+static double elements(const struct nuc_node *node)
+{
+    return node->n_vals == 0 ? 0 : (double)nuc_elements(&node->vals[0]);
+}
+
+static bool is_function(const struct nuc_node *node)
+{
+    bool is_square = node->op == NUC_OP_SQUARE || node->op == NUC_OP_POW_SCALAR;
+
+    return nuc_op_family(node->op) == NUC_FAMILY_SOFTMAX || node->op == NUC_OP_GELU ||
+           (nuc_op_family(node->op) == NUC_FAMILY_MAP && nuc_op_makes_real(node->op) && !is_square);
+}
+
+static double cycles_of(const struct nuc_width_search *s, const struct nuc_node *node)
+{
+    const struct nuc_width_costs *k = &s->costs;
+
+    if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
+        return 0;
+    return k->call + elements(node) * (is_function(node) ? k->function : k->element) + nuc_node_macs(node) * k->product;
+}
+
+/* Of what is float, and of the conversions at its border. */
+static double total_cycles(const struct nuc_width_search *s, const bool *wide)
+{
+    const struct nuc_calibration *c = s->c;
+    double sum = 0;
+
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        bool makes_int8 = is_int8(c, n) && !wide[n->id], read_float = false, read_int8 = false;
+        if (nuc_is_static(n))
+            continue;
+        if (wide[n->id])
+            sum += cycles_of(s, n);
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            bool reads_int8 = is_int8(c, n->users[i]) && !wide[n->users[i]->id];
+            read_float |= !reads_int8;
+            read_int8 |= reads_int8;
+        }
+        if (n->n_vals == 1 && n->vals[0].dtype == NUC_F32 && (makes_int8 ? read_float : read_int8))
+            sum += s->costs.call + elements(n) * s->costs.element;
+    }
+    return sum;
+}
+
+/* ---- what single values lose ---- */
+
+double nuc_held_out_error(const struct nuc_calibration *c, double *errors)
+{
+    const struct nuc_held_out *h = &c->held_out;
+    double sum = 0;
+
+    for (size_t k = 0; k < h->n_samples; k++) {
+        double error = h->error[k] * (double)c->samples->count;
+        sum += error;
+        if (errors != NULL)
+            errors[k] = error;
+    }
+    return h->n_samples == 0 ? 0 : sum / (double)h->n_samples;
+}
+
+size_t nuc_held_out_samples(const struct nuc_calibration *c)
+{
+    return c->held_out.n_samples;
+}
+
+/* All groups of computed values and inputs. False: none may be free of int8. */
+static bool list_values(struct nuc_width_search *s, double share)
+{
+    struct nuc_calibration *c = s->c;
+    double all = 0;
+    bool any = false;
+
+    s->values = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *s->values);
+    for (const struct nuc_node *i = c->g->first; i != NULL; i = i->next)
+        all += nuc_is_call(i) ? nuc_node_macs(i) : 0;
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        struct value *v = &s->values[s->n_values++];
+        double products = 0;
+        v->group = i;
+        v->may_be_free = find_members(s, v) && v->n_members != 0;
+        for (uint32_t k = 0; k < v->n_members; k++)
+            products += nuc_node_macs(v->members[k]);
+        v->may_be_free = v->may_be_free && products <= share * all;
+        any = any || v->may_be_free;
+    }
+    return any;
+}
+
+/* Those with an effect, the last one of a run first. */
+static void order_values(struct nuc_width_search *s, const struct nuc_effects *fx)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_values; i++) {
+        struct value v = s->values[i];
+        uint32_t at = n;
+        if (!nuc_has_effect(fx, v.group))
+            continue;
+        for (n++; at > 0 && nuc_cost_after(fx, s->values[at - 1].group) > nuc_cost_after(fx, v.group); at--)
+            s->values[at] = s->values[at - 1];
+        s->values[at] = v;
+    }
+    s->n_values = n;
+}
+
+/*
+ * As many values as the budget covers: the last ones of a run are the cheapest. What a single value does is bounded by
+ * what the network loses, as in a logarithm of what rounding leaves nothing of.
+ */
+static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n_samples)
+{
+    struct nuc_calibration *c = s->c;
+    struct nuc_context *cx = c->g->cx;
+    double runs = BUDGET / nuc_run_cost(c->g) / (double)n_samples - 1;
+    struct nuc_tried *tried = nuc_alloc_array(cx, s->n_values, sizeof *tried);
+    uint32_t n = 0;
+
+    for (; n < s->n_values && runs >= nuc_cost_after(fx, s->values[n].group); n++) {
+        runs -= nuc_cost_after(fx, s->values[n].group);
+        uint32_t *group = nuc_copy(cx, &s->values[n].group, sizeof *group);
+        tried[n] = (struct nuc_tried){.effect = NUC_EFFECT_BOTH, .n_groups = 1, .groups = group};
+        for (unsigned part = 0; part < 2; part++)
+            tried[n].parameters[part] = &c->held_out.parameters[part][*group];
+    }
+    s->n_values = n;
+    if (n == 0)
+        return;
+    double *errors = nuc_alloc_array(cx, n * n_samples, sizeof *errors);
+    nuc_effects_of(fx, tried, n, errors);
+    for (uint32_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < n_samples; k++)
+            sum += errors[k * n + i];
+        s->values[i].error = sum < s->error ? sum : s->error;
+        s->all += s->values[i].error;
+    }
+}
+
+static bool has_both_parts(const struct nuc_choice_samples *s, size_t n_samples)
+{
+    size_t count[2] = {0, 0};
+
+    for (size_t k = 0; k < n_samples; k++)
+        count[s->part[k]]++;
+    return count[0] > 0 && count[1] > 0;
+}
+
+static int by_error(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+
+    if (x->error < y->error || x->error > y->error)
+        return x->error > y->error ? -1 : 1;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const struct nuc_width_costs *costs,
+                                              bool quantized_io)
+{
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_width_search *s = nuc_alloc(cx, sizeof *s);
+    size_t n_samples = c->held_out.n_samples;
+    double free = 0;
+
+    *s = (struct nuc_width_search){
+        .c = c, .costs = *costs, .quantized_io = quantized_io, .error = nuc_held_out_error(c, NULL)};
+    if (!has_both_parts(c->samples, n_samples) || !(s->error > SMALL_ERROR) || c->g->n_nodes > MOST_NODES)
+        return NULL;
+    n_samples = n_samples > LEAST_SAMPLES ? LEAST_SAMPLES : n_samples;
+    bool is_large = (double)n_samples * nuc_run_cost(c->g) * LEAST_RUNS > BUDGET;
+    if (!list_values(s, is_large ? LEAST_SHARE : MOST_SHARE))
+        return NULL;
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
+    nuc_calibration_parameters(c);
+    struct nuc_converted q = nuc_convert_graph(c, NULL);
+    c->has_parameters = false; /* they are in memory that goes */
+    struct nuc_effects *fx = nuc_effects_new(c, &q, n_samples, true);
+    nuc_leave_sub_arena(cx, memory);
+    order_values(s, fx);
+    if (s->n_values != 0)
+        measure(s, fx, n_samples);
+    nuc_free_sub_arena(memory);
+    if (s->n_values != 0)
+        qsort(s->values, s->n_values, sizeof *s->values, by_error);
+    s->n_values = s->n_values < MOST_VALUES ? s->n_values : MOST_VALUES;
+    for (uint32_t i = 0; i < s->n_values; i++)
+        free += s->values[i].may_be_free ? s->values[i].error : 0;
+    return s->all > WORTHWHILE * (s->all - free) ? s : NULL;
+}
+
+/* ---- regions ---- */
+
+struct proposal {
+    const struct nuc_width_search *s;
+    bool *wide;  /* by node id */
+    bool *trial; /* the same, while another value is tried */
+    bool *taken; /* by value: its operators are wide */
+    double error, cycles;
+};
+
+/* Of the network, when the values that are free of int8 make none. */
+static double error_left(const struct nuc_width_search *s, const bool *wide)
+{
+    double left = s->all;
+
+    for (uint32_t i = 0; i < s->n_values; i++)
+        left -= is_free(&s->values[i], wide) ? s->values[i].error : 0;
+    return left > DBL_MIN ? left : DBL_MIN;
+}
+
+/* All that is taken, but for one value; NONE: all. */
+static void collect(const struct proposal *p, uint32_t without, bool *wide)
+{
+    memset(wide, 0, p->s->c->g->next_id * sizeof *wide);
+    for (uint32_t i = 0; i < p->s->n_values; i++) {
+        if (p->taken[i] && i != without)
+            add_value(&p->s->values[i], wide);
+    }
+}
+
+/* The value that gains most decibels for the cycles that it takes; NONE: none that may be taken. */
+static uint32_t best_value(const struct proposal *p, double most_cycles)
+{
+    const struct nuc_width_search *s = p->s;
+    double best = 0;
+    uint32_t found = NONE;
+
+    for (uint32_t i = 0; i < s->n_values; i++) {
+        if (p->taken[i] || !s->values[i].may_be_free)
+            continue;
+        memcpy(p->trial, p->wide, s->c->g->next_id * sizeof *p->trial);
+        add_value(&s->values[i], p->trial);
+        double cycles = total_cycles(s, p->trial);
+        double gain = log(p->error / error_left(s, p->trial)) / fmax(cycles - p->cycles, 1);
+        if (cycles > most_cycles || !(gain > best))
+            continue;
+        best = gain;
+        found = i;
+    }
+    return found;
+}
+
+/* What hardly counts goes again, the last first. */
+static void prune(struct proposal *p)
+{
+    for (uint32_t i = p->s->n_values; i-- > 0;) {
+        if (!p->taken[i])
+            continue;
+        collect(p, i, p->trial);
+        double left = error_left(p->s, p->trial);
+        if (left > NOTICED * p->error && left > SMALL_ERROR)
+            continue;
+        p->taken[i] = false;
+        collect(p, NONE, p->wide);
+        p->error = error_left(p->s, p->wide);
+    }
+}
+
+/* Neighbours that take fewer cycles in float than the conversions between them and a region. */
+static void close_over(struct proposal *p)
+{
+    const struct nuc_calibration *c = p->s->c;
+    bool changed = true;
+
+    p->cycles = total_cycles(p->s, p->wide);
+    while (changed) {
+        changed = false;
+        for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+            struct nuc_cursor at = {0, 0};
+            bool touches = false;
+            for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+                touches |= p->wide[in->id];
+            for (uint32_t i = 0; i < n->n_users; i++)
+                touches |= p->wide[n->users[i]->id];
+            if (!touches || p->wide[n->id] || !is_int8(c, n))
+                continue;
+            p->wide[n->id] = true;
+            double cycles = total_cycles(p->s, p->wide);
+            p->wide[n->id] = cycles < p->cycles;
+            changed |= p->wide[n->id];
+            p->cycles = p->wide[n->id] ? cycles : p->cycles;
+        }
+    }
+}
+
+double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, bool *wide)
+{
+    uint32_t n_ids = s->c->g->next_id;
+    struct proposal p = {.s = s,
+                         .wide = wide,
+                         .trial = nuc_alloc_array(s->c->g->cx, n_ids, sizeof *p.trial),
+                         .taken = nuc_alloc_array(s->c->g->cx, s->n_values, sizeof *p.taken),
+                         .error = s->all};
+    double before;
+
+    memset(wide, 0, n_ids * sizeof *wide);
+    before = p.cycles = total_cycles(s, wide);
+    for (uint32_t i = 0; p.error > SMALL_ERROR;) {
+        if ((i = best_value(&p, before + most_cycles)) == NONE)
+            break;
+        p.taken[i] = true;
+        add_value(&s->values[i], wide);
+        p.cycles = total_cycles(s, wide);
+        p.error = error_left(s, wide);
+    }
+    prune(&p);
+    if (!(s->all > WORTHWHILE * p.error))
+        return 0;
+    close_over(&p);
+    return p.cycles - before;
+}
+
+/* ---- trials ---- */
+
+const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index)
+{
+    return index < c->samples->count ? (const void *const *)c->samples->inputs[index] : NULL;
+}
+
+size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
+                         double *errors)
+{
+    struct nuc_choice_samples *kept = observed->samples;
+    struct nuc_sample_figures figures[NUC_CHOICE_MOST];
+
+    for (size_t k = 0; k < kept->count; k++) {
+        if (kept->part[k] != part)
+            nuc_quantize_sample(c, nuc_kept_sample(observed, k));
+    }
+    nuc_calibration_parameters(c);
+    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
+    c->samples = kept;
+    size_t count = nuc_measure_converted(c, &q, part, figures);
+    c->samples = NULL;
+    for (size_t k = 0; k < count; k++) {
+        if (kept->part[k] == part)
+            errors[k] = figures[k].error * (double)kept->count;
+    }
+    return count;
+}

@@ -1,0 +1,56 @@
+/*
+ * Values that int8 is too narrow for: powers, logarithms and what else has more decades than 256 steps. Which ones need
+ * wider numbers is decided here, by what single values lose on samples that their ranges do not come from, and what
+ * wider numbers cost; what is done about them is decided where operators are annotated (annotate.c).
+ */
+#ifndef NUC_QUANTIZE_SEARCH_WIDTH_CHOICE_H
+#define NUC_QUANTIZE_SEARCH_WIDTH_CHOICE_H
+
+#include "quantize/quantize.h"
+
+/* Cycles of wider numbers. */
+struct nuc_width_costs {
+    double call;     /* of a kernel */
+    double element;  /* value read and written, or converted from int8 or to it */
+    double function; /* of a value */
+    double product;
+};
+
+struct nuc_width_search;
+
+/*
+ * After nuc_quantize_choose(). NULL where there is nothing to gain: the network loses little, or what it loses is
+ * spread over more than `costs` and a share of its products allow. Takes a bounded number of multiply-accumulates; the
+ * result does not depend on the number of threads. `quantized_io`: inputs and outputs of the model are int8 whatever
+ * computes with them.
+ */
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const struct nuc_width_costs *costs,
+                                              bool quantized_io);
+
+/*
+ * Sets wide[id] of the operators that most decibels are expected of for the cycles that they take, as far as these are
+ * estimated to be at most `most_cycles`. Returns the estimate; 0: nothing gains enough.
+ */
+double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, bool *wide);
+
+/*
+ * Error of the network, relative to its power, with the ranges that are chosen, on samples that they do not come from;
+ * 0: not measured. errors, unless NULL: of each of the samples, of which it is the mean.
+ */
+double nuc_held_out_error(const struct nuc_calibration *c, double *errors);
+size_t nuc_held_out_samples(const struct nuc_calibration *c);
+
+/* Computed in float as the graph is annotated. */
+bool nuc_is_float_anyway(const struct nuc_calibration *c, const struct nuc_node *node);
+
+/*
+ * errors[k] of the samples of a part that `observed` kept, as nuc_held_out_error() has them, when the fresh calibration
+ * `c` of another annotation is made with those of the other part. Returns how many of both parts would be measured.
+ */
+size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration *observed, unsigned part,
+                         double *errors);
+
+/* A sample that is kept, to observe it once more; NULL beyond the last. */
+const void *const *nuc_kept_sample(const struct nuc_calibration *c, size_t index);
+
+#endif
