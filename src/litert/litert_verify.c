@@ -36,14 +36,14 @@ static void check_index(const struct verifier *v, int32_t tensor, bool optional)
 
 /* ---- structure ---- */
 
-/* Every input is there when its operator runs, and every tensor has one producer. */
+/* Every input is there when its operator runs, and every tensor has one producer. One without elements has no data. */
 static void check_order(struct verifier *v, int32_t *producer)
 {
     for (uint32_t i = 0; i < v->op->n_inputs; i++) {
         int32_t t = v->op->inputs[i];
         check_index(v, t, true);
         if (t >= 0 && producer[t] == NOT_PRODUCED && v->s->tensors[t].data.data == NULL &&
-            !v->s->tensors[t].is_variable)
+            !v->s->tensors[t].is_variable && nuc_lt_elements(&v->s->tensors[t]) != 0)
             fail(v, t, "is read before it is produced");
     }
     for (uint32_t i = 0; i < v->op->n_outputs; i++) {

@@ -100,7 +100,9 @@ static void check_operands(const struct nuc_ti *ti)
 
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->s->tensors[op->inputs[i]];
-        for (uint32_t d = 0; t != NULL && t->data.data == NULL && d < t->rank; d++) {
+        /* No sizes: the shape of a number. */
+        bool is_empty_list = t != NULL && i > 0 && t->rank == 1 && t->shape[0] == 0 && nuc_ti_is_index(t);
+        for (uint32_t d = 0; t != NULL && t->data.data == NULL && !is_empty_list && d < t->rank; d++) {
             if (t->shape[d] < 1)
                 nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
                             t->shape[d], d);
