@@ -42,14 +42,18 @@ static const struct layer_row *row_of(const struct nuc_node *node)
     return NULL;
 }
 
-/* Scales of the sums: one, or one for each output. NULL: they are not known here. */
+/*
+ * Scales of the sums: one, or one for each output. NULL: they are not known here, or the weight is computed, which the
+ * layer may read in float.
+ */
 static const float *sum_scales(struct nuc_graph *g, const struct nuc_node *node, const struct layer_row *row,
                                int64_t outputs, int64_t *count)
 {
     struct nuc_quant input, weight;
 
     if (!nuc_dequantize_quant(nuc_arg_node(node, row->input), &input) || input.per_channel ||
-        !nuc_dequantize_quant(nuc_arg_node(node, row->weight), &weight))
+        !nuc_dequantize_quant(nuc_arg_node(node, row->weight), &weight) ||
+        !nuc_is_static(nuc_operand(g, nuc_operand(g, node, row->weight), NUC_SELF)))
         return NULL;
     int64_t own = weight.per_channel ? nuc_elements(&weight.scales->vals[0]) : 1;
     if (own < 1 || outputs % own != 0 ||
