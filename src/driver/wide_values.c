@@ -137,7 +137,7 @@ static bool find_within(const struct widening *w, double share, bool *wide, stru
     double limit = share * (double)w->int8.cycles, estimated = SLACK * limit;
 
     for (int i = 0; i < MOST_TRIALS; i++) {
-        if (!nuc_width_propose(w->search, estimated, wide) || !try_widths(w->m, wide, true, out))
+        if (!(nuc_width_propose(w->search, estimated, wide) > 0) || !try_widths(w->m, wide, true, out))
             return false;
         double more = (double)out->cycles - (double)w->int8.cycles;
         if (more <= limit)

@@ -268,24 +268,49 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     return c;
 }
 
+/* The steps of a group become no smaller. */
+static void keep_steps_above(struct nuc_calibration *c, uint32_t group, float step)
+{
+    if (group != NUC_NO_GROUP && isfinite(step) && step > c->observers[group]->spec.least)
+        c->observers[group]->spec.least = step;
+}
+
+/* What reads a value as it is, so that its result has the same steps. */
+static bool passes_on(const struct nuc_node *node)
+{
+    enum nuc_family family = nuc_op_family(node->op);
+
+    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_COPY || family == NUC_FAMILY_POOL;
+}
+
+#define MOST_PASSED 4 /* operators that pass a value on, one behind the other */
+
+static void bound_groups(struct nuc_calibration *c, const struct nuc_node *node, float step, int depth)
+{
+    const struct nuc_observed *t = &c->observed[node->id];
+
+    for (uint32_t i = 0; i <= t->n_edges; i++)
+        keep_steps_above(c, i < t->n_edges ? t->edges[i] : t->output, step);
+    for (uint32_t i = 0; depth > 0 && i < node->n_users; i++) {
+        if (passes_on(node->users[i]))
+            bound_groups(c, node->users[i], step, depth - 1);
+    }
+}
+
 /*
  * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below that would tell
  * roundings apart, which differ from one computation to another.
  */
 static void bound_steps(struct nuc_calibration *c, const struct nuc_node *gelu, const float *data, size_t elements)
 {
-    const struct nuc_observed *t = &c->observed[gelu->id];
     float min, max;
 
-    if (!nuc_min_max(data, elements, &min, &max))
-        return;
-    float step = 0x1p-24f * fmaxf(fabsf(min), fabsf(max));
-    for (uint32_t i = 0; i <= t->n_edges; i++) {
-        uint32_t group = i < t->n_edges ? t->edges[i] : t->output;
-        if (group != NUC_NO_GROUP && isfinite(step) && step > c->observers[group]->spec.least)
-            c->observers[group]->spec.least = step;
-    }
+    if (nuc_min_max(data, elements, &min, &max))
+        bound_groups(c, gelu, 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), MOST_PASSED);
 }
+
+/* Steps of scores below which LiteRT's softmax has no multiplier; they tell no weights apart. */
+#define LEAST_SCORE_STEP 0x1p-27f
 
 static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
 {
@@ -301,6 +326,8 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
         if (node->users[i]->op == NUC_OP_GELU)
             bound_steps(c, node->users[i], data, elements);
+        if (nuc_op_family(node->users[i]->op) == NUC_FAMILY_SOFTMAX)
+            keep_steps_above(c, t->output, LEAST_SCORE_STEP);
     }
     if (t->output == NUC_NO_GROUP && t->n_edges == 0)
         return;

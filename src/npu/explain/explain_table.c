@@ -482,12 +482,12 @@ static void add_boundaries(struct nuc_text *out, const struct nuc_explanation *e
                                   [NUC_BOUNDARY_DEQUANTIZE] = DEQUANTIZED,
                                   [NUC_BOUNDARY_COPY] = COPIES};
     struct beside beside[N_BESIDE] = {
-        [CALLS] = {"NPU", "call", "calls", "driver, caches, interrupt"},
-        [FORMATS] = {"NPU", "format change", "format changes", "kernels at boundaries of partitions"},
-        [NPU_SCALES] = {"NPU", "scale change", "scale changes", "kernels inside of partitions"},
-        [QUANTIZED] = {"CPU", "quantize", "quantize", "values from float"},
-        [DEQUANTIZED] = {"CPU", "dequantize", "dequantize", "values to float"},
-        [COPIES] = {"CPU", "copy", "copies", "values that are read in another order"},
+        [CALLS] = {"NPU", "call", "calls", "driver, caches, interrupt", 0, 0},
+        [FORMATS] = {"NPU", "format change", "format changes", "kernels at boundaries of partitions", 0, 0},
+        [NPU_SCALES] = {"NPU", "scale change", "scale changes", "kernels inside of partitions", 0, 0},
+        [QUANTIZED] = {"CPU", "quantize", "quantize", "values from float", 0, 0},
+        [DEQUANTIZED] = {"CPU", "dequantize", "dequantize", "values to float", 0, 0},
+        [COPIES] = {"CPU", "copy", "copies", "values that are read in another order", 0, 0},
     };
 
     for (uint32_t i = 0; i < e->n_boundaries; i++)
