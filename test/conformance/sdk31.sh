@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 "$1" compile "$model" --converter-flavor sdk-3.1 --neutron-format-conversion off --reference-compat \
     -o "$work/cifar10.pte" --json >"$work/out" || exit 1
 "$1" explain "$model" --converter-flavor sdk-3.1 --reference-compat --json >"$work/nodes" || exit 1
-set -- $(grep -c '"partition": "tag' "$work/nodes") $(grep -c '"partition": ' "$work/nodes") \
+set -- $(jq '[.nodes[] | select((.partition // "") | startswith("tag"))] | length' "$work/nodes") \
+    $(jq '[.nodes[] | select(has("partition"))] | length' "$work/nodes") \
     $(sed -n 's/^ *"partitions": \([0-9]*\),*$/\1/p' "$work/out")
 [ $# -eq 3 ] || { echo "sdk31.sh: no figures in: $(cat "$work/out")" >&2; exit 1; }
 others=$((2 * ($2 - $1) + 1))
