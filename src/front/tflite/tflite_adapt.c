@@ -7,6 +7,15 @@
 
 /* ---- uint8 ---- */
 
+static bool is_quantized_uint8(const struct nuc_lt_tensor *t)
+{
+    for (uint32_t k = 0; k < t->quant.count; k++) {
+        if (t->quant.zero_point[k] < 0 || t->quant.zero_point[k] > UINT8_MAX)
+            return false;
+    }
+    return t->dtype == NUC_U8 && t->quant.count > 0;
+}
+
 /*
  * A quantized uint8 value q stands for what q - 128 stands for in int8: the zero point moves as far, and no kernel of
  * LiteRT tells the two apart but an average pool, which rounds halves upwards in uint8 and away from zero in int8.
@@ -97,7 +106,7 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
 
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         struct nuc_lt_tensor *t = &ti->tensors[i];
-        if (t->dtype == NUC_U8 && t->quant.count > 0) {
+        if (is_quantized_uint8(t)) {
             shift(ti->cx, t);
             shifted += nuc_lt_contains(s->inputs, s->n_inputs, (int32_t)i) ||
                        nuc_lt_contains(s->outputs, s->n_outputs, (int32_t)i);
@@ -113,7 +122,8 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
         struct nuc_lt_tensor *w = &ti->tensors[op->inputs[1]], *x = &ti->tensors[op->inputs[data]];
         bool plain = w->dtype == NUC_I8 && w->quant.count == 1 && w->quant.zero_point[0] != 0 && w->rank > dim &&
                      x->dtype == NUC_I8 && x->quant.count == 1 && x->data.data == NULL && nuc_ti_held(w) > 0 &&
-                     w->quant.zero_point[0] >= INT8_MIN && w->quant.zero_point[0] <= INT8_MAX;
+                     w->quant.zero_point[0] >= INT8_MIN && w->quant.zero_point[0] <= INT8_MAX &&
+                     w->quant.scale[0] > 0.0f && w->quant.scale[0] < 1e30f;
         /* Weights that two layers share would take the biases of both along. */
         if (!plain || is_used[op->inputs[1]])
             continue;
