@@ -13,6 +13,7 @@
 struct reduction {
     bool by_channel;
     bool is_image;    /* the input as it is */
+    bool is_row;      /* the input with its height */
     int64_t input[4]; /* [N, C, H, W]; of another tensor before the last two dimensions change places */
     int64_t kernel[2];
     double weight; /* of each value */
@@ -62,6 +63,15 @@ static bool find_run(const struct nuc_meta *m, uint32_t mask, uint32_t *from, ui
     return *from != m->rank;
 }
 
+/* [N, C, L] of a convolution along L is an image [N, C, 1, L] without its height. */
+static bool is_row(const struct nuc_node *value)
+{
+    while (value != NULL && nuc_op_family(value->op) == NUC_FAMILY_MAP)
+        value = nuc_arg_node(value, NUC_SELF);
+    return value != NULL && value->op == NUC_OP_SQUEEZE_DIM && value->vals[0].rank == 3 &&
+           nuc_input_meta(value, NUC_SELF)->sizes[2] == 1;
+}
+
 /* False when what is summed is not one run of dimensions, or is nothing. */
 static bool read_reduction(const struct nuc_node *node, struct reduction *r)
 {
@@ -73,12 +83,16 @@ static bool read_reduction(const struct nuc_node *node, struct reduction *r)
         return false;
     int64_t count = product_of(m, from, to), after = product_of(m, to, m->rank);
     r->weight = is_sum(node) ? 1.0 : 1.0 / (double)count;
-    r->is_image = m->rank == 4 && from > 0;
+    r->is_row = from > 0 && is_row(nuc_arg_node(node, NUC_SELF));
+    r->is_image = r->is_row || (m->rank == 4 && from > 0);
     if (r->is_image) {
-        memcpy(r->input, m->sizes, sizeof r->input);
+        const int64_t row[] = {m->sizes[0], m->sizes[1], 1, m->sizes[2]};
+        memcpy(r->input, r->is_row ? row : m->sizes, sizeof r->input);
+        from = r->is_row && from > 1 ? 3 : from;
+        to = r->is_row && to > 2 ? 4 : to;
         r->by_channel = from > 1;
-        r->kernel[0] = from <= 2 && to > 2 ? m->sizes[2] : 1;
-        r->kernel[1] = to > 3 ? m->sizes[3] : 1;
+        r->kernel[0] = from <= 2 && to > 2 ? r->input[2] : 1;
+        r->kernel[1] = to > 3 ? r->input[3] : 1;
         return true;
     }
     r->by_channel = after > 1;
@@ -94,10 +108,10 @@ static struct nuc_node *insert_input(struct nuc_graph *g, struct nuc_node *node,
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     static const int64_t channels_second[] = {0, 3, 2, 1};
 
-    if (r->is_image)
+    if (r->is_image && !r->is_row)
         return value;
     value = nuc_insert_reshaped(g, node, value, r->input, 4);
-    return r->by_channel ? nuc_insert_permuted(g, node, value, channels_second) : value;
+    return r->by_channel && !r->is_row ? nuc_insert_permuted(g, node, value, channels_second) : value;
 }
 
 static int64_t channels_of(const struct reduction *r)
@@ -166,13 +180,12 @@ static bool is_quantized(const struct nuc_support *s, const struct nuc_node *ori
 }
 
 /*
- * Sums, of both signs, cancel each other, so that their mean is small beside them. Of others it is about as large, and
- * the MEAN of the NPU is good enough.
+ * What a layer makes is far from its mean: values of both signs cancel each other, and of those above 0 few are large.
+ * The MEAN of the NPU gives it the steps of the values. An input of the model is what it is.
  */
-static bool may_cancel(const struct nuc_node *origin)
+static bool is_made(const struct nuc_node *origin)
 {
-    return nuc_op_family(origin->op) == NUC_FAMILY_CONV || nuc_op_family(origin->op) == NUC_FAMILY_MATRIX ||
-           nuc_op_family(origin->op) == NUC_FAMILY_BINARY;
+    return !nuc_is_placeholder(origin);
 }
 
 bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
@@ -186,7 +199,7 @@ bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *no
     if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, &r))
         return false;
     const struct nuc_node *origin = origin_of(input);
-    if (!is_quantized(s, origin) || (!is_sum(node) && !may_cancel(origin)))
+    if (!is_quantized(s, origin) || (!is_sum(node) && !is_made(origin)))
         return false;
     int64_t pixels = r.kernel[0] * r.kernel[1], channels = channels_of(&r), limit = s->target->max_mac_buffer;
     return pixels * channels <= MAX_WEIGHTS && r.kernel[0] <= s->target->max_window &&
