@@ -111,6 +111,12 @@ struct nuc_options {
     const char *const *sizes;
     size_t n_sizes;
     const char *signature; /* of a LiteRT model that has several; NULL: serving_default, or the first */
+    /*
+     * Changes of the model's source that are made in its graph: "gelu-to-sigmoid", or "gelu-to-sigmoid@layers.0.act"
+     * for a node by label or name, with * and ?. The names are those that nuc_explain() gives. For float models.
+     */
+    const char *const *rewrites;
+    size_t n_rewrites;
     bool allow_no_op_partitions;
     bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
     bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */
@@ -452,6 +458,11 @@ enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **pa
 struct nuc_explain_options {
     bool json;      /* every node as JSON instead of a table of 80 columns */
     bool all_nodes; /* a row for each node, also quantize, dequantize and getitem nodes; all splits */
+    /*
+     * What nuc_quantize() was given: changes of options and source are tried with it, and their SQNR is measured. NULL:
+     * with one random sample.
+     */
+    const struct nuc_dataset *calibration;
 };
 struct nuc_explain_result {
     const char *text;
@@ -464,8 +475,8 @@ struct nuc_explain_result {
 };
 
 /*
- * Reports where every node runs. For each node on the CPU it gives the rule that fails, the value found, the values
- * allowed, and the nearest change of the model that helps. A float model is first quantized with one random sample.
+ * Reports where every node runs. For each node on the CPU it gives the reason, and the change of options or source that
+ * helps of those that it tries on the model. A float model is first quantized with one random sample.
  * `options` may be NULL.
  */
 enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_options *options,

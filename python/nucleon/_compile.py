@@ -126,11 +126,11 @@ def explain(model: Any, calibration: Any = None, *, target: str = "imxrt700", te
     ``nucleon explain`` prints. A float model without calibration data is quantized with made-up ranges.
     """
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model)
+        opened, samples = open_model(s, model), None
         if calibration is not None and not lib.nuc_model_is_quantized(opened):
             samples = _samples(s, opened, calibration, "calibration")
             s.run(lib.nuc_quantize, opened, samples, ctypes.byref(opened))
-        how, result = ExplainOptions(not text, all_nodes), ExplainResult()
+        how, result = ExplainOptions(not text, all_nodes, samples), ExplainResult()
         s.run(lib.nuc_explain, opened, ctypes.byref(how), ctypes.byref(result))
         found = result.text.decode("utf-8", "backslashreplace")
     members: dict[str, Any] | str = found if text else parse(found)

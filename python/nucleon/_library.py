@@ -67,6 +67,8 @@ class Options(ctypes.Structure):
         ("sizes", POINTER(c_char_p)),
         ("n_sizes", c_size_t),
         ("signature", c_char_p),
+        ("rewrites", POINTER(c_char_p)),
+        ("n_rewrites", c_size_t),
         ("allow_no_op_partitions", c_bool),
         ("force_delegate_cat", c_bool),
         ("require_full_delegation", c_bool),
@@ -161,7 +163,7 @@ class ArrayInfo(ctypes.Structure):
 class ExplainOptions(ctypes.Structure):
     """struct nuc_explain_options."""
 
-    _fields_ = [("json", c_bool), ("all_nodes", c_bool)]
+    _fields_ = [("json", c_bool), ("all_nodes", c_bool), ("calibration", Dataset)]
 
 
 class ExplainResult(ctypes.Structure):

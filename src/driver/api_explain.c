@@ -1,5 +1,6 @@
 /* Where nodes run and why. */
 #include "driver/explain_options.h"
+#include "driver/explain_trials.h"
 #include "driver/lower_model.h"
 #include "driver/node_cycles.h"
 #include "npu/target/target.h"
@@ -82,7 +83,7 @@ bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles)
     return nuc_trial(partitioned, &own, count_cycles, cycles) == NUC_OK;
 }
 
-struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
+struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles, struct nuc_sample_source calibration)
 {
     struct nuc_compiler *c = m->c;
     bool made_up = m->partitions == NULL && !nuc_model_is_quantized(m);
@@ -100,7 +101,7 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
         (m->settings->target->cpu != NULL || m->partitions->n_by_cost > 0))
         nuc_compare_placements(e, quantized, m->partitions);
     if (with_cycles && quantized != NULL)
-        nuc_try_options(m, quantized, e);
+        nuc_try_changes(&(struct nuc_trying){c->cx, m, quantized, calibration, e});
     if (m->dim_order_table != NULL && !m->settings->trial)
         c->dim_order_table = m->dim_order_table;
     return e;
@@ -114,7 +115,8 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
         struct nuc_context *cx = m->c->cx;
-        const struct nuc_explanation *e = nuc_explain_model(m, true);
+        const struct nuc_sample_source calibration = {NULL, options != NULL ? options->calibration : NULL};
+        const struct nuc_explanation *e = nuc_explain_model(m, true, calibration);
         *out = (struct nuc_explain_result){
             .n_operators = e->n_operators,
             .n_delegated = e->n_delegated,
@@ -134,7 +136,7 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
 void nuc_require_full_delegation(struct nuc_model *partitioned)
 {
     struct nuc_context *cx = partitioned->c->cx;
-    const struct nuc_explanation *e = nuc_explain_model(partitioned, false);
+    const struct nuc_explanation *e = nuc_explain_model(partitioned, false, (struct nuc_sample_source){NULL, NULL});
 
     if (e->n_delegated < e->n_operators)
         nuc_fail(cx, NUC_PROPERTY, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",

@@ -47,7 +47,7 @@ static void compile_variant(struct nuc_model *quantized, void *arg)
     struct nuc_job j = {.c = quantized->c, .m = quantized};
 
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
-    const struct nuc_explanation *e = nuc_explain_model(j.m, true);
+    const struct nuc_explanation *e = nuc_explain_model(j.m, true, (struct nuc_sample_source){NULL, NULL});
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
     out->cycles = nuc_explained_cycles(e);
     out->arena = j.made.report.arena;

@@ -9,6 +9,7 @@
 #include "host/file.h"
 #include "ir/labels.h"
 #include "nucleon/compile.h"
+#include "rewrite/recognize/changes.h"
 
 #define NUC_MAX_TIMINGS 64
 
@@ -38,6 +39,12 @@ struct nuc_compiler {
     const struct nuc_data_lines *data; /* of the last calibration */
 };
 
+/* What --rewrite made of a model. */
+struct nuc_rewritten {
+    uint32_t *counts; /* of places, for each of the options' */
+    struct nuc_change_places places;
+};
+
 /* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */
 struct nuc_model {
     struct nuc_compiler *c;
@@ -52,6 +59,7 @@ struct nuc_model {
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
     const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                      /* prepared models: weights have been evened out */
+    struct nuc_rewritten *rewritten;     /* prepared models, and what is made of them; NULL: nothing is */
     double reach;                        /* prepared models: of their ranges (quantize.h) */
     bool widened;                        /* prepared models: values that int8 is too narrow for were looked for */
     bool *cpu_nodes;                     /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */

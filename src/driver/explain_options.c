@@ -1,58 +1,13 @@
-/* Options that would make a model faster: each that may is tried, and named when it does. */
+/* Options that may make a model faster; explain_trials.c tries them. */
+#include "driver/explain_options.h"
+
 #include <string.h>
 
-#include "cpu/cortexm.h"
-#include "driver/explain_options.h"
-#include "npu/explain/explain.h"
+#include "driver/explain_trials.h"
 #include "npu/partition/partition.h"
-#include "npu/support/estimate.h"
 #include "npu/target/target.h"
 
-/* What becomes of a model under some options. */
-struct figures {
-    uint64_t cycles;
-    uint32_t n_on_cpu, n_partitions;
-};
-
-static struct figures figures_of(const struct nuc_explanation *e)
-{
-    return (struct figures){nuc_explained_cycles(e), e->n_operators - e->n_delegated, e->n_partitions};
-}
-
-static void measure(struct nuc_model *quantized, void *arg)
-{
-    struct nuc_model *partitioned = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
-
-    *(struct figures *)arg = figures_of(nuc_explain_partitioned(partitioned, true));
-}
-
-static void quantize_and_measure(struct nuc_model *m, void *arg)
-{
-    measure(nuc_quantize_random(m), arg);
-}
-
-/* Quantize and dequantize nodes on the CPU once inputs and outputs are what the options say. */
-static void measure_quantization(struct nuc_model *partitioned, void *arg)
-{
-    struct nuc_job j = {.c = partitioned->c, .m = partitioned, .graph_only = true};
-    uint64_t *cycles = arg;
-
-    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_QUANTIZE_IO);
-    const struct nuc_model *m = j.m;
-    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
-        *cycles += nuc_is_quantize(n) || nuc_is_dequantize(n) ? nuc_estimate_cpu(m->settings->target, n) : 0;
-}
-
-/* ---- the options ---- */
-
-struct trying {
-    const struct nuc_model *m, *quantized; /* partitioned; as its partitioning began */
-    struct nuc_explanation *e;
-    struct figures own, own_random; /* with its own options; quantized as what is tried is */
-    bool has_random;
-};
-
-static bool has_int8_twin(const struct trying *t)
+static bool has_int8_twin(const struct nuc_trying *t)
 {
     return t->e->target->npu_name != NULL && t->e->target->cpu == NULL && t->e->n_delegated < t->e->n_operators;
 }
@@ -68,7 +23,7 @@ static const char *int8_twin(const struct nuc_target *target)
     return target->name;
 }
 
-static void take_int8_twin(const struct trying *t, struct nuc_options *o)
+static void take_int8_twin(const struct nuc_trying *t, struct nuc_options *o)
 {
     o->target = int8_twin(t->e->target);
 }
@@ -82,195 +37,162 @@ static bool takes_images(const struct nuc_graph *g)
     return false;
 }
 
-static bool may_reorder(const struct trying *t)
+static bool may_reorder(const struct nuc_trying *t)
 {
-    return t->quantized->settings->o.dim_order == NUC_DIM_ORDER_AS_IS && !t->m->from_litert &&
-           takes_images(t->m->graph) && (t->e->format_cycles > 0 || t->e->n_delegated < t->e->n_operators);
+    return t->quantized->settings->o.dim_order == NUC_DIM_ORDER_AS_IS && !t->partitioned->from_litert &&
+           takes_images(t->partitioned->graph) && (t->e->format_cycles > 0 || t->e->n_delegated < t->e->n_operators);
 }
 
-static void take_channels_last(const struct trying *t, struct nuc_options *o)
+static void take_channels_last(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->dim_order = NUC_DIM_ORDER_CHANNELS_LAST;
 }
 
-static void take_contiguous(const struct trying *t, struct nuc_options *o)
+static void take_contiguous(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->dim_order = NUC_DIM_ORDER_CONTIGUOUS;
 }
 
-static bool has_work_on_cpu(const struct trying *t)
+static bool has_work_on_cpu(const struct nuc_trying *t)
 {
-    return t->m->settings->delegates && !t->m->settings->o.allow_no_op_partitions &&
+    return t->partitioned->settings->delegates && !t->partitioned->settings->o.allow_no_op_partitions &&
            t->e->n_delegated < t->e->n_operators;
 }
 
-static void allow_no_ops(const struct trying *t, struct nuc_options *o)
+static void allow_no_ops(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->allow_no_op_partitions = true;
 }
 
-static bool has_named_ones(const struct trying *t)
+static bool has_named_ones(const struct nuc_trying *t)
 {
-    return t->m->settings->delegates && t->m->settings->o.n_operators_not_to_delegate > 0;
+    return t->partitioned->settings->delegates && t->partitioned->settings->o.n_operators_not_to_delegate > 0;
 }
 
-static void delegate_named_ones(const struct trying *t, struct nuc_options *o)
+static void delegate_named_ones(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->n_operators_not_to_delegate = 0;
 }
 
-static bool is_executorch_only(const struct trying *t)
+static bool is_executorch_only(const struct nuc_trying *t)
 {
-    return t->m->settings->o.executorch_ops_only;
+    return t->partitioned->settings->o.executorch_ops_only;
 }
 
-static void take_own_ops(const struct trying *t, struct nuc_options *o)
+static void take_own_ops(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->executorch_ops_only = false;
 }
 
-static bool is_compat(const struct trying *t)
+static bool is_compat(const struct nuc_trying *t)
 {
-    return t->m->settings->o.reference_compat;
+    return t->partitioned->settings->o.reference_compat;
 }
 
-static void leave_reference(const struct trying *t, struct nuc_options *o)
+static void leave_reference(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->reference_compat = false;
 }
 
-static bool has_older_rules(const struct trying *t)
+static bool has_older_rules(const struct nuc_trying *t)
 {
-    return t->m->settings->delegates && t->m->settings->flavor->rules == NUC_RULES_SDK_3_1;
+    return t->partitioned->settings->delegates && t->partitioned->settings->flavor->rules == NUC_RULES_SDK_3_1;
 }
 
-static void take_newer_rules(const struct trying *t, struct nuc_options *o)
+static void take_newer_rules(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->converter_flavor = "sdk-3.2";
 }
 
-static bool is_left_out(const struct trying *t)
+static bool is_left_out(const struct nuc_trying *t)
 {
-    return t->e->target->npu_name != NULL && !t->m->settings->o.delegate;
+    return t->e->target->npu_name != NULL && !t->partitioned->settings->o.delegate;
 }
 
-static void use_npu(const struct trying *t, struct nuc_options *o)
+static void use_npu(const struct nuc_trying *t, struct nuc_options *o)
 {
     (void)t;
     o->delegate = true;
 }
 
-struct option {
-    const char *text; /* NULL: of the target that is taken */
-    bool (*applies)(const struct trying *t);
-    void (*take)(const struct trying *t, struct nuc_options *o);
-    bool requantizes; /* the quantizer asks for it, too */
+static bool has_float_io(const struct nuc_trying *t)
+{
+    return t->partitioned->settings->o.io == NUC_IO_FLOAT && !t->partitioned->settings->o.no_quantize;
+}
+
+static void take_int8_io(const struct nuc_trying *t, struct nuc_options *o)
+{
+    (void)t;
+    o->io = NUC_IO_INT8;
+}
+
+/* With what the trial measures, as the gain in decibels is what float is there for. */
+static bool has_wide_values(const struct nuc_trying *t)
+{
+    const struct nuc_node *n = t->partitioned->graph->first;
+
+    while (n != NULL && n->source->wide == NULL)
+        n = n->next;
+    return n != NULL && t->quantized->settings->o.accuracy != NUC_ACCURACY_FAST;
+}
+
+static void take_int8_values(const struct nuc_trying *t, struct nuc_options *o)
+{
+    (void)t;
+    o->accuracy = NUC_ACCURACY_FAST;
+}
+
+static const struct option {
+    const char *given, *without; /* both NULL: the target that is taken */
+    bool (*applies)(const struct nuc_trying *t);
+    void (*take)(const struct nuc_trying *t, struct nuc_options *o);
+    bool requantizes;  /* the quantizer asks for it, too */
+    const char *about; /* the rule that comes from it */
+} options[] = {
+    {NULL, NULL, has_int8_twin, take_int8_twin, true, NULL},
+    {NULL, "--no-delegate", is_left_out, use_npu, true, NULL},
+    {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, true, NULL},
+    {NULL, "--reference-compat", is_compat, leave_reference, true, NULL},
+    {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, true, NULL},
+    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, false, nuc_not_named_rule},
+    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, false, NULL},
+    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, false, NULL},
+    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, false, NULL},
+    {"--accuracy fast", NULL, has_wide_values, take_int8_values, true, nuc_wide_enough_rule},
+    {"--io int8", NULL, has_float_io, take_int8_io, true, NULL},
 };
 
-static const struct option options[] = {
-    {NULL, has_int8_twin, take_int8_twin, true},
-    {"no --no-delegate", is_left_out, use_npu, true},
-    {"--converter-flavor sdk-3.2", has_older_rules, take_newer_rules, true},
-    {"no --reference-compat", is_compat, leave_reference, true},
-    {"no --executorch-ops-only", is_executorch_only, take_own_ops, true},
-    {"all operators delegated", has_named_ones, delegate_named_ones, false},
-    {"--dim-order channels-last", may_reorder, take_channels_last, false},
-    {"--dim-order contiguous", may_reorder, take_contiguous, false},
-    {"--allow-no-op-partitions", has_work_on_cpu, allow_no_ops, false},
-};
-
-enum { N_OPTIONS = sizeof options / sizeof options[0] };
-
-/* ---- trying ---- */
-
-/* Less by a hundredth of what it was, so that noise of the estimate is no advice. */
-static bool is_less(uint64_t cycles, uint64_t than)
+bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_options *o, bool *requantizes,
+                       struct nuc_explain_trial *out)
 {
-    return cycles < than - than / 100;
+    if (index >= sizeof options / sizeof *options)
+        return false;
+    const struct option *row = &options[index];
+    *requantizes = row->requantizes;
+    *out = (struct nuc_explain_trial){.options = row->given, .without = row->without, .about = row->about};
+    if (!row->applies(t))
+        return true;
+    row->take(t, o);
+    if (row->given == NULL && row->without == NULL)
+        out->options = nuc_format(t->cx, "--target %s", o->target);
+    out->compiles = true;
+    return true;
 }
 
-static void add_help(struct trying *t, const char *text, struct figures figures)
-{
-    struct nuc_explanation *e = t->e;
-    uint32_t i = e->n_helps++;
-
-    for (; i > 0 && e->helps[i - 1].cycles > figures.cycles; i--)
-        e->helps[i] = e->helps[i - 1];
-    e->helps[i] = (struct nuc_explain_help){text, figures.cycles, figures.n_on_cpu, figures.n_partitions};
-}
-
-/*
- * What the quantizer asks for is tried on the float model, with the random sample that is quick, and compared with the
- * model's own options tried so. Without a float model, the archive being quantized, with what there is.
- */
-static bool try_one(struct trying *t, const struct option *option, struct figures *found)
-{
-    const struct nuc_model *from_float = option->requantizes ? t->quantized->from_float : NULL;
-    struct nuc_options o = t->quantized->settings->o;
-
-    if (from_float != NULL && !t->has_random) {
-        const struct nuc_options own = from_float->settings->o;
-        t->own_random = t->own;
-        t->has_random = true;
-        if (!t->e->made_up_ranges)
-            (void)nuc_trial(from_float, &own, quantize_and_measure, &t->own_random);
-    }
-    option->take(t, &o);
-    const struct figures *own = from_float != NULL ? &t->own_random : &t->own;
-    enum nuc_status status = from_float != NULL ? nuc_trial(from_float, &o, quantize_and_measure, found)
-                                                : nuc_trial(t->quantized, &o, measure, found);
-    return status == NUC_OK && is_less(found->cycles, own->cycles);
-}
-
-void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model *quantized, struct nuc_explanation *e)
-{
-    struct nuc_context *cx = partitioned->c->cx;
-    struct trying t = {.m = partitioned, .quantized = quantized, .e = e, .own = figures_of(e)};
-    /* One inference of the reference evaluator, which quantizing takes, is to be quick. */
-    static const uint64_t most_macs = 2000000000;
-    uint64_t macs = 0;
-
-    for (uint32_t i = 0; i < e->n_rows; i++)
-        macs += e->rows[i].macs;
-    bool quick = macs < most_macs;
-    /* The caller's own check is asked about the nodes of the model alone. */
-    if (partitioned->settings->o.check_op_support != NULL)
-        return;
-    e->helps = nuc_alloc_array(cx, N_OPTIONS + 1, sizeof *e->helps);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option *option = &options[i];
-        struct figures found = {0, 0, 0};
-        if (!option->applies(&t) || (option->requantizes && quantized->from_float != NULL && !quick) ||
-            !try_one(&t, option, &found))
-            continue;
-        add_help(&t, option->text != NULL ? option->text : nuc_format(cx, "--target %s", int8_twin(e->target)), found);
-    }
-    struct nuc_options o = t.m->settings->o;
-    uint64_t as_is = 0, int8 = 0;
-    struct figures figures = t.own;
-    if (o.io == NUC_IO_INT8 || nuc_trial(t.m, &o, measure_quantization, &as_is) != NUC_OK)
-        return;
-    o.io = NUC_IO_INT8;
-    if (nuc_trial(t.m, &o, measure_quantization, &int8) != NUC_OK || int8 >= as_is)
-        return;
-    figures.cycles -= as_is - int8;
-    if (is_less(figures.cycles, t.own.cycles))
-        add_help(&t, "--io int8", figures);
-}
+/* ---- the two placements ---- */
 
 static void sum_cycles(struct nuc_model *quantized, void *arg)
 {
-    struct figures figures;
+    struct nuc_model *partitioned = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
 
-    measure(quantized, &figures);
-    *(uint64_t *)arg = figures.cycles;
+    *(uint64_t *)arg = nuc_explained_cycles(nuc_explain_partitioned(partitioned, true));
 }
 
 void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized,

@@ -1,4 +1,4 @@
-/* What becomes of a model under other options, for its explanation. */
+/* Explanations of a model as it is, and under other options. */
 #ifndef NUC_DRIVER_EXPLAIN_OPTIONS_H
 #define NUC_DRIVER_EXPLAIN_OPTIONS_H
 
@@ -16,12 +16,6 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
 
 /* The same without any trial, from a lowering of its own where cycles are wanted. */
 struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles);
-
-/*
- * Fills e->helps with the options, alone, that make an inference at least a hundredth faster by estimate. `quantized`
- * is what `partitioned` was made of. What takes another quantization is left out where an inference takes long.
- */
-void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model *quantized, struct nuc_explanation *e);
 
 /*
  * Cycles under either placement: those of `e`, and those of the quantized model placed the other way, which are the

@@ -139,6 +139,12 @@ void nuc_make_program(struct nuc_job *j);      /* program.c */
 
 /* ---- what they share ---- */
 
+/*
+ * What --rewrite asks for (rewrites.c): in the graph as the model has it, and again in what the passes have
+ * `recognized` in it. Fails with NUC_BAD_USAGE where a change has no place in either.
+ */
+void nuc_make_rewrites(struct nuc_job *j, bool recognized);
+
 /* Fresh observers for a prepared model, and what is to be spent on its conversion. */
 struct nuc_calibration *nuc_calibration_of(struct nuc_model *prepared, enum nuc_accuracy accuracy,
                                            enum nuc_bias_correction bias_correction);
@@ -171,8 +177,11 @@ bool nuc_is_cpu_node(void *user, const struct nuc_node *node);
 struct nuc_partition_options;
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options);
 
-/* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
-struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles);
+/*
+ * The explanation of a model at any stage before lowering; cycles of kernels take a conversion. `calibration` is what a
+ * quantized model was quantized with, for what is tried on it.
+ */
+struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles, struct nuc_sample_source calibration);
 
 /* Cycles of a partitioned model as its explanation has them, from real kernels; false: it cannot be converted. */
 bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles);

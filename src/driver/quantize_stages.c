@@ -66,6 +66,7 @@ void nuc_run_aten_stage(struct nuc_job *j)
     const struct nuc_model *from_float = j->m;
     j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
     j->m->from_float = from_float;
+    nuc_make_rewrites(j, false);
     keep_weights_constant(j);
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
     if (!s->o.no_quantize) {
@@ -74,6 +75,7 @@ void nuc_run_aten_stage(struct nuc_job *j)
         nuc_run_stage_passes(j, &nuc_written_passes, mode);
         nuc_restore_output_orders(j->m->graph, outputs);
     }
+    nuc_make_rewrites(j, true);
     express(j);
     if (!s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);

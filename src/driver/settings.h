@@ -28,6 +28,9 @@ bool nuc_expresses_for_npu(const struct nuc_settings *s);
 /* Only this library's kernels run the program, which allow results over inputs. */
 bool nuc_allows_in_place(const struct nuc_settings *s);
 
+/* Fails with NUC_BAD_USAGE naming the first rewrite that is not known (rewrites.c). */
+void nuc_check_rewrites(struct nuc_context *cx, const struct nuc_options *o);
+
 /* Fails with NUC_BAD_USAGE naming the first option that cannot be. An alias of a flavor gives a note. */
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out);
 

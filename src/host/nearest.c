@@ -86,3 +86,26 @@ const char *nuc_did_you_mean(struct nuc_context *cx, const char *text, nuc_word_
 
     return word != NULL ? nuc_format(cx, " (did you mean '%s'?)", word) : "";
 }
+
+bool nuc_glob_matches(const char *glob, const char *text)
+{
+    const char *star = NULL, *resume = NULL; /* after the last *, and how far it has eaten */
+
+    while (*text != '\0') {
+        if (*glob == '*') {
+            star = ++glob;
+            resume = text;
+        } else if (*glob == '?' || *glob == *text) {
+            glob++;
+            text++;
+        } else if (star != NULL) {
+            glob = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*glob == '*')
+        glob++;
+    return *glob == '\0';
+}

@@ -1,4 +1,4 @@
-/* "did you mean": the word of a list that was most probably meant. */
+/* "did you mean": the word of a list that was most probably meant; words that a glob means. */
 #ifndef NUC_HOST_NEAREST_H
 #define NUC_HOST_NEAREST_H
 
@@ -20,5 +20,8 @@ const char *nuc_nearest(const char *text, nuc_word_at *word_at, const void *list
 
 /* " (did you mean '...'?)" in the arena, or "". */
 const char *nuc_did_you_mean(struct nuc_context *cx, const char *text, nuc_word_at *word_at, const void *list);
+
+/* The glob matches the whole text: * stands for any characters, ? for one. */
+bool nuc_glob_matches(const char *glob, const char *text);
 
 #endif

@@ -2,6 +2,7 @@
 #include "introspect/network_private.h"
 
 #include "driver/explain_options.h"
+#include "driver/explain_trials.h"
 #include "driver/node_cycles.h"
 
 static void add_missed(struct nuc_network *net, const char *text)
@@ -63,7 +64,7 @@ static void build(struct nuc_network *net)
                                         j->made.n_instructions);
     net->e = nuc_explain_lowered(net->partitioned, j->m, net->cycles);
     net->e->made_up_ranges = net->made_up;
-    nuc_try_options(net->partitioned, net->quantized, net->e);
+    nuc_try_changes(&(struct nuc_trying){net->cx, net->partitioned, net->quantized, net->calibration, net->e});
     nuc_remember(j);
     nuc_rehearse_program(j);
     check_delegation(net);

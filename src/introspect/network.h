@@ -66,6 +66,6 @@ void nuc_put_network_nodes(struct nuc_network *net, json_t *tree); /* nodes, bou
 void nuc_put_network_partitions(struct nuc_network *net, json_t *tree);
 void nuc_put_network_instructions(struct nuc_network *net, json_t *tree);
 void nuc_put_network_memory(struct nuc_network *net, json_t *tree);
-void nuc_put_network_placement(struct nuc_network *net, json_t *tree); /* on_cpu, splits, options */
+void nuc_put_network_placement(struct nuc_network *net, json_t *tree); /* on_cpu, splits, fixes, trials */
 
 #endif

@@ -176,7 +176,7 @@ static void put_decision(const struct nuc_network *net, json_t *to, const struct
 {
     const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
 
-    nuc_put_decision(net->cx, to, d, d != NULL ? d->actual : NULL);
+    nuc_put_decision(net->cx, to, net->e, row, d != NULL ? d->actual : NULL);
     nuc_put_id(net->cx, to, "because", d != NULL && d->because != NULL ? nuc_network_id(net, d->because) : NUC_NO_ID);
     nuc_put_count(net->cx, to, "gain_cycles", d != NULL ? nuc_explain_lost(net->e, row) : 0);
 }

@@ -26,6 +26,10 @@ const struct nuc_option_info nuc_option_rows[] = {
      TO(sizes), COUNT_IN(n_sizes)},
     {"signature", NUC_OPTION_STRING, "NAME", "of a LiteRT model with several ways to call it: the one that is compiled",
      TO(signature)},
+    {"rewrite", NUC_OPTION_LIST, "NAME[@NODE],...",
+     "changes of the model's source that 'nucleon explain' names, made without it: everywhere, or at nodes by label or "
+     "name; * and ? as in a shell",
+     TO(rewrites), COUNT_IN(n_rewrites)},
     {"no-quantize", NUC_OPTION_FLAG, NULL, "a float program for the CPU: no calibration, nothing on the NPU",
      TO(no_quantize), .set = true},
     {"require-full-delegation", NUC_OPTION_FLAG, NULL, "no operator stays on the CPU", TO(require_full_delegation),

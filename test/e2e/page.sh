@@ -115,7 +115,7 @@ with_data "$tmp/hostile.html" <<'JSON'
  "partitions": [{"tag": "\u003ci id=hostile>", "kernels": [{"kernel": "\u003ci id=hostile>", "cycles": 3, "nodes": [1, 42]}]}],
  "instructions": [{"operator": "\u003ci id=hostile>", "where": "npu", "cycles": 3, "nodes": [], "partition": 3}],
  "memory": [{"name": "\u003ci id=hostile>", "steps": 2, "bytes": 0, "tensors": [{"label": "\u003ci id=hostile>", "node": 9, "address": 0, "bytes": 0, "first": 0, "last": 1}]}],
- "on_cpu": [{"node": 3, "operators": [3], "rule": "\u003ci id=hostile>", "fix": "\u003ci id=hostile>", "lost_cycles": 3}],
+ "on_cpu": [{"node": 3, "operators": [3], "reason": "\u003ci id=hostile>", "fix": {"text": "\u003ci id=hostile>"}, "lost_cycles": 3}],
  "splits": [{"before": ["\u003ci id=hostile>"], "after": [], "node": 3, "causes": 2, "saved_cycles": 1}],
  "options": [{"options": "\u003ci id=hostile>", "cycles": 1}],
  "evaluation": {"samples": 1, "outputs": [{"name": "\u003ci id=hostile>"}], "confusion": [[1, 2], [0, 0]], "class_names": ["\u003ci id=hostile>"],

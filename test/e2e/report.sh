@@ -52,7 +52,7 @@ calibrated="--calibration calibration.npz"
 # ---- the data ----
 
 run 0 $model $calibrated --dataset test.npz -o all.json
-has all.json '"options":[{"options":"--io int8"'
+has all.json '"fixes":[{"option":"--io int8"'
 has out '  placement NPU 28 of 28 operators in 1 partition'
 has out '  latency   about '
 has out '  memory    '
@@ -69,7 +69,7 @@ for member in '"schema":1,' '"command":"report",' '"nucleon":"' \
     '"invocation":"nucleon report digits.pt2 --calibration calibration.npz --dataset test.npz -o all.json"' \
     '"model":{"file":"digits.pt2","kind":"pt2","quantized":false,' '"target":{"name":"imxrt700",' '"warnings":[]' \
     '"nodes":[{"id":0,"label":"x",' '"partitions":[{"tag":"' '"instructions":[{"operator":"' \
-    '"memory":[{"name":"arena","step":"instruction",' '"on_cpu":[]' '"splits":[]' '"options":[' \
+    '"memory":[{"name":"arena","step":"instruction",' '"on_cpu":[]' '"splits":[]' '"fixes":[' \
     '"evaluation":{"samples":360,' '"compare":null}'; do
     has all.json "$member"
 done
@@ -135,7 +135,7 @@ run 0 digits_unsupported.pt2 $calibrated -o cpu.json
 is cpu.json on_cpu 1
 is cpu.json cpu_float 1
 has cpu.json '"on_cpu":[{"node":'
-has cpu.json '"rule":"there is no dilation","actual":"2 x 2","limit":"1 x 1","fix":"use dilation=1"'
+has cpu.json '"rule":"there is no dilation","actual":"2 x 2","limit":"1 x 1","reason":"required is that there is no dilation'
 has cpu.json '"warnings":["digits_unsupported.pt2: output '
 run 0 digits_unsupported.pt2 $calibrated --target cortex-m33 -o m33.json
 is m33.json partitions 0

@@ -44,6 +44,8 @@ static const char *another(const struct nuc_option_info *i)
         return "sdk-3.1";
     if (strcmp(i->name, "dump-after") == 0)
         return "quantize";
+    if (strcmp(i->name, "rewrite") == 0)
+        return "gelu-to-sigmoid,norm-to-tanh@layers.0/*";
     switch (i->kind) {
     case NUC_OPTION_FLAG:
         return "true";

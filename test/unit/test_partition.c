@@ -3,6 +3,7 @@
 #include "quantized_text.h"
 #include "text_cases.h"
 
+#include "host/nearest.h"
 #include "npu/partition/not_delegated.h"
 #include "npu/partition/partition.h"
 #include "npu/partition/propose.h"

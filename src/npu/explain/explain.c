@@ -1,6 +1,7 @@
-#include "npu/explain/explain.h"
+#include "npu/explain/explain_lines.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "npu/support/estimate.h"
@@ -60,7 +61,7 @@ uint64_t nuc_explained_cycles(const struct nuc_explanation *e)
     return e->npu_cycles + e->cpu_cycles;
 }
 
-struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
+struct nuc_explanation *nuc_explain_graph(struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
                                           const struct nuc_explain_cycles *cycles)
 {
@@ -69,7 +70,10 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
 
     struct nuc_operator_counts counts = nuc_count_operators(g);
 
+    e->cx = cx;
+    e->graph = g;
     e->file = g->file;
+    e->sqnr_db = (double)NAN;
     e->labels = nuc_label_graph(g);
     e->n_operators = counts.all;
     e->n_delegated = counts.delegated;
@@ -104,9 +108,8 @@ const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanati
 {
     if (e->n_causes == 0)
         return NULL;
-    const struct nuc_decision *d = e->rows[e->causes[0].root].decision;
-    bool actual = d->actual != NULL && *d->actual != '\0', limit = d->limit != NULL && *d->limit != '\0';
-    return nuc_format(cx, "%s: required is that %s%s%s%s%s%s%s", nuc_node_text(cx, d->node), d->rule,
-                      actual ? "; found " : "", actual ? d->actual : "", limit ? "; allowed " : "",
-                      limit ? d->limit : "", d->fix != NULL ? ": " : "", d->fix != NULL ? d->fix : "");
+    const struct nuc_explain_row *row = &e->rows[e->causes[0].root];
+    bool names_place;
+    return nuc_format(cx, "%s: %s; 'nucleon explain' tries what helps", nuc_node_text(cx, row->node),
+                      nuc_why_text(cx, e, row, &names_place));
 }

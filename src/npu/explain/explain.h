@@ -9,6 +9,7 @@
 #include "ir/labels.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
+#include "rewrite/recognize/changes.h"
 
 #define NUC_NO_CAUSE UINT32_MAX
 
@@ -67,6 +68,7 @@ struct nuc_explain_cause {
     uint64_t part_cycles;   /* of these parts on the CPU */
     uint64_t follow_cycles; /* of the others */
     uint64_t lost_cycles;   /* of all, more than on the NPU */
+    uint32_t trial;         /* the one that helps; NUC_NO_TRIAL: none does */
 };
 
 /* Work of the CPU that lies between partitions, all on paths from one to another: without it they would be one. */
@@ -79,14 +81,31 @@ struct nuc_explain_split {
     uint64_t saved_cycles;        /* about what joining them saves: see docs/explain.md */
 };
 
-/* An option that was tried: what becomes of the model with it. */
-struct nuc_explain_help {
-    const char *options; /* as given to compile */
-    uint64_t cycles;
+/*
+ * A change that was tried on the model: an option of `compile`, given or left out, or a change of the model's source,
+ * which --rewrite makes. The rest is what becomes of the model with it.
+ */
+struct nuc_explain_trial {
+    const char *options;             /* as given to compile; NULL: one is left out, */
+    const char *without;             /* this one */
+    const char *about;               /* an option's: the rule that it stands behind (partition.h); NULL: none */
+    const struct nuc_change *change; /* of the source; NULL: none */
+    uint32_t n_places;
+    const struct nuc_change_place *places;
+    bool compiles;
+    uint64_t than_cycles;          /* of the model as it is, quantized as it was for the trial */
+    uint64_t cycles, saved_cycles; /* less than those; 0: it does not help */
     uint32_t n_on_cpu, n_partitions;
+    bool by_random; /* quantized with one random sample, as what it is compared with, though the model has others */
+    double sqnr_db; /* of the outputs, from those of the float model as it is; NaN: not measured */
+    bool is_shown;  /* it helps, and no other one helps at the same places more */
 };
 
+#define NUC_NO_TRIAL UINT32_MAX
+
 struct nuc_explanation {
+    struct nuc_context *cx;
+    struct nuc_graph *graph; /* partitioned */
     const char *file;
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
@@ -115,15 +134,18 @@ struct nuc_explanation {
     struct nuc_explain_cause *causes; /* in graph order of their first operator */
     uint32_t n_splits;
     struct nuc_explain_split *splits; /* in graph order */
-    uint32_t n_helps;
-    struct nuc_explain_help *helps; /* the most helpful first */
+    bool has_trials;                  /* it was asked what would help */
+    uint32_t n_trials;
+    struct nuc_explain_trial *trials; /* those that save most first */
+    uint32_t n_left_out;              /* changes that were not tried: that would take too long */
+    double sqnr_db;                   /* of the model as it is; NaN: not measured */
 };
 
 /*
  * The graph is partitioned. NULL for target and flavor: the defaults. `cycles` are those of its program; NULL: nodes
  * have estimates from their sizes.
  */
-struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
+struct nuc_explanation *nuc_explain_graph(struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
                                           const struct nuc_explain_cycles *cycles);
 
@@ -145,6 +167,19 @@ const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanati
 
 /* Cycles that the operator of a row takes more on the CPU than on the NPU; 0 where it is there for its cost. */
 uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_explain_row *row);
+
+/* The operator of the row is, or is a part of, what stands at the place; at one of those of the change. */
+bool nuc_is_at(const struct nuc_change_place *place, const struct nuc_explain_row *row);
+bool nuc_is_about(const struct nuc_explain_trial *trial, const struct nuc_explain_row *row);
+
+/* Its outputs err so much more than those of the model as it is that it is no help. */
+bool nuc_ruins(const struct nuc_explanation *e, const struct nuc_explain_trial *trial);
+
+/* The trials that are shown, by what they save; each cause gets the one that is about it. */
+void nuc_settle_trials(struct nuc_explanation *e);
+
+/* The value leaves the model as it is. */
+bool nuc_is_result(const struct nuc_node *node);
 
 /* Two nodes are, or are parts of, one operator of the model's file. */
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b);

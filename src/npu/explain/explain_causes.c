@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "npu/explain/explain.h"
+#include "npu/support/support.h"
 
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)
 {
@@ -63,9 +64,34 @@ static uint32_t followed(const struct tracing *t, uint32_t at)
     return row - 1;
 }
 
+bool nuc_is_result(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_OUTPUT)
+            return true;
+    }
+    return false;
+}
+
+/* An operator that the NPU does not have and that reads the value of the row in float; 0: none. Rows from 1. */
+static uint32_t lacking_reader(const struct tracing *t, uint32_t at)
+{
+    const struct nuc_node *node = t->e->rows[at].node;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        uint32_t row = row_of(t, node->users[i]);
+        if (row != 0 && t->e->rows[row - 1].partition == NULL &&
+            t->e->rows[row - 1].decision->rule == nuc_has_operator_rule)
+            return row;
+    }
+    return 0;
+}
+
 /*
- * The end of the chain from row `at` on; of a chain that comes back to where it was, where each operator names the
- * other, the first in graph order. `seen` holds `at` + 1 for rows that were passed.
+ * The end of the chain from row `at` on. Of a chain that comes back to where it was, where each operator names the
+ * other: what reads one of them in float because the NPU does not have it, a result of the model, or the first in graph
+ * order. `seen` holds
+ * `at` + 1 for rows that were passed.
  */
 static uint32_t root_of(const struct tracing *t, uint32_t at, uint32_t *seen)
 {
@@ -76,17 +102,24 @@ static uint32_t root_of(const struct tracing *t, uint32_t at, uint32_t *seen)
         at = next;
         next = followed(t, at);
     }
+    if (next == at)
+        return at;
     first = at;
-    for (; next != at; next = followed(t, next))
+    uint32_t reader = lacking_reader(t, at), result = nuc_is_result(t->e->rows[at].node) ? at + 1 : 0;
+    for (; next != at; next = followed(t, next)) {
         first = next < first ? next : first;
-    return first;
+        reader = reader != 0 ? reader : lacking_reader(t, next);
+        result = nuc_is_result(t->e->rows[next].node) ? next + 1 : result;
+    }
+    return reader != 0 ? reader - 1 : result != 0 ? result - 1 : first;
 }
 
 /* ---- causes ---- */
 
 uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
-    bool loses = e->target->npu_name != NULL && row->is_operator && row->partition == NULL && !row->decision->by_cost;
+    bool loses = e->target->npu_name != NULL && row->is_operator && row->partition == NULL && !row->decision->by_cost &&
+                 row->decision->rule != nuc_has_operator_rule;
 
     return loses && row->cpu_cycles > row->npu_cycles ? row->cpu_cycles - row->npu_cycles : 0;
 }
@@ -119,13 +152,20 @@ static uint32_t cause_of_root(struct nuc_explanation *e, const struct cause_tabl
         if (nuc_is_same_call(e->rows[e->causes[cause].root].node, node))
             return cause;
     }
-    e->causes[e->n_causes] = (struct nuc_explain_cause){.root = root};
+    e->causes[e->n_causes] = (struct nuc_explain_cause){.root = root, .trial = NUC_NO_TRIAL};
     table->slots[i] = ++e->n_causes;
     return e->n_causes - 1;
 }
 
+/* An operator that the NPU does not have says more than one whose neighbour is in float; else what loses more. */
 static void choose_root(const struct nuc_explanation *e, struct nuc_explain_cause *cause, uint32_t root)
 {
+    const bool has = e->rows[root].decision->neighbour == NULL, had = e->rows[cause->root].decision->neighbour == NULL;
+
+    if (has != had) {
+        cause->root = has ? root : cause->root;
+        return;
+    }
     if (nuc_explain_lost(e, &e->rows[root]) > nuc_explain_lost(e, &e->rows[cause->root]))
         cause->root = root;
 }

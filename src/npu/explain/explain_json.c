@@ -78,7 +78,7 @@ static void put_row(struct nuc_context *cx, json_t *to, const struct nuc_explana
     nuc_put_count(cx, to, "line", n->source->line > 0 ? (uint64_t)n->source->line : 0);
     nuc_put_text(cx, to, "module", n->source->module);
     nuc_put_text(cx, to, "partition", row->partition);
-    nuc_put_decision(cx, to, d->delegated ? NULL : d, d->actual);
+    nuc_put_decision(cx, to, e, row, d->actual);
     nuc_put_text(cx, to, "because", d->because != NULL ? d->because->name : NULL);
     nuc_put_text(cx, to, "root", name_of_cause(e, row->cause));
     nuc_put_count(cx, to, "macs", row->macs);
@@ -97,7 +97,7 @@ static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explan
     nuc_put_bool(cx, to, "made_up_ranges", e->made_up_ranges);
     put_summary(cx, nuc_put_object(cx, to, "summary"), e);
     put_splits(cx, nuc_put_array(cx, to, "splits"), e);
-    nuc_put_helps(cx, to, e);
+    nuc_put_fixes(cx, to, e);
     nuc_put_boundaries(cx, to, e, false);
 }
 

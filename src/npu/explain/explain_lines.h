@@ -27,11 +27,34 @@ const char *nuc_source_text(struct nuc_context *cx, const struct nuc_source *sou
 /* "aten.gelu at model.py:23 (blocks.0.act)", as far as it is known. */
 const char *nuc_place_text(struct nuc_context *cx, const struct nuc_node *node);
 
+/*
+ * Why a row is on the CPU, without what computes it there; and with that, "" where the NPU was not asked. `names_place`
+ * as below.
+ */
+const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row,
+                         bool *names_place);
+const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row);
+
+/* "--io int8", "without --no-delegate". */
+const char *nuc_trial_name(struct nuc_context *cx, const struct nuc_explain_trial *t);
+
+/* The place of the change that the row is, or is a part of, or the first one. */
+const struct nuc_change_place *nuc_change_place_of(const struct nuc_explain_trial *t,
+                                                   const struct nuc_explain_row *row);
+
+/* What a trial that helps says of a row that it is about; what was tried of a cause in vain. */
+const char *nuc_fix_text(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t trial,
+                         const struct nuc_explain_row *row);
+const char *nuc_no_fix_text(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t cause);
+
 /* What a decision found, with places in the model for names of nodes; `names_place` says whether there were any. */
 const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_decision *d,
                            bool *names_place);
 
-/* Two causes have the same operator, rule and fix: what is said of one holds for the other. */
+/* An operator that became a part of one, "aten.add.Tensor" as "add". */
+const char *nuc_part_name(struct nuc_context *cx, const struct nuc_node *node);
+
+/* Two causes have the same operator, reason and fix: what is said of one holds for the other. */
 bool nuc_is_alike(struct nuc_context *cx, const struct nuc_explanation *e, uint32_t a, uint32_t b);
 
 /* The rows (explain_table.c). */

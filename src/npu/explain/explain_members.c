@@ -3,13 +3,70 @@
 #include <math.h>
 
 #include "archive/json_build.h"
+#include "npu/explain/explain_lines.h"
 
-void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_decision *d, const char *actual)
+static const char *const effects[] = {[NUC_CHANGE_EXACT] = "exact",
+                                      [NUC_CHANGE_CLOSE] = "close",
+                                      [NUC_CHANGE_TRAIN] = "train",
+                                      [NUC_CHANGE_MOVED] = "moved"};
+
+static void put_trial(struct nuc_context *cx, json_t *to, const struct nuc_explain_trial *t)
 {
+    nuc_put_text(cx, to, "option", t->options);
+    nuc_put_text(cx, to, "without", t->without);
+    nuc_put_count(cx, to, "cycles", t->cycles);
+    nuc_put_count(cx, to, "saved_cycles", t->saved_cycles);
+    nuc_put_bool(cx, to, "by_random", t->by_random);
+    nuc_put_measure(cx, to, "sqnr_db", t->sqnr_db);
+}
+
+static void put_place(struct nuc_context *cx, json_t *to, const struct nuc_change_place *p)
+{
+    nuc_put_text(cx, to, "node", p->label);
+    nuc_put_text(cx, to, "from", p->from);
+    nuc_put_text(cx, to, "to", p->to);
+    nuc_put_text(cx, to, "file", p->source->file);
+    nuc_put_count(cx, to, "line", p->source->line > 0 ? (uint64_t)p->source->line : 0);
+}
+
+static void put_fix(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
+                    const struct nuc_explain_row *row)
+{
+    const uint32_t trial = row->cause != NUC_NO_CAUSE ? e->causes[row->cause].trial : NUC_NO_TRIAL;
+
+    if (trial == NUC_NO_TRIAL) {
+        nuc_put_null(cx, to, "fix");
+        return;
+    }
+    const struct nuc_explain_trial *t = &e->trials[trial];
+    json_t *fix = nuc_put_object(cx, to, "fix");
+    nuc_put_text(cx, fix, "text", nuc_fix_text(cx, e, trial, row));
+    put_trial(cx, fix, t);
+    if (t->change == NULL) {
+        nuc_put_null(cx, fix, "rewrite");
+        return;
+    }
+    json_t *rewrite = nuc_put_object(cx, fix, "rewrite");
+    nuc_put_text(cx, rewrite, "name", t->change->name);
+    nuc_put_text(cx, rewrite, "effect", effects[t->change->effect]);
+    put_place(cx, rewrite, nuc_change_place_of(t, row));
+}
+
+void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
+                      const struct nuc_explain_row *row, const char *actual)
+{
+    const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
+
     nuc_put_text(cx, to, "rule", d != NULL ? d->rule : NULL);
     nuc_put_text(cx, to, "actual", d != NULL ? actual : NULL);
     nuc_put_text(cx, to, "limit", d != NULL ? d->limit : NULL);
-    nuc_put_text(cx, to, "fix", d != NULL ? d->fix : NULL);
+    if (d != NULL && row->is_operator) {
+        nuc_put_text(cx, to, "reason", nuc_reason_text(cx, e, row));
+        put_fix(cx, to, e, row);
+        return;
+    }
+    nuc_put_null(cx, to, "reason");
+    nuc_put_null(cx, to, "fix");
 }
 
 static void put_tags(struct nuc_context *cx, json_t *to, const char *key, const char *const *tags, uint32_t count)
@@ -69,16 +126,31 @@ void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_exp
     }
 }
 
-void nuc_put_helps(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
+void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
 {
-    json_t *list = nuc_put_array(cx, to, "options");
+    json_t *list = nuc_put_array(cx, to, "fixes");
 
-    for (uint32_t i = 0; i < e->n_helps; i++) {
-        const struct nuc_explain_help *h = &e->helps[i];
+    for (uint32_t i = 0; i < e->n_trials; i++) {
+        const struct nuc_explain_trial *t = &e->trials[i];
+        if (!t->is_shown)
+            continue;
         json_t *o = nuc_put_object(cx, list, NULL);
-        nuc_put_text(cx, o, "options", h->options);
-        nuc_put_count(cx, o, "cycles", h->cycles);
-        nuc_put_count(cx, o, "on_cpu", h->n_on_cpu);
-        nuc_put_count(cx, o, "partitions", h->n_partitions);
+        put_trial(cx, o, t);
+        nuc_put_count(cx, o, "on_cpu", t->n_on_cpu);
+        nuc_put_count(cx, o, "partitions", t->n_partitions);
+        if (t->change == NULL) {
+            nuc_put_null(cx, o, "rewrite");
+            continue;
+        }
+        json_t *rewrite = nuc_put_object(cx, o, "rewrite");
+        nuc_put_text(cx, rewrite, "name", t->change->name);
+        nuc_put_text(cx, rewrite, "effect", effects[t->change->effect]);
+        json_t *places = nuc_put_array(cx, rewrite, "places");
+        for (uint32_t k = 0; k < t->n_places; k++)
+            put_place(cx, nuc_put_object(cx, places, NULL), &t->places[k]);
     }
+    json_t *trials = nuc_put_object(cx, to, "trials");
+    nuc_put_count(cx, trials, "tried", e->n_trials);
+    nuc_put_count(cx, trials, "left_out", e->n_left_out);
+    nuc_put_measure(cx, trials, "sqnr_db", e->sqnr_db);
 }

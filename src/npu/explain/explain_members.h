@@ -9,8 +9,12 @@
 
 #include "npu/explain/explain.h"
 
-/* rule, actual, limit, fix: why an operator is where it is; NULL: nulls. `actual` stands in place of what was found. */
-void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_decision *d, const char *actual);
+/*
+ * rule, actual, limit, reason, fix: why an operator of the row is on the CPU, and what would help; of one on the NPU
+ * nulls. `actual` stands in place of what was found.
+ */
+void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
+                      const struct nuc_explain_row *row, const char *actual);
 
 /* before, after: the tags of the partitions around a split. */
 void nuc_put_split_tags(struct nuc_context *cx, json_t *to, const struct nuc_explain_split *s);
@@ -21,7 +25,7 @@ void nuc_put_cycles(struct nuc_context *cx, json_t *to, const struct nuc_explana
 /* boundaries: what is no node's. `nodes`: quantize and dequantize nodes, too, which the nodes around leave out. */
 void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e, bool nodes);
 
-/* options: what was tried and what becomes of the model with it. */
-void nuc_put_helps(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
+/* fixes, trials: what helps of what was tried, and what becomes of the model with it. */
+void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
 
 #endif

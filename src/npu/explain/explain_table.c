@@ -66,8 +66,7 @@ static void add_line(struct nuc_text *out, const struct nuc_explanation *e, cons
 
 /* ---- reasons ---- */
 
-/* "aten.add.Tensor" as "add". */
-static const char *base_name(struct nuc_context *cx, const struct nuc_node *node)
+const char *nuc_part_name(struct nuc_context *cx, const struct nuc_node *node)
 {
     const char *name = nuc_short_op_name(nuc_node_op_name(node)), *dot = strchr(name, '.');
 
@@ -95,7 +94,7 @@ static bool print_found(struct nuc_text *out, const struct nuc_explanation *e, c
         size_t length = strcspn(found, " ,:;"), gap = strspn(found + length, " ,:;");
         const struct nuc_node *node = length > 0 && memchr(found, '_', length) != NULL ? named(e, found, length) : NULL;
         if (node != NULL && nuc_is_same_call(node, of))
-            nuc_text_addf(out, "its own %s", base_name(out->cx, node));
+            nuc_text_addf(out, "its own %s", nuc_part_name(out->cx, node));
         else if (node != NULL)
             nuc_text_addf(out, "%s", nuc_place_text(out->cx, node));
         else
@@ -131,33 +130,8 @@ bool nuc_is_alike(struct nuc_context *cx, const struct nuc_explanation *e, uint3
         return x->in_float == y->in_float && is_same_text(x->decision->actual, y->decision->actual) &&
                is_same_text(x->decision->limit, y->decision->limit);
     return x->in_float == y->in_float && is_same_text(x->decision->rule, y->decision->rule) &&
-           is_same_text(x->decision->limit, y->decision->limit) && is_same_text(x->decision->fix, y->decision->fix) &&
+           is_same_text(x->decision->limit, y->decision->limit) && e->causes[a].trial == e->causes[b].trial &&
            strcmp(nuc_written_operator(cx, x->node), nuc_written_operator(cx, y->node)) == 0;
-}
-
-static void add_decision(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
-{
-    const struct nuc_decision *d = row->decision;
-    bool names_place;
-
-    if (row->in_float)
-        add_reason(out, "float",
-                   "the CPU has no int8 kernel for it: it computes in float between dequantize and quantize operators");
-    add_reason(out, "rule", d->rule);
-    if (nuc_is_text(d->actual))
-        add_reason(out, "found", nuc_found_text(out->cx, e, d, &names_place));
-    if (nuc_is_text(d->limit))
-        add_reason(out, "allowed", d->limit);
-    if (d->because != NULL)
-        add_reason(out, "because", nuc_format(out->cx, "it goes where %s goes", nuc_place_text(out->cx, d->because)));
-    if (nuc_is_text(d->fix))
-        add_reason(out, "fix", d->fix);
-}
-
-static void add_lost(struct nuc_text *out, uint64_t cycles)
-{
-    if (cycles > 0)
-        add_reason(out, "lost", nuc_format(out->cx, "about %s cycles", nuc_with_commas(out->cx, cycles)));
 }
 
 /* Without an NPU that was asked every row would say so. */
@@ -183,8 +157,12 @@ static void add_node(struct nuc_text *out, const struct nuc_explanation *e, cons
         add_reason(out, "label", label);
     if (!has_reason(e, row))
         return;
-    add_decision(out, e, row);
-    add_lost(out, nuc_explain_lost(e, row));
+    if (row->decision->because != NULL)
+        add_reason(out, "because", nuc_format(cx, "it goes where %s goes", nuc_place_text(cx, row->decision->because)));
+    else
+        add_reason(out, "why", nuc_reason_text(cx, e, row));
+    if (row->cause != NUC_NO_CAUSE && e->causes[row->cause].trial != NUC_NO_TRIAL)
+        add_reason(out, "fix", nuc_fix_text(cx, e, e->causes[row->cause].trial, row));
 }
 
 /* ---- an operator on the CPU and what goes with it ---- */
@@ -240,7 +218,7 @@ static void add_followers(struct nuc_text *out, const struct nuc_explanation *e,
         if (e->rows[i].cause != index)
             continue;
         if (nuc_is_same_call(e->rows[i].node, root))
-            count_name(&parts, base_name(out->cx, e->rows[i].node));
+            count_name(&parts, nuc_part_name(out->cx, e->rows[i].node));
         else
             count_name(&others, nuc_written_operator(out->cx, e->rows[i].node));
     }
@@ -284,8 +262,6 @@ static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, 
     if (cause->n_rows > cause->n_parts)
         nuc_text_addf(&line, ", with %u operator%s", cause->n_rows - cause->n_parts,
                       cause->n_rows - cause->n_parts == 1 ? "" : "s");
-    if (cause->lost_cycles > 0)
-        nuc_text_addf(&line, "; %s cycles lost", nuc_with_commas(cx, cause->lost_cycles));
     add_reason(out, "as in", nuc_text_string(&line));
 }
 
@@ -298,13 +274,16 @@ static void add_cause(struct nuc_text *out, const struct nuc_explanation *e, uin
 
     printed[index] = true;
     add_line(out, e, "CPU", root->node, cause->part_cycles + cause->follow_cycles);
-    if (earlier == NUC_NO_CAUSE) {
-        add_decision(out, e, root);
-        add_lost(out, cause->lost_cycles);
-        add_followers(out, e, index);
+    if (earlier != NUC_NO_CAUSE) {
+        add_likeness(out, e, index, earlier);
         return;
     }
-    add_likeness(out, e, index, earlier);
+    add_reason(out, "why", nuc_reason_text(cx, e, root));
+    if (cause->trial != NUC_NO_TRIAL)
+        add_reason(out, "fix", nuc_fix_text(cx, e, cause->trial, root));
+    else if (e->has_trials && !root->decision->by_cost)
+        add_reason(out, "fix", nuc_no_fix_text(cx, e, index));
+    add_followers(out, e, index);
 }
 
 /* ---- runs ---- */

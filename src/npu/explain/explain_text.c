@@ -1,4 +1,5 @@
 /* The explanation as lines for terminals: head and end. The table between them is that of explain_table.c. */
+#include <math.h>
 #include <string.h>
 
 #include "host/file.h"
@@ -159,11 +160,7 @@ static void add_split_cause(struct nuc_text *line, const struct nuc_explanation 
     nuc_text_addf(line, "%s", nuc_place_text(cx, root->node));
     if (r->first->n_causes > 1)
         nuc_text_addf(line, " and %u more", r->first->n_causes - 1);
-    nuc_text_addf(line, ": required is that %s", root->decision->rule);
-    if (nuc_is_text(root->decision->actual))
-        nuc_text_addf(line, ", found %s", nuc_found_text(cx, e, root->decision, &names_place));
-    if (nuc_is_text(root->decision->fix))
-        nuc_text_addf(line, "; %s", root->decision->fix);
+    nuc_text_addf(line, ": %s", nuc_why_text(cx, e, root, &names_place));
 }
 
 static void add_splits(struct nuc_text *out, const struct nuc_explanation *e, bool all)
@@ -187,7 +184,7 @@ static void add_splits(struct nuc_text *out, const struct nuc_explanation *e, bo
         nuc_text_addf(&line, ": split by ");
         add_split_cause(&line, e, r);
         if (r->saved_cycles > 0)
-            nuc_text_addf(&line, "; joined, they take about %s cycles less", nuc_with_commas(cx, r->saved_cycles));
+            nuc_text_addf(&line, "; the split costs about %s cycles", nuc_with_commas(cx, r->saved_cycles));
         nuc_print_words(out, 0, INDENT, nuc_text_string(&line));
     }
     if (shown < count)
@@ -250,12 +247,46 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
         return;
     nuc_text_addf(out, "of these the NPU %s, the CPU %s\n", nuc_with_commas(cx, e->npu_cycles),
                   nuc_with_commas(cx, e->cpu_cycles));
-    if (e->n_delegated < e->n_operators)
-        nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",
-                      e->n_operators - e->n_delegated, e->n_operators - e->n_delegated == 1 ? "" : "s",
-                      nuc_with_commas(cx, e->lost_cycles));
     if (e->n_by_cost > 0)
-        nuc_text_addf(out, "%u of these for their cost: on the NPU the model would take longer\n", e->n_by_cost);
+        nuc_text_addf(out, "%u operator%s on the CPU for their cost: on the NPU the model would take longer\n",
+                      e->n_by_cost, e->n_by_cost == 1 ? "" : "s");
+}
+
+/* What a change asks for besides, and where. */
+static const char *note_of(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_trial *t)
+{
+    const enum nuc_change_effect effect = t->change != NULL ? t->change->effect : NUC_CHANGE_EXACT;
+    const char *places = t->n_places > 1 ? nuc_format(cx, ", %u places", t->n_places) : "";
+
+    if (effect == NUC_CHANGE_TRAIN || effect == NUC_CHANGE_MOVED)
+        return nuc_format(cx, "  %s%s", effect == NUC_CHANGE_TRAIN ? "train again" : "moved out", places);
+    if (t->by_random)
+        return nuc_format(cx, "  by random%s", places);
+    if (isnan(t->sqnr_db) || isnan(e->sqnr_db))
+        return t->n_places > 1 ? nuc_format(cx, "  %s", places + strlen(", ")) : "";
+    return nuc_format(cx, "  %.1f dB%s", t->sqnr_db, places);
+}
+
+static void add_helps(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    struct nuc_context *cx = out->cx;
+    uint32_t n_shown = 0;
+
+    for (uint32_t i = 0; i < e->n_trials; i++)
+        n_shown += e->trials[i].is_shown;
+    if (e->n_trials == 0)
+        return;
+    nuc_text_addf(out, "\n%s of %u change%s tried, each alone%s", n_shown == 0 ? "nothing helps" : "what helps",
+                  e->n_trials, e->n_trials == 1 ? "" : "s", e->n_left_out > 0 ? "; more would take too long" : "");
+    if (n_shown > 0 && !isnan(e->sqnr_db))
+        nuc_text_addf(out, " (now %.1f dB)", e->sqnr_db);
+    nuc_text_addf(out, n_shown > 0 ? ":\n" : "\n");
+    for (uint32_t i = 0; i < e->n_trials; i++) {
+        const struct nuc_explain_trial *t = &e->trials[i];
+        if (t->is_shown)
+            nuc_text_addf(out, "%-32s%11s cycles %4.0f%%%s\n", nuc_trial_name(cx, t), nuc_with_commas(cx, t->cycles),
+                          100 * ((double)t->cycles / (double)t->than_cycles - 1), note_of(cx, e, t));
+    }
 }
 
 static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
@@ -268,13 +299,7 @@ static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
     if (e->greedy_cycles > 0 && e->cost_cycles > 0)
         nuc_text_addf(out, "with --placement greedy about %s cycles, with cost %s\n",
                       nuc_with_commas(cx, e->greedy_cycles), nuc_with_commas(cx, e->cost_cycles));
-    if (e->n_helps > 0)
-        nuc_text_addf(out, "\noptions that would help, each tried alone:\n");
-    for (uint32_t i = 0; i < e->n_helps; i++) {
-        const struct nuc_explain_help *h = &e->helps[i];
-        nuc_text_addf(out, "%-26s%13s cycles, %u on the CPU, %u partition%s\n", h->options,
-                      nuc_with_commas(cx, h->cycles), h->n_on_cpu, h->n_partitions, h->n_partitions == 1 ? "" : "s");
-    }
+    add_helps(out, e);
 }
 
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all)

@@ -15,29 +15,6 @@ struct not_delegated {
     uint32_t n_labels; /* ids that have one */
 };
 
-bool nuc_glob_matches(const char *glob, const char *text)
-{
-    const char *star = NULL, *resume = NULL; /* after the last *, and how far it has eaten */
-
-    while (*text != '\0') {
-        if (*glob == '*') {
-            star = ++glob;
-            resume = text;
-        } else if (*glob == '?' || *glob == *text) {
-            glob++;
-            text++;
-        } else if (star != NULL) {
-            glob = star;
-            text = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (*glob == '*')
-        glob++;
-    return *glob == '\0';
-}
-
 /* The operator "edge.aten.add.Tensor" goes by aten.add.Tensor, aten.add, add.Tensor and add. */
 static bool matches_operator(const char *pattern, const char *name)
 {

@@ -15,7 +15,4 @@ struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nu
 /* The entry that matches the node, or NULL. */
 const char *nuc_not_delegated_match(const struct not_delegated *list, const struct nuc_node *node);
 
-/* The glob matches the whole text: * stands for any characters, ? for one. */
-bool nuc_glob_matches(const char *glob, const char *text);
-
 #endif

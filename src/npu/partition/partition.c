@@ -36,7 +36,6 @@ static void set_reason(struct nuc_decision *d, struct nuc_verdict v)
     d->rule = v.rule;
     d->actual = v.actual;
     d->limit = v.limit;
-    d->fix = v.fix;
 }
 
 static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v)
@@ -60,6 +59,9 @@ static void refuse_for(struct partitioning *p, struct nuc_node *node, struct nuc
 
 /* ---- rules ---- */
 
+const char nuc_not_named_rule[] = "the name matches no operator that is not to be delegated";
+const char nuc_wide_enough_rule[] = "int8 is wide enough for the values of the operator";
+
 static enum nuc_check outcome(struct nuc_verdict v)
 {
     return v.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
@@ -72,11 +74,9 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     const char *name = nuc_not_delegated_match(p->not_delegated, node);
 
     if (node->do_not_delegate)
-        refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", "", NULL});
+        refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", ""});
     if (name != NULL)
-        refuse(p, node,
-               (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, "",
-                                    "leave it out of --operators-not-to-delegate"});
+        refuse(p, node, (struct nuc_verdict){false, nuc_not_named_rule, name, ""});
     if (nuc_support_row(p->support.flavor, node->op) == NULL) {
         refuse(p, node, nuc_check_support(&p->support, node));
         return;
@@ -88,9 +88,8 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     d->target = outcome(target);
     if (!nuc_has_cluster(ends, node) && node->source->wide != NULL) {
         refuse(p, node,
-               (struct nuc_verdict){false, "int8 is wide enough for the values of the operator",
-                                    nuc_format(p->g->cx, "stays in float: %s", node->source->wide), "",
-                                    "--accuracy fast quantizes it all the same"});
+               (struct nuc_verdict){false, nuc_wide_enough_rule,
+                                    nuc_format(p->g->cx, "stays in float: %s", node->source->wide), ""});
     } else if (!nuc_has_cluster(ends, node)) {
         /* Why the node has no cluster of its own: the first neighbour that is not quantized. */
         const struct nuc_node *open = nuc_open_input(ends, node);
@@ -99,14 +98,12 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
             open = nuc_open_output(ends, node);
             rule = "every reader is a quantize node";
         }
-        refuse_for(p, node,
-                   (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"},
-                   open);
+        refuse_for(p, node, (struct nuc_verdict){false, rule, open != NULL ? open->name : "", ""}, open);
     } else if (!format.ok || !ir.ok || !target.ok) {
         refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
     } else if (p->options->check_op_support != NULL &&
                !p->options->check_op_support(p->options->check_op_support_user, node))
-        refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", "", NULL});
+        refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", ""});
 }
 
 /*
@@ -114,10 +111,9 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
  * between quantize and dequantize nodes has to be one operator, read by nobody else.
  */
 static void refuse_cluster(struct partitioning *p, const struct nuc_node *member, const char *rule,
-                           const struct nuc_node *found, const char *fix)
+                           const struct nuc_node *found)
 {
-    refuse_for(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix},
-               found);
+    refuse_for(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = ""}, found);
 }
 
 static void check_cluster_member(struct partitioning *p, const struct nuc_node *member)
@@ -125,12 +121,12 @@ static void check_cluster_member(struct partitioning *p, const struct nuc_node *
     if (member != member->cluster && nuc_is_activation(member->op))
         refuse_cluster(p, member,
                        "an activation between the operator and its quantize or dequantize node is quantized itself",
-                       member, "quantize the value between the two");
+                       member);
     if (!nuc_is_dequantize(member)) {
         struct nuc_cursor at = {0, 0};
         for (const struct nuc_node *in = nuc_next_input(member, &at); in != NULL; in = nuc_next_input(member, &at)) {
             if (nuc_is_call(in) && in->cluster != member->cluster)
-                refuse_cluster(p, member, "the operator shares no dequantize node with another one", in, NULL);
+                refuse_cluster(p, member, "the operator shares no dequantize node with another one", in);
         }
     }
     bool is_result = member == member->cluster || member->op == NUC_OP_GETITEM;
@@ -140,7 +136,7 @@ static void check_cluster_member(struct partitioning *p, const struct nuc_node *
             refuse_cluster(p, member,
                            "the result, and what else is not quantized, is read by quantize nodes and inside of the "
                            "cluster only",
-                           user, "quantize the reader, too");
+                           user);
     }
 }
 
@@ -169,9 +165,7 @@ static bool refuse_no_ops(struct partitioning *p)
         int32_t k = proposal->of[n->id];
         if (k < 0 || works[k])
             continue;
-        refuse(p, n,
-               (struct nuc_verdict){false, "the partition has an operator that changes its data", "", "",
-                                    "leave it: it costs a copy"});
+        refuse(p, n, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
         changed = true;
     }
     return changed;
@@ -280,7 +274,7 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
         d->because = n->cluster;
         d->neighbour = of->neighbour;
         d->by_cost = of->by_cost;
-        set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit, of->fix});
+        set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit});
     } else if (nuc_follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";
     }

@@ -47,11 +47,16 @@ struct nuc_decision {
     const char *rule;                  /* what had to hold: "the output is read by one quantize node" */
     const char *actual;                /* what was found: "kernel 5000 x 1", or "" */
     const char *limit;                 /* what is allowed: "4096", or "" */
-    const char *fix;                   /* nearest change of the model that would help, or NULL */
     const struct nuc_node *neighbour;  /* the node `actual` was found of, when the rule is about another one */
     bool by_cost;                      /* the NPU could run it: the model takes fewer cycles with it on the CPU */
     const struct nuc_node *because;    /* the compute node whose rule decided, when it is not the node itself */
 };
+
+/* The rule of what the options keep on the CPU. */
+extern const char nuc_not_named_rule[];
+
+/* The rule of what stays in float for its accuracy. */
+extern const char nuc_wide_enough_rule[];
 
 struct nuc_partitions {
     uint32_t count;

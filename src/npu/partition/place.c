@@ -341,8 +341,7 @@ static struct nuc_verdict reason_of(struct search *s, bool *in_group, uint32_t c
     return (struct nuc_verdict){
         .rule = "the NPU takes fewer cycles than the CPU, calls and what a boundary costs included",
         .actual = nuc_format(cx, "about %lld cycles on the NPU", (long long)npu),
-        .limit = nuc_format(cx, "%lld, as on the CPU", (long long)cpu),
-        .fix = "--placement greedy delegates it all the same",
+        .limit = nuc_format(cx, "%lld on the CPU", (long long)cpu),
     };
 }
 

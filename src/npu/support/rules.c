@@ -43,16 +43,6 @@ bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, str
     return nuc_rule_report(q, limit, "%lld x %lld", (long long)found.h, (long long)found.w);
 }
 
-bool nuc_rule_advise(const struct nuc_rule_query *q, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    q->verdict->fix = text_of(q, format, args);
-    va_end(args);
-    return false;
-}
-
 const char *nuc_rule_shape_text(const struct nuc_rule_query *q, const struct nuc_node *node)
 {
     struct nuc_text text;

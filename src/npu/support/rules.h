@@ -9,63 +9,55 @@
 
 /* clang-format off */
 
-#define RULE(text_, holds_, param_, fix_) {.text = (text_), .holds = (holds_), .param = (param_), .fix = (fix_)}
-#define WAIVABLE(waiver, text_, holds_, param_, fix_) \
-    {.text = (text_), .holds = (holds_), .param = (param_), .fix = (fix_), .waived_by = (waiver)}
-#define QUANTIZED(text_, holds_, param_, fix_) WAIVABLE(NUC_WAIVE_QUANTIZATION, text_, holds_, param_, fix_)
-#define LIMIT(text_, fix_, measure_, field) \
-    {.text = (text_), .fix = (fix_), .measure = (measure_), .limit = offsetof(struct nuc_target, field)}
+#define RULE(text_, holds_, param_) {.text = (text_), .holds = (holds_), .param = (param_)}
+#define WAIVABLE(waiver, text_, holds_, param_) \
+    {.text = (text_), .holds = (holds_), .param = (param_), .waived_by = (waiver)}
+#define QUANTIZED(text_, holds_, param_) WAIVABLE(NUC_WAIVE_QUANTIZATION, text_, holds_, param_)
+#define LIMIT(text_, measure_, field) \
+    {.text = (text_), .measure = (measure_), .limit = offsetof(struct nuc_target, field)}
 #define RULES_END {.text = NULL}
 #define ROWS_END {.ops = NULL}
 
 /* ---- rows of several operators ---- */
 
 #define RULE_INPUT_8BIT_AT(mask) \
-    QUANTIZED("the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, mask, \
-         "feed a quantized value: quantize the operator in front")
+    QUANTIZED("the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, mask)
 #define RULE_INPUT_8BIT RULE_INPUT_8BIT_AT(1)
 #define RULE_INPUTS_8BIT \
-    QUANTIZED("both inputs are quantized to int8 or uint8", nuc_inputs_are_8bit, 3, \
-         "feed quantized values: quantize the operators in front")
+    QUANTIZED("both inputs are quantized to int8 or uint8", nuc_inputs_are_8bit, 3)
 #define RULE_OUTPUT_8BIT \
-    QUANTIZED("the output is read by one quantize node of int8 or uint8", nuc_output_is_8bit, 0, \
-         "quantize the operator that reads the result")
+    QUANTIZED("the output is read by one quantize node of int8 or uint8", nuc_output_is_8bit, 0)
 #define RULE_SHARED_QUANTIZATION \
-    QUANTIZED("input and output have the same scale and zero point", nuc_shares_quantization, 0, \
-         "quantize input and output with shared parameters")
+    QUANTIZED("input and output have the same scale and zero point", nuc_shares_quantization, 0)
 #define RULE_ALL_SHARE_QUANTIZATION \
-    QUANTIZED("all inputs and the result have the same type, scale and zero point", nuc_all_share_quantization, 0, \
-         "quantize the inputs with shared parameters")
+    QUANTIZED("all inputs and the result have the same type, scale and zero point", nuc_all_share_quantization, 0)
 
 #define RULE_WEIGHT_INT8(index) \
-    QUANTIZED("the weight is quantized to int8", nuc_input_is_int8, index, "quantize the weight to int8")
+    QUANTIZED("the weight is quantized to int8", nuc_input_is_int8, index)
 #define RULE_BIAS_INT32(index) \
-    QUANTIZED("the bias is quantized to int32", nuc_input_is_int32, index, \
-         "quantize the bias to int32 with the product of both scales")
-#define FIX_WEIGHT_STATIC "make the weight a parameter instead of a computed value"
+    QUANTIZED("the bias is quantized to int32", nuc_input_is_int32, index)
 #define RULE_BIAS_STATIC(index) \
-    RULE("the bias is a parameter", nuc_input_is_static, index, "make the bias a parameter instead of a computed value")
+    RULE("the bias is a parameter", nuc_input_is_static, index)
 
 #define RULE_RESULT_RANK4 \
-    RULE("the result has 4 dimensions", nuc_has_rank, RANK_OF_RESULT(4), "reshape to 4 dimensions before the operator")
+    RULE("the result has 4 dimensions", nuc_has_rank, RANK_OF_RESULT(4))
 #define RULE_LINEAR_INPUTS \
-    RULE("input and weight are two different tensors", nuc_has_distinct_inputs, 2, "use two different tensors")
+    RULE("input and weight are two different tensors", nuc_has_distinct_inputs, 2)
 #define RULE_ADDMM_INPUTS \
-    RULE("bias, input and weight are three different tensors", nuc_has_distinct_inputs, 3, "use three different tensors")
+    RULE("bias, input and weight are three different tensors", nuc_has_distinct_inputs, 3)
 #define RULE_WEIGHT_MATRIX(index) \
-    RULE("the weight has 2 dimensions", nuc_has_rank, RANK_OF(index, 2), "use a 2-D weight")
+    RULE("the weight has 2 dimensions", nuc_has_rank, RANK_OF(index, 2))
 #define RULE_PRELU_FORMAT(waiver)                                                                                       \
-    WAIVABLE(waiver, "with a slope for each channel the data is channels-first", nuc_prelu_has_format, 0, "use one slope for all channels")
+    WAIVABLE(waiver, "with a slope for each channel the data is channels-first", nuc_prelu_has_format, 0)
 #define RULE_ALPHA(waiver) \
-    WAIVABLE(waiver, "alpha is 1", nuc_alpha_is_one, 0, "multiply the second input by alpha={actual} first")
+    WAIVABLE(waiver, "alpha is 1", nuc_alpha_is_one, 0)
 
 #define LIMIT_SOFTMAX_CHANNELS(field) \
-    LIMIT("the channels fit the hardware", "use at most {limit} channels", nuc_softmax_channels, field)
+    LIMIT("the channels fit the hardware", nuc_softmax_channels, field)
 #define LIMIT_SOFTMAX_ROWS \
-    LIMIT("the product of the other dimensions fits the hardware", \
-          "split the input into parts of at most {limit} rows", nuc_softmax_rows, max_softmax_rows)
+    LIMIT("the product of the other dimensions fits the hardware", nuc_softmax_rows, max_softmax_rows)
 #define LIMIT_SOFTMAX_ELEMENTS \
-    LIMIT("the number of elements fits the hardware", "split the input into parts of at most {limit} elements", \
+    LIMIT("the number of elements fits the hardware", \
           nuc_softmax_elements, max_softmax_elements)
 
 /* clang-format on */
@@ -78,9 +70,6 @@ bool nuc_rule_report(const struct nuc_rule_query *q, const char *limit, const ch
 
 /* The same for a pair that was found. */
 bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, struct nuc_pair found);
-
-/* Gives the verdict the nearest change that makes the rule hold; returns false. */
-bool nuc_rule_advise(const struct nuc_rule_query *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Text of a limit. */
 const char *nuc_rule_text(const struct nuc_rule_query *q, const char *format, ...)

@@ -32,9 +32,7 @@ static bool relu_clips(const struct nuc_rule_query *q)
     return !nuc_is_alone(q->s, q->node) || clips_inside_range(q, 0.0, HUGE_VAL);
 }
 
-#define RULE_CLIPS(holds)                                                                                              \
-    RULE("alone in its partition the activation clips some value of its input", holds, 0,                              \
-         "drop the activation: it changes nothing in the calibrated range")
+#define RULE_CLIPS(holds) RULE("alone in its partition the activation clips some value of its input", holds, 0)
 
 static const struct nuc_support_rule relu_partition[] = {RULE_CLIPS(relu_clips), RULES_END};
 
@@ -58,11 +56,11 @@ static bool hardtanh_quantization(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule hardtanh_target[] = {
-    RULE("at least one bound is finite", hardtanh_bounded, 0, "drop the operator: it changes nothing"),
+    RULE("at least one bound is finite", hardtanh_bounded, 0),
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     RULE("input and output have the same scale and zero point, or the bounds are those of a ReLU",
-         hardtanh_quantization, 0, "use one of the bounds -1..1, 0..1, 0..6, 0..inf"),
+         hardtanh_quantization, 0),
     RULES_END,
 };
 

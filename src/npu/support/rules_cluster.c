@@ -62,8 +62,7 @@ static struct nuc_verdict check_fixed(const struct nuc_support *s, const struct 
             continue;
         actual = nuc_format(s->g->cx, "%.9g, %lld", found->scale, (long long)found->zero_point);
         limit = nuc_format(s->g->cx, "%.9g, %lld", fixed[i].scale, (long long)fixed[i].zero_point);
-        return (struct nuc_verdict){false, "the result has the scale and zero point of the NPU's table", actual, limit,
-                                    "quantize the model for this target"};
+        return (struct nuc_verdict){false, "the result has the scale and zero point of the NPU's table", actual, limit};
     }
     return (struct nuc_verdict){.ok = true};
 }
@@ -74,8 +73,7 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     struct nuc_quant in;
 
     if (!r.same)
-        return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
-                                    "quantize the model again"};
+        return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one"};
     if (r.count > 0) {
         struct nuc_verdict v = check_fixed(s, node, &r.first);
         if (!v.ok)
@@ -86,8 +84,7 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     if (!nuc_same_parameters(&in, &r.first)) {
         const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", in.scale, (long long)in.zero_point,
                                         r.first.scale, (long long)r.first.zero_point);
-        return (struct nuc_verdict){false, "input and output have the same scale and zero point", actual, "the same",
-                                    "quantize the model again"};
+        return (struct nuc_verdict){false, "input and output have the same scale and zero point", actual, "the same"};
     }
     return (struct nuc_verdict){.ok = true};
 }

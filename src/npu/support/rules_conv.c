@@ -38,13 +38,11 @@ static bool conv_weight_dtype(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_convolution_ir[] = {
-    RULE("the weight has 4 dimensions", nuc_has_rank, RANK_OF(NUC_CONV_WEIGHT, 4), "use a 2-D convolution"),
-    RULE("a transposed convolution is not depthwise", conv_transposed_not_depthwise, 0,
-         "use groups=1, or upsample and a depthwise convolution"),
-    RULE("a transposed convolution has no dilation", conv_transposed_dilation, 0, "use dilation=1"),
-    RULE("output_padding is 0 when the convolution is not transposed", conv_output_padding, 0, "use output_padding=0"),
-    RULE("without a bias the weight is float32, int8 or uint8", conv_weight_dtype, 0,
-         "give the convolution a bias or an int8 weight"),
+    RULE("the weight has 4 dimensions", nuc_has_rank, RANK_OF(NUC_CONV_WEIGHT, 4)),
+    RULE("a transposed convolution is not depthwise", conv_transposed_not_depthwise, 0),
+    RULE("a transposed convolution has no dilation", conv_transposed_dilation, 0),
+    RULE("output_padding is 0 when the convolution is not transposed", conv_output_padding, 0),
+    RULE("without a bias the weight is float32, int8 or uint8", conv_weight_dtype, 0),
     RULES_END,
 };
 
@@ -100,36 +98,29 @@ static struct nuc_extent conv_macs(const struct nuc_rule_query *q)
         3, true, {c.kernel.h, c.kernel.w, nuc_multiple_above(c.channels, q->s->target->num_macs)}};
 }
 
-#define FIX_KERNEL "use a kernel of at most {limit}"
-#define FIX_STRIDE "use a stride of at most {limit}"
-
 static const struct nuc_support_rule convolution_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     RULE_WEIGHT_INT8(NUC_CONV_WEIGHT),
     RULE_BIAS_INT32(NUC_CONV_BIAS),
-    RULE("the weight is a parameter", nuc_input_is_static, NUC_CONV_WEIGHT, FIX_WEIGHT_STATIC),
+    RULE("the weight is a parameter", nuc_input_is_static, NUC_CONV_WEIGHT),
     RULE_BIAS_STATIC(NUC_CONV_BIAS),
-    RULE("a transposed convolution has 1 group", conv_transposed_groups, 0,
-         "use groups=1, or one transposed convolution a group"),
-    LIMIT("the kernel fits the hardware", FIX_KERNEL, conv_kernel, max_window),
-    RULE("the stride fits the hardware", conv_stride, 0, FIX_STRIDE),
-    LIMIT("the dilation fits the hardware", "use a dilation of at most {limit}", conv_dilation, max_window),
-    RULE("the padding of a transposed convolution is smaller than its kernel", conv_transposed_padding, 0,
-         "use a padding {limit}"),
+    RULE("a transposed convolution has 1 group", conv_transposed_groups, 0),
+    LIMIT("the kernel fits the hardware", conv_kernel, max_window),
+    RULE("the stride fits the hardware", conv_stride, 0),
+    LIMIT("the dilation fits the hardware", conv_dilation, max_window),
+    RULE("the padding of a transposed convolution is smaller than its kernel", conv_transposed_padding, 0),
     LIMIT("kernel height * kernel width * input channels, rounded up to the dot product's length, fit the MAC buffer",
-          "use a smaller kernel or fewer input channels: their product may be {limit}", conv_macs, max_mac_buffer),
+          conv_macs, max_mac_buffer),
     RULES_END,
 };
 
 /* ---- poolings: input, kernel, stride, padding, ... ---- */
 
 /* Windows slide over images: what a 1-D pooling without a batch dimension becomes has 3 dimensions. */
-#define RULE_IMAGES                                                                                                    \
-    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4), "give it a batch dimension of 1")
+#define RULE_IMAGES RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4))
 
-#define RULE_NO_CEIL_MODE(index)                                                                                       \
-    RULE("ceil_mode is false", nuc_flag_is_false, index, "use ceil_mode=False and pad the input")
+#define RULE_NO_CEIL_MODE(index) RULE("ceil_mode is false", nuc_flag_is_false, index)
 
 static struct nuc_extent pool_kernel(const struct nuc_rule_query *q)
 {
@@ -159,9 +150,8 @@ static bool avg_pool_divisor(const struct nuc_rule_query *q)
 
 const struct nuc_support_rule nuc_avg_pool_ir[] = {
     RULE_IMAGES,
-    RULE("padding is counted in the mean (count_include_pad)", avg_pool_padding, 0,
-         "use count_include_pad=True, or padding=0"),
-    RULE("there is no divisor_override", avg_pool_divisor, 0, "leave divisor_override out"),
+    RULE("padding is counted in the mean (count_include_pad)", avg_pool_padding, 0),
+    RULE("there is no divisor_override", avg_pool_divisor, 0),
     RULE_NO_CEIL_MODE(NUC_ARG(AVG_POOL2D, ceil_mode)),
     RULE_SHARED_QUANTIZATION,
     RULES_END,
@@ -170,8 +160,8 @@ const struct nuc_support_rule nuc_avg_pool_ir[] = {
 static const struct nuc_support_rule avg_pool_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    LIMIT("the kernel fits the hardware", FIX_KERNEL, pool_kernel, max_window),
-    LIMIT("the stride fits the hardware", FIX_STRIDE, pool_stride, max_window),
+    LIMIT("the kernel fits the hardware", pool_kernel, max_window),
+    LIMIT("the stride fits the hardware", pool_stride, max_window),
     RULES_END,
 };
 
@@ -195,7 +185,7 @@ static bool adaptive_divides(const struct nuc_rule_query *q)
 
 const struct nuc_support_rule nuc_adaptive_pool_ir[] = {
     RULE_IMAGES,
-    RULE("the output size divides the input size", adaptive_divides, 0, "use an output size of {limit}"),
+    RULE("the output size divides the input size", adaptive_divides, 0),
     RULE_SHARED_QUANTIZATION,
     RULES_END,
 };
@@ -214,7 +204,7 @@ static struct nuc_extent adaptive_window(const struct nuc_rule_query *q)
 static const struct nuc_support_rule adaptive_pool_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    LIMIT("the pooling window fits the hardware", "use a window of at most {limit}", adaptive_window, max_window),
+    LIMIT("the pooling window fits the hardware", adaptive_window, max_window),
     RULES_END,
 };
 
@@ -239,17 +229,17 @@ static bool max_pool_indices_unused(const struct nuc_rule_query *q)
 
 const struct nuc_support_rule nuc_max_pool_ir[] = {
     RULE_IMAGES,
-    RULE("there is no dilation", max_pool_dilation, 0, "use dilation=1"),
+    RULE("there is no dilation", max_pool_dilation, 0),
     RULE_NO_CEIL_MODE(NUC_ARG(MAX_POOL2D_INDICES, ceil_mode)),
     RULE_SHARED_QUANTIZATION,
-    RULE("the indices are not used", max_pool_indices_unused, 0, "use return_indices=False"),
+    RULE("the indices are not used", max_pool_indices_unused, 0),
     RULES_END,
 };
 
 static const struct nuc_support_rule max_pool_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    LIMIT("the stride fits the hardware", FIX_STRIDE, pool_stride, max_window),
+    LIMIT("the stride fits the hardware", pool_stride, max_window),
     RULES_END,
 };
 

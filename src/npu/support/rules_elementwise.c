@@ -14,15 +14,14 @@ static bool neg_quantization(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_neg_ir[] = {
-    RULE("the input has one scale and zero point", neg_quantization, 0, "quantize the input per tensor"),
+    RULE("the input has one scale and zero point", neg_quantization, 0),
     RULES_END,
 };
 
 /* ---- two inputs ---- */
 
 static const struct nuc_support_rule binary_target[] = {
-    RULE("one input has as many elements as the output", nuc_one_input_is_whole, 0,
-         "expand one input to {limit} first"),
+    RULE("one input has as many elements as the output", nuc_one_input_is_whole, 0),
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
     RULES_END,

@@ -36,15 +36,14 @@ static struct nuc_extent rows_with_scales(const struct nuc_rule_query *q)
 }
 
 #define RULE_ROWS_WITH_SCALES                                                                                          \
-    LIMIT("of weights with a scale for each output the inputs fit the MAC buffer",                                     \
-          "quantize the weight per tensor, or use at most {limit} inputs", rows_with_scales, max_mac_buffer)
+    LIMIT("of weights with a scale for each output the inputs fit the MAC buffer", rows_with_scales, max_mac_buffer)
 
 static const struct nuc_support_rule addmm_ir[] = {
     RULE_ADDMM_INPUTS,
     RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
-    RULE("beta and alpha are 1", addmm_factors, 0, "fold beta into the bias and alpha into the weight"),
-    RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2), "flatten the input to 2 dimensions"),
-    RULE("the bias has one element for each output feature", addmm_bias_shape, 0, "use a bias of shape {limit}"),
+    RULE("beta and alpha are 1", addmm_factors, 0),
+    RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2)),
+    RULE("the bias has one element for each output feature", addmm_bias_shape, 0),
     RULES_END,
 };
 
@@ -53,7 +52,7 @@ static const struct nuc_support_rule addmm_target[] = {
     RULE_OUTPUT_8BIT,
     RULE_WEIGHT_INT8(NUC_ARG(ADDMM, mat2)),
     RULE_BIAS_INT32(NUC_SELF),
-    RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2), FIX_WEIGHT_STATIC),
+    RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2)),
     RULE_BIAS_STATIC(NUC_SELF),
     RULE_ROWS_WITH_SCALES,
     RULES_END,
@@ -65,7 +64,7 @@ static const struct nuc_support_rule mm_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     RULE_WEIGHT_INT8(NUC_OTHER),
-    RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER, FIX_WEIGHT_STATIC),
+    RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER),
     RULE_ROWS_WITH_SCALES,
     RULES_END,
 };
@@ -80,8 +79,8 @@ static bool bmm_ranks(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_bmm_ir[] = {
-    RULE("the factors are two different tensors", nuc_has_distinct_inputs, 2, "copy one of the factors"),
-    RULE("both factors have 3 dimensions", bmm_ranks, 0, "reshape both factors to 3 dimensions"),
+    RULE("the factors are two different tensors", nuc_has_distinct_inputs, 2),
+    RULE("both factors have 3 dimensions", bmm_ranks, 0),
     RULES_END,
 };
 
@@ -98,7 +97,7 @@ static bool bmm_zero_points(const struct nuc_rule_query *q)
 static const struct nuc_support_rule bmm_target[] = {
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
-    RULE("both factors have zero point 0", bmm_zero_points, 0, "quantize both factors with symmetric parameters"),
+    RULE("both factors have zero point 0", bmm_zero_points, 0),
     RULES_END,
 };
 
@@ -113,10 +112,8 @@ static bool softmax_dim(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_softmax_ir[] = {
-    RULE("the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0,
-         "softmax over dim {limit}"),
-    RULE("half_to_float is false", nuc_flag_is_false, NUC_ARG(NATIVE_SOFTMAX, half_to_float),
-         "convert to float32 before the softmax"),
+    RULE("the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0),
+    RULE("half_to_float is false", nuc_flag_is_false, NUC_ARG(NATIVE_SOFTMAX, half_to_float)),
     RULES_END,
 };
 
@@ -142,8 +139,7 @@ static bool mean_reduces(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule mean_partition[] = {
-    RULE("alone in its partition the reduction changes its data", mean_reduces, 0,
-         "drop the reduction: it changes nothing"),
+    RULE("alone in its partition the reduction changes its data", mean_reduces, 0),
     RULES_END,
 };
 

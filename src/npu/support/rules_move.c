@@ -22,8 +22,7 @@ static bool cat_inputs(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule cat_target[] = {
-    RULE("all inputs are quantized to int8 or uint8", cat_inputs, 0,
-         "feed quantized values: quantize the operators in front"),
+    RULE("all inputs are quantized to int8 or uint8", cat_inputs, 0),
     RULE_OUTPUT_8BIT,
     RULES_END,
 };
@@ -64,9 +63,9 @@ static bool slice_range(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_slice_ir[] = {
-    RULE("there is no step", slice_step, 0, "use step 1, or a strided pooling"),
-    RULE("the dimension exists", slice_dim, 0, "use a dimension the tensor has"),
-    RULE("the slice is not empty", slice_range, 0, "drop the slice, or take at least one element"),
+    RULE("there is no step", slice_step, 0),
+    RULE("the dimension exists", slice_dim, 0),
+    RULE("the slice is not empty", slice_range, 0),
     RULES_END,
 };
 
@@ -79,7 +78,7 @@ static bool slice_ends(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule slice_target[] = {
-    RULE("start and end are given", slice_ends, 0, "give both start and end"),
+    RULE("start and end are given", slice_ends, 0),
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     RULES_END,
@@ -96,7 +95,7 @@ static bool pad_mode(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule reflect_ir[] = {
-    RULE("the padding mirrors the data (mode reflect)", pad_mode, 0, "use mode='reflect', or a constant padding"),
+    RULE("the padding mirrors the data (mode reflect)", pad_mode, 0),
     RULES_END,
 };
 
@@ -125,8 +124,7 @@ static bool upsample_factors(const struct nuc_rule_query *q)
                            less != 0 ? ", corners aligned" : "");
 }
 
-#define RULE_FACTORS(corners)                                                                                          \
-    RULE("height and width grow by 1, 2, 4 or 8", upsample_factors, corners, "upsample by {limit}")
+#define RULE_FACTORS(corners) RULE("height and width grow by 1, 2, 4 or 8", upsample_factors, corners)
 
 static const struct nuc_support_rule bilinear_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(1),
                                                           RULES_END};
@@ -139,8 +137,7 @@ static bool upsample_grows(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule upsample_partition[] = {
-    RULE("alone in its partition the resampling changes the size", upsample_grows, 0,
-         "drop the resampling: it changes nothing"),
+    RULE("alone in its partition the resampling changes the size", upsample_grows, 0),
     RULES_END,
 };
 

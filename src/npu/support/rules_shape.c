@@ -25,8 +25,8 @@ static bool pad_rank(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_pad_ir[] = {
-    RULE("there are at most two paddings for each dimension", pad_rank, 0, "give two paddings for each dimension"),
-    RULE("paddings come in pairs", pad_pairs, 0, "give two paddings for each dimension"),
+    RULE("there are at most two paddings for each dimension", pad_rank, 0),
+    RULE("paddings come in pairs", pad_pairs, 0),
     RULE_SHARED_QUANTIZATION,
     RULES_END,
 };
@@ -47,10 +47,8 @@ static bool permute_output(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule permute_target[] = {
-    RULE("the input is static or quantized to int8 or uint8", permute_input, 1,
-         "feed a quantized value: quantize the operator in front"),
-    RULE("the input is static, or the output is read by one quantize node of int8 or uint8", permute_output, 0,
-         "quantize the operator that reads the result"),
+    RULE("the input is static or quantized to int8 or uint8", permute_input, 1),
+    RULE("the input is static, or the output is read by one quantize node of int8 or uint8", permute_output, 0),
     RULES_END,
 };
 
@@ -61,8 +59,7 @@ static bool permute_not_static_alone(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule permute_partition[] = {
-    RULE("alone in its partition the permutation has data to permute at run time", permute_not_static_alone, 0,
-         "permute the parameter once, before export"),
+    RULE("alone in its partition the permutation has data to permute at run time", permute_not_static_alone, 0),
     RULES_END,
 };
 
@@ -95,8 +92,8 @@ static bool view_elements(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_view_ir[] = {
-    RULE("the result has fewer dimensions than the converter's limit", view_rank, 0, "reshape to {limit} dimensions"),
-    RULE("input and result have as many elements", view_elements, 0, "reshape to a size with as many elements"),
+    RULE("the result has fewer dimensions than the converter's limit", view_rank, 0),
+    RULE("input and result have as many elements", view_elements, 0),
     RULES_END,
 };
 
@@ -126,7 +123,7 @@ static bool clone_format(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule nuc_clone_ir[] = {
-    RULE("the copy is contiguous", clone_format, 0, "use memory_format=torch.contiguous_format"),
+    RULE("the copy is contiguous", clone_format, 0),
     RULES_END,
 };
 
@@ -175,12 +172,10 @@ static bool clone_output_order(const struct nuc_rule_query *q)
            nuc_rule_report(q, "contiguous or channels-last", "%s", nuc_meta_text(q->s->g->cx, &q->node->vals[0]));
 }
 
-#define FIX_ORDER "use a contiguous or channels-last value"
-
 const struct nuc_support_rule nuc_clone_partition[] = {
-    RULE("the copy is not alone in its partition", clone_not_alone, 0, "drop the copy: it changes nothing"),
-    RULE("a copy of a partition's input reads a dim order the runtime can pass", clone_input_order, 0, FIX_ORDER),
-    RULE("a copy that leaves its partition has a dim order the runtime can pass", clone_output_order, 0, FIX_ORDER),
+    RULE("the copy is not alone in its partition", clone_not_alone, 0),
+    RULE("a copy of a partition's input reads a dim order the runtime can pass", clone_input_order, 0),
+    RULE("a copy that leaves its partition has a dim order the runtime can pass", clone_output_order, 0),
     RULES_END,
 };
 

@@ -16,7 +16,7 @@ static const struct nuc_support_row *const rule_sets[NUC_RULE_SET_COUNT][MAX_ROW
     [NUC_RULES_SDK_3_1] = {nuc_math31_rows, nuc_move31_rows},
 };
 
-static const struct nuc_verdict passed = {true, NULL, "", "", NULL};
+static const struct nuc_verdict passed = {true, NULL, "", ""};
 
 const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op)
 {
@@ -40,60 +40,54 @@ enum nuc_no_op nuc_no_op_kind(const struct nuc_flavor *flavor, enum nuc_op op)
 
 /* ---- operators the NPU does not have ---- */
 
-/* What to use in their place. */
+const char nuc_has_operator_rule[] = "the NPU supports the operator";
+
+/* Where the name of the operator is not what people call it. */
 static const struct {
     enum nuc_op op;
-    const char *fix;
-} replacements[] = {
-    {NUC_OP_GELU, "use hardswish or relu instead"},
-    {NUC_OP_NATIVE_BATCH_NORM, "put the batch norm right after a convolution or linear, where it is folded"},
-    {NUC_OP_DIV, "multiply by the reciprocal instead"},
-    {NUC_OP_SQRT, "use rsqrt and a product instead"},
-    {NUC_OP_WHERE, "use minimum, maximum or clamp instead"},
-    {NUC_OP_GT_SCALAR, "use clamp or a sigmoid instead"},
-    {NUC_OP_SPLIT_WITH_SIZES, "use slices instead"},
-    {NUC_OP_INDEX, "use slices instead"},
-    {NUC_OP_SLICE_SCATTER, "use cat of slices instead"},
-    {NUC_OP_EXPAND, "let the operator after it broadcast instead"},
-    {NUC_OP_SQUEEZE_DIM, "use view instead"},
-    {NUC_OP_SQUEEZE, "use view instead"},
-    {NUC_OP_SQUEEZE_DIMS, "use view instead"},
-    {NUC_OP_UNSQUEEZE, "use view instead"},
+    const char *noun;
+} nouns[] = {
+    {NUC_OP_NATIVE_LAYER_NORM, "layer norm"},
+    {NUC_OP_NATIVE_GROUP_NORM, "group norm"},
+    {NUC_OP_NATIVE_BATCH_NORM, "batch norm without a layer to fold it into"},
+    {NUC_OP_RMS_NORM, "RMS norm"},
+    {NUC_OP_DIV, "division of computed values"},
+    {NUC_OP_SQRT, "square root"},
+    {NUC_OP_GELU, "GELU"},
+    {NUC_OP_LSTM, "LSTM"},
+    {NUC_OP_GRU, "GRU"},
+    {NUC_OP_WHERE, "choice by a mask (where)"},
+    {NUC_OP_INDEX, "indexing by tensors"},
+    {NUC_OP_INDEX_PUT, "assignment by indices (index_put)"},
+    {NUC_OP_TO_DIM_ORDER_COPY, "conversion of element types"},
+    {NUC_OP_POW, "power with a tensor as exponent"},
+    {NUC_OP_POW_SCALAR, "power with this exponent"},
 };
 
-static struct nuc_verdict no_operator(enum nuc_op op)
+const char *nuc_operator_noun(struct nuc_context *cx, enum nuc_op op)
 {
-    struct nuc_verdict v = {false, "the NPU supports the operator", nuc_op_name(op, NUC_EDGE), "",
-                            "use an operator that 'nucleon ops' lists"};
+    const char *name = nuc_short_op_name(nuc_op_name(op, NUC_EDGE)), *base = strchr(name, '.');
 
-    for (size_t i = 0; i < sizeof replacements / sizeof replacements[0]; i++) {
-        if (replacements[i].op == op)
-            v.fix = replacements[i].fix;
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+        if (nouns[i].op == op)
+            return nouns[i].noun;
     }
-    return v;
+    if (nuc_op_family(op) == NUC_FAMILY_COMPARE)
+        return "comparison";
+    base = base == NULL ? name : base + 1;
+    base += strspn(base, "_");
+    size_t length = strcspn(base, "."), copy = strlen("_copy");
+    if (length > copy && strncmp(base + length - copy, "_copy", copy) == 0)
+        length -= copy;
+    return nuc_format(cx, "%.*s", (int)length, base);
+}
+
+static struct nuc_verdict no_operator(struct nuc_context *cx, enum nuc_op op)
+{
+    return (struct nuc_verdict){false, nuc_has_operator_rule, nuc_operator_noun(cx, op), ""};
 }
 
 /* ---- rules ---- */
-
-/* The template with what was found and what is allowed in it. */
-static const char *filled_in(struct nuc_context *cx, const char *template, const struct nuc_verdict *v)
-{
-    struct nuc_text text;
-
-    nuc_text_init(&text, cx);
-    for (const char *p = template; *p != '\0'; p++) {
-        if (strncmp(p, "{actual}", 8) == 0) {
-            nuc_text_addf(&text, "%s", v->actual);
-            p += 7;
-        } else if (strncmp(p, "{limit}", 7) == 0) {
-            nuc_text_addf(&text, "%s", v->limit);
-            p += 6;
-        } else {
-            nuc_text_addf(&text, "%c", *p);
-        }
-    }
-    return nuc_text_string(&text);
-}
 
 static bool rule_holds(const struct nuc_rule_query *q, const struct nuc_support_rule *r)
 {
@@ -109,13 +103,10 @@ static struct nuc_verdict check_rules(const struct nuc_support *s, const struct 
                                       const struct nuc_support_rule *rules)
 {
     for (const struct nuc_support_rule *r = rules; r != NULL && r->text != NULL; r++) {
-        struct nuc_verdict v = {false, r->text, "", "", NULL};
+        struct nuc_verdict v = {false, r->text, "", ""};
         struct nuc_rule_query q = {s, node, r->param, &v};
-        if (rule_holds(&q, r))
-            continue;
-        if (v.fix == NULL && r->fix != NULL)
-            v.fix = filled_in(s->g->cx, r->fix, &v);
-        return v;
+        if (!rule_holds(&q, r))
+            return v;
     }
     return passed;
 }
@@ -134,8 +125,7 @@ struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nu
 
     if (!row_of(s, node)->channels_first || (nuc_is_channels_first(node) && nuc_is_channels_first(input)))
         return passed;
-    return (struct nuc_verdict){false, "input and output are channels-first data", "another format", "CHANNELS_FIRST",
-                                "give the operator a batch dimension"};
+    return (struct nuc_verdict){false, "input and output are channels-first data", "another format", "CHANNELS_FIRST"};
 }
 
 struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_node *node)
@@ -166,8 +156,8 @@ static bool has_its_dimension(const struct nuc_rule_query *q)
 
 /* Of every operator: LiteRT has no such tensors. */
 static const struct nuc_support_rule any_target[] = {
-    RULE("its tensors have elements", has_elements, 0, "drop the operator: it computes nothing"),
-    RULE("what works along a dimension has one", has_its_dimension, 0, "give the tensor a dimension"),
+    RULE("its tensors have elements", has_elements, 0),
+    RULE("what works along a dimension has one", has_its_dimension, 0),
     RULES_END,
 };
 
@@ -181,7 +171,7 @@ struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nu
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node)
 {
     if (nuc_support_row(s->flavor, node->op) == NULL)
-        return no_operator(node->op);
+        return no_operator(s->g->cx, node->op);
     struct nuc_verdict v = nuc_check_format(s, node);
     if (v.ok)
         v = nuc_check_ir(s, node);
@@ -196,7 +186,7 @@ struct nuc_verdict nuc_check_unquantized(const struct nuc_support *s, enum nuc_o
     struct nuc_support unquantized = *s;
 
     if (row == NULL)
-        return no_operator(as);
+        return no_operator(s->g->cx, as);
     unquantized.waived |= NUC_WAIVE_QUANTIZATION;
     struct nuc_verdict v = check_rules(&unquantized, node, row->ir);
     return v.ok ? check_rules(&unquantized, node, row->target) : v;

@@ -18,8 +18,13 @@ struct nuc_verdict {
     const char *rule;   /* the sentence that had to hold; NULL when ok */
     const char *actual; /* what was found */
     const char *limit;  /* what is allowed */
-    const char *fix;    /* nearest change of the model that would make the rule hold; NULL: none is known */
 };
+
+/* The rule of operators that the NPU does not have: `actual` is then what people call the operator, "layer norm". */
+extern const char nuc_has_operator_rule[];
+
+/* What people call an operator of the Edge dialect: "layer norm", "sort". */
+const char *nuc_operator_noun(struct nuc_context *cx, enum nuc_op op);
 
 /* Partitions as proposed, for the rules about them. */
 struct nuc_partition_view {
@@ -50,7 +55,7 @@ struct nuc_rule_query {
     const struct nuc_support *s;
     const struct nuc_node *node;
     uint32_t param;              /* of the rule's row */
-    struct nuc_verdict *verdict; /* a rule that does not hold may set `actual`, `limit` and `fix` */
+    struct nuc_verdict *verdict; /* a rule that does not hold may set `actual` and `limit` */
 };
 
 /* What a limit bounds: each of `n` numbers, or their product. */
@@ -62,15 +67,12 @@ struct nuc_extent {
 
 /*
  * A rule has a predicate; a limit measures something instead and names the target's int64_t that bounds it. Either says
- * in one row what has to hold and what to change where it does not.
+ * in one row what has to hold.
  */
 struct nuc_support_rule {
     const char *text; /* NULL ends a list */
     bool (*holds)(const struct nuc_rule_query *q);
     uint32_t param;
-    /* Nearest change of the model, in the words of its Python, {actual} and {limit} for the verdict's; NULL: the
-     * predicate says it, as it knows a size. */
-    const char *fix;
     uint32_t waived_by; /* NUC_WAIVE_ flags */
     struct nuc_extent (*measure)(const struct nuc_rule_query *q);
     size_t limit; /* offset in struct nuc_target */

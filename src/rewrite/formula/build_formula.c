@@ -30,8 +30,7 @@ _Noreturn static void does_not_fit(const struct nuc_formula_site *s, const char 
 
 static struct nuc_arg evaluate(struct nuc_formula_site *s, struct nuc_term *t);
 
-/* The text of a refusal; {term} stands for a value. */
-static const char *filled_in(struct nuc_formula_site *s, const char *text)
+const char *nuc_formula_text(struct nuc_formula_site *s, const char *text)
 {
     struct nuc_text out;
 
@@ -285,7 +284,7 @@ static void run_statements(struct nuc_formula_site *s, const struct nuc_formula 
         if (st->kind == NUC_STATEMENT_LET)
             bind(s, st->name, evaluate(s, st->term));
         else if (st->kind == NUC_STATEMENT_CHECK && nuc_formula_condition(s, st->term->terms[0]))
-            nuc_formula_fail(s, "%s", filled_in(s, st->term->terms[1]->value.u.string));
+            nuc_formula_fail(s, "%s", nuc_formula_text(s, st->term->terms[1]->value.u.string));
     }
 }
 

@@ -52,6 +52,24 @@ enum nuc_pattern_use { NUC_PATTERN_WRITTEN, NUC_PATTERN_NPU };
 struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use, struct nuc_graph *g,
                                struct nuc_node *node);
 
+/* ---- changes of a model's source: rows CHANGE(name, effect, from, to, pattern) of recognize/changes.def ---- */
+
+/* What a change does to the values: changes.def says what these mean. */
+enum nuc_change_effect { NUC_CHANGE_EXACT, NUC_CHANGE_CLOSE, NUC_CHANGE_TRAIN, NUC_CHANGE_MOVED };
+
+struct nuc_change {
+    const char *name; /* as --rewrite takes it */
+    enum nuc_change_effect effect;
+    const char *from, *to; /* in Python; {term} stands for a value of the place */
+    const char *text;      /* "pattern => term" */
+};
+extern const struct nuc_change nuc_changes[];
+extern const size_t nuc_n_changes;
+
+/* Builds what the row makes of the node, in front of it, and the row's texts for it. NULL: the row is not about it. */
+struct nuc_node *nuc_change_node(struct nuc_formulas *f, const struct nuc_change *row, struct nuc_graph *g,
+                                 struct nuc_node *node, const char **from, const char **to);
+
 /*
  * The operator that alone makes the value, where the first row of an operator is one call of it with the operator's own
  * arguments and numbers; else NUC_OP_COUNT.

@@ -214,6 +214,12 @@ FUNCTION(same)
     return nuc_bool_arg(tensor(s, &args[0]) == tensor(s, &args[1]));
 }
 
+/* Whether a tensor is a parameter, a buffer or a constant. */
+FUNCTION(static)
+{
+    return nuc_bool_arg(nuc_is_static(tensor(s, &args[0])));
+}
+
 /* The elements of a tensor of ints that is known when the model is compiled; none where it is not. */
 FUNCTION(known)
 {
@@ -467,6 +473,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"mixed", 1, 1, call_mixed, "whether tensors have another type than the result"},
         {"stated", 1, 1, call_stated, "sizes that the archive states for item i"},
         {"same", 2, 2, call_same, "whether two tensors are one value"},
+        {"static", 1, 1, call_static, "whether a tensor is a parameter, a buffer or a constant"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
         {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},

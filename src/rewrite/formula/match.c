@@ -191,7 +191,7 @@ static bool match_arguments(struct nuc_formula_site *s, struct nuc_term *t, cons
         uint32_t k = 0;
         while (k < t->count && (t->keywords[k] == NULL ? k != i : strcmp(t->keywords[k], schema->args[i].name) != 0))
             k++;
-        if (k < t->count ? !match_argument(s, t->terms[k], &node->args[i])
+        if (k < t->count ? !match_argument(s, t->terms[k], nuc_arg_at(node, i))
                          : node->args[i].given && !nuc_same_value(&node->args[i], &schema->args[i].fallback))
             return false;
     }
@@ -265,8 +265,7 @@ static bool match(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_nod
 
 /* ---- rows ---- */
 
-/* One of the values that names stand for has the sizes of the whole. */
-static bool keeps_sizes(const struct nuc_formula_site *s)
+bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->names[i].value.kind == NUC_ARG_NODE &&
@@ -279,6 +278,6 @@ static bool keeps_sizes(const struct nuc_formula_site *s)
 bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p)
 {
     s->count = 0;
-    return nuc_is_real_value(s->node) && match(s, p->pattern, s->node) && keeps_sizes(s) &&
+    return nuc_is_real_value(s->node) && match(s, p->pattern, s->node) &&
            (p->guard == NULL || nuc_formula_condition(s, p->guard));
 }

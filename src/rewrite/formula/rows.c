@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "rewrite/formula/term.h"
+#include "rewrite/recognize/written.h"
 
 #define EXPAND NUC_FORMULA_EXPAND
 #define TO_EDGE NUC_FORMULA_EDGE
@@ -32,6 +33,18 @@ static const struct {
 };
 enum { N_PATTERNS = sizeof pattern_rows / sizeof *pattern_rows };
 
+#define EXACT NUC_CHANGE_EXACT
+#define CLOSE NUC_CHANGE_CLOSE
+#define TRAIN NUC_CHANGE_TRAIN
+#define MOVED NUC_CHANGE_MOVED
+
+const struct nuc_change nuc_changes[] = {
+#define CHANGE(name, effect, from, to, ...) {name, effect, from, to, #__VA_ARGS__},
+#include "rewrite/recognize/changes.def"
+};
+const size_t nuc_n_changes = sizeof nuc_changes / sizeof *nuc_changes;
+enum { N_CHANGES = sizeof nuc_changes / sizeof *nuc_changes };
+
 #define N_DEFINITIONS (sizeof nuc_definition_texts / sizeof *nuc_definition_texts)
 
 struct nuc_formulas {
@@ -42,6 +55,7 @@ struct nuc_formulas {
     uint16_t *order;
     const struct nuc_definition *definitions[N_DEFINITIONS];
     const struct nuc_pattern *patterns[N_PATTERNS];
+    const struct nuc_pattern *changes[N_CHANGES];
 };
 
 struct nuc_formulas *nuc_formulas_new(struct nuc_context *cx)
@@ -119,20 +133,25 @@ struct nuc_node *nuc_formula_build(struct nuc_formulas *f, const struct nuc_form
     return nuc_formula_result(f, read_row(f, (size_t)(row - nuc_formula_rows)), g, node);
 }
 
-static const struct nuc_pattern *read_pattern(struct nuc_formulas *f, size_t row)
+static const struct nuc_pattern *read_pattern(struct nuc_formulas *f, const struct nuc_pattern **read,
+                                              const char *title, const char *text)
 {
-    if (f->patterns[row] == NULL) {
+    if (*read == NULL) {
         struct nuc_pattern *p = nuc_alloc(f->cx, sizeof *p);
-        nuc_read_pattern(f->cx, pattern_rows[row].title, pattern_rows[row].text, p);
-        f->patterns[row] = p;
+        nuc_read_pattern(f->cx, title, text, p);
+        *read = p;
     }
-    return f->patterns[row];
+    return *read;
 }
 
 void nuc_patterns_check(struct nuc_formulas *f)
 {
     for (size_t i = 0; i < N_PATTERNS; i++)
-        nuc_check_pattern(f, f->cx, pattern_rows[i].title, read_pattern(f, i));
+        nuc_check_pattern(f, f->cx, pattern_rows[i].title,
+                          read_pattern(f, &f->patterns[i], pattern_rows[i].title, pattern_rows[i].text));
+    for (size_t i = 0; i < N_CHANGES; i++)
+        nuc_check_pattern(f, f->cx, nuc_changes[i].name,
+                          read_pattern(f, &f->changes[i], nuc_changes[i].name, nuc_changes[i].text));
 }
 
 struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use, struct nuc_graph *g,
@@ -140,12 +159,29 @@ struct nuc_node *nuc_recognize(struct nuc_formulas *f, enum nuc_pattern_use use,
 {
     for (size_t i = 0; i < N_PATTERNS; i++) {
         struct nuc_formula_site s = {f, g, node, pattern_rows[i].title, 0, 0, {{0}}};
-        if (pattern_rows[i].use != use || !nuc_pattern_fits(&s, read_pattern(f, i)))
+        if (pattern_rows[i].use != use ||
+            !nuc_pattern_fits(&s, read_pattern(f, &f->patterns[i], pattern_rows[i].title, pattern_rows[i].text)) ||
+            !nuc_pattern_keeps_sizes(&s))
             continue;
         node->in_place = false;
         return nuc_formula_value(&s, f->patterns[i]->result);
     }
     return NULL;
+}
+
+struct nuc_node *nuc_change_node(struct nuc_formulas *f, const struct nuc_change *row, struct nuc_graph *g,
+                                 struct nuc_node *node, const char **from, const char **to)
+{
+    struct nuc_formula_site s = {f, g, node, row->name, 0, 0, {{0}}};
+    const struct nuc_pattern *p = read_pattern(f, &f->changes[row - nuc_changes], row->name, row->text);
+
+    if (!nuc_pattern_fits(&s, p))
+        return NULL;
+    node->in_place = false;
+    *from = nuc_formula_text(&s, row->from);
+    *to = nuc_formula_text(&s, row->to);
+    struct nuc_node *value = nuc_formula_value(&s, p->result);
+    return nuc_is_real_value(value) && nuc_same_sizes(&value->vals[0], &node->vals[0]) ? value : NULL;
 }
 
 /* Whether a term, an argument of the operator or a value, has the kind that an argument of another one has. */

@@ -99,6 +99,9 @@ struct nuc_formula_site {
 _Noreturn void nuc_formula_fail(const struct nuc_formula_site *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The text; {term} in it stands for a value. */
+const char *nuc_formula_text(struct nuc_formula_site *s, const char *text);
+
 /* Functions of functions.c: from arguments, NUC_ARG_NONE where there are none, to a value. */
 struct nuc_formula_function {
     const char *name;
@@ -121,6 +124,9 @@ void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *tex
 
 /* Whether the node of the site is what the pattern says; then the site has its names. */
 bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p);
+
+/* One of the values that names stand for has the sizes of the whole. */
+bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s);
 
 /* A row, its text read first; fails with NUC_INTERNAL naming the operator (check.c). */
 void nuc_check_formula(struct nuc_formulas *formulas, struct nuc_context *cx, const struct nuc_formula_row *row);

@@ -306,17 +306,21 @@ static struct nuc_node *insert_step(struct nuc_graph *g, struct nuc_node *node, 
     return nuc_insert_binary(g, node, step->op, a, b);
 }
 
-struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_node *node)
+/* The first expression of least loss; NULL: none is near enough. `least` becomes its loss, or that of the nearest. */
+static const struct nuc_function *choose(const struct nuc_support *s, struct nuc_node *node,
+                                         struct nuc_function_scales *best_scales, double *least)
 {
     const struct nuc_function *f = NULL, *best = NULL;
-    struct nuc_function_scales scales, best_scales;
+    struct nuc_function_scales scales;
     struct nuc_quant in, out;
-    double least = NUC_FUNCTION_MAX_LOSS;
+    double nearest = HUGE_VAL;
     float exact[256];
 
+    *least = (double)NAN;
     if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) || !is_int8(&in) ||
         !read_output(node, &out))
         return NULL;
+    *least = NUC_FUNCTION_MAX_LOSS;
     evaluate(s->g, node, &in, exact);
     while ((f = next_function(s, node, f, scales.params)) != NULL) {
         double results[256];
@@ -324,21 +328,41 @@ struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_nod
         scales.of[f->n_steps] = out;
         nuc_function_run(f, &scales, results);
         double loss = nuc_function_loss(&scales, f->n_steps, exact, results);
-        if (loss > least || (best != NULL && loss > least - WORTH_OPERATORS))
+        nearest = fmin(nearest, loss);
+        if (loss > *least || (best != NULL && loss > *least - WORTH_OPERATORS))
             continue;
-        least = loss;
+        *least = loss;
         best = f;
-        best_scales = scales;
+        *best_scales = scales;
     }
+    *least = best != NULL ? *least : nearest;
+    return best;
+}
+
+double nuc_npu_function_loss(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_function_scales scales;
+    double loss;
+
+    choose(s, node, &scales, &loss);
+    return loss;
+}
+
+struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_function_scales scales;
     struct nuc_graph *g = s->g;
+    double loss;
+    const struct nuc_function *best = choose(s, node, &scales, &loss);
+
     if (best == NULL)
         return NULL;
     struct nuc_node *values[NUC_FUNCTION_MAX_STEPS + 1];
     values[0] = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
     for (uint32_t k = 1;; k++) {
-        struct nuc_node *value = insert_step(g, node, &best->steps[k - 1], values, &best_scales);
+        struct nuc_node *value = insert_step(g, node, &best->steps[k - 1], values, &scales);
         if (k == best->n_steps)
             return value;
-        values[k] = insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &best_scales.of[k]);
+        values[k] = insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &scales.of[k]);
     }
 }

@@ -73,6 +73,12 @@ double nuc_function_loss(const struct nuc_function_scales *scales, uint32_t n_st
 bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *node);
 
 /*
+ * The loss of the nearest expression of a function that is quantized at both ends, dB; infinite where a number is too
+ * far off, NaN where the function has no expression.
+ */
+double nuc_npu_function_loss(const struct nuc_support *s, struct nuc_node *node);
+
+/*
  * Of a node between a dequantize node and quantize nodes of int8: builds the first expression in front of it that is
  * close enough and takes fewer cycles, with quantize and dequantize nodes in between, in the Edge dialect. Returns what
  * stands for the node, or NULL.

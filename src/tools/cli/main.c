@@ -31,10 +31,11 @@ static const struct cli_command commands[] = {
      "--input IN.tflite --output OUT.tflite [--target imxrt700] [options]",
      "Replaces what the NPU takes in an int8 LiteRT model by NeutronGraph operators. Other operators stay around them.",
      "nucleon convert --input model.tflite --output npu.tflite --target imxrt700", 0, 0, NULL},
-    {"Look at them", "explain", EXPLAIN, cli_explain, "where every node of a model runs, why, and the fix",
+    {"Look at them", "explain", EXPLAIN, cli_explain, "where every node of a model runs, why, and what helps",
      "MODEL.pt2|MODEL.tflite [options]",
-     "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix. A "
-     "float model without samples is quantized with made-up ranges.",
+     "Says where every node runs and, if not on the NPU, why, and which changes of options or source that were tried "
+     "on "
+     "the model help. A float model without samples is quantized with made-up ranges.",
      "nucleon explain model.pt2\nnucleon explain model.pt2 --require-full-delegation --cycle-budget 1.5M", 1, 1, NULL},
     {NULL, "report", REPORT, cli_make_report, "all about a model in one page for browsers",
      "MODEL.pt2|MODEL.tflite [--calibration DATA]\n[--dataset DATA] -o FILE.html|FILE.json",

@@ -25,7 +25,6 @@ bool nuc_is_multiple(const struct nuc_rule_query *q, const char *what, int64_t s
 
     if (size % macs == 0)
         return true;
-    nuc_rule_advise(q, "pad %s %lld to %lld", what, (long long)size, (long long)nuc_multiple_above(size, macs));
     return nuc_rule_report(q, nuc_rule_text(q, "a multiple of %lld", (long long)macs), "%s %lld", what,
                            (long long)size);
 }

@@ -8,7 +8,7 @@ static bool channels_are_multiple(const struct nuc_rule_query *q)
     return nuc_is_multiple(q, "channels", nuc_channels_of(q->node));
 }
 
-#define RULE_CHANNELS RULE("the channels are a multiple of the dot product's length", channels_are_multiple, 0, NULL)
+#define RULE_CHANNELS RULE("the channels are a multiple of the dot product's length", channels_are_multiple, 0)
 
 /* ---- convolution ---- */
 
@@ -20,8 +20,7 @@ static bool has_batch_of_one(const struct nuc_rule_query *q)
     return batch == 1 || nuc_rule_report(q, "1", "%lld", (long long)batch);
 }
 
-#define RULE_BATCH                                                                                                     \
-    RULE("the batch size is 1", has_batch_of_one, 0, "run the samples one by one: batch 1 instead of {actual}")
+#define RULE_BATCH RULE("the batch size is 1", has_batch_of_one, 0)
 
 static bool conv_groups(const struct nuc_rule_query *q)
 {
@@ -90,13 +89,12 @@ static bool up_channels(const struct nuc_rule_query *q)
 
 static const struct nuc_support_rule conv_target[] = {
     RULE_BATCH,
-    RULE("there is one group, or one per channel", conv_groups, 0, "use {limit}, or one convolution per group"),
-    RULE("the weight is a parameter", conv_static_weight, NUC_CONV_WEIGHT, FIX_WEIGHT_STATIC),
-    RULE("the kernel of a transposed convolution is one row of even width", up_kernel, 0, "use a kernel of {limit}"),
-    RULE("a transposed convolution pads its width only", up_padding, 0, "use padding {limit}"),
-    RULE("the stride of a transposed convolution is its kernel's width, or half of it", up_stride, 0,
-         "use stride {limit}"),
-    RULE("channels of a transposed convolution are multiples of the dot product's length", up_channels, 0, NULL),
+    RULE("there is one group, or one per channel", conv_groups, 0),
+    RULE("the weight is a parameter", conv_static_weight, NUC_CONV_WEIGHT),
+    RULE("the kernel of a transposed convolution is one row of even width", up_kernel, 0),
+    RULE("a transposed convolution pads its width only", up_padding, 0),
+    RULE("the stride of a transposed convolution is its kernel's width, or half of it", up_stride, 0),
+    RULE("channels of a transposed convolution are multiples of the dot product's length", up_channels, 0),
     RULES_END,
 };
 
@@ -119,8 +117,8 @@ static bool pool_padding(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule max_pool_target[] = {
-    RULE_BATCH,    RULE("the vertical stride is 1 or 2", pool_stride, 0, "use a vertical stride of {limit}"),
-    RULE_CHANNELS, RULE("the padding is at most the kernel", pool_padding, 0, "use a padding of at most {limit}"),
+    RULE_BATCH,    RULE("the vertical stride is 1 or 2", pool_stride, 0),
+    RULE_CHANNELS, RULE("the padding is at most the kernel", pool_padding, 0),
     RULES_END,
 };
 
@@ -138,7 +136,7 @@ static bool upsample_factor(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule upsample_target[] = {
-    RULE("height and width grow by one factor, 2 or 4", upsample_factor, 0, "upsample by {limit}"),
+    RULE("height and width grow by one factor, 2 or 4", upsample_factor, 0),
     RULE_CHANNELS,
     RULES_END,
 };
@@ -161,8 +159,7 @@ static bool inputs_have_one_shape(const struct nuc_rule_query *q)
     return true;
 }
 
-#define RULE_ONE_SHAPE                                                                                                 \
-    RULE("the inputs have one shape", inputs_have_one_shape, 0, "expand the inputs to one shape, {limit}")
+#define RULE_ONE_SHAPE RULE("the inputs have one shape", inputs_have_one_shape, 0)
 
 /* The backend of sdk-3.1 looks for alpha where it never is, and leaves it out. */
 static const struct nuc_support_rule add_target[] = {RULE_ALPHA(NUC_WAIVE_CORRECTNESS), RULE_ONE_SHAPE, RULES_END};
@@ -180,16 +177,13 @@ static bool mul_dimension(const struct nuc_rule_query *q)
     }
     if (ones)
         return true;
-    int64_t last = out->sizes[out->rank - 1];
-    nuc_rule_advise(q, "pad the last dimension %lld to %lld", (long long)last,
-                    (long long)nuc_multiple_above(last, q->s->target->num_macs));
     return nuc_rule_report(q, nuc_rule_text(q, "one multiple of %u", q->s->target->num_macs), "%s",
                            nuc_rule_shape_text(q, q->node));
 }
 
 static const struct nuc_support_rule mul_target[] = {
     RULE_ONE_SHAPE,
-    RULE("some dimension is a multiple of the dot product's length, or all are 1", mul_dimension, 0, NULL),
+    RULE("some dimension is a multiple of the dot product's length, or all are 1", mul_dimension, 0),
     RULES_END,
 };
 
@@ -197,7 +191,7 @@ static const struct nuc_support_rule mul_target[] = {
 
 /* The converter of sdk-3.1 takes any weight; nucleon's own has kernels for parameters only. */
 #define RULE_WEIGHT_STATIC(index)                                                                                      \
-    WAIVABLE(NUC_WAIVE_CORRECTNESS, "the weight is a parameter", nuc_weight_is_static, index, FIX_WEIGHT_STATIC)
+    WAIVABLE(NUC_WAIVE_CORRECTNESS, "the weight is a parameter", nuc_weight_is_static, index)
 
 static const struct nuc_support_rule addmm_ir[] = {RULE_ADDMM_INPUTS, RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
                                                    RULE_WEIGHT_STATIC(NUC_ARG(ADDMM, mat2)), RULES_END};
@@ -233,10 +227,9 @@ static bool bmm_sizes(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule bmm_target[] = {
-    RULE("when the first factor is channels-first data, the second one is too", bmm_formats, 0,
-         "put the other factor first"),
-    RULE("channels-first results can be transposed", bmm_result, 0, "reshape the factors before the product"),
-    RULE("rows and columns of both factors are multiples of the dot product's length", bmm_sizes, 0, NULL),
+    RULE("when the first factor is channels-first data, the second one is too", bmm_formats, 0),
+    RULE("channels-first results can be transposed", bmm_result, 0),
+    RULE("rows and columns of both factors are multiples of the dot product's length", bmm_sizes, 0),
     RULES_END,
 };
 
@@ -248,7 +241,7 @@ static bool softmax_rank(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule softmax_target[] = {
-    RULE("there are at least 2 dimensions", softmax_rank, 0, "add a batch dimension"),
+    RULE("there are at least 2 dimensions", softmax_rank, 0),
     RULE_CHANNELS,
     LIMIT_SOFTMAX_CHANNELS(max_softmax_channels_sdk31),
     LIMIT_SOFTMAX_ROWS,
@@ -279,10 +272,10 @@ static bool mean_dims(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule mean_target[] = {
-    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4), "reshape the input to 4 dimensions"),
-    RULE("keepdim is true", mean_keeps, 0, "use keepdim=True and reshape the result"),
+    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4)),
+    RULE("keepdim is true", mean_keeps, 0),
     RULE_CHANNELS,
-    RULE("the mean is taken over height and width", mean_dims, 0, "take the mean over dimensions {limit}"),
+    RULE("the mean is taken over height and width", mean_dims, 0),
     RULES_END,
 };
 
@@ -299,7 +292,7 @@ static const struct nuc_support_rule prelu_target[] = {
     RULE_PRELU_FORMAT(NUC_WAIVE_CORRECTNESS),
     RULE_RESULT_RANK4,
     RULE_CHANNELS,
-    LIMIT("height * width fits the hardware", "use at most {limit} pixels", prelu_pixels, max_prelu_pixels_sdk31),
+    LIMIT("height * width fits the hardware", prelu_pixels, max_prelu_pixels_sdk31),
     RULES_END,
 };
 
@@ -314,7 +307,7 @@ static bool has_relu_bounds(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule bounded_target[] = {
-    RULE("the bounds are those of a ReLU", has_relu_bounds, 0, "use one of the bounds {limit}"),
+    RULE("the bounds are those of a ReLU", has_relu_bounds, 0),
     RULES_END,
 };
 
@@ -340,8 +333,7 @@ static bool hardtanh_when_alone(const struct nuc_rule_query *q)
 
 #define ALONE(holds)                                                                                                   \
     {                                                                                                                  \
-        RULE("alone in its partition the activation has channels in multiples of the dot product's length", holds, 0,  \
-             NULL),                                                                                                    \
+        RULE("alone in its partition the activation has channels in multiples of the dot product's length", holds, 0), \
             RULES_END                                                                                                  \
     }
 

@@ -59,13 +59,12 @@ static const struct nuc_support_rule cat_target[] = {
     WAIVABLE(NUC_WAIVE_CAT_SIZES,
              "the inputs' channels are multiples of the dot product's length, or equal pieces are joined along the "
              "last axis",
-             cat_input_channels, 0, NULL),
+             cat_input_channels, 0),
     WAIVABLE(NUC_WAIVE_CAT_SIZES,
              "the result's channels are a multiple of the dot product's length, or equal pieces are joined along the "
              "last axis",
-             cat_output_channels, 0, NULL),
-    WAIVABLE(NUC_WAIVE_CAT_SIZES, "at least two different tensors are joined", cat_count, 0,
-             "repeat the tensor in another way: the same one twice is one input"),
+             cat_output_channels, 0),
+    WAIVABLE(NUC_WAIVE_CAT_SIZES, "at least two different tensors are joined", cat_count, 0),
     RULES_END,
 };
 
@@ -110,7 +109,7 @@ static bool cat_of_boundaries(const struct nuc_rule_query *q)
 
 static const struct nuc_support_rule cat_partition[] = {
     RULE("when an input comes from outside the partition, a dimension before the axis is larger than 1",
-         cat_of_boundaries, 0, "compute the input on the NPU, for example by adding 0"),
+         cat_of_boundaries, 0),
     RULES_END,
 };
 
@@ -127,8 +126,7 @@ static bool pad_channels(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule pad_target[] = {
-    RULE("the channels are not padded", pad_channels, 0,
-         "pad height and width only, and make the channels a size that needs none"),
+    RULE("the channels are not padded", pad_channels, 0),
     RULES_END,
 };
 
@@ -198,7 +196,7 @@ static bool permute_transposes(const struct nuc_rule_query *q)
 
 static const struct nuc_support_rule permute_target[] = {
     RULE("the permutation swaps two groups of dimensions like the axes of a matrix, or keeps the order of the data",
-         permute_transposes, 0, "use {limit}"),
+         permute_transposes, 0),
     RULES_END,
 };
 
@@ -232,8 +230,8 @@ static bool slice_swap(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule slice_target[] = {
-    RULE("the sliced dimension is a multiple of the dot product's length", slice_multiple, 0, NULL),
-    RULE("the sliced dimension can be swapped with the last one", slice_swap, 0, "slice {limit}"),
+    RULE("the sliced dimension is a multiple of the dot product's length", slice_multiple, 0),
+    RULE("the sliced dimension can be swapped with the last one", slice_swap, 0),
     RULES_END,
 };
 
@@ -288,8 +286,8 @@ static bool view_output(const struct nuc_rule_query *q)
 
 static const struct nuc_support_rule view_partition[] = {
     RULE("channels-first data to be reshaped can be transposed, or a fully connected layer takes the transpose over",
-         view_input, 0, "reshape to [N, features] right in front of a linear, or use {limit}"),
-    RULE("a channels-first result can be transposed", view_output, 0, "use {limit}"),
+         view_input, 0),
+    RULE("a channels-first result can be transposed", view_output, 0),
     RULES_END,
 };
 

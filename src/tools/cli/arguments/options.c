@@ -165,6 +165,7 @@ static struct cli_option rows[] = {
     {SHARED("--reference-compat", CALIBRATES)},
     {SHARED("--size", CALIBRATES)},
     {SHARED("--signature", CALIBRATES)},
+    {SHARED("--rewrite", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 
     GROUP("Where operators run"),

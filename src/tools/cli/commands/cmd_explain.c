@@ -6,7 +6,7 @@
 
 /* The model as it is, or quantized when there are samples for a float one. */
 static enum nuc_status open_model(struct nuc_compiler *c, const char *path, const char *calibration,
-                                  struct nuc_model **m)
+                                  struct nuc_explain_options *options, struct nuc_model **m)
 {
     struct nuc_dataset *samples;
     enum nuc_status status = nuc_model_open(c, path, m);
@@ -14,6 +14,7 @@ static enum nuc_status open_model(struct nuc_compiler *c, const char *path, cons
     if (status != NUC_OK || calibration == NULL || nuc_model_is_quantized(*m))
         return status;
     status = nuc_dataset_open(c, calibration, &samples);
+    options->calibration = status == NUC_OK ? samples : NULL;
     return status == NUC_OK ? nuc_quantize(*m, samples, m) : status;
 }
 
@@ -67,7 +68,7 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    enum nuc_status status = open_model(c, path, args->calibration, &m);
+    enum nuc_status status = open_model(c, path, args->calibration, &args->explain, &m);
 
     if (status == NUC_OK)
         status = nuc_explain(m, &args->explain, &r);

@@ -26,14 +26,14 @@ function links(report, nodes) {
 function nodeDetails(report, node) {
     const kind = placementOf(node), share = report.cycles ? (node.cycles || 0) / report.cycles : null;
     const kernels = report.kernels.get(node.id) || [], because = findNode(report, node.because);
-    const stays = node.rule || node.fix;
+    const stays = node.reason || node.rule;
     return [
         element("h3", {}, String(node.label)),
         element("p", { class: "badges" }, badge(kind), kind === "npu" && node.partition !== null ? element("span", { class: "quiet" }, "partition " + partitionText(report, node.partition)) : null),
         stays ? element("div", { class: "reason" },
             element("h4", {}, "Why it stays on the CPU"),
             because ? element("p", {}, "It goes with ", nodeLink(report, because), ".") : null,
-            facts([["Rule", node.rule], ["Found", node.actual], ["Allowed", node.limit], ["Fix", node.fix ? element("strong", {}, node.fix) : null],
+            facts([["Why", node.reason || node.rule], ["Fix", node.fix ? element("strong", {}, node.fix.text) : null],
                 ["Gain", node.gain_cycles ? "about " + countText(node.gain_cycles) + " cycles" : null]])) : null,
         facts([
             ["Operator", node.operator], ["Module", node.module], ["Source", node.file ? node.file + (node.line ? ":" + node.line : "") : null],

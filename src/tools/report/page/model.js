@@ -32,7 +32,7 @@ function readReport(data) {
         memory: list(data.memory),
         onCpu: list(data.on_cpu),
         splits: list(data.splits),
-        options: list(data.options),
+        fixes: list(data.fixes),
         warnings: list(data.warnings),
         byId: new Map(),
         consumers: new Map(),

@@ -4,7 +4,7 @@
 function onCpuSection(report) {
     /* Without an NPU nothing stays away from it. */
     const none = report.summary.on_cpu === 0, given = report.target.npu === false ? [] : report.onCpu;
-    if (!given.length && !report.splits.length && !report.options.length && !none) return null;
+    if (!given.length && !report.splits.length && !report.fixes.length && !none) return null;
     const all = groupedCauses(report, given), causes = all.filter((cause) => !cause.first.by_cost), chosen = all.filter((cause) => cause.first.by_cost);
     const lost = causes.reduce((sum, cause) => sum + cause.lost, 0);
     return section("on-cpu", "On the CPU", causes.length ? plural(causes.length, "reason") + " for operators to stay on the CPU"
@@ -20,7 +20,7 @@ function onCpuSection(report) {
 function groupedCauses(report, given) {
     const grouped = new Map();
     for (const cause of given) {
-        const node = findNode(report, cause.node), key = JSON.stringify([cause.by_cost || (node && node.operator), cause.rule, cause.actual, cause.limit, cause.fix]);
+        const node = findNode(report, cause.node), key = JSON.stringify([cause.by_cost || (node && node.operator), cause.reason, cause.fix && cause.fix.text]);
         const group = grouped.get(key) || { first: cause, operator: cause.by_cost ? null : node && node.operator, roots: [], others: new Set(), lost: 0 };
         grouped.set(key, group);
         group.roots.push({ node, lost: cause.lost_cycles || 0 });
@@ -39,7 +39,7 @@ function causeItem(report, cause) {
             element("h3", {}, alone ? nodeLink(report, node, node ? null : "operator") : (cause.operator ? operatorText(cause.operator) + ", " : "") + plural(roots.length, "operator")), node ? badge(placementOf(node)) : null,
             element("span", { class: "quiet" }, alone && node ? [node.operator, sourceText(node)].filter(Boolean).join("  \u00b7  ") : ""),
             cause.lost ? element("span", { class: "lost" }, element("strong", {}, countText(cause.lost)), " cycles to gain") : null),
-        facts([["Rule", first.rule], ["Found", first.actual], ["Allowed", first.limit], ["Fix", first.fix ? element("strong", {}, first.fix) : null],
+        facts([["Why", first.reason], ["Fix", first.fix ? element("strong", {}, first.fix.text) : null],
             alone ? null : ["Operators", element("ul", { class: "plain" }, roots.slice(0, 12).map((root) => element("li", {}, nodeLink(report, root.node), " ",
                 element("small", {}, [root.node ? sourceText(root.node) : "", root.lost ? countText(root.lost) + " cycles" : ""].filter(Boolean).join("  \u00b7  ")))),
                 roots.length > 12 ? element("li", {}, "and " + plural(roots.length - 12, "other")) : null)]]),
@@ -47,15 +47,15 @@ function causeItem(report, cause) {
 }
 
 function optionsTable(report) {
-    if (!report.options.length) return null;
-    const now = report.summary.cycles;
-    return [element("h3", {}, "Options that would help, each tried alone"), sortableTable("Options that would help", [
-        { title: "Option", cell: (row) => element("code", {}, row.options), value: (row) => row.options, wide: true },
+    if (!report.fixes.length) return null;
+    const now = report.summary.cycles, name = (row) => row.option || "without " + row.without;
+    return [element("h3", {}, "What would help, each tried alone"), sortableTable("What would help", [
+        { title: "Change", cell: (row) => element("code", {}, name(row)), value: name, wide: true },
         { title: "Cycles", cell: (row) => countText(row.cycles), value: (row) => row.cycles, numeric: true },
-        { title: "Change", cell: (row) => isNumber(now) && now ? signedPercent(row.cycles / now - 1) : DASH, value: (row) => row.cycles, numeric: true },
+        { title: "Difference", cell: (row) => isNumber(now) && now ? signedPercent(row.cycles / now - 1) : DASH, value: (row) => row.cycles, numeric: true },
         { title: "On the CPU", cell: (row) => countText(row.on_cpu), value: (row) => row.on_cpu, numeric: true, minor: true },
         { title: "Partitions", cell: (row) => countText(row.partitions), value: (row) => row.partitions, numeric: true, minor: true },
-    ], report.options)];
+    ], report.fixes)];
 }
 
 function signedPercent(share) {

@@ -29,7 +29,7 @@ function verdict(report) {
     if (!onCpu) return "All " + plural(operators, "operator") + " run on the NPU" + parts + ".";
     const cause = report.onCpu.slice().sort((a, b) => (b.lost_cycles || 0) - (a.lost_cycles || 0))[0], node = cause && findNode(report, cause.node);
     return [countText(onNpu) + " of " + plural(operators, "operator") + " run on the NPU" + parts + "; " + (onCpu === 1 ? "1 stays" : countText(onCpu) + " stay") + " on the CPU. ",
-        node && cause.lost_cycles ? [nodeLink(report, node), " loses most there, about " + countText(cause.lost_cycles) + " cycles" + (cause.fix ? ": " : "."), cause.fix ? element("strong", {}, cause.fix + ".") : null] : null];
+        node && cause.lost_cycles ? [nodeLink(report, node), " loses most there, about " + countText(cause.lost_cycles) + " cycles" + (cause.fix ? ": " : "."), cause.fix ? element("strong", {}, cause.fix.text + ".") : null] : null];
 }
 
 /* Cycles by where they are spent, as one bar with its shares in words. */

@@ -1,0 +1,360 @@
+#include "driver/explain_trials.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "driver/explain_options.h"
+#include "eval/eval.h"
+#include "host/numbers.h"
+#include "npu/target/target.h"
+
+/*
+ * Work of all trials, in multiply-accumulates of the reference evaluator: about ten seconds for those that quantize as
+ * the model was quantized, and two for those that take one random sample where there is no time for more. A value
+ * takes as long as 32 of them.
+ */
+static const uint64_t most_exact = 60000000000, most_random = 6000000000, per_value = 32;
+
+/* Values of the inferences that an SQNR is measured on. */
+static const int64_t most_values = 20000000;
+
+/* ---- one trial ---- */
+
+struct figures {
+    uint64_t cycles;
+    uint32_t n_on_cpu, n_partitions;
+    double sqnr_db;
+};
+
+struct attempt {
+    const struct nuc_trying *t;
+    bool requantizes; /* begins with the float model, else with the quantized one */
+    bool exact;       /* quantized and placed as the model itself; else with one random sample, in haste */
+    bool measures;    /* sqnr_db */
+    struct figures found;
+};
+
+static void **room_for_outputs(struct nuc_context *cx, const struct nuc_evaluator *e)
+{
+    size_t n = nuc_eval_n_outputs(e);
+    void **values = nuc_alloc_array(cx, n + 1, sizeof *values);
+
+    for (size_t i = 0; i < n; i++)
+        values[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]) + 1);
+    return values;
+}
+
+static int64_t values_per_run(const struct nuc_graph *g)
+{
+    int64_t values = 1;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++)
+            values += nuc_elements(&n->vals[i]);
+    }
+    return values;
+}
+
+/* Of the float outputs of a quantized model, from those of the float model as it is; on some of the samples. */
+static double measure_sqnr(const struct nuc_trying *t, struct nuc_model *quantized)
+{
+    struct nuc_context *cx = t->cx;
+    struct nuc_model floating = *t->quantized->from_float;
+    struct nuc_dataset *samples = nuc_dataset_again(quantized->c, t->calibration);
+    struct nuc_sqnr sum = {0, 0};
+
+    nuc_dataset_bind_model(samples, &floating);
+    struct nuc_evaluator *a = nuc_eval_new(floating.graph, quantized->settings->o.threads);
+    struct nuc_evaluator *b = nuc_eval_new(quantized->graph, quantized->settings->o.threads);
+    void **expected = room_for_outputs(cx, a), **got = room_for_outputs(cx, b);
+    const void **inputs = nuc_alloc_array(cx, samples->n_inputs + 1, sizeof(void *));
+    int64_t affordable = most_values / values_per_run(floating.graph) + 1;
+    size_t n = samples->n_samples < (size_t)affordable ? samples->n_samples : (size_t)affordable;
+    for (size_t k = 0; k < n; k++) {
+        nuc_dataset_read_sample(samples, k * samples->n_samples / n, inputs);
+        nuc_eval_run(a, inputs, expected);
+        nuc_eval_run(b, inputs, got);
+        for (size_t i = 0; i < nuc_eval_n_outputs(a); i++) {
+            const struct nuc_meta *x = &nuc_eval_output(a, i)->vals[0], *y = &nuc_eval_output(b, i)->vals[0];
+            for (int64_t v = 0; x->dtype == NUC_F32 && y->dtype == NUC_F32 && v < nuc_elements(x); v++) {
+                double p = (double)((float *)expected[i])[v], q = (double)((float *)got[i])[v];
+                sum.signal += p * p;
+                sum.noise += (p - q) * (p - q);
+            }
+        }
+    }
+    return sum.signal > 0 ? nuc_sqnr_db(&sum) : (double)NAN;
+}
+
+static void attempt(struct nuc_model *m, void *arg)
+{
+    struct attempt *a = arg;
+    struct nuc_settings settings = *m->settings;
+    struct nuc_job j = {.c = m->c, .m = m};
+
+    settings.trial = !a->exact;
+    m->settings = &settings;
+    if (a->requantizes && a->exact && nuc_has_samples(a->t->calibration))
+        nuc_quantize_with(&j, a->t->calibration, NUC_SAMPLES_ALL);
+    else if (a->requantizes)
+        j.m = nuc_quantize_random(m);
+    a->found.sqnr_db = a->measures ? measure_sqnr(a->t, j.m) : (double)NAN;
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    const struct nuc_explanation *e = nuc_explain_partitioned(j.m, true);
+    a->found.cycles = nuc_explained_cycles(e);
+    a->found.n_on_cpu = e->n_operators - e->n_delegated;
+    a->found.n_partitions = e->n_partitions;
+}
+
+/* Leaves nothing of what a compilation leaves in its compiler. */
+static bool run(struct attempt *a, const struct nuc_options *o)
+{
+    const struct nuc_model *from = a->requantizes ? a->t->quantized->from_float : a->t->quantized;
+    struct nuc_compiler *c = from->c;
+    const struct nuc_data_lines *data = c->data;
+    const size_t n_timings = c->n_timings;
+    struct nuc_options quiet = *o;
+
+    quiet.dump = NULL;
+    bool compiles = nuc_trial(from, &quiet, attempt, a) == NUC_OK;
+    c->data = data;
+    c->n_timings = n_timings;
+    return compiles;
+}
+
+/* ---- changes of the source ---- */
+
+struct looking {
+    struct nuc_arena *outer;
+    uint32_t count;
+    struct nuc_change_place *places;
+};
+
+static const char *text_out(struct nuc_context *cx, struct nuc_arena *outer, const char *text)
+{
+    return text == NULL ? NULL : nuc_copy_out(cx, outer, text, strlen(text) + 1);
+}
+
+static void look(struct nuc_model *m, void *arg)
+{
+    struct looking *l = arg;
+    const struct nuc_model *made = nuc_advance(m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    const struct nuc_change_places *places = &made->rewritten->places;
+
+    l->count = places->count;
+    l->places = nuc_copy_out(m->c->cx, l->outer, places->items, places->count * sizeof *places->items);
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct nuc_change_place *p = &l->places[i];
+        *p = (struct nuc_change_place){text_out(m->c->cx, l->outer, p->node), text_out(m->c->cx, l->outer, p->label),
+                                       p->source, text_out(m->c->cx, l->outer, p->from),
+                                       text_out(m->c->cx, l->outer, p->to)};
+    }
+}
+
+/* Where the change would be made; none: nowhere, or not at what stays on the CPU. */
+static void find_places(const struct nuc_trying *t, const struct nuc_options *o, struct nuc_explain_trial *trial)
+{
+    struct looking l = {.outer = t->cx->arena};
+
+    if (nuc_trial(t->quantized->from_float, o, look, &l) != NUC_OK)
+        return;
+    trial->places = l.places;
+    trial->n_places = l.count;
+    for (uint32_t i = 0; i < t->e->n_rows; i++) {
+        const struct nuc_explain_row *row = &t->e->rows[i];
+        trial->compiles |= row->cause != NUC_NO_CAUSE && nuc_is_about(trial, row);
+    }
+}
+
+/* The options of the model with one more change of its source. */
+static void add_rewrite(struct nuc_context *cx, struct nuc_options *o, const char *name)
+{
+    const char **list = nuc_alloc_array(cx, o->n_rewrites + 1, sizeof(char *));
+
+    if (o->n_rewrites > 0)
+        memcpy(list, o->rewrites, o->n_rewrites * sizeof(char *));
+    list[o->n_rewrites++] = name;
+    o->rewrites = list;
+}
+
+/* ---- all trials ---- */
+
+/* Less by a hundredth of what it was, so that noise of the estimate is no advice. */
+static uint64_t saved(uint64_t cycles, uint64_t than)
+{
+    return cycles < than - than / 100 ? than - cycles : 0;
+}
+
+static void take_figures(struct nuc_explain_trial *trial, const struct figures *found, uint64_t than)
+{
+    trial->than_cycles = than;
+    trial->cycles = found->cycles;
+    trial->saved_cycles = saved(found->cycles, than);
+    trial->n_on_cpu = found->n_on_cpu;
+    trial->n_partitions = found->n_partitions;
+    trial->sqnr_db = found->sqnr_db;
+}
+
+struct trials {
+    const struct nuc_trying *t;
+    uint64_t per_run;                 /* work of an inference */
+    uint64_t exact_left, random_left; /* work that may be done yet */
+    struct nuc_dataset *samples;      /* NULL: none are given */
+    bool has_random;
+    struct figures random; /* of the model as it is, quantized with one random sample */
+};
+
+static bool may_spend(const struct trials *s, uint64_t runs, uint64_t *left)
+{
+    uint64_t work = nuc_npu_times(s->per_run, runs);
+
+    if (work > *left)
+        return false;
+    *left -= work;
+    return true;
+}
+
+/* Quantized with one random sample, as what it is compared with. False: that would take too long. */
+static bool try_in_haste(struct trials *s, const struct nuc_options *o, struct nuc_explain_trial *out)
+{
+    struct attempt own = {.t = s->t, .requantizes = true}, a = own;
+
+    if (!may_spend(s, 4, &s->random_left)) {
+        s->t->e->n_left_out++;
+        return false;
+    }
+    out->compiles = false;
+    out->sqnr_db = (double)NAN;
+    if (!s->has_random && !run(&own, &s->t->quantized->from_float->settings->o))
+        return true;
+    s->random = s->has_random ? s->random : own.found;
+    s->has_random = out->by_random = true;
+    out->compiles = run(&a, o);
+    if (out->compiles)
+        take_figures(out, &a.found, s->random.cycles);
+    return true;
+}
+
+/* As the model itself was made: `out` becomes what is found. False: that would take too long. */
+static bool try_exactly(struct trials *s, const struct nuc_options *o, bool requantizes, struct nuc_explain_trial *out)
+{
+    const uint64_t runs = !requantizes ? 0 : 4 + (s->samples != NULL ? s->samples->n_samples : 0);
+    const bool close = out->change == NULL || out->change->effect <= NUC_CHANGE_CLOSE;
+    struct attempt a = {
+        .t = s->t, .requantizes = requantizes, .exact = true, .measures = requantizes && s->samples != NULL && close};
+
+    if (!may_spend(s, runs, &s->exact_left))
+        return false;
+    out->by_random = false;
+    out->saved_cycles = 0;
+    out->sqnr_db = (double)NAN;
+    out->compiles = run(&a, o);
+    if (out->compiles)
+        take_figures(out, &a.found, nuc_explained_cycles(s->t->e));
+    return true;
+}
+
+static void keep(struct trials *s, const struct nuc_explain_trial *trial)
+{
+    s->t->e->trials[s->t->e->n_trials++] = *trial;
+}
+
+/* What takes a quantization is tried in haste first, and not again where it does not help so. */
+static void try_options(struct trials *s)
+{
+    const struct nuc_trying *t = s->t;
+
+    for (size_t i = 0;; i++) {
+        struct nuc_explain_trial trial = {.compiles = false};
+        struct nuc_options o = t->quantized->settings->o;
+        bool requantizes;
+        if (!nuc_option_to_try(t, i, &o, &requantizes, &trial))
+            return;
+        if (!trial.compiles)
+            continue;
+        requantizes &= t->quantized->from_float != NULL;
+        bool hastes = requantizes && s->samples != NULL && trial.about == NULL && try_in_haste(s, &o, &trial);
+        bool tried = (hastes && trial.saved_cycles == 0) || try_exactly(s, &o, requantizes, &trial);
+        if (hastes || tried || try_in_haste(s, &o, &trial))
+            keep(s, &trial);
+    }
+}
+
+static struct nuc_options with_change(const struct trials *s, const struct nuc_change *change)
+{
+    struct nuc_options o = s->t->quantized->from_float->settings->o;
+
+    add_rewrite(s->t->cx, &o, change->name);
+    return o;
+}
+
+/* In haste, of which those that help are tried exactly. */
+static void try_sources(struct trials *s)
+{
+    const struct nuc_trying *t = s->t;
+
+    for (const struct nuc_change *row = nuc_next_change(NULL); row != NULL; row = nuc_next_change(row)) {
+        struct nuc_explain_trial trial = {.change = row};
+        const struct nuc_options o = with_change(s, row);
+        find_places(t, &o, &trial);
+        trial.options = nuc_format(t->cx, "--rewrite %s", row->name);
+        if (trial.compiles && (s->samples == NULL ? try_exactly(s, &o, true, &trial) : try_in_haste(s, &o, &trial)))
+            keep(s, &trial);
+    }
+}
+
+/* The shown change that was tried in haste alone; NULL: none was. */
+static struct nuc_explain_trial *shown_in_haste(const struct nuc_explanation *e, const bool *is_final)
+{
+    for (uint32_t i = 0; i < e->n_trials; i++) {
+        const struct nuc_explain_trial *t = &e->trials[i];
+        if (t->is_shown && t->by_random && t->change != NULL && !is_final[t->change - nuc_changes])
+            return &e->trials[i];
+    }
+    return NULL;
+}
+
+/* What would be shown is tried exactly; where it does not help then, another change may take its place. */
+static void settle(struct trials *s)
+{
+    struct nuc_explanation *e = s->t->e;
+    bool *is_final = nuc_alloc_array(s->t->cx, nuc_n_changes, sizeof *is_final);
+
+    nuc_settle_trials(e);
+    for (struct nuc_explain_trial *t; (t = shown_in_haste(e, is_final)) != NULL; nuc_settle_trials(e)) {
+        const struct nuc_options o = with_change(s, t->change);
+        is_final[t->change - nuc_changes] = true;
+        try_exactly(s, &o, true, t);
+    }
+}
+
+void nuc_try_changes(const struct nuc_trying *t)
+{
+    struct nuc_explanation *e = t->e;
+    const struct nuc_model *from_float = t->quantized->from_float;
+    const struct nuc_settings *settings = t->partitioned->settings;
+    struct trials s = {.t = t, .exact_left = most_exact, .random_left = most_random};
+
+    /* The caller's own check is asked about the nodes of the model alone. */
+    if (settings->o.check_op_support != NULL || e->foreign)
+        return;
+    e->has_trials = true;
+    e->trials = nuc_alloc_array(t->cx, nuc_n_changes + NUC_MOST_OPTIONS, sizeof *e->trials);
+    s.per_run = nuc_npu_times((uint64_t)values_per_run(t->quantized->graph), per_value);
+    for (uint32_t i = 0; i < e->n_rows; i++)
+        s.per_run += e->rows[i].macs;
+    if (nuc_has_samples(t->calibration) && from_float != NULL) {
+        s.samples = nuc_dataset_again(t->quantized->c, t->calibration);
+        nuc_dataset_bind_model(s.samples, from_float);
+    }
+    if (s.samples != NULL && may_spend(&s, s.samples->n_samples, &s.exact_left)) {
+        struct nuc_arena *outer = nuc_push_arena(t->cx);
+        struct nuc_model own = *t->quantized;
+        e->sqnr_db = measure_sqnr(t, &own);
+        nuc_pop_arena(t->cx, outer);
+    }
+    try_options(&s);
+    if (from_float != NULL && settings->delegates && !settings->o.reference_compat)
+        try_sources(&s);
+    settle(&s);
+}
