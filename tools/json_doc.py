@@ -40,7 +40,7 @@ cp examples/digits/test.npz .
 ```sh
 nucleon compile model.pt2 --calibration samples.npz -o model.pte --memory-budget 64Ki --json >compile.json ||
     { jq -r .error.message compile.json; exit 1; }
-jq -e '.on_cpu == 0 and .latency_us < 1000' compile.json
+jq -e '.cpu_float == 0 and .latency_us < 1000' compile.json
 nucleon evaluate model.pte --dataset test.npz --reference model.pt2 --min-accuracy 95 --json >evaluate.json
 jq '{accuracy: .outputs[0].classes.program.accuracy, sqnr: .sqnr_db, missed: .missed}' evaluate.json
 ```

@@ -77,6 +77,14 @@ enum nuc_placement {
     NUC_PLACEMENT_COST    /* also those that save cycles of the whole model there, with calls and boundaries */
 };
 
+/* How the CPU computes the operators that the NPU does not run. */
+enum nuc_cpu_kernels {
+    NUC_CPU_AUTO, /* in int8 where the values around are int8 already, and where that costs the network at most 0.5 dB;
+                     else in float */
+    NUC_CPU_INT8, /* in int8 where there is a kernel */
+    NUC_CPU_FLOAT /* in float; without an NPU as no_quantize */
+};
+
 /* Whether biases are corrected by the mean error of rounded weights. */
 enum nuc_bias_correction {
     NUC_BIAS_CORRECTION_OFF,
@@ -95,6 +103,7 @@ enum nuc_resize {
 /* All options of a compilation. Start from nuc_options_default(). Strings are borrowed until the compiler is freed. */
 struct nuc_options {
     const char *target;           /* "imxrt700"; `nucleon targets` lists the others */
+    enum nuc_cpu_kernels cpu;     /* reference_compat: auto is float with an NPU */
     const char *converter_flavor; /* "sdk-3.2" */
     bool delegate;                /* false: everything stays on the CPU */
     /*

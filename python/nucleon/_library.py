@@ -58,6 +58,7 @@ class Options(ctypes.Structure):
 
     _fields_ = [
         ("target", c_char_p),
+        ("cpu", c_int),
         ("converter_flavor", c_char_p),
         ("delegate", c_bool),
         ("operators_not_to_delegate", POINTER(c_char_p)),

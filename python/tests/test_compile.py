@@ -144,7 +144,7 @@ class Steps(unittest.TestCase):
         self.assertGreater(len(caught.exception.result["trials"]), 0)
 
     def test_explain(self):
-        made = nucleon.explain(MODEL, CALIBRATION)
+        made = nucleon.explain(MODEL, CALIBRATION, placement="greedy")
         self.assertEqual(made["summary"]["operators"], made["summary"]["delegated"])
         printed = subprocess.run([COMMAND, "explain", str(MODEL), "--calibration", str(CALIBRATION)], check=True,
                                  capture_output=True, text=True).stdout

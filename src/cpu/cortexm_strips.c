@@ -190,7 +190,7 @@ static uint64_t node_cycles(const struct search *f, const struct tried *t, uint3
     uint64_t *cycles = &t->cycles[place][rows.high - rows.low];
 
     if (*cycles == 0)
-        *cycles = nuc_kernel_cycles(&f->target->costs, n->node, n->dim, rows.high - rows.low);
+        *cycles = nuc_kernel_cycles(&f->target->costs.int8, n->node, n->dim, rows.high - rows.low);
     return *cycles;
 }
 
@@ -210,7 +210,7 @@ static void measure_strip(const struct search *f, const struct tried *t, struct 
             uint64_t now = m->alive + scratch_of(n->node);
             m->most = now > m->most ? now : m->most;
             m->cycles += node_cycles(f, t, i, n->fresh);
-            m->cycles += kept > 0 ? 2 * nuc_copy_cycles(&f->target->costs, kept) : 0;
+            m->cycles += kept > 0 ? 2 * nuc_copy_cycles(&f->target->costs.int8, kept) : 0;
         }
         for (uint32_t k = 0; k <= i; k++) {
             const struct nuc_strip_node *next = &s->nodes[k];

@@ -45,12 +45,13 @@ static const struct {
 };
 
 /* The constants are those of a core for which a product is two cycles in the target's own terms. */
-static double scale(const struct nuc_costs *costs)
+static double scale(const struct nuc_kernel_costs *costs)
 {
-    return costs->cpu_mac / 2;
+    return costs->mac / 2;
 }
 
-static uint64_t cycles(const struct nuc_costs *costs, const struct fit *f, double written, double read, double products)
+static uint64_t cycles(const struct nuc_kernel_costs *costs, const struct fit *f, double written, double read,
+                       double products)
 {
     return (uint64_t)(scale(costs) * (f->call + f->product * products + f->written * written + f->read * read));
 }
@@ -85,7 +86,8 @@ static int64_t rows_touched(const struct nuc_node *node, int64_t rows)
     return touched < height ? touched : height;
 }
 
-static uint64_t conv_cycles(const struct nuc_costs *costs, const struct nuc_node *node, uint32_t dim, int64_t rows)
+static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
+                            int64_t rows)
 {
     const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *m = &node->vals[0];
     const struct nuc_meta *w = nuc_input_meta(node, CONV(weight));
@@ -108,7 +110,8 @@ static bool computes(const struct nuc_node *node)
                                            NUC_OP_NUCLEON_JOINED_ROWS, NUC_OP_CALL_DELEGATE, NUC_OP_ALLOC));
 }
 
-uint64_t nuc_kernel_cycles(const struct nuc_costs *costs, const struct nuc_node *node, uint32_t dim, int64_t rows)
+uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
+                           int64_t rows)
 {
     if (!computes(node))
         return 0;
@@ -128,10 +131,10 @@ uint64_t nuc_kernel_cycles(const struct nuc_costs *costs, const struct nuc_node 
         if (nuc_op_is_in(node->op, others[i].ops))
             return cycles(costs, &others[i].fit, written, part * (double)nuc_elements(in), 0);
     }
-    return (uint64_t)(costs->cpu_operator + written * costs->cpu_element);
+    return (uint64_t)(costs->call + written * costs->element);
 }
 
-uint64_t nuc_all_kernel_cycles(const struct nuc_costs *costs, const struct nuc_graph *g)
+uint64_t nuc_all_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_graph *g)
 {
     uint64_t sum = 0;
 
@@ -142,7 +145,7 @@ uint64_t nuc_all_kernel_cycles(const struct nuc_costs *costs, const struct nuc_g
     return sum;
 }
 
-uint64_t nuc_copy_cycles(const struct nuc_costs *costs, uint64_t bytes)
+uint64_t nuc_copy_cycles(const struct nuc_kernel_costs *costs, uint64_t bytes)
 {
     return (uint64_t)(scale(costs) * (616 + 0.75 * (double)bytes));
 }

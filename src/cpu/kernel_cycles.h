@@ -10,12 +10,13 @@
 #include "npu/target/target.h"
 
 /* `rows` of dimension `dim` of the node's result in one call; 0 for a node that computes nothing. */
-uint64_t nuc_kernel_cycles(const struct nuc_costs *costs, const struct nuc_node *node, uint32_t dim, int64_t rows);
+uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
+                           int64_t rows);
 
 /* Of all nodes, each in one call; calls of delegates are not counted. */
-uint64_t nuc_all_kernel_cycles(const struct nuc_costs *costs, const struct nuc_graph *g);
+uint64_t nuc_all_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_graph *g);
 
 /* A copy of so many bytes that lie together. */
-uint64_t nuc_copy_cycles(const struct nuc_costs *costs, uint64_t bytes);
+uint64_t nuc_copy_cycles(const struct nuc_kernel_costs *costs, uint64_t bytes);
 
 #endif

@@ -31,6 +31,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->dim_order_table = from->dim_order_table;
     m->greedy = from->greedy;
     m->measured = from->measured;
+    m->ranges = from->ranges;
     return m;
 }
 

@@ -1,14 +1,17 @@
 /*
  * Targets with an NPU and int8 kernels on the CPU: which operators end on the CPU, before they are quantized for one of
- * the two, and what the partitioner leaves there although the NPU could run it.
+ * the two, what the partitioner leaves there although the NPU could run it, and which of them are int8.
  */
+#include <math.h>
 #include <string.h>
 
 #include "cpu/cortexm.h"
-#include "driver/pipeline.h"
+#include "driver/lower_model.h"
+#include "host/text.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
+#include "quantize/search/choice_samples.h"
 
 /* ---- what stays on the CPU ---- */
 
@@ -149,6 +152,7 @@ bool nuc_is_cpu_node(void *user, const struct nuc_node *node)
 struct discovery {
     struct nuc_quantize_options options;
     bool *on_cpu;
+    bool *given_up;   /* by node id: computed in float although it was quantized for the CPU */
     unsigned attempt; /* of the random sample */
     bool by_cost;     /* something the NPU could run is cheaper on the CPU */
     uint64_t cycles;  /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
@@ -168,7 +172,46 @@ static bool *mark_copy(const struct nuc_graph *own, struct nuc_graph *copy, cons
     return marks;
 }
 
-/* The model as the marks say, quantized with one random sample and partitioned: where its operators end. */
+/* Operators of the graph `found` is made of, parts of which no partition has. */
+static void mark_all_on_cpu(const struct nuc_model *found, const struct nuc_graph *own, struct discovery *d)
+{
+    memset(d->on_cpu, 0, own->next_id * sizeof *d->on_cpu);
+    for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
+        if (nuc_is_operator(n) && n->partition < 0 && n->origin > 0 && n->origin <= own->next_id)
+            d->on_cpu[n->origin - 1] = true;
+    }
+}
+
+/*
+ * Those that the CPU computes in float and may in int8. What is quantized for it and needs no longer to be, since all
+ * of it is on the NPU now, is not; nor what has no kernel for its case.
+ */
+static void mark_in_float(struct nuc_model *found, const struct nuc_graph *own, struct discovery *d)
+{
+    struct nuc_context *cx = own->cx;
+    struct nuc_job j = {.c = found->c, .m = found, .graph_only = true};
+    bool *has_float = nuc_alloc_array(cx, own->next_id, sizeof *has_float);
+    bool *has_cpu = nuc_alloc_array(cx, own->next_id, sizeof *has_cpu);
+
+    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_LOWER);
+    const bool *in_float = j.m->lowered->in_float;
+    for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
+        if (!nuc_is_operator(n) || n->partition >= 0 || n->origin == 0 || n->origin > own->next_id)
+            continue;
+        has_cpu[n->origin - 1] = true;
+        has_float[n->origin - 1] |= in_float[n->id];
+    }
+    for (const struct nuc_node *n = own->first; n != NULL; n = n->next) {
+        d->given_up[n->id] |= d->on_cpu[n->id] && has_float[n->id];
+        d->on_cpu[n->id] = !d->given_up[n->id] && has_cpu[n->id] &&
+                           (d->on_cpu[n->id] || (has_float[n->id] && nuc_rounds_on_cpu(found->settings, n->op)));
+    }
+}
+
+/*
+ * The model as the marks say, quantized with one random sample and partitioned: where its operators end. The last look
+ * leaves the marks as they are, so that its cycles are those of the marks.
+ */
 static void look(struct nuc_model *prepared, struct discovery *d)
 {
     const struct nuc_graph *own = prepared->graph;
@@ -179,13 +222,10 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     copy->calibration = nuc_quantize_prepare(copy->graph, &d->options);
     nuc_quantize_random_sample(copy, d->attempt);
     struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
-    memset(d->on_cpu, 0, own->next_id * sizeof *d->on_cpu);
-    /* Operators of the graph `found` is made of, parts of which no partition has. */
-    for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
-        uint32_t origin = n->origin;
-        if (nuc_is_operator(n) && n->partition < 0 && origin > 0 && origin <= own->next_id)
-            d->on_cpu[origin - 1] = true;
-    }
+    if (prepared->settings->o.reference_compat)
+        mark_all_on_cpu(found, own, d);
+    else if (!d->is_last)
+        mark_in_float(found, own, d);
     d->by_cost |= found->partitions->n_by_cost > 0;
     d->cycles = 0;
     bool counts = d->is_last && (d->by_cost || prepared->settings->o.placement == NUC_PLACEMENT_GREEDY);
@@ -193,15 +233,23 @@ static void look(struct nuc_model *prepared, struct discovery *d)
         d->cycles = 0;
 }
 
-/* What becomes quantized on the CPU may let its neighbours go to the NPU: a second look. */
-static void look_twice(struct nuc_model *prepared, void *arg)
+/*
+ * What becomes quantized on the CPU may let its neighbours go to the NPU: more than one look, unless there is nothing.
+ * The last one counts cycles, where these decide.
+ */
+static void look_on(struct nuc_model *prepared, void *arg)
 {
     struct discovery *d = arg;
+    const struct nuc_options *o = &prepared->settings->o;
 
     d->is_last = false;
     look(prepared, d);
+    bool any = memchr(d->on_cpu, true, prepared->graph->next_id) != NULL;
+    if (!o->reference_compat && any)
+        look(prepared, d);
     d->is_last = true;
-    look(prepared, d);
+    if (o->reference_compat || any || d->by_cost || o->placement == NUC_PLACEMENT_GREEDY)
+        look(prepared, d);
 }
 
 static void discover(const struct nuc_model *prepared, enum nuc_placement placement, struct discovery *d)
@@ -211,17 +259,19 @@ static void discover(const struct nuc_model *prepared, enum nuc_placement placem
 
     as.placement = placement;
     d->on_cpu = nuc_alloc_array(prepared->c->cx, n_ids, sizeof(bool));
+    d->given_up = nuc_alloc_array(prepared->c->cx, n_ids, sizeof(bool));
     d->by_cost = false;
     enum nuc_status status = NUC_BAD_INPUT;
     for (d->attempt = 0; status == NUC_BAD_INPUT && d->attempt < NUC_RANDOM_ATTEMPTS; d->attempt++) {
         memset(d->on_cpu, 0, n_ids * sizeof *d->on_cpu);
-        status = nuc_trial(prepared, &as, look_twice, d);
+        memset(d->given_up, 0, n_ids * sizeof *d->given_up);
+        status = nuc_trial(prepared, &as, look_on, d);
     }
     if (status != NUC_OK)
         nuc_fail_again(prepared->c->cx, status);
 }
 
-/* By cost, when operators the NPU could run are quantized for the CPU and that takes fewer cycles than greedily. */
+/* By cost, when operators the NPU could run are on the CPU and that takes fewer cycles than greedily. */
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options)
 {
     struct discovery d = {.options = *options}, greedy;
@@ -235,4 +285,203 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
     discover(prepared, NUC_PLACEMENT_GREEDY, &greedy);
     prepared->greedy = d.cycles == 0 || (greedy.cycles > 0 && greedy.cycles <= d.cycles);
     return prepared->greedy ? greedy.on_cpu : d.on_cpu;
+}
+
+/* ---- --cpu auto ----
+ *
+ * Operators that the CPU computes between int8 values are int8 kernels in any case, which lose nothing. For those that
+ * float would keep more digits of, samples tell what int8 costs the network.
+ */
+
+/* So many times the error of the network may be that with the CPU in float: 0.5 dB. */
+#define ALLOWED 1.122
+
+/* The part of the cycles that has to be saved by what costs accuracy. */
+#define LEAST_GAIN 100
+
+/* What is less is none: 100 dB. */
+#define NO_ERROR 1e-10
+
+/* The part of the cycles that is worth a note where accuracy forbids to save it. */
+#define MUCH 4
+
+/* Kinds of operators that are told apart; the others go with the last one. */
+#define MOST_KINDS 6
+
+/* Multiply-accumulates of a network beyond which all kinds are judged together. */
+#define TELLS_APART 2e8
+
+struct kinds {
+    uint32_t count;
+    enum nuc_op ops[NUC_OP_COUNT];
+};
+
+/* What becomes of the network with some kinds in int8. */
+struct outcome {
+    uint64_t cycles;
+    double error; /* as in struct nuc_measured */
+};
+
+struct trying {
+    struct nuc_job *j;
+    struct kinds kinds;
+    bool rounds[NUC_OP_COUNT];
+    struct outcome out;
+};
+
+/* ---- trials ---- */
+
+/* Kinds of the operators that are in float on the CPU and could be in int8. */
+static void find_kinds(struct nuc_model *m, void *arg)
+{
+    static const bool none[NUC_OP_COUNT];
+    struct trying *t = arg;
+    struct nuc_settings settings = *m->settings;
+
+    m->settings = &settings;
+    settings.rounds = none;
+    struct nuc_model *prepared = nuc_advance(m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    memset(t->rounds, true, sizeof t->rounds);
+    settings.rounds = t->rounds;
+    prepared = nuc_advance(prepared, NUC_STAGE_ANNOTATE, NUC_STAGE_ANNOTATE);
+    bool found[NUC_OP_COUNT] = {false};
+    for (const struct nuc_node *n = prepared->graph->first; n != NULL; n = n->next) {
+        if (prepared->cpu_nodes[n->id] && !found[n->op])
+            t->kinds.ops[t->kinds.count++] = n->op;
+        found[n->op] = found[n->op] || prepared->cpu_nodes[n->id];
+    }
+}
+
+/* The network as it is compiled with the kinds in int8. */
+static void quantize_and_place(struct nuc_model *m, void *arg)
+{
+    struct trying *t = arg;
+    struct nuc_settings settings = *m->settings;
+    struct nuc_job j = {.c = m->c, .m = m};
+
+    m->settings = &settings;
+    settings.rounds = t->rounds;
+    settings.trial = false; /* which spends less on accuracy */
+    settings.judges = true;
+    nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
+    t->out.error = j.m->measured != NULL ? j.m->measured->error : (double)INFINITY;
+    settings.trial = true;
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    if (!nuc_count_cycles(j.m, &t->out.cycles))
+        t->out.error = (double)INFINITY;
+}
+
+/* False: the network cannot be compiled so. */
+static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *out)
+{
+    struct nuc_options as = t->j->m->settings->o;
+
+    as.dump = NULL;
+    memcpy(t->rounds, rounds, sizeof t->rounds);
+    if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
+        return false;
+    *out = t->out;
+    return isfinite(out->error);
+}
+
+/* ---- the choice ---- */
+
+static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float)
+{
+    return o->error <= ALLOWED * in_float->error && o->cycles < before->cycles - before->cycles / LEAST_GAIN;
+}
+
+static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
+{
+    rounds[kinds->ops[k]] = to;
+    for (uint32_t i = MOST_KINDS; k == MOST_KINDS - 1 && i < kinds->count; i++)
+        rounds[kinds->ops[i]] = to;
+}
+
+/* Those alone that are accurate and save cycles, the ones that save most for what they cost first. */
+static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, uint32_t order[MOST_KINDS])
+{
+    uint32_t count = t->kinds.count < MOST_KINDS ? t->kinds.count : MOST_KINDS, n = 0;
+    double worth[MOST_KINDS];
+
+    for (uint32_t k = 0; k < count; k++) {
+        bool rounds[NUC_OP_COUNT] = {false};
+        struct outcome alone;
+        set_kind(&t->kinds, k, rounds, true);
+        if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float))
+            continue;
+        double cost = fmax(alone.error - in_float->error, in_float->error * 1e-6);
+        worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
+        uint32_t at = n++;
+        for (; at > 0 && worth[order[at - 1]] < worth[k]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+    return n;
+}
+
+/* What the caller may think otherwise about. */
+static void note_int8(const struct trying *t, const struct outcome *chosen, const struct outcome *int8)
+{
+    const struct nuc_model *m = t->j->m;
+    struct nuc_context *cx = m->c->cx;
+
+    if (int8->cycles < chosen->cycles - chosen->cycles / MUCH)
+        nuc_warn(cx,
+                 "%s: --cpu int8 takes %s cycles instead of %s, its error is %.1f dB larger on the calibration samples",
+                 m->graph->file, nuc_with_commas(cx, int8->cycles), nuc_with_commas(cx, chosen->cycles),
+                 10 * log10(fmax(int8->error, NO_ERROR) / fmax(chosen->error, NO_ERROR)));
+}
+
+static void choose(struct trying *t, bool *rounds)
+{
+    struct outcome in_float, best, found, int8;
+    bool trial[NUC_OP_COUNT] = {false};
+    uint32_t order[MOST_KINDS], n;
+
+    if (!try_rounding(t, trial, &in_float))
+        return;
+    for (uint32_t k = 0; k < t->kinds.count; k++)
+        trial[t->kinds.ops[k]] = true;
+    bool is_possible = try_rounding(t, trial, &int8);
+    if (is_possible && is_worth(&int8, &in_float, &in_float)) {
+        memcpy(rounds, trial, sizeof trial);
+        return;
+    }
+    best = in_float;
+    n = t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART ? order_kinds(t, &in_float, order) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(trial, rounds, sizeof trial);
+        set_kind(&t->kinds, order[i], trial, true);
+        if (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float))
+            continue;
+        memcpy(rounds, trial, sizeof trial);
+        best = found;
+    }
+    if (is_possible)
+        note_int8(t, &best, &int8);
+}
+
+void nuc_choose_cpu_kernels(struct nuc_job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+    const struct nuc_settings *s = j->m->settings;
+    struct trying t = {.j = j};
+    bool *rounds = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *rounds);
+
+    if (s->o.cpu != NUC_CPU_AUTO || s->rounds != NULL || !s->delegates || j->samples == NULL ||
+        s->o.accuracy == NUC_ACCURACY_FAST)
+        return;
+    struct nuc_options as = s->o;
+    if (nuc_trial(j->m, &as, find_kinds, &t) != NUC_OK)
+        t.kinds.count = 0;
+    struct nuc_chosen_ranges *ranges = nuc_alloc(cx, sizeof *ranges);
+    *ranges = (struct nuc_chosen_ranges){.arena = cx->arena};
+    j->m = nuc_model_after(j->m, j->m->graph);
+    j->m->ranges = ranges;
+    if (t.kinds.count > 0)
+        choose(&t, rounds);
+    struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);
+    decided->rounds = rounds;
+    j->m->settings = decided;
 }

@@ -32,12 +32,12 @@ struct outcome {
 /* The CPU's estimate for the transpose of a value at the boundary of a delegate: it moves each element. */
 static uint64_t transpose_cycles(const struct nuc_model *m, const struct nuc_tensor_info *t)
 {
-    const struct nuc_costs *c = &m->settings->target->costs;
+    const struct nuc_kernel_costs *c = &m->settings->target->costs.int8;
     double elements = 1;
 
     for (size_t i = 0; i < t->rank; i++)
         elements *= (double)t->sizes[i];
-    return nuc_cpu_cycles(c, -1, elements, c->cpu_element);
+    return nuc_cpu_cycles(c, elements, c->element);
 }
 
 /* The whole way to the program: how many bytes of arena a variant takes is known only there. */

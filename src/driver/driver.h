@@ -14,6 +14,7 @@
 #define NUC_MAX_TIMINGS 64
 
 struct nuc_calibration;
+struct nuc_chosen_ranges;
 struct nuc_measured;
 struct nuc_litert_io;
 struct nuc_boundary;
@@ -62,6 +63,7 @@ struct nuc_model {
     struct nuc_rewritten *rewritten;     /* prepared models, and what is made of them; NULL: nothing is */
     double reach;                        /* prepared models: of their ranges (quantize.h) */
     bool widened;                        /* prepared models: values that int8 is too narrow for were looked for */
+    struct nuc_chosen_ranges *ranges;    /* float and prepared models (quantize.h); NULL: each has its own */
     bool *cpu_nodes;                     /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
     const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions;   /* partitioned models */
@@ -88,7 +90,7 @@ bool nuc_is_image_output(const struct nuc_model *m, size_t index);
 /* An image as the graph has it becomes one as the model has it: contiguous, the channels last. */
 void nuc_channels_go_last(struct nuc_tensor_info *info);
 
-/* ---- data sets inside a stage (api_dataset.c) ---- */
+/* ---- data sets inside a stage (api_files.c) ---- */
 
 /* A data set of the samples that is not bound yet, whatever the given one is bound to. */
 struct nuc_dataset *nuc_dataset_again(struct nuc_compiler *c, struct nuc_sample_source source);

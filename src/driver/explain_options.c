@@ -7,25 +7,18 @@
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 
-static bool has_int8_twin(const struct nuc_trying *t)
+static bool has_float_cpu(const struct nuc_trying *t)
 {
-    return t->e->target->npu_name != NULL && t->e->target->cpu == NULL && t->e->n_delegated < t->e->n_operators;
+    const struct nuc_options *o = &t->partitioned->settings->o;
+
+    return t->e->target->npu_name != NULL && o->cpu != NUC_CPU_INT8 && !o->no_quantize &&
+           t->e->n_delegated < t->e->n_operators;
 }
 
-static const char *int8_twin(const struct nuc_target *target)
+static void take_int8(const struct nuc_trying *t, struct nuc_options *o)
 {
-    const struct nuc_target *twin;
-
-    for (size_t i = 0; (twin = nuc_target_at(i)) != NULL; i++) {
-        if (twin->cpu != NULL && twin->npu_name != NULL && strcmp(twin->npu_name, target->npu_name) == 0)
-            return twin->name;
-    }
-    return target->name;
-}
-
-static void take_int8_twin(const struct nuc_trying *t, struct nuc_options *o)
-{
-    o->target = int8_twin(t->e->target);
+    (void)t;
+    o->cpu = NUC_CPU_INT8;
 }
 
 static bool takes_images(const struct nuc_graph *g)
@@ -150,13 +143,13 @@ static void take_int8_values(const struct nuc_trying *t, struct nuc_options *o)
 }
 
 static const struct option {
-    const char *given, *without; /* both NULL: the target that is taken */
+    const char *given, *without;
     bool (*applies)(const struct nuc_trying *t);
     void (*take)(const struct nuc_trying *t, struct nuc_options *o);
     bool requantizes;  /* the quantizer asks for it, too */
     const char *about; /* the rule that comes from it */
 } options[] = {
-    {NULL, NULL, has_int8_twin, take_int8_twin, true, NULL},
+    {"--cpu int8", NULL, has_float_cpu, take_int8, true, NULL},
     {NULL, "--no-delegate", is_left_out, use_npu, true, NULL},
     {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, true, NULL},
     {NULL, "--reference-compat", is_compat, leave_reference, true, NULL},
@@ -180,8 +173,6 @@ bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_opti
     if (!row->applies(t))
         return true;
     row->take(t, o);
-    if (row->given == NULL && row->without == NULL)
-        out->options = nuc_format(t->cx, "--target %s", o->target);
     out->compiles = true;
     return true;
 }

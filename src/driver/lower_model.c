@@ -467,14 +467,13 @@ void nuc_lower_for_cpu(struct nuc_job *j)
         .executorch_ops_only = s->o.executorch_ops_only,
     };
 
-    if (s->target->cpu != NULL) {
+    if (s->target->cpu != NULL)
         nuc_cortexm_lower(j->m->graph, &options);
-        struct nuc_lowered *l = j->m->lowered;
-        l->in_float = find_float_operators(j->m);
-        for (uint32_t id = 0; id < l->n_ids; id++) {
-            l->report.n_cpu_float += l->on_cpu[id] && l->in_float[id];
-            l->report.n_cpu_int8 += l->on_cpu[id] && !l->in_float[id];
-        }
+    struct nuc_lowered *l = j->m->lowered;
+    l->in_float = find_float_operators(j->m);
+    for (uint32_t id = 0; id < l->n_ids; id++) {
+        l->report.n_cpu_float += l->on_cpu[id] && l->in_float[id];
+        l->report.n_cpu_int8 += l->on_cpu[id] && !l->in_float[id];
     }
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);

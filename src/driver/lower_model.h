@@ -19,8 +19,7 @@ struct nuc_lowered_partition {
 struct nuc_lowered {
     uint32_t n_ids;     /* of the partitioned graph */
     const bool *on_cpu; /* by id of a node of it: an operator that is not delegated */
-    /* By the same: what became of it computes in float. NULL: the target has no int8 kernels, or it is not known yet.
-     */
+    /* By the same: what became of it computes in float. NULL: not known yet. */
     const bool *in_float;
     uint32_t n_partitions;
     struct nuc_lowered_partition *partitions;
@@ -30,7 +29,7 @@ struct nuc_lowered {
     struct nuc_program_report report; /* as far as it is known without the program */
 };
 
-/* Of a partitioned model: what is known of inputs and outputs that are int8 already (quantize_io.c). */
+/* Of a partitioned model: what is known of inputs and outputs that are int8 already (boundary.c). */
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);
 
 /* Scale, zero point, range and type of each int8 input and output, under names software for ExecuTorch asks for. */

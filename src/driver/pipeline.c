@@ -132,7 +132,7 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
         nuc_progress(j->c->cx, s->name, 0, 0);
         s->run(j);
         assert(j->m != NULL);
-        if (!j->m->settings->trial)
+        if (!j->m->settings->trial && !j->m->settings->judges)
             nuc_note_seconds(j->c, s->name, started);
         if (s->verify != NULL)
             s->verify(j->m->graph, s->name);
@@ -166,7 +166,9 @@ static void run_trial(struct nuc_context *cx, void *arg)
 {
     const struct trial *t = arg;
 
+    const bool *rounds = t->settings->rounds; /* decided already */
     nuc_settings_resolve(cx, t->as, t->settings);
+    t->settings->rounds = rounds;
     t->settings->o.intermediates_dir = NULL;
     t->settings->trial = true;
     t->fn(t->m, t->arg);
@@ -176,7 +178,7 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
                           void (*fn)(struct nuc_model *m, void *arg), void *arg)
 {
     struct nuc_context *cx = m->c->cx;
-    struct nuc_settings settings;
+    struct nuc_settings settings = {.rounds = m->settings->rounds};
     struct nuc_model model = *m;
     struct trial t = {fn, &model, &settings, as, arg};
     struct nuc_arena *outer = nuc_push_arena(cx);

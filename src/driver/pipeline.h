@@ -129,7 +129,7 @@ void nuc_delegate_model(struct nuc_job *j); /* lower.c: partitions become delega
 bool nuc_has_float_cpu(const struct nuc_job *j);
 void nuc_run_cpu_passes(struct nuc_job *j);
 bool nuc_is_int8_io(const struct nuc_job *j);
-void nuc_quantize_io(struct nuc_job *j);   /* quantize_io.c: inputs and outputs become int8 */
+void nuc_quantize_io(struct nuc_job *j);   /* boundary.c: inputs and outputs become int8 */
 void nuc_lower_for_cpu(struct nuc_job *j); /* what is left becomes int8 operators where the target has them */
 bool nuc_is_from_litert(const struct nuc_job *j);
 void nuc_present_boundary(struct nuc_job *j); /* boundary.c: inputs and outputs as the LiteRT model has them */
@@ -167,11 +167,16 @@ void nuc_quantize_random_sample(struct nuc_model *prepared, unsigned attempt);
 
 /*
  * Targets with an NPU and int8 kernels on the CPU (cpu_side.c): by node id, which nodes of a prepared model, its graph
- * not annotated yet, end on the CPU. nuc_is_cpu_node() with the result as `user` says so of one. Sets prepared->greedy.
+ * not annotated yet, are to be quantized for the CPU: those that would be computed there in float without that, and may
+ * be in int8; with reference_compat all that end there. nuc_is_cpu_node() with the result as `user` says so of one.
+ * Sets prepared->greedy.
  */
 struct nuc_quantize_options;
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options);
 bool nuc_is_cpu_node(void *user, const struct nuc_node *node);
+
+/* --cpu auto (cpu_side.c): sets settings->rounds of the float model where samples tell what int8 costs. */
+void nuc_choose_cpu_kernels(struct nuc_job *j);
 
 /* Partitions the graph of `m`, and again without what the CPU should keep although the NPU could run it. */
 struct nuc_partition_options;

@@ -24,7 +24,10 @@ void nuc_expand_model(struct nuc_job *j)
 static void express(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
-    struct nuc_support support = {.g = j->m->graph, .target = s->target, .flavor = s->flavor};
+    struct nuc_support support = {.g = j->m->graph,
+                                  .target = s->target,
+                                  .flavor = s->flavor,
+                                  .divides_in_int8 = nuc_rounds_on_cpu(s, NUC_OP_DIV)};
 
     if (!nuc_expresses_for_npu(s))
         return;
@@ -56,11 +59,12 @@ static void keep_weights_constant(struct nuc_job *j)
 
 void nuc_run_aten_stage(struct nuc_job *j)
 {
-    const struct nuc_settings *s = j->m->settings;
     enum nuc_pass_mode mode = NUC_PASSES_DEFAULT;
 
     if (nuc_model_is_quantized(j->m))
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", j->m->graph->file);
+    nuc_choose_cpu_kernels(j);
+    const struct nuc_settings *s = j->m->settings;
     if (s->o.reference_compat)
         mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
     const struct nuc_model *from_float = j->m;
@@ -87,8 +91,8 @@ static bool is_npu_function(void *user, const struct nuc_node *node)
 }
 
 /*
- * The nodes that end on the CPU are quantized for its kernels. With both an NPU and int8 kernels on the CPU, which ones
- * these are is found by a trial, since the rules of the NPU ask for scales.
+ * The nodes that the CPU computes in int8 are quantized for its kernels. With both an NPU and int8 kernels on the CPU,
+ * which ones these are is found by a trial, since the rules of the NPU ask for scales.
  */
 struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accuracy accuracy,
                                            enum nuc_bias_correction bias_correction)
@@ -109,6 +113,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .weights = s->o.weights,
         .bias_correction = bias_correction,
         .executorch_ops_only = s->o.executorch_ops_only,
+        .ranges = m->ranges,
     };
 
     if (nuc_expresses_for_npu(s)) {
@@ -117,7 +122,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
     }
     if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
         nuc_add_biases(m->graph);
-    if (int8_cpu && s->delegates) {
+    if (s->delegates && nuc_rounds_any_on_cpu(s)) {
         if (m->cpu_nodes == NULL)
             m->cpu_nodes = nuc_find_cpu_nodes(m, &options);
         options.ends_on_cpu_user = m->cpu_nodes;
@@ -214,7 +219,7 @@ void nuc_calibrate_model(struct nuc_job *j)
         j->samples_differ = nuc_sample_check_end(check);
         nuc_note_calibrated(j->m, j->samples);
     }
-    if (is_first && !j->m->settings->trial) {
+    if (is_first && !j->m->settings->trial && !j->m->settings->judges) {
         nuc_dataset_describe(j->samples);
         j->c->data = nuc_copy(j->c->cx, &j->samples->lines, sizeof j->samples->lines);
     }

@@ -32,6 +32,47 @@ bool nuc_expresses_for_npu(const struct nuc_settings *s)
     return s->delegates && !s->o.reference_compat && s->flavor->rules != NUC_RULES_SDK_3_1;
 }
 
+bool nuc_rounds_on_cpu(const struct nuc_settings *s, enum nuc_op op)
+{
+    return s->target->cpu != NULL && (s->o.cpu == NUC_CPU_INT8 || (s->rounds != NULL && s->rounds[op]));
+}
+
+bool nuc_rounds_any_on_cpu(const struct nuc_settings *s)
+{
+    bool any = false;
+
+    for (int op = 0; op < NUC_OP_COUNT && !any; op++)
+        any = nuc_rounds_on_cpu(s, (enum nuc_op)op);
+    return any;
+}
+
+/*
+ * What the CPU computes with is said by the option, by the target's name, or follows: without an NPU int8 is what a
+ * network is quantized for.
+ */
+static void resolve_cpu(struct nuc_context *cx, struct nuc_settings *s)
+{
+    bool has_npu = s->target->npu_name != NULL;
+    enum nuc_cpu_kernels named = s->target->named, *cpu = &s->o.cpu;
+
+    if (named != NUC_CPU_AUTO && *cpu != NUC_CPU_AUTO && *cpu != named)
+        nuc_fail(cx, NUC_BAD_USAGE, "--cpu: --target %s is %s: take --target %s, or leave --cpu out", s->target->name,
+                 s->target->description, s->target->npu_name);
+    if (*cpu == NUC_CPU_AUTO)
+        *cpu = named != NUC_CPU_AUTO ? named : !has_npu ? NUC_CPU_INT8 : *cpu;
+    if (s->o.no_quantize || (s->o.reference_compat && *cpu == NUC_CPU_AUTO))
+        *cpu = has_npu ? NUC_CPU_FLOAT : *cpu;
+    if (*cpu != NUC_CPU_FLOAT)
+        return;
+    if (!has_npu) {
+        s->o.no_quantize = true;
+        return;
+    }
+    struct nuc_target *in_float = nuc_copy(cx, s->target, sizeof *in_float);
+    in_float->cpu = NULL;
+    s->target = in_float;
+}
+
 bool nuc_allows_in_place(const struct nuc_settings *s)
 {
     return !s->o.reference_compat && !s->o.executorch_ops_only;
@@ -42,9 +83,10 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     struct nuc_settings s = {.o = *options};
 
     nuc_options_check(cx, options);
-    s.target = nuc_target_find(cx, options->target);
+    s.target = s.row = nuc_target_find(cx, options->target);
     s.flavor = nuc_flavor_find(cx, options->converter_flavor);
-    s.delegates = s.target->npu_name != NULL && options->delegate && !options->no_quantize;
+    resolve_cpu(cx, &s);
+    s.delegates = s.target->npu_name != NULL && options->delegate && !s.o.no_quantize;
     check_dump_point(cx, options->dump_after);
     nuc_check_rewrites(cx, options);
     if (options->payload_version_0 && options->profile)

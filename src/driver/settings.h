@@ -6,6 +6,7 @@
 #define NUC_DRIVER_SETTINGS_H
 
 #include "host/context.h"
+#include "ir/graph.h"
 #include "nucleon/compile.h"
 
 struct nuc_target;
@@ -13,10 +14,14 @@ struct nuc_flavor;
 
 struct nuc_settings {
     struct nuc_options o;
-    const struct nuc_target *target; /* NULL: not looked up yet */
+    const struct nuc_target *row;    /* of the target as it is */
+    const struct nuc_target *target; /* without `cpu` where that computes in float */
     const struct nuc_flavor *flavor;
     bool delegates; /* the target has an NPU, and partitions may go there */
-    bool trial;     /* what runs is asked for its decisions: no notes, dumps, timings or files */
+    /* By operator, for o.cpu NUC_CPU_AUTO: in int8 on the CPU although float keeps more digits. NULL: none. */
+    const bool *rounds;
+    bool trial;  /* what runs is asked for its decisions: no notes, dumps, timings or files */
+    bool judges; /* kernels of the CPU are compared: ranges are chosen, widths are not */
 };
 
 /*
@@ -24,6 +29,10 @@ struct nuc_settings {
  * what the reference does.
  */
 bool nuc_expresses_for_npu(const struct nuc_settings *s);
+
+/* Whether the CPU computes the operator in int8 also where the values around it are float without that. */
+bool nuc_rounds_on_cpu(const struct nuc_settings *s, enum nuc_op op);
+bool nuc_rounds_any_on_cpu(const struct nuc_settings *s);
 
 /* Only this library's kernels run the program, which allow results over inputs. */
 bool nuc_allows_in_place(const struct nuc_settings *s);

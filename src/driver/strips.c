@@ -144,7 +144,7 @@ void nuc_compute_in_strips(struct nuc_job *j)
     if (plain <= s.budget)
         return;
     j->m->lowered->report.plain_arena = plain;
-    j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs, s.plain);
+    j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs.int8, s.plain);
     s.work = 0; /* what the least is takes no more than a search for each stage */
     if (!found) {
         /* One stage after the other that takes most off the peak: what is possible where the budget is not. */

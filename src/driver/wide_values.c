@@ -20,9 +20,10 @@
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
-/* Share of the cycles of the int8 program that they may take in addition: as many again where its result is useless. */
+/* Share of the cycles of the int8 program that they may take in addition: nine times as many where its result is
+ * useless. */
 #define MOST_SHARE 0.25
-#define MOST_SHARE_OF_USELESS 1.0
+#define MOST_SHARE_OF_USELESS 9.0
 
 /* Error of the outputs relative to their power: 6 dB. */
 #define USELESS 0.25
@@ -40,7 +41,7 @@ bool nuc_may_widen(const struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
 
-    return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial &&
+    return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial && !s->judges &&
            !s->o.reference_compat && s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
 }
 
@@ -287,8 +288,9 @@ void nuc_widen_model(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
     struct nuc_graph *g = m->graph;
-    const struct nuc_costs *k = &m->settings->target->costs;
-    const struct nuc_width_costs costs = {k->cpu_operator, k->cpu_element, k->cpu_function, k->cpu_mac};
+    const struct nuc_kernel_costs *k = &m->settings->target->costs.real;
+    const struct nuc_width_costs costs = {k->call, k->element, k->function, k->mac,
+                                          m->settings->target->costs.int8.element};
     struct widening w = {.m = m};
     struct outcome found;
     double loss[MOST_REGIONS];

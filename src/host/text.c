@@ -38,6 +38,35 @@ const char *nuc_text_string(struct nuc_text *text)
     return text->data == NULL ? "" : text->data;
 }
 
+const char *nuc_with_commas(struct nuc_context *cx, uint64_t value)
+{
+    char digits[32], grouped[48];
+    size_t length = 0, k = 0;
+
+    do {
+        digits[length++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (size_t i = length; i > 0; i--) {
+        grouped[k++] = digits[i - 1];
+        if (i > 1 && (i - 1) % 3 == 0)
+            grouped[k++] = ',';
+    }
+    grouped[k] = '\0';
+    return nuc_strdup(cx, grouped);
+}
+
+const char *nuc_time_text(struct nuc_context *cx, uint64_t cycles, double clock_hz)
+{
+    static const char *const units[] = {"us", "ms", "s"};
+    double value = (double)cycles / clock_hz * 1e6;
+    size_t unit = 0;
+
+    for (; value >= 999.5 && unit < 2; unit++)
+        value *= 1e-3;
+    return nuc_format(cx, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+}
+
 const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
 {
     struct nuc_text text;

@@ -20,6 +20,12 @@ void nuc_text_addf(struct nuc_text *text, const char *format, ...) __attribute__
 /* The text so far, "" when nothing was added. */
 const char *nuc_text_string(struct nuc_text *text);
 
+/* 1234567 as "1,234,567", in the arena. */
+const char *nuc_with_commas(struct nuc_context *cx, uint64_t value);
+
+/* "310 us": three digits of the time that cycles take, in the arena. */
+const char *nuc_time_text(struct nuc_context *cx, uint64_t cycles, double clock_hz);
+
 /* "[1, 10]", in the arena. */
 const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank);
 

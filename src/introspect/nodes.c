@@ -24,16 +24,13 @@ static void add_with_id(struct nuc_network *net, const struct nuc_node *node, en
     add(net, node, where);
 }
 
-static enum nuc_where where_of(const struct nuc_network *net, const struct nuc_explain_row *row)
+static enum nuc_where where_of(const struct nuc_explain_row *row)
 {
-    bool is_float =
-        row->in_float || (net->e->target->cpu == NULL && row->node->n_vals > 0 && row->node->vals[0].dtype == NUC_F32);
-
     if (row->partition != NULL)
         return NUC_ON_NPU;
     if (row->cycles == 0)
         return NUC_FOLDED;
-    return is_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
+    return row->in_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
 }
 
 void nuc_list_network_nodes(struct nuc_network *net)
@@ -60,7 +57,7 @@ void nuc_list_network_nodes(struct nuc_network *net)
         const struct nuc_explain_row *row = &net->e->rows[i];
         if (!row->is_operator)
             continue;
-        add_with_id(net, row->node, where_of(net, row));
+        add_with_id(net, row->node, where_of(row));
         net->nodes[net->n_nodes - 1].row = row;
         net->nodes[net->n_nodes - 1].cycles = row->cycles;
         net->nodes[net->n_nodes - 1].is_operator = true;

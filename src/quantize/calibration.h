@@ -50,13 +50,13 @@ struct nuc_calibration {
     bool measures_biases;               /* they are corrected where the outcome is better */
     bool high;                          /* accuracy */
     bool is_open;                       /* ranges are chosen by their effect */
+    struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
     struct nuc_choice_samples *samples; /* NULL: nothing is measured */
     bool is_kept;                       /* the sample under way is one of them */
     bool has_chosen;                    /* ranges, by the samples so far */
     struct nuc_held_out held_out;
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
     bool rounds_weights;                    /* by what they do to the samples */
-    double measured_error;                  /* summed over its outputs */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */

@@ -403,7 +403,6 @@ double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figu
     m->n_outputs = c->samples->n_outputs;
     m->outputs = nuc_alloc_array(c->g->cx, m->n_outputs, sizeof *m->outputs);
     c->measured = m;
-    c->measured_error = 0;
     for (size_t i = 0; i < m->n_outputs; i++) {
         struct nuc_measured_output *o = &m->outputs[i];
         *o = figures[0].outputs[i];
@@ -418,9 +417,9 @@ double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figu
             o->float_varies |= other->float_varies;
             o->varies |= figures[k].fingerprints[i] != figures[0].fingerprints[i];
         }
-        c->measured_error += o->signal > 0 ? o->noise / o->signal : o->noise;
+        m->error += o->signal > 0 ? o->noise / o->signal : o->noise;
     }
-    return c->measured_error;
+    return m->error;
 }
 
 /* With the model's own biases, or with those that follow from the samples of the other part. */

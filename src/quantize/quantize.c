@@ -258,6 +258,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
         c->means = nuc_input_means_new(g);
     c->is_open = options->observer == NUC_OBSERVE_AUTO;
+    c->ranges = options->ranges;
     c->measures_biases = options->bias_correction == NUC_BIAS_CORRECTION_MEASURED;
     c->rounds_weights = options->accuracy == NUC_ACCURACY_HIGH;
     if (options->accuracy != NUC_ACCURACY_FAST)

@@ -21,6 +21,17 @@
 /* Whose kernels the quantized operators are for. */
 enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_COUNT };
 
+/*
+ * Ranges that were chosen by their effect, for networks that differ in a few operators: a choice of their own for each
+ * would make them differ by chance.
+ */
+struct nuc_chosen_ranges {
+    struct nuc_arena *arena; /* that has the items */
+    bool known;
+    size_t count;
+    struct nuc_chosen_range *items;
+};
+
 struct nuc_quantize_options {
     enum nuc_side side; /* of every node */
     /* On side NPU: nodes that end up as int8 kernels on the CPU all the same. NULL: none. */
@@ -44,7 +55,8 @@ struct nuc_quantize_options {
     double reach; /* of ranges beyond what is seen, see unseen_range.h */
     enum nuc_weights weights;
     enum nuc_bias_correction bias_correction;
-    bool executorch_ops_only; /* recurrent layers, which are decomposed then, stay in float */
+    bool executorch_ops_only;         /* recurrent layers, which are decomposed then, stay in float */
+    struct nuc_chosen_ranges *ranges; /* where known, they are taken; else what is chosen goes there; NULL: neither */
 };
 
 struct nuc_calibration;
@@ -99,6 +111,7 @@ struct nuc_measured_output {
 struct nuc_measured {
     size_t n_outputs;
     struct nuc_measured_output *outputs;
+    double error; /* noise relative to signal, summed over the outputs */
     size_t n_steps;
     struct nuc_accuracy_step steps[NUC_ACCURACY_STEPS]; /* of accuracy high */
 };

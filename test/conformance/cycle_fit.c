@@ -107,11 +107,11 @@ static void add_cpu(const struct nuc_lt_model *converted, const struct nuc_targe
 
     for (uint32_t i = 0; i < g->n_ops; i++) {
         double values = (double)nuc_lt_elements(&g->tensors[g->ops[i].outputs[0]]);
-        p->fixed += target->costs.cpu_operator;
+        p->fixed += target->costs.real.call;
         if (g->ops[i].code == NUC_LT_SOFTMAX)
             p->softmax_values += values;
         else if (runs_on_cpu(&g->ops[i]))
-            p->fixed += values * target->costs.cpu_element;
+            p->fixed += values * target->costs.int8.element;
         else
             p->fixed += target->costs.npu_call;
     }
@@ -171,7 +171,7 @@ static void print_left_out(const struct parts *parts, const double *measured)
 static void print_row(const struct nuc_target *t, const char *name, const struct parts *p, double measured,
                       const struct fit *f)
 {
-    double used = cycles(p, t->npu->kernel, t->costs.cpu_softmax), fitted = cycles(p, f->kernel, f->softmax);
+    double used = cycles(p, t->npu->kernel, t->costs.real.softmax), fitted = cycles(p, f->kernel, f->softmax);
     double us = 1e6 / t->clock_hz;
 
     printf("%-22s %6.0f %8.0f %12.1f %12.1f %+7.1f %% %12.1f %+7.1f %%\n", name, p->kernels, p->softmax_values,
@@ -187,9 +187,9 @@ static void print_predicted(struct nuc_context *cx, const struct nuc_target *t, 
     struct parts p = {.softmax_values = MOBILENET_V1_CLASSES};
 
     add_calls(image, t, &p);
-    p.fixed += t->costs.npu_call + 3 * t->costs.cpu_operator + MOBILENET_V1_CLASSES * t->costs.cpu_element;
+    p.fixed += t->costs.npu_call + 3 * t->costs.real.call + MOBILENET_V1_CLASSES * t->costs.int8.element;
     print_row(t, predicted.name, &p, measured, f);
-    double all = cycles(&p, t->npu->kernel, t->costs.cpu_softmax), without = all - (double)image->fetches.cycles;
+    double all = cycles(&p, t->npu->kernel, t->costs.real.softmax), without = all - (double)image->fetches.cycles;
     printf("%s is predicted: %llu bytes of weights copied by the CPU take %.1f us of it; with a DMA beside the calls "
            "%.1f us, in SRAM from the start %.1f us\n",
            predicted.name, (unsigned long long)image->fetches.bytes, (double)image->fetches.cycles * us,
@@ -210,14 +210,14 @@ static void fit_all(struct nuc_context *cx, void *arg)
         add_cpu(read_model(cx, f->reference, models[i].converted), t, &parts[i]);
     }
     search(parts, measured, -1, f);
-    f->within = worst_error(parts, measured, -1, t->npu->kernel, t->costs.cpu_softmax) <= ALLOWED;
+    f->within = worst_error(parts, measured, -1, t->npu->kernel, t->costs.real.softmax) <= ALLOWED;
     printf("%-22s %6s %8s %12s %12s %9s %12s %9s\n", "model", "calls", "softmax", "printed us", "in use us", "error",
            "fitted us", "error");
     for (int i = 0; i < N_MODELS; i++)
         print_row(t, models[i].name, &parts[i], measured[i], f);
     print_predicted(cx, t, f);
     printf("in use: %u cycles a kernel call, %.0f a softmax value on the CPU; fitted: %.0f and %.0f\n", t->npu->kernel,
-           t->costs.cpu_softmax, f->kernel, f->softmax);
+           t->costs.real.softmax, f->kernel, f->softmax);
     print_left_out(parts, measured);
 }
 

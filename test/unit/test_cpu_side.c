@@ -1,6 +1,9 @@
 /* An NPU and int8 kernels on the CPU as one target: from float models to the operators of the program. */
+#include <unistd.h>
+
 #include "cpu/cortexm.h"
 #include "driver/pipeline.h"
+
 #include "quantized_text.h"
 
 struct scenario {
@@ -8,13 +11,19 @@ struct scenario {
     const char *refused; /* operator that is kept off the NPU, NULL: none */
     enum nuc_placement placement;
     const char *expected; /* operators in order */
+    enum nuc_cpu_kernels cpu;
 };
+
+#define NORM_AND_GELU                                                                                                  \
+    "%x = input : float32[1, 1024]\n%a = aten.exp.default(%x)\n%n = aten.layer_norm.default(%a, [1024])\n"             \
+    "%g = aten.gelu.default(%n)\n%y = aten.neg.default(%g)\n"
 
 #define IMAGE(name) "%" name " = input : float32[1, 8, 16, 16] channels-last\n"
 
 static const struct scenario scenarios[] = {
     {"everything on the NPU", IMAGE("x") "%y = aten.add.Tensor(%x, %x)\n", NULL, NUC_PLACEMENT_GREEDY,
-     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default"},
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
     {"add, minimum, maximum with the last two refused",
      IMAGE("x") IMAGE("z") "%a = aten.add.Tensor(%x, %z)\n"
                            "%m = aten.minimum.default(%a, %z)\n"
@@ -22,31 +31,59 @@ static const struct scenario scenarios[] = {
      "*imum*", NUC_PLACEMENT_GREEDY,
      "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
      "edge.cortex_m.minimum.default edge.cortex_m.maximum.default "
-     "edge.cortex_m.dequantize_per_tensor.default"},
+     "edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
     {"mul and minimum: no requantization in between",
      IMAGE("x") IMAGE("z") "%a = aten.mul.Tensor(%x, %z)\n"
                            "%y = aten.minimum.default(%a, %x)\n",
      "aten.minimum*", NUC_PLACEMENT_GREEDY,
      "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
      "edge.cortex_m.minimum.default "
-     "edge.cortex_m.dequantize_per_tensor.default"},
+     "edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
     {"softmax and gelu after what the NPU runs",
      "%x = input : float32[1, 64]\n%a = aten.relu.default(%x)\n"
      "%g = aten.gelu.default(%a)\n%y = aten.softmax.int(%g, 1)\n",
      "aten._softmax*", NUC_PLACEMENT_GREEDY,
      "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.quantized_activation.default "
-     "edge.cortex_m.softmax.default edge.cortex_m.dequantize_per_tensor.default"},
+     "edge.cortex_m.softmax.default edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
     {"an addition of 16 values costs less than the call of the NPU",
      "%x = input : float32[1, 16]\n%z = input : float32[1, 16]\n%y = aten.add.Tensor(%x, %z)\n", NULL,
      NUC_PLACEMENT_COST,
      "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default "
-     "edge.cortex_m.quantized_add.default edge.cortex_m.dequantize_per_tensor.default"},
+     "edge.cortex_m.quantized_add.default edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
     {"an addition of 65,536 values does not",
      "%x = input : float32[1, 65536]\n%z = input : float32[1, 65536]\n"
      "%y = aten.add.Tensor(%x, %z)\n",
      NULL, NUC_PLACEMENT_COST,
      "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
-     "edge.cortex_m.dequantize_per_tensor.default"},
+     "edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
+    /* Between int8 values int8 loses nothing; what float keeps digits of, in front of a gelu, stays in float. */
+    {"auto: a softmax between int8 values",
+     "%x = input : float32[1, 64]\n%a = aten.relu.default(%x)\n%y = aten.softmax.int(%a, 1)\n", "aten._softmax*",
+     NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.softmax.default "
+     "edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_AUTO},
+    {"auto: a norm between int8 values",
+     "%x = input : float32[1, 64]\n%a = aten.exp.default(%x)\n%n = aten.layer_norm.default(%a, [64])\n"
+     "%y = aten.neg.default(%n)\n",
+     NULL, NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.nucleon.quantized_layer_norm.default "
+     "call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_AUTO},
+    {"auto: a norm in front of a gelu", NORM_AND_GELU, NULL, NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
+     "edge.cortex_m.dequantize_per_tensor.default edge.aten.native_layer_norm.default getitem edge.aten.gelu.default "
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_AUTO},
+    {"int8: the same", NORM_AND_GELU, NULL, NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.nucleon.quantized_layer_norm.default "
+     "call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
 };
 
 struct flow {
@@ -62,7 +99,7 @@ static void run_flow(struct nuc_context *cx, void *arg)
     const char *text = "";
 
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
-        assert_false(nuc_is_float_operator(n));
+        assert_false(f->s->cpu != NUC_CPU_AUTO && nuc_is_float_operator(n));
         if (nuc_is_call(n) && n->op != NUC_OP_OUTPUT)
             text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_node_op_name(n));
     }
@@ -75,7 +112,8 @@ static void check_scenario(const struct scenario *s)
     struct nuc_options o;
 
     nuc_options_default(&o);
-    o.target = "imxrt700cm";
+    o.target = "imxrt700";
+    o.cpu = s->cpu;
     o.placement = s->placement;
     o.threads = 1;
     o.operators_not_to_delegate = &s->refused;
@@ -93,9 +131,113 @@ static void sides(void **state)
         check_scenario(&scenarios[i]);
 }
 
+/* ---- --cpu auto with samples ---- */
+
+/* Networks of one input [1, 256], and what their norm is computed in. */
+static const struct judged {
+    const char *lines;
+    bool in_float;
+} judged[] = {
+    /* Rounded in front of the gelu, all that is accurate in the network loses some dB. */
+    {"%a = aten.leaky_relu.default(%x)\n%n = aten.layer_norm.default(%a, [256])\n%g = aten.gelu.default(%n)\n"
+     "%y = aten.neg.default(%g)\n",
+     true},
+    /* A product of large powers loses far more by itself. */
+    {"%a = aten.leaky_relu.default(%x)\n%n = aten.layer_norm.default(%a, [256])\n%g = aten.gelu.default(%n)\n"
+     "%e = aten.exp.default(%a)\n%f = aten.mul.Tensor(%e, %e)\n%h = aten.mul.Tensor(%f, %f)\n"
+     "%y = aten.mul.Tensor(%h, %g)\n",
+     false},
+};
+
+static struct nuc_dataset *make_samples(struct nuc_compiler *c)
+{
+    enum { SAMPLES = 16, VALUES = 256 };
+    static float x[SAMPLES * VALUES];
+    struct nuc_array_info array = {.name = "x", .dtype = NUC_F32, .rank = 3, .sizes = {SAMPLES, 1, VALUES}};
+    char path[] = "/tmp/nucleon-cpu-XXXXXX.npz";
+    struct nuc_dataset *data = NULL;
+    uint32_t seed = 1;
+
+    for (size_t i = 0; i < SAMPLES * VALUES; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = (float)(seed >> 8) * 0x1p-22f - 2;
+    }
+    array.data = x;
+    array.bytes = sizeof x;
+    int fd = mkstemps(path, 4);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(nuc_write_arrays(c, path, &array, 1), NUC_OK);
+    assert_int_equal(nuc_dataset_open(c, path, &data), NUC_OK);
+    unlink(path);
+    return data;
+}
+
+static void judge(struct nuc_context *cx, void *arg)
+{
+    struct nuc_compiler *c = arg;
+
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++) {
+        const char *lines = nuc_format(cx, "%%x = input : float32[1, 256]\n%s", judged[i].lines);
+        struct nuc_model *m = nuc_model_make(c, parse_quantized(cx, lines));
+        struct nuc_job j = {.c = c, .m = m, .samples = make_samples(c)};
+        bool in_float = false;
+        nuc_run_stages(&j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_LOWER);
+        for (const struct nuc_node *n = j.m->graph->first; n != NULL; n = n->next)
+            in_float = in_float || n->op == NUC_OP_NATIVE_LAYER_NORM;
+        if (in_float != judged[i].in_float)
+            fail_msg("%s: %s", lines, nuc_graph_print(j.m->graph, false));
+    }
+}
+
+static void samples(void **state)
+{
+    struct nuc_options o;
+
+    nuc_options_default(&o);
+    o.threads = 1;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    assert_non_null(c);
+    if (nuc_try(c->cx, judge, c) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(c));
+    nuc_compiler_free(c);
+    (void)state;
+}
+
+/* A name that says what the CPU computes with and an option that says otherwise. */
+static void names(void **state)
+{
+    static const struct {
+        const char *target;
+        enum nuc_cpu_kernels cpu;
+        bool fits, int8;
+    } rows[] = {
+        {"imxrt700", NUC_CPU_AUTO, true, true},    {"imxrt700", NUC_CPU_FLOAT, true, false},
+        {"imxrt700cm", NUC_CPU_AUTO, true, true},  {"imxrt700cm", NUC_CPU_INT8, true, true},
+        {"imxrt700cm", NUC_CPU_FLOAT, false, 0},   {"cortex-m33", NUC_CPU_AUTO, true, true},
+        {"cortex-m33", NUC_CPU_FLOAT, true, true}, /* as with --no-quantize */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct nuc_target_facts facts;
+        struct nuc_options o;
+        nuc_options_default(&o);
+        o.target = rows[i].target;
+        o.cpu = rows[i].cpu;
+        struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+        assert_int_equal(nuc_target_facts(c, &facts), rows[i].fits ? NUC_OK : NUC_BAD_USAGE);
+        if (rows[i].fits)
+            assert_int_equal(facts.has_int8_cpu, rows[i].int8);
+        else
+            assert_non_null(strstr(nuc_compiler_message(c), "take --target imxrt700"));
+        nuc_compiler_free(c);
+    }
+    (void)state;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sides)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sides), cmocka_unit_test(samples), cmocka_unit_test(names)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

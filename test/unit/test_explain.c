@@ -12,14 +12,16 @@
 
 struct work_case {
     const char *graph;
-    uint64_t macs, npu, cpu;
+    uint64_t macs, npu, int8, real; /* the last two: on the CPU */
 };
 
 #define PLACE(name, shape) "%" name " = input : float32[" shape "]\n"
 
 /*
  * After 4600 cycles: 64 MACs, 8 depthwise MACs or 8 values per cycle, and 8 bytes per cycle, with 12 per channel beside
- * the weights. On the CPU after 500: 2 cycles per MAC, 8 per value, 60 per function, 200 per value of a softmax.
+ * the weights. On the CPU after 500: 2 cycles per MAC, 8 per value, 60 per value of a softmax, 180 per gate; in
+ * float 7.5 per MAC, 26 per one of a convolution, 30 per value, 90 per function, 200 per value of a softmax, 130 per
+ * gate.
  */
 static const struct work_case work_cases[] = {
     /* 16 * 4 * 4 outputs of 3 * 3 * 3 inputs, the 3 channels of each as 8 on the NPU */
@@ -27,37 +29,39 @@ static const struct work_case work_cases[] = {
          "w",
          "16, 3, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
                         "float32[1, 16, 4, 4]\n%output = output([%r])\n",
-     6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8, 500 + 6912 * 2},
+     6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8, 500 + 6912 * 2, 500 + 6912 * 26},
     /* every one of 8 * 1 * 16 inputs goes to 16 * 4 outputs */
     {PLACE("x", "1, 8, 1, 16") PLACE(
          "w",
          "8, 16, 1, 4") "%r = edge.aten.convolution.default(%x, %w, none, [1, 4], [0, 0], [1, 1], true, [0, 0], 1) : "
                         "float32[1, 16, 1, 64]\n%output = output([%r])\n",
-     8192, 4600 + 8192 / 64 + (128 + 1024 + 512 + 192) / 8, 500 + 8192 * 2},
+     8192, 4600 + 8192 / 64 + (128 + 1024 + 512 + 192) / 8, 500 + 8192 * 2, 500 + 8192 * 26},
     /* a depthwise convolution */
     {PLACE("x", "1, 8, 6, 6") PLACE(
          "w",
          "8, 1, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 8) : "
                        "float32[1, 8, 4, 4]\n%output = output([%r])\n",
-     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, 500 + 1152 * 2},
+     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, 500 + 1152 * 2, 500 + 1152 * 26},
     {PLACE("x", "2, 32") "%r = edge.aten._softmax.default(%x, 1, false) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 64 * 16 / 8 + 128 / 8, 500 + 64 * 200},
+     4600 + 64 * 16 / 8 + 128 / 8, 500 + 64 * 60, 500 + 64 * 200},
     {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
                                              "output([%r])\n",
-     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, 500 + 480},
+     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, 500 + 480, 500 + 1800},
     {PLACE("x", "2, 32") "%r = edge.aten.relu.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 8 + 128 / 8, 1012},
+     4600 + 8 + 128 / 8, 500 + 64 * 8, 500 + 64 * 30},
     {PLACE("x", "2, 32") "%r = edge.aten.exp.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 8 + 128 / 8, 4340},
-    {PLACE("x", "2, 32") "%r = edge.aten.view_copy.default(%x, [64]) : float32[64]\n%output = output([%r])\n", 0, 0, 0},
+     4600 + 8 + 128 / 8, 500 + 64 * 8, 500 + 64 * 90},
+    {PLACE("x", "2, 32") "%r = edge.aten.view_copy.default(%x, [64]) : float32[64]\n%output = output([%r])\n", 0, 0, 0,
+     0},
     {PLACE("x", "1, 8, 4, 4") "%r = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 8, 2, 2]\n%output = "
                               "output([%r])\n",
-     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, 500 + 4 * 32 * 8},
+     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, 500 + 4 * 32 * 8, 500 + 4 * 32 * 30},
     /* 5 steps of 2 samples: 3 gates of 3 units in 2 directions, 4 inputs and 3 states each */
     {PLACE("x", "5, 2, 4") PLACE("h", "2, 2, 3") PLACE("w", "9, 4")
          PLACE("u", "9, 3") "%r = edge.aten.gru.input(%x, %h, [%w, %u, %w, %u], false, 1, 0.0, false, true, false) : "
                             "(float32[5, 2, 6], float32[2, 2, 3])\n%output = output([])\n",
-     5 * 2 * 18 * 7, 4600 + 8 + (40 + 60 + 12) / 8, 500 + 5 * 2 * 18 * 7 * 2 + 5 * 2 * 18 * 600},
+     5 * 2 * 18 * 7, 4600 + 8 + (40 + 60 + 12) / 8, 500 + 5 * 2 * 18 * 7 * 2 + 5 * 2 * 18 * 180,
+     500 + 5 * 2 * 18 * 7 * 15 / 2 + 5 * 2 * 18 * 130},
 };
 
 static void check_work(struct nuc_context *cx, void *arg)
@@ -68,7 +72,8 @@ static void check_work(struct nuc_context *cx, void *arg)
 
     assert_int_equal(nuc_estimate_macs(r), c->macs);
     assert_int_equal(nuc_estimate_npu(target, r), c->npu);
-    assert_int_equal(nuc_estimate_cpu(target, r), c->cpu);
+    assert_int_equal(nuc_estimate_cpu(target, r, false), c->int8);
+    assert_int_equal(nuc_estimate_cpu(target, r, true), c->real);
 }
 
 /* ---- models ---- */
@@ -85,7 +90,10 @@ static struct nuc_model *open_digits(struct nuc_compiler *c)
 /* A float, a partitioned and a lowered model: the first two are explained alike, the last one is too late. */
 static void test_stages(void **state)
 {
-    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_options o;
+    nuc_options_default(&o);
+    o.placement = NUC_PLACEMENT_GREEDY;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     struct nuc_explain_result early, late;
     struct nuc_model *m = open_digits(c), *prepared, *partitioned, *lowered;
 
@@ -124,12 +132,13 @@ static void test_own_check(void **state)
     struct nuc_options o;
 
     nuc_options_default(&o);
+    o.placement = NUC_PLACEMENT_GREEDY;
     o.check_op_support = no_additions;
     o.check_op_support_user = &asked;
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     assert_int_equal(nuc_explain(open_digits(c), NULL, &r), NUC_OK);
     assert_int_equal(r.n_operators - r.n_delegated, 2);
-    assert_int_equal(asked, r.n_operators);
+    assert_true(asked >= (int)r.n_operators); /* the other placement is compared with */
     assert_non_null(strstr(r.first_on_cpu, "the caller's own check"));
     assert_true(r.lost_cycles > 0);
     nuc_compiler_free(c);
@@ -163,6 +172,21 @@ static uint64_t sum_between(const char *json, const char *from, const char *to, 
         fail_msg("no %s", from);
     for (const char *p = strstr(begin, key); p != NULL && p < end; p = strstr(p + 1, key))
         sum += strtoull(p + strlen(key), NULL, 10);
+    return sum;
+}
+
+/* Of nodes, whose fixes have cycles, too. */
+static uint64_t sum_of_nodes(const char *json)
+{
+    const char *begin = strstr(json, "\"nodes\""), *key = "\"cycles\": ";
+    uint64_t sum = 0;
+
+    assert_non_null(begin);
+    for (const char *p = strstr(begin, key); p != NULL; p = strstr(p + 1, key)) {
+        char *after;
+        uint64_t cycles = strtoull(p + strlen(key), &after, 10);
+        sum += strncmp(after, ", \"share\"", 9) == 0 ? cycles : 0;
+    }
     return sum;
 }
 
@@ -221,9 +245,7 @@ static void check_sums(struct nuc_context *cx, void *arg)
     o.target = c->target;
     struct nuc_compiler *compiler = nuc_compiler_new(&o, NULL);
     const char *json = explain_json(compiler, nuc_model_make(compiler, parse_graph(compiler->cx, c->graph)), &r);
-    assert_int_equal(sum_between(json, "\"boundaries\"", "\n", "\"cycles\": ") +
-                         sum_between(json, "\"nodes\"", "\n ]", "\"cycles\": "),
-                     r.cycles);
+    assert_int_equal(sum_between(json, "\"boundaries\"", "\n", "\"cycles\": ") + sum_of_nodes(json), r.cycles);
     nuc_compiler_free(compiler);
 }
 

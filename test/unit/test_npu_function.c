@@ -88,6 +88,7 @@ static void check_scenario(const struct scenario *s)
 
     nuc_options_default(&o);
     o.target = s->target;
+    o.cpu = strcmp(s->target, "imxrt700") == 0 ? NUC_CPU_FLOAT : NUC_CPU_INT8;
     o.reference_compat = s->reference_compat;
     o.threads = 1;
     o.operators_not_to_delegate = &s->refused;

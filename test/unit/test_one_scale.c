@@ -76,6 +76,7 @@ static void no_value_is_quantized_twice(void **state)
     struct nuc_options o;
 
     nuc_options_default(&o);
+    o.placement = NUC_PLACEMENT_GREEDY;
     o.threads = 1;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct flow f = {&networks[i], nuc_compiler_new(&o, NULL)};

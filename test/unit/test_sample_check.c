@@ -33,8 +33,12 @@ static const struct network networks[] = {
     {"a lost range", FILLED("k", "200") INPUT "%m = aten.mul.Tensor(%x, %x); %y = aten.add.Tensor(%m, %k)\n", 0.1f, 0,
      "output 'y' is the same for all 6 samples once it is quantized"},
     {"a noisy output",
+     FILLED("k", "200") "%w = parameter : float32[4, 16] values(1, -1)\n" INPUT
+                        "%s = aten.add.Tensor(%x, %k); %y = aten.linear.default(%s, %w)\n",
+     1, 0, "output 'y' has an SQNR of"},
+    {"a level that is taken off",
      FILLED("k", "200") FILLED("l", "-200") INPUT "%s = aten.add.Tensor(%x, %k); %y = aten.add.Tensor(%s, %l)\n", 1, 0,
-     "output 'y' has an SQNR of"},
+     "stays in float: 2 operators from node 's'"},
 };
 
 struct notes {

@@ -259,7 +259,7 @@ static void cycles_of_kernel(struct nuc_context *cx, void *arg)
                        "%%x = input : float32[1, %s] channels-last ! 0.0625\n"
                        "%%y = edge.aten.convolution.default(%%dx, %%dw, none, %s, false, [0, 0], %s) ! 0.125, 5\n",
                        c->weight, c->input, c->window, c->groups));
-    const struct nuc_costs *costs = &nuc_target_find(cx, "cortex-m33")->costs;
+    const struct nuc_kernel_costs *costs = &nuc_target_find(cx, "cortex-m33")->costs.int8;
     const struct nuc_node *node = g->first;
 
     while (node->op != c->op && !(c->op == NUC_OP_CORTEXM_DEPTHWISE && node->op == NUC_OP_NUCLEON_DEPTHWISE))

@@ -35,10 +35,10 @@ static const struct network {
     WEIGHTS "%k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"                                             \
             "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"         \
             "%s = aten.add.Tensor(%z, %k); %d = aten.sub.Tensor(%s, %k); %y = aten.linear.default(%d, %v)\n"
-    {"a level that is added and taken off", LEVEL, PLAIN, "add sub linear_2", 30, .accuracy = NUC_ACCURACY_DEFAULT},
+    {"a level that is added and taken off", LEVEL, PLAIN, "add sub", 30, .accuracy = NUC_ACCURACY_DEFAULT},
     {"a level, fast", LEVEL, PLAIN, "", 0, .accuracy = NUC_ACCURACY_FAST},
-    {"a level, high", LEVEL, PLAIN, "add sub linear_2", 30, .accuracy = NUC_ACCURACY_HIGH},
-    {"a level, int8 inputs", LEVEL, PLAIN, "add sub linear_2", 30, .io = NUC_IO_INT8, .accuracy = NUC_ACCURACY_DEFAULT},
+    {"a level, high", LEVEL, PLAIN, "add sub", 30, .accuracy = NUC_ACCURACY_HIGH},
+    {"a level, int8 inputs", LEVEL, PLAIN, "add sub", 30, .io = NUC_IO_INT8, .accuracy = NUC_ACCURACY_DEFAULT},
     {"a level, as the reference", LEVEL, PLAIN, "", 0, .accuracy = NUC_ACCURACY_DEFAULT, .compat = true},
     {"the logarithm of a power",
      WEIGHTS "%p = parameter : float32[16, 16]; %x = input : float32[1, 16]\n"

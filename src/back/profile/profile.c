@@ -224,7 +224,7 @@ static void add_line(struct nuc_text *out, const struct nuc_profile *p, const st
     add_column(out, number, NUMBER);
     add_column(out, row->kind == NUC_PROFILE_CPU ? "CPU" : "NPU", 3);
     add_column(out, what, WHAT);
-    nuc_text_addf(out, "%11llu %9.1f %5.1f%%  ", (unsigned long long)row->cycles,
+    nuc_text_addf(out, "%11s %9.1f %5.1f%%  ", nuc_with_commas(out->cx, row->cycles),
                   (double)row->cycles / p->target->clock_hz * 1e6,
                   p->cycles > 0 ? (double)row->cycles / (double)p->cycles * 100 : 0.0);
     nuc_text_add_column(out, row->label != NULL ? row->label : "-", LABEL, (LABEL - 2) / 2);
@@ -233,18 +233,19 @@ static void add_line(struct nuc_text *out, const struct nuc_profile *p, const st
 
 static void add_notes(struct nuc_text *out, const struct nuc_profile *p)
 {
-    nuc_text_addf(out, "\n%llu cycles, %.1f us at %.0f MHz: NPU %llu, CPU %llu\n", (unsigned long long)p->cycles,
-                  (double)p->cycles / p->target->clock_hz * 1e6, p->target->clock_hz * 1e-6,
-                  (unsigned long long)p->npu_cycles, (unsigned long long)(p->cycles - p->npu_cycles));
-    nuc_text_addf(out,
-                  "NPU: cycles of the simulator's model; CPU: estimated from sizes as for int8 kernels; not measured "
-                  "on\nsilicon (docs/cycle-model.md has the error)\n");
+    struct nuc_context *cx = out->cx;
+
+    nuc_text_addf(out, "\n%s cycles, %s at %.0f MHz: NPU %s, CPU %s\n", nuc_with_commas(cx, p->cycles),
+                  nuc_time_text(cx, p->cycles, p->target->clock_hz), p->target->clock_hz * 1e-6,
+                  nuc_with_commas(cx, p->npu_cycles), nuc_with_commas(cx, p->cycles - p->npu_cycles));
+    nuc_text_addf(out, "NPU: cycles of the simulator's model; CPU: estimated from sizes and types; not measured "
+                       "on\nsilicon (docs/cycle-model.md has the error)\n");
     if (p->fetched > 0)
         nuc_text_addf(out,
-                      "%llu of these cycles: %llu bytes of weights from flash, copied by the CPU; by a DMA beside the "
-                      "kernels %llu\n",
-                      (unsigned long long)p->fetch_cycles, (unsigned long long)p->fetched,
-                      (unsigned long long)p->fetch_cycles_by_dma);
+                      "%s of these cycles: %s bytes of weights from flash, copied by the CPU; by a DMA beside the "
+                      "kernels %s\n",
+                      nuc_with_commas(cx, p->fetch_cycles), nuc_with_commas(cx, p->fetched),
+                      nuc_with_commas(cx, p->fetch_cycles_by_dma));
     if (p->unrecorded)
         nuc_text_addf(out,
                       "the program was compiled without --profile: kernels have their modelled times and no names\n");

@@ -59,6 +59,7 @@ static double list_size(const struct nuc_view_method *m, const struct nuc_view_v
 
 struct work {
     double macs;   /* of convolutions and products of matrices; -1: the operator has none */
+    bool conv;     /* they are a convolution's */
     double values; /* read or written, whichever are more */
     double gates;  /* of a recurrent layer */
 };
@@ -88,15 +89,18 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
 {
     enum { TRANSPOSED = NUC_ARG(CONVOLUTION, transposed) };
     static const char *const products[] = {"::mm", "::bmm", "::addmm", "linear", "matmul"};
+    static const char *const chosen[] = {"embedding", "::index", "::gather", "::slice_copy"};
     static const char *const recurrent[] = {"gru.out", "lstm.out", "rnn.out", "rnn_tanh.out", "rnn_relu.out"};
     double first, last, result = 0;
-    struct work work = {-1, 0, 0};
+    struct work work = {.macs = -1};
 
     for (uint32_t i = 0; i < args.count; i++) {
         double size = tensor_size(arg(m, args, i), &first, &last);
         work.values = size > work.values ? size : work.values;
         result = size > 0 ? size : result; /* out arguments come last */
     }
+    if (IS_NAMED(name, chosen))
+        work.values = result;
     if (args.count < 3)
         return work;
     if (IS_NAMED(name, recurrent)) {
@@ -113,6 +117,7 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
             transposed = arg(m, args, TRANSPOSED)->u.b;
         double points = transposed ? tensor_size(arg(m, args, 0), &first, &last) : result;
         work.macs = channels > 0 ? points * weight / channels : -1;
+        work.conv = true;
     } else if (IS_NAMED(name, products)) {
         tensor_size(arg(m, args, strstr(name, "addmm") != NULL ? 1 : 0), &first, &last); /* addmm: the bias is first */
         work.macs = result * last;
@@ -122,17 +127,29 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
     return work;
 }
 
+/* An operator of int8, and what converts from and to it, has that in its name or reads no float. */
+static bool is_in_float(const struct nuc_view_method *m, const char *name, struct nuc_view_list args)
+{
+    for (uint32_t i = 0; i < args.count && strstr(name, "quantize") == NULL; i++) {
+        if (arg(m, args, i)->kind == NUC_VALUE_TENSOR && arg(m, args, i)->u.tensor.dtype == NUC_F32)
+            return true;
+    }
+    return false;
+}
+
 uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_view_method *m, const char *name,
                                 struct nuc_view_list args)
 {
     static const char *const functions[] = {"::exp.", "::exp2", "::expm1", "::log", "sqrt", "sigmoid", "tanh", "gelu"};
-    const struct nuc_costs *c = &target->costs;
+    const struct nuc_kernel_costs *c = is_in_float(m, name, args) ? &target->costs.real : &target->costs.int8;
     struct work work = measure(m, name, args);
-    double each = strstr(name, "softmax") != NULL ? c->cpu_softmax
-                  : IS_NAMED(name, functions)     ? c->cpu_function
-                                                  : c->cpu_element;
 
     if (work.gates > 0)
         return nuc_recurrent_cycles(c, work.macs, work.gates);
-    return nuc_cpu_cycles(c, work.macs, work.values, each);
+    if (work.macs >= 0)
+        return nuc_cpu_cycles(c, work.macs, work.conv ? c->conv_mac : c->mac);
+    return nuc_cpu_cycles(c, work.values,
+                          strstr(name, "softmax") != NULL ? c->softmax
+                          : IS_NAMED(name, functions)     ? c->function
+                                                          : c->element);
 }

@@ -19,7 +19,7 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
         .is_operator = nuc_is_operator(node),
         .macs = nuc_estimate_macs(node),
         .npu_cycles = nuc_estimate_npu(e->target, node),
-        .cpu_cycles = nuc_estimate_cpu(e->target, node),
+        .cpu_cycles = nuc_estimate_cpu(e->target, node, e->target->cpu == NULL),
     };
 }
 

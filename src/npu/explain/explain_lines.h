@@ -9,9 +9,6 @@
 /* Of a text that is wider, both ends: they tell names apart. */
 const char *nuc_shortened(struct nuc_context *cx, const char *text, size_t width);
 
-/* 1234567 as "1,234,567". */
-const char *nuc_with_commas(struct nuc_context *cx, uint64_t value);
-
 /*
  * Words of `text` and the end of the line. `column` characters of the first line are there already, lines after it
  * begin with `indent` spaces; words longer than a line are broken inside.

@@ -17,24 +17,6 @@ const char *nuc_shortened(struct nuc_context *cx, const char *text, size_t width
     return nuc_format(cx, "%.*s..%s", (int)head, text, text + length - (width - 2 - head));
 }
 
-const char *nuc_with_commas(struct nuc_context *cx, uint64_t value)
-{
-    char digits[32], grouped[48];
-    size_t length = 0, k = 0;
-
-    do {
-        digits[length++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    for (size_t i = length; i > 0; i--) {
-        grouped[k++] = digits[i - 1];
-        if (i > 1 && (i - 1) % 3 == 0)
-            grouped[k++] = ',';
-    }
-    grouped[k] = '\0';
-    return nuc_strdup(cx, grouped);
-}
-
 void nuc_print_words(struct nuc_text *out, size_t column, size_t indent, const char *text)
 {
     while (*text != '\0') {
@@ -237,11 +219,8 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
         nuc_text_addf(out, "\nwhat its kernels take is not known: they are another converter's\n");
         return;
     }
-    double ms = (double)total / e->target->clock_hz * 1e3;
-    nuc_text_addf(out,
-                  ms < 1000 ? "\nabout %s cycles per inference, %.3g ms at %.0f MHz\n"
-                            : "\nabout %s cycles per inference, %.0f ms at %.0f MHz\n",
-                  nuc_with_commas(cx, total), ms, e->target->clock_hz * 1e-6);
+    nuc_text_addf(out, "\nabout %s cycles per inference, %s at %.0f MHz\n", nuc_with_commas(cx, total),
+                  nuc_time_text(cx, total, e->target->clock_hz), e->target->clock_hz * 1e-6);
     add_strips(out, e);
     if (e->target->npu_name == NULL)
         return;
@@ -296,7 +275,7 @@ static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
     if (e->target->cpu != NULL && e->n_delegated < e->n_operators)
         nuc_text_addf(out, "on the CPU %u in int8 and %u in float\n", e->n_operators - e->n_delegated - e->n_float,
                       e->n_float);
-    if (e->greedy_cycles > 0 && e->cost_cycles > 0)
+    if (e->greedy_cycles > 0 && e->cost_cycles > 0 && e->greedy_cycles != e->cost_cycles)
         nuc_text_addf(out, "with --placement greedy about %s cycles, with cost %s\n",
                       nuc_with_commas(cx, e->greedy_cycles), nuc_with_commas(cx, e->cost_cycles));
     add_helps(out, e);

@@ -96,8 +96,8 @@ static void add_archive_operators(struct nuc_text *out, const struct nuc_flavor 
 
     nuc_text_addf(out,
                   "%u operators of torch.export archives, and what runs them where their arguments\n"
-                  "allow it: the NPU; int8 kernels or tables of the CPU (imxrt700cm, cortex-m*);\n"
-                  "float kernels of the CPU; others that express them; nothing.\n\n",
+                  "allow it: the NPU; int8 kernels or tables of the CPU; float kernels of\n"
+                  "the CPU; others that express them; nothing.\n\n",
                   count);
     for (uint32_t i = 0; i < count; i++)
         nuc_text_addf(out, "%-57s %s\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, flavor, ops[i])));
@@ -248,7 +248,7 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                   "## What runs an operator\n\nThe operators of torch.export archives, in the names of "
                   "`torch.export.export` and `run_decompositions()`; in-place\nforms and other names of the same "
                   "operator (`aten.relu_`, `aten.add.Scalar`, `aten.concat`) count with it. NPU: where the\nrules "
-                  "below hold. int8: a kernel or a table of the Cortex-M, for targets imxrt700cm and cortex-m*. "
+                  "below hold. int8: a kernel or a table of the Cortex-M. "
                   "float: a float\nkernel of the CPU. others: expressed by operators of this list. nothing: gone "
                   "before anything runs.\n\n");
     add_archive_table(&out, runs_on);

@@ -12,7 +12,7 @@ struct state {
     bool *on_cpu;   /* by item: it was chosen for the CPU */
     int32_t *of;    /* by item: its partition, -1: on the CPU, perhaps since a rule asks for it */
     uint32_t count; /* of partitions */
-    struct nuc_place_cost cost;
+    int64_t cost;   /* cycles */
 };
 
 /* Items that change sides together. */
@@ -27,7 +27,6 @@ struct search {
     const struct nuc_place_proposer *proposer;
     struct nuc_context *cx;
     uint32_t proposals_left;
-    int64_t limit; /* cycles of the greedy placement */
     struct state best, trial;
     bool *wish; /* by item: the cut without calls has it on the CPU */
     struct move *moves;
@@ -63,7 +62,7 @@ static bool try_trial(struct search *s)
     struct nuc_arena *outer = nuc_push_arena(s->cx);
     take_proposal(s->m, &s->trial, s->proposer->propose(s->proposer->user, s->trial.on_cpu));
     nuc_pop_arena(s->cx, outer);
-    if (s->trial.cost.doubted >= s->best.cost.doubted || s->trial.cost.cycles > s->limit)
+    if (s->trial.cost >= s->best.cost)
         return false;
     struct state better = s->trial;
     s->trial = s->best;
@@ -72,11 +71,6 @@ static bool try_trial(struct search *s)
 }
 
 /* ---- groups ---- */
-
-static int64_t cpu_of(const struct nuc_place_item *it)
-{
-    return it->cpu + it->doubt;
-}
 
 static bool is_in_group(const struct search *s, uint32_t item, const bool *among, int32_t partition)
 {
@@ -148,7 +142,7 @@ static void add_move(struct search *s, const uint32_t *items, uint32_t count, bo
     bound -= s->m->call * n_partitions;
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_place_item *it = &s->m->items[items[i]];
-        bound += to_cpu ? cpu_of(it) - it->npu : it->npu - cpu_of(it);
+        bound += to_cpu ? it->cpu - it->npu : it->npu - it->cpu;
     }
     if (bound >= 0 || count == 0)
         return;
@@ -263,13 +257,11 @@ bool nuc_place_search(const struct nuc_place_model *m, const struct nuc_place_pr
                        : proposals > MOST_PROPOSALS ? MOST_PROPOSALS
                                                     : proposals;
     take_proposal(m, &s.best, greedy);
-    s.limit = s.best.cost.cycles;
     try_cut(&s, 0);
     try_cut(&s, m->call / 2);
     try_cut(&s, m->call);
     while (improve(&s))
         ;
-    assert(s.best.cost.cycles <= s.limit);
     memcpy(on_cpu, s.best.on_cpu, m->n_items * sizeof *on_cpu);
     nuc_pop_arena(cx, outer);
     return memchr(on_cpu, true, m->n_items) != NULL;

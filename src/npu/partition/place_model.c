@@ -240,7 +240,8 @@ static void set_crossing(const struct making *k, struct nuc_place_value *v)
         read_on_cpu |= needs_last(k, reader);
     }
     int64_t elements = elements_of(v->node);
-    int64_t copy = (int64_t)nuc_cpu_cycles(&k->target->costs, -1, (double)elements, k->target->costs.cpu_element);
+    const struct nuc_kernel_costs *int8 = &k->target->costs.int8;
+    int64_t copy = (int64_t)nuc_cpu_cycles(int8, (double)elements, int8->element);
     if (maker == NULL || !is_boundary(maker))
         v->out = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements);
     if (read_last)
@@ -407,7 +408,7 @@ static int64_t cpu_cycles(const struct making *k, const struct nuc_node *node)
 
     if (is_int8(k, node) && (nuc_is_quantize(node) || nuc_is_dequantize(node) || is_part))
         return 0;
-    return (int64_t)nuc_estimate_cpu(k->target, node);
+    return (int64_t)nuc_estimate_cpu(k->target, node, !is_int8(k, node));
 }
 
 static void add_cycles(struct making *k)
@@ -418,11 +419,8 @@ static void add_cycles(struct making *k)
         if (m->item_of[n->id] == NUC_NO_ITEM)
             continue;
         struct nuc_place_item *it = &m->items[m->item_of[n->id]];
-        int64_t cpu = cpu_cycles(k, n);
-        it->cpu += cpu;
+        it->cpu += cpu_cycles(k, n);
         it->npu += npu_cycles(k, n);
-        if (!is_int8(k, n) && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
-            it->doubt += cpu * k->target->costs.float_doubt;
     }
 }
 
@@ -468,28 +466,25 @@ static uint32_t reading_partitions(const struct nuc_place_value *v, const struct
     return count;
 }
 
-struct nuc_place_cost nuc_place_cost(const struct nuc_place_model *m, const struct nuc_proposal *proposal)
+int64_t nuc_place_cost(const struct nuc_place_model *m, const struct nuc_proposal *proposal)
 {
-    struct nuc_place_cost cost = {m->call * proposal->count, m->call * proposal->count};
+    int64_t cycles = m->call * proposal->count;
     uint32_t *stamp = nuc_alloc_array(m->g->cx, (size_t)proposal->count + 1, sizeof *stamp);
 
     for (uint32_t i = 0; i < m->n_items; i++) {
         const struct nuc_place_item *it = &m->items[i];
         bool on_npu = proposal->of[it->node->id] >= 0;
-        cost.cycles += on_npu ? it->npu : it->cpu;
-        cost.doubted += on_npu ? it->npu : it->cpu + it->doubt;
+        cycles += on_npu ? it->npu : it->cpu;
     }
     for (uint32_t i = 0; i < m->n_values; i++) {
         const struct nuc_place_value *v = &m->values[i];
         bool outside = false;
         uint32_t readers = reading_partitions(v, proposal, stamp, i + 1, &outside);
-        int64_t crossing = v->into * readers;
+        cycles += v->into * readers;
         if (proposal->of[v->node->id] >= 0 && (outside || readers > 0))
-            crossing += v->out;
-        cost.cycles += crossing;
-        cost.doubted += crossing;
+            cycles += v->out;
     }
-    return cost;
+    return cycles;
 }
 
 /* ---- the cheapest placement without calls ---- */
@@ -531,7 +526,7 @@ void nuc_place_cut(const struct nuc_place_model *m, int64_t share, bool *on_cpu)
     bool *yes = nuc_alloc_array(cx, (size_t)total + 1, sizeof *yes);
 
     for (uint32_t i = 0; i < m->n_items; i++)
-        nuc_cut_single(cut, i, m->items[i].cpu + m->items[i].doubt - m->items[i].npu);
+        nuc_cut_single(cut, i, m->items[i].cpu - m->items[i].npu);
     for (uint32_t i = 0; i < m->n_values; i++) {
         add_way_out(m, cut, &m->values[i], m->n_items + 2 * i, m->values[i].out + share);
         add_way_in(m, cut, &m->values[i], m->n_items + 2 * i + 1, m->values[i].into + share);

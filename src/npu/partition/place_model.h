@@ -15,7 +15,6 @@
 struct nuc_place_item {
     const struct nuc_node *node; /* its first compute node */
     int64_t npu, cpu;            /* cycles on either side */
-    int64_t doubt;               /* what the CPU may take more: float kernels, see nuc_costs.float_doubt */
     uint32_t first_value, n_values;
 };
 
@@ -40,11 +39,6 @@ struct nuc_place_model {
     uint32_t *item_of;     /* by node id, NUC_NO_ITEM */
 };
 
-/* Cycles of a placement; `doubted` has what the CPU may take more on top. */
-struct nuc_place_cost {
-    int64_t cycles, doubted;
-};
-
 /*
  * Of the compute nodes that are not refused. `has_int8_kernel` says of an operator whether the CPU computes it in int8;
  * NULL: it computes in float. Lives in the current arena.
@@ -52,8 +46,8 @@ struct nuc_place_cost {
 struct nuc_place_model *nuc_place_model_new(struct nuc_graph *g, const struct nuc_target *target, const bool *refused,
                                             bool (*has_int8_kernel)(enum nuc_op op));
 
-/* Of the partitions of a proposal, nodes in none being on the CPU. */
-struct nuc_place_cost nuc_place_cost(const struct nuc_place_model *m, const struct nuc_proposal *proposal);
+/* Cycles of the partitions of a proposal, nodes in none being on the CPU. */
+int64_t nuc_place_cost(const struct nuc_place_model *m, const struct nuc_proposal *proposal);
 
 /* The model without calls, but `share` for every value that crosses a boundary: its cheapest placement. */
 void nuc_place_cut(const struct nuc_place_model *m, int64_t share, bool *on_cpu);

@@ -106,6 +106,8 @@ static double touched(const struct nuc_node *node)
 {
     double in = elements_of(nuc_arg_node(node, NUC_SELF)), out = elements_of(node);
 
+    if (nuc_op_family(node->op) == NUC_FAMILY_SELECT || node->op == NUC_OP_SLICE)
+        return out; /* what is chosen or cut out, not what from */
     if (work_of(node) != WORK_WINDOW)
         return in > out ? in : out;
     const struct nuc_arg *window = &node->args[NUC_ARG(AVG_POOL2D, kernel_size)]; /* max_pool2d's, too */
@@ -218,25 +220,39 @@ uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node
     return nuc_npu_cycles(k, &work);
 }
 
-uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each)
+uint64_t nuc_cpu_cycles(const struct nuc_kernel_costs *c, double count, double each)
 {
-    return whole(c->cpu_operator + (macs >= 0 ? macs * c->cpu_mac : values * each));
+    return whole(c->call + count * each);
 }
 
-uint64_t nuc_recurrent_cycles(const struct nuc_costs *c, double macs, double gates)
+uint64_t nuc_recurrent_cycles(const struct nuc_kernel_costs *c, double macs, double gates)
 {
-    return nuc_cpu_cycles(c, macs, 0, 0) + whole(gates * 3 * c->cpu_softmax);
+    return nuc_cpu_cycles(c, macs, c->mac) + whole(gates * c->gate);
 }
 
-uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node)
+uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node, bool in_float)
 {
-    const struct nuc_costs *c = &target->costs;
-    enum work kind = work_of(node);
-    double each = kind == WORK_FUNCTION ? c->cpu_function : kind == WORK_SOFTMAX ? c->cpu_softmax : c->cpu_element;
+    bool converts = nuc_is_quantize(node) || nuc_is_dequantize(node);
+    const struct nuc_kernel_costs *c = in_float && !converts ? &target->costs.real : &target->costs.int8;
+    struct nuc_recurrent r;
 
-    if (kind == WORK_RECURRENT) {
-        struct nuc_recurrent r = nuc_recurrent_of(node);
+    switch (work_of(node)) {
+    case WORK_CONV:
+        return nuc_cpu_cycles(c, macs_of(node), c->conv_mac);
+    case WORK_MATRIX:
+        return nuc_cpu_cycles(c, macs_of(node), c->mac);
+    case WORK_RECURRENT:
+        r = nuc_recurrent_of(node);
         return nuc_recurrent_cycles(c, macs_of(node), recurrent_gates(&r));
+    case WORK_FUNCTION:
+        return nuc_cpu_cycles(c, touched(node), c->function);
+    case WORK_SOFTMAX:
+        return nuc_cpu_cycles(c, touched(node), c->softmax);
+    case WORK_NONE:
+        return 0;
+    case WORK_ELEMENTS:
+    case WORK_WINDOW:
+        break;
     }
-    return kind == WORK_NONE ? 0 : nuc_cpu_cycles(c, macs_of(node), touched(node), each);
+    return nuc_cpu_cycles(c, touched(node), c->element);
 }

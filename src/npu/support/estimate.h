@@ -11,7 +11,9 @@
 /* Multiply-accumulates of a node; 0 when it has none. */
 uint64_t nuc_estimate_macs(const struct nuc_node *node);
 uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node *node);
-uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node);
+
+/* `in_float`: by a float kernel. Quantize and dequantize nodes take the same either way. */
+uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node, bool in_float);
 
 /*
  * Kernel calls on the NPU: a product of matrices [rows, depth] and [depth, columns], or a convolution of one pixel; a
@@ -20,10 +22,9 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
 uint64_t nuc_estimate_product(const struct nuc_target *target, uint64_t rows, uint64_t columns, uint64_t depth);
 uint64_t nuc_estimate_move(const struct nuc_target *target, uint64_t elements);
 
-/* An operator on the CPU: multiply-accumulates, or, when these are negative, so many values at `each` cycles. */
-uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each);
+/* An operator on the CPU: so many values, or multiply-accumulates, at `each` cycles. */
+uint64_t nuc_cpu_cycles(const struct nuc_kernel_costs *c, double count, double each);
 
-/* A recurrent layer: what follows the products of a gate takes three values of a softmax. */
-uint64_t nuc_recurrent_cycles(const struct nuc_costs *c, double macs, double gates);
+uint64_t nuc_recurrent_cycles(const struct nuc_kernel_costs *c, double macs, double gates);
 
 #endif

@@ -46,6 +46,7 @@ struct nuc_support {
     struct nuc_graph *g;
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
+    bool divides_in_int8; /* the CPU computes a quotient in int8 also where float keeps more digits */
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
     uint32_t waived;                             /* NUC_WAIVE_ flags */
 };

@@ -52,26 +52,25 @@ const char *nuc_isa_name(enum nuc_isa isa)
     .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \
     .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
 
-/* Cycles of a Cortex-M with DSP instructions (docs/explain.md, docs/cortex-m.md). */
-#define NPU_COSTS .npu_call = 3000, .float_doubt = 3
+/* Kernels of a Cortex-M with DSP instructions and a floating-point unit. */
+#define M33_KERNELS                                                                                                    \
+    .int8 = {.call = 500, .mac = 2, .conv_mac = 2, .element = 8, .function = 8, .softmax = 60, .gate = 180},           \
+    .real = {.call = 500, .mac = 7.5, .conv_mac = 26, .element = 30, .function = 90, .softmax = 200, .gate = 130}
+
+#define IMXRT700 .npu_name = "imxrt700", .cpu = &cortex_m33, .clock_hz = 324e6, .costs = {.npu_call = 3000, M33_KERNELS}
 
 static const struct nuc_target targets[] = {
     {
         .name = "imxrt700",
         .description = "i.MX RT700, eIQ Neutron N3-64 next to the Cortex-M33",
-        .npu_name = "imxrt700",
-        .clock_hz = 324e6,
-        .costs = {NPU_COSTS, .cpu_operator = 500, .cpu_mac = 2, .cpu_element = 8, .cpu_function = 60,
-                  .cpu_softmax = 200},
+        IMXRT700,
         NEUTRON_N3_64,
     },
     {
         .name = "imxrt700cm",
-        .description = "i.MX RT700; operators that the NPU cannot run use int8 kernels on the Cortex-M33",
-        .npu_name = "imxrt700",
-        .cpu = &cortex_m33,
-        .clock_hz = 324e6,
-        .costs = {NPU_COSTS, .cpu_operator = 500, .cpu_mac = 2, .cpu_element = 8, .cpu_function = 8, .cpu_softmax = 60},
+        .description = "another name of imxrt700 with --cpu int8",
+        IMXRT700,
+        .named = NUC_CPU_INT8,
         NEUTRON_N3_64,
     },
     {
@@ -79,7 +78,7 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M33 alone, also for M4, M7 and M35P",
         .cpu = &cortex_m33,
         .clock_hz = 324e6,
-        .costs = {.cpu_operator = 500, .cpu_mac = 2, .cpu_element = 8, .cpu_function = 8, .cpu_softmax = 60},
+        .costs = {M33_KERNELS},
         NEUTRON_N3_64,
     },
     {
@@ -87,7 +86,11 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M55 alone, also for M85",
         .cpu = &cortex_m55,
         .clock_hz = 324e6,
-        .costs = {.cpu_operator = 500, .cpu_mac = 0.25, .cpu_element = 2, .cpu_function = 2, .cpu_softmax = 30},
+        .costs =
+            {.int8 =
+                 {.call = 500, .mac = 0.25, .conv_mac = 0.25, .element = 2, .function = 2, .softmax = 30, .gate = 90},
+             .real =
+                 {.call = 500, .mac = 7.5, .conv_mac = 26, .element = 30, .function = 90, .softmax = 200, .gate = 130}},
         NEUTRON_N3_64,
     },
     {
@@ -95,7 +98,16 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M0+ alone, also for M0, M3 and M23",
         .cpu = &cortex_m0plus,
         .clock_hz = 48e6,
-        .costs = {.cpu_operator = 800, .cpu_mac = 12, .cpu_element = 24, .cpu_function = 12, .cpu_softmax = 400},
+        .costs =
+            {.int8 =
+                 {.call = 800, .mac = 12, .conv_mac = 12, .element = 24, .function = 12, .softmax = 400, .gate = 1200},
+             .real = {.call = 800,
+                      .mac = 150,
+                      .conv_mac = 200,
+                      .element = 200,
+                      .function = 2000,
+                      .softmax = 4000,
+                      .gate = 4000}},
         NEUTRON_N3_64,
     },
 };

@@ -10,6 +10,7 @@
 
 #include "device/base/npu_cost.h"
 #include "host/context.h"
+#include "nucleon/compile.h"
 
 /* A memory the program's buffers can be placed in. */
 struct nuc_memory {
@@ -21,15 +22,21 @@ struct nuc_memory {
 
 #define NUC_TARGET_MEMORIES 4
 
+/* Cycles of the CPU's kernels of one element type. */
+struct nuc_kernel_costs {
+    double call;     /* of one kernel by the runtime */
+    double mac;      /* multiply-accumulate of a product of matrices */
+    double conv_mac; /* of a convolution */
+    double element;  /* value read, computed and written */
+    double function; /* value of exp, tanh and the like */
+    double softmax;  /* value of a softmax */
+    double gate;     /* gate of a recurrent layer, besides its products */
+};
+
 /* What is outside the NPU, in cycles of the common clock of NPU and CPU (docs/cycle-model.md). */
 struct nuc_costs {
-    uint32_t npu_call;    /* one delegate call: driver, cache maintenance, interrupt */
-    double cpu_operator;  /* call of one kernel by the runtime */
-    double cpu_mac;       /* int8 multiply-accumulate */
-    double cpu_element;   /* int8 value read, rescaled and written */
-    double cpu_function;  /* value of exp, tanh and the like, computed in float */
-    double cpu_softmax;   /* int8 value of a softmax: two fixed-point exponentials */
-    uint32_t float_doubt; /* so many times the cycles of an int8 kernel a float one may take more, where that decides */
+    uint32_t npu_call; /* one delegate call: driver, cache maintenance, interrupt */
+    struct nuc_kernel_costs int8, real;
 };
 
 /* What the CPU's int8 kernels are made of; it decides how much scratch memory they need. */
@@ -62,10 +69,11 @@ struct nuc_cpu {
 struct nuc_target {
     const char *name; /* as in --target */
     const char *description;
-    const char *npu_name;      /* in the compile spec; NULL: there is no NPU */
-    const struct nuc_cpu *cpu; /* NULL: what is not delegated runs in float */
-    uint32_t pipelines;        /* dot products computed side by side */
-    uint32_t num_macs;         /* length of one dot product: input channels are rounded up to it */
+    const char *npu_name;       /* in the compile spec; NULL: there is no NPU */
+    const struct nuc_cpu *cpu;  /* its int8 kernels; NULL: what is not delegated runs in float */
+    enum nuc_cpu_kernels named; /* what the name says beside the chip: NUC_CPU_AUTO: nothing */
+    uint32_t pipelines;         /* dot products computed side by side */
+    uint32_t num_macs;          /* length of one dot product: input channels are rounded up to it */
     double clock_hz;
     const struct nuc_npu_costs *npu; /* cycles of its kernels; the simulator uses the same */
     struct nuc_costs costs;

@@ -384,6 +384,68 @@ static void keep_held_out(struct choice *h, struct nuc_arena *outer)
     }
 }
 
+/* ---- what another network chose ---- */
+
+/* By the name of a node whose value has the range. */
+struct nuc_chosen_range {
+    const char *node;
+    uint8_t candidate;
+};
+
+static bool is_known(const struct nuc_calibration *c)
+{
+    return c->ranges != NULL && c->ranges->known;
+}
+
+static void note_choices(const struct choice *h)
+{
+    const struct nuc_calibration *c = h->c;
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_chosen_ranges *r = c->ranges;
+    uint8_t *of = nuc_alloc_array(cx, c->sharing->n_groups, 1); /* by group: 1 + candidate */
+
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        for (uint32_t k = h->blocks[i].first; k < h->blocks[i].first + h->blocks[i].count; k++)
+            of[h->open[k].group] = (uint8_t)(h->blocks[i].chosen + 1);
+    }
+    r->items = nuc_alloc_in(cx, r->arena, ((size_t)c->n_points + 1) * sizeof *r->items);
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const char *name = c->points[i].node->name;
+        uint8_t candidate = of[c->points[i].group];
+        if (candidate > 0)
+            r->items[r->count++] =
+                (struct nuc_chosen_range){nuc_copy_out(cx, r->arena, name, strlen(name) + 1), (uint8_t)(candidate - 1)};
+    }
+    r->known = true;
+}
+
+/*
+ * A value that the other network does not have takes the first candidate. Points and items are in order of execution,
+ * so that each search begins where the one before it ended.
+ */
+static void take_choices(struct choice *h)
+{
+    const struct nuc_calibration *c = h->c;
+    const struct nuc_chosen_ranges *r = c->ranges;
+    uint8_t *of = nuc_alloc_array(c->g->cx, c->sharing->n_groups, 1);
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        for (size_t k = 0; k < r->count; k++) {
+            const struct nuc_chosen_range *item = &r->items[(at + k) % r->count];
+            if (strcmp(item->node, c->points[i].node->name) != 0)
+                continue;
+            of[c->points[i].group] = item->candidate;
+            at += k;
+            break;
+        }
+    }
+    h->n_blocks = h->n_open;
+    for (uint32_t i = 0; i < h->n_open; i++)
+        h->blocks[i] = (struct block){.first = i, .count = 1, .chosen = of[h->open[i].group]};
+    whole(h, h->error);
+}
+
 void nuc_choose_ranges(struct nuc_calibration *c)
 {
     struct nuc_context *cx = c->g->cx;
@@ -394,7 +456,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     struct nuc_arena *outer = nuc_push_arena(cx);
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
-    bool by_parts = chooses_by_parts(c);
+    bool by_parts = !is_known(c) && chooses_by_parts(c);
     struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
     h.fx = nuc_effects_new(c, &q, h.n_samples, by_parts);
     h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
@@ -408,7 +470,11 @@ void nuc_choose_ranges(struct nuc_calibration *c)
         }
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
-    if (h.n_open != 0 && by_parts) {
+    if (h.n_open != 0 && is_known(c)) {
+        h.n_samples = nuc_samples_to_measure(c);
+        nuc_effects_use(h.fx, h.n_samples);
+        take_choices(&h);
+    } else if (h.n_open != 0 && by_parts) {
         choose(&h);
     } else if (h.n_open != 0) {
         h.n_samples = nuc_samples_to_measure(c);
@@ -422,6 +488,8 @@ void nuc_choose_ranges(struct nuc_calibration *c)
             h.c->observers[h.open[k].group]->widens = candidates[b->chosen].widens;
         }
     }
+    if (c->ranges != NULL && !c->ranges->known)
+        note_choices(&h);
     if (h.n_open != 0)
         keep_held_out(&h, outer);
     c->has_parameters = false; /* they are in memory that goes */

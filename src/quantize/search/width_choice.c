@@ -173,7 +173,7 @@ static double total_cycles(const struct nuc_width_search *s, const bool *wide)
             read_int8 |= reads_int8;
         }
         if (n->n_vals == 1 && n->vals[0].dtype == NUC_F32 && (makes_int8 ? read_float : read_int8))
-            sum += s->costs.call + elements(n) * s->costs.element;
+            sum += s->costs.call + elements(n) * s->costs.conversion;
     }
     return sum;
 }

@@ -10,10 +10,11 @@
 
 /* Cycles of wider numbers. */
 struct nuc_width_costs {
-    double call;     /* of a kernel */
-    double element;  /* value read and written, or converted from int8 or to it */
-    double function; /* of a value */
-    double product;
+    double call;       /* of a kernel */
+    double element;    /* value read and written */
+    double function;   /* of a value */
+    double product;    /* multiply-accumulate */
+    double conversion; /* value from int8, or to it */
 };
 
 struct nuc_width_search;

@@ -183,7 +183,7 @@ static double boundary_cycles(const struct nuc_support *s, const struct computed
     for (int i = 0; i < 3; i++) {
         int64_t values = nuc_elements(&sides[i].value->vals[0]);
         if (sides[i].outside == on_npu)
-            cycles += (double)nuc_cpu_cycles(k, -1, (double)values, k->cpu_element);
+            cycles += (double)nuc_cpu_cycles(&k->int8, (double)values, k->int8.element);
         if (!on_npu && !sides[i].outside)
             cycles += (double)nuc_estimate_move(s->target, (uint64_t)values);
     }
@@ -194,7 +194,8 @@ static bool gains(const struct nuc_support *s, const struct computed *c, uint64_
 {
     const struct nuc_meta *visited = c->args->transposed ? &c->x->vals[0] : &c->node->vals[0];
     double of_each = (double)c->taps * (double)(c->args->transposed ? c->outputs : c->inputs);
-    double cpu = (double)nuc_cpu_cycles(&s->target->costs, (double)nuc_elements(visited) * of_each, 0, 0);
+    const struct nuc_kernel_costs *real = &s->target->costs.real; /* the CPU has no int8 kernel for such a weight */
+    double cpu = (double)nuc_cpu_cycles(real, (double)nuc_elements(visited) * of_each, real->conv_mac);
 
     return npu != UINT64_MAX && (double)npu + boundary_cycles(s, c, true) < cpu + boundary_cycles(s, c, false);
 }

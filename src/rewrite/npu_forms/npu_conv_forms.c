@@ -243,12 +243,6 @@ static bool is_static_float(const struct nuc_node *node)
     return node == NULL || (nuc_is_static(node) && node->vals[0].dtype == NUC_F32);
 }
 
-/* On the CPU, without the way there and back. */
-static uint64_t cpu_cycles(const struct nuc_support *s, double macs)
-{
-    return nuc_cpu_cycles(&s->target->costs, macs, 0, 0);
-}
-
 bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
@@ -272,7 +266,8 @@ bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node 
     uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)meta.sizes[0],
                                         (uint64_t)(meta.sizes[1] * meta.sizes[2] * meta.sizes[3])) +
                    2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
-    return npu < cpu_cycles(s, macs);
+    const struct nuc_kernel_costs *cpu = s->target->cpu != NULL ? &s->target->costs.int8 : &s->target->costs.real;
+    return npu < nuc_cpu_cycles(cpu, macs, cpu->conv_mac);
 }
 
 /* ---- three dimensions ---- */
@@ -342,14 +337,14 @@ bool nuc_form_rows_applies(const struct nuc_support *s, const struct nuc_node *n
 /* What comes from outside, or goes there, is quantized or dequantized for the NPU alone. */
 static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_costs *c = &s->target->costs;
+    const struct nuc_kernel_costs *c = &s->target->costs.int8;
     const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT);
     uint64_t cycles = 0;
 
     if (nuc_is_placeholder(input))
-        cycles += nuc_cpu_cycles(c, -1, (double)nuc_elements(&input->vals[0]), c->cpu_element);
+        cycles += nuc_cpu_cycles(c, (double)nuc_elements(&input->vals[0]), c->element);
     if (node->n_users == 1 && node->users[0] == nuc_output_node(s->g))
-        cycles += c->npu_call + nuc_cpu_cycles(c, -1, (double)nuc_elements(&node->vals[0]), c->cpu_element);
+        cycles += s->target->costs.npu_call + nuc_cpu_cycles(c, (double)nuc_elements(&node->vals[0]), c->element);
     return cycles;
 }
 
@@ -374,7 +369,8 @@ bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node 
                                         (uint64_t)depth_of_product) +
                    (uint64_t)(w[2] + 1) * nuc_estimate_move(s->target, (uint64_t)nuc_elements(in)) +
                    nuc_estimate_move(s->target, (uint64_t)nuc_elements(out));
-    uint64_t cpu = cpu_cycles(s, (double)nuc_elements(visited) * (double)depth_of_product);
+    const struct nuc_kernel_costs *c = &s->target->costs.real;
+    uint64_t cpu = nuc_cpu_cycles(c, (double)nuc_elements(visited) * (double)depth_of_product, c->conv_mac);
     return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
 }
 

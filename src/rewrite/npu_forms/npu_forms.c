@@ -19,7 +19,7 @@ static bool is_over_root(const struct nuc_support *s, const struct nuc_node *nod
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *root = nuc_arg_node(node, NUC_OTHER);
 
-    return s->target->cpu != NULL && nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(root) &&
+    return s->divides_in_int8 && nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(root) &&
            root->op == NUC_OP_SQRT && root->n_users == 1;
 }
 

@@ -176,11 +176,11 @@ static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_nod
 /* On the CPU: a table where it has int8 kernels, else in float; and a delegate call more for what follows. */
 static uint64_t cpu_cycles(const struct nuc_target *target, const struct nuc_node *node, double elements)
 {
-    const struct nuc_costs *c = &target->costs;
+    const struct nuc_kernel_costs *c = &target->costs.int8;
 
     if (target->cpu != NULL)
-        return nuc_cpu_cycles(c, -1, elements, c->cpu_element) + c->npu_call;
-    return nuc_estimate_cpu(target, node) + 2 * nuc_cpu_cycles(c, -1, elements, c->cpu_element) + c->npu_call;
+        return nuc_cpu_cycles(c, elements, c->element) + target->costs.npu_call;
+    return nuc_estimate_cpu(target, node, true) + 2 * nuc_cpu_cycles(c, elements, c->element) + target->costs.npu_call;
 }
 
 static bool gains(const struct nuc_target *target, const struct nuc_node *node)

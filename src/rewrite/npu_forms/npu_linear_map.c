@@ -499,8 +499,9 @@ static enum form form_of(const struct nuc_support *s, const struct nuc_node *nod
     struct nuc_node edge = *node;
 
     edge.op = edge_op(node);
-    uint64_t cycles = nuc_estimate_cpu(s->target, &edge) + c->npu_call;
-    uint64_t least = s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, values, c->cpu_element);
+    bool in_float = s->target->cpu == NULL;
+    uint64_t least = nuc_estimate_cpu(s->target, &edge, in_float) + c->npu_call;
+    least += in_float ? nuc_cpu_cycles(&c->int8, values, c->int8.element) : 0;
     if (!is_refused(s, node))
         return FORM_NONE;
     struct map m = map_of(s->g, node);

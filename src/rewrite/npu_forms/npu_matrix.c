@@ -207,7 +207,7 @@ static bool is_made_on_cpu(const struct nuc_support *s, const struct nuc_node *x
  */
 static bool gains(const struct nuc_support *s, const struct nuc_node *node)
 {
-    uint64_t cpu = nuc_estimate_cpu(s->target, node), npu = nuc_estimate_npu(s->target, node);
+    uint64_t cpu = nuc_estimate_cpu(s->target, node, s->target->cpu == NULL), npu = nuc_estimate_npu(s->target, node);
     const uint64_t worth = 4;
 
     if (is_read_by_float_functions(s, node, 8))

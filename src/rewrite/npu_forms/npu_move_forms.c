@@ -40,12 +40,13 @@ static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node
 {
     const struct nuc_costs *c = &s->target->costs;
     uint64_t in = (uint64_t)nuc_elements(nuc_input_meta(node, NUC_SELF)), out = (uint64_t)nuc_elements(&node->vals[0]);
-    uint64_t cycles = operators * nuc_estimate_cpu(s->target, node);
+    bool in_float = s->target->cpu == NULL;
+    uint64_t cycles = operators * nuc_estimate_cpu(s->target, node, in_float);
 
     if (is_at_boundary(node))
         return cycles;
     cycles += c->npu_call + nuc_estimate_move(s->target, in) + nuc_estimate_move(s->target, out);
-    return s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, (double)(in + out), c->cpu_element);
+    return in_float ? cycles + nuc_cpu_cycles(&c->int8, (double)(in + out), c->int8.element) : cycles;
 }
 
 /*

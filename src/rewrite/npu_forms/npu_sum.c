@@ -326,7 +326,7 @@ struct nuc_node *nuc_form_cumsum(struct nuc_graph *g, struct nuc_node *node)
 /* Two copies beside the product, against the CPU, which has it in float alone, and the way there and back. */
 bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_costs *c = &s->target->costs;
+    const struct nuc_kernel_costs *c = &s->target->costs.int8;
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     uint64_t elements = (uint64_t)nuc_elements(&node->vals[0]);
 
@@ -338,6 +338,6 @@ bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node 
         return false;
     uint64_t rows = (uint64_t)(scan.outer * scan.inner), count = (uint64_t)scan.count;
     uint64_t npu = nuc_estimate_product(s->target, rows, count, count) + 2 * nuc_estimate_move(s->target, elements);
-    uint64_t cpu = nuc_estimate_cpu(s->target, node) + c->npu_call;
-    return npu < cpu + nuc_cpu_cycles(c, -1, 2 * (double)elements, c->cpu_element);
+    uint64_t cpu = nuc_estimate_cpu(s->target, node, true) + s->target->costs.npu_call;
+    return npu < cpu + nuc_cpu_cycles(c, 2 * (double)elements, c->element);
 }

@@ -722,9 +722,10 @@ static uint64_t cycles_of_weight(const struct conv *c, const struct nuc_support 
     const struct nuc_node *weight = nuc_operand(c->g, c->node, NUC_CONV_WEIGHT);
     uint64_t cycles = nuc_computed_conv_cycles(npu, c->node);
 
+    const struct nuc_kernel_costs *cpu = &npu->target->costs.real; /* which has no int8 kernel for such a weight */
     if (cycles == UINT64_MAX)
-        cycles = nuc_cpu_cycles(&npu->target->costs,
-                                (double)elements_of(c->node) * (double)c->inputs * (double)taps_of(c), 0, 0);
+        cycles =
+            nuc_cpu_cycles(cpu, (double)elements_of(c->node) * (double)c->inputs * (double)taps_of(c), cpu->conv_mac);
     return cycles + nuc_estimate_product(npu->target, (uint64_t)c->batch, (uint64_t)(elements_of(weight) / c->batch),
                                          (uint64_t)c->experts);
 }

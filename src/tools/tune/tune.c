@@ -17,6 +17,7 @@ enum knob {
     KNOB_ACCURACY,
     KNOB_DIM_ORDER,
     KNOB_FORMATS,
+    KNOB_CPU,
     KNOB_PLACEMENT,
     KNOB_NO_OPS,
     KNOB_FETCH,
@@ -62,6 +63,11 @@ static bool delegates(const struct tuning *t)
 static bool converts_formats(const struct tuning *t)
 {
     return takes_images(t) && delegates(t);
+}
+
+static bool chooses_kernels(const struct tuning *t)
+{
+    return t->choices.chooses_kernels;
 }
 
 static bool may_place(const struct tuning *t)
@@ -112,6 +118,11 @@ static const struct row {
                       converts_formats,
                       2,
                       {true, false}},
+    [KNOB_CPU] = {{"--cpu"},
+                  SERVES(NUC_GOAL_SQNR) | SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
+                  chooses_kernels,
+                  3,
+                  {NUC_CPU_AUTO, NUC_CPU_INT8, NUC_CPU_FLOAT}},
     [KNOB_PLACEMENT] = {{"--placement"},
                         SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
                         may_place,
@@ -148,6 +159,8 @@ static unsigned value_of(const struct nuc_options *o, enum knob knob)
         return o->dim_order;
     case KNOB_FORMATS:
         return o->use_neutron_for_format_conversion;
+    case KNOB_CPU:
+        return o->cpu;
     case KNOB_PLACEMENT:
         return o->placement;
     case KNOB_NO_OPS:
@@ -187,6 +200,9 @@ static void set_value(struct nuc_options *o, enum knob knob, unsigned value)
         break;
     case KNOB_FORMATS:
         o->use_neutron_for_format_conversion = value != 0;
+        break;
+    case KNOB_CPU:
+        o->cpu = (enum nuc_cpu_kernels)value;
         break;
     case KNOB_PLACEMENT:
         o->placement = (enum nuc_placement)value;
@@ -282,13 +298,13 @@ static const char *excess_text(const struct tuning *t, const struct attempt *a)
         between = "; ";
     }
     if (t->o->cycle_budget > 0 && a->figures.cycles > t->o->cycle_budget) {
-        nuc_text_addf(&text, "%s%llu cycles, %llu are allowed", between, (unsigned long long)a->figures.cycles,
-                      (unsigned long long)t->o->cycle_budget);
+        nuc_text_addf(&text, "%s%s cycles, %s are allowed", between, nuc_with_commas(cx, a->figures.cycles),
+                      nuc_with_commas(cx, t->o->cycle_budget));
         between = "; ";
     }
     if (t->choices.options->memory_budget > 0 && a->figures.memory > t->choices.options->memory_budget)
-        nuc_text_addf(&text, "%s%zu bytes of memory, %zu are allowed", between, a->figures.memory,
-                      t->choices.options->memory_budget);
+        nuc_text_addf(&text, "%s%s bytes of memory, %s are allowed", between, nuc_with_commas(cx, a->figures.memory),
+                      nuc_with_commas(cx, t->choices.options->memory_budget));
     return nuc_text_string(&text);
 }
 

@@ -123,6 +123,7 @@ static struct cli_option rows[] = {
     {SHARED("--target", PLACES | CONVERT | QUANTIZE | EVALUATE), .needs = CLI_A_QUANTIZED, .name_at = nuc_target_name},
     {SHARED("--target", RUN), .help = "the chip whose cycles --profile and --etdump tell (default imxrt700)",
      .needs = CLI_A_PROFILE, .name_at = nuc_target_name},
+    {SHARED("--cpu", PLACES | QUANTIZE)},
     {SHARED("--io", MAKES | EXPLAIN)},
     {SHARED("--accuracy", CALIBRATES), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
     {SHARED("--no-quantize", COMPILE | REPORT)},

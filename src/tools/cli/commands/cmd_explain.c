@@ -24,8 +24,8 @@ static int check_budget(const char *path, const struct nuc_explain_result *r, ui
 
     if (r->cycles <= budget)
         return CLI_OK;
-    snprintf(message, sizeof message, "%s: about %llu cycles per inference, %llu are allowed", path,
-             (unsigned long long)r->cycles, (unsigned long long)budget);
+    snprintf(message, sizeof message, "%s: about %s cycles per inference, %s are allowed", path, cli_commas(r->cycles),
+             cli_commas(budget));
     return cli_report(NUC_PROPERTY, message);
 }
 
@@ -35,8 +35,8 @@ static int check_memory(const char *path, const struct nuc_explain_result *r, ui
 
     if (r->least_arena == 0)
         return CLI_OK;
-    snprintf(message, sizeof message, "%s: in strips the least arena found is %llu bytes, the budget is %llu", path,
-             (unsigned long long)r->least_arena, (unsigned long long)budget);
+    snprintf(message, sizeof message, "%s: in strips the least arena found is %s bytes, the budget is %s", path,
+             cli_commas(r->least_arena), cli_commas(budget));
     return cli_report(NUC_PROPERTY, message);
 }
 

@@ -8,7 +8,7 @@
 #include "tools/cli/terminal/json_output.h"
 #include "tools/cli/terminal/signals.h"
 
-enum { WIDTH = 80, FIGURES = 43, ACCURACY = 8 };
+enum { WIDTH = 80, FIGURES = 46, ACCURACY = 8 };
 
 /* What a trial has other than the options that were given; the caller frees it. */
 static char *label_of(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_trial *trial)
@@ -69,14 +69,11 @@ static void print_db(double db, int width)
 
 static void print_figures(const struct nuc_tune_trial *trial, bool accuracy)
 {
-    char cycles[24] = "-";
-
     print_db(trial->sqnr, 7);
     if (accuracy)
         cli_printf(" %6.2f%%", 100 * trial->accuracy);
-    if (trial->cycles != 0)
-        snprintf(cycles, sizeof cycles, "%llu", (unsigned long long)trial->cycles);
-    cli_printf(" %10s %8zu %8zu %5.1f\n", cycles, trial->memory, trial->program, trial->seconds);
+    cli_printf(" %11s %9s %9s %5.1f\n", trial->cycles != 0 ? cli_commas(trial->cycles) : "-", cli_commas(trial->memory),
+               cli_commas(trial->program), trial->seconds);
 }
 
 static int print_trial(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r,
@@ -110,7 +107,7 @@ static int print_table(struct nuc_compiler *c, const struct cli_args *args, cons
     size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
     int code = CLI_OK;
 
-    cli_printf("  %-*s %7s%s %10s %8s %8s %5s\n", (int)room, "options", "SQNR dB", r->has_accuracy ? "   top-1" : "",
+    cli_printf("  %-*s %7s%s %11s %9s %9s %5s\n", (int)room, "options", "SQNR dB", r->has_accuracy ? "   top-1" : "",
                "cycles", "memory", "program", "s");
     for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
         code = print_trial(c, args, r, i);

@@ -33,14 +33,13 @@ void cli_print_row(const char *label, const char *format, ...)
 
 const char *cli_time_text(uint64_t cycles, double clock_hz, char *text, size_t size)
 {
-    double us = (double)cycles / clock_hz * 1e6;
+    static const char *const units[] = {"us", "ms", "s"};
+    double value = (double)cycles / clock_hz * 1e6;
+    size_t unit = 0;
 
-    if (us < 1e3)
-        snprintf(text, size, us < 100 ? "%.1f us" : "%.0f us", us);
-    else if (us < 1e6)
-        snprintf(text, size, us < 1e4 ? "%.2f ms" : us < 1e5 ? "%.1f ms" : "%.0f ms", us * 1e-3);
-    else
-        snprintf(text, size, "%.2f s", us * 1e-6);
+    for (; value >= 999.5 && unit < 2; unit++)
+        value *= 1e-3;
+    snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
     return text;
 }
 
