@@ -16,7 +16,7 @@ from ._library import (GOALS, INSPECT_FORMS, MAP_FORMS, OPTION_KINDS, ExplainOpt
                        ReportOptions, TuneOptions, TuneResult, lib, text)
 from ._models import inputs_of, model_bytes, open_model
 from ._program import Program
-from ._session import Progress, Session, address, encode, parse
+from ._session import Progress, Session, address, encode, parse, spoken
 from .errors import BadUsage, Error, PropertyMissed
 
 
@@ -183,7 +183,7 @@ def report(model: Any, calibration: Any = None, dataset: Any = None, *, target: 
         made = ctypes.c_void_p()
         s.run(lib.nuc_report_make, opened, ctypes.byref(asked), ctypes.byref(made))
         return Report(s.text_of(lib.nuc_report_page, made), s.text_of(lib.nuc_report_json, made),
-                      text(lib.nuc_report_missed(made)) or None)
+                      spoken(text(lib.nuc_report_missed(made))) or None)
 
 
 def _invocation(model: Any, calibration: Any, dataset: Any, options: Mapping[str, Any]) -> bytes:

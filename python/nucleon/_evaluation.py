@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import _data
 from ._library import NO_LABEL, TASKS, EvaluateOptions, lib
 from ._models import inputs_of, open_model
-from ._session import Progress, Session, encode, unparse
+from ._session import Progress, Session, encode, spoken, unparse
 from .errors import BadUsage, PropertyMissed
 
 if TYPE_CHECKING:
@@ -134,6 +134,6 @@ def merge_evaluations(shards: Iterable[Any], *, min_accuracy: float | None = Non
 
 
 def missed(message: str, result: dict[str, Any], text: str = "") -> PropertyMissed:
-    error = PropertyMissed(message)
+    error = PropertyMissed(spoken(message))
     error.result, error.text = result, text
     return error

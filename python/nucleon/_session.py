@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 import threading
 import warnings
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from . import errors
-from ._library import STATUS, ProgressFunction, WarnFunction, lib, text
+from ._library import OPTION_KINDS, STATUS, OptionInfo, ProgressFunction, WarnFunction, lib, text
 
 Progress = Callable[[str, int, int], object]
 
@@ -60,6 +61,50 @@ def option_text(name: str, value: Any) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value)
+
+
+def _kinds() -> dict[str, tuple[str, list[str]]]:
+    """Kind and choices of the options as the command line names them; what it reads itself are parameters here."""
+    own = ("calibration", "dataset", "reference", "min-accuracy", "min-agreement", "min-sqnr",
+           "cycle-budget")
+    kinds: dict[str, tuple[str, list[str]]] = {name: ("string", []) for name in own}
+    info, index = OptionInfo(), 0
+    while lib.nuc_option_at(index, ctypes.byref(info)):
+        choices: list[str] = []
+        while info.choices and info.choices[len(choices)] is not None:
+            choices.append(text(info.choices[len(choices)]))
+        kinds[text(info.name)] = (OPTION_KINDS[info.kind], choices)
+        index += 1
+    return kinds
+
+
+# An option and what may be its value. A command in quotes is one of the shell.
+_OPTION = re.compile(r"('nucleon [^']*')|(?<![\w-])--([a-z][a-z0-9-]*)(?:([ =])([\w.*|/-]+))?")
+
+
+def spoken(message: str, kinds: dict[str, tuple[str, list[str]]] = {}) -> str:
+    """The library's message with options as they are written in Python: "--cpu int8" is cpu="int8"."""
+    if not kinds:
+        kinds.update(_kinds())
+
+    def argument(match: re.Match[str]) -> str:
+        command, name, between, value = match.groups()
+        if command is not None or name not in kinds:
+            return match[0]
+        kind, choices = kinds[name]
+        rest = "" if value is None else between + value
+        python = name.replace("-", "_")
+        if kind == "flag":
+            return f"{python}=False{rest[4:]}" if rest == " off" else f"{python}=True{rest}"
+        if value is None or not (value in choices if choices else value.isupper() or re.search(r"\d", value)):
+            return python + rest
+        is_number = re.fullmatch(r"\d+(\.\d+)?", value)
+        return f"{python}={value}" if value.isupper() or is_number else f'{python}="{value}"'
+
+    def name(match: re.Match[str]) -> str:
+        return match[0].replace("-", "_") if match[1] in kinds else match[0]
+
+    return re.sub(r"did you mean '([a-z-]+)'", name, _OPTION.sub(argument, message))
 
 
 def bar(what: str, done: int, total: int) -> None:
@@ -151,7 +196,7 @@ class Session:
         if status == 0:
             return
         name = STATUS[status] if status < len(STATUS) else ""
-        message = text(lib.nuc_compiler_message(self.handle)) or text(lib.nuc_status_name(status))
+        message = spoken(text(lib.nuc_compiler_message(self.handle))) or text(lib.nuc_status_name(status))
         raise _CLASSES.get(name, errors.InternalError)(message)
 
     def call(self, function: Any, *arguments: Any) -> None:
@@ -229,7 +274,7 @@ class Session:
             frame, level = frame.f_back, level + 1
         notes, self._notes[:] = list(self._notes), []
         for note in notes:
-            warnings.warn(note, errors.Note, stacklevel=level)
+            warnings.warn(spoken(note), errors.Note, stacklevel=level)
 
 
 # Members of the library's JSON that hold real numbers: texts stand for those that JSON does not have.

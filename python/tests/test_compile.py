@@ -153,7 +153,7 @@ class Steps(unittest.TestCase):
     def test_report(self):
         made = nucleon.report(MODEL, calibration(), samples(), min_sqnr=200)
         self.assertGreater(made.data["summary"]["accuracy"], 0.95)
-        self.assertIn("--min-sqnr", made.missed)
+        self.assertIn("min_sqnr=200", made.missed)
         self.assertIn("calibration=...", made.data["invocation"])
         self.assertTrue(made._repr_html_().startswith("<iframe srcdoc="))
         with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +180,7 @@ class Mistakes(unittest.TestCase):
         x = calibration()
         program = nucleon.compile(MODEL, x)
         for kind, line, call in (
-            (nucleon.BadUsage, "give samples with --calibration", lambda: nucleon.compile(MODEL)),
+            (nucleon.BadUsage, "give samples with calibration=DATA", lambda: nucleon.compile(MODEL)),
             (nucleon.FileError, "cannot be opened: No such file", lambda: nucleon.compile("/nonexistent.pt2", x)),
             (nucleon.FileError, "cannot be opened: No such file", lambda: nucleon.compile(MODEL, "/nonexistent.npz")),
             (nucleon.BadUsage, "did you mean 'target'", lambda: nucleon.compile(MODEL, x, tarjet="imxrt700")),
@@ -336,7 +336,7 @@ class Programs(unittest.TestCase):
             self.assertEqual(again["sqnr_db"], whole["sqnr_db"])
             self.assertEqual(again["outputs"], whole["outputs"])
         self.assertEqual(self.program.evaluate(x)["samples"], len(x))
-        with self.assertRaisesRegex(nucleon.PropertyMissed, "below --min-accuracy 99.9") as caught:
+        with self.assertRaisesRegex(nucleon.PropertyMissed, "below min_accuracy=99.9") as caught:
             self.program.evaluate(x, y, min_accuracy=99.9)
         self.assertEqual(caught.exception.result["outputs"][0]["classes"]["program"]["labelled"], len(y))
 
@@ -352,7 +352,7 @@ class Programs(unittest.TestCase):
         self.assertEqual((merged["outputs"], merged["sqnr_db"]), (whole["outputs"], whole["sqnr_db"]))
         with self.assertRaises(nucleon.BadInput):
             nucleon.merge_evaluations(parts[:2])
-        with self.assertRaisesRegex(nucleon.PropertyMissed, "--min-accuracy"):
+        with self.assertRaisesRegex(nucleon.PropertyMissed, "min_accuracy=99.9"):
             nucleon.merge_evaluations(parts, min_accuracy=99.9)
 
     def test_nodes(self):
