@@ -44,6 +44,10 @@ static const struct network {
      WEIGHTS "%p = parameter : float32[16, 16]; %x = input : float32[1, 16]\n"
              "%q = aten.mul.Tensor(%x, %x); %s = aten.linear.default(%q, %p); %l = aten.log.default(%s)\n" LAYERS("l"),
      DECADES, "mul linear log", 10, .accuracy = NUC_ACCURACY_DEFAULT},
+    {"the root of a power, whose kernel in int8 takes fewer cycles",
+     "%u = parameter : float32[128, 16]; %x = input : float32[1, 16]\n"
+     "%t = aten.linear.default(%x, %u); %q = aten.mul.Tensor(%t, %t); %y = aten.sqrt.default(%q)\n",
+     PLAIN, "mul", 10, .accuracy = NUC_ACCURACY_DEFAULT},
     {"shares beside pixels",
      WEIGHTS "%o = parameter : float32[64, 128]; %k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"
              "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"
