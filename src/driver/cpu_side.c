@@ -320,14 +320,25 @@ struct kinds {
 struct outcome {
     uint64_t cycles;
     double error; /* as in struct nuc_measured */
+    bool is_wide; /* some of it stays in float for the values there */
 };
 
 struct trying {
     struct nuc_job *j;
     struct kinds kinds;
     bool rounds[NUC_OP_COUNT];
+    bool narrow; /* as in struct nuc_settings */
     struct outcome out;
 };
+
+static bool has_wide_values(const struct nuc_graph *g)
+{
+    const struct nuc_node *n = g->first;
+
+    while (n != NULL && n->source->wide == NULL)
+        n = n->next;
+    return n != NULL;
+}
 
 /* ---- trials ---- */
 
@@ -363,8 +374,10 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     settings.rounds = t->rounds;
     settings.trial = false; /* which spends less on accuracy */
     settings.judges = true;
+    settings.narrow = t->narrow;
     nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
     t->out.error = j.m->measured != NULL ? j.m->measured->error : (double)INFINITY;
+    t->out.is_wide = has_wide_values(j.m->graph);
     settings.trial = true;
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (!nuc_count_cycles(j.m, &t->out.cycles))
@@ -441,6 +454,7 @@ static void choose(struct trying *t, bool *rounds)
 
     if (!try_rounding(t, trial, &in_float))
         return;
+    t->narrow = !in_float.is_wide;
     for (uint32_t k = 0; k < t->kinds.count; k++)
         trial[t->kinds.ops[k]] = true;
     bool is_possible = try_rounding(t, trial, &int8);
@@ -483,5 +497,6 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
         choose(&t, rounds);
     struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);
     decided->rounds = rounds;
+    decided->narrow = t.narrow;
     j->m->settings = decided;
 }

@@ -41,7 +41,7 @@ bool nuc_may_widen(const struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
 
-    return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial &&
+    return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial && !s->narrow &&
            !s->o.reference_compat && s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
 }
 
