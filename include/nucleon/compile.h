@@ -254,8 +254,18 @@ enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out);
 
 /*
- * The same for the bytes of such a file in memory. They are borrowed until the compiler is freed and need no alignment.
- * `name` replaces the name of the file in messages and results, for example "model.pt2".
+ * The same for nuc_explain() and nuc_report_make() of a model that may not be compiled as it is: operators that are not
+ * handled are left out, with their results as inputs and what they read as outputs, as far as the file can be read.
+ * Neither takes samples for it.
+ */
+enum nuc_status nuc_model_open_in_part(struct nuc_compiler *c, const char *path, struct nuc_model **out);
+
+/* Why such a model is refused, in one line; NULL: it is not. */
+const char *nuc_model_refusal(const struct nuc_model *m);
+
+/*
+ * nuc_model_open() for the bytes of such a file in memory. They are borrowed until the compiler is freed and need no
+ * alignment. `name` replaces the name of the file in messages and results, for example "model.pt2".
  */
 enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                      struct nuc_model **out);

@@ -312,6 +312,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "nuc_operators_json": (Status, Compiler, Text),
     "nuc_targets_json": (Status, Compiler, Text),
     "nuc_model_open": (Status, Compiler, c_char_p, POINTER(Model)),
+    "nuc_model_open_in_part": (Status, Compiler, c_char_p, POINTER(Model)),
+    "nuc_model_refusal": (c_char_p, Model),
     "nuc_model_open_bytes": (Status, Compiler, c_char_p, c_void_p, c_size_t, POINTER(Model)),
     "nuc_model_is_quantized": (c_bool, Model),
     "nuc_model_n_inputs": (c_size_t, Model),

@@ -116,7 +116,8 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
         nuc_enter(&call, nuc_model_context(m), __func__, out != NULL);
         struct nuc_context *cx = m->c->cx;
         const struct nuc_sample_source calibration = {NULL, options != NULL ? options->calibration : NULL};
-        const struct nuc_explanation *e = nuc_explain_model(m, true, calibration);
+        struct nuc_explanation *e = nuc_explain_model(m, true, calibration);
+        e->obstacles = m->refused;
         *out = (struct nuc_explain_result){
             .n_operators = e->n_operators,
             .n_delegated = e->n_delegated,

@@ -24,6 +24,7 @@ struct nuc_lowered;
 struct nuc_memory_map;
 struct nuc_seen;
 struct nuc_model_names;
+struct nuc_obstacles;
 
 struct nuc_compiler {
     struct nuc_context *cx;
@@ -55,6 +56,7 @@ struct nuc_model {
     const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
     const struct nuc_model_names *names; /* of what was opened (model_metadata.h); NULL: those of the graph */
     const struct nuc_seen *seen;         /* of its data (model_metadata.h); NULL: nothing is known */
+    const struct nuc_obstacles *refused; /* what it is refused for, where it was opened in part; NULL: nothing */
     const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration; /* prepared models */
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */

@@ -11,6 +11,7 @@
 #include "front/pt2/pt2.h"
 #include "front/tflite/tflite.h"
 #include "host/file.h"
+#include "ir/obstacles.h"
 #include "ir/work.h"
 #include "quantize/quantize.h"
 
@@ -414,30 +415,55 @@ enum nuc_status nuc_quantize_to_memory(struct nuc_model *m, const struct nuc_dat
 
 /* ---- public calls: pieces of the path ---- */
 
+/* As the error is of a model with one obstacle, else their number. */
+static const char *refusal_text(struct nuc_context *cx, const char *file, const struct nuc_obstacles *all)
+{
+    return all->count == 1
+               ? nuc_format(cx, "%s: %s", file, all->first->text)
+               : nuc_format(cx, "%s: has %zu obstacles; the first is: %s", file, all->count, all->first->text);
+}
+
 static enum nuc_status open_model(const char *name, struct nuc_compiler *c, struct nuc_stored input, bool given,
-                                  struct nuc_model **out)
+                                  bool in_part, struct nuc_model **out)
 {
     struct nuc_call call;
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), name, given && input.path != NULL && out != NULL);
         struct nuc_job j = {.c = c, .input = input, .for_caller = true};
+        struct nuc_obstacles *obstacles = in_part ? nuc_collect_obstacles(c->cx) : NULL;
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
         nuc_remember(&j);
+        if (in_part && obstacles->count > 0) {
+            obstacles->message = refusal_text(c->cx, j.m->graph->file, obstacles);
+            j.m->refused = obstacles;
+        }
         *out = j.m;
     }
+    if (c != NULL)
+        c->cx->obstacles = NULL;
     return nuc_leave(&call);
 }
 
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
 {
-    return open_model(__func__, c, (struct nuc_stored){.path = path}, true, out);
+    return open_model(__func__, c, (struct nuc_stored){.path = path}, true, false, out);
+}
+
+enum nuc_status nuc_model_open_in_part(struct nuc_compiler *c, const char *path, struct nuc_model **out)
+{
+    return open_model(__func__, c, (struct nuc_stored){.path = path}, true, true, out);
+}
+
+const char *nuc_model_refusal(const struct nuc_model *m)
+{
+    return m->refused != NULL ? m->refused->message : NULL;
 }
 
 enum nuc_status nuc_model_open_bytes(struct nuc_compiler *c, const char *name, const void *bytes, size_t size,
                                      struct nuc_model **out)
 {
-    return open_model(__func__, c, (struct nuc_stored){name, {bytes, size}}, bytes != NULL, out);
+    return open_model(__func__, c, (struct nuc_stored){name, {bytes, size}}, bytes != NULL, false, out);
 }
 
 /* `samples` NULL: the stages take none. `out` NULL: the model stays what it is. */

@@ -33,6 +33,7 @@ struct nuc_allocator {
 
 struct nuc_arena;
 struct nuc_context;
+struct nuc_obstacles;
 struct nuc_output;
 struct nuc_schema;
 
@@ -66,6 +67,7 @@ struct nuc_context {
     struct nuc_outputs outputs;
     struct nuc_output *written; /* by calls that are over, the last one first (host/file.h) */
     struct nuc_unfinished unfinished;
+    struct nuc_obstacles *obstacles; /* what keeps a model from being compiled; NULL: the first of them is an error */
 };
 
 /* `allocator` may be NULL: malloc and free. Returns NULL when even the context cannot be allocated. */

@@ -62,6 +62,7 @@ const char *nuc_where_word(enum nuc_where where);
 
 void nuc_put_network_model(struct nuc_network *net, json_t *tree); /* model, target */
 void nuc_put_network_figures(struct nuc_network *net, json_t *to); /* operators, cycles, memory, one by one */
+void nuc_put_network_obstacles(struct nuc_network *net, json_t *tree);
 void nuc_put_network_nodes(struct nuc_network *net, json_t *tree); /* nodes, boundaries */
 void nuc_put_network_partitions(struct nuc_network *net, json_t *tree);
 void nuc_put_network_instructions(struct nuc_network *net, json_t *tree);

@@ -6,6 +6,7 @@
 #include "host/text.h"
 #include "introspect/network_private.h"
 #include "npu/convert/convert.h"
+#include "npu/explain/explain_members.h"
 #include "npu/partition/partition.h"
 
 /* ---- partitions ---- */
@@ -61,6 +62,11 @@ static void put_partition(const struct nuc_network *net, json_t *to, uint32_t in
         nuc_put_count(net->cx, kernel, "cycles", p->image->calls[k].cycles);
         put_kernel_nodes(net, kernel, &p->image->calls[k]);
     }
+}
+
+void nuc_put_network_obstacles(struct nuc_network *net, json_t *tree)
+{
+    nuc_put_obstacles(net->cx, tree, net->model->refused);
 }
 
 void nuc_put_network_partitions(struct nuc_network *net, json_t *tree)

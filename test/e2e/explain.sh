@@ -151,6 +151,26 @@ has err "there is no place for 'pool-without-dilation@blocks.1'"
 run 2 "$nucleon" explain $model --rewrite pool-without-dilaton
 has err "did you mean 'pool-without-dilation'?"
 
+# A model with two operators that are not handled: both with place and remedy, and where the rest would run.
+/usr/bin/python3 - $digits "$work/refused.pt2" <<'EOF'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as digits, zipfile.ZipFile(sys.argv[2], 'w') as refused:
+    for entry in digits.infolist():
+        text = digits.read(entry).replace(b'ops.aten.adaptive_avg_pool2d.default', b'ops.aten.fft_fft2.default')
+        refused.writestr(entry.filename, text.replace(b'ops.aten.softmax.int', b'ops.mine.softmax'))
+EOF
+run 1 "$nucleon" explain "$work/refused.pt2" --calibration $samples
+narrow
+has err "has 2 obstacles; the first is: not handled: aten.fft_fft2.default"
+has out "is refused for 2 obstacles"
+has out "keep it outside of the model"
+has out "mine.softmax (node 'softmax', train.py:25), which is not an"
+has out "26 of 26 operators on the NPU in 1 partition"
+run 1 "$nucleon" report "$work/refused.pt2" -o "$work/refused.json"
+grep -q '"text":"not handled: mine.softmax' "$work/refused.json" || fail "the report has not all obstacles"
+
 # JSON: the same on every run, one object a node.
 run 0 "$nucleon" explain $model --json
 cp "$work/out" "$work/first"

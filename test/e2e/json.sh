@@ -71,6 +71,7 @@ ends 3 explain digits_unsupported.pt2 --target cortex-m33 --memory-budget 4000
 ends 3 explain $digits --cycle-budget 1000
 ends 3 explain digits_unsupported.pt2 --require-full-delegation
 ends 1 explain nothing.pt2
+ends 1 explain "$litert/fuzzed_053574b538"
 
 ends 0 run digits.pte --input test.npz --profile --etdump digits.etdump
 ends 0 run unsupported.pte --input test.npz --profile --output results.npz
@@ -118,6 +119,7 @@ ends 0 report digits.pt2
 ends 0 report "$litert/conv.tflite"
 ends 3 report digits_unsupported.pt2 --calibration calibration.npz --require-full-delegation
 ends 1 report nothing.pt2 -o none.html
+ends 1 report "$litert/fuzzed_053574b538"
 ends 2 report $digits -o none.pdf
 
 # ---- the rest ----

@@ -8,6 +8,7 @@
 #include "archive/zip_write.h"
 #include "front/pt2/pt2.h"
 #include "host/file.h"
+#include "ir/obstacles.h"
 
 /* Of cases/archive. */
 static char *model_json, *weights_json, *constants_json;
@@ -164,6 +165,21 @@ static void expect_refusal(struct nuc_context *cx, const struct archive *a, cons
         fail_msg("status %d: %s, expected %s", (int)status, cx->message, expected);
 }
 
+/* Lines "FILE:LINE OPERATOR TEXT" up to an empty one: what the model is refused for, the texts from the beginning. */
+static void check_obstacles(struct nuc_context *cx, struct text_case *c)
+{
+    const struct nuc_obstacle *o = cx->obstacles->first;
+
+    for (char *line; (line = take_line(&c->lines)) != NULL && *line != '\0'; o = o->next) {
+        assert_non_null(o);
+        const char *got =
+            nuc_format(cx, "%s:%d %s %s", o->file != NULL ? nuc_base_name(o->file) : "-", o->line, o->op, o->text);
+        if (strncmp(got, line, strlen(line)) != 0)
+            fail_msg("%s: '%s', expected '%s'", c->name, got, line);
+    }
+    assert_null(o);
+}
+
 static void check_model(struct nuc_context *cx, void *arg)
 {
     struct text_case *c = arg;
@@ -172,11 +188,15 @@ static void check_model(struct nuc_context *cx, void *arg)
 
     for (char *line; (line = take_line(&c->lines)) != NULL;) {
         char *refusal = split_at(line, " ! ");
-        if (strcmp(line, "=>") == 0) {
+        if (strcmp(line, "=>") == 0 || strcmp(line, "=> in part") == 0) {
+            if (line[2] != '\0')
+                nuc_collect_obstacles(cx);
             struct nuc_graph *g = import_bytes(cx, make_archive(cx, &a), &status);
             if (status != NUC_OK)
                 fail_msg("%s: %s", c->name, cx->message);
             nuc_graph_verify(g, "import");
+            if (cx->obstacles != NULL)
+                check_obstacles(cx, c);
             assert_graph(g, c->lines);
             return;
         }

@@ -2,6 +2,7 @@
 #include "contexts.h"
 
 #include "front/tflite/tflite.h"
+#include "ir/obstacles.h"
 #include "npu/layout/orders.h"
 #include "rewrite/passes.h"
 
@@ -497,6 +498,25 @@ static void assert_refused(struct nuc_context *cx, struct nuc_lt_model *m, enum 
     assert_has(cx->message, part);
 }
 
+/* With its result as an input, which the boundary knows as an image. */
+static void what_is_refused_is_left_out(void **state)
+{
+    struct nuc_context *cx = *state;
+    struct nuc_lt_model *m = conv_model(cx, 4, 2, 2, NUC_LT_ACT_NONE);
+    struct nuc_litert_io io;
+
+    m->subgraphs[0].ops[0].code = NUC_LT_CUSTOM;
+    m->subgraphs[0].ops[0].custom_code = "Mine";
+    const struct nuc_obstacles *all = nuc_collect_obstacles(cx);
+    struct nuc_graph *g = nuc_import_litert(cx, m, 0, &io);
+    nuc_graph_verify(g, "import");
+    assert_int_equal(all->count, 1);
+    assert_string_equal(all->first->op, "CUSTOM");
+    assert_has(all->first->text, "operator 0 (CUSTOM): custom operator 'Mine' is not handled");
+    assert_int_equal(io.n_inputs, 1);
+    assert_has(nuc_graph_print(g, false), "output([%x_0])");
+}
+
 static void refusals_name_operator_and_reason(void **state)
 {
     struct nuc_lt_model *m = conv_model(*state, 4, 2, 2, NUC_LT_ACT_NONE);
@@ -627,6 +647,7 @@ int main(void)
         STATE_TEST(recurrent_layers_are_layers),
         STATE_TEST(recurrent_layers_are_refused_with_a_reason),
         STATE_TEST(refusals_name_operator_and_reason),
+        STATE_TEST(what_is_refused_is_left_out),
         STATE_TEST(values_come_from_somewhere),
     };
 

@@ -37,6 +37,11 @@ struct nuc_importer {
     struct nuc_json weights, weight_config;
     struct nuc_json constants, constant_config;
 
+    /* Where obstacles are collected: a value was asked for that no node makes; what nodes read that were left out. */
+    bool misses_value, is_cut;
+    struct nuc_node **cut_reads;
+    size_t n_cut_reads, cut_reads_capacity;
+
     bool has_constant_leaf; /* an input or output that is not a tensor was left out */
 
     struct nuc_node **identities; /* nodes to remove at the end */
@@ -111,6 +116,24 @@ const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const str
 /* The call signature of the root module, absent when the archive has none. */
 struct nuc_json nuc_root_signature(const struct nuc_json *graph_module);
 
+/* ---- pt2_cut.c ---- */
+
+/*
+ * Imports the node with `import_node`. Where that fails the node is an obstacle, unless it reads what another one would
+ * have made, and its results become inputs of the model.
+ */
+void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
+                       void (*import_node)(struct nuc_importer *im, const struct nuc_json *node));
+
+/* Removes inputs after the first `n_inputs` that nothing reads. */
+void nuc_remove_unread_inputs(struct nuc_importer *im, size_t n_inputs);
+
+/*
+ * Of `count` values that the model returns, with room for im->n_cut_reads more, those that nodes make, and what nodes
+ * that were left out read of these; an input where there are none. Returns how many.
+ */
+size_t nuc_outputs_in_part(const struct nuc_importer *im, struct nuc_node **values, size_t count);
+
 /* ---- pt2_outputs.c ---- */
 
 /*
@@ -138,6 +161,9 @@ bool nuc_is_about_sizes(const struct nuc_json *node);
 
 /* Fails with NUC_UNSUPPORTED when a live operator is not handled: which, where, why, and what helps. */
 void nuc_check_operators(struct nuc_importer *im);
+
+/* The same for a node whose operator is not. */
+_Noreturn void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node);
 
 /* A name for a new value; fails when it is empty or taken. nuc_name_value() says which node has it. */
 const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);

@@ -5,6 +5,7 @@
 
 #include "front/pt2/importer.h"
 #include "ir/labels.h"
+#include "ir/obstacles.h"
 
 /* ---- entries ---- */
 
@@ -213,7 +214,16 @@ static void skip_mutation(const struct nuc_importer *im, const struct nuc_json *
     if (strcmp(spec->key, "buffer_mutation") != 0)
         nuc_json_fail(spec, NUC_UNSUPPORTED, "an output of this kind is not handled: return tensors only");
     struct nuc_json name = nuc_json_field(spec, "buffer_name");
-    if (!is_scratch(im, nuc_json_string(&name)))
+    if (is_scratch(im, nuc_json_string(&name)))
+        return;
+    /* An operator in place has the line of its call, too. */
+    if (im->cx->obstacles != NULL && !nuc_has_in_place(im->g))
+        nuc_add_obstacle(im->cx, im->zip->path,
+                         &(struct nuc_obstacle){.text = nuc_format(im->cx,
+                                                                   "the model changes its buffer '%s': call "
+                                                                   "model.eval() before exporting",
+                                                                   nuc_json_string(&name))});
+    else if (im->cx->obstacles == NULL)
         nuc_json_fail(spec, NUC_UNSUPPORTED, "the model changes its buffer '%s': call model.eval() before exporting",
                       nuc_json_string(&name));
 }
@@ -222,7 +232,7 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
 {
     struct nuc_json specs = nuc_json_field(signature, "output_specs");
     size_t n_specs = nuc_json_count(&specs), count = 0;
-    struct nuc_node **values = nuc_alloc_array(im->cx, n_specs, sizeof *values);
+    struct nuc_node **values = nuc_alloc_array(im->cx, n_specs + im->n_cut_reads + 1, sizeof *values);
 
     for (size_t i = 0; i < n_specs; i++) {
         struct nuc_json item = nuc_json_item(&specs, i);
@@ -241,11 +251,15 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
         if (strcmp(value.key, "as_tensor") != 0)
             nuc_json_fail(&value, NUC_UNSUPPORTED, "the output is not a tensor: return tensors only");
         struct nuc_json name = nuc_json_field(&value, "name");
+        if (im->is_cut && nuc_find_node(im->g, nuc_json_string(&name)) == NULL)
+            continue;
         values[count] = nuc_named_value(im, &name);
         if (values[count]->is_tuple)
             nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a single tensor", values[count]->name);
         count++;
     }
+    if (im->is_cut)
+        count = nuc_outputs_in_part(im, values, count);
     if (count == 0)
         nuc_json_fail(&specs, NUC_UNSUPPORTED, "the model returns nothing");
     struct nuc_node *output = nuc_add_node(im->g, NULL, NUC_OP_OUTPUT, "output");
@@ -264,6 +278,15 @@ static void remove_unread(struct nuc_graph *g)
         if (nuc_is_static(n) && n->n_users == 0)
             nuc_remove_node(g, n);
     }
+}
+
+static size_t count_user_inputs(const struct nuc_graph *g)
+{
+    size_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        count += nuc_is_user_input(n);
+    return count;
 }
 
 struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input, const struct nuc_sizes *sizes)
@@ -302,15 +325,19 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
         struct nuc_json spec = nuc_json_union(&item);
         add_placeholder(im, i, &spec);
     }
-    nuc_check_operators(im);
+    const size_t n_inputs = count_user_inputs(im->g);
+    if (cx->obstacles == NULL)
+        nuc_check_operators(im);
     nuc_import_nodes(im);
     add_output(im, &signature);
     nuc_remove_identities(im);
     /* The leaves of a call specification are the inputs and outputs of the graph. */
-    if (!im->has_constant_leaf)
+    if (!im->has_constant_leaf && !im->is_cut)
         im->g->call_spec = nuc_read_call_spec(cx, &im->graph_module);
     im->g->output_names =
-        nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
+        im->is_cut
+            ? NULL
+            : nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
     /* What an archive of nucleon's says about its data, unchecked: empty when there is none, or too much. */
     const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s" NUC_PT2_FACTS, im->top));
     im->g->facts =
@@ -319,6 +346,8 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
     nuc_json_close(&im->weights);
     nuc_json_close(&im->constants);
     remove_unread(im->g);
+    if (im->is_cut)
+        nuc_remove_unread_inputs(im, n_inputs);
     nuc_label_sources(im->g);
     return im->g;
 }

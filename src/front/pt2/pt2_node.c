@@ -90,6 +90,7 @@ struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json 
     struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
     struct nuc_node *node = slot != NULL ? *slot : im->scope->is_region ? NULL : nuc_find_node(im->g, text);
 
+    im->misses_value |= node == NULL;
     if (node == NULL)
         nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", text);
     return node;
@@ -284,6 +285,8 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
+    if (form.op == NUC_OP_COUNT)
+        nuc_fail_unknown(im, json);
     struct nuc_node *node = add_call(im, form, name, json);
     if (find_identity(name) != NUC_OP_COUNT)
         nuc_add_identity(im, node);
@@ -322,9 +325,14 @@ void nuc_import_nodes(struct nuc_importer *im)
         struct nuc_json node = nuc_json_item(&nodes, i);
         if (nuc_is_about_sizes(&node))
             continue;
-        if (nuc_has_region(&node))
+        bool is_region = nuc_has_region(&node);
+        if (!is_region && !live[i] && nuc_pt2_find_op(nuc_pt2_op_name(&node)).op == NUC_OP_COUNT)
+            continue;
+        if (im->cx->obstacles != NULL)
+            nuc_import_or_cut(im, &node, is_region ? nuc_import_region : import_node);
+        else if (is_region)
             nuc_import_region(im, &node);
-        else if (live[i] || nuc_pt2_find_op(nuc_pt2_op_name(&node)).op != NUC_OP_COUNT)
+        else
             import_node(im, &node);
     }
 }

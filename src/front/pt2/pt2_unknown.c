@@ -138,6 +138,17 @@ static bool add_reason(struct nuc_importer *im, const char *name, struct nuc_tex
     return true;
 }
 
+void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, im->cx);
+    list_operator(im, node, &text);
+    bool decomposable = add_reason(im, nuc_pt2_op_name(node), &text);
+    nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s%s", im->zip->path, nuc_text_string(&text),
+             decomposable ? "; run_decompositions() on the exported program may express it" : "");
+}
+
 /* What a graph, and those inside of it, have that is not handled. */
 struct unknown {
     struct nuc_importer *im;

@@ -7,7 +7,9 @@
 #include "host/characters.h"
 #include "host/file.h"
 #include "host/text.h"
+#include "ir/invariants.h"
 #include "ir/labels.h"
+#include "ir/obstacles.h"
 #include "tflite_import.h"
 
 const char *const nuc_tflite_preserved[NUC_TFLITE_N_PRESERVED] = {"aten.prelu.default", "aten.pad.default",
@@ -62,23 +64,36 @@ static const char *identifier(struct nuc_context *cx, const char *name, uint32_t
     return text;
 }
 
+/* False: its sizes are those of no value. Then the operators that read it say so, where obstacles are not collected. */
+static bool add_input(struct nuc_ti *ti, const struct nuc_lt_tensor *t, struct nuc_ti_value *v, const char *name)
+{
+    const enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+    int64_t sizes[NUC_MAX_RANK];
+
+    nuc_ti_sizes(t, form, sizes);
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+    if (form == NUC_TI_IMAGE)
+        nuc_set_channels_last(&meta);
+    if (ti->cx->obstacles != NULL && !nuc_meta_is_valid(&meta))
+        return false;
+    v->nodes[form] = nuc_add_placeholder(ti->g, name, NUC_USER_INPUT, &meta);
+    v->ordered[form] = true;
+    v->form = form;
+    return true;
+}
+
 static void import_input(struct nuc_ti *ti, uint32_t i)
 {
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->inputs[i]];
     struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
     enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
-    int64_t sizes[NUC_MAX_RANK];
 
     check_value(ti, t);
     if (v->nodes[form] != NULL || t->data.data != NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u ('%s') is given twice or is a constant", ti->m->file, i, t->name);
-    nuc_ti_sizes(t, form, sizes);
-    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
-    if (form == NUC_TI_IMAGE)
-        nuc_set_channels_last(&meta);
-    v->nodes[form] = nuc_add_placeholder(ti->g, identifier(ti->cx, t->name, i), NUC_USER_INPUT, &meta);
-    v->ordered[form] = true;
-    v->form = form;
+    if (!add_input(ti, t, v, identifier(ti->cx, t->name, i)))
+        nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: input '%s' has no static sizes from 1: give it some in the model",
+                 ti->m->file, t->name);
 }
 
 /* Operators whose results are a list, or values and positions. */
@@ -196,6 +211,80 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 
+/* ---- operators that are not handled, where obstacles are collected ---- */
+
+/* Reads what an operator would have made that was left out, and that cannot be an input. */
+static bool misses_value(const struct nuc_ti *ti, const struct nuc_lt_op *op)
+{
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->s->tensors[op->inputs[i]];
+        const struct nuc_ti_value *v = t == NULL ? NULL : &ti->values[op->inputs[i]];
+        if (t != NULL && t->data.data == NULL && !t->is_variable && v->nodes[v->form] == NULL)
+            return true;
+    }
+    return false;
+}
+
+static void check_result(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_ti *ti = arg;
+
+    (void)cx;
+    for (uint32_t k = 0; k < ti->op->n_outputs; k++)
+        check_value(ti, &ti->s->tensors[ti->op->outputs[k]]);
+}
+
+/* Its results as inputs of the model. What has no such type or no sizes is left out with what reads it. */
+static void cut_operator(struct nuc_ti *ti)
+{
+    if (nuc_attempt(ti->cx, check_result, ti) != NUC_OK)
+        return;
+    for (uint32_t k = 0; k < ti->op->n_outputs; k++) {
+        struct nuc_lt_tensor *t = &ti->tensors[ti->op->outputs[k]];
+        struct nuc_ti_value *v = &ti->values[ti->op->outputs[k]];
+        *v = (struct nuc_ti_value){.form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN};
+        if (t->data.data == NULL && add_input(ti, t, v, nuc_format(ti->cx, "operator_%u_%u", ti->index, k)))
+            ti->n_cut++;
+    }
+}
+
+struct importing {
+    struct nuc_ti *ti;
+    uint32_t index;
+};
+
+static void import_in_attempt(struct nuc_context *cx, void *arg)
+{
+    const struct importing *i = arg;
+
+    (void)cx;
+    import_operator(i->ti, i->index);
+}
+
+static void import_or_cut(struct nuc_ti *ti, uint32_t index)
+{
+    const struct nuc_lt_op *op = &ti->s->ops[index];
+    const bool misses = misses_value(ti, op);
+
+    if (!misses && nuc_attempt(ti->cx, import_in_attempt, &(struct importing){ti, index}) == NUC_OK)
+        return;
+    if (!misses)
+        nuc_add_obstacle(ti->cx, ti->m->file,
+                         &(struct nuc_obstacle){.op = nuc_lt_code_name(ti->cx, op->code),
+                                                .file = nuc_base_name(ti->m->file),
+                                                .line = (int)index,
+                                                .text = nuc_strdup(ti->cx, ti->cx->message)});
+    ti->op = op;
+    ti->index = index;
+    if (ti->is_cut_read == NULL)
+        ti->is_cut_read = nuc_alloc_array(ti->cx, (size_t)ti->s->n_tensors + 1, sizeof *ti->is_cut_read);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        if (op->inputs[i] >= 0)
+            ti->is_cut_read[op->inputs[i]] = true;
+    }
+    cut_operator(ti);
+}
+
 /* The value as its reader outside finds it: bytes in the order of the tensor's, and whether as an image. */
 static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
 {
@@ -247,13 +336,60 @@ static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct n
     return tensors;
 }
 
-static const bool *image_inputs(const struct nuc_ti *ti)
+static const bool *image_inputs(const struct nuc_ti *ti, uint32_t count)
 {
-    bool *images = nuc_alloc_array(ti->cx, ti->s->n_inputs, sizeof *images);
+    bool *images = nuc_alloc_array(ti->cx, count, sizeof *images);
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i < ti->s->n_inputs; i++)
-        images[i] = ti->values[ti->s->inputs[i]].form == NUC_TI_IMAGE;
+    for (const struct nuc_node *n = ti->g->first; n != NULL; n = n->next) {
+        if (nuc_is_user_input(n))
+            images[i++] = n->vals[0].rank == 4;
+    }
     return images;
+}
+
+static bool is_computed(const struct nuc_ti *ti, uint32_t tensor)
+{
+    const struct nuc_ti_value *v = &ti->values[tensor];
+
+    return v->nodes[v->form] != NULL && nuc_is_call(v->nodes[v->form]);
+}
+
+/* Where operators were left out: outputs that are computed, and what those operators read; else an input. */
+static void keep_outputs(const struct nuc_ti *ti, struct nuc_lt_subgraph *s)
+{
+    int32_t *kept = nuc_alloc_array(ti->cx, (size_t)s->n_outputs + s->n_tensors + 1, sizeof *kept);
+    bool *is_kept = nuc_alloc_array(ti->cx, (size_t)s->n_tensors + 1, sizeof *is_kept);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < s->n_outputs; i++) {
+        if (is_computed(ti, (uint32_t)s->outputs[i]))
+            is_kept[kept[count++] = s->outputs[i]] = true;
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        if (ti->is_cut_read[i] && !is_kept[i] && is_computed(ti, i))
+            kept[count++] = (int32_t)i;
+    }
+    if (count == 0 && s->n_inputs > 0)
+        kept[count++] = s->inputs[0];
+    s->outputs = kept;
+    s->n_outputs = count;
+}
+
+/* Returns how many inputs that stand for results stay. */
+static uint32_t remove_unread_cuts(const struct nuc_ti *ti)
+{
+    uint32_t i = 0, kept = 0;
+
+    for (struct nuc_node *n = ti->g->first, *next; n != NULL && ti->n_cut > 0; n = next) {
+        next = n->next;
+        if (!nuc_is_user_input(n) || i++ < ti->s->n_inputs)
+            continue;
+        kept += n->n_users > 0;
+        if (n->n_users == 0)
+            nuc_remove_node(ti->g, n);
+    }
+    return kept;
 }
 
 /* Operators that other NPU compilers leave in a model: what they stand for is not to be had from the file. */
@@ -287,19 +423,22 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     for (uint32_t i = 0; i < ti.s->n_inputs; i++)
         import_input(&ti, i);
     for (uint32_t i = 0; i < ti.s->n_ops; i++)
-        import_operator(&ti, i);
+        cx->obstacles != NULL ? import_or_cut(&ti, i) : import_operator(&ti, i);
     nuc_ti_find_norms(&ti);
     if (ti.s->n_outputs == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
+    if (ti.is_cut_read != NULL)
+        keep_outputs(&ti, &s);
     struct nuc_node **results = nuc_alloc_array(cx, ti.s->n_outputs, sizeof(struct nuc_node *));
     bool *images = nuc_alloc_array(cx, ti.s->n_outputs, sizeof *images);
     for (uint32_t i = 0; i < ti.s->n_outputs; i++)
         results[i] = result(&ti, i, &images[i]);
-    if (io != NULL)
-        *io = (struct nuc_litert_io){ti.s->n_inputs, ti.s->n_outputs, image_inputs(&ti), images};
     struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, ti.s->n_outputs);
     nuc_remove_dead(ti.g);
+    const uint32_t n_inputs = ti.s->n_inputs + remove_unread_cuts(&ti);
+    if (io != NULL)
+        *io = (struct nuc_litert_io){n_inputs, ti.s->n_outputs, image_inputs(&ti, n_inputs), images};
     nuc_label_sources(ti.g);
     return ti.g;
 }

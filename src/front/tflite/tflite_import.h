@@ -29,6 +29,9 @@ struct nuc_ti {
     struct nuc_lt_op current;    /* where it lies, its constants those it reads */
     uint32_t index;              /* its position */
     const struct nuc_source *source;
+    /* Of operators that were left out, where obstacles are collected (ir/obstacles.h). */
+    uint32_t n_cut;    /* results that became inputs */
+    bool *is_cut_read; /* by tensor: one of them reads it */
 };
 
 /* What an operator takes along one axis: begin, begin + step, ... before end. A step may be negative, end then -1. */

@@ -7,6 +7,7 @@
 
 #include "host/text.h"
 #include "ir/labels.h"
+#include "ir/obstacles.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "rewrite/recognize/changes.h"
@@ -136,9 +137,10 @@ struct nuc_explanation {
     struct nuc_explain_split *splits; /* in graph order */
     bool has_trials;                  /* it was asked what would help */
     uint32_t n_trials;
-    struct nuc_explain_trial *trials; /* those that save most first */
-    uint32_t n_left_out;              /* changes that were not tried: that would take too long */
-    double sqnr_db;                   /* of the model as it is; NaN: not measured */
+    struct nuc_explain_trial *trials;      /* those that save most first */
+    uint32_t n_left_out;                   /* changes that were not tried: that would take too long */
+    double sqnr_db;                        /* of the model as it is; NaN: not measured */
+    const struct nuc_obstacles *obstacles; /* the model is refused for them, and this is about the rest; NULL: none */
 };
 
 /*

@@ -95,6 +95,7 @@ static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explan
     nuc_put_text(cx, to, "target", e->target->name);
     nuc_put_text(cx, to, "converter_flavor", e->flavor->name);
     nuc_put_bool(cx, to, "made_up_ranges", e->made_up_ranges);
+    nuc_put_obstacles(cx, to, e->obstacles);
     put_summary(cx, nuc_put_object(cx, to, "summary"), e);
     put_splits(cx, nuc_put_array(cx, to, "splits"), e);
     nuc_put_fixes(cx, to, e);

@@ -154,3 +154,18 @@ void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanat
     nuc_put_count(cx, trials, "left_out", e->n_left_out);
     nuc_put_measure(cx, trials, "sqnr_db", e->sqnr_db);
 }
+
+void nuc_put_obstacles(struct nuc_context *cx, json_t *to, const struct nuc_obstacles *all)
+{
+    json_t *list = nuc_put_array(cx, to, "obstacles");
+
+    for (const struct nuc_obstacle *o = all != NULL ? all->first : NULL; o != NULL; o = o->next) {
+        json_t *item = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, item, "node", o->node);
+        nuc_put_text(cx, item, "operator", o->op);
+        nuc_put_text(cx, item, "file", o->file);
+        nuc_put_count(cx, item, "line", o->line > 0 ? (uint64_t)o->line : 0);
+        nuc_put_text(cx, item, "module", o->module);
+        nuc_put_text(cx, item, "text", o->text);
+    }
+}

@@ -175,6 +175,18 @@ static void add_splits(struct nuc_text *out, const struct nuc_explanation *e, bo
 
 /* ---- head and end ---- */
 
+static void add_obstacles(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    struct nuc_context *cx = out->cx;
+
+    nuc_text_addf(out, "%s:\nis refused for %zu obstacle%s\n", nuc_shortened(cx, e->file, NUC_LINE_WIDTH - 1),
+                  e->obstacles->count, e->obstacles->count == 1 ? "" : "s");
+    for (const struct nuc_obstacle *o = e->obstacles->first; o != NULL; o = o->next)
+        nuc_print_words(out, 0, 4, o->text);
+    if (e->n_operators > 0)
+        nuc_text_addf(out, "\nthe rest of it, where what these make is an input and what they read an output:\n\n");
+}
+
 static void add_head(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
@@ -286,6 +298,10 @@ const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanatio
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
+    if (e->obstacles != NULL)
+        add_obstacles(&out, e);
+    if (e->obstacles != NULL && e->n_operators == 0)
+        return nuc_text_string(&out);
     add_head(&out, e);
     add_total(&out, e);
     add_choices(&out, e);

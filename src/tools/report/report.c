@@ -31,6 +31,7 @@ static void put_tree(struct nuc_report *r)
 {
     r->tree = nuc_json_tree(r->cx);
     nuc_put_report_model(r);
+    nuc_put_network_obstacles(r->network, r->tree);
     nuc_put_report_summary(r);
     nuc_put_network_nodes(r->network, r->tree);
     nuc_put_network_partitions(r->network, r->tree);
@@ -91,8 +92,10 @@ enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_opt
         *r = (struct nuc_report){.c = nuc_model_compiler(m), .cx = cx, .model = m, .last_note = &r->notes};
         if (options != NULL)
             r->o = *options;
-        r->calibration = (struct nuc_sample_source){r->o.calibration, r->o.calibration_data};
-        r->dataset = (struct nuc_sample_source){r->o.dataset, r->o.dataset_data};
+        if (nuc_model_refusal(m) == NULL) {
+            r->calibration = (struct nuc_sample_source){r->o.calibration, r->o.calibration_data};
+            r->dataset = (struct nuc_sample_source){r->o.dataset, r->o.dataset_data};
+        }
         cx->warn = note;
         cx->warn_user = &listener;
         enum nuc_status status = nuc_try(cx, make, r);

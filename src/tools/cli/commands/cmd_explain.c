@@ -9,9 +9,9 @@ static enum nuc_status open_model(struct nuc_compiler *c, const char *path, cons
                                   struct nuc_explain_options *options, struct nuc_model **m)
 {
     struct nuc_dataset *samples;
-    enum nuc_status status = nuc_model_open(c, path, m);
+    enum nuc_status status = nuc_model_open_in_part(c, path, m);
 
-    if (status != NUC_OK || calibration == NULL || nuc_model_is_quantized(*m))
+    if (status != NUC_OK || calibration == NULL || nuc_model_is_quantized(*m) || nuc_model_refusal(*m) != NULL)
         return status;
     status = nuc_dataset_open(c, calibration, &samples);
     options->calibration = status == NUC_OK ? samples : NULL;
@@ -78,6 +78,8 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
         cli_json_members(r.text);
     else if (!args->quiet)
         print_explanation(c, r.text);
+    if (nuc_model_refusal(m) != NULL)
+        return cli_report(NUC_UNSUPPORTED, nuc_model_refusal(m));
     if (code == CLI_OK && args->o.require_full_delegation)
         code = check_delegation(path, &r);
     if (code == CLI_OK)

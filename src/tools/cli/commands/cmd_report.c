@@ -14,13 +14,12 @@ enum {
 };
 
 static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
-                            const struct nuc_report_options *options, struct nuc_report **out)
+                            const struct nuc_report_options *options, struct nuc_model **m, struct nuc_report **out)
 {
-    struct nuc_model *m;
-    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
+    enum nuc_status status = nuc_model_open_in_part(c, args->positional[0], m);
 
     if (status == NUC_OK)
-        status = nuc_report_make(m, options, out);
+        status = nuc_report_make(*m, options, out);
     return status;
 }
 
@@ -53,11 +52,12 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
                                                .compare = args->compare,
                                                .invocation = invocation};
     struct nuc_report *r = NULL;
+    struct nuc_model *m = NULL;
     const char *text = NULL;
     int code = cli_warn_for_target(c, args);
 
     if (code == CLI_OK)
-        code = invocation == NULL ? cli_report(NUC_NO_MEMORY, NULL) : cli_check(c, make(c, args, &options, &r));
+        code = invocation == NULL ? cli_report(NUC_NO_MEMORY, NULL) : cli_check(c, make(c, args, &options, &m, &r));
     if (code == CLI_OK && args->output != NULL)
         code = cli_check(c, nuc_report_write(r, args->output));
     if (code == CLI_OK && args->json)
@@ -67,6 +67,8 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
     if (code == CLI_OK && args->output != NULL)
         print_report(c, args, r);
     free(invocation);
+    if (code == CLI_OK && nuc_model_refusal(m) != NULL)
+        return cli_report(NUC_UNSUPPORTED, nuc_model_refusal(m));
     return code == CLI_OK && nuc_report_missed(r) != NULL ? cli_report(NUC_PROPERTY, nuc_report_missed(r)) : code;
 }
 

@@ -13,6 +13,9 @@ function overview(report) {
             element("dt", {}, name), element("dd", {}, element("span", { class: "value" }, parts[0], parts[1] ? element("span", { class: "unit" }, parts[1]) : null),
                 element("span", { class: "under" }, detail || "\u00a0"))))),
         summary.missed ? element("p", { class: "missed", role: "note" }, element("strong", {}, "Demanded and not met: "), String(summary.missed)) : null,
+        (report.obstacles || []).length ? element("div", { class: "warnings", role: "note" }, element("h2", {}, "The model is refused"),
+            element("ul", {}, report.obstacles.map((obstacle) => element("li", {}, String(obstacle.text)))),
+            element("p", {}, "This page is about the rest: what is left out has its results as inputs and its operands as outputs of the model.")) : null,
         report.warnings.length ? element("div", { class: "warnings", role: "note" }, element("h2", {}, report.warnings.length === 1 ? "Note" : "Notes"),
             element("ul", {}, report.warnings.map((warning) => element("li", {}, String(warning))))) : null);
 }

@@ -1,0 +1,159 @@
+/* Nodes that cannot be imported, where obstacles are collected: what they make becomes inputs of the model. */
+#include <string.h>
+
+#include "front/pt2/importer.h"
+#include "ir/obstacles.h"
+
+struct named_input {
+    struct nuc_importer *im;
+    const struct nuc_json *name;
+};
+
+/* Of a type that no value here has, as complex numbers: then its readers are left out with it. */
+static void add_input(struct nuc_context *cx, void *arg)
+{
+    const struct named_input *in = arg;
+    const char *text = nuc_json_string(in->name);
+    struct nuc_meta meta = nuc_value_meta(in->im, text, in->name).meta;
+
+    (void)cx;
+    nuc_name_value(in->im, text, nuc_add_placeholder(in->im->g, text, NUC_USER_INPUT, &meta));
+}
+
+static void add_inputs(struct nuc_importer *im, const struct nuc_json *outputs)
+{
+    for (size_t i = 0, count = nuc_json_count(outputs); i < count; i++) {
+        struct nuc_json item = nuc_json_item(outputs, i);
+        struct nuc_json value = nuc_json_union(&item);
+        bool is_list = strcmp(value.key, "as_tensors") == 0;
+        if (!is_list && strcmp(value.key, "as_tensor") != 0)
+            continue;
+        for (size_t k = 0, n = is_list ? nuc_json_count(&value) : 1; k < n; k++) {
+            struct nuc_json tensor = is_list ? nuc_json_item(&value, k) : value;
+            struct nuc_json name = nuc_json_field(&tensor, "name");
+            nuc_name_value(im, nuc_json_string(&name), NULL);
+            nuc_attempt(im->cx, add_input, &(struct named_input){im, &name});
+        }
+    }
+}
+
+static void add_read(struct nuc_importer *im, const struct nuc_json *tensor)
+{
+    struct nuc_json name = nuc_json_field(tensor, "name");
+    const char *text = nuc_json_string(&name);
+    struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
+    struct nuc_node *node = slot != NULL ? *slot : im->scope->is_region ? NULL : nuc_find_node(im->g, text);
+
+    if (node == NULL || node->is_tuple || nuc_is_placeholder(node))
+        return;
+    im->cut_reads =
+        nuc_grow(im->cx, im->cut_reads, &im->cut_reads_capacity, im->n_cut_reads + 1, sizeof(struct nuc_node *));
+    im->cut_reads[im->n_cut_reads++] = node;
+}
+
+static void add_reads(struct nuc_importer *im, const struct nuc_json *node)
+{
+    struct nuc_json inputs = nuc_json_field(node, "inputs");
+
+    for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
+        struct nuc_json input = nuc_json_item(&inputs, i);
+        struct nuc_json arg = nuc_json_field(&input, "arg");
+        struct nuc_json value = nuc_json_union(&arg);
+        bool is_list = strcmp(value.key, "as_tensors") == 0;
+        for (size_t k = 0, n = is_list ? nuc_json_count(&value) : strcmp(value.key, "as_tensor") == 0; k < n; k++) {
+            struct nuc_json tensor = is_list ? nuc_json_item(&value, k) : value;
+            add_read(im, &tensor);
+        }
+    }
+}
+
+static bool is_among(struct nuc_node *const *values, size_t count, const struct nuc_node *value)
+{
+    size_t i = 0;
+
+    while (i < count && values[i] != value)
+        i++;
+    return i < count;
+}
+
+size_t nuc_outputs_in_part(const struct nuc_importer *im, struct nuc_node **values, size_t count)
+{
+    struct nuc_node *input = im->g->first;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!nuc_is_placeholder(values[i]))
+            values[kept++] = values[i];
+    }
+    for (size_t i = 0; i < im->n_cut_reads; i++) {
+        if (!is_among(values, kept, im->cut_reads[i]))
+            values[kept++] = im->cut_reads[i];
+    }
+    while (kept == 0 && input != NULL && !nuc_is_user_input(input))
+        input = input->next;
+    if (kept == 0 && input != NULL)
+        values[kept++] = input;
+    return kept;
+}
+
+struct importing {
+    struct nuc_importer *im;
+    const struct nuc_json *node;
+    void (*import)(struct nuc_importer *im, const struct nuc_json *node);
+};
+
+static void import(struct nuc_context *cx, void *arg)
+{
+    const struct importing *i = arg;
+
+    (void)cx;
+    i->import(i->im, i->node);
+}
+
+static void add_obstacle(struct nuc_importer *im, const struct nuc_json *node)
+{
+    struct nuc_json name = nuc_json_optional(node, "name"), metadata = nuc_json_optional(node, "metadata");
+    const char *text = nuc_strdup(im->cx, im->cx->message);
+    const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+
+    nuc_add_obstacle(im->cx, im->zip->path,
+                     &(struct nuc_obstacle){.op = nuc_pt2_op_name(node),
+                                            .node = nuc_json_is_there(&name) ? nuc_json_string(&name) : NULL,
+                                            .file = source->file,
+                                            .module = source->module,
+                                            .line = source->line,
+                                            .text = text});
+}
+
+void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
+                       void (*import_node)(struct nuc_importer *im, const struct nuc_json *node))
+{
+    struct nuc_scope *scope = im->scope;
+    struct nuc_node *last = im->g->last;
+    const size_t n_identities = im->n_identities;
+
+    im->misses_value = false;
+    if (nuc_attempt(im->cx, import, &(struct importing){im, node, import_node}) == NUC_OK)
+        return;
+    im->scope = scope;
+    im->n_identities = n_identities;
+    while (im->g->last != last)
+        nuc_remove_node(im->g, im->g->last);
+    if (!im->misses_value)
+        add_obstacle(im, node);
+    add_reads(im, node);
+    struct nuc_json outputs = nuc_json_field(node, "outputs");
+    add_inputs(im, &outputs);
+    im->is_cut = true;
+}
+
+void nuc_remove_unread_inputs(struct nuc_importer *im, size_t n_inputs)
+{
+    size_t i = 0;
+
+    for (struct nuc_node *n = im->g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
+        next = n->next;
+        if (nuc_is_user_input(n) && i++ >= n_inputs && n->n_users == 0)
+            nuc_remove_node(im->g, n);
+    }
+}

@@ -1,0 +1,45 @@
+#include "ir/obstacles.h"
+
+#include <string.h>
+
+struct nuc_obstacles *nuc_collect_obstacles(struct nuc_context *cx)
+{
+    struct nuc_obstacles *o = nuc_alloc(cx, sizeof *o);
+
+    o->arena = cx->arena;
+    o->last = &o->first;
+    return cx->obstacles = o;
+}
+
+static const char *text_out(struct nuc_context *cx, const char *text)
+{
+    return text == NULL ? NULL : nuc_copy_out(cx, cx->obstacles->arena, text, strlen(text) + 1);
+}
+
+void nuc_add_obstacle(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle)
+{
+    struct nuc_obstacles *all = cx->obstacles;
+    struct nuc_obstacle *o = nuc_alloc_in(cx, all->arena, sizeof *o);
+    const size_t length = strlen(file);
+    const char *text = obstacle->text;
+
+    if (strncmp(text, file, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    *o = (struct nuc_obstacle){text_out(cx, obstacle->op),
+                               text_out(cx, obstacle->node),
+                               text_out(cx, obstacle->file),
+                               text_out(cx, obstacle->module),
+                               obstacle->line,
+                               text_out(cx, text),
+                               NULL};
+    *all->last = o;
+    all->last = &o->next;
+    all->count++;
+}
+
+void nuc_refuse(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle)
+{
+    if (cx->obstacles == NULL)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %s", file, obstacle->text);
+    nuc_add_obstacle(cx, file, obstacle);
+}
