@@ -40,8 +40,8 @@ const char *nuc_report_missed(const struct nuc_report *r);
 struct nuc_report_figures {
     size_t samples;                                 /* of the data set; 0: there is no data set */
     double accuracy, reference_accuracy, agreement; /* shares; NaN: not known */
-    const char *worst_node; /* label of the node that loses most by itself; NULL: errors were not measured */
-    double worst_db;        /* the SQNR of its output alone, with inputs of the quantized network */
+    const char *worst_node; /* label of the node whose error costs the outputs most; NULL: errors were not measured */
+    double worst_db;        /* the SQNR of the outputs with its error alone */
 };
 void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *out);
 

@@ -522,6 +522,16 @@ const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_n
     return e->values[e->values[e->first_slots[node->id]].root].data;
 }
 
+void nuc_eval_shift(struct nuc_evaluator *e, const struct nuc_node *node, const float *by)
+{
+    const uint32_t root = e->values[e->first_slots[node->id]].root;
+    float *data = (void *)(e->arena + e->values[root].offset);
+    const size_t count = is_activation(e, root) ? (size_t)nuc_elements(&node->vals[0]) : 0;
+
+    for (size_t i = 0; i < count; i++)
+        data[i] += by[i];
+}
+
 void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs)
 {
     nuc_eval_start(e, inputs);

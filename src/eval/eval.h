@@ -93,6 +93,9 @@ const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index);
 /* The first value of a node, right after its step; until the end, where it is kept. */
 const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_node *node);
 
+/* Adds to that value, of float32, where all values stay: steps after it go on with the sum. */
+void nuc_eval_shift(struct nuc_evaluator *e, const struct nuc_node *node, const float *by);
+
 /*
  * Several inferences side by side: each has activations of its own and stands in front of a node. An evaluator goes on
  * with any of them, in any order, and still does whole runs.

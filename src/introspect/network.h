@@ -35,8 +35,9 @@ struct nuc_network_node {
     enum nuc_where where;
     uint64_t cycles; /* where it runs */
     /* On the calibration samples that were run; NaN: not measured. */
-    double sqnr_db;     /* of the value, against that of the float network */
-    double sqnr_own_db; /* the same with the inputs that the quantized network gives it */
+    double sqnr_db;        /* of the value, against that of the float network */
+    double sqnr_own_db;    /* the same with the inputs that the quantized network gives it */
+    double sqnr_output_db; /* of the outputs of the float network with that error of the node alone */
 };
 
 struct nuc_network_facts {

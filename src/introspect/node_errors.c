@@ -4,14 +4,17 @@
  * three graphs need not be matched.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "eval/eval.h"
 #include "host/numbers.h"
 #include "introspect/network_private.h"
+#include "ir/masks.h"
+#include "ir/op_list.h"
 #include "ir/quant.h"
 
-/* Multiply-accumulates, elements and bytes; see affordable_samples() and run_groups(). */
+/* Multiply-accumulates, elements and bytes; see affordable() and run_groups(). */
 #define MOST_WORK 2.5e9
 #define WORK_OF_ELEMENT 30
 #define MOST_HELD ((size_t)256 << 20)
@@ -21,8 +24,13 @@ struct compared {
     const struct nuc_node *real, *quantized; /* in the graph that is run; NULL: nothing is */
     const struct nuc_node *rounded;          /* the first dequantize node after it; NULL: it stays as it is */
     const struct nuc_node *twin;             /* the same operator with float weights; NULL: it has none */
+    bool is_fused;                           /* its activation alone is rounded, which is compared for both */
     size_t elements;
     struct nuc_sqnr sqnr, own_sqnr;
+    /* Of those whose effect is measured: */
+    uint32_t step;               /* of the float run */
+    float *error;                /* of its own, of the sample under way */
+    struct nuc_sqnr output_sqnr; /* of the outputs with that error alone */
 };
 
 struct measuring {
@@ -81,9 +89,27 @@ static const struct nuc_node *rounding_of(const struct nuc_node *n)
     return NULL;
 }
 
+/* Values that no input changes, and masks, whose places are all or nothing: they have no error that says anything. */
+static const bool *left_out(const struct measuring *m)
+{
+    struct nuc_context *cx = m->net->cx;
+    bool *follows = nuc_alloc_array(cx, m->n + 1, sizeof *follows), *out = nuc_alloc_array(cx, m->n + 1, sizeof *out);
+
+    nuc_mark_float_masks(m->real, out);
+    for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
+        struct nuc_cursor at = {0, 0};
+        follows[n->id] = nuc_is_user_input(n);
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            follows[n->id] |= follows[in->id];
+        out[n->id] |= !follows[n->id];
+    }
+    return out;
+}
+
 /* Inputs come in the same order in both graphs; operators know what they were made of. */
 static void match(struct measuring *m)
 {
+    const bool *is_left_out = left_out(m);
     const struct nuc_node **inputs =
         nuc_alloc_array(m->net->cx, (size_t)m->real->n_nodes + 1, sizeof(struct nuc_node *));
     size_t n_inputs = 0, next = 0;
@@ -91,7 +117,7 @@ static void match(struct measuring *m)
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
         if (nuc_is_user_input(n))
             inputs[n_inputs++] = n;
-        m->values[n->id].real = is_compared(n) ? n : NULL;
+        m->values[n->id].real = is_compared(n) && !is_left_out[n->id] ? n : NULL;
     }
     for (const struct nuc_node *n = m->quantized->first; n != NULL; n = n->next) {
         bool is_input = nuc_is_user_input(n);
@@ -133,11 +159,57 @@ static bool take_float(struct measuring *m, struct nuc_node *twin, uint32_t inde
     return true;
 }
 
+static const enum nuc_op *const cutting = NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH);
+
+/* What an activation reads where nothing else does, be it rounded in between or not; NULL: something else does. */
+static const struct nuc_node *read_by_activation(const struct nuc_node *activation)
+{
+    const struct nuc_node *in = nuc_op_is_in(activation->op, cutting) ? nuc_arg_node(activation, NUC_SELF) : NULL;
+
+    for (unsigned i = 0; i < 2 && in != NULL && (nuc_is_dequantize(in) || nuc_is_quantize(in)); i++)
+        in = in->n_users == 1 ? nuc_arg_node(in, NUC_SELF) : NULL;
+    return in != NULL && in->n_users == 1 && in->origin != 0 ? in : NULL;
+}
+
+/* The value that its activation alone reads: what that cuts off is no error. NULL: it is another one. */
+static struct compared *fused_with(struct measuring *m, const struct compared *v)
+{
+    const struct nuc_node *in = v->rounded != NULL ? read_by_activation(v->quantized) : NULL;
+    struct compared *maker = in == NULL || in->origin > m->n ? NULL : &m->values[in->origin - 1];
+
+    return maker != NULL && maker->quantized == in && nuc_is_operator(in) ? maker : NULL;
+}
+
+/* The activation of what the operator in front of it would give with float weights and without rounding. */
+static void add_twin_of_pair(struct measuring *m, struct compared *v, struct compared *maker)
+{
+    const struct nuc_node *exact = maker->twin != NULL ? maker->twin : maker->quantized;
+
+    maker->is_fused = true;
+    if (maker->twin == NULL && maker->rounded == NULL)
+        return;
+    const struct nuc_node *n = v->quantized;
+    struct nuc_node *twin = nuc_add_node(m->quantized, nuc_find_node(m->quantized, n->name), n->op, "twin");
+    for (uint32_t i = 0; i < n->n_args; i++) {
+        if (i != NUC_SELF)
+            twin->args[i] = n->args[i];
+    }
+    nuc_set_arg_node(twin, m->quantized, NUC_SELF, nuc_find_node(m->quantized, exact->name));
+    nuc_set_val(m->quantized, twin, &n->vals[0]);
+    v->twin = twin;
+}
+
 /* In front of the operator. */
 static void add_twin(struct measuring *m, struct compared *v)
 {
     const struct nuc_node *n = v->quantized;
+    struct compared *maker = fused_with(m, v);
     bool weighted = false, complete = true;
+
+    if (maker != NULL) {
+        add_twin_of_pair(m, v, maker);
+        return;
+    }
 
     for (uint32_t i = 0; nuc_is_call(n) && i < n->n_args; i++)
         weighted = weighted || constant_of(nuc_arg_node(n, i)) != NULL;
@@ -268,8 +340,8 @@ static void run_groups(struct measuring *m, struct nuc_dataset *samples, size_t 
     }
 }
 
-/* By the work of three networks, so that it depends on nothing but the model. */
-static size_t affordable_samples(const struct measuring *m, size_t available)
+/* Of three networks, so that it depends on nothing but the model. */
+static double work_of(const struct measuring *m)
 {
     double work = 1;
 
@@ -279,8 +351,124 @@ static size_t affordable_samples(const struct measuring *m, size_t available)
         for (uint32_t i = 0; nuc_is_call(n) && i < n->n_vals; i++)
             work += WORK_OF_ELEMENT * (double)nuc_elements(&n->vals[i]);
     }
-    double most = MOST_WORK / work;
+    return work;
+}
+
+static size_t affordable(const struct measuring *m, size_t available, double runs)
+{
+    double most = MOST_WORK / (work_of(m) * runs);
+
     return most < 1 ? 1 : most < (double)available ? (size_t)most : available;
+}
+
+/* ---- what the errors of single nodes do to the outputs ---- */
+
+/* As see_quantized(), but the error of the value alone. */
+static void see_error(void *user, const struct nuc_node *node, uint32_t index, const void *data, size_t elements)
+{
+    struct measuring *m = user;
+    struct compared *v = m->of[node->id] == 0 ? NULL : &m->values[m->of[node->id] - 1];
+
+    if (v == NULL || v->error == NULL || index != 0)
+        return;
+    if (node == (v->twin != NULL ? v->twin : v->quantized)) {
+        memcpy(m->exact, data, elements * sizeof(float));
+        m->exact_of = v;
+    } else if (node == (v->rounded != NULL ? v->rounded : v->quantized) && m->exact_of == v) {
+        for (size_t i = 0; i < elements; i++)
+            v->error[i] = ((const float *)data)[i] - m->exact[i];
+    }
+}
+
+static int compare_by_own(const void *a, const void *b)
+{
+    const struct compared *x = *(struct compared *const *)a, *y = *(struct compared *const *)b;
+    double p = nuc_sqnr_db(&x->own_sqnr), q = nuc_sqnr_db(&y->own_sqnr);
+
+    return p < q ? -1 : p > q ? 1 : (x->real->id > y->real->id) - (x->real->id < y->real->id);
+}
+
+static int compare_by_step(const void *a, const void *b)
+{
+    const struct compared *x = *(struct compared *const *)a, *y = *(struct compared *const *)b;
+
+    return (x->step < y->step) - (x->step > y->step);
+}
+
+/* Those with the largest errors of their own, as many as half a run for each is affordable of and as can be held. */
+static size_t choose_values(struct measuring *m, struct compared **chosen)
+{
+    size_t count = 0, kept = 0, bytes = 0;
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct compared *v = &m->values[i];
+        if (v->quantized != NULL && !v->is_fused && nuc_is_operator(v->real) && v->own_sqnr.noise > 0)
+            chosen[count++] = v;
+    }
+    qsort(chosen, count, sizeof *chosen, compare_by_own);
+    const size_t most = affordable(m, count, 1.0 / 6);
+    for (; kept < count && kept < most; kept++) {
+        bytes += chosen[kept]->elements * sizeof(float);
+        if (bytes > MOST_HELD)
+            break;
+    }
+    return kept;
+}
+
+static void add_output_errors(const struct nuc_evaluator *e, float *const *exact, struct nuc_sqnr *sum)
+{
+    for (size_t i = 0; i < nuc_eval_n_outputs(e); i++) {
+        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
+        if (meta->dtype == NUC_F32)
+            nuc_sqnr_add(sum, exact[i], nuc_eval_result_data(e, i), (size_t)nuc_elements(meta));
+    }
+}
+
+/* From the last one to the first, so that what a later one changed is computed anew. */
+static void measure_effects(struct measuring *m, struct compared **chosen, size_t count, struct nuc_dataset *samples)
+{
+    struct nuc_context *cx = m->net->cx;
+    const unsigned threads = m->net->c->options.threads;
+    struct nuc_evaluator *e = nuc_eval_new_adjustable(m->real, threads, NULL, 0);
+    struct nuc_evaluator *quantized = nuc_eval_new(m->quantized, threads);
+    const void **inputs = nuc_alloc_array(cx, samples->n_inputs, sizeof(void *));
+    float **exact = nuc_alloc_array(cx, nuc_eval_n_outputs(e), sizeof *exact);
+    const uint32_t n_steps = nuc_eval_n_steps(e);
+    const size_t n = affordable(m, samples->n_samples, (double)count / 6 + 1);
+
+    for (uint32_t s = 0; s < n_steps; s++)
+        m->values[nuc_eval_step_node(e, s)->id].step = s;
+    qsort(chosen, count, sizeof *chosen, compare_by_step);
+    for (size_t i = 0; i < nuc_eval_n_outputs(e); i++)
+        exact[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
+    nuc_eval_observe(quantized, see_error, m);
+    for (size_t k = 0; k < n; k++) {
+        nuc_dataset_read_sample(samples, k * samples->n_samples / n, inputs);
+        nuc_eval_run(quantized, inputs, NULL);
+        nuc_eval_run(e, inputs, (void *const *)exact);
+        for (size_t i = 0; i < count; i++) {
+            nuc_eval_shift(e, chosen[i]->real, chosen[i]->error);
+            nuc_eval_steps(e, chosen[i]->step + 1, n_steps);
+            add_output_errors(e, exact, &chosen[i]->output_sqnr);
+        }
+    }
+}
+
+static void rank(struct measuring *m, struct nuc_dataset *samples)
+{
+    struct compared **chosen = nuc_alloc_array(m->net->cx, m->n + 1, sizeof *chosen);
+    size_t bytes = 0;
+
+    for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; nuc_is_call(n) && i < n->n_vals; i++)
+            bytes += (size_t)nuc_bytes(&n->vals[i]);
+    }
+    const size_t count = bytes > MOST_HELD ? 0 : choose_values(m, chosen);
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        chosen[i]->error = nuc_alloc_array(m->net->cx, chosen[i]->elements + 1, sizeof(float));
+    measure_effects(m, chosen, count, samples);
 }
 
 /* ---- the network's nodes ---- */
@@ -313,8 +501,10 @@ static void spread(struct measuring *m)
     }
     for (size_t i = 0; i < m->n; i++) {
         const struct compared *v = &m->values[i];
-        if (v->quantized == NULL || last[i] == 0)
+        if (v->quantized == NULL || v->is_fused || last[i] == 0)
             continue;
+        if (v->error != NULL)
+            net->nodes[last[i] - 1].sqnr_output_db = nuc_sqnr_db(&v->output_sqnr);
         net->nodes[last[i] - 1].sqnr_db = nuc_sqnr_db(&v->sqnr);
         net->nodes[last[i] - 1].sqnr_own_db =
             v->rounded == NULL && v->twin == NULL ? (double)INFINITY : nuc_sqnr_db(&v->own_sqnr);
@@ -345,8 +535,9 @@ void nuc_measure_network_nodes(struct nuc_network *net)
     match(&m);
     expose_twins(&m);
     index_nodes(&m);
-    net->n_measured = affordable_samples(&m, samples->n_samples);
+    net->n_measured = affordable(&m, samples->n_samples, 1);
     run_groups(&m, samples, net->n_measured);
+    rank(&m, samples);
     spread(&m);
     nuc_leave_sub_arena(cx, sub);
     nuc_free_sub_arena(sub);

@@ -13,8 +13,12 @@ static struct nuc_network_node *add(struct nuc_network *net, const struct nuc_no
 {
     struct nuc_network_node *n = &net->nodes[net->n_nodes++];
 
-    *n = (struct nuc_network_node){
-        .node = node, .where = where, .sqnr_db = (double)NAN, .sqnr_own_db = (double)NAN, .name = node->name};
+    *n = (struct nuc_network_node){.node = node,
+                                   .where = where,
+                                   .sqnr_db = (double)NAN,
+                                   .sqnr_own_db = (double)NAN,
+                                   .sqnr_output_db = (double)NAN,
+                                   .name = node->name};
     return n;
 }
 
@@ -205,6 +209,7 @@ static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
     nuc_put_count(net->cx, to, "cpu_cycles", row != NULL ? row->cpu_cycles : 0);
     nuc_put_measure(net->cx, to, "sqnr_db", n->sqnr_db);
     nuc_put_measure(net->cx, to, "sqnr_own_db", n->sqnr_own_db);
+    nuc_put_measure(net->cx, to, "sqnr_output_db", n->sqnr_output_db);
     put_decision(net, to, row);
 }
 

@@ -41,7 +41,7 @@ void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *o
     if (r->evaluation != NULL)
         find_accuracy(r->evaluation, out);
     for (uint32_t i = 0; i < r->facts.n_nodes; i++) {
-        double db = r->facts.nodes[i].sqnr_own_db;
+        double db = r->facts.nodes[i].sqnr_output_db;
         if (!r->facts.nodes[i].is_operator || !isfinite(db) || db >= out->worst_db)
             continue;
         out->worst_node = r->facts.nodes[i].label;

@@ -40,7 +40,7 @@ static void print_report(const struct nuc_compiler *c, const struct cli_args *ar
     else if (!isnan(f.agreement))
         cli_print_row("accuracy", "%.1f %% of %zu samples decided as by the float model", 100 * f.agreement, f.samples);
     if (f.worst_node != NULL)
-        cli_print_row("worst", "%s loses most: its output alone has an SQNR of %.1f dB", f.worst_node, f.worst_db);
+        cli_print_row("worst", "%s costs most: its error alone leaves the outputs %.1f dB", f.worst_node, f.worst_db);
 }
 
 static int report(struct nuc_compiler *c, struct cli_args *args)
