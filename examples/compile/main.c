@@ -10,7 +10,7 @@ static void print_note(void *user, const char *message)
     fprintf(stderr, "note: %s\n", message);
 }
 
-/* "memory-budget=64Ki", or "equalize" for a flag: named as on the command line. */
+/* "memory-budget=64Ki", or "profile" for a flag: named as on the command line. */
 static enum nuc_status set_option(struct nuc_compiler *c, char *text)
 {
     char *value = strchr(text, '=');

@@ -65,7 +65,7 @@ enum nuc_observe {
 enum nuc_accuracy {
     NUC_ACCURACY_FAST,    /* the quantized network is not run */
     NUC_ACCURACY_DEFAULT, /* choices are compared by the outputs of calibration samples */
-    NUC_ACCURACY_HIGH     /* also adjusts weights: equalised channels, rounding by calibration data */
+    NUC_ACCURACY_HIGH     /* the same on more samples, and in large networks tensor by tensor, too */
 };
 
 /* Scales of convolution weights; fully connected layers have one scale. */
@@ -83,13 +83,6 @@ enum nuc_cpu_kernels {
                      else in float */
     NUC_CPU_INT8, /* in int8 where there is a kernel */
     NUC_CPU_FLOAT /* in float; without an NPU as no_quantize */
-};
-
-/* Whether biases are corrected by the mean error of rounded weights. */
-enum nuc_bias_correction {
-    NUC_BIAS_CORRECTION_OFF,
-    NUC_BIAS_CORRECTION_ON,
-    NUC_BIAS_CORRECTION_MEASURED /* if it improves the outputs of the first calibration samples */
 };
 
 /* Handling of images whose size differs from the input's (formula in docs/formats.md). */
@@ -160,8 +153,7 @@ struct nuc_options {
     enum nuc_accuracy accuracy;   /* reference_compat: fast */
     enum nuc_observe observer;
     enum nuc_weights weights;
-    bool equalize; /* even out the ranges of weight channels across layers before quantization */
-    enum nuc_bias_correction bias_correction; /* reference_compat: off */
+    bool bias_correction; /* take the mean error of rounded weights off the biases; reference_compat: false */
     /* Images become (pixel / 255 - mean) / std. One number applies to all channels; default: mean 0 and std 1. */
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
@@ -444,13 +436,6 @@ size_t nuc_model_n_qualities(const struct nuc_model *m);
 /* NUC_BAD_USAGE: there is no such output. */
 enum nuc_status nuc_model_quality(const struct nuc_model *m, size_t index, struct nuc_output_quality *out);
 
-/* Duration of a step of accuracy high, and the SQNR of all outputs before and after it, on the same samples. */
-struct nuc_accuracy_step {
-    const char *name; /* "biases", "weight rounding" */
-    double seconds;
-    double before_db, after_db;
-};
-
 /* All three steps. */
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
 
@@ -646,8 +631,6 @@ enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_prog
 /* The outputs of the model that nuc_quantize_file(), nuc_compile_file() or nuc_compile_model() wrote last. */
 size_t nuc_n_qualities(const struct nuc_compiler *c);
 enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct nuc_output_quality *out);
-/* In their order; none with another accuracy. NUC_BAD_USAGE: there is no such step. */
-enum nuc_status nuc_accuracy_step(const struct nuc_compiler *c, size_t index, struct nuc_accuracy_step *out);
 
 enum nuc_map_form {
     NUC_MAP_TEXT, /* every tensor: address, size, lifetime */

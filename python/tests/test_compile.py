@@ -86,11 +86,11 @@ class Bytes(unittest.TestCase):
             ({"io": "int8"}, ["--io", "int8"]),
             ({"target": "imxrt700cm", "operators_not_to_delegate": ["add", "*softmax"]},
              ["--target", "imxrt700cm", "--operators-not-to-delegate", "add,*softmax"]),
-            ({"no_delegate": True, "no_metadata": True, "equalize": False, "observer": None},
+            ({"no_delegate": True, "no_metadata": True, "profile": False, "observer": None},
              ["--no-delegate", "--no-metadata"]),
             ({"neutron_format_conversion": False, "dim_order": "channels-last"},
              ["--neutron-format-conversion", "off", "--dim-order", "channels-last"]),
-            ({"bias_correction": False, "observer": "mse", "memory_budget": 65536.0},
+            ({"no_bias_correction": True, "observer": "mse", "memory_budget": 65536.0},
              ["--no-bias-correction", "--observer", "mse", "--memory-budget", "64Ki"]),
             ({"reference_compat": True, "threads": 1}, ["--reference-compat"]),
         ):

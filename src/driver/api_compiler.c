@@ -96,6 +96,7 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
     if (c->settings == NULL) {
         struct nuc_settings *settings = nuc_alloc_in(c->cx, c->arena, sizeof *settings);
         nuc_settings_resolve(c->cx, &c->options, settings);
+        settings->without = c->without;
         c->settings = settings;
     }
     return c->settings;

@@ -16,7 +16,6 @@ static void put_quantization(struct nuc_compiler *c, json_t *to)
 {
     struct nuc_context *cx = c->cx;
     struct nuc_output_quality quality;
-    struct nuc_accuracy_step step;
     json_t *list = nuc_put_array(cx, to, "data");
 
     for (size_t i = 0; nuc_calibration_line(c, i) != NULL; i++)
@@ -34,14 +33,6 @@ static void put_quantization(struct nuc_compiler *c, json_t *to)
         nuc_put_double(cx, o, "max", (double)quality.max);
         nuc_put_bool(cx, o, "float_varies", quality.float_varies);
         nuc_put_bool(cx, o, "varies", quality.varies);
-    }
-    list = nuc_put_array(cx, to, "steps");
-    for (size_t i = 0; nuc_accuracy_step(c, i, &step) == NUC_OK; i++) {
-        json_t *o = nuc_put_object(cx, list, NULL);
-        nuc_put_text(cx, o, "name", step.name);
-        nuc_put_double(cx, o, "before_db", step.before_db);
-        nuc_put_double(cx, o, "after_db", step.after_db);
-        nuc_put_double(cx, o, "seconds", step.seconds);
     }
 }
 

@@ -277,7 +277,7 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
     struct discovery d = {.options = *options}, greedy;
 
     d.options.accuracy = NUC_ACCURACY_FAST;
-    d.options.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    d.options.bias_correction = false;
     discover(prepared, prepared->settings->o.placement, &d);
     if (!d.by_cost)
         return d.on_cpu;

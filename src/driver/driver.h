@@ -29,6 +29,7 @@ struct nuc_obstacles;
 struct nuc_compiler {
     struct nuc_context *cx;
     struct nuc_options options;          /* as given */
+    unsigned without;                    /* steps of the search for parameters (quantize.h): bench/ablation */
     struct nuc_arena *arena;             /* for what stays until the compiler is freed */
     const struct nuc_settings *settings; /* of what is opened next; NULL: the options were not looked up yet */
     struct nuc_timing timings[NUC_MAX_TIMINGS];
@@ -63,7 +64,6 @@ struct nuc_model {
     const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                      /* prepared models: weights have been evened out */
     struct nuc_rewritten *rewritten;     /* prepared models, and what is made of them; NULL: nothing is */
-    double reach;                        /* prepared models: of their ranges (quantize.h) */
     bool widened;                        /* prepared models: values that int8 is too narrow for were looked for */
     struct nuc_chosen_ranges *ranges;    /* float and prepared models (quantize.h); NULL: each has its own */
     bool *cpu_nodes;                     /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */

@@ -43,8 +43,9 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH,
                                .passes = {&nuc_aten_passes, &nuc_written_passes, &nuc_int8_passes}},
     [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
-    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize},
     [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
+    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize,
+                            .repeat_from = NUC_STAGE_CALIBRATE},
     [NUC_STAGE_WIDEN] = {"widen", nuc_widen_model, NO_GRAPH, .applies = nuc_may_widen,
                          .repeat_from = NUC_STAGE_ANNOTATE},
     [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
@@ -273,7 +274,7 @@ void nuc_quantize_with(struct nuc_job *j, struct nuc_sample_source calibration, 
     j->source = calibration;
     j->part = part;
     struct nuc_sub_arena *sub = nuc_open_samples(j);
-    nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
+    nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_EQUALIZE);
     nuc_close_samples(j, sub);
     nuc_run_stages(j, NUC_STAGE_WIDEN, NUC_STAGE_WIDEN);
     struct nuc_calibration *observed = j->m->calibration;
@@ -496,7 +497,7 @@ enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)
 
 enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)
 {
-    return advance(__func__, prepared, samples, NUC_STAGE_EQUALIZE, NUC_STAGE_CALIBRATE, samples != NULL, NULL);
+    return advance(__func__, prepared, samples, NUC_STAGE_CALIBRATE, NUC_STAGE_EQUALIZE, samples != NULL, NULL);
 }
 
 enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized)

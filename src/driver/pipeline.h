@@ -14,8 +14,8 @@ enum nuc_stage {
     NUC_STAGE_EXPAND,
     NUC_STAGE_ATEN_PASSES,
     NUC_STAGE_ANNOTATE,
-    NUC_STAGE_EQUALIZE,
     NUC_STAGE_CALIBRATE,
+    NUC_STAGE_EQUALIZE,
     NUC_STAGE_WIDEN,
     NUC_STAGE_QUANTIZE,
     NUC_STAGE_DIM_ORDER,
@@ -61,10 +61,11 @@ struct nuc_job {
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
     struct nuc_preserved preserved;
     /*
-     * WIDEN found values that int8 is too narrow for: from ANNOTATE on once more. PARTITION found operators that were
-     * preserved in vain: from DECOMPOSE on.
+     * EQUALIZE changed weights: from CALIBRATE on once more, with the same samples. WIDEN found values that int8 is too
+     * narrow for: from ANNOTATE on once more. PARTITION found operators that were preserved in vain: from DECOMPOSE on.
      */
     bool again;
+    bool recalibrates; /* the samples have been looked at */
     struct nuc_made made;
 };
 
@@ -115,8 +116,8 @@ void nuc_expand_model(struct nuc_job *j);   /* quantize_stages.c: composite oper
 void nuc_run_aten_stage(struct nuc_job *j); /* quantize_stages.c */
 void nuc_annotate_model(struct nuc_job *j); /* observers are placed */
 bool nuc_is_to_equalize(const struct nuc_job *j);
-void nuc_equalize_model(struct nuc_job *j);  /* weights are evened out, observers placed again */
 void nuc_calibrate_model(struct nuc_job *j); /* all samples run through */
+void nuc_equalize_model(struct nuc_job *j);  /* channels are scaled where that gains, observers placed again */
 bool nuc_may_widen(const struct nuc_job *j);
 void nuc_widen_model(struct nuc_job *j);      /* wide_values.c: what int8 is too narrow for is marked */
 void nuc_quantize_model(struct nuc_job *j);   /* observers become quantize and dequantize nodes */
@@ -147,13 +148,7 @@ void nuc_make_rewrites(struct nuc_job *j, bool recognized);
 
 /* Fresh observers for a prepared model, and what is to be spent on its conversion. */
 struct nuc_calibration *nuc_calibration_of(struct nuc_model *prepared, enum nuc_accuracy accuracy,
-                                           enum nuc_bias_correction bias_correction);
-
-/*
- * By what the quantized network gains on samples that it is not calibrated with (held_out.c): how far its ranges reach,
- * and how far the channels of its values are evened out. Sets prepared->reach and changes constants.
- */
-void nuc_fit_to_held_out(struct nuc_job *j);
+                                           bool bias_correction);
 
 /* A float model quantized with one random sample, where only decisions matter. */
 struct nuc_model *nuc_quantize_random(struct nuc_model *m);

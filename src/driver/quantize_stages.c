@@ -7,7 +7,8 @@
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 #include "quantize/search/bias_correction.h"
-#include "quantize/search/equalize.h"
+#include "quantize/search/choice_samples.h"
+#include "quantize/search/width_choice.h"
 #include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/pass_list.h"
@@ -94,8 +95,7 @@ static bool is_npu_function(void *user, const struct nuc_node *node)
  * The nodes that the CPU computes in int8 are quantized for its kernels. With both an NPU and int8 kernels on the CPU,
  * which ones these are is found by a trial, since the rules of the NPU ask for scales.
  */
-struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accuracy accuracy,
-                                           enum nuc_bias_correction bias_correction)
+struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accuracy accuracy, bool bias_correction)
 {
     const struct nuc_settings *s = m->settings;
     bool int8_cpu = s->target->cpu != NULL;
@@ -109,9 +109,9 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .threads = s->o.threads,
         .accuracy = accuracy,
         .observer = s->o.observer,
-        .reach = m->reach,
         .weights = s->o.weights,
-        .bias_correction = bias_correction,
+        .bias_correction = bias_correction && !(s->without & NUC_STEP_BIASES),
+        .without = s->without,
         .executorch_ops_only = s->o.executorch_ops_only,
         .ranges = m->ranges,
     };
@@ -120,7 +120,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         options.npu_function = is_npu_function;
         options.npu_function_user = &support;
     }
-    if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
+    if (options.bias_correction)
         nuc_add_biases(m->graph);
     if (s->delegates && nuc_rounds_any_on_cpu(s)) {
         if (m->cpu_nodes == NULL)
@@ -143,44 +143,10 @@ void nuc_annotate_model(struct nuc_job *j)
     annotate(j->m);
 }
 
-bool nuc_is_to_equalize(const struct nuc_job *j)
-{
-    const struct nuc_options *o = &j->m->settings->o;
-
-    return (o->equalize || o->accuracy == NUC_ACCURACY_HIGH) && !j->m->equalized;
-}
-
 static void check_prepared(const struct nuc_model *m)
 {
     if (m->calibration == NULL)
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", m->graph->file);
-}
-
-void nuc_equalize_model(struct nuc_job *j)
-{
-    const struct nuc_options *o = &j->m->settings->o;
-
-    check_prepared(j->m);
-    nuc_dataset_bind_model(j->samples, j->m);
-    j->m->equalized = true; /* once, however often a model is calibrated */
-    if (o->equalize) {
-        /* The observed values change with the weights, so that calibration begins again after them. */
-        struct nuc_equalizer *e = nuc_equalize_prepare(j->m->graph, j->m->settings->o.threads);
-        const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
-        for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_needs_samples(e); k++) {
-            nuc_dataset_read_sample(j->samples, k, inputs);
-            nuc_equalize_sample(e, inputs);
-        }
-        if (nuc_equalize_apply(e) == 0)
-            nuc_warn(j->c->cx, "%s: no two layers follow each other such that they could be equalised",
-                     j->m->graph->file);
-        else
-            annotate(j->m);
-    }
-    if (o->accuracy != NUC_ACCURACY_HIGH)
-        return;
-    nuc_fit_to_held_out(j);
-    annotate(j->m);
 }
 
 struct nuc_sub_arena *nuc_open_samples(struct nuc_job *j)
@@ -207,7 +173,7 @@ void nuc_calibrate_model(struct nuc_job *j)
     nuc_dataset_bind_model(j->samples, j->m);
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
     struct nuc_sample_check *check = nuc_sample_check_new(j->samples);
-    bool is_first = !j->m->widened;
+    bool is_first = !j->m->widened && !j->recalibrates;
     for (size_t k = 0; k < j->samples->n_samples; k++) {
         nuc_dataset_read_sample(j->samples, k, inputs);
         if (is_first)
@@ -225,6 +191,61 @@ void nuc_calibrate_model(struct nuc_job *j)
     }
     if (memory != NULL)
         nuc_close_samples(j, memory);
+}
+
+bool nuc_is_to_equalize(const struct nuc_job *j)
+{
+    return !j->m->equalized && !j->m->settings->trial;
+}
+
+/* errors[k] of the kept samples of a part, in the network that those of the other part have calibrated. */
+static size_t measure_part(struct nuc_model *m, bool equalizes, unsigned part, double *errors)
+{
+    struct nuc_sub_arena *memory = nuc_enter_sub_arena(m->c->cx);
+
+    if (equalizes)
+        nuc_quantize_equalize(m->calibration, 1 - part);
+    struct nuc_calibration *fresh = nuc_calibration_of(m, NUC_ACCURACY_FAST, m->settings->o.bias_correction);
+    size_t count = nuc_width_measure(fresh, m->calibration, part, errors);
+    nuc_quantize_undo_equalize(m->calibration);
+    nuc_leave_sub_arena(m->c->cx, memory);
+    nuc_free_sub_arena(memory);
+    return count;
+}
+
+/* Standard errors of the mean gain of the samples that factors have to gain more than. */
+#define SURE 2.0
+
+/* By the outputs of samples that neither the factors nor the ranges come from. What one half loses by is not tried on
+ * the other. */
+static bool gains_by_factors(struct nuc_model *m)
+{
+    double without[NUC_CHOICE_MOST] = {0}, with[NUC_CHOICE_MOST] = {0};
+    size_t count = 0;
+
+    for (unsigned part = 0; part < 2; part++) {
+        double sum = 0;
+        measure_part(m, false, part, without);
+        count = measure_part(m, true, part, with);
+        for (size_t k = 0; k < count; k++)
+            sum += without[k] - with[k];
+        if (!(sum > 0))
+            return false;
+    }
+    return nuc_sure_fall(without, with, count, 0, SURE) > 0;
+}
+
+void nuc_equalize_model(struct nuc_job *j)
+{
+    struct nuc_model *m = j->m;
+
+    m->equalized = true; /* once, however often a model is calibrated */
+    if (!nuc_quantize_may_equalize(m->calibration) || !gains_by_factors(m))
+        return;
+    nuc_quantize_equalize(m->calibration, NUC_BOTH_PARTS);
+    nuc_quantize_done(m->calibration);
+    annotate(m);
+    j->again = j->recalibrates = true;
 }
 
 void nuc_quantize_model(struct nuc_job *j)
@@ -383,14 +404,6 @@ size_t nuc_n_qualities(const struct nuc_compiler *c)
 enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct nuc_output_quality *out)
 {
     return fill_quality(c->measured, index, out);
-}
-
-enum nuc_status nuc_accuracy_step(const struct nuc_compiler *c, size_t index, struct nuc_accuracy_step *out)
-{
-    if (c->measured == NULL || index >= c->measured->n_steps)
-        return NUC_BAD_USAGE;
-    *out = c->measured->steps[index];
-    return NUC_OK;
 }
 
 /* ---- what the outputs say about themselves ---- */

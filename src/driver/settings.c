@@ -97,10 +97,8 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     /* The reference backend changes neither weights nor biases. */
     if (options->reference_compat) {
         s.o.accuracy = NUC_ACCURACY_FAST;
-        s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
+        s.o.bias_correction = false;
     }
-    if (s.o.accuracy == NUC_ACCURACY_FAST && s.o.bias_correction == NUC_BIAS_CORRECTION_MEASURED)
-        s.o.bias_correction = NUC_BIAS_CORRECTION_ON;
     /* They say where operators run: on the NPU wherever it can. */
     if (options->reference_compat || s.flavor->rules == NUC_RULES_SDK_3_1 || options->require_full_delegation)
         s.o.placement = NUC_PLACEMENT_GREEDY;

@@ -42,7 +42,8 @@ bool nuc_may_widen(const struct nuc_job *j)
     const struct nuc_settings *s = j->m->settings;
 
     return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial && !s->narrow &&
-           !s->o.reference_compat && s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
+           !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat && s->o.accuracy != NUC_ACCURACY_FAST &&
+           s->o.observer == NUC_OBSERVE_AUTO;
 }
 
 /* ---- trials ---- */

@@ -46,13 +46,8 @@ const struct nuc_option_info nuc_option_rows[] = {
      CHOICES("auto", "histogram", "minmax", "mse", "percentile", "moving-average")},
     {"weights", NUC_OPTION_CHOICE, "per-channel|per-tensor", "scales of convolution weights (default per-channel)",
      TO(weights), CHOICES("per-channel", "per-tensor")},
-    {"equalize", NUC_OPTION_FLAG, NULL, "even out the ranges of weight channels across layers first", TO(equalize),
-     .set = true},
-    {"bias-correction", NUC_OPTION_FLAG, NULL,
-     "take the mean error of rounded weights off the biases; by default where calibration samples gain by it",
-     TO(bias_correction), .set = NUC_BIAS_CORRECTION_ON},
-    {"no-bias-correction", NUC_OPTION_FLAG, NULL, "leave biases as they are", TO(bias_correction),
-     .set = NUC_BIAS_CORRECTION_OFF},
+    {"no-bias-correction", NUC_OPTION_FLAG, NULL, "leave the mean error of rounded weights in the results",
+     TO(bias_correction), .set = false},
     {"reference-compat", NUC_OPTION_FLAG, NULL,
      "reproduce the reference backend's decisions where nucleon would do better", TO(reference_compat), .set = true},
     {"threads", NUC_OPTION_NUMBER, "N", "threads of the calibration (default: one per core)", TO(threads)},
@@ -137,7 +132,7 @@ void nuc_options_default(struct nuc_options *options)
         .delegate = true,
         .use_neutron_for_format_conversion = true,
         .accuracy = NUC_ACCURACY_DEFAULT,
-        .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
+        .bias_correction = true,
         .delegate_data = NUC_DELEGATE_INLINE,
         .placement = NUC_PLACEMENT_COST,
     };
@@ -156,9 +151,6 @@ void nuc_options_check(struct nuc_context *cx, const struct nuc_options *o)
         if (value >= count)
             nuc_fail(cx, NUC_BAD_USAGE, "--%s: %u is not an enumerator: take one of compile.h", row->name, value);
     }
-    if (o->bias_correction > NUC_BIAS_CORRECTION_MEASURED)
-        nuc_fail(cx, NUC_BAD_USAGE, "--bias-correction: %u is not an enumerator: take one of compile.h",
-                 (unsigned)o->bias_correction);
 }
 
 bool nuc_option_at(size_t index, struct nuc_option_info *out)

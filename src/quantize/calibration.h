@@ -47,16 +47,16 @@ struct nuc_calibration {
     struct nuc_observation_point *points; /* every one in order of execution */
 
     struct nuc_input_means *means;      /* NULL: biases are not corrected */
-    bool measures_biases;               /* they are corrected where the outcome is better */
+    unsigned without;                   /* steps of the search */
     bool high;                          /* accuracy */
     bool is_open;                       /* ranges are chosen by their effect */
     struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
+    struct nuc_equalizer *equalizer;    /* NULL: no channel is scaled */
     struct nuc_choice_samples *samples; /* NULL: nothing is measured */
     bool is_kept;                       /* the sample under way is one of them */
     bool has_chosen;                    /* ranges, by the samples so far */
     struct nuc_held_out held_out;
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
-    bool rounds_weights;                    /* by what they do to the samples */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */

@@ -16,7 +16,6 @@ struct nuc_converted {
     struct nuc_graph *g;
     uint32_t n_points;
     struct nuc_quantized_point *points; /* in order of execution */
-    struct nuc_node **nodes;            /* by id of the calibration's graph: what stands for a node; may be NULL */
 };
 
 /* With the observers' present parameters. biases: by id of a constant, values to quantize instead of its own; NULL. */
@@ -29,8 +28,5 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
  */
 size_t nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, unsigned part,
                              struct nuc_sample_figures *figures);
-
-/* What the figures show together becomes c->measured. Returns the noise of the outputs relative to their power. */
-double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figures *figures, size_t n_samples);
 
 #endif

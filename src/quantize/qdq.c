@@ -6,15 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/clock.h"
 #include "ir/args.h"
 #include "ir/masks.h"
 #include "ir/quant.h"
 #include "quantize/quantized_constant.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
+#include "quantize/search/equalize.h"
 #include "quantize/search/range_choice.h"
-#include "quantize/search/round_choice.h"
 
 /* A user with a dequantize node of its own. */
 struct reader {
@@ -331,7 +330,6 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
 struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases)
 {
     struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
-    struct nuc_node **nodes = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *nodes);
 
     const struct nuc_calibration *j = v.c;
     v.images = nuc_alloc_array(v.to->cx, j->g->next_id, sizeof *v.images);
@@ -365,9 +363,8 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
         if (!nuc_is_placeholder(c->order[i]))
             copy_node(&v, c->order[i]);
         add_pairs(&v, c->order[i]);
-        nodes[c->order[i]->id] = v.images[c->order[i]->id].value;
     }
-    return (struct nuc_converted){v.to, v.n_points, v.points, nodes};
+    return (struct nuc_converted){v.to, v.n_points, v.points};
 }
 
 size_t nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, unsigned part,
@@ -396,7 +393,29 @@ size_t nuc_measure_converted(struct nuc_calibration *c, const struct nuc_convert
     return cheap.count;
 }
 
-double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figures *figures, size_t n_samples)
+/* dB that the estimate has to promise before factors are tried. */
+#define PROMISE 0.5
+
+bool nuc_quantize_may_equalize(struct nuc_calibration *c)
+{
+    if (c->equalizer == NULL)
+        return false;
+    nuc_choice_signals(c->g->cx, c->samples);
+    return nuc_equalizer_solve(c->equalizer, NUC_BOTH_PARTS) > PROMISE &&
+           nuc_equalizer_solve(c->equalizer, 0) > PROMISE && nuc_equalizer_solve(c->equalizer, 1) > PROMISE;
+}
+
+void nuc_quantize_equalize(struct nuc_calibration *c, unsigned part)
+{
+    nuc_equalizer_apply(c->equalizer, part);
+}
+
+void nuc_quantize_undo_equalize(struct nuc_calibration *c)
+{
+    nuc_equalizer_undo(c->equalizer);
+}
+
+static void keep_measured(struct nuc_calibration *c, const struct nuc_sample_figures *figures, size_t n_samples)
 {
     struct nuc_measured *m = nuc_alloc(c->g->cx, sizeof *m);
 
@@ -419,60 +438,6 @@ double nuc_keep_measured(struct nuc_calibration *c, const struct nuc_sample_figu
         }
         m->error += o->signal > 0 ? o->noise / o->signal : o->noise;
     }
-    return m->error;
-}
-
-/* With the model's own biases, or with those that follow from the samples of the other part. */
-static size_t try_biases(struct nuc_calibration *c, bool corrects, unsigned part, struct nuc_sample_figures *figures)
-{
-    struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->g->cx);
-    struct nuc_converted q = nuc_convert_graph(c, corrects ? nuc_corrected_biases(c, 1 - part) : NULL);
-
-    nuc_leave_sub_arena(c->g->cx, memory);
-    size_t count = nuc_measure_converted(c, &q, part, figures);
-    nuc_free_sub_arena(memory); /* of a large network two graphs are too many */
-    return count;
-}
-
-/* Standard errors that the model's own biases have to be better by. */
-#define SURE 3.0
-
-/* Multiply-accumulates that may be spent on the comparison. Beyond them the correction, which seldom loses, stays. */
-#define COMPARISON 3e9
-
-/*
- * Biases as they are quantized: corrected, unless the model's own, NULL, are surely better. A correction is judged on
- * samples that its means do not come from. error: with the own ones, infinite if it was not measured.
- */
-static const float **choose_biases(struct nuc_calibration *c, bool measures, double *error)
-{
-    struct nuc_sample_figures own[NUC_CHOICE_MOST], corrected[NUC_CHOICE_MOST];
-    double gains[NUC_CHOICE_MOST];
-
-    *error = (double)INFINITY;
-    bool compares =
-        measures && c->measures_biases && 2 * nuc_run_cost(c->g) * (double)nuc_samples_to_measure(c) <= COMPARISON;
-    if (c->means != NULL && compares) {
-        size_t count = try_biases(c, false, NUC_BOTH_PARTS, own);
-        for (unsigned part = 0; part < 2; part++)
-            try_biases(c, true, part, corrected);
-        *error = nuc_keep_measured(c, own, count);
-        for (size_t k = 0; k < count; k++)
-            gains[k] = corrected[k].error - own[k].error;
-        if (nuc_sure_gain(gains, count, SURE) > 0)
-            return NULL;
-    }
-    return c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS);
-}
-
-/* Of the outputs together. */
-static double decibels(const struct nuc_measured *m, double error)
-{
-    double n = 0;
-
-    for (size_t i = 0; i < m->n_outputs; i++)
-        n += m->outputs[i].is_float;
-    return -10 * log10(error / (n > 0 ? n : 1));
 }
 
 void nuc_quantize_choose(struct nuc_calibration *c)
@@ -492,38 +457,15 @@ void nuc_quantize_choose(struct nuc_calibration *c)
 
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
-    static const char *const steps[NUC_ACCURACY_STEPS] = {"biases", "weight rounding"};
-    bool measures = c->samples != NULL && c->samples->count != 0;
-    struct nuc_converted q;
-    double errors[NUC_ACCURACY_STEPS + 1], times[NUC_ACCURACY_STEPS + 1];
+    struct nuc_sample_figures figures[NUC_CHOICE_MOST];
 
     nuc_quantize_choose(c);
     c->measured = NULL;
     nuc_calibration_parameters(c);
-    times[0] = nuc_seconds();
-    const float **biases = choose_biases(c, measures, &errors[0]);
-    q = nuc_convert_graph(c, biases);
-    if (!measures)
+    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
+    if (c->samples == NULL || c->samples->count == 0)
         return q.g;
-    errors[1] = errors[0];
-    if (biases != NULL || c->measured == NULL) {
-        struct nuc_sample_figures figures[NUC_CHOICE_MOST];
-        errors[1] = nuc_keep_measured(c, figures, nuc_measure_converted(c, &q, NUC_BOTH_PARTS, figures));
-        errors[0] = isinf(errors[0]) ? errors[1] : errors[0];
-    }
-    times[1] = nuc_seconds();
-    if (!c->rounds_weights)
-        return q.g;
-    errors[2] = nuc_choose_rounding(c, biases, &q, errors[1]);
-    times[2] = nuc_seconds();
-    /* errors[i] in front of step i, which ended at times[i + 1]. */
-    const char *const *names = steps;
-    struct nuc_measured *m = nuc_copy(c->g->cx, c->measured, sizeof *m);
-    for (size_t i = 0; i < NUC_ACCURACY_STEPS; i++)
-        m->steps[i] = (struct nuc_accuracy_step){names[i], times[i + 1] - times[i], decibels(m, errors[i]),
-                                                 decibels(m, errors[i + 1])};
-    m->n_steps = NUC_ACCURACY_STEPS;
-    c->measured = m;
+    keep_measured(c, figures, nuc_measure_converted(c, &q, NUC_BOTH_PARTS, figures));
     return q.g;
 }
 

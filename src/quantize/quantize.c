@@ -7,6 +7,7 @@
 #include "quantize/adopt.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/choice_samples.h"
+#include "quantize/search/equalize.h"
 #include "quantize/search/range_choice.h"
 
 /* ---- order ---- */
@@ -100,13 +101,6 @@ void nuc_quantize_done(struct nuc_calibration *c)
     c->annotations = NULL;
     c->sharing = NULL;
     c->observers = NULL;
-}
-
-void nuc_quantize_set_reach(struct nuc_calibration *c, double reach)
-{
-    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
-        nuc_observer_set_reach(c->observers[i], reach);
-    c->has_parameters = false;
 }
 
 static void note_extremes(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node,
@@ -235,9 +229,10 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->g = g;
     c->threads = options->threads;
     c->reference_compat = options->reference_compat;
+    c->without = options->without;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
     c->annotations = nuc_annotate(g, options);
-    if (options->one_scale)
+    if (options->one_scale && !(c->without & NUC_STEP_RELEVANT))
         c->relevant = nuc_relevant_ranges(g, c->annotations);
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
@@ -245,25 +240,28 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     find_unseen(c);
     find_gates(c);
     const struct nuc_sharing *s = c->sharing;
+    bool by_parts = options->accuracy != NUC_ACCURACY_FAST && nuc_chooses_by_parts(c);
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
         if (options->accuracy != NUC_ACCURACY_FAST)
             nuc_observer_divide(c->g->cx, o);
+        o->whole = s->groups[i].spec.observer == NUC_OBSERVER_AUTO && !by_parts;
         for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
             o->from[k] = c->observers[s->groups[i].from[k]];
         c->observers[i] = o;
     }
-    nuc_quantize_set_reach(c, options->reach);
-    if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
+    for (uint32_t i = 0; i < s->n_groups && c->without & NUC_STEP_WIDEN; i++)
+        c->observers[i]->reach = NUC_AS_SEEN;
+    if (options->bias_correction)
         c->means = nuc_input_means_new(g);
-    c->is_open = options->observer == NUC_OBSERVE_AUTO;
+    c->is_open = options->observer == NUC_OBSERVE_AUTO && !(c->without & NUC_STEP_RANGES);
     c->ranges = options->ranges;
-    c->measures_biases = options->bias_correction == NUC_BIAS_CORRECTION_MEASURED;
-    c->rounds_weights = options->accuracy == NUC_ACCURACY_HIGH;
     if (options->accuracy != NUC_ACCURACY_FAST)
-        c->samples = nuc_choice_samples_new(g, c->rounds_weights ? HIGH_EFFORT : 1);
+        c->samples = nuc_choice_samples_new(g, c->high ? HIGH_EFFORT : 1);
     see_constants(c, false);
+    if (c->samples != NULL && !(c->without & NUC_STEP_EQUALIZE))
+        c->equalizer = nuc_equalizer_new(c);
     nuc_leave_sub_arena(g->cx, prepared);
     c->prepared = prepared;
     return c;
@@ -322,6 +320,8 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         return;
     if (c->is_kept)
         nuc_choice_see(c->samples, node, data);
+    if (c->is_kept && c->equalizer != NULL)
+        nuc_equalizer_see(c->equalizer, nuc_sample_part(c->n_samples - 1), node, data, elements);
     if (c->means != NULL)
         nuc_input_means_see(c->means, c->pool, nuc_sample_part(c->n_samples - 1), node, data, elements);
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {

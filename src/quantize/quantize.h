@@ -18,6 +18,21 @@
 #include "ir/graph.h"
 #include "nucleon/compile.h"
 
+/* Steps of the search for parameters, as bits: what bench/ablation leaves out to see what it is worth. */
+enum nuc_search_step {
+    NUC_STEP_WIDEN = 1 << 0,
+    NUC_STEP_RANGES = 1 << 1,
+    NUC_STEP_HISTOGRAM = 1 << 2,
+    NUC_STEP_MSE = 1 << 3,
+    NUC_STEP_PERCENTILE = 1 << 4,
+    NUC_STEP_AS_SEEN = 1 << 5,
+    NUC_STEP_FAR = 1 << 6,
+    NUC_STEP_RELEVANT = 1 << 7,
+    NUC_STEP_BIASES = 1 << 8,
+    NUC_STEP_EQUALIZE = 1 << 10,
+    NUC_STEP_WIDTH = 1 << 11
+};
+
 /* Whose kernels the quantized operators are for. */
 enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_COUNT };
 
@@ -52,9 +67,9 @@ struct nuc_quantize_options {
     unsigned threads;      /* 0: as many as cores; the result does not depend on it */
     enum nuc_accuracy accuracy;
     enum nuc_observe observer;
-    double reach; /* of ranges beyond what is seen, see unseen_range.h */
     enum nuc_weights weights;
-    enum nuc_bias_correction bias_correction;
+    bool bias_correction;
+    unsigned without;                 /* steps of the search */
     bool executorch_ops_only;         /* recurrent layers, which are decomposed then, stay in float */
     struct nuc_chosen_ranges *ranges; /* where known, they are taken; else what is chosen goes there; NULL: neither */
 };
@@ -77,11 +92,16 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
  */
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
 
-/* Other ranges for what was seen: options.reach from here on. */
-void nuc_quantize_set_reach(struct nuc_calibration *c, double reach);
-
 /* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
 void nuc_quantize_choose(struct nuc_calibration *c);
+
+/*
+ * Channels of the graph's values are scaled such that less is lost, by what the samples of a part, or NUC_BOTH_PARTS,
+ * showed; observers saw other values then. False: too little is expected of it.
+ */
+bool nuc_quantize_may_equalize(struct nuc_calibration *c);
+void nuc_quantize_equalize(struct nuc_calibration *c, unsigned part);
+void nuc_quantize_undo_equalize(struct nuc_calibration *c);
 
 /*
  * The quantized graph, a new one in the same context: constants are quantized buffers `_frozen_param<n>` with
@@ -106,14 +126,10 @@ struct nuc_measured_output {
     bool varies;          /* nor is the quantized one */
 };
 
-#define NUC_ACCURACY_STEPS 2
-
 struct nuc_measured {
     size_t n_outputs;
     struct nuc_measured_output *outputs;
     double error; /* noise relative to signal, summed over the outputs */
-    size_t n_steps;
-    struct nuc_accuracy_step steps[NUC_ACCURACY_STEPS]; /* of accuracy high */
 };
 
 /* After nuc_quantize_convert(); NULL: the converted graph was not run. */

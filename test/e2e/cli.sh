@@ -602,8 +602,6 @@ for option in --memory-budget --converter-timeout; do
     bad 2 "$option of zero" "$nucleon" compile "$digits/digits.pt2" -o box/x.pte $option 0
     holds "says from where to where" 'grep -q "takes a number from 1 to " err'
 done
-bad 2 "biases corrected and not" "$nucleon" compile "$digits/digits.pt2" -o box/x.pte --bias-correction \
-    --no-bias-correction
 bad 2 "an empty output" "$nucleon" compile "$digits/digits.pt2" -o '' --calibration "$digits/calibration.npz"
 bad 2 "an empty folder" "$nucleon" codegen digits.pte -o ''
 bad 2 "an empty model" "$nucleon" compile '' -o box/x.pte
@@ -622,8 +620,8 @@ holds "notes what does nothing" \
     'grep -q -e "--converter, --plan-delegate-scratch, --placement: without effect, target cortex-m33 has no NPU" err ||
         grep -q -e "--placement.*: without effect, target cortex-m33 has no NPU" err && [ "$(wc -l <err)" -eq 1 ] &&
         cmp -s m33.pte again.pte'
-good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o again.pte --observer mse --equalize
-holds "is noted, too" 'grep -q -e "--observer, --equalize: without effect" err'
+good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o again.pte --observer mse --weights per-tensor
+holds "is noted, too" 'grep -q -e "--observer, --weights: without effect" err'
 good "nothing delegated" "$nucleon" compile "$digits/digits.pt2" -o again.pte --no-delegate --delegate-data segment \
     --calibration "$digits/calibration.npz"
 holds "is reported" 'grep -q "^  placement CPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'

@@ -50,7 +50,7 @@ ends 2 compile --no-such-option
 ends 0 compile "$root/test/fault/tiny.pt2" --calibration images --mean 0.5 --std 0.5 -o images.pte
 ends 0 compile "$litert/conv.tflite" -o conv.pte
 
-ends 0 quantize $digits -o quantized.pt2 --accuracy high --equalize
+ends 0 quantize $digits -o quantized.pt2 --accuracy high
 ends 1 quantize $digits -o folder/none.pt2
 ends 2 quantize digits.pt2 -o none.pt2
 
@@ -87,7 +87,9 @@ unzip -q test.npz -d numbers || fail "unzip"
 mv numbers/float_output.npy numbers/label.npy || fail "labels"
 ends 0 evaluate digits.pte --dataset numbers --reference digits.pt2 --task regress
 # Shards, with everything that their JSON may have.
-"$nucleon" quantize $digits --equalize -o even.pt2 -q && "$nucleon" compile even.pt2 -o even.pte -q || fail "equalized"
+/usr/bin/python3 "$root/test/e2e/spread.py" digits.pt2 spread.pt2 &&
+    "$nucleon" quantize spread.pt2 --calibration calibration.npz -o even.pt2 -q &&
+    "$nucleon" compile even.pt2 -o even.pte -q || fail "equalized"
 for i in 1 2; do
     ends 0 evaluate even.pte --dataset test.npz --reference digits.pt2 --quantized even.pt2 --disagreements 9 --shard $i/2
     ends 0 evaluate digits.pte --dataset numbers --reference digits.pt2 --task regress --shard $i/2

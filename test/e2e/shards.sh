@@ -39,7 +39,8 @@ same() {
     passes=$((passes + 1))
 }
 
-"$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" --equalize -o even.pt2 -q &&
+/usr/bin/python3 "$root/test/e2e/spread.py" "$digits/digits.pt2" spread.pt2 &&
+    "$nucleon" quantize spread.pt2 --calibration "$digits/calibration.npz" -o even.pt2 -q &&
     "$nucleon" compile even.pt2 -o even.pte -q &&
     "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o p.pte -q || exit 1
 reference="--reference $digits/digits.pt2"

@@ -378,7 +378,7 @@ static void few_values_leave_room(void **state)
 
     see_normal(*state, 16, 8, &e);
     assert_true(highest(&e) < 2.9f);
-    nuc_extremes_widen(&e, 255, &min, &max);
+    nuc_extremes_widen(&e, 0, 255, &min, &max);
     assert_true(max > 3.1f && max < 5);
     assert_true(min < -3.1f && min > -5);
 }
@@ -392,24 +392,23 @@ static void no_room_beyond_bounds(void **state)
     see_normal(*state, 16, 8, &e);
     e.bounds = (struct nuc_range){-2.5f, 2.5f};
     nuc_extremes_add(*state, &e, 16, (struct nuc_range){0, 0}, (struct nuc_range){-1, 3}, 1);
-    nuc_extremes_widen(&e, 255, &min, &max);
+    nuc_extremes_widen(&e, 0, 255, &min, &max);
     assert_true(max == 3 && min == -2.5f);
 }
 
 /* Where nothing else would move an end, a reach does: to the mean of the samples' ends and so many spreads of them. */
 static void a_reach_goes_beyond_many_values(void **state)
 {
-    struct nuc_extremes e = {.n_samples = 0, .reach = 4};
+    struct nuc_extremes e = {.n_samples = 0};
     float min = 0, max = 14;
 
     for (uint32_t i = 0; i < 5; i++) /* ends 10 .. 14: mean 12, deviation sqrt(2.5) */
         nuc_extremes_add(*state, &e, i, (struct nuc_range){0, 10 + (float)i}, unbounded, 1 << 20);
-    nuc_extremes_widen(&e, 255, &min, &max);
+    nuc_extremes_widen(&e, 4, 255, &min, &max);
     assert_true(fabs((double)max - (12 + 4 * sqrt(6 * 2.5) / 3.14159265)) < 1e-3);
     assert_true(min == 0);
-    e.reach = 0;
     max = 14;
-    nuc_extremes_widen(&e, 255, &min, &max);
+    nuc_extremes_widen(&e, 0, 255, &min, &max);
     assert_true(max == 14);
 }
 
@@ -419,7 +418,7 @@ static void many_values_leave_none(void **state)
     float min = -3, max = 3;
 
     see_normal(*state, 8, 40000, &e);
-    nuc_extremes_widen(&e, 255, &min, &max);
+    nuc_extremes_widen(&e, 0, 255, &min, &max);
     assert_true(max == 3 && min == -3);
 }
 
@@ -432,11 +431,11 @@ static void bounds_stay(void **state)
 
     for (uint32_t i = 0; i < 6; i++)
         nuc_extremes_add(*state, &e, i + 1, (struct nuc_range){0, ends[i]}, unbounded, 4);
-    nuc_extremes_widen(&e, 255, &min, &max);
+    nuc_extremes_widen(&e, 0, 255, &min, &max);
     assert_true(min == 0 && max == 1);
     nuc_extremes_add(*state, &two, 1, (struct nuc_range){-1, 0.5f}, unbounded, 4);
     nuc_extremes_add(*state, &two, 2, (struct nuc_range){-2, 1}, unbounded, 4);
-    nuc_extremes_widen(&two, 255, &min, &max);
+    nuc_extremes_widen(&two, 0, 255, &min, &max);
     assert_true(min == 0 && max == 1);
 }
 

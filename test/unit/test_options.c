@@ -136,22 +136,15 @@ static void flags_can_be_taken_back(void **state)
     struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
 
     for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
-        set(c, "equalize", on[i]);
-        assert_true(now(c).equalize);
-        set(c, "equalize", off[i % 4]);
-        assert_false(now(c).equalize);
+        set(c, "profile", on[i]);
+        assert_true(now(c).profile);
+        set(c, "profile", off[i % 4]);
+        assert_false(now(c).profile);
         set(c, "no-delegate", on[i]);
         assert_false(now(c).delegate);
         set(c, "no-delegate", off[i % 4]);
         assert_true(now(c).delegate);
     }
-    /* One that is the opposite of another flag. */
-    set(c, "bias-correction", "true");
-    assert_int_equal(now(c).bias_correction, NUC_BIAS_CORRECTION_ON);
-    set(c, "bias-correction", "false");
-    assert_int_equal(now(c).bias_correction, NUC_BIAS_CORRECTION_OFF);
-    set(c, "no-bias-correction", "false");
-    assert_int_equal(now(c).bias_correction, NUC_BIAS_CORRECTION_MEASURED);
     nuc_compiler_free(c);
 }
 
@@ -174,7 +167,7 @@ static void mistakes_are_refused(void **state)
     refused(c, "memory-budget", NULL, "needs a value: BYTES");
     refused(c, "converter-timeout", "0", "takes a number from 1");
     refused(c, "threads", "4294967296", "takes a number from 0");
-    refused(c, "equalize", "perhaps", "takes true or false");
+    refused(c, "profile", "perhaps", "takes true or false");
     refused(c, "mean", "0.5,nan", "takes finite numbers");
     refused(c, "mean", "1,2,3,4", "takes at most 3 numbers");
     refused(c, "preserve-ops", "pad,,prelu", "has an empty entry");

@@ -17,7 +17,7 @@ from nucleon.errors import BadInput, BadUsage
 from ._spec import NeutronTargetSpec
 
 # Options of nucleon.quantize() that a NeutronQuantizer may be given.
-_OPTIONS = ("accuracy", "observer", "weights", "equalize", "bias_correction", "no_bias_correction", "reference_compat",
+_OPTIONS = ("accuracy", "observer", "weights", "no_bias_correction", "reference_compat",
             "threads", "converter_flavor")
 
 

@@ -136,15 +136,19 @@ bool nuc_seen_range(struct nuc_seen_values *v)
 }
 
 /* Range of the finite values. False when there are none. */
-static bool finite_min_max(const float *x, size_t count, float *min, float *max)
+bool nuc_finite_range(const struct nuc_seen_values *v, float *min, float *max)
 {
     bool any = false;
 
-    for (size_t i = 0; i < count; i++) {
-        if (isinf(x[i]))
+    *min = v->min;
+    *max = v->max;
+    if (!isinf(v->min) && !isinf(v->max))
+        return true;
+    for (size_t i = 0; i < v->count; i++) {
+        if (isinf(v->x[i]))
             continue;
-        *min = !any || x[i] < *min ? x[i] : *min;
-        *max = !any || x[i] > *max ? x[i] : *max;
+        *min = !any || v->x[i] < *min ? v->x[i] : *min;
+        *max = !any || v->x[i] > *max ? v->x[i] : *max;
         any = true;
     }
     return any;
@@ -386,11 +390,9 @@ bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v)
     } else {
         if (!nuc_seen_range(v))
             return false;
-        min = v->min;
-        max = v->max;
-        bool has_infinity = isinf(min) || isinf(max);
-        if (has_infinity && !finite_min_max(v->x, v->count, &min, &max))
+        if (!nuc_finite_range(v, &min, &max))
             return true;
+        bool has_infinity = isinf(v->min) || isinf(v->max);
         if (h->seen) {
             min = h->min < min ? h->min : min;
             max = h->max > max ? h->max : max;

@@ -32,6 +32,9 @@ struct nuc_seen_values {
 /* Sets min and max of `count` > 0 values; false when one of them is a NaN. */
 bool nuc_seen_range(struct nuc_seen_values *v);
 
+/* After nuc_seen_range(): the range of the values that are finite; false when none is. */
+bool nuc_finite_range(const struct nuc_seen_values *v, float *min, float *max);
+
 /*
  * Adds one tensor. Infinities are left out, as values that saturate under any range. Returns false, and adds nothing,
  * when the tensor holds a NaN.

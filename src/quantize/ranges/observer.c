@@ -39,7 +39,7 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
 
     o->spec = *spec;
     o->arena = cx->arena;
-    o->widens = spec->observer == NUC_OBSERVER_AUTO;
+    o->reach = spec->observer == NUC_OBSERVER_AUTO ? 0 : NUC_AS_SEEN;
     o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_MIN_MAX : spec->observer;
     if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
         set_channels(cx, o, 1);
@@ -122,14 +122,25 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
     if (nuc_observer_counts(o)) {
         struct nuc_kept_histogram *kept = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
         struct nuc_histogram h;
-        nuc_histogram_take(kept, &h);
-        if (!nuc_histogram_add(&h, values))
-            return false;
-        nuc_histogram_keep(cx, o->arena, kept, &h);
-        if (!h.seen)
+        float min, max;
+        if (o->whole) {
+            if (!nuc_seen_range(values))
+                return false;
+            if (nuc_finite_range(values, &min, &max)) {
+                kept->min = kept->seen && kept->min < min ? kept->min : min;
+                kept->max = kept->seen && kept->max > max ? kept->max : max;
+                kept->seen = true;
+            }
+        } else {
+            nuc_histogram_take(kept, &h);
+            if (!nuc_histogram_add(&h, values))
+                return false;
+            nuc_histogram_keep(cx, o->arena, kept, &h);
+        }
+        if (!kept->seen)
             return true;
-        o->min[0] = o->seen && o->min[0] < h.min ? o->min[0] : h.min;
-        o->max[0] = o->seen && o->max[0] > h.max ? o->max[0] : h.max;
+        o->min[0] = o->seen && o->min[0] < kept->min ? o->min[0] : kept->min;
+        o->max[0] = o->seen && o->max[0] > kept->max ? o->max[0] : kept->max;
         o->seen = true;
         return true;
     }
@@ -166,15 +177,6 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
  */
 #define ONE_VALUE 1.0
 #define FEW_VALUES 8.0
-
-void nuc_observer_set_reach(struct nuc_observer *o, double reach)
-{
-    if (!o->widens)
-        return;
-    o->extremes.reach = reach;
-    for (unsigned p = 0; p < 2 && o->parts != NULL; p++)
-        o->parts[p].extremes.reach = reach;
-}
 
 /* Everything seen, for which no bin has to be looked at. */
 static struct nuc_candidate_range whole_range(const struct nuc_observer *o, unsigned part)
@@ -214,13 +216,13 @@ struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsi
     return r;
 }
 
-void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range r, bool widens,
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range r, double reach,
                             float *scale, int64_t *zero_point)
 {
     const struct nuc_extremes *extremes = part == NUC_BOTH_PARTS ? &o->extremes : &o->parts[part].extremes;
 
-    if (widens || extremes->reach > 0)
-        nuc_extremes_widen(extremes, (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
+    if (reach >= 0)
+        nuc_extremes_widen(extremes, reach, (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
     parameters_of_range(&o->spec, r.min, r.max, scale, zero_point);
 }
 
@@ -250,7 +252,7 @@ void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
             if (!o->seen)
                 continue;
             if (nuc_observer_counts(o))
-                nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->widens,
+                nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->reach,
                                        &o->scale[i], &o->zero_point[i]);
             else
                 parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);

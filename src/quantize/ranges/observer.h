@@ -20,6 +20,8 @@ struct nuc_observed_part {
 
 #define NUC_BOTH_PARTS 2
 
+#define NUC_AS_SEEN (-1.0)
+
 struct nuc_observer {
     struct nuc_qspec spec;
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
@@ -31,8 +33,9 @@ struct nuc_observer {
     /* HISTOGRAM, MSE, PERCENTILE, AUTO: of all samples, or `parts` of two halves of them; the other is NULL. */
     struct nuc_kept_histogram *histogram;
     struct nuc_observed_part *parts;
+    bool whole;                    /* no other kind than MIN_MAX is asked for: histograms have their range alone */
     unsigned part;                 /* that of the present sample */
-    bool widens;                   /* whether the range reaches beyond what was seen */
+    double reach;                  /* of the range beyond what was seen (unseen_range.h), or NUC_AS_SEEN */
     enum nuc_observer_kind chosen; /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
 
     struct nuc_extremes extremes; /* of activations */
@@ -79,12 +82,9 @@ static inline bool nuc_observer_counts(const struct nuc_observer *o)
 /* The range of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of both. */
 struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind);
 
-/* Its parameters; widened where that is asked for and extremes were noted. */
-void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range range, bool widens,
+/* Its parameters when it reaches so far, where extremes were noted; NUC_AS_SEEN: no further. */
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range range, double reach,
                             float *scale, int64_t *zero_point);
-
-/* How far ranges reach at least that go beyond what is seen (unseen_range.h). */
-void nuc_observer_set_reach(struct nuc_observer *o, double reach);
 
 /* Sets scale and zero_point. A derived observer comes after those it derives from. */
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o);

@@ -98,7 +98,7 @@ static double unseen_end(const struct end *e, double center, double other, doubl
     return t > most ? t : most;
 }
 
-void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, float *max)
+void nuc_extremes_widen(const struct nuc_extremes *e, double reach, double steps, float *min, float *max)
 {
     const struct end up = {e->max, 1, e->n_samples}, down = {e->min, -1, e->n_samples};
     bool alone;
@@ -107,8 +107,8 @@ void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, 
         return;
     double center = (mean(&up) - mean(&down)) / 2, rounding = (double)e->n_values / (12 * steps * steps);
     double low = *min < 0 ? (double)*min : 0, high = *max > 0 ? (double)*max : 0;
-    double above = unseen_end(&up, center, low, rounding, e->reach);
-    double below = unseen_end(&down, -center, -high, rounding, e->reach);
+    double above = unseen_end(&up, center, low, rounding, reach);
+    double below = unseen_end(&down, -center, -high, rounding, reach);
     if (above > highest(&up, &alone) && above > high)
         *max = fminf((float)above, e->bounds.max);
     if (below > highest(&down, &alone) && -below < low)

@@ -15,7 +15,6 @@ struct nuc_range {
 /* The smallest and the largest value of each sample, over all tensors of a group. */
 struct nuc_extremes {
     struct nuc_range bounds; /* that no value goes beyond, as far as it makes a difference */
-    double reach;            /* see nuc_extremes_widen() */
     uint32_t n_samples, last_sample;
     size_t min_capacity, max_capacity;
     float *min, *max;
@@ -41,6 +40,6 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
  * Samples may differ by more than that, as recordings of different strength do. A `reach` above 0 takes the ends to
  * m + reach * b at least, which one sample out of e^(reach + 0.5772) is expected to go beyond.
  */
-void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, float *max);
+void nuc_extremes_widen(const struct nuc_extremes *e, double reach, double steps, float *min, float *max);
 
 #endif

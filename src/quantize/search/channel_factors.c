@@ -277,30 +277,20 @@ static bool multiply(factors *f, struct nuc_node *n, const struct product *p)
     return layer(f, l, last, last, p->addend, true);
 }
 
-/* What two products of computed values sum over has factors that cancel. */
-static bool pair_up(factors *f, struct nuc_node *n)
+/* Factors of rows of the left or columns of the right operand go on, where the other one has none. */
+static bool multiply_computed(factors *f, struct nuc_node *n)
 {
     struct nuc_channel_labels *a = labels_of_arg(f, n, 0), *b = labels_of_arg(f, n, 1);
 
     if (a == NULL || b == NULL || a->rank != b->rank || a->rank < 2 || n->vals[0].rank != a->rank)
         return false;
     uint32_t rows = (uint32_t)1 << (a->rank - 2), columns = (uint32_t)1 << (a->rank - 1);
-    if (nuc_labels_are_pinned(f->sets, a)) {
+    if (nuc_labels_are_pinned(f->sets, a))
         f->labels[n->id][0] = nuc_labels_even(f->sets, b, rows);
-        return true;
-    }
-    if (nuc_labels_are_pinned(f->sets, b)) {
+    else if (nuc_labels_are_pinned(f->sets, b))
         f->labels[n->id][0] = nuc_labels_even(f->sets, a, columns);
-        return true;
-    }
-    struct nuc_channel_labels *x = nuc_labels_even(f->sets, a, rows);
-    x->sizes[a->rank - 2] = x->sizes[a->rank - 1]; /* columns of one are rows of the other */
-    x->sizes[a->rank - 1] = 1;
-    struct nuc_channel_labels *y = nuc_labels_even(f->sets, b, columns);
-    for (size_t i = 0; i < y->count; i++)
-        y->at[i] = nuc_inverse(y->at[i]);
-    nuc_labels_join(f->sets, x, y);
-    f->labels[n->id][0] = pinned_value(f, &n->vals[0]);
+    else
+        return false;
     return true;
 }
 
@@ -311,7 +301,7 @@ static bool matrix_product(factors *f, struct nuc_node *n)
     if (!read_product(n, &p) || !nuc_numbers_equal(nuc_scalar(n, nuc_arg_named(n, "beta"), 1), 1) ||
         !nuc_numbers_equal(nuc_scalar(n, nuc_arg_named(n, "alpha"), 1), 1))
         return false;
-    return multiply(f, n, &p) || (p.addend == NUC_NO_ARG && pair_up(f, n));
+    return multiply(f, n, &p) || (p.addend == NUC_NO_ARG && multiply_computed(f, n));
 }
 
 /* What a norm gives has the scale of its gamma and beta; what it reads has one scale. */
@@ -383,7 +373,7 @@ static bool clip(factors *f, struct nuc_node *n)
         return false;
     if (!isinf(b.max)) {
         f->clips = nuc_grow(f->g->cx, f->clips, &f->clips_capacity, f->n_clips + 1, sizeof *f->clips);
-        f->clips[f->n_clips++] = (struct nuc_channel_clip){nuc_arg_node(n, NUC_SELF), b.max};
+        f->clips[f->n_clips++] = (struct nuc_channel_clip){n, b.max};
     }
     return pass(f, n);
 }

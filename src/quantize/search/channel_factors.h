@@ -41,9 +41,9 @@ struct nuc_channel_constant {
     struct nuc_channel_labels *written;
 };
 
-/* A value that is clipped at `bound` above, and at 0 below. */
+/* What clips values at `bound` above, and at 0 below. */
 struct nuc_channel_clip {
-    struct nuc_node *input;
+    struct nuc_node *node;
     double bound;
 };
 

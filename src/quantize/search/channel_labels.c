@@ -14,18 +14,15 @@ static nuc_label new_label(struct nuc_label_sets *s)
 {
     s->parent = nuc_grow(s->cx, s->parent, &s->capacity, s->count + 1, sizeof *s->parent);
     s->pinned = nuc_grow(s->cx, s->pinned, &s->pinned_capacity, s->count + 1, sizeof *s->pinned);
-    s->parent[s->count] = 2 * s->count;
+    s->parent[s->count] = s->count;
     s->pinned[s->count] = false;
-    return 2 * s->count++;
+    return s->count++;
 }
 
 nuc_label nuc_label_root(const struct nuc_label_sets *s, nuc_label l)
 {
-    while (s->parent[l / 2] != (l & ~1u)) {
-        nuc_label up = s->parent[l / 2];
-        s->parent[l / 2] = s->parent[up / 2] ^ (up & 1u); /* halves the path */
-        l = s->parent[l / 2] ^ (l & 1u);
-    }
+    while (s->parent[l] != l)
+        l = s->parent[l] = s->parent[s->parent[l]]; /* halves the path */
     return l;
 }
 
@@ -35,23 +32,19 @@ void nuc_label_join(struct nuc_label_sets *s, nuc_label a, nuc_label b)
         return;
     a = nuc_label_root(s, a);
     b = nuc_label_root(s, b);
-    if (a / 2 == b / 2) {
-        s->pinned[a / 2] = s->pinned[a / 2] || a != b;
-        return;
-    }
-    s->parent[b / 2] = a ^ (b & 1u);
-    s->pinned[a / 2] = s->pinned[a / 2] || s->pinned[b / 2];
+    s->parent[b] = a;
+    s->pinned[a] = s->pinned[a] || s->pinned[b];
 }
 
 void nuc_label_pin(struct nuc_label_sets *s, nuc_label l)
 {
     if (l != NUC_ANY_LABEL)
-        s->pinned[nuc_label_root(s, l) / 2] = true;
+        s->pinned[nuc_label_root(s, l)] = true;
 }
 
 bool nuc_label_is_pinned(const struct nuc_label_sets *s, nuc_label l)
 {
-    return l == NUC_ANY_LABEL || s->pinned[nuc_label_root(s, l) / 2];
+    return l == NUC_ANY_LABEL || s->pinned[nuc_label_root(s, l)];
 }
 
 /* ---- tensors ---- */

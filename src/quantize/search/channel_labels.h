@@ -1,7 +1,6 @@
 /*
  * Which elements of the values of a network must have the same factor, when values are scaled channel by channel
- * without a change of what the network computes. Each element has a label; labels that must agree are joined. A label
- * can also be the inverse of another one: what a product of two values sums over has factors that cancel.
+ * without a change of what the network computes. Each element has a label; labels that must agree are joined.
  *
  * Labels of a tensor are a tensor of the same rank, of size 1 along dimensions that they do not vary with.
  */
@@ -11,23 +10,17 @@
 #include "ir/axis_map.h"
 #include "ir/graph.h"
 
-/* 2 * index of a variable, + 1 for its inverse. */
 typedef uint32_t nuc_label;
 
 #define NUC_ANY_LABEL UINT32_MAX /* of a zero, which any factor leaves as it is */
-
-static inline nuc_label nuc_inverse(nuc_label l)
-{
-    return l == NUC_ANY_LABEL ? l : l ^ 1u;
-}
 
 /* Sets of labels that agree. */
 struct nuc_label_sets {
     struct nuc_context *cx;
     uint32_t count;
     size_t capacity, pinned_capacity;
-    nuc_label *parent; /* by variable: itself at the root */
-    bool *pinned;      /* by variable, of roots: the factor is 1 */
+    nuc_label *parent; /* by label: itself at the root */
+    bool *pinned;      /* by label, of roots: the factor is 1 */
 };
 
 struct nuc_label_sets *nuc_label_sets_new(struct nuc_context *cx);
@@ -35,7 +28,7 @@ struct nuc_label_sets *nuc_label_sets_new(struct nuc_context *cx);
 /* The label that stands for all that agree with `l`. */
 nuc_label nuc_label_root(const struct nuc_label_sets *s, nuc_label l);
 
-/* They agree from now on; a label that agrees with its inverse is pinned. */
+/* They agree from now on. */
 void nuc_label_join(struct nuc_label_sets *s, nuc_label a, nuc_label b);
 void nuc_label_pin(struct nuc_label_sets *s, nuc_label l);
 bool nuc_label_is_pinned(const struct nuc_label_sets *s, nuc_label l);

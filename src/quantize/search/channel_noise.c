@@ -5,30 +5,18 @@
 
 /* ---- the estimate ---- */
 
-/* Its parts that grow and fall with the factor of each variable are wanted for one step towards the least noise. */
+/*
+ * Its parts that grow and fall with the factor of each label are wanted for a step towards less noise. A maximum has no
+ * such parts but for one of its values, so that there the norm stands for it.
+ */
 struct estimate {
     const double *factor; /* by label, of the last one 1 */
     nuc_label one;        /* stands for NUC_ANY_LABEL */
     double total;
-    double *up, *down;  /* by variable; NULL: not wanted */
-    unsigned squarings; /* a maximum is the norm of the power 2^squarings of what it is of; 0: the maximum itself */
+    double *up, *down; /* by label; NULL: not wanted, and ranges are exact */
     /* Room for the largest tensor and matrix. */
-    double *part, *part_below, *in_factor, *in_part, *out_factor, *group_power, *group_ranges;
+    double *part, *part_below, *in_factor, *in_part, *group_power, *group_ranges;
 };
-
-static double to_the_power(double x, unsigned squarings)
-{
-    for (unsigned i = 0; i < squarings; i++)
-        x *= x;
-    return x;
-}
-
-static double root_of(double x, unsigned squarings)
-{
-    for (unsigned i = 0; i < squarings; i++)
-        x = sqrt(x);
-    return x;
-}
 
 static double factor_of(const struct estimate *s, nuc_label l)
 {
@@ -38,31 +26,25 @@ static double factor_of(const struct estimate *s, nuc_label l)
 /* A part of the noise that grows with the factor, or, below 0, falls. */
 static void note(struct estimate *s, nuc_label l, double growing)
 {
-    if (s->up == NULL || l == NUC_ANY_LABEL)
-        return;
-    double *sum = (growing > 0) == !(l & 1u) ? s->up : s->down;
-    sum[l / 2] += fabs(growing);
+    if (s->up != NULL && l != NUC_ANY_LABEL)
+        (growing > 0 ? s->up : s->down)[l] += fabs(growing);
 }
 
-/* Range on one side of 0; what each share has in the norm goes to `part`. */
+/* Range on one side of 0; what each share has in the square of the norm goes to `part`. */
 static double side(const struct nuc_noise_tensor *t, const struct estimate *s, bool above, double *part)
 {
     double most = 0, sum = 0;
 
     for (uint32_t i = 0; i < t->count; i++) {
         const struct nuc_noise_share *h = &t->shares[i];
-        part[i] = (double)(above ? h->above : h->below) / factor_of(s, h->label);
-        most = fmax(most, part[i]);
-    }
-    if (s->squarings == 0 || !(most > 0))
-        return most;
-    for (uint32_t i = 0; i < t->count; i++) {
-        part[i] = to_the_power(part[i] / most, s->squarings);
+        double x = (double)(above ? h->above : h->below) / factor_of(s, h->label);
+        most = fmax(most, x);
+        part[i] = x * x;
         sum += part[i];
     }
     for (uint32_t i = 0; i < t->count; i++)
-        part[i] /= sum;
-    return most * root_of(sum, s->squarings);
+        part[i] = sum > 0 ? part[i] / sum : 0;
+    return s->up != NULL ? sqrt(sum) : most;
 }
 
 static void add_tensor(const struct nuc_noise_tensor *t, struct estimate *s)
@@ -85,109 +67,72 @@ static void add_tensor(const struct nuc_noise_tensor *t, struct estimate *s)
 
 /* ---- weights ---- */
 
-/* Outputs [first, end) of a matrix have one scale. */
-struct rows {
-    const struct nuc_noise_matrix *m;
-    uint32_t first, end;
-    double most; /* largest scaled weight */
-};
-
-static uint32_t ins_of(const struct nuc_noise_matrix *m)
+static double largest_of(const double *x, uint32_t count)
 {
-    return m->in / m->groups;
-}
-
-static uint32_t group_of(const struct nuc_noise_matrix *m, uint32_t output)
-{
-    return output / (m->out / m->groups);
-}
-
-static double largest_of(const struct rows *r, const struct estimate *s)
-{
-    uint32_t ins = ins_of(r->m);
     double most = 0;
 
-    for (uint32_t o = r->first; o < r->end; o++) {
-        const float *w = r->m->largest + (size_t)o * ins;
-        const double *f = s->in_factor + (size_t)group_of(r->m, o) * ins;
-        double row = 0;
-        for (uint32_t i = 0; i < ins; i++) {
-            double x = (double)w[i] * f[i];
-            row = x > row ? x : row;
-        }
-        row /= s->out_factor[o];
-        most = row > most ? row : most;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        most = x[i] > most ? x[i] : most;
     return most;
 }
 
-/* The powers of the weights of an output go to part[]. Returns their sum. */
-static double powers_of(const struct rows *r, const struct estimate *s, uint32_t o)
+/* In an order that lets several additions go on at a time. */
+static double sum_of(const double *x, uint32_t count)
 {
-    uint32_t ins = ins_of(r->m);
-    const float *w = r->m->largest + (size_t)o * ins;
-    const double *f = s->in_factor + (size_t)group_of(r->m, o) * ins;
-    double scale = 1 / (r->most * s->out_factor[o]), sum = 0;
+    double sums[4] = {0, 0, 0, 0};
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i < ins; i++)
-        s->part[i] = (double)w[i] * f[i] * scale;
-    for (unsigned k = 0; k < s->squarings; k++) {
-        for (uint32_t i = 0; i < ins; i++)
-            s->part[i] *= s->part[i];
+    for (; count - i >= 4; i += 4) {
+        for (uint32_t k = 0; k < 4; k++)
+            sums[k] += x[i + k];
     }
-    for (uint32_t i = 0; i < ins; i++)
-        sum += s->part[i];
-    return sum;
+    for (; i < count; i++)
+        sums[0] += x[i];
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
-/* What each factor has in the norm, of `noise` for each unit of the sum. */
-static void note_rows(const struct rows *r, struct estimate *s, double noise)
+/* Outputs [first, end) of a matrix have one scale. */
+static void add_rows(const struct nuc_noise_matrix *m, uint32_t first, uint32_t end, struct estimate *s)
 {
-    uint32_t ins = ins_of(r->m);
-    bool is_known = r->end == r->first + 1; /* from the sum */
+    uint32_t ins = m->in / m->groups, outs = m->out / m->groups;
+    double unit = 1 / (12 * NUC_STEPS_OF_WEIGHTS * NUC_STEPS_OF_WEIGHTS * m->out), powers = 0, squared_range = 0;
 
-    for (uint32_t o = r->first; o < r->end; o++) {
-        double row = is_known ? 0 : powers_of(r, s, o), *in = s->in_part + (size_t)group_of(r->m, o) * ins;
+    for (uint32_t o = first; o < end; o++) {
+        double f = m->per_output ? 1 : factor_of(s, m->written[o]);
+        powers += f * f * s->group_power[o / outs];
+    }
+    for (uint32_t o = first; o < end; o++) {
+        const float *w = m->largest + (size_t)o * ins;
+        double f = m->per_output ? 1 : factor_of(s, m->written[o]), *in = s->in_part + (size_t)(o / outs) * ins;
+        const double *read = s->in_factor + (size_t)(o / outs) * ins;
+        for (uint32_t i = 0; i < ins; i++) {
+            double x = (double)w[i] * read[i] / f;
+            s->part[i] = x * x;
+        }
+        if (s->up == NULL) {
+            squared_range = fmax(squared_range, largest_of(s->part, ins));
+            continue;
+        }
+        double row = sum_of(s->part, ins), noise = unit * powers;
+        squared_range += row;
         for (uint32_t i = 0; i < ins; i++)
             in[i] += s->part[i] * noise;
-        if (!r->m->per_output)
-            note(s, r->m->written[o], -row * noise);
-    }
-}
-
-/* Noise of outputs with one scale; what it is per power of an input goes to group_ranges. */
-static void add_rows(struct rows *r, struct estimate *s, double unit)
-{
-    const struct nuc_noise_matrix *m = r->m;
-    double norm = 1, powers = 0;
-
-    r->most = largest_of(r, s);
-    if (!(r->most > 0))
-        return;
-    if (s->squarings > 0) {
-        norm = 0;
-        for (uint32_t o = r->first; o < r->end; o++)
-            norm += powers_of(r, s, o);
-    }
-    double range = r->most * root_of(norm, s->squarings), squared = unit * range * range;
-    for (uint32_t o = r->first; o < r->end; o++) {
-        double f2 = s->out_factor[o] * s->out_factor[o];
-        powers += f2 * s->group_power[group_of(m, o)];
-        s->group_ranges[group_of(m, o)] += squared * f2;
         if (!m->per_output)
-            note(s, m->written[o], squared * f2 * s->group_power[group_of(m, o)]);
+            note(s, m->written[o], -row * noise);
     }
-    s->total += squared * powers;
-    if (s->up != NULL)
-        note_rows(r, s, squared * powers / norm);
+    s->total += unit * squared_range * powers;
+    for (uint32_t o = first; o < end && s->up != NULL; o++) {
+        double f = m->per_output ? 1 : factor_of(s, m->written[o]);
+        s->group_ranges[o / outs] += unit * squared_range * f * f;
+        if (!m->per_output)
+            note(s, m->written[o], unit * squared_range * f * f * s->group_power[o / outs]);
+    }
 }
 
 static void add_matrix(const struct nuc_noise_matrix *m, struct estimate *s)
 {
-    uint32_t ins = ins_of(m), step = m->per_output ? 1 : m->out;
+    uint32_t ins = m->in / m->groups, step = m->per_output ? 1 : m->out;
 
-    for (uint32_t o = 0; o < m->out; o++)
-        s->out_factor[o] = m->per_output ? 1 : factor_of(s, m->written[o]);
     for (uint32_t g = 0; g < m->groups; g++)
         s->group_power[g] = s->group_ranges[g] = 0;
     for (uint32_t i = 0; i < m->in; i++) {
@@ -195,16 +140,15 @@ static void add_matrix(const struct nuc_noise_matrix *m, struct estimate *s)
         s->in_part[i] = 0;
         s->group_power[i / ins] += m->power[i] / (s->in_factor[i] * s->in_factor[i]);
     }
-    double unit = 1 / (12 * NUC_STEPS_OF_WEIGHTS * NUC_STEPS_OF_WEIGHTS * m->out);
     for (uint32_t o = 0; o < m->out; o += step)
-        add_rows(&(struct rows){.m = m, .first = o, .end = o + step}, s, unit);
+        add_rows(m, o, o + step, s);
     for (uint32_t i = 0; i < m->in && s->up != NULL; i++) {
         note(s, m->read[i], s->in_part[i]);
         note(s, m->read[i], -s->group_ranges[i / ins] * m->power[i] / (s->in_factor[i] * s->in_factor[i]));
     }
 }
 
-/* ---- the least noise ---- */
+/* ---- less noise ---- */
 
 static int by_label(const void *a, const void *b)
 {
@@ -243,25 +187,23 @@ void nuc_noise_add_share(struct nuc_noise_model *m, uint32_t tensor, struct nuc_
 static struct estimate make_room(const struct nuc_noise_model *m, const double *factor)
 {
     struct nuc_context *cx = m->cx;
-    uint32_t parts = 0, in = 0, out = 0, groups = 0;
+    uint32_t parts = 0, in = 0, groups = 0;
 
     for (uint32_t i = 0; i < m->n_tensors; i++)
         parts = m->tensors[i].count > parts ? m->tensors[i].count : parts;
     for (uint32_t i = 0; i < m->n_matrices; i++) {
         const struct nuc_noise_matrix *x = &m->matrices[i];
         in = x->in > in ? x->in : in;
-        parts = in > parts ? in : parts;
-        out = x->out > out ? x->out : out;
         groups = x->groups > groups ? x->groups : groups;
     }
+    parts = in > parts ? in : parts;
     return (struct estimate){
         .factor = factor,
-        .one = 2 * m->n_variables,
+        .one = m->n_labels,
         .part = nuc_alloc_array(cx, parts, sizeof(double)),
         .part_below = nuc_alloc_array(cx, parts, sizeof(double)),
         .in_factor = nuc_alloc_array(cx, in, sizeof(double)),
         .in_part = nuc_alloc_array(cx, in, sizeof(double)),
-        .out_factor = nuc_alloc_array(cx, out, sizeof(double)),
         .group_power = nuc_alloc_array(cx, groups, sizeof(double)),
         .group_ranges = nuc_alloc_array(cx, groups, sizeof(double)),
     };
@@ -270,9 +212,8 @@ static struct estimate make_room(const struct nuc_noise_model *m, const double *
 static double estimate(const struct nuc_noise_model *m, struct estimate *s, double *factor, const double *exponents)
 {
     s->total = 0;
-    for (uint32_t i = 0; i < m->n_variables; i++) {
-        factor[2 * i] = exp(exponents[i]);
-        factor[2 * i + 1] = 1 / factor[2 * i];
+    for (uint32_t i = 0; i < m->n_labels; i++) {
+        factor[i] = exp(exponents[i]);
         if (s->up != NULL)
             s->up[i] = s->down[i] = 0;
     }
@@ -284,52 +225,35 @@ static double estimate(const struct nuc_noise_model *m, struct estimate *s, doub
     return s->total;
 }
 
-/* Norms of higher and higher powers come close to the maximum. */
-#define FIRST_SQUARINGS 2
-#define NEAR_SQUARINGS 4
-#define LAST_SQUARINGS 5
-#define STEPS 12
-#define STEPS_PER_LOOK 6
+/*
+ * Steps, each of which balances what grows and what falls with every factor. They end near the
+ * least estimate: the last of it rests on what the estimate leaves out.
+ */
+#define STEPS 16
+#define RATE 0.25 /* of the logarithm of the balance: what the square of a norm takes without overshooting */
 
-/* Balances what grows and what falls with each factor, as far at once as the norm lets it without overshooting. */
-static void step(const struct nuc_noise_model *m, const struct estimate *s, double *x)
-{
-    double rate = 1.0 / (2 + (double)(1u << s->squarings));
-
-    for (uint32_t i = 0; i < m->n_variables; i++) {
-        if (s->up[i] > 0 && s->down[i] > 0)
-            x[i] = fmin(fmax(x[i] - rate * log(s->up[i] / s->down[i]), m->lowest[i]), m->highest[i]);
-    }
-}
-
-double nuc_noise_least(struct nuc_noise_model *m, double *exponents, bool is_near)
+double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents)
 {
     for (uint32_t i = 0; i < m->n_tensors; i++)
         merge_shares(&m->tensors[i]);
     struct nuc_arena *outer = nuc_push_arena(m->cx);
-    uint32_t n = m->n_variables;
-    double *factor = nuc_alloc_array(m->cx, 2 * (size_t)n + 1, sizeof *factor);
-    double *x = nuc_alloc_array(m->cx, n, sizeof *x);
-    struct estimate s = make_room(m, factor), look = s;
-    s.up = nuc_alloc_array(m->cx, n, sizeof *s.up);
-    s.down = nuc_alloc_array(m->cx, n, sizeof *s.down);
-    double first = estimate(m, &look, factor, x), least = first;
-    for (uint32_t i = 0; i < n; i++) {
-        x[i] = fmin(fmax(exponents[i], m->lowest[i]), m->highest[i]);
+    double *factor = nuc_alloc_array(m->cx, (size_t)m->n_labels + 1, sizeof *factor);
+    struct estimate exact = make_room(m, factor), s = exact;
+    s.up = nuc_alloc_array(m->cx, m->n_labels, sizeof *s.up);
+    s.down = nuc_alloc_array(m->cx, m->n_labels, sizeof *s.down);
+    for (uint32_t i = 0; i < m->n_labels; i++)
         exponents[i] = 0;
-    }
-    for (s.squarings = is_near ? NEAR_SQUARINGS : FIRST_SQUARINGS; s.squarings <= LAST_SQUARINGS; s.squarings++) {
-        for (unsigned k = 1; k <= STEPS; k++) {
-            estimate(m, &s, factor, x);
-            step(m, &s, x);
-            if (k % STEPS_PER_LOOK != 0)
-                continue;
-            double now = estimate(m, &look, factor, x);
-            for (uint32_t i = 0; i < n && now < least; i++)
-                exponents[i] = x[i];
-            least = fmin(least, now);
+    double before = estimate(m, &exact, factor, exponents);
+    for (unsigned k = 0; k < STEPS; k++) {
+        estimate(m, &s, factor, exponents);
+        for (uint32_t i = 0; i < m->n_labels; i++) {
+            double x = exponents[i];
+            if (s.up[i] > 0 && s.down[i] > 0)
+                x -= RATE * log(s.up[i] / s.down[i]);
+            exponents[i] = fmin(fmax(x, m->lowest[i]), 0);
         }
     }
+    double after = estimate(m, &exact, factor, exponents);
     nuc_pop_arena(m->cx, outer);
-    return least < first ? 10 * log10(first / least) : 0;
+    return after < before ? 10 * log10(before / after) : 0;
 }

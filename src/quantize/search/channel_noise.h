@@ -1,8 +1,8 @@
 /*
- * An estimate of the noise of quantization that depends on the factors of channels (channel_factors.h), and the factors
- * for which it is least. Steps of s give noise of s^2 / 12. That of a value goes through the weights that read it; that
- * of a weight is multiplied with the power of what it reads. Both count relative to the power of what the layer gives,
- * and all layers count alike.
+ * An estimate of the noise of quantization that depends on the factors of channels (channel_factors.h), and factors
+ * that make it small. Steps of s give noise of s^2 / 12. That of a value goes through the weights that read it; that of
+ * a weight is multiplied with the power of what it reads. Both count relative to the power of what the layer gives, and
+ * all layers count alike.
  *
  * A range is a maximum of values divided by factors, noise a sum of squared factors, so that the estimate is a sum of
  * products of such terms: it is convex in the logarithms of the factors.
@@ -41,8 +41,8 @@ struct nuc_noise_matrix {
 
 struct nuc_noise_model {
     struct nuc_context *cx;
-    uint32_t n_variables;     /* of which labels are made; a root each */
-    double *lowest, *highest; /* by variable: bounds of the logarithm of its factor */
+    uint32_t n_labels;
+    double *lowest; /* by label: of the logarithm of its factor, which is 0 at most */
     uint32_t n_tensors, n_matrices;
     struct nuc_noise_tensor *tensors;
     struct nuc_noise_matrix *matrices;
@@ -51,10 +51,7 @@ struct nuc_noise_model {
 /* Labels are roots of their sets, or NUC_ANY_LABEL, whose factor is 1. Shares of one label in a tensor become one. */
 void nuc_noise_add_share(struct nuc_noise_model *m, uint32_t tensor, struct nuc_noise_share share);
 
-/*
- * Sets exponents[variable]; where `is_near`, those that are given are near the result, else they are 0. Returns the
- * decibels by which the estimate falls from where all are 0, 0 for none.
- */
-double nuc_noise_least(struct nuc_noise_model *m, double *exponents, bool is_near);
+/* Sets exponents[label]. Returns the decibels by which the estimate falls from where all are 0, 0 for none. */
+double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents);
 
 #endif

@@ -129,6 +129,21 @@ double nuc_sure_gain(const double *gains, size_t count, double errors)
     return sum / n - errors * sqrt(variance / n);
 }
 
+/* Errors that are smaller are none: 200 dB. */
+#define LEAST_ERROR 1e-20
+
+double nuc_sure_fall(const double *before, const double *after, size_t count, double share, double errors)
+{
+    double gains[NUC_CHOICE_MOST], logarithms[NUC_CHOICE_MOST];
+
+    for (size_t k = 0; k < count; k++) {
+        gains[k] = (1 - share) * before[k] - after[k];
+        logarithms[k] = log(fmax(before[k], LEAST_ERROR) / fmax(after[k], LEAST_ERROR));
+    }
+    double gain = nuc_sure_gain(gains, count, errors);
+    return gain > 0 && nuc_sure_gain(logarithms, count, errors) > 0 ? gain : 0;
+}
+
 /* What every other sample leaves is used again. */
 static void thin_out(struct nuc_choice_samples *s)
 {

@@ -40,6 +40,12 @@ struct nuc_choice_samples nuc_samples_of_part(const struct nuc_choice_samples *a
  */
 double nuc_sure_gain(const double *gains, size_t count, double errors);
 
+/*
+ * What errors of samples fall by, beyond chance in the mean of the errors, after a share of those before is taken off,
+ * and in the mean of their logarithms: a few samples may make most of the error while all others lose. 0: they do not.
+ */
+double nuc_sure_fall(const double *before, const double *after, size_t count, double share, double errors);
+
 /* Multiply-accumulates of a node; the same or what takes as long, of a node and of one run of a graph. */
 double nuc_node_macs(const struct nuc_node *node);
 double nuc_node_cost(const struct nuc_node *node);

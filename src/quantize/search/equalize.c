@@ -2,299 +2,527 @@
 
 #include <math.h>
 
-#include "eval/eval.h"
-#include "ir/args.h"
-#include "ir/op_list.h"
 #include "quantize/layers.h"
+#include "quantize/search/channel_factors.h"
+#include "quantize/search/channel_noise.h"
 
-#define CLIP 6.0f /* upper bound of a ReLU6 */
+/* Channels whose ranges differ by more than this are nearly dead: their noise is not worth the range. */
+#define MOST_FACTOR 1024.0
 
-/* Two layers, and how values get from the first to the second. */
-struct chain {
-    uint32_t from, to;           /* in the list of layers */
-    uint32_t channels;           /* outputs of the first */
-    uint32_t inner;              /* inputs of the second that one channel becomes: more than 1 after a flatten */
-    const struct nuc_node *clip; /* what the first ReLU6 in between reads; NULL: there is none */
-    float *largest;              /* of `clip` by channel; NULL before the first sample */
+/* Spreads of the largest values of samples that a channel has to itself: one sample out of 700 goes beyond. */
+#define REACH 6.0
+
+/* Of all values together. */
+#define MOST_LABELS ((size_t)1 << 20)
+
+#define PI 3.14159265358979324
+
+/* The largest values on one side of 0 that the samples had. */
+struct ends {
+    double sum, squares;
+    float most;
+    uint32_t times; /* that samples had exactly it */
 };
 
-/* A layer with its constants while they change. */
-struct weights {
-    struct nuc_layer layer;
-    float *weight, *bias; /* bias may be NULL */
-    bool changed;
+/* What samples showed of the elements of a value that share a label. */
+struct seen {
+    uint32_t n_samples;
+    struct ends above, below;
+    double power; /* sum of the mean squares */
+};
+
+/* What one sample shows. */
+struct glance {
+    float above, below;
+    double power;
 };
 
 struct nuc_equalizer {
+    const struct nuc_calibration *c;
     struct nuc_graph *g;
-    unsigned threads;
-    struct nuc_evaluator *evaluator;
-    uint32_t n_layers, n_chains;
-    struct weights *layers;
-    struct chain *chains;
-    uint32_t *chain_of; /* by id of the node a ReLU6 reads: index + 1; 0: none */
+    struct nuc_channel_factors *channels;
+    const struct nuc_channel_labels *
+        *labels;            /* by node id: of values that are seen, one where none can have a factor; NULL */
+    struct seen **seen[2];  /* by part and node id: of each label */
+    struct glance *glances; /* room for those of one value */
+    double *exponents[NUC_BOTH_PARTS + 1]; /* by part and label: logarithm of the factor */
+    const struct nuc_data **own_data;      /* by node id: of constants before they were changed */
 };
 
-/* ---- chains ---- */
+typedef struct nuc_equalizer equalizer;
 
-/* What a positive factor of each channel passes through: these give the scaled result for a scaled input. */
-static const enum nuc_op *const homogeneous =
-    NUC_OPS(NUC_OP_RELU, NUC_OP_LEAKY_RELU, NUC_OP_DROPOUT, NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_MAX_POOL2D,
-            NUC_OP_AVG_POOL2D, NUC_OP_ADAPTIVE_AVG_POOL2D);
-
-/* Batch first, channels second. */
-static bool has_channels(const struct nuc_node *n, uint32_t channels)
+static nuc_label root_of(const equalizer *e, nuc_label l)
 {
-    return !n->is_tuple && n->n_vals == 1 && n->vals[0].dtype == NUC_F32 && n->vals[0].rank >= 2 &&
-           n->vals[0].sizes[1] == (int64_t)channels;
+    return l == NUC_ANY_LABEL ? l : nuc_label_root(e->channels->sets, l);
 }
 
-/* Only then do a layer's channels lie along axis 1: a linear layer may have more dimensions, an image no batch. */
-static bool is_batched(const struct nuc_layer *l, const struct nuc_node *value)
+static bool is_fixed(const equalizer *e, const nuc_label *labels, uint32_t count)
 {
-    return value->n_vals == 1 && value->vals[0].rank == l->weight->vals[0].rank;
-}
-
-/* [N, C, ...] -> [N, C * ...] */
-static bool flattens(const struct nuc_node *n)
-{
-    const struct nuc_node *in = nuc_arg_node(n, NUC_SELF);
-
-    return in != NULL && n->vals[0].rank == 2 && n->vals[0].sizes[0] == in->vals[0].sizes[0];
-}
-
-/* Follows `n`, the reader of the layer's values, and notes what it does to them; false when no factor passes. */
-static bool pass(const struct nuc_node *n, struct chain *c)
-{
-    const struct nuc_node *in = nuc_arg_node(n, NUC_SELF);
-
-    if (in == NULL || in->n_vals != 1 || n->n_vals != 1)
-        return false;
-    if (nuc_op_is_in(n->op, homogeneous))
-        return n->vals[0].rank == in->vals[0].rank && n->vals[0].sizes[1] == in->vals[0].sizes[1];
-    if (nuc_op_is_in(n->op, NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN)))
-        return flattens(n);
-    if (!nuc_op_is_in(n->op, NUC_OPS(NUC_OP_RELU6, NUC_OP_HARDTANH)))
-        return false;
-    /* Below its bound a ReLU6 is a ReLU: no factor may take a channel above that. */
-    struct nuc_bounds bounds = nuc_bounds_of(n);
-    if (bounds.min != 0 || (bounds.max != (double)CLIP && !isinf(bounds.max)))
-        return false;
-    if (!isinf(bounds.max) && c->clip == NULL)
-        c->clip = in;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_label_is_pinned(e->channels->sets, labels[i]))
+            return false;
+    }
     return true;
 }
 
-static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32_t from, struct chain *c)
+static bool can_gain(const struct nuc_channel_factors *f)
 {
-    const struct nuc_layer *first = &e->layers[from].layer;
-    struct nuc_node *n = first->node;
-
-    *c = (struct chain){.from = from, .channels = first->out};
-    if (!has_channels(n, first->out) || !is_batched(first, n))
-        return false;
-    while (n->n_users == 1) {
-        struct nuc_node *user = n->users[0];
-        if (layer_at[user->id] != 0) {
-            c->to = layer_at[user->id] - 1;
-            const struct nuc_layer *second = &e->layers[c->to].layer;
-            c->inner = second->in / c->channels;
-            return second->input == n && is_batched(second, n) && second->in % c->channels == 0 &&
-                   nuc_elements(&n->vals[0]) > 0 && n->vals[0].sizes[1] == (int64_t)second->in;
+    for (uint32_t i = 0; i < f->n_layers; i++) {
+        for (uint32_t k = 0; k < f->layers[i].in; k++) {
+            if (!nuc_label_is_pinned(f->sets, f->layers[i].read[k]))
+                return true;
         }
-        if (nuc_arg_node(user, NUC_SELF) != n || !pass(user, c))
-            return false;
-        n = user;
     }
     return false;
 }
 
-struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads)
+/* Calibration sees it: it is quantized. */
+static bool is_seen(const struct nuc_calibration *c, const struct nuc_node *n)
 {
-    struct nuc_equalizer *e = nuc_alloc(g->cx, sizeof *e);
-    uint32_t *layer_at = nuc_alloc_array(g->cx, g->next_id, sizeof *layer_at);
+    return c->observed[n->id].output != NUC_NO_GROUP || c->observed[n->id].n_edges != 0;
+}
 
-    e->g = g;
-    e->threads = threads;
-    e->layers = nuc_alloc_array(g->cx, g->n_nodes, sizeof *e->layers);
-    e->chain_of = nuc_alloc_array(g->cx, g->next_id, sizeof *e->chain_of);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_layer l;
-        if (!nuc_layer_of(n, &l))
-            continue;
-        struct weights *w = &e->layers[e->n_layers++];
-        w->layer = l;
-        w->weight = nuc_layer_values(e->g, l.weight);
-        w->bias = l.bias != NULL ? nuc_layer_values(e->g, l.bias) : NULL;
-        layer_at[n->id] = e->n_layers;
+struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c)
+{
+    struct nuc_context *cx = c->g->cx;
+    equalizer *e = nuc_alloc(cx, sizeof *e);
+    size_t all = 0, most = 0;
+
+    *e = (equalizer){.c = c, .g = c->g, .channels = nuc_channel_factors_find(c->g)};
+    if (!can_gain(e->channels))
+        return NULL;
+    e->labels = nuc_alloc_array(cx, c->g->next_id, sizeof *e->labels);
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct nuc_channel_labels *const *of = e->channels->labels[n->id];
+        const struct nuc_channel_labels *l = of == NULL || !is_seen(c, n) ? NULL : of[0];
+        if (l != NULL && nuc_labels_are_pinned(e->channels->sets, l))
+            l = nuc_labels_of_one(e->channels->sets, l->rank, NUC_ANY_LABEL);
+        e->labels[n->id] = l;
+        all += l == NULL ? 0 : l->count;
+        most = l != NULL && l->count > most ? l->count : most;
     }
-    e->chains = nuc_alloc_array(g->cx, e->n_layers, sizeof *e->chains);
-    for (uint32_t i = 0; i < e->n_layers; i++) {
-        struct chain *c = &e->chains[e->n_chains];
-        if (!find_chain(e, layer_at, i, c))
-            continue;
-        e->n_chains++;
-        if (c->clip != NULL)
-            e->chain_of[c->clip->id] = e->n_chains;
+    if (all > MOST_LABELS)
+        return NULL;
+    for (unsigned part = 0; part < 2; part++) {
+        e->seen[part] = nuc_alloc_array(cx, c->g->next_id, sizeof(struct seen *));
+        for (uint32_t i = 0; i < c->g->next_id; i++)
+            e->seen[part][i] =
+                e->labels[i] == NULL ? NULL : nuc_alloc_array(cx, e->labels[i]->count, sizeof(struct seen));
+    }
+    for (unsigned part = 0; part <= NUC_BOTH_PARTS; part++)
+        e->exponents[part] = nuc_alloc_array(cx, e->channels->sets->count, sizeof *e->exponents[part]);
+    e->glances = nuc_alloc_array(cx, most, sizeof *e->glances);
+    e->own_data = nuc_alloc_array(cx, c->g->next_id, sizeof *e->own_data);
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        for (unsigned part = 0; part < 2 && e->labels[n->id] != NULL && nuc_is_static(n); part++)
+            nuc_equalizer_see(e, part, n, nuc_const_contiguous(c->g, n), (size_t)nuc_elements(&n->vals[0]));
     }
     return e;
 }
 
-/* ---- what reaches a ReLU6 ---- */
+/* ---- samples ---- */
 
-bool nuc_equalize_needs_samples(const struct nuc_equalizer *e)
+enum { SIDE_BY_SIDE = 8 };
+
+/* Values that are no numbers, and infinities, do not count. */
+static void look(struct glance *s, const float *x, size_t count)
 {
-    for (uint32_t i = 0; i < e->n_chains; i++) {
-        if (e->chains[i].clip != NULL)
-            return true;
+    float above[SIDE_BY_SIDE], below[SIDE_BY_SIDE], power[SIDE_BY_SIDE];
+    double sum = 0;
+    size_t i = 0;
+
+    for (unsigned k = 0; k < SIDE_BY_SIDE; k++) {
+        above[k] = s->above;
+        below[k] = -s->below;
     }
-    return false;
+    /* Sums of few squares at a time, so that they are as good in float. */
+    while (count - i >= SIDE_BY_SIDE) {
+        size_t end = count - i > 64 * SIDE_BY_SIDE ? i + 64 * SIDE_BY_SIDE : count - (count - i) % SIDE_BY_SIDE;
+        for (unsigned k = 0; k < SIDE_BY_SIDE; k++)
+            power[k] = 0;
+        for (; i < end; i += SIDE_BY_SIDE) {
+            for (unsigned k = 0; k < SIDE_BY_SIDE; k++) {
+                float v = fabsf(x[i + k]) <= 0x1p63f ? x[i + k] : 0;
+                above[k] = v > above[k] ? v : above[k];
+                below[k] = v < below[k] ? v : below[k];
+                power[k] += v * v;
+            }
+        }
+        for (unsigned k = 0; k < SIDE_BY_SIDE; k++)
+            sum += (double)power[k];
+    }
+    for (; i < count; i++) {
+        float v = fabsf(x[i]) <= 0x1p63f ? x[i] : 0;
+        above[0] = v > above[0] ? v : above[0];
+        below[0] = v < below[0] ? v : below[0];
+        sum += (double)(v * v);
+    }
+    for (unsigned k = 0; k < SIDE_BY_SIDE; k++) {
+        s->above = above[k] > s->above ? above[k] : s->above;
+        s->below = -below[k] > s->below ? -below[k] : s->below;
+    }
+    s->power += sum;
 }
 
-static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
+static void note(struct ends *e, float value)
 {
-    struct nuc_equalizer *e = user;
-    const float *x = data;
+    e->sum += (double)value;
+    e->squares += (double)value * (double)value;
+    e->times = value > e->most || e->times == 0 ? 1 : e->times + !(value < e->most);
+    e->most = value > e->most ? value : e->most;
+}
 
-    if (val_index != 0 || e->chain_of[node->id] == 0 || elements == 0)
+void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_node *node, const float *x,
+                       size_t count)
+{
+    const struct nuc_channel_labels *l = e->labels[node->id];
+    const struct nuc_meta *m = &node->vals[0];
+    int64_t index[NUC_MAX_RANK] = {0};
+    uint32_t outer = m->rank;
+    size_t run = 1;
+
+    if (l == NULL || count == 0 || m->dtype != NUC_F32)
         return;
-    struct chain *c = &e->chains[e->chain_of[node->id] - 1];
-    size_t inner = elements / ((size_t)node->vals[0].sizes[0] * c->channels);
-    for (size_t i = 0; i < elements / inner; i++) {
-        float *largest = &c->largest[i % c->channels];
-        for (size_t k = 0; k < inner; k++)
-            *largest = x[i * inner + k] > *largest ? x[i * inner + k] : *largest;
+    for (size_t i = 0; i < l->count; i++)
+        e->glances[i] = (struct glance){0, 0, 0};
+    while (outer > 0 && l->sizes[outer - 1] == 1)
+        run *= (size_t)m->sizes[--outer];
+    for (size_t i = 0; i < count; i += run) {
+        look(&e->glances[nuc_labels_offset(l, index)], x + i, run);
+        for (uint32_t d = outer; d-- > 0 && ++index[d] == m->sizes[d];)
+            index[d] = 0;
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        struct seen *s = &e->seen[part][node->id][i];
+        note(&s->above, e->glances[i].above);
+        note(&s->below, e->glances[i].below);
+        s->power += e->glances[i].power * (double)l->count / (double)count;
+        s->n_samples++;
     }
 }
 
-void nuc_equalize_sample(struct nuc_equalizer *e, const void *const *inputs)
+static struct ends both_ends(struct ends a, struct ends b)
 {
-    if (e->evaluator == NULL) {
-        e->evaluator = nuc_eval_new(e->g, e->threads);
-        nuc_eval_observe(e->evaluator, observe, e);
-        for (uint32_t i = 0; i < e->n_chains; i++)
-            e->chains[i].largest = nuc_alloc_array(e->g->cx, e->chains[i].channels, sizeof(float));
-    }
-    nuc_eval_run(e->evaluator, inputs, NULL);
+    struct ends e = {a.sum + b.sum, a.squares + b.squares, fmaxf(a.most, b.most), 0};
+
+    e.times = (a.most < e.most ? 0 : a.times) + (b.most < e.most ? 0 : b.times);
+    return e;
 }
 
-/* ---- factors ---- */
-
-/* Sweeps over all chains; factors are settled long before, when a sweep changes none by more than a thousandth. */
-#define MAX_SWEEPS 50
-#define SETTLED 1e-3f
-
-/* Channels whose ranges differ by more than this are nearly dead: their noise is not worth the range. */
-#define MAX_FACTOR 1024.0f
-
-/* Which channel a row of a weight belongs to: one that the layer writes, or one that it reads. */
-enum side { WRITTEN, READ };
-
-/* The channel of the kernel at [o][i]; `inner` inputs of a layer are one channel of the layer before. */
-static uint32_t channel_of(const struct nuc_layer *l, enum side side, uint32_t o, uint32_t i, uint32_t inner)
+static struct seen seen_of(const equalizer *e, unsigned part, const struct nuc_node *n, size_t label)
 {
-    return side == WRITTEN ? o : nuc_layer_input(l, o, i) / inner;
+    struct seen a = e->seen[part == 1][n->id][label], b = e->seen[1][n->id][label];
+
+    if (part != NUC_BOTH_PARTS)
+        return a;
+    return (struct seen){a.n_samples + b.n_samples, both_ends(a.above, b.above), both_ends(a.below, b.below),
+                         a.power + b.power};
 }
 
-/* Largest magnitude of the weights of each channel. */
-static void find_ranges(const struct weights *w, enum side side, uint32_t inner, float *range, uint32_t channels)
+/*
+ * What values are not expected to go beyond: as unseen_range.h has it. An end that two samples reach exactly is that of
+ * a clamp.
+ */
+static double reach_of(const struct ends *e, uint32_t n_samples)
 {
-    const struct nuc_layer *l = &w->layer;
-    const float *taps = w->weight;
+    double mean = n_samples == 0 ? 0 : e->sum / n_samples;
 
-    for (uint32_t c = 0; c < channels; c++)
-        range[c] = 0;
-    for (uint32_t o = 0; o < l->out; o++) {
-        for (uint32_t i = 0; i < l->in / l->groups; i++, taps += l->taps) {
-            float *r = &range[channel_of(l, side, o, i, inner)];
-            for (uint32_t k = 0; k < l->taps; k++)
-                *r = fmaxf(*r, fabsf(taps[k]));
+    if (n_samples < 3 || e->times > 1)
+        return (double)e->most;
+    double variance = (e->squares - mean * e->sum) / (n_samples - 1);
+    return fmax((double)e->most, mean + REACH * sqrt(6 * fmax(variance, 0)) / PI);
+}
+
+/* ---- the noise of layers ---- */
+
+/* The estimate for the samples of a part. */
+struct problem {
+    equalizer *e;
+    unsigned part;
+    double *importance;    /* by label: what its noise counts */
+    double *above, *below; /* by group: what all of its values reach */
+    struct nuc_noise_model model;
+};
+
+/* Mean square of the elements of one label. */
+static double power_of_label(const struct problem *p, const struct nuc_node *n, size_t label)
+{
+    struct seen s = seen_of(p->e, p->part, n, label);
+
+    return s.n_samples == 0 ? 0 : s.power / s.n_samples;
+}
+
+/* Of all elements; 0: nothing was seen of it. */
+static double power_of(const struct problem *p, const struct nuc_node *n)
+{
+    const struct nuc_channel_labels *l = p->e->labels[n->id];
+    double sum = 0;
+
+    for (size_t i = 0; l != NULL && i < l->count; i++)
+        sum += power_of_label(p, n, i);
+    return sum > 0 ? sum / (double)l->count : 0;
+}
+
+static const nuc_label *roots_of(const equalizer *e, const nuc_label *labels, uint32_t count)
+{
+    nuc_label *roots = nuc_alloc_array(e->g->cx, count, sizeof *roots);
+
+    for (uint32_t i = 0; i < count; i++)
+        roots[i] = root_of(e, labels[i]);
+    return roots;
+}
+
+/*
+ * Labels of an input vary along its channels alone, or there is one for all of them. Outputs with scales of their own
+ * are alike enough for some of them to stand for all.
+ */
+#define MOST_OUTPUTS 64
+
+static void add_matrix(struct problem *p, const struct nuc_channel_layer *l, const float *w, double power,
+                       bool per_output)
+{
+    struct nuc_context *cx = p->e->g->cx;
+    uint32_t ins = l->in / l->groups, outs = l->out / l->groups;
+    uint32_t step = per_output && outs > MOST_OUTPUTS ? outs / MOST_OUTPUTS : 1, taken = (outs + step - 1) / step;
+    float *largest = nuc_alloc_array(cx, (size_t)taken * l->groups * ins, sizeof *largest), *most = largest;
+    nuc_label *written = nuc_alloc_array(cx, (size_t)taken * l->groups, sizeof *written);
+    double *powers = nuc_alloc_array(cx, l->in, sizeof *powers), of_all = power_of(p, l->input);
+    bool by_channel = p->e->labels[l->input->id]->count == l->in;
+
+    for (uint32_t i = 0; i < l->in; i++)
+        powers[i] = (by_channel ? power_of_label(p, l->input, i) : of_all) * l->taps / power;
+    for (uint32_t k = 0; k < taken * l->groups; k++) {
+        uint32_t o = k / taken * outs + k % taken * step;
+        written[k] = root_of(p->e, l->written[o]);
+        for (uint32_t i = 0; i < ins; i++, most++) {
+            const float *taps = w + nuc_channel_tap(l, o, i);
+            for (uint32_t t = 0; t < l->taps; t++)
+                *most = fmaxf(*most, fabsf(taps[t]));
         }
     }
+    p->model.matrices[p->model.n_matrices++] = (struct nuc_noise_matrix){
+        .out = taken * l->groups,
+        .in = l->in,
+        .groups = l->groups,
+        .per_output = per_output,
+        .written = written,
+        .read = roots_of(p->e, l->read, l->in),
+        .largest = largest,
+        .power = powers,
+    };
 }
 
-/* What is written is divided by the factor of the channel, what is read multiplied. */
-static void scale_weights(struct weights *w, enum side side, uint32_t inner, const float *factor)
+static void add_layer(struct problem *p, const struct nuc_channel_layer *l)
 {
-    const struct nuc_layer *l = &w->layer;
-    float *taps = w->weight;
+    equalizer *e = p->e;
+    const struct nuc_node *value = l->node;
 
+    /* What is quantized is what an activation makes of it. */
+    while (e->labels[value->id] == NULL && value->n_users == 1)
+        value = value->users[0];
+    double power = power_of(p, value);
+    uint32_t group = nuc_observed_group(e->c, l->weight, l->node);
+
+    if (!(power > 0) || e->labels[l->input->id] == NULL)
+        return;
+    const float *w = nuc_const_contiguous(e->g, l->weight);
     for (uint32_t o = 0; o < l->out; o++) {
-        for (uint32_t i = 0; i < l->in / l->groups; i++, taps += l->taps) {
-            float f = factor[channel_of(l, side, o, i, inner)];
-            for (uint32_t k = 0; k < l->taps; k++)
-                taps[k] = side == WRITTEN ? taps[k] / f : taps[k] * f;
+        for (uint32_t i = 0; i < l->in / l->groups; i++) {
+            const float *taps = w + nuc_channel_tap(l, o, i);
+            nuc_label in = root_of(e, l->read[nuc_channel_input(l, o, i)]);
+            double sum = 0;
+            for (uint32_t t = 0; t < l->taps; t++)
+                sum += (double)taps[t] * (double)taps[t];
+            if (in != NUC_ANY_LABEL)
+                p->importance[in] += sum / (power * l->out);
         }
-        if (side == WRITTEN && w->bias != NULL)
-            w->bias[o] /= factor[o];
     }
-    w->changed = true;
+    bool per_output = group != NUC_NO_GROUP && e->c->observers[group]->spec.ch_axis >= 0;
+    if (group != NUC_NO_GROUP && !(is_fixed(e, l->read, l->in) && (per_output || is_fixed(e, l->written, l->out))))
+        add_matrix(p, l, w, power, per_output);
 }
 
-/* What the first layer's channel is divided by. */
-static float factor_of(const struct chain *c, uint32_t channel, float r1, float r2)
+/* ---- the noise of values, and how far they may be stretched ---- */
+
+static struct nuc_range bounds_of(const equalizer *e, const struct nuc_node *n)
 {
-    if (!(r1 > 0) || !(r2 > 0))
-        return 1;
-    float s = sqrtf(r1 / r2);
-    if (c->clip != NULL) {
-        if (c->largest == NULL || c->largest[channel] >= CLIP)
-            return 1;
-        s = fmaxf(s, c->largest[channel] / CLIP);
-    }
-    return fminf(fmaxf(s, 1 / MAX_FACTOR), MAX_FACTOR);
+    return e->c->relevant != NULL ? e->c->relevant[n->id] : (struct nuc_range){-HUGE_VALF, HUGE_VALF};
 }
 
-/* Returns the largest relative change of a range. */
-static float equalize_chain(struct nuc_equalizer *e, struct chain *c, float *factor, float *r1, float *r2)
+static void add_value(struct problem *p, const struct nuc_node *n, uint32_t group)
 {
-    struct weights *first = &e->layers[c->from], *second = &e->layers[c->to];
-    float change = 0;
+    const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : p->e->c->observers[group];
+    const struct nuc_channel_labels *l = p->e->labels[n->id];
+    struct nuc_range bounds = bounds_of(p->e, n);
 
-    find_ranges(first, WRITTEN, 1, r1, c->channels);
-    find_ranges(second, READ, c->inner, r2, c->channels);
-    for (uint32_t k = 0; k < c->channels; k++) {
-        factor[k] = factor_of(c, k, r1[k], r2[k]);
-        change = fmaxf(change, fabsf(factor[k] - 1));
-        if (c->largest != NULL)
-            c->largest[k] /= factor[k];
+    if (o == NULL || l == NULL || o->spec.kind != NUC_QSPEC_OBSERVED || o->spec.ch_axis >= 0)
+        return;
+    for (size_t i = 0; i < l->count; i++) {
+        struct seen s = seen_of(p->e, p->part, n, i);
+        double above = fmin(reach_of(&s.above, s.n_samples), (double)bounds.max);
+        double below = fmin(reach_of(&s.below, s.n_samples), -(double)bounds.min);
+        struct nuc_noise_share share = {root_of(p->e, l->at[i]), (float)fmax(above, 0), (float)fmax(below, 0), 0};
+        p->above[group] = fmax(p->above[group], fmin((double)s.above.most, above));
+        p->below[group] = fmax(p->below[group], fmin((double)s.below.most, below));
+        if (o->spec.scheme != NUC_PER_TENSOR_AFFINE) {
+            share.above = share.below = fmaxf(share.above, share.below);
+            p->above[group] = p->below[group] = fmax(p->above[group], p->below[group]);
+        }
+        if (share.label != NUC_ANY_LABEL)
+            share.weight = p->importance[share.label];
+        nuc_noise_add_share(&p->model, group, share);
     }
-    if (change > SETTLED) {
-        scale_weights(first, WRITTEN, 1, factor);
-        scale_weights(second, READ, c->inner, factor);
-    }
-    return change;
 }
 
-uint32_t nuc_equalize_apply(struct nuc_equalizer *e)
+/* The factor of a label has to be at least so much. */
+static void bound(struct problem *p, nuc_label root, double least)
 {
+    if (root != NUC_ANY_LABEL)
+        p->model.lowest[root] = fmin(fmax(p->model.lowest[root], log(fmax(least, 1 / MOST_FACTOR))), 0);
+}
+
+static double part_of(double reach, double range)
+{
+    return range > 0 ? reach / range : reach > 0;
+}
+
+/* What a channel may come to reach stays within what the values of the tensor reach. */
+static void bound_values(struct problem *p, uint32_t group)
+{
+    const struct nuc_noise_tensor *t = &p->model.tensors[group];
+
+    for (uint32_t i = 0; i < t->count; i++)
+        bound(p, t->shares[i].label,
+              fmax(part_of((double)t->shares[i].above, p->above[group]),
+                   part_of((double)t->shares[i].below, p->below[group])));
+}
+
+/* What stays below the bound of a clip may not come above it; a channel that is clipped keeps its factor. */
+static void bound_clip(struct problem *p, const struct nuc_channel_clip *clip)
+{
+    const struct nuc_channel_labels *l = p->e->labels[clip->node->id];
+
+    for (size_t i = 0; l != NULL && i < l->count; i++) {
+        struct seen s = seen_of(p->e, p->part, clip->node, i);
+        bound(p, root_of(p->e, l->at[i]), reach_of(&s.above, s.n_samples) / clip->bound);
+    }
+}
+
+static void fill_model(struct problem *p)
+{
+    const equalizer *e = p->e;
+    const struct nuc_channel_factors *f = e->channels;
     struct nuc_context *cx = e->g->cx;
-    uint32_t most = 0, equalized = 0;
-    float change = 2 * SETTLED;
+    struct nuc_noise_model *m = &p->model;
 
-    for (uint32_t i = 0; i < e->n_chains; i++)
-        most = e->chains[i].channels > most ? e->chains[i].channels : most;
-    float *factor = nuc_alloc_array(cx, most, sizeof *factor);
-    float *r1 = nuc_alloc_array(cx, most, sizeof *r1), *r2 = nuc_alloc_array(cx, most, sizeof *r2);
-    for (uint32_t sweep = 0; sweep < MAX_SWEEPS && change > SETTLED; sweep++) {
-        change = 0;
-        for (uint32_t i = 0; i < e->n_chains; i++)
-            change = fmaxf(change, equalize_chain(e, &e->chains[i], factor, r1, r2));
+    *m = (struct nuc_noise_model){.cx = cx, .n_labels = f->sets->count, .n_tensors = e->c->sharing->n_groups};
+    m->lowest = nuc_alloc_array(cx, m->n_labels, sizeof *m->lowest);
+    m->tensors = nuc_alloc_array(cx, m->n_tensors, sizeof *m->tensors);
+    m->matrices = nuc_alloc_array(cx, f->n_layers, sizeof *m->matrices);
+    p->importance = nuc_alloc_array(cx, m->n_labels, sizeof *p->importance);
+    p->above = nuc_alloc_array(cx, m->n_tensors, sizeof *p->above);
+    p->below = nuc_alloc_array(cx, m->n_tensors, sizeof *p->below);
+    for (uint32_t i = 0; i < f->n_layers; i++)
+        add_layer(p, &f->layers[i]);
+    for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
+        const struct nuc_observed *o = &e->c->observed[n->id];
+        add_value(p, n, o->output);
+        for (uint32_t i = 0; i < o->n_edges; i++)
+            add_value(p, n, o->edges[i]);
     }
-    for (uint32_t i = 0; i < e->n_chains; i++)
-        equalized += e->layers[e->chains[i].from].changed && e->layers[e->chains[i].to].changed;
-    for (uint32_t i = 0; i < e->n_layers; i++) {
-        struct weights *w = &e->layers[i];
-        if (!w->changed)
-            continue;
-        nuc_layer_set_values(e->g, w->layer.weight, w->weight);
-        if (w->bias != NULL)
-            nuc_layer_set_values(e->g, w->layer.bias, w->bias);
-    }
-    return equalized;
+    for (uint32_t i = 0; i < m->n_labels; i++)
+        m->lowest[i] = f->sets->pinned[i] ? 0 : -log(MOST_FACTOR);
+    for (uint32_t i = 0; i < m->n_tensors; i++)
+        bound_values(p, i);
+    for (uint32_t i = 0; i < f->n_clips; i++)
+        bound_clip(p, &f->clips[i]);
 }
 
-void nuc_equalize(struct nuc_graph *g)
+double nuc_equalizer_solve(struct nuc_equalizer *e, unsigned part)
 {
-    nuc_equalize_apply(nuc_equalize_prepare(g, 1));
+    struct problem p = {.e = e, .part = part};
+    struct nuc_arena *outer = nuc_push_arena(e->g->cx);
+
+    fill_model(&p);
+    double gain = nuc_noise_reduce(&p.model, e->exponents[part]);
+    nuc_pop_arena(e->g->cx, outer);
+    return gain;
+}
+
+/* ---- the graph ---- */
+
+static double factor_of(const equalizer *e, unsigned part, nuc_label l)
+{
+    nuc_label root = root_of(e, l);
+
+    return root == NUC_ANY_LABEL ? 1 : exp(e->exponents[part][root]);
+}
+
+static float *values_of(equalizer *e, struct nuc_node *constant)
+{
+    e->own_data[constant->id] = constant->data;
+    return nuc_layer_values(e->g, constant);
+}
+
+static void scale_layer(equalizer *e, unsigned part, const struct nuc_channel_layer *l)
+{
+    if (is_fixed(e, l->read, l->in) && is_fixed(e, l->written, l->out))
+        return;
+    float *w = values_of(e, l->weight);
+    for (uint32_t o = 0; o < l->out; o++) {
+        double written = factor_of(e, part, l->written[o]);
+        for (uint32_t i = 0; i < l->in / l->groups; i++) {
+            double by = factor_of(e, part, l->read[nuc_channel_input(l, o, i)]) / written;
+            float *taps = w + nuc_channel_tap(l, o, i);
+            for (uint32_t t = 0; t < l->taps; t++)
+                taps[t] = (float)((double)taps[t] * by);
+        }
+    }
+    nuc_layer_set_values(e->g, l->weight, w);
+}
+
+static void scale_constant(equalizer *e, unsigned part, const struct nuc_channel_constant *c)
+{
+    const struct nuc_meta *m = &c->node->vals[0];
+    int64_t index[NUC_MAX_RANK] = {0};
+
+    if (nuc_labels_are_pinned(e->channels->sets, c->written))
+        return;
+    float *x = values_of(e, c->node);
+    for (int64_t k = 0; k < nuc_elements(m); k++) {
+        nuc_label l = c->written->at[nuc_labels_offset(c->written, index)];
+        x[k] = (float)((double)x[k] / factor_of(e, part, l));
+        for (uint32_t d = m->rank; d-- > 0 && ++index[d] == m->sizes[d];)
+            index[d] = 0;
+    }
+    nuc_layer_set_values(e->g, c->node, x);
+}
+
+/* A weight of several layers is scaled with the first of them. */
+static bool is_first_with_weight(const struct nuc_channel_factors *f, uint32_t layer)
+{
+    for (uint32_t i = 0; i < layer; i++) {
+        if (f->layers[i].weight == f->layers[layer].weight)
+            return false;
+    }
+    return true;
+}
+
+void nuc_equalizer_apply(struct nuc_equalizer *e, unsigned part)
+{
+    for (uint32_t i = 0; i < e->channels->n_layers; i++) {
+        if (is_first_with_weight(e->channels, i))
+            scale_layer(e, part, &e->channels->layers[i]);
+    }
+    for (uint32_t i = 0; i < e->channels->n_constants; i++)
+        scale_constant(e, part, &e->channels->constants[i]);
+}
+
+void nuc_equalizer_undo(struct nuc_equalizer *e)
+{
+    for (struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
+        if (e->own_data[n->id] != NULL)
+            n->data = e->own_data[n->id];
+        e->own_data[n->id] = NULL;
+    }
 }

@@ -1,34 +1,39 @@
 /*
- * Cross-layer equalization: what one layer writes to a channel is divided by a factor, what the next layer reads from
- * it multiplied by the same. A ReLU in between lets factors pass, so the network computes what it did, but the ranges
- * of the channels of both weights become alike, and one scale per tensor suits them all. Source: Nagel, van Baalen,
- * Blankevoort, Welling, "Data-free quantization through weight equalization and bias correction", ICCV 2019, section
- * 4.1: factors sqrt(r1 / r2) of the channel's ranges in the two weights, pair after pair, until they settle.
+ * Equalization of channels. A tensor has one scale, so that a channel of small values has few steps. Factors of
+ * channels (channel_factors.h) let it use more of the steps of its tensor, at the price of weights that differ more
+ * along their inputs; factors that reduce the estimated noise are taken (channel_noise.h). In the spirit of Nagel et
+ * al., "Data-free quantization through weight equalization and bias correction", ICCV 2019, section 4.1 (factors
+ * between layers), and of Xiao et al., "SmoothQuant", ICML 2023 (ranges of activations against those of weights).
  *
- * ReLU6 lets a factor pass where it does not clip. The paper replaces ReLU6 by ReLU, which changes the network; here a
- * channel keeps its factor such that what the samples put into the ReLU6 stays below 6, and channels that do reach 6
- * keep their range. Without samples, chains through ReLU6 stay as they are.
+ * Values that no sample showed are cut off at the end of a range, and the more channels end there, the more are. So
+ * only what a channel may come to reach, by the spread of its samples (unseen_range.h), may come to where the values of
+ * the tensor end: what is cut off stays what the largest channels have beyond it.
  */
 #ifndef NUC_QUANTIZE_SEARCH_EQUALIZE_H
 #define NUC_QUANTIZE_SEARCH_EQUALIZE_H
 
-#include "ir/graph.h"
+#include "quantize/calibration.h"
 
 struct nuc_equalizer;
 
-/* Finds the chains of `g`, an ATen graph that went through the ATen passes. */
-struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads);
+/* For a prepared calibration, which says what is quantized together. NULL: no channel could be scaled. */
+struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c);
 
-/* Whether samples would make a difference: some chain goes through a ReLU6. */
-bool nuc_equalize_needs_samples(const struct nuc_equalizer *e);
+/* A value of the float graph, in logical order; to be called for the values of samples of `part` (choice_samples.h). */
+void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_node *node, const float *x,
+                       size_t count);
 
-/* One calibration sample, as nuc_quantize_sample() takes it. */
-void nuc_equalize_sample(struct nuc_equalizer *e, const void *const *inputs);
+/*
+ * Finds factors from what the samples of a part, or NUC_BOTH_PARTS, showed. Returns the decibels by which the estimated
+ * noise falls, 0 for none.
+ */
+double nuc_equalizer_solve(struct nuc_equalizer *e, unsigned part);
 
-/* Replaces weights and biases in the graph. Returns how many pairs of layers were equalized. */
-uint32_t nuc_equalize_apply(struct nuc_equalizer *e);
+/* Puts weights and other constants into the graph that go with the factors of a part. They live as long as the present
+ * arena. */
+void nuc_equalizer_apply(struct nuc_equalizer *e, unsigned part);
 
-/* All of it without samples. */
-void nuc_equalize(struct nuc_graph *g);
+/* Constants as they were. */
+void nuc_equalizer_undo(struct nuc_equalizer *e);
 
 #endif

@@ -11,19 +11,29 @@
 
 /*
  * The first is the one that holds where nothing is measured, or not with enough difference. The second half is the
- * first without widening.
+ * first without reaching beyond what was seen. Those after them are tried for all tensors together: that samples differ
+ * by more than a few of them show is a matter of all of the network.
  */
 static const struct candidate {
     enum nuc_observer_kind kind;
-    bool widens;
+    double reach;
+    unsigned step; /* of the search: without it there is no such candidate */
 } candidates[] = {
-    {NUC_OBSERVER_MIN_MAX, true},    {NUC_OBSERVER_HISTOGRAM, true},   {NUC_OBSERVER_MSE, true},
-    {NUC_OBSERVER_PERCENTILE, true}, {NUC_OBSERVER_MIN_MAX, false},    {NUC_OBSERVER_HISTOGRAM, false},
-    {NUC_OBSERVER_MSE, false},       {NUC_OBSERVER_PERCENTILE, false},
+    {NUC_OBSERVER_MIN_MAX, 0, 0},
+    {NUC_OBSERVER_HISTOGRAM, 0, NUC_STEP_HISTOGRAM},
+    {NUC_OBSERVER_MSE, 0, NUC_STEP_MSE},
+    {NUC_OBSERVER_PERCENTILE, 0, NUC_STEP_PERCENTILE},
+    {NUC_OBSERVER_MIN_MAX, NUC_AS_SEEN, NUC_STEP_AS_SEEN},
+    {NUC_OBSERVER_HISTOGRAM, NUC_AS_SEEN, NUC_STEP_AS_SEEN | NUC_STEP_HISTOGRAM},
+    {NUC_OBSERVER_MSE, NUC_AS_SEEN, NUC_STEP_AS_SEEN | NUC_STEP_MSE},
+    {NUC_OBSERVER_PERCENTILE, NUC_AS_SEEN, NUC_STEP_AS_SEEN | NUC_STEP_PERCENTILE},
+    {NUC_OBSERVER_MIN_MAX, 3, NUC_STEP_FAR},
+    {NUC_OBSERVER_MIN_MAX, 6, NUC_STEP_FAR},
 };
 
 #define CANDIDATES (sizeof candidates / sizeof *candidates)
-#define WIDENING (CANDIDATES / 2)
+#define OF_TENSORS 8
+#define FAR (CANDIDATES - OF_TENSORS)
 
 /* Ranges that differ by less are tried once. */
 #define ALIKE 0.005f
@@ -43,7 +53,10 @@ static const struct candidate {
  */
 #define WORTHWHILE 0.2
 
-/* Runs of the whole network to compare what is chosen with one candidate for all, besides that without rounding. */
+/* Standard errors of the mean gain that a range for all tensors has to gain more than. */
+#define SURE_OF_ALL 1.0
+
+/* Runs of the whole network besides that without rounding: with what is chosen, and with one candidate for all. */
 #define CHECKS 2
 
 /* Groups that are open and make a difference, in order of execution. */
@@ -60,7 +73,6 @@ struct open_group {
 struct block {
     uint32_t first, count; /* of open groups */
     uint8_t chosen;
-    double error[CANDIDATES];
 };
 
 struct choice {
@@ -80,8 +92,8 @@ static double budget(bool high)
     return high ? HIGH_BUDGET : BUDGET;
 }
 
-/* Trials of two blocks, of about five ranges each, on enough samples. */
-static bool chooses_by_parts(const struct nuc_calibration *c)
+/* The budget covers trials of two blocks, of about five ranges each, on enough samples. */
+bool nuc_chooses_by_parts(const struct nuc_calibration *c)
 {
     return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(c->g) <= budget(c->high);
 }
@@ -113,7 +125,11 @@ static uint32_t same_as(const struct choice *h, const struct block *b, uint32_t 
     return candidate;
 }
 
-/* Candidates that differ in whether they widen have their range in common. */
+static double reach_of(const struct choice *h, const struct candidate *c)
+{
+    return c->reach > 0 || !(h->c->without & NUC_STEP_WIDEN) ? c->reach : NUC_AS_SEEN;
+}
+
 static void find_candidates(const void *arg, struct nuc_part part)
 {
     const struct choice *h = arg;
@@ -124,11 +140,12 @@ static void find_candidates(const void *arg, struct nuc_part part)
         bool both = o->parts != NULL && o->parts[0].histogram.seen && o->parts[1].histogram.seen;
         for (unsigned p = 0; p <= NUC_BOTH_PARTS; p++) {
             unsigned from = both && p != NUC_BOTH_PARTS ? 1 - p : NUC_BOTH_PARTS;
-            for (uint32_t k = 0; k < WIDENING; k++) {
-                struct nuc_candidate_range range = nuc_observer_range(o, from, candidates[k].kind);
-                for (uint32_t c = k; c < CANDIDATES; c += WIDENING)
-                    nuc_observer_candidate(o, from, range, candidates[c].widens, &g->of[p][c].scale,
-                                           &g->of[p][c].zero_point);
+            for (uint32_t k = 0; k < CANDIDATES; k++) {
+                bool is_left_out = (h->c->without & candidates[k].step) != 0 ||
+                                   (o->whole && candidates[k].kind != NUC_OBSERVER_MIN_MAX);
+                const struct candidate *c = &candidates[is_left_out ? 0 : k];
+                struct nuc_candidate_range range = nuc_observer_range(o, from, c->kind);
+                nuc_observer_candidate(o, from, range, reach_of(h, c), &g->of[p][k].scale, &g->of[p][k].zero_point);
             }
         }
     }
@@ -143,7 +160,7 @@ static double trial_cost(const struct choice *h, const struct block *b)
 {
     uint32_t different = 0;
 
-    for (uint32_t k = 0; k < CANDIDATES; k++)
+    for (uint32_t k = 0; k < OF_TENSORS; k++)
         different += same_as(h, b, k) == k;
     return nuc_cost_after(h->fx, h->open[b->first].group) * (1 + different);
 }
@@ -207,15 +224,6 @@ static double sure_gain(const struct choice *h, const double *rounding, const do
     return nuc_sure_gain(gains, h->n_samples, SURE);
 }
 
-static double sum_of(const struct choice *h, const double *error, size_t n, size_t t)
-{
-    double sum = 0;
-
-    for (size_t k = 0; k < h->n_samples; k++)
-        sum += error[k * n + t];
-    return sum;
-}
-
 /*
  * Rounding adds an error in proportion to the square of the steps, wherever the range ends: it is measured once, so
  * that candidates differ by no chance. What is cut off is measured for each.
@@ -223,12 +231,12 @@ static double sum_of(const struct choice *h, const double *error, size_t n, size
 static void try_blocks(struct choice *h)
 {
     struct nuc_context *cx = h->c->g->cx;
-    struct nuc_tried *tried = nuc_alloc_array(cx, h->n_blocks * (1 + CANDIDATES), sizeof *tried);
+    struct nuc_tried *tried = nuc_alloc_array(cx, h->n_blocks * (1 + OF_TENSORS), sizeof *tried);
     size_t n = 0, t = 0;
 
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         tried[n++] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
-        for (uint32_t k = 0; k < CANDIDATES; k++) {
+        for (uint32_t k = 0; k < OF_TENSORS; k++) {
             if (same_as(h, &h->blocks[i], k) == k)
                 tried[n++] = trial(h, &h->blocks[i], k, NUC_EFFECT_CLIPPING);
         }
@@ -238,11 +246,10 @@ static void try_blocks(struct choice *h)
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         struct block *b = &h->blocks[i];
         size_t at = t++, zero = t;
-        double rounding = sum_of(h, error, n, at), most = 0;
-        for (uint32_t k = 0; k < CANDIDATES; k++) {
+        double most = 0;
+        for (uint32_t k = 0; k < OF_TENSORS; k++) {
             uint32_t same = same_as(h, b, k);
             size_t own = same == k ? t++ : 0;
-            b->error[k] = same == k ? sum_of(h, error, n, own) + rounding * coarseness(h, b, k) : b->error[same];
             double gain = same == k ? sure_gain(h, error + at, error + zero, error + own, coarseness(h, b, k), n) : 0;
             if (gain > most) {
                 most = gain;
@@ -285,71 +292,72 @@ static void whole(struct choice *h, double *error)
     nuc_errors_of_all(h->fx, p, error);
 }
 
-static void choose_one(struct choice *h, uint8_t candidate)
+/* ---- choices for the network ---- */
+
+/* Ways to choose for all tensors: the first candidate, what the blocks have chosen, and each of those that reach far.
+ */
+enum { FIRST, BY_BLOCK, REACHING, WAYS = REACHING + FAR };
+
+static void choose_way(struct choice *h, const uint8_t *by_block, unsigned way)
 {
+    uint8_t candidate = way == FIRST ? 0 : (uint8_t)(OF_TENSORS + way - REACHING);
+
     for (uint32_t i = 0; i < h->n_blocks; i++)
-        h->blocks[i].chosen = candidate;
+        h->blocks[i].chosen = way == BY_BLOCK ? by_block[i] : candidate;
+}
+
+static bool differs(const struct choice *h, const uint8_t *by_block, unsigned way)
+{
+    struct block all = {.first = 0, .count = h->n_open};
+    bool differs = false;
+
+    if (way >= REACHING)
+        return same_as(h, &all, OF_TENSORS + way - REACHING) == OF_TENSORS + way - REACHING;
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        differs = differs || by_block[i] != 0;
+    return differs;
 }
 
 /*
- * What single values lose together, relative to the power of the outputs, from which on the whole network is measured
- * although no range is to be compared: what int8 is too narrow for is looked for by it (width_choice.c).
+ * What the way gains over the first one, whose errors are `first`; 0 for nothing. What the blocks have chosen has
+ * gained for each of them beyond chance; what reaches far has to do so here.
  */
-#define SUSPICIOUS 2.5e-4
-
-/* What is chosen for each block has to stand the comparison with the first candidate for all. */
-static void confirm(struct choice *h)
+static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, const double *first, double *errors)
 {
-    double mixed[NUC_CHOICE_MOST], first[NUC_CHOICE_MOST], gains[NUC_CHOICE_MOST];
-    uint8_t *chosen = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
-    double alone = 0;
-    bool differs = false;
+    double gains[NUC_CHOICE_MOST];
 
-    for (uint32_t i = 0; i < h->n_blocks; i++) {
-        chosen[i] = h->blocks[i].chosen;
-        differs = differs || chosen[i] != 0;
-        alone += h->blocks[i].error[0];
-    }
-    if (!differs && alone > SUSPICIOUS)
-        whole(h, h->error);
-    if (!differs)
-        return;
-    whole(h, mixed);
-    choose_one(h, 0);
-    whole(h, first);
+    choose_way(h, by_block, way);
+    whole(h, errors);
+    if (way >= REACHING)
+        return nuc_sure_fall(first, errors, h->n_samples, WORTHWHILE, SURE_OF_ALL);
     for (size_t k = 0; k < h->n_samples; k++)
-        gains[k] = (1 - WORTHWHILE) * first[k] - mixed[k];
-    bool gains_enough = nuc_sure_gain(gains, h->n_samples, 0) > 0;
-    memcpy(h->error, gains_enough ? mixed : first, sizeof h->error);
-    for (uint32_t i = 0; i < h->n_blocks && gains_enough; i++)
-        h->blocks[i].chosen = chosen[i];
+        gains[k] = (1 - WORTHWHILE) * first[k] - errors[k];
+    return nuc_sure_gain(gains, h->n_samples, 0);
 }
 
-/* One candidate for all, by the error of the whole network; of those that widen as many as the budget allows. */
-static void choose_by_whole(struct choice *h)
+/* What is chosen for all tensors has to stand the comparison with the first candidate. */
+static void choose_for_all(struct choice *h)
 {
-    static const uint8_t order[WIDENING] = {0, 2, 1, 3};
-    double errors[NUC_CHOICE_MOST], first[NUC_CHOICE_MOST], gains[NUC_CHOICE_MOST], most = 0;
-    double affordable = budget(h->c->high) / h->run_cost / (double)h->n_samples;
-    uint8_t best = 0;
+    double first[NUC_CHOICE_MOST], errors[NUC_CHOICE_MOST], most = 0;
+    uint8_t *by_block = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
+    unsigned best = FIRST;
 
-    h->blocks[0] = (struct block){.first = 0, .count = h->n_open};
-    h->n_blocks = 1;
-    for (uint32_t i = 0; i < WIDENING && (i < 2 || affordable > i + 2); i++) {
-        choose_one(h, order[i]);
-        if (same_as(h, &h->blocks[0], order[i]) != order[i])
-            continue;
-        whole(h, i == 0 ? first : errors);
-        for (size_t k = 0; k < h->n_samples; k++)
-            gains[k] = (1 - WORTHWHILE) * first[k] - errors[k];
-        double gain = i == 0 ? 0 : nuc_sure_gain(gains, h->n_samples, SURE);
-        if (i == 0 || gain > most) {
+    for (uint32_t i = 0; i < h->n_blocks; i++)
+        by_block[i] = h->blocks[i].chosen;
+    choose_way(h, by_block, FIRST);
+    whole(h, first);
+    memcpy(h->error, first, sizeof first);
+    if ((1 + (double)FAR) * (double)h->n_samples * h->run_cost > budget(h->c->high))
+        return;
+    for (unsigned way = BY_BLOCK; way < WAYS; way++) {
+        double gain = differs(h, by_block, way) ? gain_of(h, by_block, way, first, errors) : 0;
+        if (gain > most) {
             most = gain;
-            best = order[i];
-            memcpy(h->error, i == 0 ? first : errors, sizeof h->error);
+            best = way;
+            memcpy(h->error, errors, sizeof errors);
         }
     }
-    choose_one(h, best);
+    choose_way(h, by_block, best);
 }
 
 static void choose(struct choice *h)
@@ -368,7 +376,7 @@ static void choose(struct choice *h)
     h->n_samples = samples < all ? (size_t)samples : h->n_samples;
     nuc_effects_use(h->fx, h->n_samples);
     try_blocks(h);
-    confirm(h);
+    choose_for_all(h);
 }
 
 static void keep_held_out(struct choice *h, struct nuc_arena *outer)
@@ -456,7 +464,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     struct nuc_arena *outer = nuc_push_arena(cx);
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
-    bool by_parts = !is_known(c) && chooses_by_parts(c);
+    bool by_parts = !is_known(c) && nuc_chooses_by_parts(c);
     struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
     h.fx = nuc_effects_new(c, &q, h.n_samples, by_parts);
     h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
@@ -479,13 +487,16 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     } else if (h.n_open != 0) {
         h.n_samples = nuc_samples_to_measure(c);
         nuc_effects_use(h.fx, h.n_samples);
-        choose_by_whole(&h);
+        h.blocks[0] = (struct block){.first = 0, .count = h.n_open};
+        h.n_blocks = 1;
+        choose_for_all(&h);
     }
     for (uint32_t i = 0; i < h.n_blocks; i++) {
         const struct block *b = &h.blocks[i];
         for (uint32_t k = b->first; k < b->first + b->count; k++) {
-            h.c->observers[h.open[k].group]->chosen = candidates[b->chosen].kind;
-            h.c->observers[h.open[k].group]->widens = candidates[b->chosen].widens;
+            struct nuc_observer *o = h.c->observers[h.open[k].group];
+            o->chosen = o->whole ? NUC_OBSERVER_MIN_MAX : candidates[b->chosen].kind;
+            o->reach = reach_of(&h, &candidates[b->chosen]);
         }
     }
     if (c->ranges != NULL && !c->ranges->known)

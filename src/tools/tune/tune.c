@@ -13,7 +13,6 @@ enum knob {
     KNOB_OBSERVER,
     KNOB_BIAS,
     KNOB_WEIGHTS,
-    KNOB_EQUALIZE,
     KNOB_ACCURACY,
     KNOB_DIM_ORDER,
     KNOB_FORMATS,
@@ -95,14 +94,9 @@ static const struct row {
                        6,
                        {NUC_OBSERVE_AUTO, NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE,
                         NUC_OBSERVE_PERCENTILE, NUC_OBSERVE_MOVING_AVERAGE}},
-    [KNOB_BIAS] = {{"--bias-correction", "--no-bias-correction"},
-                   SERVES(NUC_GOAL_SQNR),
-                   is_beyond_reference,
-                   3,
-                   {NUC_BIAS_CORRECTION_MEASURED, NUC_BIAS_CORRECTION_ON, NUC_BIAS_CORRECTION_OFF}},
+    [KNOB_BIAS] = {{"--no-bias-correction"}, SERVES(NUC_GOAL_SQNR), is_beyond_reference, 2, {true, false}},
     [KNOB_WEIGHTS] =
         {{"--weights"}, SERVES(NUC_GOAL_SQNR), is_quantized_here, 2, {NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR}},
-    [KNOB_EQUALIZE] = {{"--equalize"}, SERVES(NUC_GOAL_SQNR), is_quantized_here, 2, {false, true}},
     [KNOB_ACCURACY] = {{"--accuracy"},
                        SERVES(NUC_GOAL_SQNR),
                        is_beyond_reference,
@@ -151,8 +145,6 @@ static unsigned value_of(const struct nuc_options *o, enum knob knob)
         return o->bias_correction;
     case KNOB_WEIGHTS:
         return o->weights;
-    case KNOB_EQUALIZE:
-        return o->equalize;
     case KNOB_ACCURACY:
         return o->accuracy;
     case KNOB_DIM_ORDER:
@@ -184,13 +176,10 @@ static void set_value(struct nuc_options *o, enum knob knob, unsigned value)
         o->observer = (enum nuc_observe)value;
         break;
     case KNOB_BIAS:
-        o->bias_correction = (enum nuc_bias_correction)value;
+        o->bias_correction = value != 0;
         break;
     case KNOB_WEIGHTS:
         o->weights = (enum nuc_weights)value;
-        break;
-    case KNOB_EQUALIZE:
-        o->equalize = value != 0;
         break;
     case KNOB_ACCURACY:
         o->accuracy = (enum nuc_accuracy)value;

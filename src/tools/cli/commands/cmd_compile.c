@@ -142,7 +142,6 @@ static void print_details(const struct nuc_compiler *c, const struct nuc_program
     if (r->n_executorch_lacks > 0)
         cli_print_row("lacking", "%s; --executorch-ops-only does without", r->executorch_lacks);
     cli_print_calibration(c);
-    cli_print_accuracy_steps(c);
     if (nuc_dim_order_table(c) != NULL)
         cli_printf("\n%s", nuc_dim_order_table(c));
 }

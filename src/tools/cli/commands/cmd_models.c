@@ -50,7 +50,6 @@ static void print_quantized(const struct nuc_compiler *c, const struct cli_args 
     if (!args->verbose)
         return;
     cli_print_calibration(c);
-    cli_print_accuracy_steps(c);
 }
 
 static int quantize(struct nuc_compiler *c, struct cli_args *args)

@@ -44,9 +44,6 @@ void cli_print_calibration(const struct nuc_compiler *c);
 /* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
 void cli_print_quality(const struct nuc_compiler *c);
 
-/* What each step of accuracy high gained. */
-void cli_print_accuracy_steps(const struct nuc_compiler *c);
-
 /* ---- blocks of tensors ---- */
 
 /* For each tensor a block of `samples` times its bytes. NULL: memory is exhausted. */

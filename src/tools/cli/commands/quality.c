@@ -64,15 +64,6 @@ static void print_extremes(const struct nuc_compiler *c)
     cli_print_row("SQNR", "%s (%s) to %s: %zu outputs, %zu samples", worst_db, name, best_db, n, worst.samples);
 }
 
-void cli_print_accuracy_steps(const struct nuc_compiler *c)
-{
-    struct nuc_accuracy_step s;
-
-    for (size_t i = 0; nuc_accuracy_step(c, i, &s) == NUC_OK; i++)
-        cli_print_row(i == 0 ? "accuracy" : "", "%s: %.2f dB to %.2f dB in %.1f s", s.name, s.before_db, s.after_db,
-                      s.seconds);
-}
-
 void cli_print_quality(const struct nuc_compiler *c)
 {
     if (nuc_n_qualities(c) > 0 && !print_all(c))
