@@ -173,8 +173,8 @@ static int64_t dim_before(const struct nuc_node *move, int64_t dim)
 /* Chains of readers that are followed. */
 #define MOST_READERS 16
 
-/* `softmax`: an operator of its family, along the dimension that is returned. */
-static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, const enum nuc_op *softmax, unsigned left)
+/* `readers`: operators whose second argument is the dimension that is returned. */
+static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, const enum nuc_op *readers, unsigned left)
 {
     int64_t found = -1;
 
@@ -182,13 +182,13 @@ static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, cons
         const struct nuc_node *user = node->users[i];
         enum nuc_mask kind;
         int64_t dim = -1;
-        if (nuc_op_is_in(user->op, softmax))
+        if (nuc_op_is_in(user->op, readers) && nuc_arg_at(user, NUC_ARG(SOFTMAX, dim))->kind == NUC_ARG_INT)
             dim = nuc_dim(user, NUC_ARG(SOFTMAX, dim), -1, node->vals[0].rank);
         else if (left > 0 && nuc_moves_whole(user) && user->op != NUC_OP_EXPAND)
-            dim = dim_before(user, read_along(g, user, softmax, left - 1));
+            dim = dim_before(user, read_along(g, user, readers, left - 1));
         else if (left > 0 && user->op == NUC_OP_ADD && mask_in_sum(g, user, &kind) != NULL &&
                  mask_in_sum(g, user, &kind) != node)
-            dim = read_along(g, user, softmax, left - 1);
+            dim = read_along(g, user, readers, left - 1);
         if (dim < 0 || (found >= 0 && dim != found))
             return -1;
         found = dim;
@@ -199,6 +199,14 @@ static int64_t read_along(struct nuc_graph *g, const struct nuc_node *node, cons
 int64_t nuc_softmax_dim(struct nuc_graph *g, const struct nuc_node *node)
 {
     return read_along(g, node, NUC_OPS(NUC_OP_SOFTMAX, NUC_OP_NATIVE_SOFTMAX), MOST_READERS);
+}
+
+int64_t nuc_ranked_dim(struct nuc_graph *g, const struct nuc_node *node, bool *smallest)
+{
+    int64_t dim = read_along(g, node, NUC_OPS(NUC_OP_ARGMIN), MOST_READERS);
+
+    *smallest = dim >= 0;
+    return dim >= 0 ? dim : read_along(g, node, NUC_OPS(NUC_OP_ARGMAX), MOST_READERS);
 }
 
 struct nuc_node *nuc_added_mask(struct nuc_graph *g, const struct nuc_node *add, enum nuc_mask *kind)

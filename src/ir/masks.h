@@ -43,6 +43,10 @@ struct nuc_node *nuc_added_mask(struct nuc_graph *g, const struct nuc_node *add,
 /* The dimension along which every reader of the value takes a softmax, perhaps behind moves and masks; -1: none. */
 int64_t nuc_softmax_dim(struct nuc_graph *g, const struct nuc_node *node);
 
+/* The dimension along which every reader looks for the place of the smallest value, or all for the largest; -1: none.
+ */
+int64_t nuc_ranked_dim(struct nuc_graph *g, const struct nuc_node *node, bool *smallest);
+
 /*
  * Sets marks[id] of what int8 has no place for, the others are left as they are: what computes a mask, up to the sum
  * with the scores; sums with and choices of numbers as large that no softmax reads, and the log_softmax of them.

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "ir/args.h"
-#include "ir/masks.h"
+#include "ir/op_list.h"
 
 /* ---- before calibration ---- */
 
@@ -187,8 +187,56 @@ static void adopt_gated(struct nuc_calibration *c, const struct nuc_node *mul)
     }
 }
 
-void nuc_adopt_of_products(struct nuc_calibration *c)
+/* ---- values that are compared ---- */
+
+/* The number that all readers compare the value with, perhaps behind moves; false: they do not, or with several. */
+static bool compared_number(const struct nuc_calibration *c, const struct nuc_node *node, uint32_t group, float *number)
 {
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i], *other = nuc_arg_node(user, NUC_OTHER);
+        float own = *number;
+        if (nuc_moves_values(user) && c->observed[user->id].output == group) {
+            if (!compared_number(c, user, group, &own))
+                return false;
+        } else {
+            if (!nuc_op_is_in(user->op, NUC_OPS(NUC_OP_GT, NUC_OP_LT, NUC_OP_GE, NUC_OP_LE)) || other == NULL ||
+                nuc_arg_node(user, NUC_SELF) != node || !nuc_is_static(other) || other->vals[0].dtype != NUC_F32 ||
+                nuc_elements(&other->vals[0]) != 1)
+                return false;
+            own = *(const float *)nuc_const_contiguous(c->g, other);
+        }
+        if (!isnan(*number) && (own < *number || own > *number))
+            return false;
+        *number = own;
+    }
+    return node->n_users > 0 && isfinite(*number);
+}
+
+/* How much finer the steps may become, and how far from 0 the number may be in them. */
+#define FINER 16
+#define MOST_STEPS 120
+
+/* Which side of a number a value is on is told by values near it: there are the steps, and others saturate. */
+static void adopt_compared(struct nuc_calibration *c, const struct nuc_node *node)
+{
+    uint32_t group = c->observed[node->id].output;
+    float number = NAN;
+
+    if (group == NUC_NO_GROUP || nuc_moves_values(node) || !nuc_is_call(node))
+        return;
+    struct nuc_observer *o = c->observers[group];
+    if (!is_affine(&o->spec) || !o->seen || o->n != 1 || !compared_number(c, node, group, &number) ||
+        points_of(c, group) != moved_points(c, node, group))
+        return;
+    double size = fmax((double)o->scale[0] / FINER, fabs((double)number) / MOST_STEPS);
+    if (size < (double)o->scale[0])
+        take(o, size, -(int64_t)llround((double)number / size));
+}
+
+void nuc_adopt_of_readers(struct nuc_calibration *c)
+{
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next)
+        adopt_compared(c, n);
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         if (n->op == NUC_OP_MUL)
             adopt_gated(c, n);

@@ -27,9 +27,9 @@ void nuc_annotate_symmetric(struct nuc_annotator *a);
 void nuc_adopt_parameters(struct nuc_calibration *c);
 
 /*
- * After that. Products that change no integer: of a value that nothing else reads with a number, and of one with a mask
- * of which samples show 0 and 1 alone.
+ * After that. Values that are compared with a number alone get finer steps around it. Products change no integer: of a
+ * value that nothing else reads with a number, and of one with a mask of which samples show 0 and 1 alone.
  */
-void nuc_adopt_of_products(struct nuc_calibration *c);
+void nuc_adopt_of_readers(struct nuc_calibration *c);
 
 #endif

@@ -420,7 +420,7 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     if (c->relevant != NULL)
         nuc_adopt_parameters(c);
     if (!c->reference_compat)
-        nuc_adopt_of_products(c);
+        nuc_adopt_of_readers(c);
     if (!c->reference_compat) {
         /*
          * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps

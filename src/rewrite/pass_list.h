@@ -44,7 +44,11 @@ bool nuc_other_conv1d_to_2d(struct nuc_graph *g);
  * are quantized, more of them differ. Values are gathered by their places.
  */
 bool nuc_rank_before_softmax(struct nuc_graph *g);
-/* Masks of infinities in front of a softmax become finite, and constant ones are added. */
+/* Distances to constant vectors, of which the smallest is looked for, become a linear layer. */
+bool nuc_rank_distances(struct nuc_graph *g);
+/* Two linear layers with nothing between them become one that takes no more products. */
+bool nuc_fuse_linears(struct nuc_graph *g);
+/* The input of a softmax becomes scores, biases and masks that are added in this order, all of them finite. */
 bool nuc_finite_masks(struct nuc_graph *g);
 /* Norms that are written out become operators. */
 bool nuc_written_norms(struct nuc_graph *g);

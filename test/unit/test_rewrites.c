@@ -100,6 +100,7 @@ int main(void)
         REWRITE_TEST("npu_move.txt", stages),
         REWRITE_TEST("computed_weight.txt", stages),
         REWRITE_TEST("masks.txt", stages),
+        REWRITE_TEST("distances.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

@@ -88,6 +88,33 @@ static void replace_masked(const struct rows *r, const float *x, float *to, bool
     }
 }
 
+/* Places behind the first one that still count. */
+#define RUNNERS_UP 2
+
+/* Values that do not win their row, nor come close behind, are as far from the winner as the last that does. */
+static void replace_losers(const struct rows *r, const float *x, float *to, bool smallest)
+{
+    for (size_t k = 0; k < r->count; k++) {
+        const float *row = row_at(r, x, k);
+        float *out = to + (row - x), best[RUNNERS_UP + 1];
+        size_t n = 0, end = r->columns * r->step;
+        for (size_t i = 0; i < end; i += r->step) {
+            float value = smallest ? row[i] : -row[i];
+            size_t at = n <= RUNNERS_UP ? n++ : n;
+            for (; at > 0 && value < best[at - 1]; at--) {
+                if (at <= RUNNERS_UP)
+                    best[at] = best[at - 1];
+            }
+            if (at <= RUNNERS_UP)
+                best[at] = value;
+        }
+        for (size_t i = 0; i < end; i += r->step) {
+            float value = smallest ? row[i] : -row[i], bounded = value > best[n - 1] ? best[n - 1] : value;
+            out[i] = smallest ? bounded : -bounded;
+        }
+    }
+}
+
 /* A padding that never wins: its readers take the greatest of several values, of which others are of the input. */
 static bool is_never_greatest(const struct nuc_node *node)
 {
@@ -112,16 +139,21 @@ const float *nuc_without_masked(struct nuc_graph *g, struct nuc_masked_range *m,
 
     if (is_never_greatest(node))
         return NULL;
-    int64_t dim = count == 0 || meta->dtype != NUC_F32 || !is_masked(node) ? -1 : nuc_softmax_dim(g, node);
+    bool is_float = count != 0 && meta->dtype == NUC_F32, smallest;
+    int64_t ranked = is_float && nuc_is_call(node) ? nuc_ranked_dim(g, node, &smallest) : -1;
+    int64_t dim = ranked >= 0 ? ranked : is_float && is_masked(node) ? nuc_softmax_dim(g, node) : -1;
     if (dim < 0)
         return x;
     struct rows r = {count / (size_t)meta->sizes[dim], (size_t)meta->sizes[dim], 1};
     for (uint32_t i = (uint32_t)dim + 1; i < meta->rank; i++)
         r.step *= (size_t)meta->sizes[i];
-    if (!hides && !has_masked(&r, x))
+    if (ranked < 0 && !hides && !has_masked(&r, x))
         return x;
     m->values = nuc_grow(g->cx, m->values, &m->capacity, count, sizeof *m->values);
-    replace_masked(&r, x, m->values, hides);
+    if (ranked >= 0)
+        replace_losers(&r, x, m->values, smallest);
+    else
+        replace_masked(&r, x, m->values, hides);
     return m->values;
 }
 

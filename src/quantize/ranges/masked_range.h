@@ -18,8 +18,9 @@ struct nuc_masked_range {
  * copy, values that softmax makes nothing of lie as far below the largest of their row as int8 probabilities need it:
  * ln(256 n), so that the n of a row do not add up to one step. Rows that are masked as a whole count as zeros. Only
  * for sums and choices, in which a mask may be, that softmax alone reads; `hides`: each row has such a value, whether
- * this sample takes a place out of it or not. NULL where nothing is to be seen: a padding that never is the greatest of
- * the values that are compared has the range of its input.
+ * this sample takes a place out of it or not. Of a value of which only the place of the smallest or largest of each row
+ * is looked for, others than that and the next two end at these. NULL where nothing is to be seen: a padding that never
+ * is the greatest of the values that are compared has the range of its input.
  */
 const float *nuc_without_masked(struct nuc_graph *g, struct nuc_masked_range *m, const struct nuc_node *node,
                                 const float *x, bool hides);

@@ -275,7 +275,7 @@ static void take_parameters(struct choice *h, unsigned part)
     }
     if (h->c->relevant != NULL)
         nuc_adopt_parameters(h->c);
-    nuc_adopt_of_products(h->c);
+    nuc_adopt_of_readers(h->c);
 }
 
 static const struct nuc_parameters *parameters_of(struct choice *h, unsigned part)

@@ -1,7 +1,7 @@
 #include "ir/args.h"
 #include "ir/masks.h"
+#include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
-#include "rewrite/rewrite.h"
 
 static bool is_float_vector(const struct nuc_node *node, int64_t length)
 {
@@ -62,4 +62,80 @@ bool nuc_fuse_linear_add(struct nuc_graph *g)
     if (changed)
         nuc_remove_dead(g);
     return changed;
+}
+
+/* ---- layers that follow each other ---- */
+
+/* The layer whose rows `linear` reads, perhaps behind views that keep them; NULL: something else reads them, too. */
+static struct nuc_node *layer_before(const struct nuc_node *linear)
+{
+    struct nuc_node *at = nuc_arg_node(linear, NUC_ARG(LINEAR, input));
+
+    while (at != NULL && at->n_users == 1 && nuc_op_family(at->op) == NUC_FAMILY_VIEW) {
+        struct nuc_node *input = nuc_arg_node(at, NUC_SELF);
+        const struct nuc_meta *out = &at->vals[0];
+        if (input == NULL || input->vals[0].rank == 0 || out->rank == 0 ||
+            input->vals[0].sizes[input->vals[0].rank - 1] != out->sizes[out->rank - 1])
+            return NULL;
+        at = input;
+    }
+    return at != NULL && at->n_users == 1 && at->op == NUC_OP_LINEAR ? at : NULL;
+}
+
+static bool is_float_matrix(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == 2;
+}
+
+/* Rows of w [rows, n] times m [n, columns], and `start` where it is not NULL. */
+static float *product(struct nuc_graph *g, const float *w, const float *m, const float *start, const int64_t size[3])
+{
+    float *out = nuc_alloc_array(g->cx, (size_t)(size[0] * size[2]) + 1, sizeof *out);
+
+    for (int64_t i = 0; i < size[0]; i++) {
+        for (int64_t k = 0; k < size[2]; k++) {
+            double sum = start != NULL ? (double)start[i * size[2] + k] : 0;
+            for (int64_t j = 0; j < size[1]; j++)
+                sum += (double)w[i * size[1] + j] * (double)m[j * size[2] + k];
+            out[i * size[2] + k] = (float)sum;
+        }
+    }
+    return out;
+}
+
+static bool fuse_linears(struct nuc_graph *g, struct nuc_node *linear)
+{
+    struct nuc_node *inner = layer_before(linear), *value = nuc_arg_node(linear, NUC_ARG(LINEAR, input));
+    struct nuc_node *w[2] = {inner != NULL ? nuc_arg_node(inner, NUC_ARG(LINEAR, weight)) : NULL,
+                             nuc_arg_node(linear, NUC_ARG(LINEAR, weight))};
+    struct nuc_node *b[2] = {inner != NULL ? nuc_arg_node(inner, NUC_ARG(LINEAR, bias)) : NULL,
+                             nuc_arg_node(linear, NUC_ARG(LINEAR, bias))};
+
+    if (inner == NULL || value == NULL || !is_float_matrix(w[0]) || !is_float_matrix(w[1]))
+        return false;
+    int64_t in = w[0]->vals[0].sizes[1], between = w[0]->vals[0].sizes[0], out = w[1]->vals[0].sizes[0];
+    if ((b[0] != NULL && !is_float_vector(b[0], between)) || (b[1] != NULL && !is_float_vector(b[1], out)) ||
+        w[1]->vals[0].sizes[1] != between || out * in > between * (in + out))
+        return false;
+    const float *outer = nuc_const_contiguous(g, w[1]);
+    const float *bias = b[1] != NULL ? nuc_const_contiguous(g, b[1]) : NULL;
+    const struct nuc_meta weight = nuc_meta_make(NUC_F32, (const int64_t[]){out, in}, 2);
+    const struct nuc_meta sums = nuc_meta_make(NUC_F32, &out, 1);
+    struct nuc_node *fused =
+        nuc_add_parameter(g, w[1], "_fused", &weight,
+                          product(g, outer, nuc_const_contiguous(g, w[0]), NULL, (const int64_t[]){out, between, in}));
+    if (b[0] != NULL)
+        b[1] = nuc_add_parameter(
+            g, b[0], "_fused", &sums,
+            product(g, outer, nuc_const_contiguous(g, b[0]), bias, (const int64_t[]){out, between, 1}));
+    struct nuc_node *one = nuc_emit(
+        g, inner, NUC_OP_LINEAR, linear,
+        NUC_ARGS(nuc_node_arg(nuc_arg_node(inner, NUC_ARG(LINEAR, input))), nuc_node_arg(fused), nuc_node_arg(b[1])));
+    nuc_replace_uses(g, linear, nuc_insert_reshaped(g, linear, one, linear->vals[0].sizes, linear->vals[0].rank), NULL);
+    return true;
+}
+
+bool nuc_fuse_linears(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_LINEAR), fuse_linears);
 }
