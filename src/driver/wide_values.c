@@ -11,6 +11,7 @@
 #include "host/text.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
+#include "quantize/search/channel_scales.h"
 #include "quantize/search/choice_samples.h"
 #include "quantize/search/width_choice.h"
 
@@ -85,6 +86,7 @@ static void try(struct nuc_model *prepared, void *arg)
         if (t->wide != NULL && t->wide[own->id])
             mark(m->graph, n, "");
     }
+    nuc_scale_channels(m->graph, observed);
     m->cpu_nodes = NULL;
     for (unsigned part = 0; t->measures && part < 2; part++)
         t->out.n_samples = nuc_width_measure(fresh(m), observed, part, t->out.errors);
@@ -316,6 +318,7 @@ void nuc_widen_model(struct nuc_job *j)
                 g, n,
                 nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
     }
+    nuc_scale_channels(g, m->calibration);
     m->cpu_nodes = NULL;
     nuc_quantize_done(m->calibration);
     j->again = true;

@@ -65,6 +65,9 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* A bias in float of a layer whose input and weight are quantized, as training leaves it, is quantized, too. */
 bool nuc_quantize_biases(struct nuc_graph *g);
+/* Values that stay in float, multiplied with a constant for each channel: scales of channels where they come from int8.
+ */
+bool nuc_fold_channel_scales(struct nuc_graph *g);
 /* A 1-D convolution whose weight is quantized becomes a 2-D one. */
 bool nuc_quantized_conv1d_to_2d(struct nuc_graph *g);
 

@@ -3,6 +3,7 @@
 
 #include "npu/layout/orders.h"
 #include "rewrite/npu_forms/npu_forms.h"
+#include "rewrite/pass_list.h"
 #include "rewrite/recognize/computed_weight.h"
 
 static const char *const wanted[] = {"prelu", "aten::pad", "aten.hardswish.default"};
@@ -58,6 +59,17 @@ static void to_constant_weights_on_cpu(struct nuc_graph *g)
         nuc_refresh_layouts(g);
 }
 
+/* Products that stay in float because int8 is too narrow for them. */
+static void wide_products(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_source *source = nuc_copy(g->cx, n->source, sizeof *source);
+        source->wide = n->op == NUC_OP_MUL ? "" : NULL;
+        n->source = source;
+    }
+    nuc_fold_channel_scales(g);
+}
+
 static const struct stage stages[] = {
     {.name = "expand", .run = expand},
     {.name = "aten", .passes = {&nuc_aten_passes}},
@@ -71,6 +83,7 @@ static const struct stage stages[] = {
     {.name = "constant-weights-cpu", .run = to_constant_weights_on_cpu},
     {.name = "written", .passes = {&nuc_written_passes}},
     {.name = "int8", .passes = {&nuc_int8_passes}},
+    {.name = "wide-products", .run = wide_products},
     {.name = "quantized", .passes = {&nuc_quantized_passes}},
     {.name = "orders", .passes = {&nuc_order_passes}},
     {.name = "edge", .passes = {&nuc_edge_passes}},

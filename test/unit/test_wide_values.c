@@ -14,7 +14,10 @@ enum kind {
     DECADES /* sizes from 0.01 to 1 */
 };
 
-/* Constants get values by their first letter: 'p' positive ones, which differ by decades; others -1 .. 1. */
+/*
+ * Constants get values by their first letter: 'p' positive ones, which differ by decades; 'd' rows that do; others
+ * -1 .. 1.
+ */
 static const struct network {
     const char *what, *text;
     enum kind kind;
@@ -48,6 +51,16 @@ static const struct network {
      "%u = parameter : float32[128, 16]; %x = input : float32[1, 16]\n"
      "%t = aten.linear.default(%x, %u); %q = aten.mul.Tensor(%t, %t); %y = aten.sqrt.default(%q)\n",
      PLAIN, "mul", 10, .accuracy = NUC_ACCURACY_DEFAULT},
+    {"the logarithm of powers of channels that differ by decades",
+     "%d = parameter : float32[128, 2048]; %w = parameter : float32[16, 64]; %v = parameter : float32[4, 16]\n"
+     "%u = parameter : float32[2048, 16]; %x = input : float32[1, 16]; %i = aten.linear.default(%x, %u)\n"
+     "%r = aten.relu.default(%i); %t = aten.linear.default(%r, %d); %z = aten.view.default(%t, [1, 128])\n"
+     "%a = aten.slice.Tensor(%z, 1, 0, 64); %b = aten.slice.Tensor(%z, 1, 64, 128)\n"
+     "%q = aten.mul.Tensor(%a, %a); %e = aten.mul.Tensor(%b, %b); %s = aten.add.Tensor(%q, %e)\n"
+     "%n = aten.clamp.default(%s, 1e-5)\n"
+     "%l = aten.log.default(%n); %o = aten.linear.default(%l, %w); %f = aten.relu.default(%o)\n"
+     "%y = aten.linear.default(%f, %v)\n",
+     PLAIN, "mul mul_1 mul_2 mul_3 add clamp log", 18, .accuracy = NUC_ACCURACY_DEFAULT},
     {"shares beside pixels",
      WEIGHTS "%o = parameter : float32[64, 128]; %k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"
              "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"
@@ -90,6 +103,8 @@ static void make_model(struct nuc_context *cx, void *arg)
         for (size_t i = 0; i < count; i++) {
             float x = noise(&seed);
             w[i] = count == 1 ? 500 : n->name[0] == 'p' ? expf(4 * x - 4) : x / sqrtf((float)n->vals[0].sizes[1]);
+            if (n->name[0] == 'd')
+                w[i] *= expf(-5.0f * (float)(i / (size_t)n->vals[0].sizes[1] % 64) / 64);
         }
         n->data = nuc_dense_data(g->cx, &n->vals[0], w);
     }
