@@ -104,6 +104,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .reference_compat = s->o.reference_compat,
         .one_scale = nuc_expresses_for_npu(s),
+        .no_kernels = !int8_cpu && !s->delegates && !s->o.reference_compat,
         .max_matrix_inputs = nuc_expresses_for_npu(s) ? s->target->max_mac_buffer - s->target->num_macs : 0,
         .quantized_inputs = s->o.io == NUC_IO_INT8,
         .threads = s->o.threads,

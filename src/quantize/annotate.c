@@ -14,7 +14,10 @@
 const struct nuc_quant_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node)
 {
     static const struct nuc_quant_pattern none = {.form = NUC_FORM_NONE};
-    const struct nuc_quant_pattern *p = nuc_pattern_of(a->side[node->id], node->op);
+    bool sums =
+        nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_ADAPTIVE_AVG_POOL2D));
+    enum nuc_side side = a->no_kernels && sums ? NUC_SIDE_CPU : a->side[node->id];
+    const struct nuc_quant_pattern *p = nuc_pattern_of(side, node->op);
 
     return p->asked && !a->npu_function[node->id] ? &none : p;
 }
@@ -580,8 +583,10 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     struct nuc_annotator a = {.g = g,
                               .reference_compat = options->reference_compat,
                               .one_scale = options->one_scale,
-                              .averages_apart = options->side == NUC_SIDE_CPU && !options->executorch_ops_only &&
-                                                !options->reference_compat,
+                              .no_kernels = options->no_kernels,
+                              .averages_apart =
+                                  options->no_kernels || (options->side == NUC_SIDE_CPU &&
+                                                          !options->executorch_ops_only && !options->reference_compat),
                               .max_matrix_inputs = options->max_matrix_inputs};
 
     for (int side = 0; side < NUC_SIDE_COUNT; side++)

@@ -8,6 +8,7 @@ struct nuc_annotator {
     struct nuc_graph *g;
     struct nuc_annotation **by_id;
     bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
+    bool no_kernels;                  /* everything is computed in float: sums have any parameters */
     bool averages_apart;       /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
     int64_t max_matrix_inputs; /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];

@@ -61,6 +61,8 @@ struct nuc_quantize_options {
      * it again. Not with reference_compat.
      */
     bool one_scale;
+    /* On side NPU: nothing is delegated, so that all is computed in float. Not with reference_compat. */
+    bool no_kernels;
     /* Linear layers of up to so many inputs have a scale for each output on side NPU; 0: none. */
     int64_t max_matrix_inputs;
     bool quantized_inputs; /* also where what reads them computes in float */

@@ -11,6 +11,7 @@ static struct nuc_quantize_options options_of(const char *words)
                                          .threads = 1,
                                          .reference_compat = strstr(words, "reference") != NULL,
                                          .one_scale = strstr(words, "one-scale") != NULL,
+                                         .no_kernels = strstr(words, "no-kernels") != NULL,
                                          .side = strstr(words, "cpu") != NULL ? NUC_SIDE_CPU : NUC_SIDE_NPU,
                                          .executorch_ops_only = strstr(words, "executorch") != NULL,
                                          .max_matrix_inputs = strtol(words + strcspn(words, "0123456789"), NULL, 10)};
