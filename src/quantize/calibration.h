@@ -64,6 +64,7 @@ struct nuc_calibration {
     struct nuc_masked_range masked;
     bool *gates;                /* by node id: a mask of 0 and 1 that values are multiplied with */
     bool *unseen;               /* by node id: other values show the range of its group */
+    bool one_scale;             /* as in struct nuc_quantize_options */
     struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
     struct nuc_clipped clipped;
     bool reference_compat; /* observers see what masks take out, ranges and steps are those of the samples alone */

@@ -232,7 +232,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->without = options->without;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
     c->annotations = nuc_annotate(g, options);
-    if (options->one_scale && !(c->without & NUC_STEP_RELEVANT))
+    c->one_scale = options->one_scale;
+    if (!options->reference_compat && !(c->without & NUC_STEP_RELEVANT))
         c->relevant = nuc_relevant_ranges(g, c->annotations);
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
@@ -417,7 +418,7 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     if (c->has_parameters)
         return;
     nuc_own_parameters(c);
-    if (c->relevant != NULL)
+    if (c->one_scale)
         nuc_adopt_parameters(c);
     if (!c->reference_compat)
         nuc_adopt_of_readers(c);

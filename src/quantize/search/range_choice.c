@@ -273,7 +273,7 @@ static void take_parameters(struct choice *h, unsigned part)
             o->zero_point[0] = h->open[k].of[part][b->chosen].zero_point;
         }
     }
-    if (h->c->relevant != NULL)
+    if (h->c->one_scale)
         nuc_adopt_parameters(h->c);
     nuc_adopt_of_readers(h->c);
 }
