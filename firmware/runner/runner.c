@@ -284,8 +284,10 @@ static int load(struct runner *r, struct memory *m)
     struct nuc_detail detail;
     struct nuc_tensor out;
     size_t size = (size_t)(nuc_image_end - nuc_image);
-    enum nuc_status status = nuc_program_sizes(nuc_image, size, &tables_backends, &sizes, &detail);
+    enum nuc_status status = nuc_program_verify(nuc_image, size, &detail);
 
+    if (status == NUC_OK || status == NUC_UNSUPPORTED) /* of another compiler, which gives no checksum */
+        status = nuc_program_sizes(nuc_image, size, &tables_backends, &sizes, &detail);
     if (status != NUC_OK)
         return failed("reading the program", status, &detail);
     if (!give_memory(m, &sizes, &memory)) {

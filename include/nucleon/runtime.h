@@ -177,6 +177,14 @@ enum nuc_status nuc_program_number(const void *image, size_t size, const char *n
 enum nuc_status nuc_program_named_data(const void *image, size_t size, const char *key, const void **data,
                                        size_t *bytes, struct nuc_detail *detail);
 
+/*
+ * Whether the image is as the compiler wrote it: compares the CRC-32 that a program carries (docs/formats.md, "Facts")
+ * with that of the whole image, which includes the weights that the NPU reads from it. Reads every byte: call it after
+ * a program was stored or received and not before every run. NUC_BAD_INPUT: a byte has changed. NUC_UNSUPPORTED: the
+ * program has no checksum, as those of --no-metadata, of --reference-compat and of ExecuTorch's own compiler.
+ */
+enum nuc_status nuc_program_verify(const void *image, size_t size, struct nuc_detail *detail);
+
 static inline size_t nuc_program_n_inputs(const struct nuc_program *p)
 {
     return p->n_inputs;

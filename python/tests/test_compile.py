@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 import numpy
 
@@ -307,6 +308,9 @@ class Programs(unittest.TestCase):
         """As that of the vendor's converter: loaded, described and saved all the same."""
         damaged = bytearray(self.program.bytes)
         damaged[damaged.index(b"nMCd") + 4] ^= 0x55  # the version
+        digits = damaged.rindex(b'{"crc32":"') + 10
+        damaged[digits:digits + 8] = b"00000000"
+        damaged[digits:digits + 8] = b"%08x" % zlib.crc32(damaged)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "silicon.pte"
             path.write_bytes(damaged)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "device/base/flatbuf.h"
+#include "device/base/program_sum.h"
+#include "host/hash.h"
 #include "host/text.h"
 
 #define HEADER_BYTES 24 /* of the extended header, as far as it is read */
@@ -379,6 +381,22 @@ static void take_header(struct parser *p)
         damaged(p, "the header promises more bytes than the file has");
 }
 
+/* How facts go on behind the checksum, or begin without one. */
+static const char facts[] = "\"schema\":1,\"inputs\":[";
+
+void nuc_check_program_sum(struct nuc_context *cx, const char *file, struct nuc_span program)
+{
+    size_t at = nuc_program_sum_at(program);
+    uint32_t stored;
+
+    if (at == 0 && nuc_last_text(program, facts, sizeof facts - 1) != 0)
+        nuc_warn(cx, "%s: has no checksum: an older nucleon made it, or it is damaged: compile the model again", file);
+    if (at != 0 &&
+        !(nuc_program_sum_stored(program, at, &stored) && stored == nuc_program_sum(program, at, nuc_crc32_of)))
+        nuc_fail(cx, NUC_BAD_INPUT,
+                 "%s: the checksum does not fit: the file is damaged: copy it again, or compile the model again", file);
+}
+
 const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, const char *file, struct nuc_span bytes)
 {
     struct nuc_program_view *view = nuc_alloc(cx, sizeof *view);
@@ -401,6 +419,7 @@ const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, con
         damaged(&p, "it has no method");
     view->named = take_tables(&p, p.program, NUC_PROGRAM_NAMED_DATA, sizeof *view->named, take_named,
                               "named data is malformed", &view->n_named);
+    nuc_check_program_sum(cx, file, bytes);
     return view;
 }
 

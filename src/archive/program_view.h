@@ -101,7 +101,14 @@ struct nuc_program_view {
     const struct nuc_view_named *named;
 };
 
-/* The view lives in the arena. Fails with NUC_BAD_INPUT, `file` named, for a damaged program. */
+/*
+ * Fails with NUC_BAD_INPUT when the program has a checksum that does not fit its bytes, and warns when it has facts and
+ * no checksum. What ExecuTorch's compiler made has neither.
+ */
+void nuc_check_program_sum(struct nuc_context *cx, const char *file, struct nuc_span program);
+
+/* The view lives in the arena. Fails with NUC_BAD_INPUT, `file` named, for a damaged program,
+ * as the checksum shows it or the tables. */
 const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, const char *file, struct nuc_span bytes);
 
 /* The `bytes` of a constant, from its beginning; false: it has fewer. */

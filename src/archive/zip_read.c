@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "archive/zip.h"
+#include "host/hash.h"
 #include "host/limits.h"
 
 /*
@@ -320,11 +321,6 @@ const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *
 
 /* ---- content ---- */
 
-static uint32_t add_checksum(uint32_t checksum, struct nuc_span bytes)
-{
-    return (uint32_t)crc32_z(checksum, bytes.data, bytes.size);
-}
-
 static void check_checksum(const struct nuc_zip *zip, const struct nuc_zip_entry *e, uint32_t found)
 {
     if (found != e->checksum)
@@ -396,7 +392,7 @@ static void read_content(const struct nuc_zip *zip, const struct nuc_zip_entry *
     } else {
         nuc_read_at(zip->file, e->offset, to, (size_t)e->size);
     }
-    check_checksum(zip, e, add_checksum(0, (struct nuc_span){to, (size_t)e->size}));
+    check_checksum(zip, e, nuc_crc32_of(0, to, (size_t)e->size));
 }
 
 void nuc_zip_read_to(const struct nuc_zip *zip, const struct nuc_zip_entry *e, void *to)
@@ -429,7 +425,7 @@ void nuc_zip_check(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
     for (uint64_t at = 0; at < e->size;) {
         size_t size = e->size - at < PIECE ? (size_t)(e->size - at) : PIECE;
         nuc_read_at(zip->file, e->offset + at, piece, size);
-        checksum = add_checksum(checksum, (struct nuc_span){piece, size});
+        checksum = nuc_crc32_of(checksum, piece, size);
         at += size;
     }
     check_checksum(zip, e, checksum);

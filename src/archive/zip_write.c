@@ -6,13 +6,14 @@
 
 #include "archive/zip_write.h"
 
+#include "host/hash.h"
+
 #define CONTENT_ALIGNMENT 64u
 #define LOCAL_SIZE 30u     /* of a local header */
 #define DIRECTORY_SIZE 46u /* of a directory record */
 #define END_SIZE 22u
 #define EXTRA_HEADER 4u
 #define PADDING_ID 0x5000u /* an extra field readers skip; not registered to anybody */
-#define STEP 8             /* bytes of a checksum at a time */
 #define VERSION_NEEDED 20u /* 2.0 */
 #define UTF8_NAME 0x0800u
 #define DOS_DATE 0x21u /* 1980-01-01, the earliest a zip archive can say */
@@ -27,7 +28,6 @@ struct nuc_zip_writer {
     struct nuc_context *cx;
     struct directory_entry *entries;
     size_t count, capacity;
-    uint32_t table[STEP][256]; /* of the CRC-32 */
     bool too_big;
 
     struct nuc_pieces archive;
@@ -35,46 +35,13 @@ struct nuc_zip_writer {
     uint8_t *out;  /* where the next byte of the present header goes */
 };
 
-/*
- * CRC-32 of ISO 3309, reflected polynomial 0xedb88320, eight bytes at a time: table[k] is what a byte leaves after k
- * more bytes of zeros.
- */
-static void fill_tables(uint32_t table[STEP][256])
+static uint32_t checksum_of(const struct nuc_pieces *content)
 {
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t c = i;
-        for (int bit = 0; bit < 8; bit++)
-            c = (c & 1) != 0 ? c >> 1 ^ 0xedb88320u : c >> 1;
-        table[0][i] = c;
-    }
-    for (size_t k = 1; k < STEP; k++) {
-        for (uint32_t i = 0; i < 256; i++)
-            table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 0xff];
-    }
-}
-
-/* Goes on with the register `c`. */
-static uint32_t crc32_step(const uint32_t table[STEP][256], uint32_t c, struct nuc_span bytes)
-{
-    size_t i = 0;
-
-    for (; i + STEP <= bytes.size; i += STEP) {
-        uint32_t low = c ^ nuc_load_u32(bytes.data + i), high = nuc_load_u32(bytes.data + i + 4);
-        c = table[7][low & 0xff] ^ table[6][low >> 8 & 0xff] ^ table[5][low >> 16 & 0xff] ^ table[4][low >> 24] ^
-            table[3][high & 0xff] ^ table[2][high >> 8 & 0xff] ^ table[1][high >> 16 & 0xff] ^ table[0][high >> 24];
-    }
-    for (; i < bytes.size; i++)
-        c = table[0][(c ^ bytes.data[i]) & 0xff] ^ c >> 8;
-    return c;
-}
-
-static uint32_t crc32_of(const uint32_t table[STEP][256], const struct nuc_pieces *content)
-{
-    uint32_t c = 0xffffffffu;
+    uint32_t crc = 0;
 
     for (size_t i = 0; i < content->count; i++)
-        c = crc32_step(table, c, content->items[i]);
-    return c ^ 0xffffffffu;
+        crc = nuc_crc32_of(crc, content->items[i].data, content->items[i].size);
+    return crc;
 }
 
 struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx)
@@ -82,7 +49,6 @@ struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx)
     struct nuc_zip_writer *w = nuc_alloc(cx, sizeof *w);
 
     w->cx = cx;
-    fill_tables(w->table);
     return w;
 }
 
@@ -147,7 +113,7 @@ void nuc_zip_add_pieces(struct nuc_zip_writer *w, const char *name, const struct
     }
     w->entries = nuc_grow(cx, w->entries, &w->capacity, w->count + 1, sizeof *w->entries);
     w->entries[w->count++] =
-        (struct directory_entry){nuc_strdup(cx, name), *content, crc32_of(w->table, content), (uint32_t)size, 0};
+        (struct directory_entry){nuc_strdup(cx, name), *content, checksum_of(content), (uint32_t)size, 0};
 }
 
 void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content)

@@ -27,9 +27,22 @@ struct nuc_data_lines {
 
 /* Of the float32 values of an input; least above most: none. */
 struct nuc_data_range {
-    double least, most;       /* of the finite ones */
-    size_t n_not_zero, n_far; /* n_far: far beyond the calibrated range */
+    double least, most;                 /* of the finite ones */
+    bool fraction;                      /* one of them is no whole number */
+    size_t n_not_zero, n_beyond, n_far; /* beyond the calibrated range, where values are clipped; far beyond it */
+    size_t n_nan, n_infinite;
+    size_t first; /* the first sample with one of these */
 };
+
+/* Adds the values of a sample. `least` and `most`: the calibrated range, NaN where it is not known. */
+void nuc_look_at(struct nuc_data_range *r, size_t sample, const float *x, size_t count, double least, double most);
+
+/* Warns of NaN, and of infinity but in a mask, which has no other value than one besides. False: of nothing. */
+bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char *input,
+                            const struct nuc_data_range *r);
+
+/* A number below 10^9 that is the same for samples with the same values, and rarely for others. */
+double nuc_sample_mark(const struct nuc_tensor_info *inputs, size_t n_inputs, const void *const *sample);
 
 struct nuc_dataset {
     struct nuc_context *cx;
@@ -49,7 +62,9 @@ struct nuc_dataset {
     size_t n_unused;
     const struct nuc_metadata *metadata; /* of the program that takes the data; NULL: nothing is known */
     struct nuc_data_range *ranges;       /* by input, in the samples that were looked at */
-    size_t n_looked_at;
+    size_t n_looked_at, n_marks;
+    double marks[NUC_MOST_MARKS]; /* of calibration: the smallest marks of its samples */
+    size_t n_calibrated_with;     /* of these, samples that calibration had, as far as its marks show */
     struct nuc_data_lines lines;
     size_t lines_capacity;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "host/hash.h"
 #include "host/text.h"
 
 /* ---- looking at the data ---- */
@@ -13,24 +14,81 @@
 /* Values this many times the largest one in calibration are far from it. */
 #define FAR 8.0
 
-static void look_at(struct nuc_data_range *r, const float *x, size_t count, double calibrated)
-{
-    for (size_t k = 0; k < count; k++) {
-        double v = (double)x[k];
-        if (!isfinite(v))
-            continue;
-        r->least = v < r->least ? v : r->least;
-        r->most = v > r->most ? v : r->most;
-        if (v < 0 || v > 0) {
-            r->n_not_zero++;
-            r->n_far += fabs(v) > FAR * calibrated;
-        }
-    }
-}
+/* Values this share of the range outside of it are no chance of which samples were taken. */
+#define BEYOND 0.25
 
 static double largest(double least, double most)
 {
     return fabs(least) > fabs(most) ? fabs(least) : fabs(most);
+}
+
+void nuc_look_at(struct nuc_data_range *r, size_t sample, const float *x, size_t count, double least, double most)
+{
+    double far = FAR * largest(least, most), margin = BEYOND * (most - least);
+
+    for (size_t k = 0; k < count; k++) {
+        double v = (double)x[k];
+        r->n_nan += isnan(v) ? 1 : 0;
+        r->n_infinite += isinf(v) ? 1 : 0;
+        if (!isfinite(v)) {
+            r->first = r->n_nan + r->n_infinite == 1 ? sample : r->first;
+            continue;
+        }
+        r->least = v < r->least ? v : r->least;
+        r->most = v > r->most ? v : r->most;
+        r->fraction = r->fraction || v != floor(v);
+        r->n_beyond += v < least - margin || v > most + margin;
+        if (v < 0 || v > 0) {
+            r->n_not_zero++;
+            r->n_far += fabs(v) > far;
+        }
+    }
+}
+
+bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char *input, const struct nuc_data_range *r)
+{
+    bool infinite = r->n_infinite > 0 && r->least < r->most;
+
+    if (r->n_nan > 0)
+        nuc_warn(cx, "%s: input '%.60s' has NaN, from sample %zu on %zu times: leave such samples out, or replace it",
+                 file, input, r->first, r->n_nan);
+    if (infinite)
+        nuc_warn(cx,
+                 "%s: input '%.60s' has infinity, from sample %zu on %zu times: leave such samples out, or replace it",
+                 file, input, r->first, r->n_infinite);
+    return infinite || r->n_nan > 0;
+}
+
+/* ---- the same samples ---- */
+
+#define MARK_PIECES 64 /* of an input, evenly spread, that a mark is made of */
+#define MARK_BYTES 64
+
+double nuc_sample_mark(const struct nuc_tensor_info *inputs, size_t n_inputs, const void *const *sample)
+{
+    uint64_t hash = NUC_HASH_OF_NOTHING;
+
+    for (size_t i = 0; i < n_inputs; i++) {
+        const uint8_t *bytes = sample[i];
+        size_t size = inputs[i].bytes, pieces = size / MARK_BYTES / MARK_PIECES;
+        size_t step = (pieces == 0 ? 1 : pieces) * MARK_BYTES;
+        for (size_t at = 0; at < size; at += step)
+            hash = nuc_hash_bytes(hash, bytes + at, size - at < MARK_BYTES ? size - at : MARK_BYTES);
+    }
+    return (double)(hash % 999999937u); /* the largest prime of nine digits */
+}
+
+static bool was_calibrated_with(const struct nuc_dataset *d, const void *const *sample)
+{
+    bool known = d->metadata != NULL && d->metadata->n_calibration > 0;
+    const struct nuc_calibration_metadata *c = known ? d->metadata->calibration : NULL;
+    double mark = c != NULL ? nuc_sample_mark(d->inputs, d->n_inputs, sample) : 0;
+
+    for (size_t i = 0; c != NULL && i < c->n_marks; i++) {
+        if (!(c->marks[i] < mark || c->marks[i] > mark))
+            return true;
+    }
+    return false;
 }
 
 /* The calibrated range of an input, NaN where it is not known. */
@@ -60,17 +118,18 @@ void nuc_dataset_look(struct nuc_dataset *d)
     size_t step = step_of(d);
 
     d->ranges = nuc_alloc_array(cx, d->n_inputs, sizeof *d->ranges);
-    d->n_looked_at = 0;
+    d->n_looked_at = d->n_calibrated_with = 0;
     for (size_t i = 0; i < d->n_inputs; i++)
         d->ranges[i] = (struct nuc_data_range){.least = (double)INFINITY, .most = -(double)INFINITY};
     for (size_t k = 0; k < d->n_samples; k += step) {
         nuc_dataset_read_sample(d, k, inputs);
         d->n_looked_at++;
+        d->n_calibrated_with += was_calibrated_with(d, inputs);
         for (size_t i = 0; i < d->n_inputs; i++) {
             double least, most;
             calibrated_range(d, i, &least, &most);
             if (d->inputs[i].dtype == NUC_F32)
-                look_at(&d->ranges[i], inputs[i], d->inputs[i].bytes / sizeof(float), largest(least, most));
+                nuc_look_at(&d->ranges[i], k, inputs[i], d->inputs[i].bytes / sizeof(float), least, most);
         }
     }
 }
@@ -128,6 +187,7 @@ static const char *remedy(const struct nuc_dataset *d, enum pixels calibrated, e
 
 #define FACTOR 32.0   /* between the largest values: no other scale is as far off by chance */
 #define FAR_SHARE 0.1 /* of the values that are not zero */
+#define BEYOND_SHARE 0.01
 
 /* As far off as values of another unit are: 0 to 255 instead of 0 to 1. One outlier is not. */
 static bool is_other_unit(const struct nuc_data_range *r, enum pixels calibrated, enum pixels data, double seen,
@@ -160,14 +220,21 @@ static void judge(const struct nuc_dataset *d, size_t i)
     const char *array = d->images != NULL ? "images" : d->bound[i]->name;
     double least, most;
 
+    nuc_warn_of_not_finite(d->cx, d->path, t->name, r);
     calibrated_range(d, i, &least, &most);
     /* Nothing is known, or calibration had one value, or there is none but zeros. */
     if (!(least < most) || r->n_not_zero == 0)
         return;
     enum pixels calibrated = kind_of(least, most), data = kind_of(r->least, r->most);
     bool wrong = is_other_unit(r, calibrated, data, largest(least, most), largest(r->least, r->most));
-    if (!wrong && !is_suspicious(t, r, least, most, calibrated, data))
+    if (!wrong && !is_suspicious(t, r, least, most, calibrated, data)) {
+        if ((double)r->n_beyond >= BEYOND_SHARE * (double)r->n_not_zero)
+            nuc_warn(d->cx,
+                     "%s: '%.60s' for input '%.60s' has values of %.4g to %.4g, calibration had %.4g to %.4g: what is "
+                     "beyond is clipped; calibrate with such samples",
+                     d->path, array, t->name, r->least, r->most, least, most);
         return;
+    }
     const char *what =
         nuc_format(d->cx, "%s: '%.60s' for input '%.60s' has values of %.4g to %.4g, calibration had %.4g to %.4g: %s",
                    d->path, array, t->name, r->least, r->most, least, most, remedy(d, calibrated, data));
@@ -178,6 +245,8 @@ static void judge(const struct nuc_dataset *d, size_t i)
 
 void nuc_dataset_judge(const struct nuc_dataset *d)
 {
+    if (d->n_calibrated_with > 0)
+        nuc_warn(d->cx, "%s: has samples that calibration had: figures of new data are worse", d->path);
     for (size_t i = 0; i < d->n_inputs; i++)
         judge(d, i);
 }

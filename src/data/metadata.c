@@ -62,6 +62,10 @@ static const struct field image_fields[] = {
     {"resize", WORD, AT(nuc_image_metadata, resize), 0, nuc_resize_words},
 };
 
+static const struct field calibration_fields[] = {
+    {"marks", NUMBERS, AT(nuc_calibration_metadata, marks), AT(nuc_calibration_metadata, n_marks), NULL},
+};
+
 static void init_input(void *item)
 {
     struct nuc_input_metadata *input = item;
@@ -80,6 +84,7 @@ static const struct section sections[] = {
     SECTION("inputs", true, nuc_input_metadata, inputs, input_fields, init_input),
     SECTION("outputs", true, nuc_output_metadata, outputs, output_fields, NULL),
     SECTION("images", false, nuc_image_metadata, images, image_fields, NULL),
+    SECTION("calibration", false, nuc_calibration_metadata, calibration, calibration_fields, NULL),
 };
 
 /* ---- items by section ---- */
@@ -245,7 +250,7 @@ static size_t read_numbers(const struct nuc_json *j, double *numbers)
     size_t count = nuc_json_count(j);
 
     if (count != 1 && count != 3)
-        nuc_json_fail(j, NUC_BAD_INPUT, "has %zu numbers, images have 1 or 3 channels", count);
+        nuc_json_fail(j, NUC_BAD_INPUT, "has %zu numbers, 1 or 3 are taken", count);
     for (size_t i = 0; i < count; i++) {
         struct nuc_json item = nuc_json_item(j, i);
         numbers[i] = read_number(&item);

@@ -34,12 +34,21 @@ struct nuc_image_metadata {
     int resize; /* enum nuc_resize */
 };
 
+/* The samples of calibration: what other data have in common with them shows. */
+#define NUC_MOST_MARKS 3
+struct nuc_calibration_metadata {
+    size_t n_marks;
+    double marks[NUC_MOST_MARKS]; /* the smallest of nuc_sample_mark() */
+};
+
 struct nuc_metadata {
     size_t n_inputs, n_outputs;
     struct nuc_input_metadata *inputs;
     struct nuc_output_metadata *outputs;
     size_t n_images; /* 0: calibration was not with images, or 1 */
     struct nuc_image_metadata *images;
+    size_t n_calibration; /* 0: nothing is known of them, or 1 */
+    struct nuc_calibration_metadata *calibration;
 };
 
 /* As many inputs and outputs as the program has, nothing known of them. */

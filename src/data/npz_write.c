@@ -1,7 +1,10 @@
 #include "data/npz_write.h"
 
+#include <string.h>
+
 #include "archive/zip_write.h"
 #include "data/npy_header.h"
+#include "host/characters.h"
 #include "host/file.h"
 #include "host/text.h"
 
@@ -46,6 +49,18 @@ static struct nuc_pieces make_npy(struct nuc_context *cx, const struct nuc_array
     return file;
 }
 
+/* "/x", "../x" and what has ".." anywhere between slashes. */
+static bool leads_out(const char *name)
+{
+    bool out = *name == '/' || *name == '\\';
+
+    for (const char *part = name; part != NULL && !out; part = strpbrk(part, "/\\")) {
+        part += part != name;
+        out = strncmp(part, "..", 2) == 0 && (part[2] == '\0' || part[2] == '/' || part[2] == '\\');
+    }
+    return out;
+}
+
 void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays)
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
@@ -53,6 +68,11 @@ void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_ar
 
     for (size_t i = 0; i < arrays->count; i++) {
         const struct nuc_array *a = &arrays->items[i];
+        if (leads_out(a->name))
+            nuc_fail(cx, NUC_BAD_USAGE,
+                     "%s: array '%s': who unpacks the archive would write outside of its folder: "
+                     "give the array another name",
+                     path, nuc_plain_text(cx, a->name));
         struct nuc_pieces file = make_npy(cx, a);
         nuc_zip_add_pieces(w, nuc_format(cx, "%s.npy", a->name), &file);
     }

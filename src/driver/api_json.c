@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "archive/json_build.h"
+#include "data/dataset.h"
 #include "driver/driver.h"
 #include "host/numbers.h"
 #include "host/text.h"
@@ -156,22 +157,22 @@ static bool is_integer(enum nuc_dtype dtype)
     return dtype != NUC_F16 && dtype != NUC_BF16 && dtype != NUC_F32 && dtype != NUC_F64;
 }
 
-static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_array_info *a, bool with_values)
+static void put_array(struct nuc_context *cx, json_t *list, const struct nuc_array *a, bool with_values)
 {
     json_t *o = nuc_put_object(cx, list, NULL);
-    size_t n = a->bytes / nuc_dtype_size(a->dtype);
+    size_t n = a->data.size / nuc_dtype_size(a->dtype);
 
     nuc_put_text(cx, o, "name", a->name);
     nuc_put_text(cx, o, "dtype", nuc_dtype_name(a->dtype));
-    nuc_put_sizes(cx, o, a->sizes, a->rank);
+    nuc_put_sizes(cx, o, a->shape, a->rank);
     if (!with_values)
         return;
     json_t *values = nuc_put_array(cx, o, "values");
     for (size_t i = 0; i < n; i++) {
         if (is_integer(a->dtype))
-            nuc_put_int(cx, values, NULL, nuc_int_at(a->dtype, a->data, i));
+            nuc_put_int(cx, values, NULL, nuc_int_at(a->dtype, a->data.data, i));
         else
-            nuc_put_double(cx, values, NULL, nuc_number_at(a->dtype, a->data, i));
+            nuc_put_double(cx, values, NULL, nuc_number_at(a->dtype, a->data.data, i));
     }
 }
 
@@ -182,9 +183,10 @@ enum nuc_status nuc_arrays_json(struct nuc_compiler *c, const struct nuc_array_i
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, (list != NULL || count == 0) && text != NULL);
+        const struct nuc_arrays given = nuc_arrays_given(c->cx, __func__, list, count);
         json_t *tree = nuc_json_tree(c->cx), *outputs = nuc_put_array(c->cx, tree, "outputs");
         for (size_t i = 0; i < count; i++)
-            put_array(c->cx, outputs, &list[i], with_values);
+            put_array(c->cx, outputs, &given.items[i], with_values);
         *text = nuc_json_text(c->cx, tree);
     }
     return nuc_leave(&call);

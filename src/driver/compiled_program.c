@@ -6,6 +6,7 @@
 #include "back/profile/profile.h"
 #include "back/program/memory_map.h"
 #include "back/program/out_variant.h"
+#include "device/base/program_sum.h"
 #include "driver/lower_model.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
@@ -74,6 +75,19 @@ static void note_lacking(const struct nuc_graph *g, struct nuc_program_report *r
 
 /* ---- the file ---- */
 
+/* The facts with room for the checksum in front, nothing when there are none. */
+static struct nuc_span with_sum(struct nuc_context *cx, struct nuc_span text)
+{
+    struct nuc_text out;
+
+    if (text.size == 0)
+        return text;
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "%s%s\",", NUC_PROGRAM_SUM, NUC_PROGRAM_SUM_DIGITS);
+    nuc_text_add(&out, (const char *)text.data + 1, text.size - 1);
+    return (struct nuc_span){(const uint8_t *)out.data, out.length};
+}
+
 void nuc_make_program(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
@@ -91,7 +105,7 @@ void nuc_make_program(struct nuc_job *j)
     if (m->lowered == NULL)
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is not lowered", m->graph->file);
     nuc_add_io_constants(m, &options);
-    named.bytes = nuc_model_metadata_text(m);
+    named.bytes = with_sum(j->c->cx, nuc_model_metadata_text(m));
     options.named = &named;
     options.n_named = named.bytes.size > 0;
     nuc_check_value_orders(m->graph);

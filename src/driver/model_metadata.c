@@ -1,6 +1,7 @@
 #include "driver/model_metadata.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/class_folders.h"
@@ -118,6 +119,7 @@ static void take_stored(struct nuc_model *m, const struct nuc_metadata *f)
         seen->most[i] = f->inputs[i].most;
     }
     seen->images = f->n_images > 0 ? f->images : NULL;
+    seen->calibration = f->n_calibration > 0 ? f->calibration : NULL;
     m->names = names;
     m->seen = seen;
 }
@@ -151,6 +153,11 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
         seen->most[i] = samples->ranges[i].most;
     }
     prepared->seen = seen;
+    if (samples->n_marks == NUC_MOST_MARKS) {
+        seen->calibration = nuc_alloc(samples->cx, sizeof *seen->calibration);
+        seen->calibration->n_marks = samples->n_marks;
+        memcpy(seen->calibration->marks, samples->marks, sizeof samples->marks);
+    }
     if (samples->images == NULL)
         return;
     struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);
@@ -229,10 +236,31 @@ static struct class_list given_classes(const struct nuc_model *m)
     return (struct class_list){o->n_classes, o->classes};
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Two classes of one name are one for who reads results. */
+static void check_different(struct nuc_context *cx, struct class_list list)
+{
+    const char **sorted = nuc_alloc_array(cx, list.count, sizeof *sorted);
+
+    if (list.count > 0)
+        memcpy(sorted, list.names, list.count * sizeof *sorted);
+    qsort(sorted, list.count, sizeof *sorted, by_text);
+    for (size_t i = 1; i < list.count; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            nuc_fail(cx, NUC_BAD_USAGE, "--classes names '%.40s' twice: give each class a name of its own", sorted[i]);
+    }
+}
+
 void nuc_check_given_classes(const struct nuc_model *m)
 {
-    size_t count = given_classes(m).count;
+    struct class_list list = given_classes(m);
+    size_t count = list.count;
 
+    check_different(m->c->cx, list);
     if (m->settings->o.n_classes > 0 && output_of_classes(m, count) == nuc_model_n_outputs(m))
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "--classes names %zu classes, but no output of %s has a score for each",
                  count, m->graph->file);
@@ -276,6 +304,8 @@ static const struct nuc_metadata *describe(const struct nuc_model *m)
         metadata->images = nuc_copy(m->c->cx, m->seen->images, sizeof *metadata->images);
         metadata->n_images = 1;
     }
+    metadata->calibration = m->seen != NULL ? m->seen->calibration : NULL;
+    metadata->n_calibration = metadata->calibration != NULL;
     give_classes(m, metadata);
     return metadata;
 }

@@ -17,6 +17,7 @@ struct nuc_seen {
     const struct nuc_image_metadata *images; /* NULL: it was arrays */
     size_t n_classes;                        /* of folders of images */
     const char *const *classes;
+    struct nuc_calibration_metadata *calibration; /* NULL: nothing is known of the samples */
 };
 
 /* Of a model that was just imported: names, and of a quantized one the ranges of its inputs. */

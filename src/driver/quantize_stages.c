@@ -435,6 +435,20 @@ static void warn_of_output(const struct nuc_model *m, const struct nuc_output_qu
                  file, q->name, q->sqnr_db, high ? "" : "--accuracy high, ");
 }
 
+/* A network that was trained with a loss that has its own softmax, and then was given another one. */
+static void warn_of_double_softmax(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *in = nuc_op_family(n->op) == NUC_FAMILY_SOFTMAX ? nuc_arg_node(n, NUC_SELF) : NULL;
+        while (in != NULL && (nuc_is_quantize(in) || nuc_is_dequantize(in) || nuc_op_family(in->op) == NUC_FAMILY_VIEW))
+            in = nuc_arg_node(in, NUC_SELF);
+        if (in != NULL && nuc_op_family(in->op) == NUC_FAMILY_SOFTMAX)
+            nuc_warn(g->cx,
+                     "%s: '%s' is a softmax of the softmax '%s': scores become nearly equal; take one of them out",
+                     g->file, n->name, in->name);
+    }
+}
+
 /* Those that follow from no user input are constants of the model, and so on purpose. */
 void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ)
 {
@@ -442,6 +456,7 @@ void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ)
     bool *depends = nuc_alloc_array(g->cx, g->next_id, sizeof *depends); /* by id: on a user input */
     struct nuc_cursor at = {0, 0};
 
+    warn_of_double_softmax(g);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_cursor of = {0, 0};
         depends[n->id] = nuc_is_user_input(n);

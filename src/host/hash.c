@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <zlib.h>
 
 uint64_t nuc_hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
@@ -15,6 +16,11 @@ uint64_t nuc_hash_bytes(uint64_t hash, const void *bytes, size_t size)
 uint64_t nuc_hash_text(uint64_t hash, const char *text)
 {
     return nuc_hash_bytes(hash, text, strlen(text) + 1);
+}
+
+uint32_t nuc_crc32_of(uint32_t crc, const uint8_t *bytes, size_t size)
+{
+    return (uint32_t)crc32_z(crc, bytes, size);
 }
 
 const char *nuc_hash_digits(struct nuc_context *cx, uint64_t hash)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "archive/file_kind.h"
+#include "archive/program_view.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/limits.h"
@@ -143,6 +144,8 @@ static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_op
 {
     struct nuc_context *cx = r->c->cx;
 
+    if (nuc_simulator_path_name(o->path) == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "--simulator: %d is not an enumerator: take one of runner.h", (int)o->path);
     if (!nuc_simulator_has_path(o->path))
         nuc_fail(cx, NUC_BAD_USAGE, "--simulator %s: this machine does not have it", nuc_simulator_path_name(o->path));
     if (o->threads > NUC_SIMULATOR_MAX_THREADS)
@@ -203,6 +206,7 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
     struct nuc_program_sizes sizes;
 
     nuc_defer(cx, release, r);
+    nuc_check_program_sum(cx, r->name, (struct nuc_span){r->image, r->size});
     r->driver = start_driver();
     check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &sizes, fresh_detail(r)));
     m.state = program_memory(r, m.state_size = sizes.state);

@@ -271,6 +271,7 @@ good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
 holds "the place of the scratch is reported" 'grep -q "nucleon_scratch = ." out'
 holds "the runtime's memory is reported" 'tail -n 1 out | grep -q "^memory of the runtime: state [0-9]*, planned [0-9]*, temporary"'
 sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
+python3 "$root/test/e2e/seal.py" moved.pte || exit 1
 good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
 holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
 good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \

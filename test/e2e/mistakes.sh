@@ -20,7 +20,7 @@ repeat() { head -c "$1" /dev/zero | tr '\000' "\\$2"; }
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o cpu.pte --no-delegate >/dev/null || exit 1
 "$nucleon" quantize "$d/digits.pt2" --calibration "$d/calibration.npz" -o quantized.pt2 >/dev/null || exit 1
 "$nucleon" convert -i "$root/test/fuzz/corpus/litert/conv2d.tflite" -o converted.tflite >/dev/null || exit 1
-mkdir folder saved data_y data_1 data_255 data_few data_bool data_half
+mkdir folder saved data_plain data_y data_1 data_255 data_few data_bool data_half
 : >empty.pt2
 echo hello >text.txt
 echo 'import torch' >model.py
@@ -57,7 +57,7 @@ zip_of weights.pth archive/data.pkl
 zip_of script.pt script/constants.pkl
 zip_of model.keras model.weights.h5
 zip_of other.zip README
-for f in y 1 255 few bool half; do repeat 2048 000 | npy data_$f/input.npy '<f4' '(8, 1, 8, 8)'; done
+for f in plain y 1 255 few bool half; do repeat 2048 000 | npy data_$f/input.npy '<f4' '(8, 1, 8, 8)'; done
 repeat 8 005 | npy data_y/y.npy '|i1' '(8,)'
 printf '\001\002\003\004\005\006\007\012' | npy data_1/label.npy '|i1' '(8,)'
 printf '\001\002\003\377\005\006\007\001' | npy data_255/label.npy '|u1' '(8,)'
@@ -181,7 +181,7 @@ done <<'ROWS'
 2 | are the same file                                      | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --memory-map ./x.pte
 2 | are the same file                                      | quantize quantized.pt2 --calibration nothing.npz -o folder/../quantized.pt2
 2 | --confusion takes labels, '                               | evaluate p.pte --dataset "$d/calibration.npz" --confusion
-2 | it takes class labels                                  | evaluate p.pte --dataset "$d/calibration.npz" --min-accuracy 90
+2 | it takes class labels                                  | evaluate p.pte --dataset data_plain --min-accuracy 90
 2 | or a model to compare with, --reference                | evaluate p.pte --dataset "$d/calibration.npz" --task classify
 1 | has labels from 1 to 10                                | evaluate p.pte --dataset data_1
 1 | leave such labels out with --ignore-label 255          | evaluate p.pte --dataset data_255

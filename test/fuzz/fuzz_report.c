@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *copy = fuzz_copy(data, size);
     char path[64];
     struct report_call call = {path, {copy, size}};
-    int fd = fuzz_file(data, size, path);
+    int fd = fuzz_file(copy, size, path);
 
     for (size_t i = 0; fd >= 0 && i < sizeof reports / sizeof reports[0]; i++) {
         struct fuzz_memory memory;

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "fuzz_support.h"
 
+#include "device/base/program_sum.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +143,7 @@ uint8_t *fuzz_copy(const uint8_t *data, size_t size)
 
     if (size != 0)
         memcpy(copy, data, size);
+    nuc_program_seal(copy, size, nuc_crc32);
     return copy;
 }
 

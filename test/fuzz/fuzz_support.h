@@ -55,7 +55,7 @@ bool fuzz_pair(const uint8_t *data, size_t size, struct nuc_span *first, struct 
 /* Zeroed block aligned to 16 bytes; the caller frees it. Ends the process when there is none. */
 void *fuzz_block(size_t size);
 
-/* An aligned copy of the input. */
+/* An aligned copy of the input; a program that has a checksum is given the right one, or nothing else would be read. */
 uint8_t *fuzz_copy(const uint8_t *data, size_t size);
 
 /* Aborts with the text: the property a target checks does not hold. */

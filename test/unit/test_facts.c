@@ -3,6 +3,8 @@
 
 #include "archive/program_view.h"
 #include "data/metadata.h"
+#include "device/base/program_sum.h"
+#include "host/hash.h"
 #include "nucleon/runtime.h"
 #include "program_graphs.h"
 
@@ -214,12 +216,57 @@ static void damaged(struct nuc_context *cx, void *arg)
     assert_true(found_it > 0 && found_it < 8 * file.size);
 }
 
+/* CRC-32 as zip has it: the value of "123456789" that its specifications give, whole and in two pieces. */
+static void crc(struct nuc_context *cx, void *arg)
+{
+    static const uint8_t digits[] = "123456789";
+
+    (void)cx;
+    (void)arg;
+    assert_int_equal(nuc_crc32(0, digits, 9), 0xcbf43926);
+    assert_int_equal(nuc_crc32(nuc_crc32(0, digits, 4), digits + 4, 5), 0xcbf43926);
+    assert_int_equal(nuc_crc32_of(0, digits, 9), 0xcbf43926);
+}
+
+static void count_note(void *user, const char *message)
+{
+    (void)message;
+    ++*(int *)user;
+}
+
+/* A program with a checksum: every flipped bit is found, on the host and by the runtime, and none without a flip. */
+static void checksum(struct nuc_context *cx, void *arg)
+{
+    static const char text[] = NUC_PROGRAM_SUM NUC_PROGRAM_SUM_DIGITS "\",\"schema\":1,\"inputs\":[],\"outputs\":[]}";
+    struct nuc_span file = program(cx, NUC_DELEGATE_SEGMENT, (struct nuc_span){(const uint8_t *)text, sizeof text - 1});
+    uint8_t *copy = nuc_copy(cx, file.data, file.size);
+    struct nuc_span changed = {copy, file.size};
+    int notes = 0;
+
+    cx->warn = count_note;
+    cx->warn_user = &notes;
+    assert_int_equal(nuc_program_verify(copy, file.size, NULL), NUC_OK);
+    assert_int_equal(nuc_try(cx, read_view, &changed), NUC_OK);
+    assert_int_equal(notes, 0);
+    for (size_t i = 0; i < 8 * file.size; i++) {
+        copy[i / 8] ^= (uint8_t)(1u << i % 8);
+        assert_int_not_equal(nuc_program_verify(copy, file.size, NULL), NUC_OK);
+        notes = 0;
+        assert_true(nuc_try(cx, read_view, &changed) != NUC_OK || notes > 0);
+        copy[i / 8] ^= (uint8_t)(1u << i % 8);
+    }
+    file = program(cx, NUC_DELEGATE_SEGMENT, nuc_metadata_write(cx, sample(cx)));
+    assert_int_equal(nuc_program_verify(file.data, file.size, NULL), NUC_UNSUPPORTED);
+    (void)arg;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTEXT_TEST(round_trip), ROW_TEST(check_refused, refused_cases),
         CONTEXT_TEST(too_much),   CONTEXT_TEST(flipped),
         CONTEXT_TEST(found),      CONTEXT_TEST(damaged),
+        CONTEXT_TEST(crc),        CONTEXT_TEST(checksum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

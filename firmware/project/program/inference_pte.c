@@ -60,8 +60,11 @@ enum nuc_status inference_load(struct nuc_detail *detail)
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_program_sizes sizes;
 
+    enum nuc_status status = nuc_program_verify(program_start, size, detail);
+    if (status != NUC_OK && status != NUC_UNSUPPORTED) /* a program of --no-metadata has no checksum */
+        return status;
     *detail = (struct nuc_detail){.message = "the NPU's driver does not start"};
-    enum nuc_status status = @NAME@_tables_start();
+    status = @NAME@_tables_start();
     if (status == NUC_OK)
         status = nuc_program_sizes(program_start, size, &@NAME@_tables_backends, &sizes, detail);
     if (status != NUC_OK)

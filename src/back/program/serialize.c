@@ -3,7 +3,9 @@
 
 #include "back/program/emit.h"
 #include "device/base/program_schema.h"
+#include "device/base/program_sum.h"
 #include "host/flatbuilder.h"
+#include "host/hash.h"
 #include "host/text.h"
 #include "ir/labels.h"
 #include "npu/partition/delegate.h"
@@ -466,5 +468,7 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     store_u64(file + NUC_PROGRAM_HEADER_AT + 8, program.size);
     store_u64(file + NUC_PROGRAM_HEADER_AT + 16, base);
     store_u64(file + NUC_PROGRAM_HEADER_AT + 24, data_size);
+    if (o->n_named > 0)
+        nuc_program_seal(file, size, nuc_crc32_of);
     return (struct nuc_span){file, size};
 }

@@ -1,3 +1,4 @@
+#include "device/base/program_sum.h"
 #include "device/runtime/image.h"
 #include "device/runtime/same_text.h"
 
@@ -29,5 +30,24 @@ enum nuc_status nuc_program_named_data(const void *image, size_t size, const cha
     if (!nuc_image_ok(&im))
         return NUC_BAD_INPUT;
     detail->message = NUC_TEXT("the program has no named data of this key");
+    return NUC_BAD_INPUT;
+}
+
+enum nuc_status nuc_program_verify(const void *image, size_t size, struct nuc_detail *detail)
+{
+    const struct nuc_span program = {image, size};
+    struct nuc_detail unused;
+    uint32_t stored;
+    size_t at = image != NULL ? nuc_program_sum_at(program) : 0;
+
+    detail = detail != NULL ? detail : &unused;
+    *detail = (struct nuc_detail){.instruction = -1, .value = -1};
+    if (at == 0) {
+        detail->message = NUC_TEXT("the program has no checksum");
+        return NUC_UNSUPPORTED;
+    }
+    if (nuc_program_sum_stored(program, at, &stored) && stored == nuc_program_sum(program, at, nuc_crc32))
+        return NUC_OK;
+    detail->message = NUC_TEXT("the checksum does not fit: the program is damaged");
     return NUC_BAD_INPUT;
 }

@@ -305,6 +305,18 @@ void nuc_finish_evaluation(struct nuc_evaluation *e, struct nuc_output_score *ou
     }
 }
 
+/* Errors as large as the values themselves are those of another network, or of data that calibration did not have. */
+static void note_foreign_reference(const struct nuc_scoring *s)
+{
+    double sqnr = nuc_total_sqnr(s->result);
+
+    if (s->reference != NULL && isfinite(sqnr) && sqnr < 1)
+        nuc_warn(s->cx,
+                 "%s: the program's outputs have nothing in common with its own (%.1f dB): is it what the program was "
+                 "made of?",
+                 nuc_model_file(s->reference), sqnr);
+}
+
 static void finish(struct nuc_scoring *s)
 {
     for (size_t i = 0; i < s->result->n_outputs; i++) {
@@ -318,7 +330,8 @@ static void finish(struct nuc_scoring *s)
     nuc_finish_evaluation(s->result, s->scores);
     if (s->result->shard.count != 0) /* what counts is how it is over all samples */
         return;
-    nuc_note_shifted_labels(s->cx, s->data->path, s->result);
+    nuc_note_doubtful_labels(s->cx, s->data->path, s->result);
+    note_foreign_reference(s);
     s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
 }
 
@@ -411,9 +424,18 @@ static void list_data(const struct nuc_scoring *s)
     s->result->data = nuc_copy(s->cx, lines->items, lines->count * sizeof *lines->items);
 }
 
+static void check_options(struct nuc_context *cx, const struct nuc_evaluate_options *o)
+{
+    if (o->task < NUC_TASK_AUTO || o->task > NUC_TASK_REGRESS)
+        nuc_fail(cx, NUC_BAD_USAGE, "--task: %d is not an enumerator: take one of evaluate.h", (int)o->task);
+    if (o->class_axis < NUC_CLASS_AXIS_AUTO)
+        nuc_fail(cx, NUC_BAD_USAGE, "--class-axis: %d is no axis: axes count from 0", o->class_axis);
+    nuc_check_shard(cx, o);
+}
+
 static void prepare(struct nuc_scoring *s)
 {
-    nuc_check_shard(s->cx, s->options);
+    check_options(s->cx, s->options);
     s->result = nuc_alloc(s->cx, sizeof *s->result);
     s->result->has_reference = s->reference != NULL;
     bind_inputs(s);

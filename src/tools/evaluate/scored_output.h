@@ -116,8 +116,11 @@ struct nuc_output_facts nuc_scored_facts(const struct nuc_scoring *s, size_t out
 /* Finds the labels of all outputs (labels.c), then the tasks of those without (tasks.c). Fail with the remedy. */
 void nuc_find_labels(struct nuc_scoring *s);
 
-/* Notes labels of the data set `path` that the decisions are one apart from: counted from 1, or no class in front. */
-void nuc_note_shifted_labels(struct nuc_context *cx, const char *path, const struct nuc_evaluation *e);
+/*
+ * Notes labels of the data set `path` that do not fit the decisions: counted from 1 or without a class in front, of one
+ * class alone, or right as seldom as by chance.
+ */
+void nuc_note_doubtful_labels(struct nuc_context *cx, const char *path, const struct nuc_evaluation *e);
 void nuc_find_tasks(struct nuc_scoring *s);
 
 /* ---- channels in another scale (rescale.c) ---- */

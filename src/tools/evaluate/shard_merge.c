@@ -456,7 +456,7 @@ static void finish(struct merging *m)
     nuc_check_gates(m->cx, m->result, m->options);
     for (size_t i = 0; i < m->n_notes; i++)
         nuc_warn(m->cx, "%s", m->notes[i]);
-    nuc_note_shifted_labels(m->cx, m->origin.path, m->result);
+    nuc_note_doubtful_labels(m->cx, m->origin.path, m->result);
     m->result->missed = nuc_missed_gates(m->cx, m->result, m->options);
 }
 

@@ -103,21 +103,6 @@ static void choose_samples(struct nuc_context *cx, struct nuc_comparison *with, 
         with->index[k] = (size_t)((double)k * (double)available / (double)with->n_samples);
 }
 
-static void refuse_nans(struct nuc_context *cx, const struct nuc_comparison *with, size_t sample,
-                        const void *const *inputs)
-{
-    for (size_t i = 0; i < with->n_inputs; i++) {
-        const struct nuc_tensor_info *t = &with->inputs[i];
-        const float *x = inputs[i];
-        size_t count = t->dtype == NUC_F32 ? n_elements(t) : 0;
-        for (size_t k = 0; k < count; k++) {
-            if (isnan(x[k]))
-                nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out",
-                         nuc_samples_name(with->samples), sample, t->name);
-        }
-    }
-}
-
 /* Room for what a run gives; NULL: not compared. */
 static void **make_outputs(struct nuc_context *cx, const struct nuc_comparison *with, size_t n_samples)
 {
@@ -138,7 +123,6 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
 
     for (size_t k = 0; k < with->n_samples; k++) {
         check(m, nuc_dataset_sample(d, with->index[k], inputs));
-        refuse_nans(cx, with, with->index[k], inputs);
         check(m, nuc_model_run(m, inputs, outputs + k * with->n_outputs));
     }
     with->outputs = outputs;
@@ -198,6 +182,11 @@ static void compare_data(const struct nuc_comparison *with, struct nuc_compiler 
     }
     d->metadata = facts;
     nuc_dataset_look(d);
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        if (d->ranges[i].n_nan > 0)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out",
+                     nuc_samples_name(with->samples), d->ranges[i].first, with->inputs[i].name);
+    }
     nuc_dataset_judge(d);
     if (d->images == NULL || d->images->classes == NULL || with->n_outputs == 0)
         return;
