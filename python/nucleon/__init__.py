@@ -14,14 +14,14 @@ from ._compile import (Quantized, Report, Tuning, compile, explain, inspect, ope
 from ._data import Tensor
 from ._evaluation import evaluate, merge_evaluations
 from ._library import lib as _lib, text as _text
-from ._program import Program
+from ._program import Outputs, Program
 from .errors import (BadInput, BadUsage, DeviceError, Error, FileError, InternalError, Note, OutOfMemory,
                      PropertyMissed, Unsupported)
 
 __version__ = _text(_lib.nuc_version())
 
 __all__ = [
-    "BadInput", "BadUsage", "DeviceError", "Error", "FileError", "InternalError", "Note", "OutOfMemory", "Program",
-    "PropertyMissed", "Quantized", "Report", "Tensor", "Tuning", "Unsupported", "compile", "evaluate", "explain",
+    "BadInput", "BadUsage", "DeviceError", "Error", "FileError", "InternalError", "Note", "OutOfMemory", "Outputs",
+    "Program", "PropertyMissed", "Quantized", "Report", "Tensor", "Tuning", "Unsupported", "compile", "evaluate", "explain",
     "inspect", "merge_evaluations", "operators", "options", "quantize", "report", "targets", "tune",
 ]

@@ -34,10 +34,10 @@ def compile(model: Any, calibration: Any = None, *, target: str = "imxrt700",
 
     ``model`` is what ``torch.export.export()`` returns, the path of a .pt2 or .tflite file, or the bytes of one.
     ``calibration`` is the path of an .npz, of a folder of .npy files or of images; arrays, alone or as a mapping by
-    input name; or an iterable of batches such as a DataLoader, whose labels are left out. A model that is quantized
-    takes none. ``options`` are those of the command line by their names, '_' for '-' (``options()`` lists them):
-    ``memory_budget="64Ki"``, ``io="int8"``, ``operators_not_to_delegate=["add"]``, ``require_full_delegation=True``.
-    ``output`` is a file that is written, too. ``progress`` is called with (what, done, total), or is True: a line on
+    input name; or an iterable of batches such as a DataLoader, whose labels are left out. A batch may be
+    ``(args, kwargs)``, as torch.export.export() takes them. A model that is quantized takes none. ``options`` are those
+    of the command line by their names, '_' for '-' (``options()`` lists them): ``memory_budget="64Ki"``, ``io="int8"``,
+    ``operators_not_to_delegate=["add"]``, ``require_full_delegation=True``. ``output`` is a file that is written, too. ``progress`` is called with (what, done, total), or is True: a line on
     standard error.
     """
     if output is not None:

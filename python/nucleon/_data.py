@@ -302,6 +302,8 @@ def _is_text(value: Any) -> bool:
 
 def _take_apart(item: Any, inputs: Sequence[Tensor]) -> tuple[Mapping[str, Any], list[Any]]:
     """What goes to the inputs, by name, and what is left: labels."""
+    if _is_call(item):
+        return by_name(item[0], item[1], inputs), []
     if isinstance(item, Mapping):
         return {str(name): value for name, value in item.items() if not _is_text(value)}, []
     if is_array(item) or not isinstance(item, (tuple, list)) or (isinstance(item, list) and is_numbers(item)):
@@ -314,6 +316,26 @@ def _take_apart(item: Any, inputs: Sequence[Tensor]) -> tuple[Mapping[str, Any],
         names = ", ".join(f"'{t.name}'" for t in inputs)
         raise BadInput(f"a batch holds {len(values)} arrays, the model takes {len(inputs)}: {names}")
     return {_name(inputs, i): value for i, value in enumerate(values)}, [v for v in rest if not _is_text(v)]
+
+
+def by_name(args: Sequence[Any], kwargs: Mapping[str, Any], inputs: Sequence[Tensor]) -> dict[str, Any]:
+    """The arguments of a call of ``forward()`` as a mapping: the first inputs are positional, the others named."""
+    names = [t.name for t in inputs]
+    found = {_name(inputs, i): value for i, value in enumerate(args)}
+    for name, value in kwargs.items():
+        if name in found or name not in names:
+            why = "is given twice" if name in found else "is no input"
+            raise BadUsage(f"'{name}' {why}: the inputs are {_names(names)}")
+        found[name] = value
+    missing = [name for name in names if name not in found]
+    if missing or len(args) > len(inputs):
+        raise BadUsage(f"given {len(args) + len(kwargs)} inputs, {len(inputs)} are taken: {_names(names)}")
+    return found
+
+
+def _is_call(item: Any) -> bool:
+    """(args, kwargs), as torch.export.export() takes them."""
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], tuple) and isinstance(item[1], Mapping)
 
 
 def _name(inputs: Sequence[Tensor], index: int) -> str:

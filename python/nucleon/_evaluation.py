@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _data
 from ._library import NO_LABEL, TASKS, EvaluateOptions, lib
-from ._models import inputs_of, open_model
+from ._models import inputs_of, open_model, reference_of
 from ._session import Progress, Session, encode, spoken, unparse
 from .errors import BadUsage, PropertyMissed
 
@@ -55,7 +55,7 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
     ``program`` is a Program, the path of a file or the bytes of one.
     ``dataset`` is the path of an .npz, of a folder of .npy files or of images; arrays, alone or as a mapping by name;
     ``(x, y)`` with labels; or an iterable of batches such as a DataLoader of these. ``labels`` may be given apart.
-    ``reference`` is the float model, as ``compile()`` takes it: SQNR and agreement. ``quantized`` is what ``quantize()``
+    ``reference`` is the float model, as ``compile()`` takes it, or its torch.nn.Module: SQNR and agreement. ``quantized`` is what ``quantize()``
     made and the program was compiled from: the error of every node. ``min_accuracy`` and ``min_agreement`` are percent,
     ``min_sqnr`` is dB; where one does not hold, ``PropertyMissed`` is raised, whose ``result`` is the evaluation.
     ``shard=(i, n)`` takes the i-th of n parts of the samples, for ``merge_evaluations()``.
@@ -78,7 +78,7 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
         how.shard.index, how.shard.count = _shard(shard)
     runner = Runner(program, {**options, "threads": threads or None}, simulator_options(simulator, threads), progress)
     with runner.session as s:
-        float_model = open_model(s, reference) if reference is not None else None
+        float_model = open_model(s, reference_of(reference, runner.inputs())) if reference is not None else None
         quantized_model = open_model(s, quantized) if quantized is not None else None
         inputs = runner.inputs()
         if float_model is not None and all(t.name == f"in{i}" for i, t in enumerate(inputs)):

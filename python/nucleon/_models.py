@@ -57,6 +57,20 @@ def open_model(session: Session, model: Any) -> ctypes.c_void_p:
     return out
 
 
+def reference_of(model: Any, inputs: Sequence[Tensor]) -> Any:
+    """A float model to compare with: a torch.nn.Module is exported for inputs of these shapes."""
+    if not _is_a(model, "torch.nn", "Module"):
+        return model
+    torch = sys.modules["torch"]
+    real = {"int8": "float32"}  # of a program whose inputs are quantized
+    examples = tuple(torch.zeros(t.shape, dtype=getattr(torch, real.get(t.dtype, t.dtype))) for t in inputs)
+    training = model.training
+    try:
+        return torch.export.export(model.eval(), examples)
+    finally:
+        model.train(training)
+
+
 def inputs_of(session: Session, model: ctypes.c_void_p) -> Sequence[Tensor]:
     info = TensorInfo()
     found = []

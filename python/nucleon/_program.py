@@ -6,7 +6,7 @@ import ctypes
 import math
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -80,6 +80,27 @@ class Runner:
 
     def close(self) -> None:
         self.session.close()  # the compiler releases the runner
+
+
+class Outputs(list[Any]):
+    """The outputs of a run in their order; each is found by its name as well: ``outputs["boxes"]``."""
+
+    def __init__(self, values: Iterable[Any], names: Iterable[str]) -> None:
+        super().__init__(values)
+        self.names = tuple(names)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        if key not in self.names:
+            raise BadUsage(f"no output is called '{key}': they are {', '.join(self.names)}")
+        return super().__getitem__(self.names.index(key))
+
+    def keys(self) -> tuple[str, ...]:
+        return self.names
+
+    def items(self) -> list[tuple[str, Any]]:
+        return list(zip(self.names, self))
 
 
 class Program:
@@ -223,28 +244,31 @@ class Program:
 
     # ---- runs ----
 
-    def run(self, *inputs: Any) -> Any:
-        """The outputs for inputs: arrays in their order, a mapping of them by name, or the path of a data set.
+    def run(self, *inputs: Any, **named: Any) -> Any:
+        """The outputs for inputs: arrays in their order or by name, a mapping by name, or the path of a data set.
 
         An array is an input of the program's shape, or many samples along axis 0: [N] + shape, or [N * shape[0], ...];
         outputs have that axis as the inputs have it. Torch tensors give torch tensors, all else numpy arrays, or
-        memoryviews where numpy is not installed. One output is returned as it is, several as a list.
+        memoryviews where numpy is not installed. One output is returned as it is, several as ``Outputs``: a list whose
+        items have names, too, those of the dictionary or the named tuple that ``forward()`` returns.
 
         int8 inputs take int8 arrays, or float32 ones, which are quantized as the program says; outputs are likewise.
         """
-        if len(inputs) == 1 and _data.is_path(inputs[0]):
+        if len(inputs) == 1 and not named and _data.is_path(inputs[0]):
             runner = Runner(self)
             with runner.session:
                 results, count = runner.run(_data.dataset(inputs[0], (), "inputs", runner.session))
             made = [_data.wrap("numpy", t.dtype, (count, *t.shape), elements) for t, elements in results]
         else:
-            made = self._run_arrays(_data.batch_of(self._item(inputs), self.inputs))
-        return made[0] if len(made) == 1 else made
+            made = self._run_arrays(_data.batch_of(self._item(inputs, named), self.inputs))
+        return made[0] if len(made) == 1 else Outputs(made, [t.name for t in self.outputs])
 
     __call__ = run
 
-    def _item(self, inputs: tuple[Any, ...]) -> Any:
+    def _item(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """One batch, of however it was given."""
+        if named:
+            return _data.by_name(inputs, named, self.inputs)
         item = inputs[0] if len(inputs) == 1 else inputs
         given = len(item) if isinstance(item, (tuple, list)) and not _data.is_numbers(item) else 1
         if not isinstance(item, Mapping) and given != len(self.inputs):

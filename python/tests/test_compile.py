@@ -110,10 +110,25 @@ class Bytes(unittest.TestCase):
             expected = command_line("--accuracy", "fast", model=TWO_INPUTS, calibration=pathlib.Path(folder) / "data.npz")
         first, second = (data[name] for name in names)
         for given in (data, (first, second), [first, second], list(zip(first, second)), zip(first, second, range(12)),
-                      [(pair, 0) for pair in zip(first, second)], [dict(zip(names, pair)) for pair in zip(first, second)]):
+                      [(pair, 0) for pair in zip(first, second)], [dict(zip(names, pair)) for pair in zip(first, second)],
+                      ((first,), {names[1]: second}), [((a,), {names[1]: b}) for a, b in zip(first, second)]):
             self.assertEqual(nucleon.compile(TWO_INPUTS, given, accuracy="fast").bytes, expected)
         with self.assertRaisesRegex(nucleon.BadInput, "a batch holds 1 arrays, the model takes 2"):
             nucleon.compile(TWO_INPUTS, iter([(first,)]))
+        for call in (lambda: program.run(first, **{names[1]: second}), lambda: program.run(**data)):
+            self.assertTrue((numpy.asarray(call()) == numpy.asarray(program.run(data))).all())
+        for text, call in (
+            ("'x' is no input", lambda: program.run(first, x=second)),
+            ("is given twice", lambda: program.run(first, **{names[0]: second})),
+            ("given 1 inputs, 2 are taken", lambda: program.run(**{names[0]: first})),
+        ):
+            self.assertRaisesRegex(nucleon.BadUsage, text, call)
+
+    def test_outputs_by_name(self):
+        made = nucleon.Outputs([1, 2], ["boxes", "scores"])
+        self.assertEqual((made["scores"], made[0], list(made), len(made)), (2, 1, [1, 2], 2))
+        self.assertEqual((made.keys(), made.items()), (("boxes", "scores"), [("boxes", 1), ("scores", 2)]))
+        self.assertRaisesRegex(nucleon.BadUsage, "no output is called 'x': they are boxes, scores", lambda: made["x"])
 
 
 class Steps(unittest.TestCase):

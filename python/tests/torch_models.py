@@ -56,6 +56,22 @@ class Models(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
+    def test_names_and_calls(self):
+        class Named(torch.nn.Module):
+            def forward(self, image, *, mask):
+                return {"masked": image * mask, "sum": image + mask}
+
+        image, mask = torch.randn(16, 4), torch.rand(16, 4)
+        exported = torch.export.export(Named(), (image[:1],), {"mask": mask[:1]})
+        program = nucleon.compile(exported, ((image,), {"mask": mask}))
+        outputs = program.run(image, mask=mask)
+        self.assertEqual(outputs.keys(), ("masked", "sum"))
+        self.assertLess(float((outputs["sum"] - image - mask).abs().max()), 0.1)
+
+    def test_module_as_reference(self):
+        found = self.program.evaluate((self.a, self.b), reference=self.model)
+        self.assertEqual(found["sqnr_db"], self.program.evaluate((self.a, self.b), reference=self.exported)["sqnr_db"])
+
     def test_bytes_are_the_command_lines(self):
         a, b, y = self.a, self.b, self.y
 
