@@ -341,6 +341,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "nuc_runner_n_inputs": (c_size_t, Runner),
     "nuc_runner_n_outputs": (c_size_t, Runner),
     "nuc_runner_input": (Status, Runner, c_size_t, POINTER(TensorInfo)),
+    "nuc_runner_output_name": (c_char_p, Runner, c_size_t),
     "nuc_runner_output": (Status, Runner, c_size_t, POINTER(TensorInfo)),
     "nuc_runner_bind": (Status, Runner, Dataset, Model, POINTER(c_size_t)),
     "nuc_runner_run": (Status, Runner, POINTER(c_void_p), POINTER(c_void_p)),

@@ -14,7 +14,7 @@ from . import _data
 from ._data import Tensor
 from ._evaluation import evaluate
 from ._files import read, write_whole
-from ._library import DTYPE_SIZE, INSPECT_FORMS, SIMULATOR_PATHS, SimulatorOptions, TensorInfo, lib
+from ._library import DTYPE_SIZE, INSPECT_FORMS, SIMULATOR_PATHS, SimulatorOptions, TensorInfo, lib, text
 from ._session import Progress, Session, address, encode
 from .errors import BadInput, BadUsage, DeviceError, Error, Unsupported
 
@@ -59,7 +59,9 @@ class Runner:
         return self._tensors(lib.nuc_runner_n_inputs(self.handle), lib.nuc_runner_input)
 
     def outputs(self) -> tuple[Tensor, ...]:
-        return self._tensors(lib.nuc_runner_n_outputs(self.handle), lib.nuc_runner_output)
+        found = self._tensors(lib.nuc_runner_n_outputs(self.handle), lib.nuc_runner_output)
+        known = (lib.nuc_runner_output_name(self.handle, index) for index in range(len(found)))
+        return tuple(t._replace(name=text(name)) if name is not None else t for t, name in zip(found, known))
 
     def run(self, data: ctypes.c_void_p) -> tuple[list[tuple[Tensor, bytearray]], int]:
         """Outputs with the elements of all samples, one after the other, and how many samples there are."""

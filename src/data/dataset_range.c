@@ -245,8 +245,6 @@ static void judge(const struct nuc_dataset *d, size_t i)
 
 void nuc_dataset_judge(const struct nuc_dataset *d)
 {
-    if (d->n_calibrated_with > 0)
-        nuc_warn(d->cx, "%s: has samples that calibration had: figures of new data are worse", d->path);
     for (size_t i = 0; i < d->n_inputs; i++)
         judge(d, i);
 }

@@ -330,6 +330,8 @@ static void finish(struct nuc_scoring *s)
     nuc_finish_evaluation(s->result, s->scores);
     if (s->result->shard.count != 0) /* what counts is how it is over all samples */
         return;
+    if (s->data->n_calibrated_with > 0)
+        nuc_warn(s->cx, "%s: has samples that calibration had: figures of new data are worse", s->data->path);
     nuc_note_doubtful_labels(s->cx, s->data->path, s->result);
     note_foreign_reference(s);
     s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
