@@ -312,6 +312,20 @@ static void bound_steps(struct nuc_calibration *c, const struct nuc_node *gelu, 
 /* Steps of scores below which LiteRT's softmax has no multiplier; they tell no weights apart. */
 #define LEAST_SCORE_STEP 0x1p-27f
 
+/*
+ * What readers tell apart. Where all of it is one value, as of a sum that is always negative in front of a relu, steps
+ * are no finer than float32 has the values themselves: integers could not be scaled to them.
+ */
+static const float *clip(struct nuc_calibration *c, const struct nuc_node *node, const float *data, size_t elements)
+{
+    const float *clipped = nuc_clip(c->g->cx, &c->clipped, c->relevant[node->id], data, elements);
+    float min, max;
+
+    if (clipped != data && nuc_min_max(data, elements, &min, &max))
+        bound_groups(c, node, 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), 0);
+    return clipped;
+}
+
 static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
 {
     struct nuc_calibration *c = user;
@@ -342,7 +356,7 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     if (data == NULL)
         return;
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
-        data = nuc_clip(c->g->cx, &c->clipped, c->relevant[node->id], data, elements);
+        data = clip(c, node, data, elements);
     struct nuc_seen_values values = {.x = data, .count = elements, .pool = c->pool};
     if (t->output != NUC_NO_GROUP)
         see(c, t->output, node, &values);

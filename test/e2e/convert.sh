@@ -17,7 +17,7 @@ refused() {
     text=$2
     converter=$3
     shift 3
-    "$nucleon" compile "$models/conv.tflite" -o refused.pte --converter "$converter" "$@" >out 2>err
+    "$nucleon" compile "$models/conv.tflite" --placement greedy -o refused.pte --converter "$converter" "$@" >out 2>err
     code=$?
     check "$name: exit code $code, not 1: $(head -c 300 err)" [ $code -eq 1 ]
     check "$name: says one line" [ "$(wc -l <err)" -eq 1 ]
@@ -87,12 +87,12 @@ export NUCLEON="$nucleon" PYTHONPATH="$work/python" PYTHONDONTWRITEBYTECODE=1
 "$nucleon" compile "$models/conv.tflite" -o again.pte --placement greedy --converter "$adapter" >out 2>&1
 check "the package's converter gives another program" cmp -s conv.pte again.pte
 check "the package is not given the backend's options" has "'fetchConstantsToSRAM', False" package_options
-"$nucleon" compile "$models/conv.tflite" -o again.pte --converter "$adapter --fetch-constants-to-sram" >out 2>&1
+"$nucleon" compile "$models/conv.tflite" --placement greedy -o again.pte --converter "$adapter --fetch-constants-to-sram" >out 2>&1
 check "the package is not given an option" has "'fetchConstantsToSRAM', True" package_options
 check "an unknown target" [ "$($adapter --input x --output y --target other 2>&1)" = \
     "eiq_converter.py: the package does not know target 'other': imxrt700" ]
 PYTHONPATH=
-"$nucleon" compile "$models/conv.tflite" -o again.pte --converter "$adapter" >out 2>&1
+"$nucleon" compile "$models/conv.tflite" --placement greedy -o again.pte --converter "$adapter" >out 2>&1
 check "without the package the message does not say how to get it" has "pip install" out
 unset PYTHONPATH
 
@@ -103,7 +103,7 @@ check "converted models are no input" has "'NeutronGraph': the model was compile
 
 # The channels of each pixel come first: the program's input says so, and so does the value inside.
 "$nucleon" inspect conv2d_cl.pte >/dev/null 2>&1
-"$nucleon" compile "$models/conv2d_cl.tflite" -o order.pte >/dev/null
+"$nucleon" compile "$models/conv2d_cl.tflite" --placement greedy -o order.pte >/dev/null
 "$nucleon" inspect order.pte >out
 check "images are channels-last" has 'channels-last' out
 check "inputs have the model's own sizes" has '%0: int8\[1, 12, 10, 13\] dim order \[0, 1, 2, 3\]' out
@@ -217,11 +217,11 @@ fake leaves <<X
 sleep 1000 &
 "$nucleon" convert --input "\$in" --output "\$out" --target "\$target"
 X
-"$nucleon" compile "$models/conv.tflite" -o leaves.pte --converter "$work/bin/leaves" >/dev/null
+"$nucleon" compile "$models/conv.tflite" --placement greedy -o leaves.pte --converter "$work/bin/leaves" >/dev/null
 check "a converter that leaves a process behind" cmp -s leaves.pte conv.pte
 mkdir 'bin/with space'
 cp bin/leaves 'bin/with space/converter'
-"$nucleon" compile "$models/conv.tflite" -o space.pte --converter "$work/bin/with space/converter" >/dev/null
+"$nucleon" compile "$models/conv.tflite" --placement greedy -o space.pte --converter "$work/bin/with space/converter" >/dev/null
 check "a converter with a space in its path" cmp -s space.pte conv.pte
 
 # Microcode that is not nucleon's is taken as it is, and the summary and inspect say so.
@@ -229,7 +229,7 @@ fake vendor <<X
 "$nucleon" convert --input "\$in" --output "\$out" && sed 's/\\(nMCd\\).\\(...\\)/\\1\\x7f\\2/' "\$out" >"\$out.x" &&
     mv "\$out.x" "\$out"
 X
-"$nucleon" compile "$models/conv.tflite" -o vendor.pte --converter "$work/bin/vendor" >out 2>err
+"$nucleon" compile "$models/conv.tflite" --placement greedy -o vendor.pte --converter "$work/bin/vendor" >out 2>err
 check "other microcode is taken: $(head -c 300 err)" [ -s vendor.pte ]
 check "the summary says where it runs" has 'not for the simulator' out
 "$nucleon" inspect vendor.pte >out

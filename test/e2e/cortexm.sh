@@ -48,7 +48,7 @@ grep -q 'in strips the least found is' err || fail "a budget of 64 bytes: $(cat 
 grep -q 'which fit the memory budget' explained.txt || fail "explain: strips are not printed"
 "$nucleon" explain q.pt2 --target cortex-m33 --io int8 --memory-budget 64 >explained.txt 2>err
 [ $? -eq 3 ] || fail "explain, a budget of 64 bytes: exit code"
-"$nucleon" explain q.pt2 --memory-budget 64 >explained.txt 2>err
+"$nucleon" explain q.pt2 --cpu float --memory-budget 64 >explained.txt 2>err
 grep -q 'has no effect here' err || fail "explain, no int8 kernels: $(cat err)"
 "$nucleon" targets >targets.txt
 for target in imxrt700 imxrt700cm cortex-m33 cortex-m55 cortex-m0plus; do

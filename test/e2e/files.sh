@@ -129,7 +129,7 @@ interrupted() {
     rm -f pids
     printf 'before' >signal.pte
     # A shell without job control has its background processes ignore SIGINT: timeout sends it.
-    timeout --preserve-status -k 30 -s "$1" 1.5 "$nucleon" compile "$model" -o signal.pte --converter "$work/bin/slow" \
+    timeout --preserve-status -k 30 -s "$1" 1.5 "$nucleon" compile "$model" -o signal.pte --placement greedy --converter "$work/bin/slow" \
         >said 2>err
     code=$?
     check "SIG$1: exit code $code, not $2" [ $code -eq "$2" ]
@@ -144,7 +144,7 @@ interrupted INT 130
 interrupted TERM 143
 interrupted HUP 129
 rm -f pids
-timeout 20 "$nucleon" compile "$model" -o signal.pte --converter "$work/bin/slow" --converter-timeout 1 >said 2>err
+timeout 20 "$nucleon" compile "$model" -o signal.pte --placement greedy --converter "$work/bin/slow" --converter-timeout 1 >said 2>err
 check "a converter that takes too long" has 'is not done after 1 s' err
 # shellcheck disable=SC2046
 check "it and its child have ended" ended $(cat pids)

@@ -99,7 +99,7 @@ symbols() { arm-none-eabi-nm "$1" | sed -n 's/.* [TtRrDd] \(nuc_op_[a-z0-9_]*\|n
 [ "$(symbols two/build/both_pte.elf)" = "nuc_op_sub " ] || fail "the image has other kernels: $(symbols two/build/both_pte.elf)"
 "$nucleon" kernels npu.pte two.pte -o tables.c >said || fail "tables of two programs"
 "$nucleon" kernels two.pte npu.pte -o again/tables.c 2>/dev/null && fail "a folder that is not there"
-for operator in aten::sub.out quantized_decomposed::quantize_per_tensor.out quantized_decomposed::dequantize_per_tensor.out; do
+for operator in aten::sub.out cortex_m::quantize_per_tensor.out cortex_m::dequantize_per_tensor.out; do
     grep -q "\"$operator\"" tables.c && grep -qF "$operator" said || fail "$operator is not in the tables: $(cat said)"
 done
 [ "$(grep -c 'nuc_op_' tables.c)" -eq 3 ] || fail "the tables have other rows: $(cat tables.c)"

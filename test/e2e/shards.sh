@@ -83,7 +83,9 @@ grep -q "the model seems to have a class in front" merged.err || fail "no note o
 
 # Images in folders of classes, several of them in one shard.
 cp -r "$root/test/fault/images/." classes/
-"$nucleon" compile "$root/test/fault/tiny.pt2" --calibration classes --classes a,b,c -o images.pte -q || fail "images"
+mkdir -p few/a few/b # other data than classes, which evaluate would note
+cp classes/a/0.png few/a/ && cp classes/b/0.png few/b/
+"$nucleon" compile "$root/test/fault/tiny.pt2" --calibration few --classes a,b,c -o images.pte -q || fail "images"
 same "images" 2 images.pte --dataset classes --reference "$root/test/fault/tiny.pt2"
 
 # The Slurm array, one task after the other, as in docs/evaluate.md.

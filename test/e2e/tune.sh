@@ -101,7 +101,7 @@ check "a quoted command makes the same program: $(cat command.sh err)" cmp -s be
 # ---- limits ----
 
 tuned "limits that hold" --for sqnr --calibration samples.npz --memory-budget 9300 --cycle-budget 200000
-check "what exceeds them says so" has 'bytes of memory, 9300 are allowed' out
+check "what exceeds them says so" has 'bytes of memory, 9,300 are allowed' out
 sed -n '/^\* /{N;p;}' out >best
 check "what serves them is tried" has '--plan-delegate-scratch' best
 refused 3 "too many dB" digits.pt2 --for sqnr --calibration samples.npz --min-sqnr 100

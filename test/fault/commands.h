@@ -15,7 +15,7 @@ struct fault_command {
 
 #define IN "../in/"
 #define COMPILE "@ compile " IN "tiny.pt2 --threads 1 --calibration " IN "tiny.npz -o box/o.pte"
-#define QUICK "@ compile " IN "quantized.pt2 --threads 1 -o box/o.pte"
+#define QUICK "@ compile " IN "quantized.pt2 --threads 1 --placement greedy -o box/o.pte"
 
 /* Some read what the ones in front of them wrote: see set_up(). */
 static const struct fault_command fault_commands[] = {
@@ -26,7 +26,10 @@ static const struct fault_command fault_commands[] = {
      "@ compile " IN "tiny.pt2 --threads 1 --calibration " IN "images --resize crop -o box/o.pte",
      {"box/o.pte"},
      false},
-    {"compile-tflite", "@ compile " IN "tag1_pure.et.tflite --threads 1 -o box/o.pte", {"box/o.pte"}, false},
+    {"compile-tflite",
+     "@ compile " IN "tag1_pure.et.tflite --threads 1 --placement greedy -o box/o.pte",
+     {"box/o.pte"},
+     false},
     {"compile-cortex-m",
      COMPILE " --target imxrt700cm --operators-not-to-delegate aten.add.Tensor",
      {"box/o.pte"},
@@ -87,7 +90,8 @@ enum { N_FAULT_COMMANDS = sizeof fault_commands / sizeof fault_commands[0] };
 /* What makes the files in ../in that are not checked in. */
 static const char *const fault_preparations[] = {
     "@ quantize in/tiny.pt2 --calibration in/tiny.npz -o in/quantized.pt2",
-    "@ compile in/quantized.pt2 -o in/tiny.pte --intermediates-dir in --dump-kernel-selection in/kernels.c",
+    "@ compile in/quantized.pt2 -o in/tiny.pte --placement greedy --intermediates-dir in --dump-kernel-selection "
+    "in/kernels.c",
     "@ compile in/quantized.pt2 -o in/profiled.pte --profile",
     "@ convert --input in/tag1_pure.et.tflite --output in/converted.tflite",
     /* the last one: what it prints stays in `out` */

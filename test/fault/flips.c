@@ -346,6 +346,7 @@ static void make_files(struct flipping *f)
 
     nuc_options_default(&o);
     o.intermediates_dir = ".";
+    o.placement = NUC_PLACEMENT_GREEDY; /* by cost so little stays on the CPU */
     for (size_t i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/test/fault/%s", f->source, kinds[i].name);
         f->files[i] = read_bytes(path);

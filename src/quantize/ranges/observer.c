@@ -159,7 +159,7 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
 
-    float least = s > 0 ? spec->least : spec->eps;
+    float least = s > 0 ? spec->least : fmaxf(spec->eps, spec->least);
     *scale = s > least ? s : least;
     *zero_point = 0;
     if (!affine || isinf(s))
