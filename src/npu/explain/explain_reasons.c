@@ -118,11 +118,12 @@ const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e
 
 const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
+    const char *number = number_text(e, row);
     bool names_place;
 
     if (!e->delegates)
-        return row->in_float ? number_text(e, row) + strlen("; ") : "";
-    return nuc_format(cx, "%s%s", nuc_why_text(cx, e, row, &names_place), number_text(e, row));
+        return row->in_float && nuc_is_text(number) ? number + strlen("; ") : "";
+    return nuc_format(cx, "%s%s", nuc_why_text(cx, e, row, &names_place), number);
 }
 
 /* ---- what would help ---- */

@@ -17,8 +17,11 @@ static void add_column(struct nuc_text *out, const char *text, size_t width)
     nuc_text_add_column(out, text, width, (width - 2) / 2);
 }
 
+/* Nothing when there is no text: of what does no work and is nowhere. */
 static void add_reason(struct nuc_text *out, const char *label, const char *text)
 {
+    if (!nuc_is_text(text))
+        return;
     nuc_text_addf(out, "%*s%-*s", INDENT, "", LABEL, label);
     nuc_print_words(out, INDENT + LABEL, INDENT + LABEL, text);
 }
