@@ -90,8 +90,8 @@ enum { N_FAULT_COMMANDS = sizeof fault_commands / sizeof fault_commands[0] };
 /* What makes the files in ../in that are not checked in. */
 static const char *const fault_preparations[] = {
     "@ quantize in/tiny.pt2 --calibration in/tiny.npz -o in/quantized.pt2",
-    "@ compile in/quantized.pt2 -o in/tiny.pte --placement greedy --intermediates-dir in --dump-kernel-selection "
-    "in/kernels.c",
+    ("@ compile in/quantized.pt2 -o in/tiny.pte --placement greedy --intermediates-dir in --dump-kernel-selection "
+     "in/kernels.c"),
     "@ compile in/quantized.pt2 -o in/profiled.pte --profile",
     "@ convert --input in/tag1_pure.et.tflite --output in/converted.tflite",
     /* the last one: what it prints stays in `out` */
