@@ -62,9 +62,9 @@ struct nuc_dataset {
     size_t n_unused;
     const struct nuc_metadata *metadata; /* of the program that takes the data; NULL: nothing is known */
     struct nuc_data_range *ranges;       /* by input, in the samples that were looked at */
-    size_t n_looked_at, n_marks;
-    double marks[NUC_MOST_MARKS]; /* of calibration: the smallest marks of its samples */
-    size_t n_calibrated_with;     /* of these, samples that calibration had, as far as its marks show */
+    size_t n_looked_at;
+    size_t n_calibrated_with;                    /* of these, samples that calibration had, as far as its marks show */
+    struct nuc_calibration_metadata calibration; /* of these samples, where they calibrated */
     struct nuc_data_lines lines;
     size_t lines_capacity;
 

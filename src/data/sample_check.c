@@ -12,7 +12,7 @@ struct nuc_sample_check {
     bool differ;  /* the samples */
     void **first; /* the first sample */
     struct nuc_data_range *ranges;
-    double marks[NUC_MOST_MARKS]; /* the smallest ones, in order */
+    struct nuc_calibration_metadata seen; /* marks in order */
 };
 
 struct nuc_sample_check *nuc_sample_check_new(struct nuc_dataset *samples)
@@ -27,18 +27,16 @@ struct nuc_sample_check *nuc_sample_check_new(struct nuc_dataset *samples)
     return s;
 }
 
-static void add_mark(struct nuc_sample_check *s, double mark)
+static void add_mark(struct nuc_calibration_metadata *seen, double mark)
 {
-    size_t n = s->n_samples < NUC_MOST_MARKS ? s->n_samples : NUC_MOST_MARKS, at = n;
+    size_t at = seen->n_marks < NUC_MOST_MARKS ? seen->n_marks++ : NUC_MOST_MARKS;
 
-    while (at > 0 && s->marks[at - 1] > mark)
-        at--;
-    for (size_t i = n; i > at; i--) {
-        if (i < NUC_MOST_MARKS)
-            s->marks[i] = s->marks[i - 1];
+    for (; at > 0 && seen->marks[at - 1] > mark; at--) {
+        if (at < NUC_MOST_MARKS)
+            seen->marks[at] = seen->marks[at - 1];
     }
     if (at < NUC_MOST_MARKS)
-        s->marks[at] = mark;
+        seen->marks[at] = mark;
 }
 
 void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
@@ -53,7 +51,7 @@ void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
         if (t->dtype == NUC_F32)
             nuc_look_at(&s->ranges[i], s->n_samples, inputs[i], t->bytes / sizeof(float), (double)NAN, (double)NAN);
     }
-    add_mark(s, nuc_sample_mark(d->inputs, d->n_inputs, inputs));
+    add_mark(&s->seen, nuc_sample_mark(d->inputs, d->n_inputs, inputs));
     s->n_samples++;
 }
 
@@ -94,8 +92,7 @@ bool nuc_sample_check_end(const struct nuc_sample_check *s)
 
     d->ranges = s->ranges;
     d->n_looked_at = d->n_samples;
-    d->n_marks = s->n_samples < NUC_MOST_MARKS ? s->n_samples : NUC_MOST_MARKS;
-    memcpy(d->marks, s->marks, sizeof d->marks);
+    d->calibration = s->seen;
     for (size_t i = 0; i < d->n_inputs; i++) {
         warned |= nuc_warn_of_not_finite(d->cx, d->path, d->inputs[i].name, &s->ranges[i]);
         warned |= warn_of_input(s, i);

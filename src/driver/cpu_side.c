@@ -331,15 +331,6 @@ struct trying {
     struct outcome out;
 };
 
-static bool has_wide_values(const struct nuc_graph *g)
-{
-    const struct nuc_node *n = g->first;
-
-    while (n != NULL && n->source->wide == NULL)
-        n = n->next;
-    return n != NULL;
-}
-
 /* ---- trials ---- */
 
 /* Kinds of the operators that are in float on the CPU and could be in int8. */
@@ -377,7 +368,7 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     settings.narrow = t->narrow;
     nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
     t->out.error = j.m->measured != NULL ? j.m->measured->error : (double)INFINITY;
-    t->out.is_wide = has_wide_values(j.m->graph);
+    t->out.is_wide = nuc_has_wide_values(j.m->graph);
     settings.trial = true;
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (!nuc_count_cycles(j.m, &t->out.cycles))

@@ -129,11 +129,7 @@ static void take_int8_io(const struct nuc_trying *t, struct nuc_options *o)
 /* With what the trial measures, as the gain in decibels is what float is there for. */
 static bool has_wide_values(const struct nuc_trying *t)
 {
-    const struct nuc_node *n = t->partitioned->graph->first;
-
-    while (n != NULL && n->source->wide == NULL)
-        n = n->next;
-    return n != NULL && t->quantized->settings->o.accuracy != NUC_ACCURACY_FAST;
+    return nuc_has_wide_values(t->partitioned->graph) && t->quantized->settings->o.accuracy != NUC_ACCURACY_FAST;
 }
 
 static void take_int8_values(const struct nuc_trying *t, struct nuc_options *o)

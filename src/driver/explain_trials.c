@@ -76,11 +76,8 @@ static double measure_sqnr(const struct nuc_trying *t, struct nuc_model *quantiz
         nuc_eval_run(b, inputs, got);
         for (size_t i = 0; i < nuc_eval_n_outputs(a); i++) {
             const struct nuc_meta *x = &nuc_eval_output(a, i)->vals[0], *y = &nuc_eval_output(b, i)->vals[0];
-            for (int64_t v = 0; x->dtype == NUC_F32 && y->dtype == NUC_F32 && v < nuc_elements(x); v++) {
-                double p = (double)((float *)expected[i])[v], q = (double)((float *)got[i])[v];
-                sum.signal += p * p;
-                sum.noise += (p - q) * (p - q);
-            }
+            if (x->dtype == NUC_F32 && y->dtype == NUC_F32)
+                nuc_sqnr_add(&sum, expected[i], got[i], (size_t)nuc_elements(x));
         }
     }
     return sum.signal > 0 ? nuc_sqnr_db(&sum) : (double)NAN;
@@ -130,11 +127,6 @@ struct looking {
     struct nuc_change_place *places;
 };
 
-static const char *text_out(struct nuc_context *cx, struct nuc_arena *outer, const char *text)
-{
-    return text == NULL ? NULL : nuc_copy_out(cx, outer, text, strlen(text) + 1);
-}
-
 static void look(struct nuc_model *m, void *arg)
 {
     struct looking *l = arg;
@@ -145,9 +137,9 @@ static void look(struct nuc_model *m, void *arg)
     l->places = nuc_copy_out(m->c->cx, l->outer, places->items, places->count * sizeof *places->items);
     for (uint32_t i = 0; i < l->count; i++) {
         struct nuc_change_place *p = &l->places[i];
-        *p = (struct nuc_change_place){text_out(m->c->cx, l->outer, p->node), text_out(m->c->cx, l->outer, p->label),
-                                       p->source, text_out(m->c->cx, l->outer, p->from),
-                                       text_out(m->c->cx, l->outer, p->to)};
+        *p = (struct nuc_change_place){
+            nuc_strdup_out(m->c->cx, l->outer, p->node), nuc_strdup_out(m->c->cx, l->outer, p->label), p->source,
+            nuc_strdup_out(m->c->cx, l->outer, p->from), nuc_strdup_out(m->c->cx, l->outer, p->to)};
     }
 }
 

@@ -190,7 +190,7 @@ static struct nuc_lower_boundary *boundaries_out(struct nuc_context *cx, struct 
     struct nuc_lower_boundary *kept = nuc_copy_out(cx, outer, list, count * sizeof *list);
 
     for (uint32_t i = 0; i < count; i++)
-        kept[i].name = nuc_copy_out(cx, outer, list[i].name, strlen(list[i].name) + 1);
+        kept[i].name = nuc_strdup_out(cx, outer, list[i].name);
     return kept;
 }
 
@@ -244,7 +244,7 @@ static struct converted convert(struct nuc_model *m, const struct handles *h, co
     for (uint32_t i = 0; i < image->n_calls; i++)
         calls[i].handles = nuc_copy_out(cx, outer, calls[i].handles, calls[i].n_handles * sizeof *calls[i].handles);
     for (uint32_t i = 0; i < image->n_buffers; i++)
-        buffers[i].name = nuc_copy_out(cx, outer, buffers[i].name, strlen(buffers[i].name) + 1);
+        buffers[i].name = nuc_strdup_out(cx, outer, buffers[i].name);
     kept->calls = calls;
     kept->buffers = buffers;
     kept->input_places = places_out(cx, outer, image->input_places, image->n_inputs);

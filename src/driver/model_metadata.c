@@ -153,11 +153,8 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
         seen->most[i] = samples->ranges[i].most;
     }
     prepared->seen = seen;
-    if (samples->n_marks == NUC_MOST_MARKS) {
-        seen->calibration = nuc_alloc(samples->cx, sizeof *seen->calibration);
-        seen->calibration->n_marks = samples->n_marks;
-        memcpy(seen->calibration->marks, samples->marks, sizeof samples->marks);
-    }
+    if (samples->calibration.n_marks == NUC_MOST_MARKS)
+        seen->calibration = nuc_copy(samples->cx, &samples->calibration, sizeof samples->calibration);
     if (samples->images == NULL)
         return;
     struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);

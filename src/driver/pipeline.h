@@ -116,8 +116,9 @@ void nuc_expand_model(struct nuc_job *j);   /* quantize_stages.c: composite oper
 void nuc_run_aten_stage(struct nuc_job *j); /* quantize_stages.c */
 void nuc_annotate_model(struct nuc_job *j); /* observers are placed */
 bool nuc_is_to_equalize(const struct nuc_job *j);
-void nuc_calibrate_model(struct nuc_job *j); /* all samples run through */
-void nuc_equalize_model(struct nuc_job *j);  /* channels are scaled where that gains, observers placed again */
+void nuc_calibrate_model(struct nuc_job *j);         /* all samples run through */
+void nuc_equalize_model(struct nuc_job *j);          /* channels are scaled where that gains, observers placed again */
+bool nuc_has_wide_values(const struct nuc_graph *g); /* some stay in float (wide_values.c) */
 bool nuc_may_widen(const struct nuc_job *j);
 void nuc_widen_model(struct nuc_job *j);      /* wide_values.c: what int8 is too narrow for is marked */
 void nuc_quantize_model(struct nuc_job *j);   /* observers become quantize and dequantize nodes */

@@ -453,20 +453,14 @@ static void warn_of_double_softmax(const struct nuc_graph *g)
 void nuc_warn_of_outputs(const struct nuc_model *quantized, bool samples_differ)
 {
     const struct nuc_graph *g = quantized->graph;
-    bool *depends = nuc_alloc_array(g->cx, g->next_id, sizeof *depends); /* by id: on a user input */
+    const bool *follows = nuc_nodes_that_vary(g);
     struct nuc_cursor at = {0, 0};
 
     warn_of_double_softmax(g);
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_cursor of = {0, 0};
-        depends[n->id] = nuc_is_user_input(n);
-        for (const struct nuc_node *in = nuc_next_input(n, &of); in != NULL; in = nuc_next_input(n, &of))
-            depends[n->id] |= depends[in->id];
-    }
     for (size_t i = 0; i < nuc_model_n_qualities(quantized); i++) {
         const struct nuc_node *value = nuc_next_input(g->last, &at);
         struct nuc_output_quality q;
-        if (value != NULL && depends[value->id] && nuc_model_quality(quantized, i, &q) == NUC_OK && q.is_float)
+        if (value != NULL && follows[value->id] && nuc_model_quality(quantized, i, &q) == NUC_OK && q.is_float)
             warn_of_output(quantized, &q, samples_differ);
     }
 }

@@ -38,6 +38,15 @@
 /* What is less is none: 100 dB. */
 #define LEAST_ERROR 1e-10
 
+bool nuc_has_wide_values(const struct nuc_graph *g)
+{
+    const struct nuc_node *n = g->first;
+
+    while (n != NULL && n->source->wide == NULL)
+        n = n->next;
+    return n != NULL;
+}
+
 bool nuc_may_widen(const struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;

@@ -300,6 +300,11 @@ void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *
     return copy;
 }
 
+char *nuc_strdup_out(struct nuc_context *cx, struct nuc_arena *outer, const char *text)
+{
+    return text == NULL ? NULL : nuc_copy_out(cx, outer, text, strlen(text) + 1);
+}
+
 char *nuc_strdup(struct nuc_context *cx, const char *text)
 {
     return nuc_copy(cx, text, strlen(text) + 1);

@@ -146,6 +146,9 @@ void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *outer, size_t size)
 void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size);
 
 char *nuc_strdup(struct nuc_context *cx, const char *text);
+
+/* A copy in an arena around the current one; NULL of NULL. */
+char *nuc_strdup_out(struct nuc_context *cx, struct nuc_arena *outer, const char *text);
 char *nuc_format(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Calls release(object) when the current arena is freed, in reverse order of registration. */

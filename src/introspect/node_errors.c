@@ -92,17 +92,12 @@ static const struct nuc_node *rounding_of(const struct nuc_node *n)
 /* Values that no input changes, and masks, whose places are all or nothing: they have no error that says anything. */
 static const bool *left_out(const struct measuring *m)
 {
-    struct nuc_context *cx = m->net->cx;
-    bool *follows = nuc_alloc_array(cx, m->n + 1, sizeof *follows), *out = nuc_alloc_array(cx, m->n + 1, sizeof *out);
+    const bool *follows = nuc_nodes_that_vary(m->real);
+    bool *out = nuc_alloc_array(m->net->cx, m->n + 1, sizeof *out);
 
     nuc_mark_float_masks(m->real, out);
-    for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
-        struct nuc_cursor at = {0, 0};
-        follows[n->id] = nuc_is_user_input(n);
-        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
-            follows[n->id] |= follows[in->id];
+    for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next)
         out[n->id] |= !follows[n->id];
-    }
     return out;
 }
 

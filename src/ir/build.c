@@ -345,6 +345,19 @@ struct nuc_node *nuc_next_input(const struct nuc_node *node, struct nuc_cursor *
     return NULL;
 }
 
+const bool *nuc_nodes_that_vary(const struct nuc_graph *g)
+{
+    bool *varies = nuc_alloc_array(g->cx, g->next_id, sizeof *varies);
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_cursor at = {0, 0};
+        varies[n->id] = nuc_is_user_input(n);
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            varies[n->id] |= varies[in->id];
+    }
+    return varies;
+}
+
 uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max)
 {
     struct nuc_cursor at = {0, 0};

@@ -439,6 +439,9 @@ struct nuc_cursor {
 };
 struct nuc_node *nuc_next_input(const struct nuc_node *node, struct nuc_cursor *at);
 
+/* By node id, in the arena: the values follow from an input of the user, the others are constants of the model. */
+const bool *nuc_nodes_that_vary(const struct nuc_graph *g);
+
 /* The same as an array of at most `max`; returns how many there are in all. */
 uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max);
 

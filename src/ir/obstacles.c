@@ -11,11 +11,6 @@ struct nuc_obstacles *nuc_collect_obstacles(struct nuc_context *cx)
     return cx->obstacles = o;
 }
 
-static const char *text_out(struct nuc_context *cx, const char *text)
-{
-    return text == NULL ? NULL : nuc_copy_out(cx, cx->obstacles->arena, text, strlen(text) + 1);
-}
-
 void nuc_add_obstacle(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle)
 {
     struct nuc_obstacles *all = cx->obstacles;
@@ -25,12 +20,12 @@ void nuc_add_obstacle(struct nuc_context *cx, const char *file, const struct nuc
 
     if (strncmp(text, file, length) == 0 && strncmp(text + length, ": ", 2) == 0)
         text += length + 2;
-    *o = (struct nuc_obstacle){text_out(cx, obstacle->op),
-                               text_out(cx, obstacle->node),
-                               text_out(cx, obstacle->file),
-                               text_out(cx, obstacle->module),
+    *o = (struct nuc_obstacle){nuc_strdup_out(cx, all->arena, obstacle->op),
+                               nuc_strdup_out(cx, all->arena, obstacle->node),
+                               nuc_strdup_out(cx, all->arena, obstacle->file),
+                               nuc_strdup_out(cx, all->arena, obstacle->module),
                                obstacle->line,
-                               text_out(cx, text),
+                               nuc_strdup_out(cx, all->arena, text),
                                NULL};
     *all->last = o;
     all->last = &o->next;

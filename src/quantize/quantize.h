@@ -29,8 +29,8 @@ enum nuc_search_step {
     NUC_STEP_FAR = 1 << 6,
     NUC_STEP_RELEVANT = 1 << 7,
     NUC_STEP_BIASES = 1 << 8,
-    NUC_STEP_EQUALIZE = 1 << 10,
-    NUC_STEP_WIDTH = 1 << 11
+    NUC_STEP_EQUALIZE = 1 << 9,
+    NUC_STEP_WIDTH = 1 << 10
 };
 
 /* Whose kernels the quantized operators are for. */

@@ -45,7 +45,7 @@ size_t nuc_program_sum_at(struct nuc_span program)
     return at == 0 || program.size - at < HEAD + DIGITS ? 0 : at + HEAD;
 }
 
-uint32_t nuc_program_sum(struct nuc_span program, size_t at, nuc_sum_fn *crc32)
+static uint32_t sum_of(struct nuc_span program, size_t at, nuc_sum_fn *crc32)
 {
     uint32_t sum = crc32(0, program.data, at);
 
@@ -53,25 +53,26 @@ uint32_t nuc_program_sum(struct nuc_span program, size_t at, nuc_sum_fn *crc32)
     return crc32(sum, program.data + at + DIGITS, program.size - at - DIGITS);
 }
 
+static uint8_t digit(uint32_t sum, uint32_t i)
+{
+    return (uint8_t) "0123456789abcdef"[sum >> (28 - 4 * i) & 15];
+}
+
 void nuc_program_seal(uint8_t *program, size_t size, nuc_sum_fn *crc32)
 {
     const struct nuc_span bytes = {program, size};
     size_t at = nuc_program_sum_at(bytes);
-    uint32_t sum = at == 0 ? 0 : nuc_program_sum(bytes, at, crc32);
+    uint32_t sum = at == 0 ? 0 : sum_of(bytes, at, crc32);
 
     for (uint32_t i = 0; at != 0 && i < DIGITS; i++)
-        program[at + i] = (uint8_t) "0123456789abcdef"[sum >> (28 - 4 * i) & 15];
+        program[at + i] = digit(sum, i);
 }
 
-bool nuc_program_sum_stored(struct nuc_span program, size_t at, uint32_t *out)
+bool nuc_program_sum_fits(struct nuc_span program, size_t at, nuc_sum_fn *crc32)
 {
-    *out = 0;
-    for (size_t i = 0; i < DIGITS; i++) {
-        uint8_t c = program.data[at + i];
-        bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
-        if (!digit && !letter)
-            return false;
-        *out = *out << 4 | (uint32_t)(digit ? c - '0' : c - 'a' + 10);
-    }
-    return true;
+    uint32_t sum = sum_of(program, at, crc32), i = 0;
+
+    while (i < DIGITS && program.data[at + i] == digit(sum, i))
+        i++;
+    return i == DIGITS;
 }

@@ -21,13 +21,10 @@ size_t nuc_last_text(struct nuc_span bytes, const char *text, size_t length);
 /* Where the digits are, the last ones in the file; 0: the program has no checksum. */
 size_t nuc_program_sum_at(struct nuc_span program);
 
-/* The checksum that the program should have, whose digits are at `at`. */
-uint32_t nuc_program_sum(struct nuc_span program, size_t at, nuc_sum_fn *crc32);
+/* Whether the digits at `at` are those of the program's bytes. */
+bool nuc_program_sum_fits(struct nuc_span program, size_t at, nuc_sum_fn *crc32);
 
 /* Writes it, where the program has a place for it. */
 void nuc_program_seal(uint8_t *program, size_t size, nuc_sum_fn *crc32);
-
-/* The one that it has: false when these are no digits. */
-bool nuc_program_sum_stored(struct nuc_span program, size_t at, uint32_t *out);
 
 #endif

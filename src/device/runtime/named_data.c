@@ -37,7 +37,6 @@ enum nuc_status nuc_program_verify(const void *image, size_t size, struct nuc_de
 {
     const struct nuc_span program = {image, size};
     struct nuc_detail unused;
-    uint32_t stored;
     size_t at = image != NULL ? nuc_program_sum_at(program) : 0;
 
     detail = detail != NULL ? detail : &unused;
@@ -46,7 +45,7 @@ enum nuc_status nuc_program_verify(const void *image, size_t size, struct nuc_de
         detail->message = NUC_TEXT("the program has no checksum");
         return NUC_UNSUPPORTED;
     }
-    if (nuc_program_sum_stored(program, at, &stored) && stored == nuc_program_sum(program, at, nuc_crc32))
+    if (nuc_program_sum_fits(program, at, nuc_crc32))
         return NUC_OK;
     detail->message = NUC_TEXT("the checksum does not fit: the program is damaged");
     return NUC_BAD_INPUT;

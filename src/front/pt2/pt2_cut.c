@@ -20,21 +20,12 @@ static void add_input(struct nuc_context *cx, void *arg)
     nuc_name_value(in->im, text, nuc_add_placeholder(in->im->g, text, NUC_USER_INPUT, &meta));
 }
 
-static void add_inputs(struct nuc_importer *im, const struct nuc_json *outputs)
+static void add_result(struct nuc_importer *im, const struct nuc_json *tensor)
 {
-    for (size_t i = 0, count = nuc_json_count(outputs); i < count; i++) {
-        struct nuc_json item = nuc_json_item(outputs, i);
-        struct nuc_json value = nuc_json_union(&item);
-        bool is_list = strcmp(value.key, "as_tensors") == 0;
-        if (!is_list && strcmp(value.key, "as_tensor") != 0)
-            continue;
-        for (size_t k = 0, n = is_list ? nuc_json_count(&value) : 1; k < n; k++) {
-            struct nuc_json tensor = is_list ? nuc_json_item(&value, k) : value;
-            struct nuc_json name = nuc_json_field(&tensor, "name");
-            nuc_name_value(im, nuc_json_string(&name), NULL);
-            nuc_attempt(im->cx, add_input, &(struct named_input){im, &name});
-        }
-    }
+    struct nuc_json name = nuc_json_field(tensor, "name");
+
+    nuc_name_value(im, nuc_json_string(&name), NULL);
+    nuc_attempt(im->cx, add_input, &(struct named_input){im, &name});
 }
 
 static void add_read(struct nuc_importer *im, const struct nuc_json *tensor)
@@ -51,20 +42,33 @@ static void add_read(struct nuc_importer *im, const struct nuc_json *tensor)
     im->cut_reads[im->n_cut_reads++] = node;
 }
 
-static void add_reads(struct nuc_importer *im, const struct nuc_json *node)
+/* The tensors of an input or output of a node: one, or those of a list. */
+static void each_tensor(struct nuc_importer *im, const struct nuc_json *item,
+                        void (*take)(struct nuc_importer *im, const struct nuc_json *tensor))
 {
-    struct nuc_json inputs = nuc_json_field(node, "inputs");
+    struct nuc_json value = nuc_json_union(item);
+    bool is_list = strcmp(value.key, "as_tensors") == 0;
+
+    for (size_t k = 0, n = is_list ? nuc_json_count(&value) : strcmp(value.key, "as_tensor") == 0; k < n; k++) {
+        struct nuc_json tensor = is_list ? nuc_json_item(&value, k) : value;
+        take(im, &tensor);
+    }
+}
+
+static void cut(struct nuc_importer *im, const struct nuc_json *node)
+{
+    struct nuc_json inputs = nuc_json_field(node, "inputs"), outputs = nuc_json_field(node, "outputs");
 
     for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
         struct nuc_json input = nuc_json_item(&inputs, i);
         struct nuc_json arg = nuc_json_field(&input, "arg");
-        struct nuc_json value = nuc_json_union(&arg);
-        bool is_list = strcmp(value.key, "as_tensors") == 0;
-        for (size_t k = 0, n = is_list ? nuc_json_count(&value) : strcmp(value.key, "as_tensor") == 0; k < n; k++) {
-            struct nuc_json tensor = is_list ? nuc_json_item(&value, k) : value;
-            add_read(im, &tensor);
-        }
+        each_tensor(im, &arg, add_read);
     }
+    for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
+        struct nuc_json item = nuc_json_item(&outputs, i);
+        each_tensor(im, &item, add_result);
+    }
+    im->is_cut = true;
 }
 
 static bool is_among(struct nuc_node *const *values, size_t count, const struct nuc_node *value)
@@ -141,10 +145,7 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
         nuc_remove_node(im->g, im->g->last);
     if (!im->misses_value)
         add_obstacle(im, node);
-    add_reads(im, node);
-    struct nuc_json outputs = nuc_json_field(node, "outputs");
-    add_inputs(im, &outputs);
-    im->is_cut = true;
+    cut(im, node);
 }
 
 void nuc_remove_unread_inputs(struct nuc_importer *im, size_t n_inputs)

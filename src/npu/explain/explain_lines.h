@@ -35,6 +35,9 @@ const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation
 /* "--io int8", "without --no-delegate". */
 const char *nuc_trial_name(struct nuc_context *cx, const struct nuc_explain_trial *t);
 
+/* What its cycles are more than those it is compared with, in percent. */
+double nuc_trial_percent(const struct nuc_explain_trial *t);
+
 /* The place of the change that the row is, or is a part of, or the first one. */
 const struct nuc_change_place *nuc_change_place_of(const struct nuc_explain_trial *t,
                                                    const struct nuc_explain_row *row);

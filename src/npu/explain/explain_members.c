@@ -29,6 +29,19 @@ static void put_place(struct nuc_context *cx, json_t *to, const struct nuc_chang
     nuc_put_count(cx, to, "line", p->source->line > 0 ? (uint64_t)p->source->line : 0);
 }
 
+/* The source change of a trial, to which places are added; NULL: it is an option. */
+static json_t *put_rewrite(struct nuc_context *cx, json_t *to, const struct nuc_explain_trial *t)
+{
+    if (t->change == NULL) {
+        nuc_put_null(cx, to, "rewrite");
+        return NULL;
+    }
+    json_t *rewrite = nuc_put_object(cx, to, "rewrite");
+    nuc_put_text(cx, rewrite, "name", t->change->name);
+    nuc_put_text(cx, rewrite, "effect", effects[t->change->effect]);
+    return rewrite;
+}
+
 static void put_fix(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
                     const struct nuc_explain_row *row)
 {
@@ -42,14 +55,9 @@ static void put_fix(struct nuc_context *cx, json_t *to, const struct nuc_explana
     json_t *fix = nuc_put_object(cx, to, "fix");
     nuc_put_text(cx, fix, "text", nuc_fix_text(cx, e, trial, row));
     put_trial(cx, fix, t);
-    if (t->change == NULL) {
-        nuc_put_null(cx, fix, "rewrite");
-        return;
-    }
-    json_t *rewrite = nuc_put_object(cx, fix, "rewrite");
-    nuc_put_text(cx, rewrite, "name", t->change->name);
-    nuc_put_text(cx, rewrite, "effect", effects[t->change->effect]);
-    put_place(cx, rewrite, nuc_change_place_of(t, row));
+    json_t *rewrite = put_rewrite(cx, fix, t);
+    if (rewrite != NULL)
+        put_place(cx, rewrite, nuc_change_place_of(t, row));
 }
 
 void nuc_put_decision(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e,
@@ -138,15 +146,9 @@ void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanat
         put_trial(cx, o, t);
         nuc_put_count(cx, o, "on_cpu", t->n_on_cpu);
         nuc_put_count(cx, o, "partitions", t->n_partitions);
-        if (t->change == NULL) {
-            nuc_put_null(cx, o, "rewrite");
-            continue;
-        }
-        json_t *rewrite = nuc_put_object(cx, o, "rewrite");
-        nuc_put_text(cx, rewrite, "name", t->change->name);
-        nuc_put_text(cx, rewrite, "effect", effects[t->change->effect]);
-        json_t *places = nuc_put_array(cx, rewrite, "places");
-        for (uint32_t k = 0; k < t->n_places; k++)
+        json_t *rewrite = put_rewrite(cx, o, t);
+        json_t *places = rewrite != NULL ? nuc_put_array(cx, rewrite, "places") : NULL;
+        for (uint32_t k = 0; places != NULL && k < t->n_places; k++)
             put_place(cx, nuc_put_object(cx, places, NULL), &t->places[k]);
     }
     json_t *trials = nuc_put_object(cx, to, "trials");

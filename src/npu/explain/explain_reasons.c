@@ -128,7 +128,7 @@ const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation
 
 /* ---- what would help ---- */
 
-static double percent(const struct nuc_explain_trial *t)
+double nuc_trial_percent(const struct nuc_explain_trial *t)
 {
     return 100 * ((double)t->cycles / (double)t->than_cycles - 1);
 }
@@ -145,7 +145,8 @@ static const char *figures(struct nuc_context *cx, const struct nuc_explanation 
                          ? ""
                          : nuc_format(cx, ", %.1f dB instead of %.1f", t->sqnr_db, e->sqnr_db);
 
-    return nuc_format(cx, "%s cycles less%s (%.0f%%)%s", nuc_with_commas(cx, t->saved_cycles), by, percent(t), db);
+    return nuc_format(cx, "%s cycles less%s (%.0f%%)%s", nuc_with_commas(cx, t->saved_cycles), by, nuc_trial_percent(t),
+                      db);
 }
 
 const struct nuc_change_place *nuc_change_place_of(const struct nuc_explain_trial *t, const struct nuc_explain_row *row)
@@ -194,7 +195,7 @@ const char *nuc_no_fix_text(struct nuc_context *cx, const struct nuc_explanation
         else if (nuc_ruins(e, t))
             nuc_text_addf(&out, "makes %.1f dB of %.1f", t->sqnr_db, e->sqnr_db);
         else
-            nuc_text_addf(&out, "makes %+.1f%% cycles", percent(t));
+            nuc_text_addf(&out, "makes %+.1f%% cycles", nuc_trial_percent(t));
     }
     return count > 0 ? nuc_text_string(&out) : "none is known";
 }

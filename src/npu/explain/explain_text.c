@@ -276,7 +276,7 @@ static void add_helps(struct nuc_text *out, const struct nuc_explanation *e)
         const struct nuc_explain_trial *t = &e->trials[i];
         if (t->is_shown)
             nuc_text_addf(out, "%-32s%11s cycles %4.0f%%%s\n", nuc_trial_name(cx, t), nuc_with_commas(cx, t->cycles),
-                          100 * ((double)t->cycles / (double)t->than_cycles - 1), note_of(cx, e, t));
+                          nuc_trial_percent(t), note_of(cx, e, t));
     }
 }
 

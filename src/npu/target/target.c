@@ -52,10 +52,13 @@ const char *nuc_isa_name(enum nuc_isa isa)
     .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \
     .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
 
-/* Kernels of a Cortex-M with DSP instructions and a floating-point unit. */
-#define M33_KERNELS                                                                                                    \
-    .int8 = {.call = 500, .mac = 2, .conv_mac = 2, .element = 8, .function = 8, .softmax = 60, .gate = 180},           \
+/* Float kernels of a Cortex-M with a floating-point unit. */
+#define FPU_KERNELS                                                                                                    \
     .real = {.call = 500, .mac = 7.5, .conv_mac = 26, .element = 30, .function = 90, .softmax = 200, .gate = 130}
+
+/* Those of one with DSP instructions besides. */
+#define M33_KERNELS                                                                                                    \
+    .int8 = {.call = 500, .mac = 2, .conv_mac = 2, .element = 8, .function = 8, .softmax = 60, .gate = 180}, FPU_KERNELS
 
 #define IMXRT700 .npu_name = "imxrt700", .cpu = &cortex_m33, .clock_hz = 324e6, .costs = {.npu_call = 3000, M33_KERNELS}
 
@@ -89,8 +92,7 @@ static const struct nuc_target targets[] = {
         .costs =
             {.int8 =
                  {.call = 500, .mac = 0.25, .conv_mac = 0.25, .element = 2, .function = 2, .softmax = 30, .gate = 90},
-             .real =
-                 {.call = 500, .mac = 7.5, .conv_mac = 26, .element = 30, .function = 90, .softmax = 200, .gate = 130}},
+             FPU_KERNELS},
         NEUTRON_N3_64,
     },
     {

@@ -422,7 +422,7 @@ static void note_choices(const struct choice *h)
         uint8_t candidate = of[c->points[i].group];
         if (candidate > 0)
             r->items[r->count++] =
-                (struct nuc_chosen_range){nuc_copy_out(cx, r->arena, name, strlen(name) + 1), (uint8_t)(candidate - 1)};
+                (struct nuc_chosen_range){nuc_strdup_out(cx, r->arena, name), (uint8_t)(candidate - 1)};
     }
     r->known = true;
 }

@@ -34,11 +34,11 @@ static bool is_shifted(uint64_t shifted, uint64_t right)
 /* The class that all labels are; n_classes: there are several. */
 static size_t only_label(const struct nuc_output_score *o)
 {
-    size_t class = 0;
+    size_t label = 0;
 
-    while (class < o->n_classes && o->program_accuracy.labelled[class] != o->program_accuracy.n)
-        class ++;
-    return class;
+    while (label < o->n_classes && o->program_accuracy.labelled[label] != o->program_accuracy.n)
+        label++;
+    return label;
 }
 
 /* No more decisions are right than those of somebody who guesses, by three standard deviations. */

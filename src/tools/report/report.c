@@ -59,7 +59,7 @@ static void note(void *user, const char *message)
     struct listener *l = user;
     struct nuc_report_note *n = nuc_alloc_in(l->r->cx, l->arena, sizeof *n);
 
-    n->text = nuc_copy_out(l->r->cx, l->arena, message, strlen(message) + 1);
+    n->text = nuc_strdup_out(l->r->cx, l->arena, message);
     *l->r->last_note = n;
     l->r->last_note = &n->next;
     if (l->warn != NULL)
