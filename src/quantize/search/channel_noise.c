@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "host/clones.h"
+
 /* ---- the estimate ---- */
 
 /*
@@ -91,6 +93,15 @@ static double sum_of(const double *x, uint32_t count)
     return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
+/* part[i]: the square of what a weight reaches. */
+NUC_CLONES static void square_row(const float *w, const double *read, double f, uint32_t count, double *part)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        double x = (double)w[i] * read[i] / f;
+        part[i] = x * x;
+    }
+}
+
 /* Outputs [first, end) of a matrix have one scale. */
 static void add_rows(const struct nuc_noise_matrix *m, uint32_t first, uint32_t end, struct estimate *s)
 {
@@ -105,10 +116,7 @@ static void add_rows(const struct nuc_noise_matrix *m, uint32_t first, uint32_t 
         const float *w = m->largest + (size_t)o * ins;
         double f = m->per_output ? 1 : factor_of(s, m->written[o]), *in = s->in_part + (size_t)(o / outs) * ins;
         const double *read = s->in_factor + (size_t)(o / outs) * ins;
-        for (uint32_t i = 0; i < ins; i++) {
-            double x = (double)w[i] * read[i] / f;
-            s->part[i] = x * x;
-        }
+        square_row(w, read, f, ins, s->part);
         if (s->up == NULL) {
             squared_range = fmax(squared_range, largest_of(s->part, ins));
             continue;

@@ -1,7 +1,10 @@
 #include "quantize/search/equalize.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "eval/eval_parallel.h"
+#include "host/clones.h"
 #include "quantize/layers.h"
 #include "quantize/search/channel_factors.h"
 #include "quantize/search/channel_noise.h"
@@ -37,14 +40,21 @@ struct glance {
     double power;
 };
 
+/* What the estimate reads of a weight, whatever the samples. */
+struct weight_facts {
+    double *squares; /* by input: sum over its taps to all outputs */
+    float *largest;  /* of the taps between an output that is taken and an input of its group; NULL: no factors here */
+};
+
 struct nuc_equalizer {
     const struct nuc_calibration *c;
     struct nuc_graph *g;
     struct nuc_channel_factors *channels;
     const struct nuc_channel_labels *
-        *labels;            /* by node id: of values that are seen, one where none can have a factor; NULL */
-    struct seen **seen[2];  /* by part and node id: of each label */
-    struct glance *glances; /* room for those of one value */
+        *labels;                  /* by node id: of values that are seen, one where none can have a factor; NULL */
+    struct seen **seen[2];        /* by part and node id: of each label */
+    struct glance *glances;       /* room for those of one value */
+    struct weight_facts *weights; /* by layer; NULL: not looked at yet */
     double *exponents[NUC_BOTH_PARTS + 1]; /* by part and label: logarithm of the factor */
     const struct nuc_data **own_data;      /* by node id: of constants before they were changed */
 };
@@ -122,46 +132,44 @@ struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c)
 
 /* ---- samples ---- */
 
-enum { SIDE_BY_SIDE = 8 };
+#define LANES 16   /* independent accumulators: lets the compiler use vector registers without reordering */
+#define BLOCK 1024 /* values whose squares are added in float: so few that it is as good */
 
 /* Values that are no numbers, and infinities, do not count. */
+NUC_CLONES static void look_at_block(const float *x, size_t count, float *restrict above, float *restrict below,
+                                     float *restrict power)
+{
+    for (size_t i = 0; i + LANES <= count; i += LANES) {
+        float v[LANES];
+        for (size_t k = 0; k < LANES; k++)
+            v[k] = fabsf(x[i + k]) <= 0x1p63f ? x[i + k] : 0;
+        for (size_t k = 0; k < LANES; k++) {
+            above[k] = v[k] > above[k] ? v[k] : above[k];
+            below[k] = v[k] < below[k] ? v[k] : below[k];
+            power[k] += v[k] * v[k];
+        }
+    }
+}
+
 static void look(struct glance *s, const float *x, size_t count)
 {
-    float above[SIDE_BY_SIDE], below[SIDE_BY_SIDE], power[SIDE_BY_SIDE];
-    double sum = 0;
-    size_t i = 0;
+    float above[LANES] = {0}, below[LANES] = {0}, last[LANES] = {0};
 
-    for (unsigned k = 0; k < SIDE_BY_SIDE; k++) {
-        above[k] = s->above;
-        below[k] = -s->below;
-    }
-    /* Sums of few squares at a time, so that they are as good in float. */
-    while (count - i >= SIDE_BY_SIDE) {
-        size_t end = count - i > 64 * SIDE_BY_SIDE ? i + 64 * SIDE_BY_SIDE : count - (count - i) % SIDE_BY_SIDE;
-        for (unsigned k = 0; k < SIDE_BY_SIDE; k++)
-            power[k] = 0;
-        for (; i < end; i += SIDE_BY_SIDE) {
-            for (unsigned k = 0; k < SIDE_BY_SIDE; k++) {
-                float v = fabsf(x[i + k]) <= 0x1p63f ? x[i + k] : 0;
-                above[k] = v > above[k] ? v : above[k];
-                below[k] = v < below[k] ? v : below[k];
-                power[k] += v * v;
-            }
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t n = count - i < BLOCK ? count - i : BLOCK;
+        float power[LANES] = {0};
+        look_at_block(x + i, n, above, below, power);
+        if (n % LANES != 0) {
+            memcpy(last, x + i + n - n % LANES, n % LANES * sizeof *last);
+            look_at_block(last, LANES, above, below, power);
         }
-        for (unsigned k = 0; k < SIDE_BY_SIDE; k++)
-            sum += (double)power[k];
+        for (size_t k = 0; k < LANES; k++)
+            s->power += (double)power[k];
     }
-    for (; i < count; i++) {
-        float v = fabsf(x[i]) <= 0x1p63f ? x[i] : 0;
-        above[0] = v > above[0] ? v : above[0];
-        below[0] = v < below[0] ? v : below[0];
-        sum += (double)(v * v);
+    for (size_t k = 0; k < LANES; k++) {
+        s->above = fmaxf(s->above, above[k]);
+        s->below = fmaxf(s->below, -below[k]);
     }
-    for (unsigned k = 0; k < SIDE_BY_SIDE; k++) {
-        s->above = above[k] > s->above ? above[k] : s->above;
-        s->below = -below[k] > s->below ? -below[k] : s->below;
-    }
-    s->power += sum;
 }
 
 static void note(struct ends *e, float value)
@@ -172,26 +180,54 @@ static void note(struct ends *e, float value)
     e->most = value > e->most ? value : e->most;
 }
 
-void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_node *node, const float *x,
-                       size_t count)
+/* Values in runs, each of the elements of one label. */
+struct runs {
+    const float *x;
+    size_t length;
+    struct glance *glances;
+};
+
+static void look_at_runs(const void *arg, struct nuc_part part)
 {
-    const struct nuc_channel_labels *l = e->labels[node->id];
-    const struct nuc_meta *m = &node->vals[0];
+    const struct runs *r = arg;
+
+    for (size_t i = part.begin; i < part.end; i++)
+        look(&r->glances[i], r->x + i * r->length, r->length);
+}
+
+/* Of what nuc_parallel_for() counts. */
+#define LOOK_COST 2.0
+
+static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_labels *l, const struct nuc_meta *m,
+                      const float *x, size_t count)
+{
     int64_t index[NUC_MAX_RANK] = {0};
     uint32_t outer = m->rank;
     size_t run = 1;
 
-    if (l == NULL || count == 0 || m->dtype != NUC_F32)
-        return;
-    for (size_t i = 0; i < l->count; i++)
-        e->glances[i] = (struct glance){0, 0, 0};
+    memset(e->glances, 0, l->count * sizeof *e->glances);
     while (outer > 0 && l->sizes[outer - 1] == 1)
         run *= (size_t)m->sizes[--outer];
+    if (count == run * l->count && e->c->pool != NULL) {
+        nuc_parallel_for(e->c->pool, l->count, (double)count * LOOK_COST, look_at_runs,
+                         &(struct runs){x, run, e->glances});
+        return;
+    }
     for (size_t i = 0; i < count; i += run) {
         look(&e->glances[nuc_labels_offset(l, index)], x + i, run);
         for (uint32_t d = outer; d-- > 0 && ++index[d] == m->sizes[d];)
             index[d] = 0;
     }
+}
+
+void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_node *node, const float *x,
+                       size_t count)
+{
+    const struct nuc_channel_labels *l = e->labels[node->id];
+
+    if (l == NULL || count == 0 || node->vals[0].dtype != NUC_F32)
+        return;
+    glance_at(e, l, &node->vals[0], x, count);
     for (size_t i = 0; i < l->count; i++) {
         struct seen *s = &e->seen[part][node->id][i];
         note(&s->above, e->glances[i].above);
@@ -278,33 +314,83 @@ static const nuc_label *roots_of(const equalizer *e, const nuc_label *labels, ui
  */
 #define MOST_OUTPUTS 64
 
-static void add_matrix(struct problem *p, const struct nuc_channel_layer *l, const float *w, double power,
-                       bool per_output)
+static bool has_scale_per_output(const equalizer *e, const struct nuc_channel_layer *l)
+{
+    uint32_t group = nuc_observed_group(e->c, l->weight, l->node);
+
+    return group != NUC_NO_GROUP && e->c->observers[group]->spec.ch_axis >= 0;
+}
+
+static bool has_factors(const equalizer *e, const struct nuc_channel_layer *l)
+{
+    return nuc_observed_group(e->c, l->weight, l->node) != NUC_NO_GROUP &&
+           !(is_fixed(e, l->read, l->in) && (has_scale_per_output(e, l) || is_fixed(e, l->written, l->out)));
+}
+
+/* Outputs of a group between two that are taken. */
+static uint32_t output_step(const equalizer *e, const struct nuc_channel_layer *l)
+{
+    uint32_t outs = l->out / l->groups;
+
+    return has_scale_per_output(e, l) && outs > MOST_OUTPUTS ? outs / MOST_OUTPUTS : 1;
+}
+
+static struct weight_facts facts_of(const equalizer *e, const struct nuc_channel_layer *l)
+{
+    struct nuc_context *cx = e->g->cx;
+    uint32_t ins = l->in / l->groups, outs = l->out / l->groups, step = output_step(e, l);
+    size_t taken = (size_t)((outs + step - 1) / step) * l->groups;
+    const float *w = nuc_const_contiguous(e->g, l->weight);
+    struct weight_facts f = {.squares = nuc_alloc_array(cx, l->in, sizeof *f.squares)};
+    float *most = f.largest = has_factors(e, l) ? nuc_alloc_array(cx, taken * ins, sizeof *f.largest) : NULL;
+
+    for (uint32_t o = 0; o < l->out; o++) {
+        bool is_taken = most != NULL && o % outs % step == 0;
+        for (uint32_t i = 0; i < ins; i++) {
+            const float *taps = w + nuc_channel_tap(l, o, i);
+            double sum = 0;
+            float largest = 0;
+            for (uint32_t t = 0; t < l->taps; t++) {
+                sum += (double)taps[t] * (double)taps[t];
+                largest = fmaxf(largest, fabsf(taps[t]));
+            }
+            f.squares[nuc_channel_input(l, o, i)] += sum;
+            if (is_taken)
+                *most++ = largest;
+        }
+    }
+    return f;
+}
+
+/* Of all layers, in memory that lives as long as the equalizer; before a factor changes a weight. */
+static void look_at_weights(equalizer *e)
+{
+    const struct nuc_channel_factors *f = e->channels;
+
+    if (e->weights != NULL)
+        return;
+    e->weights = nuc_alloc_array(e->g->cx, f->n_layers, sizeof *e->weights);
+    for (uint32_t i = 0; i < f->n_layers; i++)
+        e->weights[i] = facts_of(e, &f->layers[i]);
+}
+
+static void add_matrix(struct problem *p, const struct nuc_channel_layer *l, const float *largest, double power)
 {
     struct nuc_context *cx = p->e->g->cx;
-    uint32_t ins = l->in / l->groups, outs = l->out / l->groups;
-    uint32_t step = per_output && outs > MOST_OUTPUTS ? outs / MOST_OUTPUTS : 1, taken = (outs + step - 1) / step;
-    float *largest = nuc_alloc_array(cx, (size_t)taken * l->groups * ins, sizeof *largest), *most = largest;
+    uint32_t outs = l->out / l->groups, step = output_step(p->e, l), taken = (outs + step - 1) / step;
     nuc_label *written = nuc_alloc_array(cx, (size_t)taken * l->groups, sizeof *written);
     double *powers = nuc_alloc_array(cx, l->in, sizeof *powers), of_all = power_of(p, l->input);
     bool by_channel = p->e->labels[l->input->id]->count == l->in;
 
     for (uint32_t i = 0; i < l->in; i++)
         powers[i] = (by_channel ? power_of_label(p, l->input, i) : of_all) * l->taps / power;
-    for (uint32_t k = 0; k < taken * l->groups; k++) {
-        uint32_t o = k / taken * outs + k % taken * step;
-        written[k] = root_of(p->e, l->written[o]);
-        for (uint32_t i = 0; i < ins; i++, most++) {
-            const float *taps = w + nuc_channel_tap(l, o, i);
-            for (uint32_t t = 0; t < l->taps; t++)
-                *most = fmaxf(*most, fabsf(taps[t]));
-        }
-    }
+    for (uint32_t k = 0; k < taken * l->groups; k++)
+        written[k] = root_of(p->e, l->written[k / taken * outs + k % taken * step]);
     p->model.matrices[p->model.n_matrices++] = (struct nuc_noise_matrix){
         .out = taken * l->groups,
         .in = l->in,
         .groups = l->groups,
-        .per_output = per_output,
+        .per_output = has_scale_per_output(p->e, l),
         .written = written,
         .read = roots_of(p->e, l->read, l->in),
         .largest = largest,
@@ -312,7 +398,7 @@ static void add_matrix(struct problem *p, const struct nuc_channel_layer *l, con
     };
 }
 
-static void add_layer(struct problem *p, const struct nuc_channel_layer *l)
+static void add_layer(struct problem *p, const struct nuc_channel_layer *l, const struct weight_facts *f)
 {
     equalizer *e = p->e;
     const struct nuc_node *value = l->node;
@@ -321,25 +407,16 @@ static void add_layer(struct problem *p, const struct nuc_channel_layer *l)
     while (e->labels[value->id] == NULL && value->n_users == 1)
         value = value->users[0];
     double power = power_of(p, value);
-    uint32_t group = nuc_observed_group(e->c, l->weight, l->node);
 
     if (!(power > 0) || e->labels[l->input->id] == NULL)
         return;
-    const float *w = nuc_const_contiguous(e->g, l->weight);
-    for (uint32_t o = 0; o < l->out; o++) {
-        for (uint32_t i = 0; i < l->in / l->groups; i++) {
-            const float *taps = w + nuc_channel_tap(l, o, i);
-            nuc_label in = root_of(e, l->read[nuc_channel_input(l, o, i)]);
-            double sum = 0;
-            for (uint32_t t = 0; t < l->taps; t++)
-                sum += (double)taps[t] * (double)taps[t];
-            if (in != NUC_ANY_LABEL)
-                p->importance[in] += sum / (power * l->out);
-        }
+    for (uint32_t i = 0; i < l->in; i++) {
+        nuc_label in = root_of(e, l->read[i]);
+        if (in != NUC_ANY_LABEL)
+            p->importance[in] += f->squares[i] / (power * l->out);
     }
-    bool per_output = group != NUC_NO_GROUP && e->c->observers[group]->spec.ch_axis >= 0;
-    if (group != NUC_NO_GROUP && !(is_fixed(e, l->read, l->in) && (per_output || is_fixed(e, l->written, l->out))))
-        add_matrix(p, l, w, power, per_output);
+    if (f->largest != NULL)
+        add_matrix(p, l, f->largest, power);
 }
 
 /* ---- the noise of values, and how far they may be stretched ---- */
@@ -423,7 +500,7 @@ static void fill_model(struct problem *p)
     p->above = nuc_alloc_array(cx, m->n_tensors, sizeof *p->above);
     p->below = nuc_alloc_array(cx, m->n_tensors, sizeof *p->below);
     for (uint32_t i = 0; i < f->n_layers; i++)
-        add_layer(p, &f->layers[i]);
+        add_layer(p, &f->layers[i], &e->weights[i]);
     for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
         const struct nuc_observed *o = &e->c->observed[n->id];
         add_value(p, n, o->output);
@@ -441,8 +518,9 @@ static void fill_model(struct problem *p)
 double nuc_equalizer_solve(struct nuc_equalizer *e, unsigned part)
 {
     struct problem p = {.e = e, .part = part};
-    struct nuc_arena *outer = nuc_push_arena(e->g->cx);
 
+    look_at_weights(e);
+    struct nuc_arena *outer = nuc_push_arena(e->g->cx);
     fill_model(&p);
     double gain = nuc_noise_reduce(&p.model, e->exponents[part]);
     nuc_pop_arena(e->g->cx, outer);
