@@ -76,28 +76,62 @@ struct statistics {
     double factor;
 };
 
-/* The operand of a sum or mean, and what it is divided by: 1 for a sum. */
-static struct nuc_node *reduced_by(const struct nuc_node *node, struct groups *groups, double *divisor)
+/* The operand of a sum, mean or variance, and the dimensions of it that are reduced; NULL: it is something else. */
+static struct nuc_node *reduced_along(const struct nuc_node *node, uint32_t *dims)
 {
     struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
-    uint32_t mask = 0;
 
     if (!nuc_is_real_value(in) || !nuc_is_real_value(node))
         return NULL;
     const struct nuc_meta *m = &in->vals[0];
     if (node->op == NUC_OP_MEAN_DIM || node->op == NUC_OP_SUM_DIM)
-        mask = nuc_dims_mask(node, NUC_ARG(MEAN_DIM, dim), m->rank);
+        *dims = nuc_dims_mask(node, NUC_ARG(MEAN_DIM, dim), m->rank);
     else if (node->op == NUC_OP_VAR)
-        mask = nuc_dims_mask(node, NUC_ARG(VAR, dim), m->rank);
+        *dims = nuc_dims_mask(node, NUC_ARG(VAR, dim), m->rank);
     else if (node->op == NUC_OP_SUM)
-        mask = (1u << m->rank) - 1;
+        *dims = (1u << m->rank) - 1;
     else if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && m->rank >= 2 &&
              nuc_elements(&node->vals[0]) * m->sizes[m->rank - 1] * m->sizes[m->rank - 2] == nuc_elements(m))
-        mask = 3u << (m->rank - 2);
+        *dims = 3u << (m->rank - 2);
     else
         return NULL;
-    *groups = groups_of(m, mask);
-    *divisor = node->op == NUC_OP_SUM || node->op == NUC_OP_SUM_DIM ? 1 : size_of_group(groups);
+    return in;
+}
+
+static bool is_sum(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_SUM || node->op == NUC_OP_SUM_DIM;
+}
+
+/* The dimensions of the operand that `dims` of the result are, where those of `gone` may be missing in it. */
+static uint32_t dims_before(const struct nuc_meta *operand, const struct nuc_meta *result, uint32_t dims, uint32_t gone)
+{
+    uint32_t out = 0, at = 0;
+
+    if (result->rank == operand->rank)
+        return dims;
+    for (uint32_t d = 0; d < operand->rank; d++) {
+        if ((gone >> d & 1) == 0)
+            out |= (dims >> at++ & 1) << d;
+    }
+    return out;
+}
+
+/* The operand of a sum or mean, or of several one after the other, and what it is divided by: 1 for a sum. */
+static struct nuc_node *reduced_by(const struct nuc_node *node, struct groups *groups, double *divisor)
+{
+    uint32_t dims, inner;
+    struct nuc_node *in = reduced_along(node, &dims);
+
+    if (in == NULL)
+        return NULL;
+    bool sums = is_sum(node);
+    for (struct nuc_node *x; node->op != NUC_OP_VAR && in->op != NUC_OP_VAR && is_sum(in) == sums &&
+                             (x = reduced_along(in, &inner)) != NULL;
+         in = x)
+        dims = inner | dims_before(&x->vals[0], &in->vals[0], dims, inner);
+    *groups = groups_of(&in->vals[0], dims);
+    *divisor = sums ? 1 : size_of_group(groups);
     return in;
 }
 
@@ -659,11 +693,11 @@ static struct nuc_node *build(struct nuc_graph *g, struct nuc_node *node)
     uint32_t mask = normalized_dims(m, &n.groups), affine = dims_of(m, n.weight) | dims_of(m, n.bias);
     int64_t groups = channel_groups(m, &n.groups);
     struct nuc_node *x = nuc_insert_reshaped(g, node, n.x, m->sizes, m->rank);
-    bool of_rows = mask != 0 && (affine & ~mask) == 0;
+    const uint32_t channels = 1u << 1;
+    bool of_rows = mask != 0 && (affine & ~mask) == 0, by_channel = affine == channels && mask != channels;
 
-    if (groups > 0 && n.centred && (affine & ~2u) == 0 && !of_rows) {
-        /* As a norm of groups of channels. */
-        const uint32_t channels = 1u << 1;
+    if (groups > 0 && n.centred && (affine & ~channels) == 0 && (by_channel || !of_rows)) {
+        /* As a norm of groups of channels, whose weights have fewer elements than those of rows. */
         struct nuc_node *weight = along(g, node, n.weight, channels, n.number, false);
         struct nuc_node *bias = n.bias == NULL ? NULL : along(g, node, n.bias, channels, 1, false);
         return nuc_emit(g, node, NUC_OP_GROUP_NORM, node,
