@@ -1,4 +1,4 @@
-/* Pooling and addition, four channels or elements at a time. */
+/* Pooling, four channels at a time. */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 
@@ -110,76 +110,4 @@ void nuc_dsp_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *
         each_window(p, average_4, in, out);
     else
         nuc_ref_avg_pool_s8(p, in, out);
-}
-
-/* ---- addition ---- */
-
-#define LEAST_FOR_TABLES 64 /* elements */
-
-/*
- * Twice what each value of an input adds to a sum, below 2^29: an input of at most 383 * 2^20 by at most one half. The
- * input with the larger scale has one half exactly. False for other scales that are not rescaled in one step.
- */
-static bool fill_table(int32_t offset, struct nuc_multiplier m, int32_t table[256])
-{
-    bool half = m.multiplier == 1 << 30 && m.shift == 0;
-    struct nuc_fused f;
-
-    if (!half && !nuc_fused_of(m.multiplier, m.shift, 0, &f))
-        return false;
-    for (int32_t i = 0; i < 256; i++) {
-        int32_t v = ((int8_t)i + offset) * (1 << 20);
-        table[i] = half ? v : 2 * nuc_fused_twice(2 * v, &f);
-    }
-    return true;
-}
-
-struct add_tables {
-    int32_t a[256], b[256];
-    struct nuc_fused sum;
-};
-
-static void add_row(const struct add_tables *t, const int8_t *a, const int8_t *b, int32_t count, int8_t *out)
-{
-    const struct nuc_fused f = t->sum;
-
-    for (const int8_t *end = a + count; a < end; a++, b++, out++)
-        *out = (int8_t)nuc_ssat8(nuc_fused_twice(t->a[(uint8_t)*a] + t->b[(uint8_t)*b], &f));
-}
-
-static bool is_dense(const struct nuc_loops *loops)
-{
-    uint32_t last = loops->rank - 1;
-
-    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
-}
-
-static int32_t elements_of(const struct nuc_loops *loops)
-{
-    int32_t count = 1;
-
-    for (uint32_t d = 0; d < loops->rank && count < LEAST_FOR_TABLES; d++)
-        count *= loops->sizes[d];
-    return count;
-}
-
-void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
-                    int8_t *out)
-{
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct add_tables t;
-
-    if (!is_dense(loops) || elements_of(loops) < LEAST_FOR_TABLES ||
-        !nuc_fused_of(p->sum.multiplier, p->sum.shift, p->offset, &t.sum) || !fill_table(p->offset_a, p->a, t.a) ||
-        !fill_table(p->offset_b, p->b, t.b)) {
-        nuc_ref_add_s8(p, loops, a, b, out);
-        return;
-    }
-    int32_t count = loops->sizes[loops->rank - 1];
-    do {
-        int8_t *to = out + walk.out;
-        add_row(&t, a + walk.a, b + walk.b, count, to);
-        for (int32_t i = 0; i < count && (p->low != INT8_MIN || p->high != INT8_MAX); i++)
-            to[i] = (int8_t)nuc_clamp_i32(to[i], p->low, p->high);
-    } while (nuc_walk_next_row(loops, &walk));
 }

@@ -173,19 +173,55 @@ INTEGER_OPERATOR(bitwise_right_shift, shifted_right(a, b))
 
 /* ---- loops ---- */
 
+/* Along the innermost dimension of a nest. */
+struct row {
+    const float *a, *b;
+    float *out;
+    ptrdiff_t step_a, step_b, step_out;
+    int32_t size;
+};
+
+/* Sums and products, which most operators are, without a call for each element. */
+static void add_row(const struct row *r, float alpha)
+{
+    for (int32_t i = 0; i < r->size; i++)
+        r->out[i * r->step_out] = r->a[i * r->step_a] + alpha * r->b[i * r->step_b];
+}
+
+static void multiply_row(const struct row *r, float alpha)
+{
+    for (int32_t i = 0; i < r->size; i++)
+        r->out[i * r->step_out] = r->a[i * r->step_a] * (alpha * r->b[i * r->step_b]);
+}
+
+static void compute_row(const struct nuc_binary *op, const struct row *r, float alpha)
+{
+    for (int32_t i = 0; i < r->size; i++)
+        r->out[i * r->step_out] = op->f32(r->a[i * r->step_a], alpha * r->b[i * r->step_b]);
+}
+
 void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                            const float *b, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last];
-    ptrdiff_t step_b = loops->rank == 0 ? 0 : loops->b[last];
-    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
-    int32_t row = nuc_row_length(loops);
+    struct row row = {.size = nuc_row_length(loops)};
 
+    if (loops->rank != 0) {
+        row.step_a = loops->a[last];
+        row.step_b = loops->b[last];
+        row.step_out = loops->out[last];
+    }
     do {
-        for (int32_t i = 0; i < row; i++)
-            out[walk.out + i * step_out] = op->f32(a[walk.a + i * step_a], alpha * b[walk.b + i * step_b]);
+        row.a = a + walk.a;
+        row.b = b + walk.b;
+        row.out = out + walk.out;
+        if (op == &nuc_binary_add)
+            add_row(&row, alpha);
+        else if (op == &nuc_binary_mul)
+            multiply_row(&row, alpha);
+        else
+            compute_row(op, &row, alpha);
     } while (nuc_walk_next_row(loops, &walk));
 }
 

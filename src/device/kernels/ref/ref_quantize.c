@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "device/base/fixed_point.h"
 #include "device/kernels/ref/ref.h"
 
 /* Half to even. Adding 2^23 leaves no fraction bits in a float32; larger magnitudes are integers already. */
@@ -45,10 +46,24 @@ static void store(enum nuc_dtype dtype, void *out, size_t i, int64_t v)
     }
 }
 
+/* What most tensors are, without 64 bits and a choice for each element. */
+static void quantize_to_int8(const struct nuc_affine *q, float inverse, const float *in, int8_t *out, size_t count)
+{
+    int32_t low = (int32_t)q->quant_min, high = (int32_t)q->quant_max;
+    float zero_point = (float)q->zero_point;
+
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int8_t)nuc_clamp_i32(to_int32(zero_point + round_even(inverse * in[i])), low, high);
+}
+
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
     float inverse = 1.0f / q->scale;
 
+    if (q->dtype == NUC_I8) {
+        quantize_to_int8(q, inverse, in, out, count);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         store(q->dtype, out, i, quantize_one(q, inverse, in[i]));
 }
@@ -77,7 +92,9 @@ static int32_t load(enum nuc_dtype dtype, const void *in, size_t i)
 
 void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; q->dtype == NUC_I8 && i < count; i++)
+        out[i] = (float)(((const int8_t *)in)[i] - q->zero_point) * q->scale;
+    for (size_t i = 0; q->dtype != NUC_I8 && i < count; i++) {
         uint32_t difference = (uint32_t)load(q->dtype, in, i) - (uint32_t)q->zero_point;
         out[i] = (float)(int32_t)difference * q->scale;
     }

@@ -3,18 +3,17 @@
 static float combine(enum nuc_reduce_op op, float accumulator, float value)
 {
     switch (op) {
-    case NUC_REDUCE_SUM:
-    case NUC_REDUCE_MEAN:
-        return accumulator + value;
     case NUC_REDUCE_MAX:
         return value != value || value > accumulator ? value : accumulator;
     case NUC_REDUCE_MIN:
         return value != value || value < accumulator ? value : accumulator;
     case NUC_REDUCE_PROD:
         return accumulator * value;
+    case NUC_REDUCE_SUM:
+    case NUC_REDUCE_MEAN:
     case NUC_REDUCE_ANY:
     default:
-        return accumulator;
+        return accumulator + value;
     }
 }
 
@@ -29,6 +28,10 @@ static float reduce_one(enum nuc_reduce_op op, const struct nuc_loops *reduced, 
 
     *count = 0;
     do {
+        if (op == NUC_REDUCE_SUM || op == NUC_REDUCE_MEAN) {
+            for (; i < row; i++)
+                accumulator += in[walk.a + i * step];
+        }
         for (; i < row; i++)
             accumulator = combine(op, accumulator, in[walk.a + i * step]);
         *count += (size_t)row;

@@ -8,10 +8,9 @@ static int8_t rounded(float x, int32_t zero_point)
 {
     float v = (x < 0.0f ? x - 0.5f : x + 0.5f);
 
-    if (!(v > -1024.0f))
-        v = -1024.0f;
-    int32_t q = (v < 1024.0f ? (int32_t)v : 1024) + zero_point;
-    return (int8_t)(q < INT8_MIN ? INT8_MIN : q > INT8_MAX ? INT8_MAX : q);
+    if (!(v > -1024.0f && v < 1024.0f))
+        v = v >= 1024.0f ? 1024.0f : -1024.0f;
+    return nuc_saturate_i8((int32_t)v + zero_point);
 }
 
 /* ---- norms ---- */
@@ -20,40 +19,69 @@ struct statistics {
     float mean, inverse; /* mean of in - zero_point; 1 / deviation */
 };
 
+struct sums {
+    int64_t values, squares;
+};
+
+/* So many squares of at most 383 fit in 32 bits. */
+#define MOST_AT_ONCE 16384
+
+static void add_line(const int8_t *in, size_t count, size_t step, int32_t zero_point, struct sums *s)
+{
+    for (size_t i = 0; i < count;) {
+        size_t end = count - i > MOST_AT_ONCE ? i + MOST_AT_ONCE : count;
+        int32_t values = 0;
+        uint32_t squares = 0;
+        for (; i < end; i++) {
+            int32_t x = in[i * step] - zero_point;
+            values += x;
+            squares += (uint32_t)(x * x);
+        }
+        s->values += values;
+        s->squares += squares;
+    }
+}
+
 /* In whole numbers up to the quotient: count * squares - sum^2 is the variance times count^2. */
 static struct statistics statistics_of(const struct nuc_norm_s8 *n, const int8_t *group)
 {
     int64_t count = (int64_t)(n->channels * n->inner);
-    int64_t sum = 0;
-    int64_t squares = 0;
+    struct sums s = {0, 0};
 
-    for (size_t c = 0; c < n->channels; c++) {
-        const int8_t *in = group + c * n->channel_step;
-        for (size_t i = 0; i < n->inner; i++) {
-            int32_t x = in[i * n->inner_step] - n->zero_point;
-            sum += x;
-            squares += x * x;
-        }
-    }
+    if (n->inner == 1)
+        add_line(group, n->channels, n->channel_step, n->zero_point, &s);
+    for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
+        add_line(group + c * n->channel_step, n->inner, n->inner_step, n->zero_point, &s);
+    int64_t sum = s.values, squares = s.squares;
     if (!n->centred)
         sum = 0;
     float variance = (float)(count * squares - sum * sum) / ((float)count * (float)count);
     return (struct statistics){(float)sum / (float)count, 1.0f / sqrtf(variance + n->eps)};
 }
 
-static void normalize(const struct nuc_norm_s8 *n, size_t group, const int8_t *in, const float *weight,
-                      const float *bias, int8_t *out)
+static void normalize_line(const struct nuc_norm_s8 *n, const struct statistics *s, const int8_t *in, size_t count,
+                           size_t step, const float *weight, const float *bias, size_t weight_step, int8_t *out)
+{
+    int32_t zero_point = n->zero_point, output_zero_point = n->output_zero_point;
+    float mean = s->mean, inverse = s->inverse;
+
+    for (size_t i = 0; i < count; i++, in += step, out += step) {
+        float factor = inverse * weight[i * weight_step];
+        float shift = bias != NULL ? bias[i * weight_step] : 0.0f;
+        *out = rounded(((float)(*in - zero_point) - mean) * factor + shift, output_zero_point);
+    }
+}
+
+static void normalize(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
+                      int8_t *out)
 {
     struct statistics s = statistics_of(n, in);
 
-    for (size_t c = 0; c < n->channels; c++) {
-        float factor = s.inverse * weight[group * n->channels + c];
-        float shift = bias != NULL ? bias[group * n->channels + c] : 0.0f;
-        for (size_t i = 0; i < n->inner; i++) {
-            size_t at = c * n->channel_step + i * n->inner_step;
-            out[at] = rounded(((float)(in[at] - n->zero_point) - s.mean) * factor + shift, n->output_zero_point);
-        }
-    }
+    if (n->inner == 1)
+        normalize_line(n, &s, in, n->channels, n->channel_step, weight, bias, 1, out);
+    for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
+        normalize_line(n, &s, in + c * n->channel_step, n->inner, n->inner_step, weight + c,
+                       bias != NULL ? bias + c : NULL, 0, out + c * n->channel_step);
 }
 
 void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
@@ -62,7 +90,7 @@ void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const flo
     for (size_t b = 0; b < n->batch; b++) {
         for (size_t g = 0; g < n->groups; g++) {
             size_t at = b * n->batch_step + g * n->channels * n->channel_step;
-            normalize(n, g, in + at, weight, bias, out + at);
+            normalize(n, in + at, weight + g * n->channels, bias != NULL ? bias + g * n->channels : NULL, out + at);
         }
     }
 }

@@ -34,7 +34,7 @@ static nuc_matmul_s8_fn *const nuc_kernel_matmul_s8 = nuc_dsp_matmul_s8;
 static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_dsp_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_dsp_avg_pool_s8;
 static nuc_add_s8_fn *const nuc_kernel_add_s8 = nuc_dsp_add_s8;
-static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_ref_mul_s8;
+static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_dsp_mul_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_dsp_recurrence_s8;
 
