@@ -486,15 +486,40 @@ static void test_table_and_prelu(void **state)
     nuc_kernel_table_s8(table, in, out, 5);
     for (int i = 0; i < 5; i++)
         assert_int_equal(out[i], -1 - in[i]);
-    nuc_kernel_prelu_s8(&p, &loops, image, slopes, out);
+    nuc_ref_prelu_s8(&p, &loops, image, slopes, out);
     assert_memory_equal(out, expected, 4);
     memcpy(out, image, sizeof image);
-    nuc_kernel_prelu_s8(&p, &loops, out, slopes, out);
+    nuc_ref_prelu_s8(&p, &loops, out, slopes, out);
     assert_memory_equal(out, expected, 4);
     memcpy(out, in, sizeof out);
     nuc_kernel_table_s8(table, out, out, 5);
     for (int i = 0; i < 5; i++)
         assert_int_equal(out[i], -1 - in[i]);
+}
+
+static void test_prelu(void **state)
+{
+    struct numbers n = {29};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t size = number(&n, 1, 60), one = round % 3 == 0;
+        struct nuc_loops loops = repeated(size);
+        int8_t *in = random_s8(&n, (size_t)size * 3), *slopes = random_s8(&n, (size_t)size), out[180];
+        struct nuc_prelu_s8 p = {number(&n, -127, 128),
+                                 number(&n, -128, 127),
+                                 {number(&n, 1 << 30, INT32_MAX), number(&n, -3, 1)},
+                                 {number(&n, 1 << 30, INT32_MAX), number(&n, -12, 0)}};
+        loops.b[1] = !one;
+        (round % 2 != 0 ? nuc_ref_prelu_s8 : nuc_dsp_prelu_s8)(&p, &loops, in, slopes, out);
+        for (int32_t i = 0; i < size * 3; i++) {
+            int32_t x = in[i] + p.input_offset;
+            struct nuc_multiplier m = x >= 0 ? p.positive : p.negative;
+            int64_t v = rescale(x >= 0 ? x : x * slopes[one ? 0 : i % size], m.multiplier, m.shift) + p.output_offset;
+            assert_int_equal(out[i], v < -128 ? -128 : v > 127 ? 127 : v);
+        }
+        free(in);
+        free(slopes);
+    }
 }
 
 /* a in halves, b in quarters: equal numbers compare equal, whatever the zero points. */
@@ -885,12 +910,13 @@ static void test_recurrence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),     cmocka_unit_test(test_depthwise),  cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),        cmocka_unit_test(test_mul),
-        cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),        cmocka_unit_test(test_table_and_prelu),
-        cmocka_unit_test(test_pool),     cmocka_unit_test(test_sum),        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_norm),     cmocka_unit_test(test_var),        cmocka_unit_test(test_log_softmax),
-        cmocka_unit_test(test_resize),   cmocka_unit_test(test_recurrence), cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_conv),        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_matmul),      cmocka_unit_test(test_add),       cmocka_unit_test(test_mul),
+        cmocka_unit_test(test_extremes),    cmocka_unit_test(test_div),       cmocka_unit_test(test_table_and_prelu),
+        cmocka_unit_test(test_prelu),       cmocka_unit_test(test_pool),      cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_norm),      cmocka_unit_test(test_var),
+        cmocka_unit_test(test_log_softmax), cmocka_unit_test(test_resize),    cmocka_unit_test(test_recurrence),
+        cmocka_unit_test(test_compare),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@ nuc_matmul_s8_fn nuc_dsp_matmul_s8;
 nuc_pool_s8_fn nuc_dsp_max_pool_s8, nuc_dsp_avg_pool_s8;
 nuc_add_s8_fn nuc_dsp_add_s8;
 nuc_mul_s8_fn nuc_dsp_mul_s8;
+nuc_prelu_s8_fn nuc_dsp_prelu_s8;
 nuc_recurrence_s8_fn nuc_dsp_recurrence_s8;
 
 #endif

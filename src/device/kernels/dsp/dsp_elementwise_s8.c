@@ -1,4 +1,4 @@
-/* Sums and products of two tensors. */
+/* Sums and products of two tensors, and slopes below zero. */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 
@@ -112,4 +112,46 @@ void nuc_dsp_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, c
         multiply_row(p, f, a + walk.a, b + walk.b, count, out + walk.out);
         clamp_row(p->low, p->high, count, out + walk.out);
     } while (nuc_walk_next_row(loops, &walk));
+}
+
+/* ---- slopes below zero ---- */
+
+/* The results of values above zero, whose scale is mostly near 1, by the value. */
+struct prelu_table {
+    int8_t above[256];
+    struct nuc_fused below;
+};
+
+static void prelu_row(const struct prelu_table *t, int32_t offset, const int8_t *in, const int8_t *slopes,
+                      ptrdiff_t step, int32_t count, int8_t *out)
+{
+    const struct nuc_fused f = t->below;
+
+    for (const int8_t *end = in + count; in < end; in++, slopes += step, out++) {
+        int32_t x = *in + offset;
+        *out = x >= 0 ? t->above[(uint8_t)*in] : (int8_t)nuc_ssat8(nuc_fused_twice(2 * x * *slopes, &f));
+    }
+}
+
+void nuc_dsp_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
+                      const int8_t *slopes, int8_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = loops->rank - 1;
+    struct prelu_table t;
+
+    if (loops->rank == 0 || loops->a[last] != 1 || loops->out[last] != 1 || elements_of(loops) < LEAST_FOR_TABLES ||
+        !nuc_fused_of(p->negative.multiplier, p->negative.shift, p->output_offset, &t.below)) {
+        nuc_ref_prelu_s8(p, loops, in, slopes, out);
+        return;
+    }
+    for (int32_t q = INT8_MIN; q <= INT8_MAX; q++) {
+        int32_t x = q + p->input_offset;
+        t.above[(uint8_t)q] =
+            x < 0 ? 0 : nuc_saturate_i8(nuc_wrap_add(nuc_requantize(x, p->positive), p->output_offset));
+    }
+    do
+        prelu_row(&t, p->input_offset, in + walk.a, slopes + walk.b, loops->b[last], loops->sizes[last],
+                  out + walk.out);
+    while (nuc_walk_next_row(loops, &walk));
 }

@@ -162,8 +162,9 @@ struct nuc_prelu_s8 {
 };
 
 /* a: input, b: slopes. */
-void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
-                         const int8_t *slopes, int8_t *out);
+typedef void nuc_prelu_s8_fn(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
+                             const int8_t *slopes, int8_t *out);
+nuc_prelu_s8_fn nuc_ref_prelu_s8;
 
 enum nuc_relation { NUC_EQUAL, NUC_NOT_EQUAL, NUC_LESS, NUC_LESS_EQUAL, NUC_GREATER, NUC_GREATER_EQUAL };
 

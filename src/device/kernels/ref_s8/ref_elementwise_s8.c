@@ -88,8 +88,8 @@ static int8_t prelu_of(const struct nuc_prelu_s8 *p, int8_t in, int8_t slope)
     return nuc_saturate_i8(nuc_wrap_add(v, p->output_offset));
 }
 
-void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
-                         const int8_t *slopes, int8_t *out)
+void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
+                      const int8_t *slopes, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct row row = row_of(loops);

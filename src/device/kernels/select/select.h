@@ -21,6 +21,7 @@ static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_cmsis_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_cmsis_avg_pool_s8;
 static nuc_add_s8_fn *const nuc_kernel_add_s8 = nuc_cmsis_add_s8;
 static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_cmsis_mul_s8;
+static nuc_prelu_s8_fn *const nuc_kernel_prelu_s8 = nuc_ref_prelu_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_cmsis_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_ref_recurrence_s8;
 
@@ -35,6 +36,7 @@ static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_dsp_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_dsp_avg_pool_s8;
 static nuc_add_s8_fn *const nuc_kernel_add_s8 = nuc_dsp_add_s8;
 static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_dsp_mul_s8;
+static nuc_prelu_s8_fn *const nuc_kernel_prelu_s8 = nuc_dsp_prelu_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_dsp_recurrence_s8;
 
@@ -47,6 +49,7 @@ static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_ref_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_ref_avg_pool_s8;
 static nuc_add_s8_fn *const nuc_kernel_add_s8 = nuc_ref_add_s8;
 static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_ref_mul_s8;
+static nuc_prelu_s8_fn *const nuc_kernel_prelu_s8 = nuc_ref_prelu_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_ref_recurrence_s8;
 
