@@ -49,18 +49,20 @@ static inline int32_t nuc_clamp_i32(int32_t v, int32_t low, int32_t high)
 
 static inline int8_t nuc_saturate_i8(int32_t v)
 {
+#ifdef __ARM_FEATURE_SAT
+    __asm("ssat %0, #8, %0" : "+r"(v) : : "cc");
+    return (int8_t)v;
+#else
     return (int8_t)nuc_clamp_i32(v, INT8_MIN, INT8_MAX);
+#endif
 }
 
 /* round(a * b / 2^31), a half upwards, saturated: only INT32_MIN * INT32_MIN saturates. */
 static inline int32_t nuc_doubling_high_mul(int32_t a, int32_t b)
 {
-    int64_t product = (int64_t)a * b;
-    int64_t nudge = product >= 0 ? (int64_t)1 << 30 : 1 - ((int64_t)1 << 30);
-
     if (a == b && a == INT32_MIN)
         return INT32_MAX;
-    return (int32_t)((product + nudge) / ((int64_t)1 << 31));
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
 }
 
 /* round(v / 2^exponent), half away from zero. exponent in [0, 31]. */
