@@ -298,7 +298,7 @@ static void test_depthwise(void **state)
 
 static void test_transposed(void **state)
 {
-    static nuc_conv_s8_fn *const kernels[] = {nuc_kernel_transposed_conv_s8};
+    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_transposed_conv_s8, nuc_dsp_transposed_conv_s8};
 
     check_conv(false, true, kernels, sizeof kernels / sizeof kernels[0]);
 }

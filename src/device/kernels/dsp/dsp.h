@@ -8,7 +8,7 @@
 #include "device/kernels/ref/recurrence.h"
 #include "device/kernels/ref_s8/quantized.h"
 
-nuc_conv_s8_fn nuc_dsp_conv_s8, nuc_dsp_depthwise_s8;
+nuc_conv_s8_fn nuc_dsp_conv_s8, nuc_dsp_depthwise_s8, nuc_dsp_transposed_conv_s8;
 nuc_matmul_s8_fn nuc_dsp_matmul_s8;
 nuc_pool_s8_fn nuc_dsp_max_pool_s8, nuc_dsp_avg_pool_s8;
 nuc_add_s8_fn nuc_dsp_add_s8;

@@ -1,6 +1,7 @@
 /*
- * Matrix product: a row of input is widened to 16 bits once, then two rows of weights at a time are multiplied with it.
- * The weights' offset times the sum of the row is added to every column.
+ * Matrix products, and transposed convolutions as one for each tap. A row of input is widened to 16 bits once, then two
+ * rows of weights at a time are multiplied with it. The weights' offset times the sum of the row is added to every
+ * column.
  */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/dsp_columns.h"
@@ -126,6 +127,25 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
     }
 }
 
+static void begin(struct product *p, const int32_t *bias)
+{
+    size_t bytes = (size_t)p->columns * sizeof *p->sums;
+
+    if (bias != NULL)
+        memcpy(p->sums, bias, bytes);
+    else
+        memset(p->sums, 0, bytes);
+}
+
+/* Adds the products of `depth` elements at `in` with the weights of the columns from `weight` on. */
+static void add_row(struct product *p, int32_t depth, const int8_t *in, const int8_t *weight)
+{
+    for (int32_t d = 0; d < depth; d += CHUNK) {
+        p->depth = depth - d < CHUNK ? depth - d : CHUNK;
+        add_part(p, in + d, weight + d);
+    }
+}
+
 void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     struct product p;
@@ -134,16 +154,61 @@ void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const in
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
         for (int32_t c = 0; c < m->columns; c += BATCH, out += p.columns) {
             p.columns = m->columns - c < BATCH ? m->columns - c : BATCH;
-            size_t bytes = (size_t)p.columns * sizeof *p.sums;
-            if (m->bias != NULL)
-                memcpy(p.sums, m->bias + c, bytes);
-            else
-                memset(p.sums, 0, bytes);
-            for (int32_t d = 0; d < m->depth; d += CHUNK) {
-                p.depth = m->depth - d < CHUNK ? m->depth - d : CHUNK;
-                add_part(&p, in + d, weight + (ptrdiff_t)c * m->depth + d);
-            }
+            begin(&p, m->bias != NULL ? m->bias + c : NULL);
+            add_row(&p, m->depth, in, weight + (ptrdiff_t)c * m->depth);
             finish(&p, c, out);
+        }
+    }
+}
+
+/* ---- transposed convolutions ---- */
+
+/* Adds what the pixels of the input give that reach output pixel (y, x) through a tap. */
+static void add_taps(struct product *p, const struct nuc_conv_s8 *c, const int8_t *image, int32_t y, int32_t x,
+                     const int8_t *weight)
+{
+    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
+        int32_t row = y + c->padding[0] - ky * c->dilation[0], from_y = row / c->stride[0];
+        if (row < 0 || row != from_y * c->stride[0] || from_y >= c->in_size[0])
+            continue;
+        for (int32_t kx = 0; kx < c->kernel[1]; kx++) {
+            int32_t column = x + c->padding[1] - kx * c->dilation[1], from_x = column / c->stride[1];
+            if (column < 0 || column != from_x * c->stride[1] || from_x >= c->in_size[1])
+                continue;
+            add_row(p, c->in_channels, image + ((ptrdiff_t)from_y * c->in_size[1] + from_x) * c->in_channels,
+                    weight + ((ptrdiff_t)ky * c->kernel[1] + kx) * c->in_channels);
+        }
+    }
+}
+
+/* All columns of one output pixel. The weights of a column are those of all taps. */
+static void transposed_pixel(const struct nuc_conv_s8 *c, const struct nuc_matmul_s8 *m, const int8_t *image, int32_t y,
+                             int32_t x, const int8_t *weight, int8_t *out)
+{
+    struct product p;
+
+    p.m = m;
+    for (int32_t o = 0; o < c->out_channels; o += BATCH) {
+        p.columns = c->out_channels - o < BATCH ? c->out_channels - o : BATCH;
+        begin(&p, c->bias != NULL ? c->bias + o : NULL);
+        add_taps(&p, c, image, y, x, weight + (ptrdiff_t)o * m->depth);
+        finish(&p, o, out + o);
+    }
+}
+
+void nuc_dsp_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    struct nuc_matmul_s8 m = {
+        .depth = c->kernel[0] * c->kernel[1] * c->in_channels, .input_offset = c->input_offset, .rescale = c->rescale};
+
+    if (c->groups != 1) {
+        nuc_ref_transposed_conv_s8(c, in, weight, out);
+        return;
+    }
+    for (int32_t b = 0; b < c->batch; b++, in += (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels) {
+        for (int32_t y = 0; y < c->out_size[0]; y++) {
+            for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels)
+                transposed_pixel(c, &m, in, y, x, weight, out);
         }
     }
 }

@@ -80,7 +80,7 @@ static inline size_t nuc_depthwise_overlay_bytes(const struct nuc_conv_s8 *c)
 nuc_conv_s8_fn nuc_ref_depthwise_s8;
 
 /* weight: out_channels / groups, kernel, in_channels. */
-nuc_conv_s8_fn nuc_kernel_transposed_conv_s8;
+nuc_conv_s8_fn nuc_ref_transposed_conv_s8;
 
 /* ---- matrix products ---- */
 

@@ -211,7 +211,7 @@ void nuc_ref_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const i
         each_pixel(c, c->stride, c->padding, depthwise_pixel, in, weight, out);
 }
 
-void nuc_kernel_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+void nuc_ref_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     static const int32_t one[2] = {1, 1};
     static const int32_t none[2] = {0, 0};

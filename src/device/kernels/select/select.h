@@ -16,6 +16,7 @@
 
 static nuc_conv_s8_fn *const nuc_kernel_conv_s8 = nuc_cmsis_conv_s8;
 static nuc_conv_s8_fn *const nuc_kernel_depthwise_s8 = nuc_cmsis_depthwise_s8;
+static nuc_conv_s8_fn *const nuc_kernel_transposed_conv_s8 = nuc_ref_transposed_conv_s8;
 static nuc_matmul_s8_fn *const nuc_kernel_matmul_s8 = nuc_cmsis_matmul_s8;
 static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_cmsis_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_cmsis_avg_pool_s8;
@@ -31,6 +32,7 @@ static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_ref_recurrence
 
 static nuc_conv_s8_fn *const nuc_kernel_conv_s8 = nuc_dsp_conv_s8;
 static nuc_conv_s8_fn *const nuc_kernel_depthwise_s8 = nuc_dsp_depthwise_s8;
+static nuc_conv_s8_fn *const nuc_kernel_transposed_conv_s8 = nuc_dsp_transposed_conv_s8;
 static nuc_matmul_s8_fn *const nuc_kernel_matmul_s8 = nuc_dsp_matmul_s8;
 static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_dsp_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_dsp_avg_pool_s8;
@@ -44,6 +46,7 @@ static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_dsp_recurrence
 
 static nuc_conv_s8_fn *const nuc_kernel_conv_s8 = nuc_ref_conv_s8;
 static nuc_conv_s8_fn *const nuc_kernel_depthwise_s8 = nuc_ref_depthwise_s8;
+static nuc_conv_s8_fn *const nuc_kernel_transposed_conv_s8 = nuc_ref_transposed_conv_s8;
 static nuc_matmul_s8_fn *const nuc_kernel_matmul_s8 = nuc_ref_matmul_s8;
 static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_ref_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_ref_avg_pool_s8;
