@@ -112,17 +112,23 @@ struct between {
     int32_t low, high, weight;
 };
 
+/* Of numbers from 0 on: one instruction where they have 32 bits, as mostly. */
+static int64_t quotient(int64_t a, int64_t b)
+{
+    return a <= UINT32_MAX && b <= UINT32_MAX ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
 /* Each position is rounded by itself: with a rounded scale, as in LiteRT, errors would grow along the axis. */
 static struct between between(const struct nuc_resize_s8 *r, int axis, int32_t at)
 {
     int64_t in = r->in_size[axis], out = r->out_size[axis], last = in - 1, position;
 
     if (r->align_corners && out > 1)
-        position = (2 * UNIT * at * (in - 1) + (out - 1)) / (2 * (out - 1));
+        position = quotient(2 * UNIT * at * (in - 1) + (out - 1), 2 * (out - 1));
     else if (r->align_corners)
         position = 0;
     else
-        position = ((2 * (int64_t)at + 1) * in * UNIT + out) / (2 * out) - UNIT / 2;
+        position = quotient((2 * (int64_t)at + 1) * in * UNIT + out, 2 * out) - UNIT / 2;
     int64_t low = position > 0 ? position / UNIT : 0;
     int64_t high = position > 0 ? (position + UNIT - 1) / UNIT : 0;
     low = low < last ? low : last;
@@ -130,16 +136,23 @@ static struct between between(const struct nuc_resize_s8 *r, int axis, int32_t a
     return (struct between){(int32_t)low, (int32_t)high, (int32_t)(position - low * UNIT)};
 }
 
-static int8_t blend(const int8_t *top, const int8_t *bottom, const struct between *x, int32_t channels, int64_t weight)
+/*
+ * All channels of an output pixel. In front of the first position and behind the last one, where weights are not within
+ * 0 and UNIT, both neighbours are the same: the sum stays below 2^29.
+ */
+static void blend(const int8_t *top, const int8_t *bottom, const struct between *x, int32_t weight, int32_t channels,
+                  int8_t *out)
 {
-    int64_t upper = top[(ptrdiff_t)x->low * channels] * (int64_t)(UNIT - x->weight) +
-                    top[(ptrdiff_t)x->high * channels] * (int64_t)x->weight;
-    int64_t lower = bottom[(ptrdiff_t)x->low * channels] * (int64_t)(UNIT - x->weight) +
-                    bottom[(ptrdiff_t)x->high * channels] * (int64_t)x->weight;
-    int64_t sum = upper * (UNIT - weight) + lower * weight;
-    int64_t half = (int64_t)UNIT * UNIT / 2;
+    const int32_t unit = (int32_t)UNIT, half = unit * unit / 2;
+    const int8_t *a = top + (ptrdiff_t)x->low * channels, *b = top + (ptrdiff_t)x->high * channels;
+    const int8_t *c = bottom + (ptrdiff_t)x->low * channels, *d = bottom + (ptrdiff_t)x->high * channels;
+    int32_t of_a = (unit - x->weight) * (unit - weight), of_b = x->weight * (unit - weight);
+    int32_t of_c = (unit - x->weight) * weight, of_d = x->weight * weight;
 
-    return nuc_saturate_i8(nuc_saturate_i32((sum + (sum > 0 ? half : -half)) / ((int64_t)UNIT * UNIT)));
+    for (int32_t i = 0; i < channels; i++) {
+        int32_t sum = a[i] * of_a + b[i] * of_b + c[i] * of_c + d[i] * of_d;
+        out[i] = nuc_saturate_i8((sum + (sum > 0 ? half : -half)) / (unit * unit));
+    }
 }
 
 void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
@@ -149,10 +162,9 @@ void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *
     for (int32_t b = 0; b < r->batch; b++, in += row * r->in_size[0]) {
         for (int32_t oy = 0; oy < r->out_size[0]; oy++) {
             struct between y = between(r, 0, oy);
-            for (int32_t ox = 0; ox < r->out_size[1]; ox++) {
+            for (int32_t ox = 0; ox < r->out_size[1]; ox++, out += r->channels) {
                 struct between x = between(r, 1, ox);
-                for (int32_t c = 0; c < r->channels; c++)
-                    *out++ = blend(in + y.low * row + c, in + y.high * row + c, &x, r->channels, y.weight);
+                blend(in + y.low * row, in + y.high * row, &x, y.weight, r->channels, out);
             }
         }
     }
