@@ -216,8 +216,8 @@ void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *
         row.a = a + walk.a;
         row.b = b + walk.b;
         row.out = out + walk.out;
-        if (op == &nuc_binary_add)
-            add_row(&row, alpha);
+        if (op == &nuc_binary_add || op == &nuc_binary_sub)
+            add_row(&row, op == &nuc_binary_add ? alpha : -alpha);
         else if (op == &nuc_binary_mul)
             multiply_row(&row, alpha);
         else
