@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/kernel_cycles.h"
+#include "npu/support/kernel_cycles.h"
 #include "cpu/strip_stage.h"
 #include "ir/conv_args.h"
 #include "ir/op_list.h"

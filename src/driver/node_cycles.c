@@ -184,6 +184,7 @@ const struct nuc_explain_cycles *nuc_cycles_of_program(const struct nuc_graph *g
 
 struct writing {
     const struct nuc_model *lowered;
+    const struct nuc_graph *graph; /* its graph, or another one that stands for it */
     struct nuc_program_memory_report report;
     struct nuc_span program;
 };
@@ -199,12 +200,12 @@ static void write_program(struct nuc_context *cx, void *arg)
                                                 .report = &w->report};
 
     (void)cx;
-    w->program = nuc_write_program(nuc_graph_copy(w->lowered->graph), &options);
+    w->program = nuc_write_program(nuc_graph_copy(w->graph), &options);
 }
 
 const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *g, const struct nuc_model *lowered)
 {
-    struct writing w = {.lowered = lowered};
+    struct writing w = {.lowered = lowered, .graph = lowered->graph};
     const struct nuc_explain_cycles *cycles = NULL;
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(g->cx);
@@ -212,6 +213,20 @@ const struct nuc_explain_cycles *nuc_cycles_of_lowered(const struct nuc_graph *g
     nuc_leave_sub_arena(g->cx, sub);
     if (status == NUC_OK)
         cycles = nuc_cycles_of_program(g, lowered, w.program, w.report.nodes, w.report.n_instructions);
+    nuc_free_sub_arena(sub);
+    return cycles;
+}
+
+uint64_t nuc_cycles_with(const struct nuc_model *lowered, const struct nuc_graph *graph)
+{
+    struct nuc_context *cx = graph->cx;
+    struct writing w = {.lowered = lowered, .graph = graph};
+    uint64_t cycles = 0;
+
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+    if (nuc_attempt(cx, write_program, &w) == NUC_OK)
+        cycles = nuc_profile_read(cx, lowered->settings->target, graph->file, w.program, NULL)->cycles;
+    nuc_leave_sub_arena(cx, sub);
     nuc_free_sub_arena(sub);
     return cycles;
 }

@@ -3,8 +3,8 @@
 #include "cpu/strips.h"
 
 #include "back/program/program.h"
-#include "cpu/kernel_cycles.h"
 #include "driver/lower_model.h"
+#include "driver/node_cycles.h"
 #include "host/text.h"
 
 enum {
@@ -126,13 +126,14 @@ static size_t arena_budget(const struct nuc_job *j)
     return budget > scratch ? budget - scratch : 0;
 }
 
+/* What strips cost is the difference of two programs: the figure that latencies show, too. */
 static void report(const struct search *s, struct nuc_program_report *r)
 {
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n; i++)
         r->n_strips += (size_t)s->stages[i].count;
-        r->strip_cycles += s->stages[i].cycles;
-    }
     r->n_strip_stages = s->n;
+    uint64_t cycles = s->n > 0 ? nuc_cycles_with(s->j->m, s->j->m->graph) : 0;
+    r->strip_cycles = cycles > r->plain_cycles ? cycles - r->plain_cycles : 0;
 }
 
 void nuc_compute_in_strips(struct nuc_job *j)
@@ -144,7 +145,6 @@ void nuc_compute_in_strips(struct nuc_job *j)
     if (plain <= s.budget)
         return;
     j->m->lowered->report.plain_arena = plain;
-    j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs.int8, s.plain);
     s.work = 0; /* what the least is takes no more than a search for each stage */
     if (!found) {
         /* One stage after the other that takes most off the peak: what is possible where the budget is not. */
@@ -164,6 +164,7 @@ void nuc_compute_in_strips(struct nuc_job *j)
         s.n = 0;
     }
     j->m->lowered->report.least_arena = s.least;
+    j->m->lowered->report.plain_cycles = s.n > 0 ? nuc_cycles_with(j->m, s.plain) : 0;
     for (uint32_t i = 0; i < s.n; i++)
         nuc_cut_into_strips(j->m->graph, j->m->settings->target, &s.stages[i]);
     report(&s, &j->m->lowered->report);

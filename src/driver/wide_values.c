@@ -300,9 +300,10 @@ void nuc_widen_model(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
     struct nuc_graph *g = m->graph;
-    const struct nuc_kernel_costs *k = &m->settings->target->costs.real;
-    const struct nuc_width_costs costs = {k->call, k->element, k->function, k->mac,
-                                          m->settings->target->costs.int8.element};
+    /* What an operator takes more than in int8. */
+    const struct nuc_kernel_costs *k = &m->settings->target->costs.real, *int8 = &m->settings->target->costs.int8;
+    const struct nuc_width_costs costs = {fmax(k->call - int8->call, 0), fmax(k->element - int8->element / 2, 0),
+                                          k->function - int8->function, k->mac - int8->mac, int8->element};
     struct widening w = {.m = m};
     struct outcome found;
     double loss[MOST_REGIONS];

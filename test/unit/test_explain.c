@@ -19,49 +19,52 @@ struct work_case {
 
 /*
  * After 4600 cycles: 64 MACs, 8 depthwise MACs or 8 values per cycle, and 8 bytes per cycle, with 12 per channel beside
- * the weights. On the CPU after 500: 2 cycles per MAC, 8 per value, 60 per value of a softmax, 180 per gate; in
- * float 7.5 per MAC, 26 per one of a convolution, 30 per value, 90 per function, 200 per value of a softmax, 130 per
- * gate.
+ * the weights. On the CPU in int8 by the rows of kernel_cycles.c; in float after 1200: 7.5 per MAC, 26 per one of a
+ * convolution, 30 per value, 90 per function, 200 per value of a softmax, 130 per gate.
  */
+#define CYCLES(sum) (uint64_t)(sum)
+
 static const struct work_case work_cases[] = {
     /* 16 * 4 * 4 outputs of 3 * 3 * 3 inputs, the 3 channels of each as 8 on the NPU */
     {PLACE("x", "1, 3, 6, 6") PLACE(
          "w",
          "16, 3, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
                         "float32[1, 16, 4, 4]\n%output = output([%r])\n",
-     6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8, 500 + 6912 * 2, 500 + 6912 * 26},
+     6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8,
+     CYCLES(2500 + 0.853 * 6912 + 9.2 * 256 + 291 * 16 + 3.65 * 432), 1200 + 6912 * 26},
     /* every one of 8 * 1 * 16 inputs goes to 16 * 4 outputs */
     {PLACE("x", "1, 8, 1, 16") PLACE(
          "w",
          "8, 16, 1, 4") "%r = edge.aten.convolution.default(%x, %w, none, [1, 4], [0, 0], [1, 1], true, [0, 0], 1) : "
                         "float32[1, 16, 1, 64]\n%output = output([%r])\n",
-     8192, 4600 + 8192 / 64 + (128 + 1024 + 512 + 192) / 8, 500 + 8192 * 2, 500 + 8192 * 26},
+     8192, 4600 + 8192 / 64 + (128 + 1024 + 512 + 192) / 8, 5000 + 21 * 8192, 1200 + 8192 * 26},
     /* a depthwise convolution */
     {PLACE("x", "1, 8, 6, 6") PLACE(
          "w",
          "8, 1, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 8) : "
                        "float32[1, 8, 4, 4]\n%output = output([%r])\n",
-     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, 500 + 1152 * 2, 500 + 1152 * 26},
+     1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, CYCLES(4100 + 2.03 * 1152 + 1.5 * 288 + 225 * 8),
+     1200 + 1152 * 26},
     {PLACE("x", "2, 32") "%r = edge.aten._softmax.default(%x, 1, false) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 64 * 16 / 8 + 128 / 8, 500 + 64 * 60, 500 + 64 * 200},
+     4600 + 64 * 16 / 8 + 128 / 8, 3300 + 64 * 150, 1200 + 64 * 200},
     {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
                                              "output([%r])\n",
-     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, 500 + 480, 500 + 1800},
+     240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, CYCLES(2400 + 1.23 * 240 + 73 * 8), 1200 + 1800},
     {PLACE("x", "2, 32") "%r = edge.aten.relu.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 8 + 128 / 8, 500 + 64 * 8, 500 + 64 * 30},
+     4600 + 8 + 128 / 8, 625 + 64 * 6, 1200 + 64 * 30},
     {PLACE("x", "2, 32") "%r = edge.aten.exp.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 8 + 128 / 8, 500 + 64 * 8, 500 + 64 * 90},
+     4600 + 8 + 128 / 8, 625 + 64 * 6, 1200 + 64 * 90},
     {PLACE("x", "2, 32") "%r = edge.aten.view_copy.default(%x, [64]) : float32[64]\n%output = output([%r])\n", 0, 0, 0,
      0},
     {PLACE("x", "1, 8, 4, 4") "%r = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 8, 2, 2]\n%output = "
                               "output([%r])\n",
-     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, 500 + 4 * 32 * 8, 500 + 4 * 32 * 30},
+     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, CYCLES(1330 + 2.07 * 128 + 27.4 * 32), 1200 + 4 * 32 * 30},
     /* 5 steps of 2 samples: 3 gates of 3 units in 2 directions, 4 inputs and 3 states each */
     {PLACE("x", "5, 2, 4") PLACE("h", "2, 2, 3") PLACE("w", "9, 4")
          PLACE("u", "9, 3") "%r = edge.aten.gru.input(%x, %h, [%w, %u, %w, %u], false, 1, 0.0, false, true, false) : "
                             "(float32[5, 2, 6], float32[2, 2, 3])\n%output = output([])\n",
-     5 * 2 * 18 * 7, 4600 + 8 + (40 + 60 + 12) / 8, 500 + 5 * 2 * 18 * 7 * 2 + 5 * 2 * 18 * 180,
-     500 + 5 * 2 * 18 * 7 * 15 / 2 + 5 * 2 * 18 * 130},
+     5 * 2 * 18 * 7, 4600 + 8 + (40 + 60 + 12) / 8, 2000 + 5 * 2 * 18 * 7 * 2 + 5 * 2 * 18 * 270,
+     1200 + 5 * 2 * 18 * 7 * 15 / 2 + 5 * 2 * 18 * 130},
 };
 
 static void check_work(struct nuc_context *cx, void *arg)

@@ -1,6 +1,6 @@
 /* Strips of rows: which rows an operator reads, which operators a stage has, what becomes of the graph. */
 #include "cpu/cortexm.h"
-#include "cpu/kernel_cycles.h"
+#include "npu/support/kernel_cycles.h"
 #include "cpu/strip_stage.h"
 #include "cpu/strips.h"
 #include "quantized_text.h"

@@ -38,10 +38,10 @@ static const struct network {
     WEIGHTS "%k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"                                             \
             "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"         \
             "%s = aten.add.Tensor(%z, %k); %d = aten.sub.Tensor(%s, %k); %y = aten.linear.default(%d, %v)\n"
-    {"a level that is added and taken off", LEVEL, PLAIN, "add sub", 30, .accuracy = NUC_ACCURACY_DEFAULT},
+    {"a level that is added and taken off", LEVEL, PLAIN, "add sub linear_2", 30, .accuracy = NUC_ACCURACY_DEFAULT},
     {"a level, fast", LEVEL, PLAIN, "", 0, .accuracy = NUC_ACCURACY_FAST},
-    {"a level, high", LEVEL, PLAIN, "add sub", 30, .accuracy = NUC_ACCURACY_HIGH},
-    {"a level, int8 inputs", LEVEL, PLAIN, "add sub", 30, .io = NUC_IO_INT8, .accuracy = NUC_ACCURACY_DEFAULT},
+    {"a level, high", LEVEL, PLAIN, "add sub linear_2", 30, .accuracy = NUC_ACCURACY_HIGH},
+    {"a level, int8 inputs", LEVEL, PLAIN, "add sub linear_2", 30, .io = NUC_IO_INT8, .accuracy = NUC_ACCURACY_DEFAULT},
     {"a level, as the reference", LEVEL, PLAIN, "", 0, .accuracy = NUC_ACCURACY_DEFAULT, .compat = true},
     {"the logarithm of a power",
      WEIGHTS "%p = parameter : float32[16, 16]; %x = input : float32[1, 16]\n"
@@ -52,8 +52,8 @@ static const struct network {
      "%t = aten.linear.default(%x, %u); %q = aten.mul.Tensor(%t, %t); %y = aten.sqrt.default(%q)\n",
      PLAIN, "mul", 10, .accuracy = NUC_ACCURACY_DEFAULT},
     {"the logarithm of powers of channels that differ by decades",
-     "%d = parameter : float32[128, 2048]; %w = parameter : float32[16, 64]; %v = parameter : float32[4, 16]\n"
-     "%u = parameter : float32[2048, 16]; %x = input : float32[1, 16]; %i = aten.linear.default(%x, %u)\n"
+     "%d = parameter : float32[128, 6144]; %w = parameter : float32[16, 64]; %v = parameter : float32[4, 16]\n"
+     "%u = parameter : float32[6144, 16]; %x = input : float32[1, 16]; %i = aten.linear.default(%x, %u)\n"
      "%r = aten.relu.default(%i); %t = aten.linear.default(%r, %d); %z = aten.view.default(%t, [1, 128])\n"
      "%a = aten.slice.Tensor(%z, 1, 0, 64); %b = aten.slice.Tensor(%z, 1, 64, 128)\n"
      "%q = aten.mul.Tensor(%a, %a); %e = aten.mul.Tensor(%b, %b); %s = aten.add.Tensor(%q, %e)\n"

@@ -163,7 +163,7 @@ static void add_operator(struct profiling *f, uint32_t index, const struct nuc_v
     row->label = frame_text(f->cx, in->frame.context, false);
     row->label = row->label != NULL ? row->label : row->node;
     row->source = file != NULL ? nuc_format(f->cx, "%s:%d", file, (int)in->frame.line) : NULL;
-    row->cycles = nuc_profile_cpu_cycles(f->p->target, m, row->what, in->args);
+    row->cycles = nuc_profile_cpu_cycles(f->cx, f->p->target, m, row->what, in->args);
     spend(f, row->cycles, false);
 }
 

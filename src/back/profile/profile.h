@@ -58,7 +58,7 @@ const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p
 struct nuc_span nuc_profile_dump(struct nuc_context *cx, const struct nuc_profile *const *runs, size_t n_runs);
 
 /* Estimated cycles of an operator on the CPU, by its name and the arguments of its call. */
-uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_view_method *m, const char *name,
-                                struct nuc_view_list args);
+uint64_t nuc_profile_cpu_cycles(struct nuc_context *cx, const struct nuc_target *target,
+                                const struct nuc_view_method *m, const char *name, struct nuc_view_list args);
 
 #endif

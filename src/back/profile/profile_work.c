@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "back/profile/profile.h"
+#include "host/text.h"
 #include "npu/support/estimate.h"
+#include "npu/support/kernel_cycles.h"
 
 /* Elements, first and last size of a tensor; 0 elements for another kind of value. */
 static double tensor_size(const struct nuc_view_value *value, double *first, double *last)
@@ -58,10 +60,11 @@ static double list_size(const struct nuc_view_method *m, const struct nuc_view_v
 }
 
 struct work {
-    double macs;   /* of convolutions and products of matrices; -1: the operator has none */
-    bool conv;     /* they are a convolution's */
-    double values; /* read or written, whichever are more */
-    double gates;  /* of a recurrent layer */
+    double macs;    /* of convolutions and products of matrices; -1: the operator has none */
+    bool conv;      /* they are a convolution's */
+    double values;  /* read or written, whichever are more */
+    double gates;   /* of a recurrent layer */
+    double windows; /* elements of a pool's windows */
 };
 
 /* Every weight once for each step and sample; a gate has a row of weights for the input and one for the state. */
@@ -122,7 +125,7 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
         tensor_size(arg(m, args, strstr(name, "addmm") != NULL ? 1 : 0), &first, &last); /* addmm: the bias is first */
         work.macs = result * last;
     } else if (strstr(name, "pool2d") != NULL) {
-        work.values = result * product_of_ints(m, arg(m, args, 1));
+        work.windows = work.values = result * product_of_ints(m, arg(m, args, 1));
     }
     return work;
 }
@@ -137,13 +140,84 @@ static bool is_in_float(const struct nuc_view_method *m, const char *name, struc
     return false;
 }
 
-uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_view_method *m, const char *name,
-                                struct nuc_view_list args)
+/* ---- kernels that are modelled ---- */
+
+/* An out variant's operator: its name is the functional one's with another overload. */
+static enum nuc_op op_of(struct nuc_context *cx, const char *name)
+{
+    /* Out variants that torch names by hand. */
+    static const struct {
+        const char *name;
+        enum nuc_op op;
+    } by_hand[] = {{"aten::mean.out", NUC_OP_MEAN_DIM}, {"aten::sum.IntList_out", NUC_OP_SUM_DIM}};
+    const char *scope = strstr(name, "::"), *dot = scope != NULL ? strchr(scope, '.') : NULL;
+
+    for (size_t i = 0; i < sizeof by_hand / sizeof by_hand[0]; i++) {
+        if (strcmp(name, by_hand[i].name) == 0)
+            return by_hand[i].op;
+    }
+    if (dot == NULL)
+        return NUC_OP_COUNT;
+    size_t overload = strlen(dot + 1);
+    bool out = overload > 4 && strcmp(dot + 1 + overload - 4, "_out") == 0;
+    return nuc_op_find(nuc_format(cx, "edge.%.*s.%.*s.%.*s", (int)(scope - name), name, (int)(dot - scope - 2),
+                                  scope + 2, out ? (int)overload - 4 : 7, out ? dot + 1 : "default"))
+        .op;
+}
+
+static bool take_sizes(const struct nuc_view_value *value, struct nuc_meta *m)
+{
+    if (value->kind != NUC_VALUE_TENSOR || value->u.tensor.sizes.count > NUC_MAX_RANK)
+        return false;
+    *m = (struct nuc_meta){.dtype = value->u.tensor.dtype, .rank = (uint8_t)value->u.tensor.sizes.count};
+    for (uint32_t i = 0; i < m->rank; i++) {
+        bool ordered = value->u.tensor.dim_order.count == m->rank;
+        uint8_t dim = ordered ? value->u.tensor.dim_order.data[i] : (uint8_t)i;
+        m->sizes[i] = nuc_view_int(value->u.tensor.sizes, i);
+        m->dim_order[i] = dim < m->rank ? dim : (uint8_t)i;
+    }
+    return true;
+}
+
+/* 0: it is none of these. */
+static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_costs *c, const struct nuc_view_method *m,
+                            const char *name, struct nuc_view_list args, const struct work *work)
+{
+    enum { MULTIPLIERS = 6 }; /* a sum's, among the first arguments */
+    struct nuc_meta in, weight, out;
+    struct nuc_kernel_call call = {.op = op_of(cx, name), .gates = work->gates, .written = 1, .read = 1};
+
+    if (call.op == NUC_OP_COUNT || args.count < 2)
+        return 0;
+    const struct nuc_view_value *first = arg(m, args, 0);
+    if (first->kind == NUC_VALUE_TENSORS && first->u.list.count > 0 && nuc_view_int(first->u.list, 0) >= 0)
+        first = &m->values[nuc_view_int(first->u.list, 0)];
+    call.in = take_sizes(first, &in) ? &in : NULL;
+    call.weight = take_sizes(arg(m, args, 1), &weight) ? &weight : NULL;
+    const struct nuc_view_value *last = arg(m, args, args.count - 1);
+    if (last->kind == NUC_VALUE_TENSORS && last->u.list.count > 0) /* a layer's results: the first is the largest */
+        last = &m->values[nuc_view_int(last->u.list, 0)];
+    if (call.in == NULL || !take_sizes(last, &out) || (work->conv && call.weight == NULL))
+        return 0;
+    call.out = &out;
+    call.products = work->macs >= 0 ? work->macs : work->windows;
+    for (uint32_t i = 1; call.op == NUC_OP_CORTEXM_ADD && i < args.count && i <= MULTIPLIERS; i++) {
+        const struct nuc_view_value *value = arg(m, args, i);
+        call.negates |= value->kind == NUC_VALUE_INT && value->u.i < -65536;
+    }
+    return nuc_kernel_call_cycles(c, &call);
+}
+
+uint64_t nuc_profile_cpu_cycles(struct nuc_context *cx, const struct nuc_target *target,
+                                const struct nuc_view_method *m, const char *name, struct nuc_view_list args)
 {
     static const char *const functions[] = {"::exp.", "::exp2", "::expm1", "::log", "sqrt", "sigmoid", "tanh", "gelu"};
     const struct nuc_kernel_costs *c = is_in_float(m, name, args) ? &target->costs.real : &target->costs.int8;
     struct work work = measure(m, name, args);
+    uint64_t modelled = call_cycles(cx, c, m, name, args, &work);
 
+    if (modelled > 0)
+        return modelled;
     if (work.gates > 0)
         return nuc_recurrent_cycles(c, work.macs, work.gates);
     if (work.macs >= 0)

@@ -12,9 +12,9 @@ const struct nuc_npu_costs nuc_npu_n3_64 = {
     .bus_bytes = 8,
     .softmax_steps = 16,
     .copy_start = 500,
-    .line_bytes = 32,
-    .line_cycles = 73,
-    .dma_bytes = 1,
+    .burst_bytes = 512,
+    .burst_cycles = 47,
+    .wire_percent = 81,
     .cycles_per_second = 324000000,
 };
 
@@ -240,13 +240,17 @@ uint64_t nuc_npu_cycles(const struct nuc_npu_costs *k, const struct nuc_npu_work
 /* The CPU's whole copy, or a DMA's start. */
 static void start_copy(const struct nuc_npu_costs *k, struct nuc_npu_clock *clock, const struct nuc_mc_fetch *f)
 {
+    uint64_t bytes = size(f->size);
+    uint64_t copy = plus(nuc_npu_times(divide_up(bytes, k->burst_bytes), k->burst_cycles),
+                         divide_up(nuc_npu_times(bytes, k->wire_percent), 100));
+
     clock->now = plus(clock->now, k->copy_start);
     if (!clock->dma) {
-        clock->now = plus(clock->now, nuc_npu_times(divide_up(size(f->size), k->line_bytes), k->line_cycles));
+        clock->now = plus(clock->now, copy);
         return;
     }
     uint64_t start = clock->now > clock->copies_done ? clock->now : clock->copies_done;
-    clock->copies_done = plus(start, divide_up(size(f->size), k->dma_bytes));
+    clock->copies_done = plus(start, copy);
     clock->copied[(uint32_t)f->channel % NUC_MC_CHANNELS] = clock->copies_done;
 }
 

@@ -19,9 +19,9 @@ struct nuc_npu_costs {
     uint32_t bus_bytes;      /* operands and results moved in a cycle; not overlapped with the array */
     uint32_t softmax_steps;  /* lane steps of an element */
     uint32_t copy_start;     /* cycles of the CPU for the call that copies weights from flash, or starts a DMA */
-    uint32_t line_bytes;     /* the CPU reads flash in lines of the cache in front of it, */
-    uint32_t line_cycles;    /* each of which takes so long */
-    uint32_t dma_bytes;      /* bytes a DMA reads from flash in a cycle, in long bursts beside the calls */
+    uint32_t burst_bytes;    /* the flash controller reads ahead: so many bytes in one sequence, */
+    uint32_t burst_cycles;   /* whose command, address and wait take so long, */
+    uint32_t wire_percent;   /* and a hundred bytes of data these cycles more */
     uint32_t cycles_per_second; /* clock */
 };
 
@@ -45,7 +45,7 @@ uint64_t nuc_npu_cycles(const struct nuc_npu_costs *costs, const struct nuc_npu_
 
 /*
  * The time of a program: calls block, one after the other. So do copies from flash, which the CPU makes where they are
- * started; by a DMA they go on beside the calls. Starts at zero.
+ * started; by a DMA they go on beside the calls, as fast. Starts at zero.
  */
 struct nuc_npu_clock {
     bool dma;

@@ -1,6 +1,7 @@
 #include "npu/support/estimate.h"
 
 #include "ir/recurrent_args.h"
+#include "npu/support/kernel_cycles.h"
 
 /* What the work of an operator is made of. */
 enum work {
@@ -146,7 +147,9 @@ static uint64_t bytes_of(const struct nuc_node *node)
     const struct nuc_node *left = nuc_arg_node(node, NUC_SELF), *right = nuc_arg_node(node, NUC_OTHER);
     double bytes = elements_of(left) + elements_of(node);
 
-    if (work_of(node) == WORK_CONV)
+    if (nuc_op_family(node->op) == NUC_FAMILY_SELECT)
+        bytes = 2 * elements_of(node); /* of the operand what is chosen */
+    else if (work_of(node) == WORK_CONV)
         bytes += elements_of(right) + 12 * (double)size_at(node, 1);
     else if (node->op == NUC_OP_ADDMM)
         bytes = elements_of(right) + elements_of(nuc_arg_node(node, NUC_ARG(ADDMM, mat2))) + elements_of(node) +
@@ -225,6 +228,85 @@ uint64_t nuc_cpu_cycles(const struct nuc_kernel_costs *c, double count, double e
     return whole(c->call + count * each);
 }
 
+/* ---- the CPU's kernels ---- */
+
+/* A convolution of groups of one channel, and one of a single channel, are depthwise in int8. */
+static uint64_t conv_cycles_of(const struct nuc_kernel_costs *c, const struct nuc_node *node)
+{
+    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *weight = nuc_arg_node(node, NUC_ARG(CONVOLUTION, weight));
+    uint32_t rank = weight != NULL && weight->n_vals > 0 ? weight->vals[0].rank : 0;
+    bool depthwise = size_at(weight, 1) == 1;
+    int64_t height = rank > 3 ? size_at(weight, 2) : 1, width = size_at(weight, rank - 1);
+    struct nuc_meta sizes = {.rank = 4, .sizes = {size_at(weight, 0), height, width, size_at(weight, 1)}};
+
+    if (in == NULL || in->n_vals == 0 || rank < 3)
+        return 0;
+    if (depthwise) {
+        sizes.sizes[3] = sizes.sizes[0];
+        sizes.sizes[0] = 1;
+    }
+    const struct nuc_kernel_call call = {.op = rank > 4              ? node->op
+                                               : is_transposed(node) ? NUC_OP_CORTEXM_TRANSPOSE_CONV2D
+                                               : depthwise           ? NUC_OP_CORTEXM_DEPTHWISE
+                                                                     : NUC_OP_CORTEXM_CONV2D,
+                                         .in = &in->vals[0],
+                                         .weight = &sizes,
+                                         .out = &node->vals[0],
+                                         .products = macs_of(node),
+                                         .written = 1,
+                                         .read = 1};
+    return nuc_kernel_call_cycles(c, &call);
+}
+
+/* Products by constants are convolutions of one pixel there. */
+static uint64_t matrix_cycles_of(const struct nuc_kernel_costs *c, const struct nuc_node *node)
+{
+    const struct nuc_node *left = matrix_left(node);
+    int64_t columns = last_size(node), depth = last_size(left);
+    int64_t n_rows = columns > 0 ? (int64_t)(elements_of(node) / (double)columns) : 0;
+    const struct nuc_meta in = {.rank = 4, .sizes = {1, depth, n_rows, 1}};
+    const struct nuc_meta out = {.rank = 4, .sizes = {1, columns, n_rows, 1}};
+    const struct nuc_meta weight = {.rank = 4, .sizes = {columns, 1, 1, depth}};
+    struct nuc_kernel_call call = {
+        .op = NUC_OP_CORTEXM_CONV2D, .in = &in, .weight = &weight, .out = &out, .written = 1, .read = 1};
+
+    if (node->op == NUC_OP_BMM) {
+        call.op = node->op;
+        call.in = &left->vals[0];
+        call.out = &node->vals[0];
+    }
+    return nuc_kernel_call_cycles(c, &call);
+}
+
+/* 0: the kernel is not modelled. */
+static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *in = nuc_next_input(node, &at); /* of a concatenation, too */
+    bool has_input = in != NULL && in->n_vals > 0;
+    struct nuc_kernel_call call = {.op = node->op, .written = 1, .read = 1};
+
+    if (node->n_vals == 0 || !has_input)
+        return 0;
+    if (work_of(node) == WORK_CONV)
+        return conv_cycles_of(c, node);
+    if (work_of(node) == WORK_MATRIX)
+        return matrix_cycles_of(c, node);
+    call.in = &in->vals[0];
+    call.out = &node->vals[0];
+    if (nuc_op_family(node->op) == NUC_FAMILY_MAP)
+        call.op = NUC_OP_CORTEXM_ACTIVATION;
+    if (work_of(node) == WORK_RECURRENT) {
+        const struct nuc_recurrent r = nuc_recurrent_of(node);
+        call.gates = recurrent_gates(&r);
+    }
+    call.products = work_of(node) == WORK_RECURRENT                                                 ? macs_of(node)
+                    : work_of(node) == WORK_WINDOW || node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D ? touched(node)
+                                                                                                    : 0;
+    return nuc_kernel_call_cycles(c, &call);
+}
+
 uint64_t nuc_recurrent_cycles(const struct nuc_kernel_costs *c, double macs, double gates)
 {
     return nuc_cpu_cycles(c, macs, c->mac) + whole(gates * c->gate);
@@ -236,6 +318,11 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
     const struct nuc_kernel_costs *c = in_float && !converts ? &target->costs.real : &target->costs.int8;
     struct nuc_recurrent r;
 
+    if (work_of(node) == WORK_NONE || is_static_work(node))
+        return 0;
+    uint64_t modelled = call_cycles(c, node);
+    if (modelled > 0)
+        return modelled;
     switch (work_of(node)) {
     case WORK_CONV:
         return nuc_cpu_cycles(c, macs_of(node), c->conv_mac);
@@ -248,10 +335,9 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
         return nuc_cpu_cycles(c, touched(node), c->function);
     case WORK_SOFTMAX:
         return nuc_cpu_cycles(c, touched(node), c->softmax);
-    case WORK_NONE:
-        return 0;
     case WORK_ELEMENTS:
     case WORK_WINDOW:
+    case WORK_NONE:
         break;
     }
     return nuc_cpu_cycles(c, touched(node), c->element);

@@ -54,13 +54,21 @@ const char *nuc_isa_name(enum nuc_isa isa)
 
 /* Float kernels of a Cortex-M with a floating-point unit. */
 #define FPU_KERNELS                                                                                                    \
-    .real = {.call = 500, .mac = 7.5, .conv_mac = 26, .element = 30, .function = 90, .softmax = 200, .gate = 130}
+    .real = {.call = 1200,                                                                                             \
+             .mac = 7.5,                                                                                               \
+             .conv_mac = 26,                                                                                           \
+             .element = 30,                                                                                            \
+             .function = 90,                                                                                           \
+             .softmax = 200,                                                                                           \
+             .gate = 130,                                                                                              \
+             .real = true}
 
 /* Those of one with DSP instructions besides. */
-#define M33_KERNELS                                                                                                    \
-    .int8 = {.call = 500, .mac = 2, .conv_mac = 2, .element = 8, .function = 8, .softmax = 60, .gate = 180}, FPU_KERNELS
+#define DSP_KERNELS                                                                                                    \
+    .int8 = {.call = 1000, .mac = 1.3, .conv_mac = 1.2, .element = 30, .function = 6, .softmax = 150, .gate = 209},    \
+    FPU_KERNELS
 
-#define IMXRT700 .npu_name = "imxrt700", .cpu = &cortex_m33, .clock_hz = 324e6, .costs = {.npu_call = 3000, M33_KERNELS}
+#define IMXRT700 .npu_name = "imxrt700", .cpu = &cortex_m33, .clock_hz = 324e6, .costs = {.npu_call = 3000, DSP_KERNELS}
 
 static const struct nuc_target targets[] = {
     {
@@ -81,7 +89,7 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M33 alone, also for M4, M7 and M35P",
         .cpu = &cortex_m33,
         .clock_hz = 324e6,
-        .costs = {M33_KERNELS},
+        .costs = {DSP_KERNELS},
         NEUTRON_N3_64,
     },
     {
@@ -89,10 +97,7 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M55 alone, also for M85",
         .cpu = &cortex_m55,
         .clock_hz = 324e6,
-        .costs =
-            {.int8 =
-                 {.call = 500, .mac = 0.25, .conv_mac = 0.25, .element = 2, .function = 2, .softmax = 30, .gate = 90},
-             FPU_KERNELS},
+        .costs = {DSP_KERNELS}, /* nucleon's kernels have no MVE instructions */
         NEUTRON_N3_64,
     },
     {
@@ -100,16 +105,23 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M0+ alone, also for M0, M3 and M23",
         .cpu = &cortex_m0plus,
         .clock_hz = 48e6,
-        .costs =
-            {.int8 =
-                 {.call = 800, .mac = 12, .conv_mac = 12, .element = 24, .function = 12, .softmax = 400, .gate = 1200},
-             .real = {.call = 800,
-                      .mac = 150,
-                      .conv_mac = 200,
-                      .element = 200,
-                      .function = 2000,
-                      .softmax = 4000,
-                      .gate = 4000}},
+        .costs = {.int8 = {.call = 2000,
+                           .mac = 6,
+                           .conv_mac = 20,
+                           .element = 120,
+                           .function = 12,
+                           .softmax = 350,
+                           .gate = 690,
+                           .scalar = true},
+                  .real = {.call = 800,
+                           .mac = 150,
+                           .conv_mac = 200,
+                           .element = 200,
+                           .function = 2000,
+                           .softmax = 4000,
+                           .gate = 4000,
+                           .real = true,
+                           .scalar = true}},
         NEUTRON_N3_64,
     },
 };

@@ -22,7 +22,10 @@ struct nuc_memory {
 
 #define NUC_TARGET_MEMORIES 4
 
-/* Cycles of the CPU's kernels of one element type. */
+/*
+ * Cycles of the CPU's kernels of one element type, for decisions that have no operator yet and for kernels that
+ * npu/support/kernel_cycles.c has no row for.
+ */
 struct nuc_kernel_costs {
     double call;     /* of one kernel by the runtime */
     double mac;      /* multiply-accumulate of a product of matrices */
@@ -31,6 +34,8 @@ struct nuc_kernel_costs {
     double function; /* value of exp, tanh and the like */
     double softmax;  /* value of a softmax */
     double gate;     /* gate of a recurrent layer, besides its products */
+    bool real;       /* float32 */
+    bool scalar;     /* a core without DSP instructions and long multiplication */
 };
 
 /* What is outside the NPU, in cycles of the common clock of NPU and CPU (docs/cycle-model.md). */

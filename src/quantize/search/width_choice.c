@@ -443,7 +443,7 @@ double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, b
     if (!(s->all > WORTHWHILE * p.error))
         return 0;
     close_over(&p);
-    return p.cycles - before;
+    return fmax(p.cycles - before, 1); /* conversions that it does without may be more than it takes */
 }
 
 /* ---- trials ---- */

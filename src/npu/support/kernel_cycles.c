@@ -1,0 +1,314 @@
+#include "npu/support/kernel_cycles.h"
+
+#include "ir/args.h"
+#include "ir/conv_args.h"
+#include "ir/op_list.h"
+
+#define ONE_CHANNEL_TAPS 128                     /* device/kernels/dsp/dsp_columns.h */
+#define CONV(name) NUC_ARG(CORTEXM_CONV2D, name) /* the other convolutions have these in the same places */
+
+/*
+ * Instructions of one call on a Cortex-M33, by what its loops go over: products, values written and read, pixels
+ * written (columns of inputs are made for each), weights and channels (set up once for a call), and runs of bytes that
+ * are moved at once; and how many times as many a core has without DSP instructions and long multiplication. Least
+ * squares of relative errors over the operators of some eighty networks, as they are and in strips, counted by
+ * bench/m33/bench.sh (gcc 12.2, QEMU 7.2): the error of a row is the worst one met.
+ */
+struct fit {
+    double call, product, written, read, pixel, weight, channel, run, scalar;
+};
+
+static const struct fit windows = {
+    .call = 2500, .product = 0.853, .written = 9.2, .pixel = 291, .weight = 3.65, .scalar = 18}; /* 29 % */
+static const struct fit pointwise = {
+    .call = 4000, .product = 0.831, .written = 11.7, .pixel = 82, .weight = 0.9, .scalar = 19};   /* 29 % */
+static const struct fit few_pixels = {.call = 2400, .product = 1.23, .written = 73, .scalar = 5}; /* 23 % */
+static const struct fit depthwise_3x3 = {
+    .call = 4100, .product = 2.03, .read = 1.5, .channel = 225, .scalar = 30}; /* 31 % */
+static const struct fit depthwise_else = {
+    .call = 10800, .product = 1.36, .written = 9.9, .channel = 345, .scalar = 30}; /* 26 % */
+static const struct fit depthwise_of_one = {
+    .call = 20000, .product = 1.09, .pixel = 355, .channel = 26, .scalar = 25}; /* 42 % */
+/* More taps than its kernel for one channel takes: in plain C. */
+static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scalar = 3}; /* of one call */
+
+enum form {
+    VALUES,   /* one after the other */
+    PRODUCTS, /* of matrices: the last dimension of the first operand for each value written */
+    LAYER,    /* recurrent: `gates` for values written */
+    PARTS,    /* runs of bytes that stay together: of a part, along one dimension */
+    VOLUME,   /* products of windows of volumes */
+    ORDER,    /* along all inner dimensions that stay where they are */
+};
+
+static const struct row {
+    const enum nuc_op *ops;
+    enum form form;
+    struct fit fit;
+} kernels[] = {
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_TRANSPOSE_CONV2D),
+     VALUES,
+     {.call = 5000, .product = 21, .scalar = 18}}, /* 31 % */
+    {NUC_OPS(NUC_OP_CORTEXM_LINEAR, NUC_OP_LINEAR),
+     PRODUCTS,
+     {.call = 1700, .product = 1.27, .written = 23, .read = 2, .scalar = 5}}, /* 20 % */
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_BMM),
+     PRODUCTS,
+     {.call = 950, .product = 1.5, .written = 37, .read = 5.7, .scalar = 4.5}}, /* 35 % */
+    {NUC_OPS(NUC_OP_NUCLEON_LSTM, NUC_OP_NUCLEON_RNN, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU),
+     LAYER,
+     {.call = 2000, .product = 2, .written = 209, .scalar = 3.3}}, /* 10 % */
+    {NUC_OPS(NUC_OP_NUCLEON_GRU, NUC_OP_GRU),
+     LAYER,
+     {.call = 2000, .product = 2, .written = 270, .scalar = 3.3}}, /* 12 % */
+    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD),
+     VALUES,
+     {.call = 4700,
+      .written = 13.9,
+      .scalar = 20}}, /* 56 %: sums of both operands' 256 values first, unless there are few */
+    {NUC_OPS(NUC_OP_SUB), VALUES, {.call = 1000, .written = 141, .scalar = 5}}, /* 4 % */
+    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL, NUC_OP_NUCLEON_PRELU, NUC_OP_PRELU),
+     VALUES,
+     {.call = 1240, .written = 63, .scalar = 5}},                                                 /* 9 % */
+    {NUC_OPS(NUC_OP_CORTEXM_DIV, NUC_OP_DIV), VALUES, {.call = 970, .written = 46, .scalar = 5}}, /* 2 % */
+    {NUC_OPS(NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_MAXIMUM),
+     VALUES,
+     {.call = 1000, .written = 12.4, .scalar = 1.2}}, /* of one call */
+    {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST),
+     VALUES,
+     {.call = 625, .written = 6, .scalar = 1.75}}, /* 2 % */
+    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
+     VALUES,
+     {.call = 970, .written = 47, .scalar = 10.3}}, /* 11 % */
+    {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE, NUC_OP_DEQUANTIZE_PER_TENSOR),
+     VALUES,
+     {.call = 910, .written = 18, .scalar = 5.4}}, /* 3 % */
+    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
+     VALUES,
+     {.call = 1330, .product = 2.07, .written = 27.4, .scalar = 15}}, /* 67 %: 6 channels */
+    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_MAX_POOL2D, NUC_OP_MAX_POOL2D_INDICES),
+     VALUES,
+     {.call = 1000, .product = 1.88, .written = 15, .scalar = 2}}, /* 21 % */
+    {NUC_OPS(NUC_OP_NUCLEON_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM),
+     VALUES,
+     {.call = 1370, .written = 182, .read = 11.3, .scalar = 1.6}}, /* 30 % */
+    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX, NUC_OP_NATIVE_SOFTMAX),
+     VALUES,
+     {.call = 3300, .written = 150, .scalar = 2.3}}, /* 63 %: by the values */
+    {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX),
+     VALUES,
+     {.call = 4200, .written = 69, .scalar = 8}}, /* 1 % */
+    {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM, NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM),
+     VALUES,
+     {.call = 960, .written = 100, .scalar = 8}}, /* 5 % */
+    {NUC_OPS(NUC_OP_NUCLEON_GROUP_NORM, NUC_OP_NATIVE_GROUP_NORM),
+     VALUES,
+     {.call = 1620, .written = 60.5, .scalar = 8}}, /* 2 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR, NUC_OP_UPSAMPLE_BILINEAR),
+     VALUES,
+     {.call = 20000, .written = 85, .scalar = 2}}, /* 20 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_NEAREST, NUC_OP_UPSAMPLE_NEAREST),
+     VALUES,
+     {.call = 1000, .written = 10.6, .scalar = 1.2}},                                          /* of one call */
+    {NUC_OPS(NUC_OP_TO_DIM_ORDER_COPY), VALUES, {.call = 2170, .written = 34, .scalar = 1.2}}, /* 39 % */
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE),
+     ORDER,
+     {.call = 2500, .written = 3, .run = 31, .scalar = 1.2}},                                           /* 88 % */
+    {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 1040, .written = 0.9, .run = 32, .scalar = 1.2}},          /* 82 % */
+    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 1600, .written = 2, .run = 61, .scalar = 1.4}}, /* 89 % */
+    {NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD),
+     PARTS,
+     {.call = 1560, .written = 1.2, .run = 29, .scalar = 1.4}},                            /* 5 % */
+    {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}},    /* 1 % */
+    {NUC_OPS(NUC_OP_NUCLEON_COPY), VALUES, {.call = 616, .written = 0.75, .scalar = 1.4}}, /* 1 % */
+};
+
+/* Float kernels that differ from one pass over their values; those that move values are as above. */
+static const struct row real_kernels[] = {
+    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM, NUC_OP_NATIVE_GROUP_NORM),
+     VALUES,
+     {.call = 2200, .read = 27, .scalar = 15}}, /* 3 % */
+    {NUC_OPS(NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM),
+     VALUES,
+     {.call = 1300, .written = 180, .read = 14.4, .scalar = 15}},                      /* 30 % */
+    {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
+};
+
+static const enum nuc_op *const depthwise = NUC_OPS(NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE);
+static const enum nuc_op *const convolutions = NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D);
+
+static double elements_of(const struct nuc_meta *m)
+{
+    double count = m != NULL;
+
+    for (uint32_t i = 0; m != NULL && i < m->rank; i++)
+        count *= (double)m->sizes[i];
+    return count;
+}
+
+/* What a call goes over. */
+struct work {
+    double products, written, read, pixels, weights, channels, runs;
+};
+
+static uint64_t cycles(const struct nuc_kernel_costs *c, const struct fit *f, const struct work *w)
+{
+    double sum = f->call + f->product * w->products + f->written * w->written + f->read * w->read +
+                 f->pixel * w->pixels + f->weight * w->weights + f->channel * w->channels + f->run * w->runs;
+
+    sum *= c->scalar ? f->scalar : 1;
+    return sum < 1e18 ? (uint64_t)sum : (uint64_t)1e18;
+}
+
+static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double pixels)
+{
+    const struct nuc_meta *w = call->weight;
+
+    if (nuc_op_is_in(call->op, depthwise) && call->in->sizes[1] == 1)
+        return w->sizes[1] * w->sizes[2] > ONE_CHANNEL_TAPS ? &depthwise_of_many : &depthwise_of_one;
+    if (nuc_op_is_in(call->op, depthwise))
+        return w->sizes[1] == 3 && w->sizes[2] == 3 ? &depthwise_3x3 : &depthwise_else;
+    return w->sizes[1] * w->sizes[2] > 1 ? &windows : pixels > 2 ? &pointwise : &few_pixels;
+}
+
+static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call, struct work w)
+{
+    const struct nuc_meta *weight = call->weight;
+
+    w.channels = (double)call->out->sizes[1];
+    w.pixels = w.written / w.channels;
+    w.weights = elements_of(weight);
+    w.products = w.written * (double)(weight->sizes[1] * weight->sizes[2]) *
+                 (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
+    return cycles(costs, fit_of_conv(call, w.pixels), &w);
+}
+
+/*
+ * Elements that lie together in both: those of the inner dimensions of one size in both, and `part`: of the next one,
+ * as many as the smaller one has.
+ */
+static double run_length(const struct nuc_meta *in, const struct nuc_meta *out, bool part)
+{
+    double length = 1;
+    uint32_t a = in != NULL ? in->rank : 0, b = out->rank;
+
+    while (a > 0 && b > 0) {
+        int64_t x = in->sizes[in->dim_order[a - 1]], y = out->sizes[out->dim_order[b - 1]];
+        if (x != y)
+            return part ? length * (double)(x < y ? x : y) : length;
+        length *= (double)x;
+        a--;
+        b--;
+    }
+    return length;
+}
+
+static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call,
+                           const struct row *row, struct work w)
+{
+    const struct nuc_meta *in = call->in;
+
+    if (row->form == PRODUCTS)
+        w.products = in != NULL && in->rank > 0 ? w.written * (double)in->sizes[in->rank - 1] : 0;
+    if (row->form == LAYER)
+        w.written = call->gates;
+    if (row->form == PARTS || row->form == ORDER) {
+        double length = run_length(in, call->out, row->form == PARTS);
+        w.runs = length > 1 ? w.written / length : w.written;
+    }
+    return cycles(costs, &row->fit, &w);
+}
+
+uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
+{
+    struct work w = {.written = call->written * elements_of(call->out),
+                     .read = call->read * elements_of(call->in),
+                     .products = call->written * call->products};
+    bool is_conv = nuc_op_is_in(call->op, convolutions) || nuc_op_is_in(call->op, depthwise);
+    enum nuc_op op = call->negates ? NUC_OP_SUB : call->op;
+
+    if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
+        call->out->sizes[1] > 0)
+        return conv_cycles(costs, call, w);
+    for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
+        bool volume = call->in != NULL && call->in->rank == 5;
+        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(op, real_kernels[i].ops))
+            return row_cycles(costs, call, &real_kernels[i], w);
+    }
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;
+        if ((moves || !costs->real) && nuc_op_is_in(op, kernels[i].ops))
+            return row_cycles(costs, call, &kernels[i], w);
+    }
+    return 0;
+}
+
+/* ---- lowered nodes ---- */
+
+static bool computes(const struct nuc_node *node)
+{
+    return nuc_is_call(node) && node->n_vals > 0 && nuc_op_kind(node->op) != NUC_KIND_GRAPH &&
+           nuc_op_family(node->op) != NUC_FAMILY_VIEW &&
+           !nuc_op_is_in(node->op, NUC_OPS(NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_ROWS_VIEW,
+                                           NUC_OP_NUCLEON_JOINED_ROWS, NUC_OP_CALL_DELEGATE, NUC_OP_ALLOC));
+}
+
+/* Of the rows of the input, how many windows over so many rows of the result touch, paddings aside. */
+static double part_touched(const struct nuc_node *node, int64_t rows)
+{
+    int64_t stride[2], height = nuc_input_meta(node, NUC_SELF)->sizes[2];
+    int64_t kernel = nuc_input_meta(node, CONV(weight))->sizes[1];
+
+    nuc_conv_numbers(node, CONV(stride), 2, 1, stride);
+    int64_t touched = (rows - 1) * stride[0] + kernel;
+    return touched < height ? (double)touched / (double)height : 1;
+}
+
+static double window_of(const struct nuc_node *node)
+{
+    const struct nuc_arg *window = nuc_arg_at(node, NUC_ARG(CORTEXM_AVG_POOL2D, kernel_size)); /* max_pool2d's, too */
+    double taps = elements_of(&node->vals[0]);
+
+    for (uint32_t i = 0; window->kind == NUC_ARG_INTS && i < window->count; i++)
+        taps *= (double)window->u.ints[i];
+    return taps;
+}
+
+uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
+                           int64_t n_rows)
+{
+    if (!computes(node))
+        return 0;
+    const struct nuc_meta *m = &node->vals[0];
+    double part = dim < m->rank && m->sizes[dim] > 0 ? (double)n_rows / (double)m->sizes[dim] : 1;
+    bool is_conv = nuc_op_is_in(node->op, convolutions) || nuc_op_is_in(node->op, depthwise);
+    bool is_transposed = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D));
+    bool is_pool = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D));
+    struct nuc_kernel_call call = {
+        .op = node->op,
+        .in = node->n_args > 0 && nuc_arg_node(node, NUC_SELF) != NULL ? nuc_input_meta(node, NUC_SELF) : NULL,
+        .weight = is_conv ? nuc_input_meta(node, CONV(weight)) : NULL,
+        .out = m,
+        .written = part,
+        .read = is_conv && dim == 2 ? part_touched(node, n_rows) : part,
+    };
+
+    if (is_pool)
+        call.products = window_of(node);
+    if (is_transposed)
+        call.products =
+            elements_of(call.in) * elements_of(nuc_input_meta(node, CONV(weight))) / (double)call.in->sizes[1];
+    if (node->op == NUC_OP_CORTEXM_ADD)
+        call.negates = nuc_integer(node, NUC_ARG(CORTEXM_ADD, self_multiplier), 0) < 0 ||
+                       nuc_integer(node, NUC_ARG(CORTEXM_ADD, other_multiplier), 0) < 0;
+    uint64_t cycles = nuc_kernel_call_cycles(costs, &call);
+    return cycles > 0 ? cycles : (uint64_t)(costs->call + part * elements_of(m) * costs->element);
+}
+
+uint64_t nuc_copy_cycles(const struct nuc_kernel_costs *costs, uint64_t bytes)
+{
+    const struct nuc_meta copied = {.rank = 1, .sizes = {(int64_t)bytes}};
+    const struct nuc_kernel_call call = {.op = NUC_OP_NUCLEON_COPY, .out = &copied, .written = 1};
+
+    return nuc_kernel_call_cycles(costs, &call);
+}

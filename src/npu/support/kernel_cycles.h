@@ -1,0 +1,33 @@
+/*
+ * Cycles of nucleon's int8 kernels on a Cortex-M by what they are called with: a model of their loops, fitted to
+ * instructions counted under QEMU (docs/cycle-model.md). Placement, reports, profiles and strips take theirs from here.
+ */
+#ifndef NUC_NPU_SUPPORT_KERNEL_CYCLES_H
+#define NUC_NPU_SUPPORT_KERNEL_CYCLES_H
+
+#include "ir/graph.h"
+#include "npu/target/target.h"
+
+/* A call, or a part of one. */
+struct nuc_kernel_call {
+    enum nuc_op op;                /* of the Cortex-M dialect, of our own, or of the Edge dialect */
+    const struct nuc_meta *in;     /* first operand; NULL: there is none */
+    const struct nuc_meta *weight; /* of products: [O, H, W, I], depthwise [1, H, W, O]; else NULL */
+    const struct nuc_meta *out;
+    double products;      /* where sizes do not say them: elements of a pool's windows, products of a layer's gates */
+    double gates;         /* of a recurrent layer, over all steps */
+    bool negates;         /* a multiplier of a sum is negative */
+    double written, read; /* how much of the result and of the first operand it is: 1 of all */
+};
+
+/* 0: the operator has no int8 kernel that is modelled. */
+uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call);
+
+/* `rows` of dimension `dim` of a lowered node's result in one call; 0 for a node that computes nothing. */
+uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
+                           int64_t rows);
+
+/* A copy of so many bytes that lie together. */
+uint64_t nuc_copy_cycles(const struct nuc_kernel_costs *costs, uint64_t bytes);
+
+#endif
