@@ -188,24 +188,41 @@ void nuc_write_memory_map(const struct nuc_job *j)
         nuc_write_text(j->c->cx, path, map_text(j->c->cx, j->made.memory, is_svg(path) ? NUC_MAP_SVG : NUC_MAP_TEXT));
 }
 
+/* What the arena takes with the scratch of delegates inside. */
+static size_t one_pool(const struct nuc_job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_program_options options = {.plan_delegate_scratch = true,
+                                                .keep_order = j->m->settings->o.reference_compat,
+                                                .in_place = nuc_allows_in_place(j->m->settings)};
+    size_t size = nuc_plan_graph(nuc_graph_copy(j->m->graph), &options);
+
+    nuc_pop_arena(cx, outer);
+    return size;
+}
+
 void nuc_check_memory_budget(const struct nuc_job *j)
 {
     const struct nuc_program_report *r = &j->made.report;
+    struct nuc_context *cx = j->c->cx;
     size_t scratch = r->scratch_in_arena ? 0 : r->delegate_scratch;
     size_t needed = r->arena + scratch, budget = j->m->settings->o.memory_budget;
 
-    /* The plan of a program may find less than the search for strips did. */
-    if (budget > 0 && needed > budget && r->least_arena > 0 && r->least_arena + scratch > budget)
-        nuc_fail(j->c->cx, NUC_PROPERTY,
-                 "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu: in strips the least "
-                 "found is %zu, %zu too many; make the tensors that are alive at the peak smaller",
-                 j->m->graph->file, needed, r->arena, scratch, budget, r->least_arena + scratch,
-                 r->least_arena + scratch - budget);
-    if (budget > 0 && needed > budget)
-        nuc_fail(j->c->cx, NUC_PROPERTY,
-                 "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu: make the tensors that "
-                 "are alive at the peak smaller",
-                 j->m->graph->file, needed, r->arena, scratch, budget);
+    if (budget == 0 || needed <= budget)
+        return;
+    /* Each of these sizes may be asked for. The plan of a program may find less than the search for strips did. */
+    bool strips = r->least_arena > 0 && r->least_arena < r->arena;
+    size_t least = strips ? r->least_arena + scratch : needed, pool = scratch > 0 ? one_pool(j) : least;
+    const char *head = nuc_format(cx, "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu",
+                                  j->m->graph->file, needed, r->arena, scratch, budget);
+    if (pool <= budget)
+        nuc_fail(cx, NUC_PROPERTY, "%s: with --plan-delegate-scratch it takes %zu", head, pool);
+    const char *how = pool < least ? "with --plan-delegate-scratch " : strips ? "in strips " : "";
+    least = pool < least ? pool : least;
+    nuc_fail(cx, NUC_PROPERTY,
+             "%s: %sthe least found is %zu, %zu too many; make the tensors that are alive at the peak smaller", head,
+             how, least, least - budget);
 }
 
 enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, const char **text)

@@ -2,6 +2,8 @@
  */
 #include "cpu/strips.h"
 
+#include <string.h>
+
 #include "back/program/program.h"
 #include "driver/lower_model.h"
 #include "driver/node_cycles.h"
@@ -25,7 +27,9 @@ struct search {
     uint32_t n;
     uint32_t plans; /* made so far */
     uint64_t work;  /* of what was sought so far */
-    size_t least;   /* smallest plan seen */
+    size_t least;   /* smallest plan that find_least() has made, and its stages */
+    struct nuc_strips least_stages[MOST_STAGES];
+    uint32_t n_least;
 };
 
 static struct nuc_graph *cut(struct search *s)
@@ -49,7 +53,6 @@ static size_t planned(struct search *s)
 
     nuc_pop_arena(cx, outer);
     s->plans++;
-    s->least = size < s->least ? size : s->least;
     return size;
 }
 
@@ -126,6 +129,39 @@ static size_t arena_budget(const struct nuc_job *j)
     return budget > scratch ? budget - scratch : 0;
 }
 
+/*
+ * What is possible where the budget is not: one stage after the other, of those that leave least alive the one with the
+ * smallest plan. It does not depend on the budget, so that the budget may be what it finds.
+ */
+static void find_least(struct search *s)
+{
+    bool smaller = true;
+
+    s->work = 0; /* takes no more than a search for each stage */
+    s->n_least = 0;
+    for (s->n = 0; s->n < MOST_STAGES && smaller;) {
+        struct nuc_strip_choices choices = find(s, cut(s), 0);
+        size_t best = 0;
+        smaller = false;
+        for (size_t k = 0; k < choices.count && k < MOST_NEXT; k++) {
+            s->stages[s->n++] = choices.items[k];
+            size_t size = planned(s);
+            s->n--;
+            if (size >= s->least)
+                continue;
+            s->least = size;
+            best = k;
+            smaller = true;
+        }
+        if (smaller) {
+            s->stages[s->n++] = choices.items[best];
+            memcpy(s->least_stages, s->stages, s->n * sizeof *s->stages);
+            s->n_least = s->n;
+        }
+    }
+    s->n = 0;
+}
+
 /* What strips cost is the difference of two programs: the figure that latencies show, too. */
 static void report(const struct search *s, struct nuc_program_report *r)
 {
@@ -138,30 +174,19 @@ static void report(const struct search *s, struct nuc_program_report *r)
 
 void nuc_compute_in_strips(struct nuc_job *j)
 {
-    struct search s = {.j = j, .plain = j->m->graph, .budget = arena_budget(j), .least = SIZE_MAX};
+    struct search s = {.j = j, .plain = j->m->graph, .budget = arena_budget(j)};
     size_t plain = planned(&s);
     bool found = plain > s.budget && search(&s);
 
     if (plain <= s.budget)
         return;
     j->m->lowered->report.plain_arena = plain;
-    s.work = 0; /* what the least is takes no more than a search for each stage */
-    if (!found) {
-        /* One stage after the other that takes most off the peak: what is possible where the budget is not. */
-        struct nuc_strip_choices choices;
-        size_t before = SIZE_MAX;
-        for (s.n = 0; s.n < MOST_STAGES; s.n++) {
-            choices = find(&s, cut(&s), 0);
-            if (choices.count == 0)
-                break;
-            s.stages[s.n++] = choices.items[0];
-            size_t size = planned(&s);
-            s.n--;
-            if (size >= before)
-                break;
-            before = size;
-        }
-        s.n = 0;
+    s.least = plain;
+    if (!found)
+        find_least(&s);
+    if (!found && s.least <= s.budget) {
+        memcpy(s.stages, s.least_stages, s.n_least * sizeof *s.stages);
+        s.n = s.n_least;
     }
     j->m->lowered->report.least_arena = s.least;
     j->m->lowered->report.plain_cycles = s.n > 0 ? nuc_cycles_with(j->m, s.plain) : 0;

@@ -43,6 +43,16 @@ tr -d , <strips.txt | grep -q "^  strips    [0-9]* in [0-9]* stages* .* % more c
 [ $? -eq 3 ] || fail "a budget of 64 bytes: exit code"
 grep -q 'in strips the least found is' err || fail "a budget of 64 bytes: $(cat err)"
 [ ! -e no.pte ] || fail "a budget of 64 bytes: a program was written"
+# What it names can be asked for.
+least=$(sed -n 's/.*the least found is \([0-9]*\),.*/\1/p' err)
+"$nucleon" compile q.pt2 --target cortex-m33 --io int8 --memory-budget "$least" -o least.pte >/dev/null 2>err ||
+    fail "a budget of the least found: $(cat err)"
+"$nucleon" compile q.pt2 --memory-budget 64 -o no.pte >/dev/null 2>err
+least=$(sed -n 's/.*with --plan-delegate-scratch the least found is \([0-9]*\),.*/\1/p' err)
+"$nucleon" compile q.pt2 --memory-budget "${least:-1}" -o no.pte >/dev/null 2>err
+grep -q "with --plan-delegate-scratch it takes $least\$" err || fail "the scratch inside is not named: $(cat err)"
+"$nucleon" compile q.pt2 --memory-budget "${least:-1}" --plan-delegate-scratch -o least.pte >/dev/null 2>err ||
+    fail "a budget of the scratch inside: $(cat err)"
 "$nucleon" explain q.pt2 --target cortex-m33 --io int8 --memory-budget "$budget" >explained.txt 2>err ||
     fail "explain: $(cat err)"
 grep -q 'which fit the memory budget' explained.txt || fail "explain: strips are not printed"
