@@ -13,7 +13,8 @@ function(nucleon_common target)
     if(NOT NUCLEON_DEVICE_ONLY) # on the device, relocated constant tables would lie in writable memory
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
-    target_compile_options(${target} PRIVATE ${NUCLEON_WARNINGS})
+    # Without fused multiply-adds floats are the same bits on every machine.
+    target_compile_options(${target} PRIVATE ${NUCLEON_WARNINGS} $<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>)
     if(NUCLEON_SANITIZE STREQUAL "thread")
         target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer)
         target_link_options(${target} PUBLIC -fsanitize=thread)

@@ -123,8 +123,9 @@ static void check_result(const struct trial *t, const struct nuc_evaluation *e)
              o->n_agree, o->program_accuracy.n_right);
     if (t->expected == NULL || strcmp(got, t->expected) != 0)
         fail_msg("%s: %s", t->line, got);
+    /* The evaluator's functions are of double, the kernels' as good as device/base/real.h says. */
     if (t->program == NULL && !t->alone)
-        assert_true(o->deviation.n_equal == o->deviation.n_elements);
+        assert_true(o->deviation.noise <= 0x1p-44 * o->deviation.signal);
 }
 
 /* Without the seconds, which come out otherwise each time. */

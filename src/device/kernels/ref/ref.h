@@ -1,8 +1,9 @@
 /*
- * Reference kernels in plain C over plain structs. Freestanding except for functions of libm.
+ * Reference kernels in plain C over plain structs. Freestanding except for functions of libm that IEEE 754 defines.
  *
  * Float kernels compute in float32 with the formulas and the order of accumulation of ExecuTorch's portable kernels,
- * without contraction to fused multiply-add, so that results agree to the last bit where libm does. Buffers hold the
+ * without contraction to fused multiply-add and with the functions of device/base/real.h: a host and a microcontroller
+ * give the same bits. Buffers hold the
  * elements the struct describes; in and out do not overlap unless a kernel says so. Strides are in elements.
  */
 #ifndef NUC_DEVICE_KERNELS_REF_REF_H
@@ -88,9 +89,7 @@ struct nuc_map {
 #define NUC_MAP_DECLARATION(X, name) extern const struct nuc_map nuc_map_##name;
 NUC_MAPS(NUC_MAP_DECLARATION, )
 #undef NUC_MAP_DECLARATION
-extern const struct nuc_map nuc_map_bitwise_not;
-float nuc_gelu_f32(float x);      /* x / 2 (1 + erf(x / sqrt 2)) in double, as ExecuTorch forms it */
-float nuc_gelu_tanh_f32(float x); /* erf approximated by tanh */
+extern const struct nuc_map nuc_map_bitwise_not, nuc_map_gelu, nuc_map_gelu_tanh; /* by erf, by tanh */
 
 /* out = fn(in). out may be in, in the functions after it too. */
 void nuc_kernel_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "device/base/real.h"
 #include "device/kernels/ref/ref.h"
 
 static void softmax_line(const struct nuc_line *line, const float *in, float *out)
@@ -10,9 +11,9 @@ static void softmax_line(const struct nuc_line *line, const float *in, float *ou
     for (int32_t i = 1; i < line->size; i++)
         largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
     for (int32_t i = 0; i < line->size; i++)
-        sum += expf(in[i * line->in_step] - largest);
+        sum += nuc_real_exp(in[i * line->in_step] - largest);
     for (int32_t i = 0; i < line->size; i++)
-        out[i * line->out_step] = expf(in[i * line->in_step] - largest) / sum;
+        out[i * line->out_step] = nuc_real_exp(in[i * line->in_step] - largest) / sum;
 }
 
 static void log_softmax_line(const struct nuc_line *line, const float *in, float *out)
@@ -23,8 +24,8 @@ static void log_softmax_line(const struct nuc_line *line, const float *in, float
     for (int32_t i = 1; i < line->size; i++)
         largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
     for (int32_t i = 0; i < line->size; i++)
-        sum += expf(in[i * line->in_step] - largest);
-    sum = logf(sum);
+        sum += nuc_real_exp(in[i * line->in_step] - largest);
+    sum = nuc_real_log(sum);
     for (int32_t i = 0; i < line->size; i++)
         out[i * line->out_step] = in[i * line->in_step] - largest - sum;
 }

@@ -1,6 +1,7 @@
 /* Operators of two values. Formulas of reals are torch's (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp). */
 #include <math.h>
 
+#include "device/base/real.h"
 #include "device/kernels/ref/ref.h"
 
 /* A row of name, result of floats a and b, result of integers a and b. */
@@ -31,7 +32,7 @@ OPERATOR(add, a + b, (int64_t)((uint64_t)a + (uint64_t)b))
 OPERATOR(sub, a - b, (int64_t)((uint64_t)a - (uint64_t)b))
 OPERATOR(mul, a *b, (int64_t)((uint64_t)a *(uint64_t)b))
 REAL_OPERATOR(div, a / b)
-REAL_OPERATOR(atan2, atan2f(a, b))
+REAL_OPERATOR(atan2, nuc_real_atan2(a, b))
 
 static float maximum_f32(float a, float b)
 {
@@ -133,7 +134,7 @@ static int64_t pow_i64(int64_t a, int64_t b)
     return (int64_t)result;
 }
 
-OF_FLOATS(pow, powf(a, b))
+OF_FLOATS(pow, nuc_real_pow(a, b))
 const struct nuc_binary nuc_binary_pow = {pow_f32, pow_i64};
 
 /* ---- comparisons, logic ---- */

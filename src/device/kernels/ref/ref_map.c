@@ -1,6 +1,7 @@
-/* Functions of one value, with the formulas of ExecuTorch's portable kernels. */
+/* Functions of one value. */
 #include <math.h>
 
+#include "device/base/real.h"
 #include "device/kernels/ref/ref.h"
 
 /* A row of name, result of the float x, result of the integer x. */
@@ -24,49 +25,11 @@
 
 /* ---- of reals ---- */
 
-REAL_FUNCTION(exp, expf(x))
-REAL_FUNCTION(log, logf(x))
+#define FUNCTION_OF_TABLE(name, error) const struct nuc_map nuc_map_##name = {nuc_real_##name, NULL};
+NUC_REAL_FUNCTIONS(FUNCTION_OF_TABLE)
 REAL_FUNCTION(sqrt, sqrtf(x))
 REAL_FUNCTION(rsqrt, 1.0f / sqrtf(x))
-REAL_FUNCTION(atan, atanf(x))
-REAL_FUNCTION(sigmoid, 1.0f / (1.0f + expf(-x)))
-REAL_FUNCTION(tanh, tanhf(x))
-REAL_FUNCTION(sin, sinf(x))
-REAL_FUNCTION(cos, cosf(x))
-REAL_FUNCTION(tan, tanf(x))
-REAL_FUNCTION(asin, asinf(x))
-REAL_FUNCTION(acos, acosf(x))
-REAL_FUNCTION(sinh, sinhf(x))
-REAL_FUNCTION(cosh, coshf(x))
-REAL_FUNCTION(asinh, asinhf(x))
-REAL_FUNCTION(acosh, acoshf(x))
-REAL_FUNCTION(atanh, atanhf(x))
-REAL_FUNCTION(expm1, expm1f(x))
-REAL_FUNCTION(log1p, log1pf(x))
-REAL_FUNCTION(log2, log2f(x))
-REAL_FUNCTION(log10, log10f(x))
-REAL_FUNCTION(erf, erff(x))
 REAL_FUNCTION(reciprocal, 1.0f / x)
-
-float nuc_gelu_f32(float x)
-{
-    const double root_half = 0.70710678118654752440;
-
-    if (isinf(x))
-        return x > 0.0f ? x : 0.0f;
-    return (float)(0.5 * (double)x * (1.0 + erf((double)x * root_half)));
-}
-
-/* sqrt(2 / pi) (x + 0.044715 x^3) in float, the rest in double. */
-float nuc_gelu_tanh_f32(float x)
-{
-    const float root = (float)(1.41421356237309504880 * 1.12837916709551257390 * 0.5);
-
-    if (isinf(x))
-        return x > 0.0f ? x : 0.0f;
-    float inner = root * (x + 0.044715f * (x * x * x));
-    return (float)(0.5 * (double)x * (1.0 + (double)tanhf(inner)));
-}
 
 /* ---- of any numbers: integers wrap, NaN stays but for its sign, which is 0 as in torch ---- */
 
@@ -109,7 +72,7 @@ void nuc_kernel_elu_f32(const struct nuc_elu *elu, const float *in, float *out, 
     float below = elu->alpha * elu->scale;
 
     for (size_t i = 0; i < count; i++)
-        out[i] = in[i] <= 0.0f ? expm1f(in[i] * elu->input_scale) * below : in[i] * elu->scale;
+        out[i] = in[i] <= 0.0f ? nuc_real_expm1(in[i] * elu->input_scale) * below : in[i] * elu->scale;
 }
 
 void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count)
@@ -118,6 +81,6 @@ void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count)
         float x = in[i];
         if (low >= 0.0f)
             x = x < low ? low : x > 1.0f - low ? 1.0f - low : x;
-        out[i] = logf(x / (1.0f - x));
+        out[i] = nuc_real_log(x / (1.0f - x));
     }
 }

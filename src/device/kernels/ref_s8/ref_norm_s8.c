@@ -1,6 +1,7 @@
 /* Norms, variance and logarithmic softmax of int8. */
 #include <math.h>
 
+#include "device/base/real.h"
 #include "device/kernels/ref_s8/quantized.h"
 
 /* NaN becomes the lowest value. */
@@ -143,7 +144,7 @@ static void log_softmax_line(const struct nuc_log_softmax_s8 *s, const struct nu
         largest = in[i * line->in_step] > largest ? in[i * line->in_step] : largest;
     for (int32_t i = 0; i < line->size; i++)
         sum += s->exponentials[largest - in[i * line->in_step]];
-    float shift = logf(sum) * s->log_scale;
+    float shift = nuc_real_log(sum) * s->log_scale;
     for (int32_t i = 0; i < line->size; i++)
         out[i * line->out_step] = rounded((float)(in[i * line->in_step] - largest) * s->scale - shift, s->zero_point);
 }

@@ -237,8 +237,8 @@ enum nuc_status nuc_op_gelu(struct nuc_kernel_context *cx, struct nuc_value *con
     if (!nuc_need(cx, by_tanh || nuc_text_is(a->approximate, "none"),
                   NUC_TEXT("argument 'approximate' is neither 'none' nor 'tanh'")))
         return NUC_UNSUPPORTED;
-    nuc_kernel_map_f32(by_tanh ? nuc_gelu_tanh_f32 : nuc_gelu_f32, a->self->u.tensor.data, a->out->u.tensor.data,
-                       nuc_tensor_elements(&a->out->u.tensor));
+    nuc_kernel_map_f32(by_tanh ? nuc_map_gelu_tanh.f32 : nuc_map_gelu.f32, a->self->u.tensor.data,
+                       a->out->u.tensor.data, nuc_tensor_elements(&a->out->u.tensor));
     return NUC_OK;
 }
 
