@@ -1,5 +1,8 @@
 /* Convolutions: weights in the order the kernels read them, one multiplier per channel. */
+#include <string.h>
+
 #include "cpu/cortexm_private.h"
+#include "ir/executorch_ops.h"
 
 /* The arguments of edge.aten.convolution. */
 #define ARG(name) NUC_ARG(CONVOLUTION, name)
@@ -14,6 +17,8 @@ struct conv {
     struct nuc_node *bias;                          /* int32 or NULL */
     struct nuc_node *kernel, *multipliers, *shifts; /* made of the weight */
     struct nuc_node *before;                        /* where what is made goes */
+    struct nuc_pair zeros; /* of a transposed one in front of its kernel, when `widened` holds its size with zeros */
+    struct nuc_pair widened;
 };
 
 /* One number stands for both dimensions. */
@@ -55,6 +60,25 @@ static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
     return nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
 }
 
+/* [O, H, W, I], with rows and columns of zeros around and between those that are there. */
+static struct nuc_node *widened_kernel(struct nuc_cm *c, const struct nuc_node *node, const struct conv *v)
+{
+    const int64_t *from = v->kernel->vals[0].sizes;
+    const int64_t sizes[4] = {from[0], v->widened.h, v->widened.w, from[3]};
+    const int8_t *bytes = nuc_const_contiguous(c->g, v->kernel);
+    int8_t *wide = nuc_alloc(c->g->cx, (size_t)(sizes[0] * sizes[1] * sizes[2] * sizes[3]));
+
+    for (int64_t o = 0; o < from[0]; o++) {
+        for (int64_t y = 0; y < from[1]; y++) {
+            for (int64_t x = 0; x < from[2]; x++, bytes += from[3]) {
+                int64_t row = v->zeros.h + y * v->dilation.h, column = v->zeros.w + x * v->dilation.w;
+                memcpy(wide + ((o * sizes[1] + row) * sizes[2] + column) * from[3], bytes, (size_t)from[3]);
+            }
+        }
+    }
+    return nuc_cm_constant(c, node, "_weight_wide", NUC_I8, sizes, 4, wide);
+}
+
 /* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
 static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, const uint8_t perm[4])
 {
@@ -69,6 +93,8 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
     } else {
         v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
     }
+    if (v->widened.h != 0)
+        v->kernel = widened_kernel(c, node, v);
     /*
      * Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, [O of a group, H, W, I] of a
      * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
@@ -132,10 +158,11 @@ static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 
 static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
 {
+    const struct nuc_pair nothing = {0, 0}, once = {1, 1};
     struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
     struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
                                      NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                                              NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
+                                              NUC_PAIR_ARG(nothing), NUC_PAIR_ARG(once), LAST_ARGS));
     size_t first, second;
 
     nuc_cm_transposed_scratch(c->options->cpu, conv, &first, &second);
@@ -144,7 +171,7 @@ static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
     return conv;
 }
 
-/* Groups, dilation or output padding: a kernel of our own. */
+/* Groups, dilation, output padding, or what ExecuTorch's kernel gets wrong: a kernel of our own. */
 static struct nuc_node *emit_general_transposed(struct nuc_cm *c, const struct conv *v)
 {
     struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
@@ -167,15 +194,61 @@ static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *n
     return depthwise ? emit_depthwise(c, v) : emit_conv(c, v);
 }
 
+static struct nuc_transposed_window window_of(const struct conv *v)
+{
+    const int64_t *in = v->in.node->vals[0].sizes, *w = v->weight.node->vals[0].sizes;
+
+    return (struct nuc_transposed_window){
+        in[1],
+        in[2],
+        {(w[2] - 1) * v->dilation.h + 1 + v->output_padding.h, (w[3] - 1) * v->dilation.w + 1 + v->output_padding.w},
+        {v->stride.h, v->stride.w},
+        {v->padding.h, v->padding.w}};
+}
+
+/*
+ * For ExecuTorch's kernel: the same sums with zeros in the kernel. Dilation puts them between its rows, output padding
+ * behind them; as many in front, with as much more padding, and behind them change nothing and make the padding fit.
+ */
+static bool widen(struct conv *v)
+{
+    struct nuc_transposed_window w = window_of(v);
+    int64_t zeros[2] = {0, 0};
+
+    if (v->groups != 1 || !nuc_is_static(v->weight.node))
+        return false;
+    for (int d = 0; d < 2; d++) {
+        int64_t most = 4 * w.kernel[d]; /* beyond it the float kernel takes no longer */
+        for (; !nuc_executorch_transposes(&w, d); zeros[d]++) {
+            if (w.kernel[d] + 2 > most)
+                return false;
+            w.kernel[d] += 2;
+            w.padding[d]++;
+        }
+    }
+    v->zeros = (struct nuc_pair){zeros[0], zeros[1]};
+    v->widened = (struct nuc_pair){w.kernel[0], w.kernel[1]};
+    v->padding = (struct nuc_pair){w.padding[0], w.padding[1]};
+    return true;
+}
+
 /* [I, O of a group, H, W]. NULL when there is no kernel. */
 static struct nuc_node *lower_transposed(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
 {
     static const uint8_t to_ohwi[4] = {1, 2, 3, 0};
+    struct nuc_transposed_window w = window_of(v);
     bool plain = v->groups == 1 && v->output_padding.h == 0 && v->output_padding.w == 0 && v->dilation.h == 1 &&
                  v->dilation.w == 1;
 
-    if (!plain && (c->options->executorch_ops_only || c->options->reference_compat))
+    if (!plain && c->options->reference_compat)
         return NULL;
+    if (!c->options->reference_compat)
+        plain = plain && nuc_executorch_transposes(&w, 0) && nuc_executorch_transposes(&w, 1);
+    if (!plain && c->options->executorch_ops_only) {
+        if (!widen(v))
+            return NULL;
+        plain = true;
+    }
     add_constants(c, node, v, to_ohwi);
     return plain ? emit_transposed(c, v) : emit_general_transposed(c, v);
 }

@@ -203,6 +203,35 @@ static bool is_wide_convolution(const struct lint *l, const char *name, struct n
            t.rank != 3 && t.rank != 4;
 }
 
+/* Number i of a list of integers. */
+static int64_t number_at(const struct lint *l, const struct nuc_view_value *list, uint32_t i)
+{
+    const struct nuc_view_value *v =
+        list->kind == NUC_VALUE_INTS && i < list->u.list.count ? value_at(l, list->u.list, i) : NULL;
+
+    return v != NULL && v->kind == NUC_VALUE_INT && v->u.i > 0 ? v->u.i : 0;
+}
+
+/* Its arguments are input [N, C, H, W], weight [O, H, W, I], bias, stride and padding. */
+static bool is_misplaced_transposed(const struct lint *l, const char *name, struct nuc_view_list args)
+{
+    struct tensor t;
+
+    if (strcmp(name, "cortex_m::quantized_transpose_conv2d") != 0 || args.count < 5 ||
+        !read_tensor(value_at(l, args, 0), &t) || t.rank != 4 || !read_tensor(value_at(l, args, 1), &t) || t.rank != 4)
+        return false;
+    struct nuc_view_list in = value_at(l, args, 0)->u.tensor.sizes, weight = value_at(l, args, 1)->u.tensor.sizes;
+    struct nuc_transposed_window w = {.channels = nuc_view_int(in, 1), .height = nuc_view_int(in, 2)};
+    for (uint32_t d = 0; d < 2; d++) {
+        w.kernel[d] = nuc_view_int(weight, 1 + d);
+        w.stride[d] = number_at(l, value_at(l, args, 3), d);
+        w.padding[d] = number_at(l, value_at(l, args, 4), d);
+        if (w.stride[d] == 0)
+            return false;
+    }
+    return !nuc_executorch_transposes(&w, 0) || !nuc_executorch_transposes(&w, 1);
+}
+
 static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
 {
     const struct nuc_view_operator *op = &l->method->operators[call->index];
@@ -215,6 +244,11 @@ static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
         found(l, name, "has no kernel in ExecuTorch's libraries: compile with --executorch-ops-only");
     if (is_wide_convolution(l, name, call->args))
         found(l, name, "has an input of another rank than 3 or 4: its portable kernel takes no other");
+    if (is_misplaced_transposed(l, name, call->args))
+        found(l, name,
+              "has padding and stride with which the CMSIS-NN that ExecuTorch pins computes wrong rows: compile anew "
+              "with "
+              "--executorch-ops-only");
     lint_orders(l, name, call->args);
 }
 

@@ -17,3 +17,16 @@ bool nuc_in_executorch(const char *name)
     }
     return strncmp(name, "nucleon::", 9) != 0;
 }
+
+bool nuc_executorch_transposes(const struct nuc_transposed_window *w, int dimension)
+{
+    /* These are a convolution with the reversed kernel. */
+    bool is_reversed = w->channels > 16 && w->stride[0] <= 2 && w->stride[1] <= 2;
+    int64_t kernel = w->kernel[dimension], stride = w->stride[dimension], padding = w->padding[dimension];
+
+    if (is_reversed)
+        return padding < kernel;
+    if (dimension == 1)
+        return stride <= kernel;
+    return padding % stride == 0 && stride + padding <= kernel && padding / stride < w->height;
+}

@@ -27,6 +27,12 @@ struct lint_case {
     "%x = input : float32[2, " channels ", 3, 4] channels-last; %y = edge.aten.slice_copy.Tensor(%x, " dim             \
     ", 0, 1) : float32" result " channels-last"
 
+#define TRANSPOSED(channels, kernel, stride, result)                                                                   \
+    "%x = input : int8[1, " channels ", 3, 3] channels-last; %w = input : int8[1, " kernel ", " kernel ", " channels   \
+    "]; %m = input : int32[1]; %s = input : uint8[1]; %y = edge.cortex_m.quantized_transpose_conv2d.default(%x, %w, "  \
+    "none, [" stride ", " stride "], [1, 1], [0, 0], [1, 1], 0, 0, %m, %m, -128, 127, %s, %s) : int8[1, 1, " result    \
+    ", " result "] channels-last"
+
 static const struct lint_case lint_cases[] = {
     /* The kernel refuses it; a copy in front helps. */
     {REDUCED, true, "aten::amax", "channels-last"},
@@ -43,6 +49,11 @@ static const struct lint_case lint_cases[] = {
      "%y = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
      "float32[1, 1, 2, 2, 2]",
      true, "aten::convolution", "rank"},
+    /* Of 2 channels, with padding 1 and stride 2; of 17 it is another function of CMSIS-NN. */
+    {TRANSPOSED("2", "3", "2", "5"), true, "cortex_m::quantized_transpose_conv2d", "wrong rows"},
+    {TRANSPOSED("2", "3", "1", "3"), true, NULL, NULL},
+    {TRANSPOSED("17", "3", "2", "5"), true, NULL, NULL},
+    {TRANSPOSED("17", "4", "3", "8"), true, "cortex_m::quantized_transpose_conv2d", "wrong rows"},
 };
 
 static void check_lint(struct nuc_context *cx, void *arg)
