@@ -36,7 +36,8 @@ size_t nuc_runner_n_outputs(const struct nuc_runner *r);
 
 /*
  * Input or output `index` as the caller sees it. The name of an input comes from the program, otherwise it is "in0",
- * ... Outputs are "out0", ... NUC_UNSUPPORTED: it is not a tensor. NUC_BAD_USAGE: it does not exist.
+ * ... Outputs have the keys of the dict or named tuple that the model returns, those without one are "out0", ...
+ * NUC_UNSUPPORTED: it is not a tensor. NUC_BAD_USAGE: it does not exist.
  */
 enum nuc_status nuc_runner_input(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out);
 enum nuc_status nuc_runner_output(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out);

@@ -85,7 +85,8 @@ class Runner:
 
 
 class Outputs(list[Any]):
-    """The outputs of a run in their order; each is found by its name as well: ``outputs["boxes"]``."""
+    """The outputs of a run in their order; each is found by its name as well: ``outputs["boxes"]``, or by the one that
+    ``nucleon run`` gives an output without a name of its own: ``outputs["out1"]``."""
 
     def __init__(self, values: Iterable[Any], names: Iterable[str]) -> None:
         super().__init__(values)
@@ -94,9 +95,11 @@ class Outputs(list[Any]):
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
             return super().__getitem__(key)
-        if key not in self.names:
+        numbers = [f"out{index}" for index in range(len(self))]
+        names = self.names if key in self.names else numbers
+        if key not in names:
             raise BadUsage(f"no output is called '{key}': they are {', '.join(self.names)}")
-        return super().__getitem__(self.names.index(key))
+        return super().__getitem__(names.index(key))
 
     def keys(self) -> tuple[str, ...]:
         return self.names

@@ -127,6 +127,7 @@ class Bytes(unittest.TestCase):
     def test_outputs_by_name(self):
         made = nucleon.Outputs([1, 2], ["boxes", "scores"])
         self.assertEqual((made["scores"], made[0], list(made), len(made)), (2, 1, [1, 2], 2))
+        self.assertEqual(made["out1"], 2)
         self.assertEqual((made.keys(), made.items()), (("boxes", "scores"), [("boxes", 1), ("scores", 2)]))
         self.assertRaisesRegex(nucleon.BadUsage, "no output is called 'x': they are boxes, scores", lambda: made["x"])
 

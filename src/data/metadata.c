@@ -53,6 +53,7 @@ static const struct field input_fields[] = {
 
 static const struct field output_fields[] = {
     {"name", TEXT, AT(nuc_output_metadata, name), 0, NULL},
+    {"key", TEXT, AT(nuc_output_metadata, key), 0, NULL},
     {"classes", TEXTS, AT(nuc_output_metadata, classes), AT(nuc_output_metadata, n_classes), NULL},
 };
 

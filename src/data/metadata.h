@@ -20,6 +20,7 @@ struct nuc_input_metadata {
 
 struct nuc_output_metadata {
     const char *name;
+    const char *key;            /* the model's own name of it, a key of what it returns; NULL: it gives none */
     size_t n_classes;           /* 0: not known */
     const char *const *classes; /* names, by class index */
 };

@@ -49,8 +49,7 @@ static struct nuc_pieces make_npy(struct nuc_context *cx, const struct nuc_array
     return file;
 }
 
-/* "/x", "../x" and what has ".." anywhere between slashes. */
-static bool leads_out(const char *name)
+bool nuc_npz_leads_out(const char *name)
 {
     bool out = *name == '/' || *name == '\\';
 
@@ -68,7 +67,7 @@ void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_ar
 
     for (size_t i = 0; i < arrays->count; i++) {
         const struct nuc_array *a = &arrays->items[i];
-        if (leads_out(a->name))
+        if (nuc_npz_leads_out(a->name))
             nuc_fail(cx, NUC_BAD_USAGE,
                      "%s: array '%s': who unpacks the archive would write outside of its folder: "
                      "give the array another name",

@@ -54,6 +54,7 @@ static void note_names(struct nuc_model *m)
     }
     names->inputs = inputs;
     names->outputs = outputs;
+    names->keys = keys;
     m->names = names;
 }
 
@@ -295,8 +296,10 @@ static const struct nuc_metadata *describe(const struct nuc_model *m)
         metadata->inputs[i].least = m->seen->least[i];
         metadata->inputs[i].most = m->seen->most[i];
     }
-    for (size_t i = 0; i < n_outputs; i++)
+    for (size_t i = 0; i < n_outputs; i++) {
         metadata->outputs[i].name = nuc_output_name(m, i);
+        metadata->outputs[i].key = m->names != NULL && m->names->keys != NULL ? m->names->keys[i] : NULL;
+    }
     if (m->seen != NULL && m->seen->images != NULL) {
         metadata->images = nuc_copy(m->c->cx, m->seen->images, sizeof *metadata->images);
         metadata->n_images = 1;

@@ -8,6 +8,7 @@
 struct nuc_model_names {
     size_t n_inputs, n_outputs;
     const char *const *inputs, *const *outputs;
+    const char *const *keys; /* of the outputs that the model names itself, else NULL; or NULL */
 };
 
 /* Of the calibration data, or of the scales that a model came with. */

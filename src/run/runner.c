@@ -9,6 +9,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/program_view.h"
+#include "data/npz_write.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
 #include "host/limits.h"
@@ -16,7 +17,7 @@
 
 struct runner_io {
     char number[24];  /* "in0", "out0", ... */
-    const char *name; /* what the program calls an input; else the number */
+    const char *name; /* what the program calls an input, the model an output; else the number */
     void *block;      /* its bytes in the program's dim order; NULL: an output in planned memory */
     size_t bytes;     /* of the block */
     /* An int8 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
@@ -84,6 +85,16 @@ static void read_quantization(const struct nuc_runner *r, const char *kind, size
                     io->quant_max <= INT8_MAX && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
 }
 
+/* What the model calls an output, if that can be an array's name and is no other output's number. */
+static const char *key_of(const struct nuc_runner *r, size_t index)
+{
+    const char *key = r->metadata->outputs[index].key;
+    bool is_number =
+        key != NULL && strncmp(key, "out", 3) == 0 && key[3] != '\0' && key[3 + strspn(key + 3, "0123456789")] == '\0';
+
+    return key != NULL && key[0] != '\0' && !is_number && !nuc_npz_leads_out(key) ? key : NULL;
+}
+
 /* A block for the physical bytes of an input, or of an output that the program leaves to its caller. */
 static void make_io(const struct nuc_runner *r, bool is_input, size_t index, struct runner_io *io)
 {
@@ -93,8 +104,9 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
 
     snprintf(io->number, sizeof io->number, "%s%zu", is_input ? "in" : "out", index);
     io->name = io->number;
-    if (is_input && r->metadata != NULL && r->metadata->inputs[index].name != NULL)
-        io->name = r->metadata->inputs[index].name;
+    const char *own = r->metadata == NULL ? NULL : is_input ? r->metadata->inputs[index].name : key_of(r, index);
+    if (own != NULL)
+        io->name = own;
     if (s != NUC_OK)
         return;
     if (t.dtype == NUC_I8)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "driver/model_metadata.h"
 #include "driver/pipeline.h"
 #include "failing_memory.h"
 #include "tools/evaluate/scored_output.h"
@@ -401,10 +402,41 @@ static void out_of_memory(void **state)
     nuc_compiler_free(f.c);
 }
 
+static const char *const keys[] = {"logits", NULL, "out0", "../up", "a/b"};
+
+static void make_named(struct nuc_context *cx, void *arg)
+{
+    struct flow *f = arg;
+    struct nuc_graph *g = parse_quantized(cx, X "%a = aten.neg.default(%x); %b = aten.abs.default(%x)\n"
+                                                "%output = output([%a, %b, %a, %b, %a])\n");
+
+    g->output_names = keys;
+    struct nuc_model *m = nuc_model_make(f->c, g);
+    nuc_note_imported(m);
+    m = nuc_advance(m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    open_program(f, nuc_advance(m, NUC_STAGE_DIM_ORDER, NUC_STAGE_LOWER));
+}
+
+/* No number of another output, no path that leads out of an archive. */
+static void outputs_have_the_keys_of_the_model(void **state)
+{
+    static const char *const expected[] = {"logits", "out1", "out2", "out3", "a/b"};
+    struct flow f = {.c = new_compiler(false)};
+    struct nuc_tensor_info t;
+
+    assert_int_equal(nuc_try(f.c->cx, make_named, &f), NUC_OK);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_int_equal(nuc_runner_output(f.program, i, &t), NUC_OK);
+        assert_string_equal(t.name, expected[i]);
+    }
+    nuc_compiler_free(f.c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEXT_TEST("cases/evaluations.txt", check_evaluations, NULL),
-                                       cmocka_unit_test(renamed_nodes), cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {
+        TEXT_TEST("cases/evaluations.txt", check_evaluations, NULL), cmocka_unit_test(renamed_nodes),
+        cmocka_unit_test(outputs_have_the_keys_of_the_model), cmocka_unit_test(out_of_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

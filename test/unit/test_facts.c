@@ -15,7 +15,7 @@ static const struct nuc_metadata *sample(struct nuc_context *cx)
 
     f->inputs[0] = (struct nuc_input_metadata){"images", (double)-2.1179039f, (double)2.64f};
     f->inputs[1].name = "mask";
-    f->outputs[0] = (struct nuc_output_metadata){"scores", 4, classes};
+    f->outputs[0] = (struct nuc_output_metadata){"scores", "scores", 4, classes};
     f->n_images = 1;
     f->images = nuc_alloc(cx, sizeof *f->images);
     *f->images = (struct nuc_image_metadata){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
@@ -40,6 +40,7 @@ static void round_trip(struct nuc_context *cx, void *arg)
     assert_string_equal(f->inputs[1].name, "mask");
     assert_true(isnan(f->inputs[1].least) && isnan(f->inputs[1].most));
     assert_int_equal(f->n_outputs, 1);
+    assert_string_equal(f->outputs[0].key, "scores");
     assert_int_equal(f->outputs[0].n_classes, 4);
     assert_string_equal(f->outputs[0].classes[0], "cat");
     assert_string_equal(f->outputs[0].classes[1], "two\\x0alines"); /* terminals never see what a folder is called */

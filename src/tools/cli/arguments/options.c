@@ -106,7 +106,7 @@ static struct cli_option rows[] = {
     {"--input", RUN, CLI_STRING, TO(input), "DATA",
      "inputs by name or in order, samples along axis 0: .npz, .npy, a folder of .npy or of images", .alias = "-i",
      .file = CLI_READ, .missing = "--input DATA is missing: it holds the inputs"},
-    {"--output", RUN, CLI_STRING, TO(output), "FILE.npz", "where the outputs go; without it they are printed",
+    {"--output", RUN, CLI_STRING, TO(output), "FILE.npz", "where the outputs go, by their keys or as out0, out1, ...; without it they are printed",
      .alias = "-o", .file = CLI_WRITTEN},
     {"--profile", RUN, CLI_FLAG, TO(profile), NULL,
      "print the cycles of every operator and NPU kernel (compile with --profile for labels and lines)"},
