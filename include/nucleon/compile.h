@@ -418,14 +418,20 @@ size_t nuc_model_n_observers(const struct nuc_model *prepared);
 enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out);
 
 /*
- * The quality of an output of a quantized model. Quantization measured it on some calibration samples, against the
- * float model.
+ * The quality of an output of a quantized model. Quantization measured it on calibration samples, against the float
+ * model: up to four times on samples that were held out, with ranges and biases of the others, in between the first of
+ * the samples and the last. The model itself is made of all samples.
  */
 struct nuc_output_quality {
     const char *name;
     size_t samples;
-    bool is_float;  /* false: the members below are not set */
-    double sqnr_db; /* infinite: no difference; minus infinite: the float output is all zeros, the quantized is not */
+    size_t held_out; /* all of them, or 0 where a single sample leaves nothing to hold out */
+    bool is_float;   /* false: the members below are not set */
+    /*
+     * The median of those times, and the range. Infinite: no difference; minus infinite: the float output is all zeros,
+     * the quantized is not.
+     */
+    double sqnr_db, lowest_db, highest_db;
     float min, max; /* of the float output: equal where it is constant */
     /* Two samples have different values in the float output, and in the quantized one. */
     bool float_varies, varies;

@@ -26,10 +26,13 @@ static void put_quantization(struct nuc_compiler *c, json_t *to)
         json_t *o = nuc_put_object(cx, list, NULL);
         nuc_put_text(cx, o, "name", quality.name);
         nuc_put_count(cx, o, "samples", quality.samples);
+        nuc_put_count(cx, o, "held_out", quality.held_out);
         nuc_put_bool(cx, o, "float", quality.is_float);
         if (!quality.is_float)
             continue;
         nuc_put_double(cx, o, "sqnr_db", quality.sqnr_db);
+        nuc_put_double(cx, o, "sqnr_lowest_db", quality.lowest_db);
+        nuc_put_double(cx, o, "sqnr_highest_db", quality.highest_db);
         nuc_put_double(cx, o, "min", (double)quality.min);
         nuc_put_double(cx, o, "max", (double)quality.max);
         nuc_put_bool(cx, o, "float_varies", quality.float_varies);

@@ -113,6 +113,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .weights = s->o.weights,
         .bias_correction = bias_correction && !(s->without & NUC_STEP_BIASES),
         .without = s->without,
+        .is_compared = s->judges,
         .executorch_ops_only = s->o.executorch_ops_only,
         .ranges = m->ranges,
     };
@@ -377,8 +378,11 @@ static enum nuc_status fill_quality(const struct nuc_measured *m, size_t index, 
     *out = (struct nuc_output_quality){
         .name = o->name,
         .samples = o->samples,
+        .held_out = m->is_held_out ? o->samples : 0,
         .is_float = o->is_float,
-        .sqnr_db = o->is_float ? nuc_sqnr_db(&(struct nuc_sqnr){o->signal, o->noise}) : 0,
+        .sqnr_db = o->sqnr_db,
+        .lowest_db = o->lowest_db,
+        .highest_db = o->highest_db,
         .min = o->min,
         .max = o->max,
         .float_varies = o->float_varies,
@@ -430,9 +434,9 @@ static void warn_of_output(const struct nuc_model *m, const struct nuc_output_qu
                  file, q->name, q->samples);
     else if (q->sqnr_db < LEAST_DB)
         nuc_warn(cx,
-                 "%s: output '%s' has an SQNR of %.1f dB on the calibration samples: try %smore samples or 'nucleon "
+                 "%s: output '%s' has an SQNR of %.1f dB on calibration samples%s: try %smore samples or 'nucleon "
                  "tune'; 'nucleon evaluate --quantized' shows which node loses",
-                 file, q->name, q->sqnr_db, high ? "" : "--accuracy high, ");
+                 file, q->name, q->sqnr_db, q->held_out != 0 ? " held out" : "", high ? "" : "--accuracy high, ");
 }
 
 /* A network that was trained with a loss that has its own softmax, and then was given another one. */

@@ -63,17 +63,19 @@ void nuc_put_network_model(struct nuc_network *net, json_t *tree)
 
 /* ---- figures ---- */
 
-double nuc_network_sqnr(const struct nuc_network *net)
+bool nuc_network_quality(const struct nuc_network *net, struct nuc_output_quality *out)
 {
     const struct nuc_model *m = net->made_up ? net->model : net->quantized;
     struct nuc_output_quality q;
-    double worst = (double)NAN;
+    bool any = false;
 
     for (size_t i = 0; i < nuc_model_n_qualities(m); i++) {
-        if (nuc_model_quality(m, i, &q) == NUC_OK && q.is_float && !(q.sqnr_db >= worst))
-            worst = q.sqnr_db;
+        if (nuc_model_quality(m, i, &q) != NUC_OK || !q.is_float || (any && q.sqnr_db >= out->sqnr_db))
+            continue;
+        *out = q;
+        any = true;
     }
-    return worst;
+    return any;
 }
 
 static uint64_t weights_of(const struct nuc_network *net)

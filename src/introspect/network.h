@@ -53,8 +53,8 @@ struct nuc_network_facts {
 };
 struct nuc_network_facts nuc_network_facts(const struct nuc_network *net);
 
-/* SQNR of the worst output on the calibration samples; NaN: none was measured. */
-double nuc_network_sqnr(const struct nuc_network *net);
+/* What quantization measured of the output that has lost most; false: nothing. */
+bool nuc_network_quality(const struct nuc_network *net, struct nuc_output_quality *out);
 
 /* "npu"; NULL for inputs and outputs. */
 const char *nuc_where_word(enum nuc_where where);

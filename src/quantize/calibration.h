@@ -49,6 +49,7 @@ struct nuc_calibration {
     struct nuc_input_means *means;      /* NULL: biases are not corrected */
     unsigned without;                   /* steps of the search */
     bool high;                          /* accuracy */
+    bool is_compared;                   /* as in struct nuc_quantize_options */
     bool is_open;                       /* ranges are chosen by their effect */
     struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
     struct nuc_equalizer *equalizer;    /* NULL: no channel is scaled */
@@ -56,6 +57,7 @@ struct nuc_calibration {
     bool is_kept;                       /* the sample under way is one of them */
     bool has_chosen;                    /* ranges, by the samples so far */
     struct nuc_held_out held_out;
+    unsigned fold; /* whose samples present parameters do not come from, or NUC_NO_FOLD (choice_samples.h) */
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */

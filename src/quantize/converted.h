@@ -22,11 +22,10 @@ struct nuc_converted {
 struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases);
 
 /*
- * Runs it on the samples that were kept, those of one part or NUC_BOTH_PARTS; with another accuracy than high on as
- * many of them as are cheap. figures[k] of those that were run, by their number among all that were kept. Returns how
- * many of all parts would be run.
+ * Runs it on those of the samples that were kept for which of[k] is `which`. Sets figures[k] of these; there is one for
+ * each that was kept.
  */
-size_t nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, unsigned part,
-                             struct nuc_sample_figures *figures);
+void nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, const unsigned *of, unsigned which,
+                           struct nuc_sample_figures *figures);
 
 #endif

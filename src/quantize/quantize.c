@@ -114,9 +114,9 @@ static void note_extremes(struct nuc_calibration *c, uint32_t group, const struc
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
         bounds = c->relevant[node->id];
     struct nuc_observer *o = c->observers[group];
-    nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples, seen, bounds, values->count);
+    nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples - 1, seen, bounds, values->count);
     if (o->parts != NULL)
-        nuc_extremes_add(c->g->cx, &o->parts[o->part].extremes, c->n_samples, seen, bounds, values->count);
+        nuc_extremes_add(c->g->cx, &o->parts[o->part].extremes, c->n_samples - 1, seen, bounds, values->count);
 }
 
 static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, struct nuc_seen_values *values)
@@ -132,7 +132,7 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
         values = &biases;
     }
     bool ok = nuc_observer_see(cx, o, &node->vals[0], values);
-    if (ok && !c->reference_compat && !nuc_is_static(node))
+    if (ok && !nuc_is_static(node))
         note_extremes(c, group, node, values);
     if (ok)
         return;
@@ -227,9 +227,11 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     struct nuc_sub_arena *prepared = nuc_enter_sub_arena(g->cx);
 
     c->g = g;
+    c->fold = NUC_NO_FOLD;
     c->threads = options->threads;
     c->reference_compat = options->reference_compat;
     c->without = options->without;
+    c->is_compared = options->is_compared;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
     c->annotations = nuc_annotate(g, options);
     c->one_scale = options->one_scale;
@@ -338,7 +340,7 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     if (c->is_kept && c->equalizer != NULL)
         nuc_equalizer_see(c->equalizer, nuc_sample_part(c->n_samples - 1), node, data, elements);
     if (c->means != NULL)
-        nuc_input_means_see(c->means, c->pool, nuc_sample_part(c->n_samples - 1), node, data, elements);
+        nuc_input_means_see(c->means, c->pool, c->n_samples - 1, node, data, elements);
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
         if (node->users[i]->op == NUC_OP_GELU)
             bound_steps(c, node->users[i], data, elements);
@@ -461,7 +463,7 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
         const struct nuc_observation_point *t = &c->points[i];
         const struct nuc_observer *o = c->observers[t->group];
         struct nuc_context *cx = c->g->cx;
-        if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen)
+        if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen && c->fold == NUC_NO_FOLD)
             nuc_warn(cx, "%s: %s was never observed: quantized with scale 1; give calibration samples", c->g->file,
                      nuc_node_text(cx, t->node));
         for (uint32_t k = 0; k < o->n; k++) {

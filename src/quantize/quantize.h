@@ -72,6 +72,7 @@ struct nuc_quantize_options {
     enum nuc_weights weights;
     bool bias_correction;
     unsigned without;                 /* steps of the search */
+    bool is_compared;                 /* with other networks, on the samples that all are made of: none is held out */
     bool executorch_ops_only;         /* recurrent layers, which are decomposed then, stay in float */
     struct nuc_chosen_ranges *ranges; /* where known, they are taken; else what is chosen goes there; NULL: neither */
 };
@@ -117,21 +118,24 @@ void nuc_quantize_done(struct nuc_calibration *c);
 
 /* ---- what was measured ---- */
 
-/* An output of the converted graph and of the float one, over the samples that were kept for choices. */
+/* An output of the converted graph and of the float one, over samples that were kept for choices. */
 struct nuc_measured_output {
     const char *name;
     size_t samples;
     bool is_float;
-    double signal, noise; /* sums of squares: of the float output; of the difference */
-    float min, max;       /* of the float output */
-    bool float_varies;    /* that is not the same for all samples */
-    bool varies;          /* nor is the quantized one */
+    double signal, noise;         /* of a sample: sums of squares, of the float output and of the difference */
+    double sqnr_db;               /* the median of folds of samples */
+    double lowest_db, highest_db; /* of these */
+    float min, max;               /* of the float output */
+    bool float_varies;            /* that is not the same for all samples */
+    bool varies;                  /* nor is the quantized one */
 };
 
 struct nuc_measured {
     size_t n_outputs;
     struct nuc_measured_output *outputs;
-    double error; /* noise relative to signal, summed over the outputs */
+    bool is_held_out; /* a fold of samples was measured with parameters of the others; false: there is one sample */
+    double error;     /* noise relative to signal, summed over the outputs */
 };
 
 /* After nuc_quantize_convert(); NULL: the converted graph was not run. */

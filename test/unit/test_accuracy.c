@@ -124,58 +124,97 @@ static void bias_correction_knows_padding(void **state)
     struct nuc_calibration *c = nuc_quantize_prepare(g, &(struct nuc_quantize_options){.bias_correction = true});
     nuc_quantize_sample(c, (const void *const[]){x});
     nuc_calibration_parameters(c);
-    const float *bias = nuc_corrected_biases(
-        c, NUC_BOTH_PARTS)[nuc_layer_of(conv, &(struct nuc_layer){0}) ? conv->args[2].u.node->id : 0];
+    const float *bias =
+        nuc_corrected_biases(c, NUC_NO_FOLD)[nuc_layer_of(conv, &(struct nuc_layer){0}) ? conv->args[2].u.node->id : 0];
     /* Edge taps see 2/3 of the outputs, corner taps 4/9; each is 0.45 / 127 too small. */
     assert_true(fabs((double)bias[0] - (4 * 2.0 / 3 + 4 * 4.0 / 9) * 0.45 / 127) < 1e-5);
 }
 
-/* What quantization measured of the network's output, with all of the calibration samples kept. */
-static struct nuc_measured_output measured(struct nuc_context *cx, enum nuc_observe observer, bool bias_correction,
-                                           double *recomputed)
+enum { SAMPLES = 8 };
+
+static struct nuc_calibration *prepare(struct nuc_context *cx, bool bias_correction, bool is_compared)
 {
-    struct nuc_graph *g = network(cx), *exact = nuc_graph_copy(g);
-    struct nuc_quantize_options options = {.threads = 2,
-                                           .accuracy = NUC_ACCURACY_DEFAULT,
-                                           .observer = observer,
-                                           .weights = NUC_WEIGHTS_PER_TENSOR,
-                                           .bias_correction = bias_correction};
-    struct nuc_sqnr s = {0, 0};
-    float x[INPUT], expected[OUTPUT], got[OUTPUT];
+    struct nuc_graph *g = network(cx);
 
     if (bias_correction)
         nuc_add_biases(g);
-    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
-    for (uint32_t k = 0; k < 8; k++) {
-        fill(x, INPUT, 100 + k);
-        nuc_quantize_sample(c, (const void *const[]){x});
-    }
-    struct nuc_graph *q = nuc_quantize_convert(c);
-    for (uint32_t k = 0; k < 8; k++) {
-        run(exact, k, expected);
-        run(q, k, got);
-        nuc_sqnr_add(&s, expected, got, OUTPUT);
-    }
-    *recomputed = s.noise;
-    const struct nuc_measured *m = nuc_quantize_measured(c);
-    assert_non_null(m);
-    assert_int_equal(m->n_outputs, 1);
-    return m->outputs[0];
+    return nuc_quantize_prepare(g, &(struct nuc_quantize_options){.threads = 2,
+                                                                  .accuracy = NUC_ACCURACY_DEFAULT,
+                                                                  .observer = NUC_OBSERVE_MIN_MAX,
+                                                                  .weights = NUC_WEIGHTS_PER_TENSOR,
+                                                                  .bias_correction = bias_correction,
+                                                                  .is_compared = is_compared});
 }
 
-/* Figures of the outputs are those of running the graph. */
+static void calibrate(struct nuc_calibration *c, uint32_t sample)
+{
+    float x[INPUT];
+
+    fill(x, INPUT, 100 + sample);
+    nuc_quantize_sample(c, (const void *const[]){x});
+}
+
+/* What a graph does to samples that are of the fold, or with NUC_NO_FOLD to all. */
+static void add_errors(struct nuc_context *cx, struct nuc_graph *q, unsigned fold, struct nuc_sqnr *s)
+{
+    struct nuc_graph *exact = network(cx);
+    float expected[OUTPUT], got[OUTPUT];
+
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        if (fold != NUC_NO_FOLD && nuc_sample_fold(k, SAMPLES) != fold)
+            continue;
+        run(exact, k, expected);
+        run(q, k, got);
+        nuc_sqnr_add(s, expected, got, OUTPUT);
+    }
+}
+
+/* Figures of the outputs are those of running the graph; and of running those that are made without the samples. */
 static void outputs_are_measured(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    double noise[2], recomputed;
 
-    for (int i = 0; i < 2; i++) {
-        struct nuc_measured_output m = measured(cx, NUC_OBSERVE_MIN_MAX, i == 1, &recomputed);
-        assert_true(m.is_float && m.samples == 8 && m.signal > 0 && m.min < m.max);
-        assert_true(fabs(m.noise - recomputed) <= 1e-9 * recomputed);
-        noise[i] = m.noise;
+    for (int i = 0; i < 4; i++) {
+        bool corrects = i % 2 == 1, holds_out = i >= 2;
+        struct nuc_sqnr sum = {0, 0};
+        struct nuc_calibration *c = prepare(cx, corrects, !holds_out);
+        for (uint32_t k = 0; k < SAMPLES; k++)
+            calibrate(c, k);
+        struct nuc_graph *q = nuc_quantize_convert(c);
+        for (unsigned fold = 0; holds_out && fold < nuc_n_folds(SAMPLES); fold++) {
+            struct nuc_calibration *others = prepare(cx, corrects, true);
+            for (uint32_t k = 0; k < SAMPLES; k++) {
+                if (nuc_sample_fold(k, SAMPLES) != fold)
+                    calibrate(others, k);
+            }
+            add_errors(cx, nuc_quantize_convert(others), fold, &sum);
+        }
+        if (!holds_out)
+            add_errors(cx, q, NUC_NO_FOLD, &sum);
+        const struct nuc_measured *m = nuc_quantize_measured(c);
+        assert_true(m != NULL && m->n_outputs == 1 && m->is_held_out == holds_out);
+        const struct nuc_measured_output *o = &m->outputs[0];
+        assert_true(o->is_float && o->samples == SAMPLES && o->signal > 0 && o->min < o->max && o->varies);
+        assert_true(fabs(o->noise - sum.noise) <= 1e-9 * sum.noise);
+        assert_true(o->lowest_db <= o->sqnr_db && o->sqnr_db <= o->highest_db);
+        assert_true(holds_out ? o->lowest_db < o->highest_db : o->sqnr_db == nuc_sqnr_db(&sum));
     }
-    assert_true(noise[0] != noise[1]);
+}
+
+/* Of any number of samples each is in one fold, folds are neighbours and about as many. */
+static void folds_are_neighbours(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 600; n++) {
+        size_t count[NUC_MOST_FOLDS] = {0};
+        for (size_t k = 0; k < n; k++) {
+            unsigned fold = nuc_sample_fold(k, n);
+            assert_true(fold < nuc_n_folds(n) && (k == 0 || fold - nuc_sample_fold(k - 1, n) <= 1));
+            count[fold]++;
+        }
+        for (unsigned f = 0; f < nuc_n_folds(n); f++)
+            assert_true(count[f] > 0 && count[f] * nuc_n_folds(n) <= 2 * n);
+    }
 }
 
 /* Of many samples those are kept that are spread over all; each comes with its own outputs. */
@@ -303,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
+        cmocka_unit_test(folds_are_neighbours),
         cmocka_unit_test_teardown(outputs_are_measured, free_context),
         cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
         cmocka_unit_test(errors_fall_for_all_samples),

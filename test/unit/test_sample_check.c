@@ -126,7 +126,7 @@ static void outputs_have_names_and_figures(void **state)
     assert_int_equal(nuc_n_qualities(c), 1);
     assert_int_equal(nuc_quality(c, 0, &q), NUC_OK);
     assert_string_equal(q.name, "y");
-    assert_true(q.is_float && q.float_varies && q.varies && q.sqnr_db > 25 && q.samples == N_SAMPLES);
+    assert_true(q.is_float && q.float_varies && q.varies && q.sqnr_db > 25 && q.held_out == N_SAMPLES);
     assert_int_equal(nuc_quality(c, 1, &q), NUC_BAD_USAGE);
     nuc_compiler_free(c);
     c = compile(&networks[0], NUC_ACCURACY_FAST, &notes);

@@ -219,7 +219,8 @@ struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsi
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range r, double reach,
                             float *scale, int64_t *zero_point)
 {
-    const struct nuc_extremes *extremes = part == NUC_BOTH_PARTS ? &o->extremes : &o->parts[part].extremes;
+    const struct nuc_extremes *all = o->shown != NULL ? o->shown : &o->extremes,
+                              *extremes = part == NUC_BOTH_PARTS ? all : &o->parts[part].extremes;
 
     if (reach >= 0)
         nuc_extremes_widen(extremes, reach, (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
@@ -246,16 +247,16 @@ void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
             o->scale[i] = NUC_MASK_STEP;
             o->zero_point[i] = o->spec.quant_max;
         } else {
-            float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
-
             o->scale[i] = 1;
             if (!o->seen)
                 continue;
+            struct nuc_candidate_range r = {o->min[i], o->max[i]};
             if (nuc_observer_counts(o))
-                nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->reach,
-                                       &o->scale[i], &o->zero_point[i]);
-            else
-                parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
+                r = nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen);
+            if (o->shown != NULL)
+                nuc_extremes_cut(&o->extremes, o->shown, &r.min, &r.max);
+            nuc_observer_candidate(o, NUC_BOTH_PARTS, r, nuc_observer_counts(o) ? o->reach : NUC_AS_SEEN, &o->scale[i],
+                                   &o->zero_point[i]);
         }
     }
 }

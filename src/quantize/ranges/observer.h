@@ -38,7 +38,8 @@ struct nuc_observer {
     double reach;                  /* of the range beyond what was seen (unseen_range.h), or NUC_AS_SEEN */
     enum nuc_observer_kind chosen; /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
 
-    struct nuc_extremes extremes; /* of activations */
+    struct nuc_extremes extremes;     /* of activations */
+    const struct nuc_extremes *shown; /* of the samples that parameters are to come from; NULL: all */
 
     /* Of nuc_observer_parameters(), n each. */
     float *scale;

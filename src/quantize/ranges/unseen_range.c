@@ -20,13 +20,13 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
     if (e->n_samples == 0)
         e->bounds = bounds;
     join(&e->bounds, bounds);
-    if (e->n_samples == 0 || e->last_sample != sample) {
+    if (e->n_samples == 0 || e->sample[e->n_samples - 1] != sample) {
+        e->sample = nuc_grow(cx, e->sample, &e->sample_capacity, e->n_samples + 1, sizeof *e->sample);
         e->min = nuc_grow(cx, e->min, &e->min_capacity, e->n_samples + 1, sizeof *e->min);
         e->max = nuc_grow(cx, e->max, &e->max_capacity, e->n_samples + 1, sizeof *e->max);
         e->min[e->n_samples] = seen.min;
         e->max[e->n_samples] = seen.max;
-        e->n_samples++;
-        e->last_sample = sample;
+        e->sample[e->n_samples++] = sample;
         e->n_values = 0;
     }
     struct nuc_range all = {e->min[e->n_samples - 1], e->max[e->n_samples - 1]};
@@ -34,6 +34,43 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
     e->min[e->n_samples - 1] = all.min;
     e->max[e->n_samples - 1] = all.max;
     e->n_values += count;
+}
+
+struct nuc_extremes *nuc_extremes_shown(struct nuc_context *cx, const struct nuc_extremes *all, const bool *held_out)
+{
+    struct nuc_extremes *e = nuc_alloc(cx, sizeof *e);
+
+    *e = (struct nuc_extremes){.bounds = all->bounds, .n_values = all->n_values};
+    e->min = nuc_alloc_array(cx, all->n_samples, sizeof *e->min);
+    e->max = nuc_alloc_array(cx, all->n_samples, sizeof *e->max);
+    for (uint32_t i = 0; i < all->n_samples; i++) {
+        if (held_out[all->sample[i]])
+            continue;
+        e->min[e->n_samples] = all->min[i];
+        e->max[e->n_samples++] = all->max[i];
+    }
+    return e;
+}
+
+static struct nuc_range range_of(const struct nuc_extremes *e)
+{
+    struct nuc_range r = {e->min[0], e->max[0]};
+
+    for (uint32_t i = 1; i < e->n_samples; i++)
+        join(&r, (struct nuc_range){e->min[i], e->max[i]});
+    return r;
+}
+
+void nuc_extremes_cut(const struct nuc_extremes *all, const struct nuc_extremes *shown, float *min, float *max)
+{
+    if (shown->n_samples == 0)
+        return;
+    struct nuc_range seen = range_of(all), left = range_of(shown);
+    /* What goes beyond the samples is a constant's. */
+    if (*min >= seen.min && *min < left.min)
+        *min = left.min;
+    if (*max <= seen.max && *max > left.max)
+        *max = left.max;
 }
 
 /* The values of one end, one a sample, looked at such that they go upwards. */

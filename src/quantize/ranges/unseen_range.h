@@ -15,8 +15,9 @@ struct nuc_range {
 /* The smallest and the largest value of each sample, over all tensors of a group. */
 struct nuc_extremes {
     struct nuc_range bounds; /* that no value goes beyond, as far as it makes a difference */
-    uint32_t n_samples, last_sample;
-    size_t min_capacity, max_capacity;
+    uint32_t n_samples;
+    size_t sample_capacity, min_capacity, max_capacity;
+    uint32_t *sample; /* its number */
     float *min, *max;
     size_t n_values; /* of the last sample */
 };
@@ -24,6 +25,12 @@ struct nuc_extremes {
 /* Adds a tensor of `count` finite values within `bounds` to sample `sample`, the samples in ascending order. */
 void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, struct nuc_range seen,
                       struct nuc_range bounds, size_t count);
+
+/* Those of the samples that are not held out, by number, without numbers. */
+struct nuc_extremes *nuc_extremes_shown(struct nuc_context *cx, const struct nuc_extremes *all, const bool *held_out);
+
+/* Moves the ends of a range that come from other samples than those that are shown to where these end. */
+void nuc_extremes_cut(const struct nuc_extremes *all, const struct nuc_extremes *shown, float *min, float *max);
 
 /*
  * Moves the ends of a range outwards to where the squared error expected of a sample to come, of rounding to `steps`

@@ -7,12 +7,14 @@
 #include "ir/conv_args.h"
 #include "quantize/layers.h"
 #include "quantize/quantized_constant.h"
+#include "quantize/search/choice_samples.h"
 
 /* Of the values along each channel of a tensor. */
 struct means {
     uint32_t channels;
-    double *sum[2];  /* of samples of each part (choice_samples.h) */
-    double count[2]; /* of one channel */
+    size_t block;                  /* samples of one of the blocks (choice_samples.h) */
+    double *sum[NUC_MOST_BLOCKS];  /* of its samples */
+    double count[NUC_MOST_BLOCKS]; /* of one channel */
 };
 
 struct nuc_input_means {
@@ -57,8 +59,9 @@ struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
             continue;
         struct means *means = nuc_alloc(g->cx, sizeof *means);
         means->channels = l.in;
-        for (unsigned part = 0; part < 2; part++)
-            means->sum[part] = nuc_alloc_array(g->cx, l.in, sizeof *means->sum[part]);
+        means->block = 1;
+        for (unsigned i = 0; i < NUC_MOST_BLOCKS; i++)
+            means->sum[i] = nuc_alloc_array(g->cx, l.in, sizeof *means->sum[i]);
         m->by_id[l.input->id] = means;
     }
     return m;
@@ -113,13 +116,33 @@ bool nuc_input_means_want(const struct nuc_input_means *m, const struct nuc_node
     return m->by_id[node->id] != NULL;
 }
 
-void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsigned part, const struct nuc_node *node,
+/* Blocks become twice as large. */
+static void join_blocks(struct means *m)
+{
+    for (unsigned i = 0; i < NUC_MOST_BLOCKS; i++) {
+        unsigned to = i / 2;
+        for (uint32_t k = 0; k < m->channels; k++) {
+            double sum = i % 2 == 0 ? m->sum[i][k] : m->sum[to][k] + m->sum[i][k];
+            m->sum[i][k] = 0;
+            m->sum[to][k] = sum;
+        }
+        double count = i % 2 == 0 ? m->count[i] : m->count[to] + m->count[i];
+        m->count[i] = 0;
+        m->count[to] = count;
+    }
+    m->block *= 2;
+}
+
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_t number, const struct nuc_node *node,
                          const float *x, size_t count)
 {
     struct means *means = m->by_id[node->id];
 
     if (means == NULL)
         return;
+    while (number / means->block >= NUC_MOST_BLOCKS)
+        join_blocks(means);
+    size_t at = number / means->block;
     /* [N, C, H, W] of a convolution, [N, C] of a fully connected layer */
     size_t inner = nuc_slices_along(&node->vals[0], 1).inner;
     size_t slices = inner == 0 ? 0 : count / inner;
@@ -129,9 +152,9 @@ void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsig
         nuc_parallel_for(pool, (n + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, (double)(n * inner) * SUM_COST, sum_slices,
                          &(struct slices){x + first * inner, inner, n, sums});
         for (size_t i = 0; i < n; i++)
-            means->sum[part][(first + i) % means->channels] += sums[i];
+            means->sum[at][(first + i) % means->channels] += sums[i];
     }
-    means->count[part] += (double)count / means->channels;
+    means->count[at] += (double)count / means->channels;
 }
 
 /* ---- the share of outputs that a tap of the kernel sees the input at, not the padding ---- */
@@ -218,9 +241,24 @@ static void correct_outputs(const void *arg, struct nuc_part part)
 /* Of a weight, in multiply-accumulates: each addition waits for the last one. */
 #define CORRECTION_COST 20.0
 
-/* With the mean inputs of one part's samples, or of all. */
+/* Sums of the samples but for a fold. Returns how many values of a channel they are of. */
+static double sum_shown(const struct nuc_calibration *c, const struct means *m, unsigned held_out, double *sum)
+{
+    double count = 0;
+
+    for (unsigned b = 0; b < NUC_MOST_BLOCKS; b++) {
+        if (m->count[b] <= 0 || nuc_sample_fold(b * m->block, c->n_samples) == held_out)
+            continue;
+        count += m->count[b];
+        for (uint32_t i = 0; i < m->channels; i++)
+            sum[i] += m->sum[b][i];
+    }
+    return count;
+}
+
+/* With the mean inputs of the samples but for a fold. */
 static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, const struct nuc_layer *l,
-                            const struct means *means, unsigned part)
+                            const struct means *means, unsigned held_out)
 {
     struct nuc_graph *g = c->g;
     uint32_t group = nuc_observed_group(c, l->weight, l->node);
@@ -228,15 +266,13 @@ static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, co
 
     if (o == NULL || means == NULL || means->channels != l->in)
         return NULL;
-    const bool uses[2] = {part != 1, part != 0};
-    double count = (uses[0] ? means->count[0] : 0) + (uses[1] ? means->count[1] : 0);
+    double *mean = nuc_alloc_array(g->cx, l->in, sizeof *mean), count = sum_shown(c, means, held_out, mean);
     if (!(count > 0))
         return NULL;
+    for (uint32_t i = 0; i < l->in; i++)
+        mean[i] /= count;
     float *bias = nuc_layer_values(g, l->bias);
     struct nuc_arena *outer = nuc_push_arena(g->cx); /* copies of one weight at a time */
-    double *mean = nuc_alloc_array(g->cx, l->in, sizeof *mean);
-    for (uint32_t i = 0; i < l->in; i++)
-        mean[i] = ((uses[0] ? means->sum[0][i] : 0) + (uses[1] ? means->sum[1][i] : 0)) / count;
     const float *rounded = nuc_fake_quantized(g, l->weight, o);
     struct correction j = {l, nuc_const_contiguous(g, l->weight), rounded, mean, tap_shares(g->cx, l), bias};
     nuc_parallel_for(pool, l->out, CORRECTION_COST * (double)nuc_elements(&l->weight->vals[0]), correct_outputs, &j);
@@ -244,7 +280,7 @@ static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, co
     return bias;
 }
 
-const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned part)
+const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned held_out)
 {
     const float **biases = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof(const float *));
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->g->cx);
@@ -254,7 +290,7 @@ const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned part)
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         struct nuc_layer l;
         if (nuc_layer_of(n, &l) && l.bias != NULL)
-            biases[l.bias->id] = correct(c, pool, &l, c->means->by_id[l.input->id], part);
+            biases[l.bias->id] = correct(c, pool, &l, c->means->by_id[l.input->id], held_out);
     }
     nuc_free_sub_arena(memory); /* with its threads */
     return biases;

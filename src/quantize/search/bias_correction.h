@@ -20,16 +20,16 @@ struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g);
 bool nuc_input_means_want(const struct nuc_input_means *m, const struct nuc_node *node);
 
 /*
- * A value of the float graph, in logical order; to be called for every wanted one of every sample, which is of `part`
- * (choice_samples.h). The sums do not depend on the threads of the pool.
+ * A value of the float graph, in logical order; to be called for every wanted one of every sample, which has that
+ * number of those so far. The sums do not depend on the threads of the pool.
  */
-void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, unsigned part, const struct nuc_node *node,
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_t number, const struct nuc_node *node,
                          const float *x, size_t count);
 
 /*
  * The bias of every layer as it is best quantized: by id of the constant, NULL for all other nodes. Weight parameters
- * have been computed. The means are those of the samples of `part`, or NUC_BOTH_PARTS.
+ * have been computed. The means are those of the samples but for a fold (choice_samples.h), or NUC_NO_FOLD.
  */
-const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned part);
+const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned held_out);
 
 #endif

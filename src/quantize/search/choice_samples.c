@@ -87,6 +87,27 @@ unsigned nuc_sample_part(size_t number)
     return ones % 2;
 }
 
+size_t nuc_block_size(size_t n_samples)
+{
+    size_t size = 1;
+
+    while (n_samples > NUC_MOST_BLOCKS * size)
+        size *= 2;
+    return size;
+}
+
+unsigned nuc_n_folds(size_t n_samples)
+{
+    return n_samples < NUC_MOST_FOLDS ? (unsigned)n_samples : NUC_MOST_FOLDS;
+}
+
+unsigned nuc_sample_fold(size_t number, size_t n_samples)
+{
+    size_t size = nuc_block_size(n_samples), blocks = (n_samples + size - 1) / size;
+
+    return (unsigned)(number / size * nuc_n_folds(n_samples) / blocks);
+}
+
 void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s)
 {
     s->signal = nuc_alloc_array(cx, s->n_scores, sizeof *s->signal);
@@ -96,13 +117,13 @@ void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s)
     }
 }
 
-struct nuc_choice_samples nuc_samples_of_part(const struct nuc_choice_samples *all, unsigned part)
+struct nuc_choice_samples nuc_samples_of(const struct nuc_choice_samples *all, const unsigned *of, unsigned which)
 {
     struct nuc_choice_samples s = *all;
 
     s.count = 0;
     for (size_t k = 0; k < all->count; k++) {
-        if (part != NUC_BOTH_PARTS && all->part[k] != part)
+        if (of[k] != which)
             continue;
         s.part[s.count] = all->part[k];
         s.inputs[s.count] = all->inputs[k];
@@ -158,6 +179,7 @@ static void thin_out(struct nuc_choice_samples *s)
         s->outputs[2 * i] = outputs;
         s->values[2 * i] = values;
         s->part[i] = s->part[2 * i];
+        s->number[i] = s->number[2 * i];
     }
     s->count = (s->count + 1) / 2;
     s->stride *= 2;
@@ -189,6 +211,7 @@ void **nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, con
     for (size_t i = 0; i < s->n_inputs; i++)
         memcpy(s->inputs[k][i], inputs[i], nuc_bytes(&nuc_eval_input(e, i)->vals[0]));
     s->part[k] = nuc_sample_part(number);
+    s->number[k] = number;
     return s->outputs[k];
 }
 

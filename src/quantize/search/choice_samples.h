@@ -5,10 +5,24 @@
 #ifndef NUC_QUANTIZE_SEARCH_CHOICE_SAMPLES_H
 #define NUC_QUANTIZE_SEARCH_CHOICE_SAMPLES_H
 
+#include <limits.h>
+
 #include "eval/eval.h"
 #include "quantize/search/score.h"
 
 #define NUC_CHOICE_MOST 32
+
+/*
+ * Samples are held out in folds of neighbours, as neighbours may be of one recording. For sums that are kept while
+ * samples come, a fold has whole blocks of one, two, four, ... samples, of which there are at most NUC_MOST_BLOCKS.
+ */
+#define NUC_MOST_BLOCKS 16
+#define NUC_MOST_FOLDS 4
+#define NUC_NO_FOLD UINT_MAX
+
+size_t nuc_block_size(size_t n_samples);
+unsigned nuc_n_folds(size_t n_samples);
+unsigned nuc_sample_fold(size_t number, size_t n_samples);
 
 struct nuc_choice_samples {
     size_t wanted, count, n_inputs, n_outputs;
@@ -20,6 +34,7 @@ struct nuc_choice_samples {
     double *signal;                  /* by score: summed over all samples; from nuc_choice_signals() on */
     float **values[NUC_CHOICE_MOST]; /* by sample, then score */
     unsigned part[NUC_CHOICE_MOST];
+    size_t number[NUC_CHOICE_MOST]; /* among those seen */
 };
 
 /*
@@ -31,8 +46,8 @@ unsigned nuc_sample_part(size_t number);
 /* After the last sample. */
 void nuc_choice_signals(struct nuc_context *cx, struct nuc_choice_samples *s);
 
-/* The samples of one half, or NUC_BOTH_PARTS: all. They share the memory of `all`. */
-struct nuc_choice_samples nuc_samples_of_part(const struct nuc_choice_samples *all, unsigned part);
+/* Those that are of `which`. They share the memory of `all`. */
+struct nuc_choice_samples nuc_samples_of(const struct nuc_choice_samples *all, const unsigned *of, unsigned which);
 
 /*
  * The mean of what samples gain by a choice, less `errors` standard errors of that mean: what is gained beyond chance

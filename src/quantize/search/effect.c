@@ -236,15 +236,14 @@ static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
 
 /* ---- against the float graph ---- */
 
-/* Of the bytes of an output: outputs with different ones differ. FNV-1a over words of 32 bits. */
-static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
+/* Values with different ones differ. FNV-1a over words of 32 bits; the zeros are equal. */
+static uint32_t fingerprint(const float *x, size_t count)
 {
-    const uint8_t *bytes = nuc_eval_result_data(e, output);
-    size_t count = nuc_bytes(&nuc_eval_output(e, output)->vals[0]) / sizeof(uint32_t);
     uint32_t hash = 2166136261u, word;
 
     for (size_t i = 0; i < count; i++) {
-        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        float value = x[i] + 0.0f;
+        memcpy(&word, &value, sizeof word);
         hash = (hash ^ word) * 16777619u;
     }
     return hash;
@@ -283,23 +282,23 @@ static void measure_sample(const struct nuc_effects *fx, const struct worker *w,
 {
     for (size_t i = 0; i < fx->s->n_outputs; i++) {
         const struct nuc_meta *meta = &nuc_eval_output(w->e, i)->vals[0];
-        const float *x = fx->s->outputs[sample][i], *first = fx->s->outputs[0][i];
+        const float *x = fx->s->outputs[sample][i];
         struct nuc_measured_output *o = &figures->outputs[i];
         struct nuc_sqnr s = {0, 0};
         size_t count = (size_t)nuc_elements(meta);
-        figures->fingerprints[i] = fingerprint(w->e, i);
         *o = (struct nuc_measured_output){.samples = 1, .is_float = meta->dtype == NUC_F32};
         o->min = INFINITY;
         o->max = -INFINITY;
         if (!o->is_float)
             continue;
         nuc_sqnr_add(&s, x, nuc_eval_result_data(w->e, i), count);
+        figures->fingerprints[i] = fingerprint(nuc_eval_result_data(w->e, i), count);
+        figures->float_fingerprints[i] = fingerprint(x, count);
         o->signal = s.signal;
         o->noise = s.noise;
         for (size_t k = 0; k < count; k++) {
             o->min = x[k] < o->min ? x[k] : o->min;
             o->max = x[k] > o->max ? x[k] : o->max;
-            o->float_varies |= x[k] < first[k] || x[k] > first[k];
         }
     }
     figures->error = error_of_sample(fx, w, sample);
@@ -318,14 +317,23 @@ static void run_measured(const void *arg, struct nuc_part part)
     }
 }
 
+struct nuc_sample_figures *nuc_sample_figures_new(struct nuc_calibration *c)
+{
+    size_t count = c->samples->count, n = c->samples->n_outputs;
+    struct nuc_sample_figures *figures = nuc_alloc_array(c->g->cx, count, sizeof *figures);
+
+    for (size_t k = 0; k < count; k++) {
+        figures[k].outputs = nuc_alloc_array(c->g->cx, n, sizeof *figures[k].outputs);
+        figures[k].fingerprints = nuc_alloc_array(c->g->cx, n, sizeof *figures[k].fingerprints);
+        figures[k].float_fingerprints = nuc_alloc_array(c->g->cx, n, sizeof *figures[k].float_fingerprints);
+    }
+    return figures;
+}
+
 void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figures)
 {
     const struct nuc_parameters *present = nuc_present_parameters(fx->c);
 
-    for (size_t k = 0; k < fx->n_samples; k++) {
-        figures[k].outputs = nuc_alloc_array(fx->g->cx, fx->s->n_outputs, sizeof *figures[k].outputs);
-        figures[k].fingerprints = nuc_alloc_array(fx->g->cx, fx->s->n_outputs, sizeof *figures[k].fingerprints);
-    }
     for_samples(fx, 1, run_measured, &(struct job){.fx = fx, .parameters = &present, .figures = figures});
 }
 

@@ -62,11 +62,14 @@ double nuc_cost_after(const struct nuc_effects *fx, uint32_t group);
 /* What one sample shows of the outputs, and its error. */
 struct nuc_sample_figures {
     struct nuc_measured_output *outputs;
-    uint32_t *fingerprints; /* by output: outputs with different ones differ */
+    uint32_t *fingerprints, *float_fingerprints; /* by output, of floats: outputs with different ones differ */
     double error;
 };
 
-/* figures[k]: of rounding all values of sample k with the present parameters. In the current arena. */
+/* Room for those of all samples that were kept. */
+struct nuc_sample_figures *nuc_sample_figures_new(struct nuc_calibration *c);
+
+/* figures[k]: of rounding all values of sample k with the present parameters. */
 void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figures);
 
 /* error[k]: of rounding all values of sample k, of part p, with parameters[p] by group. */

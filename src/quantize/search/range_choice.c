@@ -463,7 +463,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
         return;
     struct nuc_arena *outer = nuc_push_arena(cx);
     nuc_calibration_parameters(c);
-    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
+    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));
     bool by_parts = !is_known(c) && nuc_chooses_by_parts(c);
     struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
     h.fx = nuc_effects_new(c, &q, h.n_samples, by_parts);

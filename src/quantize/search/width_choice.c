@@ -457,16 +457,17 @@ size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration
                          double *errors)
 {
     struct nuc_choice_samples *kept = observed->samples;
-    struct nuc_sample_figures figures[NUC_CHOICE_MOST];
-
     for (size_t k = 0; k < kept->count; k++) {
         if (kept->part[k] != part)
             nuc_quantize_sample(c, nuc_kept_sample(observed, k));
     }
     nuc_calibration_parameters(c);
-    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_BOTH_PARTS));
+    struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));
     c->samples = kept;
-    size_t count = nuc_measure_converted(c, &q, part, figures);
+    struct nuc_sample_figures *figures = nuc_sample_figures_new(c);
+    size_t all = kept->count, count = kept->count = nuc_samples_to_measure(c);
+    nuc_measure_converted(c, &q, kept->part, part, figures);
+    kept->count = all;
     c->samples = NULL;
     for (size_t k = 0; k < count; k++) {
         if (kept->part[k] == part)

@@ -52,11 +52,18 @@ void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *o
 static void put_accuracy(const struct nuc_report *r, json_t *to)
 {
     const struct nuc_evaluation *e = r->evaluation;
+    struct nuc_output_quality q = {.sqnr_db = (double)NAN};
     struct nuc_report_figures f;
 
     nuc_report_figures(r, &f);
-    nuc_put_measure(r->cx, to, "sqnr_db",
-                    e != NULL && e->has_reference ? nuc_total_sqnr(e) : nuc_network_sqnr(r->network));
+    bool is_evaluated = e != NULL && e->has_reference;
+    if (is_evaluated)
+        q.sqnr_db = nuc_total_sqnr(e);
+    else
+        nuc_network_quality(r->network, &q);
+    nuc_put_measure(r->cx, to, "sqnr_db", q.sqnr_db);
+    nuc_put_measure(r->cx, to, "sqnr_lowest_db", q.held_out > 0 ? q.lowest_db : (double)NAN);
+    nuc_put_count(r->cx, to, "sqnr_held_out", q.held_out);
     nuc_put_measure(r->cx, to, "accuracy", f.accuracy);
     nuc_put_measure(r->cx, to, "reference_accuracy", f.reference_accuracy);
     nuc_put_measure(r->cx, to, "agreement", f.agreement);

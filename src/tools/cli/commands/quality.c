@@ -21,33 +21,60 @@ static void db_to(char out[16], double db)
     if (isinf(db) && db > 0)
         snprintf(out, 16, "equal");
     else
-        snprintf(out, 16, "%.2f dB", db);
+        snprintf(out, 16, "%.1f dB", db);
+}
+
+/* Parts of the samples that differ by less show about the same, in dB. */
+#define NARROW 3
+
+/* "31.2 dB", "31.2 dB (24.0 to 36.1)". */
+static void figure_to(char out[48], const struct nuc_output_quality *q)
+{
+    char db[16];
+
+    db_to(db, q->sqnr_db);
+    if (q->highest_db - q->lowest_db > NARROW)
+        snprintf(out, 48, "%s (%.1f to %.1f)", db, q->lowest_db, q->highest_db);
+    else
+        snprintf(out, 48, "%s", db);
+}
+
+/* So many samples tell little: the next ones may differ by decibels. */
+#define FEW 8
+
+/* " on 16 held-out samples". */
+static void samples_to(char out[80], const struct nuc_output_quality *q)
+{
+    if (q->held_out == 0)
+        snprintf(out, 80, " on the calibration sample itself");
+    else
+        snprintf(out, 80, " on %zu held-out samples%s", q->held_out, q->held_out < FEW ? ", too few to be sure" : "");
 }
 
 /* Every output by name, on one line; false: there is no room. */
 static bool print_all(const struct nuc_compiler *c)
 {
-    char line[256], name[NAME + 1], db[16];
+    char line[256], name[NAME + 1], db[48], samples[80] = "";
     struct nuc_output_quality q;
-    size_t length = 0, samples = 0;
+    size_t length = 0;
 
     for (size_t i = 0; nuc_quality(c, i, &q) == NUC_OK && length < WIDTH; i++) {
         if (!q.is_float)
             continue;
         name_to(name, q.name);
-        db_to(db, q.sqnr_db);
+        figure_to(db, &q);
+        samples_to(samples, &q);
         length += (size_t)snprintf(line + length, sizeof line - length, "%s%s %s", length > 0 ? ", " : "", name, db);
-        samples = q.samples;
     }
-    size_t all = LABEL + length + (size_t)snprintf(NULL, 0, " on %zu calibration samples", samples);
-    if (length > 0 && all <= WIDTH)
-        cli_print_row("SQNR", "%s on %zu calibration sample%s", line, samples, samples == 1 ? "" : "s");
-    return all <= WIDTH;
+    bool has_room = LABEL + length + strlen(samples) <= WIDTH;
+    if (length > 0 && has_room)
+        cli_print_row("SQNR", "%s%s", line, samples);
+    return has_room;
 }
 
 static void print_extremes(const struct nuc_compiler *c)
 {
-    char name[NAME + 1], worst_db[16], best_db[16];
+    char name[NAME + 1], worst_db[48], best_db[16], samples[80];
     struct nuc_output_quality q, worst = {.name = NULL}, best = {.name = NULL};
     size_t n = 0;
 
@@ -59,9 +86,13 @@ static void print_extremes(const struct nuc_compiler *c)
         n++;
     }
     name_to(name, worst.name);
-    db_to(worst_db, worst.sqnr_db);
+    figure_to(worst_db, &worst);
     db_to(best_db, best.sqnr_db);
-    cli_print_row("SQNR", "%s (%s) to %s: %zu outputs, %zu samples", worst_db, name, best_db, n, worst.samples);
+    samples_to(samples, &worst);
+    if (n == 1)
+        cli_print_row("SQNR", "%s%s", worst_db, samples);
+    else
+        cli_print_row("SQNR", "%s (%s) to %s: %zu outputs%s", worst_db, name, best_db, n, samples);
 }
 
 void cli_print_quality(const struct nuc_compiler *c)

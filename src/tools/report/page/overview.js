@@ -46,6 +46,13 @@ function cyclesBar(report) {
         element("p", { class: "shares" }, words("npu", npu, "NPU"), words(kind, cpu, "CPU")));
 }
 
+/* On samples that were held out, how low it is on the worst part of them. */
+function sqnrNote(summary) {
+    if (!summary.sqnr_held_out) return "error " + percentText(relativeError(summary.sqnr_db), 2);
+    const low = summary.sqnr_db - summary.sqnr_lowest_db > 3 ? decibelText(summary.sqnr_lowest_db) + " and more " : "";
+    return low + "on " + plural(summary.sqnr_held_out, "held-out sample");
+}
+
 function tiles(summary, target) {
     const clock = isNumber(target.clock_hz) ? " at " + trimmed(target.clock_hz / 1e6).replace(/\.0+$/, "") + "\u00a0MHz" : "";
     const memory = isNumber(summary.memory_bytes) ? summary.memory_bytes : isNumber(summary.arena_bytes) ? summary.arena_bytes + (summary.scratch_bytes || 0) : null;
@@ -53,7 +60,7 @@ function tiles(summary, target) {
         ["Latency, estimated", durationParts(summary.latency_us), isNumber(summary.cycles) ? countText(summary.cycles) + " cycles" + clock : null],
         ["Memory", sizeParts(memory), isNumber(summary.arena_bytes) ? "arena " + countText(summary.arena_bytes) + (summary.scratch_bytes ? ", NPU " + countText(summary.scratch_bytes) : "") : null],
         ["Program", sizeParts(summary.program_bytes), isNumber(summary.weights_bytes) ? "weights " + sizeText(summary.weights_bytes) : null],
-        ["SQNR", decibelParts(summary.sqnr_db), "error " + percentText(relativeError(summary.sqnr_db), 2)],
+        ["SQNR", decibelParts(summary.sqnr_db), sqnrNote(summary)],
     ];
     if (isNumber(summary.accuracy)) {
         rows.push(["Accuracy", [(100 * summary.accuracy).toFixed(2), "%"], isNumber(summary.reference_accuracy) ? "float " + percentText(summary.reference_accuracy, 2) : isNumber(summary.samples) ? plural(summary.samples, "sample") : null]);
