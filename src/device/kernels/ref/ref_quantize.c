@@ -46,21 +46,37 @@ static void store(enum nuc_dtype dtype, void *out, size_t i, int64_t v)
     }
 }
 
+/* Half to even, of what is below 2^22: the sum with 1.5 * 2^23 has it in its last bits. */
+static int32_t nearest(float x)
+{
+    const int32_t bits_of_zero = 0x4B400000;
+    float sum = x + 12582912.0f;
+    int32_t bits;
+
+    __builtin_memcpy(&bits, &sum, sizeof bits); /* the builtin: freestanding code would call a function */
+    return bits - bits_of_zero;
+}
+
 /* What most tensors are, without 64 bits and a choice for each element. */
 static void quantize_to_int8(const struct nuc_affine *q, float inverse, const float *in, int8_t *out, size_t count)
 {
-    int32_t low = (int32_t)q->quant_min, high = (int32_t)q->quant_max;
-    float zero_point = (float)q->zero_point;
+    const float limit = 4194304.0f;
+    int32_t low = (int32_t)q->quant_min, high = (int32_t)q->quant_max, zero_point = q->zero_point;
 
-    for (size_t i = 0; i < count; i++)
-        out[i] = (int8_t)nuc_clamp_i32(to_int32(zero_point + round_even(inverse * in[i])), low, high);
+    for (size_t i = 0; i < count; i++) {
+        float v = inverse * in[i];
+        if (v > -limit && v < limit)
+            out[i] = (int8_t)nuc_clamp_i32(nearest(v) + zero_point, low, high);
+        else
+            out[i] = (int8_t)quantize_one(q, inverse, in[i]);
+    }
 }
 
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
     float inverse = 1.0f / q->scale;
 
-    if (q->dtype == NUC_I8) {
+    if (q->dtype == NUC_I8 && q->zero_point >= INT8_MIN && q->zero_point <= INT8_MAX) {
         quantize_to_int8(q, inverse, in, out, count);
         return;
     }
