@@ -240,6 +240,13 @@ enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts
 /* ---- models ---- */
 
 /*
+ * Data as of nuc_dataset_open(), for example the calibration's: sizes that a .pt2 leaves open and no option names are
+ * those of its arrays, in models that are opened from now on, else those of the example inputs. NULL: no data. It is
+ * read when there is such a size. nuc_compile_file() and nuc_quantize_file() take their own.
+ */
+enum nuc_status nuc_size_samples(struct nuc_compiler *c, const char *path);
+
+/*
  * Opens a .pt2 archive or a LiteRT model (.tflite), float or quantized. Inputs and outputs of a LiteRT model keep its
  * sizes and order, channels last.
  */

@@ -43,7 +43,7 @@ def compile(model: Any, calibration: Any = None, *, target: str = "imxrt700",
     if output is not None:
         check_writable(output)
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model)
+        opened = open_model(s, model, calibration)
         samples = _samples(s, opened, calibration, "calibration")
         data, size = ctypes.POINTER(ctypes.c_uint8)(), ctypes.c_size_t()
         try:
@@ -100,7 +100,7 @@ def quantize(model: Any, calibration: Any, *, target: str = "imxrt700", progress
              **options: Any) -> Quantized:
     """Quantizes a float model, as ``nucleon quantize`` does. Arguments as of ``compile()``."""
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model)
+        opened = open_model(s, model, calibration)
         samples = _samples(s, opened, calibration, "calibration")
         data, size = ctypes.POINTER(ctypes.c_uint8)(), ctypes.c_size_t()
         s.run(lib.nuc_quantize_to_memory, opened, samples, ctypes.byref(data), ctypes.byref(size))
@@ -126,7 +126,7 @@ def explain(model: Any, calibration: Any = None, *, target: str = "imxrt700", te
     ``nucleon explain`` prints. A float model without calibration data is quantized with made-up ranges.
     """
     with Session({"target": target, **options}, progress) as s:
-        opened, samples = open_model(s, model), None
+        opened, samples = open_model(s, model, calibration), None
         if calibration is not None and not lib.nuc_model_is_quantized(opened):
             samples = _samples(s, opened, calibration, "calibration")
             s.run(lib.nuc_quantize, opened, samples, ctypes.byref(opened))
@@ -174,7 +174,7 @@ def report(model: Any, calibration: Any = None, dataset: Any = None, *, target: 
     """
     how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr)
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model)
+        opened = open_model(s, model, calibration)
         asked = ReportOptions(evaluate=ctypes.pointer(how))
         asked.invocation = s.keep(_invocation(model, calibration, dataset, {"target": target, **options}))
         asked.compare = s.keep(encode(compare)) if compare is not None else None
@@ -230,7 +230,7 @@ def tune(model: Any, calibration: Any = None, *, goal: str = "sqnr", dataset: An
     """
     given = {"target": target, **options}
     with Session(given, progress) as s:
-        opened = open_model(s, model)
+        opened = open_model(s, model, calibration)
         asked = TuneOptions(goal=choice("goal", goal, GOALS), cycle_budget=cycle_budget or 0)
         if min_sqnr is not None:
             asked.has_min_sqnr, asked.min_sqnr = True, min_sqnr

@@ -45,8 +45,11 @@ def model_bytes(model: Any) -> tuple[str, bytes]:
                    "torch.export.export() returns")
 
 
-def open_model(session: Session, model: Any) -> ctypes.c_void_p:
+def open_model(session: Session, model: Any, samples: Any = None) -> ctypes.c_void_p:
+    """``samples``: where they are a path, sizes that the model leaves open are theirs."""
     out = ctypes.c_void_p()
+    if is_path(samples):
+        session.run(lib.nuc_size_samples, session.handle, encode(samples))
     if is_path(model):
         session.run(lib.nuc_model_open, session.handle, encode(model), ctypes.byref(out))
         return out

@@ -33,6 +33,17 @@ enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struc
     return nuc_leave(&call);
 }
 
+enum nuc_status nuc_size_samples(struct nuc_compiler *c, const char *path)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, true);
+        c->size_samples = path != NULL ? nuc_strdup(c->cx, path) : NULL;
+    }
+    return nuc_leave(&call);
+}
+
 enum nuc_status nuc_dataset_of_arrays(struct nuc_compiler *c, const char *name, const struct nuc_array_info *arrays,
                                       size_t count, struct nuc_dataset **out)
 {

@@ -40,6 +40,7 @@ struct nuc_compiler {
     const struct nuc_measured *measured;
     const char *dim_order_table;
     const struct nuc_data_lines *data; /* of the last calibration */
+    const char *size_samples;          /* of models that are opened: nuc_size_samples(); NULL: none */
 };
 
 /* What --rewrite made of a model. */

@@ -212,7 +212,8 @@ static void import_model(struct nuc_job *j)
     bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 
     const struct nuc_options *o = &j->c->options;
-    struct nuc_sizes sizes = {o->sizes, o->n_sizes};
+    const char *samples = j->source.path != NULL ? j->source.path : j->c->size_samples;
+    struct nuc_sizes sizes = {o->sizes, o->n_sizes, samples, o};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
     j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, o->signature, io)
                                        : nuc_import_pt2(cx, j->input, &sizes));
@@ -306,7 +307,7 @@ struct order {
 
 static struct nuc_job begin(struct nuc_compiler *c, const struct order *o)
 {
-    struct nuc_job j = {.c = c, .m = o->m, .input = {.path = o->path}, .output = o->output};
+    struct nuc_job j = {.c = c, .m = o->m, .input = {.path = o->path}, .output = o->output, .source = o->calibration};
 
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);

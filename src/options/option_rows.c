@@ -25,7 +25,7 @@ const struct nuc_option_info nuc_option_rows[] = {
      CHOICES("fast", "default", "high")},
     {"size", NUC_OPTION_LIST, "NAME=N,...",
      "sizes that a model exported with dynamic_shapes leaves open: a dimension of an input (x.2=64) or torch's symbol "
-     "(s39=32); default: those of the example inputs",
+     "(s39=32); default: those of the calibration data, or of the example inputs",
      TO(sizes), COUNT_IN(n_sizes)},
     {"signature", NUC_OPTION_STRING, "NAME", "of a LiteRT model with several ways to call it: the one that is compiled",
      TO(signature)},

@@ -80,8 +80,8 @@ struct nuc_symbol {
 };
 
 /*
- * Gives every symbol in the sizes of the inputs its value: of `sizes`, or else of the example inputs, with a note.
- * Fails where an entry of `sizes` belongs to nothing or the archive's own range excludes it.
+ * Gives every symbol in the sizes of the inputs its value: of `sizes`, of its samples, or else of the example inputs,
+ * with a note. Fails where an entry of `sizes` belongs to nothing or the archive's own range excludes it.
  */
 void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes);
 

@@ -26,9 +26,11 @@
 struct nuc_sizes {
     const char *const *texts;
     size_t count;
+    const char *samples; /* data whose arrays say what the texts do not; NULL: there is none */
+    const struct nuc_options *options;
 };
 
-/* `sizes` may be NULL: then those of the example inputs of the export. */
+/* `sizes` may be NULL: then those of the example inputs of the export, as where neither texts nor samples say. */
 struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input, const struct nuc_sizes *sizes);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/dataset.h"
 #include "front/pt2/importer.h"
 #include "host/text.h"
 #include "ir/shapes/shapes.h"
@@ -345,6 +346,7 @@ bool nuc_is_about_sizes(const struct nuc_json *node)
 struct dimension {
     const char *input;
     unsigned dim;
+    uint32_t rank; /* of the input */
     const char *expression;
     int64_t example; /* -1: the archive does not say */
 };
@@ -376,7 +378,8 @@ static void list_dimensions(const struct nuc_importer *im, struct dimensions *d)
             if (nuc_json_maybe_text(&written) == NULL)
                 continue;
             d->all = nuc_grow(im->cx, d->all, &d->capacity, d->count + 1, sizeof *d->all);
-            d->all[d->count++] = (struct dimension){text, (unsigned)k, nuc_json_maybe_text(&written),
+            d->all[d->count++] = (struct dimension){text, (unsigned)k, (uint32_t)nuc_json_maybe_count(&sizes),
+                                                    nuc_json_maybe_text(&written),
                                                     example.type == NUC_JSON_INTEGER ? nuc_json_int(&example) : -1};
         }
     }
@@ -500,28 +503,84 @@ static void check_range(const struct nuc_importer *im, const struct nuc_symbol *
             most.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&most)) : "any number");
 }
 
+/* The array with samples of an input: of its name or number, or the only one where it is the only input. */
+static const struct nuc_array *samples_of(const struct nuc_importer *im, const struct nuc_arrays *arrays,
+                                          const char *input)
+{
+    struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
+    struct nuc_json specs = nuc_json_field(&signature, "input_specs");
+    const struct nuc_array *found = nuc_find_array(arrays, input), *only = NULL;
+    size_t n_inputs = 0, n_arrays = 0;
+
+    for (size_t i = 0, count = nuc_json_count(&specs); i < count; i++) {
+        struct nuc_json item = nuc_json_item(&specs, i);
+        struct nuc_json user = nuc_json_maybe_member(&item, "user_input");
+        struct nuc_json arg = nuc_json_maybe_member(&user, "arg"), tensor = nuc_json_maybe_member(&arg, "as_tensor");
+        struct nuc_json name = nuc_json_maybe_member(&tensor, "name");
+        const char *text = nuc_json_maybe_text(&name);
+        if (found == NULL && text != NULL && strcmp(text, input) == 0)
+            found = nuc_find_array(arrays, nuc_format(im->cx, "in%zu", n_inputs));
+        n_inputs += text != NULL;
+    }
+    for (size_t i = 0; i < arrays->count; i++) {
+        bool is_label = nuc_is_label_array(arrays->items[i].name);
+        only = is_label ? only : &arrays->items[i];
+        n_arrays += !is_label;
+    }
+    return found == NULL && n_inputs == 1 && n_arrays == 1 ? only : found;
+}
+
+/* The size in the samples, which lie along axis 0: [N] + sizes, or [N * sizes[0]] + sizes[1..]. -1: they do not say. */
+static int64_t sampled_size(const struct nuc_importer *im, const struct nuc_arrays *arrays, const struct dimension *d)
+{
+    const struct nuc_array *a = arrays != NULL ? samples_of(im, arrays, d->input) : NULL;
+
+    if (a == NULL || (a->rank != d->rank && a->rank != d->rank + 1) || (a->rank == d->rank && d->dim == 0))
+        return -1;
+    return a->shape[d->dim + (a->rank - d->rank)];
+}
+
+static bool is_open(const struct nuc_importer *im, const struct dimension *d)
+{
+    struct expression x = {.im = im};
+    int64_t value;
+
+    return !evaluate(&x, d->expression, &value);
+}
+
+/* Sizes that are still open become those of the samples, or of the example inputs; which, is noted. */
+static void take_sizes(struct nuc_importer *im, const struct dimensions *d, const struct nuc_arrays *samples,
+                       const char *where)
+{
+    struct nuc_text taken;
+
+    nuc_text_init(&taken, im->cx);
+    for (size_t i = 0; i < d->count; i++) {
+        const struct dimension *one = &d->all[i];
+        int64_t size = samples != NULL ? sampled_size(im, samples, one) : one->example;
+        if (is_open(im, one) && size >= 0 && solve(im, one->expression, size))
+            nuc_text_addf(&taken, "%s%s.%u=%lld", taken.length == 0 ? "" : ",", one->input, one->dim, (long long)size);
+    }
+    if (taken.length != 0)
+        nuc_warn(im->cx, "%s: open sizes are those of the %s: --size %s; other numbers give another program",
+                 im->zip->path, where, nuc_text_string(&taken));
+}
+
 void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes)
 {
     struct dimensions d = {NULL, 0, 0};
-    struct nuc_text assumed;
+    bool any = false;
 
     list_dimensions(im, &d);
     for (size_t i = 0; sizes != NULL && i < sizes->count; i++)
         take_size(im, &d, sizes->texts[i]);
-    nuc_text_init(&assumed, im->cx);
-    for (size_t i = 0; i < d.count; i++) {
-        struct expression x = {.im = im};
-        int64_t value;
-        if (evaluate(&x, d.all[i].expression, &value) || d.all[i].example < 0)
-            continue;
-        if (solve(im, d.all[i].expression, d.all[i].example))
-            nuc_text_addf(&assumed, "%s%s.%u=%lld", assumed.length == 0 ? "" : ",", d.all[i].input, d.all[i].dim,
-                          (long long)d.all[i].example);
+    for (size_t i = 0; i < d.count; i++)
+        any = any || is_open(im, &d.all[i]);
+    if (any && sizes != NULL && sizes->samples != NULL) {
+        const struct nuc_dataset *data = nuc_dataset_read(im->cx, sizes->options, sizes->samples);
+        take_sizes(im, &d, &data->arrays, "calibration data");
     }
+    take_sizes(im, &d, NULL, "example inputs");
     for (size_t i = 0; i < im->n_symbols; i++)
         check_range(im, &im->symbols[i]);
-    if (assumed.length != 0)
-        nuc_warn(im->cx,
-                 "%s: open sizes are those of the example inputs: --size %s; other numbers give another program",
-                 im->zip->path, nuc_text_string(&assumed));
 }

@@ -245,7 +245,9 @@ int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, s
     if (c == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
     cli_watch(c);
-    int code = fn(c, args);
+    int code = args->calibration != NULL ? cli_check(c, nuc_size_samples(c, args->calibration)) : CLI_OK;
+    if (code == CLI_OK)
+        code = fn(c, args);
     cli_json_take(c, args->timings);
     cli_unwatch(c);
     nuc_compiler_free(c);
