@@ -6,9 +6,11 @@
 
 #include "archive/zip.h"
 #include "archive/zip_write.h"
+#include "data/npz_write.h"
 #include "front/pt2/pt2.h"
 #include "host/file.h"
 #include "ir/obstacles.h"
+#include "nucleon/compile.h"
 
 /* Of cases/archive. */
 static char *model_json, *weights_json, *constants_json;
@@ -86,19 +88,20 @@ static const char *save(struct nuc_context *cx, struct nuc_span bytes)
 struct import {
     const char *path;
     struct nuc_graph *g;
+    const struct nuc_sizes *sizes;
 };
 
 static void import(struct nuc_context *cx, void *arg)
 {
     struct import *call = arg;
 
-    call->g = nuc_import_pt2(cx, (struct nuc_stored){.path = call->path}, NULL);
+    call->g = nuc_import_pt2(cx, (struct nuc_stored){.path = call->path}, call->sizes);
 }
 
 /* The graph, or NULL with the status. */
 static struct nuc_graph *import_bytes(struct nuc_context *cx, struct nuc_span bytes, enum nuc_status *status)
 {
-    struct import call = {save(cx, bytes), NULL};
+    struct import call = {save(cx, bytes), NULL, NULL};
 
     *status = nuc_try(cx, import, &call);
     unlink(call.path);
@@ -152,6 +155,37 @@ static const char *edited(struct nuc_context *cx, const char *text, char *edit)
     if (new == NULL)
         fail_msg("'%s' is no edit", edit);
     return replace(cx, text, edit, new);
+}
+
+/* Size 0 of the input has no example: the samples say it, along axis 0 of which they lie, if their rank tells it apart.
+ */
+static void open_sizes_are_those_of_samples(void **state)
+{
+    static const char fixed[] = "\"x\":{\"dtype\":7,\"sizes\":[{\"as_int\":1}";
+    static const char open[] =
+        "\"x\":{\"dtype\":7,\"sizes\":[{\"as_expr\":{\"expr_str\":\"Symbol('s0')\",\"hint\":null}}";
+    static const float values[2 * 2 * 4 * 4];
+    struct nuc_context *cx = *state;
+    const struct nuc_options options = {.target = NULL};
+    struct archive a = whole();
+
+    a.model = replace(cx, a.model, fixed, open);
+    for (uint32_t rank = 4; rank <= 5; rank++) {
+        struct nuc_array x = {"x", NUC_F32, rank, {2, 1, 2, 4, 4}, {(const uint8_t *)values, sizeof values}, NULL, 0};
+        if (rank == 4)
+            memcpy(x.shape, (const int64_t[]){2, 2, 4, 4}, 4 * sizeof(int64_t));
+        char samples[] = "/tmp/nucleon_test_XXXXXX.npz";
+        close(mkstemps(samples, 4));
+        nuc_write_npz(cx, samples, &(struct nuc_arrays){1, &x});
+        const struct nuc_sizes sizes = {NULL, 0, samples, &options};
+        struct import call = {save(cx, make_archive(cx, &a)), NULL, &sizes};
+        enum nuc_status status = nuc_try(cx, import, &call);
+        unlink(call.path);
+        unlink(samples);
+        assert_int_equal(status, rank == 5 ? NUC_OK : NUC_UNSUPPORTED);
+        if (rank == 5)
+            assert_int_equal(nuc_find_node(call.g, "x")->vals[0].sizes[0], 1);
+    }
 }
 
 static void expect_refusal(struct nuc_context *cx, const struct archive *a, const char *expected)
@@ -338,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEXT_TEST("cases/import.txt", check_model, NULL),
         STATE_TEST(tied_weights_share_bytes),
+        STATE_TEST(open_sizes_are_those_of_samples),
         cmocka_unit_test(constant_inputs_are_left_out),
         STATE_TEST(refuses_missing_entries),
         STATE_TEST(refuses_bad_weights),
