@@ -1,6 +1,4 @@
 /* Public calls that take files and not a model: data sets, descriptions, profiles, lists, LiteRT models. */
-#include <sys/stat.h>
-
 #include "nucleon/json.h"
 
 #include "archive/file_kind.h"
@@ -152,7 +150,7 @@ enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, con
         if (n == 0)
             nuc_fail(cx, NUC_BAD_INPUT, "%s: nothing in it is on the NPU, there is no LiteRT model to take out", path);
         const char **paths = nuc_alloc_array(cx, n, sizeof *paths);
-        mkdir(folder, 0777); /* when it cannot be made, writing into it says why */
+        nuc_make_folder(cx, folder);
         for (size_t i = 0; i < n; i++) {
             paths[i] = nuc_format(cx, "%s/npu_%u.tflite", folder, models[i].instruction);
             nuc_write_file(cx, paths[i], models[i].bytes);

@@ -65,6 +65,12 @@ struct nuc_span nuc_read_head(struct nuc_context *cx, struct nuc_stored input, s
  */
 void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes);
 
+/*
+ * Makes a folder, unless it is there, which is gone with the context if it is empty then. When it cannot be made,
+ * writing into it says why.
+ */
+void nuc_make_folder(struct nuc_context *cx, const char *path);
+
 /* The same for bytes that do not lie together. */
 void nuc_write_pieces(struct nuc_context *cx, const char *path, const struct nuc_pieces *pieces);
 

@@ -392,3 +392,37 @@ void nuc_end_outputs(struct nuc_context *cx)
         discard(o);
     cx->outputs.arena = NULL;
 }
+
+/* ---- folders ---- */
+
+/* So many of them are remembered, which leaves places for temporary files. */
+#define MOST_FOLDERS 8
+
+static bool may_remember(const struct nuc_unfinished *all)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < NUC_MAX_UNFINISHED; i++)
+        count += atomic_load(&all->items[i].kind) == NUC_UNFINISHED_EMPTY;
+    return count < MOST_FOLDERS;
+}
+
+void nuc_make_folder(struct nuc_context *cx, const char *path)
+{
+    char *whole = nuc_strdup(cx, path);
+
+    for (size_t length = strlen(whole); length > 1 && whole[length - 1] == '/';)
+        whole[--length] = '\0';
+    if (mkdir(whole, 0777) != 0 || !may_remember(&cx->unfinished))
+        return;
+    char *slash = strrchr(whole, '/');
+    const char *name = slash != NULL ? slash + 1 : whole;
+    const char *parent = slash == NULL ? "." : slash == whole ? "/" : whole;
+    if (strlen(name) >= NUC_UNFINISHED_NAME)
+        return;
+    if (slash != NULL)
+        *slash = '\0';
+    int folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        nuc_enter_unfinished(&cx->unfinished, NUC_UNFINISHED_EMPTY, folder, name, 0);
+}

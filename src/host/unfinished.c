@@ -126,4 +126,12 @@ void nuc_discard_unfinished(struct nuc_unfinished *all)
         if (atomic_load(&item->kind) == NUC_UNFINISHED_FOLDER)
             nuc_remove_tree(item->folder, item->name);
     }
+    /* Those that were made last are inside of others. */
+    for (size_t i = NUC_MAX_UNFINISHED; i-- > 0;) {
+        const struct nuc_unfinished_item *item = &all->items[i];
+        if (atomic_load(&item->kind) != NUC_UNFINISHED_EMPTY)
+            continue;
+        unlinkat(item->folder, item->name, AT_REMOVEDIR);
+        close(item->folder);
+    }
 }

@@ -15,17 +15,19 @@ enum nuc_unfinished_kind {
     NUC_UNFINISHED_NONE, /* the place is free */
     NUC_UNFINISHED_FILE,
     NUC_UNFINISHED_FOLDER, /* with what is in it */
+    NUC_UNFINISHED_EMPTY,  /* a folder, if nothing is in it; its `folder` is closed with it */
     NUC_UNFINISHED_PROCESS /* with its process group */
 };
 
 #define NUC_MAX_UNFINISHED 32
 #define NUC_TEMPORARY_NAME 32
+#define NUC_UNFINISHED_NAME 256
 
 struct nuc_unfinished_item {
     atomic_int kind; /* written last when an item is entered, first when it is taken out */
     int folder;      /* the open folder that the name is in */
     pid_t process;
-    char name[NUC_TEMPORARY_NAME];
+    char name[NUC_UNFINISHED_NAME];
 };
 
 struct nuc_unfinished {

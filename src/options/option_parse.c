@@ -66,7 +66,7 @@ static enum nuc_status set_number(const struct place *p, const char *text)
     return store(p, value);
 }
 
-/* "k" as in km, "Ki" as in IEC 80000-13; 0: it is no unit. Bytes may be said. */
+/* "k" as in km, "Ki" as in IEC 80000-13; of bytes "K" as linkers have it, and B may be said; 0: it is no unit. */
 static uint64_t unit_of(const char *text, bool bytes)
 {
     static const struct {
@@ -79,6 +79,8 @@ static uint64_t unit_of(const char *text, bool bytes)
 
     if (bytes && length > 0 && text[length - 1] == 'B')
         length--;
+    if (bytes && length == 1 && *text == 'K')
+        return 1 << 10;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strlen(units[i].name) == length && strncmp(units[i].name, text, length) == 0)
             return units[i].value;

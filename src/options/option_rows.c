@@ -38,7 +38,8 @@ const struct nuc_option_info nuc_option_rows[] = {
     {"require-full-delegation", NUC_OPTION_FLAG, NULL, "no operator stays on the CPU", TO(require_full_delegation),
      .set = true},
     {"memory-budget", NUC_OPTION_BYTES, "BYTES",
-     "arena and NPU scratch need no more: 300k is 300,000, 64Ki 65,536; int8 operators on a CPU are computed in strips "
+     "arena and NPU scratch need no more: 300k is 300,000, 64Ki and 64K 65,536; int8 operators on a CPU are computed "
+     "in strips "
      "of rows where that makes it fit; else a table shows what is alive at the peak",
      TO(memory_budget)},
     {"observer", NUC_OPTION_CHOICE, "NAME",

@@ -117,7 +117,9 @@ done <<'ROWS'
 2 | not the option '--target'                              | compile "$d/digits.pt2" -o --target imxrt700
 2 | is given twice, as 'a.npz' and as 'b.npz'              | compile "$d/digits.pt2" --calibration a.npz --calibration b.npz -o x.pte
 2 | --threads N takes a number, in digits alone            | run p.pte -i "$d/test.npz" --threads -1
-2 | such as 65536, 300k or 64Ki, not '64K' (k is 1,000, Ki 1,024; | compile "$d/digits.pt2" -o x.pte --memory-budget 64K
+2 | such as 65536, 300k or 64Ki, not '64K' (k is 1,000, Ki 1,024; | explain "$d/digits.pt2" --cycle-budget 64K
+2 | nothing is written to standard output: give a file's name | compile "$d/digits.pt2" -o -
+2 | arrays are written as .npz, which numpy.load() reads | run x.pte -i x.npz -o x.csv
 2 | such as 65536, 300k or 64Ki, not '10kb'                | compile "$d/digits.pt2" -o x.pte --memory-budget 10kb
 2 | such as 65536, 300k or 64Ki, not '10 K'                | compile "$d/digits.pt2" -o x.pte --memory-budget '10 K'
 2 | such as 65536, 300k or 64Ki, not '-1'                  | explain "$d/digits.pt2" --cycle-budget -1

@@ -9,7 +9,8 @@
 
 #include "fuzz_compiler.h"
 
-static char output[] = "/dev/shm/fuzz_convert_XXXXXX";
+static char in_memory[] = "/dev/shm/fuzz_convert_XXXXXX", on_disk[] = "/tmp/fuzz_convert_XXXXXX";
+static char *output = in_memory;
 
 static void remove_output(void)
 {
@@ -24,6 +25,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
     (void)argc;
     (void)argv;
+    if (fd < 0) { /* a container may have no /dev/shm */
+        output = on_disk;
+        fd = mkstemp(output);
+    }
     if (fd < 0)
         abort();
     close(fd);

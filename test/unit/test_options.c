@@ -107,6 +107,8 @@ static void texts_mean_what_they_mean_on_the_command_line(void **state)
 
     set(c, "--memory-budget", "64Ki");
     assert_int_equal(now(c).memory_budget, 65536);
+    set(c, "memory_budget", "64K");
+    assert_int_equal(now(c).memory_budget, 65536);
     set(c, "memory_budget", "1.5kB");
     assert_int_equal(now(c).memory_budget, 1500);
     set(c, "weights", "per-tensor");

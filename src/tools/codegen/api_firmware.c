@@ -1,8 +1,6 @@
 /* Public calls that make the sources of a firmware. */
-#include <string.h>
-#include <sys/stat.h>
-
 #include "nucleon/firmware.h"
+#include <string.h>
 
 #include "archive/file_kind.h"
 #include "archive/json_build.h"
@@ -22,7 +20,7 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
         const char *stem = name != NULL ? name : nuc_codegen_name(cx, path);
         struct nuc_codegen_files files = nuc_generate_code(cx, path, nuc_read_file(cx, path), stem);
-        mkdir(folder, 0777); /* when it cannot be made, writing into it says why */
+        nuc_make_folder(cx, folder);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.h", folder, stem), files.header);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.c", folder, stem), files.source);
         nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", folder, stem), files.data);

@@ -3,7 +3,6 @@
  * the program in both its forms, samples and what the host computes of them.
  */
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "nucleon/firmware.h"
@@ -86,11 +85,11 @@ static const char *in_project(const struct project *p, const char *path)
     return nuc_format(p->cx, "%s/%s", p->folder, path);
 }
 
-/* Those above a file; when one cannot be made, writing into it says why. */
+/* Those above a file. */
 static void make_folders(const struct project *p, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
-        mkdir(nuc_format(p->cx, "%s/%.*s", p->folder, (int)(slash - path), path), 0777);
+        nuc_make_folder(p->cx, nuc_format(p->cx, "%s/%.*s", p->folder, (int)(slash - path), path));
 }
 
 static void write_program(const struct project *p, const char *path, struct nuc_span image)
@@ -136,7 +135,7 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
         nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
-        mkdir(p.folder, 0777);
+        nuc_make_folder(cx, p.folder);
         make_folders(&p, "program/");
         write_program(&p, path, nuc_read_file(cx, path));
         nuc_text_init(&p.kept, cx);

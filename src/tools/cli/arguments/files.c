@@ -120,6 +120,8 @@ static int check_written(const struct path *p)
 
     if (p->kind == CLI_READ)
         return CLI_OK;
+    if (strcmp(p->path, "-") == 0)
+        return cli_usage("%s -: nothing is written to standard output: give a file's name, or './-'", p->what);
     if (stat(p->path, &st) != 0 && errno != ENOENT)
         return cli_bad("%s: cannot be written: %s: give %s another path", p->path, strerror(errno), p->what);
     if (stat(p->path, &st) != 0 && (p->kind == CLI_FOLDER || p->path[length - 1] != '/'))
@@ -134,21 +136,31 @@ static int check_written(const struct path *p)
     return S_ISREG(st.st_mode) ? check_holder(p) : CLI_OK;
 }
 
-/* An output that is called as another kind of file is most often an option taken for another one. */
-static void note_suffix(const struct cli_option *o, const char *path)
+/*
+ * An output that is called as another kind of file is most often an option taken for another one; what reads tables
+ * would take the bytes for text.
+ */
+static int check_suffix(const struct cli_option *o, const char *path)
 {
     static const char *const others[] = {".pt2", ".pt", ".pth", ".tflite", ".pte", ".npz", ".npy", ".json", ".onnx"};
+    static const char *const tables[] = {".csv", ".tsv", ".txt"};
     const char *own = strrchr(o->argument, '.'), *given = strrchr(path, '.');
     char text[CLI_MESSAGE];
 
     if (own == NULL || given == NULL || strcmp(own, given) == 0)
-        return;
+        return CLI_OK;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && strcmp(own, ".npz") == 0; i++) {
+        if (strcmp(given, tables[i]) == 0)
+            return cli_usage("%s %s: arrays are written as %s, which numpy.load() reads: give the file that name",
+                             o->name, path, own);
+    }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(given, others[i]) != 0)
             continue;
         snprintf(text, sizeof text, "%s %s: what is written there is a %s file, whatever its name", o->name, path, own);
         cli_warn(NULL, text);
     }
+    return CLI_OK;
 }
 
 /* ---- all of a command line ---- */
@@ -172,7 +184,7 @@ int cli_check_files(const struct cli_args *args)
         code = check_written(&paths[i]);
     for (size_t i = 0; i < cli_n_options && code == CLI_OK; i++) {
         if (args->given[i] && cli_options[i].file == CLI_WRITTEN)
-            note_suffix(&cli_options[i], args->values[i]);
+            code = check_suffix(&cli_options[i], args->values[i]);
     }
     return code;
 }

@@ -178,9 +178,29 @@ static void print_line(enum cli_style style, const char *prefix, const char *tex
     fputc('\n', stderr);
 }
 
+/* Of a word as long as a line of the library the beginning says enough. */
+static void cut_words(char *text)
+{
+    const size_t most = 1000;
+
+    for (char *end; *text != '\0'; text = end) {
+        end = text + strcspn(text, " ");
+        if ((size_t)(end - text) > most) {
+            memmove(text + most, end, strlen(end) + 1);
+            memcpy(text + most - 3, "...", 3);
+            end = text + most;
+        }
+        end += strspn(end, " ");
+    }
+}
+
 int cli_report(enum nuc_status status, const char *message)
 {
-    const char *text = message != NULL && *message != '\0' ? message : nuc_status_name(status);
+    const char *whole = message != NULL && *message != '\0' ? message : nuc_status_name(status);
+    char text[CLI_MESSAGE];
+
+    snprintf(text, sizeof text, "%s", whole);
+    cut_words(text);
 
     cli_json_error(text);
     print_line(CLI_ERROR, "nucleon:", text);
