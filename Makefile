@@ -71,6 +71,8 @@ clang:
 	@sh tools/build.sh clang -DBUILD_TESTING=ON
 
 build/release/build.ninja:
+	@for tool in cmake ninja pkg-config; do command -v $$tool >/dev/null || { echo "$$tool is missing: as root run:" \
+	    "apt-get install $(BUILD_PACKAGES)" >&2; exit 1; }; done
 	@sh tools/build.sh release -DBUILD_TESTING=OFF
 
 format:

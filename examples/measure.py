@@ -102,7 +102,8 @@ def columns(example, targets, measure):
         known = measure.float_figures() if column == 'float' else None
         program = results_of(column, data, measure) if known is None else None
         rows = {name + ', program': value for name, value in (known or measure.figures(program, data)).items()}
-        if column != 'float':
+        has_firmware = os.path.exists(column + '.image')  # an installed copy makes none
+        if has_firmware:
             board = firmware_results(column, program)
             told = dict(measure.figures(board, data), **measure.log_figures(open(column + '.log').read()))
             rows.update({name + ', firmware': value for name, value in told.items()})
@@ -112,7 +113,7 @@ def columns(example, targets, measure):
         scratch = 0 if facts['scratch_in_arena'] else facts['scratch_bytes']
         rows['memory'] = count(facts['arena_bytes'] + scratch)
         rows['program bytes'] = count(facts['program_bytes'])
-        if column != 'float':
+        if has_firmware:
             flash, executed = image(column)
             rows['flash of the image'] = count(flash)
             if facts['on_npu'] == 0 and executed:

@@ -4,7 +4,8 @@
 # EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, and measure.py where accuracy
 # is not the measure. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
 # runs all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and
-# figures.txt, the figures one by one.
+# figures.txt, the figures one by one. An installed copy, without the sources, takes the installed nucleon, leaves out the
+# firmware and writes to out/EXAMPLE of the working folder.
 set -eu
 usage='usage: run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]'
 [ $# -ge 1 ] && [ -d "$1" ] || { echo "$usage" >&2; exit 2; }
@@ -14,7 +15,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 targets='imxrt700 imxrt700cm cortex-m33'
 samples=all
-out=$root/out/$name
+has_sources=
+[ ! -f "$root/tools/firmware.sh" ] || has_sources=1
+out=${has_sources:+$root/}out/$name
 shift
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
@@ -27,14 +30,18 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 python=/usr/bin/python3 # Debian's, which Debian's packages are for
+[ "$has_sources" ] || NUCLEON=${NUCLEON:-$(command -v nucleon)} ||
+    { echo "run.sh: nucleon is not installed: put it on PATH, or name it with NUCLEON=FILE" >&2; exit 1; }
 NUCLEON=${NUCLEON:-$root/build/release/nucleon}
 case $NUCLEON in /*) ;; *) NUCLEON=$PWD/$NUCLEON ;; esac
 PYTHONDONTWRITEBYTECODE=1
 export NUCLEON PYTHONDONTWRITEBYTECODE
 complete=$($python -c 'import numpy; print(1)' 2>/dev/null || :)
-for tool in "$NUCLEON" arm-none-eabi-gcc qemu-system-arm cmake ninja; do
+for tool in "$NUCLEON" ${has_sources:+arm-none-eabi-gcc qemu-system-arm cmake ninja}; do
     command -v "$tool" >/dev/null || complete=
 done
+[ "$complete" ] || [ "$has_sources" ] ||
+    { echo "run.sh: this takes $NUCLEON and python3-numpy: install what is missing" >&2; exit 1; }
 [ "$complete" ] || make --no-print-directory -C "$root" example-tools
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -60,6 +67,7 @@ for target in $targets; do
     "$NUCLEON" compile "$example/$name.pt2" --calibration "$example/calibration.npz" --target "$target" \
         -o "$target.pte" --json >"$target.json"
     outputs "$target"
+    [ "$has_sources" ] || continue
     application=
     input=input.npy
     if [ -f "$example/application.c" ]; then
@@ -70,7 +78,8 @@ for target in $targets; do
     APPLICATION=$application sh "$root/tools/firmware.sh" "$target.pte" >"$target.image"
     cp "$(sed -n 's/^image //p' "$target.image")" "$target.elf"
 done
-for target in $targets; do
+[ "$has_sources" ] || echo "without nucleon's sources: no firmware"
+for target in ${has_sources:+$targets}; do
     rm -f "$target.bin" # of an earlier run
     sh "$root/tools/firmware_run.sh" "$target.elf" $input "$target.bin" >"$target.log" 2>&1 &
 done

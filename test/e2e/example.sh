@@ -33,6 +33,14 @@ awk -v samples="$5" '
 ' "$example/README.md" "$work/page" >&2 || failures=1
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
+# An installed copy, where nothing else of the sources is, says the same of the programs.
+if [ "$4" = digits ]; then
+    cp -r "$2/examples" "$work/examples"
+    (cd "$work" && sh examples/digits/run.sh) >"$work/copy" || { echo "FAIL a copy of digits: run.sh" >&2; failures=1; }
+    grep -v firmware "$work/copy" >"$work/figures"
+    awk 'FNR == NR { shown[$0] = 1; next } !($0 in shown) { print "FAIL a copy prints:\n" $0; bad = 1 } END { exit bad || FNR < 6 }' \
+        "$work/page" "$work/figures" >&2 || failures=1
+fi
 [ ! -f "$example/check.py" ] || $python "$example/check.py" "$work" || failures=1
 shift 5
 for floor in "$@"; do
