@@ -103,10 +103,9 @@ static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partit
     }
 }
 
-/* The model's error (docs/cycle-model.md): what differs by less may be the other way round on silicon. */
-#define STATED_ERROR 0.03
-
-/* Whether the placement by cost, which estimates decided, takes hardly fewer cycles than the greedy one when converted.
+/*
+ * Whether the placement by cost, which estimates decided, takes hardly fewer cycles than the greedy one when converted:
+ * by less than half of the start of a kernel and a twentieth, as exactly as cycles are known (docs/cycle-model.md).
  */
 static bool is_in_vain(struct nuc_model *m, const struct nuc_partition_options *options, struct nuc_partitions *by_cost)
 {
@@ -118,7 +117,10 @@ static bool is_in_vain(struct nuc_model *m, const struct nuc_partition_options *
         return false;
     forget_marks(m->graph);
     as.partitions = place(m, options, false);
-    return nuc_count_cycles(&as, &greedy) && (double)greedy * (1 - STATED_ERROR) <= (double)cost;
+    if (!nuc_count_cycles(&as, &greedy))
+        return false;
+    uint64_t start = m->settings->target->npu->kernel / 2, share = greedy / 20;
+    return greedy <= cost + (start < share ? start : share);
 }
 
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)

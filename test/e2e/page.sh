@@ -34,7 +34,8 @@ done
 
 "$nucleon" report "$digits/digits.pt2" --calibration "$digits/calibration.npz" --dataset "$digits/test.npz" \
     -o "$tmp/digits.html" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
-"$nucleon" report "$digits/digits_unsupported.pt2" --calibration "$digits/calibration.npz" -o "$tmp/unsupported.html" \
+"$nucleon" report "$digits/digits_unsupported.pt2" --cpu float --calibration "$digits/calibration.npz" \
+    -o "$tmp/unsupported.html" \
     >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 if grep -n -o -E '(src|href)="[^"]*"' "$tmp/digits.html" | grep -v -E '"(#|data:)'; then fail "the report links to files"; fi
 

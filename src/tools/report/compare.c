@@ -305,7 +305,10 @@ void nuc_put_report_compare(struct nuc_report *r)
     read_nodes(&k, &root);
     match(&k, r->o.compare, text_of(&model, "file"));
     json_t *to = nuc_put_object(r->cx, r->tree, "compare"), *old = nuc_put_object(r->cx, to, "old");
+    struct nuc_json target = nuc_json_field(&root, "target");
     nuc_put_text(r->cx, old, "file", r->o.compare);
+    nuc_put_text(r->cx, old, "model", text_of(&model, "file"));
+    nuc_put_text(r->cx, old, "target", text_of(&target, "name"));
     nuc_put_text(r->cx, old, "invocation", text_of(&root, "invocation"));
     nuc_put_text(r->cx, old, "nucleon", text_of(&root, "nucleon"));
     put_old_summary(&k, old, &root);

@@ -69,7 +69,7 @@ function graphActions(report, view, panel, spoken, frame) {
             view.open = new Set(all ? groupsOf(view.root).map((group) => group.key) : []);
             relayout(view, null);
             if (!view.byKey.has(view.selected)) actions.select(null);
-            fit(view, true);
+            fit(view, false);
         },
         reveal(id, focus) {
             const node = report.byId.get(id);

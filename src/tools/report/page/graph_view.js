@@ -6,13 +6,20 @@ const NODE_HEIGHT = 42;
 const FOLDED_HEIGHT = 22;
 const GROUP_HEIGHT = 48;
 const LABEL_WIDTH = 190;
-const FAR = 0.42; /* scale below which text is too small to read */
+const FAR = 0.42; /* scale below which items are too small for text */
+const LEAST_TEXT = 11; /* pixels on the screen */
 const LEAST_SCALE = 0.005;
 const GREATEST_SCALE = 3;
 
 const GRAPH_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
-const LABEL_FONT = "600 12px " + GRAPH_FONT;
-const DETAIL_FONT = "400 10.5px " + GRAPH_FONT;
+const labelFont = (zoom) => "600 " + 12 * zoom + "px " + GRAPH_FONT;
+const detailFont = (zoom) => "400 " + LEAST_TEXT * zoom + "px " + GRAPH_FONT;
+const LABEL_FONT = labelFont(1), DETAIL_FONT = detailFont(1);
+
+/* Zoomed out, text grows as much as the graph shrinks, in steps, so that it stays as large on the screen. */
+function textZoom(view) {
+    return view.whole || view.scale >= 1 ? 1 : 1.1 ** Math.ceil(Math.log(1 / view.scale) / Math.log(1.1) - 1e-9);
+}
 
 /* Widths of texts, asked for once. */
 const textWidth = (() => {
@@ -42,13 +49,14 @@ function fitted(text, font, width) {
     return cut(least);
 }
 
-/* shows: "cycles" or "error", what the bar and the number of a node are about. */
+/* The kind of an operator, then its name. shows: "cycles" or "error", what the bar and the number of a node are about. */
 function nodeTexts(node, shows) {
-    const kind = placementOf(node), label = shorter(String(node.label), node.group);
+    const kind = placementOf(node), name = shorter(String(node.label), node.group), what = operatorText(node.operator);
+    const label = kind === "io" || what === name ? name : what + "  " + name;
     if (kind === "io") return { label, detail: node.operator + "  " + sizesText(node.sizes) };
     if (kind === "folded") return { label, detail: "" };
     const number = shows === "error" ? (decibelValue(node.sqnr_db) === null ? "" : decibelText(node.sqnr_db)) : node.cycles ? shortCount(node.cycles) : "";
-    return { label, detail: PLACEMENTS[kind].text + "  " + operatorText(node.operator) + (number ? "  \u00b7  " + number : "") };
+    return { label, detail: PLACEMENTS[kind].text + (number ? "  \u00b7  " + number : "") };
 }
 
 function groupTexts(group, shows) {
@@ -95,7 +103,7 @@ function createGraphView(report, root, describe) {
     }, graphDefinitions(), stage);
     const view = {
         report, root, surface, open: new Set(), layout: null, byKey: new Map(), x: 0, y: 0, scale: 1,
-        selected: null, found: new Set(), shows: "cycles", drawn: new Map(), whole: false, moved: () => {},
+        selected: null, found: new Set(), shows: "cycles", drawn: new Map(), whole: false, zoom: 1, moved: () => {},
     };
     let waiting = false;
     view.draw = () => {
@@ -145,7 +153,7 @@ function setScale(view, scale, atX, atY) {
 function fit(view, all) {
     const size = view.size(), margin = 18;
     const scale = Math.min((size.width - 2 * margin) / view.layout.width, (size.height - 2 * margin) / view.layout.height, 1.15);
-    view.scale = Math.max(LEAST_SCALE, all || scale >= 0.5 ? scale : 0.75);
+    view.scale = Math.max(LEAST_SCALE, all || scale >= 1 ? scale : 1);
     const width = view.layout.width * view.scale, height = view.layout.height * view.scale;
     view.x = width <= size.width ? (size.width - width) / 2 : margin;
     view.y = height <= size.height ? (size.height - height) / 2 : margin;
@@ -157,7 +165,7 @@ function bringIntoView(view, key, middle) {
     const item = view.byKey.get(key);
     if (!item) return;
     const size = view.size(), margin = 40;
-    if (view.scale < FAR && middle) view.scale = 0.8;
+    if (view.scale < FAR && middle) view.scale = 1;
     const height = item.open ? Math.min(item.height, size.height / view.scale - 2 * margin) : item.height;
     const left = view.x + item.x * view.scale, top = view.y + item.y * view.scale;
     const right = left + item.width * view.scale, bottom = top + height * view.scale;
@@ -201,8 +209,10 @@ function drawNow(view, stage, parts, describe) {
     const size = view.size(), margin = 120;
     stage.setAttribute("transform", view.whole ? "" : "translate(" + view.x.toFixed(2) + " " + view.y.toFixed(2) + ") scale(" + view.scale.toFixed(4) + ")");
     const far = !view.whole && view.scale < FAR;
-    if (far !== view.far) {
+    const zoom = textZoom(view);
+    if (far !== view.far || zoom !== view.zoom) {
         view.far = far;
+        view.zoom = zoom;
         view.surface.classList.toggle("far", far);
         forget(view);
     }
@@ -214,7 +224,7 @@ function drawNow(view, stage, parts, describe) {
         if (!inWindow(item) && item.key !== view.selected) continue;
         wanted.add(item.key);
         if (!view.drawn.has(item.key)) {
-            const drawn = far ? drawFar(item, describe) : item.open ? drawOpenGroup(item, describe) : item.group ? drawGroup(view, item, describe) : drawNode(view, item, describe);
+            const drawn = far ? drawFar(item, describe) : item.open ? drawOpenGroup(view, item, describe) : item.group ? drawGroup(view, item, describe) : drawNode(view, item, describe);
             view.drawn.set(item.key, drawn);
             parts[item.open ? 0 : 2].append(drawn);
         }
@@ -268,12 +278,21 @@ function drawFar(item, describe) {
     return frame(item, kind, svg("rect", { class: "shape", width: item.width, height: item.height, rx: kind === "npu" ? 7 : kind === "io" ? 20 : 0 }), describe);
 }
 
+/* Two lines; a single one, as large as both, where text has grown beyond them. */
+function itemText(view, texts, x, y, width, wide) {
+    const zoom = view.zoom, one = zoom > 1.2;
+    return [
+        svg("text", { class: "label", x, y: one ? y + 7 + 4 * (zoom - 1) : y, "font-size": 12 * zoom }, fitted(texts.label, labelFont(zoom), wide)),
+        one ? null : svg("text", { class: "detail", x, y: y + 14, "font-size": LEAST_TEXT * zoom }, fitted(texts.detail, detailFont(zoom), width)),
+    ];
+}
+
 function drawNode(view, item, describe) {
-    const { node, width, height } = item, kind = placementOf(node), texts = nodeTexts(node, view.shows);
+    const { node, width, height } = item, kind = placementOf(node), texts = nodeTexts(node, view.shows), zoom = view.zoom;
     if (kind === "folded") {
         return frame(item, kind, [
             svg("rect", { class: "shape", width, height, rx: 4 }),
-            svg("text", { class: "folded-label", x: width / 2, y: 15, "text-anchor": "middle" }, fitted(texts.label, DETAIL_FONT, width - 12)),
+            svg("text", { class: "folded-label", x: width / 2, y: 11 + 4 * zoom, "text-anchor": "middle", "font-size": LEAST_TEXT * zoom }, fitted(texts.label, detailFont(zoom), width - 12)),
         ], describe);
     }
     const radius = kind === "io" ? height / 2 : kind === "npu" ? 7 : 0, indent = kind === "io" ? 20 : 15;
@@ -283,10 +302,9 @@ function drawNode(view, item, describe) {
         svg("rect", { class: "shape", width, height, rx: radius }),
         kind === "io" ? null : svg("path", { class: "stripe", d: stripePath(kind, height) }),
         kind === "cpu" || kind === "cpu_float" ? svg("path", { fill: "url(#pattern-" + kind + ")", d: stripePath(kind, height) }) : null,
-        svg("text", { class: "label", x: indent, y: 17 }, fitted(texts.label, LABEL_FONT, width - indent - 8)),
-        svg("text", { class: "detail", x: indent, y: 31 }, fitted(texts.detail, DETAIL_FONT, width - indent - 8)),
+        itemText(view, texts, indent, 17, width - indent - 8, width - indent - 8),
         share > 0 ? svg("rect", { class: error ? "load error" : "load", x: indent, y: height - 5.5, width: Math.max(1.5, share * (width - indent - 8)), height: 2.5, rx: 1 }) : null,
-        read ? svg("text", { class: "sizes", x: width / 2 + 6, y: height + 12 }, sizesText(node.sizes)) : null,
+        read && zoom <= 1.2 ? svg("text", { class: "sizes", x: width / 2 + 6, y: height + 13, "font-size": LEAST_TEXT * zoom }, sizesText(node.sizes)) : null,
     ], describe);
 }
 
@@ -301,8 +319,7 @@ function drawGroup(view, item, describe) {
     return frame(item, "group", [
         svg("rect", { class: "behind", x: 4, y: 4, width: width - 2, height: height - 1, rx: 8 }),
         svg("rect", { class: "shape", width, height, rx: 8 }),
-        svg("text", { class: "label", x: 12, y: 18 }, fitted(texts.label, LABEL_FONT, width - 44)),
-        svg("text", { class: "detail", x: 12, y: 32 }, fitted(texts.detail, DETAIL_FONT, width - 20)),
+        itemText(view, texts, 12, 18, width - 20, width - 44),
         view.shows !== "error" ? placementBar(group, 12, height - 9, (width - 24) * loadOf(group))
             : worst ? svg("rect", { class: "load error", x: 12, y: height - 9, width: Math.max(1.5, ((width - 24) * errorOf(worst)) / view.report.worstError), height: 4 }) : null,
         toggleSign(width - 17, 15, true),
@@ -338,11 +355,11 @@ function toggleSign(x, y, plus) {
         svg("circle", { r: 8.5 }), svg("path", { d: plus ? "M-4 0H4M0 -4V4" : "M-4 0H4" }));
 }
 
-function drawOpenGroup(item, describe) {
+function drawOpenGroup(view, item, describe) {
     const { group, width, height } = item;
     return frame(item, "group open", [
         svg("rect", { class: "shape", width, height, rx: 10 }),
-        svg("text", { class: "label", x: 12, y: 19 }, fitted(group.title, LABEL_FONT, width - 48)),
+        svg("text", { class: "label", x: 12, y: 15 + 4 * view.zoom, "font-size": 12 * view.zoom }, fitted(group.title, labelFont(view.zoom), width - 48)),
         toggleSign(width - 18, 15, false),
     ], describe);
 }

@@ -12,12 +12,12 @@ function overview(report) {
         element("dl", { class: "tiles" }, tiles(summary, target).map(([name, parts, detail]) => element("div", { class: "tile" },
             element("dt", {}, name), element("dd", {}, element("span", { class: "value" }, parts[0], parts[1] ? element("span", { class: "unit" }, parts[1]) : null),
                 element("span", { class: "under" }, detail || "\u00a0"))))),
-        summary.missed ? element("p", { class: "missed", role: "note" }, element("strong", {}, "Demanded and not met: "), String(summary.missed)) : null,
+        summary.missed ? element("p", { class: "missed", role: "note" }, element("strong", {}, "Demanded and not met: "), withoutFolders(summary.missed)) : null,
         (report.obstacles || []).length ? element("div", { class: "warnings", role: "note" }, element("h2", {}, "The model is refused"),
-            element("ul", {}, report.obstacles.map((obstacle) => element("li", {}, String(obstacle.text)))),
+            element("ul", {}, report.obstacles.map((obstacle) => element("li", {}, withoutFolders(obstacle.text)))),
             element("p", {}, "This page is about the rest: what is left out has its results as inputs and its operands as outputs of the model.")) : null,
         report.warnings.length ? element("div", { class: "warnings", role: "note" }, element("h2", {}, report.warnings.length === 1 ? "Note" : "Notes"),
-            element("ul", {}, report.warnings.map((warning) => element("li", {}, String(warning))))) : null);
+            element("ul", {}, report.warnings.map((warning) => element("li", {}, withoutFolders(warning))))) : null);
 }
 
 function fileName(file) {
@@ -29,10 +29,20 @@ function verdict(report) {
     if (!isNumber(operators)) return "";
     if (!onNpu) return "All " + plural(operators, "operator") + " run on the CPU.";
     const parts = isNumber(partitions) ? ", in " + plural(partitions, "partition") : "";
-    if (!onCpu) return "All " + plural(operators, "operator") + " run on the NPU" + parts + ".";
+    if (!onCpu) return "All " + plural(operators, "operator") + " run on the NPU" + parts + "." + onTheWay(report.summary);
     const cause = report.onCpu.slice().sort((a, b) => (b.lost_cycles || 0) - (a.lost_cycles || 0))[0], node = cause && findNode(report, cause.node);
     return [countText(onNpu) + " of " + plural(operators, "operator") + " run on the NPU" + parts + "; " + (onCpu === 1 ? "1 stays" : countText(onCpu) + " stay") + " on the CPU. ",
         node && cause.lost_cycles ? [nodeLink(report, node), " loses most there, about " + countText(cause.lost_cycles) + " cycles" + (cause.fix ? ": " : "."), cause.fix ? element("strong", {}, cause.fix.text + ".") : null] : null];
+}
+
+/* Why the CPU has cycles although it has no operator. */
+function onTheWay({ cycles, cpu_cycles: cpu }) {
+    return cpu && cycles ? " The CPU's " + percentText(cpu / cycles) + " of the cycles convert and copy values on their way in and out." : "";
+}
+
+/* Notes name files by where they lie, which is nobody else's business. */
+function withoutFolders(text) {
+    return String(text).replace(/(^|[\s'"(=])(?:[A-Za-z]:)?\/(?:[^\s'":]+\/)*([^\s'":\/]+)/g, "$1$2");
 }
 
 /* Cycles by where they are spent, as one bar with its shares in words. */

@@ -31,7 +31,7 @@ function sortableTable(caption, columns, rows, sorted) {
     function drawHead() {
         head.replaceChildren(...columns.map((column, c) => element("th", {
             scope: "col", class: cellClass(column), "aria-sort": c === by ? (descending ? "descending" : "ascending") : null,
-        }, column.value ? element("button", { type: "button", class: "sort", click: () => sort(c) }, column.title, element("span", { class: "direction", "aria-hidden": "true" }, c === by ? (descending ? "\u2193" : "\u2191") : "\u2195"))
+        }, column.value ? [element("button", { type: "button", class: "sort", click: () => sort(c) }, column.title, element("span", { class: "direction", "aria-hidden": "true" }, c === by ? (descending ? "\u2193" : "\u2191") : "\u2195")), element("span", { class: "on-paper" }, column.title)]
             : column.title)));
     }
     more.addEventListener("click", () => {
