@@ -35,7 +35,8 @@ done
 "$nucleon" report "$digits/digits.pt2" --calibration "$digits/calibration.npz" --dataset "$digits/test.npz" \
     -o "$tmp/digits.html" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 "$nucleon" report "$digits/digits_unsupported.pt2" --cpu float --calibration "$digits/calibration.npz" \
-    -o "$tmp/unsupported.html" \
+    -o "$tmp/float.html" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
+"$nucleon" report "$digits/digits_unsupported.pt2" --calibration "$digits/calibration.npz" -o "$tmp/unsupported.html" \
     >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 if grep -n -o -E '(src|href)="[^"]*"' "$tmp/digits.html" | grep -v -E '"(#|data:)'; then fail "the report links to files"; fi
 
@@ -89,8 +90,10 @@ refuse "$tmp/digits.dom" '<p class="notice">This part'
 refuse "$tmp/digits.dom" '<p class="notice">The data of'
 
 dom "$tmp/unsupported.html" >"$tmp/unsupported.dom"
-expect "$tmp/unsupported.dom" 'class="item cpu_float"'
-expect "$tmp/unsupported.dom" '<strong>use dilation=1'
+expect "$tmp/unsupported.dom" 'class="item cpu"'
+dom "$tmp/float.html" >"$tmp/float.dom"
+expect "$tmp/float.dom" 'class="item cpu_float"'
+expect "$tmp/unsupported.dom" '<strong>kernel_size=[3, 3] without dilation'
 refuse "$tmp/unsupported.dom" '<p class="notice">This part'
 
 echo '{}' | with_data "$tmp/nothing.html"

@@ -69,7 +69,7 @@ for member in '"schema":1,' '"command":"report",' '"nucleon":"' \
     '"invocation":"nucleon report digits.pt2 --calibration calibration.npz --dataset test.npz -o all.json"' \
     '"model":{"file":"digits.pt2","kind":"pt2","quantized":false,' '"target":{"name":"imxrt700",' '"warnings":[]' \
     '"nodes":[{"id":0,"label":"x",' '"partitions":[{"tag":"' '"instructions":[{"operator":"' \
-    XX:[]' '"fixes":[' \
+    '"memory":[{"name":"arena","step":"instruction",' '"on_cpu":[]' '"splits":[]' '"fixes":[' \
     '"evaluation":{"samples":360,' '"compare":null}'; do
     has all.json "$member"
 done
