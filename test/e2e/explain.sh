@@ -115,6 +115,7 @@ has out "       label    x (int8)"
 # A LiteRT model says nothing of modules: tensors stand in their place.
 run 0 "$nucleon" explain test/fuzz/corpus/litert/conv2d.tflite
 narrow
+run 0 "$nucleon" explain test/fuzz/corpus/litert/conv2d.tflite --all
 has out "PADV2              quantized_..ult_padded"
 
 # The rows of the text are all cycles of the inference.
