@@ -337,6 +337,9 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \
     X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_sided_conv2d)                                    \
     X("nucleon::quantized_depthwise_conv2d.out", int8_sided_depthwise_conv2d, nuc_op_int8_sided_depthwise_conv2d)      \
+    X("nucleon::quantized_avg_pool2d.out", int8_avg_pool2d, nuc_op_int8_upward_avg_pool2d)                             \
+    X("nucleon::quantized_wide_conv2d.out", int8_wide_conv2d, nuc_op_int8_wide_conv2d)                                 \
+    X("nucleon::quantized_wide_depthwise_conv2d.out", int8_wide_depthwise_conv2d, nuc_op_int8_wide_depthwise_conv2d)   \
     X("nucleon::quantized_prelu.out", int8_prelu, nuc_op_int8_prelu)                                                   \
     X("nucleon::copy.out", copy_bytes, nuc_op_copy_bytes)                                                              \
     X("nucleon::quantized_test.out", int8_test, nuc_op_int8_test)                                                      \

@@ -16,6 +16,7 @@ struct conv {
     int64_t out_channels;                           /* all groups */
     struct nuc_node *bias;                          /* int32 or NULL */
     struct nuc_node *kernel, *multipliers, *shifts; /* made of the weight */
+    struct nuc_node *excess;                        /* of weights beyond eight bits, or NULL */
     struct nuc_node *before;                        /* where what is made goes */
     struct nuc_pair zeros; /* of a transposed one in front of its kernel, when `widened` holds its size with zeros */
     struct nuc_pair widened;
@@ -40,6 +41,13 @@ static bool takes_computed(const struct nuc_cm *c, const struct conv *v)
            nuc_elements(w) / w->sizes[v->transposed ? 1 : 0] <= most_products;
 }
 
+/* Weights about a zero point are those less it, which kernels of our own take where they have more than eight bits. */
+static bool takes_wide(const struct nuc_cm *c, const struct conv *v)
+{
+    return nuc_is_static(v->weight.node) && !v->transposed && v->weight.zero_point >= INT8_MIN &&
+           v->weight.zero_point <= INT8_MAX && !c->options->executorch_ops_only && !c->options->reference_compat;
+}
+
 static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
 {
     *v = (struct conv){.groups = nuc_integer(node, ARG(groups), 1),
@@ -47,9 +55,9 @@ static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
                        .out_channels = node->vals[0].sizes[1]};
     if (!nuc_cm_tensor(node, ARG(input), &v->in) || !nuc_cm_operand(nuc_arg_node(node, ARG(weight)), &v->weight) ||
         (!nuc_is_static(v->weight.node) && !takes_computed(c, v)) || v->weight.dtype != NUC_I8 ||
-        v->weight.zero_point != 0 || v->in.node->vals[0].rank != 4 || !read_pair(node, ARG(stride), &v->stride) ||
-        !read_pair(node, ARG(padding), &v->padding) || !read_pair(node, ARG(dilation), &v->dilation) ||
-        !read_pair(node, ARG(output_padding), &v->output_padding))
+        (v->weight.zero_point != 0 && !takes_wide(c, v)) || v->in.node->vals[0].rank != 4 ||
+        !read_pair(node, ARG(stride), &v->stride) || !read_pair(node, ARG(padding), &v->padding) ||
+        !read_pair(node, ARG(dilation), &v->dilation) || !read_pair(node, ARG(output_padding), &v->output_padding))
         return false;
     /* A bias correction or another pass may have left scales of the channels of one group. */
     if (v->weight.scales != NULL && v->weight.axis != (v->transposed ? 1 : 0))
@@ -79,6 +87,35 @@ static struct nuc_node *widened_kernel(struct nuc_cm *c, const struct nuc_node *
     return nuc_cm_constant(c, node, "_weight_wide", NUC_I8, sizes, 4, wide);
 }
 
+/*
+ * The kernel less the zero point of the weight, as far as int8 goes; what exceeds it is listed by output channels,
+ * which are the last dimension of a depthwise kernel and the first of another.
+ */
+static void take_zero_point(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, bool depthwise)
+{
+    const struct nuc_meta *m = &v->kernel->vals[0];
+    const int8_t *from = nuc_const_contiguous(c->g, v->kernel);
+    int64_t count = nuc_elements(m), channels = depthwise ? m->sizes[3] : 1, listed[2] = {0, 2};
+    int8_t *bytes = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *bytes);
+    int32_t *excess = NULL;
+    size_t capacity = 0;
+
+    for (int64_t first = 0; first < channels; first++) {
+        for (int64_t i = first; i < count; i += channels) {
+            int32_t wide = from[i] - (int32_t)v->weight.zero_point;
+            bytes[i] = (int8_t)nuc_clamp_i32(wide, INT8_MIN, INT8_MAX);
+            if (wide == bytes[i])
+                continue;
+            excess = nuc_grow(c->g->cx, excess, &capacity, 2 * (size_t)(listed[0] + 1), sizeof *excess);
+            excess[2 * listed[0]] = (int32_t)i;
+            excess[2 * listed[0]++ + 1] = wide - bytes[i];
+        }
+    }
+    v->kernel = nuc_cm_constant(c, node, "_weight_centered", NUC_I8, m->sizes, m->rank, bytes);
+    if (listed[0] > 0)
+        v->excess = nuc_cm_constant(c, node, "_weight_excess", NUC_I32, listed, 2, excess);
+}
+
 /* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
 static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, const uint8_t perm[4])
 {
@@ -100,6 +137,8 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
      * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
      */
     bool depthwise = !v->transposed && perm[3] == 0;
+    if (v->weight.zero_point != 0)
+        take_zero_point(c, node, v, depthwise);
     const struct nuc_meta *kernel = &v->kernel->vals[0];
     int64_t of_group = v->transposed ? kernel->sizes[0] : v->out_channels;
     int64_t of_channel = nuc_elements(kernel) / kernel->sizes[depthwise ? 3 : 0];
@@ -118,7 +157,7 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
         .low = (int32_t)v->out.low,
         .high = (int32_t)v->out.high,
     };
-    if (!computed)
+    if (!computed && v->excess == NULL)
         nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
     nuc_cm_add_multipliers(c, node, rescale, n, &v->multipliers, &v->shifts);
     if (v->bias == NULL && v->groups > 1) {
@@ -133,9 +172,23 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
     nuc_int_arg(-v->in.zero_point), nuc_int_arg(v->out.params.zero_point), nuc_node_arg(v->multipliers),               \
         nuc_node_arg(v->shifts), nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)
 
+static struct nuc_node *emit_wide_conv(struct nuc_cm *c, const struct conv *v, struct nuc_node *in)
+{
+    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
+    struct nuc_node *conv = nuc_emit(c->g, v->before, NUC_OP_NUCLEON_WIDE_CONV2D, v->out.value,
+                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, 4),
+                                              NUC_PAIR_ARG(v->dilation), LAST_ARGS, nuc_node_arg(v->excess)));
+
+    nuc_cm_scratch(c, conv, NUC_ARG(NUCLEON_WIDE_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
+    return conv;
+}
+
 static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
 {
     struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
+
+    if (v->excess != NULL)
+        return emit_wide_conv(c, v, in);
     struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_CONV2D, v->out.value,
                                      NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
                                               NUC_PAIR_ARG(v->dilation), LAST_ARGS));
@@ -144,9 +197,24 @@ static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
     return conv;
 }
 
+static struct nuc_node *emit_wide_depthwise(struct nuc_cm *c, const struct conv *v, struct nuc_node *in)
+{
+    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
+    struct nuc_node *conv =
+        nuc_emit(c->g, v->before, NUC_OP_NUCLEON_WIDE_DEPTHWISE, v->out.value,
+                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, 4), NUC_PAIR_ARG(v->dilation),
+                          nuc_int_arg(v->out_channels / v->groups), LAST_ARGS, nuc_node_arg(v->excess)));
+
+    nuc_cm_scratch(c, conv, NUC_ARG(NUCLEON_WIDE_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
+    return conv;
+}
+
 static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 {
     struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
+
+    if (v->excess != NULL)
+        return emit_wide_depthwise(c, v, in);
     struct nuc_node *conv =
         nuc_emit(c->g, before, NUC_OP_CORTEXM_DEPTHWISE, v->out.value,
                  NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding), NUC_PAIR_ARG(v->dilation),

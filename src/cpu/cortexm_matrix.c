@@ -26,7 +26,7 @@ static struct nuc_node *kernel_sum(struct nuc_cm *c, const struct nuc_node *node
     for (int64_t o = 0; o < out; o++) {
         int64_t sum = 0;
         for (int64_t i = 0; i < in; i++)
-            sum += w[o * in + i];
+            sum += w[o * in + i] - l->weight.zero_point;
         sums[o] = (int32_t)(sum * -l->in.zero_point + (bias == NULL ? 0 : bias[o]));
     }
     return nuc_cm_constant(c, node, "_kernel_sum", NUC_I32, (int64_t[]){1, out}, 2, sums);
@@ -81,7 +81,8 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *
         .high = (int32_t)l->out.high,
         .one_multiplier = l->weight.scales == NULL,
     };
-    nuc_cm_fold_channels(c, node, &shape, l->rescale, &weight, &l->bias);
+    if (l->weight.zero_point == 0)
+        nuc_cm_fold_channels(c, node, &shape, l->rescale, &weight, &l->bias);
     if (l->weight.scales != NULL) {
         nuc_cm_replace(c, &l->out, emit_pixels(c, node, l, weight));
         return;
@@ -93,9 +94,9 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *
     struct nuc_node *linear = nuc_emit(
         c->g, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
         NUC_ARGS(nuc_node_arg(in), nuc_node_arg(weight), nuc_node_arg(sums ? NULL : l->bias), nuc_node_arg(sum),
-                 nuc_int_arg(-l->in.zero_point), nuc_int_arg(0), nuc_int_arg(l->out.params.zero_point),
-                 nuc_ints_arg((const int64_t[]){m.multiplier}, 1), nuc_ints_arg((const int64_t[]){m.shift}, 1),
-                 nuc_int_arg(l->out.high), nuc_int_arg(l->out.low)));
+                 nuc_int_arg(-l->in.zero_point), nuc_int_arg(-l->weight.zero_point),
+                 nuc_int_arg(l->out.params.zero_point), nuc_ints_arg((const int64_t[]){m.multiplier}, 1),
+                 nuc_ints_arg((const int64_t[]){m.shift}, 1), nuc_int_arg(l->out.high), nuc_int_arg(l->out.low)));
     nuc_cm_replace(c, &l->out, linear);
 }
 
@@ -112,7 +113,7 @@ static bool read_weight(struct nuc_node *arg, struct linear *l)
         arg = nuc_arg_node(arg, NUC_SELF);
     }
     if (!nuc_cm_operand(arg, &l->weight) || l->weight.dtype != NUC_I8 || !nuc_is_static(l->weight.node) ||
-        l->weight.zero_point != 0 || l->weight.node->vals[0].rank != 2)
+        l->weight.zero_point < INT8_MIN || l->weight.zero_point > INT8_MAX || l->weight.node->vals[0].rank != 2)
         return false;
     return l->weight.scales == NULL || l->weight.axis == (l->weight_is_transposed ? 1 : 0);
 }

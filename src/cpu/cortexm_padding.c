@@ -2,7 +2,10 @@
 #include "cpu/cortexm_private.h"
 #include "ir/conv_args.h"
 
-/* Same positions of arguments: the symmetric operator takes one padding for both ends, the other one each. */
+/*
+ * Same positions of arguments: the symmetric operator takes one padding for both ends, the other one each. One with
+ * wide weights always has one for each.
+ */
 static const struct row {
     enum nuc_op symmetric, sided;
     uint32_t input_offset, scratch;
@@ -12,6 +15,10 @@ static const struct row {
      NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch},
     {NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE, NUC_ARG(CORTEXM_DEPTHWISE, input_offset),
      NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch},
+    {NUC_OP_NUCLEON_WIDE_CONV2D, NUC_OP_NUCLEON_WIDE_CONV2D, NUC_ARG(NUCLEON_WIDE_CONV2D, input_offset),
+     NUC_ARG(NUCLEON_WIDE_CONV2D, scratch), nuc_cm_conv_scratch},
+    {NUC_OP_NUCLEON_WIDE_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE, NUC_ARG(NUCLEON_WIDE_DEPTHWISE, input_offset),
+     NUC_ARG(NUCLEON_WIDE_DEPTHWISE, scratch), nuc_cm_depthwise_scratch},
 };
 
 #define CONV(name) NUC_ARG(CORTEXM_CONV2D, name)
@@ -115,7 +122,7 @@ static struct nuc_node *conv_as(struct nuc_cm *c, const struct row *row, bool sy
     for (uint32_t i = 0; i < row->scratch; i++)
         nuc_copy_arg(c->g, next, i, conv, i);
     nuc_set_arg_node(next, c->g, CONV(input), image);
-    nuc_set_arg_ints(next, c->g, CONV(padding), padding, symmetric ? 2 : 4);
+    nuc_set_arg_ints(next, c->g, CONV(padding), padding, symmetric && row->symmetric != row->sided ? 2 : 4);
     nuc_infer_shape(c->g, next);
     nuc_cm_scratch(c, next, row->scratch, row->scratch_bytes(c->options->cpu, next));
     return next;

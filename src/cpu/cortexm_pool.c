@@ -1,5 +1,6 @@
 /* Pooling, reductions, resampling. */
 #include <math.h>
+#include <string.h>
 
 #include "cpu/cortexm_private.h"
 #include "npu/layout/orders.h"
@@ -160,8 +161,26 @@ bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- average pooling ---- */
 
-static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w, bool pad_first,
-                                      bool ceil_mode)
+/*
+ * A pool whose halves go up rather than away from zero, as LiteRT's pools of uint8 do: its only reader adds less than
+ * half a step before it is quantized. That reader, or NULL.
+ */
+static struct nuc_node *turned_upwards(const struct nuc_cm *c, const struct nuc_node *pool)
+{
+    struct nuc_node *add = pool->n_users == 1 && pool->users[0]->op == NUC_OP_ADD ? pool->users[0] : NULL;
+    const struct nuc_node *number = add == NULL ? NULL : nuc_arg_node(add, NUC_OTHER);
+    struct nuc_cm_value in;
+
+    if (number == NULL || !nuc_is_static(number) || nuc_elements(&number->vals[0]) != 1 ||
+        number->vals[0].dtype != NUC_F32 || !nuc_cm_tensor(pool, NUC_SELF, &in) || c->options->executorch_ops_only)
+        return NULL;
+    float added;
+    memcpy(&added, nuc_const_contiguous(c->g, number), sizeof added);
+    return added > 0 && (double)added < in.scale / 2 ? add : NULL;
+}
+
+static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, enum nuc_op op, struct window *w,
+                                      bool pad_first, bool ceil_mode)
 {
     struct nuc_node *before = nuc_cm_place(&u->out), *in = nuc_cm_channels_last(c, u->in.node, before);
     struct nuc_multiplier m = nuc_cm_multiplier(u->in.scale);
@@ -169,7 +188,7 @@ static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unar
     if (pad_first)
         in = pad_image(c, in, w, w->padding, u->in.zero_point, before);
     struct nuc_node *pool =
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_AVG_POOL2D, u->out.value,
+        nuc_emit(c->g, before, op, u->out.value,
                  NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
                           nuc_bool_arg(ceil_mode), nuc_int_arg(u->in.zero_point), nuc_int_arg(m.multiplier),
                           nuc_int_arg(m.shift)));
@@ -187,13 +206,17 @@ bool nuc_cm_lower_avg_pool(struct nuc_cm *c, struct nuc_node *node)
     bool ceil_mode = nuc_flag(node, NUC_ARG(AVG_POOL2D, ceil_mode)), padded = w.padding.h != 0 || w.padding.w != 0;
     bool pad_first = nuc_flag(node, NUC_ARG(AVG_POOL2D, count_include_pad)) && (padded || c->options->reference_compat);
 
-    if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u) || !rounds_finely(&u) ||
+    struct nuc_node *upwards = turned_upwards(c, node);
+    enum nuc_op op = upwards != NULL ? NUC_OP_NUCLEON_AVG_POOL2D : NUC_OP_CORTEXM_AVG_POOL2D;
+
+    if (!nuc_cm_tensor(node, NUC_SELF, &u.in) || !nuc_cm_result(upwards != NULL ? upwards : node, false, &u.out) ||
+        !is_image(&u) || !rounds_finely(&u) ||
         nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind != NUC_ARG_NONE)
         return false;
     /* Windows over the edge divide by another number than the padded copy has values. */
     if (pad_first && padded && ceil_mode && !c->options->reference_compat)
         return false;
-    finish(c, &u, emit_avg_pool(c, &u, &w, pad_first, ceil_mode));
+    finish(c, &u, emit_avg_pool(c, &u, op, &w, pad_first, ceil_mode));
     return true;
 }
 
@@ -204,7 +227,7 @@ static struct nuc_node *emit_even_pool(struct nuc_cm *c, const struct nuc_cm_una
     struct window w = {.kernel = {sizes[2] / rows, sizes[3] / columns}};
 
     w.stride = w.kernel;
-    return emit_avg_pool(c, u, &w, false, false);
+    return emit_avg_pool(c, u, NUC_OP_CORTEXM_AVG_POOL2D, &w, false, false);
 }
 
 bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)

@@ -215,6 +215,7 @@ static void import_model(struct nuc_job *j)
     const char *samples = j->source.path != NULL ? j->source.path : j->c->size_samples;
     struct nuc_sizes sizes = {o->sizes, o->n_sizes, samples, o};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
+    io->eight_bit_weights = nuc_settings(j->c)->delegates || !nuc_allows_in_place(nuc_settings(j->c));
     j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, o->signature, io)
                                        : nuc_import_pt2(cx, j->input, &sizes));
     nuc_check_work(j->m->graph);

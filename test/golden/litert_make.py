@@ -2,6 +2,7 @@
 """Makes the LiteRT models that the golden test compiles, and what numpy computes for them.
 
     litert_make.py litert.zip [REGEX]       REGEX: only models of such a name
+    litert_make.py uint8.zip '^uint8[.]'    models in uint8, which compute what LiteRT does where no NPU runs them
 
 Each model is one operator, or a few that occur together, in the forms that converters write: float32 with and without
 fused activations, float32 with weights in int8 or float16, int8 where values are only moved. Formulas are those of
@@ -859,6 +860,115 @@ def uint8(m):
 # ---- the file ----
 
 
+def clipped_lstm(name, cell_clip, proj_clip, outputs):
+    """With a projection of 5 units to 3 outputs, or without one."""
+    def make(m):
+        x = real(2, 6, 4)
+        w, r, b, p = (real(*shape, low=-1.5, high=1.5)
+                      for shape in ((4, 5, 4), (4, 5, outputs or 5), (4, 5), (outputs or 5, 5)))
+        operands = [m.input(x), *[m.constant(v) for v in w], *[m.constant(v) for v in r], -1, -1, -1,
+                    *[m.constant(v) for v in b], m.constant(p) if outputs else -1, -1]
+        operands += [m.tensor((2, n), variable=True) for n in (outputs or 5, 5)] + [-1] * 4
+        h, c, y = np.zeros((2, outputs or 5)), np.zeros((2, 5)), []
+        for t in range(6):
+            i, f, g, o = (x[:, t] @ w[k].T.astype('float64') + h @ r[k].T + b[k] for k in range(4))
+            c = np.clip(sigmoid(f) * c + sigmoid(i) * np.tanh(g), -cell_clip, cell_clip)
+            h = sigmoid(o) * np.tanh(c)
+            h = np.clip(h @ p.T, -proj_clip, proj_clip) if outputs else h
+            y.append(h)
+        y = np.stack(y, 1).astype('float32')
+        options = {0: ('b', 4), 1: ('f', cell_clip), 2: ('f', proj_clip if outputs else 0)}
+        return [m.add('UNIDIRECTIONAL_SEQUENCE_LSTM', operands, y.shape, options=options)], [y]
+    cases.append((name, make))
+
+
+clipped_lstm('UNIDIRECTIONAL_SEQUENCE_LSTM.clipped', 0.5, 0, 0)
+clipped_lstm('UNIDIRECTIONAL_SEQUENCE_LSTM.projected', 0.7, 0.6, 3)
+
+
+# ---- uint8, throughout ----
+
+def requantized(sums, scale):
+    """Multiplied by the scale as LiteRT does it: with a multiplier of 31 bits, rounded, then shifted, rounded again."""
+    mantissa, shift = math.frexp(scale)
+    multiplier = round(mantissa * 2**31)
+    sums = sums.astype(object) * (1 << max(shift, 0)) * multiplier
+    high = np.where(sums >= 0, (sums + 2**30) // 2**31, -((-sums + 2**30 - 1) // 2**31))
+    right = max(-shift, 0)
+    half = 1 << right >> 1
+    return np.where(high >= 0, (high + half) >> right, -((-high + half) >> right)).astype('int64')
+
+
+def windows(image, zero, size, stride, same):
+    """[rows, columns, taps, channels] of an image without its batch, with its zero point around it."""
+    out = [-(-n // stride) if same else (n - size) // stride + 1 for n in image.shape[:2]]
+    around = [max((o - 1) * stride + size - n, 0) for o, n in zip(out, image.shape)]
+    image = np.pad(image, [(a // 2, a - a // 2) for a in around] + [(0, 0)], constant_values=zero)
+    return np.stack([image[y:y + (out[0] - 1) * stride + 1:stride, x:x + (out[1] - 1) * stride + 1:stride]
+                     for y in range(size) for x in range(size)], 2)
+
+
+X_SCALE, X_ZERO, W_SCALE, Y_SCALE, Y_ZERO = 0.0203, 121, 0.0117, 1.31, 98
+
+
+def rescaled(sums, bias):
+    product = np.float32(np.float32(X_SCALE) * np.float32(W_SCALE))
+    sums = requantized(sums + bias, float(product) / float(np.float32(Y_SCALE)))
+    return np.clip(sums + Y_ZERO, 0, 255).astype('uint8')
+
+
+def uint8_layer(name, kind, weights, zero, sums, shape, options):
+    """sums(x, w) of the input and the weights less their zero points, with the result's shape."""
+    def make(m):
+        x = whole(*shape, low=0, high=256, dtype='uint8')
+        w = whole(*weights, low=0, high=256, dtype='uint8')
+        w.flat[:2] = 0, 255  # nine bits about any zero point but one
+        outputs = weights[3] if kind == 'DEPTHWISE_CONV_2D' else weights[0]
+        bias = whole(outputs, low=-3000, high=3000)
+        operands = [m.input(x, scale=X_SCALE, zero_point=X_ZERO), m.constant(w, scale=W_SCALE, zero_point=zero),
+                    m.constant(bias, scale=X_SCALE * W_SCALE)]
+        y = rescaled(sums(x.astype('int64') - X_ZERO, w.astype('int64') - zero), bias)
+        return [m.add(kind, operands, y.shape, 'uint8', options, scale=Y_SCALE, zero_point=Y_ZERO)], [y]
+    cases.append(('uint8.' + name, make))
+
+
+def conv_sums(stride, same):
+    return lambda x, w: np.einsum('yxtc,otc->yxo', windows(x[0], 0, w.shape[1], stride, same),
+                                  w.reshape(w.shape[0], -1, w.shape[3]))[None]
+
+
+def depthwise_sums(stride, same):
+    return lambda x, w: np.einsum('yxtc,tc->yxc', windows(x[0], 0, w.shape[1], stride, same),
+                                  w.reshape(-1, w.shape[3]))[None]
+
+
+for zero in (0, 117, 128, 255):
+    uint8_layer('CONV_2D.%d' % zero, 'CONV_2D', (7, 3, 3, 5), zero, conv_sums(2, True), (1, 8, 9, 5),
+                {0: ('b', 0), 1: ('i', 2), 2: ('i', 2), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1)})
+    uint8_layer('DEPTHWISE_CONV_2D.%d' % zero, 'DEPTHWISE_CONV_2D', (1, 3, 3, 8), zero, depthwise_sums(1, False),
+                (1, 8, 9, 8), {0: ('b', 1), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1), 4: ('b', 0), 5: ('i', 1), 6: ('i', 1)})
+    uint8_layer('FULLY_CONNECTED.%d' % zero, 'FULLY_CONNECTED', (9, 33), zero, lambda x, w: x @ w.T, (1, 33), {})
+
+
+def uint8_pool(name, size, stride, same):
+    def make(m):
+        x = whole(1, 8, 8, 16, low=0, high=256, dtype='uint8')
+        counts = windows(np.ones((8, 8, 1), 'int64'), 0, size, stride, same).sum(2)
+        y = ((windows(x[0].astype('int64'), 0, size, stride, same).sum(2) + counts // 2) // counts)[None].astype('uint8')
+        options = {0: ('b', 0 if same else 1), 1: ('i', stride), 2: ('i', stride), 3: ('i', size), 4: ('i', size)}
+        quantization = {'scale': X_SCALE, 'zero_point': X_ZERO}
+        return [m.add('AVERAGE_POOL_2D', [m.input(x, **quantization)], y.shape, 'uint8', options, **quantization)], [y]
+    cases.append(('uint8.AVERAGE_POOL_2D.' + name, make))
+
+
+uint8_pool('valid', 4, 4, False)
+uint8_pool('same', 3, 2, True)
+
+
+def as_int8(values):
+    return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
+
+
 def main():
     data, programs = bytearray(), []
 
@@ -870,13 +980,13 @@ def main():
     for name, make in cases:
         m = Model()
         outputs, values = make(m)
-        values = [np.ascontiguousarray(v) for v in values]
-        if len(sys.argv) > 2 and not re.search(sys.argv[2], name):
+        values = [as_int8(np.ascontiguousarray(v)) for v in values]
+        if re.search(sys.argv[2], name) is None if len(sys.argv) > 2 else name.startswith('uint8.'):
             continue
         content = m.content(outputs)
         programs.append({
             'name': name, 'tolerance': [1e-5, 5e-6], 'model': put(content),
-            'inputs': [put(v.tobytes()) for _, v in m.inputs],
+            'inputs': [put(as_int8(v).tobytes()) for _, v in m.inputs],
             'outputs': [{'dtype': str(v.dtype), 'sizes': list(v.shape), 'data': put(v.tobytes())} for v in values]})
     lines = [{'numpy': np.__version__, 'count': len(programs)}, *programs]
     with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:

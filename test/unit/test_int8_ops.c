@@ -44,6 +44,10 @@ struct call {
     {                                                                                                                  \
         'T', NUC_I32, 1, {n}, false                                                                                    \
     }
+#define PAIRS(n)                                                                                                       \
+    {                                                                                                                  \
+        'T', NUC_I32, 2, {n, 2}, false                                                                                 \
+    }
 #define SCRATCH(n)                                                                                                     \
     {                                                                                                                  \
         'T', NUC_U8, 1, {n}, false                                                                                     \
@@ -110,10 +114,18 @@ static const struct call calls[] = {
     {"nucleon::quantized_depthwise_conv2d.out",
      {L8(1, 4, 5, 5), T8(1, 3, 3, 8), NONE, LIST(1, 1), LIST(5, 0, 0, 2), LIST(1, 1), I(2), I(5), I(-3), T32(8), T32(8),
       I(-128), I(127), SCRATCH(0), L8(1, 8, 8, 5)}},
+    {"nucleon::quantized_wide_conv2d.out",
+     {L8(1, 4, 5, 5), T8(6, 3, 3, 4), T32(6), LIST(2, 1), LIST(0, 1, 1, 4), LIST(1, 1), I(5), I(-3), T32(6), T32(6),
+      I(-128), I(127), PAIRS(2), SCRATCH(144), L8(1, 6, 2, 8)}},
+    {"nucleon::quantized_wide_depthwise_conv2d.out",
+     {L8(1, 4, 5, 5), T8(1, 3, 3, 8), NONE, LIST(1, 1), LIST(5, 0, 0, 2), LIST(1, 1), I(2), I(5), I(-3), T32(8), T32(8),
+      I(-128), I(127), PAIRS(1), SCRATCH(0), L8(1, 8, 8, 5)}},
     {"cortex_m::quantized_transpose_conv2d.out",
      {L8(1, 4, 3, 3), T8(5, 3, 3, 4), T32(5), LIST(2, 2), LIST(1, 1), LIST(0, 0), LIST(1, 1), I(5), I(-3), T32(5),
       T32(5), I(-128), I(127), SCRATCH(16), SCRATCH(0), L8(1, 5, 5, 5)}},
     {"cortex_m::quantized_avg_pool2d.out",
+     {L8(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), B(1), I(0), I(1), I(0), SCRATCH(16), L8(1, 4, 3, 3)}},
+    {"nucleon::quantized_avg_pool2d.out",
      {L8(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), B(1), I(0), I(1), I(0), SCRATCH(16), L8(1, 4, 3, 3)}},
     {"cortex_m::quantized_max_pool2d.out",
      {L8(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), LIST(1, 1), B(0), I(3), I(3), I(-128), I(127),
@@ -521,6 +533,8 @@ static void test_refused(void **state)
         {"nucleon::quantized_conv2d.out", 4, LIST(0, 1, 2, 4)},           /* room for another window */
         {"nucleon::quantized_conv2d.out", 4, LIST(0, 1, 1, -1)},          /* a padding below 0 */
         {"cortex_m::quantized_conv2d.out", 4, LIST(1, 0, 1, 0)},          /* four paddings */
+        {"nucleon::quantized_wide_conv2d.out", 12, T32(2)},               /* no pairs */
+        {"nucleon::quantized_wide_conv2d.out", 1, T8(6, 3, 3, 3)},        /* weights of three channels */
         {"cortex_m::quantized_avg_pool2d.out", 4, B(0)},                  /* sizes without ceil_mode */
         {"cortex_m::quantized_max_pool2d.out", 5, B(1)},                  /* ceil_mode */
         {"cortex_m::quantized_max_pool2d.out", 7, I(4)},                  /* zero points differ */

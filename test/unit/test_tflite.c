@@ -538,7 +538,10 @@ static void refusals_name_operator_and_reason(void **state)
     assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is int16");
 }
 
-/* Weights of uint8 about their zero point have nine bits: a channel that needs them gets larger steps. */
+/*
+ * Weights of uint8 about their zero point have nine bits: with eight a channel that needs them gets larger steps, else
+ * they keep the zero point.
+ */
 static void weights_with_a_zero_point_are_centred(void **state)
 {
     static const float half[1] = {0.5f};
@@ -557,7 +560,11 @@ static void weights_with_a_zero_point_are_centred(void **state)
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, operands, 2, &result, 1);
     set_boundaries(m, operands[0], result);
     struct nuc_graph *g = nuc_import_litert(*state, m, 0, NULL);
-    const int8_t expected[4] = {-100, 100, 127, 0};
+    const int8_t shifted[4] = {-128, 72, 127, -28}, expected[4] = {-100, 100, 127, 0};
+    assert_memory_equal(first_constant(g)->data->bytes.data, shifted, sizeof shifted);
+    assert_has(nuc_graph_print(g, true), "dequantize_per_tensor.default(%constant, 0.5, -28,");
+    struct nuc_litert_io io = {.eight_bit_weights = true};
+    g = nuc_import_litert(*state, m, 0, &io);
     assert_memory_equal(first_constant(g)->data->bytes.data, expected, sizeof expected);
     const char *text = nuc_graph_print(g, true);
     assert_has(text, "int8[1, 2]");
@@ -593,8 +600,8 @@ static void recurrent_layers_are_refused_with_a_reason(void **state)
     struct nuc_lt_model *m = lstm_model(*state);
     struct nuc_lt_subgraph *s = &m->subgraphs[0];
 
-    s->ops[0].options.lstm.cell_clip = 1;
-    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (UNIDIRECTIONAL_SEQUENCE_LSTM): clips its state");
+    s->ops[0].options.lstm.activation = 1;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (UNIDIRECTIONAL_SEQUENCE_LSTM): has activation 1");
     s->ops[0].inputs[9] = s->ops[0].inputs[12];
     assert_refused(*state, m, NUC_UNSUPPORTED, "has peephole weights");
     for (uint32_t i = 0; i < 2; i++) {
@@ -602,6 +609,76 @@ static void recurrent_layers_are_refused_with_a_reason(void **state)
         s->tensors[i].quant = (struct nuc_lt_quant){1, scales, zeros, 0};
     }
     assert_refused(*state, m, NUC_UNSUPPORTED, "is handled in float32, not in int8");
+}
+
+/* A cell grows by at most one a step: five steps do not reach 5. */
+static void states_are_clipped_step_by_step(void **state)
+{
+    struct nuc_lt_model *m = lstm_model(*state);
+
+    m->subgraphs[0].ops[0].options.lstm.cell_clip = 5;
+    assert_has(text_of(m), "aten.lstm.input");
+    m->subgraphs[0].ops[0].options.lstm.cell_clip = 1;
+    const char *text = text_of(m);
+    assert_lacks(text, "aten.lstm.input");
+    assert_has(text, "aten.hardtanh.default(%mul, -1.0, 1.0)");
+}
+
+/* Subgraph `index` of one operator on an input and a constant. */
+static void add_subgraph(struct nuc_lt_model *m, uint32_t index, int32_t code, int32_t number)
+{
+    struct nuc_lt_model *other = nuc_lt_model_new(m->cx, m->file);
+    int32_t x = add(other, "i", NUC_I32, 0, NULL), n = integers(other, 1, &number);
+    int32_t y = add(other, "y", code == NUC_LT_LESS ? NUC_BOOL : NUC_I32, 0, NULL);
+
+    other->subgraphs[0].tensors[n].rank = 0;
+    nuc_lt_add_op(other, code, (const int32_t[]){x, n}, 2, &y, 1);
+    set_boundaries(other, x, y);
+    m->subgraphs[index] = other->subgraphs[0];
+}
+
+/* A loop counts to 3, a choice adds 2 to that: the size that x is repeated to. */
+static void constant_conditions_are_inlined(void **state)
+{
+    static const int32_t zero = 0;
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "loop.tflite");
+    struct nuc_lt_subgraph *all = nuc_alloc_array(*state, 5, sizeof *all);
+    int32_t x = REAL(m, "x", NULL, 1, 2), from = integers(m, 1, &zero), count = add(m, "count", NUC_I32, 0, NULL);
+    int32_t truth = add(m, "truth", NUC_BOOL, 0, NULL), sum = add(m, "sum", NUC_I32, 0, NULL);
+    int32_t sizes = add(m, "sizes", NUC_I32, 2, (const int32_t[]){1, 1}), y = REAL(m, "y", NULL, 1, 5);
+
+    m->subgraphs[0].tensors[from].rank = 0;
+    m->subgraphs[0].tensors[truth].data = (struct nuc_span){(const uint8_t *)"", 1};
+    struct nuc_lt_op *loop = nuc_lt_add_op(m, NUC_LT_WHILE, &from, 1, &count, 1);
+    loop->options.subgraphs.first = 1;
+    loop->options.subgraphs.second = 2;
+    struct nuc_lt_op *choice = nuc_lt_add_op(m, NUC_LT_IF, (const int32_t[]){truth, count}, 2, &sum, 1);
+    choice->options.subgraphs.first = 3;
+    choice->options.subgraphs.second = 4;
+    const int32_t one = 1, left = integers(m, 1, &one), parts[2] = {integers(m, 1, &one), sum};
+    m->subgraphs[0].tensors[parts[0]].rank = 0;
+    m->subgraphs[0].tensors[sizes].rank = 1;
+    m->subgraphs[0].tensors[sizes].shape[0] = 2;
+    nuc_lt_add_op(m, NUC_LT_PACK, parts, 2, &sizes, 1)->options.pack.axis = 0;
+    int32_t narrow = REAL(m, "narrow", NULL, 1, 1);
+    nuc_lt_add_op(m, NUC_LT_REDUCE_MAX, (const int32_t[]){x, left}, 2, &narrow, 1)->options.reduce.keep_dims = true;
+    nuc_lt_add_op(m, NUC_LT_BROADCAST_TO, (const int32_t[]){narrow, sizes}, 2, &y, 1);
+    set_boundaries(m, x, y);
+    all[0] = m->subgraphs[0];
+    m->subgraphs = all;
+    m->n_subgraphs = 5;
+    add_subgraph(m, 1, NUC_LT_LESS, 3);
+    add_subgraph(m, 2, NUC_LT_ADD, 1);
+    add_subgraph(m, 3, NUC_LT_ADD, 1);
+    add_subgraph(m, 4, NUC_LT_ADD, 2);
+    assert_has(text_of(m), "float32[1, 5]"); /* 3 and 2 */
+    all[0].ops[0].options.subgraphs.first = 2;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "its condition is computed from inputs");
+    add_subgraph(m, 1, NUC_LT_LESS, INT32_MAX);
+    all[0].ops[0].options.subgraphs.first = 1;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "goes on for more than 65536 operators and tensors");
+    all[0].ops[0].options.subgraphs.first = 5;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "has subgraph 5");
 }
 
 static void values_come_from_somewhere(void **state)
@@ -646,6 +723,8 @@ int main(void)
         STATE_TEST(layer_norms_are_one_operator),
         STATE_TEST(recurrent_layers_are_layers),
         STATE_TEST(recurrent_layers_are_refused_with_a_reason),
+        STATE_TEST(states_are_clipped_step_by_step),
+        STATE_TEST(constant_conditions_are_inlined),
         STATE_TEST(refusals_name_operator_and_reason),
         STATE_TEST(what_is_refused_is_left_out),
         STATE_TEST(values_come_from_somewhere),

@@ -34,6 +34,12 @@ static bool is_plain(const struct nuc_lt_tensor *t)
     return t->quant.count == 0 && (t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t));
 }
 
+/* Pixels, which a CAST makes numbers of. */
+static bool is_bytes(const struct nuc_lt_tensor *t)
+{
+    return t->quant.count == 0 && t->dtype == NUC_U8;
+}
+
 /* int8 with one scale, or numbers without: what values between operators may be. */
 static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 {
@@ -88,7 +94,8 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
     struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
     enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
 
-    check_value(ti, t);
+    if (!is_bytes(t))
+        check_value(ti, t);
     if (v->nodes[form] != NULL || t->data.data != NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u ('%s') is given twice or is a constant", ti->m->file, i, t->name);
     if (!add_input(ti, t, v, identifier(ti->cx, t->name, i)))
@@ -99,7 +106,8 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
 /* Operators whose results are a list, or values and positions. */
 static bool has_several_results(int32_t code)
 {
-    return code == NUC_LT_SPLIT || code == NUC_LT_SPLIT_V || code == NUC_LT_UNPACK || code == NUC_LT_TOPK_V2;
+    return code == NUC_LT_SPLIT || code == NUC_LT_SPLIT_V || code == NUC_LT_UNPACK || code == NUC_LT_TOPK_V2 ||
+           code == NUC_LT_IF || code == NUC_LT_WHILE;
 }
 
 /* A state that a recurrent layer begins with, which is zero. */
@@ -122,6 +130,8 @@ static void check_operands(const struct nuc_ti *ti)
                 nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
                             t->shape[d], d);
         }
+        if (t != NULL && is_bytes(t) && op->code != NUC_LT_CAST)
+            nuc_ti_fail(ti, "tensor '%s' is uint8 without a scale, which CAST alone may read", t->name);
         if (t != NULL && t->is_variable && !may_read_state(op->code))
             nuc_ti_fail(ti, "tensor '%s' keeps a state, which is not handled", t->name);
     }
@@ -180,7 +190,7 @@ static const char *operator_label(const struct nuc_ti *ti)
     return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
 }
 
-static void import_operator(struct nuc_ti *ti, uint32_t index)
+void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
@@ -258,7 +268,7 @@ static void import_in_attempt(struct nuc_context *cx, void *arg)
     const struct importing *i = arg;
 
     (void)cx;
-    import_operator(i->ti, i->index);
+    nuc_ti_import_operator(i->ti, i->index);
 }
 
 static void import_or_cut(struct nuc_ti *ti, uint32_t index)
@@ -336,6 +346,13 @@ static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct n
     return tensors;
 }
 
+void nuc_ti_prepare(struct nuc_ti *ti, struct nuc_lt_subgraph *s)
+{
+    s->tensors = ti->tensors = copy_tensors(ti->cx, s);
+    nuc_ti_adapt_tensors(ti);
+    ti->values = nuc_alloc_array(ti->cx, 2 * (size_t)s->n_tensors, sizeof *ti->values);
+}
+
 static const bool *image_inputs(const struct nuc_ti *ti, uint32_t count)
 {
     bool *images = nuc_alloc_array(ti->cx, count, sizeof *images);
@@ -397,7 +414,9 @@ static void refuse_converted(struct nuc_context *cx, const struct nuc_lt_model *
 {
     static const struct {
         const char *code, *compiler;
-    } known[] = {{"NeutronGraph", "the Neutron converter"}, {"ethos-u", "Vela, for an Ethos-U NPU"}};
+    } known[] = {{"NeutronGraph", "the Neutron converter"},
+                 {"ethos-u", "Vela, for an Ethos-U NPU"},
+                 {"edgetpu-custom-op", "the Edge TPU Compiler"}};
 
     for (uint32_t i = 0; i < s->n_ops; i++) {
         for (size_t k = 0; k < sizeof known / sizeof known[0] && s->ops[i].code == NUC_LT_CUSTOM; k++) {
@@ -415,15 +434,18 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     struct nuc_lt_subgraph s = m->subgraphs[index];
     refuse_converted(cx, m, &s);
     nuc_lt_verify_structure(m);
-    struct nuc_ti ti = {.cx = cx, .m = m, .s = &s};
-    s.tensors = ti.tensors = copy_tensors(cx, &s);
-    nuc_ti_adapt_tensors(&ti);
-    ti.g = nuc_graph_new(cx, m->file);
-    ti.values = nuc_alloc_array(cx, 2 * (size_t)ti.s->n_tensors, sizeof *ti.values);
+    uint32_t n_inlined = 0;
+    struct nuc_ti ti = {.cx = cx,
+                        .m = m,
+                        .s = &s,
+                        .g = nuc_graph_new(cx, m->file),
+                        .n_inlined = &n_inlined,
+                        .eight_bit_weights = io != NULL && io->eight_bit_weights};
+    nuc_ti_prepare(&ti, &s);
     for (uint32_t i = 0; i < ti.s->n_inputs; i++)
         import_input(&ti, i);
     for (uint32_t i = 0; i < ti.s->n_ops; i++)
-        cx->obstacles != NULL ? import_or_cut(&ti, i) : import_operator(&ti, i);
+        cx->obstacles != NULL ? import_or_cut(&ti, i) : nuc_ti_import_operator(&ti, i);
     nuc_ti_find_norms(&ti);
     if (ti.s->n_outputs == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
@@ -438,7 +460,8 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     nuc_remove_dead(ti.g);
     const uint32_t n_inputs = ti.s->n_inputs + remove_unread_cuts(&ti);
     if (io != NULL)
-        *io = (struct nuc_litert_io){n_inputs, ti.s->n_outputs, image_inputs(&ti, n_inputs), images};
+        *io = (struct nuc_litert_io){io->eight_bit_weights, n_inputs, ti.s->n_outputs, image_inputs(&ti, n_inputs),
+                                     images};
     nuc_label_sources(ti.g);
     return ti.g;
 }

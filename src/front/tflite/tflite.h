@@ -31,17 +31,22 @@
 #include "litert/litert.h"
 
 /*
- * The boundary in the model's own order: which user inputs and outputs of the graph are images, [N, C, H, W] in the
- * graph for a tensor [N, H, W, C]. The bytes in memory are the same.
+ * What the caller says, and the boundary in the model's own order: which user inputs and outputs of the graph are
+ * images, [N, C, H, W] in the graph for a tensor [N, H, W, C]. The bytes in memory are the same.
  */
 struct nuc_litert_io {
+    /*
+     * Given: layers compute with eight bits to a weight, as those of an NPU do. uint8 weights have nine about their
+     * zero point: channels that need them are rounded then, with a note, else weights keep their zero point.
+     */
+    bool eight_bit_weights;
     uint32_t n_inputs, n_outputs;
     const bool *image_inputs, *image_outputs;
 };
 
 /*
  * `signature` names the one of several ways to call the model; NULL: serving_default, or the first, with a note where
- * there are others. `io` is filled when it is not NULL.
+ * there are others. `io` is filled when it is not NULL; NULL: zeros are given.
  */
 struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, const char *signature,
                                     struct nuc_litert_io *io);

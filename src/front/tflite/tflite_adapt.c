@@ -47,9 +47,10 @@ static int weights_operand(int32_t code, uint32_t *dim)
 
 /*
  * Weights about zero, as int8 kernels take them. w - zero_point has nine bits: a channel where eight hold it keeps its
- * steps and is exact, another one gets steps as much larger as it takes. Returns how many of the latter there are.
+ * steps and is exact, another one gets steps as much larger as it takes, if it `may_round`; if not, nothing is changed
+ * where there is one. Returns how many there are.
  */
-static uint32_t center(struct nuc_context *cx, struct nuc_lt_tensor *w, uint32_t dim)
+static uint32_t center(struct nuc_context *cx, struct nuc_lt_tensor *w, uint32_t dim, bool may_round)
 {
     uint32_t channels = (uint32_t)w->shape[dim], widened = 0;
     size_t inner = 1, count = w->data.size;
@@ -69,11 +70,13 @@ static uint32_t center(struct nuc_context *cx, struct nuc_lt_tensor *w, uint32_t
                 bytes[i] =
                     (int8_t)(most[c] <= INT8_MAX ? (double)value : nearbyint((double)value * INT8_MAX / most[c]));
         }
-    }
-    for (uint32_t c = 0; c < channels; c++) {
-        bool fits = most[c] <= INT8_MAX;
-        scale[c] = fits ? w->quant.scale[0] : (float)((double)w->quant.scale[0] * most[c] / INT8_MAX);
-        widened += !fits;
+        for (uint32_t c = 0; pass == 0 && c < channels; c++) {
+            bool fits = most[c] <= INT8_MAX;
+            scale[c] = fits ? w->quant.scale[0] : (float)((double)w->quant.scale[0] * most[c] / INT8_MAX);
+            widened += !fits;
+        }
+        if (widened > 0 && !may_round)
+            return widened;
     }
     uint32_t scales = widened > 0 ? channels : 1;
     w->data.data = (const uint8_t *)bytes;
@@ -104,9 +107,13 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
     uint32_t widened = 0, shifted = 0;
     bool *is_used = nuc_alloc_array(ti->cx, s->n_tensors, sizeof *is_used);
 
+    ti->was_uint8 = ti->eight_bit_weights ? NULL : nuc_alloc_array(ti->cx, 2 * (size_t)s->n_tensors, sizeof *is_used);
+
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         struct nuc_lt_tensor *t = &ti->tensors[i];
         if (is_quantized_uint8(t)) {
+            if (ti->was_uint8 != NULL)
+                ti->was_uint8[i] = true;
             shift(ti->cx, t);
             shifted += nuc_lt_contains(s->inputs, s->n_inputs, (int32_t)i) ||
                        nuc_lt_contains(s->outputs, s->n_outputs, (int32_t)i);
@@ -129,14 +136,17 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
             continue;
         is_used[op->inputs[1]] = true;
         double before = (double)w->quant.scale[0];
-        uint32_t now = center(ti->cx, w, dim);
+        bool may_round = ti->eight_bit_weights || op->code == NUC_LT_TRANSPOSE_CONV;
+        uint32_t now = center(ti->cx, w, dim, may_round);
+        if (!may_round)
+            continue;
         struct nuc_lt_tensor *b =
             last > data && last > 1 && op->inputs[last] >= 0 ? &ti->tensors[op->inputs[last]] : NULL;
         if (now > 0 && b != NULL && b->dtype == NUC_I32 && b->data.size == 4 * (size_t)w->quant.count)
             fit_bias(ti->cx, b, x, w, before);
         widened += now;
     }
-    if (shifted > 0)
+    if (shifted > 0 && ti->depth == 0)
         nuc_warn(ti->cx, "%s: %u of its inputs and outputs are uint8: the program has int8 there, less 128",
                  ti->m->file, shifted);
     if (widened > 0)

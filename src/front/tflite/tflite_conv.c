@@ -62,6 +62,26 @@ static struct nuc_node *bias_of(struct nuc_ti *ti, uint32_t i, const struct nuc_
     return nuc_ti_constant(ti, &filled, &meta, &one, 0);
 }
 
+static bool was_uint8(const struct nuc_ti *ti, uint32_t operand)
+{
+    return ti->was_uint8 != NULL && ti->was_uint8[ti->op->inputs[operand]];
+}
+
+/*
+ * LiteRT rounds the product of the scales of input and weights to float32 where the weights have one: in layers of
+ * uint8, and in FULLY_CONNECTED. The weights get a scale whose product with that of the input is this one.
+ */
+static struct nuc_node *with_rounded_product(const struct nuc_ti *ti, struct nuc_node *weights)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = nuc_ti_in(ti, 1);
+    bool rounds = was_uint8(ti, 0) || (ti->was_uint8 != NULL && ti->op->code == NUC_LT_FULLY_CONNECTED);
+
+    if (rounds && weights->op == NUC_OP_DEQUANTIZE_PER_TENSOR && x->quant.count == 1 && w->quant.count == 1)
+        nuc_set_arg_float(weights, NUC_ARG(DEQUANTIZE_PER_TENSOR, scale),
+                          (double)(x->quant.scale[0] * w->quant.scale[0]) / (double)x->quant.scale[0]);
+    return weights;
+}
+
 static const struct nuc_lt_tensor *weights_of(const struct nuc_ti *ti, uint32_t i, uint32_t rank)
 {
     const struct nuc_lt_tensor *w = nuc_ti_in(ti, i);
@@ -120,6 +140,7 @@ void nuc_ti_conv(struct nuc_ti *ti)
     if (!is_even(&p))
         real = pad_image(ti, real, &p, 0, x);
     struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
+    weights = with_rounded_product(ti, weights);
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
     const int64_t padding[2] = {p.h.before, p.w.before};
     struct nuc_node *conv =
@@ -270,6 +291,17 @@ static struct nuc_node *uneven_pool(struct nuc_ti *ti, struct nuc_node *node, co
     return node;
 }
 
+/* LiteRT rounds the halves of a mean of uint8 upwards: less than any other part of a step is added to it. */
+static struct nuc_node *with_halves_upwards(struct nuc_ti *ti, struct nuc_node *mean)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    double step = (double)nuc_ti_in(ti, 0)->quant.scale[0] / (4.0 * o->pool.filter_h * o->pool.filter_w);
+
+    if (!was_uint8(ti, 0))
+        return mean;
+    return nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(mean), nuc_node_arg(nuc_ti_number(ti, step))));
+}
+
 /* Appends the pool and what follows it. */
 static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
 {
@@ -285,6 +317,8 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
     if (op == NUC_OP_AVG_POOL2D && padded)
         nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
     node = is_even(p) ? nuc_ti_infer(ti, node) : uneven_pool(ti, node, p);
+    if (op == NUC_OP_AVG_POOL2D && nuc_ti_is_quantized(nuc_ti_out(ti)))
+        node = with_halves_upwards(ti, node);
     if (ti->op->code == NUC_LT_L2_POOL_2D)
         node = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(nuc_node_arg(node)));
     nuc_ti_define(ti, nuc_ti_activate(ti, node, o->pool.activation), NUC_TI_IMAGE);
@@ -349,7 +383,7 @@ static void define_pool_in_parts(struct nuc_ti *ti, struct nuc_node *x, const st
             struct nuc_node *part = cut_segment(ti, band, 3, &columns[c]);
             parts[c] = nuc_ti_emit(ti, NUC_OP_AVG_POOL2D,
                                    NUC_ARGS(nuc_node_arg(part), nuc_ints_arg(window, 2), nuc_ints_arg(stride, 2)));
-            parts[c] = nuc_ti_settle(ti, parts[c], nuc_ti_out(ti));
+            parts[c] = nuc_ti_settle(ti, with_halves_upwards(ti, parts[c]), nuc_ti_out(ti));
         }
         bands[r] = join(ti, parts, n_columns, 3);
     }
@@ -429,8 +463,9 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     /* Constant or computed, [outputs, inputs]. */
     const int64_t sizes[2] = {w->shape[0], w->shape[1]}, strides[2] = {w->shape[1], 1};
     struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 2);
-    struct nuc_node *weights =
-        w->data.data == NULL ? nuc_ti_real(ti, 1, NUC_TI_PLAIN) : nuc_ti_constant(ti, w, &meta, strides, 0);
+    struct nuc_node *weights = w->data.data == NULL
+                                   ? nuc_ti_real(ti, 1, NUC_TI_PLAIN)
+                                   : with_rounded_product(ti, nuc_ti_constant(ti, w, &meta, strides, 0));
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
     struct nuc_node *linear =
         nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias)));

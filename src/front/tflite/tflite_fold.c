@@ -296,6 +296,48 @@ static bool fold_binary(struct nuc_ti *ti)
     return define_integers(ti, &out);
 }
 
+/* One truth, of a relation between two numbers or of other truths. */
+static bool define_truth(struct nuc_ti *ti, bool truth)
+{
+    struct nuc_lt_tensor *y = &ti->tensors[ti->op->outputs[0]];
+    const uint8_t byte = truth;
+
+    if (y->dtype != NUC_BOOL || nuc_lt_elements(y) != 1)
+        return false;
+    y->data = (struct nuc_span){nuc_copy(ti->cx, &byte, 1), 1};
+    return true;
+}
+
+static bool fold_relation(struct nuc_ti *ti)
+{
+    struct integers a, b;
+    int32_t code = ti->op->code;
+
+    if (!read_integers(ti, 0, &a) || !read_integers(ti, 1, &b) || a.count != 1 || b.count != 1)
+        return false;
+    bool less = a.values[0] < b.values[0], equal = a.values[0] == b.values[0];
+    return define_truth(ti, code == NUC_LT_LESS            ? less
+                            : code == NUC_LT_LESS_EQUAL    ? less || equal
+                            : code == NUC_LT_GREATER       ? !less && !equal
+                            : code == NUC_LT_GREATER_EQUAL ? !less
+                                                           : equal == (code == NUC_LT_EQUAL));
+}
+
+static bool fold_truths(struct nuc_ti *ti)
+{
+    bool truth[2] = {false, false};
+
+    for (uint32_t i = 0; i < ti->op->n_inputs && i < 2; i++) {
+        const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+        if (t->dtype != NUC_BOOL || nuc_ti_held(t) != 1)
+            return false;
+        truth[i] = t->data.data[0] != 0;
+    }
+    return define_truth(ti, ti->op->code == NUC_LT_LOGICAL_NOT  ? !truth[0]
+                            : ti->op->code == NUC_LT_LOGICAL_OR ? truth[0] || truth[1]
+                                                                : truth[0] && truth[1]);
+}
+
 static bool fold_product(struct nuc_ti *ti)
 {
     struct integers from;
@@ -432,6 +474,17 @@ bool nuc_ti_fold(struct nuc_ti *ti)
     case NUC_LT_MAXIMUM:
     case NUC_LT_MINIMUM:
         return constants && fold_binary(ti);
+    case NUC_LT_LESS:
+    case NUC_LT_LESS_EQUAL:
+    case NUC_LT_GREATER:
+    case NUC_LT_GREATER_EQUAL:
+    case NUC_LT_EQUAL:
+    case NUC_LT_NOT_EQUAL:
+        return constants && fold_relation(ti);
+    case NUC_LT_LOGICAL_NOT:
+    case NUC_LT_LOGICAL_AND:
+    case NUC_LT_LOGICAL_OR:
+        return constants && fold_truths(ti);
     default:
         return false;
     }

@@ -26,6 +26,10 @@ struct nuc_ti {
     struct nuc_graph *g;
     struct nuc_ti_value *values; /* by tensor */
     const struct nuc_lt_op *op;  /* under way */
+    bool eight_bit_weights;      /* struct nuc_litert_io */
+    bool *was_uint8;             /* by tensor; NULL: layers need not be exact */
+    uint32_t depth;              /* of subgraphs that IF and WHILE brought here */
+    uint32_t *n_inlined;         /* their operators and tensors, of the whole model */
     struct nuc_lt_op current;    /* where it lies, its constants those it reads */
     uint32_t index;              /* its position */
     const struct nuc_source *source;
@@ -42,9 +46,17 @@ struct nuc_ti_cut {
 /* Fails with "<file>: operator <index> (<NAME>): <message>". */
 _Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Tensors of its own for subgraph `s`, which is the caller's, and no values. */
+void nuc_ti_prepare(struct nuc_ti *ti, struct nuc_lt_subgraph *s);
+
+void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index);
+
 /* ---- what LiteRT derives before it runs (tflite_adapt.c) ---- */
 
-/* Quantized uint8 tensors become int8 ones, weights with a zero point weights about zero. Notes say what changed. */
+/*
+ * Quantized uint8 tensors become int8 ones. Weights become weights about zero where that is exact, and with eight bits
+ * for each where it is not. Notes say what changed.
+ */
 void nuc_ti_adapt_tensors(struct nuc_ti *ti);
 
 /*
@@ -211,6 +223,9 @@ nuc_ti_importer nuc_ti_depth_to_space, nuc_ti_space_to_depth, nuc_ti_batch_to_sp
 /* tflite_index.c: choice by values and positions */
 nuc_ti_importer nuc_ti_gather, nuc_ti_gather_nd, nuc_ti_embedding, nuc_ti_one_hot, nuc_ti_topk, nuc_ti_arg_extremum,
     nuc_ti_select, nuc_ti_cast;
+
+/* tflite_control.c */
+nuc_ti_importer nuc_ti_choice, nuc_ti_loop;
 
 /* tflite_lstm.c */
 nuc_ti_importer nuc_ti_sequence_lstm, nuc_ti_sequence_rnn;

@@ -99,10 +99,83 @@ static void check_sequences(const struct nuc_ti *ti, uint32_t operands)
         nuc_ti_fail(ti, "needs %u operands and sequences of 3 dimensions", operands);
 }
 
+/* ---- what torch's layer does not have, step by step ---- */
+
+#define MOST_STEPS 512 /* each of which is some fifteen operators */
+
+static struct nuc_node *product(struct nuc_ti *ti, struct nuc_node *x, struct nuc_node *weights, struct nuc_node *bias)
+{
+    return nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weights), nuc_node_arg(bias)));
+}
+
+static struct nuc_node *combined(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *a, struct nuc_node *b)
+{
+    return nuc_ti_emit(ti, op, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
+}
+
+static struct nuc_node *clipped(struct nuc_ti *ti, struct nuc_node *x, float limit)
+{
+    if (!(limit > 0))
+        return x;
+    return nuc_ti_emit(ti, NUC_OP_HARDTANH,
+                       NUC_ARGS(nuc_node_arg(x), nuc_float_arg(-(double)limit), nuc_float_arg((double)limit)));
+}
+
+static struct nuc_node *sliced(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, int64_t begin, int64_t count)
+{
+    return nuc_ti_emit(ti, NUC_OP_SLICE,
+                       NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(begin), nuc_int_arg(begin + count)));
+}
+
+/* Gate `k` of the sums of all. */
+static struct nuc_node *gate(struct nuc_ti *ti, struct nuc_node *sums, int64_t k, enum nuc_op activation)
+{
+    int64_t units = sums->vals[0].sizes[1] / GATES;
+
+    return nuc_ti_emit(ti, activation, NUC_ARGS(nuc_node_arg(sliced(ti, sums, 1, k * units, units))));
+}
+
+/*
+ * cell = clip(forget * cell + input * candidate), output = clip(projection(gate * tanh(cell))). The states begin with
+ * zeros. params: weights of the data, of the output before, biases; projection and its bias, which may be NULL.
+ */
+static void define_steps(struct nuc_ti *ti, struct nuc_node *const params[5], int64_t batches, bool time_major)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    struct nuc_node *sums = product(ti, nuc_ti_real(ti, DATA, NUC_TI_PLAIN), params[0], params[2]);
+    struct nuc_node *cell = NULL, *output = NULL;
+    const int64_t axis = time_major ? 0 : 1, steps = sums->vals[0].sizes[axis], columns = sums->vals[0].sizes[2];
+    const int64_t flat[2] = {batches, columns};
+    struct nuc_node **outputs = nuc_alloc_array(ti->cx, (size_t)steps, sizeof(struct nuc_node *));
+
+    for (int64_t t = 0; t < steps; t++) {
+        struct nuc_node *all = nuc_ti_view(ti, sliced(ti, sums, axis, t, 1), flat, 2);
+        if (output != NULL)
+            all = combined(ti, NUC_OP_ADD, all, product(ti, output, params[1], NULL));
+        struct nuc_node *next =
+            combined(ti, NUC_OP_MUL, gate(ti, all, 0, NUC_OP_SIGMOID), gate(ti, all, 2, NUC_OP_TANH));
+        if (cell != NULL) {
+            struct nuc_node *kept = combined(ti, NUC_OP_MUL, gate(ti, all, 1, NUC_OP_SIGMOID), cell);
+            next = combined(ti, NUC_OP_ADD, kept, next);
+        }
+        cell = clipped(ti, next, o->lstm.cell_clip);
+        struct nuc_node *bent = nuc_ti_emit(ti, NUC_OP_TANH, NUC_ARGS(nuc_node_arg(cell)));
+        struct nuc_node *open = gate(ti, all, 3, NUC_OP_SIGMOID);
+        output = combined(ti, NUC_OP_MUL, open, bent);
+        if (params[3] != NULL)
+            output = clipped(ti, product(ti, output, params[3], params[4]), o->lstm.proj_clip);
+        const int64_t one[3] = {time_major ? 1 : batches, time_major ? batches : 1, output->vals[0].sizes[1]};
+        outputs[t] = nuc_ti_view(ti, output, one, 3);
+    }
+    struct nuc_node *joined =
+        nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(outputs, (uint32_t)steps), nuc_int_arg(axis)));
+    nuc_ti_define(ti, joined, NUC_TI_PLAIN);
+}
+
 void nuc_ti_sequence_lstm(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, DATA), *y = nuc_ti_out(ti);
-    bool time_major = ti->op->options.lstm.time_major;
+    bool time_major = ti->op->options.lstm.time_major, projects = nuc_ti_has(ti, PROJECTION);
 
     check_sequences(ti, LAYER_NORMS);
     /* What torch's layer does not have. */
@@ -113,19 +186,29 @@ void nuc_ti_sequence_lstm(struct nuc_ti *ti)
             nuc_ti_fail(ti, "has an input gate coupled to the forget gate, which is not handled");
     }
     need_absent(ti, PEEPHOLES, 3, "peephole weights");
-    need_absent(ti, PROJECTION, 2, "projection weights");
     need_absent(ti, LAYER_NORMS, OPERANDS - LAYER_NORMS, "layer normalization");
-    if (o->lstm.activation != TANH || o->lstm.cell_clip > 0 || o->lstm.proj_clip > 0)
-        nuc_ti_fail(ti, "clips its state or has another activation than tanh, which is not handled");
+    if (o->lstm.activation != TANH)
+        nuc_ti_fail(ti, "has activation %d: TANH is handled", o->lstm.activation);
     if (o->lstm.diagonal_recurrent_tensors)
         nuc_ti_fail(ti, "has diagonal recurrent weights, which are not handled");
-    int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
-    struct nuc_node *states[2], *params[4];
-    states[0] = first_state(ti, OUTPUT_STATE, batches, units);
+    int64_t outputs = y->shape[2], units = projects ? nuc_ti_in(ti, INPUT_WEIGHTS)->shape[0] : outputs;
+    int64_t features = x->shape[2], batches = x->shape[time_major ? 1 : 0], steps = x->shape[time_major ? 0 : 1];
+    struct nuc_node *states[2], *params[5] = {NULL};
+    states[0] = first_state(ti, OUTPUT_STATE, batches, outputs);
     states[1] = first_state(ti, CELL_STATE, batches, units);
     params[0] = stacked(ti, INPUT_WEIGHTS, GATES, 2, units, features);
-    params[1] = stacked(ti, RECURRENT_WEIGHTS, GATES, 2, units, units);
+    params[1] = stacked(ti, RECURRENT_WEIGHTS, GATES, 2, units, outputs);
     params[2] = stacked(ti, BIASES, GATES, 1, units, 1);
+    /* No step adds more than one to a cell. */
+    if (projects || (o->lstm.cell_clip > 0 && o->lstm.cell_clip < (float)steps)) {
+        if (steps > MOST_STEPS)
+            nuc_ti_fail(ti, "clips or projects its state in %lld steps, at most %d are handled", (long long)steps,
+                        MOST_STEPS);
+        params[3] = projects ? stacked(ti, PROJECTION, 1, 2, outputs, units) : NULL;
+        params[4] = nuc_ti_has(ti, PROJECTION + 1) ? stacked(ti, PROJECTION + 1, 1, 1, outputs, 1) : NULL;
+        define_steps(ti, params, batches, time_major);
+        return;
+    }
     params[3] = no_bias(ti, params[2]);
     define_layer(ti, NUC_OP_LSTM, nuc_nodes_arg(states, 2), params, time_major);
 }

@@ -83,7 +83,8 @@ static const struct row {
     {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE, NUC_OP_DEQUANTIZE_PER_TENSOR),
      VALUES,
      {.call = 910, .written = 18, .scalar = 5.4}}, /* 3 % */
-    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
+    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D, NUC_OP_AVG_POOL2D,
+             NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
      VALUES,
      {.call = 1330, .product = 2.07, .written = 27.4, .scalar = 15}}, /* 67 %: 6 channels */
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_MAX_POOL2D, NUC_OP_MAX_POOL2D_INDICES),
@@ -134,8 +135,10 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
 };
 
-static const enum nuc_op *const depthwise = NUC_OPS(NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE);
-static const enum nuc_op *const convolutions = NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D);
+static const enum nuc_op *const depthwise =
+    NUC_OPS(NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE);
+static const enum nuc_op *const convolutions =
+    NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_WIDE_CONV2D);
 
 static double elements_of(const struct nuc_meta *m)
 {

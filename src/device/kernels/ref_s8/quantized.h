@@ -79,6 +79,13 @@ static inline size_t nuc_depthwise_overlay_bytes(const struct nuc_conv_s8 *c)
  */
 nuc_conv_s8_fn nuc_ref_depthwise_s8;
 
+/*
+ * The output channels again that have weights beyond eight bits. excess: `count` pairs of the place of a weight, of
+ * which those of an output channel lie together, and of what is added to it, in [-255, 255].
+ */
+void nuc_kernel_wide_channels_s8(const struct nuc_conv_s8 *c, bool depthwise, const int8_t *in, const int8_t *weight,
+                                 const int32_t *excess, int32_t count, int8_t *out);
+
 /* weight: out_channels / groups, kernel, in_channels. */
 nuc_conv_s8_fn nuc_ref_transposed_conv_s8;
 
@@ -112,6 +119,9 @@ nuc_pool_s8_fn nuc_ref_max_pool_s8;
 
 /* Sum over the elements inside the image, divided by their number, half away from zero; none give 0. */
 nuc_pool_s8_fn nuc_ref_avg_pool_s8;
+
+/* The same, but half upwards. */
+nuc_pool_s8_fn nuc_kernel_upward_avg_pool_s8;
 
 /* out = rescale(sum of (in + input_offset)); the loop nests are those of nuc_kernel_reduce_f32(). */
 void nuc_kernel_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,

@@ -123,6 +123,73 @@ static void transposed_pixel(const struct nuc_conv_s8 *c, const struct window *w
     }
 }
 
+/* ---- output channels with weights beyond eight bits ---- */
+
+/* Where a weight is: its tap, the input and the output channel. */
+struct weight_place {
+    int32_t y, x, in, out;
+};
+
+static struct weight_place place_of(const struct nuc_conv_s8 *c, bool depthwise, int32_t at)
+{
+    int32_t depth = depthwise ? c->out_channels : c->in_channels / c->groups;
+    int32_t taps = c->kernel[0] * c->kernel[1], tap = at / depth % taps;
+    int32_t out = depthwise ? at % depth : at / depth / taps;
+
+    return (struct weight_place){tap / c->kernel[1], tap % c->kernel[1],
+                                 depthwise ? out / (c->out_channels / c->in_channels)
+                                           : out / (c->out_channels / c->groups) * depth + at % depth,
+                                 out};
+}
+
+/* The sum of one pixel with the excess of `count` weights, which are of one output channel. */
+static int32_t wide_sum(const struct nuc_conv_s8 *c, const struct window *w, bool depthwise, const int8_t *weight,
+                        const int32_t *excess, int32_t count)
+{
+    struct weight_place p = place_of(c, depthwise, excess[0]);
+    int32_t depth = c->in_channels / c->groups, first = p.out / (c->out_channels / c->groups) * depth;
+    int32_t sum = depthwise ? depthwise_sum(c, w, weight + p.out, p.in)
+                            : conv_sum(c, w, weight + (ptrdiff_t)p.out * c->kernel[0] * c->kernel[1] * depth, first);
+
+    for (int32_t i = 0; i < count; i++) {
+        p = place_of(c, depthwise, excess[2 * i]);
+        int32_t y = w->y + p.y * c->dilation[0];
+        int32_t x = w->x + p.x * c->dilation[1];
+        if (inside(c, y, x))
+            sum = nuc_wrap_add(sum, (pixel(c, w->image, y, x)[p.in] + c->input_offset) * excess[2 * i + 1]);
+    }
+    return sum;
+}
+
+static void wide_channel(const struct nuc_conv_s8 *c, bool depthwise, const int8_t *in, const int8_t *weight,
+                         const int32_t *excess, int32_t count, int8_t *out)
+{
+    int32_t o = place_of(c, depthwise, excess[0]).out;
+
+    out += o;
+    for (int32_t b = 0; b < c->batch; b++) {
+        const int8_t *image = pixel(c, in, b * c->in_size[0], 0);
+        for (int32_t y = 0; y < c->out_size[0]; y++) {
+            for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels) {
+                struct window w = {image, y * c->stride[0] - c->padding[0], x * c->stride[1] - c->padding[1]};
+                *out = result(c, o, wide_sum(c, &w, depthwise, weight, excess, count));
+            }
+        }
+    }
+}
+
+void nuc_kernel_wide_channels_s8(const struct nuc_conv_s8 *c, bool depthwise, const int8_t *in, const int8_t *weight,
+                                 const int32_t *excess, int32_t count, int8_t *out)
+{
+    for (int32_t first = 0, end; first < count; first = end) {
+        int32_t o = place_of(c, depthwise, excess[2 * first]).out;
+        end = first + 1;
+        while (end < count && place_of(c, depthwise, excess[2 * end]).out == o)
+            end++;
+        wide_channel(c, depthwise, in, weight, excess + 2 * first, end - first, out);
+    }
+}
+
 /* ---- a depthwise convolution whose output lies where its input does ---- */
 
 /* The rows that a window touches, of one channel: row y in slot y % span. */

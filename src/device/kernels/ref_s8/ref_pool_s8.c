@@ -33,15 +33,32 @@ static int8_t maximum(const struct nuc_pool_s8 *p, const struct part *part, cons
     return (int8_t)(largest < p->high ? largest : p->high);
 }
 
-static int8_t average(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+static int32_t sum_in(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image, int32_t *count)
 {
     int32_t sum = 0;
-    int32_t count = 0;
 
+    *count = 0;
     for (int32_t y = part->first[0]; y < part->last[0]; y++) {
-        for (int32_t x = part->first[1]; x < part->last[1]; x++, count++)
+        for (int32_t x = part->first[1]; x < part->last[1]; x++, ++*count)
             sum += image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
     }
+    return sum;
+}
+
+static int8_t upward_average(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+{
+    int32_t count, sum = sum_in(p, part, image, &count);
+
+    if (count == 0)
+        return (int8_t)nuc_clamp_i32(0, p->low, p->high);
+    /* From the least value on, so that the division drops parts downwards. */
+    return (int8_t)nuc_clamp_i32((sum - INT8_MIN * count + count / 2) / count + INT8_MIN, p->low, p->high);
+}
+
+static int8_t average(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+{
+    int32_t count, sum = sum_in(p, part, image, &count);
+
     if (count == 0)
         return (int8_t)nuc_clamp_i32(0, p->low, p->high);
     int32_t half = sum > 0 ? count / 2 : -(count / 2);
@@ -73,6 +90,11 @@ void nuc_ref_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *
 void nuc_ref_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
 {
     each_window(p, average, in, out);
+}
+
+void nuc_kernel_upward_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
+{
+    each_window(p, upward_average, in, out);
 }
 
 static int32_t sum_of(const struct nuc_loops *reduced, int32_t offset, const int8_t *in)

@@ -71,27 +71,46 @@ static bool windows_fit(struct nuc_kernel_context *cx, const struct nuc_value *p
     return nuc_need(cx, fit, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 
-/* Groups follow from the weight's input channels. */
+/* Places inside the weight, and what an int9 exceeds an int8 by at most, twice over. */
+static bool excess_fits(struct nuc_kernel_context *cx, const struct nuc_tensor *excess, const struct nuc_tensor *weight)
+{
+    const int32_t *pairs = excess->data;
+    bool fits = excess->sizes[1] == 2 && pairs != NULL;
+
+    for (int32_t i = 0; fits && i < excess->sizes[0]; i++, pairs += 2)
+        fits = pairs[0] >= 0 && (size_t)pairs[0] < weight->bytes && pairs[1] >= -255 && pairs[1] <= 255;
+    return nuc_need(cx, fits, NUC_TEXT("argument 'excess' is not a list of weights and what exceeds them"));
+}
+
+/* All but the memory. Groups follow from the weight's input channels. */
+static bool read_conv2d(struct nuc_kernel_context *cx, const struct nuc_args_images *images,
+                        const struct nuc_value *dilation, const struct nuc_args_requantize *requantize,
+                        const struct nuc_tensor *out, struct nuc_conv_s8 *c)
+{
+    const struct nuc_tensor *weight = &images->weight->u.tensor;
+
+    nuc_list_pair(cx, dilation, NULL, c->dilation);
+    if (!read_images(cx, images, out, c) || !read_rescale(cx, nuc_optional_tensor(images->bias), requantize, c))
+        return false;
+    c->groups = c->in_channels / weight->sizes[3];
+    return nuc_need(cx,
+                    c->groups > 0 && c->in_channels % weight->sizes[3] == 0 && c->out_channels % c->groups == 0 &&
+                        weight->sizes[0] == c->out_channels,
+                    NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")) &&
+           windows_fit(cx, images->padding, c);
+}
+
 enum nuc_status nuc_op_int8_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_conv2d *a = (const void *)args;
-    const struct nuc_tensor *weight = &a->images.weight->u.tensor, *out = &a->out->u.tensor;
+    const struct nuc_tensor *out = &a->out->u.tensor;
     struct nuc_conv_s8 c;
 
-    nuc_list_pair(cx, a->dilation, NULL, c.dilation);
     nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
-    if (!read_images(cx, &a->images, out, &c) ||
-        !read_rescale(cx, nuc_optional_tensor(a->images.bias), &a->requantize, &c))
-        return NUC_UNSUPPORTED;
-    c.groups = c.in_channels / weight->sizes[3];
-    if (!nuc_need(cx,
-                  c.groups > 0 && c.in_channels % weight->sizes[3] == 0 && c.out_channels % c.groups == 0 &&
-                      weight->sizes[0] == c.out_channels,
-                  NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")) ||
-        !windows_fit(cx, a->images.padding, &c))
+    if (!read_conv2d(cx, &a->images, a->dilation, &a->requantize, out, &c))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_conv_s8(&c, a->images.input->u.tensor.data, weight->data, out->data);
+        nuc_kernel_conv_s8(&c, a->images.input->u.tensor.data, a->images.weight->u.tensor.data, out->data);
     return NUC_OK;
 }
 
@@ -100,24 +119,50 @@ enum nuc_status nuc_op_int8_sided_conv2d(struct nuc_kernel_context *cx, struct n
     return nuc_op_int8_conv2d(cx, args);
 }
 
+enum nuc_status nuc_op_int8_wide_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_wide_conv2d *a = (const void *)args;
+    const struct nuc_tensor *in = &a->images.input->u.tensor, *weight = &a->images.weight->u.tensor;
+    const struct nuc_tensor *excess = &a->excess->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_conv_s8 c;
+
+    nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
+    if (!read_conv2d(cx, &a->images, a->dilation, &a->requantize, out, &c) || !excess_fits(cx, excess, weight))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    nuc_kernel_conv_s8(&c, in->data, weight->data, out->data);
+    nuc_kernel_wide_channels_s8(&c, false, in->data, weight->data, excess->data, excess->sizes[0], out->data);
+    return NUC_OK;
+}
+
+static bool read_depthwise(struct nuc_kernel_context *cx, const struct nuc_args_images *images,
+                           const struct nuc_value *dilation, int64_t multiplier,
+                           const struct nuc_args_requantize *requantize, const struct nuc_tensor *out,
+                           struct nuc_conv_s8 *c)
+{
+    const struct nuc_tensor *weight = &images->weight->u.tensor;
+
+    nuc_list_pair(cx, dilation, NULL, c->dilation);
+    if (!read_images(cx, images, out, c) || !read_rescale(cx, nuc_optional_tensor(images->bias), requantize, c))
+        return false;
+    c->groups = c->in_channels;
+    return nuc_need(cx,
+                    weight->sizes[0] == 1 && weight->sizes[3] == c->out_channels &&
+                        c->in_channels * multiplier == c->out_channels,
+                    NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")) &&
+           windows_fit(cx, images->padding, c);
+}
+
 enum nuc_status nuc_op_int8_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_depthwise_conv2d *a = (const void *)args;
-    const struct nuc_tensor *in = &a->images.input->u.tensor, *weight = &a->images.weight->u.tensor;
-    const struct nuc_tensor *out = &a->out->u.tensor;
+    const struct nuc_tensor *in = &a->images.input->u.tensor, *out = &a->out->u.tensor;
     struct nuc_conv_s8 c;
 
-    nuc_list_pair(cx, a->dilation, NULL, c.dilation);
     nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
-    if (!read_images(cx, &a->images, out, &c) ||
-        !read_rescale(cx, nuc_optional_tensor(a->images.bias), &a->requantize, &c) ||
-        !nuc_need(cx,
-                  weight->sizes[0] == 1 && weight->sizes[3] == c.out_channels &&
-                      c.in_channels * a->depth_multiplier->u.i == c.out_channels,
-                  NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")) ||
-        !windows_fit(cx, a->images.padding, &c))
+    if (!read_depthwise(cx, &a->images, a->dilation, a->depth_multiplier->u.i, &a->requantize, out, &c))
         return NUC_UNSUPPORTED;
-    c.groups = c.in_channels;
     size_t overlay = nuc_depthwise_overlay_bytes(&c);
     if (!nuc_need(cx,
                   nuc_is_apart(in->data, in->bytes, out->data, out->bytes) ||
@@ -125,13 +170,33 @@ enum nuc_status nuc_op_int8_depthwise_conv2d(struct nuc_kernel_context *cx, stru
                   NUC_TEXT("argument 'out' lies over 'input', but not so that it could be written")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_depthwise_s8(&c, in->data, weight->data, out->data);
+        nuc_kernel_depthwise_s8(&c, in->data, a->images.weight->u.tensor.data, out->data);
     return NUC_OK;
 }
 
 enum nuc_status nuc_op_int8_sided_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     return nuc_op_int8_depthwise_conv2d(cx, args);
+}
+
+enum nuc_status nuc_op_int8_wide_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_wide_depthwise_conv2d *a = (const void *)args;
+    const struct nuc_tensor *in = &a->images.input->u.tensor, *weight = &a->images.weight->u.tensor;
+    const struct nuc_tensor *excess = &a->excess->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_conv_s8 c;
+
+    nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
+    if (!read_depthwise(cx, &a->images, a->dilation, a->depth_multiplier->u.i, &a->requantize, out, &c) ||
+        !excess_fits(cx, excess, weight) ||
+        !nuc_need(cx, nuc_is_apart(in->data, in->bytes, out->data, out->bytes),
+                  NUC_TEXT("argument 'out' lies over 'input'")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes == 0)
+        return NUC_OK;
+    nuc_kernel_depthwise_s8(&c, in->data, weight->data, out->data);
+    nuc_kernel_wide_channels_s8(&c, true, in->data, weight->data, excess->data, excess->sizes[0], out->data);
+    return NUC_OK;
 }
 
 /* Dimension 0 of the weight holds the output channels of one group, dimension 3 all input channels. */

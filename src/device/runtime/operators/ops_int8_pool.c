@@ -48,7 +48,7 @@ static bool read_pool(struct nuc_kernel_context *cx, const struct nuc_args_pool 
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 
-enum nuc_status nuc_op_int8_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+static enum nuc_status avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args, nuc_pool_s8_fn *pool)
 {
     const struct nuc_args_int8_avg_pool2d *a = (const void *)args;
     const struct nuc_tensor *out = &a->out->u.tensor;
@@ -58,8 +58,18 @@ enum nuc_status nuc_op_int8_avg_pool2d(struct nuc_kernel_context *cx, struct nuc
         return NUC_UNSUPPORTED;
     nuc_scratch(a->scratch, &p.scratch, &p.scratch_bytes);
     if (out->bytes > 0)
-        nuc_kernel_avg_pool_s8(&p, a->pool.input->u.tensor.data, out->data);
+        pool(&p, a->pool.input->u.tensor.data, out->data);
     return NUC_OK;
+}
+
+enum nuc_status nuc_op_int8_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return avg_pool2d(cx, args, nuc_kernel_avg_pool_s8);
+}
+
+enum nuc_status nuc_op_int8_upward_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return avg_pool2d(cx, args, nuc_kernel_upward_avg_pool_s8);
 }
 
 enum nuc_status nuc_op_int8_max_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
