@@ -250,6 +250,16 @@ static void read_sparse(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     out->data = (struct nuc_span){x.out, x.elements * x.size};
 }
 
+/* Of a type that no tensor is read with. */
+static const char *type_name(struct lt_reader *r, int type)
+{
+    static const char *const names[] = {[5] = "string",    [8] = "complex64", [11] = "complex128", [12] = "uint64",
+                                        [13] = "resource", [14] = "variant",  [15] = "uint32",     [17] = "int4"};
+    bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
+
+    return known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
+}
+
 static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
 {
     const char *name = nuc_fb_string(&r->fb, t, 3, NULL);
@@ -259,10 +269,10 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     out->dtype = nuc_lt_dtype_from_type(type);
     require_good(r, "a tensor");
     if (out->dtype == NUC_DTYPE_COUNT)
-        nuc_fail(r->cx, NUC_UNSUPPORTED,
-                 "%s: tensor '%s' has element type %d of the schema, which is not handled: "
-                 "convert the model with int8 quantization",
-                 r->file, out->name, type);
+        nuc_fail(
+            r->cx, NUC_UNSUPPORTED,
+            "%s: tensor '%s' is of the type %s, which is not handled: leave what computes with it out of the model",
+            r->file, out->name, type_name(r, type));
     out->is_variable = nuc_fb_bool(&r->fb, t, 5, false);
     struct nuc_fb_vector v = nuc_fb_vec(&r->fb, t, 0, 4);
     int64_t elements = 1;

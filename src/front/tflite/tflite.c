@@ -103,6 +103,38 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
                  ti->m->file, t->name);
 }
 
+struct importing {
+    struct nuc_ti *ti;
+    uint32_t index;
+};
+
+static void import_input_in_attempt(struct nuc_context *cx, void *arg)
+{
+    const struct importing *i = arg;
+
+    (void)cx;
+    import_input(i->ti, i->index);
+}
+
+/* Where obstacles are collected, an input that cannot be is one, and what reads it is left out. */
+static void import_inputs(struct nuc_ti *ti, struct nuc_lt_subgraph *s)
+{
+    int32_t *kept = nuc_alloc_array(ti->cx, (size_t)s->n_inputs + 1, sizeof *kept);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < s->n_inputs; i++) {
+        if (ti->cx->obstacles == NULL)
+            import_input(ti, i);
+        else if (nuc_attempt(ti->cx, import_input_in_attempt, &(struct importing){ti, i}) != NUC_OK) {
+            nuc_add_obstacle(ti->cx, ti->m->file, &(struct nuc_obstacle){.text = nuc_strdup(ti->cx, ti->cx->message)});
+            continue;
+        }
+        kept[count++] = s->inputs[i];
+    }
+    s->inputs = kept;
+    s->n_inputs = count;
+}
+
 /* Operators whose results are a list, or values and positions. */
 static bool has_several_results(int32_t code)
 {
@@ -257,11 +289,6 @@ static void cut_operator(struct nuc_ti *ti)
             ti->n_cut++;
     }
 }
-
-struct importing {
-    struct nuc_ti *ti;
-    uint32_t index;
-};
 
 static void import_in_attempt(struct nuc_context *cx, void *arg)
 {
@@ -442,8 +469,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
                         .n_inlined = &n_inlined,
                         .eight_bit_weights = io != NULL && io->eight_bit_weights};
     nuc_ti_prepare(&ti, &s);
-    for (uint32_t i = 0; i < ti.s->n_inputs; i++)
-        import_input(&ti, i);
+    import_inputs(&ti, &s);
     for (uint32_t i = 0; i < ti.s->n_ops; i++)
         cx->obstacles != NULL ? import_or_cut(&ti, i) : nuc_ti_import_operator(&ti, i);
     nuc_ti_find_norms(&ti);
