@@ -14,6 +14,7 @@ struct nuc_cortexm_options {
     const struct nuc_cpu *cpu; /* instruction set and rules of scratch memory */
     bool reference_compat;     /* what the reference lowers and how, its traps included */
     bool executorch_ops_only;  /* no operator of our own dialect */
+    bool as_litert;            /* the network is LiteRT's: tables are those of its kernels */
 };
 
 /*

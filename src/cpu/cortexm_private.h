@@ -176,6 +176,16 @@ void nuc_cm_transposed_scratch(const struct nuc_cpu *cpu, const struct nuc_node 
 struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
                                    struct nuc_node *before);
 
+/*
+ * The table of the function `node`, or of a change of parameters where it is NULL, as LiteRT's kernel computes it, for
+ * networks of LiteRT. False where the rounded real result is the same.
+ */
+bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_value *in,
+                         const struct nuc_cm_value *out, int8_t table[256]);
+
+/* What a part of a concatenation has for q in the result's parameters: LiteRT computes it in float32. */
+int8_t nuc_cm_litert_part(const struct nuc_cm_value *from, const struct nuc_cm_value *to, int32_t q);
+
 /* What a quantize node reads is a function of one int8 tensor, value by value: it becomes a table. */
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize);
 

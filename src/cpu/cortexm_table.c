@@ -44,7 +44,7 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
     if (nuc_cm_same_params(from, to))
         return from->node;
     for (int i = 0; i < TABLE_SIZE; i++)
-        table[i] = rounded(value_at(from, i), to);
+        table[i] = c->options->as_litert ? nuc_cm_litert_part(from, to, i + INT8_MIN) : rounded(value_at(from, i), to);
     return emit_table(c, from->node, table, to->node != NULL ? to->node : from->node, before);
 }
 
@@ -311,13 +311,20 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     if (nuc_is_dequantize(last)) {
         if (c->options->reference_compat || !nuc_cm_int8(last, &in) || nuc_is_static(in.node))
             return false;
-        nuc_cm_replace(c, &out, nuc_cm_requantize(c, &in, &out.params, last->next));
+        if (!nuc_cm_same_params(&in, &out.params) && nuc_cm_litert_table(c, NULL, &in, &out.params, table))
+            nuc_cm_replace(c, &out, emit_table(c, in.node, table, in.node, last->next));
+        else
+            nuc_cm_replace(c, &out, nuc_cm_requantize(c, &in, &out.params, last->next));
         return true;
     }
     if (!find_chain(c, last, &v))
         return false;
     if (c->options->reference_compat && (v.n_nodes != 1 || !nuc_op_is_in(last->op, reference_tables)))
         return false;
+    if (v.n_nodes == 1 && nuc_cm_litert_table(c, last, &v.in, &out.params, table)) {
+        nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
+        return true;
+    }
     real_function *exact = exact_function(&v);
     float results[TABLE_SIZE];
     if (exact == NULL)

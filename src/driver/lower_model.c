@@ -6,6 +6,7 @@
 #include "back/program/out_variant.h"
 #include "cpu/cortexm.h"
 #include "driver/converter.h"
+#include "front/tflite/tflite.h"
 #include "host/file.h"
 #include "host/text.h"
 #include "ir/labels.h"
@@ -465,6 +466,7 @@ void nuc_lower_for_cpu(struct nuc_job *j)
         .cpu = s->target->cpu,
         .reference_compat = s->o.reference_compat,
         .executorch_ops_only = s->o.executorch_ops_only,
+        .as_litert = j->m->io != NULL && !j->m->io->eight_bit_weights,
     };
 
     if (s->target->cpu != NULL)

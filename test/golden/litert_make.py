@@ -108,7 +108,7 @@ OPERATORS = {
     'POW': (78, 56), 'ARG_MIN': (79, 57), 'REDUCE_PROD': (81, 27), 'REDUCE_MAX': (82, 27), 'PACK': (83, 59),
     'LOGICAL_OR': (84, 60), 'ONE_HOT': (85, 61), 'LOGICAL_AND': (86, 62), 'LOGICAL_NOT': (87, 63), 'UNPACK': (88, 64),
     'REDUCE_MIN': (89, 27), 'FLOOR_DIV': (90, 65), 'REDUCE_ANY': (91, 27), 'SQUARE': (92, 66), 'FILL': (94, 68),
-    'FLOOR_MOD': (95, 72), 'RESIZE_NEAREST_NEIGHBOR': (97, 74), 'LEAKY_RELU': (98, 75), 'SQUARED_DIFFERENCE': (99, 76),
+    'FLOOR_MOD': (95, 72), 'QUANTIZE': (114, 89), 'RESIZE_NEAREST_NEIGHBOR': (97, 74), 'LEAKY_RELU': (98, 75), 'SQUARED_DIFFERENCE': (99, 76),
     'MIRROR_PAD': (100, 77), 'ABS': (101, 78), 'SPLIT_V': (102, 79), 'CEIL': (104, 0), 'REVERSE_V2': (105, 81),
     'ADD_N': (106, 82), 'GATHER_ND': (107, 83), 'COS': (108, 84), 'ELU': (111, 0), 'ROUND': (116, 0),
     'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'DENSIFY': (124, 99), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
@@ -963,6 +963,73 @@ def uint8_pool(name, size, stride, same):
 
 uint8_pool('valid', 4, 4, False)
 uint8_pool('same', 3, 2, True)
+
+
+EVERY = np.arange(256, dtype='uint8').reshape(1, 256)
+
+
+def uint8_function(name, kind, scales, zeros, function, options=None):
+    """function(value less its zero point, scale, scale of the result) for all values, as float32 scales."""
+    def make(m):
+        x, (a, b) = EVERY, (np.float32(s) for s in scales)
+        y = np.clip(function(x.astype('int64') - zeros[0], a, b) + zeros[1], 0, 255).astype('uint8')
+        t = m.input(x, scale=a, zero_point=zeros[0])
+        return [m.add(kind, [t], y.shape, 'uint8', options, scale=b, zero_point=zeros[1])], [y]
+    cases.append(('uint8.' + name, make))
+
+
+def changed(x, a, b):
+    return requantized(x, float(a) / float(b))
+
+
+def leaky(x, a, b):
+    below = requantized(x, float(np.float32(a * np.float32(0.1)) / b))
+    return np.where(x >= 0, requantized(x, float(a / b)), below)
+
+
+def high(a, b, rounds=True):
+    product = a * b + (np.where(a * b >= 0, 2**14, 1 - 2**14) if rounds else 0)
+    return np.where(product >= 0, product >> 15, -(-product >> 15)).clip(-2**15, 2**15 - 1)
+
+
+def hard_swish(x, a, b):
+    """In 16 bits, of which all stand for 3."""
+    fine = np.float32(np.float32(1 / 128) * a)
+    def upper(factor):
+        mantissa, shift = math.frexp(float(factor))
+        return min((round(mantissa * 2**31) + 2**15) >> 16, 2**15 - 1), shift
+    (out, down), (gate, shift) = upper(fine / b), upper(fine / np.float32(3 / 32768))
+    def shifted(v, bits):
+        half = 1 << bits >> 1
+        return np.where(v >= 0, (v + half) >> bits, -((-v + half) >> bits))
+    x = x * 128
+    opened = (x << max(shift - 1, 0)).clip(-2**15, 2**15 - 1)
+    opened = high(opened, gate)
+    opened = (opened * 2).clip(-2**15, 2**15 - 1) if shift > 0 else shifted(opened, -shift)
+    return shifted(high((opened + 2**15) >> 1, high(x, out), False), -down)
+
+
+uint8_function('QUANTIZE.half', 'QUANTIZE', (0.05, 0.1), (131, 125), changed)
+uint8_function('QUANTIZE.less', 'QUANTIZE', (0.05, 0.16), (131, 125), changed)
+uint8_function('LEAKY_RELU', 'LEAKY_RELU', (0.25, 0.05), (136, 118), leaky, {0: ('f', 0.1)})
+uint8_function('HARD_SWISH', 'HARD_SWISH', (0.06, 0.05), (136, 28), hard_swish)
+uint8_function('HARD_SWISH.narrow', 'HARD_SWISH', (0.01, 0.008), (136, 28), hard_swish)
+
+
+def joined(m):
+    scales, zeros = [np.float32(s) for s in (0.05, 0.025, 0.031)], (125, 125, 137)
+    inverse, parts = np.float32(1) / scales[0], []
+    for scale, zero in zip(scales, zeros):
+        ratio = np.float32(scale * inverse)
+        value = np.float32(np.float32(EVERY * ratio) + np.float32(-zero * ratio))
+        parts.append(np.clip(np.trunc(value + np.copysign(0.5, value)) + zeros[0], 0, 255).astype('uint8'))
+    tensors = [m.input(EVERY, scale=s, zero_point=z) for s, z in zip(scales, zeros)]
+    parts[0] = EVERY
+    return [m.add('CONCATENATION', tensors, (1, 768), 'uint8', {0: ('i', 1)}, scale=scales[0],
+                  zero_point=zeros[0])], [np.concatenate(parts, 1)]
+
+
+cases.append(('uint8.CONCATENATION', joined))
 
 
 def as_int8(values):

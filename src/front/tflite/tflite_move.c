@@ -407,8 +407,12 @@ static struct nuc_node *resize_by_axes(struct nuc_ti *ti, struct nuc_node *x, co
         ti->op->code == NUC_LT_RESIZE_BILINEAR ? linear_along : nearest_along;
 
     for (int k = 0; k < 2; k++) {
-        if (x->vals[0].sizes[2 + k] != sizes[k])
-            x = nuc_ti_settle(ti, along(ti, x, 2 + k, sizes[k]), nuc_ti_out(ti));
+        if (x->vals[0].sizes[2 + k] == sizes[k])
+            continue;
+        x = along(ti, x, 2 + k, sizes[k]);
+        /* What is computed is rounded once. */
+        if (along == nearest_along)
+            x = nuc_ti_settle(ti, x, nuc_ti_out(ti));
     }
     return x;
 }
@@ -423,9 +427,6 @@ void nuc_ti_resize(struct nuc_ti *ti)
     if (aligned && half)
         nuc_ti_fail(ti, "has align_corners and half_pixel_centers: only one of them may be true");
     bool as_torch = bilinear ? aligned || half : !aligned && !half;
-    if (!as_torch && bilinear && nuc_ti_is_quantized(nuc_ti_in(ti, 0)))
-        nuc_ti_fail(ti, "align_corners false with half_pixel_centers false is not handled in int8: one of them must be "
-                        "true");
     if (nuc_ti_integers(ti, 1, 2, sizes) != 2 || sizes[0] < 1 || sizes[1] < 1 || sizes[0] > INT16_MAX ||
         sizes[1] > INT16_MAX)
         nuc_ti_fail(ti, "needs height and width");

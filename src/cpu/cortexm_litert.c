@@ -1,0 +1,124 @@
+/*
+ * Functions of one int8 value as LiteRT's reference kernels compute them, in integers: those whose results differ from
+ * the rounded real ones. Source: quantize.cc, hard_swish.h, leaky_relu.h, elementwise.cc and mul.h of LiteRT.
+ */
+#include <math.h>
+
+#include "cpu/cortexm_private.h"
+
+struct site {
+    const struct nuc_node *node; /* the function; NULL: a change of parameters */
+    float in_scale, out_scale;
+    int32_t in_zero, out_zero;
+};
+
+/* Of a real factor, which may be 0. */
+static int32_t scaled(int32_t value, double factor)
+{
+    return factor > 0 ? nuc_requantize(value, nuc_multiplier_from_scale(factor)) : 0;
+}
+
+static int32_t requantized(const struct site *s, int32_t value)
+{
+    return scaled(value, (double)s->in_scale / (double)s->out_scale);
+}
+
+static int32_t absolute(const struct site *s, int32_t value)
+{
+    float factor = s->in_scale / s->out_scale;
+
+    value = value < 0 ? -value : value;
+    return factor < 1 || factor > 1 ? scaled(value, (double)factor) : value;
+}
+
+static int32_t leaky_relu(const struct site *s, int32_t value)
+{
+    float alpha = (float)nuc_scalar(s->node, NUC_ARG(LEAKY_RELU, negative_slope), 0);
+
+    if (value >= 0)
+        return scaled(value, (double)(s->in_scale / s->out_scale));
+    int32_t below = scaled(value, fabs((double)(s->in_scale * alpha / s->out_scale)));
+    return alpha < 0 ? -below : below;
+}
+
+/* ---- hard_swish, in 16 bits ---- */
+
+static int16_t saturated(int32_t v)
+{
+    return (int16_t)nuc_clamp_i32(v, INT16_MIN, INT16_MAX);
+}
+
+/* The upper half of the doubled product, rounded or not. */
+static int16_t high_product(int16_t a, int16_t b, bool rounds)
+{
+    int32_t product = a * b, nudge = product >= 0 ? 1 << 14 : 1 - (1 << 14);
+
+    return saturated((product + (rounds ? nudge : 0)) / (1 << 15));
+}
+
+static int16_t upper_half(int32_t multiplier)
+{
+    const int32_t half = 1 << 15;
+
+    return multiplier >= INT32_MAX - half ? INT16_MAX : (int16_t)((multiplier + half) >> 16);
+}
+
+static int32_t hard_swish(const struct site *s, int32_t value)
+{
+    const float fine = (1.0f / 128.0f) * s->in_scale, unit = 3.0f / 32768.0f; /* 3 is all of 16 bits */
+    const struct nuc_multiplier out = nuc_multiplier_from_scale((double)(fine / s->out_scale));
+    const struct nuc_multiplier gate = nuc_multiplier_from_scale((double)(fine / unit));
+    int16_t x = (int16_t)(value * (1 << 7)), open = x;
+
+    if (gate.shift > 0)
+        open = saturated(open * (1 << (gate.shift - 1)));
+    open = high_product(open, upper_half(gate.multiplier), true);
+    if (gate.shift > 0)
+        open = saturated(open * 2);
+    else
+        open = (int16_t)nuc_rounding_shift_right(open, -gate.shift);
+    open = (int16_t)((open + (1 << 15)) >> 1);
+    int16_t product = high_product(open, high_product(x, upper_half(out.multiplier), true), false);
+    return nuc_rounding_shift_right(product, -out.shift);
+}
+
+/* The scales that 16 bits are made for. */
+static bool suits_hard_swish(const struct site *s)
+{
+    const float fine = (1.0f / 128.0f) * s->in_scale, unit = 3.0f / 32768.0f;
+    const struct nuc_multiplier out = nuc_multiplier_from_scale((double)(fine / s->out_scale));
+    const struct nuc_multiplier gate = nuc_multiplier_from_scale((double)(fine / unit));
+
+    return out.shift <= 0 && out.shift > -16 && gate.shift > -16 && gate.shift < 16;
+}
+
+typedef int32_t value_function(const struct site *s, int32_t value);
+
+bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_value *in,
+                         const struct nuc_cm_value *out, int8_t table[256])
+{
+    static const struct {
+        enum nuc_op op;
+        value_function *fn;
+    } rows[] = {{NUC_OP_ABS, absolute}, {NUC_OP_LEAKY_RELU, leaky_relu}, {NUC_OP_HARDSWISH, hard_swish}};
+    const struct site s = {node, (float)in->scale, (float)out->scale, (int32_t)in->zero_point,
+                           (int32_t)out->zero_point};
+    value_function *fn = node == NULL ? requantized : NULL;
+
+    for (size_t i = 0; node != NULL && i < sizeof rows / sizeof rows[0]; i++)
+        fn = rows[i].op == node->op ? rows[i].fn : fn;
+    if (!c->options->as_litert || fn == NULL || (fn == hard_swish && !suits_hard_swish(&s)))
+        return false;
+    for (int32_t q = INT8_MIN; q <= INT8_MAX; q++)
+        table[q - INT8_MIN] = (int8_t)nuc_clamp_i32(fn(&s, q - s.in_zero) + s.out_zero, INT8_MIN, INT8_MAX);
+    return true;
+}
+
+int8_t nuc_cm_litert_part(const struct nuc_cm_value *from, const struct nuc_cm_value *to, int32_t q)
+{
+    const float inverse = 1.0f / (float)to->scale, scale = (float)from->scale * inverse;
+    const float bias = (float)(INT8_MIN - (int32_t)from->zero_point) * scale;
+    const float value = roundf((float)(q - INT8_MIN) * scale + bias);
+
+    return (int8_t)nuc_clamp_i32((int32_t)value + (int32_t)to->zero_point, INT8_MIN, INT8_MAX);
+}
