@@ -183,7 +183,6 @@ static bool take_sizes(const struct nuc_view_value *value, struct nuc_meta *m)
 static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_costs *c, const struct nuc_view_method *m,
                             const char *name, struct nuc_view_list args, const struct work *work)
 {
-    enum { MULTIPLIERS = 6 }; /* a sum's, among the first arguments */
     struct nuc_meta in, weight, out;
     struct nuc_kernel_call call = {.op = op_of(cx, name), .gates = work->gates, .written = 1, .read = 1};
 
@@ -201,10 +200,6 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         return 0;
     call.out = &out;
     call.products = work->macs >= 0 ? work->macs : work->windows;
-    for (uint32_t i = 1; call.op == NUC_OP_CORTEXM_ADD && i < args.count && i <= MULTIPLIERS; i++) {
-        const struct nuc_view_value *value = arg(m, args, i);
-        call.negates |= value->kind == NUC_VALUE_INT && value->u.i < -65536;
-    }
     return nuc_kernel_call_cycles(c, &call);
 }
 

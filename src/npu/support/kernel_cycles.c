@@ -48,7 +48,7 @@ static const struct row {
 } kernels[] = {
     {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_TRANSPOSE_CONV2D),
      VALUES,
-     {.call = 5000, .product = 21, .scalar = 18}}, /* 31 % */
+     {.call = 3000, .product = 2.3, .pixel = 600, .scalar = 90}}, /* 8 %; 40 % with one channel of the result */
     {NUC_OPS(NUC_OP_CORTEXM_LINEAR, NUC_OP_LINEAR),
      PRODUCTS,
      {.call = 1700, .product = 1.27, .written = 23, .read = 2, .scalar = 5}}, /* 20 % */
@@ -61,15 +61,12 @@ static const struct row {
     {NUC_OPS(NUC_OP_NUCLEON_GRU, NUC_OP_GRU),
      LAYER,
      {.call = 2000, .product = 2, .written = 270, .scalar = 3.3}}, /* 12 % */
-    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD),
+    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
      VALUES,
-     {.call = 4700,
-      .written = 13.9,
-      .scalar = 20}}, /* 56 %: sums of both operands' 256 values first, unless there are few */
-    {NUC_OPS(NUC_OP_SUB), VALUES, {.call = 1000, .written = 141, .scalar = 5}}, /* 4 % */
+     {.call = 7500, .written = 12.7, .scalar = 22}}, /* 21 %: sums of both operands' 256 values first */
     {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL, NUC_OP_NUCLEON_PRELU, NUC_OP_PRELU),
      VALUES,
-     {.call = 1240, .written = 63, .scalar = 5}},                                                 /* 9 % */
+     {.call = 1450, .written = 14.5, .scalar = 22}},                                              /* 25 % */
     {NUC_OPS(NUC_OP_CORTEXM_DIV, NUC_OP_DIV), VALUES, {.call = 970, .written = 46, .scalar = 5}}, /* 2 % */
     {NUC_OPS(NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_MAXIMUM),
      VALUES,
@@ -79,10 +76,10 @@ static const struct row {
      {.call = 625, .written = 6, .scalar = 1.75}}, /* 2 % */
     {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
      VALUES,
-     {.call = 970, .written = 47, .scalar = 10.3}}, /* 11 % */
+     {.call = 980, .written = 22, .scalar = 22}}, /* 11 % */
     {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE, NUC_OP_DEQUANTIZE_PER_TENSOR),
      VALUES,
-     {.call = 910, .written = 18, .scalar = 5.4}}, /* 3 % */
+     {.call = 910, .written = 9, .scalar = 10.8}}, /* 3 % */
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D, NUC_OP_AVG_POOL2D,
              NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
      VALUES,
@@ -92,31 +89,33 @@ static const struct row {
      {.call = 1000, .product = 1.88, .written = 15, .scalar = 2}}, /* 21 % */
     {NUC_OPS(NUC_OP_NUCLEON_SUM, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM),
      VALUES,
-     {.call = 1370, .written = 182, .read = 11.3, .scalar = 1.6}}, /* 30 % */
+     {.call = 1440, .written = 230, .read = 8.5, .scalar = 2}}, /* 29 % */
     {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX, NUC_OP_NATIVE_SOFTMAX),
      VALUES,
-     {.call = 3300, .written = 150, .scalar = 2.3}}, /* 63 %: by the values */
+     {.call = 3300, .written = 75, .scalar = 4.6}}, /* 53 %: by the values */
     {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX),
      VALUES,
      {.call = 4200, .written = 69, .scalar = 8}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM, NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM),
      VALUES,
-     {.call = 960, .written = 100, .scalar = 8}}, /* 5 % */
+     {.call = 920, .written = 47, .scalar = 17}}, /* 14 % */
     {NUC_OPS(NUC_OP_NUCLEON_GROUP_NORM, NUC_OP_NATIVE_GROUP_NORM),
      VALUES,
-     {.call = 1620, .written = 60.5, .scalar = 8}}, /* 2 % */
+     {.call = 2270, .written = 39.6, .scalar = 12}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR, NUC_OP_UPSAMPLE_BILINEAR),
      VALUES,
-     {.call = 20000, .written = 85, .scalar = 2}}, /* 20 % */
+     {.call = 1270, .written = 21.1, .pixel = 110, .scalar = 4}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_RESIZE_NEAREST, NUC_OP_UPSAMPLE_NEAREST),
      VALUES,
-     {.call = 1000, .written = 10.6, .scalar = 1.2}},                                          /* of one call */
-    {NUC_OPS(NUC_OP_TO_DIM_ORDER_COPY), VALUES, {.call = 2170, .written = 34, .scalar = 1.2}}, /* 39 % */
+     {.call = 1000, .written = 8.5, .scalar = 1.5}}, /* of one call */
+    {NUC_OPS(NUC_OP_TO_DIM_ORDER_COPY),
+     VALUES,
+     {.call = 3600, .written = 8.6, .scalar = 4.7}}, /* 67 %: a few values each */
     {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE),
      ORDER,
-     {.call = 2500, .written = 3, .run = 31, .scalar = 1.2}},                                           /* 88 % */
-    {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 1040, .written = 0.9, .run = 32, .scalar = 1.2}},          /* 82 % */
-    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 1600, .written = 2, .run = 61, .scalar = 1.4}}, /* 89 % */
+     {.call = 1930, .written = 5.1, .run = 3.8, .scalar = 4}},                                          /* 61 % */
+    {NUC_OPS(NUC_OP_EXPAND), ORDER, {.call = 520, .written = 1.5, .run = 14.8, .scalar = 2}},           /* 85 % */
+    {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 2.8, .run = 12, .scalar = 4}}, /* 63 % */
     {NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD),
      PARTS,
      {.call = 1560, .written = 1.2, .run = 29, .scalar = 1.4}},                            /* 5 % */
@@ -131,7 +130,10 @@ static const struct row real_kernels[] = {
      {.call = 2200, .read = 27, .scalar = 15}}, /* 3 % */
     {NUC_OPS(NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM),
      VALUES,
-     {.call = 1300, .written = 180, .read = 14.4, .scalar = 15}},                      /* 30 % */
+     {.call = 1300, .written = 300, .read = 8.6, .scalar = 25}}, /* 30 % */
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL),
+     VALUES,
+     {.call = 1300, .written = 12, .scalar = 17}},                                     /* 36 %; 68 % with a number */
     {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
 };
 
@@ -215,6 +217,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.products = in != NULL && in->rank > 0 ? w.written * (double)in->sizes[in->rank - 1] : 0;
     if (row->form == LAYER)
         w.written = call->gates;
+    if (row->fit.pixel > 0 && call->out->rank > 1 && call->out->sizes[1] > 0)
+        w.pixels = w.written / (double)call->out->sizes[1];
     if (row->form == PARTS || row->form == ORDER) {
         double length = run_length(in, call->out, row->form == PARTS);
         w.runs = length > 1 ? w.written / length : w.written;
@@ -228,7 +232,7 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
                      .read = call->read * elements_of(call->in),
                      .products = call->written * call->products};
     bool is_conv = nuc_op_is_in(call->op, convolutions) || nuc_op_is_in(call->op, depthwise);
-    enum nuc_op op = call->negates ? NUC_OP_SUB : call->op;
+    enum nuc_op op = call->op;
 
     if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
         call->out->sizes[1] > 0)
@@ -301,9 +305,6 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
     if (is_transposed)
         call.products =
             elements_of(call.in) * elements_of(nuc_input_meta(node, CONV(weight))) / (double)call.in->sizes[1];
-    if (node->op == NUC_OP_CORTEXM_ADD)
-        call.negates = nuc_integer(node, NUC_ARG(CORTEXM_ADD, self_multiplier), 0) < 0 ||
-                       nuc_integer(node, NUC_ARG(CORTEXM_ADD, other_multiplier), 0) < 0;
     uint64_t cycles = nuc_kernel_call_cycles(costs, &call);
     return cycles > 0 ? cycles : (uint64_t)(costs->call + part * elements_of(m) * costs->element);
 }

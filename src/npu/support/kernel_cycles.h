@@ -16,7 +16,6 @@ struct nuc_kernel_call {
     const struct nuc_meta *out;
     double products;      /* where sizes do not say them: elements of a pool's windows, products of a layer's gates */
     double gates;         /* of a recurrent layer, over all steps */
-    bool negates;         /* a multiplier of a sum is negative */
     double written, read; /* how much of the result and of the first operand it is: 1 of all */
 };
 
