@@ -298,7 +298,9 @@ static const struct nuc_metadata *describe(const struct nuc_model *m)
     }
     for (size_t i = 0; i < n_outputs; i++) {
         metadata->outputs[i].name = nuc_output_name(m, i);
-        metadata->outputs[i].key = m->names != NULL && m->names->keys != NULL ? m->names->keys[i] : NULL;
+        /* A model may have more outputs than were opened: nuc_model_expose(). */
+        bool has_key = m->names != NULL && m->names->keys != NULL && i < m->names->n_outputs;
+        metadata->outputs[i].key = has_key ? m->names->keys[i] : NULL;
     }
     if (m->seen != NULL && m->seen->images != NULL) {
         metadata->images = nuc_copy(m->c->cx, m->seen->images, sizeof *metadata->images);
