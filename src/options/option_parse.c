@@ -77,10 +77,10 @@ static uint64_t unit_of(const char *text, bool bytes)
                  {"Gi", 1ull << 30}};
     size_t length = strlen(text);
 
+    if (bytes && strcmp(text, "K") == 0)
+        return 1 << 10;
     if (bytes && length > 0 && text[length - 1] == 'B')
         length--;
-    if (bytes && length == 1 && *text == 'K')
-        return 1 << 10;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strlen(units[i].name) == length && strncmp(units[i].name, text, length) == 0)
             return units[i].value;

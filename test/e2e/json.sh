@@ -49,6 +49,21 @@ ends 2 compile digits.pt2 --dump-after edge -o none.pte
 ends 2 compile --no-such-option
 ends 0 compile "$root/test/fault/tiny.pt2" --calibration images --mean 0.5 --std 0.5 -o images.pte
 ends 0 compile "$litert/conv.tflite" -o conv.pte
+# The digits as a model that returns a dictionary.
+python3 -c '
+import sys, zipfile
+with zipfile.ZipFile("digits.pt2") as old, zipfile.ZipFile("named.pt2", "w") as new:
+    for item in old.infolist():
+        data = old.read(item)
+        if item.filename.endswith("model.json"):
+            leaf = br"{\"type\": null, \"context\": null, \"children_spec\": []}"
+            at = data.index(b"out_spec")
+            changed = data[at:].replace(leaf, br"{\"type\": \"builtins.dict\", \"context\": \"[\\\"scores\\\"]\", \"children_spec\": [" + leaf + b"]}", 1)
+            assert changed != data[at:]
+            data = data[:at] + changed
+        new.writestr(item, data)
+' || fail "no model with a dictionary"
+ends 0 compile named.pt2 --calibration calibration.npz -o named.pte
 
 ends 0 quantize $digits -o quantized.pt2 --accuracy high
 ends 1 quantize $digits -o folder/none.pt2
@@ -105,6 +120,7 @@ for file in digits.pt2 quantized.pt2 digits.pte unsupported.pte m33.pte float.pt
     "$litert"/*.tflite "$litert/float_lstm" "$root/test/fuzz/corpus/program/cpu_mean.pte"; do
     ends 0 inspect "$file"
 done
+ends 0 inspect named.pte
 ends 0 inspect digits.pte --disassemble
 ends 0 inspect npu.tflite --disassemble
 ends 0 inspect digits.pte --tflite models
