@@ -150,10 +150,11 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
         nuc_warn(ti->cx, "%s: %u of its inputs and outputs are uint8: the program has int8 there, less 128",
                  ti->m->file, shifted);
     if (widened > 0)
-        nuc_warn(ti->cx,
-                 "%s: its uint8 weights have nine bits about their zero point: those of %u channels are rounded to "
-                 "eight; other results are LiteRT's",
-                 ti->m->file, widened);
+        nuc_warn(
+            ti->cx,
+            "%s: its uint8 weights have nine bits about their zero point: those of %u channels are rounded to "
+            "eight, so results differ from LiteRT's by some steps; without an NPU and --executorch-ops-only none do",
+            ti->m->file, widened);
 }
 
 /* ---- shapes ---- */
