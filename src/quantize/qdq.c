@@ -541,7 +541,7 @@ static bool seems_constant(const struct nuc_measured *m)
     return false;
 }
 
-static void measure(struct nuc_calibration *c, const struct nuc_converted *q)
+static void measure(struct nuc_calibration *c)
 {
     struct nuc_measured *m = nuc_alloc(c->g->cx, sizeof *m);
     unsigned fold[NUC_CHOICE_MOST];
@@ -561,7 +561,8 @@ static void measure(struct nuc_calibration *c, const struct nuc_converted *q)
     /* Perhaps folds have one sample each: all of them in the same network. */
     for (size_t k = 0; k < c->samples->count; k++)
         fold[k] = fold[k] == NUC_NO_FOLD ? NUC_NO_FOLD : 0;
-    nuc_measure_converted(c, q, fold, 0, figures);
+    struct nuc_converted q = convert(c);
+    nuc_measure_converted(c, &q, fold, 0, figures);
     for (size_t i = 0; i < m->n_outputs; i++) {
         struct nuc_measured_output all = {0};
         sum_up(&all, i, figures, fold, c->samples->count);
@@ -590,7 +591,7 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     c->measured = NULL;
     struct nuc_converted q = convert(c);
     if (c->samples != NULL && c->samples->count != 0)
-        measure(c, &q);
+        measure(c);
     return q.g;
 }
 

@@ -123,7 +123,7 @@ struct nuc_measured_output {
     const char *name;
     size_t samples;
     bool is_float;
-    double signal, noise;         /* of a sample: sums of squares, of the float output and of the difference */
+    double signal, noise;         /* sums of squares: of the float output; of the difference */
     double sqnr_db;               /* the median of folds of samples */
     double lowest_db, highest_db; /* of these */
     float min, max;               /* of the float output */

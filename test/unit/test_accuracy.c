@@ -201,6 +201,22 @@ static void outputs_are_measured(void **state)
     }
 }
 
+/* Of two samples each is held out once; that they differ is seen in one network. One cannot be held out. */
+static void few_samples_are_measured(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+
+    for (uint32_t n = 1; n <= 4; n++) {
+        struct nuc_calibration *c = prepare(cx, true, false);
+        for (uint32_t k = 0; k < n; k++)
+            calibrate(c, k);
+        nuc_quantize_convert(c);
+        const struct nuc_measured *m = nuc_quantize_measured(c);
+        assert_true(m->is_held_out == (n > 1) && m->outputs[0].samples == n);
+        assert_true(m->outputs[0].varies == (n > 1) && m->outputs[0].float_varies == (n > 1));
+    }
+}
+
 /* Of any number of samples each is in one fold, folds are neighbours and about as many. */
 static void folds_are_neighbours(void **state)
 {
@@ -343,6 +359,7 @@ int main(void)
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
         cmocka_unit_test(folds_are_neighbours),
+        cmocka_unit_test_teardown(few_samples_are_measured, free_context),
         cmocka_unit_test_teardown(outputs_are_measured, free_context),
         cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
         cmocka_unit_test(errors_fall_for_all_samples),
