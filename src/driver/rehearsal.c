@@ -1,7 +1,7 @@
 /*
- * The finished program, loaded and run once on zeros: what compiles runs. Programs that take long on the CPU are loaded
- * alone, unless an operator there takes other element types than the usual ones. Delegates are not run; what they leave
- * is zeros.
+ * The finished program, loaded and run once on zeros: what compiles runs. Programs that take longer on the CPU than
+ * some hundredths of a second are not; about a second is allowed where an operator there takes other element types than
+ * the usual ones. Delegates are not run; what they leave is zeros.
  */
 #include <math.h>
 #include <string.h>
@@ -41,8 +41,9 @@ static bool has_unusual_type(const struct nuc_node *n)
     return false;
 }
 
-/* Products and values of a run that takes some hundredths of a second. */
+/* Products and values of a run that takes some hundredths of a second, and of one that takes about a second. */
 #define MOST_WORK ((int64_t)1 << 24)
+#define MOST_UNUSUAL_WORK ((int64_t)1 << 29)
 
 static int64_t elements(const struct nuc_node *n)
 {
@@ -61,7 +62,7 @@ static int64_t products_of(const struct nuc_node *n)
 
     if (nuc_op_family(n->op) != NUC_FAMILY_CORTEXM || weight == NULL || weight->n_vals == 0 || m->rank == 0 ||
         weight->vals[0].rank < 2)
-        return (int64_t)fmin(fmax((double)nuc_estimate_macs(n), nuc_node_products(n)), (double)MOST_WORK);
+        return (int64_t)fmin(fmax((double)nuc_estimate_macs(n), nuc_node_products(n)), (double)MOST_UNUSUAL_WORK);
     int64_t channels = m->sizes[m->rank == 4 ? 1 : m->rank - 1];
     return channels > 0 ? nuc_elements(m) / channels * elements(weight) : 0;
 }
@@ -74,20 +75,20 @@ static int64_t work_of(const struct nuc_node *n)
     for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
         most = elements(in) > most ? elements(in) : most;
     int64_t products = n->n_vals > 0 ? products_of(n) : 0;
-    return products < MOST_WORK ? products + most + elements(n) : MOST_WORK;
+    return products < MOST_UNUSUAL_WORK ? products + most + elements(n) : MOST_UNUSUAL_WORK;
 }
 
 static bool needs_rehearsal(const struct nuc_graph *g)
 {
-    int64_t work = 0;
+    int64_t work = 0, most = MOST_WORK;
 
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (const struct nuc_node *n = g->first; n != NULL && work < MOST_UNUSUAL_WORK; n = n->next) {
         if (is_checked(n) && has_unusual_type(n))
-            return true;
-        if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && work < MOST_WORK)
+            most = MOST_UNUSUAL_WORK;
+        if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH)
             work += work_of(n);
     }
-    return work < MOST_WORK;
+    return work < most;
 }
 
 /* ---- running ---- */
@@ -169,7 +170,9 @@ void nuc_rehearse_program(const struct nuc_job *j)
 {
     if (!needs_rehearsal(j->m->graph))
         return;
+    double started = nuc_seconds();
     struct nuc_arena *outer = nuc_push_arena(j->c->cx);
     rehearse(j);
     nuc_pop_arena(j->c->cx, outer);
+    nuc_note_seconds(j->c, "rehearse", started);
 }

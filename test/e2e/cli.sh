@@ -334,6 +334,7 @@ for part in parts/*.tflite; do
 done
 good "timings" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --timings -o timed.pte
 holds "timings are printed" 'grep -q total out'
+holds "timings have the run of the finished program" 'grep -q rehearse out'
 good "output of a path with spaces" compile "$digits/digits.pt2" "box/a b.pte"
 rm -f "box/a b.pte"
 
