@@ -1,9 +1,11 @@
 /* Options that may make a model faster; explain_trials.c tries them. */
 #include "driver/explain_options.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "driver/explain_trials.h"
+#include "ir/args.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 
@@ -126,6 +128,30 @@ static void take_int8_io(const struct nuc_trying *t, struct nuc_options *o)
     o->io = NUC_IO_INT8;
 }
 
+static bool is_quantized_at_ends(const struct nuc_graph *g)
+{
+    const struct nuc_arg *outputs = nuc_arg_at(g->last, NUC_ARG(OUTPUT, values));
+
+    for (const struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            if (n->input_kind == NUC_USER_INPUT && n->vals[0].dtype == NUC_F32 && !nuc_is_quantize(n->users[i]))
+                return false;
+        }
+    }
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        const struct nuc_node *n = outputs->u.nodes[i];
+        if (n != NULL && n->vals[0].dtype == NUC_F32 && !nuc_is_dequantize(n))
+            return false;
+    }
+    return true;
+}
+
+/* The quantizer is asked for nothing that it does not do anyway. */
+static bool keeps_int8_io(const struct nuc_trying *t)
+{
+    return !nuc_has_wide_values(t->quantized->graph) && is_quantized_at_ends(t->quantized->graph);
+}
+
 /* With what the trial measures, as the gain in decibels is what float is there for. */
 static bool has_wide_values(const struct nuc_trying *t)
 {
@@ -142,20 +168,21 @@ static const struct option {
     const char *given, *without;
     bool (*applies)(const struct nuc_trying *t);
     void (*take)(const struct nuc_trying *t, struct nuc_options *o);
-    bool requantizes;  /* the quantizer asks for it, too */
-    const char *about; /* the rule that comes from it */
+    bool requantizes;                          /* the quantizer asks for it, too */
+    const char *about;                         /* the rule that comes from it */
+    bool (*keeps)(const struct nuc_trying *t); /* of this model it does not; NULL: it does */
 } options[] = {
-    {"--cpu int8", NULL, has_float_cpu, take_int8, true, NULL},
-    {NULL, "--no-delegate", is_left_out, use_npu, true, NULL},
-    {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, true, NULL},
-    {NULL, "--reference-compat", is_compat, leave_reference, true, NULL},
-    {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, true, NULL},
-    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, false, nuc_not_named_rule},
-    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, false, NULL},
-    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, false, NULL},
-    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, false, NULL},
-    {"--accuracy fast", NULL, has_wide_values, take_int8_values, true, nuc_wide_enough_rule},
-    {"--io int8", NULL, has_float_io, take_int8_io, true, NULL},
+    {"--cpu int8", NULL, has_float_cpu, take_int8, true, NULL, NULL},
+    {NULL, "--no-delegate", is_left_out, use_npu, true, NULL, NULL},
+    {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, true, NULL, NULL},
+    {NULL, "--reference-compat", is_compat, leave_reference, true, NULL, NULL},
+    {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, true, NULL, NULL},
+    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, false, nuc_not_named_rule, NULL},
+    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, false, NULL, NULL},
+    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, false, NULL, NULL},
+    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, false, NULL, NULL},
+    {"--accuracy fast", NULL, has_wide_values, take_int8_values, true, nuc_wide_enough_rule, NULL},
+    {"--io int8", NULL, has_float_io, take_int8_io, true, NULL, keeps_int8_io},
 };
 
 bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_options *o, bool *requantizes,
@@ -164,12 +191,13 @@ bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_opti
     if (index >= sizeof options / sizeof *options)
         return false;
     const struct option *row = &options[index];
-    *requantizes = row->requantizes;
+    *requantizes = row->requantizes && (row->keeps == NULL || !row->keeps(t));
     *out = (struct nuc_explain_trial){.options = row->given, .without = row->without, .about = row->about};
     if (!row->applies(t))
         return true;
     row->take(t, o);
     out->compiles = true;
+    out->sqnr_db = row->requantizes && !*requantizes ? t->e->sqnr_db : (double)NAN;
     return true;
 }
 

@@ -90,12 +90,14 @@ static void attempt(struct nuc_model *m, void *arg)
     struct nuc_job j = {.c = m->c, .m = m};
 
     settings.trial = !a->exact;
+    settings.judges = true;
     m->settings = &settings;
     if (a->requantizes && a->exact && nuc_has_samples(a->t->calibration))
         nuc_quantize_with(&j, a->t->calibration, NUC_SAMPLES_ALL);
     else if (a->requantizes)
         j.m = nuc_quantize_random(m);
-    a->found.sqnr_db = a->measures ? measure_sqnr(a->t, j.m) : (double)NAN;
+    if (a->measures)
+        a->found.sqnr_db = measure_sqnr(a->t, j.m);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     const struct nuc_explanation *e = nuc_explain_partitioned(j.m, true);
     a->found.cycles = nuc_explained_cycles(e);
@@ -103,20 +105,12 @@ static void attempt(struct nuc_model *m, void *arg)
     a->found.n_partitions = e->n_partitions;
 }
 
-/* Leaves nothing of what a compilation leaves in its compiler. */
 static bool run(struct attempt *a, const struct nuc_options *o)
 {
-    const struct nuc_model *from = a->requantizes ? a->t->quantized->from_float : a->t->quantized;
-    struct nuc_compiler *c = from->c;
-    const struct nuc_data_lines *data = c->data;
-    const size_t n_timings = c->n_timings;
     struct nuc_options quiet = *o;
 
     quiet.dump = NULL;
-    bool compiles = nuc_trial(from, &quiet, attempt, a) == NUC_OK;
-    c->data = data;
-    c->n_timings = n_timings;
-    return compiles;
+    return nuc_trial(a->requantizes ? a->t->quantized->from_float : a->t->quantized, &quiet, attempt, a) == NUC_OK;
 }
 
 /* ---- changes of the source ---- */
@@ -209,7 +203,7 @@ static bool may_spend(const struct trials *s, uint64_t runs, uint64_t *left)
 /* Quantized with one random sample, as what it is compared with. False: that would take too long. */
 static bool try_in_haste(struct trials *s, const struct nuc_options *o, struct nuc_explain_trial *out)
 {
-    struct attempt own = {.t = s->t, .requantizes = true}, a = own;
+    struct attempt own = {.t = s->t, .requantizes = true, .found.sqnr_db = (double)NAN}, a = own;
 
     if (!may_spend(s, 4, &s->random_left)) {
         s->t->e->n_left_out++;
@@ -238,6 +232,7 @@ static bool try_exactly(struct trials *s, const struct nuc_options *o, bool requ
     if (!may_spend(s, runs, &s->exact_left))
         return false;
     out->by_random = false;
+    a.found.sqnr_db = requantizes ? (double)NAN : out->sqnr_db;
     out->saved_cycles = 0;
     out->sqnr_db = (double)NAN;
     out->compiles = run(&a, o);

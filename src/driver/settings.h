@@ -23,7 +23,7 @@ struct nuc_settings {
     unsigned without; /* steps of the search for parameters (quantize.h) */
     bool trial;       /* what runs is asked for its decisions: no notes, dumps, timings or files */
     bool narrow;      /* a trial of the network with the CPU in float found no values that int8 is too narrow for */
-    bool judges;      /* kernels of the CPU are compared: with all accuracy, and no timings or data described */
+    bool judges;      /* is compared with others like it: with all accuracy, and no timings or data described */
 };
 
 /*
