@@ -38,7 +38,7 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
     for (uint32_t i = 0; in_float != NULL && i < e->n_rows; i++) {
         struct nuc_explain_row *row = &e->rows[i];
         row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
-        e->n_float += row->in_float;
+        e->n_float += row->in_float && nuc_is_counted(row->node);
     }
     if (lowered != NULL)
         take_strips(e, &lowered->lowered->report);

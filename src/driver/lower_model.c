@@ -355,7 +355,7 @@ static void note_partitioned(struct nuc_lowered *l, const struct nuc_model *m, c
     l->on_cpu = on_cpu;
     for (const struct nuc_node *n = partitioned->first; n != NULL; n = n->next, same = same->next) {
         same->origin = n->id + 1;
-        on_cpu[n->id] = nuc_is_operator(n) && n->partition < 0;
+        on_cpu[n->id] = nuc_is_counted(n) && n->partition < 0;
     }
 }
 

@@ -90,19 +90,16 @@ static uint64_t weights_of(const struct nuc_network *net)
 
 static void put_operators(const struct nuc_network *net, json_t *to)
 {
-    uint64_t on_npu = 0, in_float = 0, all = 0, folded = 0;
+    const struct nuc_explanation *e = net->e;
+    uint64_t on_cpu = e->n_operators - e->n_delegated, folded = 0;
 
-    for (uint32_t i = 0; i < net->n_nodes; i++) {
-        all += net->nodes[i].where != NUC_BOUNDARY;
-        on_npu += net->nodes[i].where == NUC_ON_NPU;
-        in_float += net->nodes[i].where == NUC_ON_CPU_IN_FLOAT;
-        folded += net->nodes[i].where == NUC_FOLDED;
-    }
-    nuc_put_count(net->cx, to, "operators", all);
-    nuc_put_count(net->cx, to, "on_npu", on_npu);
-    nuc_put_count(net->cx, to, "on_cpu", all - on_npu);
-    nuc_put_count(net->cx, to, "cpu_int8", all - on_npu - in_float - folded);
-    nuc_put_count(net->cx, to, "cpu_float", in_float);
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        folded += net->nodes[i].where == NUC_FOLDED && nuc_is_counted(net->nodes[i].row->node);
+    nuc_put_count(net->cx, to, "operators", e->n_operators);
+    nuc_put_count(net->cx, to, "on_npu", e->n_delegated);
+    nuc_put_count(net->cx, to, "on_cpu", on_cpu);
+    nuc_put_count(net->cx, to, "cpu_int8", on_cpu - e->n_float);
+    nuc_put_count(net->cx, to, "cpu_float", e->n_float);
     nuc_put_count(net->cx, to, "folded", folded);
     nuc_put_count(net->cx, to, "partitions", net->e->n_partitions);
 }

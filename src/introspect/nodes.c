@@ -200,6 +200,7 @@ static void put_node(const struct nuc_network *net, json_t *to, uint32_t id)
     else
         nuc_put_null(net->cx, to, "line");
     nuc_put_text(net->cx, to, "where", nuc_where_word(n->where));
+    nuc_put_bool(net->cx, to, "counted", row != NULL && nuc_is_counted(n->node));
     nuc_put_id(net->cx, to, "partition", n->where == NUC_ON_NPU ? (uint32_t)n->node->partition : NUC_NO_ID);
     put_inputs(net, to, n);
     put_value(net->cx, to, n->node);

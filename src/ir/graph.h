@@ -178,6 +178,7 @@ struct nuc_node {
     enum nuc_input_kind input_kind : 3; /* placeholders only */
     enum nuc_format format : 3;         /* set by layout */
     bool do_not_delegate : 1;
+    bool is_step : 1; /* of a function that is computed in several steps, but the last: not counted as an operator */
     int partition;    /* index of the partition, -1: none */
     const char *name; /* unique in the graph */
     struct nuc_node *prev, *next;
@@ -428,6 +429,12 @@ static inline bool nuc_is_operator(const struct nuc_node *node)
 {
     return nuc_is_call(node) && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
            !nuc_is_dequantize(node);
+}
+
+/* Of those that are counted: a function is one, in however many steps the NPU computes it. */
+static inline bool nuc_is_counted(const struct nuc_node *node)
+{
+    return nuc_is_operator(node) && !node->is_step;
 }
 
 /*

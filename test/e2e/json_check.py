@@ -45,6 +45,14 @@ def objects(value, path):
             yield from objects(item, path + "[]")
 
 
+def check_sums(what, value):
+    """Operators of the CPU compute in int8 or in float."""
+    for path, each in objects(value, what + " "):
+        parts = [each.get(name) for name in ("on_cpu", "cpu_int8", "cpu_float")]
+        if all(type(part) is int for part in parts) and parts[0] != parts[1] + parts[2]:
+            fail(f"{path}: on_cpu {parts[0]}, but cpu_int8 {parts[1]} and cpu_float {parts[2]}")
+
+
 def causes(error):
     return [cause for part in error.context for cause in causes(part)] if error.context else [error]
 
@@ -126,6 +134,7 @@ def main():
             say_invalid(validator, f"{what} ({value.get('invocation')})", value)
             continue
         check_error(what, command, int(code), value)
+        check_sums(what, value)
         for path, part in objects(value, command + " "):
             seen |= {path + ("" if path.endswith(" ") else ".") + key for key in part}
         check_refusal(validator, command, value, known)

@@ -111,8 +111,9 @@ static void check_nodes(const json_t *tree)
         json_array_foreach(json_object_get(node, "inputs"), k, input)
             assert_true((size_t)json_integer_value(input) < i);
         const char *where = json_string_value(json_object_get(node, "where"));
-        n_operators += where != NULL;
-        n_on_npu += where != NULL && strcmp(where, "npu") == 0;
+        bool counts = json_is_true(json_object_get(node, "counted"));
+        n_operators += counts;
+        n_on_npu += counts && strcmp(where, "npu") == 0;
         macs += number(node, "macs");
         for (k = 0; k < i && where != NULL; k++)
             assert_string_not_equal(json_string_value(json_object_get(node, "label")),
@@ -121,6 +122,8 @@ static void check_nodes(const json_t *tree)
     assert_true(n > 0);
     assert_int_equal(number(summary, "operators"), n_operators);
     assert_int_equal(number(summary, "on_npu"), n_on_npu);
+    assert_int_equal(number(summary, "on_cpu"), n_operators - n_on_npu);
+    assert_int_equal(number(summary, "cpu_int8") + number(summary, "cpu_float"), n_operators - n_on_npu);
     assert_int_equal(number(summary, "macs"), macs);
 }
 

@@ -32,6 +32,9 @@ const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e
                          bool *names_place);
 const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row);
 
+/* Work that --io int8 leaves to the caller: an input is quantized, or an output dequantized. NULL: not known. */
+bool nuc_goes_with_int8_io(enum nuc_boundary_kind kind, const struct nuc_node *node);
+
 /* "--io int8", "without --no-delegate". */
 const char *nuc_trial_name(struct nuc_context *cx, const struct nuc_explain_trial *t);
 

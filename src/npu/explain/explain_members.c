@@ -99,37 +99,38 @@ void nuc_put_cycles(struct nuc_context *cx, json_t *to, const struct nuc_explana
     nuc_put_measure(cx, to, "share", known && !e->foreign && all > 0 ? (double)cycles / (double)all : (double)NAN);
 }
 
-static void put_boundary(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e, const char *kind,
-                         const char *partition, const struct nuc_node *value, uint32_t count, uint64_t cycles)
-{
-    json_t *o = nuc_put_object(cx, list, NULL);
-
-    nuc_put_text(cx, o, "kind", kind);
-    nuc_put_text(cx, o, "partition", partition);
-    nuc_put_text(cx, o, "node", value != NULL ? value->name : NULL);
-    nuc_put_count(cx, o, "count", count);
-    nuc_put_cycles(cx, o, e, cycles, true);
-}
-
-void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e, bool nodes)
+static void put_boundary(struct nuc_context *cx, json_t *list, const struct nuc_explanation *e,
+                         enum nuc_boundary_kind kind, const char *partition, const struct nuc_node *value,
+                         uint32_t count, uint64_t cycles)
 {
     static const char *const kinds[] = {[NUC_BOUNDARY_CALL] = "call",
                                         [NUC_BOUNDARY_FORMAT] = "format",
                                         [NUC_BOUNDARY_QUANTIZE] = "quantize",
                                         [NUC_BOUNDARY_DEQUANTIZE] = "dequantize",
                                         [NUC_BOUNDARY_COPY] = "copy"};
+    json_t *o = nuc_put_object(cx, list, NULL);
+
+    nuc_put_text(cx, o, "kind", kinds[kind]);
+    nuc_put_text(cx, o, "partition", partition);
+    nuc_put_text(cx, o, "node", value != NULL ? value->name : NULL);
+    nuc_put_text(cx, o, "option", partition == NULL && nuc_goes_with_int8_io(kind, value) ? "--io int8" : NULL);
+    nuc_put_count(cx, o, "count", count);
+    nuc_put_cycles(cx, o, e, cycles, true);
+}
+
+void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e, bool nodes)
+{
     json_t *list = nuc_put_array(cx, to, "boundaries");
 
     for (uint32_t i = 0; i < e->n_boundaries; i++) {
         const struct nuc_explain_boundary *b = &e->boundaries[i];
         const char *tag = b->partition < e->n_partitions ? e->tags[b->partition] : NULL;
-        put_boundary(cx, list, e, kinds[b->kind], tag, b->value, b->count, b->cycles);
+        put_boundary(cx, list, e, b->kind, tag, b->value, b->count, b->cycles);
     }
     for (uint32_t i = 0; nodes && i < e->n_rows; i++) {
         const struct nuc_explain_row *row = &e->rows[i];
         if (!row->is_operator && row->cycles > 0)
-            put_boundary(cx, list, e,
-                         kinds[nuc_is_quantize(row->node) ? NUC_BOUNDARY_QUANTIZE : NUC_BOUNDARY_DEQUANTIZE],
+            put_boundary(cx, list, e, nuc_is_quantize(row->node) ? NUC_BOUNDARY_QUANTIZE : NUC_BOUNDARY_DEQUANTIZE,
                          row->partition, row->node, 1, row->cycles);
     }
 }

@@ -322,7 +322,7 @@ static struct run run_of(const struct nuc_explanation *e, uint32_t first, uint32
         if (!is_in_run(e, i, first))
             continue;
         run.n_calls += i == first || !nuc_is_same_call(e->rows[run.last].node, e->rows[i].node);
-        run.n_operators++;
+        run.n_operators += nuc_is_counted(e->rows[i].node);
         run.cycles += e->rows[i].cycles;
         run.last = i;
     }
@@ -447,7 +447,7 @@ struct beside {
     uint64_t cycles;
 };
 
-enum { CALLS, FORMATS, NPU_SCALES, QUANTIZED, DEQUANTIZED, COPIES, N_BESIDE };
+enum { CALLS, FORMATS, NPU_SCALES, QUANTIZED, INPUTS, DEQUANTIZED, OUTPUTS, COPIES, N_BESIDE };
 
 static void add_beside(struct beside *b, uint32_t count, uint64_t cycles)
 {
@@ -468,15 +468,20 @@ static void add_boundaries(struct nuc_text *out, const struct nuc_explanation *e
         [FORMATS] = {"NPU", "format change", "format changes", "kernels at boundaries of partitions", 0, 0},
         [NPU_SCALES] = {"NPU", "scale change", "scale changes", "kernels inside of partitions", 0, 0},
         [QUANTIZED] = {"CPU", "quantize", "quantize", "values from float", 0, 0},
+        [INPUTS] = {"CPU", "quantize", "quantize", "inputs from float, none with --io int8", 0, 0},
         [DEQUANTIZED] = {"CPU", "dequantize", "dequantize", "values to float", 0, 0},
+        [OUTPUTS] = {"CPU", "dequantize", "dequantize", "outputs to float, none with --io int8", 0, 0},
         [COPIES] = {"CPU", "copy", "copies", "values that are read in another order", 0, 0},
     };
 
-    for (uint32_t i = 0; i < e->n_boundaries; i++)
-        add_beside(&beside[of_kind[e->boundaries[i].kind]], e->boundaries[i].count, e->boundaries[i].cycles);
+    for (uint32_t i = 0; i < e->n_boundaries; i++) {
+        const struct nuc_explain_boundary *b = &e->boundaries[i];
+        add_beside(&beside[of_kind[b->kind] + nuc_goes_with_int8_io(b->kind, b->value)], b->count, b->cycles);
+    }
     for (uint32_t i = 0; !all && i < e->n_rows; i++) {
         const struct nuc_explain_row *row = &e->rows[i];
-        int kind = row->partition != NULL ? NPU_SCALES : nuc_is_quantize(row->node) ? QUANTIZED : DEQUANTIZED;
+        enum nuc_boundary_kind of = nuc_is_quantize(row->node) ? NUC_BOUNDARY_QUANTIZE : NUC_BOUNDARY_DEQUANTIZE;
+        int kind = row->partition != NULL ? NPU_SCALES : of_kind[of] + nuc_goes_with_int8_io(of, row->node);
         if (!row->is_operator)
             add_beside(&beside[kind], 1, row->cycles);
     }

@@ -391,8 +391,8 @@ struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
     struct nuc_operator_counts counts = {0, 0};
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        counts.all += nuc_is_operator(n);
-        counts.delegated += nuc_is_operator(n) && n->partition >= 0;
+        counts.all += nuc_is_counted(n);
+        counts.delegated += nuc_is_counted(n) && n->partition >= 0;
     }
     return counts;
 }
