@@ -179,12 +179,12 @@ if command -v script >/dev/null; then
         script -qec "env $1 $2" /dev/null </dev/null >screen 2>&1
     }
     on_terminal TERM=xterm "$nucleon compile model.pt2 --calibration samples.npz -o x.pte"
-    holds "a terminal shows colours" 'grep -q "$escape\[32mNPU$escape\[0m 24 of 28" screen'
+    holds "a terminal shows colours" 'grep -q "$escape\[32mNPU$escape\[0m 28 of 28" screen'
     on_terminal TERM=xterm "$nucleon compile model.pt2 --no-such"
     holds "errors, too" 'grep -q "$escape\[1;31mnucleon:$escape\[0m compile: unknown" screen'
     for variable in NO_COLOR=1 TERM=dumb; do
         on_terminal "TERM=xterm $variable" "$nucleon compile model.pt2 --calibration samples.npz -o x.pte"
-        holds "none with $variable" 'grep -q "NPU 24 of 28" screen && ! grep -q "$escape\[[0-9;]*m" screen'
+        holds "none with $variable" 'grep -q "NPU 28 of 28" screen && ! grep -q "$escape\[[0-9;]*m" screen'
     done
     on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz"
     holds "share, rate and remaining time" \

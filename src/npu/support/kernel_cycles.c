@@ -11,7 +11,7 @@
  * Instructions of one call on a Cortex-M33, by what its loops go over: products, values written and read, pixels
  * written (columns of inputs are made for each), weights and channels (set up once for a call), and runs of bytes that
  * are moved at once; and how many times as many a core has without DSP instructions and long multiplication. Least
- * squares of relative errors over the operators of some eighty networks, as they are and in strips, counted by
+ * squares of relative errors over the operators of some hundred networks, as they are and in strips, counted by
  * bench/m33/bench.sh (gcc 12.2, QEMU 7.2): the error of a row is the worst one met.
  */
 struct fit {
@@ -156,12 +156,25 @@ struct work {
     double products, written, read, pixels, weights, channels, runs;
 };
 
+/* A whole number: sums and products of these are exact, so that every host counts the same cycles. */
+static double whole(double value)
+{
+    return value < 1e15 ? (double)(int64_t)(value + 0.5) : 1e15;
+}
+
+static double thousandths(double constant)
+{
+    return whole(1000 * constant);
+}
+
 static uint64_t cycles(const struct nuc_kernel_costs *c, const struct fit *f, const struct work *w)
 {
-    double sum = f->call + f->product * w->products + f->written * w->written + f->read * w->read +
-                 f->pixel * w->pixels + f->weight * w->weights + f->channel * w->channels + f->run * w->runs;
+    double sum = thousandths(f->call) + thousandths(f->product) * whole(w->products) +
+                 thousandths(f->written) * whole(w->written) + thousandths(f->read) * whole(w->read) +
+                 thousandths(f->pixel) * whole(w->pixels) + thousandths(f->weight) * whole(w->weights) +
+                 thousandths(f->channel) * whole(w->channels) + thousandths(f->run) * whole(w->runs);
 
-    sum *= c->scalar ? f->scalar : 1;
+    sum = c->scalar ? sum * whole(100 * f->scalar) / 100000 : sum / 1000;
     return sum < 1e18 ? (uint64_t)sum : (uint64_t)1e18;
 }
 
