@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npu/support/kernel_cycles.h"
 #include "cpu/strip_stage.h"
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
+#include "npu/support/kernel_cycles.h"
 
 #define ALIGNMENT 16                  /* of what a program plans */
 #define MOST_TO_DROP 8                /* values among which that is tried out */

@@ -1,8 +1,8 @@
 /* Strips of rows: which rows an operator reads, which operators a stage has, what becomes of the graph. */
 #include "cpu/cortexm.h"
-#include "npu/support/kernel_cycles.h"
 #include "cpu/strip_stage.h"
 #include "cpu/strips.h"
+#include "npu/support/kernel_cycles.h"
 #include "quantized_text.h"
 
 static struct nuc_graph *lowered(struct nuc_context *cx, const char *lines)
