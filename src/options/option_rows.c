@@ -14,14 +14,14 @@
 const struct nuc_option_info nuc_option_rows[] = {
     {"target", NUC_OPTION_STRING, "NAME", "imxrt700 (default); 'nucleon targets' lists them", TO(target)},
     {"cpu", NUC_OPTION_CHOICE, "auto|int8|float",
-     "how the CPU computes what the NPU does not: auto (default) takes int8 where that costs at most 0.5 dB", TO(cpu),
+     "how the CPU computes what the NPU does not: auto (default) takes int8 where that costs at most 0.3 dB", TO(cpu),
      CHOICES("auto", "int8", "float")},
     {"io", NUC_OPTION_CHOICE, "float|int8",
      "element type of inputs and outputs (default float); int8: raw quantized values, whose scale and zero point are "
      "stored in the program",
      TO(io), CHOICES("float", "int8")},
     {"accuracy", NUC_OPTION_CHOICE, "fast|default|high",
-     "effort spent on accuracy: fast skips the search, high also adjusts weights", TO(accuracy),
+     "effort spent on accuracy: fast skips the search, high takes more samples", TO(accuracy),
      CHOICES("fast", "default", "high")},
     {"size", NUC_OPTION_LIST, "NAME=N,...",
      "sizes that a model exported with dynamic_shapes leaves open: a dimension of an input (x.2=64) or torch's symbol "

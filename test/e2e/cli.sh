@@ -215,7 +215,7 @@ for model in digits digits_channels_last digits_same_inputs; do
     good "inspect $model.pt2" "$nucleon" inspect "$digits/$model.pt2"
 done
 good "the summary" compile "$digits/digits.pt2" summary.pte
-holds "the summary has the SQNR of the output" 'grep -q "^  SQNR      softmax .* dB on .* calibration samples$" out'
+holds "the summary has the SQNR of the output" 'grep -q "^  SQNR      softmax .* dB .*on .* held-out samples$" out'
 holds "the summary has placement, latency and memory" \
     '[ "$(cut -c 1-12 out | grep -cE "^  (placement|latency|memory|SQNR|made by) ")" -eq 5 ] &&
         grep -q "^summary.pte: [0-9,]* bytes$" out'
@@ -229,7 +229,7 @@ holds "blank images are noted in one line" '[ "$(grep -c "blank.npy: input .x. i
 holds "and not blamed on the outputs" '[ "$(wc -l <err)" -eq 1 ]'
 holds "a dim order changed in the model changes no output" 'cmp -s digits.npz digits_same_inputs.npz'
 good "quantize" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o quantized.pt2
-holds "quantize says what it lost" 'grep -q "SQNR .* dB on .* calibration samples" out'
+holds "quantize says what it lost" 'grep -q "SQNR .* dB .*on .* held-out samples" out'
 good "quantize again" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o again.pt2
 holds "a quantized model has equal bytes from equal input" 'cmp -s quantized.pt2 again.pt2'
 good "inspect a quantized model" "$nucleon" inspect quantized.pt2
@@ -325,7 +325,7 @@ good "run payload version 0" "$nucleon" run v0.pte --input "$digits/test.npz" --
 holds "the payload version changes no result" 'cmp -s v0.npz inline.npz'
 good "inspect payload version 0" "$nucleon" inspect v0.pte --disassemble
 holds "the version and its header are shown" 'grep -q "payload version 0" out && grep -q "1 inputs, 1 outputs" out'
-mkdir parts
+mkdir -p parts
 good "intermediates" "$nucleon" compile "$digits/digits.pt2" --intermediates-dir parts \
     --calibration "$digits/calibration.npz" -o parts.pte
 holds "intermediates are written" 'ls parts/*.tflite >/dev/null 2>&1'

@@ -37,7 +37,7 @@ static const struct work_case work_cases[] = {
          "w",
          "8, 16, 1, 4") "%r = edge.aten.convolution.default(%x, %w, none, [1, 4], [0, 0], [1, 1], true, [0, 0], 1) : "
                         "float32[1, 16, 1, 64]\n%output = output([%r])\n",
-     8192, 4600 + 8192 / 64 + (128 + 1024 + 512 + 192) / 8, 5000 + 21 * 8192, 1200 + 8192 * 26},
+     8192, 4600 + 8192 / 64 + (128 + 1024 + 512 + 192) / 8, CYCLES(3000 + 2.3 * 8192 + 600 * 64), 1200 + 8192 * 26},
     /* a depthwise convolution */
     {PLACE("x", "1, 8, 6, 6") PLACE(
          "w",
@@ -46,7 +46,7 @@ static const struct work_case work_cases[] = {
      1152, 4600 + 1152 / 8 + (288 + 128 + 72 + 96) / 8, CYCLES(4100 + 2.03 * 1152 + 1.5 * 288 + 225 * 8),
      1200 + 1152 * 26},
     {PLACE("x", "2, 32") "%r = edge.aten._softmax.default(%x, 1, false) : float32[2, 32]\n%output = output([%r])\n", 0,
-     4600 + 64 * 16 / 8 + 128 / 8, 3300 + 64 * 150, 1200 + 64 * 200},
+     4600 + 64 * 16 / 8 + 128 / 8, 3300 + 64 * 75, 1200 + 64 * 200},
     {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
                                              "output([%r])\n",
      240, 4600 + 2 * 8 * 32 / 64 + (60 + 120 + 8 + 7) / 8, CYCLES(2400 + 1.23 * 240 + 73 * 8), 1200 + 1800},

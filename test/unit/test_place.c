@@ -304,7 +304,7 @@ static bool has_any_kernel(enum nuc_op op)
 
 static void check_int8_cpu(struct nuc_context *cx, void *arg)
 {
-    static const char graph[] = START("64") UNARY("gelu", "1", "x") SQUARE("2", "1") UNARY("gelu", "3", "2") END("3");
+    static const char graph[] = START("96") UNARY("gelu", "1", "x") SQUARE("2", "1") UNARY("gelu", "3", "2") END("3");
     struct nuc_partition_options options = {.by_cost = true};
 
     assert_int_equal(nuc_partition_graph(parse_graph(cx, graph), &options)->count, 1);

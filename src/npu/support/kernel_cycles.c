@@ -32,6 +32,10 @@ static const struct fit depthwise_of_one = {
 /* More taps than its kernel for one channel takes: in plain C. */
 static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scalar = 3}; /* of one call */
 
+/* Of fewer elements than are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
+#define FEW_SUMS 64
+static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; /* 2 % */
+
 enum form {
     VALUES,   /* one after the other */
     PRODUCTS, /* of matrices: the last dimension of the first operand for each value written */
@@ -137,6 +141,7 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
 };
 
+static const enum nuc_op *const sums = NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB);
 static const enum nuc_op *const depthwise =
     NUC_OPS(NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE);
 static const enum nuc_op *const convolutions =
@@ -250,6 +255,8 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
         call->out->sizes[1] > 0)
         return conv_cycles(costs, call, w);
+    if (!costs->real && nuc_op_is_in(op, sums) && elements_of(call->out) < FEW_SUMS)
+        return cycles(costs, &few_sums, &w);
     for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
         bool volume = call->in != NULL && call->in->rank == 5;
         if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(op, real_kernels[i].ops))

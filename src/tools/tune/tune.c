@@ -488,6 +488,18 @@ static bool is_rivalled(const struct nuc_tune_trial *trials, size_t i, size_t by
     return gains_over(b, a) || by == best || (i != best && by < i);
 }
 
+/* The best, or one in its place that loses nothing against it, gains something else and takes the same inputs. */
+static size_t best_of(const struct nuc_tune_trial *trials, size_t count, size_t best)
+{
+    for (size_t i = 0; i < count && trials[best].reason == NULL; i++) {
+        bool counts = trials[i].compiled && trials[i].reason == NULL &&
+                      trials[i].options.io == trials[best].options.io;
+        if (counts && gains_over(&trials[i], &trials[best]) && !gains_over(&trials[best], &trials[i]))
+            best = i;
+    }
+    return best;
+}
+
 static void mark_unrivalled(struct nuc_tune_trial *trials, size_t count, size_t best)
 {
     for (size_t i = 0; i < count; i++) {
@@ -525,6 +537,7 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
 
     for (size_t i = 0; i < t->n_trials; i++)
         trials[i] = make_trial(t, &t->attempts[i]);
+    best = best_of(trials, t->n_trials, best);
     mark_unrivalled(trials, t->n_trials, best);
     bool met = trials[best].reason == NULL;
     *out = (struct nuc_tune_result){
