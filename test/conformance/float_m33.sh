@@ -26,7 +26,7 @@ skip() {
 
 check() { # NAME
     from=$networks/$1/$1
-    python3 -c 'import sys, numpy as np; np.savez(sys.argv[2], **{k: v[:2] for k, v in np.load(sys.argv[1]).items()})' \
+    /usr/bin/python3 -c 'import sys, numpy as np; np.savez(sys.argv[2], **{k: v[:2] for k, v in np.load(sys.argv[1]).items()})' \
         "$from.test.npz" samples.npz || return 1
     "$nucleon" compile "$from.pt2" --target cortex-m33 --no-quantize -o net.pte --quiet 2>err || { skip "$1: $(tail -n 1 err)"; return 0; }
     rm -rf project
