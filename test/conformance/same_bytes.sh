@@ -22,7 +22,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 mkdir "$work/models" || exit 2
-for file in torch litert; do
+for file in torch litert uint8; do
     "$(dirname "$1")/test/golden/golden" "$root/test/golden/$file.zip" --save "$work/models" --every "$every" >"$work/log" ||
         { cat "$work/log" >&2; exit 2; }
 done

@@ -152,8 +152,8 @@ static void define_steps(struct nuc_ti *ti, struct nuc_node *const params[5], in
         struct nuc_node *all = nuc_ti_view(ti, sliced(ti, sums, axis, t, 1), flat, 2);
         if (output != NULL)
             all = combined(ti, NUC_OP_ADD, all, product(ti, output, params[1], NULL));
-        struct nuc_node *next =
-            combined(ti, NUC_OP_MUL, gate(ti, all, 0, NUC_OP_SIGMOID), gate(ti, all, 2, NUC_OP_TANH));
+        struct nuc_node *input = gate(ti, all, 0, NUC_OP_SIGMOID);
+        struct nuc_node *next = combined(ti, NUC_OP_MUL, input, gate(ti, all, 2, NUC_OP_TANH));
         if (cell != NULL) {
             struct nuc_node *kept = combined(ti, NUC_OP_MUL, gate(ti, all, 1, NUC_OP_SIGMOID), cell);
             next = combined(ti, NUC_OP_ADD, kept, next);
