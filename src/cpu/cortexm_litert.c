@@ -63,33 +63,42 @@ static int16_t upper_half(int32_t multiplier)
     return multiplier >= INT32_MAX - half ? INT16_MAX : (int16_t)((multiplier + half) >> 16);
 }
 
+/* Of the value times 128: to the result, and to the gate, whose 3 is all of 16 bits. */
+struct swish_factors {
+    struct nuc_multiplier out, gate;
+};
+
+static struct swish_factors swish_factors(const struct site *s)
+{
+    const float fine = (1.0f / 128.0f) * s->in_scale, unit = 3.0f / 32768.0f;
+
+    return (struct swish_factors){nuc_multiplier_from_scale((double)(fine / s->out_scale)),
+                                  nuc_multiplier_from_scale((double)(fine / unit))};
+}
+
 static int32_t hard_swish(const struct site *s, int32_t value)
 {
-    const float fine = (1.0f / 128.0f) * s->in_scale, unit = 3.0f / 32768.0f; /* 3 is all of 16 bits */
-    const struct nuc_multiplier out = nuc_multiplier_from_scale((double)(fine / s->out_scale));
-    const struct nuc_multiplier gate = nuc_multiplier_from_scale((double)(fine / unit));
+    const struct swish_factors f = swish_factors(s);
     int16_t x = (int16_t)(value * (1 << 7)), open = x;
 
-    if (gate.shift > 0)
-        open = saturated(open * (1 << (gate.shift - 1)));
-    open = high_product(open, upper_half(gate.multiplier), true);
-    if (gate.shift > 0)
+    if (f.gate.shift > 0)
+        open = saturated(open * (1 << (f.gate.shift - 1)));
+    open = high_product(open, upper_half(f.gate.multiplier), true);
+    if (f.gate.shift > 0)
         open = saturated(open * 2);
     else
-        open = (int16_t)nuc_rounding_shift_right(open, -gate.shift);
+        open = (int16_t)nuc_rounding_shift_right(open, -f.gate.shift);
     open = (int16_t)((open + (1 << 15)) >> 1);
-    int16_t product = high_product(open, high_product(x, upper_half(out.multiplier), true), false);
-    return nuc_rounding_shift_right(product, -out.shift);
+    int16_t product = high_product(open, high_product(x, upper_half(f.out.multiplier), true), false);
+    return nuc_rounding_shift_right(product, -f.out.shift);
 }
 
 /* The scales that 16 bits are made for. */
 static bool suits_hard_swish(const struct site *s)
 {
-    const float fine = (1.0f / 128.0f) * s->in_scale, unit = 3.0f / 32768.0f;
-    const struct nuc_multiplier out = nuc_multiplier_from_scale((double)(fine / s->out_scale));
-    const struct nuc_multiplier gate = nuc_multiplier_from_scale((double)(fine / unit));
+    const struct swish_factors f = swish_factors(s);
 
-    return out.shift <= 0 && out.shift > -16 && gate.shift > -16 && gate.shift < 16;
+    return f.out.shift <= 0 && f.out.shift > -16 && f.gate.shift > -16 && f.gate.shift < 16;
 }
 
 typedef int32_t value_function(const struct site *s, int32_t value);

@@ -16,6 +16,7 @@
  */
 struct fit {
     double call, product, written, read, pixel, weight, channel, run, scalar;
+    const struct fit *few; /* of results with fewer than FEW elements; NULL: the same */
 };
 
 static const struct fit windows = {
@@ -32,8 +33,8 @@ static const struct fit depthwise_of_one = {
 /* More taps than its kernel for one channel takes: in plain C. */
 static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scalar = 3}; /* of one call */
 
-/* Of fewer elements than are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
-#define FEW_SUMS 64
+/* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
+#define FEW 64
 static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; /* 2 % */
 
 enum form {
@@ -67,7 +68,10 @@ static const struct row {
      {.call = 2000, .product = 2, .written = 270, .scalar = 3.3}}, /* 12 % */
     {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
      VALUES,
-     {.call = 7500, .written = 12.7, .scalar = 22}}, /* 21 %: sums of both operands' 256 values first */
+     {.call = 7500,
+      .written = 12.7,
+      .scalar = 22,
+      .few = &few_sums}}, /* 21 %: sums of both operands' 256 values first */
     {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL, NUC_OP_NUCLEON_PRELU, NUC_OP_PRELU),
      VALUES,
      {.call = 1450, .written = 14.5, .scalar = 22}},                                              /* 25 % */
@@ -141,7 +145,6 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
 };
 
-static const enum nuc_op *const sums = NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB);
 static const enum nuc_op *const depthwise =
     NUC_OPS(NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE);
 static const enum nuc_op *const convolutions =
@@ -241,7 +244,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         double length = run_length(in, call->out, row->form == PARTS);
         w.runs = length > 1 ? w.written / length : w.written;
     }
-    return cycles(costs, &row->fit, &w);
+    bool is_few = row->fit.few != NULL && elements_of(call->out) < FEW;
+    return cycles(costs, is_few ? row->fit.few : &row->fit, &w);
 }
 
 uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call)
@@ -250,21 +254,18 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
                      .read = call->read * elements_of(call->in),
                      .products = call->written * call->products};
     bool is_conv = nuc_op_is_in(call->op, convolutions) || nuc_op_is_in(call->op, depthwise);
-    enum nuc_op op = call->op;
 
     if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
         call->out->sizes[1] > 0)
         return conv_cycles(costs, call, w);
-    if (!costs->real && nuc_op_is_in(op, sums) && elements_of(call->out) < FEW_SUMS)
-        return cycles(costs, &few_sums, &w);
     for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
         bool volume = call->in != NULL && call->in->rank == 5;
-        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(op, real_kernels[i].ops))
+        if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(call->op, real_kernels[i].ops))
             return row_cycles(costs, call, &real_kernels[i], w);
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;
-        if ((moves || !costs->real) && nuc_op_is_in(op, kernels[i].ops))
+        if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops))
             return row_cycles(costs, call, &kernels[i], w);
     }
     return 0;

@@ -118,20 +118,12 @@ void nuc_cmsis_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t
         nuc_ref_avg_pool_s8(p, in, out);
 }
 
-/* Rows that lie dense in all three tensors. */
-static bool dense_rows(const struct nuc_loops *loops)
-{
-    uint32_t last = loops->rank - 1;
-
-    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
-}
-
 void nuc_cmsis_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                       int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
-    if (!dense_rows(loops)) {
+    if (!nuc_rows_are_dense(loops)) {
         nuc_ref_add_s8(p, loops, a, b, out);
         return;
     }
@@ -147,7 +139,7 @@ void nuc_cmsis_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops,
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
-    if (!dense_rows(loops)) {
+    if (!nuc_rows_are_dense(loops)) {
         nuc_ref_mul_s8(p, loops, a, b, out);
         return;
     }

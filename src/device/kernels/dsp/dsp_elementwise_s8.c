@@ -2,13 +2,6 @@
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/fused_scale.h"
 
-static bool is_dense(const struct nuc_loops *loops)
-{
-    uint32_t last = loops->rank - 1;
-
-    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
-}
-
 static void clamp_row(int32_t low, int32_t high, int32_t count, int8_t *row)
 {
     for (int32_t i = 0; i < count && (low != INT8_MIN || high != INT8_MAX); i++)
@@ -17,7 +10,7 @@ static void clamp_row(int32_t low, int32_t high, int32_t count, int8_t *row)
 
 /* ---- sums ---- */
 
-#define LEAST_FOR_TABLES 64 /* elements */
+#define LEAST_FOR_TABLES 64 /* elements; npu/support/kernel_cycles.c knows it */
 
 /*
  * Twice what each value of an input adds to a sum, below 2^29: an input of at most 383 * 2^20 by at most one half. The
@@ -72,7 +65,7 @@ void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, c
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct add_tables t;
 
-    if (!is_dense(loops) || elements_of(loops) < LEAST_FOR_TABLES ||
+    if (!nuc_rows_are_dense(loops) || elements_of(loops) < LEAST_FOR_TABLES ||
         !nuc_fused_of(p->sum.multiplier, p->sum.shift, p->offset, &t.sum) || !fill_table(p->offset_a, p->a, t.a) ||
         !fill_table(p->offset_b, p->b, t.b)) {
         nuc_ref_add_s8(p, loops, a, b, out);
@@ -103,7 +96,7 @@ void nuc_dsp_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, c
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct nuc_fused f;
 
-    if (!is_dense(loops) || !nuc_fused_of(p->product.multiplier, p->product.shift, p->offset, &f)) {
+    if (!nuc_rows_are_dense(loops) || !nuc_fused_of(p->product.multiplier, p->product.shift, p->offset, &f)) {
         nuc_ref_mul_s8(p, loops, a, b, out);
         return;
     }

@@ -389,4 +389,12 @@ static inline int32_t nuc_row_length(const struct nuc_loops *loops)
     return loops->rank == 0 ? 1 : loops->sizes[loops->rank - 1];
 }
 
+/* Rows of all three tensors have their elements side by side. */
+static inline bool nuc_rows_are_dense(const struct nuc_loops *loops)
+{
+    uint32_t last = loops->rank - 1;
+
+    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
+}
+
 #endif

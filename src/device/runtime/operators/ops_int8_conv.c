@@ -119,21 +119,31 @@ enum nuc_status nuc_op_int8_sided_conv2d(struct nuc_kernel_context *cx, struct n
     return nuc_op_int8_conv2d(cx, args);
 }
 
-enum nuc_status nuc_op_int8_wide_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+/* The layer, then once more the channels with weights beyond eight bits. */
+static enum nuc_status compute_wide(struct nuc_kernel_context *cx, const struct nuc_conv_s8 *c, bool depthwise,
+                                    const struct nuc_args_images *images, const struct nuc_tensor *excess,
+                                    const struct nuc_tensor *out)
 {
-    const struct nuc_args_int8_wide_conv2d *a = (const void *)args;
-    const struct nuc_tensor *in = &a->images.input->u.tensor, *weight = &a->images.weight->u.tensor;
-    const struct nuc_tensor *excess = &a->excess->u.tensor, *out = &a->out->u.tensor;
-    struct nuc_conv_s8 c;
+    const struct nuc_tensor *in = &images->input->u.tensor, *weight = &images->weight->u.tensor;
 
-    nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
-    if (!read_conv2d(cx, &a->images, a->dilation, &a->requantize, out, &c) || !excess_fits(cx, excess, weight))
+    if (!excess_fits(cx, excess, weight))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    nuc_kernel_conv_s8(&c, in->data, weight->data, out->data);
-    nuc_kernel_wide_channels_s8(&c, false, in->data, weight->data, excess->data, excess->sizes[0], out->data);
+    (depthwise ? nuc_kernel_depthwise_s8 : nuc_kernel_conv_s8)(c, in->data, weight->data, out->data);
+    nuc_kernel_wide_channels_s8(c, depthwise, in->data, weight->data, excess->data, excess->sizes[0], out->data);
     return NUC_OK;
+}
+
+enum nuc_status nuc_op_int8_wide_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_wide_conv2d *a = (const void *)args;
+    struct nuc_conv_s8 c;
+
+    nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
+    if (!read_conv2d(cx, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &c))
+        return NUC_UNSUPPORTED;
+    return compute_wide(cx, &c, false, &a->images, &a->excess->u.tensor, &a->out->u.tensor);
 }
 
 static bool read_depthwise(struct nuc_kernel_context *cx, const struct nuc_args_images *images,
@@ -182,21 +192,15 @@ enum nuc_status nuc_op_int8_sided_depthwise_conv2d(struct nuc_kernel_context *cx
 enum nuc_status nuc_op_int8_wide_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_wide_depthwise_conv2d *a = (const void *)args;
-    const struct nuc_tensor *in = &a->images.input->u.tensor, *weight = &a->images.weight->u.tensor;
-    const struct nuc_tensor *excess = &a->excess->u.tensor, *out = &a->out->u.tensor;
+    const struct nuc_tensor *in = &a->images.input->u.tensor, *out = &a->out->u.tensor;
     struct nuc_conv_s8 c;
 
     nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
     if (!read_depthwise(cx, &a->images, a->dilation, a->depth_multiplier->u.i, &a->requantize, out, &c) ||
-        !excess_fits(cx, excess, weight) ||
         !nuc_need(cx, nuc_is_apart(in->data, in->bytes, out->data, out->bytes),
                   NUC_TEXT("argument 'out' lies over 'input'")))
         return NUC_UNSUPPORTED;
-    if (out->bytes == 0)
-        return NUC_OK;
-    nuc_kernel_depthwise_s8(&c, in->data, weight->data, out->data);
-    nuc_kernel_wide_channels_s8(&c, true, in->data, weight->data, excess->data, excess->sizes[0], out->data);
-    return NUC_OK;
+    return compute_wide(cx, &c, true, &a->images, &a->excess->u.tensor, out);
 }
 
 /* Dimension 0 of the weight holds the output channels of one group, dimension 3 all input channels. */
