@@ -492,8 +492,7 @@ static bool is_rivalled(const struct nuc_tune_trial *trials, size_t i, size_t by
 static size_t best_of(const struct nuc_tune_trial *trials, size_t count, size_t best)
 {
     for (size_t i = 0; i < count && trials[best].reason == NULL; i++) {
-        bool counts = trials[i].compiled && trials[i].reason == NULL &&
-                      trials[i].options.io == trials[best].options.io;
+        bool counts = trials[i].compiled && trials[i].reason == NULL && trials[i].options.io == trials[best].options.io;
         if (counts && gains_over(&trials[i], &trials[best]) && !gains_over(&trials[best], &trials[i]))
             best = i;
     }
