@@ -299,14 +299,20 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
  * float would keep more digits of, samples tell what int8 costs the network.
  */
 
-/* So many times the error of the network may be that with the CPU in float: 0.3 dB. */
-#define ALLOWED 1.072
+/* What int8 may lose, in dB: the mean of the samples, */
+#define ALLOWED 0.3
+
+/* and with so many standard errors of that mean, for each halving of the cycles 1 dB more. */
+#define SURE 2.0
 
 /* The part of the cycles that has to be saved by what costs accuracy. */
 #define LEAST_GAIN 100
 
 /* What is less is none: 100 dB. */
 #define NO_ERROR 1e-10
+
+/* dB that kinds are compared by, as if they lost so much at least. */
+#define LEAST_LOSS 1e-3
 
 /* The part of the cycles that is worth a note where accuracy forbids to save it. */
 #define MUCH 4
@@ -325,8 +331,9 @@ struct kinds {
 /* What becomes of the network with some kinds in int8. */
 struct outcome {
     uint64_t cycles;
-    double error; /* as in struct nuc_measured */
-    bool is_wide; /* some of it stays in float for the values there */
+    size_t n_samples;               /* 0: it was not measured */
+    double errors[NUC_CHOICE_MOST]; /* as in struct nuc_measured */
+    bool is_wide;                   /* some of it stays in float for the values there */
 };
 
 struct trying {
@@ -373,12 +380,15 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     settings.judges = true;
     settings.narrow = t->narrow;
     nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
-    t->out.error = j.m->measured != NULL ? j.m->measured->error : (double)INFINITY;
+    const struct nuc_measured *measured = j.m->measured;
+    t->out.n_samples = measured != NULL ? measured->n_errors : 0;
+    for (size_t k = 0; k < t->out.n_samples; k++)
+        t->out.errors[k] = fmax(measured->errors[k], NO_ERROR);
     t->out.is_wide = nuc_has_wide_values(j.m->graph);
     settings.trial = true;
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (!nuc_count_cycles(j.m, &t->out.cycles))
-        t->out.error = (double)INFINITY;
+        t->out.n_samples = 0;
 }
 
 /* False: the network cannot be compiled so. */
@@ -391,14 +401,37 @@ static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *o
     if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
         return false;
     *out = t->out;
-    return isfinite(out->error);
+    return out->n_samples > 0;
 }
 
 /* ---- the choice ---- */
 
+/*
+ * What the network loses over another one, in dB, with `errors` standard errors: in the mean of the errors, or in the
+ * mean of their logarithms, whichever is more.
+ */
+static double loss(const struct outcome *o, const struct outcome *other, double errors)
+{
+    double logarithms[NUC_CHOICE_MOST], differences[NUC_CHOICE_MOST], mean = 0;
+    size_t n = o->n_samples;
+
+    if (n != other->n_samples)
+        return (double)INFINITY; /* not on the same ones */
+    for (size_t k = 0; k < n; k++) {
+        logarithms[k] = 10 * log10(o->errors[k] / other->errors[k]);
+        differences[k] = o->errors[k] - other->errors[k];
+        mean += other->errors[k] / (double)n;
+    }
+    double in_mean = 10 * log10(fmax(1 + nuc_most_loss(differences, n, errors) / mean, NO_ERROR));
+    return fmax(in_mean, nuc_most_loss(logarithms, n, errors));
+}
+
 static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float)
 {
-    return o->error <= ALLOWED * in_float->error && o->cycles < before->cycles - before->cycles / LEAST_GAIN;
+    double halvings = log2((double)in_float->cycles / (double)o->cycles);
+
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && loss(o, in_float, 0) <= ALLOWED &&
+           loss(o, in_float, SURE) <= ALLOWED + halvings;
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -420,7 +453,7 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, ui
         set_kind(&t->kinds, k, rounds, true);
         if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float))
             continue;
-        double cost = fmax(alone.error - in_float->error, in_float->error * 1e-6);
+        double cost = fmax(loss(&alone, in_float, 0), LEAST_LOSS);
         worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
         uint32_t at = n++;
         for (; at > 0 && worth[order[at - 1]] < worth[k]; at--)
@@ -438,9 +471,10 @@ static void note_int8(const struct trying *t, const struct outcome *chosen, cons
 
     if (int8->cycles < chosen->cycles - chosen->cycles / MUCH)
         nuc_warn(cx,
-                 "%s: --cpu int8 takes %s cycles instead of %s, its error is %.1f dB larger on the calibration samples",
+                 "%s: --cpu int8 takes %s cycles instead of %s, its error is %.1f dB larger on %zu "
+                 "samples%s",
                  m->graph->file, nuc_with_commas(cx, int8->cycles), nuc_with_commas(cx, chosen->cycles),
-                 10 * log10(fmax(int8->error, NO_ERROR) / fmax(chosen->error, NO_ERROR)));
+                 loss(int8, chosen, 0), int8->n_samples, int8->n_samples > 1 ? " held out" : "");
 }
 
 static void choose(struct trying *t, bool *rounds)

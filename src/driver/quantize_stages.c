@@ -113,7 +113,6 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .weights = s->o.weights,
         .bias_correction = bias_correction && !(s->without & NUC_STEP_BIASES),
         .without = s->without,
-        .is_compared = s->judges,
         .executorch_ops_only = s->o.executorch_ops_only,
         .ranges = m->ranges,
     };

@@ -440,7 +440,7 @@ static struct nuc_converted convert(struct nuc_calibration *c)
 /* A sample alone shows nothing without itself. */
 static bool holds_out(const struct nuc_calibration *c)
 {
-    return c->n_samples > 1 && !c->is_compared;
+    return c->n_samples > 1;
 }
 
 /*
@@ -532,6 +532,22 @@ static void sum_up(struct nuc_measured_output *o, size_t output, const struct nu
     sum_up_folds(o, folds, NUC_MOST_FOLDS);
 }
 
+static void sum_errors(struct nuc_measured *m, const struct nuc_sample_figures *figures, const unsigned *fold,
+                       size_t n_samples)
+{
+    for (size_t k = 0; k < n_samples; k++) {
+        if (fold[k] == NUC_NO_FOLD)
+            continue;
+        double *error = &m->errors[m->n_errors++];
+        *error = 0;
+        for (size_t i = 0; i < m->n_outputs; i++) {
+            const struct nuc_measured_output *o = &m->outputs[i];
+            double signal = o->signal / (double)o->samples, noise = figures[k].outputs[i].noise;
+            *error += signal > 0 ? noise / signal : noise;
+        }
+    }
+}
+
 static bool seems_constant(const struct nuc_measured *m)
 {
     for (size_t i = 0; i < m->n_outputs; i++) {
@@ -549,12 +565,13 @@ static void measure(struct nuc_calibration *c)
 
     *m = (struct nuc_measured){.n_outputs = c->samples->n_outputs, .is_held_out = holds_out(c)};
     m->outputs = nuc_alloc_array(c->g->cx, m->n_outputs, sizeof *m->outputs);
+    m->errors = nuc_alloc_array(c->g->cx, c->samples->count, sizeof *m->errors);
     for (size_t i = 0; i < m->n_outputs; i++) {
         struct nuc_measured_output *o = &m->outputs[i];
         o->name = nuc_arg_at(c->g->last, NUC_ARG(OUTPUT, values))->u.nodes[i]->name;
         sum_up(o, i, figures, fold, c->samples->count);
-        m->error += o->signal > 0 ? o->noise / o->signal : o->noise;
     }
+    sum_errors(m, figures, fold, c->samples->count);
     c->measured = m;
     if (!seems_constant(m))
         return;

@@ -231,7 +231,6 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->threads = options->threads;
     c->reference_compat = options->reference_compat;
     c->without = options->without;
-    c->is_compared = options->is_compared;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
     c->annotations = nuc_annotate(g, options);
     c->one_scale = options->one_scale;

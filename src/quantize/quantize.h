@@ -72,7 +72,6 @@ struct nuc_quantize_options {
     enum nuc_weights weights;
     bool bias_correction;
     unsigned without;                 /* steps of the search */
-    bool is_compared;                 /* with other networks, on the samples that all are made of: none is held out */
     bool executorch_ops_only;         /* recurrent layers, which are decomposed then, stay in float */
     struct nuc_chosen_ranges *ranges; /* where known, they are taken; else what is chosen goes there; NULL: neither */
 };
@@ -135,7 +134,8 @@ struct nuc_measured {
     size_t n_outputs;
     struct nuc_measured_output *outputs;
     bool is_held_out; /* a fold of samples was measured with parameters of the others; false: there is one sample */
-    double error;     /* noise relative to signal, summed over the outputs */
+    size_t n_errors;
+    double *errors; /* of each sample: noise relative to the mean signal, summed over the outputs */
 };
 
 /* After nuc_quantize_convert(); NULL: the converted graph was not run. */

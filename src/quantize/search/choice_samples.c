@@ -136,18 +136,34 @@ struct nuc_choice_samples nuc_samples_of(const struct nuc_choice_samples *all, c
 /* Variance of gains, relative to their squares, that is none. */
 #define ALIKE 1e-12
 
-double nuc_sure_gain(const double *gains, size_t count, double errors)
+struct mean {
+    double value, error; /* its standard error; 0 where all are alike, or there is one */
+};
+
+static struct mean mean_of(const double *x, size_t count)
 {
     double sum = 0, squares = 0, n = (double)count;
 
     for (size_t k = 0; k < count; k++) {
-        sum += gains[k];
-        squares += gains[k] * gains[k];
+        sum += x[k];
+        squares += x[k] * x[k];
     }
     double variance = count < 2 ? 0 : (squares - sum * sum / n) / (n - 1);
-    if (!(variance > ALIKE * squares / n))
-        return 0;
-    return sum / n - errors * sqrt(variance / n);
+    return (struct mean){sum / n, variance > ALIKE * squares / n ? sqrt(variance / n) : 0};
+}
+
+double nuc_sure_gain(const double *gains, size_t count, double errors)
+{
+    struct mean m = mean_of(gains, count);
+
+    return m.error > 0 ? m.value - errors * m.error : 0;
+}
+
+double nuc_most_loss(const double *losses, size_t count, double errors)
+{
+    struct mean m = mean_of(losses, count);
+
+    return m.value + errors * m.error;
 }
 
 /* Errors that are smaller are none: 200 dB. */

@@ -55,6 +55,9 @@ struct nuc_choice_samples nuc_samples_of(const struct nuc_choice_samples *all, c
  */
 double nuc_sure_gain(const double *gains, size_t count, double errors);
 
+/* The mean of what samples lose, and `errors` standard errors of that mean more. */
+double nuc_most_loss(const double *losses, size_t count, double errors);
+
 /*
  * What errors of samples fall by, beyond chance in the mean of the errors, after a share of those before is taken off,
  * and in the mean of their logarithms: a few samples may make most of the error while all others lose. 0: they do not.
