@@ -112,11 +112,14 @@ size_t nuc_panels_size(size_t k, size_t columns)
 
 void nuc_pack_panels(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panels)
 {
-    memset(panels, 0, nuc_panels_size(k, columns) * sizeof *panels);
-    for (size_t j = 0; j < columns; j++) {
-        const float *from = b + j * column_stride;
-        float *to = panels + j / NUC_TILE_COLUMNS * NUC_TILE_COLUMNS * k + j % NUC_TILE_COLUMNS;
-        for (size_t i = 0; i < k; i++)
-            to[i * NUC_TILE_COLUMNS] = from[i * k_stride];
+    for (size_t first = 0; first < columns; first += NUC_TILE_COLUMNS) {
+        size_t count = columns - first < NUC_TILE_COLUMNS ? columns - first : NUC_TILE_COLUMNS;
+        const float *from = b + first * column_stride;
+        for (size_t i = 0; i < k; i++, panels += NUC_TILE_COLUMNS, from += k_stride) {
+            for (size_t j = 0; j < count; j++)
+                panels[j] = from[j * column_stride];
+            for (size_t j = count; j < NUC_TILE_COLUMNS; j++)
+                panels[j] = 0;
+        }
     }
 }

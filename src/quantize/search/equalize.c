@@ -167,8 +167,8 @@ static void look(struct glance *s, const float *x, size_t count)
             s->power += (double)power[k];
     }
     for (size_t k = 0; k < LANES; k++) {
-        s->above = fmaxf(s->above, above[k]);
-        s->below = fmaxf(s->below, -below[k]);
+        s->above = above[k] > s->above ? above[k] : s->above;
+        s->below = -below[k] > s->below ? -below[k] : s->below;
     }
 }
 
