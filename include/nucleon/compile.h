@@ -435,8 +435,8 @@ struct nuc_output_quality {
     size_t held_out; /* all of them, or 0 where a single sample leaves nothing to hold out */
     bool is_float;   /* false: the members below are not set */
     /*
-     * The median of those times, and the range. Infinite: no difference; minus infinite: the float output is all zeros,
-     * the quantized is not.
+     * The median of those times, or the lowest where they differ by more than 10 dB, and the range. Infinite: no
+     * difference; minus infinite: the float output is all zeros, the quantized is not.
      */
     double sqnr_db, lowest_db, highest_db;
     float min, max; /* of the float output: equal where it is constant */

@@ -27,6 +27,7 @@ struct nuc_tune_options {
     bool has_min_sqnr;
     double min_sqnr;       /* dB; default for goals other than SQNR: 0.1 dB less than the first trial */
     uint64_t cycle_budget; /* 0: any */
+    bool varies_io;        /* int8 inputs and outputs are tried, too, which the caller then has to quantize */
     /* Data sets of the same compiler in place of the paths, which are then NULL. Each trial binds them again. */
     const struct nuc_dataset *calibration_data, *dataset_data;
 };
@@ -56,6 +57,9 @@ struct nuc_tune_result {
     bool calibrated_on;   /* the same sample is used for both, as there is only one */
     bool split; /* the comparison uses held-out calibration samples; compiling with all of them gives other ranges */
     bool has_accuracy;
+    /* What the best trial's options change for who calls the program, a sentence each. */
+    const char *const *changes;
+    size_t n_changes;
 };
 
 /*

@@ -220,18 +220,19 @@ class Tuning:
 
 
 def tune(model: Any, calibration: Any = None, *, goal: str = "sqnr", dataset: Any = None, target: str = "imxrt700",
-         min_sqnr: float | None = None, cycle_budget: int | None = None, progress: Progress | bool | None = None,
-         **options: Any) -> Tuning:
+         min_sqnr: float | None = None, cycle_budget: int | None = None, vary_io: bool = False,
+         progress: Progress | bool | None = None, **options: Any) -> Tuning:
     """Tries options of a model and says which are best in ``goal``: "sqnr", "latency" or "memory".
 
     Options that are given stay as they are. ``dataset`` has the samples on which trials are compared; without it a
     fourth of the calibration's is held out. ``PropertyMissed`` is raised when no trial keeps the limits: ``min_sqnr`` in
-    dB, ``cycle_budget``, ``memory_budget``; its ``result`` has the trials.
+    dB, ``cycle_budget``, ``memory_budget``; its ``result`` has the trials. With ``vary_io`` int8 inputs and outputs are
+    tried, too; ``data["changes"]`` says what the best options change for the caller.
     """
     given = {"target": target, **options}
     with Session(given, progress) as s:
         opened = open_model(s, model, calibration)
-        asked = TuneOptions(goal=choice("goal", goal, GOALS), cycle_budget=cycle_budget or 0)
+        asked = TuneOptions(goal=choice("goal", goal, GOALS), cycle_budget=cycle_budget or 0, varies_io=vary_io)
         if min_sqnr is not None:
             asked.has_min_sqnr, asked.min_sqnr = True, min_sqnr
         names = [encode("--" + name.replace("_", "-").lstrip("-")) for name, v in options.items() if v is not None]

@@ -222,6 +222,7 @@ class TuneOptions(ctypes.Structure):
         ("has_min_sqnr", c_bool),
         ("min_sqnr", c_double),
         ("cycle_budget", c_uint64),
+        ("varies_io", c_bool),
         ("calibration_data", Dataset),
         ("dataset_data", Dataset),
     ]
@@ -259,6 +260,8 @@ class TuneResult(ctypes.Structure):
         ("calibrated_on", c_bool),
         ("split", c_bool),
         ("has_accuracy", c_bool),
+        ("changes", POINTER(c_char_p)),
+        ("n_changes", c_size_t),
     ]
 
 

@@ -433,9 +433,10 @@ static void warn_of_output(const struct nuc_model *m, const struct nuc_output_qu
                  file, q->name, q->samples);
     else if (q->sqnr_db < LEAST_DB)
         nuc_warn(cx,
-                 "%s: output '%s' has an SQNR of %.1f dB on calibration samples%s: try %smore samples or 'nucleon "
+                 "%s: output '%s' has an SQNR of %.1f dB on %scalibration samples%s: try %smore samples or 'nucleon "
                  "tune'; 'nucleon evaluate --quantized' shows which node loses",
-                 file, q->name, q->sqnr_db, q->held_out != 0 ? " held out" : "", high ? "" : "--accuracy high, ");
+                 file, q->name, q->sqnr_db, q->highest_db > q->sqnr_db && !(q->sqnr_db > q->lowest_db) ? "some " : "",
+                 q->held_out != 0 ? " held out" : "", high ? "" : "--accuracy high, ");
 }
 
 /* A network that was trained with a loss that has its own softmax, and then was given another one. */

@@ -475,6 +475,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* dB: folds with a tenth of the noise of others tell little of the next samples, and the lowest is the figure. */
+#define WIDE 10
+
 /* Of the folds with a signal; of those that are all zeros where there is none. */
 static void sum_up_folds(struct nuc_measured_output *o, const struct nuc_sqnr *folds, unsigned n_folds)
 {
@@ -498,6 +501,8 @@ static void sum_up_folds(struct nuc_measured_output *o, const struct nuc_sqnr *f
     o->noise = all.noise;
     if (isinf(o->sqnr_db) && !isinf(o->lowest_db))
         o->sqnr_db = nuc_sqnr_db(&all);
+    if (o->highest_db - o->lowest_db > WIDE)
+        o->sqnr_db = o->lowest_db;
 }
 
 static void add_sample(struct nuc_measured_output *o, const struct nuc_measured_output *sample)

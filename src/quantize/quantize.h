@@ -123,7 +123,7 @@ struct nuc_measured_output {
     size_t samples;
     bool is_float;
     double signal, noise;         /* sums of squares: of the float output; of the difference */
-    double sqnr_db;               /* the median of folds of samples */
+    double sqnr_db;               /* the median of folds of samples; the lowest where they differ widely */
     double lowest_db, highest_db; /* of these */
     float min, max;               /* of the float output */
     bool float_varies;            /* that is not the same for all samples */

@@ -75,6 +75,12 @@ check "the data set is what is compared on" has 'samples: 128 calibrate, 360 of 
 tuned latency --for latency --calibration samples.npz
 check "latency: dim orders are tried" has '--dim-order' out
 check "latency: quantization stays" lacks '--observer' out
+check "latency: int8 inputs are tried on request alone" lacks '--io' out
+check "latency: the CPU's kernels are tried" has '--cpu int8' out
+check "latency: the caller keeps float inputs" lacks 'for the caller' out
+tuned "int8 inputs" --for latency --calibration samples.npz --vary-io
+check "int8 inputs: are the best" has '^\* .*--io int8' out
+check "int8 inputs: are named" has "^for the caller: inputs and outputs are int8, with the scales" out
 tuned memory --for memory --calibration samples.npz
 check "memory: the scratch is moved" has '^\* .*--plan-delegate-scratch' out
 for target in imxrt700cm cortex-m33 cortex-m55; do
@@ -88,7 +94,7 @@ tuned "for the reference" --for latency --calibration samples.npz --reference-co
 tuned "an observer" --for sqnr --calibration samples.npz --observer mse --weights per-tensor
 check "is not varied" [ "$(grep -c -e '--observer' out)" -eq 1 ]
 check "is in the command" has '--observer mse' command.sh
-tuned "a float boundary" --for latency --calibration samples.npz --io float
+tuned "a float boundary" --for latency --calibration samples.npz --vary-io --io float
 check "stays" lacks '--io' out
 cp digits.pt2 'my digits.pt2'
 nucleon tune 'my digits.pt2' --for latency --calibration samples.npz --operators-not-to-delegate 'aten.relu*,conv2d' \
@@ -111,7 +117,7 @@ refused 3 "too few bytes" digits.pt2 --for memory --calibration samples.npz --me
 
 cp "$digits/digits_unsupported.pt2" .
 refused 3 "an operator on the CPU" digits_unsupported.pt2 --for latency --calibration samples.npz \
-    --require-full-delegation
+    --require-full-delegation --vary-io
 check "a trial that fails is a row" has '^  --io int8  *not possible$' out
 check "with its reason" has '1 of 31 operators stay on the CPU' out
 

@@ -216,6 +216,27 @@ static void few_samples_are_measured(void **state)
     }
 }
 
+/* One sample is far larger than the others, which cut it off: what they lose of it is the figure. */
+static void lowest_counts_where_folds_differ_widely(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+
+    for (int wide = 0; wide < 2; wide++) {
+        struct nuc_calibration *c = prepare(cx, false, false);
+        for (uint32_t k = 0; k < SAMPLES; k++) {
+            float x[INPUT];
+            fill(x, INPUT, 100);
+            for (size_t i = 0; i < INPUT; i++)
+                x[i] *= 1 + 0.01f * (float)k + (k == 3 ? 3 * (float)wide : 0);
+            nuc_quantize_sample(c, (const void *const[]){x});
+        }
+        nuc_quantize_convert(c);
+        const struct nuc_measured_output *o = &nuc_quantize_measured(c)->outputs[0];
+        assert_true((o->highest_db - o->lowest_db > 10) == (wide != 0));
+        assert_true((o->sqnr_db > o->lowest_db) == (wide == 0));
+    }
+}
+
 /* Of any number of samples each is in one fold, folds are neighbours and about as many. */
 static void folds_are_neighbours(void **state)
 {
@@ -359,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
+        cmocka_unit_test_teardown(lowest_counts_where_folds_differ_widely, free_context),
         cmocka_unit_test(folds_are_neighbours),
         cmocka_unit_test_teardown(few_samples_are_measured, free_context),
         cmocka_unit_test_teardown(outputs_are_measured, free_context),

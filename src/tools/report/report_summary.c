@@ -63,6 +63,7 @@ static void put_accuracy(const struct nuc_report *r, json_t *to)
         nuc_network_quality(r->network, &q);
     nuc_put_measure(r->cx, to, "sqnr_db", q.sqnr_db);
     nuc_put_measure(r->cx, to, "sqnr_lowest_db", q.held_out > 0 ? q.lowest_db : (double)NAN);
+    nuc_put_measure(r->cx, to, "sqnr_highest_db", q.held_out > 0 ? q.highest_db : (double)NAN);
     nuc_put_count(r->cx, to, "sqnr_held_out", q.held_out);
     nuc_put_measure(r->cx, to, "accuracy", f.accuracy);
     nuc_put_measure(r->cx, to, "reference_accuracy", f.reference_accuracy);

@@ -74,9 +74,9 @@ static bool may_place(const struct tuning *t)
     return t->choices.may_place;
 }
 
-static bool has_float_boundary(const struct tuning *t)
+static bool may_vary_io(const struct tuning *t)
 {
-    return !t->choices.is_litert;
+    return !t->choices.is_litert && t->o->varies_io;
 }
 
 /* In the order of the search: what interacts least with the others, and takes least time, comes first. */
@@ -86,6 +86,7 @@ static const struct row {
     bool (*applies)(const struct tuning *t);
     unsigned n_values;
     unsigned char values[MAX_VALUES];
+    const char *caller[MAX_VALUES]; /* by value: what it changes for who calls the program */
 } rows[KNOB_COUNT] = {
 #define SERVES(goal) (1u << (goal))
     [KNOB_OBSERVER] = {{"--observer"},
@@ -106,7 +107,10 @@ static const struct row {
                         SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
                         takes_images,
                         3,
-                        {NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST}},
+                        {NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST},
+                        {[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
+                         [NUC_DIM_ORDER_CHANNELS_LAST] =
+                             "four-dimensional inputs and outputs are in channels-last order"}},
     [KNOB_FORMATS] = {{"--neutron-format-conversion"},
                       SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
                       converts_formats,
@@ -131,9 +135,10 @@ static const struct row {
     [KNOB_SCRATCH] = {{"--plan-delegate-scratch"}, SERVES(NUC_GOAL_MEMORY), delegates, 2, {false, true}},
     [KNOB_IO] = {{"--io"},
                  SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                 has_float_boundary,
+                 may_vary_io,
                  2,
-                 {NUC_IO_FLOAT, NUC_IO_INT8}},
+                 {NUC_IO_FLOAT, NUC_IO_INT8},
+                 {[NUC_IO_INT8] = "inputs and outputs are int8, with the scales that 'nucleon inspect' shows"}},
 };
 
 static unsigned value_of(const struct nuc_options *o, enum knob knob)
@@ -529,6 +534,20 @@ static struct nuc_tune_trial make_trial(const struct tuning *t, const struct att
     return trial;
 }
 
+/* What the best trial's options change for who calls the program, against the first trial's. */
+static const char **caller_changes(const struct tuning *t, size_t best, size_t *count)
+{
+    const char **list = nuc_alloc_array(nuc_model_context(t->m), KNOB_COUNT, sizeof *list);
+
+    *count = 0;
+    for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++) {
+        unsigned value = value_of(&t->attempts[best].options, k);
+        if (rows[k].caller[value] != NULL && value != value_of(&t->attempts[0].options, k))
+            list[(*count)++] = rows[k].caller[value];
+    }
+    return list;
+}
+
 static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_result *out)
 {
     struct nuc_tune_trial *trials = nuc_alloc_array(nuc_model_context(t->m), t->n_trials, sizeof *trials);
@@ -550,6 +569,8 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
         .split = with->part == NUC_SAMPLES_HELD_OUT && !with->calibrated_on,
         .has_accuracy = with->labels != NULL,
     };
+    if (met)
+        out->changes = caller_changes(t, best, &out->n_changes);
 }
 
 /* ---- the call ---- */

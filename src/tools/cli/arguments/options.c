@@ -96,6 +96,8 @@ static struct cli_option rows[] = {
     {"--dataset", TUNE, CLI_STRING, TO(tune.dataset), "DATA",
      "samples to compare on, with 'label' for accuracy; without it a fourth of the calibration's is held out",
      .file = CLI_READ},
+    {"--vary-io", TUNE, CLI_FLAG, TO(tune.varies_io), NULL,
+     "try int8 inputs and outputs, too, which the caller then has to quantize"},
     {"--dataset", REPORT, CLI_STRING, TO(input), "DATA",
      "samples, and 'label' for accuracy and confusion; or a folder with a subfolder of images per class",
      .file = CLI_READ},

@@ -27,13 +27,16 @@ static void db_to(char out[16], double db)
 /* Parts of the samples that differ by less show about the same, in dB. */
 #define NARROW 3
 
-/* "31.2 dB", "31.2 dB (24.0 to 36.1)". */
+/* "31.2 dB", "31.2 dB (27.0 to 36.1)"; "12.7 to 38.5 dB" where the lowest is the figure. */
 static void figure_to(char out[48], const struct nuc_output_quality *q)
 {
-    char db[16];
+    char db[16], highest[16];
 
+    db_to(highest, q->highest_db);
     db_to(db, q->sqnr_db);
-    if (q->highest_db - q->lowest_db > NARROW)
+    if (q->highest_db > q->lowest_db && !(q->sqnr_db > q->lowest_db))
+        snprintf(out, 48, "%.1f to %s", q->lowest_db, highest);
+    else if (q->highest_db - q->lowest_db > NARROW)
         snprintf(out, 48, "%s (%.1f to %.1f)", db, q->lowest_db, q->highest_db);
     else
         snprintf(out, 48, "%s", db);

@@ -56,11 +56,12 @@ function cyclesBar(report) {
         element("p", { class: "shares" }, words("npu", npu, "NPU"), words(kind, cpu, "CPU")));
 }
 
-/* On samples that were held out, how low it is on the worst part of them. */
+/* On samples that were held out, how low it is on the worst part of them; on the best, where the figure is the worst. */
 function sqnrNote(summary) {
     if (!summary.sqnr_held_out) return "error " + percentText(relativeError(summary.sqnr_db), 2);
     const low = summary.sqnr_db - summary.sqnr_lowest_db > 3 ? decibelText(summary.sqnr_lowest_db) + " and more " : "";
-    return low + "on " + plural(summary.sqnr_held_out, "held-out sample");
+    const wide = summary.sqnr_highest_db > summary.sqnr_db && summary.sqnr_db === summary.sqnr_lowest_db;
+    return (wide ? "to " + decibelText(summary.sqnr_highest_db) + " " : low) + "on " + plural(summary.sqnr_held_out, "held-out sample");
 }
 
 function tiles(summary, target) {
