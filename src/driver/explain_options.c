@@ -152,18 +152,6 @@ static bool keeps_int8_io(const struct nuc_trying *t)
     return !nuc_has_wide_values(t->quantized->graph) && is_quantized_at_ends(t->quantized->graph);
 }
 
-/* With what the trial measures, as the gain in decibels is what float is there for. */
-static bool has_wide_values(const struct nuc_trying *t)
-{
-    return nuc_has_wide_values(t->partitioned->graph) && t->quantized->settings->o.accuracy != NUC_ACCURACY_FAST;
-}
-
-static void take_int8_values(const struct nuc_trying *t, struct nuc_options *o)
-{
-    (void)t;
-    o->accuracy = NUC_ACCURACY_FAST;
-}
-
 static const struct option {
     const char *given, *without;
     bool (*applies)(const struct nuc_trying *t);
@@ -181,7 +169,6 @@ static const struct option {
     {"--dim-order channels-last", NULL, may_reorder, take_channels_last, false, NULL, NULL},
     {"--dim-order contiguous", NULL, may_reorder, take_contiguous, false, NULL, NULL},
     {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, false, NULL, NULL},
-    {"--accuracy fast", NULL, has_wide_values, take_int8_values, true, nuc_wide_enough_rule, NULL},
     {"--io int8", NULL, has_float_io, take_int8_io, true, NULL, keeps_int8_io},
 };
 

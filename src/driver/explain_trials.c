@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "driver/explain_options.h"
-#include "eval/eval.h"
 #include "host/numbers.h"
 #include "npu/target/target.h"
+#include "quantize/quantize.h"
 
 /*
  * Work of all trials, in multiply-accumulates of the reference evaluator: about ten seconds for those that quantize as
@@ -14,9 +14,6 @@
  * takes as long as 32 of them.
  */
 static const uint64_t most_exact = 60000000000, most_random = 6000000000, per_value = 32;
-
-/* Values of the inferences that an SQNR is measured on. */
-static const int64_t most_values = 20000000;
 
 /* ---- one trial ---- */
 
@@ -34,16 +31,6 @@ struct attempt {
     struct figures found;
 };
 
-static void **room_for_outputs(struct nuc_context *cx, const struct nuc_evaluator *e)
-{
-    size_t n = nuc_eval_n_outputs(e);
-    void **values = nuc_alloc_array(cx, n + 1, sizeof *values);
-
-    for (size_t i = 0; i < n; i++)
-        values[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]) + 1);
-    return values;
-}
-
 static int64_t values_per_run(const struct nuc_graph *g)
 {
     int64_t values = 1;
@@ -55,32 +42,16 @@ static int64_t values_per_run(const struct nuc_graph *g)
     return values;
 }
 
-/* Of the float outputs of a quantized model, from those of the float model as it is; on some of the samples. */
-static double measure_sqnr(const struct nuc_trying *t, struct nuc_model *quantized)
+/* Of the worst float output, as compile prints it of held-out samples; NaN: not measured. */
+static double measured_sqnr(const struct nuc_measured *m)
 {
-    struct nuc_context *cx = t->cx;
-    struct nuc_model floating = *t->quantized->from_float;
-    struct nuc_dataset *samples = nuc_dataset_again(quantized->c, t->calibration);
-    struct nuc_sqnr sum = {0, 0};
+    double lowest = (double)NAN;
 
-    nuc_dataset_bind_model(samples, &floating);
-    struct nuc_evaluator *a = nuc_eval_new(floating.graph, quantized->settings->o.threads);
-    struct nuc_evaluator *b = nuc_eval_new(quantized->graph, quantized->settings->o.threads);
-    void **expected = room_for_outputs(cx, a), **got = room_for_outputs(cx, b);
-    const void **inputs = nuc_alloc_array(cx, samples->n_inputs + 1, sizeof(void *));
-    int64_t affordable = most_values / values_per_run(floating.graph) + 1;
-    size_t n = samples->n_samples < (size_t)affordable ? samples->n_samples : (size_t)affordable;
-    for (size_t k = 0; k < n; k++) {
-        nuc_dataset_read_sample(samples, k * samples->n_samples / n, inputs);
-        nuc_eval_run(a, inputs, expected);
-        nuc_eval_run(b, inputs, got);
-        for (size_t i = 0; i < nuc_eval_n_outputs(a); i++) {
-            const struct nuc_meta *x = &nuc_eval_output(a, i)->vals[0], *y = &nuc_eval_output(b, i)->vals[0];
-            if (x->dtype == NUC_F32 && y->dtype == NUC_F32)
-                nuc_sqnr_add(&sum, expected[i], got[i], (size_t)nuc_elements(x));
-        }
+    for (size_t i = 0; m != NULL && m->is_held_out && i < m->n_outputs; i++) {
+        if (m->outputs[i].is_float && !(m->outputs[i].sqnr_db >= lowest))
+            lowest = m->outputs[i].sqnr_db;
     }
-    return sum.signal > 0 ? nuc_sqnr_db(&sum) : (double)NAN;
+    return lowest;
 }
 
 static void attempt(struct nuc_model *m, void *arg)
@@ -92,12 +63,16 @@ static void attempt(struct nuc_model *m, void *arg)
     settings.trial = !a->exact;
     settings.judges = true;
     m->settings = &settings;
+    if (a->requantizes && a->exact) { /* what the CPU computes in int8 is chosen for these options, and ranges are */
+        settings.rounds = NULL;
+        m->ranges = NULL;
+    }
     if (a->requantizes && a->exact && nuc_has_samples(a->t->calibration))
         nuc_quantize_with(&j, a->t->calibration, NUC_SAMPLES_ALL);
     else if (a->requantizes)
         j.m = nuc_quantize_random(m);
     if (a->measures)
-        a->found.sqnr_db = measure_sqnr(a->t, j.m);
+        a->found.sqnr_db = measured_sqnr(j.m->measured);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     const struct nuc_explanation *e = nuc_explain_partitioned(j.m, true);
     a->found.cycles = nuc_explained_cycles(e);
@@ -334,12 +309,7 @@ void nuc_try_changes(const struct nuc_trying *t)
         s.samples = nuc_dataset_again(t->quantized->c, t->calibration);
         nuc_dataset_bind_model(s.samples, from_float);
     }
-    if (s.samples != NULL && may_spend(&s, s.samples->n_samples, &s.exact_left)) {
-        struct nuc_arena *outer = nuc_push_arena(t->cx);
-        struct nuc_model own = *t->quantized;
-        e->sqnr_db = measure_sqnr(t, &own);
-        nuc_pop_arena(t->cx, outer);
-    }
+    e->sqnr_db = measured_sqnr(t->quantized->measured);
     try_options(&s);
     if (from_float != NULL && settings->delegates && !settings->o.reference_compat)
         try_sources(&s);

@@ -2,8 +2,8 @@
 """What explain says a fix saves is what it saves: fixes.py NUCLEON MODEL|FOLDER... [--target T,T]
 
 Each fix that explain shows is applied by its option, and the model compiled, or explained again where there are no
-samples to compile it with. The cycles saved differ by no more than a tenth from those that were said. Samples are found
-as by cycles.py, which shows that both commands say the same.
+samples to compile it with. The cycles saved differ by no more than a tenth from those that were said, and the SQNR is the
+one that compile prints. Samples are found as by cycles.py, which shows that both commands say the same.
 """
 import argparse
 import json
@@ -42,13 +42,19 @@ def explain(model, options):
     return call('explain', model, *options, *samples_of(model))
 
 
-def cycles_with(model, options, program):
-    """The cycles, or the message of the refusal."""
+def lowest_sqnr(made):
+    """Of the float outputs on held-out samples; None: not measured."""
+    outputs = (made.get('quantization') or {}).get('outputs') or []
+    return min((float(o['sqnr_db']) for o in outputs if o['float'] and o['held_out'] > 0), default=None)
+
+
+def made_with(model, options, program):
+    """Cycles, or the message of the refusal; SQNR or None."""
     if samples_of(model):
         after = call('compile', model, *options, *samples_of(model), '-o', program)
-        return after['error']['message'] if after['error'] is not None else after['cycles']
+        return (after['cycles'], lowest_sqnr(after)) if after['error'] is None else (after['error']['message'], None)
     after = explain(model, options)
-    return after['error']['message'] if after['error'] is not None else after['summary']['cycles']
+    return (after['summary']['cycles'] if after['error'] is None else after['error']['message']), None
 
 
 compared = wrong = 0
@@ -67,12 +73,15 @@ for path in [m for given_path in given.models for m in models_in(given_path)]:
             if fix['option'] is None:  # what was not given cannot be left out
                 continue
             option = fix['option'].split()
-            after = cycles_with(path, option if option[0] == '--target' else own + option,
-                                os.path.join(work.name, 'program.pte'))
+            after, sqnr = made_with(path, option if option[0] == '--target' else own + option,
+                                    os.path.join(work.name, 'program.pte'))
             compared += 1
             saved = before['summary']['cycles'] - after if isinstance(after, int) else after
             if isinstance(saved, str) or abs(saved - fix['saved_cycles']) > 0.1 * fix['saved_cycles']:
                 wrong += 1
                 print(f'FAIL {path} for {to}: {fix["option"]} is said to save {fix["saved_cycles"]} cycles: {saved}')
+            elif sqnr is not None and fix['sqnr_db'] is not None and abs(float(fix['sqnr_db']) - sqnr) > 0.1:
+                wrong += 1
+                print(f'FAIL {path} for {to}: {fix["option"]} is said to have {fix["sqnr_db"]} dB: {sqnr}')
 print(f'fixes: {compared} applied, {wrong} wrong')
 sys.exit(wrong > 0 or compared == 0)

@@ -80,7 +80,7 @@ check "latency: the CPU's kernels are tried" has '--cpu int8' out
 check "latency: the caller keeps float inputs" lacks 'for the caller' out
 tuned "int8 inputs" --for latency --calibration samples.npz --vary-io
 check "int8 inputs: are the best" has '^\* .*--io int8' out
-check "int8 inputs: are named" has "^for the caller: inputs and outputs are int8, with the scales" out
+check "int8 inputs: are named" has "^for the caller: inputs and outputs are int8; 'nucleon" out
 tuned memory --for memory --calibration samples.npz
 check "memory: the scratch is moved" has '^\* .*--plan-delegate-scratch' out
 for target in imxrt700cm cortex-m33 cortex-m55; do

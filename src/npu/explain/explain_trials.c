@@ -86,9 +86,7 @@ void nuc_settle_trials(struct nuc_explanation *e)
     }
     for (uint32_t c = 0; c < e->n_causes; c++) {
         const char *rule = e->rows[e->causes[c].root].decision->rule;
-        e->causes[c].trial = rule == nuc_not_named_rule || rule == nuc_wide_enough_rule
-                                 ? option_of(e, rule)
-                                 : least_change(e, &is_about[c * n]);
+        e->causes[c].trial = rule == nuc_not_named_rule ? option_of(e, rule) : least_change(e, &is_about[c * n]);
         if (e->causes[c].trial != NUC_NO_TRIAL)
             e->trials[e->causes[c].trial].is_shown = true;
     }

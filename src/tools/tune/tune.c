@@ -138,7 +138,7 @@ static const struct row {
                  may_vary_io,
                  2,
                  {NUC_IO_FLOAT, NUC_IO_INT8},
-                 {[NUC_IO_INT8] = "inputs and outputs are int8, with the scales that 'nucleon inspect' shows"}},
+                 {[NUC_IO_INT8] = "inputs and outputs are int8; 'nucleon inspect' shows scales"}},
 };
 
 static unsigned value_of(const struct nuc_options *o, enum knob knob)
