@@ -4,7 +4,6 @@
 
 #include "data/arrays.h"
 #include "fuzz_support.h"
-#include "zip_mutate.h"
 
 #define MEMORY ((size_t)256 << 20)
 
@@ -43,9 +42,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     nuc_context_free(cx);
     return 0;
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    return fuzz_mutate_zip(data, size, max_size, seed);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "fuzz_compiler.h"
-#include "zip_mutate.h"
 
 #define MOST_BYTES 8192 /* of an input or output: bounds the work of the evaluator */
 
@@ -57,9 +56,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(model_fd);
     close(samples_fd);
     return 0;
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    return fuzz_mutate_pair(data, size, max_size, seed);
 }

@@ -11,7 +11,6 @@
 #include "front/pt2/pt2_write.h"
 #include "fuzz_support.h"
 #include "ir/obstacles.h"
-#include "zip_mutate.h"
 
 #define MEMORY ((size_t)256 << 20)
 
@@ -127,9 +126,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     nuc_context_free(cx);
     return 0;
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    return fuzz_mutate_zip(data, size, max_size, seed);
 }

@@ -9,7 +9,6 @@
 #include "fuzz_backend.h"
 #include "fuzz_compiler.h"
 #include "nucleon/evaluate.h"
-#include "zip_mutate.h"
 
 #define MOST_BYTES 65536
 #define MOST_SAMPLES 64
@@ -81,9 +80,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     free(image);
     return 0;
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    return fuzz_mutate_pair(data, size, max_size, seed);
 }

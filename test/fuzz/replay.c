@@ -9,8 +9,10 @@
  * other byte and N with several, spread over all files. The seed is fixed unless given, so that a failure comes back.
  * The floors of TARGET, a line of FILE, are what must be reached at least: edges by the files alone, where the compiler
  * counts them, variants accepted, and different refusals. --write-refused makes FILE, for somebody to look through.
+ * --keep: accepted variants are written there.
  */
 #include <dirent.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +230,25 @@ static uint8_t *corrupt(uint64_t *state, const struct input *base, bool many)
     return data;
 }
 
+/* What is being tried, for who looks at a failure; sanitizers end with this signal under abort_on_error=1. */
+static struct {
+    const uint8_t *data;
+    size_t size;
+} under_way;
+
+static void save_input(int number)
+{
+    FILE *f = fopen("replay.broken", "wb");
+
+    if (f != NULL) {
+        fwrite(under_way.data, 1, under_way.size, f);
+        fclose(f);
+        fputs("replay: the input is in replay.broken\n", stderr);
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /* The block given has exactly `size` bytes, so that a sanitizer sees the first byte beyond. NULL: accepted. */
 static const char *give(const uint8_t *data, size_t size)
 {
@@ -236,6 +257,8 @@ static const char *give(const uint8_t *data, size_t size)
     if (exact == NULL)
         abort();
     memcpy(exact, data, size);
+    under_way.data = data;
+    under_way.size = size;
     fuzz_take_verdict();
     LLVMFuzzerTestOneInput(exact, size);
     free(exact);
@@ -246,19 +269,37 @@ static const char *give(const uint8_t *data, size_t size)
 
 struct plan {
     size_t mutations, corruptions;
-    const char *refused, *floors, *target;
+    const char *refused, *floors, *target, *keep;
     bool write; /* `refused` */
     size_t accepted, given, n_refusals;
     uint32_t refusals[MOST_REFUSALS]; /* checksums of messages without their figures */
 };
 
-static void note_variant(struct plan *plan, const char *why)
+/* Of a program with its checksum, as the target has seen it. */
+static void keep_variant(const struct plan *plan, const uint8_t *data, size_t size)
 {
+    char path[1024];
+    uint8_t *copy = fuzz_copy(data, size);
+
+    snprintf(path, sizeof path, "%s/%zu", plan->keep, plan->accepted);
+    FILE *f = fopen(path, "wb");
+    if (f == NULL || fwrite(copy, 1, size, f) != size || fclose(f) != 0) {
+        fprintf(stderr, "replay: %s: cannot be written\n", path);
+        exit(2);
+    }
+    free(copy);
+}
+
+static void give_variant(struct plan *plan, const uint8_t *data, size_t size)
+{
+    const char *why = give(data, size);
     char text[256] = "";
     size_t n = 0;
 
     plan->given++;
     plan->accepted += why == NULL;
+    if (why == NULL && plan->keep != NULL)
+        keep_variant(plan, data, size);
     for (; why != NULL && *why != '\0' && n < sizeof text; why++) {
         if (*why < '0' || *why > '9')
             text[n++] = *why;
@@ -288,6 +329,8 @@ static bool read_arguments(int argc, char **argv, struct inputs *in, struct plan
             plan->corruptions = (size_t)strtoull(value, NULL, 10);
         else if (strcmp(option, "--seed") == 0)
             random_state ^= strtoull(value, NULL, 10) << 1;
+        else if (strcmp(option, "--keep") == 0)
+            plan->keep = value;
         else if (strcmp(option, "--refused") == 0)
             plan->refused = value;
         else if (strcmp(option, "--write-refused") == 0)
@@ -369,7 +412,7 @@ static void give_mutations(struct inputs *in, struct plan *plan)
         for (size_t k = 0; k < plan->mutations; k++) {
             size_t size;
             uint8_t *data = mutate(&random_state, &in->items[i], &in->items[below(&random_state, in->count)], &size);
-            note_variant(plan, give(data, size));
+            give_variant(plan, data, size);
             free(data);
         }
     }
@@ -380,7 +423,7 @@ static void give_corruptions(struct inputs *in, struct plan *plan)
     for (size_t k = 0; k < 2 * plan->corruptions; k++) {
         const struct input *base = &in->items[k / 2 % in->count];
         uint8_t *data = corrupt(&random_state, base, k % 2 != 0);
-        note_variant(plan, give(data, base->size));
+        give_variant(plan, data, base->size);
         free(data);
     }
 }
@@ -433,12 +476,13 @@ int main(int argc, char **argv)
     if (in.items == NULL || plan == NULL)
         return 2;
     if (!read_arguments(argc, argv, &in, plan)) {
-        fprintf(stderr, "usage: replay [--mutations N] [--corruptions N] [--seed N] [--refused FILE] "
-                        "[--floors FILE TARGET] FILE|DIR...\n");
+        fprintf(stderr, "usage: replay [--mutations N] [--corruptions N] [--seed N] [--keep DIR] "
+                        "[--refused FILE] [--floors FILE TARGET] FILE|DIR...\n");
         return 2;
     }
     if (LLVMFuzzerInitialize != NULL)
         LLVMFuzzerInitialize(&argc, &argv);
+    signal(SIGABRT, save_input);
     size_t wrong = give_files(&in, plan), edges = count_edges(&all);
     give_mutations(&in, plan);
     give_corruptions(&in, plan);

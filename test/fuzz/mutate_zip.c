@@ -1,4 +1,4 @@
-#include "zip_mutate.h"
+#include "mutate.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,8 +12,6 @@
 #define CENTRAL_SIZE 46
 #define END_SIZE 22
 #define SLACK 256 /* bytes that a mutation may add */
-
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 struct entry {
     uint8_t name[MOST_NAME];
@@ -160,20 +158,34 @@ static size_t join(const struct archive *a, uint8_t *out, size_t room)
     return at;
 }
 
-static void mutate_content(struct entry *e)
+/* Of JSON, the graph of a model, the values. */
+static void mutate_content(struct entry *e, uint32_t seed)
 {
     if (e->method != 0)
         return;
-    e->packed = (uint32_t)LLVMFuzzerMutate(e->content, e->packed, e->packed + SLACK);
+    const size_t room = e->packed + SLACK,
+                 made = seed % 8 == 0 ? 0 : fuzz_mutate_json(e->content, e->packed, room, seed);
+    e->packed = (uint32_t)(made != 0 ? made : LLVMFuzzerMutate(e->content, e->packed, room));
     e->size = e->packed;
     e->crc = crc32_of(e->content, e->packed);
 }
 
-static void mutate_entries(struct archive *a, unsigned seed)
+/* An entry; where there is a graph mostly that, which is one of few. */
+static struct entry *choose(struct archive *a, uint32_t *state)
 {
-    struct entry *e = &a->entries[seed / 16 % a->count], *other = &a->entries[seed / 4096 % a->count], swap;
+    for (uint32_t tries = 0; tries < 2 * a->count; tries++) {
+        struct entry *e = &a->entries[fuzz_next(state) % a->count];
+        if (e->packed != 0 && e->content[0] == '{')
+            return e;
+    }
+    return &a->entries[fuzz_next(state) % a->count];
+}
 
-    switch (seed % 16) {
+static void mutate_entries(struct archive *a, uint32_t *state)
+{
+    struct entry *e = &a->entries[fuzz_next(state) % a->count], *other = &a->entries[fuzz_next(state) % a->count], swap;
+
+    switch (fuzz_next(state) % 16) {
     case 0:
         e->name_size = (uint16_t)LLVMFuzzerMutate(e->name, e->name_size, MOST_NAME);
         return;
@@ -188,41 +200,26 @@ static void mutate_entries(struct archive *a, unsigned seed)
             *e = a->entries[--a->count];
         }
         return;
+    case 3:
+    case 4:
+    case 5:
+        mutate_content(e, fuzz_next(state));
+        return;
     default:
-        mutate_content(e);
+        mutate_content(choose(a, state), fuzz_next(state));
         return;
     }
 }
 
-size_t fuzz_mutate_zip(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+size_t fuzz_mutate_zip(uint8_t *data, size_t size, size_t max_size, uint32_t seed)
 {
-    struct archive *a = seed % 8 == 0 ? NULL : take_apart(data, size);
+    struct archive *a = take_apart(data, size);
+    uint32_t state = seed | 1;
 
     if (a == NULL)
-        return LLVMFuzzerMutate(data, size, max_size);
-    mutate_entries(a, seed / 8);
+        return 0;
+    mutate_entries(a, &state);
     size_t made = join(a, data, max_size);
     release(a);
-    return made != 0 ? made : LLVMFuzzerMutate(data, size, max_size);
-}
-
-size_t fuzz_mutate_pair(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    size_t first = size < 4 ? 0 : nuc_load_u32(data);
-
-    if (size < 4 || first > size - 4)
-        return LLVMFuzzerMutate(data, size, max_size);
-    size_t second = size - 4 - first, room = max_size - 4 - first;
-    if (seed % 3 != 0 && second != 0)
-        return 4 + first + fuzz_mutate_zip(data + 4 + first, second, room, seed / 3);
-    /* The first one, with what follows behind it again. */
-    uint8_t *rest = malloc(second + 1);
-    if (rest == NULL)
-        abort();
-    memcpy(rest, data + 4 + first, second);
-    first = fuzz_mutate_zip(data + 4, first, max_size - 4 - second, seed / 3);
-    memcpy(data + 4 + first, rest, second);
-    nuc_store_u32(data, (uint32_t)first);
-    free(rest);
-    return 4 + first + second;
+    return made;
 }
