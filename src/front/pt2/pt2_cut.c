@@ -143,7 +143,7 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
     im->n_identities = n_identities;
     while (im->g->last != last)
         nuc_remove_node(im->g, im->g->last);
-    if (!im->misses_value)
+    if (!im->misses_value || !im->is_cut) /* else it reads what was left out */
         add_obstacle(im, node);
     cut(im, node);
 }
