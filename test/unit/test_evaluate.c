@@ -229,6 +229,8 @@ static void read_setting(struct trial *t, char *setting)
             o->task++;
     } else if (strcmp(setting, "class_axis") == 0)
         o->class_axis = (int)number;
+    else if (strcmp(setting, "max_disagreements") == 0)
+        o->max_disagreements = (size_t)number;
     else if (strcmp(setting, "ignore_label") == 0)
         o->ignore_label = (int64_t)number;
     else if (strncmp(setting, "min_", 4) != 0)

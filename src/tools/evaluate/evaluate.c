@@ -206,8 +206,11 @@ static void note_disagreement(struct nuc_scoring *s, const struct nuc_scored_out
 {
     size_t *n = &s->result->n_disagreements;
 
-    if (*n < s->options->max_disagreements)
-        s->disagreements[(*n)++] = decision(s, o, sample, output, i);
+    if (*n == s->options->max_disagreements)
+        return;
+    s->disagreements = nuc_grow(s->cx, s->disagreements, &s->room, *n + 1, sizeof *s->disagreements);
+    s->result->disagreements = s->disagreements;
+    s->disagreements[(*n)++] = decision(s, o, sample, output, i);
 }
 
 static void tell_decisions(const struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample, size_t output)
@@ -455,8 +458,6 @@ static void prepare(struct nuc_scoring *s)
         if (decides(&s->outputs[i]))
             open_decisions(s, &s->outputs[i]);
     }
-    s->disagreements = nuc_alloc_array(s->cx, s->options->max_disagreements, sizeof *s->disagreements);
-    s->result->disagreements = s->disagreements;
     nuc_check_gates(s->cx, s->result, s->options);
 }
 
