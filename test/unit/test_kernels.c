@@ -48,6 +48,9 @@ static void test_dequantize_types(void **state)
     q.dtype = NUC_I32; /* -16777218 is even and representable */
     nuc_kernel_dequantize_f32(&q, i32, out, 2);
     assert_true(out[0] == -8388609.0f && out[1] == 1.0f);
+    q = (struct nuc_affine){0.5f, INT32_MAX, 0, 0, NUC_I8}; /* of a damaged program: the difference wraps */
+    nuc_kernel_dequantize_f32(&q, i8, out, 2);
+    assert_true(out[0] == 1073741760.0f && out[1] == -1073741760.0f);
 }
 
 /* Towards zero, to the nearest value where the type ends, NaN to 0. */

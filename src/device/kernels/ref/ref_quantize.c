@@ -72,11 +72,17 @@ static void quantize_to_int8(const struct nuc_affine *q, float inverse, const fl
     }
 }
 
+/* As those of valid programs are. */
+static bool is_int8(const struct nuc_affine *q)
+{
+    return q->dtype == NUC_I8 && q->zero_point >= INT8_MIN && q->zero_point <= INT8_MAX;
+}
+
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
     float inverse = 1.0f / q->scale;
 
-    if (q->dtype == NUC_I8 && q->zero_point >= INT8_MIN && q->zero_point <= INT8_MAX) {
+    if (is_int8(q)) {
         quantize_to_int8(q, inverse, in, out, count);
         return;
     }
@@ -108,9 +114,11 @@ static int32_t load(enum nuc_dtype dtype, const void *in, size_t i)
 
 void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
 {
-    for (size_t i = 0; q->dtype == NUC_I8 && i < count; i++)
+    const bool fits = is_int8(q);
+
+    for (size_t i = 0; fits && i < count; i++)
         out[i] = (float)(((const int8_t *)in)[i] - q->zero_point) * q->scale;
-    for (size_t i = 0; q->dtype != NUC_I8 && i < count; i++) {
+    for (size_t i = 0; !fits && i < count; i++) {
         uint32_t difference = (uint32_t)load(q->dtype, in, i) - (uint32_t)q->zero_point;
         out[i] = (float)(int32_t)difference * q->scale;
     }
