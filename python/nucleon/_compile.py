@@ -11,12 +11,12 @@ from typing import Any, Literal, overload
 
 from . import _data
 from ._evaluation import choice, evaluate_options, missed
-from ._files import check_writable, write_whole
+from ._files import check_writable, path_of, write_whole
 from ._library import (GOALS, INSPECT_FORMS, MAP_FORMS, OPTION_KINDS, ExplainOptions, ExplainResult, OptionInfo,
                        ReportOptions, TuneOptions, TuneResult, lib, text)
 from ._models import inputs_of, model_bytes, open_model
 from ._program import Program
-from ._session import Progress, Session, address, encode, parse, spoken
+from ._session import Progress, Session, address, encode, parse, real, spoken, whole
 from .errors import BadUsage, Error, PropertyMissed
 
 
@@ -149,7 +149,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the page, or the data where the name ends in .json."""
-        name = os.fspath(path)
+        name = path_of(path)
         if not name.endswith((".html", ".htm", ".json")):
             raise BadUsage(f"{name}: the name of a report ends in .html or .json")
         write_whole(path, (self._json if name.endswith(".json") else self.page).encode())
@@ -232,9 +232,10 @@ def tune(model: Any, calibration: Any = None, *, goal: str = "sqnr", dataset: An
     given = {"target": target, **options}
     with Session(given, progress) as s:
         opened = open_model(s, model, calibration)
-        asked = TuneOptions(goal=choice("goal", goal, GOALS), cycle_budget=cycle_budget or 0, varies_io=vary_io)
+        asked = TuneOptions(goal=choice("goal", goal, GOALS), varies_io=bool(vary_io),
+                            cycle_budget=whole("cycle_budget", cycle_budget or 0, most=2**63 - 1))
         if min_sqnr is not None:
-            asked.has_min_sqnr, asked.min_sqnr = True, min_sqnr
+            asked.has_min_sqnr, asked.min_sqnr = True, real("min_sqnr", min_sqnr)
         names = [encode("--" + name.replace("_", "-").lstrip("-")) for name, v in options.items() if v is not None]
         asked.held = s.keep((ctypes.c_char_p * max(len(names), 1))(*names))
         asked.n_held = len(names)

@@ -91,7 +91,10 @@ class _Numpy(Array):
 
     def __init__(self, value: Any) -> None:
         numpy = _numpy()
-        value = numpy.asarray(value, order="C")
+        try:
+            value = numpy.asarray(value, order="C")
+        except ValueError as error:
+            raise BadInput(f"the lists are no array: {error}") from None
         if value.dtype.hasobject or value.dtype.kind not in "biufV":
             raise BadInput(f"an array of {value.dtype} holds no numbers that nucleon takes")
         if not value.dtype.isnative:
@@ -400,7 +403,7 @@ def collect(data: Any, inputs: Sequence[Tensor], session: Session) -> Batch:
     """All samples of data that are no path, with their labels."""
     if is_one_batch(data, inputs):
         return batch_of(data, inputs)
-    if not isinstance(data, Iterable) and not hasattr(data, "__getitem__"):
+    if isinstance(data, (bytes, bytearray)) or (not isinstance(data, Iterable) and not hasattr(data, "__getitem__")):
         raise BadUsage(f"data: {type(data).__name__} is neither a path, nor arrays, nor an iterable of batches")
     columns: dict[str, _Column] = {}
     labels: set[str] = set()

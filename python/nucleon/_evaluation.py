@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import operator
 import os
 import pathlib
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _data
 from ._library import NO_LABEL, TASKS, EvaluateOptions, lib
 from ._models import inputs_of, open_model, reference_of
-from ._session import Progress, Session, encode, spoken, unparse
+from ._session import Progress, Session, encode, real, spoken, unparse, whole
 from .errors import BadUsage, PropertyMissed
 
 if TYPE_CHECKING:
@@ -34,14 +33,12 @@ def evaluate_options(task: str, class_axis: int | None, ignore_label: int | None
     lib.nuc_evaluate_options_default(ctypes.byref(options))
     options.task = choice("task", task, TASKS)
     if class_axis is not None:
-        options.class_axis = class_axis
-    options.ignore_label = NO_LABEL if ignore_label is None else ignore_label
-    options.max_disagreements = disagreements
+        options.class_axis = whole("class_axis", class_axis)
+    options.ignore_label = NO_LABEL if ignore_label is None else whole("ignore_label", ignore_label, -2**63, 2**63 - 1)
+    options.max_disagreements = whole("disagreements", disagreements)
     for name, value in (("min_accuracy", min_accuracy), ("min_agreement", min_agreement), ("min_sqnr", min_sqnr)):
         if value is not None:
-            if not math.isfinite(value):
-                raise BadUsage(f"{name} is {value}: it takes a finite number")
-            setattr(options, name, value)
+            setattr(options, name, real(name, value))
     return options
 
 
@@ -116,12 +113,17 @@ def merge_evaluations(shards: Iterable[Any], *, min_accuracy: float | None = Non
     Every number is that of an evaluation without shards, but the seconds.
     """
     how = evaluate_options("auto", None, None, 0, min_accuracy, min_agreement, min_sqnr)
+    shards = list(shards) if isinstance(shards, Iterable) and not _data.is_path(shards) else []
+    if not shards:
+        raise BadUsage("shards: give a list of what evaluate(..., shard=(i, n)) returned, or of files")
     with tempfile.TemporaryDirectory(prefix="nucleon-") as folder, Session() as s:
         names = []
         for index, shard in enumerate(shards, 1):
             if _data.is_path(shard):
                 names.append(encode(shard))
                 continue
+            if not isinstance(shard, dict) or "samples" not in shard:
+                raise BadUsage(f"shard {index} is no evaluation: give what evaluate(..., shard=(i, n)) returned, or files")
             path = pathlib.Path(folder, f"shard {index}")
             path.write_text(unparse(shard))
             names.append(encode(path))

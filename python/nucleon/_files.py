@@ -6,7 +6,13 @@ import os
 import pathlib
 import secrets
 
-from .errors import FileError
+from .errors import BadUsage, FileError
+
+
+def path_of(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise BadUsage(f"{type(path).__name__} is no path: give a str or a pathlib.Path")
+    return os.fspath(path)
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
@@ -18,7 +24,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Before the work whose result goes there."""
-    to = pathlib.Path(path)
+    to = pathlib.Path(path_of(path))
     if to.is_dir() or not os.access(to.parent, os.W_OK):
         raise FileError(f"{to}: cannot be written: {'it is a folder' if to.is_dir() else no_folder(to.parent)}")
 
@@ -28,7 +34,7 @@ def no_folder(folder: pathlib.Path) -> str:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    to = pathlib.Path(path)
+    to = pathlib.Path(path_of(path))
     try:
         if to.exists() and not to.is_file() and not to.is_dir():  # a device or a pipe
             to.write_bytes(data)

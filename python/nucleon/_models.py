@@ -35,7 +35,10 @@ def model_bytes(model: Any) -> tuple[str, bytes]:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return "model", bytes(model)
     if hasattr(model, "read"):
-        return getattr(model, "name", None) or "model", model.read()
+        data = model.read()
+        if isinstance(data, bytes):
+            return str(getattr(model, "name", None) or "model"), data
+        raise BadUsage("the file of the model is open for text: open it with mode 'rb'")
     if _is_a(model, "torch.nn", "Module"):
         raise BadUsage("a torch.nn.Module is exported before it is compiled: give "
                        "torch.export.export(model.eval(), (example_input,))")

@@ -15,7 +15,7 @@ from ._data import Tensor
 from ._evaluation import evaluate
 from ._files import read, write_whole
 from ._library import DTYPE_SIZE, INSPECT_FORMS, SIMULATOR_PATHS, SimulatorOptions, TensorInfo, lib, text
-from ._session import Progress, Session, address, encode
+from ._session import Progress, Session, address, encode, whole
 from .errors import BadInput, BadUsage, DeviceError, Error, Unsupported
 
 _USES = 256  # of a runner, after which another one takes its place: what binds data to it is freed with it
@@ -25,7 +25,7 @@ def simulator_options(simulator: str, threads: int) -> SimulatorOptions:
     names = [name.replace("_", "") for name in SIMULATOR_PATHS]  # as the command line has them
     if simulator not in names:
         raise BadUsage(f"simulator '{simulator}' is none of {', '.join(names)}")
-    return SimulatorOptions(names.index(simulator), threads)
+    return SimulatorOptions(names.index(simulator), whole("threads", threads))
 
 
 class Runner:
@@ -118,6 +118,9 @@ class Program:
 
     def __init__(self, data: bytes, name: str = "program", report: Mapping[str, Any] | None = None,
                  maps: Mapping[str, str] | None = None) -> None:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise BadUsage(f"{type(data).__name__} is no program: Program(data) takes the bytes of a file, Program.load() "
+                           "its path")
         self.bytes = bytes(data)
         self.name = name
         self.report = dict(report or {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import operator
 import os
 import pathlib
 import re
@@ -46,6 +47,24 @@ def address(data: bytes) -> ctypes.c_void_p:
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p)
 
 
+def whole(name: str, value: Any, least: int = 0, most: int = 2**31 - 1) -> int:
+    """An argument that is a whole number."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise errors.BadUsage(f"{name} is {value!r}: it takes a whole number") from None
+    if not least <= number <= most:
+        raise errors.BadUsage(f"{name} is {number}: it takes a number from {least} to {most}")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """An argument that is a number."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") or not math.isfinite(value):
+        raise errors.BadUsage(f"{name} is {value!r}: it takes a finite number")
+    return float(value)
+
+
 def option_text(name: str, value: Any) -> str:
     """The value as the command line has it."""
     if isinstance(value, bool):
@@ -65,8 +84,8 @@ def option_text(name: str, value: Any) -> str:
 
 def _kinds() -> dict[str, tuple[str, list[str]]]:
     """Kind and choices of the options as the command line names them; what it reads itself are parameters here."""
-    own = ("calibration", "dataset", "reference", "min-accuracy", "min-agreement", "min-sqnr",
-           "cycle-budget")
+    own = ("calibration", "dataset", "reference", "task", "class-axis", "ignore-label", "disagreements", "shard",
+           "min-accuracy", "min-agreement", "min-sqnr", "cycle-budget")
     kinds: dict[str, tuple[str, list[str]]] = {name: ("string", []) for name in own}
     info, index = OptionInfo(), 0
     while lib.nuc_option_at(index, ctypes.byref(info)):
@@ -98,7 +117,7 @@ def spoken(message: str, kinds: dict[str, tuple[str, list[str]]] = {}) -> str:
             return f"{python}=False{rest[4:]}" if rest == " off" else f"{python}=True{rest}"
         if value is None or not (value in choices if choices else value.isupper() or re.search(r"\d", value)):
             return python + rest
-        is_number = re.fullmatch(r"\d+(\.\d+)?", value)
+        is_number = re.fullmatch(r"-?\d+(\.\d+)?", value)
         return f"{python}={value}" if value.isupper() or is_number else f'{python}="{value}"'
 
     def name(match: re.Match[str]) -> str:

@@ -234,6 +234,21 @@ class Mistakes(unittest.TestCase):
             (nucleon.BadUsage, "takes (i, n)", lambda: program.evaluate(x, shard=3)),
             (nucleon.BadUsage, "progress is a function", lambda: nucleon.compile(MODEL, x, progress="yes")),
             (nucleon.BadUsage, "is none of best, plain", lambda: program.evaluate(x, simulator="fast")),
+            (nucleon.BadInput, "the lists are no array", lambda: nucleon.compile(MODEL, [[1.0, 2.0], [3.0]])),
+            (nucleon.BadUsage, "neither a path, nor arrays", lambda: nucleon.compile(MODEL, b"bytes")),
+            (nucleon.BadUsage, "mode 'rb'", lambda: nucleon.compile(io.StringIO("text"), x)),
+            (nucleon.BadUsage, "is no path", lambda: nucleon.compile(MODEL, x, output=5)),
+            (nucleon.BadUsage, "is no path", lambda: program.save(5)),
+            (nucleon.BadUsage, "is no program", lambda: nucleon.Program(5)),
+            (nucleon.BadUsage, "class_axis is 'a'", lambda: program.evaluate(x, class_axis="a")),
+            (nucleon.BadUsage, "disagreements is -1", lambda: program.evaluate(x, disagreements=-1)),
+            (nucleon.BadUsage, "ignore_label is 1.5", lambda: program.evaluate(x, ignore_label=1.5)),
+            (nucleon.BadUsage, "min_accuracy is '9'", lambda: program.evaluate(x, min_accuracy="9")),
+            (nucleon.BadUsage, "threads is 'a'", lambda: program.evaluate(x, threads="a")),
+            (nucleon.BadUsage, "cycle_budget is -4", lambda: nucleon.tune(MODEL, x, cycle_budget=-4)),
+            (nucleon.BadInput, "ignore_label=-2", lambda: program.evaluate(x, [-2] * len(x))),
+            (nucleon.BadUsage, "shards: give a list", lambda: nucleon.merge_evaluations([])),
+            (nucleon.BadUsage, "shard 1 is no evaluation", lambda: nucleon.merge_evaluations([{}])),
         ):
             with self.subTest(line):
                 with self.assertRaises(kind) as caught:
