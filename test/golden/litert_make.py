@@ -950,6 +950,43 @@ for zero in (0, 117, 128, 255):
     uint8_layer('FULLY_CONNECTED.%d' % zero, 'FULLY_CONNECTED', (9, 33), zero, lambda x, w: x @ w.T, (1, 33), {})
 
 
+def transposed_sums(x, w, stride=2, side=3):
+    """SAME: of the full result, three for each pixel and one more, what lies within twice the image."""
+    full = np.zeros((1, stride * (x.shape[1] - 1) + side, stride * (x.shape[2] - 1) + side, w.shape[0]), 'int64')
+    for i, j in np.ndindex(*x.shape[1:3]):
+        full[:, stride * i:stride * i + side, stride * j:stride * j + side] += np.einsum('nc,ohwc->nhwo', x[:, i, j], w)
+    return full[:, :stride * x.shape[1], :stride * x.shape[2]]
+
+
+def uint8_transposed(name, zero):
+    def make(m):
+        x, w = (whole(*shape, low=0, high=256, dtype='uint8') for shape in ((1, 4, 5, 3), (6, 3, 3, 3)))
+        w.flat[:2] = 0, 255
+        bias = whole(6, low=-3000, high=3000)
+        y = rescaled(transposed_sums(x.astype('int64') - X_ZERO, w.astype('int64') - zero), bias)
+        operands = [m.constant(ints(*y.shape)), m.constant(w, scale=W_SCALE, zero_point=zero),
+                    m.input(x, scale=X_SCALE, zero_point=X_ZERO), m.constant(bias, scale=X_SCALE * W_SCALE)]
+        return [m.add('TRANSPOSE_CONV', operands, y.shape, 'uint8', {0: ('b', 0), 1: ('i', 2), 2: ('i', 2)},
+                      scale=Y_SCALE, zero_point=Y_ZERO)], [y]
+    cases.append(('uint8.TRANSPOSE_CONV.' + name, make))
+
+
+for zero in (0, 117, 128, 255):
+    uint8_transposed(str(zero), zero)
+
+
+def softmax_with_beta(m):
+    """Far from halves, so that the fixed point of LiteRT gives what real numbers do."""
+    x = ints(90, 100, 110, 117, 122, 124, 128).astype('uint8')[None]
+    real = np.exp(1.7 * 0.11 * (x - 128.0))
+    y = np.floor(real / real.sum() * 256 + 0.5).clip(0, 255).astype('uint8')
+    return [m.add('SOFTMAX', [m.input(x, scale=0.11, zero_point=3)], y.shape, 'uint8', {0: ('f', 1.7)}, scale=2**-8,
+                  zero_point=0)], [y]
+
+
+cases.append(('uint8.SOFTMAX.beta', softmax_with_beta))
+
+
 def uint8_pool(name, size, stride, same):
     def make(m):
         x = whole(1, 8, 8, 16, low=0, high=256, dtype='uint8')

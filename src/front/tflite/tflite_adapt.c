@@ -136,7 +136,7 @@ void nuc_ti_adapt_tensors(struct nuc_ti *ti)
             continue;
         is_used[op->inputs[1]] = true;
         double before = (double)w->quant.scale[0];
-        bool may_round = ti->eight_bit_weights || op->code == NUC_LT_TRANSPOSE_CONV;
+        bool may_round = ti->eight_bit_weights;
         uint32_t now = center(ti->cx, w, dim, may_round);
         if (!may_round)
             continue;

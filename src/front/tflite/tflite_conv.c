@@ -1,4 +1,6 @@
 /* Convolutions, pools, matrix products. Images are [N, C, H, W]; LiteRT's weights [O, KH, KW, I]. */
+#include <stdlib.h>
+
 #include "tflite_import.h"
 
 /* ---- padding ---- */
@@ -71,10 +73,10 @@ static bool was_uint8(const struct nuc_ti *ti, uint32_t operand)
  * LiteRT rounds the product of the scales of input and weights to float32 where the weights have one: in layers of
  * uint8, and in FULLY_CONNECTED. The weights get a scale whose product with that of the input is this one.
  */
-static struct nuc_node *with_rounded_product(const struct nuc_ti *ti, struct nuc_node *weights)
+static struct nuc_node *with_rounded_product(const struct nuc_ti *ti, uint32_t data, struct nuc_node *weights)
 {
-    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = nuc_ti_in(ti, 1);
-    bool rounds = was_uint8(ti, 0) || (ti->was_uint8 != NULL && ti->op->code == NUC_LT_FULLY_CONNECTED);
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, data), *w = nuc_ti_in(ti, 1);
+    bool rounds = was_uint8(ti, data) || (ti->was_uint8 != NULL && ti->op->code == NUC_LT_FULLY_CONNECTED);
 
     if (rounds && weights->op == NUC_OP_DEQUANTIZE_PER_TENSOR && x->quant.count == 1 && w->quant.count == 1)
         nuc_set_arg_float(weights, NUC_ARG(DEQUANTIZE_PER_TENSOR, scale),
@@ -140,7 +142,7 @@ void nuc_ti_conv(struct nuc_ti *ti)
     if (!is_even(&p))
         real = pad_image(ti, real, &p, 0, x);
     struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
-    weights = with_rounded_product(ti, weights);
+    weights = with_rounded_product(ti, 0, weights);
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
     const int64_t padding[2] = {p.h.before, p.w.before};
     struct nuc_node *conv =
@@ -151,6 +153,55 @@ void nuc_ti_conv(struct nuc_ti *ti)
 }
 
 /* ---- transposed convolution ---- */
+
+/*
+ * Weights about a zero point have nine bits, `parts` times eight: for as many copies of the input's channels, one after
+ * the other, weights of eight about zero that add up to them.
+ */
+static struct nuc_lt_tensor in_parts(struct nuc_ti *ti, const struct nuc_lt_tensor *w, int32_t parts)
+{
+    struct nuc_lt_tensor all = *w;
+    size_t channels = (size_t)w->shape[3], count = (size_t)nuc_ti_held(w);
+    int8_t *values = nuc_alloc_array(ti->cx, count * (size_t)parts, 1);
+
+    for (size_t i = 0; i < count; i++) {
+        int32_t rest = (int8_t)w->data.data[i] - (int32_t)w->quant.zero_point[0];
+        for (int32_t k = 0; k < parts; k++) {
+            int32_t part = rest > INT8_MAX ? INT8_MAX : rest < -INT8_MAX ? -INT8_MAX : rest;
+            values[(i / channels * (size_t)parts + (size_t)k) * channels + i % channels] = (int8_t)part;
+            rest -= part;
+        }
+    }
+    all.shape[3] *= parts;
+    all.data = (struct nuc_span){(const uint8_t *)values, count * (size_t)parts};
+    all.quant.zero_point = nuc_alloc_array(ti->cx, 1, sizeof(int64_t));
+    return all;
+}
+
+/* How many parts of eight bits the weights have. */
+static int32_t count_parts(const struct nuc_ti *ti, const struct nuc_lt_tensor *w)
+{
+    int32_t most = 0;
+
+    if (w->dtype != NUC_I8 || w->quant.count != 1 || w->quant.zero_point[0] == 0 || nuc_ti_held(w) == 0 ||
+        ti->eight_bit_weights || labs((long)w->quant.zero_point[0]) > INT8_MAX + 1)
+        return 1;
+    for (int64_t i = 0; i < nuc_ti_held(w); i++) {
+        int32_t value = abs((int8_t)w->data.data[i] - (int32_t)w->quant.zero_point[0]);
+        most = most > value ? most : value;
+    }
+    return (most + INT8_MAX - 1) / INT8_MAX;
+}
+
+static struct nuc_node *copies(struct nuc_ti *ti, struct nuc_node *x, int32_t count, const struct nuc_lt_tensor *like)
+{
+    struct nuc_node *parts[3] = {x, x, x};
+
+    if (count == 1)
+        return x;
+    return nuc_ti_settle(
+        ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, (uint32_t)count), nuc_int_arg(1))), like);
+}
 
 /* [O, KH, KW, I] as [I, O, KH, KW]. */
 static struct nuc_node *transposed_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
@@ -204,7 +255,11 @@ static void define_transposed(struct nuc_ti *ti, uint32_t data, uint32_t bias_at
         nuc_ti_fail(ti, "the result '%s' has %u dimensions, 4 are needed", y->name, y->rank);
     struct transposed_axis h = transposed_axis(ti, x->shape[1], y->shape[1], w->shape[1], stride[0]);
     struct transposed_axis v = transposed_axis(ti, x->shape[2], y->shape[2], w->shape[2], stride[1]);
-    struct nuc_node *weights = transposed_weights(ti, w), *bias = bias_of(ti, bias_at, x, w, w->shape[0]);
+    int32_t parts = count_parts(ti, w);
+    const struct nuc_lt_tensor eight = parts > 1 ? in_parts(ti, w, parts) : *w;
+    real = copies(ti, real, parts, x);
+    struct nuc_node *weights = with_rounded_product(ti, data, transposed_weights(ti, &eight));
+    struct nuc_node *bias = bias_of(ti, bias_at, x, w, w->shape[0]);
     const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
     struct nuc_node *conv =
         nuc_ti_emit(ti, NUC_OP_CONV_TRANSPOSE2D,
@@ -465,7 +520,7 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 2);
     struct nuc_node *weights = w->data.data == NULL
                                    ? nuc_ti_real(ti, 1, NUC_TI_PLAIN)
-                                   : with_rounded_product(ti, nuc_ti_constant(ti, w, &meta, strides, 0));
+                                   : with_rounded_product(ti, 0, nuc_ti_constant(ti, w, &meta, strides, 0));
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
     struct nuc_node *linear =
         nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias)));

@@ -181,17 +181,31 @@ static struct nuc_node *times(struct nuc_ti *ti, struct nuc_node *x, double fact
     return nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_ti_number(ti, factor))));
 }
 
+/* The same numbers as steps that are `factor` times as large, a product that LiteRT does not round. */
+static struct nuc_node *in_other_steps(struct nuc_ti *ti, struct nuc_node *x, double factor)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, 0);
+    double scale = (double)t->quant.scale[0] * factor;
+    struct nuc_node *quantized = nuc_ti_quantize(ti, times(ti, x, factor), t);
+    struct nuc_node *real = nuc_ti_dequantize(ti, quantized, t);
+
+    nuc_set_arg_float(quantized, NUC_ARG(QUANTIZE_PER_TENSOR, scale), scale);
+    nuc_set_arg_float(real, NUC_ARG(DEQUANTIZE_PER_TENSOR, scale), scale);
+    return real;
+}
+
 void nuc_ti_softmax(struct nuc_ti *ti)
 {
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
     double beta = (double)ti->op->options.softmax.beta;
     const struct nuc_arg dim = last_dim(ti, form);
-    bool scaled = beta < 1 || beta > 1;
+    bool scaled = beta < 1 || beta > 1, quantized = nuc_ti_is_quantized(nuc_ti_in(ti, 0));
 
-    if (scaled && (nuc_ti_is_quantized(nuc_ti_in(ti, 0)) || !isfinite(beta)))
-        nuc_ti_fail(ti, "beta is %g, 1 is handled", beta);
+    if (!isfinite(beta) || (quantized && beta < 1e-6))
+        nuc_ti_fail(ti, "beta is %g: a finite number, above 0 in int8, is handled", beta);
     struct nuc_node *real = nuc_ti_real(ti, 0, form);
-    real = scaled ? times(ti, real, beta) : real;
+    if (scaled)
+        real = quantized ? in_other_steps(ti, real, beta) : times(ti, real, beta);
     nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_SOFTMAX, NUC_ARGS(nuc_node_arg(real), dim)), form);
 }
 
