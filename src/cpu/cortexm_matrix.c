@@ -58,10 +58,41 @@ static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, con
     return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
 }
 
+/* With one scale. `weight` is [O, I]. */
+static struct nuc_node *emit_rows(struct nuc_cm *c, const struct nuc_node *node, const struct linear *l,
+                                  struct nuc_node *weight, struct nuc_node *before)
+{
+    struct nuc_multiplier m = l->rescale[0];
+    struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
+    bool sums = c->options->cpu->kernel_sums;
+    struct nuc_node *sum = sums ? kernel_sum(c, node, l, weight) : NULL;
+
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
+                    NUC_ARGS(nuc_node_arg(in), nuc_node_arg(weight), nuc_node_arg(sums ? NULL : l->bias),
+                             nuc_node_arg(sum), nuc_int_arg(-l->in.zero_point), nuc_int_arg(-l->weight.zero_point),
+                             nuc_int_arg(l->out.params.zero_point), nuc_ints_arg((const int64_t[]){m.multiplier}, 1),
+                             nuc_ints_arg((const int64_t[]){m.shift}, 1), nuc_int_arg(l->out.high),
+                             nuc_int_arg(l->out.low)));
+}
+
+struct nuc_node *nuc_cm_sum_rows(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
+                                 struct nuc_node *rows, struct nuc_multiplier m, struct nuc_node *before)
+{
+    struct linear l = {.in = u->in, .out = u->out, .rescale = &m};
+    size_t count = (size_t)rows->vals[0].sizes[1];
+    int8_t *ones = nuc_alloc_array(c->g->cx, count + 1, 1);
+
+    memset(ones, 1, count);
+    l.in.node = rows;
+    struct nuc_node *weight =
+        nuc_cm_constant(c, node, "_ones", NUC_I8, (const int64_t[]){1, rows->vals[0].sizes[1]}, 2, ones);
+    return emit_rows(c, node, &l, weight, before);
+}
+
 static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *l)
 {
     static const uint8_t swapped[2] = {1, 0};
-    struct nuc_node *weight = l->weight.node, *before = nuc_cm_place(&l->out);
+    struct nuc_node *weight = l->weight.node;
 
     if (l->weight_is_transposed)
         weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
@@ -87,17 +118,7 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *
         nuc_cm_replace(c, &l->out, emit_pixels(c, node, l, weight));
         return;
     }
-    struct nuc_multiplier m = l->rescale[0];
-    struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
-    bool sums = c->options->cpu->kernel_sums;
-    struct nuc_node *sum = sums ? kernel_sum(c, node, l, weight) : NULL;
-    struct nuc_node *linear = nuc_emit(
-        c->g, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
-        NUC_ARGS(nuc_node_arg(in), nuc_node_arg(weight), nuc_node_arg(sums ? NULL : l->bias), nuc_node_arg(sum),
-                 nuc_int_arg(-l->in.zero_point), nuc_int_arg(-l->weight.zero_point),
-                 nuc_int_arg(l->out.params.zero_point), nuc_ints_arg((const int64_t[]){m.multiplier}, 1),
-                 nuc_ints_arg((const int64_t[]){m.shift}, 1), nuc_int_arg(l->out.high), nuc_int_arg(l->out.low)));
-    nuc_cm_replace(c, &l->out, linear);
+    nuc_cm_replace(c, &l->out, emit_rows(c, node, l, weight, nuc_cm_place(&l->out)));
 }
 
 /*

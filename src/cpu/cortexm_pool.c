@@ -301,7 +301,7 @@ static struct nuc_node *settle(struct nuc_cm *c, const struct nuc_node *node, co
     return nuc_same_sizes(&value->vals[0], result) ? value : nuc_cm_view(c, value, result->sizes, result->rank, before);
 }
 
-/* The mean of an image's pixels is an average pooling, the only mean ExecuTorch has a kernel for. */
+/* The mean of an image's pixels as an average pooling, which has the scale of its input. */
 static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
 {
     const struct nuc_meta *result = &node->vals[0];
@@ -319,15 +319,72 @@ static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
     return true;
 }
 
+static bool is_added(const struct reduction *r, uint32_t dim)
+{
+    bool added = r->n_dims == 0;
+
+    for (uint32_t i = 0; i < r->n_dims; i++)
+        added = added || r->dims[i] == (int64_t)dim;
+    return added;
+}
+
+/*
+ * A contiguous tensor as [in front of what is added up, that, behind it]. False where other dimensions lie between
+ * those that are added up; those of one element lie anywhere.
+ */
+static bool as_block(const struct reduction *r, int64_t sizes[3])
+{
+    const struct nuc_meta *m = &r->in->vals[0];
+
+    sizes[0] = sizes[1] = sizes[2] = 1;
+    for (uint32_t d = 0; d < m->rank; d++) {
+        if (m->sizes[d] == 1)
+            continue;
+        if (is_added(r, d) && sizes[2] != 1)
+            return false;
+        sizes[is_added(r, d) ? 1 : sizes[1] == 1 ? 0 : 2] *= m->sizes[d];
+    }
+    return true;
+}
+
+#define MOST_ONES 2048 /* bytes of a program that fewer cycles are worth */
+
+/*
+ * A sum over the last dimensions is a linear layer whose weights are ones, one over others after a transposition, which
+ * takes more cycles than the kernel of our own. NULL where dimensions lie between them.
+ */
+static struct nuc_node *sum_of_products(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
+                                        const struct reduction *r, struct nuc_multiplier m, struct nuc_node *before)
+{
+    const struct nuc_meta *in = &r->in->vals[0];
+    int64_t block[3], sizes[NUC_MAX_RANK];
+    uint32_t rank = 0;
+
+    if (!as_block(r, block) || ((block[2] > 1 || block[1] > MOST_ONES) && !c->options->executorch_ops_only))
+        return NULL;
+    struct nuc_node *x = r->in;
+    if (block[2] > 1)
+        x = nuc_cm_transpose(c, nuc_cm_view(c, x, block, 3, before), (const int64_t[]){0, 2, 1}, before);
+    x = nuc_cm_view(c, x, (const int64_t[]){block[0] * block[2], block[1]}, 2, before);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (!is_added(r, d) || r->keepdim)
+            sizes[rank++] = is_added(r, d) ? 1 : in->sizes[d];
+    }
+    return nuc_cm_view(c, nuc_cm_sum_rows(c, node, u, x, m, before), sizes, rank, before);
+}
+
 /* Sum or mean: one requantization of the int32 sum. */
 bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
 {
+    const struct nuc_cortexm_options *o = c->options;
     struct nuc_cm_unary u;
 
-    if (c->options->executorch_ops_only)
-        return lower_image_mean(c, node);
-    if (c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0 ||
-        nuc_elements(&u.in.node->vals[0]) == 0)
+    if (o->reference_compat || !nuc_cm_read_unary(node, false, &u))
+        return o->executorch_ops_only && lower_image_mean(c, node);
+    if (o->executorch_ops_only && !o->as_litert && nuc_cm_same_params(&u.in, &u.out.params) &&
+        lower_image_mean(c, node))
+        return true;
+    if (nuc_elements(&node->vals[0]) == 0 || nuc_elements(&u.in.node->vals[0]) == 0)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
     /* The int32 sum of the products must not overflow. */
@@ -338,11 +395,14 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         node->op == NUC_OP_MEAN_DIM ? nuc_mean_multiplier(scale, (int64_t)count) : nuc_cm_multiplier(scale);
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
-    struct nuc_node *sum =
-        nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
-                 NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
-                          nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point), nuc_int_arg(m.multiplier),
-                          nuc_int_arg(m.shift)));
+    struct nuc_node *sum = sum_of_products(c, node, &u, &r, m, before);
+    if (sum == NULL && o->executorch_ops_only)
+        return lower_image_mean(c, node);
+    if (sum == NULL)
+        sum = nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
+                       NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
+                                nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point),
+                                nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
     nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
     return true;
 }

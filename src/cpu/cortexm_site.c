@@ -238,7 +238,10 @@ struct nuc_node *nuc_cm_view(struct nuc_cm *c, struct nuc_node *value, const int
                              struct nuc_node *before)
 {
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
+    const struct nuc_meta wanted = nuc_meta_make(value->vals[0].dtype, sizes, rank);
 
+    if (nuc_same_sizes(&wanted, &contiguous->vals[0]))
+        return contiguous;
     return nuc_emit(c->g, before, NUC_OP_VIEW, value, NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(sizes, rank)));
 }
 

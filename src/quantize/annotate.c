@@ -323,8 +323,8 @@ static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node
     if (p->form == NUC_FORM_MEAN) {
         /*
          * One value for each channel of an image: the kernel that sums has parameters of its own for it, and the range
-         * of averages is narrower. ExecuTorch has no such kernel, and beside an NPU, which wants the parameters of the
-         * input, it would have to move them in between. What is computed in float is averaged in float.
+         * of averages is narrower. Beside an NPU, which wants the parameters of the input, it would have to move them in
+         * between. What is computed in float is averaged in float.
          */
         const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
         const struct nuc_annotation *producer = input != NULL ? a->by_id[input->id] : NULL;
@@ -585,8 +585,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
                               .one_scale = options->one_scale,
                               .no_kernels = options->no_kernels,
                               .averages_apart =
-                                  options->no_kernels || (options->side == NUC_SIDE_CPU &&
-                                                          !options->executorch_ops_only && !options->reference_compat),
+                                  options->no_kernels || (options->side == NUC_SIDE_CPU && !options->reference_compat),
                               .max_matrix_inputs = options->max_matrix_inputs};
 
     for (int side = 0; side < NUC_SIDE_COUNT; side++)
