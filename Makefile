@@ -80,7 +80,7 @@ format:
 
 check-format:
 	@sh tools/install_packages.sh clang-format
-	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
+	@git ls-files '*.c' '*.h' | xargs -P 2 -n 60 clang-format --dry-run -Werror
 
 clean:
 	rm -rf build out

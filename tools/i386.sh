@@ -1,10 +1,12 @@
 #!/bin/sh
-# Builds build/i386/nucleon for a 32-bit host, Release, with SSE2 arithmetic: x87 registers would round otherwise. The
+# Builds build/i386/nucleon for a 32-bit host, Release, with SSE2 arithmetic: x87 registers would round otherwise; with the
+# machine's fused multiply-add where it has one, since a call of fma() for each product takes five times as long. The
 # libraries come from Debian's packages for i386, unpacked in build/i386/root: nothing is installed. Exit code 77 and a
 # line with the remedy where this machine cannot.
 set -eu
 cd "$(dirname "$0")/.."
 flags="-m32 -msse2 -mfpmath=sse"
+if grep -qw fma /proc/cpuinfo; then flags="$flags -mfma"; fi
 build=build/i386 root=build/i386/root
 
 skip() {

@@ -134,22 +134,24 @@ holds "lists the commands" 'grep -q "^  compile " out'
 
 # ---- how options are written ----
 
-good "a value attached" "$nucleon" compile model.pt2 --calibration=samples.npz -oattached.pte -q
-good "a value after =" "$nucleon" compile model.pt2 --calibration samples.npz -o=equals.pte --quiet
+good "a value attached" "$nucleon" compile model.pt2 --calibration=samples.npz -oattached.pte -q --accuracy=fast
+good "a value after =" "$nucleon" compile model.pt2 --calibration samples.npz -o=equals.pte --quiet \
+    --accuracy fast
 holds "both are written, without a word" '[ -s attached.pte ] && cmp -s attached.pte equals.pte && [ ! -s out ] && [ ! -s err ]'
+"$nucleon" quantize model.pt2 --calibration samples.npz -o fast.pt2 --accuracy fast -q || fail "quantize fast"
 for budget in 1M 1000k 1000000 0.5Mi 1000KB 1000kB 1024KiB 1e6 1m '1 M' 1000000.5 -1 99999999999999999999M; do
-    "$nucleon" compile model.pt2 --calibration samples.npz -o budget.pte --memory-budget "$budget" -q >out 2>err
+    "$nucleon" compile fast.pt2 -o budget.pte --memory-budget "$budget" -q >out 2>err
     echo "$budget $?"
 done >budgets
 holds "units of sizes" '[ "$(tr "\n" "," <budgets)" = \
     "1M 0,1000k 0,1000000 0,0.5Mi 0,1000KB 2,1000kB 0,1024KiB 0,1e6 2,1m 2,1 M 2,1000000.5 2,-1 2,99999999999999999999M 2," ]'
-"$nucleon" compile model.pt2 --calibration samples.npz -o budget.pte >out
-needs=$("$nucleon" compile model.pt2 --calibration samples.npz -o x.pte --memory-budget 1 2>&1 >/dev/null |
+"$nucleon" compile fast.pt2 -o budget.pte >out
+needs=$("$nucleon" compile fast.pt2 -o x.pte --memory-budget 1 2>&1 >/dev/null |
     sed -n 's/.*needs \([0-9]*\) bytes.*/\1/p')
 for unit in '' B; do
-    good "as much as it needs" "$nucleon" compile model.pt2 --calibration samples.npz -o x.pte --memory-budget "$needs$unit" -q
+    good "as much as it needs" "$nucleon" compile fast.pt2 -o x.pte --memory-budget "$needs$unit" -q
 done
-"$nucleon" compile model.pt2 --calibration samples.npz -o x.pte --memory-budget $((needs - 1)) -q >out 2>err
+"$nucleon" compile fast.pt2 -o x.pte --memory-budget $((needs - 1)) -q >out 2>err
 holds "a byte less is too little" '[ $? -eq 3 ]'
 good "a budget in thousands" "$nucleon" explain model.pt2 --cycle-budget 10M
 for command in $commands; do
@@ -178,22 +180,22 @@ if command -v script >/dev/null; then
     on_terminal() {
         script -qec "env $1 $2" /dev/null </dev/null >screen 2>&1
     }
-    on_terminal TERM=xterm "$nucleon compile model.pt2 --calibration samples.npz -o x.pte"
+    on_terminal TERM=xterm "$nucleon compile fast.pt2 -o x.pte"
     holds "a terminal shows colours" 'grep -q "$escape\[32mNPU$escape\[0m 28 of 28" screen'
     on_terminal TERM=xterm "$nucleon compile model.pt2 --no-such"
     holds "errors, too" 'grep -q "$escape\[1;31mnucleon:$escape\[0m compile: unknown" screen'
     for variable in NO_COLOR=1 TERM=dumb; do
-        on_terminal "TERM=xterm $variable" "$nucleon compile model.pt2 --calibration samples.npz -o x.pte"
+        on_terminal "TERM=xterm $variable" "$nucleon compile fast.pt2 -o x.pte"
         holds "none with $variable" 'grep -q "NPU 28 of 28" screen && ! grep -q "$escape\[[0-9;]*m" screen'
     done
-    on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz"
+    on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz --accuracy fast"
     holds "share, rate and remaining time" \
         'tr "\r" "\n" <screen | grep -Eq "^tune +\[#+\.*\] [0-9]+/[0-9]+ +[0-9]+ %  [0-9.]+(/s| s each)  [0-9]+ s left"'
     holds "which are taken away" 'tr "\r" "\n" <screen | grep -B 1 "SQNR dB" | grep -q "^$escape\[K"'
-    on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz --quiet"
+    on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz --accuracy fast --quiet"
     holds "not with --quiet" '! grep -q left screen && grep -q "nucleon compile model.pt2" screen'
 fi
-"$nucleon" tune model.pt2 --for latency --calibration samples.npz >out 2>err
+"$nucleon" tune model.pt2 --for latency --calibration samples.npz --accuracy fast >out 2>err
 holds "nothing of it in a pipe" '[ ! -s err ] && ! grep -q "$escape" out'
 
 # ---- the path of a model ----
@@ -240,30 +242,24 @@ holds "the table names the last node and the first that diverges" \
     'grep -q "^softmax " out && grep -q "^first node below 38.0 dB: blocks.0/relu6_1$" out'
 holds "the nodes' program is the program" '! grep -q "the program differs" out'
 holds "one step or two: the same program" 'cmp -s digits.pte again.pte'
-good "compile without the NPU" "$nucleon" compile "$digits/digits.pt2" --no-delegate \
-    --calibration "$digits/calibration.npz" -o cpu.pte
+good "compile without the NPU" "$nucleon" compile quantized.pt2 --no-delegate -o cpu.pte
 good "run without the NPU" "$nucleon" run cpu.pte --input "$digits/test.npz" --output cpu.npz
-good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-data segment \
-    --calibration "$digits/calibration.npz" -o segment.pte
+good "payload in a segment" "$nucleon" compile quantized.pt2 --delegate-data segment -o segment.pte
 good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
-good "memory map" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o map.pte \
-    --memory-map map.txt --memory-budget 1000000 -v
+good "memory map" "$nucleon" compile quantized.pt2 -o map.pte --memory-map map.txt --memory-budget 1000000 -v
 holds "plans are proven" '[ "$(grep -c "proven optimal" map.txt)" -eq 2 ] && [ "$(grep -c "are alive at the peak: proven optimal" out)" -eq 2 ]'
 holds "the map says which value of the model a tensor is" 'grep -q "  blocks.0.c3$" map.txt && grep -q "  x (int8)$" map.txt'
 holds "the map changes no program" 'cmp -s map.pte digits.pte'
 holds "the map has the input" 'grep -q "^ *[0-9]* *[0-9]*  #*\.*  x$" map.txt'
-good "picture of the memory" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
-    -o map.pte --memory-map map.svg
+good "picture of the memory" "$nucleon" compile quantized.pt2 -o map.pte --memory-map map.svg
 holds "the picture is one" 'head -c 4 map.svg | grep -q "<svg" && tail -n 1 map.svg | grep -q "</svg>"'
-"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o box/budget.pte \
-    --memory-budget 1000 >out 2>err
+"$nucleon" compile quantized.pt2 -o box/budget.pte --memory-budget 1000 >out 2>err
 code=$?
 holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -l <err)" -eq 1 ]'
 holds "what is alive at the peak is reported" 'grep -q "alive at instruction" out && grep -q "  blocks.0/relu6$" out'
-good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
-    -o scratch.pte --plan-delegate-scratch
+good "scratch in the arena" "$nucleon" compile quantized.pt2 -o scratch.pte --plan-delegate-scratch
 holds "inputs and outputs lie in the scratch" 'tr "\n" " " <out | grep -q "arena \([0-9,]*\) bytes, NPU scratch \1 inside"'
 good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
 holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
@@ -274,8 +270,7 @@ sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
 python3 "$root/test/e2e/seal.py" moved.pte || exit 1
 good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
 holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
-good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
-    --calibration "$digits/calibration.npz" -o profile.pte
+good "compile for profiling" "$nucleon" compile quantized.pt2 --profile -o profile.pte
 good "run as plain C" "$nucleon" run digits.pte --input "$digits/test.npz" --output plain.npz --simulator plain
 good "run with threads" "$nucleon" run digits.pte --input "$digits/test.npz" --output threads.npz --threads 3
 holds "plain C gives the same results" 'cmp -s plain.npz inline.npz'
@@ -289,14 +284,12 @@ holds "an ETDump is written" '[ "$(dd if=d.etdump bs=1 skip=8 count=4 2>/dev/nul
 good "profile of a program without records" "$nucleon" run digits.pte --input "$digits/test.npz" --profile
 holds "it is said" 'grep -q "without --profile" out'
 bad 1 "an ETDump nowhere" "$nucleon" run profile.pte --input "$digits/test.npz" -o box/none/x --etdump box/none/y
-good "weights in flash" "$nucleon" compile "$digits/digits.pt2" --fetch-constants-to-sram \
-    --calibration "$digits/calibration.npz" -o fetch.pte
+good "weights in flash" "$nucleon" compile quantized.pt2 --fetch-constants-to-sram -o fetch.pte
 good "run with copies" "$nucleon" run fetch.pte --input "$digits/test.npz" --output fetch.npz
 holds "fetching weights changes no result" 'cmp -s fetch.npz inline.npz'
 good "profile with copies" "$nucleon" run fetch.pte --input "$digits/test.npz" --profile
 holds "copies have their rows" 'grep -q " NPU FETCH " out && grep -q " NPU WAIT " out'
-good "kernel selection" "$nucleon" compile "$digits/digits.pt2" --dump-kernel-selection one.c \
-    --calibration "$digits/calibration.npz" -o kernels.pte
+good "kernel selection" "$nucleon" compile quantized.pt2 --dump-kernel-selection one.c -o kernels.pte
 holds "names the kernels the program has" 'grep -q "NeutronKernel_CONV_2D\] = " one.c && ! grep -q "POOL_2D\] = " one.c'
 good "another program's" "$nucleon" compile "$digits/digits_unsupported.pt2" --dump-kernel-selection two.c \
     --calibration "$digits/calibration.npz" -o kernels.pte
@@ -313,26 +306,25 @@ sed 's/Kernel_CONV_2D\] =/Kernel_NOTHING] =/' one.c >odd.c
 bad 1 "a kernel there is not" "$nucleon" merge-kernel-selection odd.c -o box/x.c
 bad 1 "no selection at all" "$nucleon" merge-kernel-selection "$digits/README.md" -o box/x.c
 bad 2 "nowhere to go" "$nucleon" merge-kernel-selection one.c
-good "int8 boundaries" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
+good "int8 boundaries" "$nucleon" compile quantized.pt2 --io int8 -o int8.pte
 good "run with float data for int8 inputs" "$nucleon" run int8.pte --input "$digits/test.npz" --output int8.npz
 holds "int8 boundaries change no result" 'cmp -s int8.npz inline.npz'
 good "evaluate with int8 boundaries" "$nucleon" evaluate int8.pte --dataset "$digits/test.npz"
 good "inspect int8 boundaries" "$nucleon" inspect int8.pte
 holds "the program takes and gives int8, and nothing is left to the CPU" \
     'grep -q ": int8\[1, 1, 8, 8\]" out && ! grep -q "quantize_per_tensor" out && grep -q "input0_scale" out'
-good "payload version 0" "$nucleon" compile "$digits/digits.pt2" --payload-version 0 --calibration "$digits/calibration.npz" -o v0.pte
+good "payload version 0" "$nucleon" compile quantized.pt2 --payload-version 0 -o v0.pte
 good "run payload version 0" "$nucleon" run v0.pte --input "$digits/test.npz" --output v0.npz
 holds "the payload version changes no result" 'cmp -s v0.npz inline.npz'
 good "inspect payload version 0" "$nucleon" inspect v0.pte --disassemble
 holds "the version and its header are shown" 'grep -q "payload version 0" out && grep -q "1 inputs, 1 outputs" out'
 mkdir -p parts
-good "intermediates" "$nucleon" compile "$digits/digits.pt2" --intermediates-dir parts \
-    --calibration "$digits/calibration.npz" -o parts.pte
+good "intermediates" "$nucleon" compile quantized.pt2 --intermediates-dir parts -o parts.pte
 holds "intermediates are written" 'ls parts/*.tflite >/dev/null 2>&1'
 for part in parts/*.tflite; do
     [ -f "$part" ] && good "inspect $part" "$nucleon" inspect "$part"
 done
-good "timings" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --timings -o timed.pte
+good "timings" "$nucleon" compile quantized.pt2 --timings -o timed.pte
 holds "timings are printed" 'grep -q total out'
 holds "timings have the run of the finished program" 'grep -q rehearse out'
 good "output of a path with spaces" compile "$digits/digits.pt2" "box/a b.pte"
@@ -525,12 +517,12 @@ cp out points
 holds "stages and passes are listed, each once" \
     'grep -q "^partition$" points && grep -q "^  separate-leading$" points && [ -z "$(sort points | uniq -d)" ]'
 good "dumped after all stages" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
-    --dump-after all -o again.pte
+    --accuracy fast --dump-after all -o again.pte
 grep "^== " out >stages
 holds "stages in the order of the list" '[ "$(cut -c 4- stages)" = "$(grep -v "^ " points | grep -Fx "$(cut -c 4- stages)")" ]'
 for point in fold-batch-norm merge-quantize separate-trailing delegate; do
     good "dumped after $point" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
-        --dump-after $point -o again.pte
+        --accuracy fast --dump-after $point -o again.pte
     holds "$point: only that" 'grep -q "^== $point$" out && ! grep "^== " out | grep -qv "^== $point$"'
 done
 bad 2 "unknown stage to dump" "$nucleon" compile "$model" --dump-after nothing --calibration fine.npy -o box/kept.pte
@@ -612,20 +604,19 @@ bad 2 "quantized for an unknown target" "$nucleon" quantize "$digits/digits.pt2"
     --calibration "$digits/calibration.npz"
 bad 1 "a program compiled" "$nucleon" compile digits.pte -o box/x.pte
 holds "says what a model is" 'grep -q "neither a torch.export archive (.pt2) nor a LiteRT model (.tflite)" err'
-good "a target without NPU" "$nucleon" compile "$digits/digits.pt2" -o m33.pte --target cortex-m33 \
+good "a target without NPU" "$nucleon" compile "$digits/digits.pt2" -o m33.pte --target cortex-m33 --accuracy fast \
     --calibration "$digits/calibration.npz"
 holds "reports no NPU, converter or scratch" \
     'grep -q "^  placement CPU .*: the target has no NPU$" out && ! grep -Eq "scratch|made by" out && [ ! -s err ]'
 good "its options of the NPU" "$nucleon" compile "$digits/digits.pt2" -o again.pte --target cortex-m33 \
-    --converter false --plan-delegate-scratch --placement greedy --calibration "$digits/calibration.npz"
+    --converter false --plan-delegate-scratch --placement greedy --accuracy fast --calibration "$digits/calibration.npz"
 holds "notes what does nothing" \
     'grep -q -e "--converter, --plan-delegate-scratch, --placement: without effect, target cortex-m33 has no NPU" err ||
         grep -q -e "--placement.*: without effect, target cortex-m33 has no NPU" err && [ "$(wc -l <err)" -eq 1 ] &&
         cmp -s m33.pte again.pte'
 good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o again.pte --observer mse --weights per-tensor
 holds "is noted, too" 'grep -q -e "--observer, --weights: without effect" err'
-good "nothing delegated" "$nucleon" compile "$digits/digits.pt2" -o again.pte --no-delegate --delegate-data segment \
-    --calibration "$digits/calibration.npz"
+good "nothing delegated" "$nucleon" compile quantized.pt2 -o again.pte --no-delegate --delegate-data segment
 holds "is reported" 'grep -q "^  placement CPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'
 
 holds "no temporary file is left" '[ -z "$(ls -A tmp)" ]'

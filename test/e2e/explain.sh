@@ -1,6 +1,7 @@
 #!/bin/sh
 # explain, ops and targets as a user meets them, and the documentation made of them: explain.sh NUCLEON SOURCE_ROOT.
 # With a third argument, --update, the documentation is written anew instead.
+# shellcheck disable=SC2086 # $fast is several words
 set -u
 LC_ALL=C
 export LC_ALL
@@ -12,6 +13,7 @@ cd "$2" || exit 2
 model=examples/digits/digits_unsupported.pt2
 digits=examples/digits/digits.pt2
 samples=examples/digits/calibration.npz
+fast="--calibration $samples --accuracy fast" # where the operators count, not the scales
 failures=0
 
 if [ $# -eq 3 ]; then
@@ -120,8 +122,9 @@ has out "PADV2              quantized_..ult_padded"
 
 # The rows of the text are all cycles of the inference.
 for target in imxrt700 imxrt700cm cortex-m33; do
+    run 0 "$nucleon" quantize $model $fast --target $target -o "$work/quantized.pt2"
     for all in '' --all; do
-        run 0 "$nucleon" explain $model --calibration $samples --target $target $all
+        run 0 "$nucleon" explain "$work/quantized.pt2" --target $target $all
         narrow
         rows=$(awk '$NF ~ /^[0-9]+%$/ { gsub(",", "", $(NF - 1)); sum += $(NF - 1) } END { print sum }' "$work/out")
         whole=$(sed -n 's/^about \([0-9,]*\) cycles per inference.*/\1/p' "$work/out" | tr -d ,)
@@ -162,7 +165,7 @@ with zipfile.ZipFile(sys.argv[1]) as digits, zipfile.ZipFile(sys.argv[2], 'w') a
         text = digits.read(entry).replace(b'ops.aten.adaptive_avg_pool2d.default', b'ops.aten.fft_fft2.default')
         refused.writestr(entry.filename, text.replace(b'ops.aten.softmax.int', b'ops.mine.softmax'))
 EOF
-run 1 "$nucleon" explain "$work/refused.pt2" --calibration $samples
+run 1 "$nucleon" explain "$work/refused.pt2" $fast
 narrow
 has err "has 2 obstacles; the first is: not handled: aten.fft_fft2.default"
 has out "is refused for 2 obstacles"
@@ -197,32 +200,32 @@ run 0 "$nucleon" explain $digits --require-full-delegation --cycle-budget 100000
 run 3 "$nucleon" explain $digits --cycle-budget 1000
 has err "1,000 are allowed"
 run 2 "$nucleon" explain $model --cycle-budget many
-run 3 "$nucleon" compile $digits --calibration $samples --operators-not-to-delegate add --require-full-delegation \
+run 3 "$nucleon" compile $digits $fast --operators-not-to-delegate add --require-full-delegation \
     -o "$work/none.pte"
 has err "add.Tensor"
 [ ! -e "$work/none.pte" ] || fail "a program in spite of --require-full-delegation"
-run 0 "$nucleon" compile $digits --calibration $samples --require-full-delegation -o "$work/all.pte"
+run 0 "$nucleon" compile $digits $fast --require-full-delegation -o "$work/all.pte"
 
 # Flavors and names.
 run 0 "$nucleon" explain $digits --converter-flavor SDK_25_09
 has err "sdk-3.1"
 has out "a multiple of 8"
 [ "$(wc -l <"$work/err")" -eq 1 ] || fail "an alias is reported more than once"
-run 0 "$nucleon" compile $digits --calibration $samples -o "$work/two.pte"
+run 0 "$nucleon" compile $digits $fast -o "$work/two.pte"
 # compile counts what explain does.
 counts=$(sed -n 's/^  placement *NPU \([0-9]*\) of \([0-9]*\) operators in \([0-9]*\) partition.*/\1 \2 \3/p' "$work/out")
 narrow
-run 0 "$nucleon" explain $digits --calibration $samples --json
+run 0 "$nucleon" explain $digits $fast --json
 [ "$counts" = "$(sed -n 's/.*"operators": \([0-9]*\), "delegated": \([0-9]*\), "partitions": \([0-9]*\).*/\2 \1 \3/p' \
     "$work/out")" ] || fail "compile counts $counts, explain $(grep summary "$work/out")"
-run 0 "$nucleon" explain $model --calibration $samples --target imxrt700cm
+run 0 "$nucleon" explain $model $fast --target imxrt700cm
 narrow
 kinds=$(sed -n 's/^on the CPU \([0-9]*\) in int8 and \([0-9]*\) in float/\1 \2/p' "$work/out")
-run 0 "$nucleon" compile $model --calibration $samples --target imxrt700cm -o "$work/cm.pte"
+run 0 "$nucleon" compile $model $fast --target imxrt700cm -o "$work/cm.pte"
 narrow
 cpu=$(sed -n 's/^  placement .*CPU \([0-9]*\).* (\([0-9]*\) in float).*/\1 \2/p' "$work/out")
 [ "$kinds" = "$((${cpu% *} - ${cpu#* })) ${cpu#* }" ] || fail "explain counts $kinds on the CPU, compile $(cat "$work/out")"
-run 0 "$nucleon" compile $digits --calibration $samples --converter-flavor sdk-3.1 -o "$work/one.pte"
+run 0 "$nucleon" compile $digits $fast --converter-flavor sdk-3.1 -o "$work/one.pte"
 has out "operators in 1 partition"
 run 0 "$nucleon" run "$work/one.pte" --input examples/digits/test.npz --output "$work/one.npz"
 run 2 "$nucleon" explain $model --converter-flavor SDK_24_12
@@ -236,17 +239,18 @@ run 0 "$nucleon" explain $digits --operators-not-to-delegate aten.conv2d
 run 2 "$nucleon" explain $model --operators-not-to-delegate aten.conv3d
 has err "aten.convolution.default"
 # The estimate has the copies of weights that compile counts.
-run 0 "$nucleon" compile $digits --calibration $samples --placement greedy --fetch-constants-to-sram -o "$work/flash.pte"
+run 0 "$nucleon" compile $digits $fast --placement greedy --fetch-constants-to-sram -o "$work/flash.pte"
 copies=$(sed -n 's/^  flash .* fetched in \([0-9,]*\) cycles.*/\1/p' "$work/out" | tr -d ,)
-sram=$(cycles_of $digits --calibration $samples --placement greedy | tr -d ,)
-flash=$(cycles_of $digits --calibration $samples --placement greedy --fetch-constants-to-sram | tr -d ,)
+sram=$(cycles_of $digits $fast --placement greedy | tr -d ,)
+flash=$(cycles_of $digits $fast --placement greedy --fetch-constants-to-sram | tr -d ,)
 [ "$copies" -gt 0 ] && [ $((sram + copies)) -eq "$flash" ] || fail "$sram and $copies for weights make $flash cycles"
 # One figure of an inference in every command.
 for target in imxrt700 imxrt700cm cortex-m33 cortex-m0plus; do
     for file in $model $digits; do
-        run 0 "$nucleon" compile $file --calibration $samples --target $target -o "$work/one.pte"
+        run 0 "$nucleon" quantize $file $fast --target $target -o "$work/quantized.pt2"
+        run 0 "$nucleon" compile "$work/quantized.pt2" --target $target -o "$work/one.pte"
         compiled=$(sed -n 's/^  latency .*: \([0-9,]*\) cycles.*/\1/p' "$work/out" | tr -d ,)
-        explained=$(cycles_of $file --calibration $samples --target $target 2>"$work/err" | tr -d ,)
+        explained=$(cycles_of "$work/quantized.pt2" --target $target 2>"$work/err" | tr -d ,)
         run 0 "$nucleon" run "$work/one.pte" --input examples/digits/test.npz --profile --target $target
         profiled=$(sed -n 's/^\([0-9,]*\) cycles, .*/\1/p' "$work/out" | tr -d ,)
         [ "$compiled" -gt 0 ] && [ "$compiled" = "$explained" ] && [ "$compiled" = "$profiled" ] ||

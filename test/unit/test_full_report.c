@@ -355,6 +355,7 @@ static enum nuc_status report_digits(struct failing_memory *m, void *arg)
 
     nuc_options_default(&o);
     o.threads = 1;
+    o.accuracy = NUC_ACCURACY_FAST;
     struct nuc_compiler *c = nuc_compiler_new(&o, &hooks);
     if (c == NULL)
         return NUC_NO_MEMORY;

@@ -8,6 +8,16 @@
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
 #define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"
 
+/* Trials differ in what they are called with, not in how long each searches. */
+static struct nuc_options fast_options(void)
+{
+    struct nuc_options o;
+
+    nuc_options_default(&o);
+    o.accuracy = NUC_ACCURACY_FAST;
+    return o;
+}
+
 static struct nuc_tune_result tune(struct nuc_compiler *c, const struct nuc_tune_options *o)
 {
     struct nuc_tune_result r = {.n_trials = 0};
@@ -36,7 +46,8 @@ static void what_is_held_stays(void **state)
 {
     static const char *const held[] = {"--observer", "--no-bias-correction"};
     struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR};
-    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_options fast = fast_options();
+    struct nuc_compiler *c = nuc_compiler_new(&fast, NULL);
 
     struct nuc_tune_result all = tune(c, &o);
     assert_true(any_varies(&all, VALUE(observer)));
@@ -54,9 +65,7 @@ static void what_is_held_stays(void **state)
 static void the_best_keeps_the_limits(void **state)
 {
     struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR};
-    struct nuc_options options;
-
-    nuc_options_default(&options);
+    struct nuc_options options = fast_options();
     struct nuc_compiler *c = nuc_compiler_new(&options, NULL);
     struct nuc_tune_result free_choice = tune(c, &o);
     assert_true(free_choice.best < free_choice.n_trials);
@@ -85,7 +94,8 @@ static void the_best_keeps_the_limits(void **state)
 static void nothing_keeps_impossible_limits(void **state)
 {
     struct nuc_tune_options o = {.goal = NUC_GOAL_MEMORY, .has_min_sqnr = true, .min_sqnr = 200};
-    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_options fast = fast_options();
+    struct nuc_compiler *c = nuc_compiler_new(&fast, NULL);
     struct nuc_tune_result r = tune(c, &o);
 
     assert_int_equal(r.best, r.n_trials);
@@ -121,9 +131,8 @@ static enum nuc_status tune_digits(struct failing_memory *m, void *arg)
 /* In the first trial as in the second: that is no row of the table. */
 static void memory_may_run_out_in_any_trial(void **state)
 {
-    struct attempt a;
+    struct attempt a = {fast_options()};
 
-    nuc_options_default(&a.options);
     a.options.threads = 1;
     run_short_of_memory(tune_digits, &a, 39, NUC_OK);
 }
