@@ -1,6 +1,5 @@
-#include "rewrite/npu_forms/npu_broadcast.h"
-
-#include "rewrite/npu_forms/npu_matrix.h"
+/* Values that are repeated to fit others, where the NPU does not do it by itself. */
+#include "rewrite/npu_forms/npu_forms.h"
 
 /* ---- expand ---- */
 
@@ -29,7 +28,7 @@ static bool is_broadcast_by_readers(const struct nuc_node *node)
     return node->n_users > 0;
 }
 
-bool nuc_form_expand_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_expand_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
@@ -40,7 +39,7 @@ bool nuc_form_expand_applies(const struct nuc_support *s, const struct nuc_node 
 /* Of a concatenation, which takes a kernel for each. */
 #define MAX_COPIES 2
 
-struct nuc_node *nuc_form_expand(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_expand(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta in = x->vals[0], out = node->vals[0];
@@ -82,7 +81,7 @@ static struct nuc_node *with_operands(struct nuc_graph *g, struct nuc_node *node
     return made;
 }
 
-bool nuc_form_outer_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_outer_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
@@ -91,7 +90,7 @@ bool nuc_form_outer_applies(const struct nuc_support *s, const struct nuc_node *
            !is_whole(b, node);
 }
 
-struct nuc_node *nuc_form_outer(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_outer(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
     bool first = nuc_is_static(b) ? false : nuc_is_static(a) || nuc_elements(&a->vals[0]) >= nuc_elements(&b->vals[0]);
@@ -106,7 +105,7 @@ static struct nuc_node *expanded(const struct nuc_node *x)
     return x->op == NUC_OP_EXPAND ? nuc_arg_node(x, NUC_SELF) : NULL;
 }
 
-bool nuc_form_broadcast_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_broadcast_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
@@ -118,7 +117,7 @@ bool nuc_form_broadcast_applies(const struct nuc_support *s, const struct nuc_no
            (y != NULL && is_whole(a, node) && !nuc_is_static(y));
 }
 
-struct nuc_node *nuc_form_broadcast(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_broadcast(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
     struct nuc_node *x = expanded(a);
@@ -134,7 +133,7 @@ static bool is_constant_image(const struct nuc_node *x)
            !nuc_is_contiguous(&x->vals[0]);
 }
 
-bool nuc_form_plain_constant_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_plain_constant_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
@@ -151,7 +150,7 @@ static struct nuc_node *plain(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_insert_floats(g, node, nuc_const_contiguous(g, x), x->vals[0].sizes, x->vals[0].rank);
 }
 
-struct nuc_node *nuc_form_plain_constant(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_plain_constant(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = plain(g, node, nuc_operand(g, node, NUC_SELF));
     struct nuc_node *b = plain(g, node, nuc_operand(g, node, NUC_OTHER));
@@ -170,7 +169,7 @@ static bool is_written(const struct nuc_node *x)
     return false;
 }
 
-bool nuc_form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
@@ -178,7 +177,33 @@ bool nuc_form_alias_applies(const struct nuc_support *s, const struct nuc_node *
     return x != NULL && nuc_is_call(x) && !is_written(node) && !is_written(x);
 }
 
-struct nuc_node *nuc_form_alias(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_alias(struct nuc_graph *g, struct nuc_node *node)
 {
     return nuc_operand(g, node, NUC_SELF);
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_broadcast_forms[] = {
+    /* Another name of a value. */
+    {NUC_OP_ALIAS, form_alias, form_alias_applies},
+    /* expand, where an operator after it does not broadcast: a concatenation, or a product with ones. */
+    {NUC_OP_EXPAND, form_expand, form_expand_applies},
+    /* An operator of two values, one of them expanded to the other: it broadcasts by itself. */
+    {NUC_OP_ADD, form_broadcast, form_broadcast_applies},
+    /* An operator of two values that both broadcast: one of them is expanded. */
+    {NUC_OP_ADD, form_outer, form_outer_applies},
+    /*
+     * A constant operand that lies channels last beside a value that is no image: it would have the operators around it
+     * work on the wrong dimension.
+     */
+    {NUC_OP_ADD, form_plain_constant, form_plain_constant_applies},
+    {NUC_OP_SUB, form_broadcast, form_broadcast_applies},
+    {NUC_OP_SUB, form_outer, form_outer_applies},
+    {NUC_OP_SUB, form_plain_constant, form_plain_constant_applies},
+    {NUC_OP_MUL, form_broadcast, form_broadcast_applies},
+    {NUC_OP_MUL, form_outer, form_outer_applies},
+    {NUC_OP_DIV, form_broadcast, form_broadcast_applies},
+    {NUC_OP_MUL, form_plain_constant, form_plain_constant_applies},
+    NUC_FORMS_END,
+};

@@ -8,7 +8,7 @@
  * Sums of taps are a convolution with a kernel of a single one for each tap; windows are either that, or parts of the
  * image one behind the other, which takes a copy for each row and column of the kernel.
  */
-#include "rewrite/npu_forms/npu_conv.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include <string.h>
 
@@ -215,21 +215,21 @@ static bool are_windows_first(const struct nuc_support *s, const struct computed
     return is_plain(c) && cycles <= cycles_of_products(s->target, c) && gains(s, c, cycles);
 }
 
-bool nuc_form_windows_by_parts_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_windows_by_parts_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct computed c;
 
     return read_computed(node, &c) && are_parts(s->target, &c) && are_windows_first(s, &c);
 }
 
-bool nuc_form_windows_by_ones_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_windows_by_ones_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct computed c;
 
     return read_computed(node, &c) && !are_parts(s->target, &c) && are_windows_first(s, &c);
 }
 
-bool nuc_form_products_first_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_products_first_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct computed c;
 
@@ -379,7 +379,7 @@ static struct nuc_node *products_first(const struct build *b)
     return insert_bias_behind(b, insert_like(b, x, ones, c->args->transposed ? transposed : forward, 1, NULL));
 }
 
-struct nuc_node *nuc_form_windows_by_parts(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_windows_by_parts(struct nuc_graph *g, struct nuc_node *node)
 {
     struct computed c;
 
@@ -387,7 +387,7 @@ struct nuc_node *nuc_form_windows_by_parts(struct nuc_graph *g, struct nuc_node 
     return windows_first(&(struct build){g, node, &c}, true);
 }
 
-struct nuc_node *nuc_form_windows_by_ones(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_windows_by_ones(struct nuc_graph *g, struct nuc_node *node)
 {
     struct computed c;
 
@@ -395,10 +395,26 @@ struct nuc_node *nuc_form_windows_by_ones(struct nuc_graph *g, struct nuc_node *
     return windows_first(&(struct build){g, node, &c}, false);
 }
 
-struct nuc_node *nuc_form_products_first(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_products_first(struct nuc_graph *g, struct nuc_node *node)
 {
     struct computed c;
 
     read_computed(node, &c);
     return products_first(&(struct build){g, node, &c});
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_computed_conv_forms[] = {
+    /*
+     * Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations
+     * (npu_computed_conv.c). The cycles of the one that takes fewer; UINT64_MAX: neither can be built.
+     */
+    {NUC_OP_CONV2D, form_windows_by_parts, form_windows_by_parts_applies},
+    {NUC_OP_CONV2D, form_windows_by_ones, form_windows_by_ones_applies},
+    {NUC_OP_CONV2D, form_products_first, form_products_first_applies},
+    {NUC_OP_CONV2D_PADDING, form_windows_by_ones, form_windows_by_ones_applies},
+    {NUC_OP_CONV2D_PADDING, form_products_first, form_products_first_applies},
+    {NUC_OP_CONV_TRANSPOSE2D, form_products_first, form_products_first_applies},
+    NUC_FORMS_END,
+};

@@ -3,7 +3,7 @@
  * is made of inputs q - j and of the taps f + s * j of the kernel. All phases are one convolution of stride 1, their
  * channels next to each other, whose pixels are spread afterwards; no zeros are multiplied.
  */
-#include "rewrite/npu_forms/npu_conv.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include "ir/conv_args.h"
 #include "npu/support/estimate.h"
@@ -193,7 +193,7 @@ static struct nuc_node *spread(struct nuc_graph *g, struct nuc_node *node, struc
     return nuc_insert_reshaped(g, node, value, image, 4);
 }
 
-struct nuc_node *nuc_form_phases(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_phases(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct phases p[AXES] = {phases_of(node, HEIGHT), phases_of(node, WIDTH)};
     struct weight_sizes c = weight_sizes_of(node);
@@ -243,7 +243,7 @@ static bool is_static_float(const struct nuc_node *node)
     return node == NULL || (nuc_is_static(node) && node->vals[0].dtype == NUC_F32);
 }
 
-bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_phases_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
     const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT),
@@ -285,7 +285,7 @@ static struct volume volume_of(const struct nuc_meta *m)
 }
 
 /* With a kernel of depth alone, each image is a row. */
-struct nuc_node *nuc_form_rows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
     struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT), *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
@@ -322,7 +322,7 @@ static bool is_flat_convolution(const struct nuc_support *s, const struct nuc_no
            kernel[0] * kernel[1] * kernel[2] * channels <= s->target->max_mac_buffer;
 }
 
-bool nuc_form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
     const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
@@ -355,7 +355,7 @@ static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_no
  * Copies of the images for each depth of the kernel, and before and behind, against the CPU. A transposed one may be
  * refused again, by its stride; it is rewritten then.
  */
-bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_depths_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0], *out = &node->vals[0];
     const int64_t *w = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes;
@@ -381,7 +381,7 @@ static bool only_moves(const struct nuc_node *node)
     return node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_PERMUTE || node->op == NUC_OP_SLICE);
 }
 
-bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     /* The convolution whose values reach the activation by moves alone; NULL: there is none, or no move. */
     const struct nuc_node *value = nuc_arg_node(node, NUC_SELF);
@@ -412,7 +412,7 @@ static struct nuc_node *move_again(struct nuc_graph *g, struct nuc_node *node, c
     return again;
 }
 
-struct nuc_node *nuc_form_early_activation(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_early_activation(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *move = nuc_operand(g, node, NUC_SELF), *conv = move;
 
@@ -420,3 +420,20 @@ struct nuc_node *nuc_form_early_activation(struct nuc_graph *g, struct nuc_node 
         conv = nuc_operand(g, conv, NUC_SELF);
     return move_again(g, node, move, nuc_insert_activation(g, node, node, conv));
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_conv_forms[] = {
+    /* conv_transpose2d with groups, a dilation, a stride above 2 or above its kernel: a convolution of all phases. */
+    {NUC_OP_CONV_TRANSPOSE2D, form_phases, form_phases_applies},
+    /* An activation of a convolution whose values are moved in between: the two are one kernel. */
+    {NUC_OP_RELU, form_early_activation, form_early_activation_applies},
+    {NUC_OP_RELU6, form_early_activation, form_early_activation_applies},
+    {NUC_OP_HARDTANH, form_early_activation, form_early_activation_applies},
+    /* conv3d with a kernel of depth alone. Any, and conv_transpose3d: nuc_to_flat_convolution(). */
+    {NUC_OP_CONV3D, form_rows, form_rows_applies},
+    {NUC_OP_CONV3D, nuc_to_flat_convolution, form_depths_applies},
+    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution, form_depths_applies},
+    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution, form_depths_applies},
+    NUC_FORMS_END,
+};

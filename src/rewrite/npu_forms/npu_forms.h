@@ -1,7 +1,7 @@
 /*
  * Operators that the NPU has no row for, or only with other arguments, written as operators that it has. The stage
- * aten-passes does that before anything is observed, for targets with an NPU and its newest rules; npu_forms.c has the
- * table, a file of its own each family.
+ * aten-passes does that before anything is observed, for targets with an NPU and its newest rules; each npu_*.c has the
+ * table of a family.
  */
 #ifndef NUC_REWRITE_NPU_FORMS_NPU_FORMS_H
 #define NUC_REWRITE_NPU_FORMS_NPU_FORMS_H
@@ -9,8 +9,21 @@
 #include "npu/support/support.h"
 #include "rewrite/expand/expand.h"
 
-/* Whether the rules of the NPU accept what the operator becomes, and the cycle model gains by it. */
-typedef bool (*nuc_form_condition)(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_npu_form {
+    enum nuc_op op;
+    expansion build;
+    /* Whether the rules of the NPU accept what the operator becomes, and the cycle model gains by it. */
+    bool (*applies)(const struct nuc_support *s, const struct nuc_node *node);
+};
+
+#define NUC_FORMS_END                                                                                                  \
+    {                                                                                                                  \
+        .build = NULL                                                                                                  \
+    }
+
+/* In the order in which they are tried. */
+extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
+    nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[];
 
 /* Whether the NPU takes a reshape to that number of dimensions. */
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
@@ -23,5 +36,18 @@ bool nuc_is_float_value(const struct nuc_node *x);
 
 /* The start or end of a slice, which counts from the end where it is negative, as a place from 0 to `size`. */
 int64_t nuc_slice_end(int64_t value, int64_t size);
+
+/* [.., n, ..] as [.., n / length, length, ..]. */
+struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                   int64_t length);
+
+/* Whether a value is made by what works on images channels first, perhaps behind functions of each element. */
+bool nuc_is_of_images(const struct nuc_node *value);
+
+/*
+ * The cycles of a convolution whose weight is computed, by the form that takes the fewest; UINT64_MAX: none can be
+ * built.
+ */
+uint64_t nuc_computed_conv_cycles(const struct nuc_support *s, const struct nuc_node *node);
 
 #endif

@@ -4,7 +4,7 @@
  * matrix. Where its rows are equal windows, or single pixels in turn, a pooling or repetitions do the same without
  * rounding; else it is a convolution of one pixel, for which the axis takes the place of the channels.
  */
-#include "rewrite/npu_forms/npu_linear_map.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include <assert.h>
 #include <math.h>
@@ -178,7 +178,7 @@ static int64_t repeats_of(const struct axis *a)
 
 /* ---- windows ---- */
 
-struct nuc_node *nuc_form_windows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_windows(struct nuc_graph *g, struct nuc_node *node)
 {
     struct map m = map_of(g, node);
     struct windows w[AXES] = {windows_of(&m.axes[HEIGHT]), windows_of(&m.axes[WIDTH])};
@@ -219,7 +219,7 @@ static struct nuc_node *repeat_pixels(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_repeated(g, node, nuc_insert_reshaped(g, node, value, sizes, 3), 1, times);
 }
 
-struct nuc_node *nuc_form_repeats(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_repeats(struct nuc_graph *g, struct nuc_node *node)
 {
     struct map m = map_of(g, node);
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
@@ -337,7 +337,7 @@ static struct nuc_node *in_order(struct nuc_graph *g, struct nuc_node *node, str
     return nuc_insert_permuted(g, node, value, dims);
 }
 
-struct nuc_node *nuc_form_axes(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_axes(struct nuc_graph *g, struct nuc_node *node)
 {
     struct map m = map_of(g, node);
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
@@ -367,7 +367,7 @@ struct nuc_node *nuc_form_axes(struct nuc_graph *g, struct nuc_node *node)
     return in_order(g, node, value, order, image);
 }
 
-struct nuc_node *nuc_form_image(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_image(struct nuc_graph *g, struct nuc_node *node)
 {
     struct map m = map_of(g, node);
     const struct axis *h = &m.axes[HEIGHT], *w = &m.axes[WIDTH];
@@ -456,7 +456,7 @@ static bool is_refused(const struct nuc_support *s, const struct nuc_node *node)
     return has_small_matrices(node) && !nuc_check_unquantized(s, edge_op(node), node).ok;
 }
 
-bool nuc_form_windows_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_windows_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     if (!is_refused(s, node))
         return false;
@@ -517,17 +517,40 @@ static enum form form_of(const struct nuc_support *s, const struct nuc_node *nod
     return best;
 }
 
-bool nuc_form_repeats_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_repeats_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     return form_of(s, node) == FORM_REPEATS;
 }
 
-bool nuc_form_axes_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_axes_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     return form_of(s, node) == FORM_AXES;
 }
 
-bool nuc_form_image_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_image_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     return form_of(s, node) == FORM_IMAGE;
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_linear_map_forms[] = {
+    /*
+     * upsample_bilinear2d, upsample_nearest2d and adaptive_avg_pool2d that the rules refuse: as a pooling of equal
+     * windows; as repetitions of each pixel; as products with a matrix, one axis after the other or of the whole image
+     * at once.
+     */
+    {NUC_OP_UPSAMPLE_BILINEAR, form_windows, form_windows_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, form_repeats, form_repeats_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, form_axes, form_axes_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, form_image, form_image_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, form_windows, form_windows_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, form_repeats, form_repeats_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, form_axes, form_axes_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, form_image, form_image_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_windows, form_windows_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_repeats, form_repeats_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_axes, form_axes_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_image, form_image_applies},
+    NUC_FORMS_END,
+};

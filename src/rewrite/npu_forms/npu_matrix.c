@@ -1,4 +1,8 @@
-#include "rewrite/npu_forms/npu_matrix.h"
+/*
+ * Products of matrices and softmax as the NPU has them: a fully connected layer of a matrix and constant weights, a
+ * product of two batches of matrices, a softmax along the last dimension. Views and permutations lead there.
+ */
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include <math.h>
 #include <string.h>
@@ -216,7 +220,7 @@ static bool gains(const struct nuc_support *s, const struct nuc_node *node)
            !is_made_on_cpu(s, nuc_arg_node(node, NUC_OTHER));
 }
 
-bool nuc_form_matmul_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_matmul_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
@@ -224,7 +228,7 @@ bool nuc_form_matmul_applies(const struct nuc_support *s, const struct nuc_node 
            gains(s, node);
 }
 
-struct nuc_node *nuc_form_matmul(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_matmul(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta out = node->vals[0];
     struct nuc_node *product = product_of(g, node, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER));
@@ -232,18 +236,18 @@ struct nuc_node *nuc_form_matmul(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
 }
 
-bool nuc_form_mm_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_mm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(MM, mat2));
 
     return is_constant(b) ? nuc_is_float_value(a) && nuc_is_float_value(b) && !is_constant(a)
-                          : nuc_form_matmul_applies(s, node);
+                          : form_matmul_applies(s, node);
 }
 
-bool nuc_form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return nuc_form_matmul_applies(s, node) && (is_constant_matrix(nuc_arg_node(node, NUC_SELF)) ||
-                                                is_constant_matrix(nuc_arg_node(node, NUC_ARG(BMM, mat2))));
+    return form_matmul_applies(s, node) && (is_constant_matrix(nuc_arg_node(node, NUC_SELF)) ||
+                                            is_constant_matrix(nuc_arg_node(node, NUC_ARG(BMM, mat2))));
 }
 
 /* ---- numbers that a factor is multiplied with ---- */
@@ -284,7 +288,7 @@ static bool is_scaled(const struct nuc_node *product, uint32_t arg)
     return mul != NULL && scale_of(mul) != NULL;
 }
 
-bool nuc_form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
     return nuc_is_float_value(node) && nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_ARG(BMM, mat2)) &&
@@ -312,7 +316,7 @@ static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, str
 }
 
 /* The number goes behind the product, whose kernel takes it with it. */
-struct nuc_node *nuc_form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node)
 {
     double scale = 1.0;
     struct nuc_node *a = unscaled(g, node, nuc_operand(g, node, NUC_SELF), &scale),
@@ -327,7 +331,7 @@ static bool is_bias(const struct nuc_node *x, int64_t columns)
     return is_constant(x) && x->vals[0].rank == 1 && x->vals[0].sizes[0] == columns;
 }
 
-bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));
     const struct nuc_node *bias = nuc_arg_node(node, NUC_SELF);
@@ -339,7 +343,7 @@ bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0);
 }
 
-struct nuc_node *nuc_form_addmm(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_addmm(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = nuc_operand(g, node, NUC_ARG(ADDMM, mat1)), *b = nuc_operand(g, node, NUC_ARG(ADDMM, mat2)),
                     *bias = nuc_operand(g, node, NUC_SELF);
@@ -357,7 +361,7 @@ static bool is_bound(const struct nuc_node *node)
 }
 
 /* Those that are a view, a matrix and a view in any case stay: quantized as a whole the views are as well. */
-bool nuc_form_linear_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_linear_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_ARG(LINEAR, input)),
                           *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight));
@@ -371,7 +375,7 @@ bool nuc_form_linear_applies(const struct nuc_support *s, const struct nuc_node 
                                     (node->n_users == 1 && is_bound(node->users[0])));
 }
 
-struct nuc_node *nuc_form_linear(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_linear(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_ARG(LINEAR, input)),
                     *weight = nuc_operand(g, node, NUC_ARG(LINEAR, weight)),
@@ -391,7 +395,7 @@ static bool is_view(const struct nuc_node *node)
     return node != NULL && node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_VIEW);
 }
 
-bool nuc_form_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *view = nuc_arg_node(node, NUC_SELF);
     const struct nuc_node *product = is_view(view) ? nuc_arg_node(view, NUC_SELF) : NULL;
@@ -401,7 +405,7 @@ bool nuc_form_activation_applies(const struct nuc_support *s, const struct nuc_n
            nuc_takes_activation(product);
 }
 
-struct nuc_node *nuc_form_activation(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_activation(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *product = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
     const struct nuc_meta out = node->vals[0];
@@ -446,7 +450,7 @@ static bool is_plain_softmax(const struct nuc_node *node)
            (node->op != NUC_OP_NATIVE_SOFTMAX || !nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)));
 }
 
-bool nuc_form_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     int64_t rank = node->vals[0].rank, dim = softmax_dim(node);
 
@@ -468,7 +472,7 @@ static struct nuc_node *softmax_of(struct nuc_graph *g, struct nuc_node *node, s
 }
 
 /* The dimension goes to the end and comes back; a view keeps images of one order from being images. */
-struct nuc_node *nuc_form_softmax(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta out = node->vals[0];
     int64_t dim = softmax_dim(node), last = out.rank - 1;
@@ -479,7 +483,7 @@ struct nuc_node *nuc_form_softmax(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_moved_dims(g, node, x, &last, &dim, 1);
 }
 
-bool nuc_form_softmax_halves_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_softmax_halves_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_target *t = s->target;
 
@@ -490,7 +494,7 @@ bool nuc_form_softmax_halves_applies(const struct nuc_support *s, const struct n
            (rows > t->max_softmax_rows || elements > t->max_softmax_elements);
 }
 
-struct nuc_node *nuc_form_softmax_halves(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_softmax_halves(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta out = node->vals[0];
     struct nuc_node *x = as_rows(g, node, nuc_operand(g, node, NUC_SELF)), *parts[2];
@@ -564,7 +568,7 @@ static const struct nuc_node *masked_rows_of(struct nuc_graph *g, const struct n
     return last && *(const float *)nuc_const_contiguous(g, number) <= -INFINITY ? x : NULL;
 }
 
-bool nuc_form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
     const struct nuc_node *x = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
@@ -573,7 +577,35 @@ bool nuc_form_safe_softmax_applies(const struct nuc_support *s, const struct nuc
            has_finite_rows(s->g, x);
 }
 
-struct nuc_node *nuc_form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
     return nuc_operand(g, node, NUC_ARG(WHERE, other));
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_matrix_forms[] = {
+    /* linear of an input that is not a matrix, or with weights that are computed. */
+    {NUC_OP_LINEAR, form_linear, form_linear_applies},
+    /* matmul of float tensors of any rank. */
+    {NUC_OP_MATMUL, form_matmul, form_matmul_applies},
+    /* mm and addmm: linear where the second matrix is constant, else bmm; bmm with a constant for the whole batch. */
+    {NUC_OP_MM, form_matmul, form_mm_applies},
+    {NUC_OP_BMM, form_matmul, form_bmm_applies},
+    /* bmm of factors that are multiplied with a number. */
+    {NUC_OP_BMM, form_scaled_bmm, form_scaled_bmm_applies},
+    {NUC_OP_ADDMM, form_addmm, form_addmm_applies},
+    /* relu(reshape(linear)) as reshape(relu(linear)): the two are one kernel. */
+    {NUC_OP_RELU, form_activation, form_activation_applies},
+    {NUC_OP_RELU6, form_activation, form_activation_applies},
+    {NUC_OP_HARDTANH, form_activation, form_activation_applies},
+    /* softmax of more rows than the NPU takes at once. */
+    {NUC_OP_SOFTMAX, form_softmax_halves, form_softmax_halves_applies},
+    /* softmax along a dimension that is not the channels, in the order in which they lie on the NPU. */
+    {NUC_OP_SOFTMAX, form_softmax, form_softmax_applies},
+    {NUC_OP_NATIVE_SOFTMAX, form_softmax_halves, form_softmax_halves_applies},
+    {NUC_OP_NATIVE_SOFTMAX, form_softmax, form_softmax_applies},
+    /* What makes zeros of the rows of an attention that are masked as a whole, where there are none. */
+    {NUC_OP_WHERE, form_safe_softmax, form_safe_softmax_applies},
+    NUC_FORMS_END,
+};

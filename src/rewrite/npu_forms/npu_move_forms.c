@@ -2,13 +2,12 @@
  * What moves, repeats or leaves out values: the NPU slices, joins and pads. Every int8 value stays what it was, since
  * such operators have the parameters of their input.
  */
-#include "rewrite/npu_forms/npu_move.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include <string.h>
 
 #include "npu/support/estimate.h"
 #include "rewrite/known.h"
-#include "rewrite/npu_forms/npu_stride.h"
 
 /* ---- cycles ---- */
 
@@ -129,7 +128,7 @@ static bool is_expansion(const struct nuc_node *cat)
  * Each copy is moved to its place: from four on there are twice as many with every concatenation. An expansion takes
  * one call, with all that follow it.
  */
-bool nuc_is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *value = copied(node);
     bool expands = is_expansion(node), goes_on = expands && node->n_users == 1 && is_expansion(node->users[0]);
@@ -142,7 +141,7 @@ bool nuc_is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *no
     return count > 3 || (expands && (count > 2 || is_expansion(value)));
 }
 
-struct nuc_node *nuc_to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta *m = &node->vals[0];
     struct nuc_node *value = copied(node);
@@ -158,7 +157,7 @@ struct nuc_node *nuc_to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- split, chunk ---- */
 
-bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node)
 {
     uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
     int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
@@ -167,7 +166,7 @@ bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *
            (!leaves(node) || gains(s, node, node->n_users, 1)); /* others read a slice where it lies */
 }
 
-struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SPLIT, dim), 0, value->vals[0].rank);
@@ -278,7 +277,7 @@ static uint64_t calls_of_flip(const struct nuc_node *node)
     return calls;
 }
 
-bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *node)
 {
     if (!is_real(node))
         return false;
@@ -289,7 +288,7 @@ bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *no
            gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]), 1);
 }
 
-struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_runs(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     struct places p;
@@ -315,7 +314,7 @@ struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- slice_scatter ---- */
 
-bool nuc_is_scatter_to_join(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_scatter_to_join(const struct nuc_support *s, const struct nuc_node *node)
 {
     uint32_t rank = node->vals[0].rank;
     int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, rank);
@@ -375,7 +374,7 @@ static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *n
     return insert_between(g, node, into, dim, begin, pieces);
 }
 
-struct nuc_node *nuc_to_joined_slices(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_joined_slices(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
     uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
@@ -388,13 +387,13 @@ struct nuc_node *nuc_to_joined_slices(struct nuc_graph *g, struct nuc_node *node
 }
 
 /* What is written into zeros is next to parts of a constant. */
-bool nuc_are_real_zeros(const struct nuc_support *s, const struct nuc_node *node)
+static bool are_real_zeros(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
     return node->vals[0].dtype == NUC_F32;
 }
 
-struct nuc_node *nuc_to_constant_zeros(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_constant_zeros(struct nuc_graph *g, struct nuc_node *node)
 {
     return nuc_insert_filled(g, node, &node->vals[0], 0);
 }
@@ -414,7 +413,7 @@ static struct windows windows_of(const struct nuc_node *unfold)
                             nuc_integer(unfold, NUC_ARG(UNFOLD, step), 1)};
 }
 
-bool nuc_is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *node)
 {
     if (!is_real(node) || nuc_input_meta(node, NUC_SELF)->rank == 0)
         return false;
@@ -424,7 +423,7 @@ bool nuc_is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *n
 }
 
 /* Windows next to each other are pieces; of others each place is a slice. */
-struct nuc_node *nuc_to_joined_windows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_joined_windows(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
     struct windows w = windows_of(node);
@@ -493,7 +492,7 @@ static uint64_t cpu_operators_of_pad(const struct nuc_node *pad, const struct nu
     return operators;
 }
 
-bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_arg *pairs = pairs_of(node);
 
@@ -530,7 +529,7 @@ static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node
     return insert_joined(g, node, parts, n, dim);
 }
 
-struct nuc_node *nuc_to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_arg *pairs = pairs_of(node);
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
@@ -582,7 +581,7 @@ static bool is_contiguous_copy(const struct nuc_node *node)
 }
 
 /* Not what asks for the contiguous order, which the NPU's copy has, nor a value of its own for an output. */
-bool nuc_is_droppable_copy(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_droppable_copy(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
     for (uint32_t i = 0; i < node->n_users; i++) {
@@ -592,7 +591,37 @@ bool nuc_is_droppable_copy(const struct nuc_support *s, const struct nuc_node *n
     return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !is_contiguous_copy(node);
 }
 
-struct nuc_node *nuc_to_copy_source(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_copy_source(struct nuc_graph *g, struct nuc_node *node)
 {
     return nuc_operand(g, node, NUC_SELF);
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_move_forms[] = {
+    /* cat of one value several times. */
+    {NUC_OP_CAT, to_fewer_copies, is_cat_of_copies},
+    /* split and chunk of any kind: a slice for each part that is read. */
+    {NUC_OP_CHUNK, to_slices_of_split, is_split_to_slices},
+    {NUC_OP_SPLIT, to_slices_of_split, is_split_to_slices},
+    {NUC_OP_SPLIT_SIZES, to_slices_of_split, is_split_to_slices},
+    {NUC_OP_SPLIT_WITH_SIZES, to_slices_of_split, is_split_to_slices},
+    /* index and index_select by constants, flip: runs of elements behind each other. */
+    {NUC_OP_INDEX, to_runs, is_taken_in_runs},
+    {NUC_OP_INDEX_SELECT, to_runs, is_taken_in_runs},
+    {NUC_OP_FLIP, to_runs, is_taken_in_runs},
+    /* slice_scatter: what is written between what stays; zeros it is written into are a constant. */
+    {NUC_OP_ZEROS, to_constant_zeros, are_real_zeros},
+    {NUC_OP_SLICE_SCATTER, to_joined_slices, is_scatter_to_join},
+    /* Paddings that take values off, repeat those at the edges, or go round. */
+    {NUC_OP_PAD, to_joined_pad, is_pad_to_join},
+    /* unfold: pieces, or a slice for each place of a window. */
+    {NUC_OP_UNFOLD, to_joined_windows, is_unfold_to_join},
+    /* Copies, in another dim order or none, and casts to the type there is: what the outputs of the model have is
+     * restored afterwards. */
+    {NUC_OP_TO_DTYPE, to_copy_source, is_droppable_copy},
+    {NUC_OP_TO_DTYPE_LAYOUT, to_copy_source, is_droppable_copy},
+    {NUC_OP_CLONE, to_copy_source, is_droppable_copy},
+    {NUC_OP_CONTIGUOUS, to_copy_source, is_droppable_copy},
+    NUC_FORMS_END,
+};

@@ -3,7 +3,7 @@
  * as long as the step, of which an element each is taken. All phases of a tensor behind each other (space to depth, the
  * first layer of a detector, the merging of patches) are one permutation.
  */
-#include "rewrite/npu_forms/npu_stride.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include <string.h>
 
@@ -120,7 +120,7 @@ static struct phases phases_of(const struct nuc_node *cat)
     return p.n_dims == 2 && are_phases(&other, list) ? other : none;
 }
 
-bool nuc_is_cat_of_phases(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_cat_of_phases(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct phases p = phases_of(node);
 
@@ -137,7 +137,7 @@ static int phase_dim(const struct phases *p, uint32_t dim)
     return -1;
 }
 
-struct nuc_node *nuc_to_permuted_phases(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_permuted_phases(struct nuc_graph *g, struct nuc_node *node)
 {
     struct phases p = phases_of(node);
     const struct nuc_meta *m = &p.root->vals[0];
@@ -170,7 +170,7 @@ static bool is_taken_up(const struct nuc_support *s, const struct nuc_node *node
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        if (!is_slice(user) && !(user->op == NUC_OP_CAT && nuc_is_cat_of_phases(s, user)))
+        if (!is_slice(user) && !(user->op == NUC_OP_CAT && is_cat_of_phases(s, user)))
             return false;
     }
     return node->n_users > 0;
@@ -184,7 +184,7 @@ static bool is_open(const struct nuc_node *slice)
            nuc_arg_at(slice, NUC_ARG(SLICE, step))->given;
 }
 
-bool nuc_is_slice_to_rewrite(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_slice_to_rewrite(const struct nuc_support *s, const struct nuc_node *node)
 {
     if (!is_slice(node) || node->vals[0].dtype != NUC_F32)
         return false;
@@ -263,7 +263,7 @@ static bool needs_part(const struct strided *s, uint32_t dim, int64_t size, bool
     return !is_stepped(s, dim) || (pooled && (s->start[dim] > 0 || (size - 1) / s->step[dim] >= s->count[dim]));
 }
 
-struct nuc_node *nuc_to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
 {
     struct strided s = strided_of(node);
     struct nuc_node *value = s.root;
@@ -282,3 +282,13 @@ struct nuc_node *nuc_to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
     }
     return value;
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_stride_forms[] = {
+    /* A slice with a step, or one whose start or end is left open. */
+    {NUC_OP_SLICE, to_plain_slices, is_slice_to_rewrite},
+    /* A concatenation of all phases of a tensor: every n-th element along some dimensions, from each start. */
+    {NUC_OP_CAT, to_permuted_phases, is_cat_of_phases},
+    NUC_FORMS_END,
+};

@@ -1,5 +1,9 @@
-#include "rewrite/npu_forms/npu_sum.h"
+/*
+ * Sums and means over dimensions as convolutions, whose result has a scale of its own: that of the NPU's SUM and MEAN
+ * is their input's, which saturates a sum and leaves a mean of many values few steps.
+ */
 #include "ir/float_chain.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #include <string.h>
 
@@ -119,7 +123,7 @@ static int64_t channels_of(const struct reduction *r)
     return r->by_channel && !r->is_image ? r->input[3] : r->input[1];
 }
 
-struct nuc_node *nuc_form_sum(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_sum(struct nuc_graph *g, struct nuc_node *node)
 {
     struct reduction r;
 
@@ -188,7 +192,7 @@ static bool is_made(const struct nuc_node *origin)
     return !nuc_is_placeholder(origin);
 }
 
-bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct reduction r;
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
@@ -264,7 +268,7 @@ static double factor_at(const struct weighted *w, const float *factors, int64_t 
     return (double)factors[at];
 }
 
-struct nuc_node *nuc_form_weighted_sum(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_weighted_sum(struct nuc_graph *g, struct nuc_node *node)
 {
     struct weighted w;
 
@@ -283,7 +287,7 @@ struct nuc_node *nuc_form_weighted_sum(struct nuc_graph *g, struct nuc_node *nod
     return nuc_insert_reshaped(g, node, linear, node->vals[0].sizes, node->vals[0].rank);
 }
 
-bool nuc_form_weighted_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_weighted_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct weighted w;
 
@@ -307,7 +311,7 @@ static struct scan scan_of(const struct nuc_node *node)
 }
 
 /* The elements are channels: each result is the sum of those up to its own. */
-struct nuc_node *nuc_form_cumsum(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_cumsum(struct nuc_graph *g, struct nuc_node *node)
 {
     struct scan c = scan_of(node);
     const int64_t image[] = {c.outer, c.count, c.inner, 1}, sizes[] = {c.count, c.count, 1, 1};
@@ -324,7 +328,7 @@ struct nuc_node *nuc_form_cumsum(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* Two copies beside the product, against the CPU, which has it in float alone, and the way there and back. */
-bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_kernel_costs *c = &s->target->costs.int8;
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
@@ -341,3 +345,23 @@ bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node 
     uint64_t cpu = nuc_estimate_cpu(s->target, node, true) + s->target->costs.npu_call;
     return npu < cpu + nuc_cpu_cycles(c, 2 * (double)elements, c->element);
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_sum_forms[] = {
+    /*
+     * sum or mean along the last dimensions of x times a constant, a product that nothing else reads: a linear layer,
+     * which rounds once.
+     */
+    {NUC_OP_SUM, form_weighted_sum, form_weighted_sum_applies},
+    {NUC_OP_SUM_DIM, form_weighted_sum, form_weighted_sum_applies},
+    {NUC_OP_MEAN_DIM, form_weighted_sum, form_weighted_sum_applies},
+    /* sum, sum.dim_IntList, mean.dim, adaptive_avg_pool2d to one pixel. */
+    {NUC_OP_SUM, form_sum, form_sum_applies},
+    {NUC_OP_SUM_DIM, form_sum, form_sum_applies},
+    {NUC_OP_MEAN_DIM, form_sum, form_sum_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_sum, form_sum_applies},
+    /* cumsum */
+    {NUC_OP_CUMSUM, form_cumsum, form_cumsum_applies},
+    NUC_FORMS_END,
+};

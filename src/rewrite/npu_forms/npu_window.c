@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/conv_args.h"
-#include "rewrite/npu_forms/npu_window.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 #define SPATIAL 2 /* height, width */
 
@@ -143,7 +143,7 @@ static bool is_possible(const struct nuc_support *s, const struct nuc_node *pool
 
 /* ---- greatest values: what never wins is around them ---- */
 
-bool nuc_is_max_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_max_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
 {
     int64_t dilation[SPATIAL] = {1, 1};
 
@@ -154,7 +154,7 @@ bool nuc_is_max_pool_to_pad(const struct nuc_support *s, const struct nuc_node *
            is_possible(s, node, NUC_OP_MAX_POOL2D_INDICES);
 }
 
-struct nuc_node *nuc_to_padded_max_pool(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_padded_max_pool(struct nuc_graph *g, struct nuc_node *node)
 {
     struct window w = window_of(node);
 
@@ -174,7 +174,7 @@ static bool divides_by_window(const struct nuc_node *pool)
            (nuc_flag(pool, POOL(count_include_pad)) || (w.padding[0] == 0 && w.padding[1] == 0));
 }
 
-bool nuc_is_avg_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_avg_pool_to_pad(const struct nuc_support *s, const struct nuc_node *node)
 {
     bool batched = nuc_input_meta(node, NUC_SELF)->rank == spatial_of(node->op) + 2;
 
@@ -227,7 +227,7 @@ static struct nuc_node *insert_sums(struct nuc_graph *g, struct nuc_node *node, 
                              nuc_ints_arg((const int64_t[]){1, 1}, SPATIAL), nuc_int_arg(channels)));
 }
 
-struct nuc_node *nuc_to_padded_avg_pool(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_padded_avg_pool(struct nuc_graph *g, struct nuc_node *node)
 {
     struct window w = window_of(node);
     const int64_t count = w.out[0] * w.out[1], sizes[4] = {1, 1, w.out[0], w.out[1]};
@@ -260,7 +260,7 @@ static int64_t needed(const struct nuc_node *conv, uint32_t i)
     return dilation[i] * (nuc_input_meta(conv, NUC_CONV_WEIGHT)->sizes[2 + i] - 1);
 }
 
-bool nuc_is_unevenly_padded(const struct nuc_support *s, const struct nuc_node *node)
+static bool is_unevenly_padded(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_arg *mode = nuc_arg_at(node, NUC_ARG(CONV2D_PADDING, padding));
 
@@ -269,7 +269,7 @@ bool nuc_is_unevenly_padded(const struct nuc_support *s, const struct nuc_node *
            (needed(node, 0) % 2 != 0 || needed(node, 1) % 2 != 0);
 }
 
-struct nuc_node *nuc_to_unevenly_padded(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_unevenly_padded(struct nuc_graph *g, struct nuc_node *node)
 {
     const int64_t before[SPATIAL] = {needed(node, 0) / 2, needed(node, 1) / 2};
     const int64_t after[SPATIAL] = {needed(node, 0) - before[0], needed(node, 1) - before[1]};
@@ -286,3 +286,14 @@ struct nuc_node *nuc_to_unevenly_padded(struct nuc_graph *g, struct nuc_node *no
     nuc_infer_shape(g, conv);
     return conv;
 }
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_window_forms[] = {
+    {NUC_OP_MAX_POOL1D, to_padded_max_pool, is_max_pool_to_pad},
+    {NUC_OP_MAX_POOL2D, to_padded_max_pool, is_max_pool_to_pad},
+    {NUC_OP_AVG_POOL1D, to_padded_avg_pool, is_avg_pool_to_pad},
+    {NUC_OP_AVG_POOL2D, to_padded_avg_pool, is_avg_pool_to_pad},
+    {NUC_OP_CONV2D_PADDING, to_unevenly_padded, is_unevenly_padded},
+    NUC_FORMS_END,
+};

@@ -13,7 +13,7 @@
 #include "ir/op_list.h"
 #include "npu/support/estimate.h"
 #include "rewrite/known.h"
-#include "rewrite/npu_forms/npu_conv.h"
+#include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/recognize/labelled_product.h"
 #include "rewrite/recognize/written.h"
 #include "rewrite/rewrite.h"
