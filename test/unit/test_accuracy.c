@@ -222,7 +222,7 @@ static void lowest_counts_where_folds_differ_widely(void **state)
     struct nuc_context *cx = *state = nuc_context_new(NULL);
 
     for (int wide = 0; wide < 2; wide++) {
-        struct nuc_calibration *c = prepare(cx, false, false);
+        struct nuc_calibration *c = prepare(cx, false);
         for (uint32_t k = 0; k < SAMPLES; k++) {
             float x[INPUT];
             fill(x, INPUT, 100);
