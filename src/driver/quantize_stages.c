@@ -328,6 +328,7 @@ struct nuc_model *nuc_quantize_random(struct nuc_model *m)
         status = nuc_attempt(cx, quantize_random, &call);
     if (status != NUC_OK)
         nuc_fail_again(cx, status);
+    call.out->measured = NULL; /* which one random sample says nothing about */
     return call.out;
 }
 

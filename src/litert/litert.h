@@ -50,6 +50,7 @@ struct nuc_lt_tensor {
     struct nuc_lt_quant quant;
     struct nuc_span data; /* constants: dense bytes; data == NULL: no data */
     bool is_variable;
+    const char *unhandled; /* where obstacles are collected: its type, which `dtype` does not stand for; else NULL */
 };
 
 /* A list of sizes in the options. */
@@ -252,6 +253,9 @@ _Noreturn void nuc_lt_refuse(const struct nuc_lt_model *m, uint32_t index, const
                              const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 
 /* ---- reader, writer, verifier ---- */
+
+/* That a tensor is of a type that is not handled. */
+const char *nuc_lt_type_text(struct nuc_context *cx, const char *name, const char *type);
 
 /* Reads an untrusted .tflite; tensor data stays in place in `bytes`. `file` names it in messages. */
 struct nuc_lt_model *nuc_lt_read(struct nuc_context *cx, const char *file, struct nuc_span bytes);

@@ -260,6 +260,13 @@ static const char *type_name(struct lt_reader *r, int type)
     return known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
 }
 
+const char *nuc_lt_type_text(struct nuc_context *cx, const char *name, const char *type)
+{
+    return nuc_format(
+        cx, "tensor '%s' is of the type %s, which is not handled: leave what computes with it out of the model", name,
+        type);
+}
+
 static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
 {
     const char *name = nuc_fb_string(&r->fb, t, 3, NULL);
@@ -268,11 +275,12 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     out->name = name == NULL ? "" : name;
     out->dtype = nuc_lt_dtype_from_type(type);
     require_good(r, "a tensor");
-    if (out->dtype == NUC_DTYPE_COUNT)
-        nuc_fail(
-            r->cx, NUC_UNSUPPORTED,
-            "%s: tensor '%s' is of the type %s, which is not handled: leave what computes with it out of the model",
-            r->file, out->name, type_name(r, type));
+    if (out->dtype == NUC_DTYPE_COUNT) {
+        out->unhandled = type_name(r, type);
+        if (r->cx->obstacles == NULL)
+            nuc_fail(r->cx, NUC_UNSUPPORTED, "%s: %s", r->file, nuc_lt_type_text(r->cx, out->name, out->unhandled));
+        out->dtype = NUC_I16;
+    }
     out->is_variable = nuc_fb_bool(&r->fb, t, 5, false);
     struct nuc_fb_vector v = nuc_fb_vec(&r->fb, t, 0, 4);
     int64_t elements = 1;
@@ -286,6 +294,8 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
             fail(r, nuc_format(r->cx, "tensor '%s' has an impossible size %d in dimension %u", out->name,
                                (int)out->shape[i], i));
     }
+    if (out->unhandled != NULL)
+        return;
     read_quant(r, t, out);
     if (nuc_fb_sub(&r->fb, t, 6).at != 0)
         read_sparse(r, t, out);

@@ -43,13 +43,18 @@ static bool is_bytes(const struct nuc_lt_tensor *t)
 /* int8 with one scale, or numbers without: what values between operators may be. */
 static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 {
+    if (t->unhandled != NULL)
+        nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: %s", ti->m->file, nuc_lt_type_text(ti->cx, t->name, t->unhandled));
     if (is_plain(t))
         return;
     if (t->dtype != NUC_I8 || t->quant.count != 1)
         nuc_fail(ti->cx, NUC_UNSUPPORTED,
-                 "%s: tensor '%s' is %s with %u scales: int8 with one scale, float32, int32, int64 and bool are "
+                 "%s: tensor %s is %s with %u scale%s: int8 with one scale, float32, int32, int64 and bool are "
                  "handled; convert the model with int8 quantization, or without any",
-                 ti->m->file, t->name, nuc_dtype_name(t->dtype), t->quant.count);
+                 ti->m->file,
+                 *t->name != '\0' ? nuc_format(ti->cx, "'%s'", t->name)
+                                  : nuc_format(ti->cx, "%d", (int)(t - ti->s->tensors)),
+                 nuc_dtype_name(t->dtype), t->quant.count, t->quant.count == 1 ? "" : "s");
     int64_t zero = t->quant.zero_point[0];
     if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < INT8_MIN || zero > INT8_MAX)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: tensor '%s' has scale %g and zero point %lld", ti->m->file, t->name,
@@ -261,7 +266,7 @@ static bool misses_value(const struct nuc_ti *ti, const struct nuc_lt_op *op)
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->s->tensors[op->inputs[i]];
         const struct nuc_ti_value *v = t == NULL ? NULL : &ti->values[op->inputs[i]];
-        if (t != NULL && t->data.data == NULL && !t->is_variable && v->nodes[v->form] == NULL)
+        if (t != NULL && t->data.data == NULL && !t->is_variable && t->unhandled == NULL && v->nodes[v->form] == NULL)
             return true;
     }
     return false;
@@ -293,9 +298,17 @@ static void cut_operator(struct nuc_ti *ti)
 static void import_in_attempt(struct nuc_context *cx, void *arg)
 {
     const struct importing *i = arg;
+    struct nuc_ti *ti = i->ti;
+    const struct nuc_lt_op *op = ti->op = &ti->s->ops[i->index];
 
-    (void)cx;
-    nuc_ti_import_operator(i->ti, i->index);
+    ti->index = i->index;
+    for (uint32_t k = 0; k < op->n_inputs + op->n_outputs; k++) {
+        int32_t of = k < op->n_inputs ? op->inputs[k] : op->outputs[k - op->n_inputs];
+        const struct nuc_lt_tensor *t = of < 0 ? NULL : &ti->s->tensors[of];
+        if (t != NULL && t->unhandled != NULL)
+            nuc_ti_fail(ti, "%s", nuc_lt_type_text(cx, t->name, t->unhandled));
+    }
+    nuc_ti_import_operator(ti, i->index);
 }
 
 static void import_or_cut(struct nuc_ti *ti, uint32_t index)
