@@ -1,4 +1,4 @@
-/* Operators that no row of ops.def is for: why, and what helps. */
+/* Operators that no row of ops.def is for, and what helps. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,35 @@ static const struct {
     {"works on sparse or nested tensors: use dense ones", {"*sparse*", "_nested_*", "nested_*", "to_dense"}},
 };
 
-/* NULL for a name that is in scope, or of another library than torch's own. */
+/* What torch expresses by operators that are handled, as its table of decompositions has it. */
+static const char *const decomposed[] = {
+    "*_loss",
+    "binary_cross_entropy*",
+    "chain_matmul",
+    "corrcoef",
+    "cov",
+    "float_power",
+    "frobenius_norm",
+    "hann_window",
+    "linalg_vander",
+    "linalg_matrix_power",
+    "*_copy",
+    "matrix_power",
+    "renorm",
+    "trapz",
+    "special_softmax",
+    "special_log_softmax",
+};
+
+static bool matches(const char *const *patterns, size_t count, const char *base)
+{
+    size_t i = 0;
+
+    while (i < count && (patterns[i] == NULL || fnmatch(patterns[i], base, 0) != 0))
+        i++;
+    return i < count;
+}
+
 static const char *reason_of(struct nuc_context *cx, const char *name)
 {
     if (strncmp(name, "aten.", 5) != 0)
@@ -43,58 +71,13 @@ static const char *reason_of(struct nuc_context *cx, const char *name)
     size_t length = strcspn(name + 5, ".");
     const char *base = nuc_format(cx, "%.*s", (int)length, name + 5);
 
+    if (matches(decomposed, sizeof decomposed / sizeof decomposed[0], base))
+        return "other operators express: call run_decompositions() on the exported program";
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
-        for (size_t k = 0; k < sizeof scopes[i].patterns / sizeof scopes[i].patterns[0]; k++) {
-            if (scopes[i].patterns[k] != NULL && fnmatch(scopes[i].patterns[k], base, 0) == 0)
-                return scopes[i].reason;
-        }
+        if (matches(scopes[i].patterns, sizeof scopes[i].patterns / sizeof scopes[i].patterns[0], base))
+            return scopes[i].reason;
     }
-    return NULL;
-}
-
-/* ---- the nearest name ---- */
-
-#define MAX_NAME 96
-
-/* Levenshtein's distance of two names; MAX_NAME when one is longer than that. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[MAX_NAME + 1], length_a = strlen(a), length_b = strlen(b);
-
-    if (length_a >= MAX_NAME || length_b >= MAX_NAME)
-        return MAX_NAME;
-    for (size_t k = 0; k <= length_b; k++)
-        row[k] = k;
-    for (size_t i = 1; i <= length_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t k = 1; k <= length_b; k++) {
-            size_t change = diagonal + (a[i - 1] != b[k - 1]);
-            diagonal = row[k];
-            size_t insert = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
-            row[k] = change < insert ? change : insert;
-        }
-    }
-    return row[length_b];
-}
-
-/* Of the archive's dialect, at most a third of the letters between "aten." and the overload away; NULL: none is. */
-static const char *nearest(const char *name)
-{
-    const char *best = NULL;
-    size_t least = strcspn(name + strlen("aten."), ".") / 3 + 1;
-
-    for (int op = 0; op < NUC_OP_COUNT; op++) {
-        if (!nuc_op_in_dialect((enum nuc_op)op, NUC_ATEN))
-            continue;
-        const char *other = nuc_op_name((enum nuc_op)op, NUC_ATEN);
-        size_t d = distance(name, other);
-        if (d < least) {
-            least = d;
-            best = other;
-        }
-    }
-    return best;
+    return "no kernel computes: keep it outside of the model";
 }
 
 /* ---- the message ---- */
@@ -110,6 +93,7 @@ static bool is_listed(const char *const *names, size_t count, const char *name)
     return false;
 }
 
+/* Name and place, and what helps. */
 static void list_operator(struct nuc_importer *im, const struct nuc_json *node, struct nuc_text *list)
 {
     struct nuc_json name = nuc_json_optional(node, "name");
@@ -120,22 +104,7 @@ static void list_operator(struct nuc_importer *im, const struct nuc_json *node, 
                   !nuc_json_is_there(&name) ? "?" : nuc_json_string(&name));
     if (source->file != NULL)
         nuc_text_addf(list, ", %s:%d", nuc_base_name(source->file), source->line);
-    nuc_text_addf(list, ")");
-}
-
-/* What one operator is refused for; returns whether a decomposition may help. */
-static bool add_reason(struct nuc_importer *im, const char *name, struct nuc_text *list)
-{
-    const char *reason = reason_of(im->cx, name);
-
-    if (reason != NULL) {
-        nuc_text_addf(list, ", which %s", reason);
-        return false;
-    }
-    const char *other = nearest(name);
-    if (other != NULL)
-        nuc_text_addf(list, ", the nearest is %s", other);
-    return true;
+    nuc_text_addf(list, "), which %s", reason_of(im->cx, nuc_pt2_op_name(node)));
 }
 
 void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node)
@@ -144,9 +113,7 @@ void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node)
 
     nuc_text_init(&text, im->cx);
     list_operator(im, node, &text);
-    bool decomposable = add_reason(im, nuc_pt2_op_name(node), &text);
-    nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s%s", im->zip->path, nuc_text_string(&text),
-             decomposable ? "; run_decompositions() on the exported program may express it" : "");
+    nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s", im->zip->path, nuc_text_string(&text));
 }
 
 /* What a graph, and those inside of it, have that is not handled. */
@@ -154,7 +121,6 @@ struct unknown {
     struct nuc_importer *im;
     const char *names[MAX_LISTED];
     size_t count;
-    bool decomposable;
     struct nuc_text list;
 };
 
@@ -179,7 +145,6 @@ static void list_unknown(struct unknown *u, struct nuc_scope *scope)
             continue;
         u->names[u->count++] = name;
         list_operator(u->im, &node, &u->list);
-        u->decomposable = add_reason(u->im, name, &u->list) || u->decomposable;
     }
 }
 
@@ -191,8 +156,5 @@ void nuc_check_operators(struct nuc_importer *im)
     nuc_text_init(&u.list, im->cx);
     list_unknown(&u, im->scope);
     if (u.count != 0)
-        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s%s", im->zip->path, nuc_text_string(&u.list),
-                 u.decomposable ? "; run_decompositions() on the exported program may express it, 'nucleon ops' lists "
-                                  "what is handled"
-                                : "");
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: not handled: %s", im->zip->path, nuc_text_string(&u.list));
 }
