@@ -246,6 +246,9 @@ enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts
  */
 enum nuc_status nuc_size_samples(struct nuc_compiler *c, const char *path);
 
+/* The same of a data set of this compiler. */
+enum nuc_status nuc_size_dataset(struct nuc_compiler *c, const struct nuc_dataset *data);
+
 /*
  * Opens a .pt2 archive or a LiteRT model (.tflite), float or quantized. Inputs and outputs of a LiteRT model keep its
  * sizes and order, channels last.

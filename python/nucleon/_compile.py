@@ -14,7 +14,7 @@ from ._evaluation import choice, evaluate_options, missed
 from ._files import check_writable, path_of, write_whole
 from ._library import (GOALS, INSPECT_FORMS, MAP_FORMS, OPTION_KINDS, ExplainOptions, ExplainResult, OptionInfo,
                        ReportOptions, TuneOptions, TuneResult, lib, text)
-from ._models import inputs_of, model_bytes, open_model
+from ._models import inputs_of, model_bytes, open_with_samples
 from ._program import Program
 from ._session import Progress, Session, address, encode, parse, real, spoken, whole
 from .errors import BadUsage, Error, PropertyMissed
@@ -43,8 +43,7 @@ def compile(model: Any, calibration: Any = None, *, target: str = "imxrt700",
     if output is not None:
         check_writable(output)
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model, calibration)
-        samples = _samples(s, opened, calibration, "calibration")
+        opened, samples = open_with_samples(s, model, calibration, "calibration")
         data, size = ctypes.POINTER(ctypes.c_uint8)(), ctypes.c_size_t()
         try:
             s.run(lib.nuc_compile_to_memory, opened, samples, ctypes.byref(data), ctypes.byref(size))
@@ -100,8 +99,7 @@ def quantize(model: Any, calibration: Any, *, target: str = "imxrt700", progress
              **options: Any) -> Quantized:
     """Quantizes a float model, as ``nucleon quantize`` does. Arguments as of ``compile()``."""
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model, calibration)
-        samples = _samples(s, opened, calibration, "calibration")
+        opened, samples = open_with_samples(s, model, calibration, "calibration")
         data, size = ctypes.POINTER(ctypes.c_uint8)(), ctypes.c_size_t()
         s.run(lib.nuc_quantize_to_memory, opened, samples, ctypes.byref(data), ctypes.byref(size))
         return Quantized(ctypes.string_at(data, size.value), s.json_of(lib.nuc_quantization_json, s.handle))
@@ -126,9 +124,10 @@ def explain(model: Any, calibration: Any = None, *, target: str = "imxrt700", te
     ``nucleon explain`` prints. A float model without calibration data is quantized with made-up ranges.
     """
     with Session({"target": target, **options}, progress) as s:
-        opened, samples = open_model(s, model, calibration), None
-        if calibration is not None and not lib.nuc_model_is_quantized(opened):
-            samples = _samples(s, opened, calibration, "calibration")
+        opened, samples = open_with_samples(s, model, calibration, "calibration")
+        if samples is not None and lib.nuc_model_is_quantized(opened):
+            samples = None
+        if samples is not None:
             s.run(lib.nuc_quantize, opened, samples, ctypes.byref(opened))
         how, result = ExplainOptions(not text, all_nodes, samples), ExplainResult()
         s.run(lib.nuc_explain, opened, ctypes.byref(how), ctypes.byref(result))
@@ -174,11 +173,11 @@ def report(model: Any, calibration: Any = None, dataset: Any = None, *, target: 
     """
     how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr)
     with Session({"target": target, **options}, progress) as s:
-        opened = open_model(s, model, calibration)
+        opened, samples = open_with_samples(s, model, calibration, "calibration")
         asked = ReportOptions(evaluate=ctypes.pointer(how))
         asked.invocation = s.keep(_invocation(model, calibration, dataset, {"target": target, **options}))
         asked.compare = s.keep(encode(compare)) if compare is not None else None
-        asked.calibration_data = _samples(s, opened, calibration, "calibration")
+        asked.calibration_data = samples
         asked.dataset_data = _samples(s, opened, dataset, "dataset", with_labels=True)
         made = ctypes.c_void_p()
         s.run(lib.nuc_report_make, opened, ctypes.byref(asked), ctypes.byref(made))
@@ -231,7 +230,7 @@ def tune(model: Any, calibration: Any = None, *, goal: str = "sqnr", dataset: An
     """
     given = {"target": target, **options}
     with Session(given, progress) as s:
-        opened = open_model(s, model, calibration)
+        opened, samples = open_with_samples(s, model, calibration, "calibration")
         asked = TuneOptions(goal=choice("goal", goal, GOALS), varies_io=bool(vary_io),
                             cycle_budget=whole("cycle_budget", cycle_budget or 0, most=2**63 - 1))
         if min_sqnr is not None:
@@ -239,7 +238,7 @@ def tune(model: Any, calibration: Any = None, *, goal: str = "sqnr", dataset: An
         names = [encode("--" + name.replace("_", "-").lstrip("-")) for name, v in options.items() if v is not None]
         asked.held = s.keep((ctypes.c_char_p * max(len(names), 1))(*names))
         asked.n_held = len(names)
-        asked.calibration_data = _samples(s, opened, calibration, "calibration")
+        asked.calibration_data = samples
         asked.dataset_data = _samples(s, opened, dataset, "dataset", with_labels=True)
         result = TuneResult()
         s.run(lib.nuc_tune, opened, None, ctypes.byref(asked), ctypes.byref(result))

@@ -377,6 +377,11 @@ def batch_of(item: Any, inputs: Sequence[Tensor]) -> Batch:
     return Batch(arrays, labels, "none" if flat else "apart" if apart else "joined")
 
 
+def suit(arrays: Mapping[str, Array], inputs: Sequence[Tensor]) -> bool:
+    """Whether samples have the sizes of the inputs, as far as arrays are known to be of them."""
+    return all(arrays[name].shape[1:] in (t.shape, t.shape[1:]) for name, t in _matched(arrays, inputs).items())
+
+
 def _items(data: Iterable[Any]) -> Iterable[Any]:
     """A map-style data set ends at its length."""
     if not hasattr(data, "__iter__") and _length(data) > 0:
@@ -453,6 +458,11 @@ def dataset_of_arrays(arrays: Mapping[str, Array], name: str, session: Session) 
     out = ctypes.c_void_p()
     session.call(lib.nuc_dataset_of_arrays, encode(name), infos, len(arrays), ctypes.byref(out))
     return out
+
+
+def arrays_of(data: Any, inputs: Sequence[Tensor], session: Session) -> dict[str, Array]:
+    """Samples in memory, without labels."""
+    return dict(collect(data, inputs, session).arrays)
 
 
 def dataset(data: Any, inputs: Sequence[Tensor], name: str, session: Session, labels: Any = None,

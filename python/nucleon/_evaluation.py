@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _data
 from ._library import NO_LABEL, TASKS, EvaluateOptions, lib
-from ._models import inputs_of, open_model, reference_of
+from ._models import inputs_of, open_model, reference_of, size_as
 from ._session import Progress, Session, encode, real, spoken, unparse, whole
 from .errors import BadUsage, PropertyMissed
 
@@ -75,6 +75,8 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
         how.shard.index, how.shard.count = _shard(shard)
     runner = Runner(program, {**options, "threads": threads or None}, simulator_options(simulator, threads), progress)
     with runner.session as s:
+        if reference is not None:
+            size_as(s, runner.inputs())
         float_model = open_model(s, reference_of(reference, runner.inputs())) if reference is not None else None
         quantized_model = open_model(s, quantized) if quantized is not None else None
         inputs = runner.inputs()

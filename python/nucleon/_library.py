@@ -314,6 +314,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "nuc_operators_json": (Status, Compiler, Text),
     "nuc_targets_json": (Status, Compiler, Text),
     "nuc_size_samples": (Status, Compiler, c_char_p),
+    "nuc_size_dataset": (Status, Compiler, Dataset),
     "nuc_model_open": (Status, Compiler, c_char_p, POINTER(Model)),
     "nuc_model_open_in_part": (Status, Compiler, c_char_p, POINTER(Model)),
     "nuc_model_refusal": (c_char_p, Model),

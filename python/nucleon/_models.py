@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import io
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ._data import Tensor, is_path, tensor
+from ._data import Tensor, array_of, arrays_of, dataset, dataset_of_arrays, is_path, suit, tensor
 from ._library import TensorInfo, lib
 from ._session import Session, address, encode
 from .errors import BadUsage
@@ -48,11 +49,8 @@ def model_bytes(model: Any) -> tuple[str, bytes]:
                    "torch.export.export() returns")
 
 
-def open_model(session: Session, model: Any, samples: Any = None) -> ctypes.c_void_p:
-    """``samples``: where they are a path, sizes that the model leaves open are theirs."""
+def open_model(session: Session, model: Any) -> ctypes.c_void_p:
     out = ctypes.c_void_p()
-    if is_path(samples):
-        session.run(lib.nuc_size_samples, session.handle, encode(samples))
     if is_path(model):
         session.run(lib.nuc_model_open, session.handle, encode(model), ctypes.byref(out))
         return out
@@ -61,6 +59,33 @@ def open_model(session: Session, model: Any, samples: Any = None) -> ctypes.c_vo
     session.run(lib.nuc_model_open_bytes, session.handle, encode(name), address(data), len(data),
                 ctypes.byref(out))
     return out
+
+
+def open_with_samples(session: Session, model: Any, samples: Any, name: str) -> tuple[Any, Any]:
+    """A model and the data set of its samples, None without any: sizes that the model leaves open are theirs."""
+    if is_path(samples):
+        session.run(lib.nuc_size_samples, session.handle, encode(samples))
+    if hasattr(model, "read"):
+        model = model_bytes(model)[1]
+    opened = open_model(session, model)
+    if samples is None:
+        return opened, None
+    inputs = inputs_of(session, opened)
+    arrays = None if is_path(samples) else arrays_of(samples, inputs, session)
+    data = dataset(samples, inputs, name, session) if arrays is None else dataset_of_arrays(arrays, name, session)
+    if arrays is not None and not suit(arrays, inputs):
+        session.call(lib.nuc_size_dataset, data)
+        session.forget_notes()  # about the sizes of the example inputs
+        opened = open_model(session, model)
+    return opened, data
+
+
+def size_as(session: Session, inputs: Sequence[Tensor]) -> None:
+    """Sizes that models leave open are those of these inputs."""
+    arrays = {t.name: array_of(bytearray(math.prod(t.shape))) for t in inputs}
+    for t in inputs:
+        arrays[t.name].shape = (1, *t.shape)
+    session.call(lib.nuc_size_dataset, dataset_of_arrays(arrays, "program", session))
 
 
 def reference_of(model: Any, inputs: Sequence[Tensor]) -> Any:

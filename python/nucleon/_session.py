@@ -98,7 +98,7 @@ def _kinds() -> dict[str, tuple[str, list[str]]]:
 
 
 # An option and what may be its value. A command in quotes is one of the shell.
-_OPTION = re.compile(r"('nucleon [^']*')|(?<![\w-])--([a-z][a-z0-9-]*)(?:([ =])([\w.*|/-]+))?")
+_OPTION = re.compile(r"('nucleon [^']*')|(?<![\w-])--([a-z][a-z0-9-]*)(?:([ =])([\w.*|/-]+(?:=\w+(?:,[\w.]+=\w+)*)?))?")
 
 
 def spoken(message: str, kinds: dict[str, tuple[str, list[str]]] = {}) -> str:
@@ -285,6 +285,9 @@ class Session:
         except BaseException as error:  # raised again by check(), in the thread that called
             self._error = error
             lib.nuc_interrupt(self.handle)
+
+    def forget_notes(self) -> None:
+        self._notes.clear()
 
     def warn(self) -> None:
         """The notes so far, as warnings about the line that called this package."""

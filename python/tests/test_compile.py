@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import tempfile
 import unittest
+import zipfile
 import zlib
 
 import numpy
@@ -123,6 +124,20 @@ class Bytes(unittest.TestCase):
             ("given 1 inputs, 2 are taken", lambda: program.run(**{names[0]: first})),
         ):
             self.assertRaisesRegex(nucleon.BadUsage, text, call)
+
+    def test_open_sizes_are_those_of_samples(self):
+        fixed, given = '{"as_int": 8}', """{"as_expr": {"expr_str": "Symbol('s0')", "hint": {"as_int": 8}}}"""
+        made = io.BytesIO()
+        with zipfile.ZipFile(TWO_INPUTS) as old, zipfile.ZipFile(made, "w") as new:
+            for name in old.namelist():
+                new.writestr(name, old.read(name).replace(fixed.encode(), given.encode()))
+        x = numpy.random.default_rng(1).random((12, 1, 6), "float32")
+        for data in ({"image": x, "mask": x[::-1]}, ((x, x[::-1])), zip(x, x[::-1]), [((a,), {"mask": a}) for a in x]):
+            with self.assertWarnsRegex(nucleon.Note, 'are those of the data: size="image.1=6"'):
+                program = nucleon.compile(made.getvalue(), data, accuracy="fast")
+            self.assertEqual([t.shape for t in program.inputs], [(1, 6), (1, 6)])
+        result = nucleon.evaluate(program, {"image": x, "mask": x[::-1]}, reference=made.getvalue())
+        self.assertEqual(result["samples"], 12)
 
     def test_outputs_by_name(self):
         made = nucleon.Outputs([1, 2], ["boxes", "scores"])

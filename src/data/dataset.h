@@ -38,8 +38,7 @@ struct nuc_data_range {
 void nuc_look_at(struct nuc_data_range *r, size_t sample, const float *x, size_t count, double least, double most);
 
 /* Warns of NaN, and of infinity but in a mask, which has no other value than one besides. False: of nothing. */
-bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char *input,
-                            const struct nuc_data_range *r);
+bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char *name, const struct nuc_data_range *r);
 
 /* A number below 10^9 that is the same for samples with the same values, and rarely for others. */
 double nuc_sample_mark(const struct nuc_tensor_info *inputs, size_t n_inputs, const void *const *sample);

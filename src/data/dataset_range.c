@@ -45,17 +45,16 @@ void nuc_look_at(struct nuc_data_range *r, size_t sample, const float *x, size_t
     }
 }
 
-bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char *input, const struct nuc_data_range *r)
+bool nuc_warn_of_not_finite(struct nuc_context *cx, const char *file, const char *name, const struct nuc_data_range *r)
 {
     bool infinite = r->n_infinite > 0 && r->least < r->most;
 
     if (r->n_nan > 0)
-        nuc_warn(cx, "%s: input '%.60s' has NaN, from sample %zu on %zu times: leave such samples out, or replace it",
-                 file, input, r->first, r->n_nan);
+        nuc_warn(cx, "%s: '%.60s' has NaN, from sample %zu on %zu times: leave such samples out, or replace it", file,
+                 name, r->first, r->n_nan);
     if (infinite)
-        nuc_warn(cx,
-                 "%s: input '%.60s' has infinity, from sample %zu on %zu times: leave such samples out, or replace it",
-                 file, input, r->first, r->n_infinite);
+        nuc_warn(cx, "%s: '%.60s' has infinity, from sample %zu on %zu times: leave such samples out, or replace it",
+                 file, name, r->first, r->n_infinite);
     return infinite || r->n_nan > 0;
 }
 

@@ -85,6 +85,24 @@ static bool warn_of_input(const struct nuc_sample_check *s, size_t i)
     return true;
 }
 
+#define FEW 20 /* labels that say nothing about the data set */
+
+/* Whether labels come with the samples, and all are the same: the ranges are those of one class. */
+static bool warn_of_one_class(const struct nuc_dataset *d)
+{
+    for (size_t i = 0; i < d->arrays.count; i++) {
+        const struct nuc_array *a = &d->arrays.items[i];
+        const size_t size = nuc_dtype_size(a->dtype);
+        if (!nuc_is_label_array(a->name) || a->data.data == NULL || a->rank != 1 || a->data.size < FEW * size ||
+            memcmp(a->data.data, a->data.data + size, a->data.size - size) != 0)
+            continue;
+        nuc_warn(d->cx, "%s: array '%s': all %zu samples are of one class: take samples of all classes", d->path,
+                 a->name, a->data.size / size);
+        return true;
+    }
+    return false;
+}
+
 bool nuc_sample_check_end(const struct nuc_sample_check *s)
 {
     struct nuc_dataset *d = s->samples;
@@ -97,6 +115,7 @@ bool nuc_sample_check_end(const struct nuc_sample_check *s)
         warned |= nuc_warn_of_not_finite(d->cx, d->path, d->inputs[i].name, &s->ranges[i]);
         warned |= warn_of_input(s, i);
     }
+    warned |= warn_of_one_class(d);
     if (!warned && s->n_samples == 1)
         nuc_warn(d->cx,
                  "%s: one sample: ranges are those of it alone, and nothing tells how good they are: give 32 or more",

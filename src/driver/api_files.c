@@ -37,7 +37,18 @@ enum nuc_status nuc_size_samples(struct nuc_compiler *c, const char *path)
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, true);
-        c->size_samples = path != NULL ? nuc_strdup(c->cx, path) : NULL;
+        c->size_samples = (struct nuc_sample_source){path != NULL ? nuc_strdup(c->cx, path) : NULL, NULL};
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_size_dataset(struct nuc_compiler *c, const struct nuc_dataset *data)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, data != NULL);
+        c->size_samples = (struct nuc_sample_source){NULL, data};
     }
     return nuc_leave(&call);
 }

@@ -39,8 +39,8 @@ struct nuc_compiler {
     const struct nuc_memory_map *memory;
     const struct nuc_measured *measured;
     const char *dim_order_table;
-    const struct nuc_data_lines *data; /* of the last calibration */
-    const char *size_samples;          /* of models that are opened: nuc_size_samples(); NULL: none */
+    const struct nuc_data_lines *data;     /* of the last calibration */
+    struct nuc_sample_source size_samples; /* of models that are opened: nuc_size_samples() */
 };
 
 /* What --rewrite made of a model. */

@@ -212,7 +212,7 @@ static void import_model(struct nuc_job *j)
     bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 
     const struct nuc_options *o = &j->c->options;
-    const char *samples = j->source.path != NULL ? j->source.path : j->c->size_samples;
+    struct nuc_sample_source samples = j->source.path != NULL ? j->source : j->c->size_samples;
     struct nuc_sizes sizes = {o->sizes, o->n_sizes, samples, o};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
     io->eight_bit_weights = nuc_settings(j->c)->delegates || !nuc_allows_in_place(nuc_settings(j->c));

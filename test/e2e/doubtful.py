@@ -47,16 +47,18 @@ EVALUATED = [  # what, arrays, what the note says; None: there is none
     ('half as much again', {'input': x * 1.5, 'label': labels}, 'what is beyond is clipped'),
     ('twice as much', {'input': x * 2, 'label': labels}, 'what is beyond is clipped'),
     ('labels of one class', {'input': x, 'label': labels * 0 + 3}, 'all 360 labels are class 3'),
+    ('targets that are no numbers', {'input': x, 'label': numpy.full((len(x), 10), numpy.nan)}, "'label' has NaN"),
     ('samples of one class', {'input': x[labels == 3], 'label': labels[labels == 3]}, 'labels are class 3'),
     ('labels of other samples', {'input': x, 'label': numpy.roll(labels, 7)}, 'right than by chance'),
     ('calibration data', {'input': few}, 'has samples that calibration had'),
     ('calibration data among others', {'input': numpy.concatenate([x, few])}, 'has samples that calibration had'),
 ]
-COMPILED = [  # what, input, exit code, text
+COMPILED = [  # what, arrays, exit code, text
     ('as it is', few, 0, None),
     ('NaN', changed(few, one, numpy.nan), 1, 'in calibration sample 4'),
     ('infinity', changed(few, one, numpy.inf), 0, 'has infinity, from sample 3 on 1 times'),
     ('one sample', few[:1], 0, 'one sample: ranges are those of it alone'),
+    ('samples of one class', {'input': few, 'label': numpy.full(len(few), 3)}, 0, 'samples are of one class'),
 ]
 
 with tempfile.TemporaryDirectory() as folder:
@@ -68,8 +70,8 @@ with tempfile.TemporaryDirectory() as folder:
         check(f'evaluate {what}', 0, text, *call('evaluate', 'd.pte', '--dataset', 'data.npz'))
         of_values = text is not None and ('from sample' in text or 'beyond' in text)
         check(f'run {what}', 0, text if of_values else None, *call('run', 'd.pte', '-i', 'data.npz', '-o', 'out.npz'))
-    for what, array, wanted_code, text in COMPILED:
-        numpy.savez('data.npz', input=array)
+    for what, arrays, wanted_code, text in COMPILED:
+        numpy.savez('data.npz', **(arrays if isinstance(arrays, dict) else {'input': arrays}))
         check(f'compile {what}', wanted_code, text,
               *call('compile', f'{digits}/digits.pt2', '--calibration', 'data.npz', '-o', 'x.pte'))
     numpy.savez('data.npz', input=x)

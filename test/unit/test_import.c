@@ -177,7 +177,7 @@ static void open_sizes_are_those_of_samples(void **state)
         char samples[] = "/tmp/nucleon_test_XXXXXX.npz";
         close(mkstemps(samples, 4));
         nuc_write_npz(cx, samples, &(struct nuc_arrays){1, &x});
-        const struct nuc_sizes sizes = {NULL, 0, samples, &options};
+        const struct nuc_sizes sizes = {NULL, 0, {.path = samples}, &options};
         struct import call = {save(cx, make_archive(cx, &a)), NULL, &sizes};
         enum nuc_status status = nuc_try(cx, import, &call);
         unlink(call.path);

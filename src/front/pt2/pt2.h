@@ -16,6 +16,7 @@
 #ifndef NUC_FRONT_PT2_PT2_H
 #define NUC_FRONT_PT2_PT2_H
 
+#include "data/dataset.h"
 #include "host/file.h"
 #include "ir/graph.h"
 
@@ -26,7 +27,7 @@
 struct nuc_sizes {
     const char *const *texts;
     size_t count;
-    const char *samples; /* data whose arrays say what the texts do not; NULL: there is none */
+    struct nuc_sample_source samples; /* whose arrays say what the texts do not, where there are any */
     const struct nuc_options *options;
 };
 

@@ -576,9 +576,9 @@ void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes)
         take_size(im, &d, sizes->texts[i]);
     for (size_t i = 0; i < d.count; i++)
         any = any || is_open(im, &d.all[i]);
-    if (any && sizes != NULL && sizes->samples != NULL) {
-        const struct nuc_dataset *data = nuc_dataset_read(im->cx, sizes->options, sizes->samples);
-        take_sizes(im, &d, &data->arrays, "calibration data");
+    if (any && sizes != NULL && (sizes->samples.path != NULL || sizes->samples.data != NULL)) {
+        const struct nuc_dataset *data = nuc_dataset_for(im->cx, sizes->options, sizes->samples);
+        take_sizes(im, &d, &data->arrays, "data");
     }
     take_sizes(im, &d, NULL, "example inputs");
     for (size_t i = 0; i < im->n_symbols; i++)

@@ -286,10 +286,24 @@ static bool take_one_hot(const struct nuc_scoring *s, size_t i, const struct nuc
     return true;
 }
 
+static void note_not_finite(const struct nuc_scoring *s, const struct nuc_array_info *a, size_t n_elements)
+{
+    struct nuc_data_range r = {.least = (double)INFINITY, .most = -(double)INFINITY};
+    const float *narrow = a->dtype == NUC_F32 ? a->data : NULL;
+    const double *wide = a->dtype == NUC_F64 ? a->data : NULL;
+
+    for (size_t k = 0; (narrow != NULL || wide != NULL) && k < a->bytes / nuc_dtype_size(a->dtype); k++) {
+        float x = narrow != NULL ? narrow[k] : (float)wide[k];
+        nuc_look_at(&r, k / n_elements, &x, 1, (double)NAN, (double)NAN);
+    }
+    nuc_warn_of_not_finite(s->cx, s->data->path, a->name, &r);
+}
+
 static void take_targets(const struct nuc_scoring *s, size_t i, const struct nuc_array_info *a)
 {
     struct nuc_scored_output *o = &s->outputs[i];
 
+    note_not_finite(s, a, o->n_elements);
     o->targets = a;
     o->score->task = NUC_TASK_REGRESS;
     o->score->because = s->options->task == NUC_TASK_REGRESS ? "asked for" : "labels have its shape";

@@ -17,6 +17,8 @@ static enum nuc_status open_all(struct nuc_compiler *c, const struct cli_args *a
 
     if (s == NUC_OK)
         s = nuc_dataset_open(c, args->input, &o->data);
+    if (s == NUC_OK)
+        s = nuc_size_dataset(c, o->data);
     if (s == NUC_OK && args->reference != NULL)
         s = nuc_model_open(c, args->reference, &o->reference);
     if (s == NUC_OK && args->quantized != NULL)
