@@ -169,6 +169,7 @@ numbers="0 1 2 3 4 5 6 7 8 9"
     folders one $numbers 10
     rm -r one/0
 }
+bad 2 "--classes names 70 classes, but no output" compile "$model" --calibration ten --classes "$(seq -s , 70)" -o x.pte
 folders some c3 C7
 folders numbered 3_cat 7_dog
 folders strange c3 dog

@@ -76,12 +76,12 @@ static const struct cli_command commands[] = {
     {NULL, "kernels", KERNELS, cli_kernels, "tables that link only what programs call", "PROGRAM.pte ... -o NAME.c",
      "Writes the tables of operators and backends that nuc_program_load() takes, with what the programs call: the "
      "linker drops all other kernels.",
-     "nucleon kernels model.pte -o tables.c", 1, CLI_LIST_MAX, NULL},
+     "nucleon kernels model.pte -o tables.c", 1, CLI_MAX_ARGUMENTS, NULL},
     {NULL, "merge-kernel-selection", MERGE, cli_merge_kernel_selection, "the NPU kernels that several programs need",
      "IN.c ... -o OUT.c",
      "Merges kernel selection files, which 'nucleon compile --dump-kernel-selection' writes, for a firmware with "
      "several programs.",
-     "nucleon merge-kernel-selection one.c two.c -o kernels.c", 1, CLI_LIST_MAX, NULL},
+     "nucleon merge-kernel-selection one.c two.c -o kernels.c", 1, CLI_MAX_ARGUMENTS, NULL},
     {"Look up", "ops", OPS, cli_ops, "operators, what runs them, rules of the NPU",
      "[OPERATOR] [--converter-flavor NAME] [--markdown]",
      "Lists the operators, what runs them, and what has to hold on the NPU. Of one operator it shows by which formulas "

@@ -173,6 +173,8 @@ static int take_argument(struct cli_args *args, const char *text)
     if (o != NULL)
         return cli_usage("%s: '%s' is one argument too many, did you mean '%s %s'?", c->name, text,
                          o->alias != NULL ? o->alias : o->name, text);
+    if (args->n_positional == CLI_MAX_ARGUMENTS)
+        return cli_usage("%s: takes at most %d files", c->name, CLI_MAX_ARGUMENTS);
     if (args->n_positional == c->max_arguments)
         return cli_usage("%s: '%s' is one argument too many; usage: nucleon %s %s", c->name, text, c->name,
                          c->arguments);

@@ -32,7 +32,7 @@ enum {
     KERNELS = 1 << 21
 };
 
-#define CLI_LIST_MAX 64
+#define CLI_LIST_MAX 8192 /* classes, for instance */
 #define CLI_MAX_ARGUMENTS 4096
 #define CLI_LISTS 4
 #define CLI_MAX_OPTIONS 128
