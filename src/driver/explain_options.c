@@ -146,10 +146,16 @@ static bool is_quantized_at_ends(const struct nuc_graph *g)
     return true;
 }
 
+/* What the CPU computes in int8 is chosen by cycles, which change with what is tried; elsewhere nothing is chosen. */
+static bool keeps_choice(const struct nuc_trying *t)
+{
+    return t->quantized->settings->o.cpu != NUC_CPU_AUTO || t->e->n_delegated == t->e->n_operators;
+}
+
 /* The quantizer is asked for nothing that it does not do anyway. */
 static bool keeps_int8_io(const struct nuc_trying *t)
 {
-    return !nuc_has_wide_values(t->quantized->graph) && is_quantized_at_ends(t->quantized->graph);
+    return keeps_choice(t) && !nuc_has_wide_values(t->quantized->graph) && is_quantized_at_ends(t->quantized->graph);
 }
 
 static const struct option {
@@ -165,10 +171,10 @@ static const struct option {
     {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, true, NULL, NULL},
     {NULL, "--reference-compat", is_compat, leave_reference, true, NULL, NULL},
     {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, true, NULL, NULL},
-    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, false, nuc_not_named_rule, NULL},
-    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, false, NULL, NULL},
-    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, false, NULL, NULL},
-    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, false, NULL, NULL},
+    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, true, nuc_not_named_rule, keeps_choice},
+    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, true, NULL, keeps_choice},
+    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, true, NULL, keeps_choice},
+    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, true, NULL, keeps_choice},
     {"--io int8", NULL, has_float_io, take_int8_io, true, NULL, keeps_int8_io},
 };
 
