@@ -29,18 +29,11 @@ struct nuc_evaluator {
     uint32_t *inputs, *outputs; /* slots */
     size_t n_inputs, n_outputs;
     uint8_t *arena; /* of whole runs */
-    uint8_t *bound; /* the arena that values and calls point into */
     size_t arena_size;
     struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
     const bool *seen;               /* by node id: may be looked at; NULL: all */
     nuc_eval_observer observer;
     void *observer_user;
-};
-
-struct nuc_eval_state {
-    const void *const *inputs;
-    uint8_t *arena;
-    uint32_t next; /* step */
 };
 
 /* ---- binding nodes to values ---- */
@@ -293,23 +286,6 @@ static void plan_arena(struct nuc_evaluator *e)
     nuc_pop_arena(e->cx, outer);
 }
 
-/* Lets activations be those in `arena`. */
-static void bind_arena(struct nuc_evaluator *e, uint8_t *arena)
-{
-    if (e->bound == arena)
-        return;
-    e->bound = arena;
-    for (uint32_t slot = 0; slot < e->n_values; slot++) {
-        if (is_activation(e, slot))
-            e->values[slot].data = arena + e->values[slot].offset;
-    }
-    for (uint32_t s = 0; s < e->n_steps; s++) {
-        struct nuc_eval_call *c = e->steps[s].call;
-        for (uint32_t v = 0; c != NULL && v < c->node->n_vals; v++)
-            c->out[v] = arena + e->values[e->values[c->out_slot + v].root].offset;
-    }
-}
-
 /* Gives activations and scratch their memory. */
 static void assign_memory(struct nuc_evaluator *e)
 {
@@ -321,10 +297,16 @@ static void assign_memory(struct nuc_evaluator *e)
     }
     void *scratch = nuc_alloc(e->cx, scratch_size);
     e->arena = nuc_alloc(e->cx, e->arena_size);
-    bind_arena(e, e->arena);
+    for (uint32_t slot = 0; slot < e->n_values; slot++) {
+        if (is_activation(e, slot))
+            e->values[slot].data = e->arena + e->values[slot].offset;
+    }
     for (uint32_t s = 0; s < e->n_steps; s++) {
-        if (e->steps[s].call != NULL)
-            e->steps[s].call->scratch = scratch;
+        struct nuc_eval_call *c = e->steps[s].call;
+        for (uint32_t v = 0; c != NULL && v < c->node->n_vals; v++)
+            c->out[v] = e->arena + e->values[e->values[c->out_slot + v].root].offset;
+        if (c != NULL)
+            c->scratch = scratch;
     }
 }
 
@@ -480,16 +462,10 @@ size_t nuc_eval_arena_size(const struct nuc_evaluator *e)
     return e->arena_size;
 }
 
-static void bind_run(struct nuc_evaluator *e, uint8_t *arena, const void *const *inputs)
-{
-    bind_arena(e, arena);
-    for (size_t i = 0; i < e->n_inputs; i++)
-        e->values[e->inputs[i]].data = inputs[i];
-}
-
 void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
 {
-    bind_run(e, e->arena, inputs);
+    for (size_t i = 0; i < e->n_inputs; i++)
+        e->values[e->inputs[i]].data = inputs[i];
 }
 
 static void run_step(const struct step *s)
@@ -560,66 +536,6 @@ bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *qu
 void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding)
 {
     e->roundings[quantize->id] = rounding;
-}
-
-/* ---- inferences side by side ---- */
-
-struct nuc_eval_state *nuc_eval_begin(struct nuc_evaluator *e, const void *const *inputs)
-{
-    struct nuc_eval_state *s = nuc_alloc(e->cx, sizeof *s);
-
-    *s = (struct nuc_eval_state){inputs, nuc_alloc(e->cx, e->arena_size), 0};
-    return s;
-}
-
-void nuc_eval_advance(struct nuc_evaluator *e, struct nuc_eval_state *s, const struct nuc_node *node)
-{
-    bind_run(e, s->arena, s->inputs);
-    for (; e->steps[s->next].node != node; s->next++) {
-        run_step(&e->steps[s->next]);
-        assert(s->next + 1 < e->n_steps);
-    }
-}
-
-const void *nuc_eval_value(struct nuc_evaluator *e, const struct nuc_eval_state *s, const struct nuc_node *node)
-{
-    bind_run(e, s->arena, s->inputs);
-    return e->values[value_of(e, node, 0)->root].data;
-}
-
-static bool reads_one_of(const struct nuc_node *node, const bool *nodes)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        if (nodes[in->id])
-            return true;
-    }
-    return false;
-}
-
-void nuc_eval_refresh(struct nuc_evaluator *e, const bool *changed)
-{
-    bool *stale = nuc_alloc_array(e->cx, e->g->next_id, sizeof *stale);
-
-    for (uint32_t s = 0; s < e->n_steps; s++) {
-        const struct nuc_node *node = e->steps[s].node;
-        struct nuc_eval_call *c = e->steps[s].call;
-        if (nuc_is_static(node)) {
-            stale[node->id] = changed[node->id];
-            if (changed[node->id])
-                value_of(e, node, 0)->data = nuc_const_contiguous(e->g, node);
-            continue;
-        }
-        if (node->op == NUC_OP_OUTPUT || !reads_one_of(node, stale))
-            continue;
-        if (c == NULL) {
-            plan_call(e, node);
-            stale[node->id] = true;
-        } else if (c->op->prepare != NULL) {
-            c->op->prepare(c);
-        }
-    }
 }
 
 /* ---- constant folding ---- */

@@ -96,27 +96,6 @@ const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_n
 /* Adds to that value, of float32, where all values stay: steps after it go on with the sum. */
 void nuc_eval_shift(struct nuc_evaluator *e, const struct nuc_node *node, const float *by);
 
-/*
- * Several inferences side by side: each has activations of its own and stands in front of a node. An evaluator goes on
- * with any of them, in any order, and still does whole runs.
- */
-struct nuc_eval_state;
-
-/* One that stands in front of the first node. `inputs` is as for nuc_eval_run() and stays in use. */
-struct nuc_eval_state *nuc_eval_begin(struct nuc_evaluator *e, const void *const *inputs);
-
-/* Goes on until it stands in front of `node`, which it has not passed yet. The observer sees nothing of it. */
-void nuc_eval_advance(struct nuc_evaluator *e, struct nuc_eval_state *s, const struct nuc_node *node);
-
-/* The value of a node that was passed and that a node not passed yet reads, or that was passed last. */
-const void *nuc_eval_value(struct nuc_evaluator *e, const struct nuc_eval_state *s, const struct nuc_node *node);
-
-/*
- * The data of the static nodes with changed[id] are other ones of the same type and shape: computes again what depends
- * on constants only. Inferences under way go on with the new data.
- */
-void nuc_eval_refresh(struct nuc_evaluator *e, const bool *changed);
-
 /* Bytes of the activation arena: less than the sum of all activations. */
 size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
 
