@@ -68,12 +68,23 @@ static void import(struct nuc_context *cx, void *arg)
     call->written = nuc_join_pieces(cx, &archive);
 }
 
-/* Equal, but for the ".0" of whole numbers: among integers they are written as integers. */
+/* Where the text goes on behind what may differ: ".0" of an integer, and the mark of an operator in place. */
+static const char *behind(const char *t)
+{
+    if (t[0] == '.' && t[1] == '0' && (t[2] == ',' || t[2] == ')' || t[2] == ']'))
+        return t + 2;
+    return t[0] == '_' && t[1] == '.' ? t + 1 : t;
+}
+
+/*
+ * Equal, but for the ".0" of whole numbers, which among integers are written as integers, and for operators in place
+ * that are written as others because their memory is read again.
+ */
 static bool same_text(const char *a, const char *b)
 {
     for (;; a++, b++) {
-        a += a[0] == '.' && a[1] == '0' && (a[2] == ',' || a[2] == ')' || a[2] == ']') ? 2 : 0;
-        b += b[0] == '.' && b[1] == '0' && (b[2] == ',' || b[2] == ')' || b[2] == ']') ? 2 : 0;
+        a = behind(a);
+        b = behind(b);
         if (*a != *b || *a == '\0')
             return *a == *b;
     }

@@ -164,16 +164,16 @@ static void change_number(const struct fields *f, uint32_t *state, uint32_t at, 
                                      -128, 255, 256, 32767, 65536, INT32_MAX, INT32_MIN, INT64_MAX};
     static const int64_t floats[] = {0x7FC00000, 0x7F800000, 0x00000001, 0x7FF8000000000000, 0x7FF0000000000000};
     const uint32_t choice = fuzz_next(state) % 21;
-    int64_t v = 0;
+    uint64_t v = 0;
 
     if (!inside(f, at, bytes))
         return;
     memcpy(&v, f->data + at, bytes);
-    v = choice < 16    ? values[choice]
+    v = choice < 16    ? (uint64_t)values[choice]
         : choice == 16 ? v + 1
         : choice == 17 ? v - 1
-        : choice == 18 ? floats[fuzz_next(state) % 5]
-                       : (int64_t)(fuzz_next(state) % (choice == 19 ? 16 : 162));
+        : choice == 18 ? (uint64_t)floats[fuzz_next(state) % 5]
+                       : fuzz_next(state) % (choice == 19 ? 16 : 162);
     memcpy(f->data + at, &v, bytes);
 }
 
