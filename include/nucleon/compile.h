@@ -603,6 +603,14 @@ enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const
 enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const void *program, size_t size,
                                  const struct nuc_profile_run *runs, size_t n_runs, const char *output);
 
+/*
+ * An ETRecord beside it, by which the Inspector says what events are: those of nuc_write_etdump(), and those that
+ * ExecuTorch's runtime logs of the same program on a device. Modules and lines are there in a program that was compiled
+ * with the option `profile`.
+ */
+enum nuc_status nuc_write_etrecord(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                   const char *output);
+
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
 struct nuc_program_report {
     const char *converter;        /* "nucleon", or the command that converted the partitions */

@@ -241,8 +241,8 @@ class Document(unittest.TestCase):
     def test_options_of_nucleon(self) -> None:
         """In the column of the command line, and in that of Python, stand options that there are."""
         known = {option["name"] for option in nucleon.options()} | set(inspect.signature(nucleon.compile).parameters)
-        commands = {"calibration", "input", "output", "dataset", "reference", "profile", "etdump", "dot", "tflite", "html",
-                    "min_accuracy", "version", "verbose", "timings", "dump_after"}
+        commands = {"calibration", "input", "output", "dataset", "reference", "profile", "etdump", "etrecord", "dot", "tflite",
+                    "html", "min_accuracy", "version", "verbose", "timings", "dump_after"}
         found = 0
         for row in re.findall(r"^\|(.*)\|$", self.text, re.M):
             cells = row.split(" | ")

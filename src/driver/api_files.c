@@ -307,6 +307,19 @@ enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const
     return nuc_leave(&call);
 }
 
+enum nuc_status nuc_write_etrecord(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                   const char *output)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, file != NULL && program != NULL && output != NULL);
+        const struct nuc_pieces record = nuc_profile_record(c->cx, read_run(c, file, program, size, NULL), output);
+        nuc_write_pieces(c->cx, output, &record);
+    }
+    return nuc_leave(&call);
+}
+
 /* ---- LiteRT models with what the NPU takes converted ---- */
 
 static void fill_report(struct nuc_context *cx, const struct nuc_lt_model *before, const struct nuc_lt_model *after,

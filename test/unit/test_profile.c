@@ -1,6 +1,7 @@
-/* Profiles: records a program leaves when it runs, the table and the ETDump made of them. */
+/* Profiles: records a program leaves when it runs, the table, the ETDump and the ETRecord made of them. */
 #include <unistd.h>
 
+#include "archive/zip.h"
 #include "back/profile/profile.h"
 #include "device/base/flatbuf.h"
 #include "driver/driver.h"
@@ -229,6 +230,45 @@ static void etdump(void **state)
     nuc_compiler_free(p.c);
 }
 
+/* ---- ETRecord ---- */
+
+static bool says(const struct nuc_zip *zip, const char *entry, const char *text)
+{
+    const struct nuc_zip_entry *e = nuc_zip_find(zip, entry);
+
+    assert_non_null(e);
+    struct nuc_span content = nuc_zip_read(zip, e);
+    const char *whole = nuc_format(zip->cx, "%.*s", (int)content.size, (const char *)content.data);
+    return strstr(whole, text) != NULL;
+}
+
+/* Made without a run: by the numbers of NeutronBackend's events and the names of nucleon's. */
+static void etrecord(void **state)
+{
+    static const char *const empty[] = {"ETRECORD_V0", "edge_dialect_exported_program/forward_state_dict",
+                                        "edge_dialect_exported_program/forward_constants",
+                                        "edge_dialect_exported_program/forward_example_inputs"};
+    struct profiled p;
+
+    setup(&p, true, NUC_DELEGATE_INLINE);
+    const struct nuc_pieces record = nuc_profile_record(p.c->cx, profile_of(&p, false), "record");
+    struct nuc_zip *zip =
+        nuc_zip_open(p.c->cx, (struct nuc_stored){.path = "record", .bytes = nuc_join_pieces(p.c->cx, &record)});
+    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++)
+        assert_int_equal(nuc_zip_find(zip, empty[i])->size, 0);
+    assert_true(says(zip, "debug_handle_map", "{\"forward\":{\"0\":[1],\"1\":[2,3,4,5,6,7,8,9,10,11],\"2\":[12],"));
+    assert_true(says(zip, "instruction_id_to_num_outs_map", "{\"forward\":{\"0\":1,\"1\":1,"));
+    assert_true(
+        says(zip, "delegate_map", "{\"1\":{\"name\":\"NeutronBackend\",\"delegate_map\":{\"0\":[2],\"1\":[3],"));
+    assert_true(says(zip, "delegate_map", "\"9\":[11],\"10\":[],\"0 CONV_2D: stem + relu6 (train.py:23)\":[2],"));
+    const char *program = "edge_dialect_exported_program/forward";
+    assert_true(says(zip, program, "\"name\":\"stem___relu6_1_0\""));
+    assert_true(says(zip, program,
+                     "train.py\\\", line 23\",\"nn_module_stack\":\"L__self__,,torch.nn.Module;L__self___stem,stem,"
+                     "torch.nn.Module\",\"debug_handle\":\"2\"}"));
+    nuc_compiler_free(p.c);
+}
+
 /* ---- damaged programs ---- */
 
 static void read_damaged(struct nuc_context *cx, void *arg)
@@ -262,7 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded), cmocka_unit_test(unrecorded), cmocka_unit_test(cut_records),
-        cmocka_unit_test(etdump),   cmocka_unit_test(damaged),
+        cmocka_unit_test(etdump),   cmocka_unit_test(etrecord),   cmocka_unit_test(damaged),
     };
 
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);

@@ -366,7 +366,7 @@ def to_edge_transform_and_lower(
     transform_passes
         Passes of the NXP backend; nucleon makes what they do by itself.
     generate_etrecord
-        There is none: ETDumps of nucleon (``nucleon run --etdump``) hold the names that an ETRecord adds.
+        None is made here: ``nucleon run --etrecord`` writes one of a program.
     """
     exported = _only_program(programs)
     _check_program(exported)
@@ -376,8 +376,7 @@ def to_edge_transform_and_lower(
     if compile_config is not None and not isinstance(compile_config, EdgeCompileConfig):
         raise BadUsage(f"compile_config is an EdgeCompileConfig, not {type(compile_config).__name__}")
     if generate_etrecord:
-        note("generate_etrecord: no ETRecord is made; ETDumps of 'nucleon run --etdump' hold the names of modules and "
-             "source lines themselves, ExecuTorch's Inspector reads them without one")
+        note("generate_etrecord: no ETRecord is made here; 'nucleon run --etrecord' writes one of a program")
     own = _partitioner_of(partitioner)
     options: dict[str, Any] = {"no_delegate": True} if own is None else own.options(exported)
     if compile_config is not None and compile_config.preserve_ops:
@@ -445,8 +444,8 @@ def _check_method(name: str) -> None:
 
 
 def _no_etrecord() -> Unsupported:
-    return Unsupported("there is no ETRecord: an ETDump of 'nucleon run --etdump' holds the names of modules and source "
-                       "lines itself, and ExecuTorch's Inspector reads it without one (docs/cycle-model.md)")
+    return Unsupported("there is no ETRecord here: 'nucleon run --etrecord' writes one of a program "
+                       "(docs/cycle-model.md)")
 
 
 class ExecutorchProgramManager(_OneMethod):

@@ -7,6 +7,7 @@
 #define NUC_BACK_PROFILE_PROFILE_H
 
 #include "archive/program_view.h"
+#include "host/pieces.h"
 #include "npu/target/target.h"
 #include "nucleon/compile.h"
 
@@ -56,6 +57,12 @@ const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p
 
 /* An ETDump with a block for each run, for ExecuTorch's Inspector; times are cycles. */
 struct nuc_span nuc_profile_dump(struct nuc_context *cx, const struct nuc_profile *const *runs, size_t n_runs);
+
+/*
+ * An ETRecord, by which the Inspector says what the events of an ETDump are, of whatever device ran the program. `path` is
+ * for the message.
+ */
+struct nuc_pieces nuc_profile_record(struct nuc_context *cx, const struct nuc_profile *p, const char *path);
 
 /* Estimated cycles of an operator on the CPU, by its name and the arguments of its call. */
 uint64_t nuc_profile_cpu_cycles(struct nuc_context *cx, const struct nuc_target *target,

@@ -43,7 +43,7 @@ static const struct cli_command commands[] = {
      "cycles, memory, the error of each node, accuracy. The page needs no network.",
      "nucleon report model.pt2 --calibration samples.npz -o model.html \\\n    --dataset test.npz", 1, 1, "the model"},
     {NULL, "run", RUN, cli_run, "run a program on the host, the NPU simulated",
-     "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
+     "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE] [--etrecord FILE]",
      "Runs a program on the host, its NPU parts on the simulator.",
      "nucleon run model.pte --input samples.npz --output results.npz\nnucleon run model.pte --input samples.npz "
      "--profile",

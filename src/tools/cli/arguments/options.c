@@ -115,6 +115,8 @@ static struct cli_option rows[] = {
      "print the cycles of every operator and NPU kernel (compile with --profile for labels and lines)"},
     {"--etdump", RUN, CLI_STRING, TO(etdump), "FILE.etdump", "write them for ExecuTorch's Inspector",
      .file = CLI_WRITTEN},
+    {"--etrecord", RUN, CLI_STRING, TO(etrecord), "FILE.etrecord",
+     "write what its events are, of an ETDump of a device, too", .file = CLI_WRITTEN},
     {"--dataset", EVALUATE, CLI_STRING, TO(input), "DATA",
      "inputs, samples along axis 0, and 'label' for accuracy; or a folder with a subfolder of images per class",
      .missing = "--dataset DATA is missing: it holds the inputs"},

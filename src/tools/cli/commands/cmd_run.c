@@ -177,6 +177,12 @@ static int show(struct run *r, const struct cli_args *args)
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
         code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], r->program, args->profile,
                                    args->etdump);
+    if (code == CLI_OK && args->etrecord != NULL) {
+        size_t size;
+        const void *image = nuc_runner_image(r->program, &size);
+        code =
+            cli_check(r->compiler, nuc_write_etrecord(r->compiler, args->positional[0], image, size, args->etrecord));
+    }
     return code == CLI_OK ? cli_check(r->compiler, nuc_commit_files(r->compiler)) : code;
 }
 
