@@ -23,6 +23,12 @@ struct nuc_cortexm_options {
  */
 void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options);
 
+/*
+ * Of a lowered graph: depthwise convolutions that may write their result over their input become those of ExecuTorch,
+ * which do not. False: there were none.
+ */
+bool nuc_cortexm_part_depthwise(struct nuc_graph *g, const struct nuc_cortexm_options *options);
+
 /* There is an int8 form of the Edge operator, for most of its arguments. */
 bool nuc_cortexm_has_kernel(enum nuc_op op);
 

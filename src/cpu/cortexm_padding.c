@@ -195,3 +195,23 @@ void nuc_cm_overlay_depthwise(struct nuc_cm *c)
         put_in_place_of(c, n, conv_as(c, row, false, n, image, padding, n));
     }
 }
+
+bool nuc_cortexm_part_depthwise(struct nuc_graph *g, const struct nuc_cortexm_options *options)
+{
+    struct nuc_cm c = {.g = g, .options = options};
+    bool found = false;
+
+    for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
+        struct sides s;
+        next = n->next;
+        if (n->op != NUC_OP_NUCLEON_DEPTHWISE || !nuc_conv_paddings(n, CONV(padding), s.before, s.after) ||
+            s.before[0] != s.after[0] || s.before[1] != s.after[1])
+            continue;
+        const int64_t padding[4] = {s.before[0], s.before[1], s.after[0], s.after[1]};
+        put_in_place_of(&c, n, conv_as(&c, row_of(n->op), true, n, nuc_arg_node(n, CONV(input)), padding, n));
+        found = true;
+    }
+    if (found)
+        nuc_remove_dead(g); /* the scratch memory there was */
+    return found;
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "back/program/out_variant.h"
+#include "back/program/program.h"
 #include "cpu/cortexm.h"
 #include "driver/converter.h"
 #include "front/tflite/tflite.h"
@@ -459,6 +460,28 @@ static void check_executorch_ops(const struct nuc_graph *g)
     }
 }
 
+/* The planned memory of a copy. */
+static size_t arena_of(const struct nuc_job *j, const struct nuc_graph *g)
+{
+    const struct nuc_program_options options = {.plan_delegate_scratch = j->m->settings->o.plan_delegate_scratch,
+                                                .in_place = nuc_allows_in_place(j->m->settings),
+                                                .plan_effort = 1 << 16};
+
+    return nuc_plan_graph(nuc_graph_copy(g), &options);
+}
+
+/* Where results over inputs save no memory, kernels that ExecuTorch has, too, are as good. */
+static void part_depthwise(struct nuc_job *j, const struct nuc_cortexm_options *options)
+{
+    struct nuc_arena *outer = nuc_push_arena(j->c->cx);
+    struct nuc_graph *parted = nuc_graph_copy(j->m->graph);
+    bool part = nuc_cortexm_part_depthwise(parted, options) && arena_of(j, parted) <= arena_of(j, j->m->graph);
+
+    nuc_pop_arena(j->c->cx, outer);
+    if (part)
+        nuc_cortexm_part_depthwise(j->m->graph, options);
+}
+
 void nuc_lower_for_cpu(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -471,6 +494,8 @@ void nuc_lower_for_cpu(struct nuc_job *j)
 
     if (s->target->cpu != NULL)
         nuc_cortexm_lower(j->m->graph, &options);
+    if (s->target->cpu != NULL && s->o.memory_budget == 0)
+        part_depthwise(j, &options);
     struct nuc_lowered *l = j->m->lowered;
     l->in_float = find_float_operators(j->m);
     for (uint32_t id = 0; id < l->n_ids; id++) {
