@@ -179,14 +179,14 @@ static void as_stated(const struct nuc_shape_call *c)
         nuc_shape_fail(c, "the type of its value is not stated");
 }
 
-static void nuc_shape_no_value(const struct nuc_shape_call *c)
+void nuc_shape_no_value(const struct nuc_shape_call *c)
 {
     c->node->is_tuple = false;
     c->node->n_vals = 0;
     c->node->vals = NULL;
 }
 
-static void nuc_shape_getitem(const struct nuc_shape_call *c)
+void nuc_shape_getitem(const struct nuc_shape_call *c)
 {
     const struct nuc_node *tuple = nuc_shape_arg(c, NUC_SELF, NUC_ARG_NODE)->u.node;
     int64_t index = nuc_shape_int(c, NUC_ARG(GETITEM, index));
