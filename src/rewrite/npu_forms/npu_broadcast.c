@@ -205,5 +205,5 @@ const struct nuc_npu_form nuc_broadcast_forms[] = {
     {NUC_OP_MUL, form_outer, form_outer_applies},
     {NUC_OP_DIV, form_broadcast, form_broadcast_applies},
     {NUC_OP_MUL, form_plain_constant, form_plain_constant_applies},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

@@ -416,5 +416,5 @@ const struct nuc_npu_form nuc_computed_conv_forms[] = {
     {NUC_OP_CONV2D_PADDING, form_windows_by_ones, form_windows_by_ones_applies},
     {NUC_OP_CONV2D_PADDING, form_products_first, form_products_first_applies},
     {NUC_OP_CONV_TRANSPOSE2D, form_products_first, form_products_first_applies},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

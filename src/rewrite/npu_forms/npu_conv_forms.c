@@ -435,5 +435,5 @@ const struct nuc_npu_form nuc_conv_forms[] = {
     {NUC_OP_CONV3D, nuc_to_flat_convolution, form_depths_applies},
     {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution, form_depths_applies},
     {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution, form_depths_applies},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

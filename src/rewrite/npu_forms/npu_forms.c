@@ -28,7 +28,7 @@ static struct nuc_node *to_times_root(struct nuc_graph *g, struct nuc_node *node
 
 static const struct nuc_npu_form root_forms[] = {
     {NUC_OP_DIV, to_times_root, is_over_root},
-    NUC_FORMS_END,
+    {.build = NULL},
 };
 
 /* What is built is looked at again, so that a form may use operators that have one. */

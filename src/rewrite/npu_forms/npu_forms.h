@@ -16,12 +16,7 @@ struct nuc_npu_form {
     bool (*applies)(const struct nuc_support *s, const struct nuc_node *node);
 };
 
-#define NUC_FORMS_END                                                                                                  \
-    {                                                                                                                  \
-        .build = NULL                                                                                                  \
-    }
-
-/* In the order in which they are tried. */
+/* In the order in which they are tried; each ends with a row without a builder. */
 extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
     nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[];
 

@@ -552,5 +552,5 @@ const struct nuc_npu_form nuc_linear_map_forms[] = {
     {NUC_OP_ADAPTIVE_AVG_POOL2D, form_repeats, form_repeats_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, form_axes, form_axes_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, form_image, form_image_applies},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

@@ -607,5 +607,5 @@ const struct nuc_npu_form nuc_matrix_forms[] = {
     {NUC_OP_NATIVE_SOFTMAX, form_softmax, form_softmax_applies},
     /* What makes zeros of the rows of an attention that are masked as a whole, where there are none. */
     {NUC_OP_WHERE, form_safe_softmax, form_safe_softmax_applies},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

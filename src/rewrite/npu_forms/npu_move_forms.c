@@ -623,5 +623,5 @@ const struct nuc_npu_form nuc_move_forms[] = {
     {NUC_OP_TO_DTYPE_LAYOUT, to_copy_source, is_droppable_copy},
     {NUC_OP_CLONE, to_copy_source, is_droppable_copy},
     {NUC_OP_CONTIGUOUS, to_copy_source, is_droppable_copy},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

@@ -290,5 +290,5 @@ const struct nuc_npu_form nuc_stride_forms[] = {
     {NUC_OP_SLICE, to_plain_slices, is_slice_to_rewrite},
     /* A concatenation of all phases of a tensor: every n-th element along some dimensions, from each start. */
     {NUC_OP_CAT, to_permuted_phases, is_cat_of_phases},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

@@ -363,5 +363,5 @@ const struct nuc_npu_form nuc_sum_forms[] = {
     {NUC_OP_ADAPTIVE_AVG_POOL2D, form_sum, form_sum_applies},
     /* cumsum */
     {NUC_OP_CUMSUM, form_cumsum, form_cumsum_applies},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

@@ -295,5 +295,5 @@ const struct nuc_npu_form nuc_window_forms[] = {
     {NUC_OP_AVG_POOL1D, to_padded_avg_pool, is_avg_pool_to_pad},
     {NUC_OP_AVG_POOL2D, to_padded_avg_pool, is_avg_pool_to_pad},
     {NUC_OP_CONV2D_PADDING, to_unevenly_padded, is_unevenly_padded},
-    NUC_FORMS_END,
+    {.build = NULL},
 };

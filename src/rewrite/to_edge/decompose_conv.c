@@ -63,7 +63,7 @@ static struct nuc_node *without_batch(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_view(g, node, conv, out.sizes, out.rank);
 }
 
-struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_convolution(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *conv = insert_convolution(g, node, with_batch(g, node, nuc_operand(g, node, NUC_CONV_INPUT)));
 
@@ -90,7 +90,7 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
 }
 
 /* Padding "same" or "valid"; of the latter torch writes lists of one element. */
-struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_conv_args *args = nuc_conv_args(node->op);
     const struct nuc_arg *mode = nuc_arg_at(node, args->padding);
@@ -121,7 +121,7 @@ struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node 
  * avg_pool1d and max_pool1d of [N, C, L] are the 2-D pooling of [N, C, 1, L]. Lists of one element get a neutral one in
  * front.
  */
-struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
 {
     bool is_max = node->op == NUC_OP_MAX_POOL1D;
     uint32_t last_list = is_max ? NUC_ARG(MAX_POOL1D, dilation) : POOL(padding);
@@ -148,7 +148,7 @@ struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* An output of 1 x 1 is the mean over height and width, which is contiguous whatever its input. */
-struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta *out = &node->vals[0];
     const int64_t dims[2] = {-1, -2};
@@ -162,3 +162,19 @@ struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node
     nuc_set_contiguous_val(g, mean, out->dtype, out->sizes, out->rank);
     return mean;
 }
+
+const struct nuc_decomposition nuc_conv_decompositions[] = {
+    {.op = NUC_OP_CONV1D, .rewrite = to_convolution, .carrier = NUC_OP_CONVOLUTION},
+    {.op = NUC_OP_CONV2D, .rewrite = to_convolution, .carrier = NUC_OP_CONVOLUTION},
+    {NUC_OP_CONV3D, to_convolution, NUC_OP_CONVOLUTION, NULL, nuc_to_flat_convolution},
+    {.op = NUC_OP_CONV_TRANSPOSE1D, .rewrite = to_convolution, .carrier = NUC_OP_CONVOLUTION},
+    {.op = NUC_OP_CONV_TRANSPOSE2D, .rewrite = to_convolution, .carrier = NUC_OP_CONVOLUTION},
+    {NUC_OP_CONV_TRANSPOSE3D, to_convolution, NUC_OP_CONVOLUTION, NULL, nuc_to_flat_convolution},
+    {.op = NUC_OP_CONV1D_PADDING, .rewrite = to_padded_convolution, .carrier = NUC_OP_CONVOLUTION},
+    {.op = NUC_OP_CONV2D_PADDING, .rewrite = to_padded_convolution, .carrier = NUC_OP_CONVOLUTION},
+    {NUC_OP_CONV3D_PADDING, to_padded_convolution, NUC_OP_CONVOLUTION, NULL, nuc_to_flat_convolution},
+    {.op = NUC_OP_MAX_POOL1D, .rewrite = to_pool_of_rows, .carrier = NUC_OP_MAX_POOL2D_INDICES},
+    {.op = NUC_OP_AVG_POOL1D, .rewrite = to_pool_of_rows, .carrier = NUC_OP_MAX_POOL2D_INDICES},
+    {.op = NUC_OP_ADAPTIVE_AVG_POOL2D, .rewrite = to_adaptive_pool, .carrier = NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D},
+    {.rewrite = NULL},
+};

@@ -119,7 +119,7 @@ static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_view(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), sizes, rank);
 }
 
-struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_matmul(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
     const struct nuc_meta out = node->vals[0];
@@ -162,7 +162,7 @@ static struct nuc_node *insert_dense(struct nuc_graph *g, struct nuc_node *node,
  * addmm where the input is a matrix or lies contiguously, else matmul, with the bias added. Torch transposes the weight
  * before it touches the input in matmul, and after in addmm.
  */
-struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_linear(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_ARG(LINEAR, input)),
                     *weight = nuc_operand(g, node, NUC_ARG(LINEAR, weight)),
@@ -178,3 +178,9 @@ struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node)
         product = nuc_insert_view(g, node, product, out.sizes, out.rank);
     return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_ADD, product, bias);
 }
+
+const struct nuc_decomposition nuc_matrix_decompositions[] = {
+    {.op = NUC_OP_LINEAR, .rewrite = to_linear, .carrier = NUC_OP_ADDMM},
+    {.op = NUC_OP_MATMUL, .rewrite = to_matmul, .carrier = NUC_OP_BMM},
+    {.rewrite = NULL},
+};

@@ -227,12 +227,17 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
              g->file, nuc_node_text(g->cx, node), name);
 }
 
-struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node)
 {
     return insert_padding(g, node, false);
 }
 
-struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_traced_pad(struct nuc_graph *g, struct nuc_node *node)
 {
     return insert_padding(g, node, true);
 }
+
+const struct nuc_decomposition nuc_pad_decompositions[] = {
+    {NUC_OP_PAD, to_pad, NUC_OP_CONSTANT_PAD, to_traced_pad, NULL},
+    {.rewrite = NULL},
+};

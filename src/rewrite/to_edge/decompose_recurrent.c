@@ -166,7 +166,7 @@ static struct nuc_node *cat_states(const struct layers *u, const struct state *f
 }
 
 /* With batch_first the input is [N, T, I]; torch's own modules give an input without a batch one of 1. */
-struct nuc_node *nuc_to_steps(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_steps(struct nuc_graph *g, struct nuc_node *node)
 {
     const int64_t swapped[3] = {1, 0, 2};
     struct layers u = {g, node, nuc_recurrent_of(node)};
@@ -188,14 +188,22 @@ struct nuc_node *nuc_to_steps(struct nuc_graph *g, struct nuc_node *node)
     return NULL;
 }
 
-struct nuc_node *nuc_to_recurrent(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_recurrent(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_recurrent r = nuc_recurrent_of(node);
 
     check_training(g, node);
     if (r.layers > 1 || r.projected)
-        return nuc_to_steps(g, node);
+        return to_steps(g, node);
     struct nuc_node *edge = nuc_to_same(g, node);
     nuc_infer_shape(g, edge);
     return edge;
 }
+
+const struct nuc_decomposition nuc_recurrent_decompositions[] = {
+    {NUC_OP_GRU, to_recurrent, NUC_OP_GRU, to_steps, to_steps},
+    {NUC_OP_LSTM, to_recurrent, NUC_OP_LSTM, to_steps, to_steps},
+    {NUC_OP_RNN_TANH, to_recurrent, NUC_OP_RNN_TANH, to_steps, to_steps},
+    {NUC_OP_RNN_RELU, to_recurrent, NUC_OP_RNN_RELU, to_steps, to_steps},
+    {.rewrite = NULL},
+};

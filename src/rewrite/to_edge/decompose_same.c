@@ -71,7 +71,7 @@ static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node,
 }
 
 /* hardswish: x * clamp(x + 3, 0, 6) / 6; hardsigmoid: clamp(x + 3, 0, 6) / 6. */
-struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_hardswish(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_ADD, x, insert_float(g, node, 3));
@@ -91,7 +91,7 @@ struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node)
  * Quantized values are often equal, and the kernel leaves it to the C++ library which of them comes first. Here it is
  * the one in front: the greatest, then the greatest of what is left.
  */
-struct nuc_node *nuc_to_stable_topk(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_stable_topk(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF), *left = input, *values[MAX_TOPK], *indices[MAX_TOPK];
     int64_t k = nuc_integer(node, NUC_ARG(TOPK, k), 0), rank = input->vals[0].rank;
@@ -115,3 +115,11 @@ struct nuc_node *nuc_to_stable_topk(struct nuc_graph *g, struct nuc_node *node)
     nuc_replace_item(g, node, 1, nuc_insert_cat(g, node, indices, (uint32_t)k, dim));
     return NULL;
 }
+
+const struct nuc_decomposition nuc_same_decompositions[] = {
+    {.op = NUC_OP_HARDSWISH, .rewrite = to_hardswish},
+    {.op = NUC_OP_HARDSIGMOID, .rewrite = to_hardswish},
+    {.op = NUC_OP_RMS_NORM, .rewrite = nuc_to_same, .carrier = NUC_OP_RMS_NORM},
+    {NUC_OP_TOPK, nuc_to_same, NUC_OP_TOPK, NULL, to_stable_topk},
+    {.rewrite = NULL},
+};

@@ -7,7 +7,7 @@
 #include "rewrite/insert.h"
 #include "rewrite/to_edge/decompose.h"
 
-struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_nothing(struct nuc_graph *g, struct nuc_node *node)
 {
     (void)g;
     (void)node;
@@ -18,7 +18,7 @@ struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node)
  * view, reshape, flatten: a copy first where the input's memory order does not allow a view. Torch hands a size of -1
  * through to a view that needs no copy.
  */
-struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_view(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
@@ -47,7 +47,7 @@ static struct nuc_meta in_memory_format(const struct nuc_meta *input, const stru
 }
 
 /* clone always copies; contiguous only what is not. */
-struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_clone(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
     struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[NUC_ARG(CLONE, memory_format)]);
@@ -57,7 +57,7 @@ struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_clone(g, node, input, &meta);
 }
 
-struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_dropout(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
 
@@ -68,7 +68,7 @@ struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* What changes neither type nor dim order copies nothing, unless it is asked to. */
-struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_copy(struct nuc_graph *g, struct nuc_node *node)
 {
     bool with_layout = node->op == NUC_OP_TO_DTYPE_LAYOUT;
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
@@ -91,7 +91,7 @@ struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* transpose(dim0, dim1) and t() as permutations. */
-struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_transpose(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
     uint32_t rank = input->vals[0].rank;
@@ -109,7 +109,7 @@ struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* split and chunk of any kind, by the sizes their results have. */
-struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_split(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *split = nuc_insert(g, node, NUC_OP_SPLIT_WITH_SIZES, node);
     uint32_t rank = node->n_vals > 0 ? node->vals[0].rank : 0;
@@ -126,9 +126,29 @@ struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* A tensor of zeros is a constant. */
-struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *to_zeros(struct nuc_graph *g, struct nuc_node *node)
 {
     void *zeros = nuc_alloc(g->cx, nuc_bytes(&node->vals[0]));
 
     return nuc_add_parameter(g, node, "", &node->vals[0], zeros);
 }
+
+const struct nuc_decomposition nuc_shape_decompositions[] = {
+    {.op = NUC_OP_VIEW, .rewrite = to_view, .carrier = NUC_OP_VIEW},
+    {.op = NUC_OP_RESHAPE, .rewrite = to_view, .carrier = NUC_OP_VIEW},
+    {.op = NUC_OP_FLATTEN, .rewrite = to_view, .carrier = NUC_OP_VIEW},
+    {.op = NUC_OP_TRANSPOSE, .rewrite = to_transpose, .carrier = NUC_OP_PERMUTE},
+    {.op = NUC_OP_T, .rewrite = to_transpose, .carrier = NUC_OP_PERMUTE},
+    {.op = NUC_OP_SPLIT, .rewrite = to_split, .carrier = NUC_OP_SLICE},
+    {.op = NUC_OP_SPLIT_SIZES, .rewrite = to_split, .carrier = NUC_OP_SLICE},
+    {.op = NUC_OP_SPLIT_WITH_SIZES, .rewrite = to_split, .carrier = NUC_OP_SLICE},
+    {.op = NUC_OP_CHUNK, .rewrite = to_split, .carrier = NUC_OP_SLICE},
+    {.op = NUC_OP_DROPOUT, .rewrite = to_dropout},
+    {.op = NUC_OP_CLONE, .rewrite = to_clone, .carrier = NUC_OP_CLONE_DIM_ORDER},
+    {.op = NUC_OP_CONTIGUOUS, .rewrite = to_clone, .carrier = NUC_OP_CLONE_DIM_ORDER},
+    {.op = NUC_OP_TO_DTYPE, .rewrite = to_copy, .carrier = NUC_OP_TO_DIM_ORDER_COPY},
+    {.op = NUC_OP_TO_DTYPE_LAYOUT, .rewrite = to_copy, .carrier = NUC_OP_TO_DIM_ORDER_COPY},
+    {.op = NUC_OP_ZEROS, .rewrite = to_zeros},
+    {.op = NUC_OP_ASSERT_TENSOR_METADATA, .rewrite = to_nothing},
+    {.rewrite = NULL},
+};

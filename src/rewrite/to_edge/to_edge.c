@@ -10,79 +10,32 @@
 #include "rewrite/to_edge/decompose.h"
 #include "rewrite/to_edge/functionalize.h"
 
-/* Operators without an Edge form of their own, or of which more is to be said than their arguments. */
-static const struct row {
-    enum nuc_op op;
-    decomposition rewrite;
-    decomposition as_reference; /* in compatibility mode; NULL: the same */
-} rows[] = {
-    {NUC_OP_CONV1D, nuc_to_convolution, NULL},
-    {NUC_OP_CONV2D, nuc_to_convolution, NULL},
-    {NUC_OP_CONV3D, nuc_to_convolution, NULL},
-    {NUC_OP_CONV_TRANSPOSE1D, nuc_to_convolution, NULL},
-    {NUC_OP_CONV_TRANSPOSE2D, nuc_to_convolution, NULL},
-    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_convolution, NULL},
-    {NUC_OP_CONV1D_PADDING, nuc_to_padded_convolution, NULL},
-    {NUC_OP_CONV2D_PADDING, nuc_to_padded_convolution, NULL},
-    {NUC_OP_CONV3D_PADDING, nuc_to_padded_convolution, NULL},
-    {NUC_OP_MAX_POOL1D, nuc_to_pool_of_rows, NULL},
-    {NUC_OP_AVG_POOL1D, nuc_to_pool_of_rows, NULL},
-    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_to_adaptive_pool, NULL},
-    {NUC_OP_HARDSWISH, nuc_to_hardswish, NULL},
-    {NUC_OP_HARDSIGMOID, nuc_to_hardswish, NULL},
-    {NUC_OP_RMS_NORM, nuc_to_same, NULL},
-    {NUC_OP_LINEAR, nuc_to_linear, NULL},
-    {NUC_OP_MATMUL, nuc_to_matmul, NULL},
-    {NUC_OP_GRU, nuc_to_recurrent, nuc_to_steps},
-    {NUC_OP_LSTM, nuc_to_recurrent, nuc_to_steps},
-    {NUC_OP_RNN_TANH, nuc_to_recurrent, nuc_to_steps},
-    {NUC_OP_RNN_RELU, nuc_to_recurrent, nuc_to_steps},
-    {NUC_OP_PAD, nuc_to_pad, nuc_to_traced_pad},
-    {NUC_OP_VIEW, nuc_to_view, NULL},
-    {NUC_OP_RESHAPE, nuc_to_view, NULL},
-    {NUC_OP_FLATTEN, nuc_to_view, NULL},
-    {NUC_OP_TRANSPOSE, nuc_to_transpose, NULL},
-    {NUC_OP_T, nuc_to_transpose, NULL},
-    {NUC_OP_SPLIT, nuc_to_split, NULL},
-    {NUC_OP_SPLIT_SIZES, nuc_to_split, NULL},
-    {NUC_OP_SPLIT_WITH_SIZES, nuc_to_split, NULL},
-    {NUC_OP_CHUNK, nuc_to_split, NULL},
-    {NUC_OP_DROPOUT, nuc_to_dropout, NULL},
-    {NUC_OP_CLONE, nuc_to_clone, NULL},
-    {NUC_OP_CONTIGUOUS, nuc_to_clone, NULL},
-    {NUC_OP_TO_DTYPE, nuc_to_copy, NULL},
-    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_copy, NULL},
-    {NUC_OP_ZEROS, nuc_to_zeros, NULL},
-    {NUC_OP_ASSERT_TENSOR_METADATA, nuc_to_nothing, NULL},
+static const struct nuc_decomposition *const families[] = {
+    nuc_same_decompositions,      nuc_conv_decompositions, nuc_matrix_decompositions,
+    nuc_recurrent_decompositions, nuc_pad_decompositions,  nuc_shape_decompositions,
 };
 
-/* In their place, where ExecuTorch's runtime does not compute what they give. */
-static const struct executorch_row {
-    enum nuc_op op;
-    decomposition rewrite;
-} executorch_rows[] = {
-    {NUC_OP_CONV3D, nuc_to_flat_convolution},
-    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution},
-    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution},
-    {NUC_OP_GRU, nuc_to_steps},
-    {NUC_OP_LSTM, nuc_to_steps},
-    {NUC_OP_RNN_TANH, nuc_to_steps},
-    {NUC_OP_RNN_RELU, nuc_to_steps},
-    {NUC_OP_TOPK, nuc_to_stable_topk},
-};
+static const struct nuc_decomposition *row_of(enum nuc_op op)
+{
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        for (const struct nuc_decomposition *row = families[i]; row->rewrite != NULL; row++) {
+            if (row->op == op)
+                return row;
+        }
+    }
+    return NULL;
+}
 
 /* NULL when the operator has no Edge form. */
 static decomposition rewrite_of(enum nuc_op op, bool reference_compat, bool executorch_ops_only)
 {
-    for (size_t i = 0; i < sizeof executorch_rows / sizeof executorch_rows[0]; i++) {
-        if (executorch_ops_only && executorch_rows[i].op == op)
-            return executorch_rows[i].rewrite;
-    }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op)
-            return reference_compat && rows[i].as_reference != NULL ? rows[i].as_reference : rows[i].rewrite;
-    }
-    return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
+    const struct nuc_decomposition *row = row_of(op);
+
+    if (row == NULL)
+        return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
+    if (executorch_ops_only && row->for_executorch != NULL)
+        return row->for_executorch;
+    return reference_compat && row->as_reference != NULL ? row->as_reference : row->rewrite;
 }
 
 /* Operators that may stay as they are instead of being decomposed. */
@@ -326,36 +279,15 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
     nuc_rename_as_traced(g);
 }
 
-/* The operator that carries what a rewrite makes, where there is one. */
-static const struct {
-    decomposition rewrite;
-    enum nuc_op op;
-} carriers[] = {
-    {nuc_to_convolution, NUC_OP_CONVOLUTION},
-    {nuc_to_padded_convolution, NUC_OP_CONVOLUTION},
-    {nuc_to_pool_of_rows, NUC_OP_MAX_POOL2D_INDICES},
-    {nuc_to_adaptive_pool, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D},
-    {nuc_to_linear, NUC_OP_ADDMM},
-    {nuc_to_matmul, NUC_OP_BMM},
-    {nuc_to_pad, NUC_OP_CONSTANT_PAD},
-    {nuc_to_view, NUC_OP_VIEW},
-    {nuc_to_transpose, NUC_OP_PERMUTE},
-    {nuc_to_split, NUC_OP_SLICE},
-    {nuc_to_clone, NUC_OP_CLONE_DIM_ORDER},
-    {nuc_to_copy, NUC_OP_TO_DIM_ORDER_COPY},
-};
-
 enum nuc_op nuc_edge_carrier(struct nuc_context *cx, enum nuc_op op)
 {
-    decomposition rewrite = rewrite_of(op, false, false);
+    const struct nuc_decomposition *row = row_of(op);
 
     if (nuc_has_formula(NUC_FORMULA_EDGE, op))
         return nuc_formula_carrier(cx, NUC_FORMULA_EDGE, op);
-    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
-        if (rewrite != NULL && carriers[i].rewrite == rewrite)
-            return carriers[i].op;
-    }
-    return rewrite == nuc_to_same || rewrite == nuc_to_recurrent ? op : NUC_OP_COUNT;
+    if (row == NULL)
+        return rewrite_of(op, false, false) != NULL ? op : NUC_OP_COUNT;
+    return row->carrier != NUC_OP_PLACEHOLDER ? row->carrier : NUC_OP_COUNT;
 }
 
 bool nuc_has_edge_form(enum nuc_op op)
