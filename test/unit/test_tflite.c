@@ -517,6 +517,27 @@ static void what_is_refused_is_left_out(void **state)
     assert_has(nuc_graph_print(g, false), "output([%x_0])");
 }
 
+/* Who makes or reads it is left out; what comes after takes its values from outside. */
+static void tensors_of_other_types_are_obstacles_of_operators(void **state)
+{
+    static const char *const names[] = {"x", "a", "b", "y"};
+    struct nuc_context *cx = *state;
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "types.tflite");
+    int32_t t[4];
+
+    for (int i = 0; i < 4; i++)
+        t[i] = REAL(m, names[i], NULL, 1, 4);
+    for (int i = 0; i < 3; i++)
+        nuc_lt_add_op(m, NUC_LT_ABS, &t[i], 1, &t[i + 1], 1);
+    m->subgraphs[0].tensors[t[1]].unhandled = "uint32";
+    set_boundaries(m, t[0], t[3]);
+    const struct nuc_obstacles *all = nuc_collect_obstacles(cx);
+    struct nuc_graph *g = nuc_import_litert(cx, m, 0, NULL);
+    assert_int_equal(all->count, 2);
+    assert_has(all->first->text, "operator 0 (ABS): tensor 'a' is of the type uint32, which is not handled");
+    assert_has(nuc_graph_print(g, false), "aten.abs.default(%operator_1_0)");
+}
+
 static void refusals_name_operator_and_reason(void **state)
 {
     struct nuc_lt_model *m = conv_model(*state, 4, 2, 2, NUC_LT_ACT_NONE);
@@ -727,6 +748,7 @@ int main(void)
         STATE_TEST(constant_conditions_are_inlined),
         STATE_TEST(refusals_name_operator_and_reason),
         STATE_TEST(what_is_refused_is_left_out),
+        STATE_TEST(tensors_of_other_types_are_obstacles_of_operators),
         STATE_TEST(values_come_from_somewhere),
     };
 
