@@ -71,12 +71,23 @@ static void import(struct nuc_context *cx, void *arg)
     call->written = nuc_join_pieces(cx, &archive);
 }
 
-/* Equal, but for the ".0" of whole numbers: among integers they are written as integers. */
+/* Where the text goes on behind what may differ: the ".0" of an integer, and an order of dimensions. */
+static const char *behind(const char *t)
+{
+    if (t[0] == '.' && t[1] == '0' && (t[2] == ',' || t[2] == ')' || t[2] == ']'))
+        return t + 2;
+    return strncmp(t, " dim-order(", 11) == 0 ? t + strcspn(t, ")") + 1 : t;
+}
+
+/*
+ * Equal, but for the ".0" of whole numbers, which among integers are written as integers, and for orders, which are
+ * several where dimensions have one element: strides with gaps say another one than those that are written.
+ */
 static bool same_text(const char *a, const char *b)
 {
     for (;; a++, b++) {
-        a += a[0] == '.' && a[1] == '0' && (a[2] == ',' || a[2] == ')' || a[2] == ']') ? 2 : 0;
-        b += b[0] == '.' && b[1] == '0' && (b[2] == ',' || b[2] == ')' || b[2] == ']') ? 2 : 0;
+        a = behind(a);
+        b = behind(b);
         if (*a != *b || *a == '\0')
             return *a == *b;
     }

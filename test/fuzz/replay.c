@@ -18,12 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include "fuzz_support.h"
 
 #define MOST_FILES 8192
 #define MOST_MESSAGE 70 /* characters of a message that are written: the cause, seldom the remedy */
 #define MOST_GROWTH 64  /* bytes that a variant may be longer than its file */
+#define MOST_SECONDS 60 /* of the CPU, for an input, which takes milliseconds */
 
 /* Structured targets have one; it may call LLVMFuzzerMutate() below. */
 __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -260,7 +262,9 @@ static const char *give(const uint8_t *data, size_t size)
     under_way.data = data;
     under_way.size = size;
     fuzz_take_verdict();
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {MOST_SECONDS, 0}}, NULL);
     LLVMFuzzerTestOneInput(exact, size);
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {0, 0}}, NULL);
     free(exact);
     return fuzz_take_verdict();
 }
@@ -483,6 +487,7 @@ int main(int argc, char **argv)
     if (LLVMFuzzerInitialize != NULL)
         LLVMFuzzerInitialize(&argc, &argv);
     signal(SIGABRT, save_input);
+    signal(SIGPROF, save_input);
     size_t wrong = give_files(&in, plan), edges = count_edges(&all);
     give_mutations(&in, plan);
     give_corruptions(&in, plan);
