@@ -90,10 +90,9 @@ struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json 
     struct nuc_node **slot = im->scope->is_region ? nuc_scope_slot(im->scope, text) : NULL;
     struct nuc_node *node = slot != NULL ? *slot : im->scope->is_region ? NULL : nuc_find_node(im->g, text);
 
-    if (node != NULL && node->n_vals == 0) /* the node itself, whose arguments are being read */
-        node = NULL;
-    im->misses_value |= node == NULL;
-    if (node == NULL)
+    const bool found = node != NULL && node->n_vals != 0; /* 0: the node itself, whose arguments are being read */
+    im->misses_value |= !found;
+    if (!found)
         nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", text);
     return node;
 }

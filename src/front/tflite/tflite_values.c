@@ -243,7 +243,8 @@ struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node 
     const char *own = dot != NULL ? dot + 1 : name;
     struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)strcspn(own, "."), own));
 
-    node->source = ti->source;
+    if (ti->source != NULL) /* an output that is a constant is of no operator */
+        node->source = ti->source;
     if (input != NULL)
         nuc_set_arg_node(node, ti->g, NUC_SELF, input);
     return node;
