@@ -76,17 +76,28 @@ static struct nuc_node *emit_rows(struct nuc_cm *c, const struct nuc_node *node,
 }
 
 struct nuc_node *nuc_cm_sum_rows(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
-                                 struct nuc_node *rows, struct nuc_multiplier m, struct nuc_node *before)
+                                 struct nuc_node *x, int64_t count, struct nuc_multiplier m, struct nuc_node *before)
 {
+    int64_t rows = nuc_elements(&x->vals[0]) / count;
     struct linear l = {.in = u->in, .out = u->out, .rescale = &m};
-    size_t count = (size_t)rows->vals[0].sizes[1];
-    int8_t *ones = nuc_alloc_array(c->g->cx, count + 1, 1);
+    int8_t *ones = nuc_alloc_array(c->g->cx, (size_t)count + 1, 1);
 
-    memset(ones, 1, count);
-    l.in.node = rows;
-    struct nuc_node *weight =
-        nuc_cm_constant(c, node, "_ones", NUC_I8, (const int64_t[]){1, rows->vals[0].sizes[1]}, 2, ones);
-    return emit_rows(c, node, &l, weight, before);
+    memset(ones, 1, (size_t)count);
+    if (rows == 1) {
+        l.in.node = nuc_cm_view(c, x, (const int64_t[]){1, count}, 2, before);
+        return emit_rows(c, node, &l, nuc_cm_constant(c, node, "_ones", NUC_I8, (const int64_t[]){1, count}, 2, ones),
+                         before);
+    }
+    /* As the columns of a batched product, whose kernels read several at once. */
+    struct nuc_node *one = nuc_cm_constant(c, node, "_ones", NUC_I8, (const int64_t[]){1, 1, count}, 3, ones);
+    struct nuc_node *columns = nuc_cm_view(c, x, (const int64_t[]){1, rows, count}, 3, before);
+    struct nuc_node *product =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_BATCH_MATMUL, u->out.value,
+                 NUC_ARGS(nuc_node_arg(one), nuc_int_arg(0), nuc_node_arg(columns), nuc_int_arg(-u->in.zero_point),
+                          nuc_int_arg(u->out.params.zero_point), nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+    nuc_cm_scratch(c, product, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
+                   c->options->cpu->scratch->matmul_bytes * (size_t)rows);
+    return product;
 }
 
 static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *l)

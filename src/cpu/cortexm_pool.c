@@ -350,8 +350,8 @@ static bool as_block(const struct reduction *r, int64_t sizes[3])
 #define MOST_ONES 2048 /* bytes of a program that fewer cycles are worth */
 
 /*
- * A sum over the last dimensions is a linear layer whose weights are ones, one over others after a transposition, which
- * takes more cycles than the kernel of our own. NULL where dimensions lie between them.
+ * A sum over the last dimensions is a product with ones, one over others after a transposition, which takes memory.
+ * NULL where dimensions lie between them.
  */
 static struct nuc_node *sum_of_products(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
                                         const struct reduction *r, struct nuc_multiplier m, struct nuc_node *before)
@@ -365,12 +365,11 @@ static struct nuc_node *sum_of_products(struct nuc_cm *c, const struct nuc_node 
     struct nuc_node *x = r->in;
     if (block[2] > 1)
         x = nuc_cm_transpose(c, nuc_cm_view(c, x, block, 3, before), (const int64_t[]){0, 2, 1}, before);
-    x = nuc_cm_view(c, x, (const int64_t[]){block[0] * block[2], block[1]}, 2, before);
     for (uint32_t d = 0; d < in->rank; d++) {
         if (!is_added(r, d) || r->keepdim)
             sizes[rank++] = is_added(r, d) ? 1 : in->sizes[d];
     }
-    return nuc_cm_view(c, nuc_cm_sum_rows(c, node, u, x, m, before), sizes, rank, before);
+    return nuc_cm_view(c, nuc_cm_sum_rows(c, node, u, x, block[1], m, before), sizes, rank, before);
 }
 
 /* Sum or mean: one requantization of the int32 sum. */

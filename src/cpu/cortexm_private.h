@@ -139,9 +139,9 @@ void nuc_cm_add_multipliers(struct nuc_cm *c, const struct nuc_node *like, const
 void nuc_cm_fold_channels(struct nuc_cm *c, const struct nuc_node *like, const struct nuc_channels *shape,
                           struct nuc_multiplier *rescale, struct nuc_node **weight, struct nuc_node **bias);
 
-/* The sum of each row of [N, K] times the multiplier, by a linear layer of ones: [N, 1]; in front of `before`. */
+/* Sums of `count` values next to each other, times the multiplier, as products with ones; in front of `before`. */
 struct nuc_node *nuc_cm_sum_rows(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
-                                 struct nuc_node *rows, struct nuc_multiplier m, struct nuc_node *before);
+                                 struct nuc_node *x, int64_t count, struct nuc_multiplier m, struct nuc_node *before);
 
 /* ---- layouts: copies give `value` itself when it lies so already ---- */
 
