@@ -157,3 +157,9 @@ void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_a
         }
     }
 }
+
+int64_t nuc_slice_end(int64_t value, int64_t size)
+{
+    value = value < 0 ? value + size : value;
+    return value < 0 ? 0 : value > size ? size : value;
+}

@@ -40,6 +40,9 @@ int64_t nuc_positive_dim(int64_t dim, uint32_t rank);
 /* The int at a position, a dimension of a tensor of that rank, counted from the front. */
 int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, uint32_t rank);
 
+/* The start or end of a slice, which counts from the end where it is negative, as a place from 0 to `size`. */
+int64_t nuc_slice_end(int64_t value, int64_t size);
+
 /* Dimensions that an int[] names in a tensor of that rank, as a bit mask; None and an empty list name all. */
 uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank);
 

@@ -138,12 +138,37 @@ struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const s
 
 /* ---- users ---- */
 
-static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
+bool nuc_is_user(const struct nuc_node *node, const struct nuc_node *user)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         if (node->users[i] == user)
-            return;
+            return true;
     }
+    return false;
+}
+
+bool nuc_feeds_output(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_OUTPUT)
+            return true;
+    }
+    return false;
+}
+
+bool nuc_has_in_place(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->in_place)
+            return true;
+    }
+    return false;
+}
+
+static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
+{
+    if (nuc_is_user(node, user))
+        return;
     if (node->n_users == node->users_capacity) {
         uint32_t capacity = node->users_capacity == 0 ? 1 : 4 * node->users_capacity;
         struct nuc_node **users =

@@ -414,6 +414,18 @@ static inline bool nuc_is_static(const struct nuc_node *node)
     return nuc_is_placeholder(node) && node->input_kind != NUC_USER_INPUT;
 }
 
+/* The same of float32; NULL is none. */
+static inline bool nuc_is_static_float(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
+}
+
+/* A value of one float32 tensor; NULL is none. */
+static inline bool nuc_is_real_value(const struct nuc_node *node)
+{
+    return node != NULL && !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
+}
+
 static inline bool nuc_is_quantize(const struct nuc_node *node)
 {
     return nuc_op_kind(node->op) == NUC_KIND_QUANT;
@@ -452,6 +464,13 @@ const bool *nuc_nodes_that_vary(const struct nuc_graph *g);
 /* The same as an array of at most `max`; returns how many there are in all. */
 uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max);
 
+/* Whether `user` is among the readers of the node, and whether the graph's output is. */
+bool nuc_is_user(const struct nuc_node *node, const struct nuc_node *user);
+bool nuc_feeds_output(const struct nuc_node *node);
+
+/* Whether an operator works in place. */
+bool nuc_has_in_place(const struct nuc_graph *g);
+
 struct nuc_node *nuc_output_node(const struct nuc_graph *g);
 struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name);
 
@@ -469,6 +488,7 @@ bool nuc_is_channels_last(const struct nuc_meta *m);
 void nuc_set_contiguous(struct nuc_meta *m);
 void nuc_set_channels_last(struct nuc_meta *m);
 int64_t nuc_elements(const struct nuc_meta *m);
+int64_t nuc_elements_between(const struct nuc_meta *m, uint32_t from, uint32_t to); /* of dimensions from .. to - 1 */
 size_t nuc_bytes(const struct nuc_meta *m);
 /* Strides in elements of a dense tensor of that meta. */
 void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK]);

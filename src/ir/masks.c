@@ -8,11 +8,6 @@
 
 /* ---- values ---- */
 
-static bool is_float(const struct nuc_node *node)
-{
-    return node != NULL && !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
-}
-
 /* Every value is between two, or another one. */
 static bool are_values_of(struct nuc_graph *g, const struct nuc_node *constant, float least, float most, float other)
 {
@@ -27,7 +22,7 @@ static bool are_values_of(struct nuc_graph *g, const struct nuc_node *constant, 
 
 bool nuc_is_far(struct nuc_graph *g, const struct nuc_node *node)
 {
-    return is_float(node) && nuc_is_static(node) && nuc_elements(&node->vals[0]) > 0 &&
+    return nuc_is_real_value(node) && nuc_is_static(node) && nuc_elements(&node->vals[0]) > 0 &&
            are_values_of(g, node, -INFINITY, NUC_FAR, NUC_MASKED);
 }
 
@@ -47,7 +42,7 @@ bool nuc_moves_whole(const struct nuc_node *node)
     enum nuc_family family = nuc_op_family(node->op);
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
 
-    return nuc_is_call(node) && is_float(node) && is_float(input) &&
+    return nuc_is_call(node) && nuc_is_real_value(node) && nuc_is_real_value(input) &&
            (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY ||
             family == NUC_FAMILY_CAST || node->op == NUC_OP_EXPAND);
 }
@@ -97,7 +92,7 @@ static bool hides(struct nuc_graph *g, const struct nuc_node *node)
 {
     while (nuc_moves_whole(node))
         node = nuc_arg_node(node, NUC_SELF);
-    if (!is_float(node))
+    if (!nuc_is_real_value(node))
         return false;
     if (nuc_is_static(node))
         return are_values_of(g, node, NUC_MASKED, NUC_MASKED, 0) && !are_values_of(g, node, 0, 0, 0);
@@ -106,14 +101,14 @@ static bool hides(struct nuc_graph *g, const struct nuc_node *node)
         return false;
     const struct nuc_node *other =
         nuc_arg_node(node, far == NUC_ARG(WHERE, self) ? NUC_ARG(WHERE, other) : NUC_ARG(WHERE, self));
-    return is_float(other) && nuc_is_static(other) && are_values_of(g, other, 0, 0, 0);
+    return nuc_is_real_value(other) && nuc_is_static(other) && are_values_of(g, other, 0, 0, 0);
 }
 
 enum nuc_mask nuc_mask_of(struct nuc_graph *g, const struct nuc_node *node)
 {
     uint32_t left = MOST_OPERATORS, n_inputs = 0;
 
-    if (!is_float(node))
+    if (!nuc_is_real_value(node))
         return NUC_MASK_NONE;
     if (hides(g, node))
         return NUC_MASK_HIDES;
@@ -125,8 +120,8 @@ static struct nuc_node *mask_in_sum(struct nuc_graph *g, const struct nuc_node *
 {
     struct nuc_node *terms[2] = {nuc_arg_node(add, NUC_SELF), nuc_arg_node(add, NUC_OTHER)};
 
-    if (add->op != NUC_OP_ADD || !is_float(add) || !is_float(terms[0]) || !is_float(terms[1]) ||
-        !nuc_numbers_equal(nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0), 1.0))
+    if (add->op != NUC_OP_ADD || !nuc_is_real_value(add) || !nuc_is_real_value(terms[0]) ||
+        !nuc_is_real_value(terms[1]) || !nuc_numbers_equal(nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0), 1.0))
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         const struct nuc_node *scores = terms[1 - i];
@@ -252,7 +247,7 @@ static bool has_far(struct nuc_graph *g, const struct nuc_node *node)
 {
     const float far = 1e4f;
 
-    return is_float(node) && nuc_is_static(node) && !are_values_of(g, node, -far, far, 0);
+    return nuc_is_real_value(node) && nuc_is_static(node) && !are_values_of(g, node, -far, far, 0);
 }
 
 void nuc_mark_float_masks(struct nuc_graph *g, bool *marks)

@@ -101,13 +101,18 @@ void nuc_set_channels_last(struct nuc_meta *m)
     m->dim_order[m->rank - 1] = 1;
 }
 
+int64_t nuc_elements_between(const struct nuc_meta *m, uint32_t from, uint32_t to)
+{
+    int64_t count = 1;
+
+    for (uint32_t i = from; i < to; i++)
+        count *= m->sizes[i];
+    return count;
+}
+
 int64_t nuc_elements(const struct nuc_meta *m)
 {
-    int64_t n = 1;
-
-    for (uint8_t i = 0; i < m->rank; i++)
-        n *= m->sizes[i];
-    return n;
+    return nuc_elements_between(m, 0, m->rank);
 }
 
 size_t nuc_bytes(const struct nuc_meta *m)

@@ -57,15 +57,6 @@ static bool was_seen(const struct verifier *v, const struct nuc_node *node)
 
 /* ---- arguments and users ---- */
 
-static bool is_user(const struct nuc_node *node, const struct nuc_node *user)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i] == user)
-            return true;
-    }
-    return false;
-}
-
 static void check_inputs(struct verifier *v, struct nuc_node *node)
 {
     uint32_t count = nuc_inputs(node, NULL, 0);
@@ -78,7 +69,7 @@ static void check_inputs(struct verifier *v, struct nuc_node *node)
             broken(v, node, "it reads a node that does not come before it");
         if (inputs[i]->op == NUC_OP_OUTPUT || inputs[i]->is_tuple != (node->op == NUC_OP_GETITEM))
             broken(v, node, "only getitem reads a tuple, everything else single tensors");
-        if (!is_user(inputs[i], node))
+        if (!nuc_is_user(inputs[i], node))
             broken(v, node, "a node it reads does not know it as a user");
         while (inputs[first] != inputs[i])
             first++;

@@ -71,15 +71,6 @@ static bool operands_of(const struct nuc_node *node, struct operands *out)
     return !nuc_is_static(out->a);
 }
 
-static bool is_result(const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_OUTPUT)
-            return true;
-    }
-    return false;
-}
-
 /* Constants that differ along the last dimension, unlike those that repeat a value. */
 static bool has_columns(struct nuc_graph *g, const struct nuc_node *constant)
 {
@@ -173,8 +164,8 @@ void nuc_leave_standardizing_in_float(struct nuc_annotator *a)
             continue;
         }
         /* The model's result is no input of a layer: it is computed where others of its kind are. */
-        s.in_float[n->id] =
-            nuc_is_call(n) && nuc_is_quantizable(n) && standardizes(&s, n) && s.input[n->id] != NULL && !is_result(n);
+        s.in_float[n->id] = nuc_is_call(n) && nuc_is_quantizable(n) && standardizes(&s, n) && s.input[n->id] != NULL &&
+                            !nuc_feeds_output(n);
     }
     for (const struct nuc_node *n = g->last; n != NULL; n = n->prev) {
         struct nuc_cursor at = {0, 0};

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "device/base/microcode_header.h"
 #include "device/base/microcode_table.h"
 #include "device/base/npu_cost.h"
 #include "host/characters.h"
@@ -43,11 +44,6 @@ static const struct nuc_profile_call *records_of(const struct nuc_profile_run *r
     return NULL;
 }
 
-static uint32_t word(struct nuc_span microcode, uint32_t index)
-{
-    return nuc_load_u32(microcode.data + (size_t)index * 4);
-}
-
 static const char *opcode_name(uint32_t opcode)
 {
     static const char *const names[NUC_MC_OPCODE_COUNT] = {
@@ -83,8 +79,8 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
                         const struct nuc_profile_call *call)
 {
     struct nuc_npu_fetching clocks = {.bytes = 0};
-    uint64_t at = word(microcode, NUC_MC_WORD_CALLS_OFFSET);
-    uint32_t n_calls = word(microcode, NUC_MC_WORD_CALLS);
+    uint64_t at = nuc_mc_word(microcode, NUC_MC_WORD_CALLS_OFFSET);
+    uint32_t n_calls = nuc_mc_word(microcode, NUC_MC_WORD_CALLS);
     struct nuc_span head, record;
 
     for (uint32_t k = 0; k < n_calls && nuc_span_slice(microcode, at, sizeof(struct nuc_mc_call), &head); k++) {

@@ -306,15 +306,6 @@ static void emit_delegate(struct nuc_emission *e, const struct nuc_node *node)
 
 /* ---- views ---- */
 
-static bool feeds_output(const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_OUTPUT)
-            return true;
-    }
-    return false;
-}
-
 /* A copy of the view's input whose elements lie contiguously, by the operator that changes dim orders. */
 static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_node *source)
 {
@@ -385,7 +376,7 @@ static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s does not view a tensor", e->g->file, nuc_node_text(e->cx, node));
     bool contiguous = nuc_lies_contiguous(&source->vals[0]), result = nuc_lies_contiguous(&node->vals[0]);
     bool in_place = same_places(&source->vals[0], &node->vals[0]);
-    if (contiguous && result && feeds_output(node)) {
+    if (contiguous && result && nuc_feeds_output(node)) {
         emit_view_copy(e, node, tensor_of(e, source));
         return;
     }

@@ -1,19 +1,10 @@
 #include "back/program/sink.h"
 
-static bool reads(const struct nuc_node *user, const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i] == user)
-            return true;
-    }
-    return false;
-}
-
 static struct nuc_node *first_user(const struct nuc_node *node)
 {
     struct nuc_node *after = node->next;
 
-    while (after != NULL && !reads(after, node))
+    while (after != NULL && !nuc_is_user(node, after))
         after = after->next;
     return after;
 }

@@ -13,6 +13,12 @@ struct nuc_mc_buffers {
     uint32_t n_inputs, n_outputs;
 };
 
+/* Word `index`, which lies inside. */
+static inline uint32_t nuc_mc_word(struct nuc_span microcode, uint64_t index)
+{
+    return nuc_load_u32(microcode.data + (size_t)index * 4);
+}
+
 /* Words of a header of payload version 0 that differ. */
 enum { NUC_MC_WORD_PREFETCH_0 = 10, NUC_MC_WORD_INPUTS_0 = 11, NUC_MC_WORD_OUTPUTS_0 = 12, NUC_MC_LEAST_WORDS_0 = 13 };
 

@@ -175,9 +175,6 @@ struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json 
 /* Removes what only passes its input on, when nothing more is going to read values by name. */
 void nuc_remove_identities(struct nuc_importer *im);
 
-/* Whether an operator works in place. */
-bool nuc_has_in_place(const struct nuc_graph *g);
-
 /* ---- pt2_args.c ---- */
 
 /* Sets the arguments of a new node; those that are not given keep their defaults. */

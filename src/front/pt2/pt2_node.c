@@ -293,15 +293,6 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
         nuc_add_identity(im, node);
 }
 
-bool nuc_has_in_place(const struct nuc_graph *g)
-{
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->in_place)
-            return true;
-    }
-    return false;
-}
-
 /* A copy may be written to: the stage `expand` knows. */
 void nuc_remove_identities(struct nuc_importer *im)
 {

@@ -31,11 +31,6 @@ static struct nuc_span block(struct nuc_context *cx, const struct nuc_lt_model *
     return s->tensors[tensor].data;
 }
 
-static uint32_t word(struct nuc_span microcode, uint32_t index)
-{
-    return nuc_load_u32(microcode.data + (size_t)index * 4);
-}
-
 /* The form is that in which header and operator have the same numbers of inputs and outputs. */
 static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_neutron_graph *n)
 {
@@ -47,11 +42,11 @@ static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, stru
         struct nuc_span mc = n->microcode;
         const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc.data, n->form);
         n->header = (struct nuc_container_header){
-            .version = word(mc, NUC_MC_WORD_VERSION),
-            .microcode = word(mc, NUC_MC_WORD_SIZE),
-            .weights = word(mc, NUC_MC_WORD_WEIGHTS),
-            .kernels = word(mc, NUC_MC_WORD_KERNELS),
-            .scratch = word(mc, NUC_MC_WORD_SCRATCH),
+            .version = nuc_mc_word(mc, NUC_MC_WORD_VERSION),
+            .microcode = nuc_mc_word(mc, NUC_MC_WORD_SIZE),
+            .weights = nuc_mc_word(mc, NUC_MC_WORD_WEIGHTS),
+            .kernels = nuc_mc_word(mc, NUC_MC_WORD_KERNELS),
+            .scratch = nuc_mc_word(mc, NUC_MC_WORD_SCRATCH),
             .profile = b.profile,
             .debug = b.debug,
             .prefetch = b.prefetch,
@@ -67,9 +62,9 @@ static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, stru
             cx,
             "its header fits no known version: %u inputs and %u outputs (%u and %u as version 0) for an operator "
             "with %u and %u",
-            word(n->microcode, NUC_MC_WORD_INPUTS), word(n->microcode, NUC_MC_WORD_OUTPUTS),
-            word(n->microcode, NUC_MC_WORD_INPUTS_0), word(n->microcode, NUC_MC_WORD_OUTPUTS_0), op->n_inputs,
-            op->n_outputs));
+            nuc_mc_word(n->microcode, NUC_MC_WORD_INPUTS), nuc_mc_word(n->microcode, NUC_MC_WORD_OUTPUTS),
+            nuc_mc_word(n->microcode, NUC_MC_WORD_INPUTS_0), nuc_mc_word(n->microcode, NUC_MC_WORD_OUTPUTS_0),
+            op->n_inputs, op->n_outputs));
 }
 
 static void check_indices(struct nuc_context *cx, const struct nuc_lt_model *m, uint32_t op, const int32_t *list,
@@ -93,7 +88,7 @@ struct nuc_neutron_graph nuc_neutron_graph_read(struct nuc_context *cx, const st
     n.microcode = block(cx, m, index, constants[0], "microcode bytes");
     n.weights = block(cx, m, index, constants[1], "weights");
     n.kernels = block(cx, m, index, constants[2], "kernels");
-    if (n.microcode.size < MIN_WORDS * 4 || word(n.microcode, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
+    if (n.microcode.size < MIN_WORDS * 4 || nuc_mc_word(n.microcode, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
         bad(cx, m, index, "its first constant is not Neutron microcode: the magic number is missing");
     find_form(cx, m, &n);
     check_indices(cx, m, index, op->inputs, op->n_inputs);
@@ -171,8 +166,8 @@ struct nuc_span nuc_neutron_graph_restore_handles(struct nuc_context *cx, const 
     if (!n->is_ours)
         return n->microcode;
     uint8_t *copy = nuc_copy(cx, n->microcode.data, n->microcode.size);
-    size_t at = word(n->microcode, NUC_MC_WORD_CALLS_OFFSET), size = n->microcode.size;
-    uint32_t n_calls = word(n->microcode, NUC_MC_WORD_CALLS);
+    size_t at = nuc_mc_word(n->microcode, NUC_MC_WORD_CALLS_OFFSET), size = n->microcode.size;
+    uint32_t n_calls = nuc_mc_word(n->microcode, NUC_MC_WORD_CALLS);
 
     for (uint32_t i = 0; i < n_calls && at <= size && size - at >= sizeof(struct nuc_mc_call); i++) {
         uint32_t words = nuc_load_u32(copy + at + 4), op = nuc_load_u32(copy + at + 8);

@@ -34,11 +34,6 @@ static const struct opcode opcodes[NUC_MC_OPCODE_COUNT] = {
 #undef OPCODE
 };
 
-static uint32_t word(struct nuc_span s, uint64_t index)
-{
-    return nuc_load_u32(s.data + (size_t)index * 4);
-}
-
 static void print_ref(struct nuc_text *out, const char *name, uint32_t where, uint32_t offset)
 {
     static const char *const spaces[] = {[NUC_MC_INPUT] = "input",
@@ -63,23 +58,23 @@ static void print_fields(struct nuc_text *out, const struct opcode *op, struct n
     uint64_t at = 0;
 
     for (size_t i = 0; i < op->n_fields && op->fields[i].kind == FIELD_REF; i++, at += 2)
-        print_ref(out, op->fields[i].name, word(fields, at), word(fields, at + 1));
+        print_ref(out, op->fields[i].name, nuc_mc_word(fields, at), nuc_mc_word(fields, at + 1));
     nuc_text_addf(out, "   ");
     for (size_t i = (size_t)(at / 2); i < op->n_fields; i++) {
         const struct field *f = &op->fields[i];
         if (f->kind == FIELD_INT) {
-            nuc_text_addf(out, " %s=%d", f->name, (int32_t)word(fields, at));
+            nuc_text_addf(out, " %s=%d", f->name, (int32_t)nuc_mc_word(fields, at));
             at++;
             continue;
         }
         struct nuc_span dims = {fields.data + at * 4, NUC_MC_MAX_RANK * 4};
         /* Dimensions up to the record's last one that is not 0. */
         uint32_t n = NUC_MC_MAX_RANK;
-        while (n > 0 && word(dims, n - 1) == 0)
+        while (n > 0 && nuc_mc_word(dims, n - 1) == 0)
             n--;
         nuc_text_addf(out, " %s=[", f->name);
         for (uint32_t k = 0; k < n; k++)
-            nuc_text_addf(out, "%s%d", k ? ", " : "", (int32_t)word(dims, k));
+            nuc_text_addf(out, "%s%d", k ? ", " : "", (int32_t)nuc_mc_word(dims, k));
         nuc_text_addf(out, "]");
         at += NUC_MC_MAX_RANK;
     }
@@ -93,12 +88,12 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
 
     if (!nuc_span_slice(microcode, at, sizeof(struct nuc_mc_call), &record))
         return false;
-    uint32_t opcode = word(record, 0) & 0xFFFFu, size = nuc_mc_whole_size(word(record, 0));
-    if (size == 0 || word(record, 1) != size / 4 || !nuc_span_slice(microcode, at, size, &record))
+    uint32_t opcode = nuc_mc_word(record, 0) & 0xFFFFu, size = nuc_mc_whole_size(nuc_mc_word(record, 0));
+    if (size == 0 || nuc_mc_word(record, 1) != size / 4 || !nuc_span_slice(microcode, at, size, &record))
         return false;
-    nuc_text_addf(out, "call %u: %s, LiteRT operator %u", number, opcodes[opcode].name, word(record, 2));
-    if (word(record, 3) != 0)
-        nuc_text_addf(out, ", debug handle %u", word(record, 3));
+    nuc_text_addf(out, "call %u: %s, LiteRT operator %u", number, opcodes[opcode].name, nuc_mc_word(record, 2));
+    if (nuc_mc_word(record, 3) != 0)
+        nuc_text_addf(out, ", debug handle %u", nuc_mc_word(record, 3));
     struct nuc_kernel_name name = nuc_kernel_name_read(out->cx, microcode, number);
     if (name.node != NULL)
         nuc_text_addf(out, ", %s%s%s", name.node, name.source != NULL ? ", " : "",
@@ -109,7 +104,7 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
     nuc_mc_load(record.data, &r);
     print_fields(out, &opcodes[opcode],
                  (struct nuc_span){(const uint8_t *)&r + head, nuc_mc_record_size(opcode) - head});
-    if (word(record, 0) & NUC_MC_TABLE) {
+    if (nuc_mc_word(record, 0) & NUC_MC_TABLE) {
         struct nuc_mc_ref table = nuc_mc_table_at(record.data);
         print_ref(out, "table", table.where, table.offset);
     }
@@ -123,14 +118,14 @@ static void print_sizes(struct nuc_text *out, struct nuc_span m)
     uint32_t n_in = b.n_inputs, n_out = b.n_outputs;
     struct nuc_span sizes;
 
-    if (!nuc_span_slice(m, word(m, NUC_MC_WORD_IO_OFFSET), ((uint64_t)n_in + n_out) * 4, &sizes)) {
+    if (!nuc_span_slice(m, nuc_mc_word(m, NUC_MC_WORD_IO_OFFSET), ((uint64_t)n_in + n_out) * 4, &sizes)) {
         nuc_text_addf(out, "sizes of inputs and outputs are cut off\n");
         return;
     }
     for (uint32_t i = 0; i < n_in; i++)
-        nuc_text_addf(out, "input %u: %u bytes\n", i, word(sizes, i));
+        nuc_text_addf(out, "input %u: %u bytes\n", i, nuc_mc_word(sizes, i));
     for (uint32_t i = 0; i < n_out; i++)
-        nuc_text_addf(out, "output %u: %u bytes\n", i, word(sizes, (uint64_t)n_in + i));
+        nuc_text_addf(out, "output %u: %u bytes\n", i, nuc_mc_word(sizes, (uint64_t)n_in + i));
 }
 
 void nuc_disassemble(struct nuc_text *out, struct nuc_span microcode)
@@ -143,13 +138,13 @@ void nuc_disassemble(struct nuc_text *out, struct nuc_span microcode)
     nuc_text_addf(out,
                   "microcode version 0x%08x: %u bytes, weights %u, kernels %u, scratch %u, profile %u, debug %u, "
                   "prefetch %u; %u inputs, %u outputs, %u calls\n",
-                  word(microcode, NUC_MC_WORD_VERSION), word(microcode, NUC_MC_WORD_SIZE),
-                  word(microcode, NUC_MC_WORD_WEIGHTS), word(microcode, NUC_MC_WORD_KERNELS),
-                  word(microcode, NUC_MC_WORD_SCRATCH), b.profile, b.debug, b.prefetch, b.n_inputs, b.n_outputs,
-                  word(microcode, NUC_MC_WORD_CALLS));
+                  nuc_mc_word(microcode, NUC_MC_WORD_VERSION), nuc_mc_word(microcode, NUC_MC_WORD_SIZE),
+                  nuc_mc_word(microcode, NUC_MC_WORD_WEIGHTS), nuc_mc_word(microcode, NUC_MC_WORD_KERNELS),
+                  nuc_mc_word(microcode, NUC_MC_WORD_SCRATCH), b.profile, b.debug, b.prefetch, b.n_inputs, b.n_outputs,
+                  nuc_mc_word(microcode, NUC_MC_WORD_CALLS));
     print_sizes(out, microcode);
-    uint64_t at = word(microcode, NUC_MC_WORD_CALLS_OFFSET);
-    for (uint32_t i = 0; i < word(microcode, NUC_MC_WORD_CALLS); i++) {
+    uint64_t at = nuc_mc_word(microcode, NUC_MC_WORD_CALLS_OFFSET);
+    for (uint32_t i = 0; i < nuc_mc_word(microcode, NUC_MC_WORD_CALLS); i++) {
         if (!print_call(out, microcode, i, at, &at)) {
             nuc_text_addf(out, "call %u at 0x%llx is broken\n", i, (unsigned long long)at);
             return;

@@ -78,11 +78,6 @@ void nuc_payload_refer(struct nuc_payload *p, struct nuc_span composed)
     move_block(at, &p->kernels);
 }
 
-static uint32_t word(struct nuc_span microcode, uint32_t index)
-{
-    return nuc_load_u32(microcode.data + (size_t)index * 4);
-}
-
 /* Formats, then maps, as the header holds them. */
 static const struct nuc_payload_io *read_io(struct nuc_context *cx, const uint8_t *formats, const uint8_t *maps,
                                             uint32_t n)
@@ -125,13 +120,13 @@ struct nuc_payload nuc_payload_parse(struct nuc_context *cx, const char *file, s
     rest = (struct nuc_span){bytes.data + padded, bytes.size - padded};
     /* Microcode and weights by the sizes in the microcode's header, kernels up to the end. */
     size_t words = p.version == 0 ? MIN_WORDS_0 : MIN_WORDS_1;
-    if (rest.size < words * 4 || word(rest, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
+    if (rest.size < words * 4 || nuc_mc_word(rest, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload holds no Neutron microcode after its header", file);
     const struct nuc_mc_buffers b = nuc_mc_buffers_of(rest.data, p.version);
     if (b.n_inputs != p.n_inputs || b.n_outputs != p.n_outputs)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the microcode has %u inputs and %u outputs, the payload %u and %u", file,
                  b.n_inputs, b.n_outputs, p.n_inputs, p.n_outputs);
-    uint64_t microcode = word(rest, NUC_MC_WORD_SIZE), weights = word(rest, NUC_MC_WORD_WEIGHTS);
+    uint64_t microcode = nuc_mc_word(rest, NUC_MC_WORD_SIZE), weights = nuc_mc_word(rest, NUC_MC_WORD_WEIGHTS);
     uint64_t weights_at = (microcode + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     uint64_t kernels_at = weights_at + (weights + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (microcode < words * 4 || !nuc_span_slice(rest, 0, microcode, &p.microcode) ||
@@ -147,7 +142,7 @@ struct nuc_payload_sizes nuc_payload_sizes_of(const struct nuc_payload *p)
     const struct nuc_mc_buffers b = nuc_mc_buffers_of(p->microcode.data, p->version);
 
     return (struct nuc_payload_sizes){
-        .scratch = word(p->microcode, NUC_MC_WORD_SCRATCH),
+        .scratch = nuc_mc_word(p->microcode, NUC_MC_WORD_SCRATCH),
         .profile = b.profile,
         .debug = b.debug,
         .prefetch = b.prefetch,

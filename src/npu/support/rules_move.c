@@ -44,12 +44,6 @@ static bool slice_dim(const struct nuc_rule_query *q)
     return (dim < rank && dim >= -rank) || nuc_rule_report(q, "", "%lld", (long long)dim);
 }
 
-static int64_t clipped(int64_t value, int64_t size)
-{
-    value = value < 0 ? value + size : value;
-    return value < 0 ? 0 : value > size ? size : value;
-}
-
 static bool slice_range(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
@@ -57,8 +51,8 @@ static bool slice_range(const struct nuc_rule_query *q)
 
     if (dim < 0 || dim >= in->rank)
         return nuc_rule_report(q, "", "dimension %lld", (long long)dim);
-    int64_t start = clipped(nuc_integer(q->node, NUC_ARG(SLICE, start), 0), in->sizes[dim]);
-    int64_t end = clipped(nuc_integer(q->node, NUC_ARG(SLICE, end), INT64_MAX), in->sizes[dim]);
+    int64_t start = nuc_slice_end(nuc_integer(q->node, NUC_ARG(SLICE, start), 0), in->sizes[dim]);
+    int64_t end = nuc_slice_end(nuc_integer(q->node, NUC_ARG(SLICE, end), INT64_MAX), in->sizes[dim]);
     return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
 }
 

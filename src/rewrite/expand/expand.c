@@ -127,15 +127,6 @@ struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, exp
     return nuc_replace_expanded(g, node, before, old_ids, expand(g, node));
 }
 
-static bool has_in_place(const struct nuc_graph *g)
-{
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->in_place)
-            return true;
-    }
-    return false;
-}
-
 /* Returns whether there was one that `applies` to and that has an expansion. */
 static bool expand_all(struct nuc_graph *g, struct nuc_formulas *formulas, bool (*applies)(const struct nuc_node *node))
 {
@@ -169,7 +160,7 @@ static bool is_any(const struct nuc_node *node)
 bool nuc_expand(struct nuc_graph *g)
 {
     struct nuc_formulas *formulas = nuc_formulas_new(g->cx);
-    bool changed = false, in_place = has_in_place(g);
+    bool changed = false, in_place = nuc_has_in_place(g);
 
     if (in_place) {
         changed = expand_all(g, formulas, nuc_is_composite_view);

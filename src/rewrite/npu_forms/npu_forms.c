@@ -83,9 +83,3 @@ bool nuc_is_float_value(const struct nuc_node *x)
 {
     return x != NULL && !x->is_tuple && x->n_vals == 1 && x->vals[0].dtype == NUC_F32 && nuc_elements(&x->vals[0]) > 0;
 }
-
-int64_t nuc_slice_end(int64_t value, int64_t size)
-{
-    value = value < 0 ? value + size : value;
-    return value < 0 ? 0 : value > size ? size : value;
-}

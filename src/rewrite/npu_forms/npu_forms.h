@@ -29,9 +29,6 @@ bool nuc_to_npu_forms(const struct nuc_support *s);
 /* One float32 tensor with elements. */
 bool nuc_is_float_value(const struct nuc_node *x);
 
-/* The start or end of a slice, which counts from the end where it is negative, as a place from 0 to `size`. */
-int64_t nuc_slice_end(int64_t value, int64_t size);
-
 /* [.., n, ..] as [.., n / length, length, ..]. */
 struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
                                    int64_t length);

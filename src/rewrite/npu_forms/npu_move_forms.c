@@ -584,11 +584,8 @@ static bool is_contiguous_copy(const struct nuc_node *node)
 static bool is_droppable_copy(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_OUTPUT)
-            return false;
-    }
-    return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !is_contiguous_copy(node);
+    return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !nuc_feeds_output(node) &&
+           !is_contiguous_copy(node);
 }
 
 static struct nuc_node *to_copy_source(struct nuc_graph *g, struct nuc_node *node)

@@ -37,15 +37,6 @@ static uint32_t summed_dims(const struct nuc_node *node)
     return node->op == NUC_OP_SUM ? (1u << rank) - 1 : nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), rank);
 }
 
-static int64_t product_of(const struct nuc_meta *m, uint32_t from, uint32_t to)
-{
-    int64_t product = 1;
-
-    for (uint32_t i = from; i < to; i++)
-        product *= m->sizes[i];
-    return product;
-}
-
 /* Dimensions [from, to) of those in the mask, which follow each other; those of size 1 do not count. */
 static bool find_run(const struct nuc_meta *m, uint32_t mask, uint32_t *from, uint32_t *to)
 {
@@ -85,7 +76,7 @@ static bool read_reduction(const struct nuc_node *node, struct reduction *r)
     memset(r, 0, sizeof *r);
     if (m->dtype != NUC_F32 || node->vals[0].dtype != NUC_F32 || !find_run(m, summed_dims(node), &from, &to))
         return false;
-    int64_t count = product_of(m, from, to), after = product_of(m, to, m->rank);
+    int64_t count = nuc_elements_between(m, from, to), after = nuc_elements_between(m, to, m->rank);
     r->weight = is_sum(node) ? 1.0 : 1.0 / (double)count;
     r->is_row = from > 0 && is_row(nuc_arg_node(node, NUC_SELF));
     r->is_image = r->is_row || (m->rank == 4 && from > 0);
@@ -100,7 +91,8 @@ static bool read_reduction(const struct nuc_node *node, struct reduction *r)
         return true;
     }
     r->by_channel = after > 1;
-    const int64_t rows[] = {product_of(m, 0, from), r->by_channel ? 1 : count, r->by_channel ? count : 1, after};
+    const int64_t rows[] = {nuc_elements_between(m, 0, from), r->by_channel ? 1 : count, r->by_channel ? count : 1,
+                            after};
     memcpy(r->input, rows, sizeof rows);
     r->kernel[0] = r->by_channel ? count : 1;
     r->kernel[1] = 1;
@@ -198,7 +190,7 @@ static bool form_sum_applies(const struct nuc_support *s, const struct nuc_node 
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
 
-    if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && product_of(out, out->rank - 2, out->rank) != 1)
+    if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && nuc_elements_between(out, out->rank - 2, out->rank) != 1)
         return false;
     if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, &r))
         return false;
@@ -246,9 +238,9 @@ static bool read_weighted(const struct nuc_node *node, struct weighted *w)
     uint32_t varies = 0;
     while (varies < from && (varies + c->rank < m->rank || c->sizes[varies + c->rank - m->rank] == 1))
         varies++;
-    w->rows = product_of(m, 0, varies);
-    w->inputs = product_of(m, varies, m->rank);
-    w->summed = product_of(m, from, m->rank);
+    w->rows = nuc_elements_between(m, 0, varies);
+    w->inputs = nuc_elements_between(m, varies, m->rank);
+    w->summed = nuc_elements_between(m, from, m->rank);
     w->weight = is_sum(node) ? 1.0 : 1.0 / (double)w->summed;
     return true;
 }
@@ -307,7 +299,7 @@ static struct scan scan_of(const struct nuc_node *node)
     const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
     uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CUMSUM, dim), 0, m->rank);
 
-    return (struct scan){product_of(m, 0, dim), m->sizes[dim], product_of(m, dim + 1, m->rank)};
+    return (struct scan){nuc_elements_between(m, 0, dim), m->sizes[dim], nuc_elements_between(m, dim + 1, m->rank)};
 }
 
 /* The elements are channels: each result is the sum of those up to its own. */

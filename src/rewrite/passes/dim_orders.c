@@ -18,15 +18,6 @@ static bool is_copy(const struct nuc_node *n)
     return input != NULL && !input->is_tuple && n->vals[0].dtype == input->vals[0].dtype;
 }
 
-static bool is_read_by(const struct nuc_node *n, enum nuc_op op)
-{
-    for (uint32_t i = 0; i < n->n_users; i++) {
-        if (n->users[i]->op == op)
-            return true;
-    }
-    return false;
-}
-
 /* A quantize node that would read a dequantize node of other parameters, which no cluster has. */
 static bool would_requantize(struct nuc_graph *g, const struct nuc_node *n)
 {
@@ -43,7 +34,7 @@ static bool would_requantize(struct nuc_graph *g, const struct nuc_node *n)
 /* An output of the program keeps a value of its own. */
 static bool may_go(struct nuc_graph *g, const struct nuc_node *n)
 {
-    return is_copy(n) && n->n_users > 0 && !is_read_by(n, NUC_OP_OUTPUT) && !would_requantize(g, n);
+    return is_copy(n) && n->n_users > 0 && !nuc_feeds_output(n) && !would_requantize(g, n);
 }
 
 /* Bypasses the copies that keep the layout, or those that change it, too. */

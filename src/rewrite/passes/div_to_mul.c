@@ -6,11 +6,6 @@
 
 #define NEAR_ZERO 1e-12f /* a divisor of this size and below is left to the division */
 
-static bool is_static_float(const struct nuc_node *node)
-{
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
-}
-
 /* 1 / d, or NULL when an element is too small. */
 static struct nuc_node *reciprocal(struct nuc_graph *g, const struct nuc_node *divisor)
 {
@@ -41,7 +36,7 @@ static bool to_mul(struct nuc_graph *g, bool in_place)
 
     for (uint32_t i = 0; i < count; i++) {
         struct nuc_node *div = divs[i], *divisor = nuc_arg_node(div, NUC_OTHER);
-        bool invertible = div->in_place == in_place && is_static_float(divisor);
+        bool invertible = div->in_place == in_place && nuc_is_static_float(divisor);
         struct nuc_node *multiplier = invertible ? reciprocal(g, divisor) : NULL;
         if (multiplier == NULL)
             continue;

@@ -15,11 +15,6 @@
 
 /* ---- constants ---- */
 
-static bool is_float_constant(const struct nuc_node *node)
-{
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
-}
-
 static bool any_value(const float *values, size_t count)
 {
     bool any = false;
@@ -31,7 +26,7 @@ static bool any_value(const float *values, size_t count)
 
 static bool is_zero(struct nuc_graph *g, const struct nuc_node *node)
 {
-    return is_float_constant(node) && !any_value(nuc_const_contiguous(g, node), (size_t)nuc_elements(&node->vals[0]));
+    return nuc_is_static_float(node) && !any_value(nuc_const_contiguous(g, node), (size_t)nuc_elements(&node->vals[0]));
 }
 
 /* ---- terms ---- */
@@ -222,7 +217,7 @@ static struct nuc_node *factor(struct nuc_graph *g, const struct nuc_node *mul, 
     for (uint32_t i = NUC_SELF; mul->op == NUC_OP_MUL && i <= NUC_OTHER; i++) {
         struct nuc_node *number = nuc_arg_node(mul, i);
         *value = nuc_arg_node(mul, i == NUC_SELF ? NUC_OTHER : NUC_SELF);
-        if (is_float_constant(number) && nuc_elements(&number->vals[0]) == 1 && *value != NULL &&
+        if (nuc_is_static_float(number) && nuc_elements(&number->vals[0]) == 1 && *value != NULL &&
             *(const float *)nuc_const_contiguous(g, number) > 0.0f)
             return number;
     }
@@ -258,7 +253,7 @@ static bool is_one_mask(struct nuc_graph *g, const struct nuc_node *node)
         return false;
     for (uint32_t i = NUC_SELF; is_sum(node) && i <= NUC_OTHER; i++) {
         const struct nuc_node *term = nuc_arg_node(node, i);
-        if (is_float_constant(term) && nuc_elements(&term->vals[0]) == 1)
+        if (nuc_is_static_float(term) && nuc_elements(&term->vals[0]) == 1)
             return true;
     }
     return node->op != NUC_OP_ADD || !is_sum(node);
@@ -275,7 +270,7 @@ static bool holds_mask(struct nuc_graph *g, struct nuc_node *node, uint32_t *lef
     if (*left == 0 || node->vals[0].dtype != NUC_F32)
         return false;
     --*left;
-    if (is_float_constant(node)) {
+    if (nuc_is_static_float(node)) {
         const float *values = nuc_const_contiguous(g, node);
         for (int64_t i = 0; i < nuc_elements(&node->vals[0]); i++) {
             if (values[i] <= NUC_FAR)
@@ -362,7 +357,7 @@ static void take_apart(struct sum *s, struct nuc_node *node, unsigned left)
         s->bounded = input;
         s->of_bounded.n = s->terms.n - first;
         memcpy(s->of_bounded.at, &s->terms.at[first], s->of_bounded.n * sizeof(struct term));
-    } else if (!(is_float_constant(node) && split_constant(s, node)) && !take_through(s, node, left - 1)) {
+    } else if (!(nuc_is_static_float(node) && split_constant(s, node)) && !take_through(s, node, left - 1)) {
         s->terms.n = first;
         add_term(s, node, mask);
     }
@@ -454,7 +449,7 @@ static struct nuc_node *told_by_bounded(struct nuc_graph *g, const struct nuc_no
     const struct nuc_node *some = most->op == NUC_OP_AMAX && most->n_users == 1 ? most->users[0] : NULL;
     const struct nuc_node *number = some != NULL && some->op == NUC_OP_GT ? nuc_arg_node(some, NUC_OTHER) : NULL;
 
-    if (!is_float_constant(number) || nuc_elements(&number->vals[0]) != 1 || some->n_users != 1 ||
+    if (!nuc_is_static_float(number) || nuc_elements(&number->vals[0]) != 1 || some->n_users != 1 ||
         nuc_op_family(some->users[0]->op) != NUC_FAMILY_CAST)
         return NULL;
     return *(const float *)nuc_const_contiguous(g, number) < NUC_MASKED ? some->users[0] : NULL;

@@ -23,11 +23,6 @@ struct fold {
     float epsilon;
 };
 
-static bool is_static_float(const struct nuc_node *node)
-{
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
-}
-
 /* False when the argument is there but not static, or does not have one element per channel. */
 static bool read_vector(const struct fold *f, uint32_t index, bool optional, const float **out)
 {
@@ -35,7 +30,7 @@ static bool read_vector(const struct fold *f, uint32_t index, bool optional, con
 
     if (node == NULL)
         return optional;
-    if (!is_static_float(node) || nuc_elements(&node->vals[0]) != (int64_t)f->channels)
+    if (!nuc_is_static_float(node) || nuc_elements(&node->vals[0]) != (int64_t)f->channels)
         return false;
     *out = nuc_const_contiguous(f->g, node);
     return true;
@@ -53,7 +48,7 @@ static bool can_fold(struct fold *f)
     int64_t groups = f->conv != NULL ? nuc_integer(f->layer, f->conv->groups, 1) : 1;
     bool transposed = is_transposed(f);
 
-    if (f->layer->n_users != 1 || !is_static_float(weight) || (bias != NULL && !is_static_float(bias)))
+    if (f->layer->n_users != 1 || !nuc_is_static_float(weight) || (bias != NULL && !nuc_is_static_float(bias)))
         return false;
     /* A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images alone. */
     if (f->layer->vals[0].rank != (f->conv != NULL ? f->conv->spatial : 0) + 2)

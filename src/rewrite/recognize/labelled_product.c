@@ -150,15 +150,6 @@ static bool add_summed(struct taking *t, int64_t size, struct summed *s, factor 
     return product == size;
 }
 
-static int64_t elements_between(const struct nuc_meta *m, uint32_t from, uint32_t to)
-{
-    int64_t n = 1;
-
-    for (uint32_t d = from; d < to; d++)
-        n *= m->sizes[d];
-    return n;
-}
-
 /* The operand in argument `arg` of a factor that is a call; *summed: of the one dimension that is summed. */
 static bool operand_of(struct taking *t, const factor *f, uint32_t arg, struct summed *summed, factor *out)
 {
@@ -176,7 +167,7 @@ static bool operand_of(struct taking *t, const factor *f, uint32_t arg, struct s
             a++;
         if (a == map.axes + map.count) /* inside of an axis that began before */
             continue;
-        int64_t size = elements_between(from, a->from, a->from_end);
+        int64_t size = nuc_elements_between(from, a->from, a->from_end);
         if (size == 1)
             continue;
         if (a->kind == NUC_AXIS_WHOLE) {
@@ -186,7 +177,7 @@ static bool operand_of(struct taking *t, const factor *f, uint32_t arg, struct s
             continue;
         }
         if (a->kind != NUC_AXIS_ELEMENT || a->start != 0 || a->step != 1 ||
-            size != elements_between(to, a->to, a->to_end))
+            size != nuc_elements_between(to, a->to, a->to_end))
             return false;
         for (uint32_t i = first[a->to]; i < first[a->to_end]; i++) {
             if (out->count == NUC_MAX_RANK)

@@ -6,11 +6,6 @@
 
 /* ---- values ---- */
 
-bool nuc_is_real_value(const struct nuc_node *node)
-{
-    return node != NULL && !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
-}
-
 bool nuc_number_of(struct nuc_graph *g, const struct nuc_node *node, double *value)
 {
     if (node == NULL || !nuc_is_static(node) || nuc_elements(&node->vals[0]) != 1)

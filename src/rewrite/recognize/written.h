@@ -7,9 +7,6 @@
 
 #include "ir/graph.h"
 
-/* A value of one float32 tensor. */
-bool nuc_is_real_value(const struct nuc_node *node);
-
 /* A constant of one element. */
 bool nuc_number_of(struct nuc_graph *g, const struct nuc_node *node, double *value);
 
