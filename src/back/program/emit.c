@@ -515,13 +515,13 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
     }
 }
 
-struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_program_options *o)
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order)
 {
     struct nuc_emission *e = nuc_alloc(g->cx, sizeof *e);
 
     e->cx = g->cx;
     e->g = g;
-    e->shared = o->keep_order ? NULL : nuc_alloc(g->cx, sizeof *e->shared);
+    e->shared = keep_order ? NULL : nuc_alloc(g->cx, sizeof *e->shared);
     e->value_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(*e->value_of));
     add_constant(e, (struct nuc_span){NULL, 0});
     e->n_constants = 1; /* entry 0 is not a constant */
@@ -532,6 +532,5 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_progra
     }
     for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
         emit_node(e, node);
-    nuc_plan_program(e, o);
     return e;
 }

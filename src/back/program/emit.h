@@ -104,8 +104,8 @@ struct nuc_emission {
 uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const struct nuc_node *node, uint32_t result,
                           const char *form);
 
-/* Values and instructions of the graph; plans the memory. */
-struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_program_options *o);
+/* Values and instructions of the graph, in its order; with keep_order each call has values of its own. */
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, bool keep_order);
 
 /*
  * Addresses of all storages. Unless o->keep_order is set, instructions are put into the order that needs the least

@@ -67,7 +67,9 @@ static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_o
     nuc_legalize_dim_orders(g, o->keep_order);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
-    return nuc_emit_graph(g, o);
+    struct nuc_emission *e = nuc_emit_graph(g, o->keep_order);
+    nuc_plan_program(e, o);
+    return e;
 }
 
 size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)

@@ -71,9 +71,6 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
  */
 bool nuc_npu_verify_record(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work);
 
-/* Bytes of the buffer a reference points into, 0 when it does not exist. */
-uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where);
-
 /* The program of a driver handle, NULL when it is not one. On a host any address may be asked about. */
 struct nuc_npu *nuc_npu_of(void *hdl);
 

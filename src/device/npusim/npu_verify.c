@@ -240,21 +240,3 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     *detail = NUC_MC_WORD_PREFETCH;
     return channels.any == (npu->staging_size > 0) ? NPU_FINE : NPU_BAD_LAYOUT;
 }
-
-uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where)
-{
-    uint32_t index = where >> 8;
-
-    switch (where & 0xFFu) {
-    case NUC_MC_INPUT:
-        return index < npu->n_inputs ? nuc_load_u32(npu->io_sizes + (size_t)index * 4) : 0;
-    case NUC_MC_OUTPUT:
-        return index < npu->n_outputs ? nuc_load_u32(npu->io_sizes + ((size_t)npu->n_inputs + index) * 4) : 0;
-    case NUC_MC_SCRATCH:
-        return index == 0 ? npu->scratch_size : 0;
-    case NUC_MC_WEIGHTS:
-        return index == 0 ? npu->readable_end : 0;
-    default:
-        return 0;
-    }
-}

@@ -50,10 +50,29 @@ static uint64_t times3(int32_t a, int32_t b, int32_t c)
     return times(times((uint64_t)a, (uint64_t)b), (uint64_t)c);
 }
 
+/* Bytes of the buffer a reference points into, 0 when it does not exist. */
+static uint64_t space_size(const struct nuc_npu *npu, uint32_t where)
+{
+    uint32_t index = where >> 8;
+
+    switch (where & 0xFFu) {
+    case NUC_MC_INPUT:
+        return index < npu->n_inputs ? nuc_load_u32(npu->io_sizes + (size_t)index * 4) : 0;
+    case NUC_MC_OUTPUT:
+        return index < npu->n_outputs ? nuc_load_u32(npu->io_sizes + ((size_t)npu->n_inputs + index) * 4) : 0;
+    case NUC_MC_SCRATCH:
+        return index == 0 ? npu->scratch_size : 0;
+    case NUC_MC_WEIGHTS:
+        return index == 0 ? npu->readable_end : 0;
+    default:
+        return 0;
+    }
+}
+
 /* Bytes [low, high) relative to the operand lie inside its buffer. */
 static bool reaches(const struct nuc_npu *npu, struct nuc_mc_ref ref, int64_t low, int64_t high)
 {
-    uint64_t size = nuc_npu_space_size(npu, ref.where);
+    uint64_t size = space_size(npu, ref.where);
     int64_t start = (ref.where & 0xFFu) == NUC_MC_WEIGHTS ? npu->readable_start : 0;
 
     return (int64_t)ref.offset + low >= start && low <= high && (uint64_t)((int64_t)ref.offset + high) <= size;

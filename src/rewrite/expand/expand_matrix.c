@@ -4,11 +4,6 @@
 
 /* ---- sums over chosen dimensions ---- */
 
-static uint64_t first_labels(uint32_t count)
-{
-    return ((uint64_t)1 << count) - 1;
-}
-
 /* Dimension i has the label from + i. */
 static struct nuc_labelled labelled(struct nuc_node *value, uint32_t from)
 {
@@ -115,7 +110,7 @@ struct nuc_node *nuc_expand_trilinear(struct nuc_graph *g, struct nuc_node *node
                         z = trilinear_operand(g, node, NUC_ARG(TRILINEAR, i3), NUC_ARG(TRILINEAR, expand3));
     const struct nuc_arg *sum = nuc_arg_at(node, NUC_ARG(TRILINEAR, sumdim));
     uint32_t total = x.rank + nuc_arg_at(node, NUC_ARG(TRILINEAR, expand1))->count;
-    uint64_t kept = first_labels(total), needed;
+    uint64_t kept = ((uint64_t)1 << total) - 1, needed;
     uint8_t order[NUC_MAX_RANK];
     uint32_t rank = 0;
 

@@ -11,18 +11,13 @@
 #include "rewrite/recognize/labelled_product.h"
 #include "rewrite/recognize/written.h"
 
-static uint64_t bit(uint8_t label)
-{
-    return (uint64_t)1 << label;
-}
-
 /* Labels of the set in order; returns how many. */
 static uint32_t list_labels(uint64_t set, uint8_t *labels)
 {
     uint32_t n = 0;
 
     for (uint8_t label = 0; label < NUC_MAX_LABELS; label++) {
-        if ((set & bit(label)) != 0)
+        if ((set & (uint64_t)1 << label) != 0)
             labels[n++] = label;
     }
     return n;
