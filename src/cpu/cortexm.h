@@ -24,9 +24,11 @@ struct nuc_cortexm_options {
 void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options);
 
 /*
- * Of a lowered graph: depthwise convolutions that may write their result over their input become those of ExecuTorch,
- * which do not. False: there were none.
+ * Of a lowered graph: sums become products with ones, transposed before; depthwise convolutions that may write their
+ * result over their input become those that do not. ExecuTorch has both, and either may take more memory. False: there
+ * were none.
  */
+bool nuc_cortexm_part_sums(struct nuc_graph *g, const struct nuc_cortexm_options *options);
 bool nuc_cortexm_part_depthwise(struct nuc_graph *g, const struct nuc_cortexm_options *options);
 
 /* There is an int8 form of the Edge operator, for most of its arguments. */

@@ -354,13 +354,15 @@ static bool as_block(const struct reduction *r, int64_t sizes[3])
  * NULL where dimensions lie between them.
  */
 static struct nuc_node *sum_of_products(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
-                                        const struct reduction *r, struct nuc_multiplier m, struct nuc_node *before)
+                                        const struct reduction *r, struct nuc_multiplier m, bool transposes,
+                                        struct nuc_node *before)
 {
     const struct nuc_meta *in = &r->in->vals[0];
     int64_t block[3], sizes[NUC_MAX_RANK];
     uint32_t rank = 0;
 
-    if (!as_block(r, block) || ((block[2] > 1 || block[1] > MOST_ONES) && !c->options->executorch_ops_only))
+    if (!as_block(r, block) || (block[2] > 1 && !transposes) ||
+        (block[1] > MOST_ONES && !c->options->executorch_ops_only))
         return NULL;
     struct nuc_node *x = r->in;
     if (block[2] > 1)
@@ -394,7 +396,7 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         node->op == NUC_OP_MEAN_DIM ? nuc_mean_multiplier(scale, (int64_t)count) : nuc_cm_multiplier(scale);
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
-    struct nuc_node *sum = sum_of_products(c, node, &u, &r, m, before);
+    struct nuc_node *sum = sum_of_products(c, node, &u, &r, m, o->executorch_ops_only, before);
     if (sum == NULL && o->executorch_ops_only)
         return lower_image_mean(c, node);
     if (sum == NULL)
@@ -404,6 +406,39 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
                                 nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
     nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
     return true;
+}
+
+#define SUM(name) NUC_ARG(NUCLEON_SUM, name)
+
+bool nuc_cortexm_part_sums(struct nuc_graph *g, const struct nuc_cortexm_options *options)
+{
+    struct nuc_cm c = {.g = g, .options = options};
+    bool found = false;
+
+    for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
+        next = n->next;
+        if (n->op != NUC_OP_NUCLEON_SUM)
+            continue;
+        const struct nuc_arg *dims = nuc_arg_at(n, SUM(dim));
+        struct reduction r = {
+            .in = nuc_arg_node(n, SUM(input)), .n_dims = dims->count, .keepdim = nuc_flag(n, SUM(keepdim))};
+        const struct nuc_cm_unary u = {.in.zero_point = nuc_integer(n, SUM(input_zero_point), 0),
+                                       .out = {.value = n,
+                                               .params.zero_point = nuc_integer(n, SUM(output_zero_point), 0),
+                                               .low = INT8_MIN,
+                                               .high = INT8_MAX}};
+        const struct nuc_multiplier m = {(int32_t)nuc_integer(n, SUM(output_multiplier), 0),
+                                         (int32_t)nuc_integer(n, SUM(output_shift), 0)};
+        for (uint32_t i = 0; i < r.n_dims; i++)
+            r.dims[i] = nuc_positive_dim(dims->u.ints[i], r.in->vals[0].rank);
+        struct nuc_node *sum = sum_of_products(&c, n, &u, &r, m, true, n);
+        if (sum == NULL)
+            continue;
+        nuc_replace_uses(g, n, sum, NULL);
+        nuc_remove_node(g, n);
+        found = true;
+    }
+    return found;
 }
 
 /* The squared scale, the divisor and the output's scale are one factor. */

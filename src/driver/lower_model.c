@@ -470,16 +470,17 @@ static size_t arena_of(const struct nuc_job *j, const struct nuc_graph *g)
     return nuc_plan_graph(nuc_graph_copy(g), &options);
 }
 
-/* Where results over inputs save no memory, kernels that ExecuTorch has, too, are as good. */
-static void part_depthwise(struct nuc_job *j, const struct nuc_cortexm_options *options)
+/* Where it takes no more memory, kernels that ExecuTorch has, too, are as good. */
+static void prefer(struct nuc_job *j, const struct nuc_cortexm_options *options,
+                   bool (*rewrite)(struct nuc_graph *, const struct nuc_cortexm_options *))
 {
     struct nuc_arena *outer = nuc_push_arena(j->c->cx);
     struct nuc_graph *parted = nuc_graph_copy(j->m->graph);
-    bool part = nuc_cortexm_part_depthwise(parted, options) && arena_of(j, parted) <= arena_of(j, j->m->graph);
+    bool as_good = rewrite(parted, options) && arena_of(j, parted) <= arena_of(j, j->m->graph);
 
     nuc_pop_arena(j->c->cx, outer);
-    if (part)
-        nuc_cortexm_part_depthwise(j->m->graph, options);
+    if (as_good)
+        rewrite(j->m->graph, options);
 }
 
 void nuc_lower_for_cpu(struct nuc_job *j)
@@ -494,8 +495,10 @@ void nuc_lower_for_cpu(struct nuc_job *j)
 
     if (s->target->cpu != NULL)
         nuc_cortexm_lower(j->m->graph, &options);
-    if (s->target->cpu != NULL && s->o.memory_budget == 0)
-        part_depthwise(j, &options);
+    if (s->target->cpu != NULL && s->o.memory_budget == 0 && nuc_allows_in_place(s)) {
+        prefer(j, &options, nuc_cortexm_part_sums);
+        prefer(j, &options, nuc_cortexm_part_depthwise);
+    }
     struct nuc_lowered *l = j->m->lowered;
     l->in_float = find_float_operators(j->m);
     for (uint32_t id = 0; id < l->n_ids; id++) {
