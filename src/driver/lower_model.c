@@ -495,7 +495,8 @@ void nuc_lower_for_cpu(struct nuc_job *j)
 
     if (s->target->cpu != NULL)
         nuc_cortexm_lower(j->m->graph, &options);
-    if (s->target->cpu != NULL && s->o.memory_budget == 0 && nuc_allows_in_place(s)) {
+    /* Memory is planned for programs. */
+    if (s->target->cpu != NULL && s->o.memory_budget == 0 && nuc_allows_in_place(s) && !j->graph_only) {
         prefer(j, &options, nuc_cortexm_part_sums);
         prefer(j, &options, nuc_cortexm_part_depthwise);
     }
