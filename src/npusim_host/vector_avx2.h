@@ -190,21 +190,6 @@ static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out,
     vec_store_words(_mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0xD8), o, out, n);
 }
 
-/* `n` columns of four pixels. */
-static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
-{
-    for (int i = 0; i < 4; i++)
-        vec_store(v[i], o, out + i * pixel, n);
-}
-
-#define VEC_ROW 1 /* vectors of columns next to each other that are stored at once */
-
-/* `n` columns of them, or all. */
-static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
-{
-    vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
-}
-
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
 {
     int8_t bytes[VEC_LANES] = {0};
@@ -235,27 +220,9 @@ static inline vec_x vec_inputs(const int8_t *p)
     return (vec_x){_mm256_broadcastd_epi32(wide), _mm256_broadcastd_epi32(_mm_srli_epi64(wide, 32))};
 }
 
-static inline vec_x vec_staged_inputs(const int8_t *p)
-{
-    return vec_inputs(p);
-}
-
 static inline void vec_copy_step(int8_t *to, const int8_t *from, int8_t flip)
 {
     _mm_storeu_si128((void *)to, _mm_xor_si128(_mm_loadu_si128((const void *)from), _mm_set1_epi8(flip)));
-}
-
-/* Pixels that alternate with others are not copied several at a time. */
-static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
-                                         int8_t flip)
-{
-    (void)to;
-    (void)from;
-    (void)n;
-    (void)bytes;
-    (void)step;
-    (void)flip;
-    return 0;
 }
 
 /* acc += four inputs times the 2 x 16 x 2 weights at `w`. */

@@ -23,6 +23,43 @@ static inline int32_t vec_smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
+/* ---- where an instruction set has no better way ---- */
+
+#ifndef VEC_ROW
+#define VEC_ROW 1 /* vectors of columns next to each other that are stored at once */
+
+/* `n` columns of four pixels. */
+static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+{
+    for (int i = 0; i < 4; i++)
+        vec_store(v[i], o, out + i * pixel, n);
+}
+
+/* `n` columns of them, or all. */
+static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
+}
+
+static inline vec_x vec_staged_inputs(const int8_t *p)
+{
+    return vec_inputs(p);
+}
+
+/* Pixels that alternate with others are not copied several at a time. */
+static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
+                                         int8_t flip)
+{
+    (void)to;
+    (void)from;
+    (void)n;
+    (void)bytes;
+    (void)step;
+    (void)flip;
+    return 0;
+}
+#endif
+
 /* `n` vectors of the same outputs, by the form of their parameters. */
 VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p, int32_t zero)
 {
