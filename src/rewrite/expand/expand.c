@@ -1,67 +1,34 @@
 #include "rewrite/expand/expand.h"
 
-#include "rewrite/expand/expand_list.h"
 #include "rewrite/formula/formula.h"
 #include "rewrite/passes.h"
 #include "rewrite/to_edge/functionalize.h"
 
-/* What no formula of ops.def expresses. */
-static const struct row {
-    enum nuc_op op;
-    expansion expand;
-    bool (*applies)(const struct nuc_node *node); /* NULL: always */
-} rows[] = {
-    {NUC_OP_ADDMM, nuc_expand_linear, nuc_is_linear},
-    {NUC_OP_MM, nuc_expand_linear, nuc_is_linear},
-    {NUC_OP_VIEW_DTYPE, nuc_expand_view_dtype, NULL},
-    {NUC_OP_REPEAT_INTERLEAVE_TENSOR, nuc_expand_repeat_interleave_tensor, NULL},
-    {NUC_OP_COMBINATIONS, nuc_expand_combinations, NULL},
-    {NUC_OP_INNER, nuc_expand_inner, NULL},
-    {NUC_OP_TENSORDOT, nuc_expand_tensordot, NULL},
-    {NUC_OP_BILINEAR, nuc_expand_bilinear, NULL},
-    {NUC_OP_TRILINEAR, nuc_expand_trilinear, NULL},
-    {NUC_OP_EINSUM, nuc_expand_einsum, NULL},
-    {NUC_OP_SDPA, nuc_expand_sdpa, NULL},
-    {NUC_OP_SDPA_FLASH, nuc_expand_sdpa_flash, NULL},
-    {NUC_OP_MULTI_HEAD_ATTENTION, nuc_expand_multi_head_attention, NULL},
-    {NUC_OP_TRANSFORMER_ENCODER_LAYER, nuc_expand_transformer_layer, NULL},
-    {NUC_OP_UPSAMPLE_NEAREST1D, nuc_expand_nearest, NULL},
-    {NUC_OP_UPSAMPLE_NEAREST3D, nuc_expand_nearest, NULL},
-    {NUC_OP_UPSAMPLE_NEAREST_EXACT1D, nuc_expand_nearest_exact, NULL},
-    {NUC_OP_UPSAMPLE_NEAREST_EXACT2D, nuc_expand_nearest_exact, NULL},
-    {NUC_OP_UPSAMPLE_NEAREST_EXACT3D, nuc_expand_nearest_exact, NULL},
-    {NUC_OP_UPSAMPLE_LINEAR1D, nuc_expand_linear_resize, NULL},
-    {NUC_OP_UPSAMPLE_TRILINEAR3D, nuc_expand_linear_resize, NULL},
-    {NUC_OP_UPSAMPLE_BICUBIC2D, nuc_expand_bicubic, NULL},
-    {NUC_OP_UPSAMPLE_BILINEAR_AA, nuc_expand_antialias, NULL},
-    {NUC_OP_UPSAMPLE_BICUBIC_AA, nuc_expand_antialias, NULL},
-    {NUC_OP_UPSAMPLE_BILINEAR_AA_SIZE, nuc_expand_resize_to_size, NULL},
-    {NUC_OP_UPSAMPLE_BICUBIC_AA_SIZE, nuc_expand_resize_to_size, NULL},
-    {NUC_OP_UPSAMPLE_BILINEAR_SIZE, nuc_expand_resize_to_size, NULL},
-    {NUC_OP_UPSAMPLE_NEAREST_SIZE, nuc_expand_resize_to_size, NULL},
-    {NUC_OP_UPSAMPLE_BICUBIC_SIZE, nuc_expand_resize_to_size, NULL},
-    {NUC_OP_AFFINE_GRID_GENERATOR, nuc_expand_affine_grid, NULL},
+static const struct nuc_expansion *const families[] = {
+    nuc_matrix_expansions, nuc_einsum_expansions, nuc_attention_expansions, nuc_resize_expansions, nuc_known_expansions,
 };
 
-/* That of the first row that applies. */
-static expansion expansion_of(const struct nuc_node *node)
+static const struct nuc_expansion *row_of(enum nuc_op op)
 {
-    for (size_t i = 0; nuc_is_call(node) && i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == node->op && (rows[i].applies == NULL || rows[i].applies(node)))
-            return rows[i].expand;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        for (const struct nuc_expansion *row = families[i]; row->expand != NULL; row++) {
+            if (row->op == op)
+                return row;
+        }
     }
     return NULL;
 }
 
-/* ---- building blocks ---- */
+static expansion expansion_of(const struct nuc_node *node)
+{
+    const struct nuc_expansion *row = nuc_is_call(node) ? row_of(node->op) : NULL;
+
+    return row != NULL && (row->applies == NULL || row->applies(node)) ? row->expand : NULL;
+}
 
 bool nuc_has_expansion(enum nuc_op op)
 {
-    size_t i = 0;
-
-    while (i < sizeof rows / sizeof rows[0] && rows[i].op != op)
-        i++;
-    return i < sizeof rows / sizeof rows[0] || nuc_has_formula(NUC_FORMULA_EXPAND, op);
+    return row_of(op) != NULL || nuc_has_formula(NUC_FORMULA_EXPAND, op);
 }
 
 /* ---- the stage ---- */

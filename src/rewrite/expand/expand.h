@@ -1,6 +1,6 @@
 /*
  * The stage `expand`: composite operators of torch, and those that only decomposed archives name, become the operators
- * that all later stages know. One function per operator; expand.c has the table.
+ * that all later stages know. One function per operator; each expand_*.c has the table of a family.
  */
 #ifndef NUC_REWRITE_EXPAND_EXPAND_H
 #define NUC_REWRITE_EXPAND_EXPAND_H
@@ -16,6 +16,17 @@
  * them: only their kinds have been checked.
  */
 typedef struct nuc_node *(*expansion)(struct nuc_graph *g, struct nuc_node *node);
+
+/* What no formula of ops.def expresses. */
+struct nuc_expansion {
+    enum nuc_op op;
+    expansion expand;
+    bool (*applies)(const struct nuc_node *node); /* NULL: always */
+};
+
+/* Each ends with a row without an expansion. */
+extern const struct nuc_expansion nuc_matrix_expansions[], nuc_einsum_expansions[], nuc_attention_expansions[],
+    nuc_resize_expansions[], nuc_known_expansions[];
 
 /*
  * Replaces `node` by what `expand` builds, which takes its name. Returns the node to go on with: the first of those

@@ -9,7 +9,7 @@
 
 #include "ir/masks.h"
 #include "ir/shapes/shapes.h"
-#include "rewrite/expand/expand_list.h"
+#include "rewrite/expand/expand.h"
 #include "rewrite/known.h"
 
 struct attention {
@@ -344,7 +344,7 @@ static struct attention read_attention(struct nuc_graph *g, struct nuc_node *nod
     return a;
 }
 
-struct nuc_node *nuc_expand_sdpa(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_sdpa(struct nuc_graph *g, struct nuc_node *node)
 {
     static const struct places at = {NUC_ARG(SDPA, attn_mask), NUC_ARG(SDPA, dropout_p), NUC_ARG(SDPA, is_causal),
                                      NUC_ARG(SDPA, scale)};
@@ -370,7 +370,7 @@ static struct nuc_node *log_sum_exp(struct attention *a)
 }
 
 /* output, logsumexp */
-struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *node)
 {
     static const struct places at = {NUC_ARG(SDPA_FLASH, attn_mask), NUC_ARG(SDPA_FLASH, dropout_p),
                                      NUC_ARG(SDPA_FLASH, is_causal), NUC_ARG(SDPA_FLASH, scale)};
@@ -475,7 +475,7 @@ static struct nuc_node *attention_weights(const struct attention *a, bool mean)
 }
 
 /* output, weights */
-struct nuc_node *nuc_expand_multi_head_attention(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_multi_head_attention(struct nuc_graph *g, struct nuc_node *node)
 {
     struct heads h = {.g = g,
                       .node = node,
@@ -509,7 +509,7 @@ static struct nuc_node *layer_norm(const struct heads *h, struct nuc_node *x, st
 
 #define LAYER(name) nuc_operand(g, node, NUC_ARG(TRANSFORMER_ENCODER_LAYER, name))
 
-struct nuc_node *nuc_expand_transformer_layer(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_transformer_layer(struct nuc_graph *g, struct nuc_node *node)
 {
     struct heads h = {.g = g,
                       .node = node,
@@ -537,3 +537,11 @@ struct nuc_node *nuc_expand_transformer_layer(struct nuc_graph *g, struct nuc_no
     x = nuc_insert_binary(g, node, NUC_OP_ADD, linear(&h, y, LAYER(ffn_weight_2), LAYER(ffn_bias_2)), x);
     return first ? x : layer_norm(&h, x, LAYER(norm_weight_2), LAYER(norm_bias_2), eps);
 }
+
+const struct nuc_expansion nuc_attention_expansions[] = {
+    {.op = NUC_OP_SDPA, .expand = expand_sdpa},
+    {.op = NUC_OP_SDPA_FLASH, .expand = expand_sdpa_flash},
+    {.op = NUC_OP_MULTI_HEAD_ATTENTION, .expand = expand_multi_head_attention},
+    {.op = NUC_OP_TRANSFORMER_ENCODER_LAYER, .expand = expand_transformer_layer},
+    {.expand = NULL},
+};

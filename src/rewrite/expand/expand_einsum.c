@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "rewrite/expand/expand_list.h"
+#include "rewrite/expand/expand.h"
 
 #define N_LETTERS 52 /* labels of the letters, upper case first; those of an ellipsis follow */
 
@@ -360,7 +360,7 @@ static void contract_all(struct einsum *e, uint64_t kept)
     }
 }
 
-struct nuc_node *nuc_expand_einsum(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_einsum(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_arg *equation = nuc_arg_at(node, NUC_ARG(EINSUM, equation));
     const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(EINSUM, tensors));
@@ -399,3 +399,8 @@ struct nuc_node *nuc_expand_einsum(struct nuc_graph *g, struct nuc_node *node)
         bad_equation(&e);
     return nuc_order_labels(g, node, sum, e.output.labels);
 }
+
+const struct nuc_expansion nuc_einsum_expansions[] = {
+    {.op = NUC_OP_EINSUM, .expand = expand_einsum},
+    {.expand = NULL},
+};

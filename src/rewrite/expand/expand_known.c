@@ -1,11 +1,11 @@
 /* Expansions that depend on values known when the model is compiled, and choices that are counted through. */
 #include <string.h>
 
-#include "rewrite/expand/expand_list.h"
+#include "rewrite/expand/expand.h"
 #include "rewrite/known.h"
 
 /* view.dtype: the bytes of a constant can be read as those of another type; those of a computed value cannot. */
-struct nuc_node *nuc_expand_view_dtype(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_view_dtype(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *self = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
@@ -34,7 +34,7 @@ static struct nuc_node *interleaved_operand(struct nuc_graph *g, struct nuc_node
 }
 
 /* As often as a constant says for each: its values decide the shape. */
-struct nuc_node *nuc_expand_repeat_interleave_tensor(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_repeat_interleave_tensor(struct nuc_graph *g, struct nuc_node *node)
 {
     uint32_t dim;
     struct nuc_node *self = interleaved_operand(g, node, NUC_ARG(REPEAT_INTERLEAVE_TENSOR, dim), &dim);
@@ -76,7 +76,7 @@ static bool next_choice(int64_t *choice, int64_t r, int64_t n, bool repeats)
 }
 
 /* The choices of r elements of a vector, one in each row. */
-struct nuc_node *nuc_expand_combinations(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_combinations(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *self = nuc_operand(g, node, NUC_SELF);
     int64_t r = nuc_integer(node, NUC_ARG(COMBINATIONS, r), 2), n = nuc_elements(&self->vals[0]), count = 0;
@@ -99,3 +99,10 @@ struct nuc_node *nuc_expand_combinations(struct nuc_graph *g, struct nuc_node *n
     return nuc_insert_reshaped(g, node, nuc_insert_taken(g, node, self, 0, indices, count), node->vals[0].sizes,
                                node->vals[0].rank);
 }
+
+const struct nuc_expansion nuc_known_expansions[] = {
+    {.op = NUC_OP_VIEW_DTYPE, .expand = expand_view_dtype},
+    {.op = NUC_OP_REPEAT_INTERLEAVE_TENSOR, .expand = expand_repeat_interleave_tensor},
+    {.op = NUC_OP_COMBINATIONS, .expand = expand_combinations},
+    {.expand = NULL},
+};

@@ -1,6 +1,6 @@
 /* Expansions of matrix products. */
 #include "ir/shapes/shapes.h"
-#include "rewrite/expand/expand_list.h"
+#include "rewrite/expand/expand.h"
 
 /* ---- sums over chosen dimensions ---- */
 
@@ -39,7 +39,7 @@ static struct nuc_node *insert_tensordot(struct nuc_graph *g, struct nuc_node *n
     return nuc_contract(g, node, a, b, ~summed).value;
 }
 
-struct nuc_node *nuc_expand_tensordot(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_tensordot(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_arg *a = nuc_arg_at(node, NUC_ARG(TENSORDOT, dims_self)),
                          *b = nuc_arg_at(node, NUC_ARG(TENSORDOT, dims_other));
@@ -51,7 +51,7 @@ struct nuc_node *nuc_expand_tensordot(struct nuc_graph *g, struct nuc_node *node
 }
 
 /* Of scalars it is a product (a formula). */
-struct nuc_node *nuc_expand_inner(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_inner(struct nuc_graph *g, struct nuc_node *node)
 {
     const int64_t last = -1;
 
@@ -59,7 +59,7 @@ struct nuc_node *nuc_expand_inner(struct nuc_graph *g, struct nuc_node *node)
 }
 
 /* out[n, o] = sum of x1[n, i] weight[o, i, j] x2[n, j], plus bias[o] */
-struct nuc_node *nuc_expand_bilinear(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_bilinear(struct nuc_graph *g, struct nuc_node *node)
 {
     enum { N, O, I, J };
     struct nuc_node *x1 = nuc_operand(g, node, NUC_ARG(BILINEAR, input1)),
@@ -103,7 +103,7 @@ static struct nuc_labelled trilinear_operand(struct nuc_graph *g, struct nuc_nod
     return x;
 }
 
-struct nuc_node *nuc_expand_trilinear(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_trilinear(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_labelled x = trilinear_operand(g, node, NUC_ARG(TRILINEAR, i1), NUC_ARG(TRILINEAR, expand1)),
                         y = trilinear_operand(g, node, NUC_ARG(TRILINEAR, i2), NUC_ARG(TRILINEAR, expand2)),
@@ -148,7 +148,8 @@ static struct nuc_node *transposed_weight(const struct nuc_node *operand)
                : NULL;
 }
 
-bool nuc_is_linear(const struct nuc_node *node)
+/* mm and addmm of decomposed archives, with the transposed view of a parameter. */
+static bool is_linear(const struct nuc_node *node)
 {
     bool adds = node->op == NUC_OP_ADDMM;
     const struct nuc_node *operand = nuc_arg_node(node, adds ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
@@ -162,7 +163,7 @@ bool nuc_is_linear(const struct nuc_node *node)
                      nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0));
 }
 
-struct nuc_node *nuc_expand_linear(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_linear(struct nuc_graph *g, struct nuc_node *node)
 {
     bool adds = node->op == NUC_OP_ADDMM;
     struct nuc_node *input = nuc_operand(g, node, adds ? NUC_ARG(ADDMM, mat1) : NUC_SELF);
@@ -172,3 +173,13 @@ struct nuc_node *nuc_expand_linear(struct nuc_graph *g, struct nuc_node *node)
                     NUC_ARGS(nuc_node_arg(input), nuc_node_arg(transposed_weight(operand)),
                              nuc_node_arg(adds ? nuc_operand(g, node, NUC_SELF) : NULL)));
 }
+
+const struct nuc_expansion nuc_matrix_expansions[] = {
+    {.op = NUC_OP_ADDMM, .expand = expand_linear, .applies = is_linear},
+    {.op = NUC_OP_MM, .expand = expand_linear, .applies = is_linear},
+    {.op = NUC_OP_INNER, .expand = expand_inner},
+    {.op = NUC_OP_TENSORDOT, .expand = expand_tensordot},
+    {.op = NUC_OP_BILINEAR, .expand = expand_bilinear},
+    {.op = NUC_OP_TRILINEAR, .expand = expand_trilinear},
+    {.expand = NULL},
+};

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rewrite/expand/expand_list.h"
+#include "rewrite/expand/expand.h"
 
 #define MAX_SPATIAL 3
 
@@ -105,7 +105,7 @@ static struct nuc_node *resize_volume(struct nuc_graph *g, struct nuc_node *node
                            insert_resize(g, node, op, nuc_insert_reshaped(g, node, plane, columns, 4), r, depth_of));
 }
 
-struct nuc_node *nuc_expand_nearest(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_nearest(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, UINT32_MAX, NUC_ARG(UPSAMPLE_NEAREST1D, scale_factors));
 
@@ -113,7 +113,7 @@ struct nuc_node *nuc_expand_nearest(struct nuc_graph *g, struct nuc_node *node)
                           : resize_volume(g, node, NUC_OP_UPSAMPLE_NEAREST, &r);
 }
 
-struct nuc_node *nuc_expand_linear_resize(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_linear_resize(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, ALIGN, NUC_ARG(UPSAMPLE_LINEAR1D, scale_factors));
 
@@ -144,7 +144,7 @@ static bool repeats(const struct resize *r)
     return true;
 }
 
-struct nuc_node *nuc_expand_nearest_exact(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_nearest_exact(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, UINT32_MAX, NUC_ARG(UPSAMPLE_NEAREST_EXACT2D, scale_factors));
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
@@ -260,14 +260,14 @@ static struct nuc_node *by_matrices(struct nuc_graph *g, struct nuc_node *node, 
     return value;
 }
 
-struct nuc_node *nuc_expand_bicubic(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_bicubic(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, ALIGN, NUC_ARG(UPSAMPLE_BICUBIC2D, scale_factors));
 
     return by_matrices(g, node, &r, CUBIC);
 }
 
-struct nuc_node *nuc_expand_antialias(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_antialias(struct nuc_graph *g, struct nuc_node *node)
 {
     struct resize r = read_resize(g, node, ALIGN, NUC_ARG(UPSAMPLE_BICUBIC_AA, scale_factors));
 
@@ -276,7 +276,7 @@ struct nuc_node *nuc_expand_antialias(struct nuc_graph *g, struct nuc_node *node
 
 /* ---- sizes and factors apart ---- */
 
-struct nuc_node *nuc_expand_resize_to_size(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_resize_to_size(struct nuc_graph *g, struct nuc_node *node)
 {
     static const uint32_t both[] = {0, 1};
     bool nearest = node->op == NUC_OP_UPSAMPLE_NEAREST_SIZE;
@@ -320,7 +320,7 @@ static double grid_at(int64_t i, int64_t size, bool align_corners)
 }
 
 /* theta [N, s, s + 1] times (x, y[, z], 1) of every pixel. */
-struct nuc_node *nuc_expand_affine_grid(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *expand_affine_grid(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *theta = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
@@ -351,3 +351,23 @@ struct nuc_node *nuc_expand_affine_grid(struct nuc_graph *g, struct nuc_node *no
                  NUC_ARGS(nuc_node_arg(nuc_insert_floats(g, node, base, sizes, 2)), nuc_node_arg(matrix)));
     return in_stated_shape(g, node, grid);
 }
+
+const struct nuc_expansion nuc_resize_expansions[] = {
+    {.op = NUC_OP_UPSAMPLE_NEAREST1D, .expand = expand_nearest},
+    {.op = NUC_OP_UPSAMPLE_NEAREST3D, .expand = expand_nearest},
+    {.op = NUC_OP_UPSAMPLE_NEAREST_EXACT1D, .expand = expand_nearest_exact},
+    {.op = NUC_OP_UPSAMPLE_NEAREST_EXACT2D, .expand = expand_nearest_exact},
+    {.op = NUC_OP_UPSAMPLE_NEAREST_EXACT3D, .expand = expand_nearest_exact},
+    {.op = NUC_OP_UPSAMPLE_LINEAR1D, .expand = expand_linear_resize},
+    {.op = NUC_OP_UPSAMPLE_TRILINEAR3D, .expand = expand_linear_resize},
+    {.op = NUC_OP_UPSAMPLE_BICUBIC2D, .expand = expand_bicubic},
+    {.op = NUC_OP_UPSAMPLE_BILINEAR_AA, .expand = expand_antialias},
+    {.op = NUC_OP_UPSAMPLE_BICUBIC_AA, .expand = expand_antialias},
+    {.op = NUC_OP_UPSAMPLE_BILINEAR_AA_SIZE, .expand = expand_resize_to_size},
+    {.op = NUC_OP_UPSAMPLE_BICUBIC_AA_SIZE, .expand = expand_resize_to_size},
+    {.op = NUC_OP_UPSAMPLE_BILINEAR_SIZE, .expand = expand_resize_to_size},
+    {.op = NUC_OP_UPSAMPLE_NEAREST_SIZE, .expand = expand_resize_to_size},
+    {.op = NUC_OP_UPSAMPLE_BICUBIC_SIZE, .expand = expand_resize_to_size},
+    {.op = NUC_OP_AFFINE_GRID_GENERATOR, .expand = expand_affine_grid},
+    {.expand = NULL},
+};

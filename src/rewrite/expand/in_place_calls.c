@@ -9,7 +9,7 @@
 #include "ir/obstacles.h"
 #include "ir/op_list.h"
 #include "ir/shapes/shapes.h"
-#include "rewrite/expand/expand_list.h"
+#include "rewrite/expand/expand.h"
 #include "rewrite/to_edge/functionalize.h"
 
 #define NEVER UINT32_MAX
