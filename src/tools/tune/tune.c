@@ -86,7 +86,6 @@ static const struct row {
     bool (*applies)(const struct tuning *t);
     unsigned n_values;
     unsigned char values[MAX_VALUES];
-    const char *caller[MAX_VALUES]; /* by value: what it changes for who calls the program */
 } rows[KNOB_COUNT] = {
 #define SERVES(goal) (1u << (goal))
     [KNOB_OBSERVER] = {{"--observer"},
@@ -107,10 +106,7 @@ static const struct row {
                         SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
                         takes_images,
                         3,
-                        {NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST},
-                        {[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
-                         [NUC_DIM_ORDER_CHANNELS_LAST] =
-                             "four-dimensional inputs and outputs are in channels-last order"}},
+                        {NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST}},
     [KNOB_FORMATS] = {{"--neutron-format-conversion"},
                       SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
                       converts_formats,
@@ -133,12 +129,16 @@ static const struct row {
                     2,
                     {false, true}},
     [KNOB_SCRATCH] = {{"--plan-delegate-scratch"}, SERVES(NUC_GOAL_MEMORY), delegates, 2, {false, true}},
-    [KNOB_IO] = {{"--io"},
-                 SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
-                 may_vary_io,
-                 2,
-                 {NUC_IO_FLOAT, NUC_IO_INT8},
-                 {[NUC_IO_INT8] = "inputs and outputs are int8; 'nucleon inspect' shows scales"}},
+    [KNOB_IO] =
+        {{"--io"}, SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY), may_vary_io, 2, {NUC_IO_FLOAT, NUC_IO_INT8}},
+};
+
+/* By value, what it changes for who calls the program. */
+static const char *const caller[KNOB_COUNT][MAX_VALUES] = {
+    [KNOB_DIM_ORDER] = {[NUC_DIM_ORDER_CONTIGUOUS] = "four-dimensional inputs and outputs are in contiguous order",
+                        [NUC_DIM_ORDER_CHANNELS_LAST] =
+                            "four-dimensional inputs and outputs are in channels-last order"},
+    [KNOB_IO] = {[NUC_IO_INT8] = "inputs and outputs are int8; 'nucleon inspect' shows scales"},
 };
 
 static unsigned value_of(const struct nuc_options *o, enum knob knob)
@@ -542,8 +542,8 @@ static const char **caller_changes(const struct tuning *t, size_t best, size_t *
     *count = 0;
     for (enum knob k = KNOB_OBSERVER; k < KNOB_COUNT; k++) {
         unsigned value = value_of(&t->attempts[best].options, k);
-        if (rows[k].caller[value] != NULL && value != value_of(&t->attempts[0].options, k))
-            list[(*count)++] = rows[k].caller[value];
+        if (caller[k][value] != NULL && value != value_of(&t->attempts[0].options, k))
+            list[(*count)++] = caller[k][value];
     }
     return list;
 }

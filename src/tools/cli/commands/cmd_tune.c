@@ -245,10 +245,10 @@ static int print_result(struct nuc_compiler *c, const struct cli_args *args, con
         char *command = command_text(c, args, &r->trials[r->best]);
         if (command == NULL)
             return cli_report(NUC_NO_MEMORY, NULL);
-        print_command(command);
-        free(command);
         for (size_t i = 0; i < r->n_changes; i++)
             cli_printf("for the caller: %s\n", r->changes[i]);
+        print_command(command);
+        free(command);
     }
     return cli_print("");
 }
