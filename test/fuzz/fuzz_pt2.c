@@ -76,6 +76,8 @@ static const char *behind(const char *t)
 {
     if (t[0] == '.' && t[1] == '0' && (t[2] == ',' || t[2] == ')' || t[2] == ']'))
         return t + 2;
+    if (strncmp(t, " channels-last", 14) == 0)
+        return t + 14;
     return strncmp(t, " dim-order(", 11) == 0 ? t + strcspn(t, ")") + 1 : t;
 }
 

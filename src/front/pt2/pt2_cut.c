@@ -134,13 +134,14 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
 {
     struct nuc_scope *scope = im->scope;
     struct nuc_node *last = im->g->last;
-    const size_t n_identities = im->n_identities;
+    const size_t n_identities = im->n_identities, n_cut_reads = im->n_cut_reads;
 
     im->misses_value = false;
     if (nuc_attempt(im->cx, import, &(struct importing){im, node, import_node}) == NUC_OK)
         return;
     im->scope = scope;
     im->n_identities = n_identities;
+    im->n_cut_reads = n_cut_reads; /* of operators in a region that is left out as a whole */
     while (im->g->last != last)
         nuc_remove_node(im->g, im->g->last);
     if (!im->misses_value || !im->is_cut) /* else it reads what was left out */
