@@ -139,7 +139,7 @@ done
 
 for model in "$models"/*.tflite; do
     base=${model##*/}
-    [ "$base" = custom.tflite ] && continue
+    case $base in custom.tflite | constant_output.tflite) continue ;; esac # no operator of theirs is converted
     "$nucleon" convert --input "$model" --output "n_$base" --target imxrt700 >out 2>err
     check "convert $base: $(head -c 200 err)" [ $? -eq 0 ]
     check "$base says who converted it" has "made by   nucleon's converter" out
