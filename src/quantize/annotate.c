@@ -323,8 +323,8 @@ static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node
     if (p->form == NUC_FORM_MEAN) {
         /*
          * One value for each channel of an image: the kernel that sums has parameters of its own for it, and the range
-         * of averages is narrower. Beside an NPU, which wants the parameters of the input, it would have to move them in
-         * between. What is computed in float is averaged in float.
+         * of averages is narrower. Beside an NPU, which wants the parameters of the input, it would have to move them
+         * in between. What is computed in float is averaged in float.
          */
         const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
         const struct nuc_annotation *producer = input != NULL ? a->by_id[input->id] : NULL;

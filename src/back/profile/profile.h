@@ -59,8 +59,8 @@ const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p
 struct nuc_span nuc_profile_dump(struct nuc_context *cx, const struct nuc_profile *const *runs, size_t n_runs);
 
 /*
- * An ETRecord, by which the Inspector says what the events of an ETDump are, of whatever device ran the program. `path` is
- * for the message.
+ * An ETRecord, by which the Inspector says what the events of an ETDump are, of whatever device ran the program. `path`
+ * is for the message.
  */
 struct nuc_pieces nuc_profile_record(struct nuc_context *cx, const struct nuc_profile *p, const char *path);
 

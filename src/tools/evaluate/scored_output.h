@@ -98,7 +98,7 @@ struct nuc_scoring {
     struct nuc_scored_output *outputs;
     size_t first; /* sample of the data set that is the result's first one */
     struct nuc_disagreement *disagreements;
-    size_t room; /* for how many */
+    size_t room;  /* for how many */
     bool insists; /* the array under way belongs to the output or nowhere: what does not fit is refused */
     const void **inputs;
     void **program_blocks, **reference_blocks;

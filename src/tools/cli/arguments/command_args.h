@@ -50,7 +50,8 @@ struct cli_args {
     float min_sqnr[1];
     size_t n_min_sqnr;
     struct nuc_evaluate_options evaluate;
-    const char *input, *output, *calibration, *reference, *quantized, *etdump, *etrecord, *name, *compare, *shard, *project;
+    const char *input, *output, *calibration, *reference, *quantized, *etdump, *etrecord, *name, *compare, *shard,
+        *project;
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
