@@ -8,7 +8,7 @@
 
 /* ---- parameters ---- */
 
-/* Per channel they are symmetric, as weights and biases are. */
+/* Per channel they are symmetric, as weights and biases are; else 0 is among the values, whatever a file says. */
 static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *out)
 {
     struct nuc_quant q;
@@ -17,8 +17,9 @@ static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *ou
         return false;
     *out = (struct nuc_cm_value){.dtype = q.dtype, .zero_point = q.zero_point, .n_scales = 1, .axis = (int)q.axis};
     if (!q.per_channel) {
+        int64_t low = q.dtype == NUC_U8 ? 0 : INT8_MIN;
         out->scale = q.scale;
-        return q.scale > 0;
+        return q.scale > 0 && q.zero_point >= low && q.zero_point <= low + UINT8_MAX;
     }
     const struct nuc_meta *m = &q.scales->vals[0];
     if (q.scales->data == NULL || m->dtype != NUC_F32 || m->rank != 1 || m->sizes[0] < 1)

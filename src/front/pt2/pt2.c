@@ -216,16 +216,13 @@ static void skip_mutation(const struct nuc_importer *im, const struct nuc_json *
     struct nuc_json name = nuc_json_field(spec, "buffer_name");
     if (is_scratch(im, nuc_json_string(&name)))
         return;
+    const char *buffer = nuc_json_string(&name);
+    const char *text = nuc_format(im->cx, "the model changes its buffer '%s': %s", buffer, nuc_state_remedy(buffer));
     /* An operator in place has the line of its call, too. */
     if (im->cx->obstacles != NULL && !nuc_has_in_place(im->g))
-        nuc_add_obstacle(im->cx, im->zip->path,
-                         &(struct nuc_obstacle){.text = nuc_format(im->cx,
-                                                                   "the model changes its buffer '%s': call "
-                                                                   "model.eval() before exporting",
-                                                                   nuc_json_string(&name))});
+        nuc_add_obstacle(im->cx, im->zip->path, &(struct nuc_obstacle){.text = text});
     else if (im->cx->obstacles == NULL)
-        nuc_json_fail(spec, NUC_UNSUPPORTED, "the model changes its buffer '%s': call model.eval() before exporting",
-                      nuc_json_string(&name));
+        nuc_json_fail(spec, NUC_UNSUPPORTED, "%s", text);
 }
 
 static void add_output(struct nuc_importer *im, const struct nuc_json *signature)

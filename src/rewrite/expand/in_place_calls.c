@@ -476,16 +476,16 @@ static void check_writable(struct writes *w, const struct nuc_node *node, const 
     if (!nuc_is_static(p->root) || root->writes > 0)
         return;
     if (root->read || p->parent != NULL || !overwrites_all(node))
-        nuc_refuse(w->g->cx, w->g->file,
-                   &(struct nuc_obstacle){.op = nuc_node_op_name(node),
-                                          .node = node->name,
-                                          .file = node->source->file,
-                                          .module = node->source->module,
-                                          .line = node->source->line,
-                                          .text = nuc_format(w->g->cx,
-                                                             "%s changes '%s' of the model: call model.eval() before "
-                                                             "exporting, or write to a copy",
-                                                             nuc_node_text(w->g->cx, node), p->root->target)});
+        nuc_refuse(
+            w->g->cx, w->g->file,
+            &(struct nuc_obstacle){.op = nuc_node_op_name(node),
+                                   .node = node->name,
+                                   .file = node->source->file,
+                                   .module = node->source->module,
+                                   .line = node->source->line,
+                                   .text = nuc_format(w->g->cx, "%s changes '%s' of the model: %s, or write to a copy",
+                                                      nuc_node_text(w->g->cx, node), p->root->target,
+                                                      nuc_state_remedy(p->root->target))});
 }
 
 /* The same part of the same tensor. */
