@@ -101,6 +101,12 @@ static bool suits_hard_swish(const struct site *s)
     return f.out.shift <= 0 && f.out.shift > -16 && f.gate.shift > -16 && f.gate.shift < 16;
 }
 
+/* Of eight bits, about the zero point; a value that saturates may be any. */
+static int8_t around(int32_t value, int32_t zero)
+{
+    return (int8_t)nuc_clamp_i32(nuc_clamp_i32(value, -(1 << 30), 1 << 30) + zero, INT8_MIN, INT8_MAX);
+}
+
 typedef int32_t value_function(const struct site *s, int32_t value);
 
 bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_value *in,
@@ -119,7 +125,7 @@ bool nuc_cm_litert_table(const struct nuc_cm *c, const struct nuc_node *node, co
     if (!c->options->as_litert || fn == NULL || (fn == hard_swish && !suits_hard_swish(&s)))
         return false;
     for (int32_t q = INT8_MIN; q <= INT8_MAX; q++)
-        table[q - INT8_MIN] = (int8_t)nuc_clamp_i32(fn(&s, q - s.in_zero) + s.out_zero, INT8_MIN, INT8_MAX);
+        table[q - INT8_MIN] = around(fn(&s, q - s.in_zero), s.out_zero);
     return true;
 }
 
@@ -129,5 +135,5 @@ int8_t nuc_cm_litert_part(const struct nuc_cm_value *from, const struct nuc_cm_v
     const float bias = (float)(INT8_MIN - (int32_t)from->zero_point) * scale;
     const float value = roundf((float)(q - INT8_MIN) * scale + bias);
 
-    return (int8_t)nuc_clamp_i32((int32_t)value + (int32_t)to->zero_point, INT8_MIN, INT8_MAX);
+    return around((int32_t)fminf(fmaxf(value, -0x1p30f), 0x1p30f), (int32_t)to->zero_point);
 }
