@@ -1,4 +1,6 @@
 /* Strips of rows: which rows an operator reads, which operators a stage has, what becomes of the graph. */
+#include <math.h>
+
 #include "cpu/cortexm.h"
 #include "cpu/strip_stage.h"
 #include "cpu/strips.h"
@@ -271,9 +273,31 @@ static void cycles_of_kernel(struct nuc_context *cx, void *arg)
     assert_true((double)rows * row > 1.05 * whole); /* each call costs */
 }
 
+/* Layers of a uint8 MobileNet, counted on QEMU: one channel of 32, and two of 32, have weights of more than eight bits.
+ */
+static void channels_computed_again(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_kernel_costs *costs = &nuc_target_find(cx, "cortex-m33")->costs.int8;
+    const struct nuc_meta image = {.rank = 4, .sizes = {1, 32, 32, 32}},
+                          pointwise = {.rank = 4, .sizes = {32, 1, 1, 32}}, taps = {.rank = 4, .sizes = {1, 3, 3, 32}};
+    struct nuc_kernel_call call = {
+        .op = NUC_OP_NUCLEON_WIDE_CONV2D, .in = &image, .weight = &pointwise, .out = &image, .written = 1, .read = 1};
+    static const uint8_t listed[] = {0x21, 0, 0, 0, 1, 0, 0, 0, 0x3f, 0, 0, 0, 1, 0, 0, 0, 0x42, 0, 0, 0, 9, 0, 0, 0};
+
+    assert_true(nuc_channels_again(&call, listed, 2) == 1 && nuc_channels_again(&call, listed, 3) == 2);
+    call.again = 1;
+    assert_true(fabs((double)nuc_kernel_call_cycles(costs, &call) / 1978840 - 1) < 0.1);
+    call.op = NUC_OP_NUCLEON_WIDE_DEPTHWISE;
+    call.weight = &taps;
+    assert_true(nuc_channels_again(&call, listed, 2) == 2 && nuc_channels_again(&call, listed, 0) == 0);
+    call.again = 2;
+    assert_true(fabs((double)nuc_kernel_call_cycles(costs, &call) / 1874886 - 1) < 0.1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CONTEXT_TEST(channels_computed_again),
         ROW_TEST(rows_of_window, windows),
         CONTEXT_TEST(padding_alone),
         CONTEXT_TEST(branches),

@@ -146,7 +146,7 @@ static void add_call(struct profiling *f, uint32_t index, const struct nuc_view_
     f->p->rows[at].call_cycles = f->p->cycles - before;
 }
 
-static void add_operator(struct profiling *f, uint32_t index, const struct nuc_view_method *m,
+static void add_operator(struct profiling *f, uint32_t index, const struct nuc_program_view *view,
                          const struct nuc_view_instruction *in)
 {
     const char *file = frame_text(f->cx, in->frame.file, true);
@@ -154,12 +154,12 @@ static void add_operator(struct profiling *f, uint32_t index, const struct nuc_v
 
     row->kind = NUC_PROFILE_CPU;
     row->instruction = index;
-    row->what = nuc_view_operator_name(f->cx, &m->operators[in->index]);
+    row->what = nuc_view_operator_name(f->cx, &view->methods->operators[in->index]);
     row->node = frame_text(f->cx, in->frame.name, false);
     row->label = frame_text(f->cx, in->frame.context, false);
     row->label = row->label != NULL ? row->label : row->node;
     row->source = file != NULL ? nuc_format(f->cx, "%s:%d", file, (int)in->frame.line) : NULL;
-    row->cycles = nuc_profile_cpu_cycles(f->cx, f->p->target, m, row->what, in->args);
+    row->cycles = nuc_profile_cpu_cycles(f->cx, f->p->target, view, row->what, in->args);
     spend(f, row->cycles, false);
 }
 
@@ -184,7 +184,8 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
                                      struct nuc_span program, const struct nuc_profile_run *run)
 {
     struct profiling f = {cx, nuc_alloc(cx, sizeof *f.p), 0};
-    const struct nuc_view_method *m = nuc_program_view_open(cx, file, program)->methods;
+    const struct nuc_program_view *view = nuc_program_view_open(cx, file, program);
+    const struct nuc_view_method *m = view->methods;
     const struct nuc_view_chain *chain = m->chains; /* the runtime executes programs of one chain */
 
     f.p->file = file;
@@ -194,7 +195,7 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
         if (in->kind == NUC_INSTRUCTION_DELEGATE)
             add_call(&f, i, m, in, run);
         else if (in->kind == NUC_INSTRUCTION_KERNEL)
-            add_operator(&f, i, m, in);
+            add_operator(&f, i, view, in);
     }
     make_plain(cx, f.p);
     return f.p;

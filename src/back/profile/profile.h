@@ -64,8 +64,8 @@ struct nuc_span nuc_profile_dump(struct nuc_context *cx, const struct nuc_profil
  */
 struct nuc_pieces nuc_profile_record(struct nuc_context *cx, const struct nuc_profile *p, const char *path);
 
-/* Estimated cycles of an operator on the CPU, by its name and the arguments of its call. */
+/* Estimated cycles of an operator on the CPU, by its name and the arguments of its call in the first method. */
 uint64_t nuc_profile_cpu_cycles(struct nuc_context *cx, const struct nuc_target *target,
-                                const struct nuc_view_method *m, const char *name, struct nuc_view_list args);
+                                const struct nuc_program_view *view, const char *name, struct nuc_view_list args);
 
 #endif

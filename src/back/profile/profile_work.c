@@ -179,10 +179,30 @@ static bool take_sizes(const struct nuc_view_value *value, struct nuc_meta *m)
     return true;
 }
 
-/* 0: it is none of these. */
-static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_costs *c, const struct nuc_view_method *m,
-                            const char *name, struct nuc_view_list args, const struct work *work)
+/* Output channels that a layer with weights of more than eight bits computes once more. */
+static double channels_again(const struct nuc_program_view *view, const struct nuc_kernel_call *call,
+                             struct nuc_view_list args)
 {
+    uint32_t index = nuc_excess_arg(call->op);
+    const struct nuc_view_value *excess = index < args.count ? arg(view->methods, args, index) : NULL;
+    struct nuc_span listed;
+
+    if (excess == NULL || excess->kind != NUC_VALUE_TENSOR || excess->u.tensor.sizes.count != 2 ||
+        excess->u.tensor.constant == 0)
+        return 0;
+    int64_t count = nuc_view_int(excess->u.tensor.sizes, 0);
+    if (count < 0 || count > INT32_MAX ||
+        !nuc_view_constant(view, excess->u.tensor.constant, (size_t)count * 2 * sizeof(int32_t), &listed))
+        return 0;
+    return nuc_channels_again(call, listed.data, (size_t)count);
+}
+
+/* 0: it is none of these. */
+static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_costs *c,
+                            const struct nuc_program_view *view, const char *name, struct nuc_view_list args,
+                            const struct work *work)
+{
+    const struct nuc_view_method *m = view->methods;
     struct nuc_meta in, weight, out;
     struct nuc_kernel_call call = {.op = op_of(cx, name), .gates = work->gates, .written = 1, .read = 1};
 
@@ -200,16 +220,18 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         return 0;
     call.out = &out;
     call.products = work->macs >= 0 ? work->macs : work->windows;
+    call.again = channels_again(view, &call, args);
     return nuc_kernel_call_cycles(c, &call);
 }
 
 uint64_t nuc_profile_cpu_cycles(struct nuc_context *cx, const struct nuc_target *target,
-                                const struct nuc_view_method *m, const char *name, struct nuc_view_list args)
+                                const struct nuc_program_view *view, const char *name, struct nuc_view_list args)
 {
     static const char *const functions[] = {"::exp.", "::exp2", "::expm1", "::log", "sqrt", "sigmoid", "tanh", "gelu"};
+    const struct nuc_view_method *m = view->methods;
     const struct nuc_kernel_costs *c = is_in_float(m, name, args) ? &target->costs.real : &target->costs.int8;
     struct work work = measure(m, name, args);
-    uint64_t modelled = call_cycles(cx, c, m, name, args, &work);
+    uint64_t modelled = call_cycles(cx, c, view, name, args, &work);
 
     if (modelled > 0)
         return modelled;

@@ -33,6 +33,10 @@ static const struct fit depthwise_of_one = {
 /* More taps than its kernel for one channel takes: in plain C. */
 static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scalar = 3}; /* of one call */
 
+/* Channels with weights of more than eight bits once more, in plain C. */
+static const struct fit once_more = {.product = 12, .written = 284, .scalar = 1};           /* 23 % */
+static const struct fit depthwise_once_more = {.product = 68.3, .written = 8, .scalar = 1}; /* 16 % */
+
 /* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
 #define FEW 64
 static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; /* 2 % */
@@ -197,6 +201,30 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
     return w->sizes[1] * w->sizes[2] > 1 ? &windows : pixels > 2 ? &pointwise : &few_pixels;
 }
 
+uint32_t nuc_excess_arg(enum nuc_op op)
+{
+    return op == NUC_OP_NUCLEON_WIDE_CONV2D      ? NUC_ARG(NUCLEON_WIDE_CONV2D, excess)
+           : op == NUC_OP_NUCLEON_WIDE_DEPTHWISE ? NUC_ARG(NUCLEON_WIDE_DEPTHWISE, excess)
+                                                 : UINT32_MAX;
+}
+
+/* The places of a channel's weights are one after the other. */
+double nuc_channels_again(const struct nuc_kernel_call *call, const uint8_t *listed, size_t count)
+{
+    int64_t channels = call->out->rank > 1 ? call->out->sizes[1] : 0, last = -1;
+    int64_t of_one = channels > 0 ? (int64_t)elements_of(call->weight) / channels : 0;
+    double again = 0;
+
+    for (size_t i = 0; of_one > 0 && i < count; i++) {
+        const uint8_t *at = listed + 8 * i;
+        int64_t place = at[0] | at[1] << 8 | at[2] << 16 | (int64_t)at[3] << 24;
+        int64_t channel = nuc_op_is_in(call->op, depthwise) ? place % channels : place / of_one;
+        again += channel != last;
+        last = channel;
+    }
+    return again;
+}
+
 static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call, struct work w)
 {
     const struct nuc_meta *weight = call->weight;
@@ -206,7 +234,10 @@ static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct n
     w.weights = elements_of(weight);
     w.products = w.written * (double)(weight->sizes[1] * weight->sizes[2]) *
                  (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
-    return cycles(costs, fit_of_conv(call, w.pixels), &w);
+    double share = call->again / w.channels;
+    const struct work more = {.products = w.products * share, .written = w.written * share};
+    return cycles(costs, fit_of_conv(call, w.pixels), &w) +
+           cycles(costs, nuc_op_is_in(call->op, depthwise) ? &depthwise_once_more : &once_more, &more);
 }
 
 /*
@@ -321,6 +352,9 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
         .read = is_conv && dim == 2 ? part_touched(node, n_rows) : part,
     };
 
+    const struct nuc_node *excess = nuc_arg_node(node, nuc_excess_arg(node->op));
+    if (excess != NULL && excess->data != NULL)
+        call.again = nuc_channels_again(&call, excess->data->bytes.data, (size_t)excess->vals[0].sizes[0]);
     if (is_pool)
         call.products = window_of(node);
     if (is_transposed)

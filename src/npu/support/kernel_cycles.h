@@ -17,7 +17,14 @@ struct nuc_kernel_call {
     double products;      /* where sizes do not say them: elements of a pool's windows, products of a layer's gates */
     double gates;         /* of a recurrent layer, over all steps */
     double written, read; /* how much of the result and of the first operand it is: 1 of all */
+    double again;         /* output channels with weights of more than eight bits, which are computed once more */
 };
+
+/* Which argument of an operator lists what its weights have beyond eight bits; UINT32_MAX: it has none. */
+uint32_t nuc_excess_arg(enum nuc_op op);
+
+/* Of a call of such an operator: its channels in the list, int32 [count, 2], little-endian. */
+double nuc_channels_again(const struct nuc_kernel_call *call, const uint8_t *listed, size_t count);
 
 /* 0: the operator has no int8 kernel that is modelled. */
 uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call);
