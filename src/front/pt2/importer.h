@@ -100,7 +100,10 @@ struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph);
  * For each node whether something may see what it does: it is used by the outputs or by such a node, or it writes or
  * checks something.
  */
-const bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope);
+bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope);
+
+/* These, and the others that are known; what reads an unknown one is left out with it. */
+const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *scope);
 
 /* Whether the node applies a graph that it has as an argument. */
 bool nuc_has_region(const struct nuc_json *node);

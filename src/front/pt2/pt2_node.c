@@ -311,15 +311,13 @@ void nuc_import_nodes(struct nuc_importer *im)
 {
     struct nuc_json nodes = nuc_json_field(&im->scope->graph, "nodes");
     size_t count = nuc_json_count(&nodes);
-    const bool *live = nuc_live_nodes(im->cx, im->scope);
+    const bool *taken = nuc_nodes_to_import(im->cx, im->scope);
 
     for (size_t i = 0; i < count; i++) {
         struct nuc_json node = nuc_json_item(&nodes, i);
-        if (nuc_is_about_sizes(&node))
+        if (!taken[i] || nuc_is_about_sizes(&node))
             continue;
         bool is_region = nuc_has_region(&node);
-        if (!is_region && !live[i] && nuc_pt2_find_op(nuc_pt2_op_name(&node)).op == NUC_OP_COUNT)
-            continue;
         if (im->cx->obstacles != NULL)
             nuc_import_or_cut(im, &node, is_region ? nuc_import_region : import_node);
         else if (is_region)

@@ -139,7 +139,7 @@ static bool acts(const struct nuc_json *node)
            (overload != NULL && overload > name && overload[-1] == '_');
 }
 
-const bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope)
+bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope)
 {
     struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
     struct nuc_json outputs = nuc_json_field(&scope->graph, "outputs");
@@ -162,6 +162,36 @@ const bool *nuc_live_nodes(struct nuc_context *cx, const struct nuc_scope *scope
         }
     }
     return live;
+}
+
+static bool reads(const struct marks *m, const struct nuc_json *node)
+{
+    struct nuc_json inputs = nuc_json_field(node, "inputs");
+
+    for (size_t k = 0, n = nuc_json_count(&inputs); k < n; k++) {
+        struct nuc_json input = nuc_json_item(&inputs, k);
+        struct nuc_json arg = nuc_json_field(&input, "arg");
+        if (is_used(m, &arg))
+            return true;
+    }
+    return false;
+}
+
+const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *scope)
+{
+    struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
+    struct marks out = {scope, nuc_alloc_array(cx, scope->n_values, sizeof *out.used)};
+    bool *taken = nuc_live_nodes(cx, scope);
+
+    for (size_t i = 0, count = nuc_json_count(&nodes); i < count; i++) {
+        struct nuc_json node = nuc_json_item(&nodes, i);
+        struct nuc_json results = nuc_json_field(&node, "outputs");
+        bool is_known = nuc_has_region(&node) || nuc_pt2_find_op(nuc_pt2_op_name(&node)).op != NUC_OP_COUNT;
+        taken[i] = taken[i] || (is_known && !reads(&out, &node));
+        if (!taken[i])
+            mark_names(&out, &results);
+    }
+    return taken;
 }
 
 /* ---- operands ---- */
