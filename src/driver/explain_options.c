@@ -162,20 +162,19 @@ static const struct option {
     const char *given, *without;
     bool (*applies)(const struct nuc_trying *t);
     void (*take)(const struct nuc_trying *t, struct nuc_options *o);
-    bool requantizes;                          /* the quantizer asks for it, too */
     const char *about;                         /* the rule that comes from it */
-    bool (*keeps)(const struct nuc_trying *t); /* of this model it does not; NULL: it does */
+    bool (*keeps)(const struct nuc_trying *t); /* the quantizer does not ask for it, of this model; NULL: it does */
 } options[] = {
-    {"--cpu int8", NULL, has_float_cpu, take_int8, true, NULL, NULL},
-    {NULL, "--no-delegate", is_left_out, use_npu, true, NULL, NULL},
-    {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, true, NULL, NULL},
-    {NULL, "--reference-compat", is_compat, leave_reference, true, NULL, NULL},
-    {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, true, NULL, NULL},
-    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, true, nuc_not_named_rule, keeps_choice},
-    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, true, NULL, keeps_choice},
-    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, true, NULL, keeps_choice},
-    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, true, NULL, keeps_choice},
-    {"--io int8", NULL, has_float_io, take_int8_io, true, NULL, keeps_int8_io},
+    {"--cpu int8", NULL, has_float_cpu, take_int8, NULL, NULL},
+    {NULL, "--no-delegate", is_left_out, use_npu, NULL, NULL},
+    {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, NULL, NULL},
+    {NULL, "--reference-compat", is_compat, leave_reference, NULL, NULL},
+    {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, NULL, NULL},
+    {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, nuc_not_named_rule, keeps_choice},
+    {"--dim-order channels-last", NULL, may_reorder, take_channels_last, NULL, keeps_choice},
+    {"--dim-order contiguous", NULL, may_reorder, take_contiguous, NULL, keeps_choice},
+    {"--allow-no-op-partitions", NULL, has_work_on_cpu, allow_no_ops, NULL, keeps_choice},
+    {"--io int8", NULL, has_float_io, take_int8_io, NULL, keeps_int8_io},
 };
 
 bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_options *o, bool *requantizes,
@@ -184,13 +183,13 @@ bool nuc_option_to_try(const struct nuc_trying *t, size_t index, struct nuc_opti
     if (index >= sizeof options / sizeof *options)
         return false;
     const struct option *row = &options[index];
-    *requantizes = row->requantizes && (row->keeps == NULL || !row->keeps(t));
+    *requantizes = row->keeps == NULL || !row->keeps(t);
     *out = (struct nuc_explain_trial){.options = row->given, .without = row->without, .about = row->about};
     if (!row->applies(t))
         return true;
     row->take(t, o);
     out->compiles = true;
-    out->sqnr_db = row->requantizes && !*requantizes ? t->e->sqnr_db : (double)NAN;
+    out->sqnr_db = *requantizes ? (double)NAN : t->e->sqnr_db;
     return true;
 }
 

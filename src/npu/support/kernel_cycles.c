@@ -1,5 +1,6 @@
 #include "npu/support/kernel_cycles.h"
 
+#include "device/base/span.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
@@ -216,8 +217,7 @@ double nuc_channels_again(const struct nuc_kernel_call *call, const uint8_t *lis
     double again = 0;
 
     for (size_t i = 0; of_one > 0 && i < count; i++) {
-        const uint8_t *at = listed + 8 * i;
-        int64_t place = at[0] | at[1] << 8 | at[2] << 16 | (int64_t)at[3] << 24;
+        int64_t place = nuc_load_u32(listed + 8 * i);
         int64_t channel = nuc_op_is_in(call->op, depthwise) ? place % channels : place / of_one;
         again += channel != last;
         last = channel;

@@ -407,8 +407,7 @@ static struct nuc_node *form_products_first(struct nuc_graph *g, struct nuc_node
 
 const struct nuc_npu_form nuc_computed_conv_forms[] = {
     /*
-     * Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations
-     * (npu_computed_conv.c). The cycles of the one that takes fewer; UINT64_MAX: neither can be built.
+     * Convolutions whose weight is computed: windows of the image, or of the taps, and a product of two activations.
      */
     {NUC_OP_CONV2D, form_windows_by_parts, form_windows_by_parts_applies},
     {NUC_OP_CONV2D, form_windows_by_ones, form_windows_by_ones_applies},
