@@ -200,9 +200,12 @@ struct nuc_softmax_s8 {
 typedef void nuc_softmax_s8_fn(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
 nuc_softmax_s8_fn nuc_ref_softmax_s8;
 
-/* ---- statistics: sums are exact, what follows from them is float32, rounded half away from zero and saturated ---- */
+/* ---- statistics: sums are exact, what follows from them is float32, rounded half to even and saturated ---- */
 
-/* batch x groups x channels x inner elements: offsets of one of each. Groups and channels of one lie side by side. */
+/*
+ * batch x groups x channels x inner elements: offsets of one of each. Groups and channels of one lie side by side; a
+ * group has at most 2^22 elements.
+ */
 struct nuc_norm_s8 {
     size_t batch, groups, channels, inner;
     size_t batch_step, channel_step, inner_step; /* a group begins `channels` channel steps after the one before */

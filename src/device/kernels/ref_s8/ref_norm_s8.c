@@ -2,41 +2,62 @@
 #include <math.h>
 
 #include "device/base/real.h"
+#include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s8/quantized.h"
 
-/* NaN becomes the lowest value. */
-static int8_t rounded(float x, int32_t zero_point)
-{
-    float v = (x < 0.0f ? x - 0.5f : x + 0.5f);
+/* 1.5 * 2^23: a float32 of its size holds whole numbers alone, in the lower bits of its pattern. */
+#define WHOLE 12582912.0f
+#define WHOLE_BITS 0x4B400000
 
-    if (!(v > -1024.0f && v < 1024.0f))
-        v = v >= 1024.0f ? 1024.0f : -1024.0f;
-    return nuc_saturate_i8((int32_t)v + zero_point);
+static float at_least(float x, float low)
+{
+#ifdef __ARM_FEATURE_DSP
+    return __builtin_fmaxf(x, low); /* one instruction, where a comparison takes three */
+#else
+    return x > low ? x : low;
+#endif
+}
+
+/*
+ * Rounded to the nearest, halves to even. NaN becomes the lowest value. Patterns of positive floats are ordered as the
+ * floats are, so that what is too large for WHOLE is so as a number, too.
+ */
+static inline int8_t rounded(float x, int32_t zero_point)
+{
+    float whole = at_least(x, -1024.0f) + WHOLE;
+    int32_t bits;
+
+    __builtin_memcpy(&bits, &whole, sizeof bits);
+    return (int8_t)nuc_ssat8(bits - (WHOLE_BITS - zero_point));
 }
 
 /* ---- norms ---- */
 
 struct statistics {
-    float mean, inverse; /* mean of in - zero_point; 1 / deviation */
+    float centre, inverse; /* in steps of the input, its zero point included; 1 / deviation */
 };
 
 struct sums {
-    int64_t values, squares;
+    int32_t values; /* of at most 2^22 bytes */
+    int64_t squares;
 };
 
-/* So many squares of at most 383 fit in 32 bits. */
-#define MOST_AT_ONCE 16384
+/* So many squares of at most 2^14 fit in 31 bits. */
+#define MOST_AT_ONCE 65536
 
-static void add_line(const int8_t *in, size_t count, size_t step, int32_t zero_point, struct sums *s)
+static void add_line(const int8_t *in, size_t count, size_t step, struct sums *s)
 {
     for (size_t i = 0; i < count;) {
         size_t end = count - i > MOST_AT_ONCE ? i + MOST_AT_ONCE : count;
-        int32_t values = 0;
-        uint32_t squares = 0;
+        int32_t values = 0, squares = 0;
+        for (; step == 1 && i + 4 <= end; i += 4) {
+            uint32_t word = nuc_load_word(in + i), even = nuc_sxtb16(word), odd = nuc_sxtb16_odd(word);
+            values = nuc_smlad(even, nuc_pair(1), nuc_smlad(odd, nuc_pair(1), values));
+            squares = nuc_smlad(even, even, nuc_smlad(odd, odd, squares));
+        }
         for (; i < end; i++) {
-            int32_t x = in[i * step] - zero_point;
-            values += x;
-            squares += (uint32_t)(x * x);
+            values += in[i * step];
+            squares += in[i * step] * in[i * step];
         }
         s->values += values;
         s->squares += squares;
@@ -46,30 +67,31 @@ static void add_line(const int8_t *in, size_t count, size_t step, int32_t zero_p
 /* In whole numbers up to the quotient: count * squares - sum^2 is the variance times count^2. */
 static struct statistics statistics_of(const struct nuc_norm_s8 *n, const int8_t *group)
 {
-    int64_t count = (int64_t)(n->channels * n->inner);
+    int32_t count = (int32_t)(n->channels * n->inner), z = n->zero_point;
     struct sums s = {0, 0};
 
     if (n->inner == 1)
-        add_line(group, n->channels, n->channel_step, n->zero_point, &s);
+        add_line(group, n->channels, n->channel_step, &s);
     for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
-        add_line(group + c * n->channel_step, n->inner, n->inner_step, n->zero_point, &s);
-    int64_t sum = s.values, squares = s.squares;
-    if (!n->centred)
-        sum = 0;
-    float variance = (float)(count * squares - sum * sum) / ((float)count * (float)count);
-    return (struct statistics){(float)sum / (float)count, 1.0f / sqrtf(variance + n->eps)};
+        add_line(group + c * n->channel_step, n->inner, n->inner_step, &s);
+    float size = (float)count, centre = n->centred ? (float)s.values / size : (float)z;
+    int64_t sum = s.values;
+    int64_t around =
+        n->centred ? count * s.squares - sum * sum : count * (s.squares - 2 * z * sum + (int64_t)count * z * z);
+    return (struct statistics){centre, 1.0f / sqrtf((float)around / (size * size) + n->eps)};
 }
 
-static void normalize_line(const struct nuc_norm_s8 *n, const struct statistics *s, const int8_t *in, size_t count,
-                           size_t step, const float *weight, const float *bias, size_t weight_step, int8_t *out)
+static void normalize_line(const struct statistics *s, const int8_t *in, size_t count, size_t step, const float *weight,
+                           const float *bias, size_t weight_step, int32_t zero_point, int8_t *out)
 {
-    int32_t zero_point = n->zero_point, output_zero_point = n->output_zero_point;
-    float mean = s->mean, inverse = s->inverse;
+    static const float none = 0.0f;
+    float centre = s->centre, inverse = s->inverse;
+    size_t bias_step = bias != NULL ? weight_step : 0;
 
+    bias = bias != NULL ? bias : &none;
     for (size_t i = 0; i < count; i++, in += step, out += step) {
         float factor = inverse * weight[i * weight_step];
-        float shift = bias != NULL ? bias[i * weight_step] : 0.0f;
-        *out = rounded(((float)(*in - zero_point) - mean) * factor + shift, output_zero_point);
+        *out = rounded(((float)*in - centre) * factor + bias[i * bias_step], zero_point);
     }
 }
 
@@ -77,12 +99,13 @@ static void normalize(const struct nuc_norm_s8 *n, const int8_t *in, const float
                       int8_t *out)
 {
     struct statistics s = statistics_of(n, in);
+    int32_t zero_point = n->output_zero_point;
 
     if (n->inner == 1)
-        normalize_line(n, &s, in, n->channels, n->channel_step, weight, bias, 1, out);
+        normalize_line(&s, in, n->channels, n->channel_step, weight, bias, 1, zero_point, out);
     for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
-        normalize_line(n, &s, in + c * n->channel_step, n->inner, n->inner_step, weight + c,
-                       bias != NULL ? bias + c : NULL, 0, out + c * n->channel_step);
+        normalize_line(&s, in + c * n->channel_step, n->inner, n->inner_step, weight + c,
+                       bias != NULL ? bias + c : NULL, 0, zero_point, out + c * n->channel_step);
 }
 
 void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
