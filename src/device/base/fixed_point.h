@@ -57,6 +57,27 @@ static inline int8_t nuc_saturate_i8(int32_t v)
 #endif
 }
 
+/*
+ * offset, a small number, and the nearest whole number, halves to even, of a value within 2^22: the sum with 1.5 * 2^23
+ * has it in its last bits. Outside, one of the same sign that is larger than 2^22, below 2^30; NaN counts as negative.
+ * Patterns of positive floats are ordered as the floats are.
+ */
+static inline int32_t nuc_nearest(float x, int32_t offset)
+{
+    const int32_t bits_of_zero = 0x4B400000;
+    const float low = -8388608.0f;
+    int32_t bits;
+
+#if defined(__ARM_FP) && __ARM_ARCH >= 8
+    x = __builtin_fmaxf(x, low); /* one instruction, where a comparison takes three */
+#else
+    x = x > low ? x : low;
+#endif
+    x += 12582912.0f;
+    __builtin_memcpy(&bits, &x, sizeof bits); /* the builtin: freestanding code would call a function */
+    return bits - (bits_of_zero - offset);
+}
+
 /* round(a * b / 2^31), a half upwards, saturated: only INT32_MIN * INT32_MIN saturates. */
 static inline int32_t nuc_doubling_high_mul(int32_t a, int32_t b)
 {

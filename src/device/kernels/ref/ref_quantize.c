@@ -46,33 +46,7 @@ static void store(enum nuc_dtype dtype, void *out, size_t i, int64_t v)
     }
 }
 
-/* Half to even, of what is below 2^22: the sum with 1.5 * 2^23 has it in its last bits. */
-static int32_t nearest(float x)
-{
-    const int32_t bits_of_zero = 0x4B400000;
-    float sum = x + 12582912.0f;
-    int32_t bits;
-
-    __builtin_memcpy(&bits, &sum, sizeof bits); /* the builtin: freestanding code would call a function */
-    return bits - bits_of_zero;
-}
-
-/* What most tensors are, without 64 bits and a choice for each element. */
-static void quantize_to_int8(const struct nuc_affine *q, float inverse, const float *in, int8_t *out, size_t count)
-{
-    const float limit = 4194304.0f;
-    int32_t low = (int32_t)q->quant_min, high = (int32_t)q->quant_max, zero_point = q->zero_point;
-
-    for (size_t i = 0; i < count; i++) {
-        float v = inverse * in[i];
-        if (v > -limit && v < limit)
-            out[i] = (int8_t)nuc_clamp_i32(nearest(v) + zero_point, low, high);
-        else
-            out[i] = (int8_t)quantize_one(q, inverse, in[i]);
-    }
-}
-
-/* As those of valid programs are. */
+/* What most tensors are, and those of valid programs: without 64 bits and a choice for each element. */
 static bool is_int8(const struct nuc_affine *q)
 {
     return q->dtype == NUC_I8 && q->zero_point >= INT8_MIN && q->zero_point <= INT8_MAX;
@@ -80,13 +54,16 @@ static bool is_int8(const struct nuc_affine *q)
 
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
-    float inverse = 1.0f / q->scale;
+    const float inverse = 1.0f / q->scale;
+    const bool fits = is_int8(q), whole = q->quant_min == INT8_MIN && q->quant_max == INT8_MAX;
+    int32_t zero_point = q->zero_point;
 
-    if (is_int8(q)) {
-        quantize_to_int8(q, inverse, in, out, count);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; fits && whole && i < count; i++)
+        ((int8_t *)out)[i] = nuc_saturate_i8(nuc_nearest(inverse * in[i], zero_point));
+    for (size_t i = 0; fits && !whole && i < count; i++)
+        ((int8_t *)out)[i] = (int8_t)nuc_clamp_i32(nuc_nearest(inverse * in[i], zero_point), (int32_t)q->quant_min,
+                                                   (int32_t)q->quant_max);
+    for (size_t i = 0; !fits && i < count; i++)
         store(q->dtype, out, i, quantize_one(q, inverse, in[i]));
 }
 

@@ -1,34 +1,14 @@
 /* Norms, variance and logarithmic softmax of int8. */
 #include <math.h>
 
+#include "device/base/fixed_point.h"
 #include "device/base/real.h"
 #include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s8/quantized.h"
 
-/* 1.5 * 2^23: a float32 of its size holds whole numbers alone, in the lower bits of its pattern. */
-#define WHOLE 12582912.0f
-#define WHOLE_BITS 0x4B400000
-
-static float at_least(float x, float low)
+static int8_t rounded(float x, int32_t zero_point)
 {
-#ifdef __ARM_FEATURE_DSP
-    return __builtin_fmaxf(x, low); /* one instruction, where a comparison takes three */
-#else
-    return x > low ? x : low;
-#endif
-}
-
-/*
- * Rounded to the nearest, halves to even. NaN becomes the lowest value. Patterns of positive floats are ordered as the
- * floats are, so that what is too large for WHOLE is so as a number, too.
- */
-static inline int8_t rounded(float x, int32_t zero_point)
-{
-    float whole = at_least(x, -1024.0f) + WHOLE;
-    int32_t bits;
-
-    __builtin_memcpy(&bits, &whole, sizeof bits);
-    return (int8_t)nuc_ssat8(bits - (WHOLE_BITS - zero_point));
+    return nuc_saturate_i8(nuc_nearest(x, zero_point));
 }
 
 /* ---- norms ---- */
