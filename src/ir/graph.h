@@ -178,7 +178,7 @@ struct nuc_node {
     enum nuc_input_kind input_kind : 3; /* placeholders only */
     enum nuc_format format : 3;         /* set by layout */
     bool do_not_delegate : 1;
-    bool is_step : 1; /* of a function that is computed in several steps, but the last: not counted as an operator */
+    bool is_step : 1; /* one of several nodes that an operator became, another of which is counted for it */
     int partition;    /* index of the partition, -1: none */
     const char *name; /* unique in the graph */
     struct nuc_node *prev, *next;
@@ -221,6 +221,7 @@ static inline void nuc_made_of(struct nuc_node *node, const struct nuc_node *fro
 {
     node->source = from->source;
     node->origin = from->origin;
+    node->is_step = from->is_step;
 }
 
 /* The call of the float model that the node is made of; NULL: unknown. */
@@ -443,7 +444,7 @@ static inline bool nuc_is_operator(const struct nuc_node *node)
            !nuc_is_dequantize(node);
 }
 
-/* Of those that are counted: a function is one, in however many steps the NPU computes it. */
+/* Of those that are counted: an operator of the model is one, whatever nodes ranges and placement make of it. */
 static inline bool nuc_is_counted(const struct nuc_node *node)
 {
     return nuc_is_operator(node) && !node->is_step;

@@ -6,6 +6,7 @@
 
 #include "driver/pipeline.h"
 #include "eval/eval.h"
+#include "npu/partition/partition.h"
 #include "quantized_text.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/passes.h"
@@ -22,6 +23,9 @@ struct scenario {
     "%c = parameter : float32[1] values(0.5)\n" WIDE "%s = aten.mul.Tensor(%x, %x)\n%a = aten.add.Tensor(%s, %c)\n"    \
     "%r = aten.sqrt.default(%a)\n%y = aten.div.Tensor(%x, %r)\n"
 #define WIDE "%x = input : float32[16, 1024]\n"
+#define LINEAR                                                                                                         \
+    "%w = parameter : float32[2, 3] values(1, 2, 3, -1, -2, -3)\n%x = input : float32[1, 64, 3]\n%y = "                \
+    "aten.linear.default(%x, %w, none)\n"
 #define X "%x = input : float32[1, 4, 6, 6] channels-last\n"
 
 #define DECOMPOSED                                                                                                     \
@@ -58,6 +62,9 @@ static const struct scenario scenarios[] = {
     {"a root below is an inverse root where the CPU has int8 kernels", ROOT, "imxrt700cm", NULL, false,
      "mul.Tensor add.Tensor rsqrt.default mul.Tensor"},
     {"not where it divides in float", ROOT, "imxrt700", NULL, false, "mul.Tensor add.Tensor sqrt.default* div.Tensor*"},
+    {"a linear layer is one operator", LINEAR, "imxrt700", NULL, false,
+     "view_copy.default mm.default view_copy.default"},
+    {"refused, too", LINEAR, "imxrt700", "aten.mm*", false, "view_copy.default* mm.default* view_copy.default*"},
     {"the reference has no GELU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", NULL, true, "gelu.default*"},
 };
 
@@ -70,6 +77,7 @@ static void run_flow(struct nuc_context *cx, void *arg)
 {
     struct flow *f = arg;
     struct nuc_model *m = nuc_model_make(f->c, parse_quantized(cx, f->s->lines));
+    const uint32_t written = nuc_count_operators(m->graph).all;
     struct nuc_model *placed = nuc_advance(nuc_quantize_random(m), NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     const char *text = "";
 
@@ -80,6 +88,10 @@ static void run_flow(struct nuc_context *cx, void *arg)
     }
     if (strcmp(text, f->s->expected) != 0)
         fail_msg("%s: %s", f->s->what, text);
+    struct nuc_operator_counts counts = nuc_count_operators(placed->graph);
+    if (counts.all != written || (counts.delegated == written) != (strchr(text, '*') == NULL))
+        fail_msg("%s: %u operators count as %u, %u of them on the NPU", f->s->what, written, counts.all,
+                 counts.delegated);
 }
 
 static void check_scenario(const struct scenario *s)
@@ -283,6 +295,8 @@ static bool check_function(struct nuc_context *cx, const struct function *f, str
                                        in.scale, in.zero, f->call, out.scale, out.zero));
     nuc_to_edge(g, &options);
     nuc_graph_verify(g, "test");
+    if (nuc_count_operators(g).all != 1)
+        fail_msg("%s is one operator, counted as %u", f->call, nuc_count_operators(g).all);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         operators += nuc_is_quantize(n);
     if (operators == 2 && f->value != square)

@@ -386,14 +386,38 @@ static void add_result(struct partitioning *p)
         settle_decision(p, &out->decisions[i]);
 }
 
+/* Operators next to each other that are made of one of the model. */
+struct siblings {
+    const struct nuc_source *source;
+    uint32_t on_npu;          /* of those that are counted */
+    bool on_cpu, step_on_cpu; /* one of those, of the others */
+};
+
+static uint32_t delegated_of(const struct siblings *s)
+{
+    return s->on_npu - (s->on_npu > 0 && s->step_on_cpu && !s->on_cpu);
+}
+
+/* An operator in several steps is on the NPU when all of them are. */
 struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
 {
     struct nuc_operator_counts counts = {0, 0};
+    struct siblings s = {NULL, 0, false, false};
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        counts.all += nuc_is_counted(n);
-        counts.delegated += nuc_is_counted(n) && n->partition >= 0;
+        if (!nuc_is_operator(n))
+            continue;
+        const bool on_npu = n->partition >= 0;
+        if (n->source != s.source) {
+            counts.delegated += delegated_of(&s);
+            s = (struct siblings){.source = n->source};
+        }
+        counts.all += !n->is_step;
+        s.on_npu += !n->is_step && on_npu;
+        s.on_cpu = s.on_cpu || (!n->is_step && !on_npu);
+        s.step_on_cpu = s.step_on_cpu || (n->is_step && !on_npu);
     }
+    counts.delegated += delegated_of(&s);
     return counts;
 }
 

@@ -363,7 +363,6 @@ struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_nod
         struct nuc_node *value = insert_step(g, node, &best->steps[k - 1], values, &scales);
         if (k == best->n_steps)
             return value;
-        value->is_step = true;
         values[k] = insert_quant(g, node, NUC_OP_QUANTIZE_PER_TENSOR, value, &scales.of[k]);
     }
 }

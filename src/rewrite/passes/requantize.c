@@ -85,6 +85,7 @@ static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struc
     nuc_set_arg_node(product, g, NUC_SELF, x);
     nuc_set_arg_node(product, g, NUC_OTHER, insert_dequantize(g, product, factor, &unit));
     nuc_set_val(g, product, &x->vals[0]);
+    product->is_step = true;
     nuc_set_arg_node(quantize, g, NUC_SELF, product);
 }
 
