@@ -93,23 +93,17 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
     return nuc_in_dim_order(from->cx, meta, logical);
 }
 
-NUC_CLONES static void dequantize_slice(const int8_t *q, size_t count, const struct nuc_observer *o, uint32_t channel,
-                                        float *out)
+NUC_CLONES void nuc_fake_quantize(const struct nuc_observer *o, uint32_t channel, const float *x, size_t count,
+                                  float *out)
 {
-    float scale = o->scale[channel];
-    int32_t zero_point = (int32_t)o->zero_point[channel]; /* one of the steps */
+    /* Of whole numbers that a float32 holds. */
+    float scale = o->scale[channel], inverse = 1.0f / scale, zero = (float)o->zero_point[channel];
+    float low = (float)o->spec.quant_min, high = (float)o->spec.quant_max;
 
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)(q[i] - zero_point) * scale;
-}
-
-const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
-{
-    struct nuc_slices s = slices_of(g, node, o);
-    const int8_t *q = quantize_logical(g, node, nuc_const_contiguous(g, node), o);
-    float *out = nuc_alloc_array(g->cx, s.count, sizeof *out);
-
-    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
-        dequantize_slice(q + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), out + i * s.inner);
-    return out;
+    for (size_t i = 0; i < count; i++) {
+        float v = rintf(x[i] * inverse) + zero;
+        v = v > low ? v : low;
+        v = v < high ? v : high;
+        out[i] = (v - zero) * scale;
+    }
 }

@@ -16,7 +16,7 @@ struct nuc_node *nuc_add_buffer(struct nuc_graph *to, const char *target, const 
 const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
                                   const struct nuc_observer *o, struct nuc_meta *meta);
 
-/* The values of a float constant quantized to int8 and dequantized again, in logical order. */
-const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o);
+/* out[count]: values of a channel, quantized to int8 with the parameters of `o` and dequantized again. */
+void nuc_fake_quantize(const struct nuc_observer *o, uint32_t channel, const float *x, size_t count, float *out);
 
 #endif

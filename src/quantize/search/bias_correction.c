@@ -211,35 +211,60 @@ static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
 
 /* ---- correction ---- */
 
+#define OUTPUTS 8   /* that are corrected at a time */
+#define STRETCH 128 /* weights of each that are rounded at a time */
+
 /* A layer that is corrected. */
 struct correction {
     const struct nuc_layer *l;
-    const float *weight, *rounded;
+    const struct nuc_observer *o;
+    const float *weight;
     const double *mean;   /* by input channel */
     const double *shares; /* by tap */
     float *bias;
 };
 
-static void correct_outputs(const void *arg, struct nuc_part part)
+/* Of `count` outputs of one group from k on: an addition waits for the last one to the same output. */
+static void correct_side_by_side(const struct correction *j, size_t k, size_t count)
 {
-    const struct correction *j = arg;
     const struct nuc_layer *l = j->l;
-    uint32_t per_group = l->in / l->groups;
+    const double *mean = j->mean + nuc_layer_input(l, (uint32_t)k, 0);
+    size_t weights = (size_t)(l->in / l->groups) * l->taps;
+    double error[OUTPUTS] = {0};
+    uint32_t tap = 0;
 
-    for (size_t k = part.begin; k < part.end; k++) {
-        const double *mean = j->mean + nuc_layer_input(l, (uint32_t)k, 0);
-        double error = 0;
-        for (size_t i = 0, at = k * per_group * l->taps; i < per_group; i++) {
-            for (uint32_t t = 0; t < l->taps; t++, at++)
-                error += ((double)j->rounded[at] - (double)j->weight[at]) * mean[i] * j->shares[t];
+    for (size_t at = 0; at < weights; at += STRETCH) {
+        const float *w = j->weight + k * weights + at;
+        size_t n = weights - at < STRETCH ? weights - at : STRETCH;
+        float rounded[OUTPUTS][STRETCH];
+        for (size_t o = 0; o < count; o++)
+            nuc_fake_quantize(j->o, (uint32_t)(k + o) % j->o->n, w + o * weights, n, rounded[o]);
+        for (size_t i = 0; i < n; i++) {
+            for (size_t o = 0; o < count; o++)
+                error[o] += ((double)rounded[o][i] - (double)w[o * weights + i]) * *mean * j->shares[tap];
+            tap = tap + 1 < l->taps ? tap + 1 : 0;
+            mean += tap == 0;
         }
-        if (isfinite(error)) /* infinities are allowed in activations */
-            j->bias[k] = (float)((double)j->bias[k] - error);
+    }
+    for (size_t o = 0; o < count; o++) {
+        if (isfinite(error[o])) /* infinities are allowed in activations */
+            j->bias[k + o] = (float)((double)j->bias[k + o] - error[o]);
     }
 }
 
-/* Of a weight, in multiply-accumulates: each addition waits for the last one. */
-#define CORRECTION_COST 20.0
+static void correct_outputs(const void *arg, struct nuc_part part)
+{
+    const struct correction *j = arg;
+    size_t k = part.begin;
+
+    for (; j->l->groups == 1 && part.end - k >= OUTPUTS; k += OUTPUTS)
+        correct_side_by_side(j, k, OUTPUTS);
+    for (; k < part.end; k++)
+        correct_side_by_side(j, k, 1);
+}
+
+/* Of a weight, in multiply-accumulates. */
+#define CORRECTION_COST 8.0
 
 /* Sums of the samples but for a fold. Returns how many values of a channel they are of. */
 static double sum_shown(const struct nuc_calibration *c, const struct means *m, unsigned held_out, double *sum)
@@ -264,7 +289,7 @@ static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, co
     uint32_t group = nuc_observed_group(c, l->weight, l->node);
     const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : c->observers[group];
 
-    if (o == NULL || means == NULL || means->channels != l->in)
+    if (o == NULL || o->n == 0 || means == NULL || means->channels != l->in)
         return NULL;
     double *mean = nuc_alloc_array(g->cx, l->in, sizeof *mean), count = sum_shown(c, means, held_out, mean);
     if (!(count > 0))
@@ -272,11 +297,8 @@ static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, co
     for (uint32_t i = 0; i < l->in; i++)
         mean[i] /= count;
     float *bias = nuc_layer_values(g, l->bias);
-    struct nuc_arena *outer = nuc_push_arena(g->cx); /* copies of one weight at a time */
-    const float *rounded = nuc_fake_quantized(g, l->weight, o);
-    struct correction j = {l, nuc_const_contiguous(g, l->weight), rounded, mean, tap_shares(g->cx, l), bias};
+    struct correction j = {l, o, nuc_const_contiguous(g, l->weight), mean, tap_shares(g->cx, l), bias};
     nuc_parallel_for(pool, l->out, CORRECTION_COST * (double)nuc_elements(&l->weight->vals[0]), correct_outputs, &j);
-    nuc_pop_arena(g->cx, outer);
     return bias;
 }
 

@@ -78,21 +78,6 @@ static double largest_of(const double *x, uint32_t count)
     return most;
 }
 
-/* In an order that lets several additions go on at a time. */
-static double sum_of(const double *x, uint32_t count)
-{
-    double sums[4] = {0, 0, 0, 0};
-    uint32_t i = 0;
-
-    for (; count - i >= 4; i += 4) {
-        for (uint32_t k = 0; k < 4; k++)
-            sums[k] += x[i + k];
-    }
-    for (; i < count; i++)
-        sums[0] += x[i];
-    return sums[0] + sums[1] + sums[2] + sums[3];
-}
-
 /* part[i]: the square of what a weight reaches. */
 NUC_CLONES static void square_row(const float *w, const double *read, double f, uint32_t count, double *part)
 {
@@ -100,6 +85,28 @@ NUC_CLONES static void square_row(const float *w, const double *read, double f, 
         double x = (double)w[i] * read[i] / f;
         part[i] = x * x;
     }
+}
+
+/*
+ * The sum of the parts, in an order that lets several additions go on at a time; each, times the noise of its row, is
+ * added to that of its input.
+ */
+NUC_CLONES static double sum_row(const double *part, double noise, uint32_t count, double *in)
+{
+    double sums[4] = {0, 0, 0, 0};
+    uint32_t i = 0;
+
+    for (; count - i >= 4; i += 4) {
+        for (uint32_t k = 0; k < 4; k++) {
+            sums[k] += part[i + k];
+            in[i + k] += part[i + k] * noise;
+        }
+    }
+    for (; i < count; i++) {
+        sums[0] += part[i];
+        in[i] += part[i] * noise;
+    }
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 /* Outputs [first, end) of a matrix have one scale. */
@@ -121,10 +128,8 @@ static void add_rows(const struct nuc_noise_matrix *m, uint32_t first, uint32_t 
             squared_range = fmax(squared_range, largest_of(s->part, ins));
             continue;
         }
-        double row = sum_of(s->part, ins), noise = unit * powers;
+        double noise = unit * powers, row = sum_row(s->part, noise, ins, in);
         squared_range += row;
-        for (uint32_t i = 0; i < ins; i++)
-            in[i] += s->part[i] * noise;
         if (!m->per_output)
             note(s, m->written[o], -row * noise);
     }

@@ -135,18 +135,29 @@ struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c)
 #define LANES 16   /* independent accumulators: lets the compiler use vector registers without reordering */
 #define BLOCK 1024 /* values whose squares are added in float: so few that it is as good */
 
-/* Values that are no numbers, and infinities, do not count. */
+/*
+ * 0 where the value is beyond 2^63 or no number: such ones do not count. By its bits, as a comparison that may trap
+ * keeps GCC from vectors.
+ */
+static inline float counted(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0u - ((bits & 0x7fffffffu) <= 0x5f000000u);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 NUC_CLONES static void look_at_block(const float *x, size_t count, float *restrict above, float *restrict below,
                                      float *restrict power)
 {
     for (size_t i = 0; i + LANES <= count; i += LANES) {
-        float v[LANES];
-        for (size_t k = 0; k < LANES; k++)
-            v[k] = fabsf(x[i + k]) <= 0x1p63f ? x[i + k] : 0;
         for (size_t k = 0; k < LANES; k++) {
-            above[k] = v[k] > above[k] ? v[k] : above[k];
-            below[k] = v[k] < below[k] ? v[k] : below[k];
-            power[k] += v[k] * v[k];
+            float v = counted(x[i + k]);
+            above[k] = v > above[k] ? v : above[k];
+            below[k] = v < below[k] ? v : below[k];
+            power[k] += v * v;
         }
     }
 }
@@ -345,16 +356,18 @@ static struct weight_facts facts_of(const equalizer *e, const struct nuc_channel
     float *most = f.largest = has_factors(e, l) ? nuc_alloc_array(cx, taken * ins, sizeof *f.largest) : NULL;
 
     for (uint32_t o = 0; o < l->out; o++) {
+        const float *weights = w + nuc_channel_tap(l, o, 0);
+        double *squares = f.squares + nuc_channel_input(l, o, 0);
         bool is_taken = most != NULL && o % outs % step == 0;
         for (uint32_t i = 0; i < ins; i++) {
-            const float *taps = w + nuc_channel_tap(l, o, i);
+            const float *taps = weights + i * l->of_in;
             double sum = 0;
             float largest = 0;
             for (uint32_t t = 0; t < l->taps; t++) {
                 sum += (double)taps[t] * (double)taps[t];
                 largest = fmaxf(largest, fabsf(taps[t]));
             }
-            f.squares[nuc_channel_input(l, o, i)] += sum;
+            squares[i] += sum;
             if (is_taken)
                 *most++ = largest;
         }

@@ -8,6 +8,7 @@
 #include "quantize/adopt.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
+#include "quantize/search/width_choice.h"
 
 /*
  * The first is the one that holds where nothing is measured, or not with enough difference. The second half is the
@@ -335,22 +336,39 @@ static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, c
     return nuc_sure_gain(gains, h->n_samples, 0);
 }
 
+/* The budget covers the first candidate and those that reach far for all tensors. */
+static bool covers_all(const struct choice *h)
+{
+    return (1 + (double)FAR) * (double)h->n_samples * h->run_cost <= budget(h->c->high);
+}
+
+/* Somebody asks what the network loses, whatever is chosen. */
+static bool asks_for_errors(const struct choice *h)
+{
+    return nuc_may_free_values(h->c, h->n_samples);
+}
+
 /* What is chosen for all tensors has to stand the comparison with the first candidate. */
 static void choose_for_all(struct choice *h)
 {
     double first[NUC_CHOICE_MOST], errors[NUC_CHOICE_MOST], most = 0;
     uint8_t *by_block = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
+    bool other[WAYS], any = false;
     unsigned best = FIRST;
 
     for (uint32_t i = 0; i < h->n_blocks; i++)
         by_block[i] = h->blocks[i].chosen;
+    for (unsigned way = BY_BLOCK; way < WAYS; way++) {
+        other[way] = covers_all(h) && differs(h, by_block, way);
+        any = any || other[way];
+    }
     choose_way(h, by_block, FIRST);
+    if (!any && !asks_for_errors(h))
+        return;
     whole(h, first);
     memcpy(h->error, first, sizeof first);
-    if ((1 + (double)FAR) * (double)h->n_samples * h->run_cost > budget(h->c->high))
-        return;
     for (unsigned way = BY_BLOCK; way < WAYS; way++) {
-        double gain = differs(h, by_block, way) ? gain_of(h, by_block, way, first, errors) : 0;
+        double gain = other[way] ? gain_of(h, by_block, way, first, errors) : 0;
         if (gain > most) {
             most = gain;
             best = way;
@@ -451,7 +469,8 @@ static void take_choices(struct choice *h)
     h->n_blocks = h->n_open;
     for (uint32_t i = 0; i < h->n_open; i++)
         h->blocks[i] = (struct block){.first = i, .count = 1, .chosen = of[h->open[i].group]};
-    whole(h, h->error);
+    if (asks_for_errors(h))
+        whole(h, h->error);
 }
 
 void nuc_choose_ranges(struct nuc_calibration *c)
@@ -462,10 +481,17 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     if (!c->is_open || c->samples == NULL || c->samples->count == 0)
         return;
     struct nuc_arena *outer = nuc_push_arena(cx);
+    bool by_parts = !is_known(c) && nuc_chooses_by_parts(c);
+    struct choice h = {.c = c,
+                       .run_cost = nuc_run_cost(c->g), /* at most what that of the converted graph is */
+                       .n_samples = by_parts ? c->samples->count : nuc_samples_to_measure(c)};
+    if (!by_parts && !is_known(c) && !covers_all(&h) && !asks_for_errors(&h)) {
+        nuc_pop_arena(cx, outer); /* the first candidates stay */
+        return;
+    }
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));
-    bool by_parts = !is_known(c) && nuc_chooses_by_parts(c);
-    struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
+    h.run_cost = nuc_run_cost(q.g);
     h.fx = nuc_effects_new(c, &q, h.n_samples, by_parts);
     h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
     h.blocks = nuc_alloc_array(cx, c->sharing->n_groups + 1, sizeof *h.blocks);
@@ -479,14 +505,10 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
     if (h.n_open != 0 && is_known(c)) {
-        h.n_samples = nuc_samples_to_measure(c);
-        nuc_effects_use(h.fx, h.n_samples);
         take_choices(&h);
     } else if (h.n_open != 0 && by_parts) {
         choose(&h);
     } else if (h.n_open != 0) {
-        h.n_samples = nuc_samples_to_measure(c);
-        nuc_effects_use(h.fx, h.n_samples);
         h.blocks[0] = (struct block){.first = 0, .count = h.n_open};
         h.n_blocks = 1;
         choose_for_all(&h);

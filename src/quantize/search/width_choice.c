@@ -290,21 +290,40 @@ static int by_error(const void *a, const void *b)
     return x->group < y->group ? -1 : x->group > y->group;
 }
 
+/* How many samples single values are looked at with, of those that the network was measured with. */
+static size_t samples_to_look_at(size_t n_samples)
+{
+    return n_samples > LEAST_SAMPLES ? LEAST_SAMPLES : n_samples;
+}
+
+/* Lists the values. False: there is none to free of int8, or no way to tell. */
+static bool may_free(struct nuc_width_search *s, size_t n_samples)
+{
+    const struct nuc_calibration *c = s->c;
+    double looks = (double)samples_to_look_at(n_samples) * nuc_run_cost(c->g) * LEAST_RUNS;
+
+    return has_both_parts(c->samples, n_samples) && c->g->n_nodes <= MOST_NODES &&
+           list_values(s, looks > BUDGET ? LEAST_SHARE : MOST_SHARE);
+}
+
+bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples)
+{
+    struct nuc_width_search s = {.c = c};
+
+    return !(c->without & NUC_STEP_WIDTH) && may_free(&s, n_samples);
+}
+
 struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const struct nuc_width_costs *costs,
                                               bool quantized_io)
 {
     struct nuc_context *cx = c->g->cx;
     struct nuc_width_search *s = nuc_alloc(cx, sizeof *s);
-    size_t n_samples = c->held_out.n_samples;
+    size_t n_samples = samples_to_look_at(c->held_out.n_samples);
     double free = 0;
 
     *s = (struct nuc_width_search){
         .c = c, .costs = *costs, .quantized_io = quantized_io, .error = nuc_held_out_error(c, NULL)};
-    if (!has_both_parts(c->samples, n_samples) || !(s->error > SMALL_ERROR) || c->g->n_nodes > MOST_NODES)
-        return NULL;
-    n_samples = n_samples > LEAST_SAMPLES ? LEAST_SAMPLES : n_samples;
-    bool is_large = (double)n_samples * nuc_run_cost(c->g) * LEAST_RUNS > BUDGET;
-    if (!list_values(s, is_large ? LEAST_SHARE : MOST_SHARE))
+    if (!(s->error > SMALL_ERROR) || !may_free(s, c->held_out.n_samples))
         return NULL;
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
     nuc_calibration_parameters(c);

@@ -20,6 +20,12 @@ struct nuc_width_costs {
 struct nuc_width_search;
 
 /*
+ * Whether there may be values to free of int8, which is asked of the held-out errors of the network on so many samples:
+ * else nobody asks for these.
+ */
+bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples);
+
+/*
  * After nuc_quantize_choose(). NULL where there is nothing to gain: the network loses little, or what it loses is
  * spread over more than `costs` and a share of its products allow. Takes a bounded number of multiply-accumulates; the
  * result does not depend on the number of threads. `quantized_io`: inputs and outputs of the model are int8 whatever

@@ -81,19 +81,17 @@ static void fold_weight(struct fold *f)
 {
     struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT);
     const struct nuc_meta *w = &weight->vals[0];
-    size_t count = (size_t)nuc_elements(w), rows = (size_t)w->sizes[0], columns = (size_t)w->sizes[1];
-    size_t inner = count == 0 ? 0 : count / rows / columns;
+    const bool transposed = is_transposed(f);
+    size_t count = (size_t)nuc_elements(w), columns = (size_t)w->sizes[1], inputs = (size_t)w->sizes[0] / f->groups;
+    size_t slices = count == 0 ? 0 : (size_t)w->sizes[0] * (transposed ? columns : 1); /* of one output channel each */
     const float *old = nuc_const_contiguous(f->g, weight);
     float *folded = nuc_alloc_array(f->g->cx, count, sizeof *folded);
 
-    for (size_t i = 0; i < count; i++) {
-        /* Output channel of the weight's element [first, second, ...]. */
-        size_t first = i / inner / columns;
-        size_t second = i / inner % columns;
-        size_t inputs = (size_t)w->sizes[0] / f->groups;
-        size_t c = is_transposed(f) ? first / inputs * (size_t)w->sizes[1] + second : first;
-        float scale = gamma_of(f, c) * reciprocal_deviation(f, c);
-        folded[i] = old[i] * scale;
+    for (size_t s = 0; s < slices; s++) {
+        const size_t c = transposed ? s / columns / inputs * columns + s % columns : s, length = count / slices;
+        const float scale = gamma_of(f, c) * reciprocal_deviation(f, c);
+        for (size_t i = s * length; i < (s + 1) * length; i++)
+            folded[i] = old[i] * scale;
     }
     struct nuc_node *made = nuc_take_parameter(f->g, weight, "_folded", w, folded);
     nuc_move_before(f->g, made, weight); /* it stands for the weight, so it stands where that stood */
