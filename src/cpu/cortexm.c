@@ -199,8 +199,12 @@ bool nuc_cortexm_has_kernel(enum nuc_op op)
     return lowering_of(op) != NULL || nuc_cm_is_pointwise(op);
 }
 
+/* Int8 kernels that give float32 where nothing asks for int8. */
+#define MIXED NUC_OPS(NUC_OP_NUCLEON_LSTM, NUC_OP_NUCLEON_GRU, NUC_OP_NUCLEON_RNN)
+
 bool nuc_is_float_operator(const struct nuc_node *node)
 {
-    return nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE && node->op != NUC_OP_GETITEM &&
-           !nuc_is_quantize(node) && !nuc_is_dequantize(node) && node->n_vals > 0 && node->vals[0].dtype == NUC_F32;
+    return nuc_is_call(node) && !nuc_op_is_in(node->op, MIXED) && node->op != NUC_OP_CALL_DELEGATE &&
+           node->op != NUC_OP_GETITEM && !nuc_is_quantize(node) && !nuc_is_dequantize(node) && node->n_vals > 0 &&
+           node->vals[0].dtype == NUC_F32;
 }

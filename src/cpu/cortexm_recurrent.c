@@ -1,10 +1,11 @@
 /*
  * Recurrent layers. Real and integer numbers, with s the scale of a tensor or of a weight's row and f the fraction:
  *
- *     sum of a gate   2^15 (W_ih x + b_ih + W_hh h + b_hh) = m_x (w_ih q_x) + b_x + m_h (w_hh q_h) + b_h
- *     m_x = 2^15 s_x s_w, b_x = 2^15 b_ih - m_x z_x (sum of w_ih), m_h = 2^(15 - f) s_w, b_h = 2^15 b_hh
+ *     sum of a gate   2^15 (W_ih x + b_ih + W_hh h + b_hh) = m_x (w_ih q_x) + m_h (w_hh q_h) + b
+ *     m_x = 2^15 s_x s_w, m_h = 2^(15 - f) s_w, b = 2^15 (b_ih + b_hh) - m_x z_x (sum of w_ih)
  *
  * The states are 2^-f q_h and 2^-15 q_c, so that only what enters and leaves the layer has a scale that was observed.
+ * An input in float32 is int16 inside, s_x = 2^(e - bits), e from step to step: m_x is that of the largest e.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,17 +13,28 @@
 #include "cpu/cortexm_private.h"
 #include "ir/recurrent_args.h"
 
-enum { MOST_STATES = 2, PARAMS_EACH = 3, ROW_LISTS = 6, STATE_BITS = 15 };
+enum {
+    MOST_STATES = 2,
+    PARAMS_EACH = 3,
+    ROW_LISTS = 4,
+    STATE_BITS = 15,
+    INT8_BITS = 7,
+    REAL_BITS = 15,
+    LARGEST_EXPONENT = 64,
+    PRODUCT_NUMBERS = 4,
+    MOST_NUMBERS = 3 * (1 + 2 * MOST_STATES) + PRODUCT_NUMBERS
+};
 
 /* Quantized tensors around the layer; a state that is zero, or that nothing reads, has no node. */
 struct layer {
     struct nuc_recurrent r;
     struct nuc_node *node;
     struct nuc_cm_value in, initial[MOST_STATES];
+    bool real_in;                       /* the input in float32 */
     struct nuc_node *real[MOST_STATES]; /* initial states in float32 */
     struct nuc_cm_result out[1 + MOST_STATES];
     struct nuc_node *items[1 + MOST_STATES];
-    bool is_real[1 + MOST_STATES]; /* final states in float32 */
+    bool is_real[1 + MOST_STATES]; /* results in float32 */
 };
 
 /* The int8 weights of a cell, per row. */
@@ -63,7 +75,7 @@ static bool read_results(struct layer *l)
         int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
         if (index < 0 || index > l->r.n_states || l->items[index] != NULL || item->n_users == 0)
             return false;
-        l->is_real[index] = index > 0 && is_read_as_float(item);
+        l->is_real[index] = is_read_as_float(item);
         if (!l->is_real[index] && !nuc_cm_result(item, false, &l->out[index]))
             return false;
         l->items[index] = item;
@@ -71,10 +83,21 @@ static bool read_results(struct layer *l)
     return true;
 }
 
+static bool read_input(struct layer *l)
+{
+    struct nuc_node *x = l->r.input;
+
+    if (nuc_cm_int8(x, &l->in))
+        return true;
+    l->real_in = true;
+    l->in = (struct nuc_cm_value){.node = x, .scale = 1};
+    return !nuc_is_dequantize(x) && x->vals[0].dtype == NUC_F32;
+}
+
 static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l, struct weights weights[2])
 {
     *l = (struct layer){.r = nuc_recurrent_of(node), .node = node};
-    if (l->r.layers != 1 || l->r.projected || !nuc_cm_int8(l->r.input, &l->in) || !read_results(l))
+    if (l->r.layers != 1 || l->r.projected || !read_input(l) || !read_results(l))
         return false;
     for (uint32_t s = 0; s < l->r.n_states; s++) {
         if (!read_state(c, l, s))
@@ -123,24 +146,84 @@ static double largest_state(const struct layer *l)
     return l->initial[0].node == NULL ? largest : fmax(largest, reach(&l->initial[0]));
 }
 
-/* The largest sum of absolute weights of a row. */
-static double largest_row(const struct layer *l, const struct weights *weights)
-{
-    size_t rows = (size_t)(l->r.gates * l->r.hidden), columns = (size_t)l->r.hidden;
-    double largest = 0;
+/* ---- numbers of rows ---- */
 
+/* Of the values of a product and the layer's sums: shifts, and what an input in float32 becomes. */
+struct products {
+    int x_bits, x_left, h_left, fraction, exponent;
+};
+
+/* Of a row of one of the weights: what a product of 1 is worth in Q16.15, and the sum of absolute weights. */
+struct row {
+    double factor;
+    int64_t sum, absolute;
+};
+
+static struct row row_of(const struct layer *l, const struct weights *w, const struct products *p, bool of_h, size_t j)
+{
+    int64_t columns = of_h ? l->r.hidden : l->r.inputs;
+    const int8_t *values = (of_h ? w->hh_values : w->ih_values) + j * (size_t)columns;
+    double scale = nuc_cm_channel_scale(of_h ? &w->hh : &w->ih, (int64_t)j);
+    int bits = of_h ? STATE_BITS - p->fraction : l->real_in ? STATE_BITS + p->exponent - p->x_bits : STATE_BITS;
+    struct row row = {.factor = ldexp(of_h ? scale : l->in.scale * scale, bits)};
+
+    for (int64_t i = 0; i < columns; i++) {
+        row.sum += values[i];
+        row.absolute += abs(values[i]);
+    }
+    return row;
+}
+
+/* The largest sum of absolute weights of a row, and in `real` the largest in real numbers. */
+static double largest_row(const struct layer *l, const struct weights *weights, bool of_h, double *real)
+{
+    const struct products none = {.fraction = STATE_BITS, .x_bits = STATE_BITS};
+    double largest = 1;
+
+    *real = 0;
     for (uint32_t d = 0; d < l->r.directions; d++) {
-        for (size_t j = 0; j < rows; j++) {
-            int64_t sum = 0;
-            for (size_t k = 0; k < columns; k++)
-                sum += abs(weights[d].hh_values[j * columns + k]);
-            largest = fmax(largest, (double)sum);
+        for (size_t j = 0; j < (size_t)(l->r.gates * l->r.hidden); j++) {
+            struct row row = row_of(l, &weights[d], &none, of_h, j);
+            largest = fmax(largest, (double)row.absolute);
+            *real = fmax(*real, row.factor * (double)row.absolute);
         }
     }
     return largest;
 }
 
-/* ---- numbers of rows ---- */
+/* Bits that a number below `limit` in size leaves of 31. */
+static int bits_left(double limit)
+{
+    int exponent;
+
+    frexp(limit, &exponent);
+    return 31 - exponent;
+}
+
+static int clamped(int value, int low, int high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Bits after the point of a state, and of an input in float32: as many as 16 leave and products of 32 bits. */
+static bool choose_products(const struct layer *l, const struct weights *weights, struct products *p)
+{
+    double real, state = largest_state(l), x_row = largest_row(l, weights, false, &real), h_row;
+    int free = bits_left(x_row);
+
+    p->x_bits = !l->real_in ? INT8_BITS : free < REAL_BITS ? free : REAL_BITS;
+    p->x_left = free - p->x_bits;
+    /* The sums of the largest inputs that are told apart are 2^14. */
+    p->exponent = real > 0 && l->real_in ? clamped(bits_left(real) - 17, -LARGEST_EXPONENT, LARGEST_EXPONENT) : 0;
+    h_row = largest_row(l, weights, true, &real);
+    for (p->fraction = STATE_BITS; p->fraction >= 0; p->fraction--) {
+        double most = ldexp(fmin(state, ldexp(1, STATE_BITS - p->fraction)), p->fraction);
+        p->h_left = bits_left(h_row * most);
+        if (ldexp(state, p->fraction) <= (double)(INT16_MAX + 1) && p->h_left >= 0)
+            return p->x_bits >= 1 && p->x_left >= 0;
+    }
+    return false;
+}
 
 static int32_t fixed(double value)
 {
@@ -151,42 +234,37 @@ static int32_t fixed(double value)
 
 static double bias_of(struct nuc_cm *c, const struct nuc_node *bias, size_t row)
 {
-    return bias == NULL ? 0 : (double)((const float *)nuc_const_contiguous(c->g, bias))[row];
+    return bias == NULL ? 0 : ldexp((double)((const float *)nuc_const_contiguous(c->g, bias))[row], STATE_BITS);
 }
 
-static int64_t row_sum(const int8_t *row, int64_t count)
-{
-    int64_t sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += row[i];
-    return sum;
-}
-
-/* [6, gates * hidden]: multipliers, shifts and biases of the product with the input, then of that with the state. */
-static struct nuc_node *insert_rows(struct nuc_cm *c, const struct layer *l, const struct weights *w,
-                                    uint32_t direction, int fraction)
+/*
+ * [4, gates * hidden]: multipliers and biases of the product with the input, then of that with the state, whose biases
+ * are with the others but where a GRU multiplies the product. False: a row's numbers are too large.
+ */
+static bool fill_rows(struct nuc_cm *c, const struct layer *l, const struct weights *w, uint32_t direction,
+                      const struct products *p, int32_t *numbers)
 {
     struct nuc_recurrent_cell cell = nuc_recurrent_cell(&l->r, direction);
-    const int64_t sizes[2] = {ROW_LISTS, l->r.gates * l->r.hidden};
-    size_t rows = (size_t)sizes[1];
-    int32_t *numbers = nuc_alloc_array(c->g->cx, ROW_LISTS * rows, sizeof *numbers);
+    size_t rows = (size_t)(l->r.gates * l->r.hidden);
+    double x_most = ldexp(1, p->x_bits), h_most = ldexp(1, STATE_BITS);
 
     for (size_t j = 0; j < rows; j++) {
-        double x = ldexp(l->in.scale * nuc_cm_channel_scale(&w->ih, (int64_t)j), STATE_BITS);
-        double h = ldexp(nuc_cm_channel_scale(&w->hh, (int64_t)j), STATE_BITS - fraction);
-        int64_t sum = row_sum(w->ih_values + j * (size_t)l->r.inputs, l->r.inputs);
-        struct nuc_multiplier m = nuc_cm_multiplier(x);
-        numbers[j] = m.multiplier;
-        numbers[rows + j] = m.shift;
-        numbers[2 * rows + j] =
-            fixed(ldexp(bias_of(c, cell.b_ih, j), STATE_BITS) - x * (double)(l->in.zero_point * sum));
-        m = nuc_cm_multiplier(h);
-        numbers[3 * rows + j] = m.multiplier;
-        numbers[4 * rows + j] = m.shift;
-        numbers[5 * rows + j] = fixed(ldexp(bias_of(c, cell.b_hh, j), STATE_BITS));
+        struct row x = row_of(l, w, p, false, j), h = row_of(l, w, p, true, j);
+        bool apart = l->r.op == NUC_OP_GRU && j >= 2 * (size_t)l->r.hidden;
+        double b_h = bias_of(c, cell.b_hh, j);
+        double b_x = bias_of(c, cell.b_ih, j) - x.factor * (double)(l->in.zero_point * x.sum) + (apart ? 0 : b_h);
+        double m_x = ldexp(x.factor, 32 - p->x_left), m_h = ldexp(h.factor, 32 - p->h_left);
+        double most =
+            x.factor * x_most * (double)x.absolute + h.factor * h_most * (double)h.absolute + fabs(b_x) + fabs(b_h);
+
+        if (!(fmax(most, fmax(m_x, m_h)) < INT32_MAX))
+            return false;
+        numbers[j] = fixed(m_x);
+        numbers[rows + j] = fixed(b_x);
+        numbers[2 * rows + j] = fixed(m_h);
+        numbers[3 * rows + j] = apart ? fixed(b_h) : 0;
     }
-    return nuc_cm_constant(c, w->hh.node, "_rows", NUC_I32, sizes, 2, numbers);
+    return true;
 }
 
 /* ---- the operator ---- */
@@ -200,10 +278,11 @@ static void add_scale(int64_t *list, uint32_t *count, int64_t zero_point, double
     list[(*count)++] = m.shift;
 }
 
-/* Zero point, multiplier and shift of each state going in, of the output, of each state going out. */
-static uint32_t list_scales(const struct layer *l, int fraction, int64_t list[3 * (1 + 2 * MOST_STATES)])
+/* Zero point, multiplier and shift of each state going in, of the output, of each state going out; of products. */
+static uint32_t list_scales(const struct layer *l, const struct products *p, int64_t list[MOST_NUMBERS])
 {
-    const int bits[MOST_STATES] = {fraction, STATE_BITS};
+    const int bits[MOST_STATES] = {p->fraction, STATE_BITS};
+    const int products[PRODUCT_NUMBERS] = {p->x_left, p->h_left, p->exponent, p->x_bits};
     uint32_t count = 0;
 
     for (uint32_t s = 0; s < l->r.n_states; s++) {
@@ -218,6 +297,8 @@ static uint32_t list_scales(const struct layer *l, int fraction, int64_t list[3 
                   : none        ? 1
                                 : ldexp(1 / out->scale, -bits[i == 0 ? 0 : i - 1]));
     }
+    for (uint32_t i = 0; i < PRODUCT_NUMBERS; i++)
+        list[count++] = products[i];
     return count;
 }
 
@@ -230,22 +311,24 @@ static struct nuc_arg state_arg(struct nuc_cm *c, const struct layer *l, uint32_
 }
 
 static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l, const struct weights *weights,
-                                        int fraction, struct nuc_node *before)
+                                        const struct products *p, int32_t *const rows[2], struct nuc_node *before)
 {
+    const int64_t sizes[2] = {ROW_LISTS, l->r.gates * l->r.hidden};
     struct nuc_node *params[2 * PARAMS_EACH];
-    int64_t scales[3 * (1 + 2 * MOST_STATES)];
-    uint32_t n_scales = list_scales(l, fraction, scales);
+    int64_t scales[MOST_NUMBERS];
+    uint32_t n_scales = list_scales(l, p, scales);
 
     for (uint32_t d = 0; d < l->r.directions; d++) {
         params[PARAMS_EACH * d] = weights[d].ih.node;
         params[PARAMS_EACH * d + 1] = weights[d].hh.node;
-        params[PARAMS_EACH * d + 2] = insert_rows(c, l, &weights[d], d, fraction);
+        params[PARAMS_EACH * d + 2] = nuc_cm_constant(c, weights[d].hh.node, "_rows", NUC_I32, sizes, 2, rows[d]);
     }
     struct nuc_arg input = nuc_node_arg(nuc_cm_contiguous(c, l->in.node, before)), h0 = state_arg(c, l, 0, before);
     struct nuc_arg list = nuc_nodes_arg(params, PARAMS_EACH * l->r.directions);
     struct nuc_arg both = nuc_bool_arg(l->r.directions == 2), first = nuc_bool_arg(l->r.batch_first);
-    struct nuc_arg bits = nuc_int_arg(fraction), numbers = nuc_ints_arg(scales, n_scales);
-    size_t bytes = (size_t)l->r.hidden * 4;
+    struct nuc_arg bits = nuc_int_arg(p->fraction), numbers = nuc_ints_arg(scales, n_scales);
+    /* Two states and an input of int16 at whole words, a cell state of int32. */
+    size_t bytes = 4 * (2 * (size_t)((l->r.hidden + 1) / 2) + (size_t)((l->r.inputs + 1) / 2));
     if (l->r.op == NUC_OP_GRU) {
         struct nuc_node *gru =
             nuc_emit(c->g, before, NUC_OP_NUCLEON_GRU, l->node, NUC_ARGS(input, h0, list, both, first, bits, numbers));
@@ -256,7 +339,7 @@ static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l,
         struct nuc_node *lstm =
             nuc_emit(c->g, before, NUC_OP_NUCLEON_LSTM, l->node,
                      NUC_ARGS(input, h0, state_arg(c, l, 1, before), list, both, first, bits, numbers));
-        nuc_cm_scratch(c, lstm, NUC_ARG(NUCLEON_LSTM, scratch), 2 * bytes);
+        nuc_cm_scratch(c, lstm, NUC_ARG(NUCLEON_LSTM, scratch), bytes + (size_t)l->r.hidden * 4);
         return lstm;
     }
     struct nuc_node *rnn =
@@ -269,19 +352,20 @@ static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l,
 bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
 {
     struct weights weights[2];
+    int32_t *rows[2] = {NULL, NULL};
+    struct products p;
     struct layer l;
 
     if (c->options->executorch_ops_only || c->options->reference_compat || !read_layer(c, node, &l, weights))
         return false;
-    /* Bits after the point: as many as the state leaves of 16 and its products of 32 bits; negative: too few. */
-    double state = largest_state(&l), row = largest_row(&l, weights);
-    int fraction = STATE_BITS;
-    while (fraction >= 0 && (ldexp(state, fraction) > (double)(INT16_MAX + 1) ||
-                             ldexp(fmin(state, ldexp(1, STATE_BITS - fraction)), fraction) * row >= 0x1p31))
-        fraction--;
-    if (fraction < 0)
+    if (!choose_products(&l, weights, &p))
         return false;
-    struct nuc_node *before = node->next, *layer = insert_operator(c, &l, weights, fraction, before);
+    for (uint32_t d = 0; d < l.r.directions; d++) {
+        rows[d] = nuc_alloc_array(c->g->cx, ROW_LISTS * (size_t)(l.r.gates * l.r.hidden), sizeof *rows[d]);
+        if (!fill_rows(c, &l, &weights[d], d, &p, rows[d]))
+            return false;
+    }
+    struct nuc_node *before = node->next, *layer = insert_operator(c, &l, weights, &p, rows, before);
     for (uint32_t i = 0; i <= l.r.n_states; i++) {
         struct nuc_node *item = l.items[i] == NULL ? NULL : nuc_insert_getitem(c->g, before, layer, i);
         if (item != NULL && l.is_real[i])

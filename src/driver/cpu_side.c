@@ -302,6 +302,9 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
 /* What int8 may lose, in dB: the mean of the samples, */
 #define ALLOWED 0.3
 
+/* Of recurrent layers, whose float kernels take several times as long and all of whose weights are rounded. */
+#define ALLOWED_RECURRENT 1.0
+
 /* and with so many standard errors of that mean, for each halving of the cycles 1 dB more. */
 #define SURE 2.0
 
@@ -426,12 +429,14 @@ static double loss(const struct outcome *o, const struct outcome *other, double 
     return fmax(in_mean, nuc_most_loss(logarithms, n, errors));
 }
 
-static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float)
+/* in_float: without the kinds that may lose no more than `allowed` together. */
+static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float,
+                     double allowed)
 {
     double halvings = log2((double)in_float->cycles / (double)o->cycles);
 
-    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && loss(o, in_float, 0) <= ALLOWED &&
-           loss(o, in_float, SURE) <= ALLOWED + halvings;
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && loss(o, in_float, 0) <= allowed &&
+           loss(o, in_float, SURE) <= allowed + halvings;
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -441,17 +446,42 @@ static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool t
         rounds[kinds->ops[i]] = to;
 }
 
+/* Recurrent layers before all others, whose loss is measured beside theirs. */
+static void choose_recurrent(struct trying *t, struct outcome *in_float, bool *rounds)
+{
+    bool trial[NUC_OP_COUNT] = {false}, any = false;
+    struct outcome found;
+    uint32_t left = 0;
+
+    for (uint32_t k = 0; k < t->kinds.count; k++) {
+        enum nuc_op op = t->kinds.ops[k];
+        trial[op] = nuc_op_family(op) == NUC_FAMILY_RECURRENT;
+        any = any || trial[op];
+    }
+    if (!any || !try_rounding(t, trial, &found) || !is_worth(&found, in_float, in_float, ALLOWED_RECURRENT))
+        return;
+    memcpy(rounds, trial, sizeof trial);
+    *in_float = found;
+    for (uint32_t k = 0; k < t->kinds.count; k++) {
+        if (!trial[t->kinds.ops[k]])
+            t->kinds.ops[left++] = t->kinds.ops[k];
+    }
+    t->kinds.count = left;
+}
+
 /* Those alone that are accurate and save cycles, the ones that save most for what they cost first. */
-static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, uint32_t order[MOST_KINDS])
+static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, const bool *before,
+                            uint32_t order[MOST_KINDS])
 {
     uint32_t count = t->kinds.count < MOST_KINDS ? t->kinds.count : MOST_KINDS, n = 0;
     double worth[MOST_KINDS];
 
     for (uint32_t k = 0; k < count; k++) {
-        bool rounds[NUC_OP_COUNT] = {false};
+        bool rounds[NUC_OP_COUNT];
         struct outcome alone;
+        memcpy(rounds, before, sizeof rounds);
         set_kind(&t->kinds, k, rounds, true);
-        if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float))
+        if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float, ALLOWED))
             continue;
         double cost = fmax(loss(&alone, in_float, 0), LEAST_LOSS);
         worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
@@ -486,19 +516,24 @@ static void choose(struct trying *t, bool *rounds)
     if (!try_rounding(t, trial, &in_float))
         return;
     t->narrow = !in_float.is_wide;
+    choose_recurrent(t, &in_float, rounds);
+    if (t->kinds.count == 0)
+        return;
+    memcpy(trial, rounds, sizeof trial);
     for (uint32_t k = 0; k < t->kinds.count; k++)
         trial[t->kinds.ops[k]] = true;
     bool is_possible = try_rounding(t, trial, &int8);
-    if (is_possible && is_worth(&int8, &in_float, &in_float)) {
+    if (is_possible && is_worth(&int8, &in_float, &in_float, ALLOWED)) {
         memcpy(rounds, trial, sizeof trial);
         return;
     }
     best = in_float;
-    n = t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART ? order_kinds(t, &in_float, order) : 0;
+    bool apart = t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
+    n = apart ? order_kinds(t, &in_float, rounds, order) : 0;
     for (uint32_t i = 0; i < n; i++) {
         memcpy(trial, rounds, sizeof trial);
         set_kind(&t->kinds, order[i], trial, true);
-        if (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float))
+        if (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, ALLOWED))
             continue;
         memcpy(rounds, trial, sizeof trial);
         best = found;

@@ -606,6 +606,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         return a.by_id;
     }
     nuc_find_kept_states(&a);
+    if (!options->executorch_ops_only)
+        nuc_find_kept_sequences(&a, options->quantized_inputs);
     nuc_mark_float_chains(g, a.stays_float);
     nuc_mark_float_masks(g, a.stays_float);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)

@@ -73,6 +73,9 @@ void nuc_leave_standardizing_in_float(struct nuc_annotator *a);
 /* Marks the inputs that are states of recurrent layers and come out of these again as outputs. */
 void nuc_find_kept_states(struct nuc_annotator *a);
 
+/* Marks the sequences of recurrent layers that are float32 at both ends. */
+void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io);
+
 /* A recurrent layer whose int8 kernel the CPU has: the sequence, initial states, weights, and what it gives. */
 void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node);
 

@@ -1,10 +1,12 @@
 /*
  * Recurrent layers on the CPU. Gates and states need no observer: their int8 kernel keeps them in 16 and 32 bits, which
- * hold whatever they can become. Biases stay as they are until the kernel's numbers are computed.
+ * hold whatever they can become, and so it takes a sequence in float32 and gives one. Biases stay as they are until the
+ * kernel's numbers are computed.
  */
 #include "ir/args.h"
 #include "ir/recurrent_args.h"
 #include "quantize/annotate_private.h"
+#include "quantize/ranges/relevant_range.h"
 
 /* ---- states that the caller keeps ---- */
 
@@ -110,7 +112,7 @@ void nuc_find_kept_states(struct nuc_annotator *a)
     }
 }
 
-/* ---- annotation ---- */
+/* ---- sequences that nothing asks to be int8 ---- */
 
 /* One layer without projection, all of whose weights are constants. */
 static bool has_kernel(const struct nuc_recurrent *r)
@@ -124,14 +126,64 @@ static bool has_kernel(const struct nuc_recurrent *r)
     return true;
 }
 
+static bool is_int8_layer(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    if (node == NULL || !is_layer(node) || a->side[node->id] != NUC_SIDE_CPU)
+        return false;
+    struct nuc_recurrent r = nuc_recurrent_of(node);
+    return has_kernel(&r);
+}
+
+/* Every reader is a layer whose sequence the value is; perhaps behind moves. */
+static bool only_feeds_layers(const struct nuc_annotator *a, const struct nuc_node *value)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *user = value->users[i];
+        bool feeds = nuc_moves_values(user) ? user->op != NUC_OP_CAT && only_feeds_layers(a, user)
+                                            : is_int8_layer(a, user) && !is_state_of(user, value);
+        if (!feeds)
+            return false;
+    }
+    return value->n_users > 0 && nuc_is_quantizable(value);
+}
+
+static void keep_sequence(struct nuc_annotator *a, const struct nuc_node *value)
+{
+    a->stays_float[value->id] = true;
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        if (nuc_moves_values(value->users[i]))
+            keep_sequence(a, value->users[i]);
+    }
+}
+
+/*
+ * What a layer reads of an input of the model or of a layer before it, and what goes from it to an output, stays
+ * float32: int8 would only lose digits. `quantized_io`: inputs and outputs are int8.
+ */
+void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io)
+{
+    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        bool given = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT && !quantized_io;
+        bool made = n->op == NUC_OP_GETITEM && nuc_integer(n, NUC_ARG(GETITEM, index), -1) == 0 &&
+                    is_int8_layer(a, nuc_arg_node(n, NUC_SELF));
+        if ((given || made) && only_feeds_layers(a, n))
+            keep_sequence(a, n);
+        else if (made && !quantized_io && only_goes_out(n, true))
+            a->stays_float[n->id] = true;
+    }
+}
+
+/* ---- annotation ---- */
+
 void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node)
 {
     struct nuc_recurrent r = nuc_recurrent_of(node);
     const struct nuc_qspec *activation = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
 
-    if (a->side[node->id] != NUC_SIDE_CPU || !has_kernel(&r))
+    if (!is_int8_layer(a, node))
         return;
-    nuc_annotate_input(a, node, r.input, activation);
+    if (!a->stays_float[r.input->id])
+        nuc_annotate_input(a, node, r.input, activation);
     for (uint32_t s = 0; s < r.n_states; s++) {
         if (!a->stays_float[r.states[s]->id] && !nuc_is_zero_state(a->g, r.states[s]))
             nuc_annotate_input(a, node, r.states[s], activation);

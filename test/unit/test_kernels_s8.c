@@ -775,33 +775,36 @@ static void test_resize(void **state)
 
 /* ---- recurrent layers: real numbers in place of the states and gates ---- */
 
+enum { MOST_UNITS = 37, MOST_INPUTS = 21, MOST_STEPS = 6 };
+
 struct layer_case {
     struct nuc_recurrence r;
     struct nuc_recurrence_s8 p;
-    double h[12], c[12];
+    double in[MOST_STEPS * MOST_INPUTS]; /* in steps of the product */
+    double h[MOST_UNITS], c[MOST_UNITS];
 };
 
-static double sum_of(const struct nuc_recurrence_rows *w, int32_t row, double product)
-{
-    return (product * ldexp(w->multiplier[row], w->shift[row] - 31) + w->bias[row]) / 32768;
-}
-
-static double gate_x(const struct layer_case *l, int32_t row, const int8_t *x)
+/* The product of a row, Q16.15. */
+static double product_of(const struct nuc_recurrence_rows *w, int32_t row, const double *values, double step)
 {
     double product = 0;
 
-    for (int32_t i = 0; i < l->r.inputs; i++)
-        product += l->p.x.weight[row * l->r.inputs + i] * x[i];
-    return sum_of(&l->p.x, row, product);
+    for (int32_t i = 0; i < w->columns; i++)
+        product += w->weight[row * w->columns + i] * values[i] * step;
+    return (product * ldexp(w->multiplier[row], w->left - 32) + w->bias[row]) / 32768;
 }
 
+static double gate_x(const struct layer_case *l, int32_t row, const double *x)
+{
+    return product_of(&l->p.x, row, x, 1);
+}
+
+/* Only the GRU's new state has a bias of its own. */
 static double gate_h(const struct layer_case *l, int32_t row, const double *h)
 {
-    double product = 0;
+    double bias = l->r.cell == NUC_CELL_GRU && row >= 2 * l->r.hidden ? 0 : l->p.h.bias[row] / 32768.0;
 
-    for (int32_t i = 0; i < l->r.hidden; i++)
-        product += l->p.h.weight[row * l->r.hidden + i] * ldexp(h[i], l->p.fraction);
-    return sum_of(&l->p.h, row, product);
+    return product_of(&l->p.h, row, h, ldexp(1, l->p.fraction)) - bias;
 }
 
 static double sigmoid(double x)
@@ -809,9 +812,9 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-static void layer_step(struct layer_case *l, const int8_t *x)
+static void layer_step(struct layer_case *l, const double *x)
 {
-    double h[12];
+    double h[MOST_UNITS];
     int32_t n = l->r.hidden;
 
     memcpy(h, l->h, sizeof h);
@@ -831,35 +834,48 @@ static void layer_step(struct layer_case *l, const int8_t *x)
     }
 }
 
-static struct nuc_recurrence_rows random_rows(struct numbers *n, int32_t rows, int32_t columns, int shift)
+static struct nuc_recurrence_rows random_rows(struct numbers *n, int32_t rows, int32_t columns, int32_t left, int bits)
 {
-    return (struct nuc_recurrence_rows){
-        random_s8(n, (size_t)(rows * columns)), random_s32(n, (size_t)rows, 1 << 30, INT32_MAX),
-        random_s32(n, (size_t)rows, shift - 1, shift), random_s32(n, (size_t)rows, -40000, 40000)};
+    return (struct nuc_recurrence_rows){random_s8(n, (size_t)(rows * columns)), columns, left,
+                                        random_s32(n, (size_t)rows, 1 << (bits - 2), 1 << bits),
+                                        random_s32(n, (size_t)rows, -40000, 40000)};
 }
 
 static void free_rows(const struct nuc_recurrence_rows *w)
 {
     free((void *)(uintptr_t)w->weight);
     free((void *)(uintptr_t)w->multiplier);
-    free((void *)(uintptr_t)w->shift);
     free((void *)(uintptr_t)w->bias);
 }
 
-/* Each output within half a step of the real value, and what the roundings inside add. */
-static void check_layer(struct layer_case *l, const int8_t *in, const int8_t *out)
+/* Each output within half a step of the real value, of float32 within a hundredth, and what the roundings inside add.
+ */
+static void check_layer(struct layer_case *l, const void *out)
 {
-    double scale = ldexp(l->p.to_out.factor.multiplier, l->p.to_out.factor.shift - 31 + l->p.fraction);
+    const struct nuc_recurrence_scale *to = &l->p.to_out;
+    double scale = ldexp(to->factor.multiplier, to->factor.shift - 31 + l->p.fraction);
 
     for (int32_t i = 0; i < l->r.steps; i++) {
         int32_t t = l->r.backwards ? l->r.steps - 1 - i : i;
-        layer_step(l, in + t * l->r.in_step);
+        layer_step(l, l->in + t * l->r.in_step);
         for (int32_t k = 0; k < l->r.hidden; k++) {
-            double want = fmin(fmax(l->h[k] * scale + l->p.to_out.zero_point, -128), 127);
-            if (!(fabs(out[t * l->r.out_step + k] - want) < 0.56))
-                fail_msg("cell %d, step %d: %d instead of %g", (int)l->r.cell, (int)i, out[t * l->r.out_step + k],
-                         want);
+            ptrdiff_t at = t * l->r.out_step + k;
+            bool real = to->factor.multiplier == 0;
+            double want = real ? l->h[k] : fmin(fmax(l->h[k] * scale + to->zero_point, -128), 127);
+            double found = real ? (double)((const float *)out)[at] : ((const int8_t *)out)[at];
+            if (!(fabs(found - want) < (real ? 0.001 * fmax(1, fabs(want)) : 0.56)))
+                fail_msg("cell %d, step %d: %g instead of %g", (int)l->r.cell, (int)i, found, want);
         }
+    }
+}
+
+/* int8, and real numbers in which each step is of another size. */
+static void random_input(struct numbers *n, struct layer_case *l, int8_t *in, float *real)
+{
+    for (int32_t i = 0; i < l->r.steps * l->r.inputs; i++) {
+        in[i] = (int8_t)number(n, -128, 127);
+        real[i] = ldexpf((float)number(n, -20000, 20000), -13 - i / l->r.inputs % 5);
+        l->in[i] = l->p.real_in ? (double)real[i] * ldexp(1, l->p.input_bits - l->p.exponent) : in[i];
     }
 }
 
@@ -867,24 +883,32 @@ static void test_recurrence(void **state)
 {
     struct numbers n = {17};
 
-    for (int round = 0; round < ROUNDS; round++) {
-        int32_t hidden = number(&n, 1, 12), inputs = number(&n, 1, 12), steps = number(&n, 1, 6), scratch[24];
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        int32_t hidden = number(&n, 1, MOST_UNITS), inputs = number(&n, 1, MOST_INPUTS), steps = number(&n, 1, 6);
+        bool real_in = number(&n, 0, 1) != 0, real_out = number(&n, 0, 1) != 0;
+        int32_t scratch[4 * MOST_UNITS + MOST_INPUTS];
         struct layer_case l = {
             .r = {(enum nuc_cell)(round % 4), number(&n, 0, 1) != 0, steps, 1, inputs, hidden, inputs, 0, hidden, 0}};
         int32_t rows = nuc_cell_gates(l.r.cell) * hidden;
-        int8_t h_n[12], c_n[12], h0[12], c0[12], out[2][72], *in = random_s8(&n, (size_t)(steps * inputs));
+        bool relu = l.r.cell == NUC_CELL_RELU;
+        int8_t h_n[MOST_UNITS], c_n[MOST_UNITS], h0[MOST_UNITS], c0[MOST_UNITS], in[MOST_STEPS * MOST_INPUTS];
+        float out[2][MOST_STEPS * MOST_UNITS] = {{0}}, real[MOST_STEPS * MOST_INPUTS];
         l.p = (struct nuc_recurrence_s8){
-            .x = random_rows(&n, rows, inputs, 2),
-            .h = random_rows(&n, rows, hidden, l.r.cell == NUC_CELL_RELU ? -6 : -7),
-            .fraction = l.r.cell == NUC_CELL_RELU ? 10 : 15,
+            .x = random_rows(&n, rows, inputs, real_in ? 5 : 13, real_in ? 29 : 21),
+            .h = random_rows(&n, rows, hidden, 4, relu ? 20 : 21),
+            .fraction = relu ? 10 : 15,
+            .real_in = real_in,
+            .exponent = 10,
+            .input_bits = 15,
             .h_n = h_n,
             .c_n = c_n,
             .scratch = scratch,
-            .from_h0 = {1, {1 << 30, l.r.cell == NUC_CELL_RELU ? 4 : 9}},
+            .from_h0 = {1, {1 << 30, relu ? 4 : 9}},
             .from_c0 = {-2, {1 << 30, 11}},
-            .to_out = {number(&n, -20, 20), {1 << 30, l.r.cell == NUC_CELL_RELU ? -5 : -7}},
+            .to_out = {number(&n, -20, 20), {real_out ? 0 : 1 << 30, relu ? -5 : -7}},
+            .to_h_n = {number(&n, -20, 20), {1 << 30, relu ? -5 : -7}},
         };
-        l.p.to_h_n = l.p.to_out;
+        random_input(&n, &l, in, real);
         for (int32_t i = 0; i < hidden && number(&n, 0, 20) != 0; i++) {
             l.p.h0 = h0;
             l.p.c0 = c0;
@@ -892,31 +916,71 @@ static void test_recurrence(void **state)
         for (int32_t i = 0; i < hidden; i++) {
             h0[i] = (int8_t)number(&n, -127, 127);
             c0[i] = (int8_t)number(&n, -127, 127);
-            l.h[i] = l.p.h0 == NULL ? 0 : ldexp((h0[i] - 1) * (l.r.cell == NUC_CELL_RELU ? 8 : 256), -l.p.fraction);
+            l.h[i] = l.p.h0 == NULL ? 0 : ldexp((h0[i] - 1) * (relu ? 8 : 256), -l.p.fraction);
             l.c[i] = l.p.c0 == NULL ? 0 : ldexp((c0[i] + 2) * 1024, -15);
         }
-        nuc_ref_recurrence_s8(&l.r, &l.p, in, out[0]);
-        check_layer(&l, in, out[0]);
-        for (int32_t k = 0; k < hidden; k++)
-            assert_int_equal(h_n[k], out[0][(l.r.backwards ? 0 : steps - 1) * hidden + k]);
-        nuc_dsp_recurrence_s8(&l.r, &l.p, in, out[1]);
-        assert_memory_equal(out[0], out[1], (size_t)(steps * hidden));
+        nuc_ref_recurrence_s8(&l.r, &l.p, real_in ? (void *)real : in, out[0]);
+        check_layer(&l, out[0]);
+        for (int32_t k = 0; k < hidden; k++) {
+            double want =
+                fmax(fmin(l.h[k] * ldexp(1, l.p.fraction - 1 + (relu ? -5 : -7)) + l.p.to_h_n.zero_point, 127), -128);
+            assert_true(fabs(h_n[k] - want) < 0.56);
+        }
+        nuc_dsp_recurrence_s8(&l.r, &l.p, real_in ? (void *)real : in, out[1]);
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
         free_rows(&l.p.x);
         free_rows(&l.p.h);
-        free(in);
     }
+}
+
+/* Of a float32 input, values beyond the largest exponent saturate, and what is no number is 0. */
+static void test_recurrence_extremes(void **state)
+{
+    const int32_t multiplier = 1 << 28, bias = 0;
+    const int8_t one = 1, zero = 0;
+    float in[5] = {1e30f, -1e30f, NAN, 0, 0x1p-30f}, out[5];
+    int32_t scratch[3];
+    struct nuc_recurrence r = {NUC_CELL_RELU, false, 1, 5, 1, 1, 1, 1, 1, 1};
+    struct nuc_recurrence_s8 p = {
+        .x = {&one, 1, 14, &multiplier, &bias},
+        .h = {&zero, 1, 14, &multiplier, &bias},
+        .fraction = 4,
+        .real_in = true,
+        .exponent = 4,
+        .input_bits = 15,
+        .real_h_n = (float[5]){0},
+        .scratch = scratch,
+    };
+
+    nuc_ref_recurrence_s8(&r, &p, in, out);
+    const float expected[5] = {1024, 0, 0, 0, 0};
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs((double)(out[i] - expected[i])) < 0.1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_matmul),      cmocka_unit_test(test_add),       cmocka_unit_test(test_mul),
-        cmocka_unit_test(test_extremes),    cmocka_unit_test(test_div),       cmocka_unit_test(test_table_and_prelu),
-        cmocka_unit_test(test_prelu),       cmocka_unit_test(test_pool),      cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_norm),      cmocka_unit_test(test_var),
-        cmocka_unit_test(test_log_softmax), cmocka_unit_test(test_resize),    cmocka_unit_test(test_recurrence),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_add),
+        cmocka_unit_test(test_mul),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_div),
+        cmocka_unit_test(test_table_and_prelu),
+        cmocka_unit_test(test_prelu),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_var),
+        cmocka_unit_test(test_log_softmax),
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_recurrence),
         cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_recurrence_extremes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

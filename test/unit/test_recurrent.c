@@ -145,14 +145,17 @@ static void run_float(struct nuc_context *cx, void *arg)
     run_program(cx, g, l, s, (const double[]){1, 1, 1}, 1e-6);
 }
 
-/* The steps of the outputs, which dequantize nodes say; states that are inputs and outputs have none. */
-static void output_steps(const struct nuc_graph *g, const struct layer *l, double steps[3])
+/*
+ * The steps of the outputs, which dequantize nodes say; states that are inputs and outputs have none, nor has a
+ * sequence unless inputs and outputs are int8.
+ */
+static void output_steps(const struct nuc_graph *g, const struct layer *l, bool int8_io, double steps[3])
 {
     const struct nuc_node *output = nuc_output_node(g);
 
     for (int i = 0; i <= l->states; i++) {
         const struct nuc_node *d = output->args[0].u.nodes[i];
-        bool kept = i > 0 && l->given && strcmp(l->op, "rnn_relu") != 0;
+        bool kept = i == 0 ? !int8_io : l->given && strcmp(l->op, "rnn_relu") != 0;
         assert_int_equal(d->op == NUC_OP_DEQUANTIZE_PER_TENSOR, !kept);
         steps[i] = kept ? 0.001 : d->args[NUC_ARG(DEQUANTIZE_PER_TENSOR, scale)].u.f;
     }
@@ -168,11 +171,10 @@ static uint32_t count_float(const struct nuc_graph *g)
 }
 
 /* Roundings inside the kernel move a value over the border between two steps at most. */
-static void run_int8(struct nuc_context *cx, void *arg)
+static void run_int8_as(struct nuc_context *cx, const struct layer *l, bool int8_io)
 {
-    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1};
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1, .quantized_inputs = int8_io};
     const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
-    const struct layer *l = arg;
     uint32_t seed = 11;
     struct nuc_calibration *c = nuc_quantize_prepare(layer_graph(cx, l, &seed), &options);
     struct sample *s = nuc_alloc_array(cx, SAMPLES, sizeof *s);
@@ -184,12 +186,18 @@ static void run_int8(struct nuc_context *cx, void *arg)
     }
     struct nuc_graph *g = nuc_quantize_convert(c);
     evaluate(g, s);
-    output_steps(g, l, steps);
+    output_steps(g, l, int8_io, steps);
     nuc_to_edge(g, NULL);
     nuc_cortexm_lower(g, &cpu);
     nuc_graph_verify(g, "lowering");
     assert_int_equal(count_float(g), 0);
     run_program(cx, g, l, s, steps, 1.001);
+}
+
+static void run_int8(struct nuc_context *cx, void *arg)
+{
+    run_int8_as(cx, arg, false);
+    run_int8_as(cx, arg, true);
 }
 
 /* ---- values of torch ---- */

@@ -45,7 +45,7 @@ static bool is_named(const char *name, const char *const *parts, size_t count)
 
 #define IS_NAMED(name, parts) is_named(name, parts, sizeof parts / sizeof parts[0])
 
-/* Elements of the tensors of a list, and rows of its matrices. */
+/* Elements of the tensors of a list, and rows of its matrices; numbers of rows are neither. */
 static double list_size(const struct nuc_view_method *m, const struct nuc_view_value *list, double *rows)
 {
     double elements = 0, first, last;
@@ -53,6 +53,8 @@ static double list_size(const struct nuc_view_method *m, const struct nuc_view_v
     *rows = 0;
     for (uint32_t i = 0; list->kind == NUC_VALUE_TENSORS && i < list->u.list.count; i++) {
         const struct nuc_view_value *item = &m->values[nuc_view_int(list->u.list, i)];
+        if (item->u.tensor.dtype == NUC_I32)
+            continue;
         elements += tensor_size(item, &first, &last);
         *rows += item->u.tensor.sizes.count == 2 ? first : 0;
     }

@@ -121,16 +121,18 @@ void nuc_shape_recurrent(const struct nuc_shape_call *c)
 
 /* ---- int8 ---- */
 
-/* Of final state `index`: float32 when it has no multiplier. */
-static enum nuc_dtype state_type(const struct nuc_shape_call *c, uint32_t requantize, uint32_t n_states, uint32_t index)
+/* Of result `index`: float32 when it has no multiplier. */
+static enum nuc_dtype result_type(const struct nuc_shape_call *c, uint32_t requantize, uint32_t n_states,
+                                  uint32_t index)
 {
-    uint32_t count;
+    enum { PRODUCT_NUMBERS = 4 };
+    uint32_t count, expected = 3 * (2 * n_states + 1) + PRODUCT_NUMBERS;
     const int64_t *numbers = nuc_shape_ints(c, requantize, &count);
 
-    if (count != 3 * (2 * n_states + 1))
-        nuc_shape_fail(c, "%u numbers are given for scales, %u are expected", (unsigned)count,
-                       (unsigned)(3 * (2 * n_states + 1)));
-    return numbers[3 * (n_states + 1 + index) + 1] == 0 ? NUC_F32 : NUC_I8;
+    if (count != expected)
+        nuc_shape_fail(c, "%u numbers are given for scales and products, %u are expected", (unsigned)count,
+                       (unsigned)expected);
+    return numbers[3 * (n_states + index) + 1] == 0 ? NUC_F32 : NUC_I8;
 }
 
 /* input [T, B, in] or [B, T, in], its states, params: w_ih, w_hh [gates * H, H] and numbers of each direction */
@@ -156,7 +158,8 @@ void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
     nuc_set_contiguous(&out);
     nuc_set_contiguous(&state);
     struct nuc_meta cell = state;
-    state.dtype = state_type(c, at + 4, lstm ? 2 : 1, 0);
-    cell.dtype = lstm ? state_type(c, at + 4, 2, 1) : NUC_I8;
+    out.dtype = result_type(c, at + 4, lstm ? 2 : 1, 0);
+    state.dtype = result_type(c, at + 4, lstm ? 2 : 1, 1);
+    cell.dtype = lstm ? result_type(c, at + 4, 2, 2) : NUC_I8;
     nuc_shape_results(c, (struct nuc_meta[]){out, state, cell}, lstm ? 3 : 2);
 }

@@ -16,48 +16,79 @@ struct product {
     const struct nuc_matmul_s8 *m;
     int32_t depth; /* elements */
     int32_t columns;
-    uint32_t x[CHUNK / 2]; /* widened, in blocks of 4: elements (0, 2), (1, 3) */
+    uint32_t x[CHUNK / 2]; /* widened, as nuc_dsp_multiply_rows() takes it */
     int32_t sums[BATCH];
 };
 
-/* As many whole pairs of rows and blocks of 8 elements as there are; returns the number of elements. */
-static int32_t by_words(struct product *p, const int8_t *weight)
-{
-    int32_t stride = p->m->depth;
-    int32_t blocks = p->depth >> 3;
+/* ---- rows of weights ---- */
 
-    if (blocks == 0 || p->columns < 2 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
+/* As many whole pairs of rows and blocks of 8 elements as there are; returns the number of elements. */
+static int32_t by_words(const uint32_t *x, int32_t depth, const int8_t *weight, int32_t stride, int32_t rows,
+                        int32_t *sums)
+{
+    int32_t blocks = depth >> 3;
+
+    if (blocks == 0 || rows < 2 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
         return 0;
-    const struct nuc_row_pairs pairs = {
-        p->x, blocks, weight, weight + stride, p->sums, p->columns >> 1, 2 * stride - 8 * blocks};
+    const struct nuc_row_pairs pairs = {x, blocks, weight, weight + stride, sums, rows >> 1, 2 * stride - 8 * blocks};
     nuc_dsp_multiply_pairs(&pairs);
     return 8 * blocks;
 }
 
 /* Elements from `from` on, a multiple of 4, of two rows, which may be the same. */
-static void dot_2(const struct product *p, int32_t from, const int8_t *in, const int8_t *a, const int8_t *b,
-                  int32_t sums[2])
+static void dot_2(const uint32_t *x, int32_t depth, int32_t from, const int8_t *a, const int8_t *b, int32_t sums[2])
 {
-    const uint32_t *x = p->x + from / 2;
-    const int8_t *end = a + (p->depth & ~3);
+    const int8_t *end = a + (depth & ~3);
     int32_t first = sums[0];
     int32_t second = sums[1];
 
-    for (a += from, b += from; a < end; a += 4, b += 4, x += 2) {
+    for (a += from, b += from, x += from / 2; a < end; a += 4, b += 4, x += 2) {
         uint32_t word = nuc_load_word(a);
         first = nuc_smlad(x[1], nuc_sxtb16_odd(word), nuc_smlad(x[0], nuc_sxtb16(word), first));
         word = nuc_load_word(b);
         second = nuc_smlad(x[1], nuc_sxtb16_odd(word), nuc_smlad(x[0], nuc_sxtb16(word), second));
     }
-    in += p->depth & ~3;
-    for (int32_t n = p->depth & 3; n > 0; n--) {
-        int32_t value = *in++ + p->m->input_offset;
-        first = nuc_wrap_add(first, value * *a++);
-        second = nuc_wrap_add(second, value * *b++);
+    const int16_t *value = (const int16_t *)x;
+    for (int32_t n = depth & 3; n > 0; n--, value++) {
+        first = nuc_wrap_add(first, *value * *a++);
+        second = nuc_wrap_add(second, *value * *b++);
     }
     sums[0] = first;
     sums[1] = second;
 }
+
+/* One block of 4 elements of every row. */
+static void add_block(const uint32_t *x, const int8_t *weight, int32_t stride, int32_t rows, int32_t *sums)
+{
+    uint32_t even = x[0], odd = x[1];
+
+    for (int32_t r = 0; r < rows; r++, weight += stride) {
+        uint32_t word = nuc_load_word(weight);
+        sums[r] = nuc_smlad(odd, nuc_sxtb16_odd(word), nuc_smlad(even, nuc_sxtb16(word), sums[r]));
+    }
+}
+
+void nuc_dsp_multiply_rows(const int16_t *x, int32_t depth, const int8_t *weight, int32_t stride, int32_t rows,
+                           int32_t *sums)
+{
+    const uint32_t *words = (const uint32_t *)(const void *)x;
+    int32_t done = by_words(words, depth, weight, stride, rows, sums), r = 0;
+
+    if (done > 0 && depth - done == 4) {
+        add_block(words + done / 2, weight + done, stride, rows & ~1, sums);
+    } else if (done < depth) {
+        for (; r + 2 <= rows; r += 2)
+            dot_2(words, depth, done, weight + (ptrdiff_t)r * stride, weight + (ptrdiff_t)(r + 1) * stride, sums + r);
+    }
+    if (rows % 2 != 0) {
+        const int8_t *last = weight + (ptrdiff_t)(rows - 1) * stride;
+        int32_t two[2] = {sums[rows - 1], 0};
+        dot_2(words, depth, 0, last, last, two);
+        sums[rows - 1] = two[0];
+    }
+}
+
+/* ---- matrix products ---- */
 
 /* What the weights' offset adds to every column: at most 255 * 255 a place. */
 static int32_t of_offset(const struct product *p, const int8_t *in)
@@ -72,26 +103,16 @@ static int32_t of_offset(const struct product *p, const int8_t *in)
 /* Adds the products of the part of a row at `in`; `weight`: of the first column, the same part. */
 static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
 {
-    int32_t stride = p->m->depth;
-
     nuc_dsp_widen(in, nuc_pair(p->m->input_offset), p->depth >> 2, 1, p->x);
     if (p->m->weight_offset != 0) {
         int32_t more = of_offset(p, in);
         for (int32_t c = 0; c < p->columns; c++)
             p->sums[c] = nuc_wrap_add(p->sums[c], more);
     }
-    int32_t done = by_words(p, weight);
-    int32_t c = 0;
-    if (done < p->depth) {
-        for (; c + 2 <= p->columns; c += 2)
-            dot_2(p, done, in, weight + (ptrdiff_t)c * stride, weight + (ptrdiff_t)(c + 1) * stride, p->sums + c);
-    }
-    if (p->columns % 2 != 0) {
-        const int8_t *last = weight + (ptrdiff_t)(p->columns - 1) * stride;
-        int32_t sums[2] = {p->sums[p->columns - 1], 0};
-        dot_2(p, 0, in, last, last, sums);
-        p->sums[p->columns - 1] = sums[0];
-    }
+    int16_t *rest = (int16_t *)p->x;
+    for (int32_t i = p->depth & ~3; i < p->depth; i++)
+        rest[i] = (int16_t)(in[i] + p->m->input_offset);
+    nuc_dsp_multiply_rows(rest, p->depth, weight, p->m->depth, p->columns, p->sums);
 }
 
 /* One multiplier for all columns. Returns how many there are before one that is not rescaled in one step. */

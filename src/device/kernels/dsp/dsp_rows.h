@@ -17,4 +17,12 @@ struct nuc_row_pairs {
 
 void nuc_dsp_multiply_pairs(const struct nuc_row_pairs *p);
 
+/*
+ * Adds to sums[k] the product of `depth` widened elements, aligned to 4, with row k of `rows`, `stride` bytes after the
+ * one before. Of the elements, those of whole blocks of 4 lie as above, up to three more one after the other. Sums
+ * wrap.
+ */
+void nuc_dsp_multiply_rows(const int16_t *x, int32_t depth, const int8_t *weight, int32_t stride, int32_t rows,
+                           int32_t *sums);
+
 #endif

@@ -38,24 +38,30 @@ void nuc_kernel_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_
 /* An int8 tensor and the numbers inside the kernel: the latter are factor * (q - zero_point), or the reverse. */
 struct nuc_recurrence_scale {
     int32_t zero_point;
-    struct nuc_multiplier factor;
+    struct nuc_multiplier factor; /* multiplier 0 of what leaves the layer: it is float32 */
 };
 
-/* Of each of gates * hidden rows: the product is int32 and wraps, times the multiplier it is Q16.15. */
+/* gates * hidden rows. A product p becomes round((p << left >> right) * multiplier / 2^32) + bias, Q16.15; all wrap. */
 struct nuc_recurrence_rows {
     const int8_t *weight;
-    const int32_t *multiplier, *shift; /* shift in [-31, 30] */
-    const int32_t *bias;               /* Q16.15, added saturated */
+    int32_t columns, left;
+    const int32_t *multiplier, *bias;
 };
 
 /*
  * Sums of gates and a cell's state are Q16.15, sigmoid and tanh go from there to Q0.15, a hidden state is int16 with
- * `fraction` bits after the point. Rounding is to nearest, a half upwards; what does not fit saturates.
+ * `fraction` bits after the point. Rounding is to nearest, a half upwards; states that do not fit saturate.
+ *
+ * An int8 input is multiplied as it is; its zero point is in the bias. A float32 one becomes int16 step by step: the
+ * values of a step are below 2^e in size for the least e up to `exponent`, those that are not saturate, and have
+ * `input_bits` below that; `right` of its products is exponent - e, 31 at most, and 0 of an int8 input.
  */
 struct nuc_recurrence_s8 {
-    struct nuc_recurrence_rows x, h; /* products with the input, whose zero point is in the bias, and with the state */
+    struct nuc_recurrence_rows x, h; /* products with the input and with the state */
     int32_t fraction;                /* 0 to 15 */
-    const int8_t *h0, *c0;           /* NULL: zeros */
+    bool real_in;
+    int32_t exponent, input_bits; /* -64 to 64, 1 to 15 */
+    const int8_t *h0, *c0;        /* NULL: zeros */
     int8_t *h_n, *c_n;
     const float *real_h0, *real_c0; /* in place of these where they are not NULL */
     float *real_h_n, *real_c_n;
@@ -63,28 +69,35 @@ struct nuc_recurrence_s8 {
     void *scratch; /* nuc_recurrence_scratch() bytes, aligned to 4 */
 };
 
-/* Bytes: two hidden states of int16 and a cell state of int32. */
-static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden)
+/* Bytes: two hidden states and an input of int16 at whole words, a cell state of int32. Up to 2^27 units and inputs. */
+static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden, int32_t inputs)
 {
-    return (size_t)hidden * (cell == NUC_CELL_LSTM ? 8 : 4);
+    size_t states = 2 * (((size_t)hidden + 1) / 2), cells = cell == NUC_CELL_LSTM ? (size_t)hidden : 0;
+
+    return 4 * (states + ((size_t)inputs + 1) / 2 + cells);
 }
 
-enum { NUC_MOST_GATES = 4 };
+enum { NUC_MOST_GATES = 4, NUC_ROWS_AT_ONCE = 16 };
 
-/* sums[k] = products of row k, `stride` bytes after the one before, with the values, up to NUC_MOST_GATES; they wrap.
+/*
+ * Where value i of `count` lies among those that are multiplied: of four, those of one parity are neighbours, as the
+ * DSP instructions widen bytes.
  */
-struct nuc_recurrence_dots {
-    void (*s8)(const int8_t *weights, ptrdiff_t stride, int32_t rows, const int8_t *values, int32_t count,
-               int32_t *sums);
-    void (*s16)(const int8_t *weights, ptrdiff_t stride, int32_t rows, const int16_t *values, int32_t count,
-                int32_t *sums);
-};
+static inline int32_t nuc_recurrence_place(int32_t i, int32_t count)
+{
+    return i < (count & ~3) ? (i & ~3) | (i & 1) << 1 | (i >> 1 & 1) : i;
+}
 
-void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct nuc_recurrence *r,
-                          const struct nuc_recurrence_s8 *p, const int8_t *in, int8_t *out);
+/* sums[k] = to[k] + what the product of row first + k becomes, k < count <= NUC_ROWS_AT_ONCE; biases aside. */
+typedef void nuc_recurrence_product_fn(const struct nuc_recurrence_rows *rows, int32_t first, int32_t count,
+                                       const int16_t *values, int32_t right, const int32_t *to, int32_t *sums);
 
-typedef void nuc_recurrence_s8_fn(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
-                                  int8_t *out);
+/* in: int8 or float32; out: int8 or float32. */
+void nuc_recurrence_s8_by(nuc_recurrence_product_fn *product, const struct nuc_recurrence *r,
+                          const struct nuc_recurrence_s8 *p, const void *in, void *out);
+
+typedef void nuc_recurrence_s8_fn(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const void *in,
+                                  void *out);
 nuc_recurrence_s8_fn nuc_ref_recurrence_s8;
 
 #endif

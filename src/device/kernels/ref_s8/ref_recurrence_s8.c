@@ -43,7 +43,7 @@ static const int16_t table[STEPS + 1] = {
 };
 
 /* tanh of x / 2^bits in Q0.15, linear between the entries: within 1.3 of the last place. */
-static int32_t tanh_q15(int32_t x, int bits)
+static inline int32_t tanh_q15(int32_t x, int bits)
 {
     uint32_t size = x < 0 ? 0u - (uint32_t)x : (uint32_t)x, index = size >> (bits - 6);
 
@@ -86,9 +86,15 @@ static int64_t without_bits(int64_t v, int32_t bits)
     return bits == 0 ? v : (v + ((int64_t)1 << (bits - 1))) >> bits;
 }
 
-static int16_t as_state(int64_t v)
+/* The same of at most 2^30 in size. */
+static int32_t rounded(int32_t v, int32_t bits)
 {
-    return (int16_t)(v > INT16_MAX ? INT16_MAX : v < INT16_MIN ? INT16_MIN : v);
+    return bits == 0 ? v : (v + (1 << (bits - 1))) >> bits;
+}
+
+static int16_t as_state(int32_t v)
+{
+    return (int16_t)nuc_clamp_i32(v, INT16_MIN, INT16_MAX);
 }
 
 static int8_t to_int8(const struct nuc_recurrence_scale *s, int32_t v)
@@ -118,94 +124,136 @@ static float to_real(int32_t v, int32_t bits)
     return (float)v / (float)(1 << bits);
 }
 
-/* ---- one step of one sample ---- */
+/* ---- one step of one sample: some units at a time ---- */
 
 struct step {
-    const struct nuc_recurrence_dots *dots;
+    nuc_recurrence_product_fn *product;
     const struct nuc_recurrence *r;
     const struct nuc_recurrence_s8 *p;
-    const int8_t *x;
-    const int16_t *h; /* the state before */
+    const int16_t *x, *h; /* the input, the state before */
+    int32_t right;        /* of products with x */
 };
 
-/* The products of all gates of one unit. */
-struct sums {
-    int32_t x[NUC_MOST_GATES], h[NUC_MOST_GATES];
-};
+/* Of a gate of some units; those with the state are apart where they are multiplied first. */
+typedef int32_t sums_of_gate[NUC_ROWS_AT_ONCE];
 
-static void multiply(const struct step *s, int32_t unit, struct sums *sums)
+/* sums: of all gates; apart: of the GRU's new state with the state before. */
+static void multiply(const struct step *s, int32_t unit, int32_t count, sums_of_gate *sums, int32_t *apart)
 {
-    const struct nuc_recurrence *r = s->r;
-    int32_t gates = nuc_cell_gates(r->cell);
-    ptrdiff_t inputs = r->inputs, hidden = r->hidden;
+    const struct nuc_recurrence_rows *x = &s->p->x, *h = &s->p->h;
+    int32_t gates = nuc_cell_gates(s->r->cell);
 
-    s->dots->s8(s->p->x.weight + unit * inputs, hidden * inputs, gates, s->x, r->inputs, sums->x);
-    s->dots->s16(s->p->h.weight + unit * hidden, hidden * hidden, gates, s->h, r->hidden, sums->h);
+    for (int32_t gate = 0; gate < gates; gate++) {
+        int32_t first = gate * s->r->hidden + unit;
+        s->product(x, first, count, s->x, s->right, x->bias + first, sums[gate]);
+        if (s->r->cell == NUC_CELL_GRU && gate == 2)
+            s->product(h, first, count, s->h, 0, h->bias + first, apart);
+        else
+            s->product(h, first, count, s->h, 0, sums[gate], sums[gate]);
+    }
 }
 
-static int64_t finish_row(const struct nuc_recurrence_rows *w, int32_t row, int32_t sum)
+static int16_t gru_unit(const struct step *s, sums_of_gate *sums, int32_t apart, int32_t k, int32_t before)
 {
-    return scaled(sum, w->multiplier[row], w->shift[row]) + w->bias[row];
+    int32_t reset = sigmoid_of(sums[0][k]), update = sigmoid_of(sums[1][k]);
+    int32_t part = (int32_t)without_bits((int64_t)apart * reset, 15);
+    int32_t new = rounded(tanh_of(nuc_wrap_add(sums[2][k], part)), 15 - s->p->fraction);
+
+    return as_state(new + (int32_t)without_bits((int64_t)(before - new) * update, 15));
 }
 
-static int32_t gate_sum(const struct step *s, const struct sums *sums, int32_t gate, int32_t unit)
+static int16_t lstm_unit(const struct step *s, sums_of_gate *sums, int32_t k, int32_t *c)
 {
-    int32_t row = gate * s->r->hidden + unit;
+    int32_t in = sigmoid_of(sums[0][k]), forget = sigmoid_of(sums[1][k]);
+    int32_t new = tanh_of(sums[2][k]), shown = sigmoid_of(sums[3][k]);
 
-    return nuc_saturate_i32(finish_row(&s->p->x, row, sums->x[gate]) + finish_row(&s->p->h, row, sums->h[gate]));
+    *c = nuc_saturate_i32(without_bits((int64_t)forget * *c + in * new, 15));
+    return as_state(rounded(shown * tanh_of(*c), 30 - s->p->fraction));
 }
 
-static int16_t gru_unit(const struct step *s, const struct sums *sums, int32_t i)
+static int16_t rnn_unit(const struct step *s, int32_t sum)
 {
-    int32_t row = 2 * s->r->hidden + i;
-    int32_t reset = sigmoid_of(gate_sum(s, sums, 0, i)), update = sigmoid_of(gate_sum(s, sums, 1, i));
-    int64_t part = (int64_t)nuc_saturate_i32(finish_row(&s->p->h, row, sums->h[2])) * reset;
-    int64_t candidate = finish_row(&s->p->x, row, sums->x[2]) + without_bits(part, 15);
-    int64_t new = without_bits(tanh_of(nuc_saturate_i32(candidate)), 15 - s->p->fraction);
-
-    return as_state(new + without_bits((s->h[i] - new) * update, 15));
-}
-
-static int16_t lstm_unit(const struct step *s, const struct sums *sums, int32_t i, int32_t *c)
-{
-    int32_t in = sigmoid_of(gate_sum(s, sums, 0, i)), forget = sigmoid_of(gate_sum(s, sums, 1, i));
-    int32_t new = tanh_of(gate_sum(s, sums, 2, i)), shown = sigmoid_of(gate_sum(s, sums, 3, i));
-
-    *c = nuc_saturate_i32(without_bits((int64_t)forget * *c + (int64_t)in * new, 15));
-    return as_state(without_bits((int64_t)shown * tanh_of(*c), 30 - s->p->fraction));
-}
-
-static int16_t rnn_unit(const struct step *s, const struct sums *sums, int32_t i)
-{
-    int32_t sum = gate_sum(s, sums, 0, i);
-
     if (s->r->cell == NUC_CELL_TANH)
-        sum = tanh_of(sum);
-    else if (sum < 0)
-        sum = 0;
-    return as_state(without_bits(sum, 15 - s->p->fraction));
+        return as_state(rounded(tanh_of(sum), 15 - s->p->fraction));
+    return as_state(sum < 0 ? 0 : nuc_saturate_i32(without_bits(sum, 15 - s->p->fraction)));
 }
 
 static void run_step(const struct step *s, int32_t *c, int16_t *next)
 {
-    for (int32_t i = 0; i < s->r->hidden; i++) {
-        struct sums sums;
-        multiply(s, i, &sums);
-        if (s->r->cell == NUC_CELL_GRU)
-            next[i] = gru_unit(s, &sums, i);
-        else if (s->r->cell == NUC_CELL_LSTM)
-            next[i] = lstm_unit(s, &sums, i, &c[i]);
-        else
-            next[i] = rnn_unit(s, &sums, i);
+    int32_t hidden = s->r->hidden;
+
+    for (int32_t i = 0; i < hidden; i += NUC_ROWS_AT_ONCE) {
+        int32_t count = hidden - i < NUC_ROWS_AT_ONCE ? hidden - i : NUC_ROWS_AT_ONCE;
+        sums_of_gate sums[NUC_MOST_GATES], apart;
+        multiply(s, i, count, sums, apart);
+        for (int32_t k = 0; k < count; k++) {
+            int32_t place = nuc_recurrence_place(i + k, hidden);
+            if (s->r->cell == NUC_CELL_GRU)
+                next[place] = gru_unit(s, sums, apart[k], k, s->h[place]);
+            else if (s->r->cell == NUC_CELL_LSTM)
+                next[place] = lstm_unit(s, sums, k, &c[i + k]);
+            else
+                next[place] = rnn_unit(s, sums[0][k]);
+        }
     }
 }
 
-/* ---- one sample ---- */
+/* ---- what comes in and goes out ---- */
 
-struct states {
-    int16_t *h, *next;
-    int32_t *c; /* NULL: there is none */
-};
+/* The least e for which all values are below 2^e in size, within `most` - 31 to `most`. */
+static int32_t exponent_of(const float *x, int32_t count, int32_t most)
+{
+    uint32_t largest = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        uint32_t bits;
+        __builtin_memcpy(&bits, &x[i], sizeof bits);
+        bits &= 0x7FFFFFFF;
+        largest = bits > largest ? bits : largest;
+    }
+    int32_t e = (int32_t)(largest >> 23) - 126;
+    return e > most ? most : e < most - 31 ? most - 31 : e;
+}
+
+/* 2^e, e in [-126, 127] */
+static float power_of_2(int32_t e)
+{
+    uint32_t bits = (uint32_t)(e + 127) << 23;
+    float power;
+
+    __builtin_memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* Returns `right` of the products. */
+static int32_t read_input(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const void *in,
+                          ptrdiff_t at, int16_t *x)
+{
+    if (!p->real_in) {
+        const int8_t *q = (const int8_t *)in + at;
+        for (int32_t i = 0; i < r->inputs; i++)
+            x[nuc_recurrence_place(i, r->inputs)] = q[i];
+        return 0;
+    }
+    const float *real = (const float *)in + at;
+    int32_t e = exponent_of(real, r->inputs, p->exponent);
+    float steps = power_of_2(p->input_bits - e);
+    for (int32_t i = 0; i < r->inputs; i++)
+        x[nuc_recurrence_place(i, r->inputs)] = as_state(from_real(real[i] * steps, 0));
+    return p->exponent - e;
+}
+
+static void write_output(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int16_t *h, void *out,
+                         ptrdiff_t at)
+{
+    for (int32_t k = 0; k < r->hidden; k++) {
+        int32_t state = h[nuc_recurrence_place(k, r->hidden)];
+        if (p->to_out.factor.multiplier == 0)
+            ((float *)out)[at + k] = to_real(state, p->fraction);
+        else
+            ((int8_t *)out)[at + k] = to_int8(&p->to_out, state);
+    }
+}
 
 static int32_t initial(const float *real, const int8_t *q, const struct nuc_recurrence_scale *scale, ptrdiff_t at,
                        int32_t bits)
@@ -215,76 +263,83 @@ static int32_t initial(const float *real, const int8_t *q, const struct nuc_recu
     return q == NULL ? 0 : from_int8(scale, q[at]);
 }
 
-static void begin(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, ptrdiff_t at,
-                  const struct states *s)
+static void begin(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, ptrdiff_t at, int16_t *h,
+                  int32_t *c)
 {
     for (int32_t i = 0; i < r->hidden; i++) {
-        s->h[i] = as_state(initial(p->real_h0, p->h0, &p->from_h0, at + i, p->fraction));
-        if (s->c != NULL)
-            s->c[i] = initial(p->real_c0, p->c0, &p->from_c0, at + i, 15);
+        h[nuc_recurrence_place(i, r->hidden)] = as_state(initial(p->real_h0, p->h0, &p->from_h0, at + i, p->fraction));
+        if (c != NULL)
+            c[i] = initial(p->real_c0, p->c0, &p->from_c0, at + i, 15);
     }
 }
 
-static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, ptrdiff_t at, const struct states *s)
+static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, ptrdiff_t at, const int16_t *h,
+                const int32_t *c)
 {
     for (int32_t i = 0; i < r->hidden; i++) {
+        int32_t state = h[nuc_recurrence_place(i, r->hidden)];
         if (p->real_h_n != NULL)
-            p->real_h_n[at + i] = to_real(s->h[i], p->fraction);
+            p->real_h_n[at + i] = to_real(state, p->fraction);
         else
-            p->h_n[at + i] = to_int8(&p->to_h_n, s->h[i]);
-        if (s->c != NULL && p->real_c_n != NULL)
-            p->real_c_n[at + i] = to_real(s->c[i], 15);
-        else if (s->c != NULL)
-            p->c_n[at + i] = to_int8(&p->to_c_n, s->c[i]);
+            p->h_n[at + i] = to_int8(&p->to_h_n, state);
+        if (c != NULL && p->real_c_n != NULL)
+            p->real_c_n[at + i] = to_real(c[i], 15);
+        else if (c != NULL)
+            p->c_n[at + i] = to_int8(&p->to_c_n, c[i]);
     }
 }
 
-void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct nuc_recurrence *r,
-                          const struct nuc_recurrence_s8 *p, const int8_t *in, int8_t *out)
+/* Scratch: c, x and both states, each from a whole word on. */
+void nuc_recurrence_s8_by(nuc_recurrence_product_fn *product, const struct nuc_recurrence *r,
+                          const struct nuc_recurrence_s8 *p, const void *in, void *out)
 {
     bool has_c = r->cell == NUC_CELL_LSTM;
-    int16_t *h = (int16_t *)((int32_t *)p->scratch + (has_c ? r->hidden : 0));
+    int16_t *x = (int16_t *)((int32_t *)p->scratch + (has_c ? r->hidden : 0));
+    int16_t *h = x + (r->inputs + 1) / 2 * 2, *next = h + (r->hidden + 1) / 2 * 2;
+    int32_t *c = has_c ? p->scratch : NULL;
 
     for (int32_t n = 0; n < r->batch; n++) {
-        struct states s = {h, h + r->hidden, has_c ? p->scratch : NULL};
-        begin(r, p, (ptrdiff_t)n * r->hidden, &s);
+        begin(r, p, (ptrdiff_t)n * r->hidden, h, c);
         for (int32_t i = 0; i < r->steps; i++) {
             int32_t t = r->backwards ? r->steps - 1 - i : i;
-            int8_t *y = out + t * r->out_step + n * r->out_sample;
-            struct step step = {dots, r, p, in + t * r->in_step + n * r->in_sample, s.h};
-            run_step(&step, s.c, s.next);
-            for (int32_t k = 0; k < r->hidden; k++)
-                y[k] = to_int8(&p->to_out, s.next[k]);
-            s = (struct states){s.next, s.h, s.c};
+            int32_t right = read_input(r, p, in, t * r->in_step + n * r->in_sample, x);
+            struct step step = {product, r, p, x, h, right};
+            run_step(&step, c, next);
+            write_output(r, p, next, out, t * r->out_step + n * r->out_sample);
+            int16_t *before = h;
+            h = next;
+            next = before;
         }
-        end(r, p, (ptrdiff_t)n * r->hidden, &s);
+        end(r, p, (ptrdiff_t)n * r->hidden, h, c);
     }
 }
 
 /* ---- plain products ---- */
 
-static void dot_s8(const int8_t *w, ptrdiff_t stride, int32_t rows, const int8_t *x, int32_t count, int32_t *sums)
+static int32_t dot(const int8_t *w, const int16_t *values, int32_t count)
 {
-    for (int32_t k = 0; k < rows; k++, w += stride) {
-        sums[k] = 0;
-        for (int32_t i = 0; i < count; i++)
-            sums[k] = nuc_wrap_add(sums[k], w[i] * x[i]);
+    int32_t sum = 0, i = 0;
+
+    for (; i + 4 <= count; i += 4, w += 4, values += 4)
+        sum = nuc_wrap_add(sum, nuc_wrap_add(w[0] * values[0] + w[1] * values[2], w[2] * values[1] + w[3] * values[3]));
+    for (; i < count; i++)
+        sum = nuc_wrap_add(sum, *w++ * *values++);
+    return sum;
+}
+
+static void product(const struct nuc_recurrence_rows *rows, int32_t first, int32_t count, const int16_t *values,
+                    int32_t right, const int32_t *to, int32_t *sums)
+{
+    const int8_t *w = rows->weight + (ptrdiff_t)first * rows->columns;
+
+    for (int32_t k = 0; k < count; k++, w += rows->columns) {
+        int32_t sum = (int32_t)((uint32_t)dot(w, values, rows->columns) << rows->left) >> right;
+        int64_t scaled = (int64_t)sum * rows->multiplier[first + k] + ((int64_t)1 << 31);
+        sums[k] = nuc_wrap_add(to[k], (int32_t)(scaled >> 32));
     }
 }
 
-static void dot_s16(const int8_t *w, ptrdiff_t stride, int32_t rows, const int16_t *h, int32_t count, int32_t *sums)
+void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const void *in, void *out)
 {
-    for (int32_t k = 0; k < rows; k++, w += stride) {
-        sums[k] = 0;
-        for (int32_t i = 0; i < count; i++)
-            sums[k] = nuc_wrap_add(sums[k], w[i] * h[i]);
-    }
-}
-
-void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
-                           int8_t *out)
-{
-    static const struct nuc_recurrence_dots dots = {dot_s8, dot_s16};
-
-    nuc_recurrence_s8_by(&dots, r, p, in, out);
+    nuc_recurrence_s8_by(product, r, p, in, out);
 }

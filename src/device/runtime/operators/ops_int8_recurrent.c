@@ -2,7 +2,7 @@
 #include "device/runtime/operators/ops_int8.h"
 #include "device/runtime/operators/ops_recurrent.h"
 
-enum { PARAMS_EACH = 3, ROW_LISTS = 6, MOST_SCALES = 5 };
+enum { PARAMS_EACH = 3, ROW_LISTS = 4, MOST_SCALES = 5, PRODUCT_NUMBERS = 4 };
 
 /* Arguments, the states among them by their order: hidden state, then the cell state of an LSTM. */
 struct layer {
@@ -51,13 +51,29 @@ static void place_states(struct layer *l, int32_t direction)
     }
 }
 
-/* Zero point, multiplier and shift of each state going in, the output, and each state going out. */
+/* Left shifts of both products, exponent and bits of an input in float32. */
+static bool read_product_numbers(struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t at,
+                                 struct nuc_recurrence_s8 *p)
+{
+    int64_t x = nuc_list_int(cx, list, at), h = nuc_list_int(cx, list, at + 1);
+    int64_t exponent = nuc_list_int(cx, list, at + 2), bits = nuc_list_int(cx, list, at + 3);
+
+    p->x.left = (int32_t)x;
+    p->h.left = (int32_t)h;
+    p->exponent = (int32_t)exponent;
+    p->input_bits = (int32_t)bits;
+    return x >= 0 && x <= 31 && h >= 0 && h <= 31 && exponent >= -64 && exponent <= 64 && bits >= 1 && bits <= 15;
+}
+
+/* Zero point, multiplier and shift of each state going in, the output, and each state going out; numbers of products.
+ */
 static bool read_scales(struct nuc_kernel_context *cx, const struct nuc_value *list, struct layer *l)
 {
     struct nuc_recurrence_scale scales[MOST_SCALES];
     int n = l->n_states;
 
-    if (list->u.list.count != (uint32_t)(2 * n + 1) * 3)
+    if (list->u.list.count != (uint32_t)(2 * n + 1) * 3 + PRODUCT_NUMBERS ||
+        !read_product_numbers(cx, list, (uint32_t)(2 * n + 1) * 3, &l->p))
         return false;
     for (uint32_t i = 0; i < (uint32_t)(2 * n + 1); i++) {
         int64_t zero = nuc_list_int(cx, list, 3 * i), multiplier = nuc_list_int(cx, list, 3 * i + 1);
@@ -89,10 +105,10 @@ static bool read_params(const struct nuc_kernel_context *cx, struct layer *l, in
         !nuc_is_dense(t[2], NUC_I32, 2) || t[2]->sizes[0] != ROW_LISTS || t[2]->sizes[1] != rows)
         return false;
     const int32_t *numbers = t[2]->data;
-    l->p.x = (struct nuc_recurrence_rows){t[0]->data, numbers, numbers + rows, numbers + 2 * rows};
-    l->p.h = (struct nuc_recurrence_rows){t[1]->data, numbers + 3 * rows, numbers + 4 * rows, numbers + 5 * rows};
-    return rows == 0 ||
-           (nuc_shifts_fit(l->p.x.shift, (int32_t)rows, 30) && nuc_shifts_fit(l->p.h.shift, (int32_t)rows, 30));
+    l->p.x = (struct nuc_recurrence_rows){t[0]->data, l->sizes.r.inputs, l->p.x.left, numbers, numbers + rows};
+    l->p.h = (struct nuc_recurrence_rows){t[1]->data, l->sizes.r.hidden, l->p.h.left, numbers + 2 * rows,
+                                          numbers + 3 * rows};
+    return true;
 }
 
 static enum nuc_status run_layer(struct nuc_kernel_context *cx, const struct nuc_value *input, struct layer *l)
@@ -100,23 +116,26 @@ static enum nuc_status run_layer(struct nuc_kernel_context *cx, const struct nuc
     const struct nuc_tensor *in = &input->u.tensor, *out = &l->results->out->u.tensor;
     size_t scratch_bytes;
 
+    l->p.real_in = in->dtype == NUC_F32;
     l->p.fraction = nuc_int32(l->a->state_fraction);
     nuc_scratch(l->results->scratch, &l->p.scratch, &scratch_bytes);
     if (!nuc_read_layer_sizes(cx, in, out, l->a->bidirectional->u.b, l->a->batch_first->u.b, &l->sizes) ||
         !nuc_need(cx, l->a->params->u.list.count == PARAMS_EACH * (uint32_t)l->sizes.directions,
                   NUC_TEXT("argument 'params' is not the weights of one layer")) ||
         !nuc_need(cx, read_scales(cx, l->a->requantize, l), NUC_TEXT("argument 'requantize' is out of range")) ||
+        !nuc_need(cx, out->dtype == (l->p.to_out.factor.multiplier == 0 ? NUC_F32 : NUC_I8),
+                  NUC_TEXT("argument 'out' is not of the type that 'requantize' says")) ||
         !nuc_need(cx, states_fit(l), NUC_TEXT("an initial or final state is not of the layer's sizes and type")) ||
-        !nuc_need(cx, scratch_bytes >= nuc_recurrence_scratch(l->sizes.r.cell, l->sizes.r.hidden),
+        !nuc_need(cx, scratch_bytes >= nuc_recurrence_scratch(l->sizes.r.cell, l->sizes.r.hidden, l->sizes.r.inputs),
                   NUC_TEXT("argument 'scratch' is too small or not aligned to 4")))
         return NUC_UNSUPPORTED;
     for (int32_t d = 0; d < l->sizes.directions; d++) {
-        if (!nuc_need(cx, read_params(cx, l, d),
-                      NUC_TEXT("a weight does not fit the sizes of the layer, or a shift is out of range")))
+        if (!nuc_need(cx, read_params(cx, l, d), NUC_TEXT("a weight does not fit the sizes of the layer")))
             return NUC_UNSUPPORTED;
         place_states(l, d);
         l->sizes.r.backwards = d == 1;
-        nuc_kernel_recurrence_s8(&l->sizes.r, &l->p, in->data, (int8_t *)out->data + (ptrdiff_t)d * l->sizes.r.hidden);
+        ptrdiff_t at = (ptrdiff_t)d * l->sizes.r.hidden * (out->dtype == NUC_F32 ? (ptrdiff_t)sizeof(float) : 1);
+        nuc_kernel_recurrence_s8(&l->sizes.r, &l->p, in->data, (uint8_t *)out->data + at);
     }
     return NUC_OK;
 }
