@@ -1,0 +1,259 @@
+/*
+ * Cells in a loop: layers of one step, each of which goes on from the states of the one before, over parts of one value
+ * that lie one after the other along a dimension. They become one layer, whose kernel keeps the loop. What concatenates
+ * the states of all steps again reads its sequence.
+ */
+#include "ir/args.h"
+#include "ir/recurrent_args.h"
+#include "rewrite/insert.h"
+#include "rewrite/pass_list.h"
+
+enum { MOST_STATES = 2 };
+
+static const struct nuc_node *past_views(const struct nuc_node *value)
+{
+    while (value != NULL && nuc_is_call(value) && nuc_op_family(value->op) == NUC_FAMILY_VIEW)
+        value = nuc_arg_node(value, NUC_SELF);
+    return value;
+}
+
+/* ---- the chain ---- */
+
+static bool is_step(const struct nuc_node *node)
+{
+    if (nuc_op_family(node->op) != NUC_FAMILY_RECURRENT || nuc_flag(node, NUC_RECURRENT(train)))
+        return false;
+    struct nuc_recurrent r = nuc_recurrent_of(node);
+    return r.layers == 1 && r.directions == 1 && r.steps == 1;
+}
+
+/* Item `index` of the step is the value, past views; a hidden state is the result, too. */
+static bool is_state_of(const struct nuc_node *value, const struct nuc_node *step, uint32_t state)
+{
+    value = past_views(value);
+    return value != NULL && (nuc_is_item(value, state + 1) || (state == 0 && nuc_is_item(value, 0))) &&
+           nuc_arg_node(value, NUC_SELF) == step;
+}
+
+static bool goes_on_from(const struct nuc_node *next, const struct nuc_node *step)
+{
+    if (next->op != step->op || !is_step(next))
+        return false;
+    struct nuc_recurrent a = nuc_recurrent_of(step), b = nuc_recurrent_of(next);
+    bool same = a.biases == b.biases && a.per_cell == b.per_cell && a.batch == b.batch;
+    for (uint32_t i = 0; same && i < a.per_cell; i++)
+        same = a.params[i] == b.params[i];
+    for (uint32_t s = 0; same && s < b.n_states; s++)
+        same = is_state_of(b.states[s], step, s);
+    return same;
+}
+
+/* The only layer, past views, that goes on from the step. */
+static struct nuc_node *next_of(const struct nuc_node *step, const struct nuc_node *value)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        struct nuc_node *user = value->users[i], *next = NULL;
+        if (goes_on_from(user, step))
+            next = user;
+        else if (user->op == NUC_OP_GETITEM || nuc_op_family(user->op) == NUC_FAMILY_VIEW)
+            next = next_of(step, user);
+        if (next != NULL)
+            return next;
+    }
+    return NULL;
+}
+
+/* Nothing but the next step, past views, reads the value. */
+static bool only_feeds(const struct nuc_node *value, const struct nuc_node *next)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *user = value->users[i];
+        if (user != next && (nuc_op_family(user->op) != NUC_FAMILY_VIEW || !only_feeds(user, next)))
+            return false;
+    }
+    return true;
+}
+
+static bool hides_cell(const struct nuc_node *step, const struct nuc_node *next)
+{
+    bool hidden = true;
+
+    for (uint32_t i = 0; i < step->n_users; i++)
+        hidden = hidden && (!nuc_is_item(step->users[i], 2) || only_feeds(step->users[i], next));
+    return hidden;
+}
+
+/* What a step reads: place `at` of a dimension of a value. */
+struct part {
+    struct nuc_node *of;
+    int64_t dim, at;
+};
+
+static bool read_part(const struct nuc_node *value, struct part *p)
+{
+    const struct nuc_node *slice = past_views(value);
+
+    if (slice == NULL || !nuc_is_call(slice) || slice->op != NUC_OP_SLICE ||
+        nuc_integer(slice, NUC_ARG(SLICE, step), 1) != 1)
+        return false;
+    p->of = nuc_arg_node(slice, NUC_SELF);
+    if (p->of == NULL)
+        return false;
+    p->dim = nuc_dim(slice, NUC_ARG(SLICE, dim), 0, p->of->vals[0].rank);
+    p->at = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), p->of->vals[0].sizes[p->dim]);
+    return slice->vals[0].sizes[p->dim] == 1;
+}
+
+/* Steps from `step` on, `part` being what the first one reads; returns how many. */
+static uint32_t read_chain(struct nuc_node *step, struct nuc_node **chain, uint32_t most, struct part *part)
+{
+    struct part next;
+    uint32_t count = 1;
+
+    chain[0] = step;
+    if (!read_part(nuc_arg_node(step, NUC_SELF), part))
+        return 0;
+    for (; count < most; count++) {
+        step = next_of(chain[count - 1], chain[count - 1]);
+        if (step == NULL || !hides_cell(chain[count - 1], step) || !read_part(nuc_arg_node(step, NUC_SELF), &next) ||
+            next.of != part->of || next.dim != part->dim || next.at != part->at + count)
+            break;
+        chain[count] = step;
+    }
+    return count;
+}
+
+/* ---- the layer ---- */
+
+struct joined {
+    struct nuc_graph *g;
+    struct nuc_node *layer, *sequence, *states[MOST_STATES];
+    struct nuc_recurrent r; /* of a step */
+    int64_t steps;
+    bool batch_first;
+};
+
+/* [samples, steps, inputs] as it is, anything else with the steps in front. */
+static void insert_layer(struct joined *j, struct nuc_node *first, const struct part *part)
+{
+    const struct nuc_meta *m = &part->of->vals[0];
+    const int64_t front = 0, sizes[3] = {j->steps, j->r.batch, j->r.inputs};
+    struct nuc_node *x = nuc_insert_part(j->g, first, part->of, (uint32_t)part->dim, part->at, part->at + j->steps);
+    struct nuc_node **states = nuc_copy(j->g->cx, j->r.states, j->r.n_states * sizeof *states);
+    struct nuc_node **params = nuc_copy(j->g->cx, j->r.params, j->r.per_cell * sizeof *params);
+
+    j->batch_first = m->rank == 3 && part->dim == 1 && m->sizes[0] == j->r.batch && m->sizes[2] == j->r.inputs;
+    if (!j->batch_first)
+        x = nuc_insert_reshaped(j->g, first, nuc_insert_moved_dims(j->g, first, x, &part->dim, &front, 1), sizes, 3);
+    struct nuc_arg list = j->r.n_states > 1 ? nuc_nodes_arg(states, j->r.n_states) : nuc_node_arg(states[0]);
+    j->layer = nuc_emit(j->g, first, first->op, first,
+                        NUC_ARGS(nuc_node_arg(x), list, nuc_nodes_arg(params, j->r.per_cell), nuc_bool_arg(j->r.biases),
+                                 nuc_int_arg(1), (struct nuc_arg){.kind = NUC_ARG_FLOAT}, nuc_bool_arg(false),
+                                 nuc_bool_arg(false), nuc_bool_arg(j->batch_first)));
+    j->sequence = nuc_insert_getitem(j->g, first, j->layer, 0);
+    for (uint32_t s = 0; s < j->r.n_states; s++)
+        j->states[s] = nuc_insert_getitem(j->g, first, j->layer, s + 1);
+}
+
+/* What reads results of step k reads the layer's. */
+static void replace_step(const struct joined *j, struct nuc_node *step, int64_t k, struct nuc_node *first)
+{
+    bool last = k == j->steps - 1;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!nuc_is_item_read(step, i))
+            continue;
+        const struct nuc_meta *m = &step->vals[i];
+        struct nuc_node *state = j->states[0];
+        if (!last)
+            state = nuc_insert_slice(j->g, first, j->sequence, j->batch_first ? 1 : 0, k, k + 1);
+        nuc_replace_item(j->g, step, i, nuc_insert_reshaped(j->g, first, state, m->sizes, m->rank));
+    }
+    if (last && j->r.n_states > 1)
+        nuc_replace_item(j->g, step, 2, j->states[1]);
+}
+
+/* ---- states of all steps side by side ---- */
+
+static bool is_of_step(const struct joined *j, const struct nuc_node *value, int64_t k)
+{
+    struct part p;
+
+    if (k == j->steps - 1)
+        return past_views(value) == j->states[0];
+    return read_part(value, &p) && p.of == j->sequence && p.dim == (j->batch_first ? 1 : 0) && p.at == k;
+}
+
+static bool has_all_steps(const struct joined *j, const struct nuc_node *cat, uint32_t dim)
+{
+    const struct nuc_arg *list = &cat->args[NUC_SELF];
+    bool all = list->count == (uint64_t)j->steps;
+
+    for (uint32_t i = 0; all && i < list->count; i++)
+        all = list->u.nodes[i]->vals[0].sizes[dim] == 1 && is_of_step(j, list->u.nodes[i], i);
+    return all;
+}
+
+static void read_sequence(const struct joined *j, struct nuc_node *cat, uint32_t dim)
+{
+    const struct nuc_meta *m = &cat->vals[0];
+    const int64_t swapped[3] = {1, 0, 2}, front = 0, to = dim;
+    int64_t sizes[NUC_MAX_RANK] = {j->steps};
+    struct nuc_node *value = j->sequence;
+
+    if (!j->batch_first || !nuc_same_sizes(m, &value->vals[0]) || dim != 1) {
+        if (j->batch_first)
+            value = nuc_insert_permute(j->g, cat, value, swapped);
+        for (uint32_t i = 0, next = 1; i < m->rank; i++) {
+            if (i != dim)
+                sizes[next++] = m->sizes[i];
+        }
+        value = nuc_insert_reshaped(j->g, cat, value, sizes, m->rank);
+        value = nuc_insert_moved_dims(j->g, cat, value, &front, &to, 1);
+    }
+    nuc_replace_uses(j->g, cat, value, NULL);
+}
+
+/* Concatenations among what reads the value, past slices and views. */
+static void join_readers(const struct joined *j, struct nuc_node *value)
+{
+    for (uint32_t i = value->n_users; i > 0; i--) {
+        struct nuc_node *user = i <= value->n_users ? value->users[i - 1] : NULL;
+        if (user == NULL)
+            continue;
+        if (user->op == NUC_OP_SLICE || nuc_op_family(user->op) == NUC_FAMILY_VIEW)
+            join_readers(j, user);
+        if (user->op != NUC_OP_CAT || user->n_users == 0)
+            continue;
+        uint32_t dim = (uint32_t)nuc_dim(user, NUC_ARG(CAT, dim), 0, user->vals[0].rank);
+        if (has_all_steps(j, user, dim))
+            read_sequence(j, user, dim);
+    }
+}
+
+bool nuc_join_recurrent(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **layers =
+        nuc_collect(g, NUC_OPS(NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU), &count);
+    struct nuc_node **chain = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
+    bool any = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct part part;
+        if (layers[i]->n_users == 0 || !is_step(layers[i]))
+            continue;
+        uint32_t steps = read_chain(layers[i], chain, count, &part);
+        if (steps < 2)
+            continue;
+        struct joined j = {.g = g, .r = nuc_recurrent_of(layers[i]), .steps = steps};
+        insert_layer(&j, layers[i], &part);
+        for (uint32_t k = 0; k < steps; k++)
+            replace_step(&j, chain[k], k, layers[i]);
+        join_readers(&j, j.sequence);
+        any = true;
+    }
+    if (any)
+        nuc_remove_dead(g);
+    return any;
+}
