@@ -39,6 +39,8 @@ static void express(struct nuc_job *j)
     if (nuc_split_group_conv(j->m->graph))
         nuc_split_to_slices(j->m->graph);
     nuc_fold_constants(j->m->graph);
+    /* Biases of products that became layers. */
+    nuc_fuse_add_behind_views(j->m->graph);
     nuc_refresh_layouts(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);
 }

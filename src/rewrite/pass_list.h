@@ -31,6 +31,7 @@ bool nuc_split_recurrent_as_reference(struct nuc_graph *g); /* initial states ar
 bool nuc_fold_constants(struct nuc_graph *g);
 /* linear + static bias-shaped tensor becomes one linear. */
 bool nuc_fuse_linear_add(struct nuc_graph *g);
+bool nuc_fuse_add_behind_views(struct nuc_graph *g); /* the addition behind views that keep rows */
 /* An activation after a concatenation of convolutions or matrix products moves in front of it. */
 bool nuc_move_activation(struct nuc_graph *g);
 /* A number as divisor becomes a tensor of the dividend's sizes. */

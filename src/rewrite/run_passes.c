@@ -58,6 +58,7 @@ static const struct nuc_pass written_passes[] = {
 };
 
 static const struct nuc_pass int8_passes[] = {
+    {"fold-written", nuc_fold_constants, BETTER},
     {"rank-before-softmax", nuc_rank_before_softmax, BETTER},
 };
 

@@ -19,6 +19,7 @@ struct factor {
 
 struct product {
     double number;
+    const char *free; /* name of a pattern's number(n) among the factors; NULL: it has none */
     uint32_t count;
     struct factor factors[MAX_FACTORS];
 };
@@ -90,6 +91,10 @@ static bool take_term(struct nuc_term *t, struct product *p)
         p->number *= number;
         return true;
     }
+    if (t->kind == NUC_TERM_CALL && strcmp(t->name, "number") == 0 && p->free == NULL) {
+        p->free = t->terms[0]->name;
+        return true;
+    }
     if (is_product_term(t) && t->name[0] == '/' && is_number(t->terms[1], &number)) {
         p->number /= number;
         return take_term(t->terms[0], p);
@@ -101,7 +106,7 @@ static bool take_term(struct nuc_term *t, struct product *p)
     return append(p, (struct factor){t, NULL, 1});
 }
 
-/* As far as sizes are those of the whole. */
+/* Factors that broadcast are factors as well. */
 static bool take_node(struct nuc_graph *g, struct nuc_node *node, int64_t power, struct product *p, int depth)
 {
     struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
@@ -120,8 +125,7 @@ static bool take_node(struct nuc_graph *g, struct nuc_node *node, int64_t power,
         p->number *= number;
         return take_node(g, b, power, p, depth - 1);
     }
-    if (depth > 0 && node->op == NUC_OP_MUL && nuc_is_real_value(a) && nuc_is_real_value(b) &&
-        nuc_same_sizes(&a->vals[0], &b->vals[0]))
+    if (depth > 0 && node->op == NUC_OP_MUL && nuc_is_real_value(a) && nuc_is_real_value(b))
         return take_node(g, a, power, p, depth - 1) && take_node(g, b, power, p, depth - 1);
     return append(p, (struct factor){NULL, node, power});
 }
@@ -165,6 +169,17 @@ static bool match_quotient(struct nuc_formula_site *s, struct nuc_term *t, struc
         s->count = bound;
     }
     return false;
+}
+
+static bool match_product(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_node *node)
+{
+    struct product pattern = {.number = 1}, value = {.number = 1};
+
+    if (!take_term(t, &pattern) || !take_node(s->g, node, 1, &value, MAX_FACTORS) || pattern.count != value.count)
+        return false;
+    return (pattern.free != NULL ? bind(s, pattern.free, nuc_float_arg(value.number / pattern.number))
+                                 : nuc_is_number(value.number, pattern.number)) &&
+           match_factors(s, &pattern, &value, 0);
 }
 
 /* ---- calls ---- */
@@ -228,12 +243,8 @@ static bool match_call(struct nuc_formula_site *s, struct nuc_term *t, struct nu
 
     if (special != 0)
         return special > 0;
-    if (is_product_term(t)) {
-        struct product pattern = {.number = 1}, value = {.number = 1};
-        return take_term(t, &pattern) && take_node(s->g, node, 1, &value, MAX_FACTORS) &&
-               pattern.count == value.count && nuc_is_number(value.number, pattern.number) &&
-               match_factors(s, &pattern, &value, 0);
-    }
+    if (is_product_term(t))
+        return match_product(s, t, node);
     if (t->name[0] == '/')
         return match_quotient(s, t, node);
     while (*op != NUC_OP_COUNT && *op != node->op)
@@ -267,6 +278,8 @@ static bool match(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_nod
 
 bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s)
 {
+    if (nuc_op_family(s->node->op) == NUC_FAMILY_CONV)
+        return true; /* it does not broadcast */
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->names[i].value.kind == NUC_ARG_NODE &&
             nuc_same_sizes(&s->names[i].value.u.node->vals[0], &s->node->vals[0]))

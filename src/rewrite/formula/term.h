@@ -125,7 +125,7 @@ void nuc_read_pattern(struct nuc_context *cx, const char *title, const char *tex
 /* Whether the node of the site is what the pattern says; then the site has its names. */
 bool nuc_pattern_fits(struct nuc_formula_site *s, const struct nuc_pattern *p);
 
-/* One of the values that names stand for has the sizes of the whole. */
+/* One of the values that names stand for has the sizes of the whole, where these follow from broadcasting. */
 bool nuc_pattern_keeps_sizes(const struct nuc_formula_site *s);
 
 /* A row, its text read first; fails with NUC_INTERNAL naming the operator (check.c). */

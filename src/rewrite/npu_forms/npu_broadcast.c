@@ -160,21 +160,13 @@ static struct nuc_node *form_plain_constant(struct nuc_graph *g, struct nuc_node
 
 /* ---- nothing ---- */
 
-static bool is_written(const struct nuc_node *x)
-{
-    for (uint32_t i = 0; i < x->n_users; i++) {
-        if (x->users[i]->in_place)
-            return true;
-    }
-    return false;
-}
-
 static bool form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
     (void)s;
-    return x != NULL && nuc_is_call(x) && !is_written(node) && !is_written(x);
+    return x != NULL && (nuc_is_call(x) || !nuc_feeds_output(node)) && nuc_same_sizes(&x->vals[0], &node->vals[0]) &&
+           (x->n_users == 1 || (!nuc_is_written(node) && !nuc_is_written(x)));
 }
 
 static struct nuc_node *form_alias(struct nuc_graph *g, struct nuc_node *node)
@@ -185,8 +177,9 @@ static struct nuc_node *form_alias(struct nuc_graph *g, struct nuc_node *node)
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_broadcast_forms[] = {
-    /* Another name of a value. */
+    /* Another name of a value, and a slice of all of it. */
     {NUC_OP_ALIAS, form_alias, form_alias_applies},
+    {NUC_OP_SLICE, form_alias, form_alias_applies},
     /* expand, where an operator after it does not broadcast: a concatenation, or a product with ones. */
     {NUC_OP_EXPAND, form_expand, form_expand_applies},
     /* An operator of two values, one of them expanded to the other: it broadcasts by itself. */

@@ -386,6 +386,137 @@ static struct nuc_node *to_joined_slices(struct nuc_graph *g, struct nuc_node *n
     return insert_between(g, node, into, dim, start, src);
 }
 
+/* ---- parts of concatenations, as values in pieces that are written one after the other are ---- */
+
+/* Whether a value is a concatenation along the dimension, of values that are still there. */
+static bool joins_along(const struct nuc_node *x, int64_t dim)
+{
+    const struct nuc_arg *list = x != NULL && x->op == NUC_OP_CAT ? nuc_arg_at(x, NUC_ARG(CAT, tensors)) : NULL;
+
+    for (uint32_t i = 0; list != NULL && i < list->count; i++) {
+        if (nuc_is_written(list->u.nodes[i]))
+            return false;
+    }
+    return x != NULL && x->op == NUC_OP_CAT && nuc_is_float_value(x) &&
+           nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank) == dim;
+}
+
+/* Pieces of parts that [start, end) of a concatenation takes; returns how many. */
+static uint32_t insert_pieces_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *cat, uint32_t dim,
+                                 int64_t start, int64_t end, struct nuc_node **pieces)
+{
+    const struct nuc_arg *list = nuc_arg_at(cat, NUC_ARG(CAT, tensors));
+    uint32_t n = 0;
+    int64_t at = 0;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct nuc_node *part = list->u.nodes[i];
+        int64_t size = part->vals[0].sizes[dim], from = start > at ? start - at : 0, to = end - at;
+        if (from < size && to > from)
+            pieces[n++] = g == NULL ? part : nuc_insert_part(g, node, part, dim, from, to < size ? to : size);
+        at += size;
+    }
+    return n;
+}
+
+struct taken_part {
+    struct nuc_node *of; /* NULL: of no float value, or with a step */
+    uint32_t dim;
+    int64_t start, end;
+};
+
+static struct taken_part part_taken(const struct nuc_node *slice)
+{
+    struct nuc_node *x = nuc_arg_node(slice, NUC_SELF);
+    int64_t dim = nuc_dim(slice, NUC_ARG(SLICE, dim), 0, slice->vals[0].rank);
+
+    if (slice->op != NUC_OP_SLICE || !is_real(slice) || nuc_integer(slice, NUC_ARG(SLICE, step), 1) != 1)
+        return (struct taken_part){.of = NULL};
+    int64_t start = nuc_slice_end(nuc_integer(slice, NUC_ARG(SLICE, start), 0), x->vals[0].sizes[dim]);
+    return (struct taken_part){x, (uint32_t)dim, start, start + slice->vals[0].sizes[dim]};
+}
+
+/* Of a part along the same dimension. */
+static bool is_part_of_part(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct taken_part t = part_taken(node), of = {.of = NULL};
+
+    (void)s;
+    if (t.of != NULL)
+        of = part_taken(t.of);
+    return of.of != NULL && of.dim == t.dim && !nuc_is_written(of.of);
+}
+
+static struct nuc_node *to_one_part(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct taken_part t = part_taken(node), of = part_taken(t.of);
+
+    return nuc_insert_part(g, node, of.of, t.dim, of.start + t.start, of.start + t.end);
+}
+
+/* Of one part, or of several for another concatenation, which takes them itself. */
+static bool is_part_of_cat(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct taken_part t = part_taken(node);
+    bool joined = true;
+
+    if (t.of == NULL || !joins_along(t.of, t.dim))
+        return false;
+    for (uint32_t i = 0; i < node->n_users; i++)
+        joined = joined && joins_along(node->users[i], t.dim);
+    uint32_t count = nuc_arg_at(t.of, NUC_ARG(CAT, tensors))->count;
+    struct nuc_node **pieces = nuc_alloc_array(s->g->cx, count, sizeof(struct nuc_node *));
+    return joined || insert_pieces_of(NULL, NULL, t.of, t.dim, t.start, t.end, pieces) == 1;
+}
+
+static struct nuc_node *to_part_of_cat(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct taken_part t = part_taken(node);
+    uint32_t count = nuc_arg_at(t.of, NUC_ARG(CAT, tensors))->count;
+    struct nuc_node **pieces = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
+
+    count = insert_pieces_of(g, node, t.of, t.dim, t.start, t.end, pieces);
+    return insert_joined(g, node, pieces, count, t.dim);
+}
+
+/* A concatenation that another along the same dimension alone reads; copies of one value stay as many as they are. */
+static bool is_inner(const struct nuc_node *x, int64_t dim)
+{
+    return x->n_users == 1 && joins_along(x, dim) && copied(x) == NULL;
+}
+
+static bool is_cat_of_cats(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors));
+    int64_t dim = nuc_dim(node, NUC_ARG(CAT, dim), 0, node->vals[0].rank);
+
+    (void)s;
+    for (uint32_t i = 0; list->kind == NUC_ARG_NODES && joins_along(node, dim) && i < list->count; i++) {
+        if (is_inner(list->u.nodes[i], dim))
+            return true;
+    }
+    return false;
+}
+
+static struct nuc_node *to_flat_cat(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors)), *inner;
+    int64_t dim = nuc_dim(node, NUC_ARG(CAT, dim), 0, node->vals[0].rank);
+    uint32_t i = 0, n = 0;
+
+    while (!is_inner(list->u.nodes[i], dim))
+        i++;
+    inner = nuc_arg_at(list->u.nodes[i], NUC_ARG(CAT, tensors));
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)list->count + inner->count, sizeof(struct nuc_node *));
+    for (uint32_t k = 0; k < i; k++)
+        parts[n++] = list->u.nodes[k];
+    for (uint32_t k = 0; k < inner->count; k++)
+        parts[n++] = inner->u.nodes[k];
+    for (uint32_t k = i + 1; k < list->count; k++)
+        parts[n++] = list->u.nodes[k];
+    return nuc_insert_cat(g, node, parts, n, (uint32_t)dim);
+}
+
 /* What is written into zeros is next to parts of a constant. */
 static bool are_real_zeros(const struct nuc_support *s, const struct nuc_node *node)
 {
@@ -610,6 +741,10 @@ const struct nuc_npu_form nuc_move_forms[] = {
     /* slice_scatter: what is written between what stays; zeros it is written into are a constant. */
     {NUC_OP_ZEROS, to_constant_zeros, are_real_zeros},
     {NUC_OP_SLICE_SCATTER, to_joined_slices, is_scatter_to_join},
+    /* What is written in pieces, and parts of that. */
+    {NUC_OP_SLICE, to_part_of_cat, is_part_of_cat},
+    {NUC_OP_SLICE, to_one_part, is_part_of_part},
+    {NUC_OP_CAT, to_flat_cat, is_cat_of_cats},
     /* Paddings that take values off, repeat those at the edges, or go round. */
     {NUC_OP_PAD, to_joined_pad, is_pad_to_join},
     /* unfold: pieces, or a slice for each place of a window. */

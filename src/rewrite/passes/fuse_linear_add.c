@@ -41,27 +41,51 @@ static struct nuc_node *fused_bias(struct nuc_graph *g, struct nuc_node *linear,
                              sum);
 }
 
-bool nuc_fuse_linear_add(struct nuc_graph *g)
+/* Whether a view keeps the rows of what it reads. */
+static bool keeps_rows(const struct nuc_node *view)
+{
+    const struct nuc_node *input = nuc_arg_node(view, NUC_SELF);
+    const struct nuc_meta *out = &view->vals[0];
+
+    return nuc_op_family(view->op) == NUC_FAMILY_VIEW && input != NULL && input->vals[0].rank > 0 && out->rank > 0 &&
+           input->vals[0].sizes[input->vals[0].rank - 1] == out->sizes[out->rank - 1];
+}
+
+static bool fuse_adds(struct nuc_graph *g, bool behind_views)
 {
     bool changed = false;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_node *add = n->op == NUC_OP_LINEAR && n->n_users == 1 ? n->users[0] : NULL;
-        if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, NUC_SELF) != n ||
-            nuc_arg_node(add, NUC_OTHER) == n)
+        struct nuc_node *value = n, *add = n->op == NUC_OP_LINEAR && n->n_users == 1 ? n->users[0] : NULL;
+        while (behind_views && add != NULL && add->n_users == 1 && keeps_rows(add)) {
+            value = add;
+            add = add->users[0];
+        }
+        if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, NUC_SELF) != value ||
+            nuc_arg_node(add, NUC_OTHER) == value)
             continue;
         struct nuc_node *bias =
             fused_bias(g, n, nuc_arg_node(add, NUC_OTHER), (float)nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0));
         if (bias == NULL)
             continue;
         nuc_set_arg_node(n, g, NUC_ARG(LINEAR, bias), bias);
-        nuc_replace_uses(g, add, n, NULL);
+        nuc_replace_uses(g, add, value, NULL);
         nuc_remove_node(g, add);
         changed = true;
     }
     if (changed)
         nuc_remove_dead(g);
     return changed;
+}
+
+bool nuc_fuse_linear_add(struct nuc_graph *g)
+{
+    return fuse_adds(g, false);
+}
+
+bool nuc_fuse_add_behind_views(struct nuc_graph *g)
+{
+    return fuse_adds(g, true);
 }
 
 /* ---- layers that follow each other ---- */
@@ -71,14 +95,8 @@ static struct nuc_node *layer_before(const struct nuc_node *linear)
 {
     struct nuc_node *at = nuc_arg_node(linear, NUC_ARG(LINEAR, input));
 
-    while (at != NULL && at->n_users == 1 && nuc_op_family(at->op) == NUC_FAMILY_VIEW) {
-        struct nuc_node *input = nuc_arg_node(at, NUC_SELF);
-        const struct nuc_meta *out = &at->vals[0];
-        if (input == NULL || input->vals[0].rank == 0 || out->rank == 0 ||
-            input->vals[0].sizes[input->vals[0].rank - 1] != out->sizes[out->rank - 1])
-            return NULL;
-        at = input;
-    }
+    while (at != NULL && at->n_users == 1 && keeps_rows(at))
+        at = nuc_arg_node(at, NUC_SELF);
     return at != NULL && at->n_users == 1 && at->op == NUC_OP_LINEAR ? at : NULL;
 }
 
