@@ -22,6 +22,7 @@ struct scenario {
 #define ROOT                                                                                                           \
     "%c = parameter : float32[1] values(0.5)\n" WIDE "%s = aten.mul.Tensor(%x, %x)\n%a = aten.add.Tensor(%s, %c)\n"    \
     "%r = aten.sqrt.default(%a)\n%y = aten.div.Tensor(%x, %r)\n"
+#define COMPARED(number) "%c = constant \"c\" : float32[] values(" number ")\n"
 #define WIDE "%x = input : float32[16, 1024]\n"
 #define LINEAR                                                                                                         \
     "%w = parameter : float32[2, 3] values(1, 2, 3, -1, -2, -3)\n%x = input : float32[1, 64, 3]\n%y = "                \
@@ -65,6 +66,10 @@ static const struct scenario scenarios[] = {
     {"a linear layer is one operator", LINEAR, "imxrt700", NULL, false,
      "view_copy.default mm.default view_copy.default"},
     {"refused, too", LINEAR, "imxrt700", "aten.mm*", false, "view_copy.default* mm.default* view_copy.default*"},
+    {"a threshold is bounded from both sides",
+     COMPARED("0.5") WIDE "%a = aten.add.Tensor(%x, %x)\n%b = aten.ge.Tensor(%a, %c)\n%f = aten.to.dtype(%b, float32)\n"
+                          "%y = aten.mul.Tensor(%f, %f)\n",
+     "imxrt700", NULL, false, "add.Tensor add.Tensor mul.Tensor relu.default mul.Tensor"},
     {"the reference has no GELU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", NULL, true, "gelu.default*"},
 };
 
@@ -186,27 +191,52 @@ static double softshrink(double x)
     return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0;
 }
 
+static double from_half(double x)
+{
+    return x >= 0.5;
+}
+
+static double positive(double x)
+{
+    return x > 0;
+}
+
+static double below_half(double x)
+{
+    return x < 0.5;
+}
+
+static double not_positive(double x)
+{
+    return x <= 0;
+}
+
 static const struct function {
     const char *call;
     double (*value)(double x);
+    const char *constant, *comparison; /* lines in front; NULL: none */
 } functions[] = {
-    {"silu.default(%dx)", silu},
-    {"gelu.default(%dx)", gelu},
-    {"elu.default(%dx)", elu},
-    {"elu.default(%dx, 0.5, 2.0, 0.25)", elu_of_three},
-    {"selu.default(%dx)", selu},
-    {"celu.default(%dx, 2.0)", celu},
-    {"softplus.default(%dx, 2.0)", softplus},
-    {"log_sigmoid.default(%dx)", log_sigmoid},
-    {"mish.default(%dx)", mish},
-    {"hardsigmoid.default(%dx)", hardsigmoid},
-    {"square.default(%dx)", square},
-    {"pow.Tensor_Scalar(%dx, 2)", square},
-    {"pow.Tensor_Scalar(%dx, 3)", cube},
-    {"softshrink.default(%dx)", softshrink},
-    {"log2.default(%dx)", log2},
-    {"log10.default(%dx)", log10},
-    {"exp2.default(%dx)", exp2},
+    {"silu.default(%dx)", silu, NULL, NULL},
+    {"gelu.default(%dx)", gelu, NULL, NULL},
+    {"elu.default(%dx)", elu, NULL, NULL},
+    {"elu.default(%dx, 0.5, 2.0, 0.25)", elu_of_three, NULL, NULL},
+    {"selu.default(%dx)", selu, NULL, NULL},
+    {"celu.default(%dx, 2.0)", celu, NULL, NULL},
+    {"softplus.default(%dx, 2.0)", softplus, NULL, NULL},
+    {"log_sigmoid.default(%dx)", log_sigmoid, NULL, NULL},
+    {"mish.default(%dx)", mish, NULL, NULL},
+    {"hardsigmoid.default(%dx)", hardsigmoid, NULL, NULL},
+    {"square.default(%dx)", square, NULL, NULL},
+    {"pow.Tensor_Scalar(%dx, 2)", square, NULL, NULL},
+    {"pow.Tensor_Scalar(%dx, 3)", cube, NULL, NULL},
+    {"softshrink.default(%dx)", softshrink, NULL, NULL},
+    {"log2.default(%dx)", log2, NULL, NULL},
+    {"log10.default(%dx)", log10, NULL, NULL},
+    {"exp2.default(%dx)", exp2, NULL, NULL},
+    {"to.dtype(%b, float32)", from_half, COMPARED("0.5"), "%b = aten.ge.Tensor(%dx, %c)\n"},
+    {"to.dtype(%b, float32)", positive, COMPARED("0"), "%b = aten.gt.Tensor(%dx, %c)\n"},
+    {"to.dtype(%b, float32)", below_half, COMPARED("0.5"), "%b = aten.lt.Tensor(%dx, %c)\n"},
+    {"to.dtype(%b, float32)", not_positive, COMPARED("0"), "%b = aten.le.Tensor(%dx, %c)\n"},
 };
 
 static const struct {
@@ -290,13 +320,14 @@ static bool check_function(struct nuc_context *cx, const struct function *f, str
     struct sampled out = output_of(f, in);
     uint32_t operators = 0;
 
-    struct nuc_graph *g =
-        parse_quantized(cx, nuc_format(cx, "%%x = input : float32[64, 256] ! %.9g, %.0f\n%%y = aten.%s ! %.9g, %.0f\n",
-                                       in.scale, in.zero, f->call, out.scale, out.zero));
+    struct nuc_graph *g = parse_quantized(
+        cx, nuc_format(cx, "%s%%x = input : float32[64, 256] ! %.9g, %.0f\n%s%%y = aten.%s ! %.9g, %.0f\n",
+                       f->constant != NULL ? f->constant : "", in.scale, in.zero,
+                       f->comparison != NULL ? f->comparison : "", f->call, out.scale, out.zero));
     nuc_to_edge(g, &options);
     nuc_graph_verify(g, "test");
-    if (nuc_count_operators(g).all != 1)
-        fail_msg("%s is one operator, counted as %u", f->call, nuc_count_operators(g).all);
+    if (nuc_count_operators(g).all != (f->comparison != NULL ? 2 : 1))
+        fail_msg("%s is counted as %u operators", f->call, nuc_count_operators(g).all);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         operators += nuc_is_quantize(n);
     if (operators == 2 && f->value != square)

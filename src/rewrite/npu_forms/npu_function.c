@@ -9,6 +9,7 @@
 #include "ir/shapes/shapes.h"
 #include "npu/support/estimate.h"
 #include "rewrite/expand/expand.h"
+#include "rewrite/recognize/written.h"
 
 /* ---- expressions ---- */
 
@@ -101,6 +102,12 @@ static steps log2_[] = {F(LOG, X), N(MUL, 1, M_LOG2E)};
 static steps log10_[] = {F(LOG, X), N(MUL, 1, M_LOG10E)};
 static steps exp2_[] = {N(MUL, X, M_LN2), F(EXP, 1)};
 
+/*
+ * From a number on 1, up to there 0, or the other way round. The parameters are the last quantized number below and
+ * what is 1 at the one behind it: clamp((x + a) b, 0, 1), both exact.
+ */
+static steps threshold[] = {P(ADD, X, 1, 1), {NUC_OP_MUL, 1, NUC_FUNCTION_NUMBER, 1, {0, 1}, 0, 1}, F(RELU, 2)};
+
 #define STEPS(name) .steps = (name), .n_steps = sizeof(name) / sizeof *(name)
 
 /* dB: a longer expression has to be as much closer, as other converters may make a call of each operator. */
@@ -129,7 +136,59 @@ static const struct nuc_function functions[] = {
     {NUC_OP_LOG2, STEPS(log2_)},
     {NUC_OP_LOG10, STEPS(log10_)},
     {NUC_OP_EXP2, STEPS(exp2_)},
+    {NUC_OP_TO_DTYPE, STEPS(threshold)},
 };
+
+/* ---- thresholds: a comparison with a number, its truth cast to a number ---- */
+
+/* The value that a function is one of: of a threshold what is compared. */
+static struct nuc_node *argument_of(const struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    bool compares = node->op == NUC_OP_TO_DTYPE && x != NULL && nuc_is_call(x) && x->n_vals == 1 &&
+                    x->vals[0].dtype == NUC_BOOL && nuc_op_family(x->op) == NUC_FAMILY_COMPARE;
+
+    return compares ? nuc_arg_node(x, NUC_SELF) : x;
+}
+
+/* Whether it is 1 from the number on, with `strict` behind it; `falls`: up to there. */
+static bool read_threshold(struct nuc_graph *g, const struct nuc_node *node, double *number, bool *strict, bool *falls)
+{
+    static const struct comparison {
+        enum nuc_op op;
+        bool strict, falls;
+    } rows[] = {{NUC_OP_GE, false, false}, {NUC_OP_GT, true, false}, {NUC_OP_LT, false, true}, {NUC_OP_LE, true, true}};
+    const struct nuc_node *compare = nuc_arg_node(node, NUC_SELF);
+
+    for (size_t i = 0; argument_of(node) != compare && i < sizeof rows / sizeof *rows; i++) {
+        *strict = rows[i].strict;
+        *falls = rows[i].falls;
+        if (rows[i].op == compare->op)
+            return nuc_number_of(g, nuc_arg_node(compare, NUC_OTHER), number);
+    }
+    return false;
+}
+
+/* The parameters of a threshold for the numbers that come in, and what it makes of them. */
+static void run_threshold(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_quant *in, double *params,
+                          float results[256])
+{
+    double number = 0;
+    bool strict = false, falls = false;
+    int first = 0; /* of those behind the threshold */
+
+    read_threshold(g, node, &number, &strict, &falls);
+    for (int i = 0; i < 256; i++) {
+        float x = (float)((double)(i + INT8_MIN - in->zero_point) * in->scale), at = (float)number;
+        bool behind = strict ? x > at : x >= at;
+        results[i] = behind != falls ? 1 : 0;
+        first += behind ? 0 : 1;
+    }
+    /* Of a falling one the first behind the threshold is 0, the one below it 1. */
+    params[0] = -(double)(first + INT8_MIN - in->zero_point - (falls ? 0 : 1)) * in->scale;
+    params[1] = (falls ? -1 : 1) / in->scale;
+    params[2] = 1;
+}
 
 static bool read_params(const struct nuc_function *f, const struct nuc_node *node, double params[NUC_FUNCTION_PARAMS])
 {
@@ -168,7 +227,7 @@ static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_nod
 {
     struct nuc_npu_work table = {.lanes = elements, .bytes = nuc_npu_times(2, elements)};
 
-    if (may_end_with_table(past_quantization(nuc_arg_node(node, NUC_SELF))))
+    if (may_end_with_table(past_quantization(argument_of(node))))
         return elements / target->pipelines;
     return nuc_npu_cycles(target->npu, &table);
 }
@@ -195,7 +254,12 @@ static const struct nuc_function *next_function(const struct nuc_support *s, con
                                                 const struct nuc_function *f, double params[NUC_FUNCTION_PARAMS])
 {
     const struct nuc_function *end = functions + sizeof functions / sizeof *functions;
+    double number;
+    bool strict, falls;
 
+    if (node->op == NUC_OP_TO_DTYPE)
+        return f == NULL && read_threshold(s->g, node, &number, &strict, &falls) && gains(s->target, node) ? end - 1
+                                                                                                           : NULL;
     for (f = f == NULL ? functions : f + 1; f < end; f++) {
         if (f->op == node->op && read_params(f, node, params) && gains(s->target, node))
             return f;
@@ -205,7 +269,7 @@ static const struct nuc_function *next_function(const struct nuc_support *s, con
 
 bool nuc_has_npu_function(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *x = argument_of(node);
     double params[NUC_FUNCTION_PARAMS];
 
     return nuc_is_call(node) && !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32 && x != NULL &&
@@ -280,12 +344,13 @@ static struct nuc_node *insert_dequantized(struct nuc_graph *g, struct nuc_node 
 /* The largest number of a scale, so that nothing of it is rounded away. */
 static struct nuc_node *insert_number(struct nuc_graph *g, struct nuc_node *node, double number)
 {
-    struct nuc_quant q = {.scale = (double)(float)(fabs(number) / INT8_MAX),
+    int64_t code = number > 0 ? INT8_MAX : number < 0 ? -INT8_MAX : 0;
+    struct nuc_quant q = {.scale = (double)(float)((code == 0 ? 1 : fabs(number)) / INT8_MAX),
                           .axis = -1,
                           .quant_min = INT8_MIN,
                           .quant_max = INT8_MAX,
                           .dtype = NUC_I8};
-    struct nuc_node *constant = nuc_insert_constant(g, node, NUC_I8, number < 0 ? -INT8_MAX : INT8_MAX);
+    struct nuc_node *constant = nuc_insert_constant(g, node, NUC_I8, (double)code);
 
     return insert_dequantized(g, node, constant, &q);
 }
@@ -317,11 +382,14 @@ static const struct nuc_function *choose(const struct nuc_support *s, struct nuc
     float exact[256];
 
     *least = (double)NAN;
-    if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) || !is_int8(&in) ||
+    if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(argument_of(node), &in) || !is_int8(&in) ||
         !read_output(node, &out))
         return NULL;
     *least = NUC_FUNCTION_MAX_LOSS;
-    evaluate(s->g, node, &in, exact);
+    if (node->op == NUC_OP_TO_DTYPE)
+        run_threshold(s->g, node, &in, scales.params, exact);
+    else
+        evaluate(s->g, node, &in, exact);
     while ((f = next_function(s, node, f, scales.params)) != NULL) {
         double results[256];
         scales.of[0] = in;
@@ -358,7 +426,7 @@ struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_nod
     if (best == NULL)
         return NULL;
     struct nuc_node *values[NUC_FUNCTION_MAX_STEPS + 1];
-    values[0] = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
+    values[0] = nuc_operand(g, argument_of(node), NUC_SELF);
     for (uint32_t k = 1;; k++) {
         struct nuc_node *value = insert_step(g, node, &best->steps[k - 1], values, &scales);
         if (k == best->n_steps)
