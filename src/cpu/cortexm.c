@@ -48,6 +48,7 @@ static const struct {
     {NUC_OPS(NUC_OP_SLICE), nuc_cm_lower_slice},
     {NUC_OPS(NUC_OP_FLIP), nuc_cm_lower_flip},
     {NUC_OPS(NUC_OP_SLICE_SCATTER), nuc_cm_lower_slice_scatter},
+    {NUC_OPS(NUC_OP_INDEX_PUT, NUC_OP_SCATTER), nuc_cm_lower_put},
     {NUC_OPS(NUC_OP_GETITEM), nuc_cm_lower_part},
     {NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY), nuc_cm_lower_clone},
 };

@@ -189,6 +189,30 @@ bool nuc_cm_lower_slice_scatter(struct nuc_cm *c, struct nuc_node *node)
     return true;
 }
 
+/* What indices pick becomes other values. */
+bool nuc_cm_lower_put(struct nuc_cm *c, struct nuc_node *node)
+{
+    uint32_t src = node->op == NUC_OP_INDEX_PUT ? NUC_ARG(INDEX_PUT, values) : NUC_ARG(SCATTER, src);
+    struct nuc_cm_value self, values;
+    struct nuc_cm_result out;
+
+    if ((node->op == NUC_OP_INDEX_PUT && nuc_flag(node, NUC_ARG(INDEX_PUT, accumulate))) ||
+        !nuc_cm_tensor(node, NUC_SELF, &self) || !nuc_cm_tensor(node, src, &values) ||
+        !nuc_cm_result(node, false, &out))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&out);
+    struct nuc_node *into = nuc_cm_contiguous(c, nuc_cm_requantize(c, &self, &out.params, before), before);
+    struct nuc_node *from = nuc_cm_contiguous(c, nuc_cm_requantize(c, &values, &out.params, before), before);
+    struct nuc_node *value = nuc_insert(c->g, before, node->op, node);
+    for (uint32_t i = 0; i < node->n_args; i++)
+        nuc_copy_arg(c->g, value, i, node, i);
+    nuc_set_arg_node(value, c->g, NUC_SELF, into);
+    nuc_set_arg_node(value, c->g, src, from);
+    nuc_infer_shape(c->g, value);
+    nuc_cm_replace(c, &out, value);
+    return true;
+}
+
 static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
 {
     for (uint32_t i = 0; i < list->count; i++) {

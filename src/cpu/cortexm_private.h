@@ -218,7 +218,7 @@ nuc_cm_lowering nuc_cm_lower_sum, nuc_cm_lower_reduce_extreme, nuc_cm_lower_bili
 nuc_cm_lowering nuc_cm_lower_var, nuc_cm_lower_arg_extreme;
 nuc_cm_lowering nuc_cm_lower_layer_norm, nuc_cm_lower_group_norm, nuc_cm_lower_log_softmax; /* cortexm_norm.c */
 nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_cm_lower_slice, nuc_cm_lower_flip,
-    nuc_cm_lower_slice_scatter; /* cortexm_move.c */
+    nuc_cm_lower_slice_scatter, nuc_cm_lower_put; /* cortexm_move.c */
 nuc_cm_lowering nuc_cm_lower_part, nuc_cm_lower_cat, nuc_cm_lower_clone;
 nuc_cm_lowering nuc_cm_lower_recurrent; /* cortexm_recurrent.c */
 

@@ -2,17 +2,25 @@
 #include <math.h>
 
 #include "ir/args.h"
+#include "ir/op_list.h"
 #include "quantize/annotate_private.h"
 
 /* ---- which parameters ---- */
 
-/* The tensors of the group: the elements of the list, or both arguments. */
+/*
+ * The tensors of the group: the elements of the list, or both arguments. What is written at indices is requantized: a
+ * value that goes round, as a cache does, keeps its own parameters; where it is added, the node computes in float.
+ */
 static uint32_t members(const struct nuc_annotator *a, const struct nuc_node *node, struct nuc_node ***out)
 {
+    bool puts = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_INDEX_PUT, NUC_OP_SCATTER));
     uint32_t count = nuc_inputs(node, NULL, 0);
 
     *out = nuc_alloc_array(a->g->cx, count, sizeof **out);
-    return nuc_inputs(node, *out, count);
+    nuc_inputs(node, *out, count);
+    if (node->op == NUC_OP_INDEX_PUT && nuc_flag(node, NUC_ARG(INDEX_PUT, accumulate)))
+        return 0;
+    return puts ? 1 : count;
 }
 
 const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const struct nuc_node *node)

@@ -197,7 +197,7 @@ static const struct row cpu_rows[] = {
     {NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D), {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION}},
     {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM), {UNARY}},
     {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY}},
-    {NUC_OPS(NUC_OP_SLICE_SCATTER), {.form = NUC_FORM_LIST}},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER, NUC_OP_INDEX_PUT, NUC_OP_SCATTER), {.form = NUC_FORM_LIST}},
 };
 
 static const struct nuc_quant_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
