@@ -20,7 +20,8 @@
 
 /* ---- range ---- */
 
-NUC_CLONES static void min_max_block(const float *x, size_t count, float lo[LANES], float hi[LANES], int32_t nan[LANES])
+NUC_CLONES static void min_max_block(const float *x, size_t count, float *restrict lo, float *restrict hi,
+                                     int32_t *restrict nan)
 {
     for (size_t i = 0; i + LANES <= count; i += LANES) {
         for (size_t k = 0; k < LANES; k++) {
