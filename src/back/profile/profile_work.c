@@ -222,6 +222,9 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         return 0;
     call.out = &out;
     call.products = work->macs >= 0 ? work->macs : work->windows;
+    double edge;
+    if (call.op == NUC_OP_INDEX_PUT && args.count > NUC_ARG(INDEX_PUT, values))
+        call.products = tensor_size(arg(m, args, NUC_ARG(INDEX_PUT, values)), &edge, &edge);
     call.again = channels_again(view, &call, args);
     return nuc_kernel_call_cycles(c, &call);
 }

@@ -301,7 +301,8 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_n
         const struct nuc_recurrent r = nuc_recurrent_of(node);
         call.gates = recurrent_gates(&r);
     }
-    call.products = work_of(node) == WORK_RECURRENT                                                 ? macs_of(node)
+    call.products = work_of(node) == WORK_RECURRENT ? macs_of(node)
+                    : node->op == NUC_OP_INDEX_PUT  ? elements_of(nuc_arg_node(node, NUC_ARG(INDEX_PUT, values)))
                     : work_of(node) == WORK_WINDOW || node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D ? touched(node)
                                                                                                     : 0;
     return nuc_kernel_call_cycles(c, &call);
