@@ -12,6 +12,7 @@
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 #include "quantize/search/choice_samples.h"
+#include "rewrite/npu_forms/npu_forms.h"
 
 /* ---- what stays on the CPU ---- */
 
@@ -299,14 +300,21 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
  * float would keep more digits of, samples tell what int8 costs the network.
  */
 
-/* What int8 may lose, in dB: the mean of the samples, */
-#define ALLOWED 0.3
+/*
+ * What may be lost, in dB: the mean of the samples; and with so many standard errors of that mean, 1 dB more for each
+ * halving of the cycles.
+ */
+struct allowance {
+    double mean, sure;
+};
 
-/* Of recurrent layers, whose float kernels take several times as long and all of whose weights are rounded. */
-#define ALLOWED_RECURRENT 1.0
+static const struct allowance of_kernels = {0.3, 2};
 
-/* and with so many standard errors of that mean, for each halving of the cycles 1 dB more. */
-#define SURE 2.0
+/* Whose float kernels take several times as long and all of whose weights are rounded. */
+static const struct allowance of_recurrent = {1, 2};
+
+/* On the NPU, whose errors are others and not only more. */
+static const struct allowance of_norms = {0.3, 1};
 
 /* The part of the cycles that has to be saved by what costs accuracy. */
 #define LEAST_GAIN 100
@@ -341,15 +349,37 @@ struct outcome {
 
 struct trying {
     struct nuc_job *j;
-    struct kinds kinds;
-    bool rounds[NUC_OP_COUNT];
-    bool narrow; /* as in struct nuc_settings */
+    struct kinds kinds, norms;
+    bool rounds[NUC_OP_COUNT]; /* these as in struct nuc_settings */
+    uint8_t of_norms[NUC_OP_COUNT];
+    bool narrow;
     struct outcome out;
 };
 
 /* ---- trials ---- */
 
-/* Kinds of the operators that are in float on the CPU and could be in int8. */
+static void find_norms(struct trying *t, struct nuc_model *prepared)
+{
+    const struct nuc_settings *s = prepared->settings;
+    uint8_t any[NUC_OP_COUNT];
+    struct nuc_support support = {.g = prepared->graph, .target = s->target, .flavor = s->flavor, .norms = any};
+
+    if (!nuc_expresses_for_npu(s))
+        return;
+    memset(any, NUC_NORM_SHORT, sizeof any);
+    for (const struct nuc_node *n = prepared->graph->first; n != NULL; n = n->next) {
+        bool found = nuc_has_npu_norm(&support, n);
+        for (uint32_t k = 0; found && k < t->norms.count; k++)
+            found = t->norms.ops[k] != n->op;
+        if (found)
+            t->norms.ops[t->norms.count++] = n->op;
+    }
+}
+
+/*
+ * Kinds of the operators that are in float on the CPU and could be in int8, and of the norms that the NPU could compute
+ * in parts.
+ */
 static void find_kinds(struct nuc_model *m, void *arg)
 {
     static const bool none[NUC_OP_COUNT];
@@ -358,7 +388,10 @@ static void find_kinds(struct nuc_model *m, void *arg)
 
     m->settings = &settings;
     settings.rounds = none;
+    settings.norms = t->of_norms;
+    t->kinds.count = 0;
     struct nuc_model *prepared = nuc_advance(m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    find_norms(t, prepared);
     memset(t->rounds, true, sizeof t->rounds);
     settings.rounds = t->rounds;
     prepared = nuc_advance(prepared, NUC_STAGE_ANNOTATE, NUC_STAGE_ANNOTATE);
@@ -370,6 +403,14 @@ static void find_kinds(struct nuc_model *m, void *arg)
     }
 }
 
+static void list_kinds(struct trying *t)
+{
+    const struct nuc_options as = t->j->m->settings->o;
+
+    if (nuc_trial(t->j->m, &as, find_kinds, t) != NUC_OK)
+        t->kinds.count = t->norms.count = 0;
+}
+
 /* The network as it is compiled with the kinds in int8. */
 static void quantize_and_place(struct nuc_model *m, void *arg)
 {
@@ -379,6 +420,7 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
 
     m->settings = &settings;
     settings.rounds = t->rounds;
+    settings.norms = t->of_norms;
     settings.trial = false; /* which spends less on accuracy */
     settings.judges = true;
     settings.narrow = t->narrow;
@@ -429,14 +471,14 @@ static double loss(const struct outcome *o, const struct outcome *other, double 
     return fmax(in_mean, nuc_most_loss(logarithms, n, errors));
 }
 
-/* in_float: without the kinds that may lose no more than `allowed` together. */
+/* in_float: without the kinds whose loss together is allowed. */
 static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float,
-                     double allowed)
+                     struct allowance a)
 {
     double halvings = log2((double)in_float->cycles / (double)o->cycles);
 
-    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && loss(o, in_float, 0) <= allowed &&
-           loss(o, in_float, SURE) <= allowed + halvings;
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && loss(o, in_float, 0) <= a.mean &&
+           loss(o, in_float, a.sure) <= a.mean + halvings;
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -446,27 +488,33 @@ static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool t
         rounds[kinds->ops[i]] = to;
 }
 
+static void drop_chosen(struct kinds *kinds, const bool *rounds)
+{
+    uint32_t left = 0;
+
+    for (uint32_t k = 0; k < kinds->count; k++) {
+        if (!rounds[kinds->ops[k]])
+            kinds->ops[left++] = kinds->ops[k];
+    }
+    kinds->count = left;
+}
+
 /* Recurrent layers before all others, whose loss is measured beside theirs. */
 static void choose_recurrent(struct trying *t, struct outcome *in_float, bool *rounds)
 {
     bool trial[NUC_OP_COUNT] = {false}, any = false;
     struct outcome found;
-    uint32_t left = 0;
 
     for (uint32_t k = 0; k < t->kinds.count; k++) {
         enum nuc_op op = t->kinds.ops[k];
         trial[op] = nuc_op_family(op) == NUC_FAMILY_RECURRENT;
         any = any || trial[op];
     }
-    if (!any || !try_rounding(t, trial, &found) || !is_worth(&found, in_float, in_float, ALLOWED_RECURRENT))
+    if (!any || !try_rounding(t, trial, &found) || !is_worth(&found, in_float, in_float, of_recurrent))
         return;
     memcpy(rounds, trial, sizeof trial);
     *in_float = found;
-    for (uint32_t k = 0; k < t->kinds.count; k++) {
-        if (!trial[t->kinds.ops[k]])
-            t->kinds.ops[left++] = t->kinds.ops[k];
-    }
-    t->kinds.count = left;
+    drop_chosen(&t->kinds, rounds);
 }
 
 /* Those alone that are accurate and save cycles, the ones that save most for what they cost first. */
@@ -481,7 +529,7 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, co
         struct outcome alone;
         memcpy(rounds, before, sizeof rounds);
         set_kind(&t->kinds, k, rounds, true);
-        if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float, ALLOWED))
+        if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float, of_kernels))
             continue;
         double cost = fmax(loss(&alone, in_float, 0), LEAST_LOSS);
         worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
@@ -507,6 +555,31 @@ static void note_int8(const struct trying *t, const struct outcome *chosen, cons
                  loss(int8, chosen, 0), int8->n_samples, int8->n_samples > 1 ? " held out" : "");
 }
 
+/* Norms in parts on the NPU, all of them or kind by kind. Returns whether any are. */
+static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *best)
+{
+    const struct outcome on_cpu = *best;
+    uint8_t chosen[NUC_OP_COUNT] = {NUC_NORM_WHOLE};
+    uint32_t count = t->norms.count, trials = count > 1 ? count + 2 : 2 * count;
+
+    for (uint32_t i = 0; i < trials; i++) {
+        struct outcome found;
+        memset(t->of_norms, NUC_NORM_WHOLE, sizeof t->of_norms);
+        for (uint32_t k = 0; k < count; k++) {
+            if (i < 2 || i == k + 2)
+                t->of_norms[t->norms.ops[k]] = i == 0 ? NUC_NORM_SHORT : NUC_NORM_FINE;
+        }
+        if (!try_rounding(t, rounds, &found) || !is_worth(&found, best, &on_cpu, of_norms))
+            continue;
+        *best = found;
+        memcpy(chosen, t->of_norms, sizeof chosen);
+        if (i < 2)
+            break;
+    }
+    memcpy(t->of_norms, chosen, sizeof chosen);
+    return best->cycles < on_cpu.cycles;
+}
+
 static void choose(struct trying *t, bool *rounds)
 {
     struct outcome in_float, best, found, int8;
@@ -517,23 +590,25 @@ static void choose(struct trying *t, bool *rounds)
         return;
     t->narrow = !in_float.is_wide;
     choose_recurrent(t, &in_float, rounds);
-    if (t->kinds.count == 0)
-        return;
+    if (choose_norms(t, rounds, &in_float)) {
+        list_kinds(t);
+        drop_chosen(&t->kinds, rounds);
+    }
+    best = in_float;
     memcpy(trial, rounds, sizeof trial);
     for (uint32_t k = 0; k < t->kinds.count; k++)
         trial[t->kinds.ops[k]] = true;
-    bool is_possible = try_rounding(t, trial, &int8);
-    if (is_possible && is_worth(&int8, &in_float, &in_float, ALLOWED)) {
+    bool is_possible = t->kinds.count > 0 && try_rounding(t, trial, &int8);
+    if (is_possible && is_worth(&int8, &in_float, &in_float, of_kernels)) {
         memcpy(rounds, trial, sizeof trial);
         return;
     }
-    best = in_float;
-    bool apart = t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
+    bool apart = is_possible && t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
     n = apart ? order_kinds(t, &in_float, rounds, order) : 0;
     for (uint32_t i = 0; i < n; i++) {
         memcpy(trial, rounds, sizeof trial);
         set_kind(&t->kinds, order[i], trial, true);
-        if (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, ALLOWED))
+        if (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, of_kernels))
             continue;
         memcpy(rounds, trial, sizeof trial);
         best = found;
@@ -546,23 +621,23 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
     const struct nuc_settings *s = j->m->settings;
-    struct trying t = {.j = j};
+    struct trying *t = nuc_alloc(cx, sizeof *t);
     bool *rounds = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *rounds);
 
     if (s->o.cpu != NUC_CPU_AUTO || s->rounds != NULL || !s->delegates || j->samples == NULL ||
         s->o.accuracy == NUC_ACCURACY_FAST)
         return;
-    struct nuc_options as = s->o;
-    if (nuc_trial(j->m, &as, find_kinds, &t) != NUC_OK)
-        t.kinds.count = 0;
+    t->j = j;
+    list_kinds(t);
     struct nuc_chosen_ranges *ranges = nuc_alloc(cx, sizeof *ranges);
     *ranges = (struct nuc_chosen_ranges){.arena = cx->arena};
     j->m = nuc_model_after(j->m, j->m->graph);
     j->m->ranges = ranges;
-    if (t.kinds.count > 0)
-        choose(&t, rounds);
+    if (t->kinds.count + t->norms.count > 0)
+        choose(t, rounds);
     struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);
     decided->rounds = rounds;
-    decided->narrow = t.narrow;
+    decided->norms = t->of_norms;
+    decided->narrow = t->narrow;
     j->m->settings = decided;
 }

@@ -65,6 +65,7 @@ static void attempt(struct nuc_model *m, void *arg)
     m->settings = &settings;
     if (a->requantizes && a->exact) { /* what the CPU computes in int8 is chosen for these options, and ranges are */
         settings.rounds = NULL;
+        settings.norms = NULL;
         m->ranges = NULL;
     }
     if (a->requantizes && a->exact && nuc_has_samples(a->t->calibration))

@@ -169,8 +169,10 @@ static void run_trial(struct nuc_context *cx, void *arg)
     const struct trial *t = arg;
 
     const bool *rounds = t->settings->rounds; /* decided already */
+    const uint8_t *norms = t->settings->norms;
     nuc_settings_resolve(cx, t->as, t->settings);
     t->settings->rounds = rounds;
+    t->settings->norms = norms;
     t->settings->o.intermediates_dir = NULL;
     t->settings->trial = true;
     t->fn(t->m, t->arg);
@@ -180,7 +182,7 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
                           void (*fn)(struct nuc_model *m, void *arg), void *arg)
 {
     struct nuc_context *cx = m->c->cx;
-    struct nuc_settings settings = {.rounds = m->settings->rounds};
+    struct nuc_settings settings = {.rounds = m->settings->rounds, .norms = m->settings->norms};
     struct nuc_model model = *m;
     struct trial t = {fn, &model, &settings, as, arg};
     struct nuc_arena *outer = nuc_push_arena(cx);

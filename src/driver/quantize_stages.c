@@ -28,7 +28,8 @@ static void express(struct nuc_job *j)
     struct nuc_support support = {.g = j->m->graph,
                                   .target = s->target,
                                   .flavor = s->flavor,
-                                  .divides_in_int8 = nuc_rounds_on_cpu(s, NUC_OP_DIV)};
+                                  .divides_in_int8 = nuc_rounds_on_cpu(s, NUC_OP_DIV),
+                                  .norms = s->norms};
 
     if (!nuc_expresses_for_npu(s))
         return;

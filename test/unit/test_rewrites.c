@@ -35,13 +35,33 @@ static void expand(struct nuc_graph *g)
 }
 
 /* By the rules and costs of the i.MX RT700. */
-static void to_npu_forms(struct nuc_graph *g)
+static void to_npu_forms_with(struct nuc_graph *g, enum nuc_norm_form form)
 {
+    uint8_t norms[NUC_OP_COUNT];
     struct nuc_support s = {
-        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
+        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL), .norms = norms};
 
+    memset(norms, (int)form, sizeof norms);
     if (nuc_to_npu_forms(&s))
         nuc_refresh_layouts(g);
+    /* Those of many values take fewer cycles in parts. */
+    for (const struct nuc_node *n = g->first; n != NULL && form != NUC_NORM_WHOLE; n = n->next)
+        assert_true(nuc_op_family(n->op) != NUC_FAMILY_NORM || nuc_elements(&n->vals[0]) < 1000);
+}
+
+static void to_npu_forms(struct nuc_graph *g)
+{
+    to_npu_forms_with(g, NUC_NORM_WHOLE);
+}
+
+static void to_npu_norms(struct nuc_graph *g)
+{
+    to_npu_forms_with(g, NUC_NORM_SHORT);
+}
+
+static void to_fine_npu_norms(struct nuc_graph *g)
+{
+    to_npu_forms_with(g, NUC_NORM_FINE);
 }
 
 static void to_constant_weights(struct nuc_graph *g)
@@ -79,6 +99,8 @@ static const struct stage stages[] = {
     {.name = "to-edge-preserving", .run = preserving},
     {.name = "to-edge-for-executorch", .run = to_edge_for_executorch},
     {.name = "npu-forms", .run = to_npu_forms},
+    {.name = "npu-norms", .run = to_npu_norms},
+    {.name = "npu-fine-norms", .run = to_fine_npu_norms},
     {.name = "constant-weights", .run = to_constant_weights},
     {.name = "constant-weights-cpu", .run = to_constant_weights_on_cpu},
     {.name = "written", .passes = {&nuc_written_passes}},
@@ -95,25 +117,16 @@ static const struct stage stages[] = {
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REWRITE_TEST("aten.txt", stages),
-        REWRITE_TEST("passes.txt", stages),
-        REWRITE_TEST("quantized.txt", stages),
-        REWRITE_TEST("edge.txt", stages),
-        REWRITE_TEST("expand_move.txt", stages),
-        REWRITE_TEST("attention.txt", stages),
-        REWRITE_TEST("in_place.txt", stages),
-        REWRITE_TEST("expand_reduce.txt", stages),
-        REWRITE_TEST("written.txt", stages),
-        REWRITE_TEST("npu_linear_map.txt", stages),
-        REWRITE_TEST("npu_function.txt", stages),
-        REWRITE_TEST("npu_sum.txt", stages),
-        REWRITE_TEST("npu_conv.txt", stages),
-        REWRITE_TEST("npu_window.txt", stages),
-        REWRITE_TEST("npu_matrix.txt", stages),
-        REWRITE_TEST("npu_move.txt", stages),
-        REWRITE_TEST("computed_weight.txt", stages),
-        REWRITE_TEST("masks.txt", stages),
-        REWRITE_TEST("distances.txt", stages),
+        REWRITE_TEST("aten.txt", stages),         REWRITE_TEST("passes.txt", stages),
+        REWRITE_TEST("quantized.txt", stages),    REWRITE_TEST("edge.txt", stages),
+        REWRITE_TEST("expand_move.txt", stages),  REWRITE_TEST("attention.txt", stages),
+        REWRITE_TEST("in_place.txt", stages),     REWRITE_TEST("expand_reduce.txt", stages),
+        REWRITE_TEST("written.txt", stages),      REWRITE_TEST("npu_linear_map.txt", stages),
+        REWRITE_TEST("npu_function.txt", stages), REWRITE_TEST("npu_sum.txt", stages),
+        REWRITE_TEST("npu_conv.txt", stages),     REWRITE_TEST("npu_window.txt", stages),
+        REWRITE_TEST("npu_matrix.txt", stages),   REWRITE_TEST("npu_move.txt", stages),
+        REWRITE_TEST("npu_norm.txt", stages),     REWRITE_TEST("computed_weight.txt", stages),
+        REWRITE_TEST("masks.txt", stages),        REWRITE_TEST("distances.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

@@ -17,14 +17,18 @@ struct nuc_npu_form {
 };
 
 /* In the order in which they are tried; each ends with a row without a builder. */
-extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
-    nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[];
+extern const struct nuc_npu_form nuc_norm_forms[], nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[],
+    nuc_conv_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[],
+    nuc_move_forms[];
 
 /* Whether the NPU takes a reshape to that number of dimensions. */
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
 
 /* Returns whether anything changed. Only an ATen graph without quantize nodes. */
 bool nuc_to_npu_forms(const struct nuc_support *s);
+
+/* Whether the norm has a form that takes fewer cycles, and that s->norms asks for. */
+bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node);
 
 /* One float32 tensor with elements. */
 bool nuc_is_float_value(const struct nuc_node *x);

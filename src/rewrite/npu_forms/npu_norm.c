@@ -1,0 +1,433 @@
+/*
+ * Norms as products, squares and a function of one value, in a form that keeps what int8 can keep of them. A row's sum
+ * of squares is the product of the row with itself, which is rounded once, and 1 / sqrt(sum + eps) is the table at its
+ * end. Where the deviations of rows differ by less than 16 times, neither errs more than the rounded row. What is
+ * multiplied with it are the rows as they come: the mean is taken off by the constant product behind it, that of the
+ * layers which read the norm where these are all that do, so that nothing is rounded in between.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "npu/support/estimate.h"
+#include "rewrite/npu_forms/npu_forms.h"
+
+/* Values along the channels or normalized dimensions; 1 and 0 where the norm has none. */
+struct affine {
+    const float *weight, *bias;
+};
+
+static bool read_vector(struct nuc_graph *g, const struct nuc_node *node, uint32_t arg, int64_t count,
+                        const float **out)
+{
+    struct nuc_node *value = arg == 0 ? NULL : nuc_arg_node(node, arg);
+
+    *out = NULL;
+    if (value == NULL)
+        return true;
+    if (!nuc_is_static(value) || !nuc_is_float_value(value) || nuc_elements(&value->vals[0]) != count)
+        return false;
+    *out = nuc_const_contiguous(g, value);
+    return true;
+}
+
+static double at(const float *values, int64_t i, double otherwise)
+{
+    return values == NULL ? otherwise : (double)values[i];
+}
+
+/* rsqrt(value + number) */
+static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double number)
+{
+    value = nuc_insert_with_number(g, node, NUC_OP_ADD, value, number);
+    return nuc_insert_unary(g, node, NUC_OP_RSQRT, value);
+}
+
+/* Of one kind the two forms are told apart. */
+static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
+{
+    enum nuc_norm_form asked = s->norms == NULL ? NUC_NORM_WHOLE : (enum nuc_norm_form)s->norms[node->op];
+
+    return asked == form || (asked == NUC_NORM_FINE && node->op != NUC_OP_LAYER_NORM);
+}
+
+/* ---- rows ---- */
+
+struct rows {
+    int64_t count, n; /* of n values each */
+    bool centred;
+    double eps;
+    struct affine affine;
+    bool is_read_by_layers; /* alone, which can take off the mean and have the weights */
+    bool fine;              /* the mean is taken off at the end in any case */
+    bool takes_off_mean;    /* a constant product of int8 weights does, nearly */
+};
+
+/* Weights of the diagonal and beside it of I - 1/n in steps of the first: how far off the sum of a row may be. */
+#define MOST_MEAN_LEFT 0.03
+
+/* Between a norm and a layer that reads it. */
+#define MOST_VIEWS 4
+
+/* Elements of a matrix that a norm is given. */
+#define MAX_WEIGHTS ((int64_t)1 << 15)
+
+static bool takes_off_mean(int64_t n)
+{
+    double others = (double)(n - 1), left = fabs(round(INT8_MAX / others) * others / INT8_MAX - 1);
+
+    return n > 1 && left < MOST_MEAN_LEFT;
+}
+
+/*
+ * Calls `use` for each linear layer that reads rows of the value, behind up to `views` that keep them. False: others
+ * do, too.
+ */
+static bool each_layer(struct nuc_graph *g, const struct nuc_node *value, int views,
+                       void (*use)(struct nuc_graph *g, struct nuc_node *linear, const struct rows *r),
+                       const struct rows *r)
+{
+    const struct nuc_meta *m = &value->vals[0];
+
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        struct nuc_node *user = value->users[i];
+        const struct nuc_meta *out = &user->vals[0];
+        if (user->op == NUC_OP_LINEAR && nuc_arg_node(user, NUC_ARG(LINEAR, input)) == value) {
+            const struct nuc_node *w = nuc_operand(g, user, NUC_ARG(LINEAR, weight));
+            const struct nuc_node *b = nuc_arg_node(user, NUC_ARG(LINEAR, bias));
+            if (!nuc_is_static(w) || !nuc_is_float_value(w) || w->vals[0].rank != 2 ||
+                (b != NULL && (!nuc_is_static(b) || !nuc_is_float_value(b))))
+                return false;
+            if (use != NULL)
+                use(g, user, r);
+            continue;
+        }
+        if (views == 0 || nuc_op_family(user->op) != NUC_FAMILY_VIEW || out->rank == 0 ||
+            out->sizes[out->rank - 1] != m->sizes[m->rank - 1] || !each_layer(g, user, views - 1, use, r))
+            return false;
+    }
+    return value->n_users > 0;
+}
+
+static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, bool fine, struct rows *r)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    bool rms = node->op == NUC_OP_RMS_NORM;
+
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(node) || nuc_is_static(x))
+        return false;
+    const struct nuc_meta *m = &x->vals[0];
+    uint32_t dims = nuc_arg_at(node, NUC_ARG(LAYER_NORM, normalized_shape))->count;
+    *r = (struct rows){.centred = !rms, .fine = fine};
+    r->n = nuc_elements_between(m, m->rank - dims, m->rank);
+    r->count = nuc_elements(m) / r->n;
+    r->eps = nuc_scalar(node, rms ? NUC_ARG(RMS_NORM, eps) : NUC_ARG(LAYER_NORM, eps), (double)FLT_EPSILON);
+    r->is_read_by_layers = dims == 1 && each_layer(g, node, MOST_VIEWS, NULL, r);
+    r->takes_off_mean = r->centred && takes_off_mean(r->n);
+    return r->n > 1 && read_vector(g, node, NUC_ARG(LAYER_NORM, weight), r->n, &r->affine.weight) &&
+           read_vector(g, node, rms ? 0 : NUC_ARG(LAYER_NORM, bias), r->n, &r->affine.bias);
+}
+
+/* The layers behind have what is left to do. */
+static bool has_product(const struct rows *r)
+{
+    return !r->is_read_by_layers && 2 * r->n * r->n <= MAX_WEIGHTS;
+}
+
+static uint64_t rows_cycles(const struct nuc_target *t, const struct rows *r)
+{
+    uint64_t count = (uint64_t)r->count, n = (uint64_t)r->n, each = nuc_estimate_move(t, count * n);
+    uint64_t cycles = 2 * each; /* the squares, and the product with their root */
+
+    if (r->centred)
+        cycles +=
+            r->takes_off_mean ? nuc_estimate_product(t, count, n, n) : nuc_estimate_product(t, count, 1, n) + each;
+    if (has_product(r))
+        cycles += each + nuc_estimate_product(t, count, n, 2 * n) +
+                  (r->centred && r->fine && !r->takes_off_mean ? 2 * nuc_estimate_move(t, count) : 0);
+    else if (!r->is_read_by_layers)
+        cycles += 2 * each;
+    return cycles;
+}
+
+static uint64_t on_cpu(const struct nuc_target *t, const struct nuc_node *node)
+{
+    return nuc_estimate_cpu(t, node, false) + t->costs.npu_call;
+}
+
+static bool rows_apply(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
+{
+    struct rows r;
+
+    return is_asked_for(s, node, form) && read_rows(s->g, node, form == NUC_NORM_FINE, &r) &&
+           r.n <= s->target->max_mac_buffer - s->target->num_macs &&
+           rows_cycles(s->target, &r) < on_cpu(s->target, node);
+}
+
+static struct nuc_node *linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const float *weights,
+                               int64_t outputs, int64_t inputs, const float *bias)
+{
+    const int64_t sizes[] = {outputs, inputs};
+    struct nuc_node *b = bias != NULL ? nuc_insert_floats(g, node, bias, sizes, 1) : NULL;
+
+    return nuc_emit(
+        g, node, NUC_OP_LINEAR, node,
+        NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 2)), nuc_node_arg(b)));
+}
+
+/* I - 1/n */
+static float *centring(struct nuc_graph *g, int64_t n)
+{
+    float *out = nuc_alloc_array(g->cx, (size_t)(n * n), sizeof *out);
+
+    for (int64_t i = 0; i < n * n; i++)
+        out[i] = (float)((i % (n + 1) == 0 ? 1.0 : 0.0) - 1.0 / (double)n);
+    return out;
+}
+
+/* The mean of each row. */
+static struct nuc_node *means(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const struct rows *r)
+{
+    float *weights = nuc_alloc_array(g->cx, (size_t)r->n, sizeof *weights);
+
+    for (int64_t i = 0; i < r->n; i++)
+        weights[i] = (float)(1.0 / (double)r->n);
+    return linear(g, node, x, weights, 1, r->n, NULL);
+}
+
+/* Weights w of a layer as w diag(weight) (I - 1/n) sqrt(n), its bias with w times that of the norm. */
+static void take_over(struct nuc_graph *g, struct nuc_node *layer, const struct rows *r)
+{
+    struct nuc_node *w = nuc_operand(g, layer, NUC_ARG(LINEAR, weight)),
+                    *b = nuc_arg_node(layer, NUC_ARG(LINEAR, bias));
+    int64_t n = r->n, outputs = w->vals[0].sizes[0];
+    const float *from = nuc_const_contiguous(g, w), *bias = b != NULL ? nuc_const_contiguous(g, b) : NULL;
+    float *to = nuc_alloc_array(g->cx, (size_t)(outputs * n), sizeof *to);
+    float *sums = nuc_alloc_array(g->cx, (size_t)outputs, sizeof *sums);
+    const struct nuc_meta weights = nuc_meta_make(NUC_F32, w->vals[0].sizes, 2);
+    const struct nuc_meta vector = nuc_meta_make(NUC_F32, &outputs, 1);
+
+    for (int64_t o = 0; o < outputs; o++) {
+        double mean = 0, sum = at(bias, o, 0);
+        for (int64_t i = 0; i < n; i++) {
+            double value = (double)from[o * n + i];
+            mean += r->centred ? value * at(r->affine.weight, i, 1) / (double)n : 0;
+            sum += value * at(r->affine.bias, i, 0);
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[o * n + i] = (float)((double)(from[o * n + i]) * at(r->affine.weight, i, 1) * sqrt((double)n) -
+                                    mean * sqrt((double)n));
+        sums[o] = (float)sum;
+    }
+    nuc_set_arg_node(layer, g, NUC_ARG(LINEAR, weight), nuc_add_parameter(g, w, "_normed", &weights, to));
+    if (r->affine.bias != NULL)
+        nuc_set_arg_node(layer, g, NUC_ARG(LINEAR, bias),
+                         nuc_add_parameter(g, b != NULL ? b : w, "_normed", &vector, sums));
+}
+
+/* max(a b, 0) and max(-a b, 0) */
+static void insert_parts(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a, struct nuc_node *b,
+                         struct nuc_node *parts[2])
+{
+    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MUL, a, b);
+    struct nuc_node *again = nuc_insert_binary(g, node, NUC_OP_MUL, a, b);
+
+    parts[0] = nuc_insert_unary(g, node, NUC_OP_RELU, product);
+    parts[1] = nuc_insert_unary(g, node, NUC_OP_RELU, nuc_insert_with_number(g, node, NUC_OP_MUL, again, -1));
+}
+
+/*
+ * weight (x - mean) root + bias as one product with a constant. Positive and negative values apart, one beside the
+ * other, have steps half as large. Where weights of the product do not take off the mean, it is one more value.
+ */
+static struct nuc_node *finish_in_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                          struct nuc_node *mean, struct nuc_node *root, const struct rows *r)
+{
+    int64_t n = r->n, width = 2 * n + (mean != NULL ? 2 : 0);
+    float *weights = nuc_alloc_array(g->cx, (size_t)(n * width), sizeof *weights);
+    double left = r->takes_off_mean ? 1.0 / (double)n : 0;
+    struct nuc_node *parts[4];
+
+    insert_parts(g, node, x, root, parts);
+    if (mean != NULL)
+        insert_parts(g, node, mean, root, parts + 2);
+    for (int64_t i = 0; i < n; i++) {
+        double factor = at(r->affine.weight, i, 1) * sqrt((double)n);
+        for (int64_t k = 0; k < width; k++) {
+            double value = k < 2 * n ? (i == k % n ? 1.0 : 0.0) - left : -1;
+            bool negated = k < 2 * n ? k >= n : k > 2 * n;
+            weights[i * width + k] = (float)((negated ? -value : value) * factor);
+        }
+    }
+    struct nuc_node *values = nuc_insert_cat(g, node, parts, mean != NULL ? 4 : 2, -1);
+    return linear(g, node, values, weights, n, width, r->affine.bias);
+}
+
+/* weight x root + bias */
+static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                        struct nuc_node *root, const struct rows *r)
+{
+    float *weights = nuc_alloc_array(g->cx, (size_t)r->n, sizeof *weights);
+
+    for (int64_t i = 0; i < r->n; i++)
+        weights[i] = (float)(sqrt((double)r->n) * at(r->affine.weight, i, 1));
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
+    y = nuc_insert_binary(g, node, NUC_OP_MUL, y, nuc_insert_floats(g, node, weights, &r->n, 1));
+    if (r->affine.bias == NULL)
+        return y;
+    return nuc_insert_binary(g, node, NUC_OP_ADD, y, nuc_insert_floats(g, node, r->affine.bias, &r->n, 1));
+}
+
+static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, bool fine)
+{
+    struct rows r;
+
+    read_rows(g, node, fine, &r);
+    const struct nuc_meta out = node->vals[0];
+    const int64_t matrix[] = {r.count, r.n}, row[] = {r.count, 1, r.n}, column[] = {r.count, r.n, 1},
+                  one[] = {r.count, 1};
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), matrix, 2);
+    struct nuc_node *mean = r.centred && !r.takes_off_mean ? means(g, node, x, &r) : NULL, *centred = x, *y;
+    if (mean != NULL)
+        centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
+    else if (r.centred)
+        centred = linear(g, node, x, centring(g, r.n), r.n, r.n, NULL);
+    struct nuc_node *left = nuc_insert_reshaped(g, node, centred, row, 3);
+    struct nuc_node *right = nuc_insert_reshaped(g, node, centred, column, 3);
+    struct nuc_node *squares = nuc_insert_binary(g, node, NUC_OP_BMM, left, right);
+    struct nuc_node *root = inverse_root(g, node, nuc_insert_reshaped(g, node, squares, one, 2), r.eps * (double)r.n);
+
+    if (r.is_read_by_layers) {
+        each_layer(g, node, MOST_VIEWS, take_over, &r);
+        y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
+    } else if (has_product(&r)) {
+        y = r.fine || r.takes_off_mean ? finish_in_product(g, node, x, mean, root, &r)
+                                       : finish_in_product(g, node, centred, NULL, root, &r);
+    } else {
+        y = finish_in_steps(g, node, centred, root, &r);
+    }
+    return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
+}
+
+static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
+{
+    return build_rows(g, node, false);
+}
+
+static struct nuc_node *form_rows_finely(struct nuc_graph *g, struct nuc_node *node)
+{
+    return build_rows(g, node, true);
+}
+
+static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return rows_apply(s, node, NUC_NORM_SHORT);
+}
+
+static bool form_rows_finely_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return rows_apply(s, node, NUC_NORM_FINE);
+}
+
+/* ---- channels ---- */
+
+/* [N, C, H, W] with `groups` of channels that are normalized together. */
+struct channels {
+    int64_t sizes[4], groups;
+    double eps;
+    struct affine affine;
+};
+
+static bool read_channels(struct nuc_graph *g, const struct nuc_node *node, struct channels *c)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(node) || nuc_is_static(x))
+        return false;
+    const struct nuc_meta *m = &x->vals[0];
+    if (m->rank != 3 && m->rank != 4)
+        return false;
+    *c = (struct channels){.sizes = {m->sizes[0], m->sizes[1], m->rank == 4 ? m->sizes[2] : 1, m->sizes[m->rank - 1]},
+                           .groups = nuc_integer(node, NUC_ARG(GROUP_NORM, num_groups), 1),
+                           .eps = nuc_scalar(node, NUC_ARG(GROUP_NORM, eps), 1e-5)};
+    return c->groups > 0 && c->sizes[2] * c->sizes[3] > 1 &&
+           read_vector(g, node, NUC_ARG(GROUP_NORM, weight), c->sizes[1], &c->affine.weight) &&
+           read_vector(g, node, NUC_ARG(GROUP_NORM, bias), c->sizes[1], &c->affine.bias);
+}
+
+static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_target *t = s->target;
+    struct channels c;
+
+    if (!is_asked_for(s, node, NUC_NORM_SHORT) || !read_channels(s->g, node, &c) ||
+        c.sizes[1] * c.sizes[1] > MAX_WEIGHTS)
+        return false;
+    uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
+    uint64_t channels = (uint64_t)c.sizes[1], of_groups = nuc_estimate_product(t, images, channels, channels);
+    uint64_t cycles = 5 * each + (c.groups < c.sizes[1] ? 2 * of_groups : 0) +
+                      (c.affine.weight != NULL ? nuc_estimate_move(t, channels) : 0) +
+                      (c.affine.bias != NULL ? each : 0);
+    return cycles < on_cpu(t, node);
+}
+
+/* The mean of each group, for each of its channels: [N, C, 1, 1]. */
+static struct nuc_node *group_means(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                    const struct channels *c)
+{
+    const int64_t pixels[] = {2, 3}, channels = c->sizes[1], of_group = channels / c->groups;
+    struct nuc_node *mean = nuc_emit(g, node, NUC_OP_MEAN_DIM, node,
+                                     NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(pixels, 2), nuc_bool_arg(true)));
+
+    if (of_group == 1)
+        return mean;
+    const int64_t sizes[] = {channels, channels, 1, 1};
+    float *weights = nuc_alloc_array(g->cx, (size_t)(channels * channels), sizeof *weights);
+    for (int64_t i = 0; i < channels; i++) {
+        for (int64_t k = i / of_group * of_group; k < (i / of_group + 1) * of_group; k++)
+            weights[i * channels + k] = (float)(1.0 / (double)of_group);
+    }
+    return nuc_emit(g, node, NUC_OP_CONV2D, node,
+                    NUC_ARGS(nuc_node_arg(mean), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 4))));
+}
+
+static struct nuc_node *form_channels(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct channels c;
+
+    read_channels(g, node, &c);
+    const struct nuc_meta out = node->vals[0];
+    const int64_t vector[] = {1, c.sizes[1], 1, 1};
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4);
+    struct nuc_node *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, group_means(g, node, x, &c));
+    struct nuc_node *squares = nuc_insert_binary(g, node, NUC_OP_MUL, centred, centred);
+    struct nuc_node *root = inverse_root(g, node, group_means(g, node, squares, &c), c.eps);
+
+    if (c.affine.weight != NULL)
+        root = nuc_insert_binary(g, node, NUC_OP_MUL, root, nuc_insert_floats(g, node, c.affine.weight, vector, 4));
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, root);
+    if (c.affine.bias != NULL)
+        y = nuc_insert_binary(g, node, NUC_OP_ADD, y, nuc_insert_floats(g, node, c.affine.bias, vector, 4));
+    return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
+}
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_norm_forms[] = {
+    /* layer_norm and rms_norm: norms of rows. */
+    {NUC_OP_LAYER_NORM, form_rows, form_rows_applies},
+    {NUC_OP_LAYER_NORM, form_rows_finely, form_rows_finely_applies},
+    {NUC_OP_RMS_NORM, form_rows, form_rows_applies},
+    /* group_norm: norms of channels of an image. */
+    {NUC_OP_GROUP_NORM, form_channels, form_channels_applies},
+    {.build = NULL},
+};
+
+bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node)
+{
+    for (const struct nuc_npu_form *form = nuc_norm_forms; form->build != NULL; form++) {
+        if (form->op == node->op && form->applies(s, node))
+            return true;
+    }
+    return false;
+}
