@@ -346,6 +346,16 @@ static uint32_t output_step(const equalizer *e, const struct nuc_channel_layer *
     return has_scale_per_output(e, l) && outs > MOST_OUTPUTS ? outs / MOST_OUTPUTS : 1;
 }
 
+/* Of inputs with one tap each, next to each other; largest: NULL, or what is no number is 0. */
+NUC_CLONES static void look_at_taps(const float *restrict w, uint32_t count, double *restrict squares,
+                                    float *restrict largest)
+{
+    for (uint32_t i = 0; i < count; i++)
+        squares[i] += (double)w[i] * (double)w[i];
+    for (uint32_t i = 0; largest != NULL && i < count; i++)
+        largest[i] = fabsf(w[i]) > 0 ? fabsf(w[i]) : 0;
+}
+
 static struct weight_facts facts_of(const equalizer *e, const struct nuc_channel_layer *l)
 {
     struct nuc_context *cx = e->g->cx;
@@ -359,6 +369,12 @@ static struct weight_facts facts_of(const equalizer *e, const struct nuc_channel
         const float *weights = w + nuc_channel_tap(l, o, 0);
         double *squares = f.squares + nuc_channel_input(l, o, 0);
         bool is_taken = most != NULL && o % outs % step == 0;
+        if (l->taps == 1 && l->of_in == 1) {
+            look_at_taps(weights, ins, squares, is_taken ? most : NULL);
+            if (is_taken)
+                most += ins;
+            continue;
+        }
         for (uint32_t i = 0; i < ins; i++) {
             const float *taps = weights + i * l->of_in;
             double sum = 0;
