@@ -48,6 +48,12 @@ struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint3
 bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
                       bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node));
 
+/*
+ * How many nodes an operator becomes depends on the ranges of its values and on where it runs: `value`, or what is
+ * moved to it, is counted for all of them, which are in front of `node` and have ids from `first` on.
+ */
+void nuc_count_once(const struct nuc_node *node, const struct nuc_node *value, uint32_t first);
+
 /* Whether a node takes item `index` of a tuple. */
 bool nuc_is_item(const struct nuc_node *node, uint32_t index);
 

@@ -59,10 +59,16 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
         before = n->prev;
         struct nuc_node *value = is_product ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
         expansion build = value == NULL && nuc_is_call(n) ? form_of(s, n) : NULL;
-        changed = changed || value != NULL || build != NULL;
-        n = value != NULL   ? nuc_replace_expanded(s->g, n, before, old_ids, value)
-            : build != NULL ? nuc_expand_node(s->g, n, build)
-                            : n->next;
+        if (value == NULL && build == NULL) {
+            n = n->next;
+            continue;
+        }
+        n->in_place = n->in_place && build == NULL;
+        value = build != NULL ? build(s->g, n) : value;
+        if (value != NULL)
+            nuc_count_once(n, value, old_ids);
+        n = nuc_replace_expanded(s->g, n, before, old_ids, value);
+        changed = true;
     }
     if (changed)
         nuc_remove_dead(s->g);

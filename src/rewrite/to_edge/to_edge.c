@@ -7,6 +7,7 @@
 #include "rewrite/formula/formula.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/passes.h"
+#include "rewrite/rewrite.h"
 #include "rewrite/to_edge/decompose.h"
 #include "rewrite/to_edge/functionalize.h"
 
@@ -205,28 +206,6 @@ static const struct nuc_formula_row *formula_of(const struct to_edge *e, struct 
     return row != NULL ? row : nuc_formula_of(e->formulas, NUC_FORMULA_EDGE, e->g, node);
 }
 
-static bool is_move(const struct nuc_node *node)
-{
-    const enum nuc_family family = nuc_op_family(node->op);
-
-    return !nuc_is_operator(node) || family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE ||
-           family == NUC_FAMILY_COPY;
-}
-
-/*
- * How many nodes an operator becomes depends on the ranges of its values and on where it runs: `value`, or what is
- * moved to it, is counted for all of them, which are in front of `node` and have ids from `first` on.
- */
-static void count_once(const struct nuc_node *node, const struct nuc_node *value, uint32_t first)
-{
-    const struct nuc_node *from;
-
-    while (is_move(value) && (from = nuc_arg_node(value, NUC_SELF)) != NULL && from->id >= first)
-        value = from;
-    for (struct nuc_node *n = node->prev; n != NULL && n->id >= first && value->id >= first; n = n->prev)
-        n->is_step = n != value && nuc_is_operator(n);
-}
-
 /* Returns the node after it. */
 static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 {
@@ -249,7 +228,7 @@ static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
             nuc_replace_uses(g, node, value, NULL);
     }
     if (value != NULL)
-        count_once(node, value, first);
+        nuc_count_once(node, value, first);
     struct nuc_node *next = node->next;
     nuc_remove_node(g, node);
     return next;
