@@ -517,11 +517,16 @@ static void choose_recurrent(struct trying *t, struct outcome *in_float, bool *r
     drop_chosen(&t->kinds, rounds);
 }
 
-/* Those alone that are accurate and save cycles, the ones that save most for what they cost first. */
-static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, const bool *before,
-                            uint32_t order[MOST_KINDS])
+static uint32_t kinds_told_apart(const struct trying *t)
 {
-    uint32_t count = t->kinds.count < MOST_KINDS ? t->kinds.count : MOST_KINDS, n = 0;
+    return t->kinds.count < MOST_KINDS ? t->kinds.count : MOST_KINDS;
+}
+
+/* Those alone that are accurate and save cycles, the ones that save most for what they cost first: with it, `first`. */
+static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, const bool *before,
+                            uint32_t order[MOST_KINDS], struct outcome *first)
+{
+    uint32_t count = kinds_told_apart(t), n = 0;
     double worth[MOST_KINDS];
 
     for (uint32_t k = 0; k < count; k++) {
@@ -537,6 +542,7 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, co
         for (; at > 0 && worth[order[at - 1]] < worth[k]; at--)
             order[at] = order[at - 1];
         order[at] = k;
+        *first = at == 0 ? alone : *first;
     }
     return n;
 }
@@ -584,7 +590,7 @@ static void choose(struct trying *t, bool *rounds)
 {
     struct outcome in_float, best, found, int8;
     bool trial[NUC_OP_COUNT] = {false};
-    uint32_t order[MOST_KINDS], n;
+    uint32_t order[MOST_KINDS], n, n_taken = 0;
 
     if (!try_rounding(t, trial, &in_float))
         return;
@@ -604,14 +610,16 @@ static void choose(struct trying *t, bool *rounds)
         return;
     }
     bool apart = is_possible && t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
-    n = apart ? order_kinds(t, &in_float, rounds, order) : 0;
-    for (uint32_t i = 0; i < n; i++) {
+    n = apart ? order_kinds(t, &in_float, rounds, order, &found) : 0;
+    /* The first one alone has been tried, and so have all of them. */
+    for (uint32_t i = 0; i < n && n_taken + 1 < kinds_told_apart(t); i++) {
         memcpy(trial, rounds, sizeof trial);
         set_kind(&t->kinds, order[i], trial, true);
-        if (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, of_kernels))
+        if (i > 0 && (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, of_kernels)))
             continue;
         memcpy(rounds, trial, sizeof trial);
         best = found;
+        n_taken++;
     }
     if (is_possible)
         note_int8(t, &best, &int8);
