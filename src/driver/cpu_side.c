@@ -301,20 +301,23 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
  */
 
 /*
- * What may be lost, in dB: the mean of the samples; and with so many standard errors of that mean, 1 dB more for each
- * halving of the cycles.
+ * What may be lost, in dB: `mean`, in the mean of the samples, and `more` of it for each halving of the cycles; with
+ * `sure` standard errors of that mean, 1 dB more for each halving.
  */
 struct allowance {
-    double mean, sure;
+    double mean, more, sure;
 };
 
-static const struct allowance of_kernels = {0.3, 2};
+static const struct allowance of_kernels = {0.3, 0, 2};
 
 /* Whose float kernels take several times as long and all of whose weights are rounded. */
-static const struct allowance of_recurrent = {1, 2};
+static const struct allowance of_recurrent = {1, 0, 2};
 
-/* On the NPU, whose errors are others and not only more. */
-static const struct allowance of_norms = {0.3, 1};
+/* On the NPU, whose errors are others and not only more, so that their difference varies more. */
+static const struct allowance of_norms = {0.3, 0.3, 1};
+
+/* dB that norms lose at most by the mean that the shorter form leaves. */
+#define MOST_OF_MEAN 3.0
 
 /* The part of the cycles that has to be saved by what costs accuracy. */
 #define LEAST_GAIN 100
@@ -353,7 +356,7 @@ struct trying {
     bool rounds[NUC_OP_COUNT]; /* these as in struct nuc_settings */
     uint8_t of_norms[NUC_OP_COUNT];
     bool narrow;
-    struct outcome out;
+    struct outcome out, found;
 };
 
 /* ---- trials ---- */
@@ -477,8 +480,8 @@ static bool is_worth(const struct outcome *o, const struct outcome *before, cons
 {
     double halvings = log2((double)in_float->cycles / (double)o->cycles);
 
-    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && loss(o, in_float, 0) <= a.mean &&
-           loss(o, in_float, a.sure) <= a.mean + halvings;
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN &&
+           loss(o, in_float, 0) <= a.mean + a.more * halvings && loss(o, in_float, a.sure) <= a.mean + halvings;
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -561,29 +564,48 @@ static void note_int8(const struct trying *t, const struct outcome *chosen, cons
                  loss(int8, chosen, 0), int8->n_samples, int8->n_samples > 1 ? " held out" : "");
 }
 
-/* Norms in parts on the NPU, all of them or kind by kind. Returns whether any are. */
+/* Sets the form of all norms, or of one kind alone. */
+static void set_norms(struct trying *t, enum nuc_norm_form form, uint32_t from, uint32_t to)
+{
+    memset(t->of_norms, NUC_NORM_WHOLE, sizeof t->of_norms);
+    for (uint32_t k = from; k < to; k++)
+        t->of_norms[t->norms.ops[k]] = (uint8_t)form;
+}
+
+/* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
+static bool try_norms(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
+{
+    bool holds = try_rounding(t, rounds, &t->found) && is_worth(&t->found, best, on_cpu, of_norms);
+
+    *best = holds ? t->found : *best;
+    return holds;
+}
+
+/*
+ * Norms in parts on the NPU: all of them, in the finer form where that may help, or the kind that saves most. Returns
+ * whether any are.
+ */
 static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *best)
 {
     const struct outcome on_cpu = *best;
-    uint8_t chosen[NUC_OP_COUNT] = {NUC_NORM_WHOLE};
-    uint32_t count = t->norms.count, trials = count > 1 ? count + 2 : 2 * count;
+    uint32_t count = t->norms.count, chosen = count;
 
-    for (uint32_t i = 0; i < trials; i++) {
-        struct outcome found;
-        memset(t->of_norms, NUC_NORM_WHOLE, sizeof t->of_norms);
-        for (uint32_t k = 0; k < count; k++) {
-            if (i < 2 || i == k + 2)
-                t->of_norms[t->norms.ops[k]] = i == 0 ? NUC_NORM_SHORT : NUC_NORM_FINE;
-        }
-        if (!try_rounding(t, rounds, &found) || !is_worth(&found, best, &on_cpu, of_norms))
-            continue;
-        *best = found;
-        memcpy(chosen, t->of_norms, sizeof chosen);
-        if (i < 2)
-            break;
+    set_norms(t, NUC_NORM_SHORT, 0, count);
+    if (count == 0 || try_norms(t, rounds, &on_cpu, best))
+        return count > 0;
+    bool may_help = false;
+    for (uint32_t k = 0; k < count; k++)
+        may_help |= t->norms.ops[k] == NUC_OP_LAYER_NORM && loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN;
+    set_norms(t, NUC_NORM_FINE, 0, count);
+    if (may_help && try_norms(t, rounds, &on_cpu, best))
+        return true;
+    for (uint32_t k = 0; count > 1 && k < count && nuc_run_cost(t->j->m->graph) <= TELLS_APART; k++) {
+        set_norms(t, NUC_NORM_FINE, k, k + 1);
+        if (try_norms(t, rounds, &on_cpu, best))
+            chosen = k;
     }
-    memcpy(t->of_norms, chosen, sizeof chosen);
-    return best->cycles < on_cpu.cycles;
+    set_norms(t, NUC_NORM_FINE, chosen, chosen < count ? chosen + 1 : count);
+    return chosen < count;
 }
 
 static void choose(struct trying *t, bool *rounds)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/float_chain.h"
 #include "npu/support/estimate.h"
 #include "rewrite/npu_forms/npu_forms.h"
 
@@ -41,6 +42,33 @@ static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node,
 {
     value = nuc_insert_with_number(g, node, NUC_OP_ADD, value, number);
     return nuc_insert_unary(g, node, NUC_OP_RSQRT, value);
+}
+
+/* A linear layer, or a convolution of one pixel whose weights have four sizes. */
+static struct nuc_node *product(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *x,
+                                const float *weights, const int64_t *sizes, const float *bias)
+{
+    struct nuc_node *b = bias != NULL ? nuc_insert_floats(g, node, bias, sizes, 1) : NULL;
+    struct nuc_node *w = nuc_insert_floats(g, node, weights, sizes, op == NUC_OP_LINEAR ? 2 : 4);
+
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b)));
+}
+
+static struct nuc_node *linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const float *weights,
+                               int64_t outputs, int64_t inputs, const float *bias)
+{
+    return product(g, node, NUC_OP_LINEAR, x, weights, (const int64_t[]){outputs, inputs}, bias);
+}
+
+/* The sum of squares of each of `count` rows of n values, [count, 1]: each row times itself, rounded once. */
+static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t count,
+                                        int64_t n)
+{
+    const int64_t row[] = {count, 1, n}, column[] = {count, n, 1}, one[] = {count, 1};
+    struct nuc_node *left = nuc_insert_reshaped(g, node, x, row, 3);
+    struct nuc_node *right = nuc_insert_reshaped(g, node, x, column, 3);
+
+    return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), one, 2);
 }
 
 /* Of one kind the two forms are told apart. */
@@ -164,17 +192,6 @@ static bool rows_apply(const struct nuc_support *s, const struct nuc_node *node,
            rows_cycles(s->target, &r) < on_cpu(s->target, node);
 }
 
-static struct nuc_node *linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const float *weights,
-                               int64_t outputs, int64_t inputs, const float *bias)
-{
-    const int64_t sizes[] = {outputs, inputs};
-    struct nuc_node *b = bias != NULL ? nuc_insert_floats(g, node, bias, sizes, 1) : NULL;
-
-    return nuc_emit(
-        g, node, NUC_OP_LINEAR, node,
-        NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 2)), nuc_node_arg(b)));
-}
-
 /* I - 1/n */
 static float *centring(struct nuc_graph *g, int64_t n)
 {
@@ -284,18 +301,15 @@ static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, b
 
     read_rows(g, node, fine, &r);
     const struct nuc_meta out = node->vals[0];
-    const int64_t matrix[] = {r.count, r.n}, row[] = {r.count, 1, r.n}, column[] = {r.count, r.n, 1},
-                  one[] = {r.count, 1};
+    const int64_t matrix[] = {r.count, r.n};
     struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), matrix, 2);
     struct nuc_node *mean = r.centred && !r.takes_off_mean ? means(g, node, x, &r) : NULL, *centred = x, *y;
     if (mean != NULL)
         centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     else if (r.centred)
         centred = linear(g, node, x, centring(g, r.n), r.n, r.n, NULL);
-    struct nuc_node *left = nuc_insert_reshaped(g, node, centred, row, 3);
-    struct nuc_node *right = nuc_insert_reshaped(g, node, centred, column, 3);
-    struct nuc_node *squares = nuc_insert_binary(g, node, NUC_OP_BMM, left, right);
-    struct nuc_node *root = inverse_root(g, node, nuc_insert_reshaped(g, node, squares, one, 2), r.eps * (double)r.n);
+    struct nuc_node *squares = squares_of_rows(g, node, centred, r.count, r.n);
+    struct nuc_node *root = inverse_root(g, node, squares, r.eps * (double)r.n);
 
     if (r.is_read_by_layers) {
         each_layer(g, node, MOST_VIEWS, take_over, &r);
@@ -355,19 +369,27 @@ static bool read_channels(struct nuc_graph *g, const struct nuc_node *node, stru
            read_vector(g, node, NUC_ARG(GROUP_NORM, bias), c->sizes[1], &c->affine.bias);
 }
 
+static int64_t group_size(const struct channels *c)
+{
+    return c->sizes[1] / c->groups * c->sizes[2] * c->sizes[3];
+}
+
 static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_target *t = s->target;
     struct channels c;
 
     if (!is_asked_for(s, node, NUC_NORM_SHORT) || !read_channels(s->g, node, &c) ||
-        c.sizes[1] * c.sizes[1] > MAX_WEIGHTS)
+        2 * c.sizes[1] * c.sizes[1] > MAX_WEIGHTS || group_size(&c) > t->max_mac_buffer - t->num_macs)
         return false;
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
-    uint64_t channels = (uint64_t)c.sizes[1], of_groups = nuc_estimate_product(t, images, channels, channels);
-    uint64_t cycles = 5 * each + (c.groups < c.sizes[1] ? 2 * of_groups : 0) +
-                      (c.affine.weight != NULL ? nuc_estimate_move(t, channels) : 0) +
-                      (c.affine.bias != NULL ? each : 0);
+    uint64_t channels = (uint64_t)c.sizes[1], pixels = images * (uint64_t)(c.sizes[2] * c.sizes[3]);
+    uint64_t cycles = 7 * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
+
+    if (c.groups < c.sizes[1])
+        cycles += nuc_estimate_product(t, images, channels, channels);
+    if (c.groups > 1)
+        cycles += each + nuc_estimate_product(t, images, 2 * channels, (uint64_t)c.groups);
     return cycles < on_cpu(t, node);
 }
 
@@ -375,40 +397,119 @@ static bool form_channels_applies(const struct nuc_support *s, const struct nuc_
 static struct nuc_node *group_means(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                                     const struct channels *c)
 {
-    const int64_t pixels[] = {2, 3}, channels = c->sizes[1], of_group = channels / c->groups;
+    const int64_t pixels[] = {2, 3}, count = c->sizes[1], of_group = count / c->groups;
     struct nuc_node *mean = nuc_emit(g, node, NUC_OP_MEAN_DIM, node,
                                      NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(pixels, 2), nuc_bool_arg(true)));
 
     if (of_group == 1)
         return mean;
-    const int64_t sizes[] = {channels, channels, 1, 1};
-    float *weights = nuc_alloc_array(g->cx, (size_t)(channels * channels), sizeof *weights);
-    for (int64_t i = 0; i < channels; i++) {
-        for (int64_t k = i / of_group * of_group; k < (i / of_group + 1) * of_group; k++)
-            weights[i * channels + k] = (float)(1.0 / (double)of_group);
-    }
-    return nuc_emit(g, node, NUC_OP_CONV2D, node,
-                    NUC_ARGS(nuc_node_arg(mean), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 4))));
+    float *weights = nuc_alloc_array(g->cx, (size_t)(count * count), sizeof *weights);
+    for (int64_t i = 0; i < count * count; i++)
+        weights[i] = i / count / of_group == i % count / of_group ? (float)(1.0 / (double)of_group) : 0;
+    return product(g, node, NUC_OP_CONV2D, mean, weights, (const int64_t[]){count, count, 1, 1}, NULL);
 }
 
+/* 1 / sqrt of the sum of squares and n eps of each group, for each of its channels twice. */
+static struct nuc_node *group_roots(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *centred,
+                                    const struct channels *c)
+{
+    static const int64_t channels_last[] = {0, 2, 3, 1};
+    int64_t n = group_size(c), count = 2 * c->sizes[1], of_group = c->sizes[1] / c->groups;
+    const int64_t all[] = {c->sizes[0], c->groups}, each[] = {c->sizes[0], c->groups == 1 ? 1 : count, 1, 1};
+    /* One group has all channels of a pixel, as they lie on the NPU. */
+    struct nuc_node *x = c->groups == 1 ? nuc_insert_permute(g, node, centred, channels_last) : centred;
+    struct nuc_node *root = inverse_root(g, node, squares_of_rows(g, node, x, all[0] * all[1], n), c->eps * (double)n);
+
+    if (c->groups > 1) {
+        float *weights = nuc_alloc_array(g->cx, (size_t)(count * c->groups), sizeof *weights);
+        for (int64_t i = 0; i < count; i++)
+            weights[i * c->groups + i % c->sizes[1] / of_group] = 1;
+        root = product(g, node, NUC_OP_LINEAR, nuc_insert_reshaped(g, node, root, all, 2), weights,
+                       (const int64_t[]){count, c->groups}, NULL);
+    }
+    return nuc_insert_reshaped(g, node, root, each, 4);
+}
+
+/* What is above the mean and what is below it are channels of their own: their steps are half as large. */
 static struct nuc_node *form_channels(struct nuc_graph *g, struct nuc_node *node)
 {
     struct channels c;
 
     read_channels(g, node, &c);
     const struct nuc_meta out = node->vals[0];
-    const int64_t vector[] = {1, c.sizes[1], 1, 1};
+    int64_t channels = c.sizes[1];
+    double scale = sqrt((double)group_size(&c));
     struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4);
-    struct nuc_node *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, group_means(g, node, x, &c));
-    struct nuc_node *squares = nuc_insert_binary(g, node, NUC_OP_MUL, centred, centred);
-    struct nuc_node *root = inverse_root(g, node, group_means(g, node, squares, &c), c.eps);
+    struct nuc_node *mean = group_means(g, node, x, &c);
+    struct nuc_node *root = group_roots(g, node, nuc_insert_binary(g, node, NUC_OP_SUB, x, mean), &c);
+    struct nuc_node *above = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
+    struct nuc_node *below = nuc_insert_binary(g, node, NUC_OP_SUB, mean, x);
+    struct nuc_node *parts[] = {nuc_insert_unary(g, node, NUC_OP_RELU, above), NULL};
+    parts[1] = nuc_insert_unary(g, node, NUC_OP_RELU, below);
+    float *weights = nuc_alloc_array(g->cx, (size_t)(2 * channels * channels), sizeof *weights);
 
-    if (c.affine.weight != NULL)
-        root = nuc_insert_binary(g, node, NUC_OP_MUL, root, nuc_insert_floats(g, node, c.affine.weight, vector, 4));
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, root);
-    if (c.affine.bias != NULL)
-        y = nuc_insert_binary(g, node, NUC_OP_ADD, y, nuc_insert_floats(g, node, c.affine.bias, vector, 4));
+    for (int64_t i = 0; i < channels; i++) {
+        weights[i * 2 * channels + i] = (float)(scale * at(c.affine.weight, i, 1));
+        weights[i * 2 * channels + channels + i] = -weights[i * 2 * channels + i];
+    }
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, nuc_insert_cat(g, node, parts, 2, 1), root);
+    y = product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c.affine.bias);
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
+}
+
+/* ---- sums of squares under a root, as of a norm that is used by itself ---- */
+
+/* Dimensions of x that x x is summed over; 0: the node is something else. */
+static uint32_t squared_dims(const struct nuc_node *node)
+{
+    const struct nuc_node *square = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *x = nuc_is_float_value(square) ? nuc_arg_node(square, NUC_SELF) : NULL;
+
+    if (!nuc_is_float_value(x) || !nuc_is_exact_product(square) || x != nuc_arg_node(square, NUC_OTHER))
+        return 0;
+    return nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), x->vals[0].rank);
+}
+
+/* The dimensions with those that are summed last; the elements of these. */
+static int64_t summed_last(const struct nuc_meta *m, uint32_t mask, int64_t order[NUC_MAX_RANK])
+{
+    int64_t n = 1;
+    uint32_t count = 0;
+
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t d = 0; d < m->rank; d++) {
+            if ((mask >> d & 1) != pass)
+                continue;
+            n *= pass == 1 ? m->sizes[d] : 1;
+            order[count++] = d;
+        }
+    }
+    return n;
+}
+
+static bool form_squares_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_target *t = s->target;
+    uint32_t mask = squared_dims(node);
+    int64_t order[NUC_MAX_RANK];
+
+    if (!is_asked_for(s, node, NUC_NORM_SHORT) || mask == 0 || node->vals[0].dtype != NUC_F32)
+        return false;
+    const struct nuc_node *square = nuc_operand(s->g, node, NUC_SELF);
+    uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&square->vals[0]));
+    return summed_last(&square->vals[0], mask, order) <= t->max_mac_buffer - t->num_macs &&
+           2 * each < nuc_estimate_cpu(t, square, true) + nuc_estimate_cpu(t, node, true);
+}
+
+static struct nuc_node *form_squares(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
+    const struct nuc_meta out = node->vals[0];
+    int64_t order[NUC_MAX_RANK], n = summed_last(&x->vals[0], squared_dims(node), order);
+
+    x = nuc_insert_permuted(g, node, x, order);
+    x = squares_of_rows(g, node, x, nuc_elements(&x->vals[0]) / n, n);
+    return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
 }
 
 /* ---- the forms ---- */
@@ -420,6 +521,8 @@ const struct nuc_npu_form nuc_norm_forms[] = {
     {NUC_OP_RMS_NORM, form_rows, form_rows_applies},
     /* group_norm: norms of channels of an image. */
     {NUC_OP_GROUP_NORM, form_channels, form_channels_applies},
+    /* sum.dim_IntList of x x, of which a root is taken. */
+    {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
     {.build = NULL},
 };
 
