@@ -16,7 +16,7 @@
 enum {
     MOST_STATES = 2,
     PARAMS_EACH = 3,
-    ROW_LISTS = 4,
+    ROW_NUMBERS = 4,
     STATE_BITS = 15,
     INT8_BITS = 7,
     REAL_BITS = 15,
@@ -238,8 +238,8 @@ static double bias_of(struct nuc_cm *c, const struct nuc_node *bias, size_t row)
 }
 
 /*
- * [4, gates * hidden]: multipliers and biases of the product with the input, then of that with the state, whose biases
- * are with the others but where a GRU multiplies the product. False: a row's numbers are too large.
+ * [gates * hidden, 4]: multiplier and bias of the product with the input, then of that with the state, whose bias is
+ * with the other but where a GRU multiplies the product. False: a row's numbers are too large.
  */
 static bool fill_rows(struct nuc_cm *c, const struct layer *l, const struct weights *w, uint32_t direction,
                       const struct products *p, int32_t *numbers)
@@ -259,10 +259,11 @@ static bool fill_rows(struct nuc_cm *c, const struct layer *l, const struct weig
 
         if (!(fmax(most, fmax(m_x, m_h)) < INT32_MAX))
             return false;
-        numbers[j] = fixed(m_x);
-        numbers[rows + j] = fixed(b_x);
-        numbers[2 * rows + j] = fixed(m_h);
-        numbers[3 * rows + j] = apart ? fixed(b_h) : 0;
+        int32_t *of_row = numbers + ROW_NUMBERS * j;
+        of_row[0] = fixed(m_x);
+        of_row[1] = fixed(b_x);
+        of_row[2] = fixed(m_h);
+        of_row[3] = apart ? fixed(b_h) : 0;
     }
     return true;
 }
@@ -313,7 +314,7 @@ static struct nuc_arg state_arg(struct nuc_cm *c, const struct layer *l, uint32_
 static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l, const struct weights *weights,
                                         const struct products *p, int32_t *const rows[2], struct nuc_node *before)
 {
-    const int64_t sizes[2] = {ROW_LISTS, l->r.gates * l->r.hidden};
+    const int64_t sizes[2] = {l->r.gates * l->r.hidden, ROW_NUMBERS};
     struct nuc_node *params[2 * PARAMS_EACH];
     int64_t scales[MOST_NUMBERS];
     uint32_t n_scales = list_scales(l, p, scales);
@@ -361,7 +362,7 @@ bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
     if (!choose_products(&l, weights, &p))
         return false;
     for (uint32_t d = 0; d < l.r.directions; d++) {
-        rows[d] = nuc_alloc_array(c->g->cx, ROW_LISTS * (size_t)(l.r.gates * l.r.hidden), sizeof *rows[d]);
+        rows[d] = nuc_alloc_array(c->g->cx, ROW_NUMBERS * (size_t)(l.r.gates * l.r.hidden), sizeof *rows[d]);
         if (!fill_rows(c, &l, &weights[d], d, &p, rows[d]))
             return false;
     }

@@ -134,13 +134,14 @@ static bool is_int8_layer(const struct nuc_annotator *a, const struct nuc_node *
     return has_kernel(&r);
 }
 
-/* Every reader is a layer whose sequence the value is; perhaps behind moves. */
-static bool only_feeds_layers(const struct nuc_annotator *a, const struct nuc_node *value)
+/* Every reader is a layer that begins with the value, or whose sequence it is; perhaps behind moves. */
+static bool only_feeds_layers(const struct nuc_annotator *a, const struct nuc_node *value, bool as_state)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         const struct nuc_node *user = value->users[i];
-        bool feeds = nuc_moves_values(user) ? user->op != NUC_OP_CAT && only_feeds_layers(a, user)
-                                            : is_int8_layer(a, user) && !is_state_of(user, value);
+        bool feeds = nuc_moves_values(user) ? user->op != NUC_OP_CAT && only_feeds_layers(a, user, as_state)
+                                            : is_int8_layer(a, user) && is_state_of(user, value) == as_state &&
+                                                  (!as_state || user->op != NUC_OP_RNN_RELU);
         if (!feeds)
             return false;
     }
@@ -157,18 +158,19 @@ static void keep_sequence(struct nuc_annotator *a, const struct nuc_node *value)
 }
 
 /*
- * What a layer reads of an input of the model or of a layer before it, and what goes from it to an output, stays
- * float32: int8 would only lose digits. `quantized_io`: inputs and outputs are int8.
+ * What a layer reads of an input of the model or of a layer before it, a state that only layers begin with, and what
+ * goes from a layer to an output, stays float32: int8 would only lose digits. `quantized_io`: inputs and outputs are
+ * int8.
  */
 void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io)
 {
     for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
         bool given = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT && !quantized_io;
-        bool made = n->op == NUC_OP_GETITEM && nuc_integer(n, NUC_ARG(GETITEM, index), -1) == 0 &&
-                    is_int8_layer(a, nuc_arg_node(n, NUC_SELF));
-        if ((given || made) && only_feeds_layers(a, n))
+        bool made = n->op == NUC_OP_GETITEM && is_int8_layer(a, nuc_arg_node(n, NUC_SELF));
+        bool state = made && nuc_integer(n, NUC_ARG(GETITEM, index), 0) > 0;
+        if ((given || made) && only_feeds_layers(a, n, state))
             keep_sequence(a, n);
-        else if (made && !quantized_io && only_goes_out(n, true))
+        else if (made && !state && !quantized_io && only_goes_out(n, true))
             a->stays_float[n->id] = true;
     }
 }

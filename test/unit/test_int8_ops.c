@@ -213,7 +213,7 @@ static void make_list(struct made *m, int at, const struct arg *a)
     if (a->kind == 'L') {
         m->weights[0] = (struct arg){'T', a->dtype, 2, {rows, a->v[1]}, false};
         m->weights[1] = (struct arg){'T', a->dtype, 2, {rows, a->v[2]}, false};
-        m->weights[2] = (struct arg){'T', NUC_I32, 2, {4, rows}, false};
+        m->weights[2] = (struct arg){'T', NUC_I32, 2, {rows, 4}, false};
     }
     m->values[at].kind = a->kind == 'L' ? NUC_VALUE_TENSORS : NUC_VALUE_INTS;
     m->lists[at] = calloc(a->rank + 1u, size);

@@ -784,27 +784,29 @@ struct layer_case {
     double h[MOST_UNITS], c[MOST_UNITS];
 };
 
-/* The product of a row, Q16.15. */
-static double product_of(const struct nuc_recurrence_rows *w, int32_t row, const double *values, double step)
+static double dot_of(const struct nuc_recurrence_rows *w, int32_t row, const double *values)
 {
     double product = 0;
 
     for (int32_t i = 0; i < w->columns; i++)
-        product += w->weight[row * w->columns + i] * values[i] * step;
-    return (product * ldexp(w->multiplier[row], w->left - 32) + w->bias[row]) / 32768;
+        product += w->weight[row * w->columns + i] * values[i];
+    return product;
 }
 
 static double gate_x(const struct layer_case *l, int32_t row, const double *x)
 {
-    return product_of(&l->p.x, row, x, 1);
+    const struct nuc_recurrence_row *r = &l->p.rows[row];
+
+    return (dot_of(&l->p.x, row, x) * ldexp(r->x_multiplier, l->p.x.left - 32) + r->x_bias) / 32768;
 }
 
 /* Only the GRU's new state has a bias of its own. */
 static double gate_h(const struct layer_case *l, int32_t row, const double *h)
 {
-    double bias = l->r.cell == NUC_CELL_GRU && row >= 2 * l->r.hidden ? 0 : l->p.h.bias[row] / 32768.0;
+    const struct nuc_recurrence_row *r = &l->p.rows[row];
+    double bias = l->r.cell == NUC_CELL_GRU && row >= 2 * l->r.hidden ? r->h_bias : 0;
 
-    return product_of(&l->p.h, row, h, ldexp(1, l->p.fraction)) - bias;
+    return (dot_of(&l->p.h, row, h) * ldexp(r->h_multiplier, l->p.h.left - 32 + l->p.fraction) + bias) / 32768;
 }
 
 static double sigmoid(double x)
@@ -834,18 +836,19 @@ static void layer_step(struct layer_case *l, const double *x)
     }
 }
 
-static struct nuc_recurrence_rows random_rows(struct numbers *n, int32_t rows, int32_t columns, int32_t left, int bits)
+/* Multipliers below 2^x_bits and 2^h_bits, a quarter of that at least. */
+static struct nuc_recurrence_row *random_rows(struct numbers *n, int32_t rows, int x_bits, int h_bits)
 {
-    return (struct nuc_recurrence_rows){random_s8(n, (size_t)(rows * columns)), columns, left,
-                                        random_s32(n, (size_t)rows, 1 << (bits - 2), 1 << bits),
-                                        random_s32(n, (size_t)rows, -40000, 40000)};
-}
+    struct nuc_recurrence_row *list = calloc((size_t)rows, sizeof *list);
 
-static void free_rows(const struct nuc_recurrence_rows *w)
-{
-    free((void *)(uintptr_t)w->weight);
-    free((void *)(uintptr_t)w->multiplier);
-    free((void *)(uintptr_t)w->bias);
+    assert_non_null(list);
+    for (int32_t i = 0; i < rows; i++) {
+        list[i].x_multiplier = number(n, 1 << (x_bits - 2), 1 << x_bits);
+        list[i].x_bias = number(n, -40000, 40000);
+        list[i].h_multiplier = number(n, 1 << (h_bits - 2), 1 << h_bits);
+        list[i].h_bias = number(n, -40000, 40000);
+    }
+    return list;
 }
 
 /* Each output within half a step of the real value, of float32 within a hundredth, and what the roundings inside add.
@@ -894,8 +897,9 @@ static void test_recurrence(void **state)
         int8_t h_n[MOST_UNITS], c_n[MOST_UNITS], h0[MOST_UNITS], c0[MOST_UNITS], in[MOST_STEPS * MOST_INPUTS];
         float out[2][MOST_STEPS * MOST_UNITS] = {{0}}, real[MOST_STEPS * MOST_INPUTS];
         l.p = (struct nuc_recurrence_s8){
-            .x = random_rows(&n, rows, inputs, real_in ? 5 : 13, real_in ? 29 : 21),
-            .h = random_rows(&n, rows, hidden, 4, relu ? 20 : 21),
+            .x = {random_s8(&n, (size_t)(rows * inputs)), inputs, real_in ? 5 : 13},
+            .h = {random_s8(&n, (size_t)(rows * hidden)), hidden, 4},
+            .rows = random_rows(&n, rows, real_in ? 29 : 21, relu ? 20 : 21),
             .fraction = relu ? 10 : 15,
             .real_in = real_in,
             .exponent = 10,
@@ -928,22 +932,24 @@ static void test_recurrence(void **state)
         }
         nuc_dsp_recurrence_s8(&l.r, &l.p, real_in ? (void *)real : in, out[1]);
         assert_memory_equal(out[0], out[1], sizeof out[0]);
-        free_rows(&l.p.x);
-        free_rows(&l.p.h);
+        free((void *)(uintptr_t)l.p.x.weight);
+        free((void *)(uintptr_t)l.p.h.weight);
+        free((void *)(uintptr_t)l.p.rows);
     }
 }
 
 /* Of a float32 input, values beyond the largest exponent saturate, and what is no number is 0. */
 static void test_recurrence_extremes(void **state)
 {
-    const int32_t multiplier = 1 << 28, bias = 0;
+    const struct nuc_recurrence_row row = {1 << 28, 0, 1 << 28, 0};
     const int8_t one = 1, zero = 0;
     float in[5] = {1e30f, -1e30f, NAN, 0, 0x1p-30f}, out[5];
     int32_t scratch[3];
     struct nuc_recurrence r = {NUC_CELL_RELU, false, 1, 5, 1, 1, 1, 1, 1, 1};
     struct nuc_recurrence_s8 p = {
-        .x = {&one, 1, 14, &multiplier, &bias},
-        .h = {&zero, 1, 14, &multiplier, &bias},
+        .x = {&one, 1, 14},
+        .h = {&zero, 1, 14},
+        .rows = &row,
         .fraction = 4,
         .real_in = true,
         .exponent = 4,

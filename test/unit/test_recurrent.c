@@ -200,6 +200,40 @@ static void run_int8(struct nuc_context *cx, void *arg)
     run_int8_as(cx, arg, true);
 }
 
+/* Nothing between an input of the model, two layers and an output is quantized: neither the sequence nor the state. */
+static void keep_between_layers(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1};
+    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+    uint32_t seed = 5, kernels = 0;
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    add_constant(&text, "w", 3 * HIDDEN, INPUTS, 0.7f, &seed);
+    add_constant(&text, "u", 3 * HIDDEN, HIDDEN, 0.4f, &seed);
+    nuc_text_addf(&text,
+                  "%%h = constant : float32[1, 1, 7] values(0, 0, 0, 0, 0, 0, 0)\n%%x = input : float32[6, 1, 5]\n"
+                  "%%f = aten.gru.input(%%x, %%h, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
+                  "%%y = getitem(%%f, 0)\n%%n = getitem(%%f, 1)\n%%r = aten.reshape.default(%%n, [1, 7])\n"
+                  "%%k = aten.reshape.default(%%r, [1, 1, 7])\n"
+                  "%%g = aten.gru.input(%%y, %%k, [%%u, %%u], false, 1, 0.0, false, false, false)\n"
+                  "%%z = getitem(%%g, 0)\n%%output = output([%%z])\n");
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(&text)), &options);
+    fill(s, &seed);
+    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
+    struct nuc_graph *g = nuc_quantize_convert(c);
+    evaluate(g, s);
+    nuc_to_edge(g, NULL);
+    nuc_cortexm_lower(g, &cpu);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        assert_false(nuc_is_quantize(n) || nuc_is_dequantize(n));
+        kernels += n->op == NUC_OP_NUCLEON_GRU;
+    }
+    assert_int_equal(kernels, 2);
+    run_program(cx, g, &(struct layer){.op = "gru"}, s, (const double[]){1, 1, 1}, 0.001);
+}
+
 /* ---- values of torch ---- */
 
 /* Two layers of two units in both directions, two steps: outputs and final states of torch's CPU kernels. */
@@ -339,10 +373,8 @@ static void keep_for_executorch(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(run_float, layers),
-        ROW_TEST(run_int8, layers),
-        ROW_TEST(run_torch_row, torch_rows),
-        CONTEXT_TEST(keep_for_executorch),
+        ROW_TEST(run_float, layers),       ROW_TEST(run_int8, layers),        ROW_TEST(run_torch_row, torch_rows),
+        CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

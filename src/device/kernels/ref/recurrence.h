@@ -41,16 +41,24 @@ struct nuc_recurrence_scale {
     struct nuc_multiplier factor; /* multiplier 0 of what leaves the layer: it is float32 */
 };
 
-/* gates * hidden rows. A product p becomes round((p << left >> right) * multiplier / 2^32) + bias, Q16.15; all wrap. */
+/* gates * hidden rows. Their products are p << left. */
 struct nuc_recurrence_rows {
     const int8_t *weight;
     int32_t columns, left;
-    const int32_t *multiplier, *bias;
 };
 
 /*
- * Sums of gates and a cell's state are Q16.15, sigmoid and tanh go from there to Q0.15, a hidden state is int16 with
- * `fraction` bits after the point. Rounding is to nearest, a half upwards; states that do not fit saturate.
+ * Of a row: a product with the input, shifted to the right, and one with the state become Q16.15 as
+ * round(product * multiplier / 2^32) + bias. All wrap. The bias of the state is that of a GRU's new state.
+ */
+struct nuc_recurrence_row {
+    int32_t x_multiplier, x_bias, h_multiplier, h_bias;
+};
+
+/*
+ * Sums of gates and a cell's state, less than 2^15 in size, are Q16.15, sigmoid and tanh go from there to Q0.15, a
+ * hidden state is int16 with `fraction` bits after the point. Rounding is to nearest, a half upwards; states that do
+ * not fit saturate.
  *
  * An int8 input is multiplied as it is; its zero point is in the bias. A float32 one becomes int16 step by step: the
  * values of a step are below 2^e in size for the least e up to `exponent`, those that are not saturate, and have
@@ -58,7 +66,8 @@ struct nuc_recurrence_rows {
  */
 struct nuc_recurrence_s8 {
     struct nuc_recurrence_rows x, h; /* products with the input and with the state */
-    int32_t fraction;                /* 0 to 15 */
+    const struct nuc_recurrence_row *rows;
+    int32_t fraction; /* 0 to 15 */
     bool real_in;
     int32_t exponent, input_bits; /* -64 to 64, 1 to 15 */
     const int8_t *h0, *c0;        /* NULL: zeros */
@@ -77,7 +86,7 @@ static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden, 
     return 4 * (states + ((size_t)inputs + 1) / 2 + cells);
 }
 
-enum { NUC_MOST_GATES = 4, NUC_ROWS_AT_ONCE = 16 };
+enum { NUC_MOST_GATES = 4, NUC_ROWS_AT_ONCE = 32 };
 
 /*
  * Where value i of `count` lies among those that are multiplied: of four, those of one parity are neighbours, as the
@@ -88,12 +97,15 @@ static inline int32_t nuc_recurrence_place(int32_t i, int32_t count)
     return i < (count & ~3) ? (i & ~3) | (i & 1) << 1 | (i >> 1 & 1) : i;
 }
 
-/* sums[k] = to[k] + what the product of row first + k becomes, k < count <= NUC_ROWS_AT_ONCE; biases aside. */
-typedef void nuc_recurrence_product_fn(const struct nuc_recurrence_rows *rows, int32_t first, int32_t count,
-                                       const int16_t *values, int32_t right, const int32_t *to, int32_t *sums);
+/*
+ * What row first + k becomes with the input x and the state h, biases included: the sum of both in sums[k], or with the
+ * state in apart[k] unless that is NULL. k < count <= NUC_ROWS_AT_ONCE.
+ */
+typedef void nuc_recurrence_rows_fn(const struct nuc_recurrence_s8 *p, int32_t first, int32_t count, const int16_t *x,
+                                    int32_t right, const int16_t *h, int32_t *sums, int32_t *apart);
 
 /* in: int8 or float32; out: int8 or float32. */
-void nuc_recurrence_s8_by(nuc_recurrence_product_fn *product, const struct nuc_recurrence *r,
+void nuc_recurrence_s8_by(nuc_recurrence_rows_fn *multiply, const struct nuc_recurrence *r,
                           const struct nuc_recurrence_s8 *p, const void *in, void *out);
 
 typedef void nuc_recurrence_s8_fn(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const void *in,

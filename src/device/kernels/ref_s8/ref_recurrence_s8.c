@@ -45,14 +45,14 @@ static const int16_t table[STEPS + 1] = {
 /* tanh of x / 2^bits in Q0.15, linear between the entries: within 1.3 of the last place. */
 static inline int32_t tanh_q15(int32_t x, int bits)
 {
-    uint32_t size = x < 0 ? 0u - (uint32_t)x : (uint32_t)x, index = size >> (bits - 6);
+    uint32_t sign = x < 0 ? UINT32_MAX : 0, size = ((uint32_t)x ^ sign) - sign, index = size >> (bits - 6);
+    int32_t value = table[STEPS];
 
-    if (index >= STEPS)
-        return x < 0 ? -table[STEPS] : table[STEPS];
-    int32_t part = (int32_t)(size & ((1u << (bits - 6)) - 1));
-    int32_t slope = table[index + 1] - table[index];
-    int32_t value = table[index] + ((slope * part + (1 << (bits - 7))) >> (bits - 6));
-    return x < 0 ? -value : value;
+    if (index < STEPS) {
+        int32_t part = (int32_t)(size & ((1u << (bits - 6)) - 1)), slope = table[index + 1] - table[index];
+        value = table[index] + ((slope * part + (1 << (bits - 7))) >> (bits - 6));
+    }
+    return (int32_t)(((uint32_t)value ^ sign) - sign);
 }
 
 static int32_t tanh_of(int32_t x)
@@ -127,31 +127,15 @@ static float to_real(int32_t v, int32_t bits)
 /* ---- one step of one sample: some units at a time ---- */
 
 struct step {
-    nuc_recurrence_product_fn *product;
+    nuc_recurrence_rows_fn *multiply;
     const struct nuc_recurrence *r;
     const struct nuc_recurrence_s8 *p;
     const int16_t *x, *h; /* the input, the state before */
     int32_t right;        /* of products with x */
 };
 
-/* Of a gate of some units; those with the state are apart where they are multiplied first. */
+/* Of a gate of some units. */
 typedef int32_t sums_of_gate[NUC_ROWS_AT_ONCE];
-
-/* sums: of all gates; apart: of the GRU's new state with the state before. */
-static void multiply(const struct step *s, int32_t unit, int32_t count, sums_of_gate *sums, int32_t *apart)
-{
-    const struct nuc_recurrence_rows *x = &s->p->x, *h = &s->p->h;
-    int32_t gates = nuc_cell_gates(s->r->cell);
-
-    for (int32_t gate = 0; gate < gates; gate++) {
-        int32_t first = gate * s->r->hidden + unit;
-        s->product(x, first, count, s->x, s->right, x->bias + first, sums[gate]);
-        if (s->r->cell == NUC_CELL_GRU && gate == 2)
-            s->product(h, first, count, s->h, 0, h->bias + first, apart);
-        else
-            s->product(h, first, count, s->h, 0, sums[gate], sums[gate]);
-    }
-}
 
 static int16_t gru_unit(const struct step *s, sums_of_gate *sums, int32_t apart, int32_t k, int32_t before)
 {
@@ -162,12 +146,18 @@ static int16_t gru_unit(const struct step *s, sums_of_gate *sums, int32_t apart,
     return as_state(new + (int32_t)without_bits((int64_t)(before - new) * update, 15));
 }
 
+/* Such that the next one fits 32 bits, too. */
+static int32_t as_cell(int32_t v)
+{
+    return nuc_clamp_i32(v, -(1 << 30), (1 << 30) - 1);
+}
+
 static int16_t lstm_unit(const struct step *s, sums_of_gate *sums, int32_t k, int32_t *c)
 {
     int32_t in = sigmoid_of(sums[0][k]), forget = sigmoid_of(sums[1][k]);
     int32_t new = tanh_of(sums[2][k]), shown = sigmoid_of(sums[3][k]);
 
-    *c = nuc_saturate_i32(without_bits((int64_t)forget * *c + in * new, 15));
+    *c = as_cell((int32_t)without_bits((int64_t)forget * *c + in * new, 15));
     return as_state(rounded(shown * tanh_of(*c), 30 - s->p->fraction));
 }
 
@@ -185,7 +175,9 @@ static void run_step(const struct step *s, int32_t *c, int16_t *next)
     for (int32_t i = 0; i < hidden; i += NUC_ROWS_AT_ONCE) {
         int32_t count = hidden - i < NUC_ROWS_AT_ONCE ? hidden - i : NUC_ROWS_AT_ONCE;
         sums_of_gate sums[NUC_MOST_GATES], apart;
-        multiply(s, i, count, sums, apart);
+        for (int32_t gate = 0; gate < nuc_cell_gates(s->r->cell); gate++)
+            s->multiply(s->p, gate * hidden + i, count, s->x, s->right, s->h, sums[gate],
+                        s->r->cell == NUC_CELL_GRU && gate == 2 ? apart : NULL);
         for (int32_t k = 0; k < count; k++) {
             int32_t place = nuc_recurrence_place(i + k, hidden);
             if (s->r->cell == NUC_CELL_GRU)
@@ -243,9 +235,25 @@ static int32_t read_input(const struct nuc_recurrence *r, const struct nuc_recur
     return p->exponent - e;
 }
 
+/* The hidden states as int8, for a multiplier below a half: the same as to_int8(). */
+static void write_scaled(const int16_t *h, int32_t count, const struct nuc_recurrence_scale *s, int8_t *out)
+{
+    int32_t multiplier = s->factor.multiplier, right = -1 - s->factor.shift, half = 1 << (right - 1);
+    int32_t zero = s->zero_point;
+
+    for (int32_t k = 0; k < count; k++) {
+        int32_t high = (int32_t)((int64_t)h[nuc_recurrence_place(k, count)] * multiplier >> 32);
+        out[k] = nuc_saturate_i8(((high + half) >> right) + zero);
+    }
+}
+
 static void write_output(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int16_t *h, void *out,
                          ptrdiff_t at)
 {
+    if (p->to_out.factor.multiplier > 0 && p->to_out.factor.shift < -1) {
+        write_scaled(h, r->hidden, &p->to_out, (int8_t *)out + at);
+        return;
+    }
     for (int32_t k = 0; k < r->hidden; k++) {
         int32_t state = h[nuc_recurrence_place(k, r->hidden)];
         if (p->to_out.factor.multiplier == 0)
@@ -269,7 +277,7 @@ static void begin(const struct nuc_recurrence *r, const struct nuc_recurrence_s8
     for (int32_t i = 0; i < r->hidden; i++) {
         h[nuc_recurrence_place(i, r->hidden)] = as_state(initial(p->real_h0, p->h0, &p->from_h0, at + i, p->fraction));
         if (c != NULL)
-            c[i] = initial(p->real_c0, p->c0, &p->from_c0, at + i, 15);
+            c[i] = as_cell(initial(p->real_c0, p->c0, &p->from_c0, at + i, 15));
     }
 }
 
@@ -290,7 +298,7 @@ static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *
 }
 
 /* Scratch: c, x and both states, each from a whole word on. */
-void nuc_recurrence_s8_by(nuc_recurrence_product_fn *product, const struct nuc_recurrence *r,
+void nuc_recurrence_s8_by(nuc_recurrence_rows_fn *multiply, const struct nuc_recurrence *r,
                           const struct nuc_recurrence_s8 *p, const void *in, void *out)
 {
     bool has_c = r->cell == NUC_CELL_LSTM;
@@ -303,7 +311,7 @@ void nuc_recurrence_s8_by(nuc_recurrence_product_fn *product, const struct nuc_r
         for (int32_t i = 0; i < r->steps; i++) {
             int32_t t = r->backwards ? r->steps - 1 - i : i;
             int32_t right = read_input(r, p, in, t * r->in_step + n * r->in_sample, x);
-            struct step step = {product, r, p, x, h, right};
+            struct step step = {multiply, r, p, x, h, right};
             run_step(&step, c, next);
             write_output(r, p, next, out, t * r->out_step + n * r->out_sample);
             int16_t *before = h;
@@ -327,19 +335,34 @@ static int32_t dot(const int8_t *w, const int16_t *values, int32_t count)
     return sum;
 }
 
-static void product(const struct nuc_recurrence_rows *rows, int32_t first, int32_t count, const int16_t *values,
-                    int32_t right, const int32_t *to, int32_t *sums)
+static int32_t product(const struct nuc_recurrence_rows *rows, int32_t row, const int16_t *values)
 {
-    const int8_t *w = rows->weight + (ptrdiff_t)first * rows->columns;
+    int32_t sum = dot(rows->weight + (ptrdiff_t)row * rows->columns, values, rows->columns);
 
-    for (int32_t k = 0; k < count; k++, w += rows->columns) {
-        int32_t sum = (int32_t)((uint32_t)dot(w, values, rows->columns) << rows->left) >> right;
-        int64_t scaled = (int64_t)sum * rows->multiplier[first + k] + ((int64_t)1 << 31);
-        sums[k] = nuc_wrap_add(to[k], (int32_t)(scaled >> 32));
+    return (int32_t)((uint32_t)sum << rows->left);
+}
+
+static int32_t add_scaled(int32_t product, int32_t multiplier, int32_t to)
+{
+    return nuc_wrap_add(to, (int32_t)(((int64_t)product * multiplier + ((int64_t)1 << 31)) >> 32));
+}
+
+static void multiply_rows(const struct nuc_recurrence_s8 *p, int32_t first, int32_t count, const int16_t *x,
+                          int32_t right, const int16_t *h, int32_t *sums, int32_t *apart)
+{
+    const struct nuc_recurrence_row *row = p->rows + first;
+
+    for (int32_t k = 0; k < count; k++, row++) {
+        int32_t of_h = product(&p->h, first + k, h);
+        sums[k] = add_scaled(product(&p->x, first + k, x) >> right, row->x_multiplier, row->x_bias);
+        if (apart != NULL)
+            apart[k] = add_scaled(of_h, row->h_multiplier, row->h_bias);
+        else
+            sums[k] = add_scaled(of_h, row->h_multiplier, sums[k]);
     }
 }
 
 void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const void *in, void *out)
 {
-    nuc_recurrence_s8_by(product, r, p, in, out);
+    nuc_recurrence_s8_by(multiply_rows, r, p, in, out);
 }

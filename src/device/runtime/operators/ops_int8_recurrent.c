@@ -2,7 +2,7 @@
 #include "device/runtime/operators/ops_int8.h"
 #include "device/runtime/operators/ops_recurrent.h"
 
-enum { PARAMS_EACH = 3, ROW_LISTS = 4, MOST_SCALES = 5, PRODUCT_NUMBERS = 4 };
+enum { PARAMS_EACH = 3, ROW_NUMBERS = 4, MOST_SCALES = 5, PRODUCT_NUMBERS = 4 };
 
 /* Arguments, the states among them by their order: hidden state, then the cell state of an LSTM. */
 struct layer {
@@ -102,12 +102,11 @@ static bool read_params(const struct nuc_kernel_context *cx, struct layer *l, in
         t[i] = &nuc_list_value(cx, l->a->params, (uint32_t)direction * PARAMS_EACH + i)->u.tensor;
     if (!nuc_is_dense(t[0], NUC_I8, 2) || !nuc_is_dense(t[1], NUC_I8, 2) || t[0]->sizes[0] != rows ||
         t[0]->sizes[1] != l->sizes.r.inputs || t[1]->sizes[0] != rows || t[1]->sizes[1] != l->sizes.r.hidden ||
-        !nuc_is_dense(t[2], NUC_I32, 2) || t[2]->sizes[0] != ROW_LISTS || t[2]->sizes[1] != rows)
+        !nuc_is_dense(t[2], NUC_I32, 2) || t[2]->sizes[0] != rows || t[2]->sizes[1] != ROW_NUMBERS)
         return false;
-    const int32_t *numbers = t[2]->data;
-    l->p.x = (struct nuc_recurrence_rows){t[0]->data, l->sizes.r.inputs, l->p.x.left, numbers, numbers + rows};
-    l->p.h = (struct nuc_recurrence_rows){t[1]->data, l->sizes.r.hidden, l->p.h.left, numbers + 2 * rows,
-                                          numbers + 3 * rows};
+    l->p.x = (struct nuc_recurrence_rows){t[0]->data, l->sizes.r.inputs, l->p.x.left};
+    l->p.h = (struct nuc_recurrence_rows){t[1]->data, l->sizes.r.hidden, l->p.h.left};
+    l->p.rows = t[2]->data;
     return true;
 }
 
