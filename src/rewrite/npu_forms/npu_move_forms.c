@@ -266,6 +266,72 @@ static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, 
     return insert_joined(g, node, parts, n, p->dim);
 }
 
+/* ---- paddings as decomposed archives have them: places that turn back at the ends, or stay there ---- */
+
+struct bent {
+    const char *mode; /* NULL: neither */
+    int64_t before, after;
+};
+
+/* Where a place so many behind an end comes from: counted from that end. */
+static int64_t bent_place(const char *mode, int64_t behind)
+{
+    return strcmp(mode, "reflect") == 0 ? behind : 0;
+}
+
+static struct bent bent_of(const struct places *p, int64_t size)
+{
+    static const char *const modes[] = {"reflect", "replicate"};
+
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        int64_t before = 0, after, i = 0;
+        while (before < p->count && place(p, before, size) != 0)
+            before++;
+        while (strcmp(modes[m], "replicate") == 0 && before + 1 < p->count && place(p, before + 1, size) == 0)
+            before++;
+        after = p->count - before - size;
+        if (after < 0 || before + after == 0 || (bent_place(modes[m], 1) == 1 && (before >= size || after >= size)))
+            continue;
+        for (; i < p->count; i++) {
+            int64_t at = i - before, end = at - size + 1;
+            int64_t from = at < 0 ? bent_place(modes[m], -at) : end > 0 ? size - 1 - bent_place(modes[m], end) : at;
+            if (place(p, i, size) != from)
+                break;
+        }
+        if (i == p->count)
+            return (struct bent){modes[m], before, after};
+    }
+    return (struct bent){.mode = NULL};
+}
+
+/* Of the last or the last two dimensions of an image or a sequence, as torch's padding has them. */
+static bool is_bent(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct places p = places_of_index(s->g, node);
+    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
+
+    return is_real(node) && p.at != NULL && (rank == 3 || rank == 4) && p.dim + (rank == 3 ? 1 : 2) >= rank &&
+           bent_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]).mode != NULL;
+}
+
+static struct nuc_node *to_bent_pad(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct places p = places_of_index(g, node);
+    struct bent b = bent_of(&p, value->vals[0].sizes[p.dim]);
+    uint32_t last = value->vals[0].rank - 1u, count = last == 2 ? 2 : 4, at = 2 * (last - p.dim);
+    int64_t pads[4] = {0};
+
+    pads[at] = b.before;
+    pads[at + 1] = b.after;
+    struct nuc_node *pad = nuc_insert(g, node, NUC_OP_PAD, node);
+    nuc_set_arg_node(pad, g, NUC_SELF, value);
+    nuc_set_arg_ints(pad, g, NUC_ARG(PAD, pad), pads, count);
+    nuc_set_arg_string(pad, NUC_ARG(PAD, mode), b.mode);
+    nuc_infer_shape(g, pad);
+    return pad;
+}
+
 static uint64_t calls_of_flip(const struct nuc_node *node)
 {
     const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
@@ -734,7 +800,8 @@ const struct nuc_npu_form nuc_move_forms[] = {
     {NUC_OP_SPLIT, to_slices_of_split, is_split_to_slices},
     {NUC_OP_SPLIT_SIZES, to_slices_of_split, is_split_to_slices},
     {NUC_OP_SPLIT_WITH_SIZES, to_slices_of_split, is_split_to_slices},
-    /* index and index_select by constants, flip: runs of elements behind each other. */
+    /* index and index_select by constants, flip: paddings, runs of elements behind each other. */
+    {NUC_OP_INDEX, to_bent_pad, is_bent},
     {NUC_OP_INDEX, to_runs, is_taken_in_runs},
     {NUC_OP_INDEX_SELECT, to_runs, is_taken_in_runs},
     {NUC_OP_FLIP, to_runs, is_taken_in_runs},
