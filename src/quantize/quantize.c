@@ -242,23 +242,22 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     find_unseen(c);
     find_gates(c);
     const struct nuc_sharing *s = c->sharing;
-    bool by_parts = options->accuracy != NUC_ACCURACY_FAST && nuc_chooses_by_parts(c);
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
         if (options->accuracy != NUC_ACCURACY_FAST)
             nuc_observer_divide(c->g->cx, o);
-        o->whole = s->groups[i].spec.observer == NUC_OBSERVER_AUTO && !by_parts;
         for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
             o->from[k] = c->observers[s->groups[i].from[k]];
         c->observers[i] = o;
     }
+    c->ranges = options->ranges;
+    nuc_need_histograms(c, options->accuracy != NUC_ACCURACY_FAST);
     for (uint32_t i = 0; i < s->n_groups && c->without & NUC_STEP_WIDEN; i++)
         c->observers[i]->reach = NUC_AS_SEEN;
     if (options->bias_correction)
         c->means = nuc_input_means_new(g);
     c->is_open = options->observer == NUC_OBSERVE_AUTO && !(c->without & NUC_STEP_RANGES);
-    c->ranges = options->ranges;
     if (options->accuracy != NUC_ACCURACY_FAST)
         c->samples = nuc_choice_samples_new(g, c->high ? HIGH_EFFORT : 1);
     see_constants(c, false);

@@ -79,6 +79,7 @@ struct block {
 struct choice {
     struct nuc_calibration *c;
     struct nuc_effects *fx;
+    const uint8_t *known; /* by group: the candidate that is taken; NULL: it is to be found */
     size_t n_samples;
     double run_cost;
     uint32_t n_open;
@@ -94,9 +95,47 @@ static double budget(bool high)
 }
 
 /* The budget covers trials of two blocks, of about five ranges each, on enough samples. */
-bool nuc_chooses_by_parts(const struct nuc_calibration *c)
+static bool chooses_by_parts(const struct nuc_calibration *c)
 {
     return ENOUGH_SAMPLES * (1 + CHECKS + 1.5 * 5) * nuc_run_cost(c->g) <= budget(c->high);
+}
+
+/* ---- what another network chose ---- */
+
+/* By the name of a node whose value has the range. */
+struct nuc_chosen_range {
+    const char *node;
+    uint8_t candidate;
+};
+
+static bool is_known(const struct nuc_calibration *c)
+{
+    return c->ranges != NULL && c->ranges->known;
+}
+
+/*
+ * By group; NULL: nothing is known. A value that the other network does not have takes the first candidate. Points and
+ * items are in order of execution, so that each search begins where the one before it ended.
+ */
+static const uint8_t *known_choices(const struct nuc_calibration *c)
+{
+    const struct nuc_chosen_ranges *r = c->ranges;
+    size_t at = 0;
+
+    if (!is_known(c))
+        return NULL;
+    uint8_t *of = nuc_alloc_array(c->g->cx, c->sharing->n_groups, 1);
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        for (size_t k = 0; k < r->count; k++) {
+            const struct nuc_chosen_range *item = &r->items[(at + k) % r->count];
+            if (strcmp(item->node, c->points[i].node->name) != 0)
+                continue;
+            of[c->points[i].group] = item->candidate;
+            at += k;
+            break;
+        }
+    }
+    return of;
 }
 
 /* ---- candidates ---- */
@@ -104,6 +143,18 @@ bool nuc_chooses_by_parts(const struct nuc_calibration *c)
 static bool is_open(const struct nuc_observer *o)
 {
     return o->spec.observer == NUC_OBSERVER_AUTO && o->seen;
+}
+
+void nuc_need_histograms(struct nuc_calibration *c, bool chooses)
+{
+    const uint8_t *known = known_choices(c);
+    const bool any = chooses && chooses_by_parts(c);
+
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        struct nuc_observer *o = c->observers[i];
+        bool taken = known == NULL || candidates[known[i]].kind != NUC_OBSERVER_MIN_MAX;
+        o->whole = o->spec.observer == NUC_OBSERVER_AUTO && !(any && taken);
+    }
 }
 
 static bool are_alike(const struct nuc_parameters *a, const struct nuc_parameters *b)
@@ -142,6 +193,8 @@ static void find_candidates(const void *arg, struct nuc_part part)
         for (unsigned p = 0; p <= NUC_BOTH_PARTS; p++) {
             unsigned from = both && p != NUC_BOTH_PARTS ? 1 - p : NUC_BOTH_PARTS;
             for (uint32_t k = 0; k < CANDIDATES; k++) {
+                if (h->known != NULL && h->known[g->group] != k)
+                    continue;
                 bool is_left_out = (h->c->without & candidates[k].step) != 0 ||
                                    (o->whole && candidates[k].kind != NUC_OBSERVER_MIN_MAX);
                 const struct candidate *c = &candidates[is_left_out ? 0 : k];
@@ -410,19 +463,6 @@ static void keep_held_out(struct choice *h, struct nuc_arena *outer)
     }
 }
 
-/* ---- what another network chose ---- */
-
-/* By the name of a node whose value has the range. */
-struct nuc_chosen_range {
-    const char *node;
-    uint8_t candidate;
-};
-
-static bool is_known(const struct nuc_calibration *c)
-{
-    return c->ranges != NULL && c->ranges->known;
-}
-
 static void note_choices(const struct choice *h)
 {
     const struct nuc_calibration *c = h->c;
@@ -445,30 +485,12 @@ static void note_choices(const struct choice *h)
     r->known = true;
 }
 
-/*
- * A value that the other network does not have takes the first candidate. Points and items are in order of execution,
- * so that each search begins where the one before it ended.
- */
+/* Of the groups that are open. */
 static void take_choices(struct choice *h)
 {
-    const struct nuc_calibration *c = h->c;
-    const struct nuc_chosen_ranges *r = c->ranges;
-    uint8_t *of = nuc_alloc_array(c->g->cx, c->sharing->n_groups, 1);
-    size_t at = 0;
-
-    for (uint32_t i = 0; i < c->n_points; i++) {
-        for (size_t k = 0; k < r->count; k++) {
-            const struct nuc_chosen_range *item = &r->items[(at + k) % r->count];
-            if (strcmp(item->node, c->points[i].node->name) != 0)
-                continue;
-            of[c->points[i].group] = item->candidate;
-            at += k;
-            break;
-        }
-    }
     h->n_blocks = h->n_open;
     for (uint32_t i = 0; i < h->n_open; i++)
-        h->blocks[i] = (struct block){.first = i, .count = 1, .chosen = of[h->open[i].group]};
+        h->blocks[i] = (struct block){.first = i, .count = 1, .chosen = h->known[h->open[i].group]};
     if (asks_for_errors(h))
         whole(h, h->error);
 }
@@ -481,11 +503,12 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     if (!c->is_open || c->samples == NULL || c->samples->count == 0)
         return;
     struct nuc_arena *outer = nuc_push_arena(cx);
-    bool by_parts = !is_known(c) && nuc_chooses_by_parts(c);
+    bool by_parts = !is_known(c) && chooses_by_parts(c);
     struct choice h = {.c = c,
+                       .known = known_choices(c),
                        .run_cost = nuc_run_cost(c->g), /* at most what that of the converted graph is */
                        .n_samples = by_parts ? c->samples->count : nuc_samples_to_measure(c)};
-    if (!by_parts && !is_known(c) && !covers_all(&h) && !asks_for_errors(&h)) {
+    if (!by_parts && h.known == NULL && !covers_all(&h) && !asks_for_errors(&h)) {
         nuc_pop_arena(cx, outer); /* the first candidates stay */
         return;
     }
@@ -504,7 +527,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
         }
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
-    if (h.n_open != 0 && is_known(c)) {
+    if (h.n_open != 0 && h.known != NULL) {
         take_choices(&h);
     } else if (h.n_open != 0 && by_parts) {
         choose(&h);

@@ -7,8 +7,8 @@
 
 #include "quantize/calibration.h"
 
-/* Ranges are compared tensor by tensor, or a block of them: kinds of them besides MIN_MAX are asked for. */
-bool nuc_chooses_by_parts(const struct nuc_calibration *c);
+/* Tells observers whether ranges besides the whole one may be asked of them; `chooses`: by nuc_choose_ranges(). */
+void nuc_need_histograms(struct nuc_calibration *c, bool chooses);
 
 /* Sets `chosen` of all observers that leave it open. The parameters that follow are up to date afterwards. */
 void nuc_choose_ranges(struct nuc_calibration *c);
