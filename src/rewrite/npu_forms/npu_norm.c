@@ -97,8 +97,9 @@ struct rows {
 /* Between a norm and a layer that reads it. */
 #define MOST_VIEWS 4
 
-/* Elements of a matrix that a norm is given. */
-#define MAX_WEIGHTS ((int64_t)1 << 15)
+/* Weights of the product that a norm is given; the shorter form multiplies and adds one after the other instead. */
+#define MAX_WEIGHTS ((int64_t)1 << 17)
+#define MAX_WEIGHTS_IN_SHORT ((int64_t)1 << 15)
 
 static bool takes_off_mean(int64_t n)
 {
@@ -159,7 +160,7 @@ static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, bool fin
 /* The layers behind have what is left to do. */
 static bool has_product(const struct rows *r)
 {
-    return !r->is_read_by_layers && 2 * r->n * r->n <= MAX_WEIGHTS;
+    return !r->is_read_by_layers && 2 * r->n * r->n <= (r->fine ? MAX_WEIGHTS : MAX_WEIGHTS_IN_SHORT);
 }
 
 static uint64_t rows_cycles(const struct nuc_target *t, const struct rows *r)
