@@ -106,7 +106,7 @@ static bool take_term(struct nuc_term *t, struct product *p)
     return append(p, (struct factor){t, NULL, 1});
 }
 
-/* Factors that broadcast are factors as well. */
+/* Factors that broadcast are factors as well, and truths. */
 static bool take_node(struct nuc_graph *g, struct nuc_node *node, int64_t power, struct product *p, int depth)
 {
     struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
@@ -125,7 +125,7 @@ static bool take_node(struct nuc_graph *g, struct nuc_node *node, int64_t power,
         p->number *= number;
         return take_node(g, b, power, p, depth - 1);
     }
-    if (depth > 0 && node->op == NUC_OP_MUL && nuc_is_real_value(a) && nuc_is_real_value(b))
+    if (depth > 0 && node->op == NUC_OP_MUL && nuc_is_real_value(node) && a != NULL && b != NULL)
         return take_node(g, a, power, p, depth - 1) && take_node(g, b, power, p, depth - 1);
     return append(p, (struct factor){NULL, node, power});
 }

@@ -54,10 +54,11 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
     bool changed = false;
 
     for (struct nuc_node *n = s->g->first, *before; n != NULL;) {
-        bool is_product = n->op == NUC_OP_MUL || n->op == NUC_OP_DIV;
+        bool is_written =
+            n->op == NUC_OP_MUL || n->op == NUC_OP_DIV || n->op == NUC_OP_WHERE || n->op == NUC_OP_THRESHOLD;
         uint32_t old_ids = s->g->next_id;
         before = n->prev;
-        struct nuc_node *value = is_product ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
+        struct nuc_node *value = is_written ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
         expansion build = value == NULL && nuc_is_call(n) ? form_of(s, n) : NULL;
         if (value == NULL && build == NULL) {
             n = n->next;
