@@ -9,6 +9,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cpu/cortexm_private.h"
 #include "ir/recurrent_args.h"
@@ -311,6 +312,21 @@ static struct nuc_arg state_arg(struct nuc_cm *c, const struct layer *l, uint32_
     return nuc_node_arg(node == NULL ? NULL : nuc_cm_contiguous(c, node, before));
 }
 
+/* Zeros after each row, so that all begin with a word. */
+static struct nuc_node *padded(struct nuc_cm *c, struct nuc_node *weight, const int8_t *values)
+{
+    size_t rows = (size_t)weight->vals[0].sizes[0], columns = (size_t)weight->vals[0].sizes[1];
+    size_t wider = (columns + 3) / 4 * 4;
+    const int64_t sizes[2] = {(int64_t)rows, (int64_t)wider};
+
+    if (wider == columns)
+        return weight;
+    int8_t *bytes = nuc_alloc_array(c->g->cx, rows * wider, sizeof *bytes);
+    for (size_t j = 0; j < rows; j++)
+        memcpy(bytes + j * wider, values + j * columns, columns);
+    return nuc_cm_constant(c, weight, "_padded", NUC_I8, sizes, 2, bytes);
+}
+
 static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l, const struct weights *weights,
                                         const struct products *p, int32_t *const rows[2], struct nuc_node *before)
 {
@@ -320,16 +336,16 @@ static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l,
     uint32_t n_scales = list_scales(l, p, scales);
 
     for (uint32_t d = 0; d < l->r.directions; d++) {
-        params[PARAMS_EACH * d] = weights[d].ih.node;
-        params[PARAMS_EACH * d + 1] = weights[d].hh.node;
+        params[PARAMS_EACH * d] = padded(c, weights[d].ih.node, weights[d].ih_values);
+        params[PARAMS_EACH * d + 1] = padded(c, weights[d].hh.node, weights[d].hh_values);
         params[PARAMS_EACH * d + 2] = nuc_cm_constant(c, weights[d].hh.node, "_rows", NUC_I32, sizes, 2, rows[d]);
     }
     struct nuc_arg input = nuc_node_arg(nuc_cm_contiguous(c, l->in.node, before)), h0 = state_arg(c, l, 0, before);
     struct nuc_arg list = nuc_nodes_arg(params, PARAMS_EACH * l->r.directions);
     struct nuc_arg both = nuc_bool_arg(l->r.directions == 2), first = nuc_bool_arg(l->r.batch_first);
     struct nuc_arg bits = nuc_int_arg(p->fraction), numbers = nuc_ints_arg(scales, n_scales);
-    /* Two states and an input of int16 at whole words, a cell state of int32. */
-    size_t bytes = 4 * (2 * (size_t)((l->r.hidden + 1) / 2) + (size_t)((l->r.inputs + 1) / 2));
+    /* Two states and an input of int16, padded as the weights, a cell state of int32. */
+    size_t bytes = (size_t)(4 * ((l->r.hidden + 3) / 4 * 4) + 2 * ((l->r.inputs + 3) / 4 * 4));
     if (l->r.op == NUC_OP_GRU) {
         struct nuc_node *gru =
             nuc_emit(c->g, before, NUC_OP_NUCLEON_GRU, l->node, NUC_ARGS(input, h0, list, both, first, bits, numbers));

@@ -148,17 +148,17 @@ static const struct call calls[] = {
       T32(6), I(-128), I(127), L8(1, 6, 6, 7)}},
     {"nucleon::quantized_lstm.out",
      {T8(3, 2, 5), T8(2, 2, 4), NONE, PARAMS(6, 16, 5, 4), B(1), B(0), I(15),
-      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), SCRATCH(44),
+      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), SCRATCH(48),
       T8(3, 2, 8), T8(2, 2, 4), T8(2, 2, 4)}},
     {"nucleon::quantized_gru.out",
      {T8(2, 3, 5), NONE, PARAMS(3, 12, 5, 4), B(0), B(1), I(14),
-      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), SCRATCH(28), T8(2, 3, 4), T8(1, 2, 4)}},
+      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), SCRATCH(32), T8(2, 3, 4), T8(1, 2, 4)}},
     {"nucleon::quantized_gru.out", /* all in float32 but the weights */
      {TF(2, 3, 5), TF(1, 2, 4), PARAMS(3, 12, 5, 4), B(0), B(1), I(13), LIST(0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 6, 15),
-      SCRATCH(28), TF(2, 3, 4), TF(1, 2, 4)}},
+      SCRATCH(32), TF(2, 3, 4), TF(1, 2, 4)}},
     {"nucleon::quantized_gru.out", /* states in float32 */
      {T8(2, 3, 5), TF(1, 2, 4), PARAMS(3, 12, 5, 4), B(0), B(1), I(13),
-      LIST(0, 0, 0, 1, 1 << 30, -3, 0, 0, 0, 4, 4, 0, 15), SCRATCH(28), T8(2, 3, 4), TF(1, 2, 4)}},
+      LIST(0, 0, 0, 1, 1 << 30, -3, 0, 0, 0, 4, 4, 0, 15), SCRATCH(32), T8(2, 3, 4), TF(1, 2, 4)}},
     {"nucleon::gru.out",
      {TF(2, 3, 5), TF(1, 2, 4), FLOAT_PARAMS(2, 12, 5, 4), B(0), I(1), F(0), B(0), B(0), B(1), TF(2, 3, 4),
       TF(1, 2, 4)}},
@@ -167,7 +167,7 @@ static const struct call calls[] = {
       TF(1, 2, 4)}},
     {"nucleon::quantized_rnn.out",
      {T8(3, 2, 5), T8(1, 2, 4), PARAMS(3, 4, 5, 4), B(0), B(0), I(3),
-      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), B(1), SCRATCH(28), T8(3, 2, 4), T8(1, 2, 4)}},
+      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), B(1), SCRATCH(32), T8(3, 2, 4), T8(1, 2, 4)}},
 };
 
 #define N_CALLS (sizeof calls / sizeof calls[0])
@@ -548,7 +548,7 @@ static void test_refused(void **state)
         {"cortex_m::quantized_linear.out", 7, LIST(1 << 30, 1 << 30, 1)}, /* one multiplier */
         {"cortex_m::quantized_linear.out", 3, T32(3)},                    /* bias and kernel_sum */
         {"nucleon::quantized_transpose_conv2d.out", 7, I(4)},             /* groups */
-        {"nucleon::quantized_lstm.out", 8, SCRATCH(43)}, /* two states and an input of int16, cells of int32 */
+        {"nucleon::quantized_lstm.out", 8, SCRATCH(47)}, /* two states and an input of int16, cells of int32 */
         {"nucleon::quantized_lstm.out", 9, TF(3, 2, 8)}, /* a result in float32 */
         {"nucleon::quantized_gru.out", 5, I(16)},        /* fraction */
         {"nucleon::quantized_rnn.out", 1, T8(2, 2, 4)},  /* a direction too many */

@@ -775,13 +775,13 @@ static void test_resize(void **state)
 
 /* ---- recurrent layers: real numbers in place of the states and gates ---- */
 
-enum { MOST_UNITS = 37, MOST_INPUTS = 21, MOST_STEPS = 6 };
+enum { MOST_UNITS = 37, MOST_INPUTS = 21, MOST_STEPS = 6, PADDING = 3 };
 
 struct layer_case {
     struct nuc_recurrence r;
     struct nuc_recurrence_s8 p;
-    double in[MOST_STEPS * MOST_INPUTS]; /* in steps of the product */
-    double h[MOST_UNITS], c[MOST_UNITS];
+    double in[MOST_STEPS * MOST_INPUTS + PADDING]; /* in steps of the product */
+    double h[MOST_UNITS + PADDING], c[MOST_UNITS];
 };
 
 static double dot_of(const struct nuc_recurrence_rows *w, int32_t row, const double *values)
@@ -816,7 +816,7 @@ static double sigmoid(double x)
 
 static void layer_step(struct layer_case *l, const double *x)
 {
-    double h[MOST_UNITS];
+    double h[MOST_UNITS + PADDING];
     int32_t n = l->r.hidden;
 
     memcpy(h, l->h, sizeof h);
@@ -834,6 +834,17 @@ static void layer_step(struct layer_case *l, const double *x)
             l->h[i] = l->r.cell == NUC_CELL_TANH ? tanh(sums[0]) : fmax(sums[0], 0);
         }
     }
+}
+
+/* Rows for `count` values, in half of the cases with zeros up to the next multiple of 4. */
+static struct nuc_recurrence_rows random_matrix(struct numbers *n, int32_t rows, int32_t count, int32_t left)
+{
+    int32_t columns = number(n, 0, 1) != 0 ? (int32_t)nuc_recurrence_padded(count) : count;
+    int8_t *weight = random_s8(n, (size_t)(rows * columns));
+
+    for (int32_t i = 0; i < rows * columns; i++)
+        weight[i] = i % columns < count ? weight[i] : 0;
+    return (struct nuc_recurrence_rows){weight, columns, left};
 }
 
 /* Multipliers below 2^x_bits and 2^h_bits, a quarter of that at least. */
@@ -889,7 +900,7 @@ static void test_recurrence(void **state)
     for (int round = 0; round < 2 * ROUNDS; round++) {
         int32_t hidden = number(&n, 1, MOST_UNITS), inputs = number(&n, 1, MOST_INPUTS), steps = number(&n, 1, 6);
         bool real_in = number(&n, 0, 1) != 0, real_out = number(&n, 0, 1) != 0;
-        int32_t scratch[4 * MOST_UNITS + MOST_INPUTS];
+        int32_t scratch[4 * MOST_UNITS + MOST_INPUTS]; /* more than needed */
         struct layer_case l = {
             .r = {(enum nuc_cell)(round % 4), number(&n, 0, 1) != 0, steps, 1, inputs, hidden, inputs, 0, hidden, 0}};
         int32_t rows = nuc_cell_gates(l.r.cell) * hidden;
@@ -897,8 +908,8 @@ static void test_recurrence(void **state)
         int8_t h_n[MOST_UNITS], c_n[MOST_UNITS], h0[MOST_UNITS], c0[MOST_UNITS], in[MOST_STEPS * MOST_INPUTS];
         float out[2][MOST_STEPS * MOST_UNITS] = {{0}}, real[MOST_STEPS * MOST_INPUTS];
         l.p = (struct nuc_recurrence_s8){
-            .x = {random_s8(&n, (size_t)(rows * inputs)), inputs, real_in ? 5 : 13},
-            .h = {random_s8(&n, (size_t)(rows * hidden)), hidden, 4},
+            .x = random_matrix(&n, rows, inputs, real_in ? 5 : 13),
+            .h = random_matrix(&n, rows, hidden, 4),
             .rows = random_rows(&n, rows, real_in ? 29 : 21, relu ? 20 : 21),
             .fraction = relu ? 10 : 15,
             .real_in = real_in,

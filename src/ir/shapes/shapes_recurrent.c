@@ -135,7 +135,7 @@ static enum nuc_dtype result_type(const struct nuc_shape_call *c, uint32_t requa
     return numbers[3 * (n_states + index) + 1] == 0 ? NUC_F32 : NUC_I8;
 }
 
-/* input [T, B, in] or [B, T, in], its states, params: w_ih, w_hh [gates * H, H] and numbers of each direction */
+/* input [T, B, in] or [B, T, in], its states, params: w_ih, w_hh and numbers of each direction */
 void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
 {
     bool lstm = c->node->op == NUC_OP_NUCLEON_LSTM;
@@ -148,13 +148,14 @@ void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
         nuc_shape_fail(c, "%s or the %u parameters are not those of a layer", nuc_meta_text(c->g->cx, &out),
                        (unsigned)params->count);
     const struct nuc_meta *w = list_item(c, params, 1, "parameter");
+    int64_t gates = lstm ? 4 : c->node->op == NUC_OP_NUCLEON_GRU ? 3 : 1;
     if (w->rank != 2)
         nuc_shape_fail(c, "weight 1 is %s", nuc_meta_text(c->g->cx, w));
     state = out;
     state.sizes[1] = out.sizes[nuc_shape_bool(c, at + 2) ? 0 : 1];
     state.sizes[0] = directions;
-    state.sizes[2] = w->sizes[1];
-    out.sizes[2] = w->sizes[1] * directions;
+    state.sizes[2] = w->sizes[0] / gates;
+    out.sizes[2] = state.sizes[2] * directions;
     nuc_set_contiguous(&out);
     nuc_set_contiguous(&state);
     struct nuc_meta cell = state;

@@ -45,7 +45,7 @@ static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; 
 enum form {
     VALUES,   /* one after the other */
     PRODUCTS, /* of matrices: the last dimension of the first operand for each value written */
-    LAYER,    /* recurrent: `gates` for values written; of runs: products of rows that end within a word */
+    LAYER,    /* recurrent: `gates` for values written */
     PARTS,    /* runs of bytes that stay together: of a part, along one dimension */
     ROWS,     /* of the last dimension */
     VOLUME,   /* products of windows of volumes */
@@ -68,13 +68,13 @@ static const struct row {
      {.call = 950, .product = 1.5, .written = 37, .read = 5.7, .scalar = 4.5}}, /* 35 % */
     {NUC_OPS(NUC_OP_NUCLEON_LSTM, NUC_OP_LSTM),
      LAYER,
-     {.call = 3000, .product = 1.3, .written = 95, .run = 2.3, .scalar = 5.3}}, /* 4 % */
+     {.call = 3000, .product = 1.3, .written = 95, .scalar = 5.3}}, /* 4 % */
     {NUC_OPS(NUC_OP_NUCLEON_RNN, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU),
      LAYER,
-     {.call = 3000, .product = 1.3, .written = 131, .run = 1.9, .scalar = 5.3}}, /* 1 % */
+     {.call = 3000, .product = 1.3, .written = 131, .scalar = 5.3}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_GRU, NUC_OP_GRU),
      LAYER,
-     {.call = 3000, .product = 1.15, .written = 118, .run = 2.3, .scalar = 5.3}}, /* 9 % */
+     {.call = 3000, .product = 1.15, .written = 118, .scalar = 5.3}}, /* 9 % */
     {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
      VALUES,
      {.call = 7500,
@@ -268,13 +268,6 @@ static double run_length(const struct nuc_meta *in, const struct nuc_meta *out, 
     return length;
 }
 
-static double products_within_words(const struct nuc_kernel_call *call, int64_t inputs)
-{
-    int64_t units = call->gates > 0 ? (int64_t)(call->products / call->gates) - inputs : 0;
-
-    return call->gates * (double)((inputs % 4 != 0 ? inputs : 0) + (units % 4 != 0 ? units : 0));
-}
-
 static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call,
                            const struct row *row, struct work w)
 {
@@ -282,10 +275,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
 
     if (row->form == PRODUCTS)
         w.products = in != NULL && in->rank > 0 ? w.written * (double)in->sizes[in->rank - 1] : 0;
-    if (row->form == LAYER) {
+    if (row->form == LAYER)
         w.written = call->gates;
-        w.runs = in != NULL && in->rank == 3 ? products_within_words(call, in->sizes[2]) : 0;
-    }
     if (row->fit.pixel > 0 && call->out->rank > 1 && call->out->sizes[1] > 0)
         w.pixels = w.written / (double)call->out->sizes[1];
     if (row->form == ROWS && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)

@@ -41,7 +41,10 @@ struct nuc_recurrence_scale {
     struct nuc_multiplier factor; /* multiplier 0 of what leaves the layer: it is float32 */
 };
 
-/* gates * hidden rows. Their products are p << left. */
+/*
+ * gates * hidden rows of a value each, perhaps with zeros up to a multiple of 4, where words of a row begin. Their
+ * products are p << left.
+ */
 struct nuc_recurrence_rows {
     const int8_t *weight;
     int32_t columns, left;
@@ -78,15 +81,20 @@ struct nuc_recurrence_s8 {
     void *scratch; /* nuc_recurrence_scratch() bytes, aligned to 4 */
 };
 
-/* Bytes: two hidden states and an input of int16 at whole words, a cell state of int32. Up to 2^27 units and inputs. */
-static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden, int32_t inputs)
+/* Columns of rows for so many values. */
+static inline size_t nuc_recurrence_padded(int32_t count)
 {
-    size_t states = 2 * (((size_t)hidden + 1) / 2), cells = cell == NUC_CELL_LSTM ? (size_t)hidden : 0;
-
-    return 4 * (states + ((size_t)inputs + 1) / 2 + cells);
+    return ((size_t)count + 3) / 4 * 4;
 }
 
-enum { NUC_MOST_GATES = 4, NUC_ROWS_AT_ONCE = 32 };
+/* Bytes: two hidden states and an input of int16, a cell state of int32. Up to 2^27 units and inputs. */
+static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden, int32_t inputs)
+{
+    return 4 * nuc_recurrence_padded(hidden) + 2 * nuc_recurrence_padded(inputs) +
+           (cell == NUC_CELL_LSTM ? 4 * (size_t)hidden : 0);
+}
+
+enum { NUC_MOST_GATES = 4, NUC_ROWS_AT_ONCE = 24 };
 
 /*
  * Where value i of `count` lies among those that are multiplied: of four, those of one parity are neighbours, as the

@@ -179,7 +179,7 @@ static void run_step(const struct step *s, int32_t *c, int16_t *next)
             s->multiply(s->p, gate * hidden + i, count, s->x, s->right, s->h, sums[gate],
                         s->r->cell == NUC_CELL_GRU && gate == 2 ? apart : NULL);
         for (int32_t k = 0; k < count; k++) {
-            int32_t place = nuc_recurrence_place(i + k, hidden);
+            int32_t place = nuc_recurrence_place(i + k, s->p->h.columns);
             if (s->r->cell == NUC_CELL_GRU)
                 next[place] = gru_unit(s, sums, apart[k], k, s->h[place]);
             else if (s->r->cell == NUC_CELL_LSTM)
@@ -224,25 +224,26 @@ static int32_t read_input(const struct nuc_recurrence *r, const struct nuc_recur
     if (!p->real_in) {
         const int8_t *q = (const int8_t *)in + at;
         for (int32_t i = 0; i < r->inputs; i++)
-            x[nuc_recurrence_place(i, r->inputs)] = q[i];
+            x[nuc_recurrence_place(i, p->x.columns)] = q[i];
         return 0;
     }
     const float *real = (const float *)in + at;
     int32_t e = exponent_of(real, r->inputs, p->exponent);
     float steps = power_of_2(p->input_bits - e);
     for (int32_t i = 0; i < r->inputs; i++)
-        x[nuc_recurrence_place(i, r->inputs)] = as_state(from_real(real[i] * steps, 0));
+        x[nuc_recurrence_place(i, p->x.columns)] = as_state(from_real(real[i] * steps, 0));
     return p->exponent - e;
 }
 
 /* The hidden states as int8, for a multiplier below a half: the same as to_int8(). */
-static void write_scaled(const int16_t *h, int32_t count, const struct nuc_recurrence_scale *s, int8_t *out)
+static void write_scaled(const int16_t *h, int32_t count, int32_t columns, const struct nuc_recurrence_scale *s,
+                         int8_t *out)
 {
     int32_t multiplier = s->factor.multiplier, right = -1 - s->factor.shift, half = 1 << (right - 1);
     int32_t zero = s->zero_point;
 
     for (int32_t k = 0; k < count; k++) {
-        int32_t high = (int32_t)((int64_t)h[nuc_recurrence_place(k, count)] * multiplier >> 32);
+        int32_t high = (int32_t)((int64_t)h[nuc_recurrence_place(k, columns)] * multiplier >> 32);
         out[k] = nuc_saturate_i8(((high + half) >> right) + zero);
     }
 }
@@ -251,11 +252,11 @@ static void write_output(const struct nuc_recurrence *r, const struct nuc_recurr
                          ptrdiff_t at)
 {
     if (p->to_out.factor.multiplier > 0 && p->to_out.factor.shift < -1) {
-        write_scaled(h, r->hidden, &p->to_out, (int8_t *)out + at);
+        write_scaled(h, r->hidden, p->h.columns, &p->to_out, (int8_t *)out + at);
         return;
     }
     for (int32_t k = 0; k < r->hidden; k++) {
-        int32_t state = h[nuc_recurrence_place(k, r->hidden)];
+        int32_t state = h[nuc_recurrence_place(k, p->h.columns)];
         if (p->to_out.factor.multiplier == 0)
             ((float *)out)[at + k] = to_real(state, p->fraction);
         else
@@ -275,7 +276,8 @@ static void begin(const struct nuc_recurrence *r, const struct nuc_recurrence_s8
                   int32_t *c)
 {
     for (int32_t i = 0; i < r->hidden; i++) {
-        h[nuc_recurrence_place(i, r->hidden)] = as_state(initial(p->real_h0, p->h0, &p->from_h0, at + i, p->fraction));
+        h[nuc_recurrence_place(i, p->h.columns)] =
+            as_state(initial(p->real_h0, p->h0, &p->from_h0, at + i, p->fraction));
         if (c != NULL)
             c[i] = as_cell(initial(p->real_c0, p->c0, &p->from_c0, at + i, 15));
     }
@@ -285,7 +287,7 @@ static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *
                 const int32_t *c)
 {
     for (int32_t i = 0; i < r->hidden; i++) {
-        int32_t state = h[nuc_recurrence_place(i, r->hidden)];
+        int32_t state = h[nuc_recurrence_place(i, p->h.columns)];
         if (p->real_h_n != NULL)
             p->real_h_n[at + i] = to_real(state, p->fraction);
         else
@@ -297,15 +299,24 @@ static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *
     }
 }
 
-/* Scratch: c, x and both states, each from a whole word on. */
+static void clear_padding(int16_t *values, int32_t count, int32_t columns)
+{
+    for (int32_t i = count; i < columns; i++)
+        values[nuc_recurrence_place(i, columns)] = 0;
+}
+
+/* Scratch: c, x and both states. */
 void nuc_recurrence_s8_by(nuc_recurrence_rows_fn *multiply, const struct nuc_recurrence *r,
                           const struct nuc_recurrence_s8 *p, const void *in, void *out)
 {
     bool has_c = r->cell == NUC_CELL_LSTM;
     int16_t *x = (int16_t *)((int32_t *)p->scratch + (has_c ? r->hidden : 0));
-    int16_t *h = x + (r->inputs + 1) / 2 * 2, *next = h + (r->hidden + 1) / 2 * 2;
+    int16_t *h = x + nuc_recurrence_padded(r->inputs), *next = h + nuc_recurrence_padded(r->hidden);
     int32_t *c = has_c ? p->scratch : NULL;
 
+    clear_padding(x, r->inputs, p->x.columns);
+    clear_padding(h, r->hidden, p->h.columns);
+    clear_padding(next, r->hidden, p->h.columns);
     for (int32_t n = 0; n < r->batch; n++) {
         begin(r, p, (ptrdiff_t)n * r->hidden, h, c);
         for (int32_t i = 0; i < r->steps; i++) {

@@ -92,6 +92,17 @@ static bool read_scales(struct nuc_kernel_context *cx, const struct nuc_value *l
     return true;
 }
 
+/* A matrix of rows for so many values, whose columns may be padded. */
+static bool read_rows(const struct nuc_tensor *t, int64_t rows, int32_t values, struct nuc_recurrence_rows *out)
+{
+    if (!nuc_is_dense(t, NUC_I8, 2) || t->sizes[0] != rows || t->sizes[1] < values ||
+        (size_t)t->sizes[1] > nuc_recurrence_padded(values))
+        return false;
+    out->weight = t->data;
+    out->columns = t->sizes[1];
+    return true;
+}
+
 /* w_ih, w_hh and the numbers of their rows. */
 static bool read_params(const struct nuc_kernel_context *cx, struct layer *l, int32_t direction)
 {
@@ -100,12 +111,9 @@ static bool read_params(const struct nuc_kernel_context *cx, struct layer *l, in
 
     for (uint32_t i = 0; i < PARAMS_EACH; i++)
         t[i] = &nuc_list_value(cx, l->a->params, (uint32_t)direction * PARAMS_EACH + i)->u.tensor;
-    if (!nuc_is_dense(t[0], NUC_I8, 2) || !nuc_is_dense(t[1], NUC_I8, 2) || t[0]->sizes[0] != rows ||
-        t[0]->sizes[1] != l->sizes.r.inputs || t[1]->sizes[0] != rows || t[1]->sizes[1] != l->sizes.r.hidden ||
+    if (!read_rows(t[0], rows, l->sizes.r.inputs, &l->p.x) || !read_rows(t[1], rows, l->sizes.r.hidden, &l->p.h) ||
         !nuc_is_dense(t[2], NUC_I32, 2) || t[2]->sizes[0] != rows || t[2]->sizes[1] != ROW_NUMBERS)
         return false;
-    l->p.x = (struct nuc_recurrence_rows){t[0]->data, l->sizes.r.inputs, l->p.x.left};
-    l->p.h = (struct nuc_recurrence_rows){t[1]->data, l->sizes.r.hidden, l->p.h.left};
     l->p.rows = t[2]->data;
     return true;
 }
