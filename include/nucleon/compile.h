@@ -337,6 +337,9 @@ bool nuc_model_has_float_node(const struct nuc_model *m, const char *name);
  */
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs);
 
+/* The next run begins with the initial values of the model's states; each other one with what the run before left. */
+void nuc_model_reset(struct nuc_model *m);
+
 /*
  * Names of the operator nodes with quantized values, in graph order. At these nodes the float, the quantized and the
  * compiled model can be compared.

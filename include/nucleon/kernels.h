@@ -237,6 +237,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::unsqueeze_copy.out", squeeze_dim, nuc_op_unsqueeze_copy)                                                  \
     X("aten::as_strided_copy.out", as_strided_copy, nuc_op_as_strided_copy)                                            \
     X("aten::copy.out", copy, nuc_op_copy)                                                                             \
+    X("aten::copy_", copy_in_place, nuc_op_copy_in_place)                                                              \
     X("dim_order_ops::_empty_dim_order.out", empty_dim_order, nuc_op_empty_dim_order)                                  \
     X("aten::permute_copy.out", permute_copy, nuc_op_permute_copy)                                                     \
     X("aten::slice_copy.Tensor_out", slice_copy, nuc_op_slice_copy)                                                    \

@@ -70,8 +70,14 @@ void nuc_runner_float_outputs(struct nuc_runner *r);
 /* Whether output `index` is int8 in the program and its quantization known. */
 bool nuc_runner_is_quantized_output(const struct nuc_runner *r, size_t index);
 
-/* Runs one inference. Inputs and outputs are in logical order; nuc_runner_input() and _output() return their sizes. */
+/*
+ * Runs one inference. Inputs and outputs are in logical order; nuc_runner_input() and _output() return their sizes. A
+ * program's states keep what the inference leaves in them for the next one.
+ */
 enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, void *const *outputs);
+
+/* The next inference begins with the initial values of the states, as the first one does. */
+enum nuc_status nuc_runner_reset(struct nuc_runner *r);
 
 /* Input or output `index` of the last inference in the program's memory, valid until the next inference. */
 const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes);

@@ -153,6 +153,20 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
                                  const struct nuc_program_memory *memory, const struct nuc_kernel_table *kernels,
                                  const struct nuc_backend_table *backends, struct nuc_detail *detail);
 
+/*
+ * States are planned tensors that have initial data and keep what an execution leaves in them for the next one
+ * (docs/streaming.md). Loading gives them their initial values; nuc_program_reset() does so again, at the start of
+ * another sequence. Several loaded programs may share one image: each has states of its own, in its planned memory.
+ */
+enum nuc_status nuc_program_reset(struct nuc_program *p, struct nuc_detail *detail);
+size_t nuc_program_n_states(const struct nuc_program *p);
+
+/*
+ * State `index`; NUC_BAD_USAGE when there is none. Its bytes, out->bytes at out->data, may be saved and written back
+ * between executions, to a program that was loaded from the same image.
+ */
+enum nuc_status nuc_program_state(const struct nuc_program *p, size_t index, struct nuc_tensor *out);
+
 /* Releases the driver resources of delegates. A second call, or a call with NULL, does nothing. */
 void nuc_program_unload(struct nuc_program *p);
 

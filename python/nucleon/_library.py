@@ -350,6 +350,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "nuc_runner_output": (Status, Runner, c_size_t, POINTER(TensorInfo)),
     "nuc_runner_bind": (Status, Runner, Dataset, Model, POINTER(c_size_t)),
     "nuc_runner_run": (Status, Runner, POINTER(c_void_p), POINTER(c_void_p)),
+    "nuc_runner_reset": (Status, Runner),
     "nuc_runner_close": (None, Runner),
     "nuc_evaluate_options_default": (None, POINTER(EvaluateOptions)),
     "nuc_evaluate": (Status, Runner, Dataset, Model, POINTER(EvaluateOptions), POINTER(c_void_p)),

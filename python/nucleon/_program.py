@@ -67,6 +67,7 @@ class Runner:
         """Outputs with the elements of all samples, one after the other, and how many samples there are."""
         session, count = self.session, ctypes.c_size_t()
         session.check(lib.nuc_runner_bind(self.handle, data, None, ctypes.byref(count)))
+        session.check(lib.nuc_runner_reset(self.handle))
         outputs = self.outputs()  # whether they are float or int8 depends on the data
         sizes = [math.prod(t.shape) * DTYPE_SIZE[t.dtype] for t in outputs]
         results = [bytearray(max(count.value * size, 1)) for size in sizes]
@@ -259,6 +260,8 @@ class Program:
         outputs have that axis as the inputs have it. Torch tensors give torch tensors, all else numpy arrays, or
         memoryviews where numpy is not installed. One output is returned as it is, several as ``Outputs``: a list whose
         items have names, too, those of the dictionary or the named tuple that ``forward()`` returns.
+
+        The samples of one call are one sequence: a program with states begins it with their initial values.
 
         int8 inputs take int8 arrays, or float32 ones, which are quantized as the program says; outputs are likewise.
         """

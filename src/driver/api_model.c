@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "driver/model_metadata.h"
-#include "eval/eval.h"
+#include "eval/sequence.h"
 #include "host/file.h"
 #include "ir/quant.h"
 #include "npu/layout/layout.h"
@@ -93,7 +93,7 @@ size_t nuc_model_n_inputs(const struct nuc_model *m)
 
 size_t nuc_model_n_outputs(const struct nuc_model *m)
 {
-    return results(m)->count;
+    return nuc_n_results(m->graph);
 }
 
 enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out)
@@ -110,7 +110,7 @@ enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct 
 
 enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out)
 {
-    if (index >= results(m)->count || results(m)->u.nodes[index] == NULL)
+    if (index >= nuc_model_n_outputs(m) || results(m)->u.nodes[index] == NULL)
         return NUC_BAD_USAGE;
     const struct nuc_node *n = results(m)->u.nodes[index];
     nuc_fill_tensor_info(n->name, &n->vals[0], out);
@@ -280,7 +280,7 @@ static void run_with_boundary(struct nuc_model *m, const void *const *given, voi
         if (b->image_inputs[i] != NULL && nuc_model_input(m, i, &t) == NUC_OK)
             nuc_put_channels_first(&t, given[i], b->image_inputs[i]);
     }
-    nuc_eval_run(m->evaluator, b->inputs, results);
+    nuc_eval_run(m->evaluator, nuc_sequence_inputs(m->sequence, b->inputs), results);
     for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
         void *image = b->image_outputs[i];
         if (image == NULL || results[i] == NULL || nuc_model_output(m, i, &t) != NUC_OK)
@@ -290,20 +290,40 @@ static void run_with_boundary(struct nuc_model *m, const void *const *given, voi
     }
 }
 
+/* `outputs` has no places for what states become. */
+static void run_sequence(struct nuc_model *m, const void *const *inputs, void *const *outputs)
+{
+    nuc_eval_run(m->evaluator, nuc_sequence_inputs(m->sequence, inputs), NULL);
+    for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
+        if (outputs[i] != NULL)
+            memcpy(outputs[i], nuc_eval_result_data(m->evaluator, i),
+                   nuc_bytes(&nuc_eval_output(m->evaluator, i)->vals[0]));
+    }
+}
+
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs)
 {
     struct nuc_call call;
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_model_context(m), __func__, inputs != NULL && outputs != NULL);
-        if (m->evaluator == NULL)
+        if (m->evaluator == NULL) {
             m->evaluator = nuc_eval_new_observed(m->graph, m->c->options.threads, NULL);
+            m->sequence = nuc_sequence_new(m->graph);
+        }
         if (m->io != NULL)
             run_with_boundary(m, inputs, outputs);
         else
-            nuc_eval_run(m->evaluator, inputs, outputs);
+            run_sequence(m, inputs, outputs);
+        nuc_sequence_advance(m->sequence, m->evaluator);
     }
     return nuc_leave(&call);
+}
+
+void nuc_model_reset(struct nuc_model *m)
+{
+    if (m != NULL && m->sequence != NULL)
+        nuc_sequence_reset(m->sequence);
 }
 
 /* ---- inner values as outputs, so that float, quantized and compiled model can be compared node by node ---- */
@@ -355,11 +375,12 @@ static struct nuc_graph *expose(const struct nuc_graph *from, const char *const 
     struct nuc_context *cx = from->cx;
     struct nuc_graph *g = nuc_graph_copy(from);
     struct nuc_node *output = nuc_output_node(g);
-    uint32_t n = output->args[NUC_ARG(OUTPUT, values)].count;
-    struct nuc_node **values = nuc_alloc_array(cx, n + count, sizeof(struct nuc_node *));
+    const struct nuc_arg *given = &output->args[NUC_ARG(OUTPUT, values)];
+    uint32_t n = nuc_n_results(g), n_states = given->count - n;
+    struct nuc_node **values = nuc_alloc_array(cx, given->count + count, sizeof(struct nuc_node *));
 
     for (uint32_t i = 0; i < n; i++)
-        values[i] = output->args[NUC_ARG(OUTPUT, values)].u.nodes[i];
+        values[i] = given->u.nodes[i];
     for (size_t i = 0; i < count; i++) {
         struct nuc_node *node = nuc_find_node(g, names[i]);
         if (node == NULL || node->n_vals != 1)
@@ -367,7 +388,9 @@ static struct nuc_graph *expose(const struct nuc_graph *from, const char *const 
         struct nuc_node *quantize = quantize_of(node);
         values[n + i] = quantize != NULL ? nuc_probe_quantized(g, quantize) : node;
     }
-    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, n + (uint32_t)count);
+    for (uint32_t i = 0; i < n_states; i++)
+        values[n + count + i] = given->u.nodes[n + i];
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, n + (uint32_t)count + n_states);
     nuc_graph_verify(g, "expose");
     return g;
 }

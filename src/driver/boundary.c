@@ -154,7 +154,7 @@ static void warn_of_float(struct nuc_compiler *c, const char *file, const char *
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
 {
     const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
-    struct nuc_io_quantizations io = {.n_outputs = outputs->count};
+    struct nuc_io_quantizations io = {.n_outputs = nuc_n_results(m->graph)};
 
     io.inputs = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof *io.inputs);
     io.outputs = nuc_alloc_array(m->c->cx, outputs->count, sizeof *io.outputs);
@@ -166,7 +166,7 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
             io.inputs[io.n_inputs++] = q;
         }
     }
-    for (uint32_t i = 0; i < outputs->count; i++)
+    for (uint32_t i = 0; i < io.n_outputs; i++)
         io.outputs[i] = nuc_io_quantization_of(m->c->cx, outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
     return io;
 }
@@ -186,12 +186,21 @@ bool nuc_is_int8_io(const struct nuc_job *j)
     return j->m->settings->o.io == NUC_IO_INT8;
 }
 
+bool nuc_has_quantized_boundary(const struct nuc_job *j)
+{
+    return nuc_is_int8_io(j) || (nuc_n_states(j->m->graph) > 0 && !j->m->settings->o.reference_compat);
+}
+
 void nuc_quantize_io(struct nuc_job *j)
 {
     struct nuc_io_quantizations *io = &j->m->lowered->io;
     const struct nuc_io_quantizations noted = *io;
     const char *file = j->m->graph->file;
 
+    if (!j->m->settings->o.reference_compat)
+        nuc_quantize_states(j->m->graph);
+    if (!nuc_is_int8_io(j))
+        return;
     nuc_remove_io_quantization(j->m->graph, j->m->settings->o.reference_compat, io);
     keep_noted(noted.inputs, noted.n_inputs, io->inputs, io->n_inputs);
     keep_noted(noted.outputs, noted.n_outputs, io->outputs, io->n_outputs);

@@ -19,6 +19,7 @@ struct nuc_measured;
 struct nuc_litert_io;
 struct nuc_boundary;
 struct nuc_evaluator;
+struct nuc_sequence;
 struct nuc_partitions;
 struct nuc_lowered;
 struct nuc_memory_map;
@@ -72,6 +73,7 @@ struct nuc_model {
     struct nuc_partitions *partitions;   /* partitioned models */
     struct nuc_lowered *lowered;         /* lowered models (lower.h) */
     struct nuc_evaluator *evaluator;     /* made by the first run */
+    struct nuc_sequence *sequence;       /* the same */
     struct nuc_boundary *boundary;       /* made by the first run of a model with an `io` */
     struct nuc_node **nodes;             /* by position, made by the first question */
     struct nuc_labels labels;            /* made with it */

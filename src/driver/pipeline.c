@@ -59,7 +59,7 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, GRAPH},
     [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, .applies = nuc_has_float_cpu,
                               .passes = {&nuc_lowered_passes}},
-    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_is_int8_io},
+    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_has_quantized_boundary},
     [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
     [NUC_STAGE_BOUNDARY] = {"boundary", nuc_present_boundary, GRAPH, .applies = nuc_is_from_litert},
     [NUC_STAGE_STRIPS] = {"strips", nuc_compute_in_strips, GRAPH, .applies = nuc_may_need_strips},

@@ -358,6 +358,14 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
     e->seen = seen;
     if (seen != NULL)
         join_steps(e);
+    /* What the caller gives comes first, then the states. */
+    size_t n_given = 0;
+    for (int states = 0; states < 2; states++) {
+        for (const struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
+            if (states != 0 ? nuc_is_state(n) : nuc_is_user_input(n))
+                e->inputs[n_given++] = e->first_slots[n->id];
+        }
+    }
     /* A value is used by what computes and by the observer, which sees views too. */
     for (uint32_t s = 0; s < e->n_steps; s++) {
         if (e->steps[s].call != NULL)

@@ -43,7 +43,7 @@ struct nuc_evaluator *nuc_eval_new_observed(struct nuc_graph *g, unsigned thread
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e);
 size_t nuc_eval_n_outputs(const struct nuc_evaluator *e);
 
-/* The placeholder of user input `index`, and the node whose value is output `index`. */
+/* The placeholder of input `index`, the user's before the states, and the node whose value is output `index`. */
 const struct nuc_node *nuc_eval_input(const struct nuc_evaluator *e, size_t index);
 const struct nuc_node *nuc_eval_output(const struct nuc_evaluator *e, size_t index);
 

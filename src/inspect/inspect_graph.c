@@ -113,10 +113,8 @@ static void put_args(struct nuc_context *cx, json_t *out, const struct nuc_node 
 static void put_placeholder(struct nuc_context *cx, json_t *out, const struct nuc_node *n)
 {
     static const char *const kinds[] = {
-        [NUC_USER_INPUT] = "input",
-        [NUC_PARAMETER] = "parameter",
-        [NUC_BUFFER] = "buffer",
-        [NUC_CONSTANT] = "constant",
+        [NUC_USER_INPUT] = "input",  [NUC_PARAMETER] = "parameter", [NUC_BUFFER] = "buffer",
+        [NUC_CONSTANT] = "constant", [NUC_STATE] = "state",
     };
 
     nuc_put_string(cx, out, "kind", kinds[n->input_kind]);

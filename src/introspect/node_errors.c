@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/eval.h"
+#include "eval/sequence.h"
 #include "host/numbers.h"
 #include "introspect/network_private.h"
 #include "ir/masks.h"
@@ -234,7 +234,8 @@ static void expose_twins(struct measuring *m)
     struct nuc_node *output = nuc_output_node(m->quantized);
     const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
     struct nuc_node **all = nuc_alloc_array(m->net->cx, values->count + m->n, sizeof(struct nuc_node *));
-    uint32_t count = values->count;
+    const uint32_t n_results = nuc_n_results(m->quantized);
+    uint32_t count = n_results;
 
     for (uint32_t i = 0; i < count; i++)
         all[i] = values->u.nodes[i];
@@ -246,6 +247,8 @@ static void expose_twins(struct measuring *m)
         if (v->twin != NULL)
             all[count++] = nuc_find_node(m->quantized, v->twin->name);
     }
+    for (uint32_t i = n_results; i < values->count; i++)
+        all[count++] = values->u.nodes[i];
     nuc_set_arg_nodes(output, m->quantized, NUC_ARG(OUTPUT, values), all, count);
 }
 
@@ -293,6 +296,12 @@ static void see_quantized(void *user, const struct nuc_node *node, uint32_t inde
     }
 }
 
+/* Number `i` of `n`: spread evenly over all, but the first ones of a sequence. */
+static size_t sample_of(const struct measuring *m, size_t i, size_t n, size_t n_samples)
+{
+    return nuc_n_states(m->real) > 0 ? i : i * n_samples / n;
+}
+
 static void run_samples(struct measuring *m, const struct nuc_node *const *kept, size_t n_kept,
                         struct nuc_dataset *samples, size_t n)
 {
@@ -300,12 +309,15 @@ static void run_samples(struct measuring *m, const struct nuc_node *const *kept,
     struct nuc_evaluator *quantized = nuc_eval_new(m->quantized, threads);
     const void **inputs = nuc_alloc_array(m->net->cx, samples->n_inputs, sizeof(void *));
 
+    struct nuc_sequence *sequence = nuc_sequence_new(m->real);
     m->float_run = nuc_eval_new_adjustable(m->real, threads, kept, n_kept);
     nuc_eval_observe(quantized, see_quantized, m);
     for (size_t i = 0; i < n; i++) {
-        nuc_dataset_read_sample(samples, i * samples->n_samples / n, inputs);
-        nuc_eval_run(m->float_run, inputs, NULL);
-        nuc_eval_run(quantized, inputs, NULL);
+        nuc_dataset_read_sample(samples, sample_of(m, i, n, samples->n_samples), inputs);
+        const void *const *all = nuc_sequence_inputs(sequence, inputs);
+        nuc_eval_run(m->float_run, all, NULL);
+        nuc_eval_run(quantized, all, NULL);
+        nuc_sequence_advance(sequence, m->float_run);
     }
 }
 
@@ -437,10 +449,13 @@ static void measure_effects(struct measuring *m, struct compared **chosen, size_
     for (size_t i = 0; i < nuc_eval_n_outputs(e); i++)
         exact[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
     nuc_eval_observe(quantized, see_error, m);
+    struct nuc_sequence *sequence = nuc_sequence_new(m->real);
     for (size_t k = 0; k < n; k++) {
-        nuc_dataset_read_sample(samples, k * samples->n_samples / n, inputs);
-        nuc_eval_run(quantized, inputs, NULL);
-        nuc_eval_run(e, inputs, (void *const *)exact);
+        nuc_dataset_read_sample(samples, sample_of(m, k, n, samples->n_samples), inputs);
+        const void *const *all = nuc_sequence_inputs(sequence, inputs);
+        nuc_eval_run(quantized, all, NULL);
+        nuc_eval_run(e, all, (void *const *)exact);
+        nuc_sequence_advance(sequence, e);
         for (size_t i = 0; i < count; i++) {
             nuc_eval_shift(e, chosen[i]->real, chosen[i]->error);
             nuc_eval_steps(e, chosen[i]->step + 1, n_steps);

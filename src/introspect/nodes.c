@@ -41,10 +41,11 @@ void nuc_list_network_nodes(struct nuc_network *net)
 {
     const struct nuc_graph *g = net->partitioned->graph;
     const struct nuc_arg *outputs = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
+    const uint32_t n_outputs = nuc_n_results(g);
     const struct nuc_labels labels = nuc_label_graph(g);
     size_t index = 0;
 
-    net->nodes = nuc_alloc_array(net->cx, (size_t)g->n_nodes + outputs->count, sizeof *net->nodes);
+    net->nodes = nuc_alloc_array(net->cx, (size_t)g->n_nodes + n_outputs, sizeof *net->nodes);
     net->id_of = nuc_alloc_array(net->cx, (size_t)g->next_id + 1, sizeof *net->id_of);
     net->by_id = nuc_alloc_array(net->cx, (size_t)g->next_id + 1, sizeof(struct nuc_node *));
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
@@ -67,7 +68,7 @@ void nuc_list_network_nodes(struct nuc_network *net)
         net->nodes[net->n_nodes - 1].is_operator = true;
         net->nodes[net->n_nodes - 1].label = labels.of[row->node->id];
     }
-    for (uint32_t i = 0; i < outputs->count; i++) {
+    for (uint32_t i = 0; i < n_outputs; i++) {
         struct nuc_network_node *n = add(net, outputs->u.nodes[i], NUC_BOUNDARY);
         n->is_output = true;
         n->label = n->name = nuc_output_name(net->model, i);

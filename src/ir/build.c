@@ -347,7 +347,7 @@ void nuc_remove_dead(struct nuc_graph *g)
 
     for (struct nuc_node *n = g->last; n != NULL; n = prev) {
         prev = n->prev;
-        bool is_root = n->op == NUC_OP_OUTPUT || nuc_is_user_input(n);
+        bool is_root = n->op == NUC_OP_OUTPUT || nuc_is_input(n);
         if (!is_root && n->n_users == 0)
             nuc_remove_node(g, n);
     }
@@ -376,7 +376,7 @@ const bool *nuc_nodes_that_vary(const struct nuc_graph *g)
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_cursor at = {0, 0};
-        varies[n->id] = nuc_is_user_input(n);
+        varies[n->id] = nuc_is_input(n);
         for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
             varies[n->id] |= varies[in->id];
     }
@@ -399,4 +399,18 @@ uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t
 struct nuc_node *nuc_output_node(const struct nuc_graph *g)
 {
     return g->last != NULL && g->last->op == NUC_OP_OUTPUT ? g->last : NULL;
+}
+
+uint32_t nuc_n_states(const struct nuc_graph *g)
+{
+    uint32_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next)
+        count += nuc_is_state(n);
+    return count;
+}
+
+uint32_t nuc_n_results(const struct nuc_graph *g)
+{
+    return nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count - nuc_n_states(g);
 }

@@ -140,7 +140,11 @@ struct nuc_arg {
     } u;
 };
 
-enum nuc_input_kind { NUC_USER_INPUT, NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT };
+/*
+ * A state is a buffer that the model changes: what one run leaves in it the next one reads. The last values of the
+ * output node are what the states become, in the order of the states.
+ */
+enum nuc_input_kind { NUC_USER_INPUT, NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT, NUC_STATE, NUC_INPUT_KINDS };
 
 /*
  * The operator of the model's file that a node is, or is a part of, and where the user's Python called it: the
@@ -196,8 +200,8 @@ struct nuc_node {
     const struct nuc_source *source; /* shared by what is made of the operator; never NULL in a graph */
 
     /* Placeholders only. */
-    const char *target;          /* state-dict name of a parameter, buffer or constant; NULL for a user input */
-    const struct nuc_data *data; /* NULL for a user input */
+    const char *target;          /* state-dict name; NULL for a user input */
+    const struct nuc_data *data; /* of a state: before the first run; NULL for a user input */
 
     struct nuc_node *cluster; /* compute node of the QDQ cluster the node is tagged with, or NULL */
 
@@ -409,10 +413,21 @@ static inline bool nuc_is_user_input(const struct nuc_node *node)
     return nuc_is_placeholder(node) && node->input_kind == NUC_USER_INPUT;
 }
 
+static inline bool nuc_is_state(const struct nuc_node *node)
+{
+    return nuc_is_placeholder(node) && node->input_kind == NUC_STATE;
+}
+
+/* What the caller gives, or the run before. */
+static inline bool nuc_is_input(const struct nuc_node *node)
+{
+    return nuc_is_user_input(node) || nuc_is_state(node);
+}
+
 /* A parameter, buffer or constant. */
 static inline bool nuc_is_static(const struct nuc_node *node)
 {
-    return nuc_is_placeholder(node) && node->input_kind != NUC_USER_INPUT;
+    return nuc_is_placeholder(node) && !nuc_is_input(node);
 }
 
 /* The same of float32; NULL is none. */
@@ -459,7 +474,7 @@ struct nuc_cursor {
 };
 struct nuc_node *nuc_next_input(const struct nuc_node *node, struct nuc_cursor *at);
 
-/* By node id, in the arena: the values follow from an input of the user, the others are constants of the model. */
+/* By node id, in the arena: the values follow from an input or a state, the others are constants of the model. */
 const bool *nuc_nodes_that_vary(const struct nuc_graph *g);
 
 /* The same as an array of at most `max`; returns how many there are in all. */
@@ -473,6 +488,10 @@ bool nuc_feeds_output(const struct nuc_node *node);
 bool nuc_has_in_place(const struct nuc_graph *g);
 
 struct nuc_node *nuc_output_node(const struct nuc_graph *g);
+
+/* How many states there are, and how many values the model returns: those of the output node but the states'. */
+uint32_t nuc_n_states(const struct nuc_graph *g);
+uint32_t nuc_n_results(const struct nuc_graph *g);
 struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name);
 
 /* ---- metas ---- */

@@ -224,10 +224,8 @@ const char *nuc_graph_print(struct nuc_graph *g, bool with_data)
         nuc_text_addf(&out, " = ");
         if (nuc_is_placeholder(n)) {
             static const char *const kinds[] = {
-                [NUC_USER_INPUT] = "input",
-                [NUC_PARAMETER] = "parameter",
-                [NUC_BUFFER] = "buffer",
-                [NUC_CONSTANT] = "constant",
+                [NUC_USER_INPUT] = "input",  [NUC_PARAMETER] = "parameter", [NUC_BUFFER] = "buffer",
+                [NUC_CONSTANT] = "constant", [NUC_STATE] = "state",
             };
 
             nuc_text_addf(&out, "%s", kinds[n->input_kind]);

@@ -76,7 +76,7 @@ static bool follows_from_inputs(const struct nuc_node *node, uint32_t *left, uin
     if (*left == 0)
         return false;
     --*left;
-    *n_inputs += nuc_is_user_input(node);
+    *n_inputs += nuc_is_input(node);
     if (nuc_is_placeholder(node))
         return true;
     if (node->is_tuple || !is_elementwise(node))

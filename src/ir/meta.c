@@ -223,7 +223,7 @@ const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *nod
 {
     int64_t strides[NUC_MAX_RANK];
 
-    assert(nuc_is_static(node));
+    assert(nuc_is_static(node) || nuc_is_state(node));
     logical_strides(&node->vals[0], strides);
     return const_with_strides(g, node, strides);
 }

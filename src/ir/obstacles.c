@@ -38,15 +38,3 @@ void nuc_refuse(struct nuc_context *cx, const char *file, const struct nuc_obsta
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %s", file, obstacle->text);
     nuc_add_obstacle(cx, file, obstacle);
 }
-
-const char *nuc_state_remedy(const char *buffer)
-{
-    static const char *const statistics[] = {"running_mean", "running_var", "num_batches_tracked"};
-    const char *dot = strrchr(buffer, '.'), *name = dot != NULL ? dot + 1 : buffer;
-
-    for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++) {
-        if (strcmp(name, statistics[i]) == 0)
-            return "call model.eval() before exporting";
-    }
-    return "make the state an input and an output of the model";
-}

@@ -31,7 +31,4 @@ void nuc_add_obstacle(struct nuc_context *cx, const char *file, const struct nuc
 /* "FILE: TEXT" as an error, NUC_UNSUPPORTED, or as an obstacle where these are collected. */
 void nuc_refuse(struct nuc_context *cx, const char *file, const struct nuc_obstacle *obstacle);
 
-/* What to do about a buffer that the model changes: running statistics are those of training, others are a state. */
-const char *nuc_state_remedy(const char *buffer);
-
 #endif

@@ -474,8 +474,8 @@ static void store_number(struct reader *r, enum nuc_dtype dtype, void *element, 
 /* Numbers in the order of `data`, repeated until the tensor is full. */
 static void take_values(struct reader *r, struct nuc_node *node)
 {
-    if (!nuc_is_static(node) || node->n_vals != 1)
-        bad(r, "only a parameter, buffer or constant has data");
+    if ((!nuc_is_static(node) && !nuc_is_state(node)) || node->n_vals != 1)
+        bad(r, "only a parameter, buffer, constant or state has data");
     size_t step = nuc_dtype_size(node->vals[0].dtype), size = nuc_bytes(&node->vals[0]);
     uint8_t *bytes = nuc_alloc(r->cx, size);
     size_t used = 0;
@@ -522,8 +522,8 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
         } else if (take_keyword(r, "in")) {
             source.module = take_string(r);
         } else if (take_keyword(r, "data")) {
-            if (!nuc_is_static(node) || node->n_vals != 1)
-                bad(r, "only a parameter, buffer or constant has data");
+            if ((!nuc_is_static(node) && !nuc_is_state(node)) || node->n_vals != 1)
+                bad(r, "only a parameter, buffer, constant or state has data");
             size_t size = nuc_bytes(&node->vals[0]);
             skip_spaces(r);
             size_t digits = strspn(r->p, "0123456789abcdef");
@@ -550,10 +550,8 @@ static const struct {
     const char *word;
     enum nuc_input_kind kind;
 } placeholders[] = {
-    {"input", NUC_USER_INPUT},
-    {"parameter", NUC_PARAMETER},
-    {"buffer", NUC_BUFFER},
-    {"constant", NUC_CONSTANT},
+    {"input", NUC_USER_INPUT},  {"parameter", NUC_PARAMETER}, {"buffer", NUC_BUFFER},
+    {"constant", NUC_CONSTANT}, {"state", NUC_STATE},
 };
 
 static bool find_placeholder(const char *word, enum nuc_input_kind *kind)
@@ -579,7 +577,7 @@ static struct nuc_node *add_node(struct reader *r, enum nuc_op op, const char *n
 static struct nuc_node *take_placeholder(struct reader *r, const char *name, enum nuc_input_kind kind)
 {
     if (r->g->last != NULL && !nuc_is_placeholder(r->g->last))
-        bad(r, "an input, parameter, buffer or constant after an operator");
+        bad(r, "an input, parameter, buffer, constant or state after an operator");
     struct nuc_node *node = add_node(r, NUC_OP_PLACEHOLDER, name);
 
     node->input_kind = kind;
@@ -667,6 +665,8 @@ struct nuc_graph *nuc_graph_parse(struct nuc_context *cx, const char *file, cons
     }
     if (nuc_output_node(r.g) == NULL)
         bad(&r, "the output is missing");
+    if (nuc_output_node(r.g)->args[NUC_ARG(OUTPUT, values)].count < nuc_n_states(r.g))
+        bad(&r, "the output has fewer values than there are states");
     resolve_clusters(&r, refs);
     return r.g;
 }

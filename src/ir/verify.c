@@ -89,9 +89,10 @@ static void check_values(const struct verifier *v, const struct nuc_node *node)
         if (!nuc_meta_is_valid(&node->vals[i]))
             broken(v, node, "its type, sizes or dim order are impossible");
     }
-    if (node->data != NULL && !nuc_is_static(node))
-        broken(v, node, "it has data, but is not a parameter, buffer or constant");
-    if (nuc_is_static(node) && node->target == NULL)
+    bool is_named = nuc_is_static(node) || nuc_is_state(node);
+    if (node->data != NULL && !is_named)
+        broken(v, node, "it has data, but is not a parameter, buffer, constant or state");
+    if (is_named && node->target == NULL)
         broken(v, node, "it has no target");
     if (node->data != NULL) {
         const struct nuc_meta *m = &node->vals[0];
@@ -192,6 +193,23 @@ static void check_node(struct verifier *v, struct nuc_node *node)
     v->n_of_op[node->op]++;
 }
 
+/* Each state has a next value of its type and sizes. */
+static void check_states(const struct verifier *v)
+{
+    uint32_t n_states = nuc_n_states(v->g);
+    const struct nuc_node *output = nuc_output_node(v->g);
+    const struct nuc_arg *values = n_states > 0 ? &output->args[NUC_ARG(OUTPUT, values)] : NULL;
+
+    if (n_states > 0 && values->count < n_states)
+        broken(v, output, "it has fewer values than there are states");
+    uint32_t at = n_states > 0 ? values->count - n_states : 0;
+    for (struct nuc_node *n = v->g->first; n_states > 0 && nuc_is_placeholder(n); n = n->next) {
+        const struct nuc_node *next = nuc_is_state(n) ? values->u.nodes[at++] : n;
+        if (next == NULL || next->vals[0].dtype != n->vals[0].dtype || !nuc_same_sizes(&next->vals[0], &n->vals[0]))
+            broken(v, n, "what the state becomes is of another type or of other sizes");
+    }
+}
+
 void nuc_graph_verify(struct nuc_graph *g, const char *stage)
 {
     struct nuc_arena *outer = nuc_push_arena(g->cx);
@@ -215,6 +233,7 @@ void nuc_graph_verify(struct nuc_graph *g, const char *stage)
         if (n->cluster != NULL && !was_seen(&v, n->cluster))
             broken(&v, n, "its cluster is not in the graph");
     }
+    check_states(&v);
     if (v.n_users != v.n_uses)
         nuc_fail(v.g->cx, NUC_INTERNAL, "%s: after %s: %zu users are noted, there are %zu", v.g->file, v.stage,
                  v.n_users, v.n_uses);

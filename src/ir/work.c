@@ -45,7 +45,7 @@ void nuc_check_work(const struct nuc_graph *g)
     double products = 0;
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        bool is_made = nuc_is_call(n) || nuc_is_user_input(n);
+        bool is_made = nuc_is_call(n) || nuc_is_input(n);
         for (uint32_t i = 0; is_made && i < n->n_vals; i++) {
             if (nuc_bytes(&n->vals[i]) > NUC_MAX_VALUE_BYTES)
                 nuc_fail(g->cx, NUC_UNSUPPORTED,

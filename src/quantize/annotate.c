@@ -489,7 +489,7 @@ void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node)
 static void annotate_inputs(struct nuc_annotator *a)
 {
     for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && n->n_users > 0 && !a->stays_float[n->id])
+        if (nuc_is_input(n) && n->n_users > 0 && !a->stays_float[n->id])
             nuc_annotate_output(a, n, nuc_spec_for(a, n, NUC_SPEC_ACTIVATION));
     }
 }
@@ -578,6 +578,24 @@ static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value
     a->by_id[value->id] = NULL;
 }
 
+/* A state is quantized as what it becomes, whose parameters may be given; what is observed of both is seen as one. */
+static void annotate_states(struct nuc_annotator *a)
+{
+    const struct nuc_arg *values = &nuc_output_node(a->g)->args[NUC_ARG(OUTPUT, values)];
+    uint32_t at = nuc_n_results(a->g);
+
+    for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (!nuc_is_state(n))
+            continue;
+        const struct nuc_node *next = values->u.nodes[at++];
+        const struct nuc_annotation *of = a->by_id[next->id];
+        for (uint32_t left = a->g->n_nodes; of != NULL && of->output.kind == NUC_QSPEC_SHARED && left > 0; left--)
+            of = a->by_id[of->output.from[0].node->id];
+        if (a->by_id[n->id] != NULL && of != NULL && of->output.kind == NUC_QSPEC_FIXED)
+            a->by_id[n->id]->output = of->output;
+    }
+}
+
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_annotator a = {.g = g,
@@ -629,11 +647,12 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
          * comes.
          */
         for (const struct nuc_node *n = a.g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-            if (n->input_kind == NUC_USER_INPUT && is_read_in_float(&a, n))
+            if (nuc_is_input(n) && is_read_in_float(&a, n))
                 leave_in_float(&a, n);
         }
     }
     nuc_annotate_symmetric(&a);
+    annotate_states(&a);
     return a.by_id;
 }
 

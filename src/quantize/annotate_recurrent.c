@@ -43,8 +43,7 @@ static struct nuc_node *origin_of(struct nuc_node *state)
 {
     struct nuc_node *input = state->op == NUC_OP_SLICE ? nuc_arg_node(state, NUC_SELF) : state;
 
-    if (input == NULL || !nuc_is_placeholder(input) || input->input_kind != NUC_USER_INPUT ||
-        !nuc_is_quantizable(input))
+    if (input == NULL || !nuc_is_input(input) || !nuc_is_quantizable(input))
         return NULL;
     return only_begins_layers(input, false) ? input : NULL;
 }

@@ -2,7 +2,7 @@
 #ifndef NUC_QUANTIZE_CALIBRATION_H
 #define NUC_QUANTIZE_CALIBRATION_H
 
-#include "eval/eval.h"
+#include "eval/sequence.h"
 #include "quantize/ranges/masked_range.h"
 #include "quantize/ranges/observer.h"
 #include "quantize/ranges/relevant_range.h"
@@ -59,6 +59,7 @@ struct nuc_calibration {
     unsigned fold; /* whose samples present parameters do not come from, or NUC_NO_FOLD (choice_samples.h) */
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
+    struct nuc_sequence *sequence;          /* the same */
     struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
     struct nuc_sub_arena *prepared;         /* all that there is before the first sample, until nuc_quantize_done() */

@@ -189,14 +189,15 @@ static void add_frozen(struct conversion *v, const struct nuc_node *node)
 /* Kinds in the order of torch.export; among the buffers are the new ones, at the place of what they stand for. */
 static void add_placeholders(struct conversion *v)
 {
-    static const enum nuc_input_kind kinds[] = {NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT, NUC_USER_INPUT};
+    static const enum nuc_input_kind kinds[] = {NUC_PARAMETER, NUC_BUFFER, NUC_STATE, NUC_CONSTANT, NUC_USER_INPUT};
 
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         for (uint32_t i = 0; i < v->c->n_order; i++) {
             const struct nuc_node *n = v->c->order[i];
             if (!nuc_is_placeholder(n))
                 continue;
-            if (n->input_kind == kinds[k] && (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT)) {
+            if (n->input_kind == kinds[k] &&
+                (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT || kinds[k] == NUC_STATE)) {
                 struct nuc_node *copy = nuc_add_placeholder(v->to, n->name, n->input_kind, &n->vals[0]);
                 copy->target = n->target;
                 copy->data = n->data;
@@ -568,7 +569,7 @@ static void measure(struct nuc_calibration *c)
     unsigned fold[NUC_CHOICE_MOST];
     struct nuc_sample_figures *figures = measure_held_out(c, fold);
 
-    *m = (struct nuc_measured){.n_outputs = c->samples->n_outputs, .is_held_out = holds_out(c)};
+    *m = (struct nuc_measured){.n_outputs = nuc_n_results(c->g), .is_held_out = holds_out(c)};
     m->outputs = nuc_alloc_array(c->g->cx, m->n_outputs, sizeof *m->outputs);
     m->errors = nuc_alloc_array(c->g->cx, c->samples->count, sizeof *m->errors);
     for (size_t i = 0; i < m->n_outputs; i++) {

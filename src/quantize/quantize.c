@@ -394,6 +394,7 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
         c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
         c->evaluator = nuc_eval_new_observed(c->g, c->threads, seen_nodes(c));
         c->pool = nuc_pool_new(c->g->cx, c->threads);
+        c->sequence = nuc_sequence_new(c->g);
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);
     }
@@ -402,11 +403,13 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
     c->n_samples++;
     c->has_parameters = c->has_chosen = false;
     see_constants(c, true);
+    inputs = nuc_sequence_inputs(c->sequence, inputs);
     void **outputs = NULL;
     if (c->samples != NULL)
         outputs = nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
     c->is_kept = outputs != NULL;
     nuc_eval_run(c->evaluator, inputs, outputs);
+    nuc_sequence_advance(c->sequence, c->evaluator);
 }
 
 /* ---- results ---- */

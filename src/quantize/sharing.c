@@ -176,6 +176,25 @@ static uint32_t add_group(struct builder *b, struct nuc_sharing *s, const struct
     return s->n_groups++;
 }
 
+/* A state and what it becomes have one scale: what one run leaves is what the next one reads. */
+static void unite_states(struct builder *b)
+{
+    const struct nuc_node *output = nuc_output_node(b->g);
+    uint32_t at = output != NULL && nuc_n_states(b->g) > 0 ? nuc_n_results(b->g) : 0;
+
+    for (struct nuc_node *n = b->g->first; output != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (!nuc_is_state(n))
+            continue;
+        struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[at++];
+        uint32_t state = find_entry(b, (struct nuc_place){n, NULL}),
+                 value = find_entry(b, (struct nuc_place){next, NULL});
+        const struct nuc_qspec *x = state != NO_ENTRY ? resolve(b, b->entries[root_of(b, state)].spec) : NULL;
+        const struct nuc_qspec *y = value != NO_ENTRY ? resolve(b, b->entries[root_of(b, value)].spec) : NULL;
+        if (x != NULL && y != NULL && same_spec(x, y) && root_of(b, state) != root_of(b, value))
+            unite(b, value, state);
+    }
+}
+
 struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annotations, bool share_derived)
 {
     struct builder b = {.g = g, .annotations = annotations, .share_derived = share_derived};
@@ -203,6 +222,7 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
         if (with != NO_ENTRY)
             unite(&b, with, i);
     }
+    unite_states(&b);
     struct numbering n = {nuc_alloc_array(b.g->cx, b.n_entries, sizeof *n.group_of_root),
                           nuc_alloc_array(b.g->cx, b.n_entries, sizeof *n.group)};
     s->groups = nuc_alloc_array(b.g->cx, b.n_entries, sizeof *s->groups);

@@ -168,4 +168,10 @@ const struct nuc_quant *nuc_io_quantization_of(struct nuc_context *cx, const str
  */
 void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out);
 
+/*
+ * States that are read as integers and become integers of the same scale and zero point are kept as such: their
+ * quantize nodes, and the dequantize nodes of what they become, go; what they begin with is quantized.
+ */
+void nuc_quantize_states(struct nuc_graph *g);
+
 #endif

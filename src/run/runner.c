@@ -545,3 +545,14 @@ enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, 
     }
     return nuc_leave(&call);
 }
+
+enum nuc_status nuc_runner_reset(struct nuc_runner *r)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, r != NULL);
+        check(r, nuc_program_reset(&r->program, fresh_detail(r)));
+    }
+    return nuc_leave(&call);
+}

@@ -267,6 +267,65 @@ static void dim_orders_for_kernels(struct nuc_context *cx, void *arg)
     assert_true(((const float *)t.data)[0] == 3.0f && ((const float *)t.data)[1] == 30.0f);
 }
 
+/* s = a + x; a becomes s, b the old a; s and the old b are returned. */
+static const char states_text[] = "nucleon-graph 1\n"
+                                  "%a = state \"cell.a\" : float32[4] values(1, 2, 3, 4)\n"
+                                  "%b = state \"cell.b\" : float32[4] values(0)\n"
+                                  "%x = input : float32[4]\n"
+                                  "%s = edge.aten.add.Tensor(%a, %x) : float32[4]\n"
+                                  "%output = output([%s, %b, %s, %a])\n";
+
+static void step(struct test_program *p, float x, float s, float b)
+{
+    const float in[4] = {x, x, x, x};
+    struct nuc_tensor t;
+
+    assert_int_equal(nuc_program_set_input(&p->program, 0, in, sizeof in, NULL), NUC_OK);
+    assert_int_equal(nuc_program_execute(&p->program, NULL), NUC_OK);
+    assert_int_equal(nuc_program_output(&p->program, 0, &t), NUC_OK);
+    assert_float_equal(((const float *)t.data)[0], s, 0);
+    assert_int_equal(nuc_program_output(&p->program, 1, &t), NUC_OK);
+    assert_float_equal(((const float *)t.data)[0], b, 0);
+}
+
+/* States keep what a run leaves, each instance its own; reset and saved bytes bring an earlier one back. */
+static void states_last(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span file = nuc_write_program(nuc_graph_parse(cx, "states", states_text), &o);
+    struct test_program p, other;
+    struct nuc_tensor a, b;
+    float saved[2][4];
+    struct written w;
+
+    open_written(&w, file);
+    assert_int_equal(nuc_fb_vec(&w.r, w.plan, 6, 4).count, 2);
+    test_load(cx, &p, file, NULL);
+    test_load(cx, &other, file, NULL);
+    assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(p.sizes.n_planned, 2);
+    assert_int_equal(p.sizes.planned[1], 32);
+    assert_int_equal(nuc_program_n_states(&p.program), 2);
+    step(&p, 10, 11, 0);
+    step(&p, 10, 21, 1);
+    step(&other, 5, 6, 0);
+    assert_int_equal(nuc_program_state(&p.program, 0, &a), NUC_OK);
+    assert_int_equal(nuc_program_state(&p.program, 1, &b), NUC_OK);
+    assert_int_equal(nuc_program_state(&p.program, 2, &b), NUC_BAD_USAGE);
+    memcpy(saved[0], a.data, a.bytes);
+    memcpy(saved[1], b.data, b.bytes);
+    step(&p, 10, 31, 11);
+    assert_int_equal(nuc_program_reset(&p.program, NULL), NUC_OK);
+    step(&p, 10, 11, 0);
+    memcpy(a.data, saved[0], a.bytes);
+    memcpy(b.data, saved[1], b.bytes);
+    step(&p, 10, 31, 11);
+    step(&other, 5, 11, 1);
+    nuc_program_unload(&p.program);
+    assert_int_equal(nuc_program_n_states(&p.program), 0);
+    assert_int_equal(nuc_program_reset(&p.program, NULL), NUC_BAD_USAGE);
+}
+
 static void test_structure(void **state)
 {
     run_in_context(header_and_numbering, NULL);
@@ -281,7 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once), CONTEXT_TEST(value_given_twice),
-        CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink),
+        CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink), CONTEXT_TEST(states_last),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,12 @@ static void check_round_trip(struct nuc_context *cx, const char *lines)
 #define ZEROS8 "00000000000000000000000000000000"
 
 static const char *const graphs[] = {
+    /* a state */
+    "%b_h = state \"cell.h\" : float32[2] data 0000003f0000803f\n"
+    "%x = input : float32[2]\n"
+    "%add = aten.add.Tensor(%x, %b_h) : float32[2]\n"
+    "%relu = aten.relu.default(%add) : float32[2]\n"
+    "%output = output([%relu, %add])\n",
     /* a convolution with a channels-last weight and everything a source can say */
     "%p_w = parameter \"stem.weight\" : float32[1, 2, 1, 2] channels-last data 0000803f000000400000404000008040\n"
     "%x = input : float32[1, 2, 3, 3] channels-last\n"

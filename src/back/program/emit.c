@@ -454,8 +454,20 @@ static void emit_placeholder(struct nuc_emission *e, const struct nuc_node *node
         record(e, node, add_tensor(e, &node->vals[0], NUC_NO_STORAGE, add_constant(e, bytes)));
         return;
     }
+    uint32_t value = add_results(e, node)[0];
+    if (nuc_is_state(node)) {
+        e->initials = nuc_grow(e->cx, e->initials, &e->initials_capacity, e->n_initials + 2, sizeof *e->initials);
+        e->n_initials += e->n_initials == 0;
+        e->values[value].initial = (uint32_t)e->n_initials;
+        e->values[value].state = node->target;
+        e->initials[e->n_initials++] = (struct nuc_span){nuc_const_in_dim_order(e->g, node), nuc_bytes(&node->vals[0])};
+        e->storages[e->values[value].storage].is_state = true;
+        e->writes = nuc_grow(e->cx, e->writes, &e->writes_capacity, e->n_writes + 1, sizeof *e->writes);
+        e->writes[e->n_writes++].state = value;
+        return;
+    }
     e->inputs = nuc_grow(e->cx, e->inputs, &e->inputs_capacity, e->n_inputs + 1, sizeof *e->inputs);
-    e->inputs[e->n_inputs++] = add_results(e, node)[0];
+    e->inputs[e->n_inputs++] = value;
 }
 
 static void emit_getitem(struct nuc_emission *e, const struct nuc_node *node)
@@ -472,7 +484,11 @@ static void emit_outputs(struct nuc_emission *e, const struct nuc_node *node)
 {
     const struct nuc_arg *list = &node->args[NUC_ARG(OUTPUT, values)];
 
-    for (uint32_t i = 0; i < list->count; i++) {
+    const uint32_t n_results = list->count - (uint32_t)e->n_writes;
+
+    for (size_t i = 0; i < e->n_writes; i++)
+        e->writes[i].value = tensor_of(e, list->u.nodes[n_results + i]);
+    for (uint32_t i = 0; i < n_results; i++) {
         e->outputs = nuc_grow(e->cx, e->outputs, &e->outputs_capacity, e->n_outputs + 1, sizeof *e->outputs);
         e->outputs[e->n_outputs++] = tensor_of(e, list->u.nodes[i]);
     }
@@ -512,6 +528,19 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
         else
             emit_kernel(e, node);
         break;
+    }
+}
+
+void nuc_emit_writes(struct nuc_emission *e)
+{
+    e->current = nuc_output_node(e->g);
+    for (size_t i = 0; i < e->n_writes; i++) {
+        const struct nuc_emit_write *w = &e->writes[i];
+        if (e->values[w->value].storage == e->values[w->state].storage)
+            continue;
+        uint32_t non_blocking = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
+        const uint32_t args[] = {w->state, w->value, non_blocking, w->state};
+        add_call(e, (struct nuc_out_variant){"aten::copy_", ""}, args, sizeof args / sizeof *args);
     }
 }
 

@@ -40,6 +40,8 @@ struct nuc_emit_value {
     uint32_t storage;  /* index of a live range, or NUC_NO_STORAGE */
     size_t offset;     /* bytes from where the storage begins */
     uint32_t constant; /* entry of the constant table, 0: not a constant */
+    uint32_t initial;  /* entry of the initial data of a state, 0: not a state */
+    const char *state; /* its name */
 };
 
 struct nuc_emit_instruction {
@@ -65,6 +67,7 @@ struct nuc_emit_storage {
     uint32_t first, last;
     uint64_t address;
     bool in_parts; /* several instructions compute it */
+    bool is_state; /* it lies in memory 2 and lives from run to run */
 };
 
 /* Where a value lies that is a part of another one; part: there is such a value. */
@@ -72,6 +75,11 @@ struct nuc_emit_place {
     bool part;
     uint32_t storage;
     size_t offset;
+};
+
+/* What a state becomes: two values. */
+struct nuc_emit_write {
+    uint32_t state, value;
 };
 
 /* One method, growing. Arrays lie in the arena. */
@@ -90,6 +98,11 @@ struct nuc_emission {
     size_t n_storages, storages_capacity;
     struct nuc_span *constants; /* entry 0 stands for "no constant" */
     size_t n_constants, constants_capacity;
+    struct nuc_span *initials; /* of states; entry 0 stands for "no state" */
+    size_t n_initials, initials_capacity;
+    struct nuc_emit_write *writes; /* in the order of the states */
+    size_t n_writes, writes_capacity;
+    uint64_t states_size;       /* bytes of memory 2 */
     uint32_t *inputs, *outputs; /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
     uint32_t **value_of;              /* by node id: value indices of its tensors */
@@ -122,6 +135,9 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
  */
 uint32_t nuc_overlays(const struct nuc_emission *e, const struct nuc_emit_instruction *in,
                       uint32_t storages[NUC_MOST_OVERLAYS], uint32_t *result);
+
+/* Adds the instructions by which states become their next values, at the end. */
+void nuc_emit_writes(struct nuc_emission *e);
 
 /* The file. */
 struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o);

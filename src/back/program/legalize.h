@@ -12,4 +12,10 @@
  */
 void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference);
 
+/*
+ * States are written after all else: what the program returns of an old value is a copy, and so is what a state takes
+ * of another one, or in another dim order. Changes the graph.
+ */
+void nuc_settle_states(struct nuc_graph *g);
+
 #endif

@@ -36,7 +36,7 @@ static size_t as_size(uint64_t bytes)
 
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
-    out->planned = as_size(e->plan.size);
+    out->planned = as_size(e->plan.size + e->states_size);
     out->lower_bound = as_size(e->plan.bound);
     out->proven = e->plan.proven;
     out->method = e->plan.method;
@@ -65,6 +65,7 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
 static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     nuc_legalize_dim_orders(g, o->keep_order);
+    nuc_settle_states(g);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
     struct nuc_emission *e = nuc_emit_graph(g, o->keep_order);
@@ -74,7 +75,9 @@ static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_o
 
 size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)
 {
-    return as_size(emit(g, o)->plan.size);
+    const struct nuc_emission *e = emit(g, o);
+
+    return as_size(e->plan.size + e->states_size);
 }
 
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)

@@ -103,8 +103,11 @@ static void order_instructions(struct nuc_emission *e)
 
 /* ---- lifetimes ---- */
 
-/* Inputs are there before the first instruction, outputs until after the last. */
-static void find_lifetimes(struct nuc_emission *e)
+/*
+ * Inputs are there before the first instruction, outputs until after the last. So is what states become, as long as the
+ * instructions are ordered that it does not come from.
+ */
+static void find_lifetimes(struct nuc_emission *e, bool ordering)
 {
     uint32_t end = (uint32_t)e->n_instructions + 1;
 
@@ -120,6 +123,17 @@ static void find_lifetimes(struct nuc_emission *e)
         const struct nuc_emit_value *v = &e->values[e->outputs[i]];
         if (v->kind == NUC_EMIT_TENSOR && v->storage != NUC_NO_STORAGE)
             e->storages[v->storage].last = end;
+    }
+    for (size_t i = 0; i < e->n_writes && ordering; i++) {
+        const struct nuc_emit_value *v = &e->values[e->writes[i].value];
+        if (v->storage != NUC_NO_STORAGE)
+            e->storages[v->storage].last = end;
+    }
+    for (size_t s = 0; s < e->n_storages; s++) {
+        if (e->storages[s].is_state) {
+            e->storages[s].first = 0;
+            e->storages[s].last = end;
+        }
     }
     for (uint32_t i = 0; i < e->n_instructions; i++) {
         for (uint32_t k = 0; k < e->instructions[i].n_storages; k++) {
@@ -143,8 +157,10 @@ static void plan_in_place(struct nuc_emission *e, struct nuc_plan_problem *probl
     for (size_t i = 0; i < e->n_instructions; i++) {
         uint32_t storages[NUC_MOST_OVERLAYS], result;
         uint32_t count = nuc_overlays(e, &e->instructions[i], storages, &result);
-        for (uint32_t k = 0; k < count; k++)
-            pairs[(*n)++] = (struct nuc_plan_pair){storages[k], result, true};
+        for (uint32_t k = 0; k < count; k++) {
+            if (!e->storages[storages[k]].is_state && !e->storages[result].is_state)
+                pairs[(*n)++] = (struct nuc_plan_pair){storages[k], result, true};
+        }
     }
     problem->pairs = pairs;
     if (problem->n_pairs == 0)
@@ -162,7 +178,7 @@ static struct nuc_plan_range *storage_ranges(struct nuc_emission *e)
 
     for (size_t s = 0; s < e->n_storages; s++) {
         const struct nuc_emit_storage *storage = &e->storages[s];
-        bool dead = storage->first > storage->last;
+        bool dead = storage->first > storage->last || storage->is_state;
         ranges[s] = (struct nuc_plan_range){.first = storage->first,
                                             .last = dead ? storage->first : storage->last,
                                             .size = dead ? 0 : storage->bytes,
@@ -193,7 +209,8 @@ static void fix_boundary(struct nuc_emission *e, uint32_t instruction, struct nu
     fix(&ranges[e->scratch_of[in->index]], 0);
     for (uint32_t i = 0; i < inputs->count; i++) {
         uint32_t s = e->values[e->value_of[inputs->u.nodes[i]->id][0]].storage;
-        if (s == NUC_NO_STORAGE || d->input_places[i] == UINT32_MAX || ranges[s].fixed || ranges[s].last != step)
+        if (s == NUC_NO_STORAGE || d->input_places[i] == UINT32_MAX || ranges[s].fixed || ranges[s].last != step ||
+            e->storages[s].is_state)
             continue;
         fix(&ranges[s], d->input_places[i]);
         ranges[s].last = step - 1;
@@ -201,7 +218,7 @@ static void fix_boundary(struct nuc_emission *e, uint32_t instruction, struct nu
     for (uint32_t i = 0; i < in->node->n_vals; i++) {
         uint32_t s = e->values[e->value_of[in->node->id][i]].storage;
         if (s == NUC_NO_STORAGE || d->output_places[i] == UINT32_MAX || ranges[s].fixed || ranges[s].first != step ||
-            ranges[s].last == step)
+            ranges[s].last == step || e->storages[s].is_state)
             continue;
         fix(&ranges[s], d->output_places[i]);
         ranges[s].first = step + 1;
@@ -235,21 +252,12 @@ static bool pool_boundaries(struct nuc_emission *e, struct nuc_plan_range *range
     return any && !any_clash(ranges, e->n_storages);
 }
 
-void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o)
+/* Every storage that each instruction reads or writes. */
+static void list_storages(struct nuc_emission *e)
 {
-    if (o->plan_delegate_scratch) {
-        /* A storage for the scratch of each delegate. */
-        e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
-        for (size_t i = 0; i < e->n_delegates; i++) {
-            const struct nuc_delegate *d = e->delegates[i];
-            const char *what = nuc_format(e->cx, "scratch of %s", d->tag);
-            e->scratch_of[i] =
-                d->scratch_size == 0 ? NUC_NO_STORAGE : nuc_emit_storage(e, d->scratch_size, NULL, 0, what);
-        }
-    }
     for (size_t i = 0; i < e->n_instructions; i++) {
-        /* Every storage the instruction reads or writes. */
         struct nuc_emit_instruction *in = &e->instructions[i];
+        in->n_storages = 0;
         size_t most = (size_t)in->n_args + 1;
         for (uint32_t c = 0; c < in->n_args; c++)
             most += is_tensor_list(&e->values[in->args[c]]) ? e->values[in->args[c]].count : 0;
@@ -263,10 +271,84 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
         if (in->delegate && e->scratch_of != NULL && e->scratch_of[in->index] != NUC_NO_STORAGE)
             in->n_storages = nuc_plan_add_once(in->storages, in->n_storages, e->scratch_of[in->index]);
     }
-    find_lifetimes(e);
+}
+
+/* ---- states ---- */
+
+static bool touches(const struct nuc_emit_instruction *in, uint32_t storage)
+{
+    for (uint32_t k = 0; k < in->n_storages; k++) {
+        if (in->storages[k] == storage)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The next value is computed where the state is when no instruction reads the state after the one that computes it
+ * begins, but for that one where its kernel reads each element before it writes it, and nothing else becomes of it.
+ */
+static void write_in_place(struct nuc_emission *e, const struct nuc_emit_write *write, bool own_kernels)
+{
+    const struct nuc_emit_value *v = &e->values[write->value];
+    const uint32_t state = e->values[write->state].storage, next = v->storage;
+    uint32_t overlays[NUC_MOST_OVERLAYS], result, writer = UINT32_MAX, last = 0;
+
+    if (next == NUC_NO_STORAGE || e->storages[next].is_state || e->storages[next].in_parts || v->offset != 0 ||
+        e->storages[next].first == 0 || e->storages[next].bytes != e->storages[state].bytes)
+        return;
+    for (size_t i = 0; i < e->n_writes; i++) {
+        const uint32_t s = e->values[e->writes[i].value].storage;
+        /* Another state may take the old value, or the same one. */
+        if (&e->writes[i] != write && (s == state || s == next))
+            return;
+    }
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        if (e->values[e->outputs[i]].storage == state)
+            return;
+    }
+    for (uint32_t i = 0; i < e->n_instructions; i++) {
+        writer = writer == UINT32_MAX && touches(&e->instructions[i], next) ? i : writer;
+        last = touches(&e->instructions[i], state) ? i + 1 : last;
+    }
+    bool overlays_it = false;
+    if (writer != UINT32_MAX && last == writer + 1 && own_kernels) {
+        uint32_t n = nuc_overlays(e, &e->instructions[writer], overlays, &result);
+        for (uint32_t k = 0; k < n && result == next; k++)
+            overlays_it |= overlays[k] == state;
+    }
+    if (writer == UINT32_MAX || (last > writer && !overlays_it))
+        return;
+    for (size_t i = 0; i < e->n_values; i++) {
+        if (e->values[i].kind == NUC_EMIT_TENSOR && e->values[i].storage == next)
+            e->values[i].storage = state;
+    }
+}
+
+void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o)
+{
+    if (o->plan_delegate_scratch) {
+        /* A storage for the scratch of each delegate. */
+        e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
+        for (size_t i = 0; i < e->n_delegates; i++) {
+            const struct nuc_delegate *d = e->delegates[i];
+            const char *what = nuc_format(e->cx, "scratch of %s", d->tag);
+            e->scratch_of[i] =
+                d->scratch_size == 0 ? NUC_NO_STORAGE : nuc_emit_storage(e, d->scratch_size, NULL, 0, what);
+        }
+    }
+    list_storages(e);
+    find_lifetimes(e, true);
     if (!o->keep_order) {
         order_instructions(e);
-        find_lifetimes(e);
+        find_lifetimes(e, true);
+    }
+    if (e->n_writes > 0) {
+        for (size_t i = 0; i < e->n_writes; i++)
+            write_in_place(e, &e->writes[i], o->in_place);
+        nuc_emit_writes(e);
+        list_storages(e);
+        find_lifetimes(e, false);
     }
     struct nuc_plan_range *ranges = storage_ranges(e);
     struct nuc_plan_problem problem = {.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort};
@@ -277,6 +359,10 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
         struct nuc_plan pooled = nuc_plan_memory(e->cx, &problem);
         e->plan = pooled.size < e->plan.size ? pooled : e->plan;
     }
-    for (size_t s = 0; s < e->n_storages; s++)
-        e->storages[s].address = e->plan.addresses[s];
+    for (size_t s = 0; s < e->n_storages; s++) {
+        struct nuc_emit_storage *storage = &e->storages[s];
+        storage->address = storage->is_state ? e->states_size : e->plan.addresses[s];
+        if (storage->is_state)
+            e->states_size = nuc_align_up((size_t)e->states_size + storage->bytes, ALIGNMENT);
+    }
 }

@@ -25,8 +25,8 @@ struct serializer {
     struct nuc_fb_builder *b;
     struct segment *segments;
     size_t n_segments;
-    size_t first_delegate, first_named; /* segments */
-    uint64_t *constant_offsets;
+    size_t first_delegate, first_named, initial_segment; /* segments */
+    uint64_t *constant_offsets, *initial_offsets;
 };
 
 /* A table of references alone, field by field; 0: absent. */
@@ -54,7 +54,7 @@ static nuc_fb_ref add_allocation(struct serializer *s, const struct nuc_emit_val
     uint64_t offset = s->e->storages[v->storage].address + v->offset;
 
     nuc_fb_table_begin(s->b);
-    nuc_fb_put_u32(s->b, 0, 1, 0);
+    nuc_fb_put_u32(s->b, 0, s->e->storages[v->storage].is_state ? 2 : 1, 0);
     nuc_fb_put_u32(s->b, 1, (uint32_t)offset, 0);
     nuc_fb_put_u32(s->b, 2, (uint32_t)(offset >> 32), 0);
     return nuc_fb_table_end(s->b);
@@ -73,12 +73,18 @@ static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *
     nuc_fb_ref size_ref = nuc_fb_add_vector(s->b, sizes, m->rank, 4, 4);
     nuc_fb_ref order_ref = nuc_fb_add_vector(s->b, m->dim_order, m->rank, 1, 1);
     nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v);
+    nuc_fb_ref extra = 0;
+    if (v->state != NULL) {
+        const nuc_fb_ref refs[] = {0, nuc_fb_add_string(s->b, v->state)};
+        extra = add_table(s, refs, 2);
+    }
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, NUC_TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);
     nuc_fb_put_ref(s->b, NUC_TENSOR_SIZES, size_ref);
     nuc_fb_put_ref(s->b, NUC_TENSOR_DIM_ORDER, order_ref);
-    nuc_fb_put_u32(s->b, NUC_TENSOR_DATA_BUFFER, v->constant, 0);
+    nuc_fb_put_u32(s->b, NUC_TENSOR_DATA_BUFFER, v->initial != 0 ? v->initial : v->constant, 0);
     nuc_fb_put_ref(s->b, NUC_TENSOR_ALLOCATION, allocation);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_EXTRA, extra);
     return nuc_fb_table_end(s->b);
 }
 
@@ -311,7 +317,8 @@ static const char *outputs_text(const struct serializer *s)
 static nuc_fb_ref add_method(struct serializer *s, const char *name, const char *inputs, bool stack_traces)
 {
     enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
-    const int64_t buffer_sizes[2] = {0, (int64_t)s->e->plan.size}; /* entry 0 is reserved */
+    /* Entry 0 is reserved; states have a memory of their own. */
+    const int64_t buffer_sizes[3] = {0, (int64_t)s->e->plan.size, (int64_t)s->e->states_size};
     nuc_fb_ref refs[FIELDS] = {0};
 
     refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, name);
@@ -323,7 +330,7 @@ static nuc_fb_ref add_method(struct serializer *s, const char *name, const char 
     refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s, s->o->labels) : 0);
     refs[NUC_PLAN_OPERATORS] = add_operators(s);
     refs[NUC_PLAN_DELEGATES] = add_delegates(s);
-    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
+    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, s->e->n_writes > 0 ? 3 : 2, 8, 8);
     return add_table(s, refs, FIELDS);
 }
 
@@ -365,15 +372,29 @@ static nuc_fb_ref add_segments(struct serializer *s)
     return nuc_fb_add_refs(s->b, refs, s->n_segments);
 }
 
+static nuc_fb_ref add_offsets(struct serializer *s, size_t segment, const uint64_t *offsets, size_t count)
+{
+    nuc_fb_ref vector = nuc_fb_add_vector(s->b, offsets, count, 8, 8);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u32(s->b, 0, (uint32_t)segment, 0);
+    nuc_fb_put_ref(s->b, 1, vector);
+    return nuc_fb_table_end(s->b);
+}
+
 /* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
 static nuc_fb_ref add_constant_segment(struct serializer *s)
 {
-    nuc_fb_ref offsets = nuc_fb_add_vector(s->b, s->constant_offsets, s->e->n_constants, 8, 8);
+    return add_offsets(s, 0, s->constant_offsets, s->e->n_constants);
+}
 
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_u32(s->b, 0, 0, 0);
-    nuc_fb_put_ref(s->b, 1, offsets);
-    return nuc_fb_table_end(s->b);
+/* 0 without any, so that the field is absent. */
+static nuc_fb_ref add_mutable_segments(struct serializer *s)
+{
+    if (s->e->n_initials == 0)
+        return 0;
+    nuc_fb_ref only = add_offsets(s, s->initial_segment, s->initial_offsets, s->e->n_initials);
+    return nuc_fb_add_refs(s->b, &only, 1);
 }
 
 /* 0 without any, so that the field is absent. */
@@ -403,39 +424,50 @@ static struct nuc_span add_program(struct serializer *s)
     refs[NUC_PROGRAM_DELEGATE_DATA] = add_inline_data(s);
     refs[NUC_PROGRAM_SEGMENTS] = add_segments(s);
     refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_constant_segment(s);
+    refs[NUC_PROGRAM_MUTABLE_SEGMENTS] = add_mutable_segments(s);
     refs[NUC_PROGRAM_NAMED_DATA] = add_named_data(s);
     return nuc_fb_finish(s->b, add_table(s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
 }
 
 /* ---- segments and file ---- */
 
-/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
- * is named. */
+/* Spans back to back but for the first, each aligned; records where they begin. */
+static struct nuc_span pack(struct serializer *s, const struct nuc_span *spans, size_t count, uint64_t **offsets)
+{
+    size_t size = 0;
+
+    *offsets = nuc_alloc_array(s->cx, count, sizeof **offsets);
+    for (size_t i = 1; i < count; i++) {
+        (*offsets)[i] = nuc_align_up(size, ALIGNMENT);
+        size = nuc_align_up(size, ALIGNMENT) + spans[i].size;
+    }
+    uint8_t *bytes = nuc_alloc(s->cx, size);
+    for (size_t i = 1; i < count; i++) {
+        if (spans[i].size > 0)
+            memcpy(bytes + (*offsets)[i], spans[i].data, spans[i].size);
+    }
+    return (struct nuc_span){bytes, size};
+}
+
+/*
+ * Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
+ * is named, then what states begin with.
+ */
 static uint64_t lay_out_segments(struct serializer *s)
 {
     uint64_t end = 0;
 
-    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 1, sizeof *s->segments);
-    /* All constants back to back, each aligned; records where they begin. */
-    const struct nuc_emission *e = s->e;
-    size_t size = 0;
-    s->constant_offsets = nuc_alloc_array(s->cx, e->n_constants, sizeof *s->constant_offsets);
-    for (size_t i = 1; i < e->n_constants; i++) {
-        s->constant_offsets[i] = nuc_align_up(size, ALIGNMENT);
-        size = nuc_align_up(size, ALIGNMENT) + e->constants[i].size;
-    }
-    uint8_t *bytes = nuc_alloc(s->cx, size);
-    for (size_t i = 1; i < e->n_constants; i++) {
-        if (e->constants[i].size > 0)
-            memcpy(bytes + s->constant_offsets[i], e->constants[i].data, e->constants[i].size);
-    }
-    s->segments[s->n_segments++].bytes = (struct nuc_span){bytes, size};
+    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 2, sizeof *s->segments);
+    s->segments[s->n_segments++].bytes = pack(s, s->e->constants, s->e->n_constants, &s->constant_offsets);
     s->first_delegate = s->n_segments;
     for (size_t i = 0; i < s->e->n_delegates && in_segments(s); i++)
         s->segments[s->n_segments++].bytes = s->e->delegates[i]->payload;
     s->first_named = s->n_segments;
     for (size_t i = 0; i < s->o->n_named; i++)
         s->segments[s->n_segments++].bytes = s->o->named[i].bytes;
+    s->initial_segment = s->n_segments;
+    if (s->e->n_initials > 0)
+        s->segments[s->n_segments++].bytes = pack(s, s->e->initials, s->e->n_initials, &s->initial_offsets);
     for (size_t i = 0; i < s->n_segments; i++) {
         s->segments[i].offset = nuc_align_up((size_t)end, ALIGNMENT);
         end = s->segments[i].offset + s->segments[i].bytes.size;

@@ -48,6 +48,9 @@ struct nuc_slot {
     uint32_t table;
 };
 
+/* The entry of the initial data of value `index` of a loaded program when it is a state; 0: it is none. */
+uint32_t nuc_initial_of(const struct nuc_program *p, uint32_t index);
+
 #define NUC_KIND_OF_SLOT 0x80 /* or'ed to NUC_VALUE_TENSOR in nuc_program.kinds: the place is an index of slots */
 
 static inline uint8_t nuc_value_kind_of(const struct nuc_program *p, uint32_t index)

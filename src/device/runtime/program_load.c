@@ -402,6 +402,55 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
     return status;
 }
 
+enum nuc_status nuc_program_reset(struct nuc_program *p, struct nuc_detail *detail)
+{
+    struct nuc_detail unused;
+    struct nuc_image im;
+
+    detail = detail != NULL ? detail : &unused;
+    clear_detail(detail);
+    if (p == NULL || p->image == NULL) {
+        detail->message = NUC_TEXT("no program is loaded");
+        return NUC_BAD_USAGE;
+    }
+    if (!nuc_image_open(&im, p->image, p->image_size, detail))
+        return NUC_BAD_INPUT;
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        uint32_t initial = nuc_initial_of(p, i);
+        struct nuc_value v;
+        struct nuc_span bytes;
+        if (initial == 0)
+            continue;
+        nuc_value_read(p, i, &v);
+        if (!nuc_image_initial(&im, initial, v.u.tensor.bytes, &bytes))
+            return NUC_BAD_INPUT;
+        memcpy(v.u.tensor.data, bytes.data, bytes.size);
+    }
+    return NUC_OK;
+}
+
+size_t nuc_program_n_states(const struct nuc_program *p)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; p != NULL && p->image != NULL && i < p->n_values; i++)
+        count += nuc_initial_of(p, i) != 0;
+    return count;
+}
+
+enum nuc_status nuc_program_state(const struct nuc_program *p, size_t index, struct nuc_tensor *out)
+{
+    for (uint32_t i = 0; p != NULL && p->image != NULL && out != NULL && i < p->n_values; i++) {
+        struct nuc_value v;
+        if (nuc_initial_of(p, i) == 0 || index-- > 0)
+            continue;
+        nuc_value_read(p, i, &v);
+        *out = v.u.tensor;
+        return NUC_OK;
+    }
+    return NUC_BAD_USAGE;
+}
+
 void nuc_program_unload(struct nuc_program *p)
 {
     if (p == NULL)

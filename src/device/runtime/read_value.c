@@ -102,6 +102,14 @@ static void read_tensor(const struct nuc_program *p, const uint8_t *at, struct n
         out->data = buffer != 0 ? constant(p, buffer) : NULL;
 }
 
+uint32_t nuc_initial_of(const struct nuc_program *p, uint32_t index)
+{
+    if (p->kinds[index] != NUC_VALUE_TENSOR)
+        return 0;
+    struct table t = table_at(p->image + p->places[index]);
+    return offset_of(&t, NUC_TENSOR_ALLOCATION) != 0 ? u32_of(&t, NUC_TENSOR_DATA_BUFFER) : 0;
+}
+
 void nuc_value_read(const struct nuc_program *p, uint32_t index, struct nuc_value *out)
 {
     const struct nuc_slot *slot;

@@ -5,7 +5,6 @@
 
 #include "front/pt2/importer.h"
 #include "ir/labels.h"
-#include "ir/obstacles.h"
 
 /* ---- entries ---- */
 
@@ -89,10 +88,9 @@ static struct nuc_json read_config(const struct nuc_importer *im, const char *na
 /* ---- placeholders ---- */
 
 const struct nuc_torch_input nuc_torch_inputs[] = {
-    [NUC_USER_INPUT] = {"user_input", NULL},
-    [NUC_PARAMETER] = {"parameter", "parameter_name"},
-    [NUC_BUFFER] = {"buffer", "buffer_name"},
-    [NUC_CONSTANT] = {"tensor_constant", "tensor_constant_name"},
+    [NUC_USER_INPUT] = {"user_input", NULL},  [NUC_PARAMETER] = {"parameter", "parameter_name"},
+    [NUC_BUFFER] = {"buffer", "buffer_name"}, [NUC_CONSTANT] = {"tensor_constant", "tensor_constant_name"},
+    [NUC_STATE] = {"buffer", "buffer_name"},
 };
 
 static enum nuc_input_kind input_kind(const struct nuc_json *spec)
@@ -182,28 +180,40 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
 
 /* ---- outputs ---- */
 
-/* Whether no value of the buffer is read: it is written as a whole before. */
-static bool is_scratch(const struct nuc_importer *im, const char *target)
+static struct nuc_node *find_buffer(const struct nuc_importer *im, const char *target)
 {
-    bool found = false;
-
-    for (const struct nuc_node *n = im->g->first; n != NULL; n = n->next) {
-        if (!nuc_is_static(n) || strcmp(n->target, target) != 0)
-            continue;
-        for (uint32_t i = 0; i < n->n_users; i++) {
-            if (n->users[i]->op != NUC_OP_COPY || nuc_arg_node(n->users[i], NUC_ARG(COPY, src)) == n)
-                return false;
-        }
-        found = true;
+    for (struct nuc_node *n = im->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->target != NULL && strcmp(n->target, target) == 0)
+            return n;
     }
-    return found;
+    return NULL;
+}
+
+/* Whether nothing reads the buffer but what writes it as a whole, nor is it returned or what a state becomes. */
+static bool is_scratch(const struct nuc_importer *im, const struct nuc_node *buffer, struct nuc_node *const *values,
+                       size_t count, struct nuc_node *const *next)
+{
+    for (uint32_t i = 0; i < buffer->n_users; i++) {
+        const struct nuc_node *user = buffer->users[i];
+        if (user->op != NUC_OP_COPY || nuc_arg_node(user, NUC_ARG(COPY, src)) == buffer)
+            return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] == buffer)
+            return false;
+    }
+    for (const struct nuc_node *n = im->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (nuc_is_state(n) && n != buffer && next[n->id] == buffer)
+            return false;
+    }
+    return true;
 }
 
 /*
- * What the call leaves in the model or in its arguments is no output of a program. It has no state: what one run leaves
- * in a buffer, the next one does not read.
+ * A buffer that the call leaves another value in is a state. What it leaves in an argument is
+ * no output of a program.
  */
-static void skip_mutation(const struct nuc_importer *im, const struct nuc_json *spec)
+static void read_mutation(struct nuc_importer *im, const struct nuc_json *spec, struct nuc_node **next)
 {
     if (strcmp(spec->key, "user_input_mutation") == 0) {
         struct nuc_json name = nuc_json_field(spec, "user_input_name");
@@ -213,29 +223,34 @@ static void skip_mutation(const struct nuc_importer *im, const struct nuc_json *
     }
     if (strcmp(spec->key, "buffer_mutation") != 0)
         nuc_json_fail(spec, NUC_UNSUPPORTED, "an output of this kind is not handled: return tensors only");
-    struct nuc_json name = nuc_json_field(spec, "buffer_name");
-    if (is_scratch(im, nuc_json_string(&name)))
+    struct nuc_json name = nuc_json_field(spec, "buffer_name"), arg = nuc_json_field(spec, "arg");
+    struct nuc_json value = nuc_json_field(&arg, "name");
+    struct nuc_node *buffer = find_buffer(im, nuc_json_string(&name));
+    if (buffer == NULL)
+        nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a buffer of the signature", nuc_json_string(&name));
+    if (im->is_cut)
         return;
-    const char *buffer = nuc_json_string(&name);
-    const char *text = nuc_format(im->cx, "the model changes its buffer '%s': %s", buffer, nuc_state_remedy(buffer));
-    /* An operator in place has the line of its call, too. */
-    if (im->cx->obstacles != NULL && !nuc_has_in_place(im->g))
-        nuc_add_obstacle(im->cx, im->zip->path, &(struct nuc_obstacle){.text = text});
-    else if (im->cx->obstacles == NULL)
-        nuc_json_fail(spec, NUC_UNSUPPORTED, "%s", text);
+    struct nuc_node *node = nuc_named_value(im, &value);
+    if (nuc_is_user_input(buffer) || nuc_is_state(buffer) || node->is_tuple ||
+        node->vals[0].dtype != buffer->vals[0].dtype || !nuc_same_sizes(&node->vals[0], &buffer->vals[0]))
+        nuc_json_fail(&value, NUC_BAD_INPUT, "'%s' cannot become the value of the buffer '%s'", node->name,
+                      buffer->target);
+    buffer->input_kind = NUC_STATE;
+    next[buffer->id] = node;
 }
 
 static void add_output(struct nuc_importer *im, const struct nuc_json *signature)
 {
     struct nuc_json specs = nuc_json_field(signature, "output_specs");
     size_t n_specs = nuc_json_count(&specs), count = 0;
-    struct nuc_node **values = nuc_alloc_array(im->cx, n_specs + im->n_cut_reads + 1, sizeof *values);
+    struct nuc_node **values = nuc_alloc_array(im->cx, 2 * n_specs + im->n_cut_reads + 1, sizeof *values);
+    struct nuc_node **next = nuc_alloc_array(im->cx, im->g->next_id, sizeof *next); /* of states, by node id */
 
     for (size_t i = 0; i < n_specs; i++) {
         struct nuc_json item = nuc_json_item(&specs, i);
         struct nuc_json spec = nuc_json_union(&item);
         if (strcmp(spec.key, "user_output") != 0) {
-            skip_mutation(im, &spec);
+            read_mutation(im, &spec, next);
             continue;
         }
         struct nuc_json arg = nuc_json_field(&spec, "arg");
@@ -259,6 +274,13 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
         count = nuc_outputs_in_part(im, values, count);
     if (count == 0)
         nuc_json_fail(&specs, NUC_UNSUPPORTED, "the model returns nothing");
+    const size_t n_results = count;
+    for (struct nuc_node *n = im->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (nuc_is_state(n) && is_scratch(im, n, values, n_results, next))
+            n->input_kind = NUC_BUFFER;
+        else if (nuc_is_state(n))
+            values[count++] = next[n->id];
+    }
     struct nuc_node *output = nuc_add_node(im->g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, im->g, NUC_ARG(OUTPUT, values), values, (uint32_t)count);
 }
@@ -331,10 +353,7 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
     /* The leaves of a call specification are the inputs and outputs of the graph. */
     if (!im->has_constant_leaf && !im->is_cut)
         im->g->call_spec = nuc_read_call_spec(cx, &im->graph_module);
-    im->g->output_names =
-        im->is_cut
-            ? NULL
-            : nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
+    im->g->output_names = im->is_cut ? NULL : nuc_read_output_names(cx, &im->graph_module, nuc_n_results(im->g));
     /* What an archive of nucleon's says about its data, unchecked: empty when there is none, or too much. */
     const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s" NUC_PT2_FACTS, im->top));
     im->g->facts =

@@ -191,7 +191,7 @@ static void put_static_input(struct nuc_pt2_writer *w, json_t *spec, const struc
 
     nuc_put_name(w->cx, spec, "arg", n->name);
     nuc_put_string(w->cx, spec, nuc_torch_inputs[n->input_kind].target, payload->target);
-    if (n->input_kind == NUC_BUFFER)
+    if (n->input_kind == NUC_BUFFER || n->input_kind == NUC_STATE)
         nuc_put_bool(w->cx, spec, "persistent", true);
 }
 
@@ -261,7 +261,7 @@ static struct nuc_call_spec flat_call(struct nuc_graph *g)
     add_tuple(&text, count);
     nuc_text_addf(&text, ", {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");
     spec.in_spec = nuc_text_string(&text);
-    spec.out_spec = flat_out_spec(g->cx, nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count);
+    spec.out_spec = flat_out_spec(g->cx, nuc_n_results(g));
     return spec;
 }
 
@@ -296,7 +296,18 @@ static void put_graph_module(struct nuc_pt2_writer *w, json_t *model, const stru
     const struct nuc_arg *results = &nuc_output_node(w->g)->args[NUC_ARG(OUTPUT, values)];
     json_t *outputs = nuc_put_array(w->cx, w->graph, "outputs");
     json_t *specs = nuc_put_array(w->cx, signature, "output_specs");
-    for (uint32_t i = 0; i < results->count; i++) {
+    /* What states become comes first, as torch has it. */
+    uint32_t n_results = nuc_n_results(w->g), n_states = 0;
+    for (const struct payload *state = p->items; state < p->items + p->count; state++) {
+        if (!nuc_is_state(state->node))
+            continue;
+        const char *name = w->names[results->u.nodes[n_results + n_states++]->id];
+        nuc_put_tensor(w->cx, outputs, NULL, name);
+        json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), "buffer_mutation");
+        nuc_put_name(w->cx, spec, "arg", name);
+        nuc_put_string(w->cx, spec, "buffer_name", state->target);
+    }
+    for (uint32_t i = 0; i < n_results; i++) {
         const char *name = w->names[results->u.nodes[i]->id];
         nuc_put_tensor(w->cx, outputs, NULL, name);
         nuc_put_tensor(w->cx, nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), "user_output"), "arg", name);
@@ -371,7 +382,7 @@ struct nuc_pieces nuc_write_pt2(struct nuc_graph *g)
     p.items = nuc_alloc_array(w.cx, w.g->n_nodes, sizeof *p.items);
     p.files = nuc_alloc_array(w.cx, w.g->n_nodes, sizeof *p.files);
     for (const struct nuc_node *n = w.g->first; n != NULL; n = n->next) {
-        if (nuc_is_static(n) && !w.is_scalar[n->id])
+        if ((nuc_is_static(n) || nuc_is_state(n)) && !w.is_scalar[n->id])
             add_payload(&w, &p, n);
     }
     add_files(cx, zip, &p, false);

@@ -11,7 +11,7 @@
 struct nuc_torch_input {
     const char *kind, *target;
 };
-extern const struct nuc_torch_input nuc_torch_inputs[NUC_CONSTANT + 1];
+extern const struct nuc_torch_input nuc_torch_inputs[NUC_INPUT_KINDS];
 
 /* Numbers of element types and memory formats. */
 int nuc_torch_dtype(enum nuc_dtype dtype);

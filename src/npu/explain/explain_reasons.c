@@ -26,6 +26,8 @@ static const char *value_text(struct nuc_context *cx, const struct nuc_explanati
         n = nuc_arg_node(n, NUC_SELF);
     if (nuc_is_user_input(n))
         return nuc_format(cx, "%s, an input of the model,", e->labels.of[n->id]);
+    if (nuc_is_state(n))
+        return nuc_format(cx, "%s, a state of the model,", e->labels.of[n->id]);
     if (!nuc_is_operator(n))
         return e->labels.of[n->id];
     return nuc_is_same_call(n, reader) ? nuc_format(cx, "its own %s", nuc_part_name(cx, n)) : nuc_place_text(cx, n);

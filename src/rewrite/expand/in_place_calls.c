@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "ir/obstacles.h"
 #include "ir/op_list.h"
 #include "ir/shapes/shapes.h"
 #include "rewrite/expand/expand.h"
@@ -34,6 +33,7 @@ struct writes {
     struct place *places; /* by node id; nodes that the pass adds have none */
     uint32_t n_places;
     struct nuc_node *at; /* new nodes stand in front of it */
+    bool *was_state;     /* by node id */
     bool changed;
 };
 
@@ -468,24 +468,17 @@ static bool overwrites_all(const struct nuc_node *node)
     return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_COPY, NUC_OP_FILL, NUC_OP_FILL_TENSOR, NUC_OP_ZERO));
 }
 
-/* A program has no state: what one run writes to a buffer, the next would have to see, unless it writes it first. */
-static void check_writable(struct writes *w, const struct nuc_node *node, const struct nuc_node *self)
+/* What one run writes to a buffer the next one sees, unless it writes it first. */
+static void find_state(struct writes *w, const struct nuc_node *node, const struct nuc_node *self)
 {
     const struct place *p = place_of(w, self), *root = place_of(w, p->root);
 
     if (!nuc_is_static(p->root) || root->writes > 0)
         return;
-    if (root->read || p->parent != NULL || !overwrites_all(node))
-        nuc_refuse(
-            w->g->cx, w->g->file,
-            &(struct nuc_obstacle){.op = nuc_node_op_name(node),
-                                   .node = node->name,
-                                   .file = node->source->file,
-                                   .module = node->source->module,
-                                   .line = node->source->line,
-                                   .text = nuc_format(w->g->cx, "%s changes '%s' of the model: %s, or write to a copy",
-                                                      nuc_node_text(w->g->cx, node), p->root->target,
-                                                      nuc_state_remedy(p->root->target))});
+    if (root->read || p->parent != NULL || !overwrites_all(node)) {
+        nuc_find_node(w->g, p->root->name)->input_kind = NUC_STATE;
+        w->changed = true;
+    }
 }
 
 /* The same part of the same tensor. */
@@ -563,7 +556,7 @@ static void write(struct writes *w, struct nuc_node *node)
         nuc_fail(w->g->cx, NUC_BAD_INPUT, "%s: %s has no tensor to write to", w->g->file,
                  nuc_node_text(w->g->cx, node));
     self = named(w, self);
-    check_writable(w, node, self);
+    find_state(w, node, self);
     struct place *p = place_of(w, self), *root = place_of(w, p->root);
     struct nuc_node *value = written_value(w, node);
     if (value != NULL) {
@@ -616,16 +609,42 @@ static void visit(struct writes *w, struct nuc_node *node)
     add_root(w, node);
 }
 
+/* What the states become is returned after all else: of those the graph had before, what it said unless it wrote. */
+static void return_states(struct writes *w, uint32_t n_results)
+{
+    struct nuc_node *output = nuc_output_node(w->g);
+    const struct nuc_arg given = output->args[NUC_ARG(OUTPUT, values)];
+    uint32_t n_states = nuc_n_states(w->g), count = n_results, n_old = n_results;
+    struct nuc_node **values = nuc_alloc_array(w->g->cx, (size_t)n_results + n_states, sizeof(struct nuc_node *));
+
+    w->at = output;
+    for (uint32_t i = 0; i < n_results; i++)
+        values[i] = given.u.nodes[i];
+    for (struct nuc_node *n = w->g->first; nuc_is_placeholder(n); n = n->next) {
+        bool was_one = n->id < w->n_places && w->was_state[n->id];
+        if (nuc_is_state(n))
+            values[count++] = was_one && place_of(w, n)->writes == 0 ? given.u.nodes[n_old] : read_value(w, n);
+        n_old += was_one;
+    }
+    if (n_states > 0)
+        nuc_set_arg_nodes(output, w->g, NUC_ARG(OUTPUT, values), values, count);
+}
+
 bool nuc_resolve_writes(struct nuc_graph *g)
 {
     struct writes w = {.g = g, .n_places = g->next_id};
+    const uint32_t n_results = nuc_n_results(g);
 
     w.places = nuc_alloc_array(g->cx, w.n_places, sizeof *w.places);
+    w.was_state = nuc_alloc_array(g->cx, w.n_places, sizeof *w.was_state);
+    for (const struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next)
+        w.was_state[n->id] = nuc_is_state(n);
     for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
         next = n->next;
         if (n->id < w.n_places)
             visit(&w, n);
     }
+    return_states(&w, n_results);
     /* A copy of a constant is the constant, unless it is written to. */
     for (struct nuc_node *n = w.g->first; n != NULL; n = n->next) {
         if (n->op != NUC_OP_CLONE || n->id >= w.n_places || w.places[n->id].writes > 0 || operand(n) == NULL ||

@@ -115,16 +115,16 @@ static void relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct n
 bool nuc_make_orders_usable(struct nuc_graph *g)
 {
     /*
-     * An input of the program comes as it comes. In an order that neither kernels nor a delegate know, as of an image
-     * without batch or of a transposed tensor, it is read through a contiguous copy.
+     * An input of the program comes as it comes, a state as it is. In an order that neither kernels nor a delegate
+     * know, as of an image without batch or of a transposed tensor, it is read through a contiguous copy.
      */
     struct nuc_node *first = g->first;
 
     while (first != NULL && nuc_is_placeholder(first))
         first = first->next;
     for (struct nuc_node *n = g->first; n != first; n = n->next) {
-        if (n->input_kind != NUC_USER_INPUT || n->n_vals == 0 || nuc_lies_contiguous(&n->vals[0]) ||
-            nuc_is_known_order(&n->vals[0]) || n->n_users == 0)
+        if (!nuc_is_input(n) || n->n_vals == 0 || nuc_lies_contiguous(&n->vals[0]) || nuc_is_known_order(&n->vals[0]) ||
+            n->n_users == 0)
             continue;
         struct nuc_meta contiguous = nuc_in_contiguous_order(&n->vals[0]);
         struct nuc_node *copy = nuc_insert_in_order(g, first, NUC_OP_TO_DIM_ORDER_COPY, n, &contiguous);

@@ -1,3 +1,4 @@
+#include "eval/eval.h"
 #include "ir/quant.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
@@ -66,6 +67,47 @@ static const struct nuc_quant *take_quantized(struct nuc_graph *g, struct nuc_no
     return parameters;
 }
 
+/* What a state begins with, as its quantize node gives it. */
+static void quantize_initial(struct nuc_graph *g, struct nuc_node *state, struct nuc_node *quantize)
+{
+    struct nuc_node *first_call = state;
+    void *bytes;
+
+    while (nuc_is_placeholder(first_call))
+        first_call = first_call->next;
+    struct nuc_node *initial = nuc_add_constant(g, "initial", &state->vals[0], nuc_const_in_dim_order(g, state));
+    struct nuc_node *node = nuc_insert(g, first_call, NUC_OP_QUANTIZE_PER_TENSOR, quantize);
+    nuc_set_arg_node(node, g, NUC_SELF, initial);
+    for (uint32_t i = 1; i < 6; i++)
+        nuc_copy_arg(g, node, i, quantize, i);
+    nuc_set_val(g, node, &quantize->vals[0]);
+    if (!nuc_eval_constant(g, node, &bytes))
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: the initial value of '%s' is not known", g->file, state->name);
+    state->data = nuc_dense_data(g->cx, &quantize->vals[0], nuc_in_dim_order(g->cx, &quantize->vals[0], bytes));
+    nuc_remove_node(g, node);
+    nuc_remove_node(g, initial);
+}
+
+void nuc_quantize_states(struct nuc_graph *g)
+{
+    struct nuc_node *output = nuc_output_node(g);
+    const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
+    uint32_t at = nuc_n_results(g);
+    struct nuc_node **given = nuc_copy(g->cx, values->u.nodes, values->count * sizeof(struct nuc_node *));
+
+    for (struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
+        struct nuc_node *next = nuc_is_state(n) ? given[at++] : NULL;
+        struct nuc_node *quantize = next != NULL ? first_quantize(n) : NULL;
+        if (quantize == NULL || next->op != NUC_OP_DEQUANTIZE_PER_TENSOR || !nuc_same_quantization(next, quantize))
+            continue;
+        quantize_initial(g, n, quantize);
+        take_quantized(g, n, false);
+        given[at - 1] = nuc_operand(g, next, NUC_SELF);
+    }
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
+    nuc_remove_dead(g);
+}
+
 void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out)
 {
     struct nuc_node *output = nuc_output_node(g);
@@ -81,9 +123,11 @@ void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_
     if (output != NULL && output->args[NUC_ARG(OUTPUT, values)].kind == NUC_ARG_NODES) {
         struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
         struct nuc_node **given = nuc_alloc_array(g->cx, values->count, sizeof *given);
-        out->n_outputs = values->count;
+        out->n_outputs = nuc_n_results(g);
         out->outputs = nuc_alloc_array(g->cx, values->count, sizeof *out->outputs);
-        for (uint32_t i = 0; i < values->count; i++) {
+        for (uint32_t i = out->n_outputs; i < values->count; i++)
+            given[i] = values->u.nodes[i];
+        for (uint32_t i = 0; i < out->n_outputs; i++) {
             struct nuc_node *value = values->u.nodes[i];
             bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
             if (quantized)

@@ -479,6 +479,9 @@ enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *dat
             .reference = reference,
         };
         prepare(&s);
+        /* Samples are one sequence. */
+        check(&s, nuc_runner_reset(program));
+        nuc_model_reset(reference);
         nuc_progress(s.cx, "evaluate", 0, s.result->n_samples);
         for (size_t i = 0; i < s.result->n_samples; i++) {
             run_sample(&s, i);

@@ -59,6 +59,13 @@ enum nuc_status nuc_op_copy(struct nuc_kernel_context *cx, struct nuc_value *con
     return nuc_copy_tensor(cx, &a->src->u.tensor, &a->out->u.tensor);
 }
 
+enum nuc_status nuc_op_copy_in_place(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_copy_in_place *a = (const void *)args;
+
+    return nuc_copy_tensor(cx, &a->src->u.tensor, &a->self->u.tensor);
+}
+
 /* ---- dim orders ---- */
 
 /* The out tensor's dim order says the same as the argument. */
