@@ -1,7 +1,7 @@
 #include "introspect/trial.h"
 
 #include "driver/lower_model.h"
-#include "eval/eval.h"
+#include "eval/sequence.h"
 #include "npu/target/target.h"
 
 struct nuc_model *nuc_model_to_try(const struct nuc_model *m)
@@ -55,6 +55,7 @@ struct nuc_model *nuc_model_apart(const struct nuc_model *m)
 
     *apart = *m;
     apart->evaluator = nuc_eval_new_observed(m->graph, m->settings->o.threads, NULL);
+    apart->sequence = nuc_sequence_new(m->graph);
     apart->boundary = NULL;
     return apart;
 }
