@@ -299,7 +299,7 @@ static void states_last(struct nuc_context *cx, void *arg)
     struct written w;
 
     open_written(&w, file);
-    assert_int_equal(nuc_fb_vec(&w.r, w.plan, 6, 4).count, 2);
+    assert_int_equal(nuc_fb_vec(&w.r, w.plan, 6, 4).count, 3);
     test_load(cx, &p, file, NULL);
     test_load(cx, &other, file, NULL);
     assert_int_equal(p.status, NUC_OK);
