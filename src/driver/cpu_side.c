@@ -314,7 +314,7 @@ static const struct allowance of_kernels = {0.3, 0, 2};
 static const struct allowance of_recurrent = {1, 0, 2};
 
 /* On the NPU, whose errors are others and not only more, so that their difference varies more. */
-static const struct allowance of_norms = {0.3, 0.3, 1};
+static const struct allowance of_norms = {0.5, 0.3, 1};
 
 /* dB that norms lose at most by the mean that the shorter form leaves. */
 #define MOST_OF_MEAN 3.0
