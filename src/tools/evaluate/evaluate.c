@@ -413,6 +413,12 @@ static void take_shard(struct nuc_scoring *s)
     if (shard.count > n)
         nuc_fail(s->cx, NUC_BAD_USAGE, "--shard %zu/%zu: the data set has %zu sample%s: at most as many shards",
                  shard.index, shard.count, n, n == 1 ? "" : "s");
+    if (nuc_program_n_states(nuc_runner_program(s->runner)) > 0)
+        nuc_fail(
+            s->cx, NUC_BAD_USAGE,
+            "--shard %zu/%zu: the program has states, so that a sample depends on those before it: evaluate the whole "
+            "data set without --shard",
+            shard.index, shard.count);
     s->result->shard = shard;
     s->result->origin = nuc_origin_of(s);
     s->first = nuc_shard_first(shard, n);
