@@ -1,5 +1,9 @@
-/* Runs generated code on samples from standard input, outputs to standard output. */
+/*
+ * Runs generated code on samples from standard input, outputs to standard output. codegen_main [SAMPLES]: of a program
+ * with states, so many are a sequence.
+ */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "model.h"
 
@@ -7,9 +11,10 @@
 #include "nucleon/NeutronDriver.h"
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct nuc_detail detail = {.message = NULL};
+    long length = argc > 1 ? atol(argv[1]) : 0;
 
 #if MODEL_DELEGATES > 0
     if (neutronInit() != ENONE)
@@ -17,7 +22,11 @@ int main(void)
 #endif
     if (model_load(&detail) != NUC_OK)
         return 1;
-    while (fread(model_input0(), MODEL_INPUT0_BYTES, 1, stdin) == 1) {
+    for (long i = 0; fread(model_input0(), MODEL_INPUT0_BYTES, 1, stdin) == 1; i++) {
+#ifdef MODEL_STATES
+        if (i > 0 && length > 0 && i % length == 0)
+            model_reset();
+#endif
         if (model_run(&detail) != NUC_OK)
             return 1;
         fwrite(model_output0(), MODEL_OUTPUT0_BYTES, 1, stdout);

@@ -22,5 +22,35 @@ check "a shard: $(cat err)" \
     grep -q -e "--shard 1/2: the program has states, .*: evaluate the whole data set without --shard" err
 check "a shard: one line" [ "$(wc -l <err)" -eq 1 ]
 
+# ---- codegen: two sequences of the same samples, with a reset between, are what `run` gives twice ----
+
+cat x.bin x.bin >twice.bin
+# codegen NAME OPTIONS: compiles, runs, and runs the C made of it.
+codegen() {
+    kind=$1
+    shift
+    "$nucleon" compile "$root/test/e2e/states.pt2" --calibration x.npy "$@" -o "$kind.pte" -q &&
+        "$nucleon" run "$kind.pte" --input x.npy --output "$kind.npz" -q && unzip -q -o "$kind.npz" out0.npy ||
+        fail "$kind: does not run"
+    tail -c 640 out0.npy >"$kind.once"
+    cat "$kind.once" "$kind.once" >"$kind.expected"
+    "$nucleon" codegen "$kind.pte" -o "$kind" --name model -q || fail "$kind: no code"
+    ${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -I"$kind" -I"$root/include" "$root/test/e2e/codegen_main.c" \
+        "$kind/model.c" "$kind/model_data.c" "$build/src/device/runtime/libnuc_runtime.a" \
+        "$build/src/device/kernels/libnuc_kernels.a" "$build/src/device/npusim/libNeutronDriver.a" \
+        "$build/src/device/base/libnuc_base.a" -lm -lpthread -o "$kind.exe" || fail "$kind: the code does not build"
+    "./$kind.exe" 20 <twice.bin >"$kind.got" || fail "$kind: the code does not run"
+    check "$kind: code and program differ" cmp "$kind.expected" "$kind.got"
+    "./$kind.exe" <twice.bin >"$kind.got" || fail "$kind: the code does not run"
+    cmp -s "$kind.expected" "$kind.got" && fail "$kind: remembers nothing"
+}
+build=$3
+codegen mixed
+codegen greedy --placement greedy
+codegen float --no-quantize --target cortex-m33
+check "two states" grep -q "^#define MODEL_STATES 2$" float/model.h
+check "a state that begins with zeros" grep -q "memset(memory1" float/model.c
+check "a state that begins with other values" grep -q "memcpy(memory1" float/model.c
+
 [ $failures -eq 0 ] && echo "states: $passes cases are good"
 exit $((failures != 0))

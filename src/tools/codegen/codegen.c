@@ -151,9 +151,16 @@ static const char *header(const struct nuc_codegen *g)
         &out,
         "/*\n * One inference: inputs are written where the functions above say before each call, since their "
         "memory is\n * reused; outputs are valid until the next. `detail` may be NULL.\n */\n"
-        "enum nuc_status %s_run(struct nuc_detail *detail);\n\n"
-        "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        "enum nuc_status %s_run(struct nuc_detail *detail);\n\n",
         g->name);
+    if (g->n_states > 0)
+        nuc_text_addf(&out,
+                      "/* States, which keep what a call of %1$s_run() leaves in them for the next one. */\n"
+                      "#define %2$s_STATES %3$zu\n\n"
+                      "/* The next call begins with their initial values, as the first one does after %1$s_load(). */\n"
+                      "void %1$s_reset(void);\n\n",
+                      g->name, g->upper, g->n_states);
+    nuc_text_addf(&out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return nuc_text_string(&out);
 }
 
@@ -203,15 +210,19 @@ static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
     nuc_text_addf(out, "};\n\n");
 }
 
-static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
+static void add_load(struct nuc_codegen *g, struct nuc_text *out)
 {
+    const char *reset = g->n_states > 0 ? nuc_format(g->cx, "    %s_reset();\n", g->name) : "";
+
+    if (g->n_states > 0)
+        nuc_text_addf(out, "void %s_reset(void)\n{\n%s}\n\n", g->name, nuc_text_string(&g->resets));
     if (g->n_delegates == 0) {
         nuc_text_addf(out,
                       "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
                       "    if (detail != NULL)\n"
                       "        *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n"
-                      "    return NUC_OK;\n}\n\n",
-                      g->name);
+                      "%s    return NUC_OK;\n}\n\n",
+                      g->name, reset);
         return;
     }
     nuc_text_addf(
@@ -220,7 +231,7 @@ static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
         "    struct nuc_detail unused;\n    enum nuc_status status = NUC_OK;\n\n"
         "    detail = detail != NULL ? detail : &unused;\n"
         "    *detail = (struct nuc_detail){.instruction = -1, .value = -1, .where = nuc_neutron_backend.id};\n"
-        "    for (size_t i = 0; i < sizeof delegates / sizeof delegates[0] && status == NUC_OK; i++) {\n"
+        "%s    for (size_t i = 0; i < sizeof delegates / sizeof delegates[0] && status == NUC_OK; i++) {\n"
         "        struct nuc_backend_sizes sizes_of;\n"
         "        status = nuc_neutron_backend.sizes(delegates[i].payload, delegates[i].size, &sizes_of, detail);\n"
         "        if (status == NUC_OK && sizes_of.state > delegates[i].state_size)\n"
@@ -228,7 +239,7 @@ static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
         "        if (status == NUC_OK)\n"
         "            status = nuc_neutron_backend.load(delegates[i].state, delegates[i].payload, delegates[i].size, "
         "detail);\n    }\n    return status;\n}\n\n",
-        g->name);
+        g->name, reset);
 }
 
 static void add_args(const struct nuc_codegen *g, struct nuc_text *out, uint32_t index, struct nuc_view_list args)
@@ -331,20 +342,18 @@ static void add_addresses(const struct nuc_codegen *g, struct nuc_text *out, con
                       kind[0] == 'i' ? "void" : "const void", g->name, kind, i, nuc_codegen_place(g, list, i));
 }
 
-static const char *source(struct nuc_codegen *g)
+static const char *source(struct nuc_codegen *g, const char *values)
 {
-    struct nuc_text out, values;
+    struct nuc_text out;
 
     nuc_text_init(&out, g->cx);
-    nuc_text_init(&values, g->cx);
-    nuc_codegen_values(g, &values);
     nuc_text_addf(&out, "/* Made by nucleon codegen. */\n#include \"%s.h\"\n\n#include <math.h>\n#include <string.h>\n",
                   g->name);
     nuc_text_addf(&out, "%s\n#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n",
                   g->n_delegates > 0 ? "\n#include \"nucleon/runtime.h\"\n" : "");
     add_memory(g, &out);
     add_delegates(g, &out);
-    nuc_text_addf(&out, "%s", nuc_text_string(&values));
+    nuc_text_addf(&out, "%s", values);
     add_steps(g, &out);
     add_addresses(g, &out, "input", g->method->inputs);
     add_addresses(g, &out, "output", g->method->outputs);
@@ -394,11 +403,14 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     struct nuc_codegen g = {
         .cx = cx, .file = file, .name = name, .upper = nuc_codegen_capitals(cx, name), .image = image};
     struct nuc_codegen_files files;
+    struct nuc_text values;
 
     nuc_codegen_check_name(cx, name);
     nuc_codegen_load(&g);
+    nuc_text_init(&values, cx);
+    nuc_codegen_values(&g, &values);
     files.header = header(&g);
-    files.source = source(&g);
+    files.source = source(&g, nuc_text_string(&values));
     files.data = data(&g);
     return files;
 }

@@ -92,20 +92,12 @@ static void load_program(struct nuc_codegen *g)
     check_memory(g);
     m.state = nuc_alloc(g->cx, m.state_size = g->sizes.state);
     m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
+    g->loaded = nuc_alloc_array(g->cx, g->sizes.n_planned, sizeof *g->loaded);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
-        m.planned[i] = nuc_alloc(g->cx, m.planned_size[i] = g->sizes.planned[i]);
+        g->loaded[i] = m.planned[i] = nuc_alloc(g->cx, m.planned_size[i] = g->sizes.planned[i]);
     status = nuc_program_load(&program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
-    /* Planned memory was zeroed: what is not zero any more was initial data. */
-    for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        const uint8_t *planned = m.planned[i];
-        for (size_t k = 0; k < m.planned_size[i]; k++) {
-            if (planned[k] != 0)
-                nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has planned tensors with initial data: run it with the runtime",
-                         g->file);
-        }
-    }
     const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
 
     g->method = view->methods;
@@ -216,5 +208,11 @@ void nuc_codegen_load(struct nuc_codegen *g)
         use_instruction(g, &g->instructions[i]);
     use_all(g, g->method->inputs);
     use_all(g, g->method->outputs);
+    /* States, whose places another value may name. */
+    for (uint32_t i = 0; i < g->method->n_values; i++) {
+        const struct nuc_view_value *v = &g->method->values[i];
+        if (v->kind == NUC_VALUE_TENSOR && v->u.tensor.planned && v->u.tensor.constant != 0)
+            number(g, i);
+    }
     measure_delegates(g);
 }

@@ -36,7 +36,10 @@ struct nuc_codegen {
     int32_t *size_pool;
     uint8_t *order_pool;
     size_t n_pool, size_capacity, order_capacity;
-    uint64_t memories; /* planned memories that tensors lie in, a bit each */
+    uint64_t memories;      /* planned memories that tensors lie in, a bit each */
+    const uint8_t **loaded; /* planned memories after loading: what states begin with */
+    struct nuc_text resets; /* statements that give states these bytes */
+    size_t n_states;        /* known with them */
 };
 
 #define NUC_UNUSED_VALUE UINT32_MAX
@@ -64,7 +67,7 @@ bool nuc_codegen_is_list(const struct nuc_view_value *v);
 
 /*
  * "static const struct nuc_value values[] = {...};" and the arrays it points into, but for planned memory; marks in
- * `memories` the bits of the planned memories that tensors lie in.
+ * `memories` the bits of the planned memories that tensors lie in, and fills `resets`.
  */
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
 

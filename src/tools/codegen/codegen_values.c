@@ -15,14 +15,14 @@ void nuc_codegen_bytes(struct nuc_text *out, const uint8_t *bytes, size_t count)
 }
 
 /* Index of the constant's block, which is made when there is none. */
-static size_t block_of(struct nuc_codegen *g, const struct nuc_tensor *t)
+static size_t block_of(struct nuc_codegen *g, const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < g->n_blocks; i++) {
-        if (g->blocks[i].data == t->data && g->blocks[i].size == t->bytes)
+        if (g->blocks[i].data == data && g->blocks[i].size == size)
             return i;
     }
     g->blocks = nuc_grow(g->cx, g->blocks, &g->blocks_capacity, g->n_blocks + 1, sizeof *g->blocks);
-    g->blocks[g->n_blocks] = (struct nuc_codegen_block){t->data, t->bytes};
+    g->blocks[g->n_blocks] = (struct nuc_codegen_block){data, size};
     return g->n_blocks++;
 }
 
@@ -60,10 +60,30 @@ static const char *const dtype_names[NUC_DTYPE_COUNT] = {
 #undef NAME
 };
 
-static void add_planned(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_view_tensor *view)
+/* Planned memory was zeroed before loading, which gave states their initial values. */
+static void add_reset(struct nuc_codegen *g, const char *place, const uint8_t *initial, size_t bytes)
 {
-    g->memories |= (uint64_t)1 << (view->memory - 1);
-    nuc_text_addf(out, "memory%u + %llu", view->memory - 1, (unsigned long long)view->offset);
+    bool zeros = true;
+
+    for (size_t i = 0; i < bytes && zeros; i++)
+        zeros = initial[i] == 0;
+    if (zeros)
+        nuc_text_addf(&g->resets, "    memset(%s, 0, %zu);\n", place, bytes);
+    else
+        nuc_text_addf(&g->resets, "    memcpy(%s, %s_constant%zu, %zu);\n", place, g->name, block_of(g, initial, bytes),
+                      bytes);
+    g->n_states++;
+}
+
+static void add_planned(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_view_tensor *view, size_t bytes)
+{
+    const uint32_t memory = view->memory - 1;
+    const char *place = nuc_format(g->cx, "memory%u + %llu", memory, (unsigned long long)view->offset);
+
+    g->memories |= (uint64_t)1 << memory;
+    nuc_text_addf(out, "%s", place);
+    if (view->constant != 0)
+        add_reset(g, place, g->loaded[memory] + view->offset, bytes);
 }
 
 static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
@@ -71,9 +91,9 @@ static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place
     const struct nuc_view_tensor *view = &g->method->values[g->value_of[place]].u.tensor;
 
     if (t->constant)
-        nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t));
+        nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t->data, t->bytes));
     else if (t->planned)
-        add_planned(g, out, view);
+        add_planned(g, out, view, t->bytes);
     else
         nuc_text_addf(out, "caller%u", place);
 }
@@ -206,6 +226,7 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
 
     nuc_text_init(&rows, g->cx);
     nuc_text_init(&g->lists, g->cx);
+    nuc_text_init(&g->resets, g->cx);
     for (uint32_t place = 0; place < g->n_used; place++)
         add_value(g, &rows, place);
     for (size_t i = 0; i < g->n_blocks; i++)
