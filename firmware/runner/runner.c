@@ -210,7 +210,16 @@ static void print_output(const struct nuc_tensor *t)
     nuc_port_print("\n");
 }
 
-/* The first sample twice: with a line for each operator, and for the whole. */
+/* The sequence of samples begins again, for a program with states. */
+static int begin(struct runner *r)
+{
+    struct nuc_detail detail;
+    enum nuc_status status = nuc_program_reset(&r->program, &detail);
+
+    return status == NUC_OK ? 0 : failed("resetting the program", status, &detail);
+}
+
+/* The first sample twice: with a line for each operator, and for the whole. The program is as before then. */
 static int run_first(struct runner *r)
 {
     struct nuc_tensor out;
@@ -219,6 +228,8 @@ static int run_first(struct runner *r)
     nuc_program_trace(&r->program, trace, r);
     int code = execute(r, &instructions);
     nuc_program_trace(&r->program, NULL, NULL);
+    if (code == 0)
+        code = begin(r);
     if (code == 0)
         code = execute(r, &instructions);
     if (code != 0)
@@ -230,7 +241,7 @@ static int run_first(struct runner *r)
             print_output(&out);
         }
     }
-    return 0;
+    return begin(r);
 }
 
 static bool next_sample(struct runner *r, struct samples *s)

@@ -52,5 +52,21 @@ check "two states" grep -q "^#define MODEL_STATES 2$" float/model.h
 check "a state that begins with zeros" grep -q "memset(memory1" float/model.c
 check "a state that begins with other values" grep -q "memcpy(memory1" float/model.c
 
+# ---- an image: its samples are one sequence, whatever it runs before to count ----
+
+FIRMWARE_BUILD=$work/build
+NUCLEON=$nucleon
+export FIRMWARE_BUILD NUCLEON
+# board SUFFIX INPUT GENERATED: an image of the program file or of its C, and what it makes of the samples.
+board() {
+    GENERATED=$3 sh "$root/tools/firmware.sh" mixed.pte >built || fail "image$1: $(cat built)"
+    sh "$root/tools/firmware_run.sh" "build/firmware/mixed$1.elf" "$2" board.bin >ran || fail "image$1: $(cat ran)"
+    check "image$1: board and host differ" cmp mixed.once board.bin
+}
+if command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null; then
+    board "" x.npy OFF
+    board _generated x.bin ON
+fi
+
 [ $failures -eq 0 ] && echo "states: $passes cases are good"
 exit $((failures != 0))
