@@ -189,6 +189,7 @@ static void take_value(struct parser *p, struct nuc_fb_table t, void *item)
             .offset = nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_LOW, 0) |
                       (uint64_t)nuc_fb_u32(&p->r, allocation, NUC_ALLOCATION_HIGH, 0) << 32,
             .constant = nuc_fb_u32(&p->r, content, NUC_TENSOR_DATA_BUFFER, 0),
+            .name = take_list(p, nuc_fb_sub(&p->r, content, NUC_TENSOR_EXTRA), NUC_EXTRA_NAME, 1),
         };
         /* A call's tensors are looked at dimension by dimension: this bounds what an argument costs. */
         if (tensor.sizes.count > NUC_MAX_RANK || tensor.dim_order.count > NUC_MAX_RANK)

@@ -23,7 +23,9 @@ struct nuc_view_tensor {
     bool planned;
     uint32_t memory; /* of a planned one, from 1 */
     uint64_t offset;
-    uint32_t constant; /* entry of the constants of one that is not planned; 0: the caller has its memory */
+    /* Entry of the constants; of a planned one, which is a state then, of the initial data. 0: neither. */
+    uint32_t constant;
+    struct nuc_view_list name; /* of a state; empty: the file gives none */
 };
 
 struct nuc_view_value {

@@ -27,6 +27,15 @@ static void take_strips(struct nuc_explanation *e, const struct nuc_program_repo
     e->strip_cycles = r->strip_cycles;
 }
 
+static void list_states(struct nuc_explanation *e, const struct nuc_graph *g)
+{
+    e->states = nuc_alloc_array(e->cx, nuc_n_states(g), sizeof *e->states);
+    for (const struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
+        if (nuc_is_state(n))
+            e->states[e->n_states++] = (struct nuc_explain_state){nuc_strdup(e->cx, n->target), nuc_bytes(&n->vals[0])};
+    }
+}
+
 struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered,
                                             const struct nuc_explain_cycles *cycles)
 {
@@ -40,6 +49,7 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
         row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
         e->n_float += row->in_float && nuc_is_counted(row->node);
     }
+    list_states(e, lowered != NULL ? lowered->graph : m->graph);
     if (lowered != NULL)
         take_strips(e, &lowered->lowered->report);
     return e;

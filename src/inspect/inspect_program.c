@@ -160,6 +160,25 @@ static void put_kernels(struct nuc_context *cx, json_t *list, const struct nuc_v
     }
 }
 
+/* What keeps its bytes from run to run. */
+static void put_states(struct nuc_context *cx, json_t *list, const struct nuc_view_method *m)
+{
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct nuc_view_tensor *t = &m->values[i].u.tensor;
+        if (m->values[i].kind != NUC_VALUE_TENSOR || !t->planned || t->constant == 0)
+            continue;
+        json_t *state = nuc_put_object(cx, list, NULL);
+        int64_t bytes = (int64_t)nuc_dtype_size(t->dtype);
+        for (uint32_t d = 0; d < t->sizes.count; d++) {
+            if (__builtin_mul_overflow(bytes, nuc_view_int(t->sizes, d), &bytes))
+                bytes = INT64_MAX;
+        }
+        put_text(cx, state, "name", t->name);
+        nuc_put_int(cx, state, "value", i);
+        nuc_put_int(cx, state, "bytes", bytes);
+    }
+}
+
 static void put_method(const struct nuc_inspection *in, json_t *out, const struct nuc_view_method *m)
 {
     struct nuc_context *cx = in->cx;
@@ -168,6 +187,7 @@ static void put_method(const struct nuc_inspection *in, json_t *out, const struc
     put_ints(cx, out, "inputs", m->inputs);
     put_ints(cx, out, "outputs", m->outputs);
     put_ints(cx, out, "planned_memory", m->planned);
+    put_states(cx, nuc_put_array(cx, out, "states"), m);
     put_kernels(cx, nuc_put_array(cx, out, "kernels"), m);
     json_t *values = nuc_put_array(cx, out, "values");
     for (uint32_t i = 0; i < m->n_values; i++)
@@ -297,10 +317,13 @@ static void print_items(struct nuc_text *out, const json_t *list, const char *be
 static void print_method(struct nuc_text *out, const json_t *method)
 {
     const json_t *chains = json_object_get(method, "chains"), *kernels = json_object_get(method, "kernels");
+    const json_t *states = json_object_get(method, "states");
 
     nuc_print_members(
         out, method,
         "method '{name}'\n  inputs {inputs}, outputs {outputs}\n  planned memory, bytes {planned_memory}\n");
+    for (size_t i = 0; i < json_array_size(states); i++)
+        nuc_print_members(out, json_array_get(states, i), "  state '{name}', {bytes} bytes: %{value}\n");
     nuc_text_addf(out, "  kernels to register%s\n", json_array_size(kernels) == 0 ? ": none" : "");
     for (size_t i = 0; i < json_array_size(kernels); i++)
         nuc_text_addf(out, "    %s\n", json_string_value(json_array_get(kernels, i)));

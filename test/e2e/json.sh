@@ -43,6 +43,7 @@ ends 0 compile $searched -o fetched.pte --fetch-constants-to-sram --accuracy hig
 ends 0 compile $digits -o m33.pte --target cortex-m33 --io int8
 ends 0 compile $digits -o strips.pte --target cortex-m33 --memory-budget 4000
 ends 0 compile digits.pt2 --no-quantize -o float.pte
+ends 0 compile "$root/test/e2e/states.pt2" --no-quantize -o states.pte
 mkdir parts
 ends 0 compile $digits --intermediates-dir parts -o parts.pte
 ends 3 compile $digits -o none.pte --target cortex-m33 --memory-budget 1000
@@ -84,6 +85,7 @@ ends 1 convert --input nothing.tflite --output none.tflite
 
 ends 0 explain digits_unsupported.pt2
 ends 0 explain $digits --target imxrt700cm
+ends 0 explain "$root/test/e2e/states.pt2"
 ends 0 explain $digits --target cortex-m33 --memory-budget 4000
 ends 3 explain digits_unsupported.pt2 --target cortex-m33 --memory-budget 4000
 ends 3 explain $digits --cycle-budget 1000
@@ -119,7 +121,7 @@ ends 3 evaluate digits.pte --dataset test.npz --min-accuracy 100
 ends 1 evaluate digits.pte --dataset nothing.npz
 ends 2 evaluate digits.pte --dataset test.npz --min-sqnr 30
 
-for file in digits.pt2 quantized.pt2 digits.pte unsupported.pte m33.pte float.pte images.pte npu.tflite \
+for file in digits.pt2 quantized.pt2 digits.pte unsupported.pte m33.pte float.pte states.pte images.pte npu.tflite \
     "$litert"/*.tflite "$litert/float_lstm" "$root/test/fuzz/corpus/program/cpu_mean.pte"; do
     ends 0 inspect "$file"
 done

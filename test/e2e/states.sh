@@ -22,6 +22,18 @@ check "a shard: $(cat err)" \
     grep -q -e "--shard 1/2: the program has states, .*: evaluate the whole data set without --shard" err
 check "a shard: one line" [ "$(wc -l <err)" -eq 1 ]
 
+# ---- what is said of it: states by name and bytes, int8 as far as they are kept as such ----
+
+"$nucleon" inspect states.pte >out || fail "inspect"
+check "inspect" grep -q "^  state 'mean', 8 bytes: %[0-9]*$" out
+"$nucleon" explain "$root/test/e2e/states.pt2" --calibration x.npy >out || fail "explain"
+check "explain" grep -q "^state mean: 8 bytes, kept from run to run$" out
+"$nucleon" explain "$root/test/e2e/states.pt2" --calibration x.npy --json >out || fail "explain as JSON"
+check "explain as JSON" grep -q '^ "states": \[{"name": "h", "bytes": 8}, {"name": "mean", "bytes": 8}\]' out
+"$nucleon" report "$root/test/e2e/states.pt2" --calibration x.npy -o report.json -q || fail "report"
+check "report" [ "$(tr -d ' \n' <report.json | grep -o '"states":\[[^]]*\]')" = \
+    '"states":[{"name":"h","bytes":8},{"name":"mean","bytes":8}]' ]
+
 # ---- codegen: two sequences of the same samples, with a reset between, are what `run` gives twice ----
 
 cat x.bin x.bin >twice.bin

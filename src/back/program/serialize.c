@@ -75,8 +75,8 @@ static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *
     nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v);
     nuc_fb_ref extra = 0;
     if (v->state != NULL) {
-        const nuc_fb_ref refs[] = {0, nuc_fb_add_string(s->b, v->state)};
-        extra = add_table(s, refs, 2);
+        const nuc_fb_ref refs[] = {[NUC_EXTRA_NAME] = nuc_fb_add_string(s->b, v->state)};
+        extra = add_table(s, refs, sizeof refs / sizeof *refs);
     }
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, NUC_TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);

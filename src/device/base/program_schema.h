@@ -76,6 +76,8 @@ enum {
     NUC_TENSOR_EXTRA
 };
 
+enum nuc_extra_field { NUC_EXTRA_SEGMENTS, NUC_EXTRA_NAME, NUC_EXTRA_LOCATION };
+
 enum nuc_instruction_kind {
     NUC_INSTRUCTION_KERNEL = 1,
     NUC_INSTRUCTION_DELEGATE,

@@ -113,7 +113,7 @@ static bool load_tensor(struct nuc_program *p, struct nuc_image *im, struct nuc_
                         NUC_TEXT("a tensor has a storage offset")) ||
         !nuc_image_need(im, nuc_fb_i8(&im->reader, t, NUC_TENSOR_DYNAMISM, 0) != 2,
                         NUC_TEXT("a tensor has an unbounded dynamic shape")) ||
-        !nuc_image_need(im, nuc_fb_i8(&im->reader, extra, 2, 0) == 0,
+        !nuc_image_need(im, nuc_fb_i8(&im->reader, extra, NUC_EXTRA_LOCATION, 0) == 0,
                         NUC_TEXT("a tensor's data lies in another file")) ||
         (allocation.at != 0 && !check_allocation(im, allocation, shape.bytes)) ||
         (allocation.at == 0 && buffer != 0 && !nuc_image_constant(im, buffer, shape.bytes, &bytes)) ||

@@ -58,6 +58,12 @@ struct nuc_explain_cycles {
     const struct nuc_node *const *owners; /* by instruction: the node that has its cycles; NULL: a call, a boundary */
 };
 
+/* What the program keeps from run to run. */
+struct nuc_explain_state {
+    const char *name; /* in the model */
+    uint64_t bytes;
+};
+
 /*
  * One operator of the model whose own rules keep it, and others because of it, on the CPU: those that are float because
  * a neighbour is, and auxiliary operators of its cluster.
@@ -130,7 +136,9 @@ struct nuc_explanation {
     uint64_t plain_arena, least_arena; /* 0: it fits as it is */
     uint32_t n_strips, n_strip_stages; /* 0: none fits */
     uint64_t strip_cycles;             /* of cpu_cycles */
-    uint64_t lost_cycles;              /* what the nodes on the CPU would take less on the NPU */
+    uint32_t n_states;
+    struct nuc_explain_state *states;
+    uint64_t lost_cycles; /* what the nodes on the CPU would take less on the NPU */
     uint32_t n_causes;
     struct nuc_explain_cause *causes; /* in graph order of their first operator */
     uint32_t n_splits;

@@ -158,6 +158,17 @@ void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanat
     nuc_put_measure(cx, trials, "sqnr_db", e->sqnr_db);
 }
 
+void nuc_put_states(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
+{
+    json_t *list = nuc_put_array(cx, to, "states");
+
+    for (uint32_t i = 0; i < e->n_states; i++) {
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "name", e->states[i].name);
+        nuc_put_count(cx, o, "bytes", e->states[i].bytes);
+    }
+}
+
 void nuc_put_obstacles(struct nuc_context *cx, json_t *to, const struct nuc_obstacles *all)
 {
     json_t *list = nuc_put_array(cx, to, "obstacles");

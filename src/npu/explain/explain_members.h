@@ -28,6 +28,9 @@ void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_exp
 /* fixes, trials: what helps of what was tried, and what becomes of the model with it. */
 void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
 
+/* states: what the program keeps from run to run. */
+void nuc_put_states(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
+
 /* "obstacles": what a model is refused for; NULL: nothing. */
 void nuc_put_obstacles(struct nuc_context *cx, json_t *to, const struct nuc_obstacles *all);
 

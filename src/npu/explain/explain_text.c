@@ -304,6 +304,9 @@ const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanatio
         return nuc_text_string(&out);
     add_head(&out, e);
     add_total(&out, e);
+    for (uint32_t i = 0; i < e->n_states; i++)
+        nuc_text_addf(&out, "state %s: %s bytes, kept from run to run\n", nuc_shortened(cx, e->states[i].name, 40),
+                      nuc_with_commas(cx, e->states[i].bytes));
     add_choices(&out, e);
     nuc_print_explain_table(&out, e, all);
     add_splits(&out, e, all);
