@@ -82,6 +82,7 @@ class Refusals(unittest.TestCase):
         self.refused("Edge dialect", _lowering._check_program, edge)
         self.refused("no argument 'segment'", executorch.ExecutorchBackendConfig, segment=1)
         self.refused("external_constants", executorch.ExecutorchBackendConfig, external_constants=True)
+        self.assertTrue(executorch.ExecutorchBackendConfig(emit_mutable_buffer_names=True).emit_mutable_buffer_names)
         self.refused("an operator is", _lowering.preserved, [3], None, None)
         self.refused("Netron", executorch.visualize_with_clusters, None)
 

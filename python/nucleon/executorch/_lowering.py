@@ -212,11 +212,11 @@ class ExecutorchBackendConfig(_Config):
     """``extract_delegate_segments``: the NPU's data lie in segments after the program, as ``--delegate-data segment``;
     unlike in ExecuTorch not by default, as the NXP examples have it."""
 
-    _known = {"extract_delegate_segments": False, "emit_stacktrace": False}
+    _known = {"extract_delegate_segments": False, "emit_stacktrace": False, "emit_mutable_buffer_names": False}
     _ignored = {"passes": [], "memory_planning_pass": None, "propagate_device_config": None, "to_out_var_pass": None,
                 "dynamic_memory_planning_mode": None, "segment_alignment": 128, "constant_tensor_alignment": None,
                 "delegate_alignment": None, "sym_shape_eval_pass": None, "remove_view_copy": True,
-                "external_constants": False, "external_mutable_weights": False, "emit_mutable_buffer_names": False,
+                "external_constants": False, "external_mutable_weights": False,
                 "do_quant_fusion_and_const_prop": False, "run_reinplace_pass": False,
                 "enable_non_cpu_memory_planning": True, "reinplace_extra_ops": None}
 
