@@ -1,5 +1,6 @@
 /* Programs as written: structure, constants, views, delegates; that they run is test_runtime.c's matter. */
 #include "device/base/flatbuf.h"
+#include "device/base/program_schema.h"
 #include "program_graphs.h"
 
 /* The tables of the first method. Field numbers: schema/program.fbs of ExecuTorch. */
@@ -326,6 +327,58 @@ static void states_last(struct nuc_context *cx, void *arg)
     assert_int_equal(nuc_program_reset(&p.program, NULL), NUC_BAD_USAGE);
 }
 
+/* Where the scalar `field` of a table lies in the file. */
+static size_t field_at(const struct written *w, struct nuc_fb_table t, int field)
+{
+    const uint8_t *data = w->file.data;
+    size_t vtable = t.at - nuc_load_u32(data + t.at);
+
+    return t.at + nuc_load_u16(data + vtable + 4 + 2 * (size_t)field);
+}
+
+/* The file with `bytes` bytes of `number` at a place is refused, with the message. */
+static void assert_refused(struct nuc_context *cx, const struct written *w, size_t at, uint64_t number, size_t bytes,
+                           const char *message)
+{
+    uint8_t *data = nuc_copy(cx, w->file.data, w->file.size);
+    struct test_program p = {.status = NUC_OK};
+
+    memcpy(data + at, &number, bytes);
+    test_load(cx, &p, (struct nuc_span){data, w->file.size}, NULL);
+    assert_int_equal(p.status, NUC_BAD_INPUT);
+    assert_non_null(p.detail.message);
+    if (strstr(p.detail.message, message) == NULL)
+        fail_msg("'%s' in place of '%s'", p.detail.message, message);
+}
+
+/* States outside their memory, initial data that are missing, short or outside the file. */
+static void states_refused(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct written w;
+
+    open_written(&w, nuc_write_program(nuc_graph_parse(cx, "states", states_text), &o));
+    struct nuc_fb_vector sizes = nuc_fb_vec(&w.r, w.plan, NUC_PLAN_BUFFER_SIZES, 8);
+    struct nuc_fb_vector all = nuc_fb_vec(&w.r, w.program, NUC_PROGRAM_MUTABLE_SEGMENTS, 4);
+    struct nuc_fb_table initial = nuc_fb_vec_table(&w.r, all, 0);
+    struct nuc_fb_vector offsets = nuc_fb_vec(&w.r, initial, NUC_SUBSEGMENT_OFFSETS, 8);
+    struct nuc_fb_vector segments = nuc_fb_vec(&w.r, w.program, NUC_PROGRAM_SEGMENTS, 4);
+    struct nuc_fb_table segment = nuc_fb_vec_table(&w.r, segments, segments.count - 1);
+    struct nuc_fb_table allocation = nuc_fb_sub(&w.r, value(&w, 0), NUC_TENSOR_ALLOCATION);
+
+    assert_false(w.r.bad);
+    assert_int_equal(nuc_fb_u32(&w.r, allocation, NUC_ALLOCATION_MEMORY, 0), 2);
+    assert_refused(cx, &w, sizes.at + 16, 16, 8, "outside its planned memory");
+    assert_refused(cx, &w, field_at(&w, allocation, NUC_ALLOCATION_MEMORY), 3, 4, "memory that does not exist");
+    assert_refused(cx, &w, field_at(&w, value(&w, 0), NUC_TENSOR_DATA_BUFFER), 3, 4, "");
+    assert_refused(cx, &w, all.at - 4, 0, 4, "");
+    assert_refused(cx, &w, offsets.at - 4, 2, 4, "");
+    assert_refused(cx, &w, offsets.at + 16, (uint64_t)1 << 40, 8, "initial data lies outside its segment");
+    assert_refused(cx, &w, offsets.at + 16, 17, 8, "initial data lies outside its segment");
+    assert_refused(cx, &w, field_at(&w, initial, NUC_SUBSEGMENT_INDEX), 9, 4, "");
+    assert_refused(cx, &w, field_at(&w, segment, NUC_SEGMENT_SIZE), 31, 8, "initial data lies outside its segment");
+}
+
 static void test_structure(void **state)
 {
     run_in_context(header_and_numbering, NULL);
@@ -341,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once), CONTEXT_TEST(value_given_twice),
         CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink), CONTEXT_TEST(states_last),
+        CONTEXT_TEST(states_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ enum {
     NUC_TENSOR_EXTRA
 };
 
-enum nuc_extra_field { NUC_EXTRA_SEGMENTS, NUC_EXTRA_NAME, NUC_EXTRA_LOCATION };
+enum { NUC_EXTRA_SEGMENTS, NUC_EXTRA_NAME, NUC_EXTRA_LOCATION };
 
 enum nuc_instruction_kind {
     NUC_INSTRUCTION_KERNEL = 1,
