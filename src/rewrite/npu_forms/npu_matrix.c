@@ -79,11 +79,15 @@ static struct nuc_node *transposed_constant(struct nuc_graph *g, struct nuc_node
     return nuc_take_parameter(g, weight, "_transposed", &meta, to);
 }
 
-/* A constant matrix that is the same for the whole batch. */
-static bool is_constant_matrix(struct nuc_graph *g, const struct nuc_node *x)
+/* A constant matrix that is the same for the whole batch, which is that of the other factor. */
+static bool is_constant_matrix(struct nuc_graph *g, const struct nuc_node *x, const struct nuc_node *other)
 {
     if (!is_constant(x) || x->vals[0].rank < 2)
         return false;
+    for (uint32_t i = 2; i < x->vals[0].rank; i++) {
+        if (from_end(x, i) != 1 && from_end(x, i) != from_end(other, i))
+            return false;
+    }
     int64_t matrix = from_end(x, 0) * from_end(x, 1), count = nuc_elements(&x->vals[0]);
     /* As an expanded one is once it has been computed: what is behind the first matrix begins with that. */
     const float *data = count > matrix && x->vals[0].dtype == NUC_F32 ? nuc_const_contiguous(g, x) : NULL;
@@ -170,9 +174,9 @@ static struct nuc_node *product_of(struct nuc_graph *g, struct nuc_node *node, s
 {
     a = as_matrix(g, node, a, true);
     b = as_matrix(g, node, b, false);
-    if (is_constant_matrix(g, b))
+    if (is_constant_matrix(g, b, a))
         return dense(g, node, a, transposed_constant(g, b), NULL);
-    if (is_constant_matrix(g, a)) {
+    if (is_constant_matrix(g, a, b)) {
         struct nuc_node *columns = swapped(g, node, b);
         return swapped(g, node,
                        dense(g, node, columns, as_constant_matrix(g, node, a, from_end(a, 1), from_end(a, 0)), NULL));
@@ -252,8 +256,9 @@ static bool form_mm_applies(const struct nuc_support *s, const struct nuc_node *
 
 static bool form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return form_matmul_applies(s, node) && (is_constant_matrix(s->g, nuc_arg_node(node, NUC_SELF)) ||
-                                            is_constant_matrix(s->g, nuc_arg_node(node, NUC_ARG(BMM, mat2))));
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(BMM, mat2));
+
+    return form_matmul_applies(s, node) && (is_constant_matrix(s->g, a, b) || is_constant_matrix(s->g, b, a));
 }
 
 /* ---- numbers that a factor is multiplied with ---- */
