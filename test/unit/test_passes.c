@@ -195,9 +195,30 @@ static void share_input(struct nuc_context *cx, void *arg)
                     "%output = output([%x, %x, %quantized_decomposed_quantize_per_tensor_default, %x])\n");
 }
 
+/* The quantized value of one state is what the other one becomes. */
+static void exchange_states(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g =
+        parse_graph(cx, "%g = state \"g\" : float32[2] values(1)\n"
+                        "%h = state \"h\" : float32[2] values(2)\n"
+                        "%p = quantized_decomposed.quantize_per_tensor.default(%g, 0.5, 0, -128, 127, int8)\n"
+                        "%q = quantized_decomposed.quantize_per_tensor.default(%h, 0.5, 0, -128, 127, int8)\n"
+                        "%a = quantized_decomposed.dequantize_per_tensor.default(%p, 0.5, 0, -128, 127, int8)\n"
+                        "%b = quantized_decomposed.dequantize_per_tensor.default(%q, 0.5, 0, -128, 127, int8)\n"
+                        "%output = output([%b, %b, %a])\n");
+
+    nuc_quantize_states(g);
+    nuc_graph_verify(g, "states");
+    assert_graph(g, "%g = state \"g\" : int8[2]\n"
+                    "%h = state \"h\" : int8[2]\n"
+                    "%b = quantized_decomposed.dequantize_per_tensor.default(%h, 0.5, 0, -128, 127, int8)\n"
+                    "%output = output([%b, %h, %g])\n");
+}
+
 static void test_quantized_boundaries(void **state)
 {
     run_in_context(quantized_boundaries, NULL);
+    run_in_context(exchange_states, NULL);
     run_in_context(share_input, NULL);
     expect_failure(refuse_readers, NULL, NUC_UNSUPPORTED, "'x'");
 }

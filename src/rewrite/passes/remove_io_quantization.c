@@ -92,19 +92,25 @@ void nuc_quantize_states(struct nuc_graph *g)
 {
     struct nuc_node *output = nuc_output_node(g);
     const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    uint32_t at = nuc_n_results(g);
+    const uint32_t first = nuc_n_results(g);
     struct nuc_node **given = nuc_copy(g->cx, values->u.nodes, values->count * sizeof(struct nuc_node *));
+    uint32_t at = first;
 
     for (struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
-        struct nuc_node *next = nuc_is_state(n) ? given[at++] : NULL;
-        struct nuc_node *quantize = next != NULL ? first_quantize(n) : NULL;
-        if (quantize == NULL || next->op != NUC_OP_DEQUANTIZE_PER_TENSOR || !nuc_same_quantization(next, quantize))
-            continue;
-        quantize_initial(g, n, quantize);
-        take_quantized(g, n, false);
-        given[at - 1] = nuc_operand(g, next, NUC_SELF);
+        struct nuc_node *next = nuc_is_state(n) ? given[at++] : NULL,
+                        *quantize = next != NULL ? first_quantize(n) : NULL;
+        if (quantize != NULL && next->op == NUC_OP_DEQUANTIZE_PER_TENSOR && nuc_same_quantization(next, quantize))
+            given[at - 1] = nuc_operand(g, next, NUC_SELF);
     }
     nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
+    /* What a state becomes may be the quantized value of another state, which is replaced here. */
+    at = first;
+    for (struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
+        if (!nuc_is_state(n) || values->u.nodes[at++]->vals[0].dtype == n->vals[0].dtype)
+            continue;
+        quantize_initial(g, n, first_quantize(n));
+        take_quantized(g, n, false);
+    }
     nuc_remove_dead(g);
 }
 
