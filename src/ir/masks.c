@@ -1,5 +1,6 @@
 #include "ir/masks.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "ir/args.h"
@@ -86,6 +87,45 @@ static bool follows_from_inputs(const struct nuc_node *node, uint32_t *left, uin
             return false;
     }
     return true;
+}
+
+/* Functions that have poles, that overflow, or that are defined on a part of the line. */
+static bool may_leave_numbers(const struct nuc_node *node)
+{
+    double power = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_POW_SCALAR)) ? nuc_scalar(node, NUC_OTHER, -1) : -1;
+
+    return !(power > 0 && power <= 4 && power == floor(power)) &&
+           nuc_op_is_in(node->op,
+                        NUC_OPS(NUC_OP_EXP, NUC_OP_EXP2, NUC_OP_EXPM1, NUC_OP_SINH, NUC_OP_COSH, NUC_OP_TAN, NUC_OP_LOG,
+                                NUC_OP_LOG1P, NUC_OP_LOG2, NUC_OP_LOG10, NUC_OP_LOGIT, NUC_OP_SQRT, NUC_OP_RSQRT,
+                                NUC_OP_ASIN, NUC_OP_ACOS, NUC_OP_ACOSH, NUC_OP_ATANH, NUC_OP_ERFCX, NUC_OP_RECIPROCAL,
+                                NUC_OP_DIV, NUC_OP_DIV_MODE, NUC_OP_FLOOR_DIVIDE, NUC_OP_FMOD, NUC_OP_REMAINDER,
+                                NUC_OP_POW, NUC_OP_POW_SCALAR, NUC_OP_POW_OF_SCALAR));
+}
+
+static bool stays_finite(struct nuc_graph *g, const struct nuc_node *node, uint32_t *left)
+{
+    struct nuc_cursor at = {0};
+
+    if (nuc_is_static(node))
+        return node->vals[0].dtype != NUC_F32 || are_values_of(g, node, -FLT_MAX, FLT_MAX, 0);
+    if (node->is_tuple || !is_elementwise(node))
+        return true;
+    if (*left == 0 || may_leave_numbers(node))
+        return false;
+    --*left;
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (!stays_finite(g, in, left))
+            return false;
+    }
+    return true;
+}
+
+bool nuc_is_finite(struct nuc_graph *g, const struct nuc_node *node)
+{
+    uint32_t left = MOST_OPERATORS;
+
+    return stays_finite(g, node, &left);
 }
 
 static bool hides(struct nuc_graph *g, const struct nuc_node *node)

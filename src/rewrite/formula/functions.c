@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/masks.h"
 #include "ir/shapes/shapes.h"
 #include "rewrite/formula/term.h"
 #include "rewrite/insert.h"
@@ -218,6 +219,11 @@ FUNCTION(same)
 FUNCTION(static)
 {
     return nuc_bool_arg(nuc_is_static(tensor(s, &args[0])));
+}
+
+FUNCTION(finite)
+{
+    return nuc_bool_arg(nuc_is_finite(s->g, tensor(s, &args[0])));
 }
 
 /* The elements of a tensor of ints that is known when the model is compiled; none where it is not. */
@@ -474,6 +480,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"stated", 1, 1, call_stated, "sizes that the archive states for item i"},
         {"same", 2, 2, call_same, "whether two tensors are one value"},
         {"static", 1, 1, call_static, "whether a tensor is a parameter, a buffer or a constant"},
+        {"finite", 1, 1, call_finite, "whether zero times a tensor is zero"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
         {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},
