@@ -568,13 +568,28 @@ static void test_refused(void **state)
     }
 }
 
+/* Whose scratch would be 0 bytes where sizes have 32 bits, and which has no values that memory would bound. */
+static void test_inputs_of_a_layer(void **state)
+{
+    static const struct call c = {"nucleon::quantized_gru.out",
+                                  {T8(2, 0, INT32_MAX - 2), NONE, PARAMS(3, 0, INT32_MAX, 0), B(0), B(1), I(14),
+                                   LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), SCRATCH(32),
+                                   T8(2, 0, 0), T8(1, 2, 0)}};
+    struct made *m = make(&c);
+
+    assert_int_equal(run_made(m, &c), NUC_UNSUPPORTED);
+    assert_string_equal(m->detail.message, "a layer has more than 2^27 units or inputs");
+    release(m, &c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_calls),      cmocka_unit_test(test_over_input),
-        cmocka_unit_test(test_minimum_layouts),  cmocka_unit_test(test_pad_values),
-        cmocka_unit_test(test_transpose_values), cmocka_unit_test(test_changed_arguments),
-        cmocka_unit_test(test_changed_pairs),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_valid_calls),       cmocka_unit_test(test_over_input),
+        cmocka_unit_test(test_minimum_layouts),   cmocka_unit_test(test_pad_values),
+        cmocka_unit_test(test_transpose_values),  cmocka_unit_test(test_changed_arguments),
+        cmocka_unit_test(test_changed_pairs),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_inputs_of_a_layer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

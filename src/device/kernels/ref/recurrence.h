@@ -87,7 +87,9 @@ static inline size_t nuc_recurrence_padded(int32_t count)
     return ((size_t)count + 3) / 4 * 4;
 }
 
-/* Bytes: two hidden states and an input of int16, a cell state of int32. Up to 2^27 units and inputs. */
+#define NUC_MOST_UNITS (1 << 27) /* and inputs: the bytes below fit 32 bits */
+
+/* Bytes: two hidden states and an input of int16, a cell state of int32. */
 static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden, int32_t inputs)
 {
     return 4 * nuc_recurrence_padded(hidden) + 2 * nuc_recurrence_padded(inputs) +

@@ -25,8 +25,10 @@ bool nuc_read_layer_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor
     r->out_sample = batch_first ? (ptrdiff_t)r->steps * out->sizes[2] : out->sizes[2];
     return nuc_need(cx,
                     out->sizes[0] == in->sizes[0] && out->sizes[1] == in->sizes[1] &&
-                        out->sizes[2] == r->hidden * l->directions && r->hidden <= INT32_MAX / 8,
-                    NUC_TEXT("argument 'out' differs from 'input' in steps or samples"));
+                        out->sizes[2] == r->hidden * l->directions,
+                    NUC_TEXT("argument 'out' differs from 'input' in steps or samples")) &&
+           nuc_need(cx, r->hidden <= NUC_MOST_UNITS && r->inputs <= NUC_MOST_UNITS,
+                    NUC_TEXT("a layer has more than 2^27 units or inputs"));
 }
 
 bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t)
