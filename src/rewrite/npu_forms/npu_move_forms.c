@@ -467,7 +467,7 @@ static bool joins_along(const struct nuc_node *x, int64_t dim)
            nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank) == dim;
 }
 
-/* Pieces of parts that [start, end) of a concatenation takes; returns how many. */
+/* Pieces of parts that [start, end) of a concatenation takes, unless `pieces` is NULL; returns how many. */
 static uint32_t insert_pieces_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *cat, uint32_t dim,
                                  int64_t start, int64_t end, struct nuc_node **pieces)
 {
@@ -478,8 +478,10 @@ static uint32_t insert_pieces_of(struct nuc_graph *g, struct nuc_node *node, con
     for (uint32_t i = 0; i < list->count; i++) {
         struct nuc_node *part = list->u.nodes[i];
         int64_t size = part->vals[0].sizes[dim], from = start > at ? start - at : 0, to = end - at;
-        if (from < size && to > from)
-            pieces[n++] = g == NULL ? part : nuc_insert_part(g, node, part, dim, from, to < size ? to : size);
+        bool taken = from < size && to > from;
+        if (taken && pieces != NULL)
+            pieces[n] = nuc_insert_part(g, node, part, dim, from, to < size ? to : size);
+        n += taken;
         at += size;
     }
     return n;
@@ -530,18 +532,16 @@ static bool is_part_of_cat(const struct nuc_support *s, const struct nuc_node *n
         return false;
     for (uint32_t i = 0; i < node->n_users; i++)
         joined = joined && joins_along(node->users[i], t.dim);
-    uint32_t count = nuc_arg_at(t.of, NUC_ARG(CAT, tensors))->count;
-    struct nuc_node **pieces = nuc_alloc_array(s->g->cx, count, sizeof(struct nuc_node *));
-    return joined || insert_pieces_of(NULL, NULL, t.of, t.dim, t.start, t.end, pieces) == 1;
+    return joined || insert_pieces_of(s->g, NULL, t.of, t.dim, t.start, t.end, NULL) == 1;
 }
 
 static struct nuc_node *to_part_of_cat(struct nuc_graph *g, struct nuc_node *node)
 {
     struct taken_part t = part_taken(node);
-    uint32_t count = nuc_arg_at(t.of, NUC_ARG(CAT, tensors))->count;
+    uint32_t count = insert_pieces_of(g, node, t.of, t.dim, t.start, t.end, NULL);
     struct nuc_node **pieces = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
 
-    count = insert_pieces_of(g, node, t.of, t.dim, t.start, t.end, pieces);
+    insert_pieces_of(g, node, t.of, t.dim, t.start, t.end, pieces);
     return insert_joined(g, node, pieces, count, t.dim);
 }
 
