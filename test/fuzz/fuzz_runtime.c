@@ -119,6 +119,11 @@ static void make(struct session *s, const uint8_t *call)
         nuc_program_input_info(&s->program, call[1], &t);
         nuc_program_output_info(&s->program, call[1], &t);
         nuc_program_device(&s->program, call[2]);
+        /* A state becomes what it was not, or the states what they were. */
+        if ((call[3] & 1) != 0)
+            nuc_program_reset(&s->program, NULL);
+        else if (nuc_program_state(&s->program, call[1], &t) == NUC_OK)
+            memset(t.data, call[2], t.bytes);
     }
 }
 

@@ -209,7 +209,7 @@ static void keep_selection(struct nuc_context *cx, void *arg)
 /* Load, inputs and outputs, an execution, and all of it again. */
 static void keep_calls(const struct maker *m, const char *name, const uint8_t *program, size_t size)
 {
-    static const uint8_t load[] = {0, 0, 0, 0}, end[] = {3, 0, 0, 0, 4, 0, 0, 0, 4, 1, 0, 0, 6, 1, 0, 0};
+    static const uint8_t load[] = {0, 0, 0, 0}, end[] = {3, 0, 0, 0, 4, 0, 0, 0, 4, 1, 0, 0, 6, 1, 7, 0, 6, 0, 0, 1};
     uint8_t calls[2 * (sizeof load + 8 * MOST_IO + sizeof end)];
     size_t n = 0;
     char file[160];
