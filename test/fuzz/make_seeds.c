@@ -22,8 +22,9 @@
 #include "npu/convert/kernel_selection.h"
 #include "nucleon/runtime.h"
 
-#define MOST_BYTES 12288 /* of a seed: what is longer takes mutations longer to get anywhere */
-#define N_NETWORKS 40    /* for each way of compiling */
+#define MOST_BYTES 12288        /* of a seed: what is longer takes mutations longer to get anywhere */
+#define N_NETWORKS 40           /* for each way of compiling */
+#define STATES (N_NETWORKS + 1) /* the last one of each is no random one */
 #define N_SAMPLES 3
 #define MOST_IO 6 /* inputs and outputs of a program that are set in sequences of calls */
 
@@ -270,11 +271,28 @@ struct network {
     bool reference;
 };
 
+/* A network that remembers: a vector that begins with other values than zero, and a ring of rows. */
+static const char states_text[] = "nucleon-graph 1\n"
+                                  "%h = state \"cell.h\" : float32[1, 4] values(1, -1, 0.5, 0)\n"
+                                  "%ring = state \"ring\" : float32[1, 4, 4] values(0)\n"
+                                  "%x = input : float32[1, 4]\n"
+                                  "%add = aten.add.Tensor(%x, %h) : float32[1, 4]\n"
+                                  "%tanh = aten.tanh.default(%add) : float32[1, 4]\n"
+                                  "%row = aten.unsqueeze.default(%tanh, 1) : float32[1, 1, 4]\n"
+                                  "%old = aten.slice.Tensor(%ring, 1, 1, 4) : float32[1, 3, 4]\n"
+                                  "%new = aten.cat.default([%old, %row], 1) : float32[1, 4, 4]\n"
+                                  "%mean = aten.mean.dim(%new, [1]) : float32[1, 4]\n"
+                                  "%output = output([%mean, %tanh, %new])\n";
+
 static void make_network(struct nuc_context *cx, void *arg)
 {
     struct network *n = arg;
 
-    n->random = random_graph_make(cx, n->seed, 1 + (unsigned)(n->seed % 5));
+    if (n->seed == STATES)
+        n->random =
+            (struct random_graph){.graph = nuc_graph_parse(cx, "states", states_text), .low = {-1}, .high = {1}};
+    else
+        n->random = random_graph_make(cx, n->seed, 1 + (unsigned)(n->seed % 5));
     n->model = nuc_model_make(n->c, n->random.graph);
 }
 
@@ -404,7 +422,7 @@ int main(int argc, char **argv)
         stop(m.out, strerror(errno));
     snprintf(m.temporary, sizeof m.temporary, "%s/.seed", m.out);
     for (size_t way = 0; way < N_WAYS; way++) {
-        for (uint64_t seed = 1; seed <= N_NETWORKS; seed++)
+        for (uint64_t seed = 1; seed <= STATES; seed++)
             compile_network(&m, way, seed);
     }
     for (int i = 2; i < argc; i++)
