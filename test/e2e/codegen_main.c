@@ -11,6 +11,13 @@
 #include "nucleon/NeutronDriver.h"
 #endif
 
+static void begin_sequence(void)
+{
+#ifdef MODEL_STATES
+    model_reset();
+#endif
+}
+
 int main(int argc, char **argv)
 {
     struct nuc_detail detail = {.message = NULL};
@@ -23,10 +30,8 @@ int main(int argc, char **argv)
     if (model_load(&detail) != NUC_OK)
         return 1;
     for (long i = 0; fread(model_input0(), MODEL_INPUT0_BYTES, 1, stdin) == 1; i++) {
-#ifdef MODEL_STATES
         if (i > 0 && length > 0 && i % length == 0)
-            model_reset();
-#endif
+            begin_sequence();
         if (model_run(&detail) != NUC_OK)
             return 1;
         fwrite(model_output0(), MODEL_OUTPUT0_BYTES, 1, stdout);
