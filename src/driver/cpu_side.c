@@ -520,16 +520,11 @@ static void choose_recurrent(struct trying *t, struct outcome *in_float, bool *r
     drop_chosen(&t->kinds, rounds);
 }
 
-static uint32_t kinds_told_apart(const struct trying *t)
-{
-    return t->kinds.count < MOST_KINDS ? t->kinds.count : MOST_KINDS;
-}
-
 /* Those alone that are accurate and save cycles, the ones that save most for what they cost first: with it, `first`. */
 static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, const bool *before,
                             uint32_t order[MOST_KINDS], struct outcome *first)
 {
-    uint32_t count = kinds_told_apart(t), n = 0;
+    uint32_t count = t->kinds.count < MOST_KINDS ? t->kinds.count : MOST_KINDS, n = 0;
     double worth[MOST_KINDS];
 
     for (uint32_t k = 0; k < count; k++) {
@@ -634,7 +629,7 @@ static void choose(struct trying *t, bool *rounds)
     bool apart = is_possible && t->kinds.count > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
     n = apart ? order_kinds(t, &in_float, rounds, order, &found) : 0;
     /* The first one alone has been tried, and so have all of them. */
-    for (uint32_t i = 0; i < n && n_taken + 1 < kinds_told_apart(t); i++) {
+    for (uint32_t i = 0; i < n && n_taken + 1 < t->kinds.count; i++) {
         memcpy(trial, rounds, sizeof trial);
         set_kind(&t->kinds, order[i], trial, true);
         if (i > 0 && (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, of_kernels)))
