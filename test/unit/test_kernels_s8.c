@@ -955,7 +955,7 @@ static void test_recurrence_extremes(void **state)
     const struct nuc_recurrence_row row = {1 << 28, 0, 1 << 28, 0};
     const int8_t one = 1, zero = 0;
     float in[5] = {1e30f, -1e30f, NAN, 0, 0x1p-30f}, out[5];
-    int32_t scratch[3];
+    int32_t scratch[6];
     struct nuc_recurrence r = {NUC_CELL_RELU, false, 1, 5, 1, 1, 1, 1, 1, 1};
     struct nuc_recurrence_s8 p = {
         .x = {&one, 1, 14},
@@ -969,6 +969,7 @@ static void test_recurrence_extremes(void **state)
         .scratch = scratch,
     };
 
+    assert_true(nuc_recurrence_scratch(r.cell, r.hidden, r.inputs) <= sizeof scratch);
     nuc_ref_recurrence_s8(&r, &p, in, out);
     const float expected[5] = {1024, 0, 0, 0, 0};
     for (int i = 0; i < 5; i++)
