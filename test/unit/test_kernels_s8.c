@@ -978,28 +978,26 @@ static void test_recurrence_extremes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_add),
-        cmocka_unit_test(test_mul),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_div),
-        cmocka_unit_test(test_table_and_prelu),
-        cmocka_unit_test(test_prelu),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_norm),
-        cmocka_unit_test(test_var),
-        cmocka_unit_test(test_log_softmax),
-        cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_recurrence),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_recurrence_extremes),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),
+                                       cmocka_unit_test(test_depthwise),
+                                       cmocka_unit_test(test_transposed),
+                                       cmocka_unit_test(test_matmul),
+                                       cmocka_unit_test(test_add),
+                                       cmocka_unit_test(test_mul),
+                                       cmocka_unit_test(test_extremes),
+                                       cmocka_unit_test(test_div),
+                                       cmocka_unit_test(test_table_and_prelu),
+                                       cmocka_unit_test(test_prelu),
+                                       cmocka_unit_test(test_pool),
+                                       cmocka_unit_test(test_sum),
+                                       cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_norm),
+                                       cmocka_unit_test(test_var),
+                                       cmocka_unit_test(test_log_softmax),
+                                       cmocka_unit_test(test_resize),
+                                       cmocka_unit_test(test_recurrence),
+                                       cmocka_unit_test(test_compare),
+                                       cmocka_unit_test(test_recurrence_extremes)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
