@@ -29,10 +29,12 @@ static void take_strips(struct nuc_explanation *e, const struct nuc_program_repo
 
 static void list_states(struct nuc_explanation *e, const struct nuc_graph *g)
 {
-    e->states = nuc_alloc_array(e->cx, nuc_n_states(g), sizeof *e->states);
-    for (const struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
-        if (nuc_is_state(n))
-            e->states[e->n_states++] = (struct nuc_explain_state){nuc_strdup(e->cx, n->target), nuc_bytes(&n->vals[0])};
+    const struct nuc_states states = nuc_states_of(g);
+
+    e->states = nuc_alloc_array(e->cx, states.count, sizeof *e->states);
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        e->states[e->n_states++] = (struct nuc_explain_state){nuc_strdup(e->cx, n->target), nuc_bytes(&n->vals[0])};
     }
 }
 

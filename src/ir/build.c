@@ -410,6 +410,22 @@ uint32_t nuc_n_states(const struct nuc_graph *g)
     return count;
 }
 
+struct nuc_states nuc_states_of(const struct nuc_graph *g)
+{
+    struct nuc_states states = {.count = nuc_n_states(g)};
+    uint32_t at = 0;
+
+    if (states.count == 0)
+        return states;
+    states.first_next = nuc_n_results(g);
+    states.nodes = nuc_alloc_array(g->cx, states.count, sizeof *states.nodes);
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (nuc_is_state(n))
+            states.nodes[at++] = n;
+    }
+    return states;
+}
+
 uint32_t nuc_n_results(const struct nuc_graph *g)
 {
     return nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count - nuc_n_states(g);

@@ -492,6 +492,15 @@ struct nuc_node *nuc_output_node(const struct nuc_graph *g);
 /* How many states there are, and how many values the model returns: those of the output node but the states'. */
 uint32_t nuc_n_states(const struct nuc_graph *g);
 uint32_t nuc_n_results(const struct nuc_graph *g);
+
+/* The states in the order of the inputs. What the i-th becomes is the output's value `first_next + i`. */
+struct nuc_states {
+    struct nuc_node **nodes;
+    uint32_t count, first_next;
+};
+
+struct nuc_states nuc_states_of(const struct nuc_graph *g);
+
 struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name);
 
 /* ---- metas ---- */

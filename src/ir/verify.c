@@ -196,15 +196,14 @@ static void check_node(struct verifier *v, struct nuc_node *node)
 /* Each state has a next value of its type and sizes. */
 static void check_states(const struct verifier *v)
 {
-    uint32_t n_states = nuc_n_states(v->g);
+    const struct nuc_states states = nuc_states_of(v->g);
     const struct nuc_node *output = nuc_output_node(v->g);
-    const struct nuc_arg *values = n_states > 0 ? &output->args[NUC_ARG(OUTPUT, values)] : NULL;
 
-    if (n_states > 0 && values->count < n_states)
+    if (states.count > 0 && output->args[NUC_ARG(OUTPUT, values)].count < states.count)
         broken(v, output, "it has fewer values than there are states");
-    uint32_t at = n_states > 0 ? values->count - n_states : 0;
-    for (struct nuc_node *n = v->g->first; n_states > 0 && nuc_is_placeholder(n); n = n->next) {
-        const struct nuc_node *next = nuc_is_state(n) ? values->u.nodes[at++] : n;
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        const struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[states.first_next + i];
         if (next == NULL || next->vals[0].dtype != n->vals[0].dtype || !nuc_same_sizes(&next->vals[0], &n->vals[0]))
             broken(v, n, "what the state becomes is of another type or of other sizes");
     }

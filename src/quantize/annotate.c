@@ -582,13 +582,11 @@ static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value
 static void annotate_states(struct nuc_annotator *a)
 {
     const struct nuc_arg *values = &nuc_output_node(a->g)->args[NUC_ARG(OUTPUT, values)];
-    uint32_t at = nuc_n_results(a->g);
+    const struct nuc_states states = nuc_states_of(a->g);
 
-    for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (!nuc_is_state(n))
-            continue;
-        const struct nuc_node *next = values->u.nodes[at++];
-        const struct nuc_annotation *of = a->by_id[next->id];
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        const struct nuc_annotation *of = a->by_id[values->u.nodes[states.first_next + i]->id];
         for (uint32_t left = a->g->n_nodes; of != NULL && of->output.kind == NUC_QSPEC_SHARED && left > 0; left--)
             of = a->by_id[of->output.from[0].node->id];
         if (a->by_id[n->id] != NULL && of != NULL && of->output.kind == NUC_QSPEC_FIXED)

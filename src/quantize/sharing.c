@@ -179,13 +179,11 @@ static uint32_t add_group(struct builder *b, struct nuc_sharing *s, const struct
 /* A state and what it becomes have one scale: what one run leaves is what the next one reads. */
 static void unite_states(struct builder *b)
 {
-    const struct nuc_node *output = nuc_output_node(b->g);
-    uint32_t at = output != NULL && nuc_n_states(b->g) > 0 ? nuc_n_results(b->g) : 0;
+    const struct nuc_states states = nuc_states_of(b->g);
 
-    for (struct nuc_node *n = b->g->first; output != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (!nuc_is_state(n))
-            continue;
-        struct nuc_node *next = output->args[NUC_ARG(OUTPUT, values)].u.nodes[at++];
+    for (uint32_t i = 0; i < states.count; i++) {
+        struct nuc_node *n = states.nodes[i];
+        struct nuc_node *next = nuc_output_node(b->g)->args[NUC_ARG(OUTPUT, values)].u.nodes[states.first_next + i];
         uint32_t state = find_entry(b, (struct nuc_place){n, NULL}),
                  value = find_entry(b, (struct nuc_place){next, NULL});
         const struct nuc_qspec *x = state != NO_ENTRY ? resolve(b, b->entries[root_of(b, state)].spec) : NULL;

@@ -168,24 +168,21 @@ void nuc_settle_states(struct nuc_graph *g)
 {
     struct nuc_node *output = nuc_output_node(g);
     const struct nuc_arg *list = &output->args[NUC_ARG(OUTPUT, values)];
-    const uint32_t n_results = nuc_n_results(g), n_states = nuc_n_states(g);
+    const struct nuc_states states = nuc_states_of(g);
     struct nuc_node **values = nuc_copy(g->cx, list->u.nodes, list->count * sizeof(struct nuc_node *));
-    uint32_t count = n_results;
 
-    if (n_states == 0)
+    if (states.count == 0)
         return;
-    for (uint32_t i = 0; i < n_results; i++) {
+    for (uint32_t i = 0; i < states.first_next; i++) {
         if (values[i] != NULL && nuc_is_state(viewed(values[i])))
             values[i] = nuc_insert_in_order(g, output, NUC_OP_TO_DIM_ORDER_COPY, values[i], &values[i]->vals[0]);
     }
-    for (const struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
-        if (!nuc_is_state(n))
-            continue;
-        struct nuc_node *next = values[count];
-        bool is_other = nuc_is_state(viewed(next)) && next != n;
-        if (is_other || !nuc_same_layout(&next->vals[0], &n->vals[0]))
-            values[count] = nuc_insert_in_order(g, output, NUC_OP_TO_DIM_ORDER_COPY, next, &n->vals[0]);
-        count++;
+    for (uint32_t i = 0; i < states.count; i++) {
+        const struct nuc_node *n = states.nodes[i];
+        struct nuc_node **next = &values[states.first_next + i];
+        bool is_other = nuc_is_state(viewed(*next)) && *next != n;
+        if (is_other || !nuc_same_layout(&(*next)->vals[0], &n->vals[0]))
+            *next = nuc_insert_in_order(g, output, NUC_OP_TO_DIM_ORDER_COPY, *next, &n->vals[0]);
     }
     nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, list->count);
 }

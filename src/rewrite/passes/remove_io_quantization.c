@@ -92,21 +92,19 @@ void nuc_quantize_states(struct nuc_graph *g)
 {
     struct nuc_node *output = nuc_output_node(g);
     const struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
-    const uint32_t first = nuc_n_results(g);
+    const struct nuc_states states = nuc_states_of(g);
     struct nuc_node **given = nuc_copy(g->cx, values->u.nodes, values->count * sizeof(struct nuc_node *));
-    uint32_t at = first;
 
-    for (struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
-        struct nuc_node *next = nuc_is_state(n) ? given[at++] : NULL,
-                        *quantize = next != NULL ? first_quantize(n) : NULL;
-        if (quantize != NULL && next->op == NUC_OP_DEQUANTIZE_PER_TENSOR && nuc_same_quantization(next, quantize))
-            given[at - 1] = nuc_operand(g, next, NUC_SELF);
+    for (uint32_t i = 0; i < states.count; i++) {
+        struct nuc_node **next = &given[states.first_next + i], *quantize = first_quantize(states.nodes[i]);
+        if (quantize != NULL && (*next)->op == NUC_OP_DEQUANTIZE_PER_TENSOR && nuc_same_quantization(*next, quantize))
+            *next = nuc_operand(g, *next, NUC_SELF);
     }
     nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
     /* What a state becomes may be the quantized value of another state, which is replaced here. */
-    at = first;
-    for (struct nuc_node *n = g->first; nuc_is_placeholder(n); n = n->next) {
-        if (!nuc_is_state(n) || values->u.nodes[at++]->vals[0].dtype == n->vals[0].dtype)
+    for (uint32_t i = 0; i < states.count; i++) {
+        struct nuc_node *n = states.nodes[i];
+        if (values->u.nodes[states.first_next + i]->vals[0].dtype == n->vals[0].dtype)
             continue;
         quantize_initial(g, n, first_quantize(n));
         take_quantized(g, n, false);
