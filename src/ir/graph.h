@@ -301,6 +301,9 @@ bool nuc_op_has_in_place(enum nuc_op op);
 /* Whether it makes float32 of integers (the functional form). */
 bool nuc_op_makes_real(enum nuc_op op);
 
+/* Whether a finite number may give one that is not: a function that has poles, overflows, or ends somewhere. */
+bool nuc_op_is_partial(enum nuc_op op);
+
 /* An operator as a name says it. */
 struct nuc_op_form {
     enum nuc_op op; /* NUC_OP_COUNT when no row has that name */

@@ -89,18 +89,11 @@ static bool follows_from_inputs(const struct nuc_node *node, uint32_t *left, uin
     return true;
 }
 
-/* Functions that have poles, that overflow, or that are defined on a part of the line. */
 static bool may_leave_numbers(const struct nuc_node *node)
 {
-    double power = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_POW_SCALAR)) ? nuc_scalar(node, NUC_OTHER, -1) : -1;
+    double power = node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_OTHER, -1) : -1;
 
-    return !(power > 0 && power <= 4 && power == floor(power)) &&
-           nuc_op_is_in(node->op,
-                        NUC_OPS(NUC_OP_EXP, NUC_OP_EXP2, NUC_OP_EXPM1, NUC_OP_SINH, NUC_OP_COSH, NUC_OP_TAN, NUC_OP_LOG,
-                                NUC_OP_LOG1P, NUC_OP_LOG2, NUC_OP_LOG10, NUC_OP_LOGIT, NUC_OP_SQRT, NUC_OP_RSQRT,
-                                NUC_OP_ASIN, NUC_OP_ACOS, NUC_OP_ACOSH, NUC_OP_ATANH, NUC_OP_ERFCX, NUC_OP_RECIPROCAL,
-                                NUC_OP_DIV, NUC_OP_DIV_MODE, NUC_OP_FLOOR_DIVIDE, NUC_OP_FMOD, NUC_OP_REMAINDER,
-                                NUC_OP_POW, NUC_OP_POW_SCALAR, NUC_OP_POW_OF_SCALAR));
+    return nuc_op_is_partial(node->op) && !(power > 0 && power <= 4 && power == floor(power));
 }
 
 static bool stays_finite(struct nuc_graph *g, const struct nuc_node *node, uint32_t *left)

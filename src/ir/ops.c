@@ -71,6 +71,7 @@ enum {
     EDGE = 4,
     EDGE_COPY = 8,
     REAL = 16,
+    PARTIAL = 32,
 };
 
 enum { LIST = -1 };
@@ -222,6 +223,12 @@ bool nuc_op_makes_real(enum nuc_op op)
 {
     assert((unsigned)op < NUC_OP_COUNT);
     return (rows[op].forms & REAL) != 0;
+}
+
+bool nuc_op_is_partial(enum nuc_op op)
+{
+    assert((unsigned)op < NUC_OP_COUNT);
+    return (rows[op].forms & PARTIAL) != 0;
 }
 
 const struct nuc_schema *nuc_op_schema(enum nuc_op op)
