@@ -1,15 +1,25 @@
 #!/usr/bin/python3
-"""The converter of NXP's Python package eiq-neutron-sdk as a command, for 'nucleon compile --converter':
+"""The compiler of NXP's Python package eiq-neutron-sdk as a command, for 'nucleon compile --converter':
 
     eiq_converter.py --input IN.tflite --output OUT.tflite --target imxrt700 [options]
 
-nucleon gives the first three; options of the package are words of the command:
+Packages up to 3.2.2 call it neutron_converter, newer ones neutron_compiler. nucleon gives the first three options; those of the package are words of the command:
     nucleon compile model.pt2 ... --converter "python3 tools/eiq_converter.py --fetch-constants-to-sram"
 """
 
 import argparse
 import importlib
 import sys
+
+
+def import_compiler(package):
+    """The module, and its function that compiles a model."""
+    try:
+        module = importlib.import_module(package + ".neutron_compiler")
+        return module, module.compileModel
+    except ImportError:
+        module = importlib.import_module(package + ".neutron_converter")
+        return module, module.convertModel
 
 
 def main():
@@ -23,21 +33,21 @@ def main():
     parser.add_argument("--min-num-ops-per-graph", type=int, default=1, metavar="N")
     parser.add_argument("--exclude-graph-passes", default="HoistSliceAboveTranspose,MergeTranspose", metavar="LIST",
                         help="as ExecuTorch's backend excludes them (default)")
-    parser.add_argument("--package", default="eiq_neutron_sdk", help="the package that has the converter")
+    parser.add_argument("--package", default="eiq_neutron_sdk", help="the package that has the compiler")
     arguments = parser.parse_args()
 
     try:
-        converter = importlib.import_module(arguments.package + ".neutron_converter")
+        compiler, compile_model = import_compiler(arguments.package)
         utilities = importlib.import_module(arguments.package + ".neutron_library_utils")
     except ImportError as error:
         sys.exit(f"eiq_converter.py: {error}: pip install --index-url https://eiq.nxp.com/repository eiq-neutron-sdk")
-    # The converter ends the process for a target that it does not know.
+    # The compiler ends the process for a target that it does not know.
     if not utilities.isNeutronTarget(arguments.target):
         known = ", ".join(target.name for target in utilities.getNeutronTargets())
         sys.exit(f"eiq_converter.py: the package does not know target '{arguments.target}': {known}")
 
-    context = converter.CompilationContext()
-    context.targetOpts = converter.getNeutronTarget(arguments.target)
+    context = compiler.CompilationContext()
+    context.targetOpts = compiler.getNeutronTarget(arguments.target)
     options = context.compilationOpts
     options.minNumOpsPerGraph = arguments.min_num_ops_per_graph
     options.excludeGraphPasses = arguments.exclude_graph_passes
@@ -47,7 +57,7 @@ def main():
         options.useProfiling = True
     with open(arguments.input, "rb") as file:
         model = file.read()
-    converted = bytes(converter.convertModel(list(model), context))
+    converted = bytes(compile_model(list(model), context))
     with open(arguments.output, "wb") as file:
         file.write(converted)
 

@@ -68,6 +68,23 @@ class Refusals(unittest.TestCase):
         self.refused("is a NeutronTargetSpec", executorch.NeutronQuantizer, "imxrt700")
         self.refused("no option 'bits'|weights", executorch.NeutronQuantizer, target, bits=4)
 
+    def test_recipes(self) -> None:
+        recipe, kind = executorch.ExportRecipe.get_recipe, executorch.NXPRecipeType.INT8_PTQ_NEUTRON
+        config = executorch.NeutronRecipeConfig
+        self.refused("no recipe|INT8_PTQ_NEUTRON|INT8_QAT_NO_DELEGATE", recipe, "nxp_int8_ptq_neutron")
+        self.refused("NeutronRecipeConfig((1, 3, 32, 32))", recipe, kind)
+        self.refused("imxrt900", recipe, kind, neutron_recipe_config=config((1, 4), target="imxrt900"))
+        self.refused("a shape, as (1, 3, 32, 32)", recipe, kind, neutron_recipe_config=config(["x"]))
+        self.refused("no argument 'debug'", recipe, kind, neutron_recipe_config=config((1, 4)), debug=True)
+        made = recipe(kind, neutron_recipe_config=config((1, 4)))
+        self.refused("2 recipes", executorch.ExportRecipe.combine, [made, made])
+        self.refused("get_recipe", executorch.ExportSession, None, [(1,)], None)
+        self.refused("a list of tuples", executorch.ExportSession, None, [1], made)
+        self.refused("fixed shapes", executorch.ExportSession, None, [(1,)], made, dynamic_shapes={})
+        self.refused("methods encode", executorch.ExportSession, {"encode": None}, [(1,)], made)
+        self.refused("export() comes first", executorch.ExportSession(None, [(1,)], made).get_pte_buffer)
+        self.refused("no example_inputs", executorch.ExportSession(None, [], made).get_example_input)
+
     def test_lowering(self) -> None:
         lower = executorch.to_edge_transform_and_lower
         self.refused("torch.export.export", lower, b"model")
@@ -144,6 +161,18 @@ class Options(unittest.TestCase):
                                                     executorch.RemoveIOQuantOpsPass()])
         self.assertEqual(of({"forward": nested}), {"io": "int8"})
 
+    def test_of_recipes(self) -> None:
+        kinds = executorch.NXPRecipeType
+        self.assertEqual([(k.is_qat, k.delegates) for k in kinds],
+                         [(False, True), (True, True), (False, False), (True, False)])
+        self.assertEqual(kinds.get_backend_name(), "nxp")
+        config = executorch.NeutronRecipeConfig([(1, 4), executorch.ModelInputSpec((2, 2))], fetch_constants_to_sram=True)
+        self.assertEqual([one.shape for one in config.inputs()], [(1, 4), (2, 2)])
+        self.assertEqual(config.partitioner().options(None), {"target": "imxrt700", "fetch_constants_to_sram": True})
+        made = executorch.NXPRecipeProvider().create_recipe(kinds.INT8_QAT_NEUTRON, neutron_recipe_config=config)
+        self.assertEqual(made.name, "nxp_int8_qat_neutron")
+        self.assertIs(executorch.ExportRecipe.combine([made]), made)
+
     def test_of_targets(self) -> None:
         target = executorch.NeutronTargetSpec("imxrt700")
         self.assertEqual((target.get_name(), target.is_subsystem(), target.get_num_units()), ("imxrt700", False, 1))
@@ -182,15 +211,16 @@ class Names(unittest.TestCase):
     def test_modules_of_the_table(self) -> None:
         for path, names in _paths.MODULES.items():
             module = importlib.import_module(f"nucleon.executorch.{path}")
-            for name in names:
-                self.assertIs(getattr(module, name), getattr(executorch, name), f"{path}.{name}")
+            for row in names:
+                ours, _, name = row.partition(" as ")
+                self.assertIs(getattr(module, name or ours), getattr(executorch, ours), f"{path}.{row}")
         with self.assertRaises(ImportError):
             importlib.import_module("nucleon.executorch.backends.xnnpack")
 
     def test_all(self) -> None:
         for name in executorch.__all__:
             self.assertTrue(hasattr(executorch, name), name)
-        named = {name for names in _paths.MODULES.values() for name in names}
+        named = {row.partition(" as ")[0] for names in _paths.MODULES.values() for row in names}
         self.assertLessEqual(named, set(executorch.__all__))
 
     def test_notes_are_about_the_script(self) -> None:
@@ -227,6 +257,7 @@ class Document(unittest.TestCase):
                      executorch.CustomDelegationOptions, executorch.NeutronCompileSpecBuilder.neutron_compile_spec,
                      executorch.generate_neutron_compile_spec, executorch.calibrate_and_quantize,
                      executorch.to_edge_transform_and_lower]
+        functions += [executorch.NeutronRecipeConfig, executorch.ExportSession]
         for function in functions:
             for name in inspect.signature(function).parameters:
                 if name not in ("self", "options"):

@@ -4,6 +4,7 @@ needs torchao is skipped without it."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import os
@@ -128,6 +129,38 @@ class Programs(unittest.TestCase):
             self.assertTrue(torch.equal(prepared(x), exported.module()(x)))
         converted = torch.export.export(et.convert_pt2e(prepared), inputs[0])
         self.same(lowered(converted).buffer, lowered(quantized(small(), inputs)).buffer)
+
+    def test_recipes(self) -> None:
+        from nucleon.executorch.backends.nxp.recipes.nxp_recipe_provider import NeutronRecipeConfig
+        from nucleon.executorch.backends.nxp.recipes.nxp_recipe_types import NXPRecipeType
+        from nucleon.executorch.export import ExportRecipe, export
+
+        inputs = samples(8)
+
+        def recipe(kind: NXPRecipeType, **options: Any) -> ExportRecipe:
+            config = NeutronRecipeConfig((1, 3, 8, 8), get_calibration_inputs_fn=lambda spec: inputs, **options)
+            return ExportRecipe.get_recipe(kind, neutron_recipe_config=config)
+
+        session = export(small(), inputs[:1], recipe(NXPRecipeType.INT8_PTQ_NEUTRON))
+        self.same(session.get_pte_buffer(), lowered(quantized(small(), inputs)).buffer)
+        (y,) = session.run_method()
+        self.assertLessEqual((y - small()(*inputs[0])).abs().max().item(), 0.05)
+        archive = torch.export.export(small(), inputs[0])
+        int8 = export(archive, inputs[:1], recipe(NXPRecipeType.INT8_PTQ_NEUTRON, remove_quant_io_ops=True))
+        self.assertEqual(int8.get_executorch_program_manager().program.inputs[0].dtype, "int8")
+        alone = export(small(), inputs[:1], recipe(NXPRecipeType.INT8_PTQ_NO_DELEGATE))
+        self.assertEqual(delegates(alone.get_executorch_program_manager()), 0)
+        with self.assertWarns(nucleon.Note):
+            plain = NeutronRecipeConfig((1, 3, 8, 8))
+            kind = NXPRecipeType.INT8_PTQ_NEUTRON
+            few = export(small(), inputs, ExportRecipe.get_recipe(kind, neutron_recipe_config=plain))
+        self.same(few.get_pte_buffer(), session.get_pte_buffer())
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            session.print_delegation_info()
+            alone.print_delegation_info()
+        self.assertIn("1 partitions", text.getvalue())
+        self.assertIn("on the CPU", text.getvalue())
 
     def test_results(self) -> None:
         program = lowered(quantized(small(), samples(4)))

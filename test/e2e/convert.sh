@@ -45,7 +45,7 @@ for model in conv conv2d linear_relu_linear max_pool2d_cl relu_softmax_add; do
     check "$model: does not say who converted it" has "^  made by .*nucleon convert: runs on the simulator" out
 done
 
-# The converter of NXP's Python package, through its adapter: here a package of that shape around nucleon's.
+# The compiler of NXP's Python package, through its adapter: here a package of that shape around nucleon's.
 mkdir -p python/eiq_neutron_sdk
 : >python/eiq_neutron_sdk/__init__.py
 cat >python/eiq_neutron_sdk/neutron_library_utils.py <<'END'
@@ -89,6 +89,11 @@ check "the package's converter gives another program" cmp -s conv.pte again.pte
 check "the package is not given the backend's options" has "'fetchConstantsToSRAM', False" package_options
 "$nucleon" compile "$models/conv.tflite" --placement greedy -o again.pte --converter "$adapter --fetch-constants-to-sram" >out 2>&1
 check "the package is not given an option" has "'fetchConstantsToSRAM', True" package_options
+# The names of the package since SDK 3.2.2.
+sed 's/def convertModel/def compileModel/' python/eiq_neutron_sdk/neutron_converter.py >python/eiq_neutron_sdk/neutron_compiler.py
+rm python/eiq_neutron_sdk/neutron_converter.py
+"$nucleon" compile "$models/conv.tflite" -o again.pte --placement greedy --converter "$adapter" >out 2>&1
+check "the package with its newer names gives another program" cmp -s conv.pte again.pte
 check "an unknown target" [ "$($adapter --input x --output y --target other 2>&1)" = \
     "eiq_converter.py: the package does not know target 'other': imxrt700" ]
 PYTHONPATH=

@@ -31,6 +31,18 @@ from ._lowering import (
     visualize_with_clusters,
 )
 from ._quantizer import NeutronQuantizer, calibrate_and_quantize, convert_pt2e, prepare_pt2e, prepare_qat_pt2e
+from ._recipes import (
+    NEUTRON_RECIPE_CONFIG_KEY,
+    NXP_BACKEND,
+    ExportRecipe,
+    ExportSession,
+    ModelInputSpec,
+    NeutronRecipeConfig,
+    NXPRecipeProvider,
+    NXPRecipeType,
+    RecipeType,
+    export_by_recipe,
+)
 from ._spec import (
     CompileSpec,
     CustomDelegationOptions,
@@ -41,24 +53,34 @@ from ._spec import (
 )
 
 __all__ = [
+    "NEUTRON_RECIPE_CONFIG_KEY",
+    "NXP_BACKEND",
     "CompileSpec",
     "CustomDelegationOptions",
     "EdgeCompileConfig",
     "EdgeProgramManager",
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
+    "ExportRecipe",
+    "ExportSession",
+    "ModelInputSpec",
+    "NXPRecipeProvider",
+    "NXPRecipeType",
     "NeutronCompileSpecBuilder",
     "NeutronEdgePassManager",
     "NeutronHWVersion",
     "NeutronPartitioner",
     "NeutronQuantizer",
+    "NeutronRecipeConfig",
     "NeutronTargetSpec",
     "QuantizeFusedConvBnBiasAtenPass",
+    "RecipeType",
     "RemoveAdditionalQDQClustersPass",
     "RemoveIOQuantOpsPass",
     "calibrate_and_quantize",
     "convert_pt2e",
     "core_aten_ops_exception_list",
+    "export_by_recipe",
     "generate_neutron_compile_spec",
     "prepare_pt2e",
     "prepare_qat_pt2e",

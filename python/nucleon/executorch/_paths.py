@@ -9,7 +9,8 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Below this package: the names that a module has. One without names is imported for its effect, which is not needed.
+# Below this package: the names that a module has, "OURS as NAME" where a name of this package is in the way. One without
+# names is imported for its effect, which is not needed.
 MODULES: dict[str, tuple[str, ...]] = {
     "backends.nxp.aten_passes": (),
     "backends.nxp.backend.custom_delegation_options": ("CustomDelegationOptions",),
@@ -22,11 +23,16 @@ MODULES: dict[str, tuple[str, ...]] = {
                                  "generate_neutron_compile_spec"),
     "backends.nxp.quantizer.neutron_quantizer": ("NeutronQuantizer", "NeutronTargetSpec"),
     "backends.nxp.quantizer.utils": ("calibrate_and_quantize",),
+    "backends.nxp.recipes.nxp_recipe_provider": ("NEUTRON_RECIPE_CONFIG_KEY", "NXPRecipeProvider", "NeutronRecipeConfig"),
+    "backends.nxp.recipes.nxp_recipe_types": ("NXPRecipeType", "NXP_BACKEND"),
+    "backends.nxp.tests.executorch_pipeline": ("ModelInputSpec",),
     "backends.transforms.quantize_fused_convbn_bias_pass": ("QuantizeFusedConvBnBiasAtenPass",),
     "devtools.visualization.visualization_utils": ("visualize_with_clusters",),
     "exir": ("EdgeCompileConfig", "EdgeProgramManager", "ExecutorchBackendConfig", "ExecutorchProgramManager",
              "to_edge_transform_and_lower"),
     "exir.backend.compile_spec_schema": ("CompileSpec",),
+    "export": ("ExportRecipe", "ExportSession", "RecipeType", "export_by_recipe as export"),
+    "export.recipe": ("ExportRecipe", "RecipeType"),
     "extension.export_util": ("save_pte_program",),
     "extension.pybindings.portable_lib": (),
     "kernels.quantized": (),
@@ -54,8 +60,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         inner = module.__name__.removeprefix(f"{PACKAGE}.")
         module.__doc__ = f"Names of executorch.{inner} that nucleon has."
-        for name in MODULES.get(inner, ()):
-            setattr(module, name, self.names[name])
+        for row in MODULES.get(inner, ()):
+            ours, _, name = row.partition(" as ")
+            setattr(module, name or ours, self.names[ours])
 
 
 def register(names: Mapping[str, Any]) -> None:

@@ -127,7 +127,10 @@ static const struct nuc_target targets[] = {
 };
 
 static const struct nuc_flavor flavors[] = {
-    {.name = "sdk-3.2", .description = "eIQ Neutron SDK 3.2", .rules = NUC_RULES_SDK_3_2},
+    {.name = "sdk-3.2",
+     .description = "eIQ Neutron SDK 3.2",
+     .rules = NUC_RULES_SDK_3_2,
+     .aliases = {"sdk-3.2.1", "sdk-3.2.2"}},
     {.name = "sdk-3.1",
      .description = "eIQ Neutron SDK 3.1.1 and before, its default flow",
      .rules = NUC_RULES_SDK_3_1,

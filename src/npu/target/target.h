@@ -112,7 +112,7 @@ struct nuc_flavor {
     const char *name; /* as in --converter-flavor */
     const char *description;
     enum nuc_rule_set rules;
-    const char *aliases[NUC_MAX_FLAVOR_ALIASES]; /* older names that select it; NULL after the last one */
+    const char *aliases[NUC_MAX_FLAVOR_ALIASES]; /* other names that select it; NULL after the last one */
 };
 
 /*
