@@ -60,15 +60,6 @@ static bool read_state(struct nuc_cm *c, struct layer *l, uint32_t state)
     return !nuc_is_dequantize(h) && h->vals[0].dtype == NUC_F32;
 }
 
-static bool is_read_as_float(const struct nuc_node *item)
-{
-    for (uint32_t i = 0; i < item->n_users; i++) {
-        if (nuc_is_quantize(item->users[i]))
-            return false;
-    }
-    return item->n_users > 0;
-}
-
 static bool read_results(struct layer *l)
 {
     for (uint32_t i = 0; i < l->node->n_users; i++) {
@@ -76,9 +67,7 @@ static bool read_results(struct layer *l)
         int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
         if (index < 0 || index > l->r.n_states || l->items[index] != NULL || item->n_users == 0)
             return false;
-        l->is_real[index] = is_read_as_float(item);
-        if (!l->is_real[index] && !nuc_cm_result(item, false, &l->out[index]))
-            return false;
+        l->is_real[index] = !nuc_cm_result(item, false, &l->out[index]);
         l->items[index] = item;
     }
     return true;

@@ -133,14 +133,29 @@ static bool is_int8_layer(const struct nuc_annotator *a, const struct nuc_node *
     return has_kernel(&r);
 }
 
-/* Every reader is a layer that begins with the value, or whose sequence it is; perhaps behind moves. */
-static bool only_feeds_layers(const struct nuc_annotator *a, const struct nuc_node *value, bool as_state)
+/* A layer begins with the value, perhaps behind moves. */
+static bool begins_layer(const struct nuc_annotator *a, const struct nuc_node *value)
+{
+    bool begins = false;
+
+    if (!nuc_is_quantizable(value))
+        return false;
+    for (uint32_t i = 0; i < value->n_users && !begins; i++) {
+        const struct nuc_node *user = value->users[i];
+        begins = nuc_moves_values(user)
+                     ? user->op != NUC_OP_CAT && begins_layer(a, user)
+                     : is_int8_layer(a, user) && is_state_of(user, value) && user->op != NUC_OP_RNN_RELU;
+    }
+    return begins;
+}
+
+/* Every reader is a layer whose sequence the value is, perhaps behind moves. */
+static bool only_feeds_layers(const struct nuc_annotator *a, const struct nuc_node *value)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         const struct nuc_node *user = value->users[i];
-        bool feeds = nuc_moves_values(user) ? user->op != NUC_OP_CAT && only_feeds_layers(a, user, as_state)
-                                            : is_int8_layer(a, user) && is_state_of(user, value) == as_state &&
-                                                  (!as_state || user->op != NUC_OP_RNN_RELU);
+        bool feeds = nuc_moves_values(user) ? user->op != NUC_OP_CAT && only_feeds_layers(a, user)
+                                            : is_int8_layer(a, user) && !is_state_of(user, value);
         if (!feeds)
             return false;
     }
@@ -151,15 +166,15 @@ static void keep_sequence(struct nuc_annotator *a, const struct nuc_node *value)
 {
     a->stays_float[value->id] = true;
     for (uint32_t i = 0; i < value->n_users; i++) {
-        if (nuc_moves_values(value->users[i]))
+        if (nuc_moves_values(value->users[i]) && value->users[i]->op != NUC_OP_CAT)
             keep_sequence(a, value->users[i]);
     }
 }
 
 /*
- * What a layer reads of an input of the model or of a layer before it, a state that only layers begin with, and what
- * goes from a layer to an output, stays float32: int8 would only lose digits. `quantized_io`: inputs and outputs are
- * int8.
+ * What only layers read of an input of the model or of a layer before them, and what goes from a layer to an output,
+ * stays float32: int8 would only lose digits. So does the state of a layer that another one begins with, on which
+ * errors add up; others read it quantized. `quantized_io`: inputs and outputs are int8.
  */
 void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io)
 {
@@ -167,7 +182,7 @@ void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io)
         bool given = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT && !quantized_io;
         bool made = n->op == NUC_OP_GETITEM && is_int8_layer(a, nuc_arg_node(n, NUC_SELF));
         bool state = made && nuc_integer(n, NUC_ARG(GETITEM, index), 0) > 0;
-        if ((given || made) && only_feeds_layers(a, n, state))
+        if ((given || made) && (only_feeds_layers(a, n) || ((given || state) && begins_layer(a, n))))
             keep_sequence(a, n);
         else if (made && !state && !quantized_io && only_goes_out(n, true))
             a->stays_float[n->id] = true;

@@ -234,6 +234,43 @@ static void keep_between_layers(struct nuc_context *cx, void *arg)
     run_program(cx, g, &(struct layer){.op = "gru"}, s, (const double[]){1, 1, 1}, 0.001);
 }
 
+/* What one layer begins with after another stays float32, although an int8 operator reads it, too. */
+static void keep_state_beside_readers(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1};
+    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+    uint32_t seed = 5, kernels = 0, linears = 0;
+    struct nuc_text text;
+
+    (void)arg;
+    nuc_text_init(&text, cx);
+    add_constant(&text, "w", 3 * HIDDEN, INPUTS, 0.7f, &seed);
+    add_constant(&text, "u", 3 * HIDDEN, HIDDEN, 0.4f, &seed);
+    add_constant(&text, "v", 2, HIDDEN, 0.4f, &seed);
+    nuc_text_addf(&text,
+                  "%%h = constant : float32[1, 1, 7] values(0, 0, 0, 0, 0, 0, 0)\n%%x = input : float32[1, 1, 5]\n"
+                  "%%f = aten.gru.input(%%x, %%h, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
+                  "%%s = getitem(%%f, 1)\n%%r = aten.reshape.default(%%s, [1, 7])\n"
+                  "%%l = aten.linear.default(%%r, %%v)\n%%k = aten.reshape.default(%%r, [1, 1, 7])\n"
+                  "%%g = aten.gru.input(%%x, %%k, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
+                  "%%t = getitem(%%g, 0)\n%%output = output([%%t, %%l])\n");
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(&text)), &options);
+    fill(s, &seed);
+    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
+    struct nuc_graph *g = nuc_quantize_convert(c);
+    nuc_to_edge(g, NULL);
+    nuc_cortexm_lower(g, &cpu);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *begin = n->op == NUC_OP_NUCLEON_GRU ? nuc_arg_node(n, NUC_ARG(NUCLEON_GRU, h0)) : NULL;
+        kernels += begin != NULL;
+        assert_true(begin == NULL || begin->vals[0].dtype == NUC_F32);
+        linears += n->op == NUC_OP_CORTEXM_LINEAR;
+    }
+    assert_int_equal(kernels, 1);
+    assert_int_equal(linears, 1);
+}
+
 /* ---- values of torch ---- */
 
 /* Two layers of two units in both directions, two steps: outputs and final states of torch's CPU kernels. */
@@ -374,7 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW_TEST(run_float, layers),       ROW_TEST(run_int8, layers),        ROW_TEST(run_torch_row, torch_rows),
-        CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers),
+        CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers), CONTEXT_TEST(keep_state_beside_readers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
