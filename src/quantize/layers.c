@@ -2,6 +2,7 @@
 
 #include "ir/args.h"
 #include "ir/op_list.h"
+#include "ir/recurrent_args.h"
 
 /* The operators that are layers have input, weight and bias in the same places. */
 #define ARG(name) NUC_ARG(CONV2D, name)
@@ -11,13 +12,12 @@ static uint32_t groups_of(const struct nuc_node *node)
     return node->op == NUC_OP_LINEAR ? 1 : (uint32_t)nuc_integer(node, ARG(groups), 1);
 }
 
-static bool is_own_constant(const struct nuc_node *node)
+static bool is_constant(const struct nuc_node *node)
 {
-    return node != NULL && nuc_is_static(node) && node->n_users == 1 && node->n_vals == 1 &&
-           node->vals[0].dtype == NUC_F32;
+    return node != NULL && nuc_is_static(node) && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
 }
 
-bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
+static bool read_layer(struct nuc_node *node, struct nuc_layer *out)
 {
     if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_LINEAR)) || node->n_vals != 1 ||
         node->vals[0].dtype != NUC_F32)
@@ -28,7 +28,7 @@ bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
                           .bias = nuc_arg_node(node, ARG(bias)),
                           .groups = groups_of(node),
                           .taps = 1};
-    if (l.input == NULL || !is_own_constant(l.weight) || (l.bias != NULL && !is_own_constant(l.bias)))
+    if (l.input == NULL || !is_constant(l.weight) || (l.bias != NULL && !is_constant(l.bias)))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
     if (w->rank < 2)
@@ -42,6 +42,43 @@ bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
         return false;
     *out = l;
     return true;
+}
+
+bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
+{
+    return read_layer(node, out) && out->weight->n_users == 1 && (out->bias == NULL || out->bias->n_users == 1);
+}
+
+/* What stands for the hidden states that the steps of a layer begin with; NULL: nothing does. */
+static struct nuc_node *hidden_states(const struct nuc_node *node, const struct nuc_recurrent *r)
+{
+    if (r->steps == 1)
+        return r->directions == 1 ? r->states[0] : NULL;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_GETITEM && nuc_integer(node->users[i], NUC_ARG(GETITEM, index), -1) == 0)
+            return node->users[i];
+    }
+    return NULL;
+}
+
+uint32_t nuc_layers_of(struct nuc_node *node, struct nuc_layer out[NUC_MOST_LAYERS])
+{
+    uint32_t count = 0;
+
+    if (nuc_op_family(node->op) != NUC_FAMILY_RECURRENT)
+        return read_layer(node, out);
+    struct nuc_recurrent r = nuc_recurrent_of(node);
+    struct nuc_node *hidden = hidden_states(node, &r);
+    for (uint32_t d = 0; d < r.directions && r.layers == 1 && !r.projected && r.biases; d++) {
+        struct nuc_recurrent_cell cell = nuc_recurrent_cell(&r, d);
+        uint32_t rows = r.gates * (uint32_t)r.hidden;
+        if (is_constant(cell.w_ih) && is_constant(cell.b_ih))
+            out[count++] = (struct nuc_layer){node, r.input, cell.w_ih, cell.b_ih, 0, rows, (uint32_t)r.inputs, 1, 1};
+        if (hidden != NULL && is_constant(cell.w_hh) && is_constant(cell.b_hh))
+            out[count++] = (struct nuc_layer){
+                node, hidden, cell.w_hh, cell.b_hh, d * (uint32_t)r.hidden, rows, (uint32_t)r.hidden, 1, 1};
+    }
+    return count;
 }
 
 float *nuc_layer_values(struct nuc_graph *g, const struct nuc_node *constant)

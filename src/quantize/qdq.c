@@ -200,7 +200,9 @@ static void add_placeholders(struct conversion *v)
                 (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT || kinds[k] == NUC_STATE)) {
                 struct nuc_node *copy = nuc_add_placeholder(v->to, n->name, n->input_kind, &n->vals[0]);
                 copy->target = n->target;
-                copy->data = n->data;
+                copy->data = v->biases != NULL && v->biases[n->id] != NULL
+                                 ? nuc_dense_data(v->to->cx, &n->vals[0], v->biases[n->id])
+                                 : n->data;
                 nuc_made_of(copy, n);
                 v->images[n->id].value = copy;
             }

@@ -130,6 +130,48 @@ static void bias_correction_knows_padding(void **state)
     assert_true(fabs((double)bias[0] - (4 * 2.0 / 3 + 4 * 4.0 / 9) * 0.45 / 127) < 1e-5);
 }
 
+/* The first input of the model is 1 throughout, the second one 3. Weights are rounded to 127 steps, and to 10. */
+static void biases_are_corrected_by_all_that_a_weight_reads(void **state)
+{
+    static const struct {
+        enum nuc_side side;
+        double mean, steps; /* of what is read; of a weight of 1 */
+        const char *graph;
+    } rows[] = {
+        {NUC_SIDE_NPU, 1, 127, "$x = input : float32[1, 5, 64]\n$l = aten.linear.default($x, $w, $b)"},
+        {NUC_SIDE_NPU, 2, 127,
+         "$x = input : float32[1, 64]; $y = input : float32[1, 64]\n"
+         "$l = aten.linear.default($x, $w, $b); $m = aten.linear.default($y, $w, $b); $s = aten.add.Tensor($l, $m)"},
+        {NUC_SIDE_CPU, 1, 127.5,
+         "$u = parameter : float32[1, 1] values(1); $a = parameter : float32[1] values(0)\n"
+         "$h = constant : float32[1, 1, 1] values(0); $x = input : float32[4, 1, 64]\n"
+         "$g = aten.rnn_tanh.input($x, $h, [$w, $u, $b, $a], true, 1, 0.0, false, false, false)\n"
+         "$l = getitem($g, 0)"},
+    };
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    float w[64], zero = 0, ones[5 * 64], threes[64];
+
+    for (size_t i = 0; i < COUNT(ones); i++) {
+        w[i % 64] = i % 64 == 0 ? 1 : 10.45f / 127;
+        ones[i] = 1;
+        threes[i % 64] = 3;
+    }
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        struct nuc_graph *g =
+            graph_in(cx, "$w = parameter : float32[1, 64]; $b = parameter : float32[1]\n%s", rows[r].graph);
+        struct nuc_quantize_options options = {.side = rows[r].side, .threads = 1, .bias_correction = true};
+        bind(g, "w", w);
+        bind(g, "b", &zero);
+        struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+        nuc_quantize_sample(c, (const void *const[]){ones, threes});
+        nuc_calibration_parameters(c);
+        const float *bias = nuc_corrected_biases(c, NUC_NO_FOLD)[node_of(g, "b")->id];
+        assert_non_null(bias);
+        double too_small = 63 * (10.45 / 127 - 10 / rows[r].steps) + 1 - 127 / rows[r].steps;
+        assert_true(fabs((double)bias[0] - rows[r].mean * too_small) < 1e-4);
+    }
+}
+
 enum { SAMPLES = 8 };
 
 static struct nuc_calibration *prepare(struct nuc_context *cx, bool bias_correction)
@@ -385,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
+        cmocka_unit_test_teardown(biases_are_corrected_by_all_that_a_weight_reads, free_context),
         cmocka_unit_test_teardown(lowest_counts_where_folds_differ_widely, free_context),
         cmocka_unit_test(folds_are_neighbours),
         cmocka_unit_test_teardown(few_samples_are_measured, free_context),

@@ -11,7 +11,7 @@
 
 /* Of the values along each channel of a tensor. */
 struct means {
-    uint32_t channels;
+    uint32_t channels, axis;
     size_t block;                  /* samples of one of the blocks (choice_samples.h) */
     double *sum[NUC_MOST_BLOCKS];  /* of its samples */
     double count[NUC_MOST_BLOCKS]; /* of one channel */
@@ -35,7 +35,13 @@ static bool is_measurable(const struct nuc_layer *l)
         return false;
     if (is_convolution(l))
         return m->rank == 4 && m->sizes[1] == (int64_t)l->in;
-    return m->rank == 2 && m->sizes[1] == (int64_t)l->in;
+    return m->rank >= 2 && m->sizes[m->rank - 1] >= (int64_t)(l->first + l->in);
+}
+
+/* Of the channels of what a layer reads. */
+static uint32_t axis_of(const struct nuc_layer *l)
+{
+    return is_convolution(l) ? 1 : l->input->vals[0].rank - 1u;
 }
 
 void nuc_add_biases(struct nuc_graph *g)
@@ -47,6 +53,19 @@ void nuc_add_biases(struct nuc_graph *g)
     }
 }
 
+static void measure(struct nuc_input_means *m, const struct nuc_layer *l)
+{
+    if (l->bias == NULL || !is_measurable(l) || m->by_id[l->input->id] != NULL)
+        return;
+    struct means *means = nuc_alloc(m->g->cx, sizeof *means);
+    means->axis = axis_of(l);
+    means->channels = (uint32_t)l->input->vals[0].sizes[means->axis];
+    means->block = 1;
+    for (unsigned i = 0; i < NUC_MOST_BLOCKS; i++)
+        means->sum[i] = nuc_alloc_array(m->g->cx, means->channels, sizeof *means->sum[i]);
+    m->by_id[l->input->id] = means;
+}
+
 struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
 {
     struct nuc_input_means *m = nuc_alloc(g->cx, sizeof *m);
@@ -54,15 +73,10 @@ struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
     m->g = g;
     m->by_id = nuc_alloc_array(g->cx, g->next_id, sizeof(struct means *));
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_layer l;
-        if (!nuc_layer_of(n, &l) || l.bias == NULL || !is_measurable(&l) || m->by_id[l.input->id] != NULL)
-            continue;
-        struct means *means = nuc_alloc(g->cx, sizeof *means);
-        means->channels = l.in;
-        means->block = 1;
-        for (unsigned i = 0; i < NUC_MOST_BLOCKS; i++)
-            means->sum[i] = nuc_alloc_array(g->cx, l.in, sizeof *means->sum[i]);
-        m->by_id[l.input->id] = means;
+        struct nuc_layer layers[NUC_MOST_LAYERS];
+        uint32_t count = nuc_layers_of(n, layers);
+        for (uint32_t i = 0; i < count; i++)
+            measure(m, &layers[i]);
     }
     return m;
 }
@@ -143,8 +157,8 @@ void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_
     while (number / means->block >= NUC_MOST_BLOCKS)
         join_blocks(means);
     size_t at = number / means->block;
-    /* [N, C, H, W] of a convolution, [N, C] of a fully connected layer */
-    size_t inner = nuc_slices_along(&node->vals[0], 1).inner;
+    /* [N, C, H, W] of a convolution, [..., C] of a fully connected or recurrent layer */
+    size_t inner = nuc_slices_along(&node->vals[0], (int)means->axis).inner;
     size_t slices = inner == 0 ? 0 : count / inner;
     double sums[SUMS];
     for (size_t first = 0; first < slices; first += SUMS) {
@@ -266,36 +280,54 @@ static void correct_outputs(const void *arg, struct nuc_part part)
 /* Of a weight, in multiply-accumulates. */
 #define CORRECTION_COST 8.0
 
-/* Sums of the samples but for a fold. Returns how many values of a channel they are of. */
-static double sum_shown(const struct nuc_calibration *c, const struct means *m, unsigned held_out, double *sum)
+/* Adds the samples but for a fold to `sum`. Returns how many values of a channel they are of. */
+static double add_shown(const struct nuc_calibration *c, const struct nuc_layer *l, unsigned held_out, double *sum)
 {
+    const struct means *m = c->means->by_id[l->input->id];
     double count = 0;
 
+    if (m == NULL || m->axis != axis_of(l) || m->channels < l->first + l->in)
+        return 0;
     for (unsigned b = 0; b < NUC_MOST_BLOCKS; b++) {
         if (m->count[b] <= 0 || nuc_sample_fold(b * m->block, c->n_samples) == held_out)
             continue;
         count += m->count[b];
-        for (uint32_t i = 0; i < m->channels; i++)
-            sum[i] += m->sum[b][i];
+        for (uint32_t i = 0; i < l->in; i++)
+            sum[i] += m->sum[b][l->first + i];
     }
     return count;
 }
 
+/* Mean inputs of all layers that read the bias, with one weight. NULL: they are not known. */
+static double *mean_inputs(const struct nuc_calibration *c, const struct nuc_layer *l, unsigned held_out)
+{
+    double *mean = nuc_alloc_array(c->g->cx, l->in, sizeof *mean), count = 0;
+
+    for (uint32_t u = 0; u < l->bias->n_users; u++) {
+        struct nuc_layer same[NUC_MOST_LAYERS];
+        uint32_t i = 0, n = nuc_layers_of(l->bias->users[u], same);
+        while (i < n && (same[i].bias != l->bias || same[i].weight != l->weight))
+            i++;
+        if (i == n)
+            return NULL;
+        count += add_shown(c, &same[i], held_out, mean);
+    }
+    for (uint32_t i = 0; i < l->in && count > 0; i++)
+        mean[i] /= count;
+    return count > 0 ? mean : NULL;
+}
+
 /* With the mean inputs of the samples but for a fold. */
 static const float *correct(struct nuc_calibration *c, struct nuc_pool *pool, const struct nuc_layer *l,
-                            const struct means *means, unsigned held_out)
+                            unsigned held_out)
 {
     struct nuc_graph *g = c->g;
     uint32_t group = nuc_observed_group(c, l->weight, l->node);
     const struct nuc_observer *o = group == NUC_NO_GROUP ? NULL : c->observers[group];
+    const double *mean = o == NULL || o->n == 0 ? NULL : mean_inputs(c, l, held_out);
 
-    if (o == NULL || o->n == 0 || means == NULL || means->channels != l->in)
+    if (mean == NULL)
         return NULL;
-    double *mean = nuc_alloc_array(g->cx, l->in, sizeof *mean), count = sum_shown(c, means, held_out, mean);
-    if (!(count > 0))
-        return NULL;
-    for (uint32_t i = 0; i < l->in; i++)
-        mean[i] /= count;
     float *bias = nuc_layer_values(g, l->bias);
     struct correction j = {l, o, nuc_const_contiguous(g, l->weight), mean, tap_shares(g->cx, l), bias};
     nuc_parallel_for(pool, l->out, CORRECTION_COST * (double)nuc_elements(&l->weight->vals[0]), correct_outputs, &j);
@@ -310,9 +342,13 @@ const float **nuc_corrected_biases(struct nuc_calibration *c, unsigned held_out)
 
     nuc_leave_sub_arena(c->g->cx, memory);
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        struct nuc_layer l;
-        if (nuc_layer_of(n, &l) && l.bias != NULL)
-            biases[l.bias->id] = correct(c, pool, &l, c->means->by_id[l.input->id], held_out);
+        struct nuc_layer layers[NUC_MOST_LAYERS];
+        uint32_t count = nuc_layers_of(n, layers);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct nuc_layer *l = &layers[i];
+            if (l->bias != NULL && biases[l->bias->id] == NULL)
+                biases[l->bias->id] = correct(c, pool, l, held_out);
+        }
     }
     nuc_free_sub_arena(memory); /* with its threads */
     return biases;
