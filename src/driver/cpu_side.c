@@ -325,8 +325,9 @@ static const struct allowance of_norms = {0.5, 0.3, 1};
 /* What is less is none: 100 dB. */
 #define NO_ERROR 1e-10
 
-/* dB that kinds are compared by, as if they lost so much at least. */
+/* dB that kinds are compared by, as if they lost so much at least; parts, whose losses vary more. */
 #define LEAST_LOSS 1e-3
+#define LEAST_PART_LOSS 0.05
 
 /* The part of the cycles that is worth a note where accuracy forbids to save it. */
 #define MUCH 4
@@ -336,6 +337,10 @@ static const struct allowance of_norms = {0.5, 0.3, 1};
 
 /* Multiply-accumulates of a network beyond which all kinds are judged together. */
 #define TELLS_APART 2e8
+
+/* Parts of the network whose norms are told apart, and norms. */
+#define MOST_PARTS 8
+#define MOST_NORMS 256
 
 struct kinds {
     uint32_t count;
@@ -352,9 +357,12 @@ struct outcome {
 
 struct trying {
     struct nuc_job *j;
-    struct kinds kinds, norms;
+    struct kinds kinds;
+    uint32_t n_norms; /* that the NPU can compute in parts: */
+    const char *norms[MOST_NORMS];
+    struct nuc_arena *arena;   /* which their names lie in */
     bool rounds[NUC_OP_COUNT]; /* these as in struct nuc_settings */
-    uint8_t of_norms[NUC_OP_COUNT];
+    struct nuc_norms of_norms;
     bool narrow;
     struct outcome out, found;
 };
@@ -364,18 +372,15 @@ struct trying {
 static void find_norms(struct trying *t, struct nuc_model *prepared)
 {
     const struct nuc_settings *s = prepared->settings;
-    uint8_t any[NUC_OP_COUNT];
-    struct nuc_support support = {.g = prepared->graph, .target = s->target, .flavor = s->flavor, .norms = any};
+    const struct nuc_norms any = {.form = NUC_NORM_SHORT};
+    struct nuc_support support = {.g = prepared->graph, .target = s->target, .flavor = s->flavor, .norms = &any};
 
+    t->n_norms = 0;
     if (!nuc_expresses_for_npu(s))
         return;
-    memset(any, NUC_NORM_SHORT, sizeof any);
-    for (const struct nuc_node *n = prepared->graph->first; n != NULL; n = n->next) {
-        bool found = nuc_has_npu_norm(&support, n);
-        for (uint32_t k = 0; found && k < t->norms.count; k++)
-            found = t->norms.ops[k] != n->op;
-        if (found)
-            t->norms.ops[t->norms.count++] = n->op;
+    for (const struct nuc_node *n = prepared->graph->first; n != NULL && t->n_norms < MOST_NORMS; n = n->next) {
+        if (nuc_has_npu_norm(&support, n))
+            t->norms[t->n_norms++] = nuc_strdup_out(prepared->c->cx, t->arena, n->name);
     }
 }
 
@@ -391,10 +396,11 @@ static void find_kinds(struct nuc_model *m, void *arg)
 
     m->settings = &settings;
     settings.rounds = none;
-    settings.norms = t->of_norms;
+    settings.norms = &t->of_norms;
     t->kinds.count = 0;
     struct nuc_model *prepared = nuc_advance(m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
-    find_norms(t, prepared);
+    if (t->of_norms.form == NUC_NORM_WHOLE)
+        find_norms(t, prepared);
     memset(t->rounds, true, sizeof t->rounds);
     settings.rounds = t->rounds;
     prepared = nuc_advance(prepared, NUC_STAGE_ANNOTATE, NUC_STAGE_ANNOTATE);
@@ -411,7 +417,7 @@ static void list_kinds(struct trying *t)
     const struct nuc_options as = t->j->m->settings->o;
 
     if (nuc_trial(t->j->m, &as, find_kinds, t) != NUC_OK)
-        t->kinds.count = t->norms.count = 0;
+        t->kinds.count = t->n_norms = 0;
 }
 
 /* The network as it is compiled with the kinds in int8. */
@@ -423,7 +429,7 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
 
     m->settings = &settings;
     settings.rounds = t->rounds;
-    settings.norms = t->of_norms;
+    settings.norms = &t->of_norms;
     settings.trial = false; /* which spends less on accuracy */
     settings.judges = true;
     settings.narrow = t->narrow;
@@ -474,14 +480,27 @@ static double loss(const struct outcome *o, const struct outcome *other, double 
     return fmax(in_mean, nuc_most_loss(logarithms, n, errors));
 }
 
+static double halvings(const struct outcome *o, const struct outcome *in_float)
+{
+    return log2((double)in_float->cycles / (double)o->cycles);
+}
+
+static double allowed(const struct outcome *o, const struct outcome *in_float, struct allowance a)
+{
+    return a.mean + a.more * halvings(o, in_float);
+}
+
+static bool is_allowed(const struct outcome *o, const struct outcome *in_float, struct allowance a)
+{
+    return loss(o, in_float, 0) <= allowed(o, in_float, a) &&
+           loss(o, in_float, a.sure) <= a.mean + halvings(o, in_float);
+}
+
 /* in_float: without the kinds whose loss together is allowed. */
 static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float,
                      struct allowance a)
 {
-    double halvings = log2((double)in_float->cycles / (double)o->cycles);
-
-    return o->cycles < before->cycles - before->cycles / LEAST_GAIN &&
-           loss(o, in_float, 0) <= a.mean + a.more * halvings && loss(o, in_float, a.sure) <= a.mean + halvings;
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && is_allowed(o, in_float, a);
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -559,12 +578,15 @@ static void note_int8(const struct trying *t, const struct outcome *chosen, cons
                  loss(int8, chosen, 0), int8->n_samples, int8->n_samples > 1 ? " held out" : "");
 }
 
-/* Sets the form of all norms, or of one kind alone. */
-static void set_norms(struct trying *t, enum nuc_norm_form form, uint32_t from, uint32_t to)
+/* Sets the form of all norms but of those in parts of the network that are not `in`; NULL: of all. */
+static void set_norms(struct trying *t, enum nuc_norm_form form, const bool *in, uint32_t n_parts)
 {
-    memset(t->of_norms, NUC_NORM_WHOLE, sizeof t->of_norms);
-    for (uint32_t k = from; k < to; k++)
-        t->of_norms[t->norms.ops[k]] = (uint8_t)form;
+    t->of_norms.form = form;
+    t->of_norms.n_whole = 0;
+    for (uint32_t k = 0; in != NULL && k < t->n_norms; k++) {
+        if (!in[k * n_parts / t->n_norms])
+            t->of_norms.whole[t->of_norms.n_whole++] = t->norms[k];
+    }
 }
 
 /* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
@@ -576,31 +598,71 @@ static bool try_norms(struct trying *t, const bool *rounds, const struct outcome
     return holds;
 }
 
+/* Parts whose norms lose little by themselves, those that lose least for what they save first. */
+static uint32_t order_parts(struct trying *t, const bool *rounds, enum nuc_norm_form form, const struct outcome *on_cpu,
+                            uint32_t n_parts, uint32_t order[MOST_PARTS])
+{
+    double worth[MOST_PARTS];
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < n_parts; k++) {
+        bool in[MOST_PARTS] = {false};
+        in[k] = true;
+        set_norms(t, form, in, n_parts);
+        if (!try_rounding(t, rounds, &t->found) || t->found.cycles > on_cpu->cycles)
+            continue;
+        double lost = loss(&t->found, on_cpu, 0);
+        if (lost > allowed(&t->found, on_cpu, of_norms))
+            continue;
+        /* What a part alone does not save, it may between others: a delegate call. */
+        double saved = (double)(on_cpu->cycles - t->found.cycles + t->j->m->settings->target->costs.npu_call);
+        worth[k] = saved / fmax(lost, LEAST_PART_LOSS);
+        uint32_t at = n++;
+        for (; at > 0 && worth[order[at - 1]] < worth[k]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+    return n;
+}
+
+/* Parts of the network are joined one by one, as long as they hold together. */
+static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form form, const struct outcome *on_cpu,
+                       struct outcome *best)
+{
+    uint32_t n_parts = t->n_norms < MOST_PARTS ? t->n_norms : MOST_PARTS, order[MOST_PARTS];
+    bool apart = n_parts > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
+    uint32_t n = apart ? order_parts(t, rounds, form, on_cpu, n_parts, order) : 0;
+    bool in[MOST_PARTS] = {false}, any = false;
+    struct outcome joined = *on_cpu;
+
+    for (uint32_t i = 0; i < n; i++) {
+        in[order[i]] = true;
+        set_norms(t, form, in, n_parts);
+        in[order[i]] = try_rounding(t, rounds, &t->found) && t->found.cycles < joined.cycles &&
+                       is_allowed(&t->found, on_cpu, of_norms);
+        joined = in[order[i]] ? t->found : joined;
+        any |= in[order[i]];
+    }
+    any = any && is_worth(&joined, on_cpu, on_cpu, of_norms);
+    set_norms(t, any ? form : NUC_NORM_WHOLE, any ? in : NULL, n_parts);
+    *best = any ? joined : *best;
+    return any;
+}
+
 /*
- * Norms in parts on the NPU: all of them, in the finer form where that may help, or the kind that saves most. Returns
- * whether any are.
+ * Norms in parts on the NPU: all of them, in the finer form or that for rows of very different deviations where those
+ * may help, or some. Returns whether any are.
  */
 static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *best)
 {
     const struct outcome on_cpu = *best;
-    uint32_t count = t->norms.count, chosen = count;
 
-    set_norms(t, NUC_NORM_SHORT, 0, count);
-    if (count == 0 || try_norms(t, rounds, &on_cpu, best))
-        return count > 0;
-    bool may_help = false;
-    for (uint32_t k = 0; k < count; k++)
-        may_help |= t->norms.ops[k] == NUC_OP_LAYER_NORM && loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN;
-    set_norms(t, NUC_NORM_FINE, 0, count);
-    if (may_help && try_norms(t, rounds, &on_cpu, best))
-        return true;
-    for (uint32_t k = 0; count > 1 && k < count && nuc_run_cost(t->j->m->graph) <= TELLS_APART; k++) {
-        set_norms(t, NUC_NORM_FINE, k, k + 1);
-        if (try_norms(t, rounds, &on_cpu, best))
-            chosen = k;
-    }
-    set_norms(t, NUC_NORM_FINE, chosen, chosen < count ? chosen + 1 : count);
-    return chosen < count;
+    set_norms(t, NUC_NORM_SHORT, NULL, 1);
+    if (t->n_norms == 0 || try_norms(t, rounds, &on_cpu, best))
+        return t->n_norms > 0;
+    enum nuc_norm_form form = loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN ? NUC_NORM_FINE : NUC_NORM_WIDE;
+    set_norms(t, form, NULL, 1);
+    return try_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);
 }
 
 static void choose(struct trying *t, bool *rounds)
@@ -653,16 +715,18 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
         s->o.accuracy == NUC_ACCURACY_FAST)
         return;
     t->j = j;
+    t->arena = cx->arena;
+    t->of_norms.whole = nuc_alloc_array(cx, MOST_NORMS, sizeof(char *));
     list_kinds(t);
     struct nuc_chosen_ranges *ranges = nuc_alloc(cx, sizeof *ranges);
     *ranges = (struct nuc_chosen_ranges){.arena = cx->arena};
     j->m = nuc_model_after(j->m, j->m->graph);
     j->m->ranges = ranges;
-    if (t->kinds.count + t->norms.count > 0)
+    if (t->kinds.count + t->n_norms > 0)
         choose(t, rounds);
     struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);
     decided->rounds = rounds;
-    decided->norms = t->of_norms;
+    decided->norms = &t->of_norms;
     decided->narrow = t->narrow;
     j->m->settings = decided;
 }

@@ -169,7 +169,7 @@ static void run_trial(struct nuc_context *cx, void *arg)
     const struct trial *t = arg;
 
     const bool *rounds = t->settings->rounds; /* decided already */
-    const uint8_t *norms = t->settings->norms;
+    const struct nuc_norms *norms = t->settings->norms;
     nuc_settings_resolve(cx, t->as, t->settings);
     t->settings->rounds = rounds;
     t->settings->norms = norms;

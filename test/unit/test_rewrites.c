@@ -37,11 +37,10 @@ static void expand(struct nuc_graph *g)
 /* By the rules and costs of the i.MX RT700. */
 static void to_npu_forms_with(struct nuc_graph *g, enum nuc_norm_form form)
 {
-    uint8_t norms[NUC_OP_COUNT];
+    const struct nuc_norms norms = {.form = form};
     struct nuc_support s = {
-        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL), .norms = norms};
+        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL), .norms = &norms};
 
-    memset(norms, (int)form, sizeof norms);
     if (nuc_to_npu_forms(&s))
         nuc_refresh_layouts(g);
     /* Those of many values take fewer cycles in parts. */
@@ -62,6 +61,11 @@ static void to_npu_norms(struct nuc_graph *g)
 static void to_fine_npu_norms(struct nuc_graph *g)
 {
     to_npu_forms_with(g, NUC_NORM_FINE);
+}
+
+static void to_wide_npu_norms(struct nuc_graph *g)
+{
+    to_npu_forms_with(g, NUC_NORM_WIDE);
 }
 
 static void to_constant_weights(struct nuc_graph *g)
@@ -101,6 +105,7 @@ static const struct stage stages[] = {
     {.name = "npu-forms", .run = to_npu_forms},
     {.name = "npu-norms", .run = to_npu_norms},
     {.name = "npu-fine-norms", .run = to_fine_npu_norms},
+    {.name = "npu-wide-norms", .run = to_wide_npu_norms},
     {.name = "constant-weights", .run = to_constant_weights},
     {.name = "constant-weights-cpu", .run = to_constant_weights_on_cpu},
     {.name = "written", .passes = {&nuc_written_passes}},

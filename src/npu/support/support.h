@@ -42,15 +42,24 @@ enum nuc_waiver {
     NUC_WAIVE_QUANTIZATION = 4 /* of a graph in which nothing is quantized yet */
 };
 
-/* Norms that the NPU computes in parts: with few of them, or as finely as int8 can. */
-enum nuc_norm_form { NUC_NORM_WHOLE, NUC_NORM_SHORT, NUC_NORM_FINE };
+/*
+ * Norms that the NPU computes in parts: with few of them, as finely as int8 can, or so for rows whose deviations differ
+ * by decades.
+ */
+enum nuc_norm_form { NUC_NORM_WHOLE, NUC_NORM_SHORT, NUC_NORM_FINE, NUC_NORM_WIDE };
+
+struct nuc_norms {
+    enum nuc_norm_form form;
+    uint32_t n_whole; /* of nodes that stay whole: */
+    const char **whole;
+};
 
 struct nuc_support {
     struct nuc_graph *g;
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
-    bool divides_in_int8; /* the CPU computes a quotient in int8 also where float keeps more digits */
-    const uint8_t *norms; /* by operator: enum nuc_norm_form; NULL: all whole */
+    bool divides_in_int8;          /* the CPU computes a quotient in int8 also where float keeps more digits */
+    const struct nuc_norms *norms; /* NULL: all whole */
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
     uint32_t waived;                             /* NUC_WAIVE_ flags */
 };

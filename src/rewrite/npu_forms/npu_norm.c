@@ -1,9 +1,10 @@
 /*
  * Norms as products, squares and a function of one value, in a form that keeps what int8 can keep of them. A row's sum
  * of squares is the product of the row with itself, which is rounded once, and 1 / sqrt(sum + eps) is the table at its
- * end. Where the deviations of rows differ by less than 16 times, neither errs more than the rounded row. What is
- * multiplied with it are the rows as they come: the mean is taken off by the constant product behind it, that of the
- * layers which read the norm where these are all that do, so that nothing is rounded in between.
+ * end. Where the deviations of rows differ by less than 16 times, neither errs more than the rounded row; the wide form
+ * brings others there by a first factor. What is multiplied with it are the rows as they come: the mean is taken off by
+ * the constant product behind it, that of the layers which read the norm where these are all that do, so that nothing
+ * is rounded in between.
  */
 #include <float.h>
 #include <math.h>
@@ -37,11 +38,29 @@ static double at(const float *values, int64_t i, double otherwise)
     return values == NULL ? otherwise : (double)values[i];
 }
 
-/* rsqrt(value + number) */
-static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double number)
+/* A sum of squares has a logarithm. */
+#define LEAST_SUM 1e-12
+
+/* (sum + number)^(-1/4): rows times that have deviations with half as many decades between them. */
+static struct nuc_node *first_factor(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number)
 {
-    value = nuc_insert_with_number(g, node, NUC_OP_ADD, value, number);
-    return nuc_insert_unary(g, node, NUC_OP_RSQRT, value);
+    sum = nuc_insert_with_number(g, node, NUC_OP_ADD, sum, fmax(number, LEAST_SUM));
+    sum = nuc_insert_unary(g, node, NUC_OP_LOG, sum);
+    return nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_with_number(g, node, NUC_OP_MUL, sum, -0.25));
+}
+
+/* rsqrt(sum + number); of rows that were multiplied with a factor (NULL: 1) the number is, too. */
+static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
+                                     struct nuc_node *factor)
+{
+    if (factor != NULL) {
+        factor = nuc_insert_binary(g, node, NUC_OP_MUL, factor, factor);
+        factor = nuc_insert_with_number(g, node, NUC_OP_MUL, factor, number);
+        sum = nuc_insert_binary(g, node, NUC_OP_ADD, sum, factor);
+    } else {
+        sum = nuc_insert_with_number(g, node, NUC_OP_ADD, sum, number);
+    }
+    return nuc_insert_unary(g, node, NUC_OP_RSQRT, sum);
 }
 
 /* A linear layer, or a convolution of one pixel whose weights have four sizes. */
@@ -71,12 +90,19 @@ static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), one, 2);
 }
 
-/* Of one kind the two forms are told apart. */
+/* Norms that are not of layers have one form for both short and fine. */
 static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
 {
-    enum nuc_norm_form asked = s->norms == NULL ? NUC_NORM_WHOLE : (enum nuc_norm_form)s->norms[node->op];
+    const struct nuc_norms *asked = s->norms;
 
-    return asked == form || (asked == NUC_NORM_FINE && node->op != NUC_OP_LAYER_NORM);
+    if (asked == NULL || (asked->form != form &&
+                          (asked->form != NUC_NORM_FINE || form != NUC_NORM_SHORT || node->op == NUC_OP_LAYER_NORM)))
+        return false;
+    for (uint32_t i = 0; i < asked->n_whole; i++) {
+        if (strcmp(asked->whole[i], node->name) == 0)
+            return false;
+    }
+    return true;
 }
 
 /* ---- rows ---- */
@@ -88,6 +114,7 @@ struct rows {
     struct affine affine;
     bool is_read_by_layers; /* alone, which can take off the mean and have the weights */
     bool fine;              /* the mean is taken off at the end in any case */
+    bool wide;              /* and rows get a first factor */
     bool takes_off_mean;    /* a constant product of int8 weights does, nearly */
 };
 
@@ -138,7 +165,7 @@ static bool each_layer(struct nuc_graph *g, const struct nuc_node *value, int vi
     return value->n_users > 0;
 }
 
-static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, bool fine, struct rows *r)
+static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, enum nuc_norm_form form, struct rows *r)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     bool rms = node->op == NUC_OP_RMS_NORM;
@@ -147,7 +174,7 @@ static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, bool fin
         return false;
     const struct nuc_meta *m = &x->vals[0];
     uint32_t dims = nuc_arg_at(node, NUC_ARG(LAYER_NORM, normalized_shape))->count;
-    *r = (struct rows){.centred = !rms, .fine = fine};
+    *r = (struct rows){.centred = !rms, .fine = form != NUC_NORM_SHORT, .wide = form == NUC_NORM_WIDE};
     r->n = nuc_elements_between(m, m->rank - dims, m->rank);
     r->count = nuc_elements(m) / r->n;
     r->eps = nuc_scalar(node, rms ? NUC_ARG(RMS_NORM, eps) : NUC_ARG(LAYER_NORM, eps), (double)FLT_EPSILON);
@@ -166,7 +193,7 @@ static bool has_product(const struct rows *r)
 static uint64_t rows_cycles(const struct nuc_target *t, const struct rows *r)
 {
     uint64_t count = (uint64_t)r->count, n = (uint64_t)r->n, each = nuc_estimate_move(t, count * n);
-    uint64_t cycles = 2 * each; /* the squares, and the product with their root */
+    uint64_t cycles = (r->wide ? 4 : 2) * each; /* the squares, and the product with their root */
 
     if (r->centred)
         cycles +=
@@ -188,7 +215,7 @@ static bool rows_apply(const struct nuc_support *s, const struct nuc_node *node,
 {
     struct rows r;
 
-    return is_asked_for(s, node, form) && read_rows(s->g, node, form == NUC_NORM_FINE, &r) &&
+    return is_asked_for(s, node, form) && read_rows(s->g, node, form, &r) &&
            r.n <= s->target->max_mac_buffer - s->target->num_macs &&
            rows_cycles(s->target, &r) < on_cpu(s->target, node);
 }
@@ -296,21 +323,26 @@ static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_binary(g, node, NUC_OP_ADD, y, nuc_insert_floats(g, node, r->affine.bias, &r->n, 1));
 }
 
-static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, bool fine)
+static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_norm_form form)
 {
     struct rows r;
 
-    read_rows(g, node, fine, &r);
+    read_rows(g, node, form, &r);
     const struct nuc_meta out = node->vals[0];
     const int64_t matrix[] = {r.count, r.n};
-    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), matrix, 2);
+    double eps = r.eps * (double)r.n;
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), matrix, 2), *factor = NULL;
+    if (r.wide) {
+        factor = first_factor(g, node, squares_of_rows(g, node, x, r.count, r.n), eps);
+        x = nuc_insert_binary(g, node, NUC_OP_MUL, x, factor);
+    }
     struct nuc_node *mean = r.centred && !r.takes_off_mean ? means(g, node, x, &r) : NULL, *centred = x, *y;
     if (mean != NULL)
         centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     else if (r.centred)
         centred = linear(g, node, x, centring(g, r.n), r.n, r.n, NULL);
     struct nuc_node *squares = squares_of_rows(g, node, centred, r.count, r.n);
-    struct nuc_node *root = inverse_root(g, node, squares, r.eps * (double)r.n);
+    struct nuc_node *root = inverse_root(g, node, squares, eps, factor);
 
     if (r.is_read_by_layers) {
         each_layer(g, node, MOST_VIEWS, take_over, &r);
@@ -326,12 +358,17 @@ static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, b
 
 static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
 {
-    return build_rows(g, node, false);
+    return build_rows(g, node, NUC_NORM_SHORT);
 }
 
 static struct nuc_node *form_rows_finely(struct nuc_graph *g, struct nuc_node *node)
 {
-    return build_rows(g, node, true);
+    return build_rows(g, node, NUC_NORM_FINE);
+}
+
+static struct nuc_node *form_rows_widely(struct nuc_graph *g, struct nuc_node *node)
+{
+    return build_rows(g, node, NUC_NORM_WIDE);
 }
 
 static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
@@ -342,6 +379,11 @@ static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node
 static bool form_rows_finely_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     return rows_apply(s, node, NUC_NORM_FINE);
+}
+
+static bool form_rows_widely_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return rows_apply(s, node, NUC_NORM_WIDE);
 }
 
 /* ---- channels ---- */
@@ -375,23 +417,34 @@ static int64_t group_size(const struct channels *c)
     return c->sizes[1] / c->groups * c->sizes[2] * c->sizes[3];
 }
 
-static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
+static bool channels_apply(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
 {
     const struct nuc_target *t = s->target;
     struct channels c;
 
-    if (!is_asked_for(s, node, NUC_NORM_SHORT) || !read_channels(s->g, node, &c) ||
-        2 * c.sizes[1] * c.sizes[1] > MAX_WEIGHTS || group_size(&c) > t->max_mac_buffer - t->num_macs)
+    if (!is_asked_for(s, node, form) || !read_channels(s->g, node, &c) || 2 * c.sizes[1] * c.sizes[1] > MAX_WEIGHTS ||
+        group_size(&c) > t->max_mac_buffer - t->num_macs)
         return false;
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
     uint64_t channels = (uint64_t)c.sizes[1], pixels = images * (uint64_t)(c.sizes[2] * c.sizes[3]);
-    uint64_t cycles = 7 * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
+    uint64_t cycles = (form == NUC_NORM_WIDE ? 11 : 7) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
 
     if (c.groups < c.sizes[1])
         cycles += nuc_estimate_product(t, images, channels, channels);
     if (c.groups > 1)
         cycles += each + nuc_estimate_product(t, images, 2 * channels, (uint64_t)c.groups);
     return cycles < on_cpu(t, node);
+}
+
+static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return channels_apply(s, node, NUC_NORM_SHORT);
+}
+
+/* Between groups there are decades, between images hardly. */
+static bool form_channels_widely_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return channels_apply(s, node, NUC_NORM_WIDE);
 }
 
 /* The mean of each group, for each of its channels: [N, C, 1, 1]. */
@@ -410,39 +463,52 @@ static struct nuc_node *group_means(struct nuc_graph *g, struct nuc_node *node, 
     return product(g, node, NUC_OP_CONV2D, mean, weights, (const int64_t[]){count, count, 1, 1}, NULL);
 }
 
-/* 1 / sqrt of the sum of squares and n eps of each group, for each of its channels twice. */
-static struct nuc_node *group_roots(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *centred,
-                                    const struct channels *c)
+/* The sum of squares of each group, [N groups, 1]. */
+static struct nuc_node *squares_of_groups(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                          const struct channels *c)
 {
     static const int64_t channels_last[] = {0, 2, 3, 1};
-    int64_t n = group_size(c), count = 2 * c->sizes[1], of_group = c->sizes[1] / c->groups;
-    const int64_t all[] = {c->sizes[0], c->groups}, each[] = {c->sizes[0], c->groups == 1 ? 1 : count, 1, 1};
-    /* One group has all channels of a pixel, as they lie on the NPU. */
-    struct nuc_node *x = c->groups == 1 ? nuc_insert_permute(g, node, centred, channels_last) : centred;
-    struct nuc_node *root = inverse_root(g, node, squares_of_rows(g, node, x, all[0] * all[1], n), c->eps * (double)n);
 
-    if (c->groups > 1) {
+    /* One group has all channels of a pixel, as they lie on the NPU. */
+    if (c->groups == 1)
+        x = nuc_insert_permute(g, node, x, channels_last);
+    return squares_of_rows(g, node, x, c->sizes[0] * c->groups, group_size(c));
+}
+
+/* A value of each group for each of its channels, `times` over: [N, times C, 1, 1], of one group [N, 1, 1, 1]. */
+static struct nuc_node *of_channels(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                    const struct channels *c, int64_t times)
+{
+    int64_t count = times * c->sizes[1], of_group = c->sizes[1] / c->groups;
+    const int64_t all[] = {c->sizes[0], c->groups}, each[] = {c->sizes[0], c->groups == 1 ? 1 : count, 1, 1};
+
+    if (c->groups > 1 && count > c->groups) {
         float *weights = nuc_alloc_array(g->cx, (size_t)(count * c->groups), sizeof *weights);
         for (int64_t i = 0; i < count; i++)
             weights[i * c->groups + i % c->sizes[1] / of_group] = 1;
-        root = product(g, node, NUC_OP_LINEAR, nuc_insert_reshaped(g, node, root, all, 2), weights,
-                       (const int64_t[]){count, c->groups}, NULL);
+        value = linear(g, node, nuc_insert_reshaped(g, node, value, all, 2), weights, count, c->groups, NULL);
     }
-    return nuc_insert_reshaped(g, node, root, each, 4);
+    return nuc_insert_reshaped(g, node, value, each, 4);
 }
 
 /* What is above the mean and what is below it are channels of their own: their steps are half as large. */
-static struct nuc_node *form_channels(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *build_channels(struct nuc_graph *g, struct nuc_node *node, bool wide)
 {
     struct channels c;
 
     read_channels(g, node, &c);
     const struct nuc_meta out = node->vals[0];
     int64_t channels = c.sizes[1];
-    double scale = sqrt((double)group_size(&c));
-    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4);
-    struct nuc_node *mean = group_means(g, node, x, &c);
-    struct nuc_node *root = group_roots(g, node, nuc_insert_binary(g, node, NUC_OP_SUB, x, mean), &c);
+    double n = (double)group_size(&c), scale = sqrt(n);
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL;
+    struct nuc_node *mean = group_means(g, node, x, &c), *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
+    struct nuc_node *squares = squares_of_groups(g, node, centred, &c);
+    if (wide) {
+        factor = first_factor(g, node, squares, c.eps * n);
+        centred = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, factor, &c, 1));
+        squares = squares_of_groups(g, node, centred, &c);
+    }
+    struct nuc_node *root = of_channels(g, node, inverse_root(g, node, squares, c.eps * n, factor), &c, 2);
     struct nuc_node *above = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     struct nuc_node *below = nuc_insert_binary(g, node, NUC_OP_SUB, mean, x);
     struct nuc_node *parts[] = {nuc_insert_unary(g, node, NUC_OP_RELU, above), NULL};
@@ -453,9 +519,22 @@ static struct nuc_node *form_channels(struct nuc_graph *g, struct nuc_node *node
         weights[i * 2 * channels + i] = (float)(scale * at(c.affine.weight, i, 1));
         weights[i * 2 * channels + channels + i] = -weights[i * 2 * channels + i];
     }
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, nuc_insert_cat(g, node, parts, 2, 1), root);
+    struct nuc_node *y = nuc_insert_cat(g, node, parts, 2, 1);
+    if (wide)
+        y = nuc_insert_binary(g, node, NUC_OP_MUL, y, of_channels(g, node, factor, &c, 2));
+    y = nuc_insert_binary(g, node, NUC_OP_MUL, y, root);
     y = product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c.affine.bias);
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
+}
+
+static struct nuc_node *form_channels(struct nuc_graph *g, struct nuc_node *node)
+{
+    return build_channels(g, node, false);
+}
+
+static struct nuc_node *form_channels_widely(struct nuc_graph *g, struct nuc_node *node)
+{
+    return build_channels(g, node, true);
 }
 
 /* ---- sums of squares under a root, as of a norm that is used by itself ---- */
@@ -519,9 +598,12 @@ const struct nuc_npu_form nuc_norm_forms[] = {
     /* layer_norm and rms_norm: norms of rows. */
     {NUC_OP_LAYER_NORM, form_rows, form_rows_applies},
     {NUC_OP_LAYER_NORM, form_rows_finely, form_rows_finely_applies},
+    {NUC_OP_LAYER_NORM, form_rows_widely, form_rows_widely_applies},
     {NUC_OP_RMS_NORM, form_rows, form_rows_applies},
+    {NUC_OP_RMS_NORM, form_rows_widely, form_rows_widely_applies},
     /* group_norm: norms of channels of an image. */
     {NUC_OP_GROUP_NORM, form_channels, form_channels_applies},
+    {NUC_OP_GROUP_NORM, form_channels_widely, form_channels_widely_applies},
     /* sum.dim_IntList of x x, of which a root is taken. */
     {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
     {.build = NULL},
