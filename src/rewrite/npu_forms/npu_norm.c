@@ -10,9 +10,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/args.h"
 #include "ir/float_chain.h"
 #include "npu/support/estimate.h"
 #include "rewrite/npu_forms/npu_forms.h"
+#include "rewrite/recognize/written.h"
 
 /* Values along the channels or normalized dimensions; 1 and 0 where the norm has none. */
 struct affine {
@@ -41,12 +43,17 @@ static double at(const float *values, int64_t i, double otherwise)
 /* A sum of squares has a logarithm. */
 #define LEAST_SUM 1e-12
 
+/* value^exponent of what is positive. */
+static struct nuc_node *power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent)
+{
+    value = nuc_insert_unary(g, node, NUC_OP_LOG, value);
+    return nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_with_number(g, node, NUC_OP_MUL, value, exponent));
+}
+
 /* (sum + number)^(-1/4): rows times that have deviations with half as many decades between them. */
 static struct nuc_node *first_factor(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number)
 {
-    sum = nuc_insert_with_number(g, node, NUC_OP_ADD, sum, fmax(number, LEAST_SUM));
-    sum = nuc_insert_unary(g, node, NUC_OP_LOG, sum);
-    return nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_with_number(g, node, NUC_OP_MUL, sum, -0.25));
+    return power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, fmax(number, LEAST_SUM)), -0.25);
 }
 
 /* rsqrt(sum + number); of rows that were multiplied with a factor (NULL: 1) the number is, too. */
@@ -90,13 +97,14 @@ static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), one, 2);
 }
 
-/* Norms that are not of layers have one form for both short and fine. */
+/* WHOLE: in any form. Norms that are not of layers have one form for both short and fine. */
 static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
 {
     const struct nuc_norms *asked = s->norms;
+    bool same = asked != NULL && (asked->form == form || (asked->form == NUC_NORM_FINE && form == NUC_NORM_SHORT &&
+                                                          node->op != NUC_OP_LAYER_NORM));
 
-    if (asked == NULL || (asked->form != form &&
-                          (asked->form != NUC_NORM_FINE || form != NUC_NORM_SHORT || node->op == NUC_OP_LAYER_NORM)))
+    if (asked == NULL || asked->form == NUC_NORM_WHOLE || (form != NUC_NORM_WHOLE && !same))
         return false;
     for (uint32_t i = 0; i < asked->n_whole; i++) {
         if (strcmp(asked->whole[i], node->name) == 0)
@@ -573,7 +581,7 @@ static bool form_squares_applies(const struct nuc_support *s, const struct nuc_n
     uint32_t mask = squared_dims(node);
     int64_t order[NUC_MAX_RANK];
 
-    if (!is_asked_for(s, node, NUC_NORM_SHORT) || mask == 0 || node->vals[0].dtype != NUC_F32)
+    if (!is_asked_for(s, node, NUC_NORM_WHOLE) || mask == 0 || node->vals[0].dtype != NUC_F32)
         return false;
     const struct nuc_node *square = nuc_operand(s->g, node, NUC_SELF);
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&square->vals[0]));
@@ -592,6 +600,110 @@ static struct nuc_node *form_squares(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_reshaped(g, node, x, out.sizes, out.rank);
 }
 
+static const struct nuc_node *past_views(const struct nuc_node *value)
+{
+    while (value != NULL && nuc_is_call(value) && nuc_op_family(value->op) == NUC_FAMILY_VIEW)
+        value = nuc_arg_node(value, NUC_SELF);
+    return value;
+}
+
+/* As form_squares() builds it. */
+static bool is_sum_of_squares(const struct nuc_node *value)
+{
+    const struct nuc_node *sum = past_views(value);
+
+    return sum != NULL && sum->op == NUC_OP_BMM &&
+           past_views(nuc_arg_node(sum, NUC_SELF)) == past_views(nuc_arg_node(sum, NUC_OTHER));
+}
+
+static bool form_root_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return is_asked_for(s, node, NUC_NORM_WHOLE) && nuc_is_float_value(node) &&
+           is_sum_of_squares(nuc_arg_node(node, NUC_SELF));
+}
+
+static struct nuc_node *form_root(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *sum = nuc_operand(g, node, NUC_SELF);
+
+    return power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5);
+}
+
+/* ---- quotients by few values that are positive, as by a mean of norms ---- */
+
+/* What a quotient by few values has at least for each of them. */
+#define LEAST_QUOTIENTS 4
+
+#define MOST_STEPS 8
+
+/* A layer that adds up what it reads, as a mean of the channels is one. */
+static bool adds_up(struct nuc_graph *g, const struct nuc_node *layer)
+{
+    struct nuc_node *w = nuc_operand(g, layer, NUC_ARG(CONV2D, weight));
+
+    if (!nuc_is_static(w) || !nuc_is_float_value(w) || nuc_arg_node(layer, NUC_ARG(CONV2D, bias)) != NULL)
+        return false;
+    const float *weights = nuc_const_contiguous(g, w);
+    for (int64_t i = 0; i < nuc_elements(&w->vals[0]); i++) {
+        if (!(weights[i] >= 0))
+            return false;
+    }
+    return true;
+}
+
+static bool is_positive(struct nuc_graph *g, const struct nuc_node *value)
+{
+    bool above = false; /* by a number that is added */
+    double number;
+
+    for (int i = 0; value != NULL && nuc_is_float_value(value) && i < MOST_STEPS; i++) {
+        switch ((int)value->op) {
+        case NUC_OP_EXP:
+        case NUC_OP_SIGMOID:
+        case NUC_OP_SOFTMAX:
+            return true;
+        case NUC_OP_SQRT:
+        case NUC_OP_ABS:
+        case NUC_OP_RELU:
+            return above;
+        case NUC_OP_ADD:
+            if (!nuc_number_of(g, nuc_arg_node(value, NUC_OTHER), &number) || number < 0)
+                return false;
+            above |= number > 0;
+            break;
+        case NUC_OP_CONV2D:
+        case NUC_OP_LINEAR:
+            if (!adds_up(g, value))
+                return false;
+            break;
+        case NUC_OP_MEAN_DIM:
+        case NUC_OP_SUM_DIM:
+            break;
+        default:
+            if (nuc_op_family(value->op) != NUC_FAMILY_VIEW)
+                return false;
+        }
+        value = nuc_arg_node(value, NUC_SELF);
+    }
+    return false;
+}
+
+static bool form_quotient_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *by = nuc_arg_node(node, NUC_OTHER);
+
+    return is_asked_for(s, node, NUC_NORM_WHOLE) && nuc_is_float_value(node) &&
+           nuc_is_float_value(nuc_arg_node(node, NUC_SELF)) && nuc_is_float_value(by) && !nuc_is_static(by) &&
+           LEAST_QUOTIENTS * nuc_elements(&by->vals[0]) <= nuc_elements(&node->vals[0]) && is_positive(s->g, by);
+}
+
+static struct nuc_node *form_quotient(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *inverse = power(g, node, nuc_operand(g, node, NUC_OTHER), -1);
+
+    return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
+}
+
 /* ---- the forms ---- */
 
 const struct nuc_npu_form nuc_norm_forms[] = {
@@ -606,6 +718,9 @@ const struct nuc_npu_form nuc_norm_forms[] = {
     {NUC_OP_GROUP_NORM, form_channels_widely, form_channels_widely_applies},
     /* sum.dim_IntList of x x, of which a root is taken. */
     {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
+    {NUC_OP_SQRT, form_root, form_root_applies},
+    /* div by a few values. */
+    {NUC_OP_DIV, form_quotient, form_quotient_applies},
     {.build = NULL},
 };
 
