@@ -335,6 +335,8 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_lstm.out", int8_lstm, nuc_op_int8_lstm)                                                      \
     X("nucleon::quantized_gru.out", int8_gru, nuc_op_int8_gru)                                                         \
     X("nucleon::quantized_rnn.out", int8_rnn, nuc_op_int8_rnn)                                                         \
+    X("nucleon::quantized_svdf.out", int8_svdf, nuc_op_int8_svdf)                                                      \
+    X("nucleon::quantized_litert_lstm.out", int8_litert_lstm, nuc_op_int8_litert_lstm)                                 \
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \
     X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_sided_conv2d)                                    \
     X("nucleon::quantized_depthwise_conv2d.out", int8_sided_depthwise_conv2d, nuc_op_int8_sided_depthwise_conv2d)      \

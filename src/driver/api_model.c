@@ -62,7 +62,8 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
         /* Weights of a LiteRT model among float values are floats, so that one that reads int8 values has int8 ones. */
-        if (nuc_is_quantize(n) || (m->from_litert && nuc_is_dequantize(n)))
+        if (nuc_is_quantize(n) ||
+            (m->from_litert && (nuc_is_dequantize(n) || nuc_op_family(n->op) == NUC_FAMILY_CORTEXM)))
             return true;
     }
     return false;
@@ -270,6 +271,17 @@ static struct nuc_boundary *make_boundary(const struct nuc_model *m)
     return b;
 }
 
+/* `outputs` has no places for what states become. */
+static void run_sequence(struct nuc_model *m, const void *const *inputs, void *const *outputs)
+{
+    nuc_eval_run(m->evaluator, nuc_sequence_inputs(m->sequence, inputs), NULL);
+    for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
+        if (outputs[i] != NULL)
+            memcpy(outputs[i], nuc_eval_result_data(m->evaluator, i),
+                   nuc_bytes(&nuc_eval_output(m->evaluator, i)->vals[0]));
+    }
+}
+
 static void run_with_boundary(struct nuc_model *m, const void *const *given, void *const *results)
 {
     struct nuc_boundary *b = m->boundary = m->boundary != NULL ? m->boundary : make_boundary(m);
@@ -280,24 +292,13 @@ static void run_with_boundary(struct nuc_model *m, const void *const *given, voi
         if (b->image_inputs[i] != NULL && nuc_model_input(m, i, &t) == NUC_OK)
             nuc_put_channels_first(&t, given[i], b->image_inputs[i]);
     }
-    nuc_eval_run(m->evaluator, nuc_sequence_inputs(m->sequence, b->inputs), results);
+    run_sequence(m, b->inputs, results);
     for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
         void *image = b->image_outputs[i];
         if (image == NULL || results[i] == NULL || nuc_model_output(m, i, &t) != NUC_OK)
             continue;
         memcpy(image, results[i], t.bytes);
         nuc_put_channels_last(&t, image, results[i]);
-    }
-}
-
-/* `outputs` has no places for what states become. */
-static void run_sequence(struct nuc_model *m, const void *const *inputs, void *const *outputs)
-{
-    nuc_eval_run(m->evaluator, nuc_sequence_inputs(m->sequence, inputs), NULL);
-    for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
-        if (outputs[i] != NULL)
-            memcpy(outputs[i], nuc_eval_result_data(m->evaluator, i),
-                   nuc_bytes(&nuc_eval_output(m->evaluator, i)->vals[0]));
     }
 }
 

@@ -57,6 +57,8 @@ static const struct exception {
     {NUC_OP_COPY, &nuc_eval_broadcast},
     {NUC_OP_SLICE_SCATTER, &nuc_eval_slice_scatter},
     {NUC_OP_ARANGE, &nuc_eval_arange},
+    {NUC_OP_NUCLEON_SVDF, &nuc_eval_svdf},
+    {NUC_OP_NUCLEON_LITERT_LSTM, &nuc_eval_litert_lstm},
 };
 
 const struct nuc_eval_op *nuc_eval_find(enum nuc_op op)

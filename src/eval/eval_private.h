@@ -188,7 +188,8 @@ void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, vo
 /* Operators and groups of operators. */
 extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_power, nuc_eval_prelu, nuc_eval_compare,
     nuc_eval_where;
-extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent;
+extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent, nuc_eval_svdf,
+    nuc_eval_litert_lstm;
 extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
 extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;
 extern const struct nuc_eval_op nuc_eval_upsample, nuc_eval_grid_sampler;

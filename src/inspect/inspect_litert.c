@@ -15,6 +15,11 @@ static void put_list(struct nuc_context *cx, json_t *out, const char *key, const
         nuc_put_int(cx, list, NULL, values[i]);
 }
 
+static void put_text(struct nuc_context *cx, json_t *out, const char *key, const char *text)
+{
+    nuc_put_bytes_text(cx, out, key, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
+}
+
 static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_field *f, const union nuc_lt_options *o)
 {
     const void *member = nuc_lt_member(o, f);
@@ -46,6 +51,9 @@ static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_f
         if (list->present)
             put_list(cx, out, f->text, list->values, list->count);
         break;
+    case NUC_LT_FIELD_TEXT:
+        put_text(cx, out, f->text, nuc_lt_field_text(o, f));
+        break;
     case NUC_LT_FIELD_BYTES:
         nuc_put_int(cx, out, f->text, (int64_t)((const struct nuc_span *)member)->size);
         break;
@@ -68,11 +76,6 @@ static void put_options(struct nuc_context *cx, json_t *out, const struct nuc_lt
 }
 
 /* ---- JSON ---- */
-
-static void put_text(struct nuc_context *cx, json_t *out, const char *key, const char *text)
-{
-    nuc_put_bytes_text(cx, out, key, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
-}
 
 static void put_indices(struct nuc_context *cx, json_t *out, const char *key, const int32_t *list, uint32_t count)
 {
@@ -105,7 +108,7 @@ static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt
     json_t *out = nuc_put_object(cx, list, NULL);
 
     put_text(cx, out, "name", t->name);
-    nuc_put_string(cx, out, "dtype", nuc_dtype_name(t->dtype));
+    nuc_put_string(cx, out, "dtype", t->is_resource ? "resource" : nuc_dtype_name(t->dtype));
     put_list(cx, out, "shape", t->shape, t->rank);
     nuc_put_bool(cx, out, "constant", t->data.data != NULL);
     if (t->is_variable)

@@ -50,6 +50,7 @@ struct nuc_lt_tensor {
     struct nuc_lt_quant quant;
     struct nuc_span data; /* constants: dense bytes; data == NULL: no data */
     bool is_variable;
+    bool is_resource;      /* stands for a variable that VAR_HANDLE names, and has no type of elements */
     const char *unhandled; /* where obstacles are collected: its type, which `dtype` does not stand for; else NULL */
 };
 
@@ -145,7 +146,10 @@ union nuc_lt_options {
     } response; /* LOCAL_RESPONSE_NORMALIZATION */
     struct {
         int32_t first, second;
-    } subgraphs; /* IF: then and else; WHILE: condition and body; REVERSE_SEQUENCE: two dimensions */
+    } subgraphs; /* IF: then and else; WHILE: condition and body; CALL_ONCE: one; REVERSE_SEQUENCE: two dimensions */
+    struct {
+        const char *container, *name; /* NULL: empty */
+    } variable;                       /* VAR_HANDLE */
     struct {
         int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
         bool offset;

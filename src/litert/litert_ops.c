@@ -21,6 +21,7 @@
 #define PADDING(member, id) FIELD(PADDING, "padding", member, id, NUC_LT_SAME)
 #define ACTIVATION(member, id) FIELD(ACTIVATION, "activation", member, id, NUC_LT_ACT_NONE)
 #define LIST(text, member, id, empty) FIELD(LIST, text, member, id, empty)
+#define TEXT(text, member, id) FIELD(TEXT, text, member, id, 0)
 #define BYTES(text, member) FIELD(BYTES, text, member, -1, 0)
 #define LT_FIELDS(name, fields) static const struct nuc_lt_field name##_fields[] = {fields};
 #include "litert/lt_ops.def"
@@ -104,6 +105,13 @@ const char *nuc_lt_field_name(const union nuc_lt_options *o, const struct nuc_lt
     return activations[value];
 }
 
+const char *nuc_lt_field_text(const union nuc_lt_options *o, const struct nuc_lt_field *f)
+{
+    const char *text = *(const char *const *)nuc_lt_member(o, f);
+
+    return text == NULL ? "" : text;
+}
+
 /* ---- element types ---- */
 
 static const int types[NUC_DTYPE_COUNT] = {
@@ -151,6 +159,7 @@ int32_t nuc_lt_field_int(const union nuc_lt_options *o, const struct nuc_lt_fiel
         return *(const int32_t *)member;
     case NUC_LT_FIELD_REAL:
     case NUC_LT_FIELD_LIST:
+    case NUC_LT_FIELD_TEXT:
     case NUC_LT_FIELD_BYTES:
         break;
     }
@@ -184,6 +193,7 @@ static bool set_field(uint8_t *options, const struct nuc_lt_field *f, int part, 
         break;
     case NUC_LT_FIELD_REAL:
     case NUC_LT_FIELD_LIST:
+    case NUC_LT_FIELD_TEXT:
     case NUC_LT_FIELD_BYTES:
         break;
     }
@@ -225,6 +235,8 @@ void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t
             *(float *)member = nuc_fb_f32(r, t, f->id[0], f->value_absent);
         else if (f->kind == NUC_LT_FIELD_LIST)
             *(struct nuc_lt_list *)member = read_list(r, t, f);
+        else if (f->kind == NUC_LT_FIELD_TEXT)
+            *(const char **)member = nuc_fb_string(r, t, f->id[0], NULL);
         for (int part = 0; part <= is_pair(f); part++) {
             int32_t value = f->id[part] < 0 ? f->value_absent
                             : is_wide(f)    ? nuc_fb_i32(r, t, f->id[part], f->value_absent)
@@ -236,19 +248,26 @@ void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t
 
 /* ---- writing ---- */
 
+enum { MOST_REFS = 8 }; /* fields of an operator */
+
 /* Options are present even where every field has its default: readers take an absent table for an old file. */
 nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const union nuc_lt_options *o)
 {
     struct nuc_lt_fields fields = nuc_lt_fields(code);
-    nuc_fb_ref list_ref = 0;
+    nuc_fb_ref refs[MOST_REFS] = {0};
 
     if (nuc_lt_options_type(code) == 0)
         return 0;
-    /* What a table refers to is written before it. No operator has two lists. */
+    /* What a table refers to is written before it. */
+    assert(fields.n <= MOST_REFS);
     for (size_t i = 0; i < fields.n; i++) {
-        const struct nuc_lt_list *list = nuc_lt_member(o, &fields.list[i]);
+        const void *member = nuc_lt_member(o, &fields.list[i]);
+        const struct nuc_lt_list *list = member;
         if (fields.list[i].kind == NUC_LT_FIELD_LIST && (list->count != 0 || list->present))
-            list_ref = nuc_fb_add_vector(b, list->values, list->count, 4, 4);
+            refs[i] = nuc_fb_add_vector(b, list->values, list->count, 4, 4);
+        const char *text = fields.list[i].kind == NUC_LT_FIELD_TEXT ? *(const char *const *)member : NULL;
+        if (text != NULL)
+            refs[i] = nuc_fb_add_string(b, text);
     }
     nuc_fb_table_begin(b);
     for (size_t i = 0; i < fields.n; i++) {
@@ -257,8 +276,8 @@ nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const un
             int32_t value = nuc_lt_field_int(o, f, part);
             if (f->kind == NUC_LT_FIELD_REAL)
                 nuc_fb_put_f32(b, f->id[part], *(const float *)nuc_lt_member(o, f), f->value_absent);
-            else if (f->kind == NUC_LT_FIELD_LIST)
-                nuc_fb_put_ref(b, f->id[part], list_ref);
+            else if (f->kind == NUC_LT_FIELD_LIST || f->kind == NUC_LT_FIELD_TEXT)
+                nuc_fb_put_ref(b, f->id[part], refs[i]);
             else if (is_wide(f))
                 nuc_fb_put_i32(b, f->id[part], value, f->value_absent);
             else

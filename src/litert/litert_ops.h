@@ -16,6 +16,7 @@ enum nuc_lt_field_kind {
     NUC_LT_FIELD_PADDING,
     NUC_LT_FIELD_ACTIVATION,
     NUC_LT_FIELD_LIST,  /* struct nuc_lt_list */
+    NUC_LT_FIELD_TEXT,  /* const char *, NULL: empty */
     NUC_LT_FIELD_BYTES, /* struct nuc_span: the options of CUSTOM, which are not a table */
 };
 
@@ -50,6 +51,9 @@ int32_t nuc_lt_field_int(const union nuc_lt_options *o, const struct nuc_lt_fiel
 /* "valid", "relu6": the value of a padding or activation. */
 const char *nuc_lt_field_name(const union nuc_lt_options *o, const struct nuc_lt_field *f);
 
+/* A text. */
+const char *nuc_lt_field_text(const union nuc_lt_options *o, const struct nuc_lt_field *f);
+
 /* ---- reader and writer ---- */
 
 /* Position in the union BuiltinOptions; 0: the operator stores no options. */
@@ -58,6 +62,9 @@ uint8_t nuc_lt_options_type(int32_t code);
 /* `t` may be absent: the options are then the schema's defaults. */
 void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t code, union nuc_lt_options *o);
 nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const union nuc_lt_options *o);
+
+/* TensorType of a handle of a variable. */
+enum { NUC_LT_RESOURCE = 13 };
 
 /* TensorType of the schema for an element type and back. -1, NUC_DTYPE_COUNT: the schema or we have none. */
 int nuc_lt_type_from_dtype(enum nuc_dtype dtype);

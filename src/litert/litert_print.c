@@ -63,6 +63,9 @@ static void print_field(struct nuc_text *out, const struct nuc_lt_field *f, cons
         nuc_text_addf(out, " to ");
         print_shape(out, list->values, list->count);
         break;
+    case NUC_LT_FIELD_TEXT:
+        nuc_text_addf(out, " %s '%s'", f->text, nuc_plain_text(out->cx, nuc_lt_field_text(o, f)));
+        break;
     case NUC_LT_FIELD_BYTES:
         nuc_text_addf(out, " with %zu bytes of options", ((const struct nuc_span *)member)->size);
         break;
@@ -101,7 +104,7 @@ const char *nuc_lt_print(struct nuc_lt_model *m)
         nuc_text_addf(&out, "\n");
         for (uint32_t i = 0; i < s->n_tensors; i++) {
             const struct nuc_lt_tensor *t = &s->tensors[i];
-            nuc_text_addf(&out, "  %%%u %s", i, nuc_dtype_name(t->dtype));
+            nuc_text_addf(&out, "  %%%u %s", i, t->is_resource ? "resource" : nuc_dtype_name(t->dtype));
             print_shape(&out, t->shape, t->rank);
             if (t->data.data != NULL)
                 nuc_text_addf(&out, " constant");

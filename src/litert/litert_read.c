@@ -277,7 +277,8 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     require_good(r, "a tensor");
     if (out->dtype == NUC_DTYPE_COUNT) {
         out->unhandled = type_name(r, type);
-        if (r->cx->obstacles == NULL)
+        out->is_resource = type == NUC_LT_RESOURCE;
+        if (r->cx->obstacles == NULL && !out->is_resource)
             nuc_fail(r->cx, NUC_UNSUPPORTED, "%s: %s", r->file, nuc_lt_type_text(r->cx, out->name, out->unhandled));
         out->dtype = NUC_I16;
     }

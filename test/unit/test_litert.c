@@ -171,6 +171,22 @@ static void test_all_codes(void **state)
     assert_string_equal(nuc_lt_code_name(*state, 31), "BUILTIN_31");
 }
 
+/* The name of a variable and the type of its handle survive. */
+static void test_variables(void **state)
+{
+    struct nuc_lt_model *m;
+    struct nuc_lt_op *op = one_op(*state, NUC_LT_VAR_HANDLE, &m);
+
+    op->options.variable.container = "";
+    op->options.variable.name = "ring";
+    m->subgraphs[0].tensors[op->outputs[0]].is_resource = true;
+    const struct nuc_lt_model *back = nuc_lt_read(*state, "op.tflite", nuc_lt_write(m));
+    assert_string_equal(back->subgraphs[0].ops[0].options.variable.container, "");
+    assert_string_equal(back->subgraphs[0].ops[0].options.variable.name, "ring");
+    assert_true(back->subgraphs[0].tensors[op->outputs[0]].is_resource);
+    assert_non_null(strstr(nuc_lt_print(m), "VAR_HANDLE(%0, none) container '' name 'ring'"));
+}
+
 static void test_options(void **state)
 {
     struct nuc_lt_model *m;
@@ -504,6 +520,7 @@ int main(void)
         STATE_TEST(test_data_is_aligned),
         STATE_TEST(test_all_codes),
         STATE_TEST(test_options),
+        STATE_TEST(test_variables),
         STATE_TEST(test_print),
         STATE_TEST(test_verify_structure),
         STATE_TEST(test_verify_operands),

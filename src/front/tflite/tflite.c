@@ -61,11 +61,10 @@ static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
                  (double)t->quant.scale[0], (long long)zero);
 }
 
-/* A name of the model as an identifier: what is not a letter or digit becomes '_'. */
-static const char *identifier(struct nuc_context *cx, const char *name, uint32_t index)
+const char *nuc_ti_identifier(struct nuc_context *cx, const char *name, const char *other)
 {
     if (name == NULL || *name == '\0' || strlen(name) > 64)
-        return nuc_format(cx, "input_%u", index);
+        return other;
     char *text = nuc_format(cx, "%s%s", *name >= '0' && *name <= '9' ? "input_" : "", name);
     for (char *p = text; *p != '\0'; p++) {
         bool good = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
@@ -103,7 +102,7 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
         check_value(ti, t);
     if (v->nodes[form] != NULL || t->data.data != NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u ('%s') is given twice or is a constant", ti->m->file, i, t->name);
-    if (!add_input(ti, t, v, identifier(ti->cx, t->name, i)))
+    if (!add_input(ti, t, v, nuc_ti_identifier(ti->cx, t->name, nuc_format(ti->cx, "input_%u", i))))
         nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: input '%s' has no static sizes from 1: give it some in the model",
                  ti->m->file, t->name);
 }
@@ -147,13 +146,20 @@ static bool has_several_results(int32_t code)
            code == NUC_LT_IF || code == NUC_LT_WHILE;
 }
 
-/* A state that a recurrent layer begins with, which is zero. */
-static bool may_read_state(int32_t code)
+/* Operators that read and write variable tensors. */
+static bool has_state(int32_t code)
 {
-    return code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM || code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_RNN;
+    return code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM || code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_RNN ||
+           code == NUC_LT_SVDF;
 }
 
-/* Sizes are static, and one result is handled unless the operator has several. */
+static bool is_of_variables(int32_t code)
+{
+    return code == NUC_LT_VAR_HANDLE || code == NUC_LT_READ_VARIABLE || code == NUC_LT_ASSIGN_VARIABLE ||
+           code == NUC_LT_CALL_ONCE;
+}
+
+/* Sizes are static, and one result is handled unless the operator has several or none. */
 static void check_operands(const struct nuc_ti *ti)
 {
     const struct nuc_lt_op *op = ti->op;
@@ -169,12 +175,15 @@ static void check_operands(const struct nuc_ti *ti)
         }
         if (t != NULL && is_bytes(t) && op->code != NUC_LT_CAST)
             nuc_ti_fail(ti, "tensor '%s' is uint8 without a scale, which CAST alone may read", t->name);
-        if (t != NULL && t->is_variable && !may_read_state(op->code))
-            nuc_ti_fail(ti, "tensor '%s' keeps a state, which is not handled", t->name);
+        if (t != NULL && t->is_variable && !has_state(op->code))
+            nuc_ti_fail(ti, "tensor '%s' keeps a state, which SVDF and recurrent layers alone may read", t->name);
+        if (t != NULL && t->is_resource && !is_of_variables(op->code))
+            nuc_ti_fail(ti, "%s", nuc_lt_type_text(ti->cx, t->name, t->unhandled));
     }
-    if (op->n_outputs == 0 || (op->n_outputs != 1 && !has_several_results(op->code)))
-        nuc_ti_fail(ti, "has %u results, one is handled", op->n_outputs);
-    for (uint32_t k = 0; k < op->n_outputs; k++)
+    const bool has_none = op->code == NUC_LT_ASSIGN_VARIABLE || op->code == NUC_LT_CALL_ONCE;
+    if (op->n_outputs != (has_none ? 0 : 1) && (op->n_outputs == 0 || !has_several_results(op->code)))
+        nuc_ti_fail(ti, "has %u results, %s is handled", op->n_outputs, has_none ? "none" : "one");
+    for (uint32_t k = 0; k < op->n_outputs && op->code != NUC_LT_VAR_HANDLE; k++)
         check_value(ti, &ti->s->tensors[op->outputs[k]]);
 }
 
@@ -305,7 +314,7 @@ static void import_in_attempt(struct nuc_context *cx, void *arg)
     for (uint32_t k = 0; k < op->n_inputs + op->n_outputs; k++) {
         int32_t of = k < op->n_inputs ? op->inputs[k] : op->outputs[k - op->n_inputs];
         const struct nuc_lt_tensor *t = of < 0 ? NULL : &ti->s->tensors[of];
-        if (t != NULL && t->unhandled != NULL)
+        if (t != NULL && t->unhandled != NULL && !(t->is_resource && is_of_variables(op->code)))
             nuc_ti_fail(ti, "%s", nuc_lt_type_text(cx, t->name, t->unhandled));
     }
     nuc_ti_import_operator(ti, i->index);
@@ -475,11 +484,14 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     refuse_converted(cx, m, &s);
     nuc_lt_verify_structure(m);
     uint32_t n_inlined = 0;
+    struct nuc_ti_state *states = NULL;
     struct nuc_ti ti = {.cx = cx,
                         .m = m,
                         .s = &s,
                         .g = nuc_graph_new(cx, m->file),
                         .n_inlined = &n_inlined,
+                        .states = &states,
+                        .subgraph = index,
                         .eight_bit_weights = io != NULL && io->eight_bit_weights};
     nuc_ti_prepare(&ti, &s);
     import_inputs(&ti, &s);
@@ -490,12 +502,13 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
     if (ti.is_cut_read != NULL)
         keep_outputs(&ti, &s);
-    struct nuc_node **results = nuc_alloc_array(cx, ti.s->n_outputs, sizeof(struct nuc_node *));
+    struct nuc_node **results = nuc_alloc_array(cx, (size_t)ti.s->n_outputs + ti.g->n_nodes, sizeof *results);
     bool *images = nuc_alloc_array(cx, ti.s->n_outputs, sizeof *images);
     for (uint32_t i = 0; i < ti.s->n_outputs; i++)
         results[i] = result(&ti, i, &images[i]);
+    const uint32_t n_results = nuc_ti_return_states(&ti, results, ti.s->n_outputs);
     struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
-    nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, ti.s->n_outputs);
+    nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, n_results);
     nuc_remove_dead(ti.g);
     const uint32_t n_inputs = ti.s->n_inputs + remove_unread_cuts(&ti);
     if (io != NULL)

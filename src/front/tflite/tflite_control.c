@@ -1,4 +1,4 @@
-/* IF and WHILE whose conditions are constants: what they lead to, inlined. */
+/* IF and WHILE whose conditions are constants, and CALL_ONCE: what they lead to, inlined. */
 #include "tflite_import.h"
 
 #define MOST_DEPTH 8           /* of subgraphs in each other */
@@ -41,6 +41,7 @@ static struct inlined *inline_subgraph(struct nuc_ti *ti, int32_t index, const s
     in->ti = *ti;
     in->ti.depth++;
     in->ti.s = &in->s;
+    in->ti.subgraph = (uint32_t)index;
     nuc_ti_prepare(&in->ti, &in->s);
     for (uint32_t i = 0; i < n_operands; i++) {
         if (operands[i] < 0)
@@ -75,6 +76,16 @@ void nuc_ti_choice(struct nuc_ti *ti)
     const struct inlined *in = inline_subgraph(ti, chosen, ti, ti->op->inputs + 1, ti->op->n_inputs - 1);
 
     take_results(ti, &in->ti, in->s.outputs, in->s.n_outputs);
+}
+
+/* Its constants are what variables begin with. */
+void nuc_ti_call_once(struct nuc_ti *ti)
+{
+    const bool was_first = ti->is_first;
+
+    ti->is_first = true;
+    inline_subgraph(ti, ti->op->options.subgraphs.first, ti, NULL, 0);
+    ti->is_first = was_first;
 }
 
 /* The values of one iteration are the operands of the next. */

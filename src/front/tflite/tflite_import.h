@@ -16,6 +16,7 @@ struct nuc_ti_value {
     struct nuc_node *nodes[NUC_TI_FORMS]; /* int8 (quantized tensors) or the tensor's type; NULL: not made yet */
     bool ordered[NUC_TI_FORMS];           /* its bytes in memory are in the order of the tensor's */
     enum nuc_ti_form form;                /* the one it was computed in */
+    struct nuc_ti_state *variable;        /* of a handle: what it stands for */
 };
 
 struct nuc_ti {
@@ -24,14 +25,17 @@ struct nuc_ti {
     const struct nuc_lt_subgraph *s; /* a copy of its own, with these tensors */
     struct nuc_lt_tensor *tensors;   /* those of the model, adapted, then as many for the same constants as floats */
     struct nuc_graph *g;
-    struct nuc_ti_value *values; /* by tensor */
-    const struct nuc_lt_op *op;  /* under way */
-    bool eight_bit_weights;      /* struct nuc_litert_io */
-    bool *was_uint8;             /* by tensor; NULL: layers need not be exact */
-    uint32_t depth;              /* of subgraphs that IF and WHILE brought here */
-    uint32_t *n_inlined;         /* their operators and tensors, of the whole model */
-    struct nuc_lt_op current;    /* where it lies, its constants those it reads */
-    uint32_t index;              /* its position */
+    struct nuc_ti_value *values;  /* by tensor */
+    const struct nuc_lt_op *op;   /* under way */
+    bool eight_bit_weights;       /* struct nuc_litert_io */
+    bool *was_uint8;              /* by tensor; NULL: layers need not be exact */
+    struct nuc_ti_state **states; /* of the whole model: those that were named so far (tflite_state.c) */
+    uint32_t subgraph;            /* where the operators are */
+    bool is_first;                /* they run once, before all others */
+    uint32_t depth;               /* of subgraphs that IF and WHILE brought here */
+    uint32_t *n_inlined;          /* their operators and tensors, of the whole model */
+    struct nuc_lt_op current;     /* where it lies, its constants those it reads */
+    uint32_t index;               /* its position */
     const struct nuc_source *source;
     /* Of operators that were left out, where obstacles are collected (ir/obstacles.h). */
     uint32_t n_cut;    /* results that became inputs */
@@ -199,6 +203,21 @@ void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t 
 /* Layer norms in the finished graph, which are one operator again (tflite_norm.c). */
 void nuc_ti_find_norms(struct nuc_ti *ti);
 
+/* A name of the model as an identifier: what is not a letter or digit becomes '_'. Without one, or a long one: `other`.
+ */
+const char *nuc_ti_identifier(struct nuc_context *cx, const char *name, const char *other);
+
+/* ---- states (tflite_state.c) ---- */
+
+/* Operand i, a variable tensor, as the operator finds it, in these sizes and the tensor's type. */
+struct nuc_node *nuc_ti_state(struct nuc_ti *ti, uint32_t i, const int64_t *sizes, uint32_t rank);
+
+/* What the operator leaves in it. */
+void nuc_ti_set_state(struct nuc_ti *ti, uint32_t i, struct nuc_node *next);
+
+/* Appends what the states become to `count` values, in the order of their placeholders. Returns how many there are. */
+uint32_t nuc_ti_return_states(struct nuc_ti *ti, struct nuc_node **values, uint32_t count);
+
 /* ---- operators ---- */
 
 typedef void nuc_ti_importer(struct nuc_ti *ti);
@@ -225,9 +244,15 @@ nuc_ti_importer nuc_ti_gather, nuc_ti_gather_nd, nuc_ti_embedding, nuc_ti_one_ho
     nuc_ti_select, nuc_ti_cast;
 
 /* tflite_control.c */
-nuc_ti_importer nuc_ti_choice, nuc_ti_loop;
+nuc_ti_importer nuc_ti_choice, nuc_ti_loop, nuc_ti_call_once;
+
+/* tflite_state.c */
+nuc_ti_importer nuc_ti_var_handle, nuc_ti_read_variable, nuc_ti_assign_variable;
 
 /* tflite_lstm.c */
 nuc_ti_importer nuc_ti_sequence_lstm, nuc_ti_sequence_rnn;
+
+/* tflite_svdf.c */
+nuc_ti_importer nuc_ti_svdf;
 
 #endif

@@ -1,29 +1,11 @@
 /* Recurrent layers that a model keeps as one operator. */
-#include "tflite_import.h"
+#include <string.h>
 
-/* Operands of UNIDIRECTIONAL_SEQUENCE_LSTM, gates in the order input, forget, cell, output. */
-enum {
-    DATA = 0,
-    INPUT_WEIGHTS = 1,
-    RECURRENT_WEIGHTS = 5,
-    PEEPHOLES = 9,
-    BIASES = 12,
-    PROJECTION = 16,
-    OUTPUT_STATE = 18,
-    CELL_STATE = 19,
-    LAYER_NORMS = 20,
-    OPERANDS = 24
-};
+#include "tflite_layers.h"
 
-enum { GATES = 4, RELU = 1, TANH = 4 };
-
-static void need_absent(const struct nuc_ti *ti, uint32_t first, uint32_t count, const char *what)
-{
-    for (uint32_t i = first; i < first + count; i++) {
-        if (nuc_ti_has(ti, i))
-            nuc_ti_fail(ti, "has %s, which are not handled", what);
-    }
-}
+enum { DATA };
+enum { INPUT, FORGET, CANDIDATE, SHOWN, GATES };
+enum { RELU = 1, TANH = 4 };
 
 static void need_real(const struct nuc_ti *ti)
 {
@@ -36,37 +18,23 @@ static void need_real(const struct nuc_ti *ti)
 static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, uint32_t gates, uint32_t rank, int64_t rows,
                                 int64_t columns)
 {
-    size_t each = (size_t)(rows * columns) * sizeof(float);
-    uint8_t *bytes = nuc_alloc_array(ti->cx, gates, each);
-    struct nuc_lt_tensor all = {.name = "gates", .dtype = NUC_F32, .rank = rank};
     const int64_t sizes[2] = {gates * rows, columns}, strides[2] = {columns, 1};
+    struct nuc_lt_tensor all = {.name = "gates", .dtype = NUC_F32, .rank = rank};
+    uint8_t *bytes = NULL;
 
     for (uint32_t gate = 0; gate < gates; gate++) {
         const struct nuc_lt_tensor *t = nuc_ti_in(ti, first + gate);
-        bool fits = t->rank == rank && t->dtype == NUC_F32 && nuc_ti_held(t) == rows * columns && t->shape[0] == rows;
+        bool fits = t->rank == rank && t->dtype == NUC_F32 && t->shape[0] == rows && rows * columns > 0 &&
+                    nuc_ti_held(t) == rows * columns;
         if (!fits)
             nuc_ti_fail(ti, "'%s' must be a float32 constant with %lld rows of %lld", t->name, (long long)rows,
                         (long long)columns);
-        for (size_t k = 0; k < each; k++)
-            bytes[gate * each + k] = t->data.data[k];
+        bytes = bytes != NULL ? bytes : nuc_alloc_array(ti->cx, gates, t->data.size);
+        memcpy(bytes + gate * t->data.size, t->data.data, t->data.size);
     }
     struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
-    all.data = (struct nuc_span){bytes, gates * each};
+    all.data = (struct nuc_span){bytes, nuc_bytes(&meta)};
     return nuc_ti_constant(ti, &all, &meta, strides, 0);
-}
-
-/* A state that nothing but this operator has written: zeros. */
-static struct nuc_node *first_state(struct nuc_ti *ti, uint32_t i, int64_t batches, int64_t units)
-{
-    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
-    const int64_t sizes[3] = {1, batches, units}, strides[3] = {batches * units, units, 1};
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 3);
-    struct nuc_lt_tensor zeros = {.name = t->name, .dtype = NUC_F32, .rank = 3};
-
-    if (!t->is_variable || t->data.data != NULL || nuc_lt_elements(t) != batches * units)
-        nuc_ti_fail(ti, "state '%s' must be a variable that begins with zeros", t->name);
-    zeros.data = (struct nuc_span){nuc_alloc(ti->cx, nuc_bytes(&meta)), nuc_bytes(&meta)};
-    return nuc_ti_constant(ti, &zeros, &meta, strides, 0);
 }
 
 /* A bias of the recurrent product, which LiteRT does not have. */
@@ -80,23 +48,21 @@ static struct nuc_node *no_bias(struct nuc_ti *ti, const struct nuc_node *bias)
     return nuc_ti_constant(ti, &zeros, meta, &stride, 0);
 }
 
-/* The first result of a layer of one direction. */
-static void define_layer(struct nuc_ti *ti, enum nuc_op op, struct nuc_arg state, struct nuc_node **params,
-                         bool time_major)
-{
-    struct nuc_node *real = nuc_ti_real(ti, DATA, NUC_TI_PLAIN);
-    struct nuc_node *layer =
-        nuc_ti_emit(ti, op,
-                    NUC_ARGS(nuc_node_arg(real), state, nuc_nodes_arg(params, 4), nuc_bool_arg(true), nuc_int_arg(1),
-                             nuc_float_arg(0), nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
-
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(0))), NUC_TI_PLAIN);
-}
-
 static void check_sequences(const struct nuc_ti *ti, uint32_t operands)
 {
     if (ti->op->n_inputs < operands || nuc_ti_in(ti, DATA)->rank != 3 || nuc_ti_out(ti)->rank != 3)
         nuc_ti_fail(ti, "needs %u operands and sequences of 3 dimensions", operands);
+}
+
+/* The layer of one direction; item 0 is the result, the others what the states become. */
+static struct nuc_node *layer_of(struct nuc_ti *ti, enum nuc_op op, struct nuc_arg state, struct nuc_node **params,
+                                 bool time_major)
+{
+    struct nuc_node *real = nuc_ti_real(ti, DATA, NUC_TI_PLAIN);
+
+    return nuc_ti_emit(ti, op,
+                       NUC_ARGS(nuc_node_arg(real), state, nuc_nodes_arg(params, 4), nuc_bool_arg(true), nuc_int_arg(1),
+                                nuc_float_arg(0), nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
 }
 
 /* ---- what torch's layer does not have, step by step ---- */
@@ -127,90 +93,178 @@ static struct nuc_node *sliced(struct nuc_ti *ti, struct nuc_node *x, int64_t di
                        NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(begin), nuc_int_arg(begin + count)));
 }
 
-/* Gate `k` of the sums of all. */
-static struct nuc_node *gate(struct nuc_ti *ti, struct nuc_node *sums, int64_t k, enum nuc_op activation)
-{
-    int64_t units = sums->vals[0].sizes[1] / GATES;
-
-    return nuc_ti_emit(ti, activation, NUC_ARGS(nuc_node_arg(sliced(ti, sums, 1, k * units, units))));
-}
+/* What all steps share. */
+struct layer {
+    struct nuc_ti_lstm z;
+    struct nuc_node *weights, *recurrent, *biases; /* of the gates there are, one below the other */
+    struct nuc_node *projection, *projection_bias; /* NULL: none */
+    struct nuc_node *peephole[GATES], *norm[GATES], *norm_bias[GATES];
+    struct nuc_node *one; /* of coupled gates */
+};
 
 /*
- * cell = clip(forget * cell + input * candidate), output = clip(projection(gate * tanh(cell))). The states begin with
- * zeros. params: weights of the data, of the output before, biases; projection and its bias, which may be NULL.
+ * Gate `k` of the sums of all, before its function: with what it sees of the cell, normalised over the units. The
+ * biases come after a norm.
  */
-static void define_steps(struct nuc_ti *ti, struct nuc_node *const params[5], int64_t batches, bool time_major)
+static struct nuc_node *gate(struct nuc_ti *ti, const struct layer *l, struct nuc_node *sums, int64_t k,
+                             struct nuc_node *cell)
+{
+    const int64_t units = l->z.units, first = k - (l->z.is_coupled ? 1 : 0);
+    struct nuc_node *sum = sliced(ti, sums, 1, first * units, units);
+
+    if (l->peephole[k] != NULL)
+        sum = combined(ti, NUC_OP_ADD, sum, combined(ti, NUC_OP_MUL, cell, l->peephole[k]));
+    if (l->norm[k] == NULL)
+        return sum;
+    return nuc_ti_emit(ti, NUC_OP_LAYER_NORM,
+                       NUC_ARGS(nuc_node_arg(sum), nuc_ints_arg(&units, 1), nuc_node_arg(l->norm[k]),
+                                nuc_node_arg(l->norm_bias[k]), nuc_float_arg(1e-8)));
+}
+
+static struct nuc_node *opened(struct nuc_ti *ti, enum nuc_op function, struct nuc_node *sum)
+{
+    return nuc_ti_emit(ti, function, NUC_ARGS(nuc_node_arg(sum)));
+}
+
+struct states {
+    struct nuc_node *output, *cell;
+};
+
+/* cell = clip(forget * cell + input * candidate), output = clip(projection(gate * tanh(cell))). */
+static struct states step(struct nuc_ti *ti, const struct layer *l, struct nuc_node *sums, struct states s)
 {
     const union nuc_lt_options *o = &ti->op->options;
-    struct nuc_node *sums = product(ti, nuc_ti_real(ti, DATA, NUC_TI_PLAIN), params[0], params[2]);
-    struct nuc_node *cell = NULL, *output = NULL;
-    const int64_t axis = time_major ? 0 : 1, steps = sums->vals[0].sizes[axis], columns = sums->vals[0].sizes[2];
-    const int64_t flat[2] = {batches, columns};
-    struct nuc_node **outputs = nuc_alloc_array(ti->cx, (size_t)steps, sizeof(struct nuc_node *));
+    struct nuc_node *all = combined(ti, NUC_OP_ADD, sums, product(ti, s.output, l->recurrent, NULL));
+    struct nuc_node *forget = opened(ti, NUC_OP_SIGMOID, gate(ti, l, all, FORGET, s.cell));
+    struct nuc_node *input = l->z.is_coupled ? combined(ti, NUC_OP_SUB, l->one, forget)
+                                             : opened(ti, NUC_OP_SIGMOID, gate(ti, l, all, INPUT, s.cell));
+    struct nuc_node *kept = combined(ti, NUC_OP_MUL, forget, s.cell);
+    struct nuc_node *candidate = opened(ti, NUC_OP_TANH, gate(ti, l, all, CANDIDATE, s.cell));
+    struct nuc_node *next = combined(ti, NUC_OP_ADD, kept, combined(ti, NUC_OP_MUL, input, candidate));
 
-    for (int64_t t = 0; t < steps; t++) {
-        struct nuc_node *all = nuc_ti_view(ti, sliced(ti, sums, axis, t, 1), flat, 2);
-        if (output != NULL)
-            all = combined(ti, NUC_OP_ADD, all, product(ti, output, params[1], NULL));
-        struct nuc_node *input = gate(ti, all, 0, NUC_OP_SIGMOID);
-        struct nuc_node *next = combined(ti, NUC_OP_MUL, input, gate(ti, all, 2, NUC_OP_TANH));
-        if (cell != NULL) {
-            struct nuc_node *kept = combined(ti, NUC_OP_MUL, gate(ti, all, 1, NUC_OP_SIGMOID), cell);
-            next = combined(ti, NUC_OP_ADD, kept, next);
-        }
-        cell = clipped(ti, next, o->lstm.cell_clip);
-        struct nuc_node *bent = nuc_ti_emit(ti, NUC_OP_TANH, NUC_ARGS(nuc_node_arg(cell)));
-        struct nuc_node *open = gate(ti, all, 3, NUC_OP_SIGMOID);
-        output = combined(ti, NUC_OP_MUL, open, bent);
-        if (params[3] != NULL)
-            output = clipped(ti, product(ti, output, params[3], params[4]), o->lstm.proj_clip);
-        const int64_t one[3] = {time_major ? 1 : batches, time_major ? batches : 1, output->vals[0].sizes[1]};
-        outputs[t] = nuc_ti_view(ti, output, one, 3);
+    s.cell = clipped(ti, next, o->lstm.cell_clip);
+    struct nuc_node *bent = opened(ti, NUC_OP_TANH, s.cell);
+    struct nuc_node *shown = opened(ti, NUC_OP_SIGMOID, gate(ti, l, all, SHOWN, s.cell));
+    s.output = combined(ti, NUC_OP_MUL, shown, bent);
+    if (l->projection != NULL)
+        s.output = clipped(ti, product(ti, s.output, l->projection, l->projection_bias), o->lstm.proj_clip);
+    return s;
+}
+
+static void define_steps(struct nuc_ti *ti, const struct layer *l, struct states s)
+{
+    struct nuc_node *sums = product(ti, nuc_ti_real(ti, DATA, NUC_TI_PLAIN), l->weights, l->biases);
+    const int64_t axis = l->z.time_major ? 0 : 1, columns = sums->vals[0].sizes[2], batches = l->z.batches;
+    const int64_t flat[2] = {batches, columns},
+                  one[3] = {axis == 0 ? 1 : batches, axis == 0 ? batches : 1, l->z.outputs};
+    const int64_t output[2] = {batches, l->z.outputs}, cell[2] = {batches, l->z.units};
+    struct nuc_node **outputs = nuc_alloc_array(ti->cx, (size_t)l->z.steps, sizeof(struct nuc_node *));
+
+    s.output = nuc_ti_view(ti, s.output, output, 2);
+    s.cell = nuc_ti_view(ti, s.cell, cell, 2);
+    for (int64_t t = 0; t < l->z.steps; t++) {
+        s = step(ti, l, nuc_ti_view(ti, sliced(ti, sums, axis, t, 1), flat, 2), s);
+        outputs[t] = nuc_ti_view(ti, s.output, one, 3);
     }
     struct nuc_node *joined =
-        nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(outputs, (uint32_t)steps), nuc_int_arg(axis)));
+        nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(outputs, (uint32_t)l->z.steps), nuc_int_arg(axis)));
     nuc_ti_define(ti, joined, NUC_TI_PLAIN);
+    const int64_t output_state[3] = {1, batches, l->z.outputs}, cell_state[3] = {1, batches, l->z.units};
+    nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, nuc_ti_view(ti, s.output, output_state, 3));
+    nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, nuc_ti_view(ti, s.cell, cell_state, 3));
+}
+
+/* ---- the operators ---- */
+
+static struct nuc_node *vector(struct nuc_ti *ti, uint32_t i, int64_t units)
+{
+    return nuc_ti_has(ti, i) ? stacked(ti, i, 1, 1, units, 1) : NULL;
+}
+
+static struct nuc_ti_lstm sizes_of(const struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, DATA);
+    const bool time_major = ti->op->options.lstm.time_major;
+
+    return (struct nuc_ti_lstm){.batches = x->shape[time_major ? 1 : 0],
+                                .steps = x->shape[time_major ? 0 : 1],
+                                .features = x->shape[2],
+                                .units = nuc_ti_in(ti, NUC_TI_LSTM_INPUT_WEIGHTS + FORGET)->shape[0],
+                                .outputs = nuc_ti_out(ti)->shape[2],
+                                .time_major = time_major,
+                                .is_coupled = !nuc_ti_has(ti, NUC_TI_LSTM_INPUT_WEIGHTS)};
+}
+
+/* Layer by layer what torch has, where the file asks for no more than that. */
+static void define_layer(struct nuc_ti *ti, const struct layer *l, struct states s)
+{
+    struct nuc_node *params[4] = {l->weights, l->recurrent, l->biases, no_bias(ti, l->biases)};
+    struct nuc_node *states[2] = {s.output, s.cell}, *items[3];
+    struct nuc_node *layer = layer_of(ti, NUC_OP_LSTM, nuc_nodes_arg(states, 2), params, l->z.time_major);
+
+    for (uint32_t i = 0; i < 3; i++)
+        items[i] = nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(i)));
+    nuc_ti_define(ti, items[0], NUC_TI_PLAIN);
+    nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, items[1]);
+    nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, items[2]);
 }
 
 void nuc_ti_sequence_lstm(struct nuc_ti *ti)
 {
-    const struct nuc_lt_tensor *x = nuc_ti_in(ti, DATA), *y = nuc_ti_out(ti);
-    bool time_major = ti->op->options.lstm.time_major, projects = nuc_ti_has(ti, PROJECTION);
-
-    check_sequences(ti, LAYER_NORMS);
-    /* What torch's layer does not have. */
     const union nuc_lt_options *o = &ti->op->options;
-    need_real(ti);
-    for (uint32_t i = INPUT_WEIGHTS; i < INPUT_WEIGHTS + 2 * GATES; i++) {
-        if (!nuc_ti_has(ti, i))
-            nuc_ti_fail(ti, "has an input gate coupled to the forget gate, which is not handled");
-    }
-    need_absent(ti, PEEPHOLES, 3, "peephole weights");
-    need_absent(ti, LAYER_NORMS, OPERANDS - LAYER_NORMS, "layer normalization");
+
+    check_sequences(ti, NUC_TI_LSTM_NORMS);
+    struct layer l = {.z = sizes_of(ti)};
+    const struct nuc_ti_lstm *z = &l.z;
+    const uint32_t first = z->is_coupled ? FORGET : INPUT, gates = GATES - first;
+    if (z->is_coupled != !nuc_ti_has(ti, NUC_TI_LSTM_RECURRENT_WEIGHTS))
+        nuc_ti_fail(ti, "has weights of its input gate for the data or the state alone");
     if (o->lstm.activation != TANH)
         nuc_ti_fail(ti, "has activation %d: TANH is handled", o->lstm.activation);
     if (o->lstm.diagonal_recurrent_tensors)
-        nuc_ti_fail(ti, "has diagonal recurrent weights, which are not handled");
-    int64_t outputs = y->shape[2], units = projects ? nuc_ti_in(ti, INPUT_WEIGHTS)->shape[0] : outputs;
-    int64_t features = x->shape[2], batches = x->shape[time_major ? 1 : 0], steps = x->shape[time_major ? 0 : 1];
-    struct nuc_node *states[2], *params[5] = {NULL};
-    states[0] = first_state(ti, OUTPUT_STATE, batches, outputs);
-    states[1] = first_state(ti, CELL_STATE, batches, units);
-    params[0] = stacked(ti, INPUT_WEIGHTS, GATES, 2, units, features);
-    params[1] = stacked(ti, RECURRENT_WEIGHTS, GATES, 2, units, outputs);
-    params[2] = stacked(ti, BIASES, GATES, 1, units, 1);
-    /* No step adds more than one to a cell. */
-    if (projects || (o->lstm.cell_clip > 0 && o->lstm.cell_clip < (float)steps)) {
-        if (steps > MOST_STEPS)
-            nuc_ti_fail(ti, "clips or projects its state in %lld steps, at most %d are handled", (long long)steps,
-                        MOST_STEPS);
-        params[3] = projects ? stacked(ti, PROJECTION, 1, 2, outputs, units) : NULL;
-        params[4] = nuc_ti_has(ti, PROJECTION + 1) ? stacked(ti, PROJECTION + 1, 1, 1, outputs, 1) : NULL;
-        define_steps(ti, params, batches, time_major);
+        nuc_ti_fail(ti, "has diagonal recurrent weights: write them as matrices");
+    if (nuc_ti_is_quantized(nuc_ti_in(ti, DATA)) && nuc_ti_is_quantized(nuc_ti_out(ti)) && !z->is_coupled) {
+        nuc_ti_integer_lstm(ti, z);
         return;
     }
-    params[3] = no_bias(ti, params[2]);
-    define_layer(ti, NUC_OP_LSTM, nuc_nodes_arg(states, 2), params, time_major);
+    need_real(ti);
+    const int64_t output[3] = {1, z->batches, z->outputs}, cell[3] = {1, z->batches, z->units};
+    struct states s = {.output = nuc_ti_state(ti, NUC_TI_LSTM_OUTPUT_STATE, output, 3),
+                       .cell = nuc_ti_state(ti, NUC_TI_LSTM_CELL_STATE, cell, 3)};
+    l.weights = stacked(ti, NUC_TI_LSTM_INPUT_WEIGHTS + first, gates, 2, z->units, z->features);
+    l.recurrent = stacked(ti, NUC_TI_LSTM_RECURRENT_WEIGHTS + first, gates, 2, z->units, z->outputs);
+    bool is_plain = !z->is_coupled && !nuc_ti_has(ti, NUC_TI_LSTM_PROJECTION) && !(o->lstm.cell_clip > 0),
+         is_normed = false;
+    for (uint32_t k = first; k < GATES; k++) {
+        static const uint32_t peepholes[GATES] = {NUC_TI_LSTM_PEEPHOLES, NUC_TI_LSTM_PEEPHOLES + 1, 0,
+                                                  NUC_TI_LSTM_PEEPHOLES + 2};
+        l.peephole[k] = peepholes[k] == 0 ? NULL : vector(ti, peepholes[k], z->units);
+        l.norm[k] = vector(ti, NUC_TI_LSTM_NORMS + k, z->units);
+        is_normed = is_normed || l.norm[k] != NULL;
+        is_plain = is_plain && l.peephole[k] == NULL && l.norm[k] == NULL;
+    }
+    for (uint32_t k = first; is_normed && k < GATES; k++) {
+        if (l.norm[k] == NULL)
+            nuc_ti_fail(ti, "normalises some of its gates alone");
+        l.norm_bias[k] = vector(ti, NUC_TI_LSTM_BIASES + k, z->units);
+    }
+    l.biases = is_normed ? NULL : stacked(ti, NUC_TI_LSTM_BIASES + first, gates, 1, z->units, 1);
+    if (is_plain) {
+        define_layer(ti, &l, s);
+        return;
+    }
+    if (z->steps > MOST_STEPS)
+        nuc_ti_fail(
+            ti,
+            "has what torch's layer does not (clips, projection, peepholes, norms, coupled gates) in %lld steps, "
+            "at most %d are handled: give it shorter sequences",
+            (long long)z->steps, MOST_STEPS);
+    l.projection =
+        nuc_ti_has(ti, NUC_TI_LSTM_PROJECTION) ? stacked(ti, NUC_TI_LSTM_PROJECTION, 1, 2, z->outputs, z->units) : NULL;
+    l.projection_bias =
+        nuc_ti_has(ti, NUC_TI_LSTM_PROJECTION) ? vector(ti, NUC_TI_LSTM_PROJECTION + 1, z->outputs) : NULL;
+    l.one = z->is_coupled ? nuc_ti_number(ti, 1) : NULL;
+    define_steps(ti, &l, s);
 }
 
 /* Operands: data, weights, recurrent weights, bias, state. */
@@ -224,12 +278,14 @@ void nuc_ti_sequence_rnn(struct nuc_ti *ti)
     need_real(ti);
     if (activation != RELU && activation != TANH)
         nuc_ti_fail(ti, "has activation %d: RELU and TANH are handled", activation);
-    int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
-    struct nuc_node *state = first_state(ti, 4, batches, units);
-    struct nuc_node *params[4];
+    int64_t units = y->shape[2], features = x->shape[2], state[3] = {1, x->shape[time_major ? 1 : 0], units};
+    struct nuc_node *params[4], *before = nuc_ti_state(ti, 4, state, 3);
     params[0] = stacked(ti, 1, 1, 2, units, features);
     params[1] = stacked(ti, 2, 1, 2, units, units);
     params[2] = stacked(ti, 3, 1, 1, units, 1);
     params[3] = no_bias(ti, params[2]);
-    define_layer(ti, activation == RELU ? NUC_OP_RNN_RELU : NUC_OP_RNN_TANH, nuc_node_arg(state), params, time_major);
+    const enum nuc_op op = activation == RELU ? NUC_OP_RNN_RELU : NUC_OP_RNN_TANH;
+    struct nuc_node *layer = layer_of(ti, op, nuc_node_arg(before), params, time_major);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(0))), NUC_TI_PLAIN);
+    nuc_ti_set_state(ti, 4, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(1))));
 }

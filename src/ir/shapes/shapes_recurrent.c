@@ -164,3 +164,85 @@ void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
     cell.dtype = lstm ? result_type(c, at + 4, 2, 2) : NUC_I8;
     nuc_shape_results(c, (struct nuc_meta[]){out, state, cell}, lstm ? 3 : 2);
 }
+
+/* ---- layers of LiteRT in integers ---- */
+
+static const struct nuc_meta *typed(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype dtype,
+                                    const int64_t *sizes, uint32_t rank)
+{
+    const struct nuc_meta *m = nuc_shape_input(c, index), wanted = nuc_meta_make(dtype, sizes, rank);
+
+    if (m->dtype != dtype || !nuc_same_sizes(m, &wanted))
+        nuc_shape_fail(c, "argument %u is %s instead of %s", (unsigned)index, nuc_meta_text(c->g->cx, m),
+                       nuc_meta_text(c->g->cx, &wanted));
+    return m;
+}
+
+/* Pairs are a multiplier, from 0, and its shift, from -31 to 30. */
+static const int64_t *numbers_of(const struct nuc_shape_call *c, uint32_t index, uint32_t expected, uint32_t first_pair,
+                                 uint32_t n_pairs)
+{
+    uint32_t count;
+    const int64_t *numbers = nuc_shape_ints(c, index, &count);
+
+    if (count != expected)
+        nuc_shape_fail(c, "%u numbers are given, %u are expected", (unsigned)count, (unsigned)expected);
+    for (uint32_t i = first_pair; i < first_pair + 2 * n_pairs; i += 2) {
+        if (numbers[i] < 0 || numbers[i] > INT32_MAX || numbers[i + 1] < -31 || numbers[i + 1] > 30)
+            nuc_shape_fail(c, "number %u is no multiplier with its shift", (unsigned)i);
+    }
+    return numbers;
+}
+
+#define SVDF(name) NUC_ARG(NUCLEON_SVDF, name)
+
+void nuc_shape_svdf(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF), *times = nuc_shape_input(c, SVDF(times));
+    const int64_t rank = nuc_shape_int(c, SVDF(rank));
+
+    if (in->rank != 2 || in->dtype != NUC_I8 || times->rank != 2 || rank < 1 || times->sizes[0] % rank != 0 ||
+        times->sizes[0] < 1 || times->sizes[1] < 1 || (times->dtype != NUC_I8 && times->dtype != NUC_I16))
+        nuc_shape_fail(c, "%s and times %s of rank %lld do not fit", nuc_meta_text(c->g->cx, in),
+                       nuc_meta_text(c->g->cx, times), (long long)rank);
+    const int64_t rows = times->sizes[0], units = rows / rank, features[2] = {rows, in->sizes[1]};
+    const int64_t state[3] = {in->sizes[0], rows, times->sizes[1]}, out[2] = {in->sizes[0], units};
+    typed(c, SVDF(features), NUC_I8, features, 2);
+    typed(c, SVDF(state), times->dtype, state, 3);
+    if (nuc_shape_optional_input(c, SVDF(bias)) != NULL)
+        typed(c, SVDF(bias), NUC_I32, &units, 1);
+    const int64_t *numbers = numbers_of(c, SVDF(numbers), 7, 3, 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (numbers[i] < INT8_MIN || numbers[i] > INT8_MAX)
+            nuc_shape_fail(c, "number %u is no zero point of int8", (unsigned)i);
+    }
+    nuc_shape_results(c, (struct nuc_meta[]){nuc_meta_make(NUC_I8, out, 2), nuc_meta_make(times->dtype, state, 3)}, 2);
+}
+
+#define LSTM(name) NUC_ARG(NUCLEON_LITERT_LSTM, name)
+
+void nuc_shape_litert_lstm(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF), *h0 = nuc_shape_input(c, LSTM(h0));
+    enum { GATES = 4, PAIRS = 11, ZERO_POINT = 22, CELL_POWER, CLIP, NUMBERS };
+
+    if (in->rank != 3 || in->dtype != NUC_I8 || h0->rank != 3 || in->sizes[0] < 1 || in->sizes[1] < 1)
+        nuc_shape_fail(c, "%s and state %s do not fit", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, h0));
+    const bool batch_first = nuc_shape_bool(c, LSTM(batch_first));
+    const int64_t hidden = h0->sizes[2], rows = GATES * hidden, state[3] = {1, in->sizes[batch_first ? 0 : 1], hidden};
+    const int64_t w_x[2] = {rows, in->sizes[2]}, w_h[2] = {rows, hidden}, biases[2] = {rows, 2};
+    const int64_t out[3] = {in->sizes[0], in->sizes[1], hidden};
+    typed(c, LSTM(h0), NUC_I8, state, 3);
+    typed(c, LSTM(c0), NUC_I16, state, 3);
+    typed(c, LSTM(input_weights), NUC_I8, w_x, 2);
+    typed(c, LSTM(recurrent_weights), NUC_I8, w_h, 2);
+    typed(c, LSTM(biases), NUC_I32, biases, 2);
+    const int64_t *numbers = numbers_of(c, LSTM(numbers), NUMBERS, 0, PAIRS);
+    if (numbers[ZERO_POINT] < INT8_MIN || numbers[ZERO_POINT] > INT8_MAX || numbers[CELL_POWER] < -24 ||
+        numbers[CELL_POWER] > 0 || numbers[CLIP] < 0 || numbers[CLIP] > INT16_MAX)
+        nuc_shape_fail(c, "a zero point, exponent or clip is out of range");
+    nuc_shape_results(c,
+                      (struct nuc_meta[]){nuc_meta_make(NUC_I8, out, 3), nuc_meta_make(NUC_I8, state, 3),
+                                          nuc_meta_make(NUC_I16, state, 3)},
+                      3);
+}

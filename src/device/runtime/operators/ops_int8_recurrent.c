@@ -1,4 +1,5 @@
 /* Recurrent layers in int8. */
+#include "device/kernels/ref_s8/litert_layers.h"
 #include "device/runtime/operators/ops_int8.h"
 #include "device/runtime/operators/ops_recurrent.h"
 
@@ -184,4 +185,116 @@ enum nuc_status nuc_op_int8_rnn(struct nuc_kernel_context *cx, struct nuc_value 
                       .sizes.r.cell = a->relu->u.b ? NUC_CELL_RELU : NUC_CELL_TANH};
 
     return run_layer(cx, a->input, &l);
+}
+
+/* ---- layers of LiteRT ---- */
+
+/* `count` multipliers and shifts of a list from element `at` on. */
+static bool read_multipliers(struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t at, uint32_t count,
+                             struct nuc_multiplier *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t multiplier = nuc_list_int(cx, list, at + 2 * i), shift = nuc_list_int(cx, list, at + 2 * i + 1);
+        if (multiplier < 0 || multiplier > INT32_MAX || shift < -31 || shift > 30)
+            return false;
+        out[i] = (struct nuc_multiplier){(int32_t)multiplier, (int32_t)shift};
+    }
+    return true;
+}
+
+static bool read_within(struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t at, int64_t low,
+                        int64_t high, int32_t *out)
+{
+    int64_t number = nuc_list_int(cx, list, at);
+
+    *out = (int32_t)number;
+    return number >= low && number <= high;
+}
+
+static bool read_svdf(struct nuc_kernel_context *cx, const struct nuc_value *list, struct nuc_svdf_s8 *p)
+{
+    return list->u.list.count == 7 && read_within(cx, list, 0, INT8_MIN, INT8_MAX, &p->input_zero) &&
+           read_within(cx, list, 1, INT8_MIN, INT8_MAX, &p->state_zero) &&
+           read_within(cx, list, 2, INT8_MIN, INT8_MAX, &p->output_zero) &&
+           read_multipliers(cx, list, 3, 1, &p->to_state) && read_multipliers(cx, list, 5, 1, &p->to_out);
+}
+
+enum nuc_status nuc_op_int8_svdf(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_svdf *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *times = &a->times->u.tensor, *out = &a->out->u.tensor;
+    const struct nuc_tensor *before = &a->state->u.tensor, *after = &a->state_out->u.tensor;
+    const struct nuc_tensor *weights = &a->features->u.tensor, *bias = nuc_optional_tensor(a->bias);
+    const int64_t rank = a->rank->u.i, rows = times->sizes[0];
+    struct nuc_svdf_s8 p = {.batch = in->sizes[0],
+                            .features = in->sizes[1],
+                            .rows = times->sizes[0],
+                            .memory = times->sizes[1],
+                            .rank = (int32_t)rank,
+                            .wide = times->dtype == NUC_I16,
+                            .weights = weights->data,
+                            .times = times->data,
+                            .bias = bias == NULL ? NULL : bias->data};
+
+    if (!nuc_need(cx, rank <= rows && rows % rank == 0, NUC_TEXT("argument 'rank' does not divide the rows")) ||
+        !nuc_need(cx, weights->sizes[0] == rows && weights->sizes[1] == in->sizes[1],
+                  NUC_TEXT("argument 'features' does not fit input and times")) ||
+        !nuc_need(cx, bias == NULL || bias->sizes[0] == rows / rank, NUC_TEXT("argument 'bias' is not one per unit")) ||
+        !nuc_need(cx,
+                  before->dtype == times->dtype && after->dtype == times->dtype && before->sizes[0] == in->sizes[0] &&
+                      before->sizes[1] == rows && before->sizes[2] == times->sizes[1] &&
+                      nuc_tensor_same_sizes(before, after),
+                  NUC_TEXT("a state is not of the type and sizes of the times")) ||
+        !nuc_need(cx, out->sizes[0] == in->sizes[0] && out->sizes[1] == rows / rank,
+                  NUC_TEXT("argument 'out' is not one value per unit")) ||
+        !nuc_need(cx, read_svdf(cx, a->numbers, &p), NUC_TEXT("argument 'numbers' is out of range")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_svdf_s8(&p, in->data, before->data, after->data, out->data);
+    return NUC_OK;
+}
+
+static bool is_matrix(const struct nuc_tensor *t, int64_t rows, int64_t columns)
+{
+    return t->sizes[0] == rows && t->sizes[1] == columns;
+}
+
+static bool read_litert_lstm(struct nuc_kernel_context *cx, const struct nuc_value *list, struct nuc_litert_lstm *p)
+{
+    return list->u.list.count == 25 && read_multipliers(cx, list, 0, 4, p->from_x) &&
+           read_multipliers(cx, list, 8, 4, p->from_h) && read_multipliers(cx, list, 16, 1, &p->keep) &&
+           read_multipliers(cx, list, 18, 1, &p->add) && read_multipliers(cx, list, 20, 1, &p->show) &&
+           read_within(cx, list, 22, INT8_MIN, INT8_MAX, &p->zero_point) &&
+           read_within(cx, list, 23, -24, 0, &p->cell_power) && read_within(cx, list, 24, 0, INT16_MAX, &p->clip);
+}
+
+enum nuc_status nuc_op_int8_litert_lstm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_litert_lstm *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor, *biases = &a->biases->u.tensor;
+    const struct nuc_tensor *states[4] = {&a->h0->u.tensor, &a->c0->u.tensor, &a->h_n->u.tensor, &a->c_n->u.tensor};
+    const struct nuc_tensor *w_x = &a->input_weights->u.tensor, *w_h = &a->recurrent_weights->u.tensor;
+    struct nuc_layer_sizes l = {.r = {.cell = NUC_CELL_LSTM}};
+
+    if (!nuc_read_layer_sizes(cx, in, out, false, a->batch_first->u.b, &l))
+        return NUC_UNSUPPORTED;
+    const int64_t rows = (int64_t)nuc_cell_gates(NUC_CELL_LSTM) * l.r.hidden;
+    struct nuc_litert_lstm p = {.r = l.r,
+                                .w_x = w_x->data,
+                                .w_h = w_h->data,
+                                .biases = biases->data,
+                                .h0 = states[0]->data,
+                                .c0 = states[1]->data,
+                                .h_n = states[2]->data,
+                                .c_n = states[3]->data};
+    for (int s = 0; s < 4; s++) {
+        if (!nuc_need(cx, nuc_is_layer_state(&l, states[s]), NUC_TEXT("a state is not of the layer's sizes")))
+            return NUC_UNSUPPORTED;
+    }
+    if (!nuc_need(cx,
+                  is_matrix(w_x, rows, l.r.inputs) && is_matrix(w_h, rows, l.r.hidden) && is_matrix(biases, rows, 2),
+                  NUC_TEXT("a weight does not fit the sizes of the layer")) ||
+        !nuc_need(cx, read_litert_lstm(cx, a->numbers, &p), NUC_TEXT("argument 'numbers' is out of range")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_litert_lstm(&p, in->data, out->data);
+    return NUC_OK;
 }
