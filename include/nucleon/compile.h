@@ -337,6 +337,9 @@ bool nuc_model_has_float_node(const struct nuc_model *m, const char *name);
  */
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs);
 
+/* Buffers that the model changes: what one run leaves in them, the next one reads (docs/streaming.md). */
+size_t nuc_model_n_states(const struct nuc_model *m);
+
 /* The next run begins with the initial values of the model's states; each other one with what the run before left. */
 void nuc_model_reset(struct nuc_model *m);
 
@@ -397,6 +400,15 @@ enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_
  * call reads and decodes images.
  */
 enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/*
+ * Whether a sequence begins with the sample: sample 0, and in a data set bound for a model with states
+ * (docs/streaming.md) the first step of each sequence. The caller gives the states their initial values there.
+ */
+bool nuc_dataset_begins(const struct nuc_dataset *d, size_t sample);
+
+/* Steps of each sequence where the arrays have an axis of time, [sequences, steps] + sizes; 0: they have none. */
+size_t nuc_dataset_n_steps(const struct nuc_dataset *d);
 
 /*
  * Describes the binding of a data set after nuc_runner_bind() or a calibration, line by line: array, input, shape of a

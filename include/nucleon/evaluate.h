@@ -98,6 +98,18 @@ struct nuc_label_score {
 
 #define NUC_MAX_CONFUSION 1024
 
+/* Decisions at the last steps of the sequences of a program with states. */
+struct nuc_last_decisions {
+    size_t n_decisions, n_agree; /* the latter: with the reference */
+    size_t n_labelled, n_program_right, n_reference_right;
+};
+
+/* Steps `first` to `last` of all sequences, from 1: sums over the float32 outputs, as of struct nuc_deviation. */
+struct nuc_step_score {
+    size_t first, last;
+    double signal, noise;
+};
+
 struct nuc_output_score {
     const char *name;               /* the reference's, else "output0", ... */
     struct nuc_tensor_info info;    /* as compared: float32 for an int8 output whose quantization is known */
@@ -114,6 +126,8 @@ struct nuc_output_score {
     size_t n_decisions, n_undecided; /* the latter: of the program, because of NaN */
     size_t n_agree;                  /* with the reference */
 
+    struct nuc_last_decisions last_step;
+    bool labels_of_sequences;                                    /* a label for each sequence, at all of its steps */
     const char *labels;                                          /* the array; NULL: none */
     size_t n_ignored;                                            /* labels left out */
     struct nuc_label_score program_accuracy, reference_accuracy; /* of classes */
@@ -124,6 +138,10 @@ struct nuc_evaluation_origin;
 
 struct nuc_evaluation {
     size_t n_samples;
+    size_t n_sequences; /* that the samples are steps of; 0: the program has no states */
+    size_t n_steps;     /* spans of steps, each twice as long as the one before; without a reference 0 */
+    const struct nuc_step_score *steps;
+    struct nuc_step_score last_step;            /* of all sequences */
     struct nuc_shard shard;                     /* count 0: these are all */
     const struct nuc_evaluation_origin *origin; /* of a shard: its sources; not for callers */
     size_t n_data;

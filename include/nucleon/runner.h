@@ -79,6 +79,15 @@ enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, 
 /* The next inference begins with the initial values of the states, as the first one does. */
 enum nuc_status nuc_runner_reset(struct nuc_runner *r);
 
+/*
+ * The content of all states, nuc_runner_states_size() bytes: saved after an inference and restored before another one,
+ * it goes on there, also in another runner of the same program. NUC_BAD_USAGE: `size` is not that of the program's
+ * states.
+ */
+size_t nuc_runner_states_size(const struct nuc_runner *r);
+enum nuc_status nuc_runner_save_states(struct nuc_runner *r, void *to, size_t size);
+enum nuc_status nuc_runner_restore_states(struct nuc_runner *r, const void *from, size_t size);
+
 /* Input or output `index` of the last inference in the program's memory, valid until the next inference. */
 const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes);
 

@@ -14,7 +14,7 @@ from ._compile import (Quantized, Report, Tuning, compile, explain, inspect, ope
 from ._data import Tensor
 from ._evaluation import evaluate, merge_evaluations
 from ._library import lib as _lib, text as _text
-from ._program import Outputs, Program
+from ._program import Outputs, Program, Stream
 from .errors import (BadInput, BadUsage, DeviceError, Error, FileError, InternalError, Note, OutOfMemory,
                      PropertyMissed, Unsupported)
 
@@ -22,6 +22,6 @@ __version__ = _text(_lib.nuc_version())
 
 __all__ = [
     "BadInput", "BadUsage", "DeviceError", "Error", "FileError", "InternalError", "Note", "OutOfMemory", "Outputs",
-    "Program", "PropertyMissed", "Quantized", "Report", "Tensor", "Tuning", "Unsupported", "compile", "evaluate", "explain",
-    "inspect", "merge_evaluations", "operators", "options", "quantize", "report", "targets", "tune",
+    "Program", "PropertyMissed", "Quantized", "Report", "Stream", "Tensor", "Tuning", "Unsupported", "compile", "evaluate",
+    "explain", "inspect", "merge_evaluations", "operators", "options", "quantize", "report", "targets", "tune",
 ]

@@ -63,11 +63,14 @@ class Runner:
         known = (lib.nuc_runner_output_name(self.handle, index) for index in range(len(found)))
         return tuple(t._replace(name=text(name)) if name is not None else t for t, name in zip(found, known))
 
-    def run(self, data: ctypes.c_void_p) -> tuple[list[tuple[Tensor, bytearray]], int]:
-        """Outputs with the elements of all samples, one after the other, and how many samples there are."""
+    def run(self, data: ctypes.c_void_p, goes_on: bool = False) -> tuple[list[tuple[Tensor, bytearray]], tuple[int, ...]]:
+        """Outputs with the elements of all samples, one after the other, and the axes of samples: how many there are, or
+        sequences and their steps. `goes_on`: they are the next steps of the sequence before."""
         session, count = self.session, ctypes.c_size_t()
         session.check(lib.nuc_runner_bind(self.handle, data, None, ctypes.byref(count)))
-        session.check(lib.nuc_runner_reset(self.handle))
+        steps = lib.nuc_dataset_n_steps(data)
+        if goes_on and steps not in (0, count.value):
+            raise BadUsage(f"a stream takes the next steps of one sequence, and is given {count.value // steps} sequences")
         outputs = self.outputs()  # whether they are float or int8 depends on the data
         sizes = [math.prod(t.shape) * DTYPE_SIZE[t.dtype] for t in outputs]
         results = [bytearray(max(count.value * size, 1)) for size in sizes]
@@ -76,10 +79,20 @@ class Runner:
         taken = (ctypes.c_void_p * (len(outputs) + 1))()
         for sample in range(count.value):
             session.check(lib.nuc_dataset_sample(data, sample, given))
+            if not goes_on and lib.nuc_dataset_begins(data, sample):
+                session.check(lib.nuc_runner_reset(self.handle))
             for i, (start, size) in enumerate(zip(addresses, sizes)):
                 taken[i] = start + sample * size
             session.check(lib.nuc_runner_run(self.handle, given, taken))
-        return list(zip(outputs, results)), count.value
+        return list(zip(outputs, results)), (count.value // steps, steps) if steps else (count.value,)
+
+    def states(self) -> bytes:
+        saved = ctypes.create_string_buffer(lib.nuc_runner_states_size(self.handle))
+        self.session.check(lib.nuc_runner_save_states(self.handle, saved, len(saved)))
+        return saved.raw
+
+    def restore(self, states: bytes) -> None:
+        self.session.check(lib.nuc_runner_restore_states(self.handle, states, len(states)))
 
     def close(self) -> None:
         self.session.close()  # the compiler releases the runner
@@ -261,7 +274,8 @@ class Program:
         memoryviews where numpy is not installed. One output is returned as it is, several as ``Outputs``: a list whose
         items have names, too, those of the dictionary or the named tuple that ``forward()`` returns.
 
-        The samples of one call are one sequence: a program with states begins it with their initial values.
+        A program with states takes the samples as the steps of a sequence, which begins with the states' initial values, or
+        arrays of sequences, [sequences, steps, ...], and gives outputs of these axes.
 
         int8 inputs take int8 arrays, or float32 ones, which are quantized as the program says; outputs are likewise.
         """
@@ -269,10 +283,27 @@ class Program:
             runner = Runner(self)
             with runner.session:
                 results, count = runner.run(_data.dataset(inputs[0], (), "inputs", runner.session))
-            made = [_data.wrap("numpy", t.dtype, (count, *t.shape), elements) for t, elements in results]
-        else:
-            made = self._run_arrays(_data.batch_of(self._item(inputs, named), self.inputs))
+            return self._wrapped([_data.wrap("numpy", t.dtype, (*count, *t.shape), elements) for t, elements in results])
+        batch = self._batch(inputs, named)
+        int8 = _is_int8(batch)
+        runner = self._take(int8)
+        try:
+            made = _run_arrays(runner, batch)
+        except BaseException:
+            runner.close()
+            raise
+        self._give_back(runner, int8)
+        return self._wrapped(made)
+
+    def _batch(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> _data.Batch:
+        return _data.batch_of(self._item(inputs, named), self.inputs)
+
+    def _wrapped(self, made: list[Any]) -> Any:
         return made[0] if len(made) == 1 else Outputs(made, [t.name for t in self.outputs])
+
+    def stream(self) -> Stream:
+        """States of their own for this program, to be fed step by step; there may be any number of them."""
+        return Stream(self)
 
     __call__ = run
 
@@ -287,34 +318,78 @@ class Program:
             raise BadUsage(f"{self.name}: run() is given {given} inputs, the program takes {len(self.inputs)}: {names}")
         return tuple(item) if given > 1 else item
 
-    def _run_arrays(self, batch: _data.Batch) -> list[Any]:
-        arrays = batch.arrays
-        int8 = any(a.dtype == "int8" for a in arrays.values())
-        runner = self._take(int8)
-        try:
-            results, count = runner.run(_data.dataset_of_arrays(arrays, "inputs", runner.session))
-        except BaseException:
-            runner.close()
-            raise
-        finally:
-            runner.session.warn()
-        runner.session.forget(arrays.values())
-        self._give_back(runner, int8)
-        kinds = {a.kind for a in arrays.values()}
-        kind = next((k for k in ("torch", "numpy") if k in kinds), "plain")
-        return [_data.wrap(kind, t.dtype, _shape(t.shape, count, batch.axis), elements) for t, elements in results]
-
     def evaluate(self, dataset: Any, labels: Any = None, **options: Any) -> dict[str, Any]:
         """``nucleon.evaluate()`` of this program."""
         return evaluate(self, dataset, labels, **options)
 
 
-def _shape(shape: tuple[int, ...], count: int, axis: str) -> tuple[int, ...]:
-    """Of an output for `count` samples, with the axis of samples as the inputs have it."""
-    if axis == "apart":
-        return (count, *shape)
+class Stream:
+    """A sequence under way, which is fed its next step or steps by each call:
+
+        stream = program.stream()
+        for frame in frames:
+            scores = stream(frame)
+
+    It begins with the initial values of the program's states. Streams of one program do not know of each other.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._runner = Runner(program)
+        self._int8: bool | None = None
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """The outputs, for inputs as ``Program.run()`` takes them but for paths. Several samples are steps in their order."""
+        batch = self._program._batch(inputs, named)
+        if self._runner.uses >= _USES or self._int8 not in (None, _is_int8(batch)):
+            self._renew()
+        self._int8 = _is_int8(batch)
+        self._runner.uses += 1
+        return self._program._wrapped(_run_arrays(self._runner, batch, goes_on=True))
+
+    def _renew(self) -> None:
+        states = self.save()
+        self._runner.close()
+        self._runner = Runner(self._program)
+        self._runner.restore(states)
+
+    def reset(self) -> None:
+        """The next step is the first one of another sequence."""
+        self._runner.session.check(lib.nuc_runner_reset(self._runner.handle))
+
+    def save(self) -> bytes:
+        """The content of the states, from which this stream or another one of the program goes on after ``restore()``."""
+        return self._runner.states()
+
+    def restore(self, states: bytes) -> None:
+        """The next step is the one after those that led to ``states``, which ``save()`` gave."""
+        if not isinstance(states, bytes):
+            raise BadUsage(f"restore() takes the bytes that save() gave, not {type(states).__name__}")
+        self._runner.restore(states)
+
+
+def _is_int8(batch: _data.Batch) -> bool:
+    return any(a.dtype == "int8" for a in batch.arrays.values())
+
+
+def _run_arrays(runner: Runner, batch: _data.Batch, goes_on: bool = False) -> list[Any]:
+    arrays = batch.arrays
+    try:
+        results, count = runner.run(_data.dataset_of_arrays(arrays, "inputs", runner.session), goes_on)
+    finally:
+        runner.session.warn()
+    runner.session.forget(arrays.values())
+    kinds = {a.kind for a in arrays.values()}
+    kind = next((k for k in ("torch", "numpy") if k in kinds), "plain")
+    return [_data.wrap(kind, t.dtype, _shape(t.shape, count, batch.axis), elements) for t, elements in results]
+
+
+def _shape(shape: tuple[int, ...], count: tuple[int, ...], axis: str) -> tuple[int, ...]:
+    """Of an output for `count` samples, or sequences and steps, with the axis of samples as the inputs have it."""
+    if axis == "apart" or len(count) > 1:
+        return (*count, *shape)
     if axis == "none" and shape[:1] == (1,):
         return shape[1:]
-    if count == 1:
+    if count[0] == 1:
         return shape
-    return (count * shape[0], *shape[1:]) if shape else (count,)
+    return (count[0] * shape[0], *shape[1:]) if shape else count

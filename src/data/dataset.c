@@ -186,7 +186,9 @@ void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const v
 {
     size_t at = d->first + sample;
 
-    if (d->period != 0)
+    if (d->order != NULL)
+        at = d->order[sample];
+    else if (d->period != 0)
         at = d->part == NUC_SAMPLES_HELD_OUT ? (at + 1) * d->period - 1 : at + at / (d->period - 1);
     if (d->images != NULL) {
         nuc_dataset_read_images(d, at, inputs);

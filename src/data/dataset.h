@@ -9,7 +9,8 @@
 
 /*
  * Which of its samples a data set gives to a model: all, or one of two parts of them. Of each four, the samples being
- * in whatever order, the last one is held out; of fewer the last one of all; a single one is in both parts.
+ * in whatever order, the last one is held out; of fewer the last one of all; a single one is in both parts. For a model
+ * with states the same is done with sequences; of a single one the last quarter of its steps is held out.
  */
 enum nuc_samples { NUC_SAMPLES_ALL, NUC_SAMPLES_KEPT, NUC_SAMPLES_HELD_OUT };
 
@@ -52,6 +53,11 @@ struct nuc_dataset {
     size_t first;                   /* sample 0 is this one of the part: n_samples are those of a shard */
     enum nuc_samples part;          /* n_samples are those of that part */
     size_t period;                  /* of each so many one is held out */
+    bool has_states;                /* what takes the data remembers: samples are steps of sequences */
+    size_t n_steps;                 /* of each sequence, where arrays have an axis of time; else 0 */
+    size_t n_sequences;             /* of the part; without states 0 */
+    const bool *begins;             /* by sample of the part: the first one of a sequence; without states NULL */
+    const size_t *order;            /* by sample of the part: which one of all it is; NULL: by first and period */
     const struct nuc_array **bound; /* one per input */
     void **aligned;     /* by input: the sample read last; NULL when elements lie in memory as they are taken */
     const bool *turned; /* by input: the array has the channels last, the sample first; NULL: none does */
@@ -107,6 +113,20 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
 
 /* nuc_dataset_sample() inside a stage. */
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/* ---- sequences (dataset_sequences.c) ---- */
+
+/* The name of the array that marks where sequences begin, unless an input has it. */
+#define NUC_RESET_ARRAY "reset"
+
+/* Of a bound data set with states: finds its sequences and takes those of the part. */
+void nuc_dataset_find_sequences(struct nuc_dataset *d);
+
+/* "5 samples", or "2 sequences of 100 steps". */
+const char *nuc_samples_text(struct nuc_context *cx, size_t n_samples, size_t n_steps);
+
+/* The last sample of the sequence under way. */
+bool nuc_dataset_ends(const struct nuc_dataset *d, size_t sample);
 
 /* ---- the data of a bound data set (dataset_range.c) ---- */
 

@@ -96,6 +96,20 @@ static bool ends_with(const struct nuc_array *a, const struct nuc_tensor_info *t
     return memcmp(&a->shape[1], &t->sizes[skip], (t->rank - skip) * sizeof a->shape[0]) == 0;
 }
 
+/*
+ * Steps of a sequence where the array has an axis of time, 0 where it has none: [sequences, steps] + sizes, of which
+ * leading sizes of 1 may be left out.
+ */
+static size_t count_steps(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    for (size_t skip = 0; skip <= t->rank && (skip == 0 || t->sizes[skip - 1] == 1); skip++) {
+        if (a->rank == t->rank - skip + 2 &&
+            memcmp(&a->shape[2], &t->sizes[skip], (t->rank - skip) * sizeof a->shape[0]) == 0)
+            return (size_t)a->shape[1];
+    }
+    return 0;
+}
+
 /* Samples in the array, 0 when the shape does not fit: [N] + sizes, or [N * sizes[0]] + sizes[1..]. */
 static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
@@ -112,7 +126,7 @@ static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_inf
  * Also of an array [..., 1, H, W] for an input [N, H, W, 1]: with one channel its elements lie in the same order
  * wherever the channels are.
  */
-static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_info *t)
+static size_t count_apart(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
     size_t count = count_exact(a, t);
 
@@ -120,6 +134,16 @@ static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_i
         return count;
     const struct nuc_tensor_info channel_first = {.rank = 4, .sizes = {t->sizes[0], 1, t->sizes[1], t->sizes[2]}};
     return count_exact(a, &channel_first);
+}
+
+/* Of a data set for a model with states, which then tells *n_steps of a sequence, also of one with an axis of time. */
+static size_t count_samples(const struct nuc_dataset *d, const struct nuc_array *a, const struct nuc_tensor_info *t,
+                            size_t *n_steps)
+{
+    size_t count = count_apart(a, t);
+
+    *n_steps = count == 0 && d->has_states ? count_steps(a, t) : 0;
+    return *n_steps > 0 ? (size_t)a->shape[0] * *n_steps : count;
 }
 
 /* The array holds the input's elements with the channels last: a data set in channels-last order. */
@@ -150,7 +174,9 @@ _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc
                                    const struct nuc_tensor_info *t)
 {
     struct nuc_context *cx = d->cx;
-    const char *hint = looks_channels_last(a, t)
+    const char *hint = count_steps(a, t) > 0
+                           ? "; it has an axis of time, which a model with states takes: join axes 0 and 1"
+                       : looks_channels_last(a, t)
                            ? "; it looks channels-last: give samples in the logical order of the shape, the program's "
                              "dim order is applied when it runs"
                        : looks_channels_first(a, t)
@@ -158,9 +184,9 @@ _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc
                              "channels last"
                            : "";
 
-    nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s",
+    nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s%s",
              d->path, a->name, nuc_sizes_text(cx, a->shape, a->rank), t->name, nuc_sizes_text(cx, t->sizes, t->rank),
-             hint);
+             d->has_states ? ", or sequences along axis 0 and their steps along axis 1" : "", hint);
 }
 
 static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
@@ -170,19 +196,25 @@ static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
 
 /* ---- binding ---- */
 
+/* Whether an array that no input takes by its name tells where sequences begin. */
+static bool is_marks(const struct nuc_dataset *d, const struct nuc_array *a)
+{
+    return d->has_states && strcmp(a->name, NUC_RESET_ARRAY) == 0;
+}
+
 /* The only array that is none of labels, or the only one of these that fits. */
 static const struct nuc_array *only_array(const struct nuc_dataset *d, const struct nuc_tensor_info *t)
 {
     const struct nuc_array *last = NULL, *fitting = NULL;
-    size_t n = 0, n_fitting = 0;
+    size_t n = 0, n_fitting = 0, n_steps;
 
     for (size_t i = 0; i < d->arrays.count; i++) {
         const struct nuc_array *a = &d->arrays.items[i];
-        if (nuc_is_label_array(a->name))
+        if (nuc_is_label_array(a->name) || is_marks(d, a))
             continue;
         last = a;
         n++;
-        if (!is_like(a, t) || count_samples(a, t) == 0)
+        if (!is_like(a, t) || count_samples(d, a, t, &n_steps) == 0)
             continue;
         fitting = a;
         n_fitting++;
@@ -221,13 +253,15 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
                  nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
     if (a->rank > 0 && a->shape[0] == 0)
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
-    size_t n = count_samples(a, t);
+    size_t n_steps, n = count_samples(d, a, t, &n_steps);
     if (n == 0)
         refuse_shape(d, a, t);
-    if (i > 0 && n != d->n_samples)
-        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds %zu samples, '%s' holds %zu", d->path, a->name, n,
-                 d->bound[0]->name, d->n_samples);
+    if (i > 0 && (n != d->n_samples || n_steps != d->n_steps))
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds %s, '%s' holds %s", d->path, a->name,
+                 nuc_samples_text(d->cx, n, n_steps), d->bound[0]->name,
+                 nuc_samples_text(d->cx, d->n_samples, d->n_steps));
     d->n_samples = n;
+    d->n_steps = n_steps;
     d->bound[i] = a;
     if (turned || !nuc_array_is_in_place(a) || a->dtype != t->dtype)
         d->aligned[i] = nuc_alloc(d->cx, t->bytes);
@@ -250,7 +284,9 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
     struct nuc_context *cx = d->cx;
 
     d->inputs = nuc_copy(cx, inputs, n_inputs * sizeof *inputs);
-    d->period = d->first = 0;
+    d->period = d->first = d->n_steps = d->n_sequences = 0;
+    d->begins = NULL;
+    d->order = NULL;
     if (d->images != NULL) {
         nuc_dataset_bind_images(d, inputs, n_inputs, turned);
     } else {
@@ -265,11 +301,13 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
         d->n_unused = 0;
         for (size_t i = 0; i < d->arrays.count; i++) {
             const struct nuc_array *a = &d->arrays.items[i];
-            if (!is_bound(d, a) && !nuc_is_label_array(a->name))
+            if (!is_bound(d, a) && !nuc_is_label_array(a->name) && !is_marks(d, a))
                 d->unused[d->n_unused++] = a->name;
         }
     }
-    if (d->part == NUC_SAMPLES_ALL || d->n_samples < 2)
+    if (d->has_states)
+        nuc_dataset_find_sequences(d);
+    if (d->has_states || d->part == NUC_SAMPLES_ALL || d->n_samples < 2)
         return;
     d->period = d->n_samples < 4 ? d->n_samples : 4;
     size_t n_held_out = d->n_samples / d->period;

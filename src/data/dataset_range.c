@@ -286,11 +286,30 @@ static void describe(struct nuc_dataset *d, size_t i)
         add_line(d, nuc_format(cx, "    calibrated with %.4g to %.4g", least, most));
 }
 
+static const char *sequences_line(const struct nuc_dataset *d)
+{
+    size_t least = d->n_samples, most = 0, steps = 0;
+
+    for (size_t k = 0; k < d->n_samples; k++) {
+        steps++;
+        if (!nuc_dataset_ends(d, k))
+            continue;
+        least = steps < least ? steps : least;
+        most = steps > most ? steps : most;
+        steps = 0;
+    }
+    if (least == most)
+        return nuc_samples_text(d->cx, d->n_samples, most);
+    return nuc_format(d->cx, "%zu sequences of %zu to %zu steps", d->n_sequences, least, most);
+}
+
 void nuc_dataset_describe(struct nuc_dataset *d)
 {
     d->lines.count = 0;
     for (size_t i = 0; i < d->n_inputs; i++)
         describe(d, i);
+    if (d->has_states)
+        add_line(d, sequences_line(d));
     for (size_t i = 0; i < d->n_unused; i++)
         add_line(d, nuc_format(d->cx, "not used: %.40s", nuc_metadata_text(d->cx, d->unused[i])));
 }

@@ -96,6 +96,12 @@ static void read_descr(struct header_reader *r)
             return;
         }
     }
+    if (strcmp(descr, "|O") == 0)
+        nuc_fail(
+            r->cx, NUC_UNSUPPORTED,
+            "%s: holds Python objects: give numbers of one shape; join sequences of unequal length along axis 0 and "
+            "mark in an array 'reset' where each begins",
+            r->where);
     nuc_fail(r->cx, NUC_UNSUPPORTED,
              "%s: element type '%.20s' is not read: little-endian f2 f4 f8 i1 i2 i4 i8 u1 u2 and bool are", r->where,
              descr);

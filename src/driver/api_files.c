@@ -99,6 +99,7 @@ void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
         inputs[i].name = nuc_input_name(m, i);
         turned[i] = nuc_is_image_input(m, i);
     }
+    d->has_states = nuc_n_states(m->graph) > 0;
     nuc_dataset_bind_inputs(d, inputs, n, turned);
 }
 

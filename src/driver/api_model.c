@@ -321,6 +321,11 @@ enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, vo
     return nuc_leave(&call);
 }
 
+size_t nuc_model_n_states(const struct nuc_model *m)
+{
+    return nuc_n_states(m->graph);
+}
+
 void nuc_model_reset(struct nuc_model *m)
 {
     if (m != NULL && m->sequence != NULL)

@@ -182,6 +182,8 @@ void nuc_calibrate_model(struct nuc_job *j)
         nuc_dataset_read_sample(j->samples, k, inputs);
         if (is_first)
             nuc_sample_check_add(check, inputs);
+        if (nuc_dataset_begins(j->samples, k))
+            nuc_quantize_begin(j->m->calibration);
         nuc_quantize_sample(j->m->calibration, inputs);
         nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
     }

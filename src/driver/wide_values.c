@@ -104,7 +104,7 @@ static void try(struct nuc_model *prepared, void *arg)
     m->calibration = fresh(m);
     const void *const *sample;
     for (size_t k = 0; (sample = nuc_kept_sample(observed, k)) != NULL; k++)
-        nuc_quantize_sample(m->calibration, sample);
+        nuc_quantize_step(m->calibration, sample);
     if (!nuc_count_cycles(nuc_advance(m, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION), &t->out.cycles))
         t->out.cycles = UINT64_MAX;
 }

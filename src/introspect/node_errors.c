@@ -296,7 +296,7 @@ static void see_quantized(void *user, const struct nuc_node *node, uint32_t inde
     }
 }
 
-/* Number `i` of `n`: spread evenly over all, but the first ones of a sequence. */
+/* Number `i` of `n`: spread evenly over all, but the first ones of sequences. */
 static size_t sample_of(const struct measuring *m, size_t i, size_t n, size_t n_samples)
 {
     return nuc_n_states(m->real) > 0 ? i : i * n_samples / n;
@@ -314,6 +314,8 @@ static void run_samples(struct measuring *m, const struct nuc_node *const *kept,
     nuc_eval_observe(quantized, see_quantized, m);
     for (size_t i = 0; i < n; i++) {
         nuc_dataset_read_sample(samples, sample_of(m, i, n, samples->n_samples), inputs);
+        if (nuc_dataset_begins(samples, i))
+            nuc_sequence_reset(sequence);
         const void *const *all = nuc_sequence_inputs(sequence, inputs);
         nuc_eval_run(m->float_run, all, NULL);
         nuc_eval_run(quantized, all, NULL);
@@ -452,6 +454,8 @@ static void measure_effects(struct measuring *m, struct compared **chosen, size_
     struct nuc_sequence *sequence = nuc_sequence_new(m->real);
     for (size_t k = 0; k < n; k++) {
         nuc_dataset_read_sample(samples, sample_of(m, k, n, samples->n_samples), inputs);
+        if (nuc_dataset_begins(samples, k))
+            nuc_sequence_reset(sequence);
         const void *const *all = nuc_sequence_inputs(sequence, inputs);
         nuc_eval_run(quantized, all, NULL);
         nuc_eval_run(e, all, (void *const *)exact);

@@ -388,7 +388,7 @@ static const bool *seen_nodes(const struct nuc_calibration *c)
     return seen;
 }
 
-void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
+static void open_evaluator(struct nuc_calibration *c)
 {
     if (c->evaluator == NULL) {
         c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
@@ -398,17 +398,33 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);
     }
+}
+
+void nuc_quantize_step(struct nuc_calibration *c, const void *const *inputs)
+{
+    open_evaluator(c);
     for (uint32_t i = 0; i < c->sharing->n_groups; i++)
         c->observers[i]->part = nuc_sample_part(c->n_samples);
     c->n_samples++;
     c->has_parameters = c->has_chosen = false;
     see_constants(c, true);
-    inputs = nuc_sequence_inputs(c->sequence, inputs);
     void **outputs = NULL;
     if (c->samples != NULL)
         outputs = nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
     c->is_kept = outputs != NULL;
     nuc_eval_run(c->evaluator, inputs, outputs);
+}
+
+void nuc_quantize_begin(struct nuc_calibration *c)
+{
+    open_evaluator(c);
+    nuc_sequence_reset(c->sequence);
+}
+
+void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
+{
+    open_evaluator(c);
+    nuc_quantize_step(c, nuc_sequence_inputs(c->sequence, inputs));
     nuc_sequence_advance(c->sequence, c->evaluator);
 }
 

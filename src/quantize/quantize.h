@@ -89,10 +89,16 @@ struct nuc_calibration;
 struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options);
 
 /*
- * One calibration sample: inputs[i] holds user input i in logical order. Fails with NUC_BAD_INPUT naming the node
- * when an observed value is a NaN.
+ * One calibration sample: inputs[i] holds user input i in logical order; states are what the sample before left. Fails
+ * with NUC_BAD_INPUT naming the node when an observed value is a NaN.
  */
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
+
+/* The next sample begins a sequence, with the initial values of the states, as the first sample does. */
+void nuc_quantize_begin(struct nuc_calibration *c);
+
+/* The same as a sample with the states after the user inputs, as nuc_kept_sample() gives them. */
+void nuc_quantize_step(struct nuc_calibration *c, const void *const *inputs);
 
 /* Chooses ranges by the samples so far: conversion does it where nobody asked before. */
 void nuc_quantize_choose(struct nuc_calibration *c);

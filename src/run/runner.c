@@ -435,6 +435,7 @@ enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, 
         nuc_runner_suit(r, data);
         name_inputs(r, named_after, inputs);
         data->metadata = r->metadata;
+        data->has_states = nuc_program_n_states(&r->program) > 0;
         nuc_dataset_bind_inputs(data, inputs, n, NULL);
         nuc_dataset_look(data);
         nuc_dataset_judge(data);
@@ -555,4 +556,45 @@ enum nuc_status nuc_runner_reset(struct nuc_runner *r)
         check(r, nuc_program_reset(&r->program, fresh_detail(r)));
     }
     return nuc_leave(&call);
+}
+
+/* ---- states ---- */
+
+size_t nuc_runner_states_size(const struct nuc_runner *r)
+{
+    struct nuc_tensor t;
+    size_t size = 0;
+
+    for (size_t i = 0; nuc_program_state(&r->program, i, &t) == NUC_OK; i++)
+        size += t.bytes;
+    return size;
+}
+
+/* Each of `save` and `restore` is NULL in the other's case. */
+static enum nuc_status move_states(const char *call_name, struct nuc_runner *r, char *save, const char *restore,
+                                   size_t size)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), call_name, save != NULL || restore != NULL);
+        struct nuc_tensor t;
+        if (size != nuc_runner_states_size(r))
+            nuc_fail(r->c->cx, NUC_BAD_USAGE,
+                     "%s: its states have %zu bytes, and %zu are given: are they of this program?", r->name,
+                     nuc_runner_states_size(r), size);
+        for (size_t i = 0, at = 0; nuc_program_state(&r->program, i, &t) == NUC_OK; at += t.bytes, i++)
+            memcpy(save != NULL ? save + at : t.data, save != NULL ? t.data : restore + at, t.bytes);
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_runner_save_states(struct nuc_runner *r, void *to, size_t size)
+{
+    return move_states(__func__, r, to, NULL, size);
+}
+
+enum nuc_status nuc_runner_restore_states(struct nuc_runner *r, const void *from, size_t size)
+{
+    return move_states(__func__, r, NULL, from, size);
 }

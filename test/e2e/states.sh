@@ -3,15 +3,91 @@
 # shellcheck source=test/e2e/begin.sh
 . "$(dirname "$0")/begin.sh"
 
-# 20 samples of 8 values, one sequence.
+# 20 samples of 8 values, one sequence; and these as sequences of 4 samples, in each way that data sets may have them.
 /usr/bin/python3 - <<'PYTHON' || fail "no sequence"
-import array
-header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (20, 8), }"
-values = array.array("f", [((i * 37) % 41 - 20) / 16 for i in range(160)])
-open("x.npy", "wb").write(b"\x93NUMPY\x01\x00v\x00" + b"%-117s\n" % header + values.tobytes())
-open("x.bin", "wb").write(values.tobytes())
+import array, zipfile
+def npy(descr, shape, elements):
+    header = ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)).encode()
+    return b"\x93NUMPY\x01\x00v\x00" + b"%-117s\n" % header + elements
+def npz(name, **arrays):
+    with zipfile.ZipFile(name, "w") as out:
+        for array, content in arrays.items():
+            out.writestr(array + ".npy", npy(*content))
+values = array.array("f", [((i * 37) % 41 - 20) / 16 for i in range(160)]).tobytes()
+marks = bytes(i % 4 == 0 for i in range(20))
+open("x.npy", "wb").write(npy("<f4", (20, 8), values))
+open("x.bin", "wb").write(values)
+flat, steps, apart = ("<f4", (20, 8), values), ("<f4", (5, 4, 8), values), ("<f4", (5, 4, 1, 8), values)
+npz("steps.npz", x=steps)
+npz("apart.npz", x=apart)
+npz("marks.npz", x=flat, reset=("|b1", (20,), marks))
+npz("step_labels.npz", x=steps, label=("|u1", (5, 4), bytes(i % 8 for i in range(20))))
+npz("sequence_labels.npz", x=flat, reset=("|b1", (20,), marks), label=("|u1", (5,), bytes(range(5))))
+npz("unequal.npz", x=flat, reset=("|u1", (20,), bytes(i in (0, 3, 10) for i in range(20))))
+npz("turned.npz", x=("<f4", (4, 5, 8), values), label=("|u1", (5, 4), bytes(20)))
+npz("twice.npz", x=steps, reset=("|b1", (20,), marks))
+npz("short.npz", x=flat, reset=("|b1", (19,), marks[1:]))
+npz("three.npz", x=flat, reset=("|u1", (20,), bytes([1, 0, 3]) + bytes(17)))
+npz("floats.npz", x=flat, reset=("<f4", (20,), bytes(80)))
+npz("last.npz", x=("<f4", (5, 8, 4), values))
+npz("ragged.npz", x=("|O", (2,), bytes(16)))
+npz("every.npz", x=flat, reset=("|b1", (20,), bytes([1] * 20)))
 PYTHON
 "$nucleon" compile "$root/test/e2e/states.pt2" --calibration x.npy -o states.pte -q || fail "is not compiled"
+
+# ---- data sets of several sequences: each begins with the initial values ----
+
+# prints NPZ: what the program makes of it, one element after the other.
+prints() {
+    "$nucleon" run states.pte --input "$1" --output outputs.npz -q && unzip -q -o outputs.npz out0.npy &&
+        tail -c 640 out0.npy || fail "$1: does not run"
+}
+for k in 0 1 2 3 4; do
+    # One sequence by itself.
+    dd if=x.npy bs=128 count=1 of=one.npy 2>/dev/null && sed -i 's/(20, 8)/(4, 8) /' one.npy
+    dd if=x.bin bs=128 skip=$k count=1 2>/dev/null >>one.npy
+    prints one.npy | tail -c 128 >>alone
+done
+for data in steps apart marks; do
+    prints $data.npz >got
+    check "$data: each sequence begins anew" cmp alone got
+    "$nucleon" compile "$root/test/e2e/states.pt2" --calibration $data.npz -o $data.pte -q || fail "$data: calibration"
+    check "$data: calibration" cmp steps.pte $data.pte
+done
+prints steps.npz >/dev/null
+check "outputs have the axes of the inputs" grep -aq "(5,4,1,8)" out0.npy
+check "one sequence is another data set" [ "$(cmp steps.pte states.pte >/dev/null && echo equal)" != equal ]
+for data in step_labels sequence_labels unequal; do
+    "$nucleon" evaluate states.pte --dataset $data.npz --reference "$root/test/e2e/states.pt2" >$data.out 2>&1 ||
+        fail "evaluate $data"
+done
+check "steps of equal sequences" grep -q "^  4  *[0-9.]* dB$" step_labels.out
+check "decisions at the end" grep -q "^at the last steps of the 5 sequences:" step_labels.out
+check "labels of sequences" grep -q "^  program accuracy .* of 5)$" sequence_labels.out
+check "labels of their steps" grep -q "^program accuracy .* of 20)$" sequence_labels.out
+check "sequences of unequal length" grep -q "3 sequences of 3 to 10 steps" unequal.out
+check "their longest" grep -q "^  8 to 10  *[0-9.]* dB$" unequal.out
+"$nucleon" evaluate states.pte --dataset sequence_labels.npz --min-accuracy 99 >/dev/null 2>err
+check "a gate of labels of sequences is of their ends" grep -q "accuracy of .* is [024680]*\.00 %, .* below --min-accuracy 99" err
+# refused NPZ TEXT: one line that says what is wrong.
+refused() {
+    "$nucleon" evaluate states.pte --dataset "$1.npz" >out 2>err
+    check "exit code of $1" [ $? -eq 1 ]
+    check "$1: $(cat err)" grep -q -e "$2" err
+    check "$1: one line" [ "$(wc -l <err)" -eq 1 ]
+}
+refused turned "'label' has shape \[5, 4\], and 'x' is taken for 4 sequences of 5 steps"
+refused twice "leave 'reset' out, or join the sequences along axis 0"
+refused short "'reset' is bool \[19\]: give a bool or an integer for each of the 20 samples"
+refused three "'reset' has 3 at sample 2: give 1 where a sequence begins and else 0"
+refused floats "'reset' is float32 \[20\]: give a bool or an integer"
+refused last "takes samples of shape \[1, 8\] along axis 0, or sequences along axis 0 and their steps along axis 1"
+refused ragged "join sequences of unequal length along axis 0 and mark in an array 'reset' where each begins"
+"$nucleon" run states.pte --input every.npz --output out.npz >out 2>err
+check "each sample a sequence: $(cat err)" grep -q "note: .*every sample begins a sequence" err
+"$nucleon" codegen states.pte --project project --input steps.npz 2>err
+check "a project of several sequences: $(cat err)" grep -q "has more than one sequence" err
+"$nucleon" tune "$root/test/e2e/states.pt2" --for sqnr --calibration steps.npz >out 2>err || fail "tune: $(cat err)"
 
 # ---- evaluate: no part of a sequence stands for itself ----
 

@@ -478,7 +478,7 @@ size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration
     struct nuc_choice_samples *kept = observed->samples;
     for (size_t k = 0; k < kept->count; k++) {
         if (kept->part[k] != part)
-            nuc_quantize_sample(c, nuc_kept_sample(observed, k));
+            nuc_quantize_step(c, nuc_kept_sample(observed, k));
     }
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, c->means == NULL ? NULL : nuc_corrected_biases(c, NUC_NO_FOLD));

@@ -395,6 +395,7 @@ static bool try_output(struct nuc_scoring *s, size_t i, const struct nuc_array_i
     if (o->labels != NULL || !take(s, i, a))
         return false;
     o->labels = a->name;
+    o->labels_of_sequences = s->of_sequences;
     return true;
 }
 
@@ -457,6 +458,7 @@ void nuc_find_labels(struct nuc_scoring *s)
         for (size_t i = 0; i < n; i++) {
             if (!nuc_is_label_array(arrays[i].name) || is_common(arrays[i].name) != common)
                 continue;
+            s->of_sequences = nuc_label_steps(s, &arrays[i]);
             if (common)
                 give_common(s, &arrays[i]);
             else

@@ -123,6 +123,12 @@ static void compare_own(const struct comparison *k, const struct group *g)
 static void run_sample(const struct comparison *k, const struct group *g, size_t sample)
 {
     check(k, nuc_dataset_sample(k->data, sample, g->inputs));
+    if (nuc_dataset_begins(k->data, sample)) {
+        nuc_model_reset(g->floating);
+        nuc_model_reset(g->quantized);
+        check(k, nuc_runner_reset(g->program));
+        check(k, nuc_runner_reset(k->runner));
+    }
     check(k, nuc_model_run(g->floating, g->inputs, g->float_out));
     check(k, nuc_model_run(g->quantized, g->inputs, g->quantized_out));
     check(k, nuc_runner_run(g->program, g->inputs, g->program_out));

@@ -275,6 +275,10 @@ static void run_sample(struct nuc_scoring *s, size_t sample)
     double started = nuc_seconds();
 
     check(s, nuc_dataset_sample(s->data, sample, s->inputs));
+    if (nuc_dataset_begins(s->data, sample)) {
+        check(s, nuc_runner_reset(s->runner));
+        nuc_model_reset(s->reference);
+    }
     if (s->reference != NULL) {
         double before = nuc_seconds();
         check(s, nuc_model_run(s->reference, s->inputs, s->reference_blocks));
@@ -284,6 +288,7 @@ static void run_sample(struct nuc_scoring *s, size_t sample)
     check(s, nuc_runner_run(s->runner, s->inputs, s->program_blocks));
     s->result->program_seconds += nuc_seconds() - before;
     count_sample(s, sample);
+    nuc_count_step(s, sample);
     s->result->seconds += nuc_seconds() - started;
 }
 
@@ -464,6 +469,7 @@ static void prepare(struct nuc_scoring *s)
         if (decides(&s->outputs[i]))
             open_decisions(s, &s->outputs[i]);
     }
+    nuc_open_sequences(s);
     nuc_check_gates(s->cx, s->result, s->options);
 }
 
@@ -485,9 +491,6 @@ enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *dat
             .reference = reference,
         };
         prepare(&s);
-        /* Samples are one sequence. */
-        check(&s, nuc_runner_reset(program));
-        nuc_model_reset(reference);
         nuc_progress(s.cx, "evaluate", 0, s.result->n_samples);
         for (size_t i = 0; i < s.result->n_samples; i++) {
             run_sample(&s, i);

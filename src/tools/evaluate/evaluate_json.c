@@ -77,6 +77,8 @@ static void put_classes(const struct writer *w, json_t *to, const struct nuc_out
         nuc_put_count(w->cx, c, "agree", o->n_agree);
         nuc_put_double(w->cx, c, "agreement", share(o->n_agree, o->n_decisions));
     }
+    if (w->e->n_sequences > 0)
+        nuc_put_last_decisions(w->cx, c, w->e, o);
     if (o->labels == NULL)
         return;
     nuc_put_count(w->cx, c, "labels_left_out", o->n_ignored);
@@ -163,6 +165,8 @@ static void put_measures(const struct writer *w, json_t *to)
 
     if (e->has_reference)
         nuc_put_double(w->cx, to, "sqnr_db", nuc_total_sqnr(e));
+    if (e->n_sequences > 0)
+        nuc_put_sequences(w->cx, to, e);
     json_t *list = nuc_put_array(w->cx, to, "outputs");
     for (size_t i = 0; i < e->n_outputs; i++)
         put_output(w, nuc_put_object(w->cx, list, NULL), &e->outputs[i]);

@@ -9,7 +9,10 @@ static bool accuracy_of(const struct nuc_output_score *o, double *out)
 {
     const struct nuc_label_score *a = &o->program_accuracy;
 
-    *out = a->n == 0 ? 0 : 100.0 * (double)a->n_right / (double)a->n;
+    size_t n = o->labels_of_sequences ? o->last_step.n_labelled : a->n;
+    size_t n_right = o->labels_of_sequences ? o->last_step.n_program_right : a->n_right;
+
+    *out = n == 0 ? 0 : 100.0 * (double)n_right / (double)n;
     return o->labels != NULL && (o->task == NUC_TASK_CLASSIFY || o->task == NUC_TASK_SEGMENT);
 }
 

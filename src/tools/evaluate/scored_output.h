@@ -100,6 +100,9 @@ struct nuc_scoring {
     struct nuc_disagreement *disagreements;
     size_t room;  /* for how many */
     bool insists; /* the array under way belongs to the output or nowhere: what does not fit is refused */
+    struct nuc_step_score *steps; /* of the result */
+    size_t step;                  /* of the sequence under way, from 1 */
+    bool of_sequences;            /* the array under way has a label for each */
     const void **inputs;
     void **program_blocks, **reference_blocks;
 };
@@ -123,6 +126,24 @@ void nuc_find_labels(struct nuc_scoring *s);
  */
 void nuc_note_doubtful_labels(struct nuc_context *cx, const char *path, const struct nuc_evaluation *e);
 void nuc_find_tasks(struct nuc_scoring *s);
+
+/* ---- sequences of programs with states (sequences.c) ---- */
+
+/*
+ * Gives an array of labels the axis of samples in place of those of sequences and steps. True: it has a label for each
+ * sequence, which all of its steps have then.
+ */
+bool nuc_label_steps(const struct nuc_scoring *s, struct nuc_array_info *a);
+
+void nuc_open_sequences(struct nuc_scoring *s);
+
+/* Counts a sample whose decisions are made. */
+void nuc_count_step(struct nuc_scoring *s, size_t sample);
+
+/* Members "sequences" of an evaluation's JSON, and "last_step" of the classes of an output. */
+void nuc_put_sequences(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e);
+void nuc_put_last_decisions(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e,
+                            const struct nuc_output_score *score);
 
 /* ---- channels in another scale (rescale.c) ---- */
 

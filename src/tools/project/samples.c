@@ -92,6 +92,10 @@ void nuc_project_run(struct nuc_compiler *c, const char *program, const char *da
     for (size_t k = 0; k < n_samples; k++) {
         if (j.data != NULL)
             check(&j, nuc_dataset_sample(j.data, k, j.inputs));
+        if (j.data != NULL && k > 0 && nuc_dataset_begins(j.data, k))
+            nuc_fail(nuc_context_of(c), NUC_BAD_INPUT,
+                     "%s: has more than one sequence, and the project's main.c runs its samples as one: give one",
+                     data);
         check(&j, nuc_runner_run(j.runner, j.inputs, j.outputs));
         keep(&j, &out->inputs, true, out->n_inputs);
         keep(&j, &out->outputs, false, out->n_outputs);

@@ -87,20 +87,20 @@ static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
         return;
     struct nuc_array *a = &d->arrays.items[found - d->arrays.items];
     int64_t *labels = nuc_alloc_array(cx, with->n_samples, sizeof *labels);
-    if (a->rank != 1 || (size_t)a->shape[0] != d->n_samples ||
+    if (a->data.size / nuc_dtype_size(a->dtype) != d->n_samples ||
         !read_integers(a, nuc_array_elements(cx, a), with->index, with->n_samples, labels))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: array 'label': give one integer for each of the %zu samples", d->path,
                  d->n_samples);
     with->labels = labels;
 }
 
-/* Evenly over the data set, whose samples may be sorted by class. */
+/* Evenly over the data set, whose samples may be sorted by class; with states the first ones, steps of sequences. */
 static void choose_samples(struct nuc_context *cx, struct nuc_comparison *with, size_t available, size_t most)
 {
     with->n_samples = available < most ? available : most;
     with->index = nuc_alloc_array(cx, with->n_samples, sizeof *with->index);
     for (size_t k = 0; k < with->n_samples; k++)
-        with->index[k] = (size_t)((double)k * (double)available / (double)with->n_samples);
+        with->index[k] = with->has_states ? k : (size_t)((double)k * (double)available / (double)with->n_samples);
 }
 
 /* Room for what a run gives; NULL: not compared. */
@@ -123,6 +123,8 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
 
     for (size_t k = 0; k < with->n_samples; k++) {
         check(m, nuc_dataset_sample(d, with->index[k], inputs));
+        if (nuc_dataset_begins(d, with->index[k]))
+            nuc_model_reset(m);
         check(m, nuc_model_run(m, inputs, outputs + k * with->n_outputs));
     }
     with->outputs = outputs;
@@ -136,6 +138,7 @@ static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struc
     size_t count;
 
     d->part = part;
+    d->has_states = with->has_states;
     enum nuc_status status = nuc_dataset_bind(d, with->inputs, with->n_inputs, &count);
     if (status != NUC_OK)
         nuc_fail_again(nuc_context_of(c), status);
@@ -155,6 +158,7 @@ static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *
 {
     with->n_inputs = nuc_model_n_inputs(m);
     with->n_outputs = nuc_model_n_outputs(m);
+    with->has_states = nuc_model_n_states(m) > 0;
     with->inputs = nuc_alloc_array(nuc_model_context(m), with->n_inputs + 1, sizeof *with->inputs);
     with->infos = nuc_alloc_array(nuc_model_context(m), with->n_outputs + 1, sizeof *with->infos);
     for (size_t i = 0; i < with->n_inputs; i++) {
@@ -308,6 +312,8 @@ static void run_program(const struct nuc_model *m, const struct nuc_tried_progra
     size_t n_samples = is_like_model(r, with) ? with->n_samples : 0;
     for (size_t k = 0; k < n_samples; k++) {
         check(m, nuc_dataset_sample(d, with->index[k], inputs));
+        if (nuc_dataset_begins(d, with->index[k]))
+            check(m, nuc_runner_reset(r));
         check(m, nuc_runner_run(r, inputs, outputs));
         add_sample(&s, with, k, outputs);
     }

@@ -14,6 +14,7 @@ struct nuc_comparison {
     struct nuc_sample_source samples;
     enum nuc_samples part;
     size_t n_calibration, n_samples, n_inputs, n_outputs;
+    bool has_states;
     bool calibrated_on;                     /* the only sample is in both parts */
     struct nuc_tensor_info *inputs, *infos; /* of the model's inputs and outputs */
     size_t *index;                          /* of the samples in the data set */

@@ -72,7 +72,10 @@ static int run_samples(struct run *r)
         for (size_t i = 0; i < r->n_outputs; i++)
             outputs[i] = (char *)r->results[i] + k * r->outputs[i].bytes;
         cli_profiler_next(&r->profiler);
-        status = nuc_runner_run(r->program, inputs, outputs);
+        if (nuc_dataset_begins(r->data, k))
+            status = nuc_runner_reset(r->program);
+        if (status == NUC_OK)
+            status = nuc_runner_run(r->program, inputs, outputs);
         code = status == NUC_OK ? CLI_OK : cli_check(r->compiler, status);
         cli_progress(NULL, "run", k + 1, r->n_samples);
     }
@@ -81,23 +84,26 @@ static int run_samples(struct run *r)
     return code;
 }
 
-/* Outputs gain the sample axis in front, as the inputs have it. `path` NULL: as JSON, with their values. */
+/* Outputs gain the axis of samples in front, or those of sequences and steps, as the inputs have it. `path` NULL: as
+ * JSON, with their values. */
 static int write_results(const struct run *r, const char *path)
 {
     const char *text;
+    const size_t n_steps = nuc_dataset_n_steps(r->data), n_axes = n_steps > 0 ? 2 : 1;
     struct nuc_array_info *arrays = calloc(r->n_outputs + 1, sizeof *arrays);
 
     if (arrays == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
     for (size_t i = 0; i < r->n_outputs; i++) {
         const struct nuc_tensor_info *o = &r->outputs[i];
-        if (o->rank + 1 > NUC_MAX_RANK) {
+        if (o->rank + n_axes > NUC_MAX_RANK) {
             free(arrays);
-            return cli_report(NUC_UNSUPPORTED, "an output's rank has no place left for the sample axis");
+            return cli_report(NUC_UNSUPPORTED, "an output's rank has no place left for the axis of samples or steps");
         }
-        arrays[i] = (struct nuc_array_info){.name = o->name, .dtype = o->dtype, .rank = o->rank + 1};
-        arrays[i].sizes[0] = (int64_t)r->n_samples;
-        memcpy(&arrays[i].sizes[1], o->sizes, o->rank * sizeof o->sizes[0]);
+        arrays[i] = (struct nuc_array_info){.name = o->name, .dtype = o->dtype, .rank = o->rank + n_axes};
+        arrays[i].sizes[0] = (int64_t)(n_steps > 0 ? r->n_samples / n_steps : r->n_samples);
+        arrays[i].sizes[1] = (int64_t)n_steps;
+        memcpy(&arrays[i].sizes[n_axes], o->sizes, o->rank * sizeof o->sizes[0]);
         arrays[i].data = r->results[i];
         arrays[i].bytes = r->n_samples * o->bytes;
     }

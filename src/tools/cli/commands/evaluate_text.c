@@ -132,6 +132,19 @@ static void print_accuracy(const struct nuc_evaluation *e, const struct nuc_outp
     print_mean_iou("program mean IoU", p);
 }
 
+static void print_last_decisions(const struct nuc_evaluation *e, const struct nuc_output_score *o)
+{
+    const struct nuc_last_decisions *last = &o->last_step;
+
+    cli_printf("at the last steps of the %zu sequences:\n", e->n_sequences);
+    if (o->labels != NULL && e->has_reference)
+        print_share("  reference accuracy", last->n_reference_right, last->n_labelled);
+    if (o->labels != NULL)
+        print_share("  program accuracy", last->n_program_right, last->n_labelled);
+    if (e->has_reference)
+        print_share("  agreement", last->n_agree, last->n_decisions);
+}
+
 static void print_classes(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool confusion)
 {
     const char *what = o->task == NUC_TASK_SEGMENT ? "pixels" : "decisions";
@@ -148,6 +161,8 @@ static void print_classes(const struct nuc_evaluation *e, const struct nuc_outpu
         print_accuracy(e, o);
     if (e->has_reference)
         print_share("agreement", o->n_agree, o->n_decisions);
+    if (e->n_sequences > 1)
+        print_last_decisions(e, o);
     if (o->n_undecided != 0)
         cli_printf("%-22s %zu of %zu %s: scores are NaN\n", "undecided", o->n_undecided, o->n_decisions, what);
     if (o->n_ignored != 0)
@@ -234,6 +249,30 @@ static void print_total(const struct nuc_evaluation *e)
     cli_printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
 }
 
+static void print_step(const struct nuc_step_score *s, const char *what)
+{
+    char db[32];
+
+    cli_decibel_text(10 * log10(s->signal / s->noise), db, sizeof db);
+    cli_printf("  %-20s %7s%s\n", what, db, s->noise > 0 ? " dB" : "");
+}
+
+/* Whether errors grow along a sequence. */
+static void print_steps(const struct nuc_evaluation *e)
+{
+    char what[64];
+
+    if (e->n_steps == 0)
+        return;
+    cli_printf("SQNR by step of %zu sequence%s\n", e->n_sequences, e->n_sequences == 1 ? "" : "s");
+    for (size_t i = 0; i < e->n_steps; i++) {
+        const struct nuc_step_score *s = &e->steps[i];
+        snprintf(what, sizeof what, s->last > s->first ? "%zu to %zu" : "%zu", s->first, s->last);
+        print_step(s, what);
+    }
+    print_step(&e->last_step, "last");
+}
+
 /* No output is known to hold classes, and one has the shape of scores. */
 static bool could_be_classes(const struct nuc_evaluation *e)
 {
@@ -258,6 +297,7 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
     if (e->has_reference)
         cli_printf("%-22s %7.1f per second\n", "reference", per_second(e->n_samples, e->reference_seconds));
     print_total(e);
+    print_steps(e);
     print_outputs(e);
     for (size_t i = 0; i < e->n_outputs; i++)
         print_remarks(e, &e->outputs[i]);
