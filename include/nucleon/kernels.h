@@ -354,6 +354,20 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_log_softmax.out", int8_log_softmax, nuc_op_int8_log_softmax)                                 \
     X("nucleon::quantized_resize_bilinear.out", int8_resize_bilinear, nuc_op_int8_resize_bilinear)                     \
     X("nucleon::quantized_resize_nearest.out", int8_resize_nearest, nuc_op_int8_resize_nearest)                        \
+    X("nucleon::requantize.out", rescale, nuc_op_requantize)                                                           \
+    X("nucleon::quantized_add.int16_out", int16_add, nuc_op_int16_add)                                                 \
+    X("nucleon::quantized_mul.int16_out", int16_mul, nuc_op_int16_mul)                                                 \
+    X("nucleon::quantized_prelu.int16_out", int16_prelu, nuc_op_int16_prelu)                                           \
+    X("nucleon::quantized_sigmoid.out", int16_sigmoid, nuc_op_int16_sigmoid)                                           \
+    X("nucleon::quantized_softmax.out", int16_softmax, nuc_op_int16_softmax)                                           \
+    X("nucleon::quantized_conv2d.int16_out", int16_conv2d, nuc_op_int16_conv2d)                                        \
+    X("nucleon::quantized_depthwise_conv2d.int16_out", int16_depthwise_conv2d, nuc_op_int16_depthwise_conv2d)          \
+    X("nucleon::quantized_transpose_conv2d.int16_out", int16_transpose_conv2d, nuc_op_int16_transpose_conv2d)          \
+    X("nucleon::quantized_batch_matmul.int16_out", int16_batch_matmul, nuc_op_int16_batch_matmul)                      \
+    X("nucleon::quantized_avg_pool2d.int16_out", int16_avg_pool2d, nuc_op_int16_avg_pool2d)                            \
+    X("nucleon::quantized_max_pool2d.int16_out", int16_max_pool2d, nuc_op_int16_max_pool2d)                            \
+    X("nucleon::quantized_sum.int16_out", int16_sum, nuc_op_int16_sum)                                                 \
+    X("nucleon::pad.int16_out", int16_pad, nuc_op_int16_pad)                                                           \
     X("nucleon::quantized_transpose_conv2d.out", int8_grouped_transpose_conv2d, nuc_op_int8_grouped_transpose_conv2d)
 
 #define NUC_KERNEL_DECLARATION(name, list, run)                                                                        \

@@ -43,15 +43,20 @@ static void align(struct nuc_cm *c, struct nuc_cm_binary *v, const struct nuc_me
 
 /* ---- add, sub ---- */
 
+/* Fractional bits of a sum. */
+static double sum_unit(const struct nuc_cm_binary *v)
+{
+    return v->a.dtype == NUC_I8 ? 1 << 20 : 1 << 15;
+}
+
 /* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py; a difference is a sum with a negative multiplier. */
 static struct nuc_node *emit_add(struct nuc_cm *c, const struct nuc_cm_binary *v, double factor,
                                  struct nuc_node *before)
 {
-    const double left_shift = 1 << 20;
     double scale_b = v->b.scale * fabs(factor);
     double twice_max = 2 * (v->a.scale > scale_b ? v->a.scale : scale_b);
     struct nuc_multiplier a = nuc_cm_multiplier(v->a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
-    struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v->out.params.scale * left_shift));
+    struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v->out.params.scale * sum_unit(v)));
 
     return nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v->out.value,
                     NUC_ARGS(nuc_node_arg(v->a.node), nuc_int_arg(v->a.zero_point), nuc_int_arg(a.multiplier),
@@ -61,12 +66,12 @@ static struct nuc_node *emit_add(struct nuc_cm *c, const struct nuc_cm_binary *v
                              nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)));
 }
 
-/* The sum has 20 fractional bits; shifted to the left for a result of a far finer scale it would overflow. */
+/* Shifted to the left for a result of a far finer scale a sum would overflow. */
 static bool may_overflow(const struct nuc_cm_binary *v, double factor)
 {
     double scale_b = v->b.scale * fabs(factor);
 
-    return 2 * (v->a.scale > scale_b ? v->a.scale : scale_b) > v->out.params.scale * (1 << 20);
+    return 2 * (v->a.scale > scale_b ? v->a.scale : scale_b) > v->out.params.scale * sum_unit(v);
 }
 
 bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
@@ -85,7 +90,7 @@ bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- choice ---- */
 
-/* One side: an int8 tensor, or a number that is not quantized yet (node NULL). */
+/* One side: a quantized tensor, or a number that is not quantized yet (node NULL). */
 struct side {
     struct nuc_cm_value value;
     double number;
@@ -109,8 +114,9 @@ static struct nuc_node *side_value(struct nuc_cm *c, const struct side *s, const
                                    struct nuc_node *before)
 {
     if (s->value.node == NULL) {
-        int8_t number = (int8_t)nuc_cm_quantize(&out->params, s->number);
-        return nuc_cm_constant(c, out->value, "_number", NUC_I8, NULL, 0, nuc_copy(c->g->cx, &number, 1));
+        int16_t number = (int16_t)nuc_cm_quantize(&out->params, s->number); /* the first byte is that of an int8 */
+        return nuc_cm_constant(c, out->value, "_number", out->params.dtype, NULL, 0,
+                               nuc_copy(c->g->cx, &number, sizeof number));
     }
     struct nuc_node *value = nuc_cm_requantize(c, &s->value, &out->params, before);
     return nuc_same_sizes(&value->vals[0], &out->value->vals[0])
@@ -118,7 +124,7 @@ static struct nuc_node *side_value(struct nuc_cm *c, const struct side *s, const
                : value;
 }
 
-/* The portable operator over int8. */
+/* The portable operator over integers. */
 bool nuc_cm_lower_where(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_node *condition = nuc_arg_node(node, NUC_ARG(WHERE, condition));
@@ -203,6 +209,7 @@ bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
 
     if (!nuc_cm_read_binary(node, false, &v) || node->vals[0].rank > 4)
         return false;
+    op = v.a.dtype == NUC_I8 ? op : node->op;
     struct nuc_node *before = nuc_cm_place(&v.out);
     struct nuc_node *a = nuc_cm_requantize(c, &v.a, &v.out.params, before);
     struct nuc_node *b = nuc_cm_requantize(c, &v.b, &v.out.params, before);
@@ -225,6 +232,8 @@ struct softmax {
 static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, const struct nuc_cm_unary *u,
                                      int64_t dim, struct nuc_node *before)
 {
+    if (u->in.dtype == NUC_I16)
+        return nuc_cm_emit_wide_softmax(c, value, u, dim, before);
     /* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py, after LiteRT's PreprocessSoftmaxScaling. */
     double scale = u->in.scale;
     const int integer_bits = 5;
@@ -263,19 +272,21 @@ static struct nuc_node *softmax_along(struct nuc_cm *c, const struct nuc_cm_unar
 bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
 {
     const struct nuc_cm_value fixed = {.dtype = NUC_I8, .scale = 0x1p-8, .zero_point = INT8_MIN};
+    const struct nuc_cm_value fixed_wide = {.dtype = NUC_I16, .scale = 0x1p-15};
     struct nuc_cm_unary u;
     uint32_t rank = node->vals[0].rank;
     int64_t dim = nuc_integer(node, NUC_ARG(NATIVE_SOFTMAX, dim), 0);
 
     if (!nuc_cm_read_unary(node, false, &u) || rank < 1 || nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)) ||
-        !nuc_cm_same_params(&u.out.params, &fixed))
+        !nuc_cm_same_params(&u.out.params, u.in.dtype == NUC_I8 ? &fixed : &fixed_wide))
         return false;
     if (c->options->reference_compat) {
         nuc_cm_replace(c, &u.out, emit_softmax(c, u.in.node, &u, dim, nuc_cm_place(&u.out)));
         return true;
     }
     dim = nuc_positive_dim(dim, rank);
-    if ((dim != (int64_t)rank - 1 && rank > 4) || node->vals[0].sizes[dim] > NUC_FIXED_SOFTMAX_ROW)
+    if ((dim != (int64_t)rank - 1 && rank > 4) ||
+        node->vals[0].sizes[dim] > (u.in.dtype == NUC_I8 ? NUC_FIXED_SOFTMAX_ROW : UINT16_MAX))
         return false;
     nuc_cm_replace(c, &u.out, softmax_along(c, &u, dim));
     return true;
@@ -287,8 +298,9 @@ bool nuc_cm_lower_prelu(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_binary v; /* b: the weight */
 
-    if (c->options->executorch_ops_only || !nuc_cm_read_binary(node, false, &v) || !nuc_is_static(v.b.node) ||
-        v.b.zero_point != 0)
+    if (c->options->executorch_ops_only || !nuc_cm_tensor(node, NUC_SELF, &v.a) ||
+        !nuc_cm_int8(nuc_arg_node(node, NUC_OTHER), &v.b) || !nuc_cm_result(node, false, &v.out) ||
+        v.a.dtype != v.out.params.dtype || !nuc_is_static(v.b.node) || v.b.zero_point != 0)
         return false;
     struct nuc_multiplier positive = nuc_cm_multiplier(v.a.scale / v.out.params.scale);
     struct nuc_multiplier negative = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
@@ -315,7 +327,7 @@ static const struct bounds {
     BOUNDS(CORTEXM_ADD),         BOUNDS(CORTEXM_LINEAR),           BOUNDS(CORTEXM_CONV2D),
     BOUNDS(CORTEXM_DEPTHWISE),   BOUNDS(CORTEXM_TRANSPOSE_CONV2D), BOUNDS(NUCLEON_TRANSPOSE_CONV2D),
     BOUNDS(CORTEXM_MAX_POOL2D),  BOUNDS(NUCLEON_CONV2D),           BOUNDS(NUCLEON_DEPTHWISE),
-    BOUNDS(NUCLEON_WIDE_CONV2D), BOUNDS(NUCLEON_WIDE_DEPTHWISE),
+    BOUNDS(NUCLEON_WIDE_CONV2D), BOUNDS(NUCLEON_WIDE_DEPTHWISE),   BOUNDS(NUCLEON_REQUANTIZE),
 };
 
 static const struct bounds *bounds_of(enum nuc_op op)
@@ -362,7 +374,7 @@ bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
         clamped =
             nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
                      NUC_ARGS(nuc_node_arg(in.node), nuc_float_arg((double)r.low), nuc_float_arg((double)r.high)));
-    else if (r.low != INT8_MIN || r.high != INT8_MAX)
+    else if (nuc_cm_is_clamped(&r))
         return false;
     nuc_cm_replace(c, &r, clamped);
     return true;

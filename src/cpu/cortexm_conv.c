@@ -62,7 +62,8 @@ static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
     /* A bias correction or another pass may have left scales of the channels of one group. */
     if (v->weight.scales != NULL && v->weight.axis != (v->transposed ? 1 : 0))
         return false;
-    if (!nuc_cm_result(node, true, &v->out))
+    if (!nuc_cm_result(node, true, &v->out) || v->in.dtype != v->out.params.dtype ||
+        (v->in.dtype == NUC_I16 && !nuc_cm_takes_int16(&v->in, &v->weight, &v->out)))
         return false;
     v->before = nuc_cm_place(&v->out);
     return nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
@@ -157,10 +158,10 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
         .low = (int32_t)v->out.low,
         .high = (int32_t)v->out.high,
     };
-    if (!computed && v->excess == NULL)
+    if (!computed && v->excess == NULL && v->in.dtype == NUC_I8)
         nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
     nuc_cm_add_multipliers(c, node, rescale, n, &v->multipliers, &v->shifts);
-    if (v->bias == NULL && v->groups > 1) {
+    if (v->bias == NULL && v->groups > 1 && v->in.dtype == NUC_I8) {
         const int32_t *zeros = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *zeros);
         v->bias = nuc_cm_constant(c, node, "_zero_bias", NUC_I32, &n, 1, zeros);
     }
@@ -183,15 +184,18 @@ static struct nuc_node *emit_wide_conv(struct nuc_cm *c, const struct conv *v, s
     return conv;
 }
 
+/* Operators of int8 have one padding for both sides where they can, those of int16 one for each. */
 static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
 {
+    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
     struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
+    bool int8 = v->in.dtype == NUC_I8;
 
     if (v->excess != NULL)
         return emit_wide_conv(c, v, in);
-    struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_CONV2D, v->out.value,
-                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                                              NUC_PAIR_ARG(v->dilation), LAST_ARGS));
+    struct nuc_node *conv = nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D, v->out.value,
+                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride),
+                                              nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
 
     nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return conv;
@@ -211,14 +215,16 @@ static struct nuc_node *emit_wide_depthwise(struct nuc_cm *c, const struct conv 
 
 static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 {
+    const int64_t sides[4] = {v->padding.h, v->padding.w, v->padding.h, v->padding.w};
     struct nuc_node *before = v->before, *in = nuc_cm_channels_last(c, v->in.node, before);
+    bool int8 = v->in.dtype == NUC_I8;
 
     if (v->excess != NULL)
         return emit_wide_depthwise(c, v, in);
     struct nuc_node *conv =
-        nuc_emit(c->g, before, NUC_OP_CORTEXM_DEPTHWISE, v->out.value,
-                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding), NUC_PAIR_ARG(v->dilation),
-                          nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
+        nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_DEPTHWISE : NUC_OP_NUCLEON_DEPTHWISE, v->out.value,
+                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, int8 ? 2 : 4),
+                          NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
 
     nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
     return conv;
@@ -305,8 +311,8 @@ static struct nuc_node *lower_transposed(struct nuc_cm *c, const struct nuc_node
 {
     static const uint8_t to_ohwi[4] = {1, 2, 3, 0};
     struct nuc_transposed_window w = window_of(v);
-    bool plain = v->groups == 1 && v->output_padding.h == 0 && v->output_padding.w == 0 && v->dilation.h == 1 &&
-                 v->dilation.w == 1;
+    bool plain = v->in.dtype == NUC_I8 && v->groups == 1 && v->output_padding.h == 0 && v->output_padding.w == 0 &&
+                 v->dilation.h == 1 && v->dilation.w == 1;
 
     if (!plain && c->options->reference_compat)
         return NULL;

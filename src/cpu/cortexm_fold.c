@@ -37,16 +37,11 @@ void nuc_cm_separate_moves(struct nuc_graph *g)
 
 /* ---- after: copies of dim orders ---- */
 
-static bool is_order_copy(const struct nuc_node *node)
-{
-    return node->op == NUC_OP_TO_DIM_ORDER_COPY && node->vals[0].dtype == NUC_I8;
-}
-
 /* Copies of one value in one order are one copy; a copy of a copy in the first order is the first value. */
 static void fold_copy(struct nuc_cm *c, struct nuc_node *copy)
 {
     struct nuc_node *source = nuc_operand(c->g, copy, NUC_SELF);
-    struct nuc_node *first = is_order_copy(source) ? nuc_arg_node(source, NUC_SELF) : NULL;
+    struct nuc_node *first = nuc_cm_is_order_copy(source) ? nuc_arg_node(source, NUC_SELF) : NULL;
 
     if (first != NULL && nuc_same_layout(&first->vals[0], &copy->vals[0])) {
         nuc_replace_uses(c->g, copy, first, NULL);
@@ -54,7 +49,7 @@ static void fold_copy(struct nuc_cm *c, struct nuc_node *copy)
     }
     for (uint32_t i = 0; i < source->n_users; i++) {
         struct nuc_node *other = source->users[i];
-        if (other == copy || !is_order_copy(other) || !nuc_same_layout(&other->vals[0], &copy->vals[0]))
+        if (other == copy || !nuc_cm_is_order_copy(other) || !nuc_same_layout(&other->vals[0], &copy->vals[0]))
             continue;
         struct nuc_node *n = other;
         while (n != NULL && n != copy)
@@ -69,7 +64,7 @@ static void fold_copy(struct nuc_cm *c, struct nuc_node *copy)
 void nuc_cm_fold(struct nuc_cm *c)
 {
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        if (is_order_copy(n))
+        if (nuc_cm_is_order_copy(n))
             fold_copy(c, n);
     }
     /* What a program gives has bytes of its own. */

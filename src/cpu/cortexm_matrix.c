@@ -33,8 +33,8 @@ static struct nuc_node *kernel_sum(struct nuc_cm *c, const struct nuc_node *node
 }
 
 /*
- * With a scale for each output: rows [N, I] are the pixels of an image [1, I, N, 1], channels last, for a convolution
- * of one pixel. `weight` is [O, I].
+ * With a scale for each output, and of int16: rows [N, I] are the pixels of an image [1, I, N, 1], channels last, for a
+ * convolution of one pixel. `weight` is [O, I].
  */
 static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, const struct linear *l,
                                     struct nuc_node *weight)
@@ -48,12 +48,15 @@ static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, con
     struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
     in = nuc_cm_as_nchw(c, nuc_cm_view(c, in, (int64_t[]){1, rows, 1, i}, 4, before), before);
     nuc_cm_add_multipliers(c, node, l->rescale, o, &multipliers, &shifts);
-    const struct nuc_pair ones = {1, 1}, zeros = {0, 0};
-    struct nuc_node *conv = nuc_emit(
-        c->g, before, NUC_OP_CORTEXM_CONV2D, l->out.value,
-        NUC_ARGS(nuc_node_arg(in), nuc_node_arg(kernel), nuc_node_arg(l->bias), NUC_PAIR_ARG(ones), NUC_PAIR_ARG(zeros),
-                 NUC_PAIR_ARG(ones), nuc_int_arg(-l->in.zero_point), nuc_int_arg(l->out.params.zero_point),
-                 nuc_node_arg(multipliers), nuc_node_arg(shifts), nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
+    const struct nuc_pair ones = {1, 1};
+    const int64_t sides[4] = {0, 0, 0, 0};
+    bool int8 = l->in.dtype == NUC_I8;
+    struct nuc_node *conv =
+        nuc_emit(c->g, before, int8 ? NUC_OP_CORTEXM_CONV2D : NUC_OP_NUCLEON_CONV2D, l->out.value,
+                 NUC_ARGS(nuc_node_arg(in), nuc_node_arg(kernel), nuc_node_arg(l->bias), NUC_PAIR_ARG(ones),
+                          nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(ones), nuc_int_arg(-l->in.zero_point),
+                          nuc_int_arg(l->out.params.zero_point), nuc_node_arg(multipliers), nuc_node_arg(shifts),
+                          nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
     nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
 }
@@ -107,7 +110,8 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *
 
     if (l->weight_is_transposed)
         weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
-    l->rescale = nuc_cm_multipliers(c, &l->in, &l->weight, &l->out, l->weight.scales ? weight->vals[0].sizes[0] : 1);
+    const bool pixels = l->weight.scales != NULL || l->in.dtype == NUC_I16;
+    l->rescale = nuc_cm_multipliers(c, &l->in, &l->weight, &l->out, pixels ? weight->vals[0].sizes[0] : 1);
     /* `weight` is [O, I]. */
     const int64_t *sizes = weight->vals[0].sizes;
     const struct nuc_channels shape = {
@@ -123,9 +127,9 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *
         .high = (int32_t)l->out.high,
         .one_multiplier = l->weight.scales == NULL,
     };
-    if (l->weight.zero_point == 0)
+    if (l->weight.zero_point == 0 && l->in.dtype == NUC_I8)
         nuc_cm_fold_channels(c, node, &shape, l->rescale, &weight, &l->bias);
-    if (l->weight.scales != NULL) {
+    if (pixels) {
         nuc_cm_replace(c, &l->out, emit_pixels(c, node, l, weight));
         return;
     }
@@ -158,7 +162,8 @@ static bool lower_layer(struct nuc_cm *c, struct nuc_node *node, uint32_t input,
     uint32_t rank = node->vals[0].rank;
 
     if (!nuc_cm_tensor(node, input, &l.in) || !read_weight(nuc_arg_node(node, weight), &l) ||
-        !nuc_cm_result(node, true, &l.out) || rank == 0 ||
+        !nuc_cm_result(node, true, &l.out) || rank == 0 || l.in.dtype != l.out.params.dtype ||
+        (l.in.dtype == NUC_I16 && !nuc_cm_takes_int16(&l.in, &l.weight, &l.out)) ||
         !nuc_cm_bias(c, node, bias, node->vals[0].sizes[rank - 1], &l.in, &l.weight, &l.bias))
         return false;
     emit_linear(c, node, &l);
@@ -194,7 +199,10 @@ static struct nuc_node *as_batch(struct nuc_cm *c, struct nuc_node *matrix, stru
 /* The kernel reads [B, N, K] of the second operand, a [B, K, N]; a constant is transposed here. */
 static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_binary *p)
 {
-    struct nuc_multiplier m = nuc_cm_multiplier(p->a.scale * p->b.scale / p->out.params.scale);
+    double product = p->a.scale * p->b.scale;
+    if (c->options->as_litert && p->a.dtype == NUC_I16) /* LiteRT's, of which int8 keeps no trace */
+        product = (double)((float)p->a.scale * (float)p->b.scale);
+    struct nuc_multiplier m = nuc_cm_multiplier(product / p->out.params.scale);
     struct nuc_node *a = p->a.node, *b = p->b.node, *before = nuc_cm_place(&p->out);
 
     if (a->vals[0].rank == 2) {
@@ -214,11 +222,16 @@ static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *no
     return bmm;
 }
 
+static bool has_factor(const struct nuc_cm_binary *p)
+{
+    return p->a.dtype == NUC_I8 || nuc_cm_takes_int16(&p->a, &p->b, &p->out);
+}
+
 bool nuc_cm_lower_bmm(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_binary p;
 
-    if (!nuc_cm_read_binary(node, false, &p) || p.a.node->vals[0].rank != 3)
+    if (!nuc_cm_read_binary(node, false, &p) || p.a.node->vals[0].rank != 3 || !has_factor(&p))
         return false;
     nuc_cm_replace(c, &p.out, emit_product(c, node, &p));
     return true;
@@ -231,7 +244,7 @@ bool nuc_cm_lower_mm(struct nuc_cm *c, struct nuc_node *node)
 
     if (lower_layer(c, node, NUC_ARG(MM, self), NUC_ARG(MM, mat2), NULL, true))
         return true;
-    if (!nuc_cm_read_binary(node, false, &p))
+    if (!nuc_cm_read_binary(node, false, &p) || !has_factor(&p))
         return false;
     struct nuc_node *bmm = emit_product(c, node, &p);
     nuc_cm_replace(c, &p.out, nuc_cm_view(c, bmm, node->vals[0].sizes, 2, bmm->next));

@@ -91,6 +91,7 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
     struct nuc_meta placed = node->vals[0];
     bool in_place = !c->options->reference_compat && !nuc_is_static(m->in.node) && stays_in_place(in, perm, &placed);
     bool small = in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m->in.node);
+    small = small && m->in.dtype == NUC_I8;
     enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE;
     bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m->in.node);
     struct nuc_node *before = nuc_cm_place(&m->out);
@@ -98,7 +99,7 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
     struct nuc_node *permuted =
         nuc_emit(c->g, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
     if (in_place) {
-        placed.dtype = NUC_I8;
+        placed.dtype = m->in.dtype;
         nuc_set_val(c->g, permuted, &placed);
     }
     return folded(c, permuted);
@@ -216,7 +217,7 @@ bool nuc_cm_lower_put(struct nuc_cm *c, struct nuc_node *node)
 static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
 {
     for (uint32_t i = 0; i < list->count; i++) {
-        if (!nuc_cm_int8(list->u.nodes[i], &parts[i]))
+        if (!nuc_cm_values(list->u.nodes[i], &parts[i]))
             return false;
     }
     return list->count > 0;

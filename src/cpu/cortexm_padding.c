@@ -61,11 +61,6 @@ static bool image_padding(const struct nuc_node *pad, struct sides *out)
     return true;
 }
 
-static bool is_order_copy(const struct nuc_node *node)
-{
-    return node->op == NUC_OP_TO_DIM_ORDER_COPY && node->vals[0].dtype == NUC_I8;
-}
-
 /*
  * The paddings of `conv` with those in front of it, as the symmetric operator has them where they lead to the same
  * windows.
@@ -108,7 +103,7 @@ static bool all_take(const struct nuc_cm *c, const struct nuc_node *image, const
     for (uint32_t i = 0; i < image->n_users; i++) {
         const struct nuc_node *user = image->users[i];
         if (!takes(c, user, image, pad, added) &&
-            !(through_copy && is_order_copy(user) && all_take(c, user, pad, added, false)))
+            !(through_copy && nuc_cm_is_order_copy(user) && all_take(c, user, pad, added, false)))
             return false;
     }
     return image->n_users > 0;
@@ -117,6 +112,7 @@ static bool all_take(const struct nuc_cm *c, const struct nuc_node *image, const
 static struct nuc_node *conv_as(struct nuc_cm *c, const struct row *row, bool symmetric, struct nuc_node *conv,
                                 struct nuc_node *image, const int64_t padding[4], struct nuc_node *before)
 {
+    symmetric = symmetric && image->vals[0].dtype == NUC_I8; /* those of int16 take a padding for each side */
     struct nuc_node *next = nuc_insert(c->g, before, symmetric ? row->symmetric : row->sided, conv);
 
     for (uint32_t i = 0; i < row->scratch; i++)
@@ -152,7 +148,7 @@ static void give_padding(struct nuc_cm *c, struct nuc_node *padded, const struct
 
     while (padded->n_users > 0) {
         struct nuc_node *user = padded->users[0];
-        if (is_order_copy(user)) {
+        if (nuc_cm_is_order_copy(user)) {
             give_padding(c, user, pad, added);
             nuc_remove_node(c->g, user);
         } else {

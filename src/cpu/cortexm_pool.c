@@ -105,7 +105,7 @@ static struct nuc_node *pad_for_windows(struct nuc_cm *c, struct nuc_node *in, s
 
     if (w->padding.h == 0 && w->padding.w == 0 && post.h == 0 && post.w == 0)
         return in;
-    return pad_image(c, in, w, post, INT8_MIN, before);
+    return pad_image(c, in, w, post, nuc_cm_range(in->vals[0].dtype).low, before);
 }
 
 static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct window *w)
@@ -115,7 +115,7 @@ static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, s
     const uint32_t first_id = c->g->next_id;
     const int64_t most_parts = 25;
 
-    if (c->options->reference_compat || u->out.low != INT8_MIN || u->out.high != INT8_MAX ||
+    if (c->options->reference_compat || nuc_cm_is_clamped(&u->out) || u->in.dtype != NUC_I8 ||
         w->kernel.h * w->kernel.w > most_parts || u->in.node->vals[0].sizes[1] == 1)
         return false;
     struct nuc_node *in = nuc_cm_channels_last(c, u->in.node, before);
@@ -142,7 +142,7 @@ bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
     bool same = nuc_cm_same_params(&u.in, &u.out.params);
     if (c->options->reference_compat && (ceil_mode || !same))
         return false;
-    if (!same && (u.out.low != INT8_MIN || u.out.high != INT8_MAX))
+    if (!same && nuc_cm_is_clamped(&u.out))
         return false;
     if (w.dilation.h != 1 || w.dilation.w != 1)
         return lower_dilated_pool(c, &u, &w);
@@ -210,7 +210,7 @@ bool nuc_cm_lower_avg_pool(struct nuc_cm *c, struct nuc_node *node)
     enum nuc_op op = upwards != NULL ? NUC_OP_NUCLEON_AVG_POOL2D : NUC_OP_CORTEXM_AVG_POOL2D;
 
     if (!nuc_cm_tensor(node, NUC_SELF, &u.in) || !nuc_cm_result(upwards != NULL ? upwards : node, false, &u.out) ||
-        !is_image(&u) || !rounds_finely(&u) ||
+        u.in.dtype != u.out.params.dtype || !is_image(&u) || !rounds_finely(&u) ||
         nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind != NUC_ARG_NONE)
         return false;
     /* Windows over the edge divide by another number than the padded copy has values. */
@@ -361,7 +361,7 @@ static struct nuc_node *sum_of_products(struct nuc_cm *c, const struct nuc_node 
     int64_t block[3], sizes[NUC_MAX_RANK];
     uint32_t rank = 0;
 
-    if (!as_block(r, block) || (block[2] > 1 && !transposes) ||
+    if (u->in.dtype != NUC_I8 || !as_block(r, block) || (block[2] > 1 && !transposes) ||
         (block[1] > MOST_ONES && !c->options->executorch_ops_only))
         return NULL;
     struct nuc_node *x = r->in;
@@ -389,7 +389,7 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
     /* The int32 sum of the products must not overflow. */
-    if (count > (double)(1 << 22))
+    if (count > (double)(u.in.dtype == NUC_I8 ? 1 << 22 : 1 << 15))
         return false;
     double scale = u.in.scale / u.out.params.scale;
     struct nuc_multiplier m =
@@ -530,7 +530,8 @@ bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
     if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out), *resize;
-    if (!c->options->executorch_ops_only && scales_fit(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors))) {
+    if (!c->options->executorch_ops_only && u.in.dtype == NUC_I8 &&
+        scales_fit(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors))) {
         struct nuc_node *in = nuc_cm_channels_last(c, u.in.node, before);
         resize = nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,
                           NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2)));

@@ -14,7 +14,7 @@ struct nuc_cm {
     const struct nuc_cortexm_options *options;
 };
 
-/* A quantized tensor: an int8 or int32 value and what its numbers mean. */
+/* A quantized tensor: an integer value and what its numbers mean. */
 struct nuc_cm_value {
     struct nuc_node *node;
     enum nuc_dtype dtype;
@@ -48,30 +48,49 @@ struct nuc_cm_binary {
 /* The tensor a dequantize node reads. False for anything else. */
 bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 
-/* The same of an int8 tensor with one scale alone; argument `index` as one. */
+/*
+ * The same of an int8 tensor with one scale alone; of one of int8 or of int16 about 0; argument `index` as one of the
+ * latter.
+ */
 bool nuc_cm_int8(const struct nuc_node *dequantize, struct nuc_cm_value *out);
+bool nuc_cm_values(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out);
 
+/* Least and largest number of int8, int16 and int32. */
+struct nuc_cm_range {
+    int64_t low, high;
+};
+struct nuc_cm_range nuc_cm_range(enum nuc_dtype dtype);
+
 /*
- * How the operator's result is quantized: every reader is a quantize node of the same int8 parameters. With `fuse` a
- * ReLU or clamp that is the only reader may stand between.
+ * How the operator's result is quantized: every reader is a quantize node of the same parameters, int8 or int16 about
+ * 0. With `fuse` a ReLU or clamp that is the only reader may stand between.
  */
 bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out);
 
-/* The first operand, or the first two, as int8 tensors and the result. */
+/* The same of integers of any parameters. */
+bool nuc_cm_any_result(struct nuc_node *node, struct nuc_cm_result *out);
+
+/* An activation leaves numbers out. */
+bool nuc_cm_is_clamped(const struct nuc_cm_result *result);
+
+/* Int16 comes into the operator or out of it. */
+bool nuc_cm_is_wide(const struct nuc_node *node);
+
+/* The first operand, or the first two, as tensors and the result, all of one type. */
 bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out);
 bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out);
 
-/* Readers of the quantize nodes read `node`, an int8 tensor of the same sizes. */
+/* Readers of the quantize nodes read `node`, a quantized tensor of the same sizes. */
 void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node);
 
-/* The same for a tensor with the parameters of `in`: where the result has others, a table comes after it. */
+/* The same for a tensor with the parameters of `in`: where the result has others, what makes them comes after it. */
 void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
                        struct nuc_node *node);
 
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b);
 
-/* round(x / scale) + zero point, half to even, clamped to int8. */
+/* round(x / scale) + zero point, half to even, clamped to the type. */
 int64_t nuc_cm_quantize(const struct nuc_cm_value *params, double x);
 
 /* The fixed-point form of a scale as the reference computes it: mantissa rounded half to even. */
@@ -81,8 +100,8 @@ struct nuc_multiplier nuc_cm_multiplier(double scale);
 double nuc_cm_channel_scale(const struct nuc_cm_value *weight, int64_t channel);
 
 /*
- * The int32 bias `arg` of `n` channels with the scale input * weight, computed when it is a float constant; *out is
- * NULL when there is none. False when it is neither.
+ * The int32 bias, of int16 inputs also int64, `arg` of `n` channels with the scale input * weight, computed when it is
+ * a float constant; *out is NULL when there is none. False when it is neither.
  */
 bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node *arg, int64_t n,
                  const struct nuc_cm_value *in, const struct nuc_cm_value *weight, struct nuc_node **out);
@@ -106,7 +125,7 @@ struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *befor
 struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
                                  enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank, const void *bytes);
 
-/* An int8 constant with its dimensions in the order of `perm`. */
+/* A constant with its dimensions in the order of `perm`. */
 struct nuc_node *nuc_cm_permuted_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
                                           const struct nuc_node *value, const uint8_t *perm);
 
@@ -158,6 +177,11 @@ void nuc_cm_name_channels_last(struct nuc_cm *c, struct nuc_node *value);
 /* [N, C, H, W] channels-last as contiguous [N, H, W, C], and back, without moving a byte. */
 struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
 struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
+/* A copy of int8 or int16 values in another dim order. */
+static inline bool nuc_cm_is_order_copy(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_TO_DIM_ORDER_COPY && (node->vals[0].dtype == NUC_I8 || node->vals[0].dtype == NUC_I16);
+}
 /* Rank 4, channels-last and not contiguous at the same time. */
 bool nuc_cm_is_nhwc(const struct nuc_node *value);
 /* Where dimension `dim` of [N, C, H, W] is in [N, H, W, C]. */
@@ -174,9 +198,26 @@ size_t nuc_cm_depthwise_scratch(const struct nuc_cpu *cpu, const struct nuc_node
 /* first: the accumulators; second: the reversed weights. */
 void nuc_cm_transposed_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv, size_t *first, size_t *second);
 
+/* ---- int16 (cortexm_int16.c) ---- */
+
+/* Products of both, values or constant weights, are about 0, with factors that kernels with sums of 64 bits take. */
+bool nuc_cm_takes_int16(const struct nuc_cm_value *in, const struct nuc_cm_value *weight,
+                        const struct nuc_cm_result *out);
+
+/* Another type or other parameters of it, between bounds; the real factor is `ratio`. */
+struct nuc_node *nuc_cm_emit_requantize(struct nuc_cm *c, const struct nuc_cm_value *from,
+                                        const struct nuc_cm_result *to, double ratio, struct nuc_node *before);
+
+/* The result is a function of one int16 tensor, or one of another type: `last` computes it, or dequantizes. */
+bool nuc_cm_lower_wide_function(struct nuc_cm *c, struct nuc_node *last);
+
+/* Softmax along the last dimension of `value`. */
+struct nuc_node *nuc_cm_emit_wide_softmax(struct nuc_cm *c, struct nuc_node *value, const struct nuc_cm_unary *u,
+                                          int64_t dim, struct nuc_node *before);
+
 /* ---- tables (cortexm_table.c) ---- */
 
-/* The value with other parameters, by a table; itself when they are the same. */
+/* The value with other parameters, of int8 by a table; itself when they are the same. */
 struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
                                    struct nuc_node *before);
 

@@ -79,12 +79,20 @@ static int64_t row_size(const struct nuc_scratch_rules *r, const struct sizes *s
     return size_left > size_right ? size_left : size_right;
 }
 
+/* Kernels of int16 need none. */
+static bool is_int16(const struct nuc_node *conv)
+{
+    return nuc_input_meta(conv, NUC_ARG(CORTEXM_CONV2D, input))->dtype == NUC_I16;
+}
+
 size_t nuc_cm_conv_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv)
 {
     const struct nuc_scratch_rules *r = cpu->scratch;
     struct sizes s = sizes_of(conv, NUC_ARG(CORTEXM_CONV2D, dilation));
     bool whole = s.weight_c == s.c;
 
+    if (is_int16(conv))
+        return 0;
     if (whole && s.padding[0] == 0 && s.padding[1] == 0 && s.kernel[0] == 1 && s.kernel[1] == 1 && s.dilation[0] == 1 &&
         s.dilation[1] == 1)
         return 0;
@@ -119,6 +127,8 @@ size_t nuc_cm_depthwise_scratch(const struct nuc_cpu *cpu, const struct nuc_node
     struct sizes s = sizes_of(conv, NUC_ARG(CORTEXM_CONV2D, dilation));
     int64_t taps = s.kernel[0] * s.kernel[1], size = 0;
 
+    if (is_int16(conv))
+        return 0;
     if (s.c == s.out_c && s.n == 1 && s.dilation[0] == 1 && s.dilation[1] == 1) {
         bool free =
             r->depthwise_free_3x3 && s.kernel[0] == 3 && s.kernel[1] == 3 && s.padding[0] <= 1 && s.padding[1] <= 1;

@@ -8,6 +8,20 @@
 
 /* ---- parameters ---- */
 
+struct nuc_cm_range nuc_cm_range(enum nuc_dtype dtype)
+{
+    switch ((int)dtype) {
+    case NUC_U8:
+        return (struct nuc_cm_range){0, UINT8_MAX};
+    case NUC_I8:
+        return (struct nuc_cm_range){INT8_MIN, INT8_MAX};
+    case NUC_I16:
+        return (struct nuc_cm_range){INT16_MIN, INT16_MAX};
+    default:
+        return (struct nuc_cm_range){INT32_MIN, INT32_MAX};
+    }
+}
+
 /* Per channel they are symmetric, as weights and biases are; else 0 is among the values, whatever a file says. */
 static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *out)
 {
@@ -17,9 +31,9 @@ static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *ou
         return false;
     *out = (struct nuc_cm_value){.dtype = q.dtype, .zero_point = q.zero_point, .n_scales = 1, .axis = (int)q.axis};
     if (!q.per_channel) {
-        int64_t low = q.dtype == NUC_U8 ? 0 : INT8_MIN;
+        const struct nuc_cm_range range = nuc_cm_range(q.dtype);
         out->scale = q.scale;
-        return q.scale > 0 && q.zero_point >= low && q.zero_point <= low + UINT8_MAX;
+        return q.scale > 0 && q.zero_point >= range.low && q.zero_point <= range.high;
     }
     const struct nuc_meta *m = &q.scales->vals[0];
     if (q.scales->data == NULL || m->dtype != NUC_F32 || m->rank != 1 || m->sizes[0] < 1)
@@ -43,9 +57,19 @@ bool nuc_cm_int8(const struct nuc_node *dequantize, struct nuc_cm_value *out)
     return nuc_cm_operand(dequantize, out) && out->scales == NULL && out->dtype == NUC_I8;
 }
 
+static bool has_kernels(const struct nuc_cm_value *v)
+{
+    return v->scales == NULL && (v->dtype == NUC_I8 || (v->dtype == NUC_I16 && v->zero_point == 0));
+}
+
+bool nuc_cm_values(const struct nuc_node *dequantize, struct nuc_cm_value *out)
+{
+    return nuc_cm_operand(dequantize, out) && has_kernels(out);
+}
+
 bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out)
 {
-    return nuc_cm_int8(nuc_arg_node(node, index), out);
+    return nuc_cm_values(nuc_arg_node(node, index), out);
 }
 
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b)
@@ -57,10 +81,11 @@ bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value 
 int64_t nuc_cm_quantize(const struct nuc_cm_value *params, double x)
 {
     double q = nearbyint((double)(float)(x / params->scale + (double)params->zero_point));
+    const struct nuc_cm_range range = nuc_cm_range(params->dtype);
 
-    if (!(q > INT8_MIN))
-        return INT8_MIN;
-    return q < INT8_MAX ? (int64_t)q : INT8_MAX;
+    if (!(q > (double)range.low))
+        return range.low;
+    return q < (double)range.high ? (int64_t)q : range.high;
 }
 
 struct nuc_multiplier nuc_cm_multiplier(double scale)
@@ -84,7 +109,9 @@ bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node 
     *out = NULL;
     if (arg == NULL)
         return true;
-    if (nuc_cm_operand(arg, &bias) && nuc_is_static(bias.node) && bias.dtype == NUC_I32) {
+    const bool wide = in->dtype == NUC_I16;
+    if (nuc_cm_operand(arg, &bias) && nuc_is_static(bias.node) &&
+        (bias.dtype == NUC_I32 || (wide && bias.dtype == NUC_I64))) {
         *out = bias.node;
         return bias.node->vals[0].rank <= 1;
     }
@@ -92,23 +119,25 @@ bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node 
         return false;
     const float *values = nuc_const_contiguous(c->g, arg);
     int32_t *quantized = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *quantized);
+    int64_t *longs = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *longs);
     for (int64_t i = 0; i < n; i++) {
         double q = nearbyint((double)values[i] / (in->scale * nuc_cm_channel_scale(weight, i)));
-        quantized[i] = q > INT32_MAX ? INT32_MAX : q < INT32_MIN ? INT32_MIN : (int32_t)q;
+        longs[i] = q > 0x1p46 ? (int64_t)1 << 46 : q < -0x1p46 ? -((int64_t)1 << 46) : (int64_t)q;
+        quantized[i] = nuc_saturate_i32(longs[i]);
     }
-    *out = nuc_cm_constant(c, like, "_bias", NUC_I32, &n, 1, quantized);
+    *out = nuc_cm_constant(c, like, "_bias", wide ? NUC_I64 : NUC_I32, &n, 1, wide ? (const void *)longs : quantized);
     return true;
 }
 
 /* ---- results ---- */
 
 /* Every reader is a quantize node, all of the same parameters. */
-static bool read_quantize(struct nuc_node *value, struct nuc_cm_result *out)
+static bool read_quantize(struct nuc_node *value, bool any, struct nuc_cm_result *out)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         struct nuc_cm_value params;
         if (value->users[i]->op != NUC_OP_QUANTIZE_PER_TENSOR || !read_parameters(value->users[i], &params) ||
-            params.dtype != NUC_I8 || (i > 0 && !nuc_cm_same_params(&params, &out->params)))
+            (!any && !has_kernels(&params)) || (i > 0 && !nuc_cm_same_params(&params, &out->params)))
             return false;
         if (i == 0) {
             out->quantize = value->users[0];
@@ -124,7 +153,7 @@ bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
     struct nuc_node *value = node;
     struct nuc_bounds bounds = {-HUGE_VAL, HUGE_VAL};
 
-    *out = (struct nuc_cm_result){.low = INT8_MIN, .high = INT8_MAX};
+    *out = (struct nuc_cm_result){.value = NULL};
     if (node->is_tuple) {
         if (node->n_users != 1 || node->users[0]->op != NUC_OP_GETITEM ||
             nuc_integer(node->users[0], NUC_ARG(GETITEM, index), -1) != 0)
@@ -138,8 +167,10 @@ bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
             return false;
     }
     out->value = value;
-    if (!read_quantize(value, out))
+    if (!read_quantize(value, false, out))
         return false;
+    out->low = nuc_cm_range(out->params.dtype).low;
+    out->high = nuc_cm_range(out->params.dtype).high;
     if (bounds.min > -HUGE_VAL)
         out->low = nuc_cm_quantize(&out->params, bounds.min);
     if (bounds.max < HUGE_VAL)
@@ -147,15 +178,58 @@ bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
     return true;
 }
 
+bool nuc_cm_any_result(struct nuc_node *node, struct nuc_cm_result *out)
+{
+    *out = (struct nuc_cm_result){.value = node};
+    if (node->is_tuple || !read_quantize(node, true, out))
+        return false;
+    out->low = nuc_cm_range(out->params.dtype).low;
+    out->high = nuc_cm_range(out->params.dtype).high;
+    return true;
+}
+
+bool nuc_cm_is_clamped(const struct nuc_cm_result *result)
+{
+    const struct nuc_cm_range range = nuc_cm_range(result->params.dtype);
+
+    return result->low != range.low || result->high != range.high;
+}
+
+static bool is_int16(const struct nuc_node *node)
+{
+    struct nuc_quant q;
+
+    return nuc_quant_of(node, &q) && q.dtype == NUC_I16;
+}
+
+bool nuc_cm_is_wide(const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (is_int16(in))
+            return true;
+    }
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool between = user->op == NUC_OP_GETITEM || nuc_has_bounds(user);
+        if (is_int16(user) || (between && user->n_users > 0 && is_int16(user->users[0])))
+            return true;
+    }
+    return false;
+}
+
 bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out)
 {
-    return nuc_cm_tensor(node, NUC_SELF, &out->in) && nuc_cm_result(node, fuse, &out->out);
+    return nuc_cm_tensor(node, NUC_SELF, &out->in) && nuc_cm_result(node, fuse, &out->out) &&
+           out->in.dtype == out->out.params.dtype;
 }
 
 bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out)
 {
     return nuc_cm_tensor(node, NUC_SELF, &out->a) && nuc_cm_tensor(node, NUC_OTHER, &out->b) &&
-           nuc_cm_result(node, fuse, &out->out);
+           nuc_cm_result(node, fuse, &out->out) && out->a.dtype == out->b.dtype &&
+           out->a.dtype == out->out.params.dtype;
 }
 
 void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node)
@@ -231,7 +305,7 @@ struct nuc_node *nuc_cm_permuted_constant(struct nuc_cm *c, const struct nuc_nod
         m.dim_order[i] = perm[i];
         sizes[i] = m.sizes[perm[i]];
     }
-    return nuc_cm_constant(c, like, suffix, NUC_I8, sizes, m.rank,
+    return nuc_cm_constant(c, like, suffix, m.dtype, sizes, m.rank,
                            nuc_in_dim_order(c->g->cx, &m, nuc_const_contiguous(c->g, value)));
 }
 
@@ -251,7 +325,7 @@ struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, cons
 {
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
 
-    return nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE, value,
+    return nuc_emit(c->g, before, value->vals[0].dtype == NUC_I8 ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE, value,
                     NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(perm, value->vals[0].rank)));
 }
 

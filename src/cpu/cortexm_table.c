@@ -43,6 +43,11 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
 
     if (nuc_cm_same_params(from, to))
         return from->node;
+    if (from->dtype != NUC_I8 || to->dtype != NUC_I8) {
+        const struct nuc_cm_range range = nuc_cm_range(to->dtype);
+        const struct nuc_cm_result whole = {.params = *to, .low = range.low, .high = range.high};
+        return nuc_cm_emit_requantize(c, from, &whole, (double)(float)from->scale / (double)(float)to->scale, before);
+    }
     for (int i = 0; i < TABLE_SIZE; i++)
         table[i] = c->options->as_litert ? nuc_cm_litert_part(from, to, i + INT8_MIN) : rounded(value_at(from, i), to);
     return emit_table(c, from->node, table, to->node != NULL ? to->node : from->node, before);
@@ -306,7 +311,9 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     struct chain v;
     int8_t table[TABLE_SIZE];
 
-    if (last == NULL || !nuc_cm_result(last, false, &out))
+    if (last != NULL && nuc_cm_lower_wide_function(c, last))
+        return true;
+    if (last == NULL || !nuc_cm_result(last, false, &out) || out.params.dtype != NUC_I8)
         return false;
     if (nuc_is_dequantize(last)) {
         if (c->options->reference_compat || !nuc_cm_int8(last, &in) || nuc_is_static(in.node))
@@ -368,7 +375,8 @@ static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_value a, b;
     int64_t relation;
 
-    if (!relation_of(node->op, &relation) || !nuc_cm_tensor(node, NUC_SELF, &a) || !nuc_cm_tensor(node, NUC_OTHER, &b))
+    if (!relation_of(node->op, &relation) || !nuc_cm_int8(nuc_arg_node(node, NUC_SELF), &a) ||
+        !nuc_cm_int8(nuc_arg_node(node, NUC_OTHER), &b))
         return NULL;
     double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
     struct nuc_multiplier m = nuc_cm_multiplier(a.scale / twice_max), n = nuc_cm_multiplier(b.scale / twice_max);

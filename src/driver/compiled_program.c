@@ -63,7 +63,7 @@ static void note_lacking(const struct nuc_graph *g, struct nuc_program_report *r
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_out_in_executorch(g->cx, n))
             continue;
-        const char *name = nuc_out_variant(g->cx, n->op).name;
+        const char *name = nuc_out_variant_of(g->cx, n).name;
         bool volume = n->op == NUC_OP_CONVOLUTION;
         name = volume ? "aten::convolution of volumes" : name;
         r->n_executorch_lacks++;

@@ -164,7 +164,7 @@ bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high)
     } ranges[NUC_DTYPE_COUNT] = {
         [NUC_U8] = {true, 0, UINT8_MAX},          [NUC_I8] = {true, INT8_MIN, INT8_MAX},
         [NUC_I16] = {true, INT16_MIN, INT16_MAX}, [NUC_U16] = {true, 0, UINT16_MAX},
-        [NUC_I32] = {true, INT32_MIN, INT32_MAX},
+        [NUC_I32] = {true, INT32_MIN, INT32_MAX}, [NUC_I64] = {true, INT64_MIN, INT64_MAX},
     };
 
     *low = ranges[dtype].low;

@@ -94,7 +94,7 @@ static const char *operator_of(const struct nuc_network *net, const struct nuc_n
 {
     if (instruction->delegate != NULL)
         return instruction->delegate->backend_id;
-    struct nuc_out_variant v = nuc_out_variant(net->cx, instruction->op);
+    struct nuc_out_variant v = nuc_out_variant_of(net->cx, instruction);
     return v.overload == NULL || *v.overload == '\0' ? v.name : nuc_format(net->cx, "%s.%s", v.name, v.overload);
 }
 

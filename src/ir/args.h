@@ -102,6 +102,11 @@ static inline struct nuc_arg nuc_float_arg(double f)
     return (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = f};
 }
 
+static inline struct nuc_arg nuc_dtype_arg(enum nuc_dtype dtype)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = dtype};
+}
+
 static inline struct nuc_arg nuc_bool_arg(bool b)
 {
     return (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = b};

@@ -3,6 +3,7 @@
 
     litert_make.py litert.zip [REGEX]       REGEX: only models of such a name
     litert_make.py uint8.zip '^uint8[.]'    models in uint8, which compute what LiteRT does where no NPU runs them
+    litert_make.py int16.zip '^int16[.]'    models in int16 with weights in int8, which compute what LiteRT Micro does
 
 Each model is one operator, or a few that occur together, in the forms that converters write: float32 with and without
 fused activations, float32 with weights in int8 or float16, int8 where values are only moved. Formulas are those of
@@ -88,7 +89,7 @@ def flatbuffer(root, identifier):
     return bytes(out)
 
 
-TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int8': 9}
+TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int16': 7, 'int8': 9}
 
 # Operators: number, number of the options.
 OPERATORS = {
@@ -1069,6 +1070,244 @@ def joined(m):
 cases.append(('uint8.CONCATENATION', joined))
 
 
+# ---- int16, with weights in int8: zero points are 0 ----
+
+A_SCALE, B_SCALE = np.float32(0.0002), np.float32(0.00031)
+
+
+def words(*shape):
+    """With the ends of the range."""
+    x = whole(*shape, low=-2**15, high=2**15, dtype='int16')
+    x.flat[:3] = -2**15, 2**15 - 1, 0
+    return x
+
+
+def saturated(values):
+    return np.clip(values, -2**15, 2**15 - 1).astype('int16')
+
+
+def long_requantized(sums, scale):
+    """Of sums of 64 bits: the multiplier has 16 bits, what it makes is rounded once, halves upwards."""
+    mantissa, shift = math.frexp(scale)
+    multiplier = round(mantissa * 2**31)
+    multiplier = (multiplier + 2**15) >> 16 if multiplier < 0x7fff0000 else 0x7fff
+    return ((sums.astype(object) * multiplier + (1 << 14 - shift)) >> 15 - shift).astype('int64')
+
+
+def int16_layer(name, kind, weights, bias, sums, shape, options, leading=None):
+    """bias: its type, which says how sums are requantized, or None."""
+    def make(m):
+        x, w = words(*shape), whole(*weights, low=-127, high=128, dtype='int8')
+        axis = 3 if kind == 'DEPTHWISE_CONV_2D' else 0
+        scales = np.linspace(0.004, 0.02, weights[axis]).astype('float32')
+        out = np.float32(0.0011)
+        b = whole(weights[axis], low=-2**24, high=2**24, dtype='int64').astype(bias or 'int64') * (bias is not None)
+        total = sums(x.astype('int64'), w.astype('int64')) + b
+        change = requantized if bias == 'int32' else long_requantized
+        y = np.stack([saturated(change(total[..., i], float(A_SCALE) * float(s) / float(out)))
+                      for i, s in enumerate(scales)], -1)
+        operands = [m.input(x, scale=A_SCALE), m.constant(w, scale=scales, axis=axis)]
+        operands = operands if leading is None else [m.constant(leading(y)), *operands[::-1]]
+        operands += [] if bias is None else [m.constant(b, scale=A_SCALE * scales)]
+        return [m.add(kind, operands, y.shape, 'int16', options, scale=out)], [y]
+    cases.append(('int16.' + name, make))
+
+
+for bias in ('int64', 'int32', None):
+    int16_layer('CONV_2D.%s' % bias, 'CONV_2D', (7, 3, 3, 5), bias, conv_sums(2, True), (1, 8, 9, 5),
+                {0: ('b', 0), 1: ('i', 2), 2: ('i', 2), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1)})
+    int16_layer('CONV_2D.pixel.%s' % bias, 'CONV_2D', (6, 1, 1, 16), bias, conv_sums(1, False), (1, 4, 4, 16),
+                {0: ('b', 1), 1: ('i', 1), 2: ('i', 1), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1)})
+    int16_layer('DEPTHWISE_CONV_2D.%s' % bias, 'DEPTHWISE_CONV_2D', (1, 3, 3, 8), bias, depthwise_sums(1, False),
+                (1, 8, 9, 8), {0: ('b', 1), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1), 4: ('b', 0), 5: ('i', 1), 6: ('i', 1)})
+    int16_layer('TRANSPOSE_CONV.%s' % bias, 'TRANSPOSE_CONV', (6, 3, 3, 3), bias, transposed_sums, (1, 4, 5, 3),
+                {0: ('b', 0), 1: ('i', 2), 2: ('i', 2)}, lambda y: ints(*y.shape))
+    int16_layer('FULLY_CONNECTED.%s' % bias, 'FULLY_CONNECTED', (9, 33), bias, lambda x, w: x @ w.T, (2, 33), {})
+
+
+def int16_operator(name, kind, shapes, scales, out, function, options=None):
+    """function(values..., scales..., scale of the result) as numbers that are not saturated yet."""
+    def make(m):
+        values = [words(*s) for s in shapes]
+        scales32 = [np.float32(s) for s in (*scales, out)]
+        y = saturated(function(*(v.astype('int64') for v in values), *scales32))
+        operands = [m.input(v, scale=s) for v, s in zip(values, scales32)]
+        return [m.add(kind, operands, y.shape, 'int16', options, scale=scales32[-1])], [y]
+    cases.append(('int16.' + name, make))
+
+
+def added(sign):
+    def add(x, y, a, b, out):
+        twice = 2 * float(max(a, b))
+        parts = requantized(x * 2**15, float(a) / twice) + sign * requantized(y * 2**15, float(b) / twice)
+        return requantized(parts, twice / (2**15 * float(out)))
+    return add
+
+
+def multiplied(x, y, a, b, out):
+    return requantized(x * y, float(a) * float(b) / float(out))
+
+
+def batch_product(x, y, a, b, out):
+    return long_requantized(x @ y, float(np.float32(a * b)) / float(out))
+
+
+PAIR = [(1, 4, 5, 6), (1, 4, 5, 6)]
+for shapes, form in ((PAIR, ''), ([PAIR[0], (1, 1, 1, 6)], '.channels')):
+    int16_operator('ADD' + form, 'ADD', shapes, (A_SCALE, B_SCALE), 0.00043, added(1), {0: ('b', 0)})
+    int16_operator('SUB' + form, 'SUB', shapes, (A_SCALE, B_SCALE), 0.00043, added(-1), {0: ('b', 0)})
+    int16_operator('MUL' + form, 'MUL', shapes, (A_SCALE, B_SCALE), 0.0017, multiplied, {0: ('b', 0)})
+int16_operator('MAXIMUM', 'MAXIMUM', PAIR, (A_SCALE, A_SCALE), A_SCALE, lambda x, y, *_: np.maximum(x, y))
+int16_operator('BATCH_MATMUL', 'BATCH_MATMUL', [(2, 4, 5), (2, 5, 6)], (A_SCALE, B_SCALE), 0.003, batch_product)
+
+LINE = [(1, 512)]
+
+
+def below(slope):
+    def function(x, a, out):
+        factor = float(np.float32(a * np.float32(slope)) / out)
+        under = requantized(x, abs(factor)) * (1 if factor > 0 else -1)
+        return np.where(x >= 0, requantized(x, float(a / out)), under)
+    return function
+
+
+def sigmoid_steps(x, scale):
+    """Steps of 1 / 12288, by a factor of 15 bits; the logistic function of i / 24 in 16 bits as LiteRT's table has it."""
+    factor, shift = float(scale) * 12288, 0
+    while factor <= 32767 / 2:
+        factor, shift = factor * 2, shift + 1
+    table = np.rint(65536 / (1 + np.exp(-np.arange(256) / 24))).astype('int64')
+    more = (0xC0467BAEFA7BD110, 0x11009020440005, 0x80, 0x8000000000000000)
+    return (x * int(factor) + (1 << shift >> 1)) >> shift, table + [more[i // 64] >> i % 64 & 1 for i in range(256)]
+
+
+def interpolated(table, size, bits):
+    at = np.minimum(size >> bits, 254)
+    return np.where(size >> bits >= 255, -1, (table[at] << bits) + (size & (1 << bits) - 1) * (table[at + 1] - table[at]))
+
+
+def logistic(x, a, out):
+    x, table = sigmoid_steps(x, a)
+    v = interpolated(table, abs(x), 9)
+    v = np.where(v < 0, 0x7fff << 10, v)
+    return np.where(x >= 0, v + 512, (1 << 25) - v + 511) >> 10
+
+
+def hyperbolic_tangent(x, a, out):
+    x, table = sigmoid_steps(x, a)
+    v = interpolated(table, abs(x), 8)
+    v = np.where(v < 0, 0xffff << 8, v)
+    return np.where(x >= 0, v - (1 << 23) + 128, -v + (1 << 23) + 127) >> 8
+
+
+def softmax_table(scale, zero, function):
+    f = np.float32
+    low, high, inverse = f(scale) * f(-2**15 - zero), f(scale) * f(2**15 - 1 - zero), f(65536) / (f(2 / 65535) * f(65535))
+    step = (high - low) / f(512)
+    ends = low + np.arange(513, dtype='float32') * step
+    value, middle = (function(v.astype('float64')).astype('float32') for v in (ends, ends + step / f(2)))
+    def away(v):
+        return np.copysign(np.floor(abs(v) + f(0.5)), v)
+    sample = away(value * inverse)
+    error = away((value[1:] * inverse + sample[:-1]) / f(2)) - away(middle[:-1] * inverse)
+    return saturated(np.append(sample[:-1] - away(error / f(2)), sample[-1])).astype('int64')
+
+
+def looked_up(table, v):
+    at = 256 + (v >> 7)
+    return table[at] + ((table[at + 1] - table[at]) * (v & 127) + 64 >> 7)
+
+
+def softmax_of_words(x, a, out):
+    powers = softmax_table(10 / 65535, 2**15 - 1, np.exp)
+    parts = softmax_table(1 / 65535, -2**15, lambda v: 1 / (1 + v))
+    steps = requantized(x - x.max(-1, keepdims=True), float(a) / (10 / 65535))
+    e = looked_up(powers, np.clip(steps + 2**15 - 1, -2**15, 2**15 - 1))
+    y = []
+    for row in e:
+        total = int(row.sum())
+        headroom = 31 - total.bit_length()
+        shifted = ((total << headroom) + (1 << 13) >> 14) - (1 << 15) - (1 << 16)
+        scale = int(looked_up(parts, np.array(min(max(shifted, -2**15), 2**15 - 1))))
+        y.append((row * scale + (1 << 29 - headroom) >> 30 - headroom).clip(0))
+    return np.array(y)
+
+
+int16_operator('LEAKY_RELU', 'LEAKY_RELU', LINE, (A_SCALE,), 0.0003, below(0.1), {0: ('f', 0.1)})
+int16_operator('LEAKY_RELU.negative', 'LEAKY_RELU', LINE, (A_SCALE,), 0.0003, below(-0.3), {0: ('f', -0.3)})
+int16_operator('ABS', 'ABS', LINE, (A_SCALE,), 0.00013, below(-1))
+int16_operator('RELU', 'RELU', LINE, (0.0006,), 0.00031, lambda x, a, out: requantized(x, float(a / out)).clip(0))
+for scale in (0.00001, 0.0002, 0.001):
+    int16_operator('LOGISTIC.%g' % scale, 'LOGISTIC', LINE, (scale,), 2**-15, logistic)
+    int16_operator('TANH.%g' % scale, 'TANH', LINE, (scale,), 2**-15, hyperbolic_tangent)
+int16_operator('SOFTMAX', 'SOFTMAX', [(5, 21)], (0.0002,), 2**-15, softmax_of_words, {0: ('f', 1.0)})
+
+
+def int16_change(before, after, zeros, scales):
+    """QUANTIZE from one type to another."""
+    def make(m):
+        low, high = np.iinfo(before).min, np.iinfo(before).max
+        x = np.linspace(low, high, 512).astype('int64').clip(low, high).astype(before)[None]
+        y = requantized(x.astype('int64') - zeros[0], float(np.float32(scales[0])) / float(np.float32(scales[1]))) + zeros[1]
+        y = y.clip(np.iinfo(after).min, np.iinfo(after).max).astype(after)
+        t = m.input(x, scale=scales[0], zero_point=zeros[0])
+        return [m.add('QUANTIZE', [t], y.shape, after, scale=scales[1], zero_point=zeros[1])], [y]
+    cases.append(('int16.QUANTIZE.%s.%s' % (before, after), make))
+
+
+int16_change('int8', 'int16', (5, 0), (0.03, 0.0004))
+int16_change('int16', 'int8', (0, -9), (0.0004, 0.07))
+int16_change('int16', 'int16', (0, 0), (0.0005, 0.000731))
+int16_change('int32', 'int16', (0, 0), (1e-9, 3e-5))
+int16_change('int16', 'int32', (0, 0), (0.0003, 1e-6))
+
+
+def int16_pool(kind, size, stride, same):
+    def make(m):
+        x = words(1, 8, 8, 6)
+        least = -2**15 if kind == 'MAX_POOL_2D' else 0
+        parts = windows(x[0].astype('int64'), least, size, stride, same)
+        counts = windows(np.ones((8, 8, 1), 'int64'), 0, size, stride, same).sum(2)
+        sums = parts.sum(2)
+        mean = np.sign(sums) * ((abs(sums) + counts // 2) // counts)
+        y = saturated(parts.max(2) if kind == 'MAX_POOL_2D' else mean)[None]
+        options = {0: ('b', 0 if same else 1), 1: ('i', stride), 2: ('i', stride), 3: ('i', size), 4: ('i', size)}
+        return [m.add(kind, [m.input(x, scale=A_SCALE)], y.shape, 'int16', options, scale=A_SCALE)], [y]
+    cases.append(('int16.%s.%d' % (kind, size), make))
+
+
+for kind in ('AVERAGE_POOL_2D', 'MAX_POOL_2D'):
+    int16_pool(kind, 4, 4, False)
+    int16_pool(kind, 3, 2, True)
+
+
+def int16_mean(m):
+    x = words(1, 5, 6, 8)
+    mantissa, shift = math.frexp(float(A_SCALE) / float(B_SCALE))
+    multiplier = (round(mantissa * 2**31) << 4) // 30  # of 30 values, which have five bits
+    y = saturated(requantized(x.sum((1, 2), 'int64'), math.ldexp(multiplier, shift - 4 - 31)))
+    return [m.add('MEAN', [m.input(x, scale=A_SCALE), m.constant(ints(1, 2))], y.shape, 'int16', scale=B_SCALE)], [y]
+
+
+cases.append(('int16.MEAN', int16_mean))
+
+
+def int16_moves(m):
+    """Elements are copied: padding, a transposition, a part, a join."""
+    x = words(1, 4, 5, 3)
+    pads = np.array([(0, 0), (1, 2), (0, 1), (0, 0)], 'int32')
+    kept = {'dtype': 'int16', 'scale': A_SCALE}
+    y = np.pad(x, pads).transpose(0, 3, 1, 2)[:, :, 1:5]
+    t = m.add('PAD', [m.input(x, scale=A_SCALE), m.constant(pads)], (1, 7, 6, 3), **kept)
+    t = m.add('TRANSPOSE', [t, m.constant(ints(0, 3, 1, 2))], (1, 3, 7, 6), **kept)
+    t = m.add('SLICE', [t, m.constant(ints(0, 0, 1, 0)), m.constant(ints(1, 3, 4, 6))], (1, 3, 4, 6), **kept)
+    t = m.add('CONCATENATION', [t, t], (1, 6, 4, 6), options={0: ('i', 1)}, **kept)
+    return [m.add('RESHAPE', [t, m.constant(ints(6, 24))], (6, 24), **kept)], [np.tile(y, (1, 2, 1, 1)).reshape(6, 24)]
+
+
+cases.append(('int16.moves', int16_moves))
+
+
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
 
@@ -1085,7 +1324,7 @@ def main():
         m = Model()
         outputs, values = make(m)
         values = [as_int8(np.ascontiguousarray(v)) for v in values]
-        if re.search(sys.argv[2], name) is None if len(sys.argv) > 2 else name.startswith('uint8.'):
+        if re.search(sys.argv[2], name) is None if len(sys.argv) > 2 else name.startswith(('uint8.', 'int16.')):
             continue
         content = m.content(outputs)
         programs.append({

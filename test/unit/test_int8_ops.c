@@ -40,6 +40,22 @@ struct call {
     {                                                                                                                  \
         'T', NUC_BOOL, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                         \
     }
+#define T16(...)                                                                                                       \
+    {                                                                                                                  \
+        'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
+    }
+#define L16(...)                                                                                                       \
+    {                                                                                                                  \
+        'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                          \
+    }
+#define T64(n)                                                                                                         \
+    {                                                                                                                  \
+        'T', NUC_I64, 1, {n}, false                                                                                    \
+    }
+#define TU16(n)                                                                                                        \
+    {                                                                                                                  \
+        'T', NUC_U16, 1, {n}, false                                                                                    \
+    }
 #define T32(n)                                                                                                         \
     {                                                                                                                  \
         'T', NUC_I32, 1, {n}, false                                                                                    \
@@ -146,6 +162,33 @@ static const struct call calls[] = {
     {"nucleon::quantized_transpose_conv2d.out",
      {L8(1, 4, 3, 3), T8(3, 3, 3, 4), NONE, LIST(2, 2), LIST(1, 1), LIST(1, 0), LIST(1, 2), I(2), I(5), I(-3), T32(6),
       T32(6), I(-128), I(127), L8(1, 6, 6, 7)}},
+    {"nucleon::requantize.out", {T8(2, 3), I(1), I(-2), MULTIPLIER, I(-32768), I(32767), I(2), T16(2, 3)}},
+    {"nucleon::quantized_add.int16_out",
+     {L16(1, 3, 2, 2), I(0), MULTIPLIER, L16(1, 3, 1, 1), I(0), MULTIPLIER, I(0), MULTIPLIER, I(-32768), I(32767),
+      L16(1, 3, 2, 2)}},
+    {"nucleon::quantized_mul.int16_out", {T16(2, 3), I(0), T16(2, 3), I(0), I(0), MULTIPLIER, T16(2, 3)}},
+    {"nucleon::quantized_prelu.int16_out",
+     {L16(1, 4, 3, 3), T8(4), I(0), I(0), MULTIPLIER, MULTIPLIER, L16(1, 4, 3, 3)}},
+    {"nucleon::quantized_sigmoid.out", {T16(2, 3), TU16(256), I(20000), I(3), B(1), T16(2, 3)}},
+    {"nucleon::quantized_softmax.out", {T16(2, 5), I(-1), T16(513), T16(513), I(1 << 30), I(-3), T16(2, 5)}},
+    {"nucleon::quantized_conv2d.int16_out",
+     {L16(1, 4, 5, 5), T8(6, 3, 3, 4), T64(6), LIST(2, 1), LIST(0, 1, 1, 4), LIST(1, 1), I(0), I(0), T32(6), T32(6),
+      I(-32768), I(32767), SCRATCH(0), L16(1, 6, 2, 8)}},
+    {"nucleon::quantized_depthwise_conv2d.int16_out",
+     {L16(1, 4, 5, 5), T8(1, 3, 3, 8), T32(8), LIST(1, 1), LIST(5, 0, 0, 2), LIST(1, 1), I(2), I(0), I(0), T32(8),
+      T32(8), I(-32768), I(32767), SCRATCH(0), L16(1, 8, 8, 5)}},
+    {"nucleon::quantized_transpose_conv2d.int16_out",
+     {L16(1, 4, 3, 3), T8(3, 3, 3, 4), NONE, LIST(2, 2), LIST(1, 1), LIST(1, 0), LIST(1, 2), I(2), I(0), I(0), T32(6),
+      T32(6), I(-32768), I(32767), L16(1, 6, 6, 7)}},
+    {"nucleon::quantized_batch_matmul.int16_out",
+     {T16(2, 3, 4), I(0), T16(2, 5, 4), I(0), I(0), MULTIPLIER, SCRATCH(0), T16(2, 3, 5)}},
+    {"nucleon::quantized_avg_pool2d.int16_out",
+     {L16(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), B(1), I(0), I(1), I(0), SCRATCH(0), L16(1, 4, 3, 3)}},
+    {"nucleon::quantized_max_pool2d.int16_out",
+     {L16(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), LIST(1, 1), B(0), I(0), I(0), I(-32768), I(32767),
+      L16(1, 4, 2, 2)}},
+    {"nucleon::quantized_sum.int16_out", {L16(1, 4, 3, 3), LIST(2, 3), B(0), I(0), I(0), MULTIPLIER, T16(1, 4)}},
+    {"nucleon::pad.int16_out", {L16(1, 2, 3, 4), LIST(0, 1, 2, 0), LIST(0, 1, 0, 1), I(500), L16(1, 3, 5, 6)}},
     {"nucleon::quantized_lstm.out",
      {T8(3, 2, 5), T8(2, 2, 4), NONE, PARAMS(6, 16, 5, 4), B(1), B(0), I(15),
       LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 4, 4, 0, 15), SCRATCH(48),

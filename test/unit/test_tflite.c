@@ -555,8 +555,8 @@ static void refusals_name_operator_and_reason(void **state)
     assert_refused(*state, m, NUC_UNSUPPORTED, "compiled by Vela");
     s->ops[0].custom_code = "Mine";
     assert_refused(*state, m, NUC_UNSUPPORTED, "custom operator 'Mine' is not handled");
-    s->tensors[s->inputs[0]].dtype = NUC_I16;
-    assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is int16");
+    s->tensors[s->inputs[0]].dtype = NUC_U16;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is uint16");
 }
 
 /*

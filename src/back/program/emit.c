@@ -246,7 +246,7 @@ static uint32_t add_outs(struct nuc_emission *e, const struct nuc_node *node, co
 
 static struct nuc_out_variant need_variant(struct nuc_emission *e, const struct nuc_node *node)
 {
-    struct nuc_out_variant variant = nuc_out_variant(e->cx, node->op);
+    struct nuc_out_variant variant = nuc_out_variant_of(e->cx, node);
     bool aten = node->dialect == NUC_ATEN && nuc_op_in_dialect(node->op, NUC_ATEN) && !nuc_is_quantize(node) &&
                 !nuc_is_dequantize(node);
 

@@ -70,9 +70,25 @@ struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
     };
 }
 
+struct nuc_out_variant nuc_out_variant_of(struct nuc_context *cx, const struct nuc_node *node)
+{
+    struct nuc_out_variant v = nuc_out_variant(cx, node->op);
+    /* Operators of int8 that ExecuTorch has for int8 alone, or that are ours. */
+    bool wide =
+        node->n_vals == 1 && node->vals[0].dtype == NUC_I16 &&
+        nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_PAD,
+                                       NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_CORTEXM_AVG_POOL2D,
+                                       NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_DEPTHWISE,
+                                       NUC_OP_NUCLEON_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_SUM, NUC_OP_NUCLEON_PRELU));
+
+    if (wide)
+        v = (struct nuc_out_variant){nuc_format(cx, "nucleon%s", strchr(v.name, ':')), "int16_out"};
+    return v;
+}
+
 bool nuc_out_in_executorch(struct nuc_context *cx, const struct nuc_node *node)
 {
-    const char *name = nuc_is_call(node) ? nuc_out_variant(cx, node->op).name : NULL;
+    const char *name = nuc_is_call(node) ? nuc_out_variant_of(cx, node).name : NULL;
 
     if (node->op == NUC_OP_CONVOLUTION && node->n_vals > 0 && node->vals[0].rank > NUC_EXECUTORCH_CONVOLUTION_RANK)
         return false;

@@ -12,6 +12,9 @@ struct nuc_out_variant {
 
 struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op);
 
+/* That of the call: of int16 values it may be one of our own. */
+struct nuc_out_variant nuc_out_variant_of(struct nuc_context *cx, const struct nuc_node *node);
+
 /* Whether ExecuTorch's libraries have a kernel for the call as it is; what is no instruction needs none. */
 bool nuc_out_in_executorch(struct nuc_context *cx, const struct nuc_node *node);
 

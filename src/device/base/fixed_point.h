@@ -106,4 +106,19 @@ static inline int32_t nuc_requantize(int32_t v, struct nuc_multiplier m)
     return nuc_rounding_shift_right(nuc_doubling_high_mul(shifted, m.multiplier), right);
 }
 
+/*
+ * The same for a sum of 64 bits, in [-2^47, 2^47): by the multiplier's upper 16 bits, rounded once, half upwards. shift
+ * in [-31, NUC_MOST_LONG_SHIFT]. Source: LiteRT, MultiplyByQuantizedMultiplier(int64_t, ...).
+ */
+#define NUC_MOST_LONG_SHIFT 7
+static inline int32_t nuc_requantize_long(int64_t v, struct nuc_multiplier m)
+{
+    const int32_t half = 1 << 15;
+    int32_t reduced = m.multiplier < INT32_MAX - UINT16_MAX ? (m.multiplier + half) >> 16 : INT16_MAX;
+    int right = 15 - m.shift;
+    uint64_t product = (uint64_t)v * (uint64_t)(int64_t)reduced + ((uint64_t)1 << (right - 1));
+
+    return (int32_t)((int64_t)product >> right);
+}
+
 #endif

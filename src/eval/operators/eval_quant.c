@@ -61,6 +61,13 @@ static void store_ints(enum nuc_dtype dtype, void *data, size_t first, size_t co
         nuc_eval_store_int(dtype, data, first + i, in[i]);
 }
 
+/* Of 64 bits, which float32 alone would round twice. */
+static void dequantize_long(const int64_t *in, size_t count, int64_t zero_point, double scale, float *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)((double)(int64_t)((uint64_t)in[i] - (uint64_t)zero_point) * scale);
+}
+
 /* ---- one value, or one chunk, float32 ---- */
 
 static int32_t to_int(double rounded, int64_t low, int64_t high)
@@ -118,7 +125,7 @@ static struct quant *new_quant(struct nuc_eval_call *c, struct nuc_quant *stated
     q->zero_point = stated->zero_point;
     q->low = stated->quant_min;
     q->high = stated->quant_max;
-    if (!nuc_eval_range(q->dtype, &low, &high))
+    if (!nuc_eval_range(q->dtype, &low, &high) || (nuc_is_quantize(c->node) && q->dtype == NUC_I64))
         nuc_eval_fail(c, "%s is not a type of quantized values", nuc_dtype_name(q->dtype));
     if (q->low > q->high || q->low < low || q->high > high)
         nuc_eval_fail(c, "quant_min %lld and quant_max %lld are not a range of %s", (long long)q->low,
@@ -167,6 +174,10 @@ static void dequantize_range(const void *arg, struct nuc_part part)
     for (size_t at = part.begin; at < part.end; at += CHUNK) {
         size_t count = chunk_at(at, part.end);
         float *out = (float *)c->out[0] + at;
+        if (q->dtype == NUC_I64) {
+            dequantize_long((const int64_t *)nuc_eval_in(c, INPUT) + at, count, q->zero_point, (double)scale, out);
+            continue;
+        }
         load_ints(q->dtype, nuc_eval_in(c, INPUT), at, count, chunk);
         for (size_t i = 0; i < count; i++)
             out[i] = ((float)chunk[i] - zero_point) * scale;
@@ -319,6 +330,10 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
 {
     int32_t chunk[CHUNK];
 
+    if (q->dtype == NUC_I64) {
+        dequantize_long((const int64_t *)in + ch.first, q->inner, ch.zero_point, ch.scale, out + ch.first);
+        return;
+    }
     for (size_t at = 0; at < q->inner; at += CHUNK) {
         size_t count = chunk_at(at, q->inner);
         float *to = out + ch.first + at;

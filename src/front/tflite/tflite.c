@@ -40,23 +40,24 @@ static bool is_bytes(const struct nuc_lt_tensor *t)
     return t->quant.count == 0 && t->dtype == NUC_U8;
 }
 
-/* int8 with one scale, or numbers without: what values between operators may be. */
+/* Quantized integers with one scale, or numbers without: what values between operators may be. */
 static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 {
     if (t->unhandled != NULL)
         nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: %s", ti->m->file, nuc_lt_type_text(ti->cx, t->name, t->unhandled));
     if (is_plain(t))
         return;
-    if (t->dtype != NUC_I8 || t->quant.count != 1)
+    if (!nuc_ti_is_quantized(t) || t->quant.count != 1)
         nuc_fail(ti->cx, NUC_UNSUPPORTED,
-                 "%s: tensor %s is %s with %u scale%s: int8 with one scale, float32, int32, int64 and bool are "
-                 "handled; convert the model with int8 quantization, or without any",
+                 "%s: tensor %s is %s with %u scale%s: int8, int16 and int32 with one scale, float32, int32, int64 "
+                 "and bool are handled; convert the model with int8 quantization, or without any",
                  ti->m->file,
                  *t->name != '\0' ? nuc_format(ti->cx, "'%s'", t->name)
                                   : nuc_format(ti->cx, "%d", (int)(t - ti->s->tensors)),
                  nuc_dtype_name(t->dtype), t->quant.count, t->quant.count == 1 ? "" : "s");
     int64_t zero = t->quant.zero_point[0];
-    if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < INT8_MIN || zero > INT8_MAX)
+    if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < nuc_ti_range(t->dtype).low ||
+        zero > nuc_ti_range(t->dtype).high)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: tensor '%s' has scale %g and zero point %lld", ti->m->file, t->name,
                  (double)t->quant.scale[0], (long long)zero);
 }

@@ -40,7 +40,8 @@ static struct nuc_node *pad_image(struct nuc_ti *ti, struct nuc_node *x, struct 
 
 /* ---- constants of convolutions ---- */
 
-/* float32 or int32 [O]; scales that are not stated follow from input and weights. */
+/* float32, int32, int64 or, as older converters have it, int16 [O]; scales that are not stated follow from input and
+ * weights. */
 static struct nuc_node *bias_of(struct nuc_ti *ti, uint32_t i, const struct nuc_lt_tensor *x,
                                 const struct nuc_lt_tensor *weights, int64_t channels)
 {
@@ -53,14 +54,21 @@ static struct nuc_node *bias_of(struct nuc_ti *ti, uint32_t i, const struct nuc_
     if (t->data.data == NULL || nuc_lt_elements(t) != channels)
         nuc_ti_fail(ti, "bias '%s' must be a constant with a number for each of %lld channels", t->name,
                     (long long)channels);
-    if (t->dtype == NUC_I32 && t->quant.count == 0 && x->quant.count == 1) {
+    if (t->dtype == NUC_I16) {
+        int64_t *values = nuc_alloc_array(ti->cx, (size_t)channels, sizeof *values);
+        for (size_t c = 0; c < (size_t)nuc_ti_held(t); c++)
+            values[c] = (int16_t)nuc_load_u16(t->data.data + 2 * c);
+        filled.dtype = NUC_I64;
+        filled.data = (struct nuc_span){(const uint8_t *)values, (size_t)channels * sizeof *values};
+    }
+    if (nuc_ti_is_index(&filled) && t->quant.count == 0 && x->quant.count == 1) {
         float *scales = nuc_alloc_array(ti->cx, weights->quant.count, sizeof *scales);
         for (uint32_t c = 0; c < weights->quant.count; c++)
             scales[c] = x->quant.scale[0] * weights->quant.scale[c];
         filled.quant = (struct nuc_lt_quant){weights->quant.count, scales,
                                              nuc_alloc_array(ti->cx, weights->quant.count, sizeof(int64_t)), 0};
     }
-    struct nuc_meta meta = nuc_meta_make(t->dtype, &channels, 1);
+    struct nuc_meta meta = nuc_meta_make(filled.dtype, &channels, 1);
     return nuc_ti_constant(ti, &filled, &meta, &one, 0);
 }
 
@@ -481,7 +489,8 @@ void nuc_ti_max_pool(struct nuc_ti *ti)
     struct padding p = pool_padding(ti, x);
 
     if (!is_even(&p) && nuc_ti_is_quantized(x))
-        real = pad_image(ti, real, &p, (double)(INT8_MIN - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
+        real = pad_image(ti, real, &p,
+                         (double)(nuc_ti_range(x->dtype).low - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
     else if (!is_even(&p) && is_not_negative(real))
         real = pad_image(ti, real, &p, 0, x);
     define_pool(ti, NUC_OP_MAX_POOL2D, real, &p);

@@ -13,7 +13,7 @@ enum nuc_ti_form {
 };
 
 struct nuc_ti_value {
-    struct nuc_node *nodes[NUC_TI_FORMS]; /* int8 (quantized tensors) or the tensor's type; NULL: not made yet */
+    struct nuc_node *nodes[NUC_TI_FORMS]; /* of the tensor's type; NULL: not made yet */
     bool ordered[NUC_TI_FORMS];           /* its bytes in memory are in the order of the tensor's */
     enum nuc_ti_form form;                /* the one it was computed in */
     struct nuc_ti_state *variable;        /* of a handle: what it stands for */
@@ -81,11 +81,17 @@ const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti);
 /* Size of dimension `k`, counted from the last one, 0; 1 where the tensor has none, as in broadcasting. */
 int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k);
 
-/* int8 with a scale: its values are read through dequantize nodes. */
+/* Integers with a scale: their values are read through dequantize nodes. */
 static inline bool nuc_ti_is_quantized(const struct nuc_lt_tensor *t)
 {
-    return t->dtype == NUC_I8;
+    return t->dtype == NUC_I8 || t->dtype == NUC_I16 || (t->dtype == NUC_I32 && t->quant.count > 0);
 }
+
+/* The numbers of a quantized type: int8, int16, int32; those of others are of 64 bits. */
+struct nuc_ti_range {
+    int64_t low, high;
+};
+struct nuc_ti_range nuc_ti_range(enum nuc_dtype dtype);
 
 /* A type that indices and sizes have. */
 static inline bool nuc_ti_is_index(const struct nuc_lt_tensor *t)
@@ -93,7 +99,7 @@ static inline bool nuc_ti_is_index(const struct nuc_lt_tensor *t)
     return t->dtype == NUC_I32 || t->dtype == NUC_I64;
 }
 
-/* Refuses int8 operands and results of an operator that LiteRT computes in integers of its own way. */
+/* Refuses quantized operands and results of an operator that LiteRT computes in integers of its own way. */
 void nuc_ti_need_float(const struct nuc_ti *ti);
 
 /* The form operand i was computed in; constants of rank 4 count as images. */

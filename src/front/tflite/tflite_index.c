@@ -133,8 +133,8 @@ static double number_operand(const struct nuc_ti *ti, uint32_t i)
         nuc_ti_fail(ti, "operand '%s' must be a constant number", t->name);
     if (nuc_lt_integers(t, 1, &whole) == 1)
         return (double)whole;
-    if (t->dtype == NUC_I8)
-        nuc_ti_fail(ti, "operand '%s' is int8: int32, int64, float32 and bool are handled", t->name);
+    if (nuc_ti_is_quantized(t))
+        nuc_ti_fail(ti, "operand '%s' is quantized: int32, int64, float32 and bool are handled", t->name);
     const struct nuc_span value = nuc_ti_as_floats(ti, t);
     return (double)*(const float *)(const void *)value.data;
 }

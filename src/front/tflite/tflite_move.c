@@ -1,6 +1,5 @@
 /* Operators that move values: reshapes, transposes, slices, pads, concatenation, resizing. */
 #include <math.h>
-#include <string.h>
 
 #include "tflite_import.h"
 
@@ -291,12 +290,9 @@ static double pad_value(const struct nuc_ti *ti)
     value = nuc_ti_in(ti, 2);
     if (value->data.data == NULL || nuc_lt_elements(value) != 1 || value->dtype != x->dtype)
         nuc_ti_fail(ti, "the padded number must be one constant of the operand's type");
-    if (value->dtype == NUC_F32) {
-        float number;
-        memcpy(&number, value->data.data, sizeof number);
-        return (double)number;
-    }
-    return ((double)(int8_t)value->data.data[0] - (double)x->quant.zero_point[0]) * (double)x->quant.scale[0];
+    struct nuc_lt_tensor number = *value;
+    number.quant = x->quant;
+    return (double)*(const float *)(const void *)nuc_ti_as_floats(ti, &number).data;
 }
 
 static void pad(struct nuc_ti *ti, const char *mode, double value)

@@ -136,22 +136,39 @@ struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value)
     return nuc_ti_floats(ti, &number, none, 0);
 }
 
-static int64_t quant_min(enum nuc_dtype dtype, bool per_channel)
+struct nuc_ti_range nuc_ti_range(enum nuc_dtype dtype)
 {
-    if (dtype == NUC_I32)
-        return per_channel ? -(int64_t)INT32_MAX : INT32_MIN;
-    return -INT8_MAX;
+    switch ((int)dtype) {
+    case NUC_I8:
+        return (struct nuc_ti_range){INT8_MIN, INT8_MAX};
+    case NUC_I16:
+        return (struct nuc_ti_range){INT16_MIN, INT16_MAX};
+    case NUC_I32:
+        return (struct nuc_ti_range){INT32_MIN, INT32_MAX};
+    default:
+        return (struct nuc_ti_range){INT64_MIN, INT64_MAX};
+    }
+}
+
+/* Of constants: weights of eight bits, and numbers of channels, are about zero. */
+static struct nuc_ti_range constant_range(const struct nuc_lt_tensor *t)
+{
+    struct nuc_ti_range range = nuc_ti_range(t->dtype);
+
+    if (t->dtype == NUC_I8 || t->quant.count > 1)
+        range.low = -range.high;
+    return range;
 }
 
 /* A quantize or dequantize node with the parameters of `t`. */
 static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x,
-                                     const struct nuc_lt_tensor *t, int64_t low, int64_t high)
+                                     const struct nuc_lt_tensor *t, struct nuc_ti_range range)
 {
     const struct nuc_quant quant = {.scale = (double)t->quant.scale[0],
                                     .zero_point = t->quant.zero_point[0],
                                     .axis = -1,
-                                    .quant_min = low,
-                                    .quant_max = high,
+                                    .quant_min = range.low,
+                                    .quant_max = range.high,
                                     .dtype = t->dtype};
     struct nuc_node *node = nuc_ti_call(ti, op, x);
 
@@ -166,20 +183,21 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
     size_t size = nuc_dtype_size(t->dtype);
     const uint8_t *bytes = t->data.data;
 
-    bool quantized = (t->dtype == NUC_I8 || t->dtype == NUC_I32) && t->quant.count > 0;
+    const struct nuc_ti_range range = constant_range(t);
+    bool quantized = t->quant.count > 0 && (nuc_ti_is_quantized(t) || t->dtype == NUC_I64);
     bool plain = t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t);
     if (t->data.data == NULL)
         nuc_ti_fail(ti, "tensor '%s' must be a constant", t->name);
     if (!quantized && !plain)
-        nuc_ti_fail(ti,
-                    "constant '%s' is %s with %u scales: quantized int8 or int32, float32, int32, int64 and bool "
-                    "are handled",
-                    t->name, nuc_dtype_name(t->dtype), t->quant.count);
+        nuc_ti_fail(
+            ti, "constant '%s' is %s with %u scales: quantized integers, float32, int32, int64 and bool are handled",
+            t->name, nuc_dtype_name(t->dtype), t->quant.count);
     if (t->quant.count > 1 && (channel >= meta->rank || meta->sizes[channel] != (int64_t)t->quant.count))
         nuc_ti_fail(ti, "constant '%s' has %u scales along axis %d, which is not its channel axis", t->name,
                     t->quant.count, t->quant.axis);
     for (uint32_t i = 0; quantized && i < t->quant.count; i++) {
-        bool in_range = t->quant.zero_point[i] >= INT8_MIN && t->quant.zero_point[i] <= INT8_MAX;
+        int64_t zero = t->quant.zero_point[i];
+        bool in_range = zero >= nuc_ti_range(t->dtype).low && zero <= range.high;
         if (!(t->quant.scale[i] > 0.0f) || !(t->quant.scale[i] < 1e30f) || !in_range)
             nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)t->quant.scale[i],
                         (long long)t->quant.zero_point[i]);
@@ -204,13 +222,11 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
         struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
         nuc_set_args(ti->g, dq,
                      NUC_ARGS(nuc_node_arg(buffer), nuc_node_arg(scale), nuc_node_arg(zero_point), nuc_int_arg(channel),
-                              nuc_int_arg(quant_min(t->dtype, true)),
-                              nuc_int_arg(t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX)));
+                              nuc_int_arg(range.low), nuc_int_arg(range.high)));
         nuc_set_arg_dtype(dq, NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype), t->dtype);
         return nuc_ti_infer(ti, dq);
     }
-    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, buffer, t, quant_min(t->dtype, false),
-                        t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
+    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, buffer, t, range);
 }
 
 /* A constant in a form, with dimensions of size 1 in front when its rank is below that of the form. */
@@ -266,12 +282,12 @@ struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc
 
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
 {
-    return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, INT8_MIN, INT8_MAX);
+    return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, nuc_ti_range(like->dtype));
 }
 
 struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like)
 {
-    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, like, INT8_MIN, INT8_MAX);
+    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, like, nuc_ti_range(like->dtype));
 }
 
 struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
@@ -380,13 +396,16 @@ struct nuc_node *nuc_ti_broadcast(struct nuc_ti *ti, uint32_t i, enum nuc_ti_for
 
 /* ---- results ---- */
 
-/* Whether the range [low, high] of the quantized activation lets every int8 value through. */
+/* Whether the range [low, high] of the quantized activation lets every quantized value through. */
 static bool does_nothing(const struct nuc_lt_tensor *out, double low, double high)
 {
-    if (out->dtype != NUC_I8)
+    const struct nuc_ti_range range = nuc_ti_range(out->dtype);
+
+    if (!nuc_ti_is_quantized(out))
         return false;
     double scale = (double)out->quant.scale[0], zero = (double)out->quant.zero_point[0];
-    return zero + nearbyint(low / scale) <= INT8_MIN && (isinf(high) || zero + nearbyint(high / scale) >= INT8_MAX);
+    return zero + nearbyint(low / scale) <= (double)range.low &&
+           (isinf(high) || zero + nearbyint(high / scale) >= (double)range.high);
 }
 
 struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation)

@@ -40,6 +40,15 @@ void nuc_shape_cortexm_mul(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+/* The input's sizes and order in the type that the operator states. */
+void nuc_shape_nucleon_requantize(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    m.dtype = nuc_shape_arg(c, NUC_ARG(NUCLEON_REQUANTIZE, dtype), NUC_ARG_DTYPE)->u.dtype;
+    nuc_shape_result(c, &m);
+}
+
 /* input [..., I], weights [O, I] */
 void nuc_shape_cortexm_linear(const struct nuc_shape_call *c)
 {

@@ -8,6 +8,7 @@
 
 #include "device/kernels/ref/recurrence.h"
 #include "device/kernels/ref/ref.h"
+#include "device/kernels/ref_s16/quantized_s16.h"
 #include "device/kernels/ref_s8/quantized.h"
 
 #if defined(NUC_SELECT_CMSIS)
@@ -25,6 +26,7 @@ static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_cmsis_mul_s8;
 static nuc_prelu_s8_fn *const nuc_kernel_prelu_s8 = nuc_ref_prelu_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_cmsis_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_ref_recurrence_s8;
+static nuc_conv_s16_fn *const nuc_kernel_conv_s16 = nuc_ref_conv_s16;
 
 #elif defined(NUC_SELECT_DSP) || (defined(__ARM_FEATURE_DSP) && !defined(NUC_SELECT_REF))
 
@@ -41,6 +43,7 @@ static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_dsp_mul_s8;
 static nuc_prelu_s8_fn *const nuc_kernel_prelu_s8 = nuc_dsp_prelu_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_dsp_recurrence_s8;
+static nuc_conv_s16_fn *const nuc_kernel_conv_s16 = nuc_dsp_conv_s16;
 
 #else
 
@@ -55,6 +58,7 @@ static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_ref_mul_s8;
 static nuc_prelu_s8_fn *const nuc_kernel_prelu_s8 = nuc_ref_prelu_s8;
 static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
 static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_ref_recurrence_s8;
+static nuc_conv_s16_fn *const nuc_kernel_conv_s16 = nuc_ref_conv_s16;
 
 #endif
 #endif

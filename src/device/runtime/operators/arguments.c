@@ -25,9 +25,10 @@ enum {
     U8 = TYPE(NUC_U8),
     S8 = TYPE(NUC_I8),
     I16 = TYPE(NUC_I16),
+    U16 = TYPE(NUC_U16),
     I32 = TYPE(NUC_I32),
     I64 = TYPE(NUC_I64),
-    INTEGER = U8 | S8 | TYPE(NUC_U16) | I16 | I32 | I64,
+    INTEGER = U8 | S8 | U16 | I16 | I32 | I64,
     BOOL = TYPE(NUC_BOOL),
     F32 = TYPE(NUC_F32),
     F64 = TYPE(NUC_F64),
@@ -57,7 +58,8 @@ enum { LOW_AT = CONDITIONS_AT + 5, HIGH_AT = LOW_AT + 2, COUNT_AT = HIGH_AT + 2 
 enum {
     DIM = INT | RANGE(0, ANY, 1), /* of the first argument */
     ZERO_POINT = INT | RANGE(FROM_MINUS_2_N, TO_2_N_LESS_1, 7),
-    OFFSET = INT | RANGE(FROM_1_MINUS_2_N, TO_2_N, 7), /* minus a zero point */
+    WORD = INT | RANGE(FROM_MINUS_2_N, TO_2_N_LESS_1, 15), /* an int16 */
+    OFFSET = INT | RANGE(FROM_1_MINUS_2_N, TO_2_N, 7),     /* minus a zero point */
     INT32 = INT | RANGE(FROM_MINUS_2_N, TO_2_N_LESS_1, 31),
     SHIFT = INT | RANGE(FROM_1_MINUS_2_N, TO_2_N_LESS_1, 5),
     LEFT_SHIFT = INT | RANGE(FROM_0, TO_2_N_LESS_1, 5),

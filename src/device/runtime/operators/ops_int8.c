@@ -21,6 +21,11 @@ bool nuc_bounds_fit(struct nuc_kernel_context *cx, int32_t low, int32_t high)
     return nuc_need(cx, low <= high, NUC_TEXT("argument 'activation_min' is above 'activation_max'"));
 }
 
+bool nuc_zeros(struct nuc_kernel_context *cx, int64_t a, int64_t b, int64_t c)
+{
+    return nuc_need(cx, a == 0 && b == 0 && c == 0, NUC_TEXT("a zero point is not 0"));
+}
+
 void nuc_scratch(const struct nuc_value *value, void **scratch, size_t *bytes)
 {
     const struct nuc_tensor *t = &value->u.tensor;

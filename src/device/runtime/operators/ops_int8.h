@@ -1,4 +1,4 @@
-/* What the int8 operators share: sizes, quantization parameters, scratch and loops. */
+/* What the operators of int8 and int16 share: sizes, quantization parameters, scratch and loops. */
 #ifndef NUC_DEVICE_RUNTIME_OPERATORS_OPS_INT8_H
 #define NUC_DEVICE_RUNTIME_OPERATORS_OPS_INT8_H
 
@@ -22,6 +22,9 @@ static inline struct nuc_multiplier nuc_multiplier_of(const struct nuc_value *mu
 
 /* Notes the message when the lower bound of an activation lies above the other. */
 bool nuc_bounds_fit(struct nuc_kernel_context *cx, int32_t low, int32_t high);
+
+/* Notes a message when one of the zero points is not 0, as those of int16 are. */
+bool nuc_zeros(struct nuc_kernel_context *cx, int64_t a, int64_t b, int64_t c);
 
 /* The memory of a scratch argument, or none when it is not aligned to 4. */
 void nuc_scratch(const struct nuc_value *value, void **scratch, size_t *bytes);

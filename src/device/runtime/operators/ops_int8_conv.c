@@ -1,4 +1,5 @@
-/* Convolutions in int8: weights (output channel, height, width, input channel), of depthwise ones (1, h, w, output). */
+/* Convolutions in int8 and int16: weights (output channel, height, width, input channel), of depthwise ones (1, h, w,
+ * output). */
 #include "device/base/span.h"
 #include "device/runtime/operators/ops_int8.h"
 
@@ -31,13 +32,13 @@ static bool read_rescale(struct nuc_kernel_context *cx, const struct nuc_tensor 
     const struct nuc_tensor *shifts = &a->requantize_shifts->u.tensor;
     size_t channels = (size_t)c->out_channels;
 
-    c->bias = bias != NULL ? bias->data : NULL;
+    c->bias = bias != NULL && bias->dtype == NUC_I32 ? bias->data : NULL;
     c->input_offset = nuc_int32(a->input_offset);
     c->rescale = (struct nuc_rescale){
         multipliers->data,           shifts->data, 1, nuc_int32(a->output_offset), nuc_int32(a->activation_min),
         nuc_int32(a->activation_max)};
     return nuc_need(cx, bias == NULL || nuc_tensor_elements(bias) == channels,
-                    NUC_TEXT("argument 'bias' is not one int32 an output channel")) &&
+                    NUC_TEXT("argument 'bias' is not one number an output channel")) &&
            nuc_need(cx, nuc_tensor_elements(multipliers) == channels && nuc_tensor_elements(shifts) == channels,
                     NUC_TEXT("'requantize_multipliers' or 'requantize_shifts' is not one int32 an output channel")) &&
            nuc_need(cx, nuc_shifts_fit(shifts->data, c->out_channels, 31),
@@ -204,26 +205,35 @@ enum nuc_status nuc_op_int8_wide_depthwise_conv2d(struct nuc_kernel_context *cx,
 }
 
 /* Dimension 0 of the weight holds the output channels of one group, dimension 3 all input channels. */
-static enum nuc_status transposed(struct nuc_kernel_context *cx, const struct nuc_args_images *a,
-                                  const struct nuc_tensor *out, struct nuc_conv_s8 *c)
+static bool read_transposed(struct nuc_kernel_context *cx, const struct nuc_args_images *a,
+                            const struct nuc_args_requantize *requantize, const struct nuc_tensor *out,
+                            struct nuc_conv_s8 *c)
 {
     const struct nuc_tensor *weight = &a->weight->u.tensor;
     bool fits = true;
 
-    if (!nuc_need(cx, c->groups <= c->in_channels, NUC_TEXT("argument 'groups' is out of range")) ||
+    if (!read_images(cx, a, out, c) || !read_rescale(cx, nuc_optional_tensor(a->bias), requantize, c) ||
+        !nuc_need(cx, c->groups <= c->in_channels, NUC_TEXT("argument 'groups' is out of range")) ||
         !nuc_need(cx,
                   c->in_channels % c->groups == 0 && weight->sizes[3] == c->in_channels &&
                       weight->sizes[0] * (int64_t)c->groups == c->out_channels,
                   NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")))
-        return NUC_UNSUPPORTED;
+        return false;
     for (int d = 0; d < 2; d++) { /* output pixels that some tap reaches, and up to one stride more */
         int32_t reached = (c->in_size[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
         fits = fits && c->out_size[d] <= reached - c->padding[d] + c->stride[d];
     }
-    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width")))
+    return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
+}
+
+static enum nuc_status transposed(struct nuc_kernel_context *cx, const struct nuc_args_images *a,
+                                  const struct nuc_args_requantize *requantize, const struct nuc_tensor *out,
+                                  struct nuc_conv_s8 *c)
+{
+    if (!read_transposed(cx, a, requantize, out, c))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_transposed_conv_s8(c, a->input->u.tensor.data, weight->data, out->data);
+        nuc_kernel_transposed_conv_s8(c, a->input->u.tensor.data, a->weight->u.tensor.data, out->data);
     return NUC_OK;
 }
 
@@ -234,10 +244,7 @@ enum nuc_status nuc_op_int8_transpose_conv2d(struct nuc_kernel_context *cx, stru
 
     nuc_list_pair(cx, a->dilation, NULL, c.dilation);
     nuc_scratch(a->scratch, &c.scratch, &c.scratch_bytes);
-    if (!read_images(cx, &a->images, &a->out->u.tensor, &c) ||
-        !read_rescale(cx, nuc_optional_tensor(a->images.bias), &a->requantize, &c))
-        return NUC_UNSUPPORTED;
-    return transposed(cx, &a->images, &a->out->u.tensor, &c);
+    return transposed(cx, &a->images, &a->requantize, &a->out->u.tensor, &c);
 }
 
 /* With a groups argument and without scratch. */
@@ -247,8 +254,55 @@ enum nuc_status nuc_op_int8_grouped_transpose_conv2d(struct nuc_kernel_context *
     struct nuc_conv_s8 c = {.groups = nuc_int32(a->groups)};
 
     nuc_list_pair(cx, a->dilation, NULL, c.dilation);
-    if (!read_images(cx, &a->images, &a->out->u.tensor, &c) ||
-        !read_rescale(cx, nuc_optional_tensor(a->images.bias), &a->requantize, &c))
+    return transposed(cx, &a->images, &a->requantize, &a->out->u.tensor, &c);
+}
+
+/* ---- int16 ---- */
+
+/* Sums have the width of the bias, 64 bits without one. */
+static enum nuc_status compute_s16(struct nuc_kernel_context *cx, const struct nuc_conv_s8 *c, enum nuc_conv_kind kind,
+                                   const struct nuc_args_images *images, const struct nuc_tensor *out)
+{
+    const struct nuc_tensor *bias = nuc_optional_tensor(images->bias);
+    struct nuc_conv_s16 wide = {.c = *c, .is_long = bias == NULL || bias->dtype == NUC_I64};
+
+    wide.long_bias = bias != NULL && wide.is_long ? bias->data : NULL;
+    if (!nuc_zeros(cx, c->input_offset, c->rescale.offset, 0) ||
+        !nuc_need(cx, !wide.is_long || nuc_shifts_fit(c->rescale.shifts, c->out_channels, NUC_MOST_LONG_SHIFT),
+                  NUC_TEXT("argument 'requantize_shifts' is out of range")))
         return NUC_UNSUPPORTED;
-    return transposed(cx, &a->images, &a->out->u.tensor, &c);
+    if (out->bytes > 0)
+        nuc_kernel_conv_s16(&wide, kind, images->input->u.tensor.data, images->weight->u.tensor.data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_conv2d *a = (const void *)args;
+    struct nuc_conv_s8 c = {.scratch = NULL};
+
+    if (!read_conv2d(cx, &a->images, a->dilation, &a->requantize, &a->out->u.tensor, &c))
+        return NUC_UNSUPPORTED;
+    return compute_s16(cx, &c, NUC_CONV, &a->images, &a->out->u.tensor);
+}
+
+enum nuc_status nuc_op_int16_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_depthwise_conv2d *a = (const void *)args;
+    struct nuc_conv_s8 c = {.scratch = NULL};
+
+    if (!read_depthwise(cx, &a->images, a->dilation, a->depth_multiplier->u.i, &a->requantize, &a->out->u.tensor, &c))
+        return NUC_UNSUPPORTED;
+    return compute_s16(cx, &c, NUC_DEPTHWISE, &a->images, &a->out->u.tensor);
+}
+
+enum nuc_status nuc_op_int16_transpose_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_transpose_conv2d *a = (const void *)args;
+    struct nuc_conv_s8 c = {.groups = nuc_int32(a->groups)};
+
+    nuc_list_pair(cx, a->dilation, NULL, c.dilation);
+    if (!read_transposed(cx, &a->images, &a->requantize, &a->out->u.tensor, &c))
+        return NUC_UNSUPPORTED;
+    return compute_s16(cx, &c, NUC_TRANSPOSED, &a->images, &a->out->u.tensor);
 }

@@ -1,43 +1,88 @@
-/* Elementwise operators in int8. */
+/* Elementwise operators in int8 and int16. */
 #include "device/runtime/operators/ops_int8.h"
+
+static bool read_sum(struct nuc_kernel_context *cx, const struct nuc_args_int8_add *a, struct nuc_add_s8 *p,
+                     struct nuc_loops *loops)
+{
+    *p = (struct nuc_add_s8){.offset_a = -nuc_int32(a->self_zero_point),
+                             .offset_b = -nuc_int32(a->other_zero_point),
+                             .a = nuc_multiplier_of(a->self_multiplier, a->self_shift),
+                             .b = nuc_multiplier_of(a->other_multiplier, a->other_shift),
+                             .sum = nuc_multiplier_of(a->output_multiplier, a->output_shift),
+                             .offset = nuc_int32(a->output_zero_point),
+                             .low = nuc_int32(a->activation_min),
+                             .high = nuc_int32(a->activation_max)};
+    return nuc_int8_loops(cx, &a->self->u.tensor, &a->other->u.tensor, &a->out->u.tensor, loops) &&
+           nuc_bounds_fit(cx, p->low, p->high);
+}
 
 enum nuc_status nuc_op_int8_add(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_add *a = (const void *)args;
-    const struct nuc_tensor *self = &a->self->u.tensor, *other = &a->other->u.tensor, *out = &a->out->u.tensor;
-    const struct nuc_add_s8 p = {.offset_a = -nuc_int32(a->self_zero_point),
-                                 .offset_b = -nuc_int32(a->other_zero_point),
-                                 .a = nuc_multiplier_of(a->self_multiplier, a->self_shift),
-                                 .b = nuc_multiplier_of(a->other_multiplier, a->other_shift),
-                                 .sum = nuc_multiplier_of(a->output_multiplier, a->output_shift),
-                                 .offset = nuc_int32(a->output_zero_point),
-                                 .low = nuc_int32(a->activation_min),
-                                 .high = nuc_int32(a->activation_max)};
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    struct nuc_add_s8 p;
     struct nuc_loops loops;
 
-    if (!nuc_int8_loops(cx, self, other, out, &loops) || !nuc_bounds_fit(cx, p.low, p.high))
+    if (!read_sum(cx, a, &p, &loops))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_add_s8(&p, &loops, self->data, other->data, out->data);
+        nuc_kernel_add_s8(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
     return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_add(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_add *a = (const void *)args; /* the same arguments */
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    struct nuc_add_s8 p;
+    struct nuc_loops loops;
+
+    if (!read_sum(cx, a, &p, &loops) || !nuc_zeros(cx, p.offset_a, p.offset_b, p.offset))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_add_s16(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
+    return NUC_OK;
+}
+
+static bool read_product(struct nuc_kernel_context *cx, const struct nuc_args_int8_mul *a, struct nuc_mul_s8 *p,
+                         struct nuc_loops *loops)
+{
+    bool s8 = nuc_is_s8(&a->out->u.tensor);
+
+    *p = (struct nuc_mul_s8){.offset_a = -nuc_int32(a->self_zero_point),
+                             .offset_b = -nuc_int32(a->other_zero_point),
+                             .product = nuc_multiplier_of(a->output_multiplier, a->output_shift),
+                             .offset = nuc_int32(a->output_zero_point),
+                             .low = s8 ? INT8_MIN : INT16_MIN,
+                             .high = s8 ? INT8_MAX : INT16_MAX};
+    return nuc_int8_loops(cx, &a->self->u.tensor, &a->other->u.tensor, &a->out->u.tensor, loops);
 }
 
 enum nuc_status nuc_op_int8_mul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_mul *a = (const void *)args;
-    const struct nuc_tensor *self = &a->self->u.tensor, *other = &a->other->u.tensor, *out = &a->out->u.tensor;
-    const struct nuc_mul_s8 p = {.offset_a = -nuc_int32(a->self_zero_point),
-                                 .offset_b = -nuc_int32(a->other_zero_point),
-                                 .product = nuc_multiplier_of(a->output_multiplier, a->output_shift),
-                                 .offset = nuc_int32(a->output_zero_point),
-                                 .low = INT8_MIN,
-                                 .high = INT8_MAX};
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    struct nuc_mul_s8 p;
     struct nuc_loops loops;
 
-    if (!nuc_int8_loops(cx, self, other, out, &loops))
+    if (!read_product(cx, a, &p, &loops))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_mul_s8(&p, &loops, self->data, other->data, out->data);
+        nuc_kernel_mul_s8(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_mul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_mul *a = (const void *)args; /* the same arguments */
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    struct nuc_mul_s8 p;
+    struct nuc_loops loops;
+
+    if (!read_product(cx, a, &p, &loops) || !nuc_zeros(cx, p.offset_a, p.offset_b, p.offset))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_mul_s16(&p, &loops, a->self->u.tensor.data, a->other->u.tensor.data, out->data);
     return NUC_OK;
 }
 
@@ -124,27 +169,88 @@ enum nuc_status nuc_op_int8_maximum(struct nuc_kernel_context *cx, struct nuc_va
 }
 
 /* Slopes along dimension 1, or one slope for all. */
+static bool read_prelu(struct nuc_kernel_context *cx, const struct nuc_args_int8_prelu *a, struct nuc_prelu_s8 *p,
+                       struct nuc_loops *loops)
+{
+    const struct nuc_tensor *in = &a->input->u.tensor, *slopes = &a->weight->u.tensor;
+
+    *p = (struct nuc_prelu_s8){.input_offset = -nuc_int32(a->input_zero_point),
+                               .output_offset = nuc_int32(a->output_zero_point),
+                               .positive = nuc_multiplier_of(a->positive_multiplier, a->positive_shift),
+                               .negative = nuc_multiplier_of(a->negative_multiplier, a->negative_shift)};
+    *loops = (struct nuc_loops){.rank = in->rank};
+    if (!nuc_need(cx, slopes->bytes == 1 || (in->rank >= 2 && slopes->bytes == (size_t)in->sizes[1]),
+                  NUC_TEXT("argument 'weight' is not one int8, or one per channel")))
+        return false;
+    nuc_tensor_strides(in, loops->a);
+    nuc_tensor_strides(&a->out->u.tensor, loops->out);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        loops->sizes[d] = in->sizes[d];
+        loops->b[d] = d == 1 && slopes->bytes != 1 ? 1 : 0;
+    }
+    nuc_loops_in_memory_order(loops);
+    return true;
+}
+
 enum nuc_status nuc_op_int8_prelu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_prelu *a = (const void *)args;
-    const struct nuc_tensor *in = &a->input->u.tensor, *slopes = &a->weight->u.tensor, *out = &a->out->u.tensor;
-    const struct nuc_prelu_s8 p = {.input_offset = -nuc_int32(a->input_zero_point),
-                                   .output_offset = nuc_int32(a->output_zero_point),
-                                   .positive = nuc_multiplier_of(a->positive_multiplier, a->positive_shift),
-                                   .negative = nuc_multiplier_of(a->negative_multiplier, a->negative_shift)};
-    struct nuc_loops loops = {.rank = in->rank};
+    struct nuc_prelu_s8 p;
+    struct nuc_loops loops;
 
-    if (!nuc_need(cx, slopes->bytes == 1 || (in->rank >= 2 && slopes->bytes == (size_t)in->sizes[1]),
-                  NUC_TEXT("argument 'weight' is not one int8, or one per channel")))
+    if (!read_prelu(cx, a, &p, &loops))
         return NUC_UNSUPPORTED;
-    nuc_tensor_strides(in, loops.a);
-    nuc_tensor_strides(out, loops.out);
-    for (uint32_t d = 0; d < in->rank; d++) {
-        loops.sizes[d] = in->sizes[d];
-        loops.b[d] = d == 1 && slopes->bytes != 1 ? 1 : 0;
-    }
-    nuc_loops_in_memory_order(&loops);
-    if (out->bytes > 0)
-        nuc_kernel_prelu_s8(&p, &loops, in->data, slopes->data, out->data);
+    if (a->out->u.tensor.bytes > 0)
+        nuc_kernel_prelu_s8(&p, &loops, a->input->u.tensor.data, a->weight->u.tensor.data, a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_prelu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_prelu *a = (const void *)args; /* the same arguments */
+    struct nuc_prelu_s8 p;
+    struct nuc_loops loops;
+
+    if (!read_prelu(cx, a, &p, &loops) || !nuc_zeros(cx, p.input_offset, p.output_offset, 0))
+        return NUC_UNSUPPORTED;
+    if (a->out->u.tensor.bytes > 0)
+        nuc_kernel_prelu_s16(&p, &loops, a->input->u.tensor.data, a->weight->u.tensor.data, a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+/* ---- of other widths alone ---- */
+
+enum nuc_status nuc_op_requantize(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_rescale *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    const struct nuc_requantize r = {.from = (enum nuc_dtype)in->dtype,
+                                     .to = (enum nuc_dtype)out->dtype,
+                                     .zero_from = nuc_int32(a->input_zero_point),
+                                     .zero_to = nuc_int32(a->output_zero_point),
+                                     .low = nuc_int32(a->activation_min),
+                                     .high = nuc_int32(a->activation_max),
+                                     .m = nuc_multiplier_of(a->multiplier, a->shift)};
+    int32_t low = nuc_is_s8(out) ? INT8_MIN : out->dtype == NUC_I16 ? INT16_MIN : INT32_MIN;
+
+    if (!nuc_bounds_fit(cx, r.low, r.high) ||
+        !nuc_need(cx, r.low >= low && r.high <= -(low + 1), NUC_TEXT("argument 'activation_min' is out of range")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_requantize(&r, in->data, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_sigmoid(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_sigmoid *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    const struct nuc_sigmoid_s16 p = {a->table->u.tensor.data, nuc_int32(a->multiplier), nuc_int32(a->shift),
+                                      a->is_tanh->u.b};
+
+    if (!nuc_need(cx, nuc_tensor_elements(&a->table->u.tensor) == 256,
+                  NUC_TEXT("argument 'table' does not have 256 entries")) ||
+        !nuc_need(cx, p.multiplier <= INT16_MAX, NUC_TEXT("argument 'multiplier' is out of range")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_sigmoid_s16(&p, a->input->u.tensor.data, out->data, nuc_tensor_elements(out));
     return NUC_OK;
 }

@@ -1,10 +1,10 @@
-/* Matrix products, softmax and transposition in int8. */
+/* Matrix products, softmax and transposition in int8; batched products and softmax also in int16. */
 #include "device/runtime/operators/ops_int8.h"
 
 /* Rows of the last dimension; false when there are more than 31 bits can count. */
 static bool row_count(const struct nuc_tensor *t, int32_t depth, int32_t *rows)
 {
-    size_t count = t->bytes / (size_t)depth;
+    size_t count = nuc_tensor_elements(t) / (size_t)depth;
 
     *rows = (int32_t)count;
     return count <= INT32_MAX;
@@ -44,36 +44,84 @@ enum nuc_status nuc_op_int8_linear(struct nuc_kernel_context *cx, struct nuc_val
 }
 
 /* left: batch, rows, depth; right: batch, columns, depth. The zero points come with their signs changed. */
-enum nuc_status nuc_op_int8_batch_matmul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+static bool read_matrices(struct nuc_kernel_context *cx, const struct nuc_args_int8_batch_matmul *a,
+                          const struct nuc_multiplier *scale, struct nuc_matmul_s8 *m)
 {
-    const struct nuc_args_int8_batch_matmul *a = (const void *)args;
     const struct nuc_tensor *left = &a->lhs->u.tensor, *right = &a->rhs->u.tensor, *out = &a->out->u.tensor;
-    const struct nuc_multiplier multiplier = nuc_multiplier_of(a->output_multiplier, a->output_shift);
-    const struct nuc_matmul_s8 m = {
+    bool s8 = nuc_is_s8(out);
+
+    *m = (struct nuc_matmul_s8){
         .rows = left->sizes[1],
         .depth = left->sizes[2],
         .columns = right->sizes[1],
         .input_offset = nuc_int32(a->lhs_offset),
         .weight_offset = nuc_int32(a->rhs_offset),
-        .rescale = {&multiplier.multiplier, &multiplier.shift, 0, nuc_int32(a->output_offset), INT8_MIN, INT8_MAX},
+        .rescale = {&scale->multiplier, &scale->shift, 0, nuc_int32(a->output_offset), s8 ? INT8_MIN : INT16_MIN,
+                    s8 ? INT8_MAX : INT16_MAX},
     };
+    return nuc_need(cx,
+                    left->sizes[0] == right->sizes[0] && left->sizes[2] == right->sizes[2] &&
+                        out->sizes[0] == left->sizes[0] && out->sizes[1] == left->sizes[1] &&
+                        out->sizes[2] == right->sizes[1],
+                    NUC_TEXT("the sizes of the matrices do not fit each other"));
+}
 
-    if (!nuc_need(cx,
-                  left->sizes[0] == right->sizes[0] && left->sizes[2] == right->sizes[2] &&
-                      out->sizes[0] == left->sizes[0] && out->sizes[1] == left->sizes[1] &&
-                      out->sizes[2] == right->sizes[1],
-                  NUC_TEXT("the sizes of the matrices do not fit each other")))
+/* Elements of one matrix of each. */
+struct matrix_steps {
+    ptrdiff_t left, right, out;
+};
+
+static struct matrix_steps steps_of(const struct nuc_matmul_s8 *m)
+{
+    return (struct matrix_steps){(ptrdiff_t)m->rows * m->depth, (ptrdiff_t)m->columns * m->depth,
+                                 (ptrdiff_t)m->rows * m->columns};
+}
+
+enum nuc_status nuc_op_int8_batch_matmul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_batch_matmul *a = (const void *)args;
+    const struct nuc_multiplier scale = nuc_multiplier_of(a->output_multiplier, a->output_shift);
+    const int8_t *left = a->lhs->u.tensor.data, *right = a->rhs->u.tensor.data;
+    int8_t *out = a->out->u.tensor.data;
+    struct nuc_matmul_s8 m;
+
+    if (!read_matrices(cx, a, &scale, &m))
         return NUC_UNSUPPORTED;
-    if (out->bytes == 0)
-        return NUC_OK;
-    ptrdiff_t matrix[3] = {(ptrdiff_t)m.rows * m.depth, (ptrdiff_t)m.columns * m.depth, (ptrdiff_t)m.rows * m.columns};
-    for (int32_t b = 0; b < left->sizes[0]; b++)
-        nuc_kernel_matmul_s8(&m, (const int8_t *)left->data + b * matrix[0],
-                             (const int8_t *)right->data + b * matrix[1], (int8_t *)out->data + b * matrix[2]);
+    const struct matrix_steps step = steps_of(&m);
+    for (int32_t b = 0; a->out->u.tensor.bytes > 0 && b < a->lhs->u.tensor.sizes[0]; b++)
+        nuc_kernel_matmul_s8(&m, left + b * step.left, right + b * step.right, out + b * step.out);
     return NUC_OK;
 }
 
-/* Along the dimension that is innermost in memory. */
+enum nuc_status nuc_op_int16_batch_matmul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_batch_matmul *a = (const void *)args; /* the same arguments */
+    const struct nuc_multiplier scale = nuc_multiplier_of(a->output_multiplier, a->output_shift);
+    const int16_t *left = a->lhs->u.tensor.data, *right = a->rhs->u.tensor.data;
+    int16_t *out = a->out->u.tensor.data;
+    struct nuc_matmul_s8 m;
+
+    if (!read_matrices(cx, a, &scale, &m) || !nuc_zeros(cx, m.input_offset, m.weight_offset, m.rescale.offset) ||
+        !nuc_need(cx, scale.shift <= NUC_MOST_LONG_SHIFT, NUC_TEXT("argument 'output_shift' is out of range")))
+        return NUC_UNSUPPORTED;
+    const struct matrix_steps step = steps_of(&m);
+    for (int32_t b = 0; a->out->u.tensor.bytes > 0 && b < a->lhs->u.tensor.sizes[0]; b++)
+        nuc_kernel_matmul_s16(&m, left + b * step.left, right + b * step.right, out + b * step.out);
+    return NUC_OK;
+}
+
+/* Rows of the dimension that is innermost in memory. */
+static bool softmax_rows(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_value *along,
+                         int32_t *rows, int32_t *size)
+{
+    uint32_t dim = nuc_dim_of(in, along);
+
+    *size = in->rank > 0 ? in->sizes[dim] : 0;
+    return nuc_need(cx, in->rank > 0 && (*size == 1 || nuc_tensor_axis(in, dim).inner == 1),
+                    NUC_TEXT("argument 'dim' is not the innermost dimension in memory")) &&
+           nuc_need(cx, row_count(in, *size, rows), NUC_TEXT("argument 'input' is too large"));
+}
+
 enum nuc_status nuc_op_int8_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_softmax *a = (const void *)args;
@@ -81,15 +129,29 @@ enum nuc_status nuc_op_int8_softmax(struct nuc_kernel_context *cx, struct nuc_va
     struct nuc_softmax_s8 s = {.multiplier = nuc_int32(a->input_multiplier),
                                .shift = nuc_int32(a->input_shift),
                                .diff_min = nuc_int32(a->diff_min)};
-    uint32_t dim = nuc_dim_of(in, a->dim);
 
-    if (!nuc_need(cx, in->rank > 0 && (in->sizes[dim] == 1 || nuc_tensor_axis(in, dim).inner == 1),
-                  NUC_TEXT("argument 'dim' is not the innermost dimension in memory")) ||
-        !nuc_need(cx, a->output_zero_point->u.i == INT8_MIN, NUC_TEXT("argument 'output_zero_point' is not -128")) ||
-        !nuc_need(cx, row_count(in, in->sizes[dim], &s.rows), NUC_TEXT("argument 'input' is too large")))
+    if (!softmax_rows(cx, in, a->dim, &s.rows, &s.size) ||
+        !nuc_need(cx, a->output_zero_point->u.i == INT8_MIN, NUC_TEXT("argument 'output_zero_point' is not -128")))
         return NUC_UNSUPPORTED;
-    s.size = in->sizes[dim];
     nuc_kernel_softmax_s8(&s, in->data, a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_softmax *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *exponentials = &a->exponentials->u.tensor,
+                            *reciprocals = &a->reciprocals->u.tensor;
+    struct nuc_softmax_s16 s = {.exponentials = exponentials->data,
+                                .reciprocals = reciprocals->data,
+                                .m = nuc_multiplier_of(a->multiplier, a->shift)};
+
+    if (!softmax_rows(cx, in, a->dim, &s.rows, &s.size) ||
+        !nuc_need(cx, s.size <= UINT16_MAX, NUC_TEXT("argument 'input' is too large")) ||
+        !nuc_need(cx, nuc_tensor_elements(exponentials) == 513 && nuc_tensor_elements(reciprocals) == 513,
+                  NUC_TEXT("a table does not have 513 entries")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_softmax_s16(&s, in->data, a->out->u.tensor.data);
     return NUC_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Pooling, sums, resizing and padding in int8. */
+/* Pooling, sums, resizing and padding in int8; but for resizing also in int16. */
 #include <string.h>
 
 #include "device/runtime/operators/ops_int8.h"
@@ -48,17 +48,25 @@ static bool read_pool(struct nuc_kernel_context *cx, const struct nuc_args_pool 
     return nuc_need(cx, fits, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 
+static bool read_avg_pool(struct nuc_kernel_context *cx, const struct nuc_args_int8_avg_pool2d *a,
+                          struct nuc_pool_s8 *p)
+{
+    bool s8 = nuc_is_s8(&a->out->u.tensor);
+
+    *p = (struct nuc_pool_s8){.low = s8 ? INT8_MIN : INT16_MIN, .high = s8 ? INT8_MAX : INT16_MAX};
+    nuc_scratch(a->scratch, &p->scratch, &p->scratch_bytes);
+    return read_pool(cx, &a->pool, &a->out->u.tensor, a->ceil_mode->u.b, p);
+}
+
 static enum nuc_status avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args, nuc_pool_s8_fn *pool)
 {
     const struct nuc_args_int8_avg_pool2d *a = (const void *)args;
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_pool_s8 p = {.low = INT8_MIN, .high = INT8_MAX};
+    struct nuc_pool_s8 p;
 
-    if (!read_pool(cx, &a->pool, out, a->ceil_mode->u.b, &p))
+    if (!read_avg_pool(cx, a, &p))
         return NUC_UNSUPPORTED;
-    nuc_scratch(a->scratch, &p.scratch, &p.scratch_bytes);
-    if (out->bytes > 0)
-        pool(&p, a->pool.input->u.tensor.data, out->data);
+    if (a->out->u.tensor.bytes > 0)
+        pool(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
     return NUC_OK;
 }
 
@@ -72,21 +80,51 @@ enum nuc_status nuc_op_int8_upward_avg_pool2d(struct nuc_kernel_context *cx, str
     return avg_pool2d(cx, args, nuc_kernel_upward_avg_pool_s8);
 }
 
+enum nuc_status nuc_op_int16_avg_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_avg_pool2d *a = (const void *)args; /* the same arguments */
+    struct nuc_pool_s8 p;
+
+    if (!read_avg_pool(cx, a, &p))
+        return NUC_UNSUPPORTED;
+    if (a->out->u.tensor.bytes > 0)
+        nuc_kernel_avg_pool_s16(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+static bool read_max_pool(struct nuc_kernel_context *cx, const struct nuc_args_int8_max_pool2d *a,
+                          struct nuc_pool_s8 *p)
+{
+    *p = (struct nuc_pool_s8){.low = nuc_int32(a->activation_min), .high = nuc_int32(a->activation_max)};
+    return nuc_need(cx, nuc_list_int(cx, a->dilation, 0) == 1 && nuc_list_int(cx, a->dilation, 1) == 1,
+                    NUC_TEXT("argument 'dilation' is not 1")) &&
+           nuc_need(cx, !a->ceil_mode->u.b, NUC_TEXT("argument 'ceil_mode' is true")) &&
+           nuc_need(cx, a->input_zero_point->u.i == a->output_zero_point->u.i,
+                    NUC_TEXT("the zero points of 'input' and 'out' differ")) &&
+           nuc_bounds_fit(cx, p->low, p->high) && read_pool(cx, &a->pool, &a->out->u.tensor, false, p);
+}
+
 enum nuc_status nuc_op_int8_max_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_max_pool2d *a = (const void *)args;
-    const struct nuc_tensor *out = &a->out->u.tensor;
-    struct nuc_pool_s8 p = {.low = nuc_int32(a->activation_min), .high = nuc_int32(a->activation_max)};
+    struct nuc_pool_s8 p;
 
-    if (!nuc_need(cx, nuc_list_int(cx, a->dilation, 0) == 1 && nuc_list_int(cx, a->dilation, 1) == 1,
-                  NUC_TEXT("argument 'dilation' is not 1")) ||
-        !nuc_need(cx, !a->ceil_mode->u.b, NUC_TEXT("argument 'ceil_mode' is true")) ||
-        !nuc_need(cx, a->input_zero_point->u.i == a->output_zero_point->u.i,
-                  NUC_TEXT("the zero points of 'input' and 'out' differ")) ||
-        !nuc_bounds_fit(cx, p.low, p.high) || !read_pool(cx, &a->pool, out, false, &p))
+    if (!read_max_pool(cx, a, &p))
         return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_max_pool_s8(&p, a->pool.input->u.tensor.data, out->data);
+    if (a->out->u.tensor.bytes > 0)
+        nuc_kernel_max_pool_s8(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_max_pool2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int8_max_pool2d *a = (const void *)args; /* the same arguments */
+    struct nuc_pool_s8 p;
+
+    if (!read_max_pool(cx, a, &p))
+        return NUC_UNSUPPORTED;
+    if (a->out->u.tensor.bytes > 0)
+        nuc_kernel_max_pool_s16(&p, a->pool.input->u.tensor.data, a->out->u.tensor.data);
     return NUC_OK;
 }
 
@@ -125,7 +163,8 @@ enum nuc_status nuc_op_int8_pad(struct nuc_kernel_context *cx, struct nuc_value 
     const struct nuc_args_int8_pad *a = (const void *)args;
     const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
     struct nuc_loops loops = {.rank = in->rank};
-    int8_t value = (int8_t)a->pad_value->u.i;
+    size_t size = nuc_element_size(in);
+    int16_t value = (int16_t)a->pad_value->u.i; /* the first byte is that of an int8 */
     int32_t before[4] = {0};
     ptrdiff_t start = 0;
 
@@ -142,12 +181,17 @@ enum nuc_status nuc_op_int8_pad(struct nuc_kernel_context *cx, struct nuc_value 
         loops.sizes[d] = in->sizes[d];
         start += before[d] * loops.out[d];
     }
-    nuc_kernel_fill(1, &value, out->data, out->bytes);
+    nuc_kernel_fill(size, &value, out->data, out->bytes / size);
     if (in->bytes > 0) {
         nuc_loops_in_memory_order(&loops);
-        nuc_kernel_copy(&loops, 1, in->data, (int8_t *)out->data + start);
+        nuc_kernel_copy(&loops, size, in->data, (int8_t *)out->data + start * (ptrdiff_t)size);
     }
     return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_pad(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return nuc_op_int8_pad(cx, args);
 }
 
 /* ---- resizing ---- */
@@ -202,5 +246,18 @@ enum nuc_status nuc_op_int8_sum(struct nuc_kernel_context *cx, struct nuc_value 
     if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
     nuc_kernel_sum_s8(&kept, &reduced, -nuc_int32(a->input_zero_point), &rescale, in->data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_sum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_sum *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_loops kept = {.rank = 0}, reduced = {.rank = 0};
+
+    if (!nuc_zeros(cx, a->input_zero_point->u.i, a->output_zero_point->u.i, 0) ||
+        !nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_sum_s16(&kept, &reduced, nuc_multiplier_of(a->output_multiplier, a->output_shift), in->data, out->data);
     return NUC_OK;
 }

@@ -1,0 +1,55 @@
+/* Convolutions and matrix products of int16, one output element at a time. */
+#include "device/kernels/ref_s16/conv_s16.h"
+
+static int64_t window_sum(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_s16_channel *ch,
+                          const int16_t *image, int32_t out_y, int32_t out_x)
+{
+    const int8_t *weight = ch->weight;
+    int64_t sum = 0;
+
+    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
+        int32_t y = nuc_s16_place(c, kind, 0, out_y, ky);
+        for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += ch->tap) {
+            int32_t x = nuc_s16_place(c, kind, 1, out_x, kx);
+            if (y < 0 || x < 0)
+                continue;
+            const int16_t *in = image + ((ptrdiff_t)y * c->in_size[1] + x) * c->in_channels + ch->first;
+            for (int32_t i = 0; i < ch->depth; i++)
+                sum += in[i] * weight[i];
+        }
+    }
+    return sum;
+}
+
+void nuc_ref_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, const int16_t *in, const int8_t *weight,
+                      int16_t *out)
+{
+    const struct nuc_conv_s8 *c = &conv->c;
+
+    for (int32_t b = 0; b < c->batch; b++) {
+        const int16_t *image = in + (ptrdiff_t)b * c->in_size[0] * c->in_size[1] * c->in_channels;
+        for (int32_t y = 0; y < c->out_size[0]; y++) {
+            for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels) {
+                for (int32_t o = 0; o < c->out_channels; o++) {
+                    const struct nuc_s16_channel ch = nuc_s16_channel_of(c, kind, weight, o);
+                    out[o] = nuc_s16_result(conv, o, window_sum(c, kind, &ch, image, y, x));
+                }
+            }
+        }
+    }
+}
+
+void nuc_kernel_matmul_s16(const struct nuc_matmul_s8 *m, const int16_t *in, const int16_t *right, int16_t *out)
+{
+    const struct nuc_multiplier scale = {m->rescale.multipliers[0], m->rescale.shifts[0]};
+
+    for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
+        for (int32_t column = 0; column < m->columns; column++) {
+            const int16_t *b = right + (ptrdiff_t)column * m->depth;
+            int64_t sum = 0;
+            for (int32_t i = 0; i < m->depth; i++)
+                sum += (int32_t)in[i] * b[i];
+            *out++ = (int16_t)nuc_clamp_i32(nuc_requantize_long(sum, scale), m->rescale.low, m->rescale.high);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/* Pooling and sums of int16. */
+#include "device/kernels/ref_s16/quantized_s16.h"
+
+/* Of one channel of the elements [first, last) of a window that lie inside the image. */
+struct part {
+    int32_t first[2], last[2];
+};
+
+static struct part part_of(const struct nuc_pool_s8 *p, int32_t y, int32_t x)
+{
+    const int32_t at[2] = {y, x};
+    struct part part;
+
+    for (int d = 0; d < 2; d++) {
+        int32_t begin = at[d] * p->stride[d] - p->padding[d], end = begin + p->kernel[d];
+        part.first[d] = begin > 0 ? begin : 0;
+        part.last[d] = end < p->in_size[d] ? end : p->in_size[d];
+    }
+    return part;
+}
+
+static int32_t largest_in(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image)
+{
+    int32_t largest = p->low;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        for (int32_t x = part->first[1]; x < part->last[1]; x++) {
+            int32_t v = image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
+            largest = v > largest ? v : largest;
+        }
+    }
+    return largest;
+}
+
+/* Half away from zero. */
+static int32_t average_in(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image)
+{
+    int32_t rows = part->last[0] - part->first[0], columns = part->last[1] - part->first[1];
+    int64_t sum = 0, count = rows > 0 && columns > 0 ? (int64_t)rows * columns : 0;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        for (int32_t x = part->first[1]; x < part->last[1]; x++)
+            sum += image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
+    }
+    return count == 0 ? 0 : (int32_t)((sum + (sum > 0 ? count / 2 : -(count / 2))) / count);
+}
+
+typedef int32_t pool_fn(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image);
+
+static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_t *in, int16_t *out)
+{
+    ptrdiff_t image = (ptrdiff_t)p->in_size[0] * p->in_size[1] * p->channels;
+
+    for (int32_t b = 0; b < p->batch; b++, in += image) {
+        for (int32_t y = 0; y < p->out_size[0]; y++) {
+            for (int32_t x = 0; x < p->out_size[1]; x++) {
+                const struct part part = part_of(p, y, x);
+                for (int32_t c = 0; c < p->channels; c++)
+                    *out++ = (int16_t)nuc_clamp_i32(pool(p, &part, in + c), p->low, p->high);
+            }
+        }
+    }
+}
+
+void nuc_kernel_max_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int16_t *out)
+{
+    each_window(p, largest_in, in, out);
+}
+
+void nuc_kernel_avg_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int16_t *out)
+{
+    each_window(p, average_in, in, out);
+}
+
+static int32_t sum_of(const struct nuc_loops *reduced, const int16_t *in)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    int32_t sum = 0;
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(reduced); i++)
+            sum = nuc_wrap_add(sum, in[walk.a + i * step]);
+    } while (nuc_walk_next_row(reduced, &walk));
+    return sum;
+}
+
+void nuc_kernel_sum_s16(const struct nuc_loops *kept, const struct nuc_loops *reduced, struct nuc_multiplier m,
+                        const int16_t *in, int16_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[kept->rank - 1];
+    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[kept->rank - 1];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++) {
+            int32_t sum = sum_of(reduced, in + walk.a + i * in_step);
+            out[walk.out + i * out_step] = (int16_t)nuc_clamp_i32(nuc_requantize(sum, m), INT16_MIN, INT16_MAX);
+        }
+    } while (nuc_walk_next_row(kept, &walk));
+}
