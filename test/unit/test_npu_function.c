@@ -67,8 +67,9 @@ static const struct scenario scenarios[] = {
     {"not where it divides in float", ROOT, "imxrt700", NULL, false, "mul.Tensor add.Tensor sqrt.default* div.Tensor*",
      0},
     {"a linear layer is one operator", LINEAR, "imxrt700", NULL, false,
-     "view_copy.default mm.default view_copy.default", 0},
-    {"refused, too", LINEAR, "imxrt700", "aten.mm*", false, "view_copy.default* mm.default* view_copy.default*", 0},
+     "view_copy.default addmm.default view_copy.default", 0},
+    {"refused, too", LINEAR, "imxrt700", "aten.addmm*", false, "view_copy.default* addmm.default* view_copy.default*",
+     0},
     {"a threshold is bounded from both sides",
      COMPARED("0.5") WIDE "%a = aten.add.Tensor(%x, %x)\n%b = aten.ge.Tensor(%a, %c)\n%f = aten.to.dtype(%b, float32)\n"
                           "%y = aten.mul.Tensor(%f, %f)\n",
