@@ -446,7 +446,7 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
         spec = spec_of_reader(a, arg, &spec);
         nuc_annotate_input(a, node, arg, &spec);
     }
-    if (!a->reference_compat && nuc_only_chooses(a->g, node))
+    if (!a->reference_compat && (nuc_only_chooses(a->g, node) || (a->one_scale && nuc_is_times_truth(node))))
         annotate_shared(a, node, input);
 }
 

@@ -52,3 +52,11 @@ bool nuc_only_chooses(struct nuc_graph *g, const struct nuc_node *node)
     }
     return true;
 }
+
+bool nuc_is_times_truth(const struct nuc_node *node)
+{
+    const struct nuc_node *truth = node->op == NUC_OP_MUL ? nuc_arg_node(node, NUC_OTHER) : NULL;
+    const struct nuc_node *test = truth != NULL && truth->op == NUC_OP_TO_DTYPE ? nuc_arg_node(truth, NUC_SELF) : NULL;
+
+    return test != NULL && test->n_vals == 1 && test->vals[0].dtype == NUC_BOOL;
+}

@@ -8,4 +8,7 @@
  */
 bool nuc_only_chooses(struct nuc_graph *g, const struct nuc_node *node);
 
+/* A product with a truth as a number, which is the value or 0. */
+bool nuc_is_times_truth(const struct nuc_node *node);
+
 #endif
