@@ -312,13 +312,24 @@ static void check_int8_cpu(struct nuc_context *cx, void *arg)
     assert_int_equal(nuc_partition_graph(parse_graph(cx, graph), &options)->count, 0);
 }
 
+/* A part that is read outside of its partition is a copy of the NPU, which takes longer than one of the CPU. */
+static void check_part_outside(struct nuc_context *cx, void *arg)
+{
+    static const char graph[] = START("8192") SQUARE("1", "x") DEQUANTIZE("d2", "1")
+        LINE("r2", "edge.aten.slice_copy.Tensor", "%d2, 1, 0, 16") QUANTIZE("2", "r2") UNARY("gelu", "3", "2")
+            SQUARE("4", "1") DEQUANTIZE("l1", "3") DEQUANTIZE("l2", "4") "%output = output([%l1, %l2])\n";
+    struct nuc_partition_options options = {.by_cost = true, .has_int8_kernel = has_any_kernel};
+    struct nuc_graph *g = parse_graph(cx, graph);
+
+    assert_int_equal(nuc_partition_graph(g, &options)->count, 1);
+    assert_true(node_of(g, "r1")->partition >= 0 && node_of(g, "r2")->partition < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(check_cuts),
-        cmocka_unit_test(test_graphs),
-        ROW_TEST(check_scene, scenes),
-        CONTEXT_TEST(check_int8_cpu),
+        CONTEXT_TEST(check_cuts),     cmocka_unit_test(test_graphs),    ROW_TEST(check_scene, scenes),
+        CONTEXT_TEST(check_int8_cpu), CONTEXT_TEST(check_part_outside),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,7 +223,8 @@ static void find_parts(struct making *k)
     }
 }
 
-/* Outside of partitions a contiguous image stays so; inside it is channels last, but next to views. */
+/* Outside of partitions a part lies by itself and a contiguous image stays so; inside it is channels last, but next to
+ * views. */
 static void set_crossing(const struct making *k, struct nuc_place_value *v)
 {
     const struct nuc_node *maker = k->compute[v->node->id];
@@ -232,6 +233,8 @@ static void set_crossing(const struct making *k, struct nuc_place_value *v)
 
     if (k->is_part[v->node->id])
         v->into = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(v->node));
+    if (maker != NULL && nuc_op_family(maker->op) == NUC_FAMILY_SLICE)
+        v->out = (int64_t)nuc_estimate_move(k->target, (uint64_t)elements_of(v->node));
     if (!reorders)
         return;
     for (uint32_t i = 0; i < v->node->n_users; i++) {
