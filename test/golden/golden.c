@@ -18,7 +18,9 @@
  *     {"name": ..., "tolerance": [relative, absolute], "archive": {entry: text, JSON, or [offset, bytes] of "data"},
  *      "inputs": [[offset, bytes]], "outputs": [{"dtype": ..., "sizes": [...], "data": [offset, bytes]}]}
  *
- * A LiteRT model has "model": [offset, bytes] in place of "archive".
+ * A LiteRT model has "model": [offset, bytes] in place of "archive". With "runs": N inputs and outputs are those of N
+ * runs, one after the other, each of which begins with the states that the one before left; then all are run again
+ * after a reset.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +50,7 @@ struct expected {
     enum nuc_dtype dtype;
     size_t rank;
     int64_t sizes[NUC_MAX_RANK];
-    size_t elements;
+    size_t elements; /* of one run */
     const uint8_t *data;
 };
 
@@ -56,7 +58,7 @@ struct expected {
 struct golden {
     const char *name;
     double relative, absolute;
-    size_t n_inputs, n_outputs;
+    size_t n_inputs, n_outputs, runs;
     struct nuc_span inputs[MAX_IO];
     struct expected outputs[MAX_IO];
 };
@@ -89,7 +91,7 @@ static enum nuc_dtype dtype_named(const struct nuc_json *j)
     nuc_json_fail(j, NUC_BAD_INPUT, "is no element type");
 }
 
-static struct expected read_output(const struct nuc_json *j, struct nuc_span data)
+static struct expected read_output(const struct nuc_json *j, struct nuc_span data, size_t runs)
 {
     struct nuc_json dtype = nuc_json_field(j, "dtype"), sizes = nuc_json_field(j, "sizes"),
                     place = nuc_json_field(j, "data");
@@ -103,7 +105,7 @@ static struct expected read_output(const struct nuc_json *j, struct nuc_span dat
         e.sizes[i] = nuc_json_int(&size);
         e.elements *= (size_t)e.sizes[i];
     }
-    if (e.elements != bytes.size / nuc_dtype_size(e.dtype))
+    if (e.elements * runs != bytes.size / nuc_dtype_size(e.dtype))
         nuc_json_fail(&place, NUC_BAD_INPUT, "does not fit the sizes");
     e.data = bytes.data;
     return e;
@@ -113,13 +115,15 @@ static void read_golden(const struct nuc_json *j, struct nuc_span data, struct g
 {
     struct nuc_json name = nuc_json_field(j, "name"), tolerance = nuc_json_field(j, "tolerance"),
                     inputs = nuc_json_field(j, "inputs"), outputs = nuc_json_field(j, "outputs");
+    struct nuc_json runs = nuc_json_entry(j, "runs");
     struct nuc_json relative = nuc_json_item(&tolerance, 0), absolute = nuc_json_item(&tolerance, 1);
 
     *out = (struct golden){.name = nuc_json_string(&name),
                            .relative = nuc_json_double(&relative),
                            .absolute = nuc_json_double(&absolute),
                            .n_inputs = nuc_json_count(&inputs),
-                           .n_outputs = nuc_json_count(&outputs)};
+                           .n_outputs = nuc_json_count(&outputs),
+                           .runs = nuc_json_is_there(&runs) ? (size_t)nuc_json_int(&runs) : 1};
     if (out->n_inputs > MAX_IO || out->n_outputs > MAX_IO)
         nuc_json_fail(j, NUC_BAD_INPUT, "has more than %d inputs or outputs", MAX_IO);
     for (size_t i = 0; i < out->n_inputs; i++) {
@@ -128,7 +132,7 @@ static void read_golden(const struct nuc_json *j, struct nuc_span data, struct g
     }
     for (size_t i = 0; i < out->n_outputs; i++) {
         struct nuc_json output = nuc_json_item(&outputs, i);
-        out->outputs[i] = read_output(&output, data);
+        out->outputs[i] = read_output(&output, data, out->runs);
     }
 }
 
@@ -209,28 +213,31 @@ static double element(enum nuc_dtype dtype, const void *data, size_t i)
     return (double)f;
 }
 
-static bool equal_element(const struct golden *g, const struct expected *e, const void *got, size_t i)
+/* `wanted`: the outputs of a run. */
+static bool equal_element(const struct golden *g, enum nuc_dtype dtype, const void *got, const uint8_t *wanted,
+                          size_t i)
 {
-    size_t size = nuc_dtype_size(e->dtype);
+    size_t size = nuc_dtype_size(dtype);
 
-    if (memcmp((const char *)got + i * size, e->data + i * size, size) == 0)
+    if (memcmp((const char *)got + i * size, wanted + i * size, size) == 0)
         return true;
-    return (e->dtype == NUC_F32 || e->dtype == NUC_F64) &&
-           near(g, element(e->dtype, got, i), element(e->dtype, e->data, i));
+    return (dtype == NUC_F32 || dtype == NUC_F64) && near(g, element(dtype, got, i), element(dtype, wanted, i));
 }
 
-/* `what` computed the outputs; in logical order. */
-static bool judge(const struct golden *g, const char *what, const struct nuc_tensor_info *infos, void *const *got)
+/* `what` computed the outputs of run `run`; in logical order. */
+static bool judge(const struct golden *g, const char *what, size_t run, const struct nuc_tensor_info *infos,
+                  void *const *got)
 {
     for (size_t k = 0; k < g->n_outputs; k++) {
         const struct expected *e = &g->outputs[k];
+        const uint8_t *wanted = e->data + run * e->elements * nuc_dtype_size(e->dtype);
         size_t wrong = 0, first = 0;
         if (!same_shape(e, &infos[k])) {
             printf("%s: %s: output %zu has another shape or element type\n", g->name, what, k);
             return false;
         }
         for (size_t i = e->elements; i-- > 0;) {
-            bool equal = equal_element(g, e, got[k], i);
+            bool equal = equal_element(g, e->dtype, got[k], wanted, i);
             wrong += !equal;
             first = equal ? first : i;
         }
@@ -239,7 +246,7 @@ static bool judge(const struct golden *g, const char *what, const struct nuc_ten
         printf("%s: %s: output %zu differs in %zu of %zu elements", g->name, what, k, wrong, e->elements);
         if (e->dtype == NUC_F32 || e->dtype == NUC_F64)
             printf(", at %zu: %.9g, expected %.9g", first, element(e->dtype, got[k], first),
-                   element(e->dtype, e->data, first));
+                   element(e->dtype, wanted, first));
         printf("\n");
         return false;
     }
@@ -271,8 +278,55 @@ static enum outcome refused(const struct golden *g, const char *what, const char
     return REFUSED;
 }
 
-static enum outcome run_program(const struct request *q, const struct golden *g, struct nuc_compiler *c,
-                                const void *const *inputs)
+/* What is run: a program or its model. */
+struct subject {
+    const char *what;
+    enum nuc_status (*run)(void *of, const void *const *inputs, void *const *outputs);
+    void (*reset)(void *of);
+    void *of;
+};
+
+static enum nuc_status run_runner(void *of, const void *const *inputs, void *const *outputs)
+{
+    return nuc_runner_run(of, inputs, outputs);
+}
+
+static void reset_runner(void *of)
+{
+    nuc_runner_reset(of);
+}
+
+static enum nuc_status run_model(void *of, const void *const *inputs, void *const *outputs)
+{
+    return nuc_model_run(of, inputs, outputs);
+}
+
+static void reset_model(void *of)
+{
+    nuc_model_reset(of);
+}
+
+/* All runs, and once more from the beginning where there are several. */
+static enum outcome run_all(const struct golden *g, const struct subject *s, struct nuc_compiler *c,
+                            const struct nuc_tensor_info *infos, void *const *outputs)
+{
+    const void *inputs[MAX_IO];
+
+    for (size_t i = 0; i < (g->runs > 1 ? 2 * g->runs : 1); i++) {
+        size_t run = i % g->runs;
+        if (i == g->runs)
+            s->reset(s->of);
+        for (size_t k = 0; k < g->n_inputs; k++)
+            inputs[k] = g->inputs[k].data + run * (g->inputs[k].size / g->runs);
+        if (s->run(s->of, inputs, outputs) != NUC_OK)
+            return refused(g, s->what, nuc_compiler_message(c));
+        if (!judge(g, s->what, run, infos, outputs))
+            return DIFFERS;
+    }
+    return EQUAL;
+}
+
+static enum outcome run_program(const struct request *q, const struct golden *g, struct nuc_compiler *c)
 {
     struct nuc_runner *program;
     struct nuc_tensor_info infos[MAX_IO];
@@ -286,30 +340,23 @@ static enum outcome run_program(const struct request *q, const struct golden *g,
     for (size_t i = 0; i < n_outputs; i++)
         nuc_runner_output(program, i, &infos[i]);
     make_blocks(infos, n_outputs, outputs);
-    enum outcome result = DIFFERS;
-    if (nuc_runner_run(program, inputs, outputs) != NUC_OK)
-        result = refused(g, "program does not run", nuc_compiler_message(c));
-    else if (judge(g, "program", infos, outputs))
-        result = EQUAL;
+    const struct subject subject = {"program", run_runner, reset_runner, program};
+    enum outcome result = run_all(g, &subject, c, infos, outputs);
     free_blocks(outputs, n_outputs);
     nuc_runner_close(program);
     return result;
 }
 
-static enum outcome run_evaluator(const struct golden *g, struct nuc_compiler *c, struct nuc_model *m,
-                                  const void *const *inputs)
+static enum outcome run_evaluator(const struct golden *g, struct nuc_compiler *c, struct nuc_model *m)
 {
     struct nuc_tensor_info infos[MAX_IO];
     void *outputs[MAX_IO];
-    enum outcome result;
 
     for (size_t i = 0; i < g->n_outputs; i++)
         nuc_model_output(m, i, &infos[i]);
     make_blocks(infos, g->n_outputs, outputs);
-    if (nuc_model_run(m, inputs, outputs) != NUC_OK)
-        result = refused(g, "evaluator", nuc_compiler_message(c));
-    else
-        result = judge(g, "evaluator", infos, outputs) ? EQUAL : DIFFERS;
+    const struct subject subject = {"evaluator", run_model, reset_model, m};
+    enum outcome result = run_all(g, &subject, c, infos, outputs);
     free_blocks(outputs, g->n_outputs);
     return result;
 }
@@ -317,7 +364,6 @@ static enum outcome run_evaluator(const struct golden *g, struct nuc_compiler *c
 static enum outcome run_golden(const struct request *q, const struct golden *g)
 {
     struct nuc_compiler *c = nuc_compiler_new(&q->options, NULL);
-    const void *inputs[MAX_IO];
     struct nuc_model *m;
     enum outcome result = EQUAL;
 
@@ -330,16 +376,15 @@ static enum outcome run_golden(const struct request *q, const struct golden *g)
     for (size_t i = 0; i < g->n_inputs && result == EQUAL; i++) {
         struct nuc_tensor_info info = {.bytes = 0};
         nuc_model_input(m, i, &info);
-        if (info.bytes != g->inputs[i].size)
+        if (info.bytes * g->runs != g->inputs[i].size)
             result = refused(g, "import", "an input has another size than its data");
-        inputs[i] = g->inputs[i].data;
     }
     if (result == EQUAL) {
-        enum outcome evaluator = q->quantized ? EQUAL : run_evaluator(g, c, m, inputs);
+        enum outcome evaluator = q->quantized ? EQUAL : run_evaluator(g, c, m);
         if (nuc_compile_model(m, NULL, q->program) != NUC_OK)
             result = refused(g, "compile", nuc_compiler_message(c));
         else
-            result = run_program(q, g, c, inputs);
+            result = run_program(q, g, c);
         result = result > evaluator ? result : evaluator;
     }
     nuc_compiler_free(c);

@@ -14,6 +14,8 @@ import json, math, re, struct, sys, zipfile
 
 import numpy as np
 
+import litert_states
+
 # ---- FlatBuffers: tables are dictionaries of field: (kind, value), kinds those of struct or 'ref' ----
 
 
@@ -89,7 +91,8 @@ def flatbuffer(root, identifier):
     return bytes(out)
 
 
-TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int16': 7, 'int8': 9}
+TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int16': 7, 'int8': 9,
+         'resource': 13}
 
 # Operators: number, number of the options.
 OPERATORS = {
@@ -114,14 +117,18 @@ OPERATORS = {
     'ADD_N': (106, 82), 'GATHER_ND': (107, 83), 'COS': (108, 84), 'ELU': (111, 0), 'ROUND': (116, 0),
     'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'DENSIFY': (124, 99), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
     'BROADCAST_TO': (130, 104), 'REDUCE_ALL': (140, 27), 'GELU': (150, 116), 'RELU_0_TO_1': (152, 0), 'SIGN': (158, 123),
-    'BROADCAST_ARGS': (145, 0), 'DYNAMIC_UPDATE_SLICE': (151, 117), 'Convolution2DTransposeBias': (32, 0),
+    'SVDF': (27, 6), 'CALL_ONCE': (129, 103), 'VAR_HANDLE': (142, 111), 'READ_VARIABLE': (143, 112),
+    'ASSIGN_VARIABLE': (144, 113), 'BROADCAST_ARGS': (145, 0), 'DYNAMIC_UPDATE_SLICE': (151, 117), 'Convolution2DTransposeBias': (32, 0),
 }
 
 
 class Model:
-    """One subgraph. Tensors are numbers; `value` holds what numpy computed for those whose value is known."""
+    """
+    One subgraph, and another one that `then` fills. Tensors are numbers. Inputs and results of several runs have these
+    as their first dimension.
+    """
     def __init__(self):
-        self.tensors, self.buffers, self.ops, self.inputs = [], [b''], [], []
+        self.tensors, self.buffers, self.ops, self.inputs, self.runs, self.then = [], [b''], [], [], 1, None
 
     def tensor(self, shape, dtype='float32', content=None, scale=None, zero_point=0, axis=0, variable=False):
         if content is not None:
@@ -154,21 +161,29 @@ class Model:
         return t
 
     def content(self, outputs):
-        codes = sorted({OPERATORS[name][0] for name, *_ in self.ops})
-        ops, custom = [], None
-        for name, inputs, results, options in self.ops:
-            code, kind = OPERATORS[name]
-            fields = {0: ('I', codes.index(code)), 1: ('ref', Vector('i', inputs)), 2: ('ref', Vector('i', results))}
-            if kind:
-                fields.update({3: ('B', kind), 4: ('ref', options)})
-            if code == 32:
-                fields[5] = ('ref', Vector('B', options))
-                custom = name
-            ops.append(fields)
-        graph = {0: ('ref', self.tensors), 1: ('ref', Vector('i', [t for t, _ in self.inputs])),
-                 2: ('ref', Vector('i', outputs)), 3: ('ref', ops), 4: ('ref', 'main')}
+        graphs = [(self, outputs)]
+        if self.then:
+            other = Model()
+            other.buffers = self.buffers
+            self.then(other)
+            graphs.append((other, []))
+        codes, custom = sorted({OPERATORS[name][0] for g, _ in graphs for name, *_ in g.ops}), None
+        subgraphs = []
+        for g, results in graphs:
+            ops = []
+            for name, inputs, made, options in g.ops:
+                code, kind = OPERATORS[name]
+                fields = {0: ('I', codes.index(code)), 1: ('ref', Vector('i', inputs)), 2: ('ref', Vector('i', made))}
+                if kind:
+                    fields.update({3: ('B', kind), 4: ('ref', options)})
+                if code == 32:
+                    fields[5] = ('ref', Vector('B', options))
+                    custom = name
+                ops.append(fields)
+            subgraphs.append({0: ('ref', g.tensors), 1: ('ref', Vector('i', [t for t, _ in g.inputs])),
+                              2: ('ref', Vector('i', results)), 3: ('ref', ops), 4: ('ref', 'main')})
         return flatbuffer({
-            0: ('I', 3), 2: ('ref', [graph]), 3: ('ref', 'golden'),
+            0: ('I', 3), 2: ('ref', subgraphs), 3: ('ref', 'golden'),
             1: ('ref', [{0: ('b', min(c, 127)), 2: ('i', 1), 3: ('i', c), **({1: ('ref', custom)} if c == 32 else {})}
                         for c in codes]),
             4: ('ref', [{0: ('ref', Blob(b))} if b else {} for b in self.buffers])}, b'TFL3')
@@ -1308,6 +1323,9 @@ def int16_moves(m):
 cases.append(('int16.moves', int16_moves))
 
 
+litert_states.add(cases, random, requantized)
+
+
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
 
@@ -1330,7 +1348,9 @@ def main():
         programs.append({
             'name': name, 'tolerance': [1e-5, 5e-6], 'model': put(content),
             'inputs': [put(as_int8(v).tobytes()) for _, v in m.inputs],
-            'outputs': [{'dtype': str(v.dtype), 'sizes': list(v.shape), 'data': put(v.tobytes())} for v in values]})
+            'outputs': [{'dtype': str(v.dtype), 'sizes': list(v.shape[1:] if m.runs > 1 else v.shape),
+                         'data': put(v.tobytes())} for v in values],
+            **({'runs': m.runs} if m.runs > 1 else {})})
     lines = [{'numpy': np.__version__, 'count': len(programs)}, *programs]
     with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:
         for name, content in (('data', bytes(data)),

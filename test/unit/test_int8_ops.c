@@ -8,7 +8,7 @@
 
 #define MOST_ARGS 17
 #define MOST_RANK 4
-#define MOST_ITEMS 19 /* of a list */
+#define MOST_ITEMS 25 /* of a list */
 
 /* One argument: a tensor "d:sizes" with its dim order, an int, or a list of ints. */
 struct arg {
@@ -67,6 +67,10 @@ struct call {
 #define SCRATCH(n)                                                                                                     \
     {                                                                                                                  \
         'T', NUC_U8, 1, {n}, false                                                                                     \
+    }
+#define T16(...)                                                                                                       \
+    {                                                                                                                  \
+        'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
     }
 #define COUNT(...) (sizeof((int[]){__VA_ARGS__}) / sizeof(int))
 #define I(n)                                                                                                           \
@@ -202,6 +206,17 @@ static const struct call calls[] = {
     {"nucleon::quantized_gru.out", /* states in float32 */
      {T8(2, 3, 5), TF(1, 2, 4), PARAMS(3, 12, 5, 4), B(0), B(1), I(13),
       LIST(0, 0, 0, 1, 1 << 30, -3, 0, 0, 0, 4, 4, 0, 15), SCRATCH(32), T8(2, 3, 4), TF(1, 2, 4)}},
+    {"nucleon::quantized_svdf.out",
+     {T8(2, 5), T8(2, 6, 4), T8(6, 5), T8(6, 4), T32(3), I(2), LIST(1, 2, 3, 1 << 30, -7, 1 << 30, -9), T8(2, 3),
+      T8(2, 6, 4)}},
+    {"nucleon::quantized_svdf.out", /* a state of int16, no bias */
+     {T8(2, 5), T16(2, 6, 4), T8(6, 5), T16(6, 4), NONE, I(1), LIST(1, 0, 3, 1 << 30, -7, 1 << 30, -20), T8(2, 6),
+      T16(2, 6, 4)}},
+    {"nucleon::quantized_litert_lstm.out",
+     {T8(3, 2, 5), T8(1, 2, 4), T16(1, 2, 4), T8(16, 5), T8(16, 4), PAIRS(16), B(0),
+      LIST(1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3,
+           1 << 30, -14, 1 << 30, -18, 1 << 30, -22, 5, -11, 300),
+      T8(3, 2, 4), T8(1, 2, 4), T16(1, 2, 4)}},
     {"nucleon::gru.out",
      {TF(2, 3, 5), TF(1, 2, 4), FLOAT_PARAMS(2, 12, 5, 4), B(0), I(1), F(0), B(0), B(0), B(1), TF(2, 3, 4),
       TF(1, 2, 4)}},
@@ -595,6 +610,17 @@ static void test_refused(void **state)
         {"nucleon::quantized_lstm.out", 9, TF(3, 2, 8)}, /* a result in float32 */
         {"nucleon::quantized_gru.out", 5, I(16)},        /* fraction */
         {"nucleon::quantized_rnn.out", 1, T8(2, 2, 4)},  /* a direction too many */
+        {"nucleon::quantized_svdf.out", 1, T8(2, 6, 3)}, /* a state of another memory */
+        {"nucleon::quantized_svdf.out", 2, T8(5, 5)},    /* weights of five rows */
+        {"nucleon::quantized_svdf.out", 4, T32(5)},      /* five biases */
+        {"nucleon::quantized_svdf.out", 5, I(4)},        /* a rank that does not divide the rows */
+        {"nucleon::quantized_svdf.out", 6, LIST(1, 2, 3, 1 << 30, -7, 1 << 30, 31)}, /* a shift */
+        {"nucleon::quantized_svdf.out", 6, LIST(1, 2, 3, 1 << 30, -7, 1 << 30)},     /* a number too few */
+        {"nucleon::quantized_svdf.out", 7, T8(2, 5)},                                /* five results */
+        {"nucleon::quantized_litert_lstm.out", 2, T16(1, 2, 3)},                     /* a cell of three units */
+        {"nucleon::quantized_litert_lstm.out", 3, T8(16, 4)},                        /* weights of four inputs */
+        {"nucleon::quantized_litert_lstm.out", 5, T32(32)},                          /* biases without pairs */
+        {"nucleon::quantized_litert_lstm.out", 7, LIST(1, 2, 3)},                    /* three numbers */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -99,7 +99,7 @@ static double macs_of(const struct nuc_node *node)
         struct nuc_recurrent r = nuc_recurrent_of(node);
         return recurrent_gates(&r) * (double)(r.inputs + r.hidden);
     }
-    return -1;
+    return nuc_litert_layer_macs(node);
 }
 
 /* Values read: those of the larger side, as often as a window looks at them. */
@@ -303,8 +303,9 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_n
     }
     call.products = work_of(node) == WORK_RECURRENT ? macs_of(node)
                     : node->op == NUC_OP_INDEX_PUT  ? elements_of(nuc_arg_node(node, NUC_ARG(INDEX_PUT, values)))
-                    : work_of(node) == WORK_WINDOW || node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D ? touched(node)
-                                                                                                    : 0;
+                    : work_of(node) == WORK_WINDOW || node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D
+                        ? touched(node)
+                        : nuc_litert_layer_products(node);
     return nuc_kernel_call_cycles(c, &call);
 }
 

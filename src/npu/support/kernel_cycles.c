@@ -74,7 +74,11 @@ static const struct row {
      {.call = 3000, .product = 1.3, .written = 131, .scalar = 5.3}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_GRU, NUC_OP_GRU),
      LAYER,
-     {.call = 3000, .product = 1.15, .written = 118, .scalar = 5.3}}, /* 9 % */
+     {.call = 3000, .product = 1.15, .written = 118, .scalar = 5.3}},                    /* 9 % */
+    {NUC_OPS(NUC_OP_NUCLEON_SVDF), VALUES, {.call = 1800, .product = 8.7, .scalar = 2}}, /* 5 % */
+    {NUC_OPS(NUC_OP_NUCLEON_LITERT_LSTM),
+     VALUES,
+     {.call = 2000, .product = 4.5, .written = 880, .scalar = 2}}, /* 8 % */
     {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
      VALUES,
      {.call = 7500,
@@ -312,6 +316,32 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     return 0;
 }
 
+static double elements_in(const struct nuc_node *node, uint32_t arg)
+{
+    return elements_of(nuc_input_meta(node, arg));
+}
+
+double nuc_litert_layer_macs(const struct nuc_node *node)
+{
+    if (node->op == NUC_OP_NUCLEON_SVDF)
+        return (double)nuc_input_meta(node, NUC_SELF)->sizes[0] * elements_in(node, NUC_ARG(NUCLEON_SVDF, features)) +
+               elements_in(node, NUC_ARG(NUCLEON_SVDF, state));
+    if (node->op != NUC_OP_NUCLEON_LITERT_LSTM)
+        return -1;
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF);
+    return (double)(in->sizes[0] * in->sizes[1]) * (elements_in(node, NUC_ARG(NUCLEON_LITERT_LSTM, input_weights)) +
+                                                    elements_in(node, NUC_ARG(NUCLEON_LITERT_LSTM, recurrent_weights)));
+}
+
+double nuc_litert_layer_products(const struct nuc_node *node)
+{
+    const double macs = nuc_litert_layer_macs(node);
+
+    if (node->op == NUC_OP_NUCLEON_SVDF)
+        return macs + elements_in(node, NUC_ARG(NUCLEON_SVDF, state));
+    return macs > 0 ? macs : 0;
+}
+
 /* ---- lowered nodes ---- */
 
 static bool computes(const struct nuc_node *node)
@@ -360,6 +390,7 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
         .out = m,
         .written = part,
         .read = is_conv && dim == 2 ? part_touched(node, n_rows) : part,
+        .products = nuc_litert_layer_products(node),
     };
 
     const struct nuc_node *excess = nuc_arg_node(node, nuc_excess_arg(node->op));

@@ -33,6 +33,12 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
 uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
                            int64_t rows);
 
+/* Multiply-accumulates of the layers that LiteRT computes in integers; -1 for other operators. */
+double nuc_litert_layer_macs(const struct nuc_node *node);
+
+/* The same as work: a place of SVDF's state that moves on counts once more. 0 for other operators. */
+double nuc_litert_layer_products(const struct nuc_node *node);
+
 /* A copy of so many bytes that lie together. */
 uint64_t nuc_copy_cycles(const struct nuc_kernel_costs *costs, uint64_t bytes);
 
