@@ -136,6 +136,27 @@ build=$3
 codegen mixed
 codegen greedy --placement greedy
 codegen float --no-quantize --target cortex-m33
+
+# Two instances that take turns give what two runs give; so do two images, of which the second one finds the states that
+# the first one stored before it lost power.
+/usr/bin/python3 - <<'PYTHON' || fail "no pairs"
+x = open("x.bin", "rb").read()
+y = x[32 * 7:] + x[:32 * 7]
+rows = [data[k:k + 32] for k in range(0, len(x), 32) for data in (x, y)]
+open("y.bin", "wb").write(y)
+open("pairs.bin", "wb").write(b"".join(rows))
+open("first.bin", "wb").write(b"".join(rows[:18]))
+open("second.bin", "wb").write(b"".join(rows[18:]))
+PYTHON
+for kind in mixed greedy float; do
+    "./$kind.exe" <x.bin >x.got && "./$kind.exe" <y.bin >y.got && "./$kind.exe" 0 2 <pairs.bin >pairs.got ||
+        fail "$kind: the instances do not run"
+    /usr/bin/python3 -c 'import sys
+x, y = (open(name, "rb").read() for name in ("x.got", "y.got"))
+for k in range(0, len(x), 32):
+    sys.stdout.buffer.write(x[k:k + 32] + y[k:k + 32])' >$kind.pairs
+    check "$kind: two instances" cmp $kind.pairs pairs.got
+done
 check "two states" grep -q "^#define MODEL_STATES 2$" float/model.h
 check "a state that begins with zeros" grep -q "memset(memory1" float/model.c
 check "a state that begins with other values" grep -q "memcpy(memory1" float/model.c
@@ -154,6 +175,14 @@ board() {
 if command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null; then
     board "" x.npy OFF
     board _generated x.bin ON
+    APPLICATION=$root/test/e2e/power_loss.c sh "$root/tools/firmware.sh" mixed.pte >built || fail "power loss: $(cat built)"
+    image=$(sed -n 's/^image //p' built)
+    for part in first second; do
+        sh "$root/tools/firmware_run.sh" "$image" $part.bin $part.out >ran || fail "power loss, $part: $(cat ran)"
+        cat $part.out >>power_loss.got
+    done
+    check "states that were stored" [ "$(wc -c <states.bin)" -eq 32 ]
+    check "power loss: what was stored goes on" cmp mixed.pairs power_loss.got
 fi
 
 [ $failures -eq 0 ] && echo "states: $passes cases are good"

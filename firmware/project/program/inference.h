@@ -6,6 +6,7 @@
 
 #define N_INPUTS @INPUTS@
 #define N_OUTPUTS @OUTPUTS@
+#define STATES_BYTES @STATES_BYTES@ /* of what the program keeps from one inference to the next; 0: nothing */
 
 struct tensor {
     void *data;
@@ -19,6 +20,16 @@ enum nuc_status inference_load(struct nuc_detail *detail);
 struct tensor inference_input(size_t index);
 
 enum nuc_status inference_run(struct nuc_detail *detail);
+
+/* The next inference begins a sequence: states have their initial values, as after inference_load(). */
+void inference_reset(void);
+
+/*
+ * The content of the states, STATES_BYTES: saved after an inference and restored before another one, it goes on there.
+ * Several streams have a copy each; one that is stored goes on when the power is back.
+ */
+void inference_save(void *to);
+void inference_restore(const void *from);
 
 /* The result, valid until the next input is written. */
 struct tensor inference_output(size_t index);

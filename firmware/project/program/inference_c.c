@@ -30,6 +30,37 @@ enum nuc_status inference_run(struct nuc_detail *detail)
     return @NAME@_run(detail);
 }
 
+#if STATES_BYTES > 0
+void inference_reset(void)
+{
+    @NAME@_reset();
+}
+
+void inference_save(void *to)
+{
+    @NAME@_save(to);
+}
+
+void inference_restore(const void *from)
+{
+    @NAME@_restore(from);
+}
+#else
+void inference_reset(void)
+{
+}
+
+void inference_save(void *to)
+{
+    (void)to;
+}
+
+void inference_restore(const void *from)
+{
+    (void)from;
+}
+#endif
+
 struct tensor inference_output(size_t index)
 {
     switch (index) {

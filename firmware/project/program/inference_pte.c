@@ -1,4 +1,6 @@
 /* Made by nucleon codegen. The program file, read in place, in one static block of memory; of the kernels the image has those of the tables. */
+#include <string.h>
+
 #include "inference.h"
 
 #include "@NAME@_tables.h"
@@ -95,6 +97,29 @@ enum nuc_status inference_run(struct nuc_detail *detail)
         status = nuc_program_set_input(&program, i, t.data, t.bytes, detail);
     }
     return status == NUC_OK ? nuc_program_execute(&program, detail) : status;
+}
+
+void inference_reset(void)
+{
+    (void)nuc_program_reset(&program, NULL); /* fails for a program that is not loaded alone */
+}
+
+void inference_save(void *to)
+{
+    struct nuc_tensor t;
+    uint8_t *at = to;
+
+    for (size_t i = 0; nuc_program_state(&program, i, &t) == NUC_OK; at += t.bytes, i++)
+        memcpy(at, t.data, t.bytes);
+}
+
+void inference_restore(const void *from)
+{
+    struct nuc_tensor t;
+    const uint8_t *at = from;
+
+    for (size_t i = 0; nuc_program_state(&program, i, &t) == NUC_OK; at += t.bytes, i++)
+        memcpy(t.data, at, t.bytes);
 }
 
 struct tensor inference_output(size_t index)

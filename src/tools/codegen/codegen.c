@@ -158,8 +158,14 @@ static const char *header(const struct nuc_codegen *g)
                       "/* States, which keep what a call of %1$s_run() leaves in them for the next one. */\n"
                       "#define %2$s_STATES %3$zu\n\n"
                       "/* The next call begins with their initial values, as the first one does after %1$s_load(). */\n"
-                      "void %1$s_reset(void);\n\n",
-                      g->name, g->upper, g->n_states);
+                      "void %1$s_reset(void);\n\n"
+                      "/*\n * The content of the states: saved after a call of %1$s_run() and restored before another "
+                      "one, it goes "
+                      "on there.\n * Instances of the program have a struct each, and share weights and buffers.\n */\n"
+                      "struct %1$s_states {\n    uint8_t bytes[%4$zu];\n};\n"
+                      "void %1$s_save(struct %1$s_states *to);\n"
+                      "void %1$s_restore(const struct %1$s_states *from);\n\n",
+                      g->name, g->upper, g->n_states, g->states_bytes);
     nuc_text_addf(&out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return nuc_text_string(&out);
 }
@@ -215,7 +221,10 @@ static void add_load(struct nuc_codegen *g, struct nuc_text *out)
     const char *reset = g->n_states > 0 ? nuc_format(g->cx, "    %s_reset();\n", g->name) : "";
 
     if (g->n_states > 0)
-        nuc_text_addf(out, "void %s_reset(void)\n{\n%s}\n\n", g->name, nuc_text_string(&g->resets));
+        nuc_text_addf(out,
+                      "void %1$s_reset(void)\n{\n%2$s}\n\nvoid %1$s_save(struct %1$s_states *to)\n{\n%3$s}\n\n"
+                      "void %1$s_restore(const struct %1$s_states *from)\n{\n%4$s}\n\n",
+                      g->name, nuc_text_string(&g->resets), nuc_text_string(&g->saves), nuc_text_string(&g->restores));
     if (g->n_delegates == 0) {
         nuc_text_addf(out,
                       "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"

@@ -36,10 +36,11 @@ struct nuc_codegen {
     int32_t *size_pool;
     uint8_t *order_pool;
     size_t n_pool, size_capacity, order_capacity;
-    uint64_t memories;      /* planned memories that tensors lie in, a bit each */
-    const uint8_t **loaded; /* planned memories after loading: what states begin with */
-    struct nuc_text resets; /* statements that give states these bytes */
-    size_t n_states;        /* known with them */
+    uint64_t memories;               /* planned memories that tensors lie in, a bit each */
+    const uint8_t **loaded;          /* planned memories after loading: what states begin with */
+    struct nuc_text resets;          /* statements that give states these bytes, */
+    struct nuc_text saves, restores; /* and that copy states to and from a struct of states */
+    size_t n_states, states_bytes;   /* known with them */
 };
 
 #define NUC_UNUSED_VALUE UINT32_MAX

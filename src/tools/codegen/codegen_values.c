@@ -67,6 +67,9 @@ static void add_reset(struct nuc_codegen *g, const char *place, const uint8_t *i
 
     for (size_t i = 0; i < bytes && zeros; i++)
         zeros = initial[i] == 0;
+    nuc_text_addf(&g->saves, "    memcpy(to->bytes + %zu, %s, %zu);\n", g->states_bytes, place, bytes);
+    nuc_text_addf(&g->restores, "    memcpy(%s, from->bytes + %zu, %zu);\n", place, g->states_bytes, bytes);
+    g->states_bytes += bytes;
     if (zeros)
         nuc_text_addf(&g->resets, "    memset(%s, 0, %zu);\n", place, bytes);
     else
@@ -227,6 +230,8 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
     nuc_text_init(&rows, g->cx);
     nuc_text_init(&g->lists, g->cx);
     nuc_text_init(&g->resets, g->cx);
+    nuc_text_init(&g->saves, g->cx);
+    nuc_text_init(&g->restores, g->cx);
     for (uint32_t place = 0; place < g->n_used; place++)
         add_value(g, &rows, place);
     for (size_t i = 0; i < g->n_blocks; i++)

@@ -49,6 +49,7 @@ static const char *value_of(const struct project *p, const char *key, size_t len
         {"OUTPUTS", nuc_format(p->cx, "%zu", p->run.n_outputs)},
         {"INPUT_CASES", cases(p, "input", p->run.n_inputs)},
         {"OUTPUT_CASES", cases(p, "output", p->run.n_outputs)},
+        {"STATES_BYTES", nuc_format(p->cx, "%zu", p->run.states)},
         {"MEMORY_BYTES", nuc_format(p->cx, "%zu", p->run.memory)},
     };
 

@@ -32,6 +32,7 @@ static void measure(struct job *j, const char *program)
     struct nuc_tensor t;
     size_t total;
 
+    j->out->states = nuc_runner_states_size(j->runner);
     check(j, nuc_runner_sizes(j->c, program, &sizes));
     total = rounded(sizes.state) + rounded(sizes.temporary);
     for (size_t i = 0; i < sizes.n_planned; i++)
