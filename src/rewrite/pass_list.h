@@ -24,6 +24,8 @@ bool nuc_split_to_slices(struct nuc_graph *g);
 bool nuc_split_group_conv(struct nuc_graph *g);
 /* A recurrent layer of several layers becomes a chain of single ones. */
 bool nuc_split_recurrent(struct nuc_graph *g);
+/* Cells of recurrent layers that are written out become layers of one step. */
+bool nuc_written_cells(struct nuc_graph *g);
 /* Layers of one step, each of which goes on from the one before, become one layer. */
 bool nuc_join_recurrent(struct nuc_graph *g);
 bool nuc_split_recurrent_as_reference(struct nuc_graph *g); /* initial states are sliced even where they are zeros */

@@ -148,14 +148,34 @@ static struct nuc_node *transposed_weight(const struct nuc_node *operand)
                : NULL;
 }
 
-/* mm and addmm of decomposed archives, with the transposed view of a parameter. */
+/* The matrix that a batch of equal ones repeats; another value as it is. */
+static const struct nuc_node *repeated(const struct nuc_node *batch)
+{
+    const struct nuc_node *input = batch, *from = batch;
+
+    while (from != NULL && from->vals[0].rank == 3 &&
+           (from->op == NUC_OP_EXPAND || (from->op == NUC_OP_VIEW && nuc_same_sizes(&from->vals[0], &input->vals[0]))))
+        from = nuc_arg_node(from, NUC_SELF);
+    return from != NULL && from->vals[0].rank == 2 ? from : batch;
+}
+
+/* The second factor of mm and bmm, or of addmm. */
+static const struct nuc_node *second_matrix(const struct nuc_node *node)
+{
+    const struct nuc_node *matrix =
+        nuc_arg_node(node, node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
+
+    return node->op == NUC_OP_BMM && matrix != NULL ? repeated(matrix) : matrix;
+}
+
+/* mm, addmm and bmm of decomposed archives, with the transposed view of a parameter. */
 static bool is_linear(const struct nuc_node *node)
 {
     bool adds = node->op == NUC_OP_ADDMM;
-    const struct nuc_node *operand = nuc_arg_node(node, adds ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
+    const struct nuc_node *operand = second_matrix(node);
     const struct nuc_node *bias = adds ? nuc_arg_node(node, NUC_SELF) : NULL;
 
-    if (operand == NULL || transposed_weight(operand) == NULL)
+    if (operand == NULL || operand->vals[0].rank != 2 || transposed_weight(operand) == NULL)
         return false;
     return !adds || (bias != NULL && nuc_is_static(bias) && bias->vals[0].rank == 1 &&
                      bias->vals[0].sizes[0] == operand->vals[0].sizes[1] &&
@@ -167,7 +187,7 @@ static struct nuc_node *expand_linear(struct nuc_graph *g, struct nuc_node *node
 {
     bool adds = node->op == NUC_OP_ADDMM;
     struct nuc_node *input = nuc_operand(g, node, adds ? NUC_ARG(ADDMM, mat1) : NUC_SELF);
-    struct nuc_node *operand = nuc_operand(g, node, adds ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2));
+    const struct nuc_node *operand = second_matrix(node);
 
     return nuc_emit(g, node, NUC_OP_LINEAR, node,
                     NUC_ARGS(nuc_node_arg(input), nuc_node_arg(transposed_weight(operand)),
@@ -177,6 +197,7 @@ static struct nuc_node *expand_linear(struct nuc_graph *g, struct nuc_node *node
 const struct nuc_expansion nuc_matrix_expansions[] = {
     {.op = NUC_OP_ADDMM, .expand = expand_linear, .applies = is_linear},
     {.op = NUC_OP_MM, .expand = expand_linear, .applies = is_linear},
+    {.op = NUC_OP_BMM, .expand = expand_linear, .applies = is_linear},
     {.op = NUC_OP_INNER, .expand = expand_inner},
     {.op = NUC_OP_TENSORDOT, .expand = expand_tensordot},
     {.op = NUC_OP_BILINEAR, .expand = expand_bilinear},

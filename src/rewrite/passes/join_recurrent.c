@@ -1,7 +1,8 @@
 /*
  * Cells in a loop: layers of one step, each of which goes on from the states of the one before, over parts of one value
  * that lie one after the other along a dimension. They become one layer, whose kernel keeps the loop. What concatenates
- * the states of all steps again reads its sequence.
+ * the states of all steps again reads its sequence. A loop from the last part to the first one is a layer over the
+ * sequence in reverse; with one of the same parts forwards it is a layer of two directions.
  */
 #include "ir/args.h"
 #include "ir/recurrent_args.h"
@@ -10,7 +11,7 @@
 
 enum { MOST_STATES = 2 };
 
-static const struct nuc_node *past_views(const struct nuc_node *value)
+static struct nuc_node *past_views(struct nuc_node *value)
 {
     while (value != NULL && nuc_is_call(value) && nuc_op_family(value->op) == NUC_FAMILY_VIEW)
         value = nuc_arg_node(value, NUC_SELF);
@@ -28,7 +29,7 @@ static bool is_step(const struct nuc_node *node)
 }
 
 /* Item `index` of the step is the value, past views; a hidden state is the result, too. */
-static bool is_state_of(const struct nuc_node *value, const struct nuc_node *step, uint32_t state)
+static bool is_state_of(struct nuc_node *value, const struct nuc_node *step, uint32_t state)
 {
     value = past_views(value);
     return value != NULL && (nuc_is_item(value, state + 1) || (state == 0 && nuc_is_item(value, 0))) &&
@@ -89,7 +90,7 @@ struct part {
     int64_t dim, at;
 };
 
-static bool read_part(const struct nuc_node *value, struct part *p)
+static bool read_part(struct nuc_node *value, struct part *p)
 {
     const struct nuc_node *slice = past_views(value);
 
@@ -104,19 +105,25 @@ static bool read_part(const struct nuc_node *value, struct part *p)
     return slice->vals[0].sizes[p->dim] == 1;
 }
 
-/* Steps from `step` on, `part` being what the first one reads; returns how many. */
-static uint32_t read_chain(struct nuc_node *step, struct nuc_node **chain, uint32_t most, struct part *part)
+/* Steps from `step` on, `part` being what the first one reads and `reversed` the order; returns how many. */
+static uint32_t read_chain(struct nuc_node *step, struct nuc_node **chain, uint32_t most, struct part *part,
+                           bool *reversed)
 {
     struct part next;
     uint32_t count = 1;
 
+    *reversed = false;
     chain[0] = step;
     if (!read_part(nuc_arg_node(step, NUC_SELF), part))
         return 0;
     for (; count < most; count++) {
         step = next_of(chain[count - 1], chain[count - 1]);
         if (step == NULL || !hides_cell(chain[count - 1], step) || !read_part(nuc_arg_node(step, NUC_SELF), &next) ||
-            next.of != part->of || next.dim != part->dim || next.at != part->at + count)
+            next.of != part->of || next.dim != part->dim)
+            break;
+        if (count == 1)
+            *reversed = next.at < part->at;
+        if (next.at != (*reversed ? part->at - count : part->at + count))
             break;
         chain[count] = step;
     }
@@ -129,30 +136,136 @@ struct joined {
     struct nuc_graph *g;
     struct nuc_node *layer, *sequence, *states[MOST_STATES];
     struct nuc_recurrent r; /* of a step */
+    struct part part;       /* the first one of the sequence, which a layer in reverse reads last */
     int64_t steps;
-    bool batch_first;
+    bool batch_first, reversed, is_paired;
 };
 
-/* [samples, steps, inputs] as it is, anything else with the steps in front. */
-static void insert_layer(struct joined *j, struct nuc_node *first, const struct part *part)
+static struct nuc_node *insert_recurrent(struct joined *j, struct nuc_node *before, struct nuc_node *x,
+                                         struct nuc_node *const states[MOST_STATES], struct nuc_node **params,
+                                         uint32_t directions)
 {
+    struct nuc_graph *g = j->g;
+    struct nuc_node **list = nuc_copy(g->cx, states, MOST_STATES * sizeof *states);
+    struct nuc_arg hx = j->r.n_states > 1 ? nuc_nodes_arg(list, j->r.n_states) : nuc_node_arg(states[0]);
+
+    return nuc_emit(g, before, j->r.op, before,
+                    NUC_ARGS(nuc_node_arg(x), hx, nuc_nodes_arg(params, directions * j->r.per_cell),
+                             nuc_bool_arg(j->r.biases), nuc_int_arg(1), (struct nuc_arg){.kind = NUC_ARG_FLOAT},
+                             nuc_bool_arg(false), nuc_bool_arg(directions == 2), nuc_bool_arg(j->batch_first)));
+}
+
+static struct nuc_node *turned(const struct joined *j, struct nuc_node *before, struct nuc_node *sequence)
+{
+    const int64_t dim = j->batch_first ? 1 : 0;
+
+    return !j->reversed
+               ? sequence
+               : nuc_emit(j->g, before, NUC_OP_FLIP, before, NUC_ARGS(nuc_node_arg(sequence), nuc_ints_arg(&dim, 1)));
+}
+
+/* [samples, steps, inputs] as it is, anything else with the steps in front. */
+static void insert_layer(struct joined *j, struct nuc_node *first)
+{
+    const struct part *part = &j->part;
     const struct nuc_meta *m = &part->of->vals[0];
     const int64_t front = 0, sizes[3] = {j->steps, j->r.batch, j->r.inputs};
     struct nuc_node *x = nuc_insert_part(j->g, first, part->of, (uint32_t)part->dim, part->at, part->at + j->steps);
-    struct nuc_node **states = nuc_copy(j->g->cx, j->r.states, j->r.n_states * sizeof *states);
     struct nuc_node **params = nuc_copy(j->g->cx, j->r.params, j->r.per_cell * sizeof *params);
+    struct nuc_node *states[MOST_STATES] = {j->r.states[0], j->r.n_states > 1 ? j->r.states[1] : NULL};
 
     j->batch_first = m->rank == 3 && part->dim == 1 && m->sizes[0] == j->r.batch && m->sizes[2] == j->r.inputs;
     if (!j->batch_first)
         x = nuc_insert_reshaped(j->g, first, nuc_insert_moved_dims(j->g, first, x, &part->dim, &front, 1), sizes, 3);
-    struct nuc_arg list = j->r.n_states > 1 ? nuc_nodes_arg(states, j->r.n_states) : nuc_node_arg(states[0]);
-    j->layer = nuc_emit(j->g, first, first->op, first,
-                        NUC_ARGS(nuc_node_arg(x), list, nuc_nodes_arg(params, j->r.per_cell), nuc_bool_arg(j->r.biases),
-                                 nuc_int_arg(1), (struct nuc_arg){.kind = NUC_ARG_FLOAT}, nuc_bool_arg(false),
-                                 nuc_bool_arg(false), nuc_bool_arg(j->batch_first)));
-    j->sequence = nuc_insert_getitem(j->g, first, j->layer, 0);
+    j->layer = insert_recurrent(j, first, turned(j, first, x), states, params, 1);
+    j->sequence = turned(j, first, nuc_insert_getitem(j->g, first, j->layer, 0));
     for (uint32_t s = 0; s < j->r.n_states; s++)
         j->states[s] = nuc_insert_getitem(j->g, first, j->layer, s + 1);
+}
+
+/* ---- two directions ---- */
+
+static bool stands_before(const struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *other)
+{
+    for (const struct nuc_node *n = g->first; n != NULL && n != other; n = n->next) {
+        if (n == node)
+            return true;
+    }
+    return false;
+}
+
+/* The layer forwards reads the parts that the other one reads in reverse, whose states are there already. */
+static bool is_pair(const struct joined *f, const struct joined *j)
+{
+    const struct nuc_recurrent *a = &f->r, *b = &j->r;
+    bool same = !f->reversed && !f->is_paired && a->op == b->op && a->biases == b->biases &&
+                a->per_cell == b->per_cell && a->batch == b->batch && a->hidden == b->hidden &&
+                a->outputs == b->outputs && f->part.of == j->part.of && f->part.dim == j->part.dim &&
+                f->part.at == j->part.at && f->steps == j->steps;
+
+    for (uint32_t s = 0; same && s < b->n_states; s++)
+        same = stands_before(j->g, past_views(b->states[s]), f->layer);
+    return same;
+}
+
+/* Both layers become one of two directions. */
+static void insert_pair(struct joined *f, struct joined *j)
+{
+    struct nuc_graph *g = j->g;
+    struct nuc_node *before = f->layer, *states[MOST_STATES] = {NULL};
+    struct nuc_node **params = nuc_alloc_array(g->cx, 2 * (size_t)j->r.per_cell, sizeof *params);
+    const int64_t outputs = j->r.outputs;
+
+    for (uint32_t i = 0; i < j->r.per_cell; i++) {
+        params[i] = f->r.params[i];
+        params[j->r.per_cell + i] = j->r.params[i];
+    }
+    for (uint32_t s = 0; s < j->r.n_states; s++) {
+        const struct nuc_meta *m = &j->r.states[s]->vals[0];
+        struct nuc_node *own = nuc_insert_reshaped(g, before, past_views(j->r.states[s]), m->sizes, 3);
+        struct nuc_node *both[2] = {f->r.states[s], own};
+        states[s] = nuc_insert_cat(g, before, both, 2, 0);
+    }
+    j->batch_first = f->batch_first;
+    struct nuc_node *layer = insert_recurrent(j, before, nuc_arg_node(before, NUC_SELF), states, params, 2);
+    struct nuc_node *sequence = nuc_insert_getitem(g, before, layer, 0);
+    struct nuc_node *forwards = nuc_insert_slice(g, before, sequence, 2, 0, outputs);
+    j->sequence = nuc_insert_slice(g, before, sequence, 2, outputs, 2 * outputs);
+    nuc_replace_uses(g, f->sequence, forwards, NULL);
+    f->sequence = forwards;
+    for (uint32_t s = 0; s < j->r.n_states; s++) {
+        struct nuc_node *last = nuc_insert_getitem(g, before, layer, s + 1);
+        struct nuc_node *of_forwards = nuc_insert_slice(g, before, last, 0, 0, 1);
+        j->states[s] = nuc_insert_slice(g, before, last, 0, 1, 2);
+        nuc_replace_uses(g, f->states[s], of_forwards, NULL);
+        f->states[s] = of_forwards;
+    }
+    f->layer = j->layer = layer;
+    f->is_paired = j->is_paired = true;
+}
+
+/* Both directions side by side are the sequence of their layer. */
+static void read_both(const struct joined *j)
+{
+    struct nuc_node *sequence = nuc_arg_node(j->sequence, NUC_SELF);
+
+    for (uint32_t i = j->sequence->n_users; i > 0; i--) {
+        struct nuc_node *cat = j->sequence->users[i - 1];
+        const struct nuc_arg *list = &cat->args[NUC_SELF];
+        if (cat->op != NUC_OP_CAT || list->count != 2 || list->u.nodes[1] != j->sequence ||
+            !nuc_same_sizes(&cat->vals[0], &sequence->vals[0]))
+            continue;
+        const struct nuc_node *other = list->u.nodes[0];
+        if (other != j->sequence && other->op == NUC_OP_SLICE && nuc_arg_node(other, NUC_SELF) == sequence)
+            nuc_replace_uses(j->g, cat, sequence, NULL);
+    }
+}
+
+/* ---- what reads the steps ---- */
+
+static int64_t place_of(const struct joined *j, int64_t step)
+{
+    return j->reversed ? j->steps - 1 - step : step;
 }
 
 /* What reads results of step k reads the layer's. */
@@ -166,7 +279,8 @@ static void replace_step(const struct joined *j, struct nuc_node *step, int64_t 
         const struct nuc_meta *m = &step->vals[i];
         struct nuc_node *state = j->states[0];
         if (!last)
-            state = nuc_insert_slice(j->g, first, j->sequence, j->batch_first ? 1 : 0, k, k + 1);
+            state =
+                nuc_insert_slice(j->g, first, j->sequence, j->batch_first ? 1 : 0, place_of(j, k), place_of(j, k) + 1);
         nuc_replace_item(j->g, step, i, nuc_insert_reshaped(j->g, first, state, m->sizes, m->rank));
     }
     if (last && j->r.n_states > 1)
@@ -175,13 +289,13 @@ static void replace_step(const struct joined *j, struct nuc_node *step, int64_t 
 
 /* ---- states of all steps side by side ---- */
 
-static bool is_of_step(const struct joined *j, const struct nuc_node *value, int64_t k)
+static bool is_at(const struct joined *j, struct nuc_node *value, int64_t place)
 {
     struct part p;
 
-    if (k == j->steps - 1)
+    if (place == place_of(j, j->steps - 1))
         return past_views(value) == j->states[0];
-    return read_part(value, &p) && p.of == j->sequence && p.dim == (j->batch_first ? 1 : 0) && p.at == k;
+    return read_part(value, &p) && p.of == j->sequence && p.dim == (j->batch_first ? 1 : 0) && p.at == place;
 }
 
 static bool has_all_steps(const struct joined *j, const struct nuc_node *cat, uint32_t dim)
@@ -190,7 +304,7 @@ static bool has_all_steps(const struct joined *j, const struct nuc_node *cat, ui
     bool all = list->count == (uint64_t)j->steps;
 
     for (uint32_t i = 0; all && i < list->count; i++)
-        all = list->u.nodes[i]->vals[0].sizes[dim] == 1 && is_of_step(j, list->u.nodes[i], i);
+        all = list->u.nodes[i]->vals[0].sizes[dim] == 1 && is_at(j, list->u.nodes[i], i);
     return all;
 }
 
@@ -237,23 +351,33 @@ bool nuc_join_recurrent(struct nuc_graph *g)
     struct nuc_node **layers =
         nuc_collect(g, NUC_OPS(NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU), &count);
     struct nuc_node **chain = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
-    bool any = false;
+    struct joined *found = nuc_alloc_array(g->cx, count, sizeof *found);
+    uint32_t n_found = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        struct part part;
+        struct joined *j = &found[n_found], *pair = NULL;
+        *j = (struct joined){.g = g};
         if (layers[i]->n_users == 0 || !is_step(layers[i]))
             continue;
-        uint32_t steps = read_chain(layers[i], chain, count, &part);
-        if (steps < 2)
+        j->steps = read_chain(layers[i], chain, count, &j->part, &j->reversed);
+        if (j->steps < 2)
             continue;
-        struct joined j = {.g = g, .r = nuc_recurrent_of(layers[i]), .steps = steps};
-        insert_layer(&j, layers[i], &part);
-        for (uint32_t k = 0; k < steps; k++)
-            replace_step(&j, chain[k], k, layers[i]);
-        join_readers(&j, j.sequence);
-        any = true;
+        j->r = nuc_recurrent_of(layers[i]);
+        j->part.at -= j->reversed ? j->steps - 1 : 0;
+        for (uint32_t k = 0; j->reversed && pair == NULL && k < n_found; k++)
+            pair = is_pair(&found[k], j) ? &found[k] : NULL;
+        if (pair != NULL)
+            insert_pair(pair, j);
+        else
+            insert_layer(j, layers[i]);
+        for (uint32_t k = 0; k < j->steps; k++)
+            replace_step(j, chain[k], k, layers[i]);
+        join_readers(j, j->sequence);
+        if (pair != NULL)
+            read_both(j);
+        n_found++;
     }
-    if (any)
+    if (n_found > 0)
         nuc_remove_dead(g);
-    return any;
+    return n_found > 0;
 }
