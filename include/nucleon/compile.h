@@ -119,6 +119,11 @@ struct nuc_options {
      */
     const char *const *rewrites;
     size_t n_rewrites;
+    /*
+     * "AXIS[:HOP]": the network over a window of time, dimension AXIS of its first input, becomes one that takes HOP
+     * new frames and keeps what it needs of the earlier ones in states. NULL: it stays as it is.
+     */
+    const char *stream;
     bool allow_no_op_partitions;
     bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
     bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */
@@ -627,6 +632,20 @@ enum nuc_status nuc_write_etrecord(struct nuc_compiler *c, const char *file, con
                                    const char *output);
 
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
+/* What --stream made of a network. Frames are those of the input. */
+struct nuc_stream_report {
+    int64_t hop;              /* frames that a run takes */
+    int64_t window;           /* frames that the network takes */
+    int64_t latency;          /* frames by which results come later than the network computes them */
+    size_t ring_bytes;        /* of the states that were added */
+    double macs, window_macs; /* multiply-accumulates of a hop, and of the network over its window */
+    /* The operator that reads the axis as a whole: it, and what follows, is computed of the latest window; NULL: none
+     */
+    const char *window_from;
+    int64_t overhang; /* frames by which that window is longer than the network's: results differ at its ends */
+    bool looks_back;  /* what windows are made of depends on frames before them */
+};
+
 struct nuc_program_report {
     const char *converter;        /* "nucleon", or the command that converted the partitions */
     bool runs_on_simulator;       /* all microcode comes from nucleon's converter */
@@ -664,6 +683,7 @@ struct nuc_program_report {
     uint64_t cycles;              /* of an inference, by the model of docs/cycle-model.md; 0: of a foreign converter */
     uint64_t npu_cycles;          /* of these, on the NPU, calls included; the others are the CPU's */
     double clock_hz;              /* of the target */
+    const struct nuc_stream_report *stream; /* of option `stream`; NULL: without it. Valid as the compiler is */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
 

@@ -120,10 +120,33 @@ static double reach(const struct nuc_cm_value *v)
 }
 
 /*
+ * A state of the model that the layer itself makes, of values from -1 to 1, perhaps kept as it began for a while: it
+ * begins as one, too.
+ */
+static bool is_own_state(struct nuc_cm *c, const struct layer *l)
+{
+    const struct nuc_states states = nuc_states_of(c->g);
+    const struct nuc_node *h = l->real[0], *next = NULL;
+
+    for (uint32_t i = 0; i < states.count; i++)
+        next = states.nodes[i] == h ? nuc_output_node(c->g)->args[0].u.nodes[states.first_next + i] : next;
+    if (next != NULL && next->op == NUC_OP_WHERE && nuc_is_static_float(nuc_arg_node(next, NUC_ARG(WHERE, other))))
+        next = nuc_arg_node(next, NUC_ARG(WHERE, self));
+    if (next == NULL || next != l->items[1] || l->r.op == NUC_OP_RNN_RELU)
+        return false;
+    const float *begin = nuc_const_contiguous(c->g, h);
+    for (int64_t i = 0; i < nuc_elements(&h->vals[0]); i++) {
+        if (!(begin[i] >= -1 && begin[i] <= 1))
+            return false;
+    }
+    return true;
+}
+
+/*
  * What the hidden state can become; twice what was seen where nothing bounds it. One in float32 comes from the layer
  * itself, 1 at most, but for the first one, which may be anything: 4 times as much fits.
  */
-static double largest_state(const struct layer *l)
+static double largest_state(struct nuc_cm *c, const struct layer *l)
 {
     double largest = l->r.op == NUC_OP_RNN_RELU ? 0 : 1;
 
@@ -132,7 +155,7 @@ static double largest_state(const struct layer *l)
             largest = fmax(largest, 2 * reach(&l->out[i].params));
     }
     if (l->real[0] != NULL)
-        return 4;
+        return is_own_state(c, l) ? 1 : 4;
     return l->initial[0].node == NULL ? largest : fmax(largest, reach(&l->initial[0]));
 }
 
@@ -196,9 +219,9 @@ static int clamped(int value, int low, int high)
 }
 
 /* Bits after the point of a state, and of an input in float32: as many as 16 leave and products of 32 bits. */
-static bool choose_products(const struct layer *l, const struct weights *weights, struct products *p)
+static bool choose_products(struct nuc_cm *c, const struct layer *l, const struct weights *weights, struct products *p)
 {
-    double real, state = largest_state(l), x_row = largest_row(l, weights, false, &real), h_row;
+    double real, state = largest_state(c, l), x_row = largest_row(l, weights, false, &real), h_row;
     int free = bits_left(x_row);
 
     p->x_bits = !l->real_in ? INT8_BITS : free < REAL_BITS ? free : REAL_BITS;
@@ -364,7 +387,7 @@ bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
 
     if (c->options->executorch_ops_only || c->options->reference_compat || !read_layer(c, node, &l, weights))
         return false;
-    if (!choose_products(&l, weights, &p))
+    if (!choose_products(c, &l, weights, &p))
         return false;
     for (uint32_t d = 0; d < l.r.directions; d++) {
         rows[d] = nuc_alloc_array(c->g->cx, ROW_NUMBERS * (size_t)(l.r.gates * l.r.hidden), sizeof *rows[d]);

@@ -51,6 +51,7 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
         row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
         e->n_float += row->in_float && nuc_is_counted(row->node);
     }
+    e->stream = m->stream;
     list_states(e, lowered != NULL ? lowered->graph : m->graph);
     if (lowered != NULL)
         take_strips(e, &lowered->lowered->report);
@@ -105,10 +106,16 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles,
     if (made_up)
         m = nuc_quantize_random(m);
     struct nuc_model *quantized = m->partitions == NULL ? m : NULL;
+    uint64_t window_cycles = 0;
+    if (with_cycles && quantized != NULL && m->settings->o.stream != NULL &&
+        !nuc_count_cycles(nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION), &window_cycles))
+        window_cycles = 0;
     if (quantized != NULL)
-        m = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+        m = nuc_advance(quantized = nuc_advance(quantized, NUC_STAGE_STREAM, NUC_STAGE_STREAM), NUC_STAGE_DIM_ORDER,
+                        NUC_STAGE_PARTITION);
     struct nuc_explanation *e = nuc_explain_partitioned(m, with_cycles);
     e->made_up_ranges = made_up;
+    e->window_cycles = window_cycles;
     if (with_cycles && quantized != NULL && m->settings->delegates &&
         (m->settings->target->cpu != NULL || m->partitions->n_by_cost > 0))
         nuc_compare_placements(e, quantized, m->partitions);

@@ -1,4 +1,5 @@
 /* Results of compilations, conversions and quantizations as JSON (docs/json.md). */
+#include "npu/explain/explain_members.h"
 #include "nucleon/json.h"
 
 #include <math.h>
@@ -110,6 +111,7 @@ static const char *program_text(struct nuc_compiler *c)
     nuc_put_count(cx, tree, "delegate_bytes", r->delegate_data);
     nuc_put_count(cx, tree, "program_bytes", r->program);
     put_strips(cx, tree, r);
+    nuc_put_stream(cx, tree, r->stream);
     /* "nucleon::quantized_sum, nucleon::...": the report has them in one text. */
     json_t *list = nuc_put_array(cx, tree, "executorch_lacks");
     for (const char *name = r->executorch_lacks, *end; *name != '\0'; name = *end == '\0' ? end : end + 2) {

@@ -32,6 +32,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->greedy = from->greedy;
     m->measured = from->measured;
     m->ranges = from->ranges;
+    m->stream = from->stream;
     return m;
 }
 

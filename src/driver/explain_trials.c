@@ -74,7 +74,7 @@ static void attempt(struct nuc_model *m, void *arg)
         j.m = nuc_quantize_random(m);
     if (a->measures)
         a->found.sqnr_db = measured_sqnr(j.m->measured);
-    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    nuc_run_stages(&j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
     const struct nuc_explanation *e = nuc_explain_partitioned(j.m, true);
     a->found.cycles = nuc_explained_cycles(e);
     a->found.n_on_cpu = e->n_operators - e->n_delegated;

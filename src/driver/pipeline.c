@@ -34,7 +34,7 @@ struct stage {
 #define NO_GRAPH .verify = NULL, .dump = NULL
 
 /*
- * Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from dim-order
+ * Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from stream
  * on. `compile.h` offers pieces of it: the functions at the end of this file say which.
  */
 static const struct stage stages[NUC_STAGE_COUNT] = {
@@ -49,6 +49,7 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_WIDEN] = {"widen", nuc_widen_model, NO_GRAPH, .applies = nuc_may_widen,
                          .repeat_from = NUC_STAGE_ANNOTATE},
     [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
+    [NUC_STAGE_STREAM] = {"stream", nuc_stream_model, GRAPH, .applies = nuc_is_to_stream},
     [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
     [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH, .passes = {&nuc_quantized_passes}},
     [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, GRAPH, .passes = {&nuc_order_passes}},
@@ -126,6 +127,7 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
 {
     assert(first <= last && (first == NUC_STAGE_IMPORT || j->m != NULL));
     nuc_settings(j->c);
+    j->first = first;
     for (enum nuc_stage i = first; i <= last; i++) {
         const struct stage *s = &stages[i];
         double started = nuc_seconds();
@@ -249,6 +251,7 @@ void nuc_remember(const struct nuc_job *j)
         return;
     c->report = j->made.report;
     c->memory = j->made.memory;
+    c->report.stream = j->m->stream;
 }
 
 void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibration)
@@ -325,7 +328,7 @@ static void compile(struct nuc_compiler *c, const struct order *o)
     j.use_up = true;
     nuc_check_model(&j, o->calibration);
     nuc_quantize_if_asked(&j, o->calibration);
-    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    nuc_run_stages(&j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)
         nuc_require_full_delegation(j.m);
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
@@ -517,8 +520,7 @@ enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, s
 
 enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned)
 {
-    return advance(__func__, quantized, NULL, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION, partitioned != NULL,
-                   partitioned);
+    return advance(__func__, quantized, NULL, NUC_STAGE_STREAM, NUC_STAGE_PARTITION, partitioned != NULL, partitioned);
 }
 
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)

@@ -18,6 +18,7 @@ enum nuc_stage {
     NUC_STAGE_EQUALIZE,
     NUC_STAGE_WIDEN,
     NUC_STAGE_QUANTIZE,
+    NUC_STAGE_STREAM,
     NUC_STAGE_DIM_ORDER,
     NUC_STAGE_DECOMPOSE,
     NUC_STAGE_EDGE,
@@ -49,6 +50,7 @@ struct nuc_job {
     struct nuc_compiler *c;
     struct nuc_stored input; /* of the first stage */
     const char *output;      /* file of the last stage */
+    enum nuc_stage first;    /* that runs: set by nuc_run_stages() */
     struct nuc_dataset *samples;
     struct nuc_sample_source source; /* where CALIBRATE reads samples once more when there are none open */
     enum nuc_samples part;
@@ -120,8 +122,10 @@ void nuc_calibrate_model(struct nuc_job *j);         /* all samples run through 
 void nuc_equalize_model(struct nuc_job *j);          /* channels are scaled where that gains, observers placed again */
 bool nuc_has_wide_values(const struct nuc_graph *g); /* some stay in float (wide_values.c) */
 bool nuc_may_widen(const struct nuc_job *j);
-void nuc_widen_model(struct nuc_job *j);      /* wide_values.c: what int8 is too narrow for is marked */
-void nuc_quantize_model(struct nuc_job *j);   /* observers become quantize and dequantize nodes */
+void nuc_widen_model(struct nuc_job *j);    /* wide_values.c: what int8 is too narrow for is marked */
+void nuc_quantize_model(struct nuc_job *j); /* observers become quantize and dequantize nodes */
+bool nuc_is_to_stream(const struct nuc_job *j);
+void nuc_stream_model(struct nuc_job *j);     /* stream.c: windows become hops */
 void nuc_choose_dim_order(struct nuc_job *j); /* dim_order_auto.c; inputs and weights lie in it */
 void nuc_decompose_model(struct nuc_job *j);  /* partition_stages.c: ATen to Edge */
 void nuc_settle_orders(struct nuc_job *j);    /* dim orders that tensors can have at run time */

@@ -89,6 +89,7 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     s.delegates = s.target->npu_name != NULL && options->delegate && !s.o.no_quantize;
     check_dump_point(cx, options->dump_after);
     nuc_check_rewrites(cx, options);
+    nuc_stream_option(cx, options->stream);
     if (options->payload_version_0 && options->profile)
         nuc_fail(cx, NUC_BAD_USAGE, "--payload-version 0 has no place for profiles: leave --profile out");
     if (options->no_quantize && options->io == NUC_IO_INT8)
@@ -113,6 +114,8 @@ void nuc_settings_check(struct nuc_context *cx, const char *name, const struct n
         nuc_flavor_look_up(cx, options->converter_flavor);
     if (strcmp(name, "dump-after") == 0)
         check_dump_point(cx, options->dump_after);
+    if (strcmp(name, "stream") == 0)
+        nuc_stream_option(cx, options->stream);
     if (strcmp(name, "rewrite") == 0)
         nuc_check_rewrites(cx, options);
 }

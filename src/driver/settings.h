@@ -44,6 +44,12 @@ bool nuc_allows_in_place(const struct nuc_settings *s);
 /* Fails with NUC_BAD_USAGE naming the first rewrite that is not known (rewrites.c). */
 void nuc_check_rewrites(struct nuc_context *cx, const struct nuc_options *o);
 
+/* The numbers of --stream AXIS[:HOP] (stream.c); hop 0: not given. Fails with NUC_BAD_USAGE where these are none. */
+struct nuc_stream_option {
+    int64_t axis, hop;
+};
+struct nuc_stream_option nuc_stream_option(struct nuc_context *cx, const char *text);
+
 /* Fails with NUC_BAD_USAGE naming the first option that cannot be. An alias of a flavor gives a note. */
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out);
 

@@ -57,7 +57,7 @@ static void build(struct nuc_network *net)
 
     quantize(net);
     net->quantized = j->m;
-    nuc_run_stages(j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    nuc_run_stages(j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
     net->partitioned = j->m;
     nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
     net->cycles = nuc_cycles_of_program(net->partitioned->graph, j->m, j->made.bytes, j->made.instructions,

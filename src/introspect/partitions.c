@@ -188,4 +188,5 @@ void nuc_put_network_memory(struct nuc_network *net, json_t *tree)
     for (size_t i = 0; i < net->job.made.memory->n_pools; i++)
         put_pool(net, nuc_put_object(net->cx, list, NULL), i, lowered);
     nuc_put_states(net->cx, tree, net->e);
+    nuc_put_stream(net->cx, tree, net->e->stream);
 }

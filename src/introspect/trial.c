@@ -79,7 +79,7 @@ static void compile(struct nuc_model *m, void *arg)
     m->settings = &settings;
     if (nuc_has_samples(a->calibration))
         nuc_quantize_with(&j, a->calibration, a->part);
-    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    nuc_run_stages(&j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
     if (settings.o.require_full_delegation)
         nuc_require_full_delegation(j.m);
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);

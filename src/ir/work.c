@@ -3,6 +3,7 @@
 #include "host/limits.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
+#include "ir/recurrent_args.h"
 
 static double elements(const struct nuc_node *node)
 {
@@ -36,6 +37,13 @@ double nuc_node_products(const struct nuc_node *node)
         const struct nuc_node *left = nuc_arg_node(node, node->op == NUC_OP_ADDMM ? 1 : 0);
         uint32_t rank = left == NULL || left->n_vals == 0 ? 0 : left->vals[0].rank;
         return rank == 0 ? 0 : elements(node) * (double)left->vals[0].sizes[rank - 1];
+    }
+    if (nuc_op_family(node->op) == NUC_FAMILY_RECURRENT) { /* each weight once a step; biases are vectors */
+        struct nuc_recurrent layer = nuc_recurrent_of(node);
+        double weights = 0;
+        for (uint32_t i = 0; i < layer.per_cell * layer.layers * layer.directions; i++)
+            weights += layer.params[i]->vals[0].rank > 1 ? elements(layer.params[i]) : 0;
+        return weights * (double)(layer.steps * layer.batch);
     }
     return nuc_op_family(node->op) == NUC_FAMILY_POOL ? elements(node) * window(node) : 0;
 }

@@ -4,7 +4,7 @@
 
 #include "ir/graph.h"
 
-/* Products of a convolution or matrix product, elements that a pool reads; 0 for other operators. */
+/* Products of a convolution, matrix product or recurrent layer, elements that a pool reads; 0 for other operators. */
 double nuc_node_products(const struct nuc_node *node);
 
 /*

@@ -33,6 +33,10 @@ const struct nuc_option_info nuc_option_rows[] = {
      "changes of the model's source that 'nucleon explain' names, made without it: everywhere, or at nodes by label or "
      "name; * and ? as in a shell",
      TO(rewrites), COUNT_IN(n_rewrites)},
+    {"stream", NUC_OPTION_STRING, "AXIS[:HOP]",
+     "a network over a window of time, dimension AXIS of its input, becomes one that takes HOP new frames (default: as "
+     "few as go) and remembers what it needs of the others",
+     TO(stream)},
     {"no-quantize", NUC_OPTION_FLAG, NULL, "a float program for the CPU: no calibration, nothing on the NPU",
      TO(no_quantize), .set = true},
     {"require-full-delegation", NUC_OPTION_FLAG, NULL, "no operator stays on the CPU", TO(require_full_delegation),

@@ -46,6 +46,8 @@ static const char *another(const struct nuc_option_info *i)
         return "quantize";
     if (strcmp(i->name, "rewrite") == 0)
         return "gelu-to-sigmoid,norm-to-tanh@layers.0/*";
+    if (strcmp(i->name, "stream") == 0)
+        return "-1:4";
     switch (i->kind) {
     case NUC_OPTION_FLAG:
         return "true";

@@ -10,6 +10,7 @@
 #include "ir/obstacles.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
+#include "nucleon/compile.h"
 #include "rewrite/recognize/changes.h"
 
 #define NUC_NO_CAUSE UINT32_MAX
@@ -138,7 +139,9 @@ struct nuc_explanation {
     uint64_t strip_cycles;             /* of cpu_cycles */
     uint32_t n_states;
     struct nuc_explain_state *states;
-    uint64_t lost_cycles; /* what the nodes on the CPU would take less on the NPU */
+    const struct nuc_stream_report *stream; /* what --stream made; NULL: nothing */
+    uint64_t window_cycles;                 /* of the network over its window; 0: not known */
+    uint64_t lost_cycles;                   /* what the nodes on the CPU would take less on the NPU */
     uint32_t n_causes;
     struct nuc_explain_cause *causes; /* in graph order of their first operator */
     uint32_t n_splits;

@@ -158,6 +158,24 @@ void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanat
     nuc_put_measure(cx, trials, "sqnr_db", e->sqnr_db);
 }
 
+void nuc_put_stream(struct nuc_context *cx, json_t *to, const struct nuc_stream_report *s)
+{
+    if (s == NULL) {
+        nuc_put_null(cx, to, "stream");
+        return;
+    }
+    json_t *o = nuc_put_object(cx, to, "stream");
+    nuc_put_count(cx, o, "hop", (uint64_t)s->hop);
+    nuc_put_count(cx, o, "window", (uint64_t)s->window);
+    nuc_put_count(cx, o, "latency", (uint64_t)s->latency);
+    nuc_put_count(cx, o, "ring_bytes", s->ring_bytes);
+    nuc_put_count(cx, o, "macs", (uint64_t)s->macs);
+    nuc_put_count(cx, o, "window_macs", (uint64_t)s->window_macs);
+    nuc_put_text(cx, o, "window_from", s->window_from);
+    nuc_put_count(cx, o, "overhang", (uint64_t)s->overhang);
+    nuc_put_bool(cx, o, "looks_back", s->looks_back);
+}
+
 void nuc_put_states(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
 {
     json_t *list = nuc_put_array(cx, to, "states");

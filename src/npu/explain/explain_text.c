@@ -293,6 +293,26 @@ static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
     add_helps(out, e);
 }
 
+/* What a hop takes beside the whole window, and when its results come. */
+static void add_stream(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    const struct nuc_stream_report *s = e->stream;
+    struct nuc_context *cx = e->cx;
+
+    if (s == NULL)
+        return;
+    nuc_text_addf(out, "a hop of %lld frame%s of a window of %lld: %s of %s multiply-accumulates", (long long)s->hop,
+                  s->hop == 1 ? "" : "s", (long long)s->window, nuc_with_commas(cx, (uint64_t)s->macs),
+                  nuc_with_commas(cx, (uint64_t)s->window_macs));
+    if (e->window_cycles > 0 && !e->foreign)
+        nuc_text_addf(out, ", %s of %s cycles", nuc_with_commas(cx, nuc_explained_cycles(e)),
+                      nuc_with_commas(cx, e->window_cycles));
+    nuc_text_addf(out, "\nresults come %lld frame%s late; earlier frames take %s bytes\n", (long long)s->latency,
+                  s->latency == 1 ? "" : "s", nuc_with_commas(cx, s->ring_bytes));
+    if (s->window_from != NULL)
+        nuc_text_addf(out, "from %s on the latest window is computed anew\n", s->window_from);
+}
+
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all)
 {
     struct nuc_text out;
@@ -304,6 +324,7 @@ const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanatio
         return nuc_text_string(&out);
     add_head(&out, e);
     add_total(&out, e);
+    add_stream(&out, e);
     for (uint32_t i = 0; i < e->n_states; i++)
         nuc_text_addf(&out, "state %s: %s bytes, kept from run to run\n", nuc_shortened(cx, e->states[i].name, 40),
                       nuc_with_commas(cx, e->states[i].bytes));

@@ -170,6 +170,7 @@ static struct cli_option rows[] = {
     {SHARED("--reference-compat", CALIBRATES)},
     {SHARED("--size", CALIBRATES)},
     {SHARED("--signature", CALIBRATES)},
+    {SHARED("--stream", PLACES)},
     {SHARED("--rewrite", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 

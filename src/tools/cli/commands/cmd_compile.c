@@ -77,6 +77,20 @@ static void print_memory(const struct nuc_program_report *r)
                       100 * (double)r->strip_cycles / (double)r->plain_cycles, cli_commas(r->plain_arena));
 }
 
+static void print_stream(const struct nuc_stream_report *s)
+{
+    if (s == NULL)
+        return;
+    cli_print_row("stream",
+                  "a hop of %lld frame%s, %lld late: %.3g of the window's multiply-accumulates, rings of %s "
+                  "bytes",
+                  (long long)s->hop, plural((size_t)s->hop), (long long)s->latency,
+                  s->window_macs > 0 ? s->macs / s->window_macs : 1, cli_commas(s->ring_bytes));
+    if (s->window_from != NULL)
+        cli_print_row("window", "from %s on the latest %lld frames are computed anew", s->window_from,
+                      (long long)(s->window + s->overhang));
+}
+
 static void print_runtime(const struct nuc_program_report *r)
 {
     if (r->n_executorch_lacks > 0)
@@ -117,6 +131,7 @@ static void print_summary(const struct nuc_compiler *c, const struct cli_args *a
     print_placement(r, args);
     print_latency(r);
     print_memory(r);
+    print_stream(r->stream);
     print_dim_order(c);
     cli_print_quality(c);
     print_runtime(r);
