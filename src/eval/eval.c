@@ -6,6 +6,8 @@
 
 #include "algorithms/plan.h"
 #include "eval/eval_private.h"
+#include "ir/op_list.h"
+#include "ir/quant.h"
 
 #define ALIGNMENT 64u
 
@@ -31,6 +33,7 @@ struct nuc_evaluator {
     uint8_t *arena; /* of whole runs */
     size_t arena_size;
     struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
+    bool *taken;                    /* the same: of another graph, nuc_eval_take_biases() */
     const bool *seen;               /* by node id: may be looked at; NULL: all */
     nuc_eval_observer observer;
     void *observer_user;
@@ -333,8 +336,10 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         n_values += n->n_vals;
     struct nuc_evaluator *e = new_evaluator(g, threads, n_values);
-    if (adjustable)
+    if (adjustable) {
         e->roundings = nuc_alloc_array(e->cx, g->next_id, sizeof *e->roundings);
+        e->taken = nuc_alloc_array(e->cx, g->next_id, sizeof *e->taken);
+    }
     e->steps = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->steps);
     e->inputs = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->inputs);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -437,6 +442,58 @@ struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e)
     }
     assign_memory(f);
     return f;
+}
+
+/* What is added to the sums of a layer, which is read in every run: other constants are taken apart before the first.
+ */
+static const struct nuc_node *bias_of(const struct nuc_node *node)
+{
+    bool is_layer = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_LINEAR));
+
+    return is_layer ? nuc_arg_node(node, NUC_ARG(CONV2D, bias)) : NULL;
+}
+
+static bool have_other_parameters(const struct nuc_node *a, const struct nuc_node *b)
+{
+    struct nuc_quant p, q;
+
+    return nuc_quant_of(a, &p) && nuc_quant_of(b, &q) && !p.per_channel && !nuc_same_parameters(&p, &q);
+}
+
+static bool is_rounded_value(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    return is_rounding(e, node) || (nuc_is_dequantize(node) && is_rounding(e, nuc_arg_node(node, NUC_SELF)));
+}
+
+bool nuc_eval_take_biases(struct nuc_evaluator *e, struct nuc_graph *g)
+{
+    const struct nuc_node *n = g->first;
+
+    for (uint32_t s = 0; s < e->n_steps; s++, n = n->next) {
+        const struct nuc_node *own = e->steps[s].node;
+        if (n == NULL || n->op != own->op || n->id != own->id)
+            return false;
+        struct nuc_eval_value *v = own->n_vals == 0 ? NULL : value_of(e, own, 0);
+        bool *taken = &e->taken[n->id];
+        if (nuc_is_static(n)) {
+            const void *data = nuc_const_contiguous(g, n);
+            *taken = *taken || memcmp(nuc_const_contiguous(e->g, own), data, v->bytes) != 0;
+            v->data = *taken ? data : v->data;
+            continue;
+        }
+        bool any = *taken || (have_other_parameters(own, n) && !is_rounded_value(e, own)), made = any;
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            any = any || e->taken[in->id];
+            made = made || (e->taken[in->id] && in != bias_of(n));
+        }
+        if (made && (v == NULL || !v->constant))
+            return false;
+        *taken = any && v != NULL && v->constant;
+        if (*taken)
+            plan_call(e, n);
+    }
+    return n == NULL;
 }
 
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e)

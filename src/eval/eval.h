@@ -81,6 +81,13 @@ void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, st
 struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e);
 
 /*
+ * An adjustable evaluator, and each fork of it, goes on with another graph that was converted of the same calibration
+ * and that lives until the next one is taken. False where more differs than roundings and biases of layers: then it is
+ * of no use any more.
+ */
+bool nuc_eval_take_biases(struct nuc_evaluator *e, struct nuc_graph *g);
+
+/*
  * An inference in pieces: steps [0, nuc_eval_n_steps()) are the nodes in order of execution. The inputs are read until
  * the last step. Result `index` is valid after the last step, until one is run again.
  */

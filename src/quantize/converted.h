@@ -4,6 +4,7 @@
 
 #include "quantize/calibration.h"
 
+struct nuc_effects;
 struct nuc_sample_figures;
 
 /* A quantize node of a computed value. */
@@ -23,9 +24,9 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
 
 /*
  * Runs it on those of the samples that were kept for which of[k] is `which`. Sets figures[k] of these; there is one for
- * each that was kept.
+ * each that was kept. *again is what ran before, or NULL, and becomes what runs, for the graph of the next conversion.
  */
 void nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, const unsigned *of, unsigned which,
-                           struct nuc_sample_figures *figures);
+                           struct nuc_sample_figures *figures, struct nuc_effects **again);
 
 #endif

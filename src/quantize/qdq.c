@@ -373,25 +373,25 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
 }
 
 void nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, const unsigned *of, unsigned which,
-                           struct nuc_sample_figures *figures)
+                           struct nuc_sample_figures *figures, struct nuc_effects **again)
 {
     struct nuc_choice_samples *all = c->samples, some = nuc_samples_of(all, of, which);
     struct nuc_sample_figures found[NUC_CHOICE_MOST];
-    struct nuc_arena *outer = nuc_push_arena(c->g->cx);
 
     for (size_t k = 0, i = 0; k < all->count; k++) {
         if (of[k] == which)
             found[i++] = figures[k];
     }
     c->samples = &some;
+    if (some.count != 0 && (*again == NULL || !nuc_effects_again(*again, q, some.count)))
+        *again = nuc_effects_new(c, q, some.count, false);
     if (some.count != 0)
-        nuc_measure_samples(nuc_effects_new(c, q, some.count, false), found);
+        nuc_measure_samples(*again, found);
     c->samples = all;
     for (size_t k = 0, i = 0; k < all->count; k++) {
         if (of[k] == which)
             figures[k] = found[i++];
     }
-    nuc_pop_arena(c->g->cx, outer);
 }
 
 /* dB that the estimate has to promise before factors are tried. */
@@ -460,14 +460,24 @@ static struct nuc_sample_figures *measure_held_out(struct nuc_calibration *c, un
         unsigned own = holds_out(c) ? nuc_sample_fold(c->samples->number[k], c->n_samples) : 0;
         fold[k] = is_run ? own : NUC_NO_FOLD;
     }
+    /* Networks of folds that differ in biases and roundings alone run one after the other in what was made of the
+     * first. */
+    struct nuc_arena *before = nuc_push_arena(c->g->cx);
+    struct nuc_effects *first = NULL;
+    bool alike = true;
     for (unsigned f = 0; f < (holds_out(c) ? nuc_n_folds(c->n_samples) : 1); f++) {
-        struct nuc_arena *outer = nuc_push_arena(c->g->cx);
+        struct nuc_arena *outer = first == NULL ? NULL : nuc_push_arena(c->g->cx);
+        struct nuc_effects *fx = alike ? first : NULL;
         hold_out(c, holds_out(c) ? f : NUC_NO_FOLD);
         struct nuc_converted q = convert(c);
-        nuc_measure_converted(c, &q, fold, f, figures);
+        nuc_measure_converted(c, &q, fold, f, figures, &fx);
         hold_out(c, NUC_NO_FOLD);
-        nuc_pop_arena(c->g->cx, outer);
+        alike = first == NULL || fx == first;
+        first = first == NULL ? fx : first;
+        if (outer != NULL)
+            nuc_pop_arena(c->g->cx, outer);
     }
+    nuc_pop_arena(c->g->cx, before);
     return figures;
 }
 
@@ -587,7 +597,7 @@ static void measure(struct nuc_calibration *c)
     for (size_t k = 0; k < c->samples->count; k++)
         fold[k] = fold[k] == NUC_NO_FOLD ? NUC_NO_FOLD : 0;
     struct nuc_converted q = convert(c);
-    nuc_measure_converted(c, &q, fold, 0, figures);
+    nuc_measure_converted(c, &q, fold, 0, figures, &(struct nuc_effects *){NULL});
     for (size_t i = 0; i < m->n_outputs; i++) {
         struct nuc_measured_output all = {0};
         sum_up(&all, i, figures, fold, c->samples->count);

@@ -241,6 +241,39 @@ static void joined_steps_agree(void **state)
     }
 }
 
+/* With other biases an evaluator computes what one made for them does; other weights and steps it does not take. */
+static void biases_are_taken(void **state)
+{
+    static const struct {
+        const char *bias, *weight, *step;
+        bool taken;
+    } rows[] = {{"1, 2", "1, 2, 3, 4", "0.5", true},
+                {"8, 7", "1, 2, 3, 4", "0.5", true},
+                {"8, 7", "1, 2, 3, 4", "0.25", true},
+                {"5, 5", "1, 2, 3, 5", "0.5", false}};
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    const float in[2] = {1.25f, -3};
+    struct nuc_evaluator *e = NULL;
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct nuc_graph *g = graph_in(
+            cx,
+            "$w = buffer : float32[2, 2] values(%s); $b = buffer : int32[2] values(%s); $x = input : float32[1, 2]\n"
+            "$c = quantized_decomposed.dequantize_per_tensor.default($b, %s, 0, -128, 127, int32)\n"
+            "$l = aten.linear.default($x, $w, $c); $r = aten.relu.default($l); $output = output([$r])",
+            rows[i].weight, rows[i].bias, rows[i].step);
+        float expected[2], got[2];
+        if (e == NULL)
+            e = nuc_eval_new_adjustable(g, 1, NULL, 0);
+        assert_int_equal(nuc_eval_take_biases(e, g), rows[i].taken);
+        if (!rows[i].taken)
+            continue;
+        nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){in}, (void *const[]){expected});
+        nuc_eval_run(e, (const void *const[]){in}, (void *const[]){got});
+        assert_memory_equal(got, expected, sizeof got);
+    }
+}
+
 /* ---- constant folding ---- */
 
 static void constants_fold(void **state)
@@ -353,6 +386,7 @@ int main(void)
         cmocka_unit_test(inputs_and_outputs),
         cmocka_unit_test(every_value_is_observed),
         cmocka_unit_test(joined_steps_agree),
+        cmocka_unit_test_teardown(biases_are_taken, free_context),
         cmocka_unit_test(constants_fold),
         cmocka_unit_test(constants_in_another_order),
         cmocka_unit_test(others_are_refused),

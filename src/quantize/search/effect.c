@@ -144,6 +144,17 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
     return fx;
 }
 
+bool nuc_effects_again(struct nuc_effects *fx, const struct nuc_converted *q, size_t n_samples)
+{
+    bool same = true;
+
+    for (unsigned i = 0; i < fx->n_workers && same; i++)
+        same = nuc_eval_take_biases(fx->workers[i].e, q->g);
+    fx->s = fx->c->samples;
+    fx->n_samples = n_samples < fx->s->count ? n_samples : fx->s->count;
+    return same;
+}
+
 void nuc_effects_use(struct nuc_effects *fx, size_t n_samples)
 {
     fx->n_samples = n_samples;

@@ -40,6 +40,9 @@ struct nuc_tried {
 struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples,
                                     bool alone);
 
+/* The same for the calibration converted anew, and its present samples; false: another one has to be made. */
+bool nuc_effects_again(struct nuc_effects *fx, const struct nuc_converted *q, size_t n_samples);
+
 /* Fewer samples from here on. */
 void nuc_effects_use(struct nuc_effects *fx, size_t n_samples);
 

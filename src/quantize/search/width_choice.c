@@ -485,7 +485,7 @@ size_t nuc_width_measure(struct nuc_calibration *c, const struct nuc_calibration
     c->samples = kept;
     struct nuc_sample_figures *figures = nuc_sample_figures_new(c);
     size_t all = kept->count, count = kept->count = nuc_samples_to_measure(c);
-    nuc_measure_converted(c, &q, kept->part, part, figures);
+    nuc_measure_converted(c, &q, kept->part, part, figures, &(struct nuc_effects *){NULL});
     kept->count = all;
     c->samples = NULL;
     for (size_t k = 0; k < count; k++) {
