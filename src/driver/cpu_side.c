@@ -399,7 +399,7 @@ static void find_kinds(struct nuc_model *m, void *arg)
     settings.norms = &t->of_norms;
     t->kinds.count = 0;
     struct nuc_model *prepared = nuc_advance(m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
-    if (t->of_norms.form == NUC_NORM_WHOLE)
+    if (t->of_norms.form == NUC_NORM_WHOLE && t->of_norms.n_others == 0)
         find_norms(t, prepared);
     memset(t->rounds, true, sizeof t->rounds);
     settings.rounds = t->rounds;
@@ -578,15 +578,13 @@ static void note_int8(const struct trying *t, const struct outcome *chosen, cons
                  loss(int8, chosen, 0), int8->n_samples, int8->n_samples > 1 ? " held out" : "");
 }
 
-/* Sets the form of all norms but of those in parts of the network that are not `in`; NULL: of all. */
-static void set_norms(struct trying *t, enum nuc_norm_form form, const bool *in, uint32_t n_parts)
+/* Sets the form of all norms; of those in parts of the network where `in` is given. */
+static void set_norms(struct trying *t, enum nuc_norm_form form, const enum nuc_norm_form *in, uint32_t n_parts)
 {
     t->of_norms.form = form;
-    t->of_norms.n_whole = 0;
-    for (uint32_t k = 0; in != NULL && k < t->n_norms; k++) {
-        if (!in[k * n_parts / t->n_norms])
-            t->of_norms.whole[t->of_norms.n_whole++] = t->norms[k];
-    }
+    t->of_norms.n_others = 0;
+    for (uint32_t k = 0; in != NULL && k < t->n_norms; k++)
+        t->of_norms.others[t->of_norms.n_others++] = (struct nuc_norm_of){t->norms[k], in[k * n_parts / t->n_norms]};
 }
 
 /* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
@@ -598,25 +596,30 @@ static bool try_norms(struct trying *t, const bool *rounds, const struct outcome
     return holds;
 }
 
-/* Parts whose norms lose little by themselves, those that lose least for what they save first. */
-static uint32_t order_parts(struct trying *t, const bool *rounds, enum nuc_norm_form form, const struct outcome *on_cpu,
-                            uint32_t n_parts, uint32_t order[MOST_PARTS])
+/*
+ * Parts whose norms lose little by themselves, those that lose least for what they save first; with the form of each,
+ * the fine one where that holds.
+ */
+static uint32_t order_parts(struct trying *t, const bool *rounds, enum nuc_norm_form most, const struct outcome *on_cpu,
+                            uint32_t n_parts, uint32_t order[MOST_PARTS], enum nuc_norm_form forms[MOST_PARTS])
 {
     double worth[MOST_PARTS];
     uint32_t n = 0;
 
     for (uint32_t k = 0; k < n_parts; k++) {
-        bool in[MOST_PARTS] = {false};
-        in[k] = true;
-        set_norms(t, form, in, n_parts);
-        if (!try_rounding(t, rounds, &t->found) || t->found.cycles > on_cpu->cycles)
-            continue;
-        double lost = loss(&t->found, on_cpu, 0);
-        if (lost > allowed(&t->found, on_cpu, of_norms))
+        enum nuc_norm_form in[MOST_PARTS] = {NUC_NORM_WHOLE};
+        bool holds = false;
+        for (uint32_t form = NUC_NORM_FINE; form <= (uint32_t)most && !holds; form++) {
+            in[k] = forms[k] = (enum nuc_norm_form)form;
+            set_norms(t, NUC_NORM_WHOLE, in, n_parts);
+            holds = try_rounding(t, rounds, &t->found) && t->found.cycles <= on_cpu->cycles &&
+                    loss(&t->found, on_cpu, 0) <= allowed(&t->found, on_cpu, of_norms);
+        }
+        if (!holds)
             continue;
         /* What a part alone does not save, it may between others: a delegate call. */
         double saved = (double)(on_cpu->cycles - t->found.cycles + t->j->m->settings->target->costs.npu_call);
-        worth[k] = saved / fmax(lost, LEAST_PART_LOSS);
+        worth[k] = saved / fmax(loss(&t->found, on_cpu, 0), LEAST_PART_LOSS);
         uint32_t at = n++;
         for (; at > 0 && worth[order[at - 1]] < worth[k]; at--)
             order[at] = order[at - 1];
@@ -626,25 +629,25 @@ static uint32_t order_parts(struct trying *t, const bool *rounds, enum nuc_norm_
 }
 
 /* Parts of the network are joined one by one, as long as they hold together. */
-static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form form, const struct outcome *on_cpu,
+static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form most, const struct outcome *on_cpu,
                        struct outcome *best)
 {
     uint32_t n_parts = t->n_norms < MOST_PARTS ? t->n_norms : MOST_PARTS, order[MOST_PARTS];
+    enum nuc_norm_form forms[MOST_PARTS], in[MOST_PARTS] = {NUC_NORM_WHOLE};
     bool apart = n_parts > 1 && nuc_run_cost(t->j->m->graph) <= TELLS_APART;
-    uint32_t n = apart ? order_parts(t, rounds, form, on_cpu, n_parts, order) : 0;
-    bool in[MOST_PARTS] = {false}, any = false;
+    uint32_t n = apart ? order_parts(t, rounds, most, on_cpu, n_parts, order, forms) : 0;
     struct outcome joined = *on_cpu;
 
     for (uint32_t i = 0; i < n; i++) {
-        in[order[i]] = true;
-        set_norms(t, form, in, n_parts);
-        in[order[i]] = try_rounding(t, rounds, &t->found) && t->found.cycles < joined.cycles &&
-                       is_allowed(&t->found, on_cpu, of_norms);
-        joined = in[order[i]] ? t->found : joined;
-        any |= in[order[i]];
+        in[order[i]] = forms[order[i]];
+        set_norms(t, NUC_NORM_WHOLE, in, n_parts);
+        bool holds = try_rounding(t, rounds, &t->found) && t->found.cycles < joined.cycles &&
+                     is_allowed(&t->found, on_cpu, of_norms);
+        joined = holds ? t->found : joined;
+        in[order[i]] = holds ? forms[order[i]] : NUC_NORM_WHOLE;
     }
-    any = any && is_worth(&joined, on_cpu, on_cpu, of_norms);
-    set_norms(t, any ? form : NUC_NORM_WHOLE, any ? in : NULL, n_parts);
+    bool any = joined.cycles < on_cpu->cycles && is_worth(&joined, on_cpu, on_cpu, of_norms);
+    set_norms(t, NUC_NORM_WHOLE, any ? in : NULL, n_parts);
     *best = any ? joined : *best;
     return any;
 }
@@ -716,7 +719,7 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
         return;
     t->j = j;
     t->arena = cx->arena;
-    t->of_norms.whole = nuc_alloc_array(cx, MOST_NORMS, sizeof(char *));
+    t->of_norms.others = nuc_alloc_array(cx, MOST_NORMS, sizeof *t->of_norms.others);
     list_kinds(t);
     struct nuc_chosen_ranges *ranges = nuc_alloc(cx, sizeof *ranges);
     *ranges = (struct nuc_chosen_ranges){.arena = cx->arena};

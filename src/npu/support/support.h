@@ -50,8 +50,11 @@ enum nuc_norm_form { NUC_NORM_WHOLE, NUC_NORM_SHORT, NUC_NORM_FINE, NUC_NORM_WID
 
 struct nuc_norms {
     enum nuc_norm_form form;
-    uint32_t n_whole; /* of nodes that stay whole: */
-    const char **whole;
+    uint32_t n_others; /* nodes that have another one: */
+    struct nuc_norm_of {
+        const char *name;
+        enum nuc_norm_form form;
+    } * others;
 };
 
 struct nuc_support {

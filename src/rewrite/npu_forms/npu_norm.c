@@ -100,17 +100,15 @@ static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *no
 /* WHOLE: in any form. Norms that are not of layers have one form for both short and fine. */
 static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
 {
-    const struct nuc_norms *asked = s->norms;
-    bool same = asked != NULL && (asked->form == form || (asked->form == NUC_NORM_FINE && form == NUC_NORM_SHORT &&
-                                                          node->op != NUC_OP_LAYER_NORM));
+    enum nuc_norm_form asked = s->norms != NULL ? s->norms->form : NUC_NORM_WHOLE;
 
-    if (asked == NULL || asked->form == NUC_NORM_WHOLE || (form != NUC_NORM_WHOLE && !same))
-        return false;
-    for (uint32_t i = 0; i < asked->n_whole; i++) {
-        if (strcmp(asked->whole[i], node->name) == 0)
-            return false;
+    for (uint32_t i = 0; s->norms != NULL && i < s->norms->n_others; i++) {
+        if (strcmp(s->norms->others[i].name, node->name) == 0)
+            asked = s->norms->others[i].form;
     }
-    return true;
+    if (form == NUC_NORM_WHOLE)
+        return asked != NUC_NORM_WHOLE;
+    return asked == form || (asked == NUC_NORM_FINE && form == NUC_NORM_SHORT && node->op != NUC_OP_LAYER_NORM);
 }
 
 /* ---- rows ---- */
