@@ -273,12 +273,20 @@ bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
 {
     const struct nuc_cm_value fixed = {.dtype = NUC_I8, .scale = 0x1p-8, .zero_point = INT8_MIN};
     const struct nuc_cm_value fixed_wide = {.dtype = NUC_I16, .scale = 0x1p-15};
+    const struct nuc_cm_value widened = {.dtype = NUC_I16, .scale = 0x1p-16, .zero_point = INT16_MIN};
     struct nuc_cm_unary u;
     uint32_t rank = node->vals[0].rank;
     int64_t dim = nuc_integer(node, NUC_ARG(NATIVE_SOFTMAX, dim), 0);
 
-    if (!nuc_cm_read_unary(node, false, &u) || rank < 1 || nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)) ||
-        !nuc_cm_same_params(&u.out.params, u.in.dtype == NUC_I8 ? &fixed : &fixed_wide))
+    if (!nuc_cm_tensor(node, NUC_SELF, &u.in) || !nuc_cm_any_result(node, &u.out) || rank < 1 ||
+        nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)))
+        return false;
+    /* LiteRT takes one scale for the other where they differ by less than a thousandth. */
+    bool own = !c->options->reference_compat && !c->options->executorch_ops_only;
+    bool widens = own && u.in.dtype == NUC_I8 && u.out.params.dtype == NUC_I16 &&
+                  fabs(u.out.params.scale / widened.scale - 1) < 1e-3 &&
+                  u.out.params.zero_point == widened.zero_point && u.out.params.scales == NULL;
+    if (!widens && !nuc_cm_same_params(&u.out.params, u.in.dtype == NUC_I8 ? &fixed : &fixed_wide))
         return false;
     if (c->options->reference_compat) {
         nuc_cm_replace(c, &u.out, emit_softmax(c, u.in.node, &u, dim, nuc_cm_place(&u.out)));

@@ -120,6 +120,7 @@ static const struct call calls[] = {
     {"cortex_m::quantized_linear.out",
      {T8(2, 5), T8(3, 5), T32(3), NONE, I(1), I(0), I(3), LIST(1 << 30), LIST(-4), I(127), I(-128), T8(2, 3)}},
     {"cortex_m::softmax.out", {T8(2, 5), I(-1), I(3), I(-128), I(1 << 30), I(22), I(-31), T8(2, 5)}},
+    {"nucleon::softmax.int16_out", {T8(2, 5), I(-1), I(3), I(-32768), I(1 << 30), I(22), I(-31), T16(2, 5)}},
     {"cortex_m::transpose.out", {T8(2, 3, 4), LIST(2, 0, 1), T8(4, 2, 3)}},
     {"cortex_m::pad.out", {L8(1, 2, 3, 4), LIST(0, 1, 2, 0), LIST(0, 1, 0, 1), I(5), L8(1, 3, 5, 6)}},
     {"cortex_m::quantized_conv2d.out",

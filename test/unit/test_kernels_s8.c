@@ -622,7 +622,7 @@ static void test_softmax(void **state)
         double scale = number(&n, 1, 250) / 1000.0;
         double real = scale * 67108864.0;
         struct nuc_multiplier m = nuc_multiplier_from_scale(real);
-        struct nuc_softmax_s8 s = {2, number(&n, 1, 300), m.multiplier, m.shift, 0};
+        struct nuc_softmax_s8 s = {2, number(&n, 1, 300), m.multiplier, m.shift, 0, false};
         int8_t *in = random_s8(&n, (size_t)(2 * s.size)), out[600];
         s.diff_min = -(int32_t)(31.0 * 67108864.0 / (double)(1LL << m.shift));
         nuc_kernel_softmax_s8(&s, in, out);
@@ -641,6 +641,19 @@ static void test_softmax(void **state)
         }
         free(in);
     }
+}
+
+/* A scale of 1/8; the result is LiteRT Micro's. */
+static void test_wide_softmax(void **state)
+{
+    static const int8_t in[5] = {-128, 90, 100, 104, 127};
+    static const int16_t expected[5] = {-32768, -32184, -30730, -29408, 26787};
+    const struct nuc_multiplier m = nuc_multiplier_from_scale(0.125 * 67108864.0);
+    const struct nuc_softmax_s8 s = {1, 5, m.multiplier, m.shift, -(int32_t)((31LL << 26) >> m.shift), true};
+    int16_t out[5];
+
+    nuc_kernel_softmax_s8(&s, in, out);
+    assert_memory_equal(out, expected, sizeof expected);
 }
 
 static int8_t saturated(double x, int32_t zero_point)
@@ -991,6 +1004,7 @@ int main(void)
                                        cmocka_unit_test(test_pool),
                                        cmocka_unit_test(test_sum),
                                        cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_wide_softmax),
                                        cmocka_unit_test(test_norm),
                                        cmocka_unit_test(test_var),
                                        cmocka_unit_test(test_log_softmax),

@@ -74,12 +74,12 @@ struct nuc_out_variant nuc_out_variant_of(struct nuc_context *cx, const struct n
 {
     struct nuc_out_variant v = nuc_out_variant(cx, node->op);
     /* Operators of int8 that ExecuTorch has for int8 alone, or that are ours. */
-    bool wide =
-        node->n_vals == 1 && node->vals[0].dtype == NUC_I16 &&
-        nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_PAD,
-                                       NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_CORTEXM_AVG_POOL2D,
-                                       NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_DEPTHWISE,
-                                       NUC_OP_NUCLEON_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_SUM, NUC_OP_NUCLEON_PRELU));
+    bool wide = node->n_vals == 1 && node->vals[0].dtype == NUC_I16 &&
+                nuc_op_is_in(node->op,
+                             NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_PAD,
+                                     NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D,
+                                     NUC_OP_CORTEXM_SOFTMAX, NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_DEPTHWISE,
+                                     NUC_OP_NUCLEON_TRANSPOSE_CONV2D, NUC_OP_NUCLEON_SUM, NUC_OP_NUCLEON_PRELU));
 
     if (wide)
         v = (struct nuc_out_variant){nuc_format(cx, "nucleon%s", strchr(v.name, ':')), "int16_out"};

@@ -50,6 +50,15 @@ void nuc_shape_nucleon_requantize(const struct nuc_shape_call *c)
 }
 
 /* input [..., I], weights [O, I] */
+/* int8 or, where the zero point is that of int16, int16. */
+void nuc_shape_cortexm_softmax(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    m.dtype = nuc_shape_int(c, NUC_ARG(CORTEXM_SOFTMAX, output_zero_point)) == INT16_MIN ? NUC_I16 : m.dtype;
+    nuc_shape_result(c, &m);
+}
+
 void nuc_shape_cortexm_linear(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF), *w = nuc_shape_input(c, NUC_ARG(CORTEXM_LINEAR, weights));

@@ -149,9 +149,9 @@ void nuc_cmsis_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops,
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_cmsis_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
+void nuc_cmsis_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, void *out)
 {
-    if (s->size < 512) /* beyond, its shifts leave the word */
+    if (s->size < 512 && !s->wide) /* beyond, its shifts leave the word */
         arm_softmax_s8(in, s->rows, s->size, s->multiplier, s->shift, s->diff_min, out);
     else
         nuc_ref_softmax_s8(s, in, out);

@@ -194,10 +194,11 @@ struct nuc_softmax_s8 {
     int32_t rows, size;
     int32_t multiplier, shift; /* difference to the row's largest element -> Q5.26; shift in [0, 31] */
     int32_t diff_min;          /* elements further below the largest count as 0 */
+    bool wide;
 };
 
-/* Output scale 1/256, zero point -128. */
-typedef void nuc_softmax_s8_fn(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
+/* Output scale 1/256, zero point -128; of a wide one int16, 1/65536 and -32768. */
+typedef void nuc_softmax_s8_fn(const struct nuc_softmax_s8 *s, const int8_t *in, void *out);
 nuc_softmax_s8_fn nuc_ref_softmax_s8;
 
 /* ---- statistics: sums are exact, what follows from them is float32, rounded half to even and saturated ---- */

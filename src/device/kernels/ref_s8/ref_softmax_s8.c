@@ -71,7 +71,7 @@ static int32_t exponential_of(const struct nuc_softmax_s8 *s, const struct expon
     return difference >= s->diff_min ? element(s, difference) : 0;
 }
 
-static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponentials *e, const int8_t *in, int8_t *out)
+static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponentials *e, const int8_t *in, void *out)
 {
     int32_t largest = in[0];
     uint32_t sum = 0;
@@ -83,22 +83,27 @@ static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponential
     int headroom = sum != 0 ? __builtin_clz(sum) : 32;
     int32_t fraction = (int32_t)((sum != 0 ? sum << headroom : 0) ^ (uint32_t)INT32_MIN);
     int32_t scale = reciprocal(fraction);
-    int exponent = 35 - headroom;
+    int exponent = (s->wide ? 27 : 35) - headroom;
     for (int32_t i = 0; i < s->size; i++) {
         int32_t v = 0;
         if (exponent <= 31) /* beyond 31, all is below half a step */
             v = nuc_rounding_shift_right(nuc_doubling_high_mul(scale, exponential_of(s, e, in[i] - largest)), exponent);
-        out[i] = nuc_saturate_i8(nuc_wrap_add(v, INT8_MIN));
+        if (s->wide)
+            ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(nuc_wrap_add(v, INT16_MIN), INT16_MIN, INT16_MAX);
+        else
+            ((int8_t *)out)[i] = nuc_saturate_i8(nuc_wrap_add(v, INT8_MIN));
     }
 }
 
-void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
+void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, void *out)
 {
     struct exponentials e;
     bool many = s->rows > 256 / s->size; /* elements, each of which takes two */
 
     if (many)
         fill(s, &e);
-    for (int32_t r = 0; r < s->rows; r++)
-        softmax_row(s, many ? &e : NULL, in + (ptrdiff_t)r * s->size, out + (ptrdiff_t)r * s->size);
+    for (int32_t r = 0; r < s->rows; r++) {
+        ptrdiff_t at = (ptrdiff_t)r * s->size;
+        softmax_row(s, many ? &e : NULL, in + at, (uint8_t *)out + (s->wide ? 2 * at : at));
+    }
 }

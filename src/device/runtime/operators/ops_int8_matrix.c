@@ -128,10 +128,12 @@ enum nuc_status nuc_op_int8_softmax(struct nuc_kernel_context *cx, struct nuc_va
     const struct nuc_tensor *in = &a->input->u.tensor;
     struct nuc_softmax_s8 s = {.multiplier = nuc_int32(a->input_multiplier),
                                .shift = nuc_int32(a->input_shift),
-                               .diff_min = nuc_int32(a->diff_min)};
+                               .diff_min = nuc_int32(a->diff_min),
+                               .wide = a->out->u.tensor.dtype == NUC_I16};
 
     if (!softmax_rows(cx, in, a->dim, &s.rows, &s.size) ||
-        !nuc_need(cx, a->output_zero_point->u.i == INT8_MIN, NUC_TEXT("argument 'output_zero_point' is not -128")))
+        !nuc_need(cx, a->output_zero_point->u.i == (s.wide ? INT16_MIN : INT8_MIN),
+                  NUC_TEXT("argument 'output_zero_point' is not the least number")))
         return NUC_UNSUPPORTED;
     nuc_kernel_softmax_s8(&s, in->data, a->out->u.tensor.data);
     return NUC_OK;
