@@ -101,6 +101,19 @@ ends 2 run digits.pte
 
 ends 0 evaluate digits.pte --dataset test.npz --reference digits.pt2 --quantized quantized.pt2 --disagreements 9
 ends 0 evaluate digits.pte --dataset test.npz
+# 3 sequences of 4 steps, with a label each.
+$python - <<'PYTHON' || fail "no sequences"
+import array, zipfile
+def npy(descr, shape, elements):
+    header = ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)).encode()
+    return b"\x93NUMPY\x01\x00v\x00" + b"%-117s\n" % header + elements
+with zipfile.ZipFile("steps.npz", "w") as out:
+    values = array.array("f", [((i * 37) % 41 - 20) / 16 for i in range(96)])
+    out.writestr("x.npy", npy("<f4", (3, 4, 8), values.tobytes()))
+    out.writestr("label.npy", npy("|u1", (3,), bytes(3)))
+PYTHON
+ends 0 evaluate states.pte --dataset steps.npz --reference "$root/test/e2e/states.pt2"
+ends 0 report "$root/test/e2e/states.pt2" --calibration steps.npz --dataset steps.npz
 # Labels of a regression: what the float model gives.
 mkdir numbers
 unzip -q test.npz -d numbers || fail "unzip"
