@@ -71,7 +71,7 @@ struct trial {
     struct outcome out;
 };
 
-static void mark(struct nuc_graph *g, struct nuc_node *node, const char *why)
+void nuc_mark_wide(struct nuc_graph *g, struct nuc_node *node, const char *why)
 {
     struct nuc_source *source = nuc_copy(g->cx, node->source, sizeof *source);
 
@@ -93,7 +93,7 @@ static void try(struct nuc_model *prepared, void *arg)
 
     for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, own = own->next) {
         if (t->wide != NULL && t->wide[own->id])
-            mark(m->graph, n, "");
+            nuc_mark_wide(m->graph, n, "");
     }
     nuc_scale_channels(m->graph, observed);
     m->cpu_nodes = NULL;
@@ -296,6 +296,33 @@ static void report(const struct widening *w, const bool *wide, const uint32_t *o
              (unsigned long long)(saves ? w->int8.cycles : all->cycles));
 }
 
+/* Marks what surely gains; false: nothing does. */
+static bool widen_values(struct widening *w)
+{
+    struct nuc_graph *g = w->m->graph;
+    struct outcome found;
+    double loss[MOST_REGIONS];
+
+    if (w->search == NULL || !try_widths(w->m, NULL, false, &w->int8))
+        return false;
+    w->int8.error = nuc_held_out_error(w->m->calibration, w->int8.errors);
+    w->int8.n_samples = nuc_held_out_samples(w->m->calibration);
+    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
+    if (!find(w, wide, &found))
+        return false;
+    uint32_t *of = nuc_alloc_array(g->cx, g->next_id, sizeof *of), count = divide(w->m->calibration, g, wide, of);
+    if (!keep_regions(w, of, count, wide, &found, loss))
+        return false;
+    report(w, wide, of, count, loss, &found);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (wide[n->id])
+            nuc_mark_wide(
+                g, n,
+                nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
+    }
+    return true;
+}
+
 void nuc_widen_model(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
@@ -305,29 +332,13 @@ void nuc_widen_model(struct nuc_job *j)
     const struct nuc_width_costs costs = {fmax(k->call - int8->call, 0), fmax(k->element - int8->element / 2, 0),
                                           k->function - int8->function, k->mac - int8->mac, int8->element};
     struct widening w = {.m = m};
-    struct outcome found;
-    double loss[MOST_REGIONS];
 
     m->widened = true;
     nuc_quantize_choose(m->calibration);
+    bool any = nuc_widen_states(j);
     w.search = nuc_width_search_new(m->calibration, &costs, m->settings->o.io == NUC_IO_INT8);
-    if (w.search == NULL || !try_widths(m, NULL, false, &w.int8))
+    if (!widen_values(&w) && !any)
         return;
-    w.int8.error = nuc_held_out_error(m->calibration, w.int8.errors);
-    w.int8.n_samples = nuc_held_out_samples(m->calibration);
-    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
-    if (!find(&w, wide, &found))
-        return;
-    uint32_t *of = nuc_alloc_array(g->cx, g->next_id, sizeof *of), count = divide(m->calibration, g, wide, of);
-    if (!keep_regions(&w, of, count, wide, &found, loss))
-        return;
-    report(&w, wide, of, count, loss, &found);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (wide[n->id])
-            mark(
-                g, n,
-                nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
-    }
     nuc_scale_channels(g, m->calibration);
     m->cpu_nodes = NULL;
     nuc_quantize_done(m->calibration);

@@ -18,6 +18,7 @@ marks = bytes(i % 4 == 0 for i in range(20))
 open("x.npy", "wb").write(npy("<f4", (20, 8), values))
 open("x.bin", "wb").write(values)
 flat, steps, apart = ("<f4", (20, 8), values), ("<f4", (5, 4, 8), values), ("<f4", (5, 4, 1, 8), values)
+open("long.npy", "wb").write(npy("<f4", (300, 8), array.array("f", [((i * i * 37 + i) % 401 - 160) / 160 for i in range(2400)]).tobytes()))
 npz("steps.npz", x=steps)
 npz("apart.npz", x=apart)
 npz("marks.npz", x=flat, reset=("|b1", (20,), marks))
@@ -109,6 +110,18 @@ check "explain as JSON" grep -q '^ "states": \[{"name": "h", "bytes": 8}, {"name
 "$nucleon" report "$root/test/e2e/states.pt2" --calibration x.npy -o report.json -q || fail "report"
 check "report" [ "$(tr -d ' \n' <report.json | grep -o '"states":\[[^]]*\]')" = \
     '"states":[{"name":"h","bytes":8},{"name":"mean","bytes":8}]' ]
+
+# ---- a running mean and a count (n += 1, mean += (relu(linear(x)) - mean) / n), which int8 would round at each step ----
+
+"$nucleon" compile "$root/test/e2e/sums.pt2" --calibration long.npy -o sums.pte >out 2>err || fail "sums: $(cat err)"
+check "a count stays in float: $(cat err)" grep -q "state 'n' stays in float: int8 loses [0-9.]* dB over 300 steps" err
+"$nucleon" evaluate sums.pte --dataset long.npy --reference "$root/test/e2e/sums.pt2" --min-sqnr 30 >out 2>err ||
+    fail "sums: $(cat err)"
+"$nucleon" compile "$root/test/e2e/sums.pt2" --calibration long.npy --accuracy fast -o fast.pte -q || fail "sums, fast"
+"$nucleon" evaluate fast.pte --dataset long.npy --reference "$root/test/e2e/sums.pt2" --min-sqnr 30 >out 2>&1
+check "what this is worth" [ $? -eq 3 ]
+"$nucleon" inspect states.pte >out || fail "inspect"
+check "an average that loses little stays int8" grep -q "^  state 'mean', 8 bytes" out
 
 # ---- codegen: two sequences of the same samples, with a reset between, are what `run` gives twice ----
 

@@ -1,0 +1,185 @@
+/*
+ * States that are sums of what came before: a running sum, a mean, a count. In int8 each step rounds them, and a step
+ * whose change is less than half a number is lost, so that errors add up over a sequence, which samples one by one do
+ * not show. The float model runs over the calibration's sequences once more with such a state rounded after each step;
+ * a state whose rounding takes more than half a decibel off what int8 leaves stays float32, with the operators
+ * that lead to its next value.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "driver/pipeline.h"
+#include "eval/sequence.h"
+#include "host/numbers.h"
+#include "ir/work.h"
+#include "quantize/quantize.h"
+#include "quantize/search/width_choice.h"
+
+/* Decibels that a state may lose in int8. */
+#define MOST_LOSS 0.5
+
+/* What is less is none: 100 dB. */
+#define LEAST_ERROR 1e-10
+
+/* Multiply-accumulates and elements of all runs; a sequence is not judged beyond them. */
+#define MOST_WORK 1e9
+
+struct judging {
+    struct nuc_job *j;
+    struct nuc_graph *g;
+    struct nuc_evaluator *exact, *rounded;
+    struct nuc_sequence *sequence;
+    const struct nuc_node **states;
+    float **given; /* by state: what the rounded run reads */
+    size_t n_states, n_inputs, n_steps;
+};
+
+/* Whether the node follows from the state by sums and products alone; path[id]: of such nodes on the way. */
+static bool sums_up(const struct nuc_node *node, const struct nuc_node *state, bool *path, unsigned depth)
+{
+    struct nuc_cursor at = {0, 0};
+    bool follows = false;
+
+    if (node == state || path[node->id])
+        return path[node->id] = true;
+    bool sums = node->op == NUC_OP_ADD || node->op == NUC_OP_SUB || node->op == NUC_OP_MUL || node->op == NUC_OP_DIV;
+    for (const struct nuc_node *in = nuc_next_input(node, &at); sums && depth > 0 && in != NULL;
+         in = nuc_next_input(node, &at))
+        follows |= sums_up(in, state, path, depth - 1);
+    return path[node->id] |= follows;
+}
+
+/* The parameters of a state; false: it stays float32 anyway. */
+static bool find_parameters(const struct judging *s, const struct nuc_node *state, struct nuc_observation *out)
+{
+    for (size_t i = 0; i < nuc_quantize_n_observations(s->j->m->calibration); i++) {
+        nuc_quantize_observation(s->j->m->calibration, i, out);
+        if (out->node == state && out->scale != NULL && out->quant_max - out->quant_min < 256)
+            return true;
+    }
+    return false;
+}
+
+static void round_values(const struct nuc_observation *o, const float *from, float *to, size_t count)
+{
+    double scale = (double)o->scale[0], zero = (double)o->zero_point[0];
+
+    for (size_t k = 0; k < count; k++) {
+        double q = nearbyint((double)from[k] / scale) + zero;
+        q = fmin(fmax(q, (double)o->quant_min), (double)o->quant_max);
+        to[k] = (float)((q - zero) * scale);
+    }
+}
+
+static size_t elements(const struct nuc_node *node)
+{
+    return (size_t)nuc_elements(&node->vals[0]);
+}
+
+/* What the rounded run begins with, or goes on with. */
+static void give_states(const struct judging *s, size_t judged, const struct nuc_observation *o, bool begins)
+{
+    for (size_t i = 0; i < s->n_states; i++) {
+        const void *next = begins ? nuc_const_contiguous(s->g, s->states[i])
+                                  : nuc_eval_result_data(s->rounded, nuc_n_results(s->g) + i);
+        if (i == judged)
+            round_values(o, next, s->given[i], elements(s->states[i]));
+        else
+            memcpy(s->given[i], next, nuc_bytes(&s->states[i]->vals[0]));
+    }
+}
+
+static void add_errors(const struct judging *s, struct nuc_sqnr *sums)
+{
+    for (size_t i = 0; i < nuc_n_results(s->g); i++) {
+        const struct nuc_node *output = nuc_eval_output(s->exact, i);
+        if (output->vals[0].dtype == NUC_F32)
+            nuc_sqnr_add(&sums[i], nuc_eval_result_data(s->exact, i), nuc_eval_result_data(s->rounded, i),
+                         elements(output));
+    }
+}
+
+/* Error of the outputs relative to their power, summed over them, where state `judged` is rounded. */
+static double error_of(const struct judging *s, size_t judged, const struct nuc_observation *o)
+{
+    struct nuc_dataset *d = s->j->samples;
+    struct nuc_sqnr *sums = nuc_alloc_array(s->g->cx, nuc_n_results(s->g) + 1, sizeof *sums);
+    const void **inputs = nuc_alloc_array(s->g->cx, s->n_inputs + s->n_states, sizeof(void *));
+    const void **all = nuc_alloc_array(s->g->cx, s->n_inputs + s->n_states, sizeof(void *));
+    double error = 0;
+
+    for (size_t k = 0; k < s->n_steps; k++) {
+        nuc_dataset_read_sample(d, k, inputs);
+        if (nuc_dataset_begins(d, k))
+            nuc_sequence_reset(s->sequence);
+        give_states(s, judged, o, nuc_dataset_begins(d, k));
+        memcpy(all, inputs, s->n_inputs * sizeof *all);
+        for (size_t i = 0; i < s->n_states; i++)
+            all[s->n_inputs + i] = s->given[i];
+        nuc_eval_run(s->exact, nuc_sequence_inputs(s->sequence, inputs), NULL);
+        nuc_sequence_advance(s->sequence, s->exact);
+        nuc_eval_run(s->rounded, all, NULL);
+        add_errors(s, sums);
+    }
+    for (size_t i = 0; i < nuc_n_results(s->g); i++)
+        error += sums[i].signal > 0 ? sums[i].noise / sums[i].signal : 0;
+    return error;
+}
+
+static void open_judging(struct judging *s)
+{
+    struct nuc_context *cx = s->g->cx;
+    double work = 1;
+
+    for (const struct nuc_node *n = s->g->first; n != NULL; n = n->next) {
+        s->n_inputs += nuc_is_user_input(n);
+        if (nuc_is_state(n))
+            s->states[s->n_states++] = n;
+        work += nuc_is_call(n) && n->n_vals > 0 ? (double)nuc_elements(&n->vals[0]) + nuc_node_products(n) : 0;
+    }
+    s->given = nuc_alloc_array(cx, s->n_states, sizeof *s->given);
+    for (size_t i = 0; i < s->n_states; i++)
+        s->given[i] = nuc_alloc(cx, nuc_bytes(&s->states[i]->vals[0]));
+    s->n_steps = (size_t)fmin(MOST_WORK / work, (double)s->j->samples->n_samples);
+    s->exact = nuc_eval_new(s->g, s->j->m->settings->o.threads);
+    s->rounded = nuc_eval_new(s->g, s->j->m->settings->o.threads);
+    s->sequence = nuc_sequence_new(s->g);
+}
+
+bool nuc_widen_states(struct nuc_job *j)
+{
+    struct nuc_graph *g = j->m->graph;
+    struct judging s = {.j = j, .g = g};
+    struct nuc_observation o;
+    bool any = false;
+
+    if (nuc_n_states(g) == 0)
+        return false;
+    struct nuc_sub_arena *memory = j->samples == NULL ? nuc_open_samples(j) : NULL;
+    if (memory != NULL)
+        nuc_dataset_bind_model(j->samples, j->m);
+    s.states = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
+    open_judging(&s);
+    const double int8_error = nuc_held_out_error(j->m->calibration, NULL);
+    for (size_t i = 0; i < s.n_states; i++) {
+        const struct nuc_node *next = nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].u.nodes[nuc_n_results(g) + i];
+        bool *path = nuc_alloc_array(g->cx, g->next_id, sizeof *path);
+        if (next == s.states[i] || s.states[i]->vals[0].dtype != NUC_F32 || !sums_up(next, s.states[i], path, 16) ||
+            !find_parameters(&s, s.states[i], &o))
+            continue;
+        double loss = 10 * log10(1 + error_of(&s, i, &o) / fmax(int8_error, LEAST_ERROR));
+        if (!(loss > MOST_LOSS))
+            continue;
+        nuc_warn(g->cx, "%s: state '%s' stays in float: int8 loses %.1f dB over %zu steps", g->file,
+                 s.states[i]->target, loss, s.n_steps);
+        for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+            if (path[n->id])
+                nuc_mark_wide(g, n,
+                              nuc_format(g->cx, "int8 loses %.1f dB over %zu steps of the state", loss, s.n_steps));
+        }
+        any = true;
+    }
+    if (memory != NULL)
+        nuc_close_samples(j, memory);
+    return any;
+}
