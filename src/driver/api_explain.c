@@ -46,6 +46,7 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
     const bool *in_float = lowered != NULL ? lowered->lowered->in_float : NULL;
 
     e->delegates = s->delegates;
+    e->weighed = s->weighed;
     for (uint32_t i = 0; in_float != NULL && i < e->n_rows; i++) {
         struct nuc_explain_row *row = &e->rows[i];
         row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];

@@ -8,6 +8,7 @@
 #include "cpu/cortexm.h"
 #include "driver/lower_model.h"
 #include "host/text.h"
+#include "npu/explain/explain.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
@@ -365,6 +366,7 @@ struct trying {
     struct nuc_norms of_norms;
     bool narrow;
     struct outcome out, found;
+    struct nuc_alternatives *weighed; /* in memory of the job */
 };
 
 /* ---- trials ---- */
@@ -445,6 +447,59 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
         t->out.n_samples = 0;
 }
 
+/* In words: the norms as they are set, where there are any, and what the CPU has in int8. */
+static const char *form_of(const struct trying *t, const bool *rounds)
+{
+    static const char *const forms[] = {
+        [NUC_NORM_SHORT] = "", [NUC_NORM_FINE] = " (fine)", [NUC_NORM_WIDE] = " (wide)"};
+    struct nuc_text text;
+    const char *between = "";
+
+    nuc_text_init(&text, t->j->c->cx);
+    if (t->n_norms > 0 && t->of_norms.form != NUC_NORM_WHOLE)
+        nuc_text_addf(&text, "%u of %u norms on the NPU%s", t->n_norms - t->of_norms.n_whole, t->n_norms,
+                      forms[t->of_norms.form]);
+    else if (t->n_norms > 0)
+        nuc_text_addf(&text, "norms on the CPU");
+    for (int op = 0; op < NUC_OP_COUNT; op++) {
+        if (!rounds[op])
+            continue;
+        if (*between == '\0' && text.length > 0)
+            nuc_text_addf(&text, ", ");
+        const char *name = nuc_op_name((enum nuc_op)op, NUC_ATEN) + strlen("aten.");
+        nuc_text_addf(&text, "%s%.*s", between, (int)strcspn(name, "."), name);
+        between = ", ";
+    }
+    nuc_text_addf(&text, *between != '\0' ? " in int8" : text.length == 0 ? "the CPU in float" : "");
+    return nuc_text_string(&text);
+}
+
+static void note_alternative(struct trying *t, const struct outcome *o)
+{
+    double noise = 0;
+
+    if (t->weighed->count == NUC_MOST_ALTERNATIVES)
+        return;
+    for (size_t k = 0; k < o->n_samples; k++)
+        noise += o->errors[k] / (double)o->n_samples;
+    t->weighed->list[t->weighed->count++] =
+        (struct nuc_alternative){.form = form_of(t, t->rounds), .cycles = o->cycles, .sqnr_db = -10 * log10(noise)};
+}
+
+/* The last one of the form that was chosen. */
+static void mark_chosen(const struct trying *t, const bool *rounds)
+{
+    const char *form = form_of(t, rounds);
+    struct nuc_alternatives *w = t->weighed;
+
+    for (uint32_t i = w->count; i > 0; i--) {
+        if (strcmp(w->list[i - 1].form, form) != 0)
+            continue;
+        w->list[i - 1].is_chosen = true;
+        return;
+    }
+}
+
 /* False: the network cannot be compiled so. */
 static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *out)
 {
@@ -455,6 +510,8 @@ static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *o
     if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
         return false;
     *out = t->out;
+    if (out->n_samples > 0)
+        note_alternative(t, out);
     return out->n_samples > 0;
 }
 
@@ -720,6 +777,7 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
     t->j = j;
     t->arena = cx->arena;
     t->of_norms.others = nuc_alloc_array(cx, MOST_NORMS, sizeof *t->of_norms.others);
+    t->weighed = nuc_alloc(cx, sizeof *t->weighed);
     list_kinds(t);
     struct nuc_chosen_ranges *ranges = nuc_alloc(cx, sizeof *ranges);
     *ranges = (struct nuc_chosen_ranges){.arena = cx->arena};
@@ -727,9 +785,11 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
     j->m->ranges = ranges;
     if (t->kinds.count + t->n_norms > 0)
         choose(t, rounds);
+    mark_chosen(t, rounds);
     struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);
     decided->rounds = rounds;
     decided->norms = &t->of_norms;
     decided->narrow = t->narrow;
+    decided->weighed = t->weighed;
     j->m->settings = decided;
 }

@@ -12,6 +12,7 @@
 struct nuc_target;
 struct nuc_flavor;
 struct nuc_norms;
+struct nuc_alternatives;
 
 struct nuc_settings {
     struct nuc_options o;
@@ -21,9 +22,10 @@ struct nuc_settings {
     bool delegates; /* the target has an NPU, and partitions may go there */
     /* By operator, for o.cpu NUC_CPU_AUTO: in int8 on the CPU although float keeps more digits. NULL: none. */
     const bool *rounds;
-    const struct nuc_norms *norms; /* chosen with these. NULL: all whole */
-    unsigned without;              /* steps of the search for parameters (quantize.h) */
-    bool trial;                    /* what runs is asked for its decisions: no notes, dumps, timings or files */
+    const struct nuc_norms *norms;          /* chosen with these. NULL: all whole */
+    const struct nuc_alternatives *weighed; /* for that choice. NULL: none */
+    unsigned without;                       /* steps of the search for parameters (quantize.h) */
+    bool trial;  /* what runs is asked for its decisions: no notes, dumps, timings or files */
     bool narrow; /* a trial of the network with the CPU in float found no values that int8 is too narrow for */
     bool judges; /* is compared with others like it: with all accuracy, and no timings or data described */
 };

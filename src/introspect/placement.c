@@ -47,4 +47,5 @@ void nuc_put_network_placement(struct nuc_network *net, json_t *tree)
     for (uint32_t i = 0; i < e->n_splits; i++)
         put_split(net, nuc_put_object(net->cx, list, NULL), &e->splits[i]);
     nuc_put_fixes(net->cx, tree, e);
+    nuc_put_alternatives(net->cx, tree, e);
 }

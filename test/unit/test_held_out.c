@@ -5,6 +5,7 @@
 #include "driver/driver.h"
 #include "eval/eval.h"
 #include "host/numbers.h"
+#include "npu/explain/explain.h"
 #include "quantized_text.h"
 
 enum { N_SAMPLES = 16, N = 16, OUT = 4 };
@@ -12,6 +13,11 @@ enum { N_SAMPLES = 16, N = 16, OUT = 4 };
 #define LAYERS                                                                                                         \
     "%u = parameter : float32[8, 16]; %v = parameter : float32[4, 8]; %x = input : float32[1, 16]\n"                   \
     "%a = aten.linear.default(%x, %u); %r = aten.relu.default(%a); %y = aten.linear.default(%r, %v)\n"
+
+#define NORM_BETWEEN                                                                                                   \
+    "%u = parameter : float32[8, 16]; %v = parameter : float32[4, 8]; %x = input : float32[1, 16]\n"                   \
+    "%a = aten.linear.default(%x, %u); %n = aten.layer_norm.default(%a, [8]); %r = aten.gelu.default(%n)\n"            \
+    "%y = aten.linear.default(%r, %v)\n"
 
 static const struct network {
     const char *what;
@@ -26,6 +32,7 @@ static const struct network {
 
 struct flow {
     const struct network *network;
+    const char *layers;
     struct nuc_compiler *c;
     struct nuc_model *m;
 };
@@ -51,7 +58,7 @@ static void set_constant(struct nuc_graph *g, const char *name, int spread, bool
 static void make_model(struct nuc_context *cx, void *arg)
 {
     struct flow *f = arg;
-    struct nuc_graph *g = parse_quantized(cx, LAYERS);
+    struct nuc_graph *g = parse_quantized(cx, f->layers);
 
     set_constant(g, "u", f->network->spread, false);
     set_constant(g, "v", f->network->spread, true);
@@ -68,14 +75,13 @@ static void fill(const struct network *n, uint32_t seed, float values[N_SAMPLES 
     }
 }
 
-/* SQNR of the quantized network on other samples. */
-static double quantized_sqnr(struct flow *f, enum nuc_accuracy accuracy)
+/* The network quantized with samples; the compiler is open afterwards. */
+static struct nuc_model *quantize(struct flow *f, enum nuc_accuracy accuracy)
 {
     static float values[N_SAMPLES * N];
     const struct nuc_array_info a = {
         .name = "x", .dtype = NUC_F32, .rank = 2, .sizes = {N_SAMPLES, N}, .data = values, .bytes = sizeof values};
     char name[] = "/tmp/nucleon-test-XXXXXX";
-    struct nuc_sqnr sums = {0, 0};
     struct nuc_dataset *samples;
     struct nuc_model *quantized;
     struct nuc_options o;
@@ -92,6 +98,17 @@ static double quantized_sqnr(struct flow *f, enum nuc_accuracy accuracy)
     assert_int_equal(nuc_dataset_open(f->c, name, &samples), NUC_OK);
     if (nuc_quantize(f->m, samples, &quantized) != NUC_OK)
         fail_msg("%s: %s", f->network->what, nuc_compiler_message(f->c));
+    unlink(name);
+    return quantized;
+}
+
+/* SQNR of the quantized network on other samples. */
+static double quantized_sqnr(struct flow *f, enum nuc_accuracy accuracy)
+{
+    static float values[N_SAMPLES * N];
+    struct nuc_sqnr sums = {0, 0};
+    struct nuc_model *quantized = quantize(f, accuracy);
+
     fill(f->network, 2, values);
     for (size_t k = 0; k < N_SAMPLES; k++) {
         float expected[OUT], got[OUT];
@@ -100,7 +117,6 @@ static double quantized_sqnr(struct flow *f, enum nuc_accuracy accuracy)
         assert_int_equal(nuc_model_run(quantized, &x, (void *const[]){got}), NUC_OK);
         nuc_sqnr_add(&sums, expected, got, OUT);
     }
-    unlink(name);
     nuc_compiler_free(f->c);
     return nuc_sqnr_db(&sums);
 }
@@ -111,7 +127,7 @@ static void samples_that_are_held_out_decide(void **state)
 
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         const struct network *n = &networks[i];
-        struct flow f = {.network = n};
+        struct flow f = {.network = n, .layers = LAYERS};
         double db[3];
         for (size_t k = 0; k < 3; k++)
             db[k] = quantized_sqnr(&f, ways[k]);
@@ -120,9 +136,36 @@ static void samples_that_are_held_out_decide(void **state)
     }
 }
 
+/* Forms that were measured before one was chosen stand in what explain says, and one of them is it. */
+static void what_was_measured_is_explained(void **state)
+{
+    struct flow f = {.network = &networks[1], .layers = NORM_BETWEEN};
+    struct nuc_model *quantized = quantize(&f, NUC_ACCURACY_DEFAULT);
+    const struct nuc_alternatives *w = quantized->settings->weighed;
+    struct nuc_explain_result result;
+    uint32_t n_chosen = 0;
+
+    assert_non_null(w);
+    assert_true(w->count >= 2);
+    assert_string_equal(w->list[0].form, "the CPU in float");
+    assert_string_equal(w->list[1].form, "layer_norm in int8");
+    for (uint32_t i = 0; i < w->count; i++) {
+        assert_true(w->list[i].cycles > 0 && w->list[i].sqnr_db > 0);
+        n_chosen += w->list[i].is_chosen;
+    }
+    assert_int_equal(n_chosen, 1);
+    assert_int_equal(nuc_explain(quantized, NULL, &result), NUC_OK);
+    assert_non_null(strstr(result.text, "forms that were measured before one was chosen:\nthe CPU in float "));
+    assert_non_null(strstr(result.text, " dB  chosen\n"));
+    nuc_compiler_free(f.c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_that_are_held_out_decide)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_that_are_held_out_decide),
+        cmocka_unit_test(what_was_measured_is_explained),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

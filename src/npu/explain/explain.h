@@ -111,6 +111,21 @@ struct nuc_explain_trial {
 
 #define NUC_NO_TRIAL UINT32_MAX
 
+/* Forms of the network that its compilation measured, in the order in which it tried them, before it chose one. */
+#define NUC_MOST_ALTERNATIVES 32
+
+struct nuc_alternative {
+    const char *form;
+    uint64_t cycles;
+    double sqnr_db; /* on samples that were held out */
+    bool is_chosen;
+};
+
+struct nuc_alternatives {
+    uint32_t count;
+    struct nuc_alternative list[NUC_MOST_ALTERNATIVES];
+};
+
 struct nuc_explanation {
     struct nuc_context *cx;
     struct nuc_graph *graph; /* partitioned */
@@ -145,8 +160,9 @@ struct nuc_explanation {
     uint32_t n_causes;
     struct nuc_explain_cause *causes; /* in graph order of their first operator */
     uint32_t n_splits;
-    struct nuc_explain_split *splits; /* in graph order */
-    bool has_trials;                  /* it was asked what would help */
+    struct nuc_explain_split *splits;       /* in graph order */
+    const struct nuc_alternatives *weighed; /* NULL: none */
+    bool has_trials;                        /* it was asked what would help */
     uint32_t n_trials;
     struct nuc_explain_trial *trials;      /* those that save most first */
     uint32_t n_left_out;                   /* changes that were not tried: that would take too long */

@@ -99,6 +99,7 @@ static void put_head(struct nuc_context *cx, json_t *to, const struct nuc_explan
     put_summary(cx, nuc_put_object(cx, to, "summary"), e);
     put_splits(cx, nuc_put_array(cx, to, "splits"), e);
     nuc_put_fixes(cx, to, e);
+    nuc_put_alternatives(cx, to, e);
     nuc_put_states(cx, to, e);
     nuc_put_stream(cx, to, e->stream);
     nuc_put_boundaries(cx, to, e, false);

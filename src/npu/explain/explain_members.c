@@ -176,6 +176,20 @@ void nuc_put_stream(struct nuc_context *cx, json_t *to, const struct nuc_stream_
     nuc_put_bool(cx, o, "looks_back", s->looks_back);
 }
 
+void nuc_put_alternatives(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
+{
+    json_t *list = nuc_put_array(cx, to, "alternatives");
+
+    for (uint32_t i = 0; e->weighed != NULL && i < e->weighed->count; i++) {
+        const struct nuc_alternative *a = &e->weighed->list[i];
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "form", a->form);
+        nuc_put_count(cx, o, "cycles", a->cycles);
+        nuc_put_measure(cx, o, "sqnr_db", a->sqnr_db);
+        nuc_put_bool(cx, o, "chosen", a->is_chosen);
+    }
+}
+
 void nuc_put_states(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e)
 {
     json_t *list = nuc_put_array(cx, to, "states");

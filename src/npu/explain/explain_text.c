@@ -280,6 +280,31 @@ static void add_helps(struct nuc_text *out, const struct nuc_explanation *e)
     }
 }
 
+/*
+ * Of what the compilation measured before it chose: the first form, the chosen one, and those that take fewer cycles.
+ * One form alone is no choice.
+ */
+static void add_alternatives(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    const struct nuc_alternatives *w = e->weighed;
+    struct nuc_context *cx = out->cx;
+    uint64_t most = 0;
+    enum { FORM_WIDTH = 44 };
+
+    if (w == NULL || w->count < 2)
+        return;
+    nuc_text_addf(out, "\nforms that were measured before one was chosen:\n");
+    for (uint32_t i = 0; i < w->count; i++)
+        most = w->list[i].is_chosen ? w->list[i].cycles : most;
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct nuc_alternative *a = &w->list[i];
+        if (i > 0 && !a->is_chosen && a->cycles >= most)
+            continue;
+        nuc_text_addf(out, "%-*s%12s cycles %5.1f dB%s\n", FORM_WIDTH, nuc_shortened(cx, a->form, FORM_WIDTH),
+                      nuc_with_commas(cx, a->cycles), a->sqnr_db, a->is_chosen ? "  chosen" : "");
+    }
+}
+
 static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
@@ -290,6 +315,7 @@ static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
     if (e->greedy_cycles > 0 && e->cost_cycles > 0 && e->greedy_cycles != e->cost_cycles)
         nuc_text_addf(out, "with --placement greedy about %s cycles, with cost %s\n",
                       nuc_with_commas(cx, e->greedy_cycles), nuc_with_commas(cx, e->cost_cycles));
+    add_alternatives(out, e);
     add_helps(out, e);
 }
 
