@@ -148,7 +148,7 @@ static void what_was_measured_is_explained(void **state)
     assert_non_null(w);
     assert_true(w->count >= 2);
     assert_string_equal(w->list[0].form, "the CPU in float");
-    assert_string_equal(w->list[1].form, "layer_norm in int8");
+    assert_string_equal(w->list[1].form, "gelu, layer_norm in int8");
     for (uint32_t i = 0; i < w->count; i++) {
         assert_true(w->list[i].cycles > 0 && w->list[i].sqnr_db > 0);
         n_chosen += w->list[i].is_chosen;
