@@ -169,16 +169,35 @@ enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, c
 
 /* ---- samples ---- */
 
-/* The sample as the array has it, in the type of the input. */
-static void read_elements(const struct nuc_dataset *d, size_t input, size_t sample, void *to)
+/* `count` elements from `at` on, in the type of the input. */
+static void read_part(const struct nuc_dataset *d, size_t input, size_t at, size_t count, void *to)
 {
     const struct nuc_array *a = d->bound[input];
-    const struct nuc_tensor_info *t = &d->inputs[input];
+    size_t size = nuc_dtype_size(a->dtype);
 
-    if (a->dtype == t->dtype)
-        nuc_array_part(a, sample * t->bytes, t->bytes, to);
+    if (a->dtype == d->inputs[input].dtype)
+        nuc_array_part(a, at * size, count * size, to);
     else
-        nuc_array_floats(a, sample * (t->bytes / sizeof(float)), t->bytes / sizeof(float), to);
+        nuc_array_floats(a, at, count, to);
+}
+
+/* The sample as the array has it, or a hop of a recording: as many parts as there are indices in front of its axis. */
+static void read_elements(const struct nuc_dataset *d, size_t input, size_t sample, void *to)
+{
+    const struct nuc_tensor_info *t = &d->inputs[input];
+    const uint32_t axis = d->hop_axes[input];
+    size_t size = nuc_dtype_size(t->dtype), count = t->bytes / size, parts = 1;
+
+    if (axis == NUC_NO_HOPS) {
+        read_part(d, input, sample * count, count, to);
+        return;
+    }
+    for (uint32_t i = 0; i < axis; i++)
+        parts *= (size_t)t->sizes[i];
+    size_t recording = sample / d->n_steps, hop = sample % d->n_steps, length = count / parts;
+    for (size_t i = 0; i < parts; i++)
+        read_part(d, input, ((recording * parts + i) * d->n_steps + hop) * length, length,
+                  (uint8_t *)to + i * length * size);
 }
 
 /* Samples are copied one at a time, so that a large file is never held in memory. */

@@ -59,6 +59,7 @@ struct nuc_dataset {
     const bool *begins;             /* by sample of the part: the first one of a sequence; without states NULL */
     const size_t *order;            /* by sample of the part: which one of all it is; NULL: by first and period */
     const struct nuc_array **bound; /* one per input */
+    uint32_t *hop_axes; /* by input: its dimension along which a step is a part of the recording; NUC_NO_HOPS: whole */
     void **aligned;     /* by input: the sample read last; NULL when elements lie in memory as they are taken */
     const bool *turned; /* by input: the array has the channels last, the sample first; NULL: none does */
     void **unturned;    /* by input that is turned: the sample in the array's order; NULL: in memory */
@@ -115,6 +116,9 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
 
 /* ---- sequences (dataset_sequences.c) ---- */
+
+/* Samples are steps: none is a part of a longer one. */
+#define NUC_NO_HOPS UINT32_MAX
 
 /* The name of the array that marks where sequences begin, unless an input has it. */
 #define NUC_RESET_ARRAY "reset"

@@ -110,6 +110,28 @@ static size_t count_steps(const struct nuc_array *a, const struct nuc_tensor_inf
     return 0;
 }
 
+/*
+ * Hops of a recording, 0 where the array holds none: [recordings] + sizes, of which one, *axis, is a multiple of the
+ * input's. Leading sizes of 1 may be left out.
+ */
+static size_t count_hops(const struct nuc_array *a, const struct nuc_tensor_info *t, uint32_t *axis)
+{
+    *axis = NUC_NO_HOPS;
+    if (a->rank < 2 || a->rank > t->rank + 1)
+        return 0;
+    size_t skip = t->rank + 1 - a->rank, hops = 0;
+    for (size_t d = 0; d < t->rank; d++) {
+        int64_t size = d < skip ? 1 : a->shape[d - skip + 1];
+        if (size == t->sizes[d])
+            continue;
+        if (hops != 0 || d < skip || t->sizes[d] < 1 || size % t->sizes[d] != 0 || size == 0)
+            return 0;
+        *axis = (uint32_t)d;
+        hops = (size_t)(size / t->sizes[d]);
+    }
+    return hops;
+}
+
 /* Samples in the array, 0 when the shape does not fit: [N] + sizes, or [N * sizes[0]] + sizes[1..]. */
 static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
@@ -136,13 +158,19 @@ static size_t count_apart(const struct nuc_array *a, const struct nuc_tensor_inf
     return count_exact(a, &channel_first);
 }
 
-/* Of a data set for a model with states, which then tells *n_steps of a sequence, also of one with an axis of time. */
+/*
+ * Of a data set for a model with states, which then tells *n_steps of a sequence, also of one with an axis of time, and
+ * of recordings that are taken in hops along *hop_axis.
+ */
 static size_t count_samples(const struct nuc_dataset *d, const struct nuc_array *a, const struct nuc_tensor_info *t,
-                            size_t *n_steps)
+                            size_t *n_steps, uint32_t *hop_axis)
 {
     size_t count = count_apart(a, t);
 
+    *hop_axis = NUC_NO_HOPS;
     *n_steps = count == 0 && d->has_states ? count_steps(a, t) : 0;
+    if (count == 0 && d->has_states && *n_steps == 0)
+        *n_steps = count_hops(a, t, hop_axis);
     return *n_steps > 0 ? (size_t)a->shape[0] * *n_steps : count;
 }
 
@@ -186,7 +214,9 @@ _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc
 
     nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s%s",
              d->path, a->name, nuc_sizes_text(cx, a->shape, a->rank), t->name, nuc_sizes_text(cx, t->sizes, t->rank),
-             d->has_states ? ", or sequences along axis 0 and their steps along axis 1" : "", hint);
+             d->has_states ? ", or sequences along axis 0 and their steps along axis 1, or recordings of whole hops"
+                           : "",
+             hint);
 }
 
 static bool is_like(const struct nuc_array *a, const struct nuc_tensor_info *t)
@@ -207,6 +237,7 @@ static const struct nuc_array *only_array(const struct nuc_dataset *d, const str
 {
     const struct nuc_array *last = NULL, *fitting = NULL;
     size_t n = 0, n_fitting = 0, n_steps;
+    uint32_t hop_axis;
 
     for (size_t i = 0; i < d->arrays.count; i++) {
         const struct nuc_array *a = &d->arrays.items[i];
@@ -214,7 +245,7 @@ static const struct nuc_array *only_array(const struct nuc_dataset *d, const str
             continue;
         last = a;
         n++;
-        if (!is_like(a, t) || count_samples(d, a, t, &n_steps) == 0)
+        if (!is_like(a, t) || count_samples(d, a, t, &n_steps, &hop_axis) == 0)
             continue;
         fitting = a;
         n_fitting++;
@@ -253,7 +284,8 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
                  nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
     if (a->rank > 0 && a->shape[0] == 0)
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
-    size_t n_steps, n = count_samples(d, a, t, &n_steps);
+    size_t n_steps, n = count_samples(d, a, t, &n_steps, &d->hop_axes[i]);
+    bool in_hops = d->hop_axes[i] != NUC_NO_HOPS;
     if (n == 0)
         refuse_shape(d, a, t);
     if (i > 0 && (n != d->n_samples || n_steps != d->n_steps))
@@ -263,9 +295,9 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
     d->n_samples = n;
     d->n_steps = n_steps;
     d->bound[i] = a;
-    if (turned || !nuc_array_is_in_place(a) || a->dtype != t->dtype)
+    if (turned || in_hops || !nuc_array_is_in_place(a) || a->dtype != t->dtype)
         d->aligned[i] = nuc_alloc(d->cx, t->bytes);
-    if (turned && (a->data.data == NULL || a->dtype != t->dtype))
+    if (turned && (in_hops || a->data.data == NULL || a->dtype != t->dtype))
         d->unturned[i] = nuc_alloc(d->cx, t->bytes);
 }
 
@@ -294,6 +326,7 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
         d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
         d->aligned = nuc_alloc_array(cx, n_inputs, sizeof *d->aligned);
         d->unturned = nuc_alloc_array(cx, n_inputs, sizeof *d->unturned);
+        d->hop_axes = nuc_alloc_array(cx, n_inputs, sizeof *d->hop_axes);
         d->n_inputs = n_inputs;
         for (size_t i = 0; i < n_inputs; i++)
             bind_array(d, i, &d->inputs[i], choose(d, inputs, n_inputs, i));

@@ -30,6 +30,7 @@ void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanat
 
 /* stream: what --stream made of the network; without it null. */
 void nuc_put_stream(struct nuc_context *cx, json_t *to, const struct nuc_stream_report *s);
+
 /* alternatives: forms that the compilation measured. */
 void nuc_put_alternatives(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
 
