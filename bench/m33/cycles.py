@@ -20,7 +20,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NUCLEON = os.environ.get("NUCLEON", os.path.join(ROOT, "build/release/nucleon"))
 ALLOWED = 0.15
-TYPES = {"float32": ("<f4", 4), "int8": ("|i1", 1), "int32": ("<i4", 4), "int64": ("<i8", 8), "bool": ("|b1", 1)}
+TYPES = {"float32": ("<f4", 4), "int8": ("|i1", 1), "int16": ("<i2", 2), "int32": ("<i4", 4), "int64": ("<i8", 8), "bool": ("|b1", 1)}
 
 
 def output_of(*command, **more):

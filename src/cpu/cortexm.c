@@ -66,13 +66,16 @@ static struct row lowering_of(enum nuc_op op)
 
 /* ---- what stays quantized by operators of its own ---- */
 
-/* Same arguments, but for out_dtype, which the Cortex-M operator does not have. */
+/*
+ * Same arguments, but for out_dtype, which the Cortex-M operator does not have. That multiplies by the reciprocal of
+ * the scale, of which int8 seldom keeps a trace, int16 does.
+ */
 static void rename_boundary(struct nuc_cm *c, struct nuc_node *node)
 {
     bool quantize = node->op == NUC_OP_QUANTIZE_PER_TENSOR;
-    struct nuc_node *boundary =
-        nuc_cm_insert_quant(c->g, node, quantize ? NUC_OP_CORTEXM_QUANTIZE : NUC_OP_CORTEXM_DEQUANTIZE,
-                            nuc_operand(c->g, node, NUC_SELF), node);
+    bool exact = c->options->as_litert && node->vals[0].dtype == NUC_I16 && !c->options->executorch_ops_only;
+    enum nuc_op op = !quantize ? NUC_OP_CORTEXM_DEQUANTIZE : exact ? NUC_OP_NUCLEON_QUANTIZE : NUC_OP_CORTEXM_QUANTIZE;
+    struct nuc_node *boundary = nuc_cm_insert_quant(c->g, node, op, nuc_operand(c->g, node, NUC_SELF), node);
 
     nuc_made_of(boundary, node);
     nuc_set_val(c->g, boundary, &node->vals[0]);

@@ -2,6 +2,7 @@
 
 #include "ir/args.h"
 #include "ir/conv_args.h"
+#include "ir/op_list.h"
 #include "rewrite/rewrite.h"
 
 /* ---- rows ---- */
@@ -137,7 +138,7 @@ bool nuc_has_paddings(const struct nuc_node *node, const struct nuc_axis *rows)
 static bool is_known(const struct nuc_node *node)
 {
     return nuc_op_family(node->op) == NUC_FAMILY_CORTEXM || nuc_is_strip_view(node) ||
-           node->op == NUC_OP_CORTEXM_QUANTIZE || node->op == NUC_OP_CORTEXM_DEQUANTIZE;
+           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_NUCLEON_QUANTIZE, NUC_OP_CORTEXM_DEQUANTIZE));
 }
 
 /* Kernels go over whole rows of images. Those of pools have one padding for both ends of any strip. */

@@ -161,7 +161,8 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
     for (const struct nuc_node *n = m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
         if (n->input_kind == NUC_USER_INPUT) {
             const struct nuc_quant *q = NULL;
-            for (uint32_t i = 0; q == NULL && n->vals[0].dtype == NUC_I8 && i < n->n_users; i++)
+            bool quantized = n->vals[0].dtype == NUC_I8 || n->vals[0].dtype == NUC_I16;
+            for (uint32_t i = 0; q == NULL && quantized && i < n->n_users; i++)
                 q = nuc_io_quantization_of(m->c->cx, n->users[i], NUC_OP_DEQUANTIZE_PER_TENSOR);
             io.inputs[io.n_inputs++] = q;
         }

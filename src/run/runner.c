@@ -20,11 +20,12 @@ struct runner_io {
     const char *name; /* what the program calls an input, the model an output; else the number */
     void *block;      /* its bytes in the program's dim order; NULL: an output in planned memory */
     size_t bytes;     /* of the block */
-    /* An int8 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
+    /* An int8 or int16 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
     bool quantized;
     double scale, zero_point, quant_min, quant_max;
-    /* The caller gives or takes float32 instead of int8. */
+    /* The caller gives or takes float32 instead. */
     bool as_float;
+    size_t width; /* bytes of an element */
 };
 
 struct nuc_runner {
@@ -65,7 +66,7 @@ static struct nuc_detail *fresh_detail(struct nuc_runner *r)
     return &r->detail;
 }
 
-/* Quantization of an int8 input or output, when the program gives it. */
+/* Quantization of an int8 or int16 input or output, when the program gives it. */
 static void read_quantization(const struct nuc_runner *r, const char *kind, size_t index, struct runner_io *io)
 {
     const struct {
@@ -80,9 +81,10 @@ static void read_quantization(const struct nuc_runner *r, const char *kind, size
         snprintf(name, sizeof name, "%s%zu_%s", kind, index, numbers[i].key);
         io->quantized &= nuc_program_number(r->image, r->size, name, numbers[i].value, NULL) == NUC_OK;
     }
-    /* Numbers that no int8 tensor can have say nothing. */
-    io->quantized = io->quantized && io->scale > 0 && io->scale <= (double)FLT_MAX && io->quant_min >= INT8_MIN &&
-                    io->quant_max <= INT8_MAX && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
+    /* Numbers that no such tensor can have say nothing. */
+    const double half = io->width == 1 ? INT8_MAX + 1 : INT16_MAX + 1;
+    io->quantized = io->quantized && io->scale > 0 && io->scale <= (double)FLT_MAX && io->quant_min >= -half &&
+                    io->quant_max < half && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
 }
 
 /* What the model calls an output, if that can be an array's name and is no other output's number. */
@@ -109,7 +111,8 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
         io->name = own;
     if (s != NUC_OK)
         return;
-    if (t.dtype == NUC_I8)
+    io->width = nuc_dtype_size((enum nuc_dtype)t.dtype);
+    if (t.dtype == NUC_I8 || t.dtype == NUC_I16)
         read_quantization(r, is_input ? "input" : "output", index, io);
     io->bytes = t.bytes;
     if (is_input || (!t.planned && !t.constant))
@@ -312,7 +315,7 @@ static enum nuc_status describe(enum nuc_status s, const struct nuc_tensor *t, c
     *out = (struct nuc_tensor_info){.name = io->name};
     out->dtype = io->as_float ? NUC_F32 : (enum nuc_dtype)t->dtype;
     out->rank = t->rank;
-    out->bytes = io->as_float ? t->bytes * sizeof(float) : t->bytes;
+    out->bytes = io->as_float ? t->bytes / io->width * sizeof(float) : t->bytes;
     for (size_t i = 0; i < t->rank && i < NUC_MAX_RANK; i++) {
         out->sizes[i] = t->sizes[i];
         out->dim_order[i] = t->dim_order[i];
@@ -353,7 +356,8 @@ void nuc_runner_suit(struct nuc_runner *r, const struct nuc_dataset *data)
 
     for (size_t i = 0; i < nuc_dataset_n_arrays(data); i++) {
         struct nuc_array_info a;
-        if (nuc_dataset_array(data, i, &a) == NUC_OK && a.dtype == NUC_I8 && !nuc_is_label_array(a.name))
+        if (nuc_dataset_array(data, i, &a) == NUC_OK && (a.dtype == NUC_I8 || a.dtype == NUC_I16) &&
+            !nuc_is_label_array(a.name))
             return;
     }
     for (size_t i = 0; i < nuc_runner_n_inputs(r); i++) {
@@ -447,7 +451,7 @@ enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, 
 
 /* ---- running ---- */
 
-/* One element: copied, or between float32 outside and int8 inside. */
+/* One element: copied, or between float32 outside and int8 or int16 inside. */
 struct element_move {
     size_t outside, inside; /* bytes */
     const struct runner_io *io;
@@ -465,7 +469,11 @@ static void move_in(const struct element_move *m, const char *from, char *to)
     /* quantized_decomposed::quantize_per_tensor multiplies by the reciprocal in float32. */
     double q = nearbyint((double)(value * (1.0f / (float)m->io->scale))) + m->io->zero_point;
     q = q > m->io->quant_min ? q : m->io->quant_min;
-    *(signed char *)to = (signed char)(q < m->io->quant_max ? q : m->io->quant_max);
+    int16_t number = (int16_t)(q < m->io->quant_max ? q : m->io->quant_max);
+    if (m->inside == sizeof number)
+        memcpy(to, &number, sizeof number);
+    else
+        *(signed char *)to = (signed char)number;
 }
 
 static void move_out(const struct element_move *m, const char *from, char *to)
@@ -474,7 +482,10 @@ static void move_out(const struct element_move *m, const char *from, char *to)
         memcpy(to, from, m->inside);
         return;
     }
-    float value = (float)((double)*(const signed char *)from - m->io->zero_point) * (float)m->io->scale;
+    int16_t number = *(const signed char *)from;
+    if (m->inside == sizeof number)
+        memcpy(&number, from, sizeof number);
+    float value = (float)((double)number - m->io->zero_point) * (float)m->io->scale;
     memcpy(to, &value, sizeof value);
 }
 
@@ -485,7 +496,7 @@ static void move_out(const struct element_move *m, const char *from, char *to)
 static void rearrange(const struct nuc_tensor_info *t, const struct runner_io *io, char *outside, char *inside, bool in)
 {
     size_t size = nuc_dtype_size(t->dtype);
-    const struct element_move move = {size, io->as_float ? 1 : size, io};
+    const struct element_move move = {size, io->as_float ? io->width : size, io};
     int64_t strides[NUC_MAX_RANK] = {0}, index[NUC_MAX_RANK] = {0};
     int64_t stride = 1;
     size_t at = 0;

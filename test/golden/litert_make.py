@@ -1277,6 +1277,18 @@ int16_change('int32', 'int16', (0, 0), (1e-9, 3e-5))
 int16_change('int16', 'int32', (0, 0), (0.0003, 1e-6))
 
 
+def int16_of_floats(m):
+    """A division, halves away from zero."""
+    x = real(1, 512, low=-4, high=4)
+    x[0, :4] = 1.5 * A_SCALE, -2.5 * A_SCALE, 1e9, -1e9
+    quotient = x / A_SCALE
+    y = saturated(np.copysign(np.floor(abs(quotient.astype('float64')) + 0.5), quotient))
+    return [m.add('QUANTIZE', [m.input(x)], y.shape, 'int16', scale=A_SCALE)], [y]
+
+
+cases.append(('int16.QUANTIZE.float32', int16_of_floats))
+
+
 def int16_pool(kind, size, stride, same):
     def make(m):
         x = words(1, 8, 8, 6)

@@ -114,7 +114,7 @@ static inline int32_t nuc_requantize(int32_t v, struct nuc_multiplier m)
 static inline int32_t nuc_requantize_long(int64_t v, struct nuc_multiplier m)
 {
     const int32_t half = 1 << 15;
-    int32_t reduced = m.multiplier < INT32_MAX - UINT16_MAX ? (m.multiplier + half) >> 16 : INT16_MAX;
+    int32_t reduced = m.multiplier < 0x7FFF0000 ? (m.multiplier + half) >> 16 : INT16_MAX;
     int right = 15 - m.shift;
     uint64_t product = (uint64_t)v * (uint64_t)(int64_t)reduced + ((uint64_t)1 << (right - 1));
 

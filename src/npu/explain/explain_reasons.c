@@ -87,6 +87,13 @@ static const char *why_not_there(struct nuc_context *cx, const struct nuc_explan
     return nuc_format(cx, "the NPU has no %s", noun);
 }
 
+static bool is_int16(const struct nuc_node *node)
+{
+    struct nuc_quant q;
+
+    return node->n_users > 0 && nuc_quantize_quant(node->users[0], &q) && q.dtype == NUC_I16;
+}
+
 /* What computes it on the CPU. */
 static const char *number_text(const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
@@ -96,6 +103,8 @@ static const char *number_text(const struct nuc_explanation *e, const struct nuc
         return "; the CPU has no int8 kernel for it and computes in float";
     if (row->node->vals[0].dtype != NUC_F32)
         return "";
+    if (is_int16(row->node))
+        return "; computed on the CPU in int16";
     return e->target->cpu != NULL ? "; computed on the CPU in int8" : "; computed on the CPU in float";
 }
 

@@ -38,6 +38,12 @@ static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scal
 static const struct fit once_more = {.product = 12, .written = 284, .scalar = 1};           /* 23 % */
 static const struct fit depthwise_once_more = {.product = 68.3, .written = 8, .scalar = 1}; /* 16 % */
 
+/* Of int16 values: over the operators of bench/m33, as many of each as models there have. */
+static const struct fit wide_windows = {
+    .call = 1500, .product = 1.85, .written = 112, .pixel = 1000, .scalar = 4};                        /* 12 % */
+static const struct fit wide_pointwise = {.call = 1500, .product = 1.85, .written = 115, .scalar = 4}; /* 10 % */
+static const struct fit wide_depthwise = {.call = 1500, .product = 10.6, .written = 128, .scalar = 3}; /* 2 % */
+
 /* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
 #define FEW 64
 static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; /* 2 % */
@@ -95,7 +101,7 @@ static const struct row {
     {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST),
      VALUES,
      {.call = 625, .written = 6, .scalar = 1.75}}, /* 2 % */
-    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
+    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_NUCLEON_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
      VALUES,
      {.call = 1160, .written = 10, .scalar = 15.8}}, /* 3 % */
     {NUC_OPS(NUC_OP_CORTEXM_DEQUANTIZE, NUC_OP_DEQUANTIZE_PER_TENSOR),
@@ -146,6 +152,20 @@ static const struct row {
      VALUES,
      {.call = 3200, .product = 50, .written = 0.8, .scalar = 1.4}}, /* 17 %: a product for each value that is put */
     {NUC_OPS(NUC_OP_NUCLEON_COPY), VALUES, {.call = 616, .written = 0.75, .scalar = 1.4}}, /* 1 % */
+};
+
+/* Kernels of int16. */
+static const struct row wide_kernels[] = {
+    {NUC_OPS(NUC_OP_CORTEXM_ADD), VALUES, {.call = 1850, .written = 100, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_NUCLEON_PRELU), VALUES, {.call = 1500, .written = 49, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_NUCLEON_REQUANTIZE), VALUES, {.call = 1100, .written = 45, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 37, .scalar = 1.1}},
+    {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 2500, .written = 68, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 12, .written = 40, .scalar = 1}},
+    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D), VALUES, {.call = 1000, .product = 9.5, .written = 90, .scalar = 1}},
+    {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1440, .written = 60, .read = 11, .scalar = 1}},
+    {NUC_OPS(NUC_OP_NUCLEON_TRANSPOSE_CONV2D), VALUES, {.call = 1500, .product = 2.5, .written = 250, .scalar = 4}},
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1000, .product = 8, .written = 60, .scalar = 1.5}},
 };
 
 /* Float kernels that differ from one pass over their values; those that move values are as above. */
@@ -207,6 +227,10 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
 {
     const struct nuc_meta *w = call->weight;
 
+    if (call->in->dtype == NUC_I16)
+        return nuc_op_is_in(call->op, depthwise) ? &wide_depthwise
+               : w->sizes[1] * w->sizes[2] > 1   ? &wide_windows
+                                                 : &wide_pointwise;
     if (nuc_op_is_in(call->op, depthwise) && call->in->sizes[1] == 1)
         return w->sizes[1] * w->sizes[2] > ONE_CHANNEL_TAPS ? &depthwise_of_many : &depthwise_of_one;
     if (nuc_op_is_in(call->op, depthwise))
@@ -308,6 +332,10 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
         if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(call->op, real_kernels[i].ops))
             return row_cycles(costs, call, &real_kernels[i], w);
     }
+    for (size_t i = 0; call->out->dtype == NUC_I16 && i < sizeof wide_kernels / sizeof wide_kernels[0]; i++) {
+        if (!costs->real && nuc_op_is_in(call->op, wide_kernels[i].ops))
+            return row_cycles(costs, call, &wide_kernels[i], w);
+    }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;
         if ((moves || !costs->real) && nuc_op_is_in(call->op, kernels[i].ops))
@@ -381,7 +409,8 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
     const struct nuc_meta *m = &node->vals[0];
     double part = dim < m->rank && m->sizes[dim] > 0 ? (double)n_rows / (double)m->sizes[dim] : 1;
     bool is_conv = nuc_op_is_in(node->op, convolutions) || nuc_op_is_in(node->op, depthwise);
-    bool is_transposed = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D));
+    bool is_transposed = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE_CONV2D)) ||
+                         (node->op == NUC_OP_NUCLEON_TRANSPOSE_CONV2D && m->dtype == NUC_I16);
     bool is_pool = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D));
     struct nuc_kernel_call call = {
         .op = node->op,

@@ -31,6 +31,9 @@ void nuc_kernel_matmul_s16(const struct nuc_matmul_s8 *m, const int16_t *in, con
 
 /* ---- elementwise; out may be an input of equal strides ---- */
 
+/* x / scale, halves away from zero, plus the zero point, between the bounds; NaN is the least number. */
+void nuc_kernel_exact_quantize(const struct nuc_affine *q, const float *in, void *out, size_t count);
+
 struct nuc_requantize {
     enum nuc_dtype from, to; /* int8, int16 or int32 */
     int32_t zero_from, zero_to, low, high;

@@ -7,13 +7,41 @@ static int16_t saturated(int32_t v)
     return (int16_t)nuc_clamp_i32(v, INT16_MIN, INT16_MAX);
 }
 
-void nuc_kernel_requantize(const struct nuc_requantize *r, const void *in, void *out, size_t count)
+void nuc_kernel_exact_quantize(const struct nuc_affine *q, const float *in, void *out, size_t count)
+{
+    const float most = 0x1p22f; /* from here on floats are whole or out of range */
+
+    for (size_t i = 0; i < count; i++) {
+        float x = in[i] / q->scale;
+        float v = x > -most ? x < most ? x : most : -most;
+        int32_t whole = (int32_t)v;
+        float rest = v - (float)whole;
+        int32_t rounded = whole + (rest >= 0.5f) - (rest <= -0.5f);
+        nuc_store_whole(
+            q->dtype, out, (ptrdiff_t)i,
+            nuc_clamp_i32(nuc_wrap_add(rounded, q->zero_point), (int32_t)q->quant_min, (int32_t)q->quant_max));
+    }
+}
+
+static inline void requantize_from(const struct nuc_requantize *r, enum nuc_dtype from, const void *in, void *out,
+                                   size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        int32_t v = (int32_t)((uint32_t)nuc_load_whole(r->from, in, (ptrdiff_t)i) - (uint32_t)r->zero_from);
+        int32_t v = (int32_t)((uint32_t)nuc_load_whole(from, in, (ptrdiff_t)i) - (uint32_t)r->zero_from);
         v = nuc_wrap_add(nuc_requantize(v, r->m), r->zero_to);
         nuc_store_whole(r->to, out, (ptrdiff_t)i, nuc_clamp_i32(v, r->low, r->high));
     }
+}
+
+/* A loop for each type, which does not ask for it. */
+void nuc_kernel_requantize(const struct nuc_requantize *r, const void *in, void *out, size_t count)
+{
+    if (r->from == NUC_I16)
+        requantize_from(r, NUC_I16, in, out, count);
+    else if (r->from == NUC_I32)
+        requantize_from(r, NUC_I32, in, out, count);
+    else
+        requantize_from(r, NUC_I8, in, out, count);
 }
 
 /* ---- of two operands: a nest of loops, and the value of two elements ---- */

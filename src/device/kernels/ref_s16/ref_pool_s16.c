@@ -37,12 +37,16 @@ static int32_t average_in(const struct nuc_pool_s8 *p, const struct part *part, 
 {
     int32_t rows = part->last[0] - part->first[0], columns = part->last[1] - part->first[1];
     int64_t sum = 0, count = rows > 0 && columns > 0 ? (int64_t)rows * columns : 0;
+    const int64_t most = UINT16_MAX; /* values whose sum has 32 bits */
 
     for (int32_t y = part->first[0]; y < part->last[0]; y++) {
         for (int32_t x = part->first[1]; x < part->last[1]; x++)
             sum += image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
     }
-    return count == 0 ? 0 : (int32_t)((sum + (sum > 0 ? count / 2 : -(count / 2))) / count);
+    sum += sum > 0 ? count / 2 : -(count / 2);
+    if (count == 0)
+        return 0;
+    return count < most ? (int32_t)sum / (int32_t)count : (int32_t)(sum / count);
 }
 
 typedef int32_t pool_fn(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image);

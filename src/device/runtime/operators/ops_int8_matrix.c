@@ -149,7 +149,7 @@ enum nuc_status nuc_op_int16_softmax(struct nuc_kernel_context *cx, struct nuc_v
                                 .m = nuc_multiplier_of(a->multiplier, a->shift)};
 
     if (!softmax_rows(cx, in, a->dim, &s.rows, &s.size) ||
-        !nuc_need(cx, s.size <= UINT16_MAX, NUC_TEXT("argument 'input' is too large")) ||
+        !nuc_need(cx, s.size <= (int32_t)UINT16_MAX, NUC_TEXT("argument 'input' is too large")) ||
         !nuc_need(cx, nuc_tensor_elements(exponentials) == 513 && nuc_tensor_elements(reciprocals) == 513,
                   NUC_TEXT("a table does not have 513 entries")))
         return NUC_UNSUPPORTED;

@@ -82,6 +82,18 @@ enum nuc_status nuc_op_int8_quantize(struct nuc_kernel_context *cx, struct nuc_v
     return is_cortexm_type(cx, &a->out->u.tensor, a->dtype) ? nuc_op_quantize_per_tensor(cx, args) : NUC_UNSUPPORTED;
 }
 
+enum nuc_status nuc_op_exact_quantize(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_quantize_per_tensor *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    struct nuc_affine q;
+
+    if (!is_cortexm_type(cx, out, a->dtype) || !read_affine(cx, out, args, &q))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_exact_quantize(&q, a->input->u.tensor.data, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
+}
+
 enum nuc_status nuc_op_int8_dequantize(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_dequantize *a = (const void *)args;
