@@ -161,6 +161,12 @@ static enum nuc_op op_of(struct nuc_context *cx, const char *name)
     if (dot == NULL)
         return NUC_OP_COUNT;
     size_t overload = strlen(dot + 1);
+    /* Our own ones of int16 are int8 operators of ours, or of the Cortex-M dialect. */
+    bool int16 = strcmp(dot + 1, "int16_out") == 0;
+    const char *base = nuc_format(cx, "%.*s.default", (int)(dot - scope - 2), scope + 2);
+    enum nuc_op own = int16 ? nuc_op_find(nuc_format(cx, "edge.nucleon.%s", base)).op : NUC_OP_COUNT;
+    if (int16)
+        return own != NUC_OP_COUNT ? own : nuc_op_find(nuc_format(cx, "edge.cortex_m.%s", base)).op;
     bool out = overload > 4 && strcmp(dot + 1 + overload - 4, "_out") == 0;
     return nuc_op_find(nuc_format(cx, "edge.%.*s.%.*s.%.*s", (int)(scope - name), name, (int)(dot - scope - 2),
                                   scope + 2, out ? (int)overload - 4 : 7, out ? dot + 1 : "default"))
