@@ -447,20 +447,35 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
         t->out.n_samples = 0;
 }
 
+static void add_norms(struct nuc_text *text, const struct trying *t)
+{
+    uint32_t count[] = {[NUC_NORM_WHOLE] = 0, [NUC_NORM_SHORT] = 0, [NUC_NORM_FINE] = 0, [NUC_NORM_WIDE] = 0};
+
+    count[t->of_norms.form] = t->n_norms;
+    for (uint32_t i = 0; i < t->of_norms.n_others; i++) {
+        count[t->of_norms.form]--;
+        count[t->of_norms.others[i].form]++;
+    }
+    if (count[NUC_NORM_WHOLE] == t->n_norms) {
+        nuc_text_addf(text, "norms on the CPU");
+        return;
+    }
+    nuc_text_addf(text, "%u of %u norms on the NPU", t->n_norms - count[NUC_NORM_WHOLE], t->n_norms);
+    if (count[NUC_NORM_FINE] + count[NUC_NORM_WIDE] > 0)
+        nuc_text_addf(text, " (%s%s%s)", count[NUC_NORM_FINE] > 0 ? "fine" : "",
+                      count[NUC_NORM_FINE] > 0 && count[NUC_NORM_WIDE] > 0 ? ", " : "",
+                      count[NUC_NORM_WIDE] > 0 ? "wide" : "");
+}
+
 /* In words: the norms as they are set, where there are any, and what the CPU has in int8. */
 static const char *form_of(const struct trying *t, const bool *rounds)
 {
-    static const char *const forms[] = {
-        [NUC_NORM_SHORT] = "", [NUC_NORM_FINE] = " (fine)", [NUC_NORM_WIDE] = " (wide)"};
     struct nuc_text text;
     const char *between = "";
 
     nuc_text_init(&text, t->j->c->cx);
-    if (t->n_norms > 0 && t->of_norms.form != NUC_NORM_WHOLE)
-        nuc_text_addf(&text, "%u of %u norms on the NPU%s", t->n_norms - t->of_norms.n_whole, t->n_norms,
-                      forms[t->of_norms.form]);
-    else if (t->n_norms > 0)
-        nuc_text_addf(&text, "norms on the CPU");
+    if (t->n_norms > 0)
+        add_norms(&text, t);
     for (int op = 0; op < NUC_OP_COUNT; op++) {
         if (!rounds[op])
             continue;
