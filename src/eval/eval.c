@@ -6,7 +6,6 @@
 
 #include "algorithms/plan.h"
 #include "eval/eval_private.h"
-#include "ir/op_list.h"
 #include "ir/quant.h"
 
 #define ALIGNMENT 64u
@@ -448,7 +447,7 @@ struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e)
  */
 static const struct nuc_node *bias_of(const struct nuc_node *node)
 {
-    bool is_layer = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_LINEAR));
+    bool is_layer = nuc_op_family(node->op) == NUC_FAMILY_CONV || node->op == NUC_OP_LINEAR;
 
     return is_layer ? nuc_arg_node(node, NUC_ARG(CONV2D, bias)) : NULL;
 }
