@@ -665,7 +665,10 @@ static bool is_positive(struct nuc_graph *g, const struct nuc_node *value)
         case NUC_OP_RELU:
             return above;
         case NUC_OP_ADD:
-            if (!nuc_number_of(g, nuc_arg_node(value, NUC_OTHER), &number) || number < 0)
+            if (!nuc_number_of(g, nuc_arg_node(value, NUC_OTHER), &number))
+                return false;
+            number *= nuc_scalar(value, NUC_ARG(ADD, alpha), 1);
+            if (number < 0)
                 return false;
             above |= number > 0;
             break;
