@@ -25,6 +25,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->settings = from->settings;
     m->from_litert = from->from_litert;
     m->io = from->io;
+    m->noted = from->noted;
     m->names = from->names;
     m->seen = from->seen;
     m->from_float = from->from_float;

@@ -151,6 +151,16 @@ static void warn_of_float(struct nuc_compiler *c, const char *file, const char *
     }
 }
 
+/* Inputs and outputs that were quantized all along keep what was known of them. */
+static void keep_noted(const struct nuc_quant *const *noted, uint32_t n_noted, const struct nuc_quant **now,
+                       uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < n_noted; i++) {
+        if (now[i] == NULL)
+            now[i] = noted[i];
+    }
+}
+
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
 {
     const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
@@ -169,17 +179,11 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
     }
     for (uint32_t i = 0; i < io.n_outputs; i++)
         io.outputs[i] = nuc_io_quantization_of(m->c->cx, outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
-    return io;
-}
-
-/* Inputs and outputs that were quantized all along keep what was known of them. */
-static void keep_noted(const struct nuc_quant *const *noted, uint32_t n_noted, const struct nuc_quant **now,
-                       uint32_t count)
-{
-    for (uint32_t i = 0; i < count && i < n_noted; i++) {
-        if (now[i] == NULL)
-            now[i] = noted[i];
+    if (m->noted != NULL) {
+        keep_noted(m->noted->inputs, m->noted->n_inputs, io.inputs, io.n_inputs);
+        keep_noted(m->noted->outputs, m->noted->n_outputs, io.outputs, io.n_outputs);
     }
+    return io;
 }
 
 bool nuc_is_int8_io(const struct nuc_job *j)

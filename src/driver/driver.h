@@ -55,13 +55,14 @@ struct nuc_model {
     struct nuc_compiler *c;
     const struct nuc_settings *settings; /* of the stages to come */
     struct nuc_graph *graph;
-    bool from_litert;                    /* made from a LiteRT model, whose operators stay whole */
-    const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
-    const struct nuc_model_names *names; /* of what was opened (model_metadata.h); NULL: those of the graph */
-    const struct nuc_seen *seen;         /* of its data (model_metadata.h); NULL: nothing is known */
-    const struct nuc_obstacles *refused; /* what it is refused for, where it was opened in part; NULL: nothing */
-    const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
-    struct nuc_calibration *calibration; /* prepared models */
+    bool from_litert;               /* made from a LiteRT model, whose operators stay whole */
+    const struct nuc_litert_io *io; /* its boundary, which the graph has channels first; NULL: as in the graph */
+    const struct nuc_io_quantizations *noted; /* what its file says of inputs and outputs; NULL: of no LiteRT model */
+    const struct nuc_model_names *names;      /* of what was opened (model_metadata.h); NULL: those of the graph */
+    const struct nuc_seen *seen;              /* of its data (model_metadata.h); NULL: nothing is known */
+    const struct nuc_obstacles *refused;      /* what it is refused for, where it was opened in part; NULL: nothing */
+    const struct nuc_model *from_float;       /* what was quantized, or is to be; NULL: it came quantized */
+    struct nuc_calibration *calibration;      /* prepared models */
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
     const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                      /* prepared models: weights have been evened out */

@@ -225,6 +225,10 @@ static void import_model(struct nuc_job *j)
     nuc_check_work(j->m->graph);
     j->m->from_litert = litert;
     j->m->io = litert ? io : NULL;
+    if (litert) {
+        const struct nuc_io_quantizations noted = nuc_note_io(j->m);
+        j->m->noted = nuc_copy(cx, &noted, sizeof noted);
+    }
 }
 
 /* The program, or the model itself where none was made. */

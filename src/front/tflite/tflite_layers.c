@@ -30,10 +30,21 @@ static void put(int64_t *numbers, double scale)
     numbers[1] = m.shift;
 }
 
+/* Its integers; those of the model's inputs behind nodes that say what they stand for. */
 static struct nuc_node *quantized_operand(struct nuc_ti *ti, uint32_t i)
 {
-    nuc_ti_real(ti, i, NUC_TI_PLAIN);
-    return ti->values[ti->op->inputs[i]].nodes[NUC_TI_PLAIN];
+    struct nuc_node *real = nuc_ti_real(ti, i, NUC_TI_PLAIN);
+    struct nuc_node *node = ti->values[ti->op->inputs[i]].nodes[NUC_TI_PLAIN];
+
+    return node == NULL || nuc_is_user_input(node) ? nuc_ti_quantize(ti, real, nuc_ti_in(ti, i)) : node;
+}
+
+/* So are those of its outputs. */
+static void define_integers(struct nuc_ti *ti, struct nuc_node *node)
+{
+    const bool is_output = nuc_lt_contains(ti->s->outputs, ti->s->n_outputs, ti->op->outputs[0]);
+
+    nuc_ti_define(ti, is_output ? nuc_ti_dequantize(ti, node, nuc_ti_out(ti)) : node, NUC_TI_PLAIN);
 }
 
 static struct nuc_node *item(struct nuc_ti *ti, struct nuc_node *layer, int64_t index)
@@ -84,7 +95,7 @@ void nuc_ti_integer_svdf(struct nuc_ti *ti, const struct nuc_ti_svdf *z)
         ti, NUC_OP_NUCLEON_SVDF,
         NUC_ARGS(nuc_node_arg(frame), nuc_node_arg(before), nuc_node_arg(feature_weights), nuc_node_arg(time_weights),
                  nuc_node_arg(bias), nuc_int_arg(z->rank), nuc_ints_arg(numbers, sizeof numbers / sizeof *numbers)));
-    nuc_ti_define(ti, item(ti, layer, 0), NUC_TI_PLAIN);
+    define_integers(ti, item(ti, layer, 0));
     nuc_ti_set_state(ti, NUC_TI_SVDF_STATE, item(ti, layer, 1));
 }
 
@@ -208,7 +219,7 @@ void nuc_ti_integer_lstm(struct nuc_ti *ti, const struct nuc_ti_lstm *z)
                                          NUC_ARGS(nuc_node_arg(x), nuc_node_arg(before), nuc_node_arg(cell),
                                                   nuc_node_arg(w_x), nuc_node_arg(w_h), nuc_node_arg(bias),
                                                   nuc_bool_arg(!z->time_major), nuc_ints_arg(numbers, NUMBERS)));
-    nuc_ti_define(ti, item(ti, layer, 0), NUC_TI_PLAIN);
+    define_integers(ti, item(ti, layer, 0));
     nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, item(ti, layer, 1));
     nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, item(ti, layer, 2));
 }
