@@ -644,6 +644,91 @@ static void states_are_clipped_step_by_step(void **state)
     assert_has(text, "aten.hardtanh.default(%add_1, -1.0, 1.0)");
 }
 
+static int32_t handle(struct nuc_lt_model *m)
+{
+    const struct nuc_lt_tensor t = {.name = "handle", .dtype = NUC_I16, .is_resource = true, .unhandled = "resource"};
+    const int32_t tensor = nuc_lt_add_tensor(m, &t);
+
+    nuc_lt_add_op(m, NUC_LT_VAR_HANDLE, NULL, 0, &tensor, 1)->options.variable.name = "sum";
+    return tensor;
+}
+
+/* y = x + variable "sum", to which tensor `assigned` is assigned unless it is below 0: 0 is x[1, 4], 1 y. */
+static struct nuc_lt_model *variable_model(struct nuc_context *cx, int assigned)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "sum.tflite");
+    const int32_t x = REAL(m, "x", NULL, 1, 4), y = REAL(m, "y", NULL, 1, 4), v = REAL(m, "v", NULL, 1, 4);
+    const int32_t part = REAL(m, "part", floats, 1, 2), h = handle(m), values[3] = {x, y, part};
+
+    nuc_lt_add_op(m, NUC_LT_READ_VARIABLE, &h, 1, &v, 1);
+    nuc_lt_add_op(m, NUC_LT_ADD, (const int32_t[]){x, v}, 2, &y, 1);
+    if (assigned >= 0)
+        nuc_lt_add_op(m, NUC_LT_ASSIGN_VARIABLE, (const int32_t[]){h, values[assigned]}, 2, NULL, 0);
+    set_boundaries(m, x, y);
+    return m;
+}
+
+static void variables_are_states(void **state)
+{
+    const char *text = text_of(variable_model(*state, 1));
+
+    assert_has(text, "%sum = state \"sum\" : float32[1, 4]");
+    assert_has(text, "%add = aten.add.Tensor(%x, %sum)");
+    assert_has(text, "output([%add, %add])");
+    /* What nothing writes is a constant. */
+    assert_lacks(text_of(variable_model(*state, -1)), "= state");
+}
+
+static void variables_are_refused_with_a_reason(void **state)
+{
+    struct nuc_lt_model *m = variable_model(*state, 2);
+
+    assert_refused(*state, m, NUC_UNSUPPORTED,
+                   "operator 3 (ASSIGN_VARIABLE): assigns float32[1, 2] to 'sum', which is float32[1, 4]");
+    m->subgraphs[0].ops[1].inputs[0] = m->subgraphs[0].inputs[0];
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operand 0 is no handle that VAR_HANDLE makes");
+    m = variable_model(*state, -1);
+    m->subgraphs[0].tensors[0].is_variable = true;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "keeps a state, which SVDF and recurrent layers alone may read");
+    m = variable_model(*state, -1);
+    m->subgraphs[0].ops[2].inputs[0] = m->subgraphs[0].ops[0].outputs[0];
+    assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'handle' is of the type resource");
+}
+
+/* Subgraph 1 assigns its input, or a constant, before the first run. */
+static struct nuc_lt_model *initialised_model(struct nuc_context *cx, const float *values)
+{
+    struct nuc_lt_model *m = variable_model(cx, 1), *first = nuc_lt_model_new(cx, "sum.tflite");
+    const int32_t x = REAL(first, "x", values, 1, 4), h = handle(first);
+    struct nuc_lt_op *ops = nuc_alloc_array(cx, 5, sizeof *ops);
+
+    nuc_lt_add_op(first, NUC_LT_ASSIGN_VARIABLE, (const int32_t[]){h, x}, 2, NULL, 0);
+    ops[0] = (struct nuc_lt_op){.code = NUC_LT_CALL_ONCE, .options.subgraphs.first = 1};
+    for (uint32_t i = 0; i < m->subgraphs[0].n_ops; i++)
+        ops[1 + i] = m->subgraphs[0].ops[i];
+    m->subgraphs[0].ops = ops;
+    m->subgraphs[0].n_ops++;
+    struct nuc_lt_subgraph *both = nuc_alloc_array(cx, 2, sizeof *both);
+    both[0] = m->subgraphs[0];
+    both[1] = first->subgraphs[0];
+    m->subgraphs = both;
+    m->n_subgraphs = 2;
+    return m;
+}
+
+static void variables_begin_with_what_is_assigned_once(void **state)
+{
+    struct nuc_lt_model *m = initialised_model(*state, floats);
+    struct nuc_graph *g = nuc_import_litert(*state, m, 0, NULL);
+
+    assert_memory_equal(first_constant(g)->data->bytes.data, floats, 4 * sizeof *floats);
+    m = initialised_model(*state, NULL);
+    m->subgraphs[1].inputs = m->subgraphs[0].inputs; /* a tensor without data is one that is computed */
+    m->subgraphs[1].n_inputs = 0;
+    m->subgraphs[1].tensors[0].is_variable = true;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 1 (ASSIGN_VARIABLE): tensor 'x' keeps a state");
+}
+
 /* Subgraph `index` of one operator on an input and a constant. */
 static void add_subgraph(struct nuc_lt_model *m, uint32_t index, int32_t code, int32_t number)
 {
@@ -744,6 +829,9 @@ int main(void)
         STATE_TEST(recurrent_layers_are_layers),
         STATE_TEST(recurrent_layers_are_refused_with_a_reason),
         STATE_TEST(states_are_clipped_step_by_step),
+        STATE_TEST(variables_are_states),
+        STATE_TEST(variables_are_refused_with_a_reason),
+        STATE_TEST(variables_begin_with_what_is_assigned_once),
         STATE_TEST(constant_conditions_are_inlined),
         STATE_TEST(refusals_name_operator_and_reason),
         STATE_TEST(what_is_refused_is_left_out),
