@@ -123,6 +123,16 @@ check "what this is worth" [ $? -eq 3 ]
 "$nucleon" inspect states.pte >out || fail "inspect"
 check "an average that loses little stays int8" grep -q "^  state 'mean', 8 bytes" out
 
+# ---- a transformer with a KV cache, written by index_copy_ at a position: labels are the outputs of eager torch ----
+
+cache=$root/test/e2e/cache
+"$nucleon" compile "$cache.pt2" --no-quantize -o cache.pte -q && "$nucleon" evaluate cache.pte --dataset "$cache.npz" \
+    --reference "$cache.pt2" --min-sqnr 120 >out || fail "a cache in float"
+check "eager torch" awk '$1 == "MSE" { exit !($3 < 1e-12) }' out
+check "its sequences" grep -q "3 sequences of 16 steps" out
+"$nucleon" compile "$cache.pt2" --calibration "$cache.npz" -o cache.pte -q && "$nucleon" evaluate cache.pte \
+    --dataset "$cache.npz" --reference "$cache.pt2" --min-sqnr 32 >out 2>&1 || fail "a cache in int8: $(cat out)"
+
 # ---- codegen: two sequences of the same samples, with a reset between, are what `run` gives twice ----
 
 cat x.bin x.bin >twice.bin
