@@ -123,10 +123,6 @@ void nuc_equalize_model(struct nuc_job *j);          /* channels are scaled wher
 bool nuc_has_wide_values(const struct nuc_graph *g); /* some stay in float (wide_values.c) */
 bool nuc_may_widen(const struct nuc_job *j);
 void nuc_widen_model(struct nuc_job *j); /* wide_values.c: what int8 is too narrow for is marked */
-void nuc_mark_wide(struct nuc_graph *g, struct nuc_node *node, const char *why);
-
-/* Marks states that are running sums and lose too much in int8 (wide_states.c). False: there is none. */
-bool nuc_widen_states(struct nuc_job *j);
 
 void nuc_quantize_model(struct nuc_job *j); /* observers become quantize and dequantize nodes */
 bool nuc_is_to_stream(const struct nuc_job *j);

@@ -13,6 +13,7 @@
 #include "quantize/quantize.h"
 #include "quantize/search/channel_scales.h"
 #include "quantize/search/choice_samples.h"
+#include "quantize/search/running_sums.h"
 #include "quantize/search/width_choice.h"
 
 /* What wider numbers have to gain, as a factor of the error: 3 dB. */
@@ -71,7 +72,7 @@ struct trial {
     struct outcome out;
 };
 
-void nuc_mark_wide(struct nuc_graph *g, struct nuc_node *node, const char *why)
+static void mark(struct nuc_graph *g, struct nuc_node *node, const char *why)
 {
     struct nuc_source *source = nuc_copy(g->cx, node->source, sizeof *source);
 
@@ -93,7 +94,7 @@ static void try(struct nuc_model *prepared, void *arg)
 
     for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, own = own->next) {
         if (t->wide != NULL && t->wide[own->id])
-            nuc_mark_wide(m->graph, n, "");
+            mark(m->graph, n, "");
     }
     nuc_scale_channels(m->graph, observed);
     m->cpu_nodes = NULL;
@@ -316,11 +317,47 @@ static bool widen_values(struct widening *w)
     report(w, wide, of, count, loss, &found);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (wide[n->id])
-            nuc_mark_wide(
+            mark(
                 g, n,
                 nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
     }
     return true;
+}
+
+/* ---- states that are running sums ---- */
+
+static bool read_step(void *user, size_t step, const void **inputs)
+{
+    const struct nuc_dataset *d = user;
+
+    nuc_dataset_read_sample(d, step, inputs);
+    return nuc_dataset_begins(d, step);
+}
+
+static void widen_state(void *user, const struct nuc_node *state, const bool *path, double loss, size_t n_steps)
+{
+    struct nuc_graph *g = user;
+
+    nuc_warn(g->cx, "%s: state '%s' stays in float: int8 loses %.1f dB over %zu steps", g->file, state->target, loss,
+             n_steps);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (path[n->id])
+            mark(g, n, nuc_format(g->cx, "int8 loses %.1f dB over %zu steps of the state", loss, n_steps));
+    }
+}
+
+static bool widen_states(struct nuc_job *j)
+{
+    if (nuc_n_states(j->m->graph) == 0)
+        return false;
+    struct nuc_sub_arena *memory = j->samples == NULL ? nuc_open_samples(j) : NULL;
+    if (memory != NULL)
+        nuc_dataset_bind_model(j->samples, j->m);
+    const struct nuc_steps steps = {j->samples->n_samples, j->samples->n_inputs, read_step, j->samples};
+    bool any = nuc_find_running_sums(j->m->calibration, &steps, widen_state, j->m->graph);
+    if (memory != NULL)
+        nuc_close_samples(j, memory);
+    return any;
 }
 
 void nuc_widen_model(struct nuc_job *j)
@@ -335,7 +372,7 @@ void nuc_widen_model(struct nuc_job *j)
 
     m->widened = true;
     nuc_quantize_choose(m->calibration);
-    bool any = nuc_widen_states(j);
+    bool any = widen_states(j);
     w.search = nuc_width_search_new(m->calibration, &costs, m->settings->o.io == NUC_IO_INT8);
     if (!widen_values(&w) && !any)
         return;

@@ -57,23 +57,10 @@ static bool is_class_vector(const struct nuc_tensor_info *t)
 static bool read_integers(const struct nuc_array *a, const void *elements, const size_t *index, size_t count,
                           int64_t *out)
 {
-    for (size_t k = 0; k < count; k++) {
-        size_t i = index[k];
-        if (a->dtype == NUC_I64)
-            out[k] = ((const int64_t *)elements)[i];
-        else if (a->dtype == NUC_I32)
-            out[k] = ((const int32_t *)elements)[i];
-        else if (a->dtype == NUC_I16)
-            out[k] = ((const int16_t *)elements)[i];
-        else if (a->dtype == NUC_U16)
-            out[k] = ((const uint16_t *)elements)[i];
-        else if (a->dtype == NUC_I8)
-            out[k] = ((const int8_t *)elements)[i];
-        else if (a->dtype == NUC_U8 || a->dtype == NUC_BOOL)
-            out[k] = ((const uint8_t *)elements)[i];
-        else
-            return false;
-    }
+    if (!nuc_is_integer(a->dtype))
+        return false;
+    for (size_t k = 0; k < count; k++)
+        out[k] = nuc_int_at(a->dtype, elements, index[k]);
     return true;
 }
 

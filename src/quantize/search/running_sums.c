@@ -5,14 +5,15 @@
  * a state whose rounding takes more than half a decibel off what int8 leaves stays float32, with the operators
  * that lead to its next value.
  */
+#include "quantize/search/running_sums.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "driver/pipeline.h"
 #include "eval/sequence.h"
 #include "host/numbers.h"
 #include "ir/work.h"
-#include "quantize/quantize.h"
+#include "quantize/calibration.h"
 #include "quantize/search/width_choice.h"
 
 /* Decibels that a state may lose in int8. */
@@ -25,13 +26,14 @@
 #define MOST_WORK 1e9
 
 struct judging {
-    struct nuc_job *j;
+    struct nuc_calibration *c;
     struct nuc_graph *g;
+    const struct nuc_steps *steps;
     struct nuc_evaluator *exact, *rounded;
     struct nuc_sequence *sequence;
     const struct nuc_node **states;
     float **given; /* by state: what the rounded run reads */
-    size_t n_states, n_inputs, n_steps;
+    size_t n_states, n_steps;
 };
 
 /* Whether the node follows from the state by sums and products alone; path[id]: of such nodes on the way. */
@@ -52,8 +54,8 @@ static bool sums_up(const struct nuc_node *node, const struct nuc_node *state, b
 /* The parameters of a state; false: it stays float32 anyway. */
 static bool find_parameters(const struct judging *s, const struct nuc_node *state, struct nuc_observation *out)
 {
-    for (size_t i = 0; i < nuc_quantize_n_observations(s->j->m->calibration); i++) {
-        nuc_quantize_observation(s->j->m->calibration, i, out);
+    for (size_t i = 0; i < nuc_quantize_n_observations(s->c); i++) {
+        nuc_quantize_observation(s->c, i, out);
         if (out->node == state && out->scale != NULL && out->quant_max - out->quant_min < 256)
             return true;
     }
@@ -102,23 +104,21 @@ static void add_errors(const struct judging *s, struct nuc_sqnr *sums)
 /* Error of the outputs relative to their power, summed over them, where state `judged` is rounded. */
 static double error_of(const struct judging *s, size_t judged, const struct nuc_observation *o)
 {
-    struct nuc_dataset *d = s->j->samples;
+    const size_t n_inputs = s->steps->n_inputs;
     struct nuc_sqnr *sums = nuc_alloc_array(s->g->cx, nuc_n_results(s->g) + 1, sizeof *sums);
-    const void **inputs = nuc_alloc_array(s->g->cx, s->n_inputs + s->n_states, sizeof(void *));
-    const void **all = nuc_alloc_array(s->g->cx, s->n_inputs + s->n_states, sizeof(void *));
+    const void **inputs = nuc_alloc_array(s->g->cx, n_inputs + s->n_states, sizeof(void *));
     double error = 0;
 
     for (size_t k = 0; k < s->n_steps; k++) {
-        nuc_dataset_read_sample(d, k, inputs);
-        if (nuc_dataset_begins(d, k))
+        bool begins = s->steps->read(s->steps->user, k, inputs);
+        if (begins)
             nuc_sequence_reset(s->sequence);
-        give_states(s, judged, o, nuc_dataset_begins(d, k));
-        memcpy(all, inputs, s->n_inputs * sizeof *all);
-        for (size_t i = 0; i < s->n_states; i++)
-            all[s->n_inputs + i] = s->given[i];
         nuc_eval_run(s->exact, nuc_sequence_inputs(s->sequence, inputs), NULL);
         nuc_sequence_advance(s->sequence, s->exact);
-        nuc_eval_run(s->rounded, all, NULL);
+        give_states(s, judged, o, begins);
+        for (size_t i = 0; i < s->n_states; i++)
+            inputs[n_inputs + i] = s->given[i];
+        nuc_eval_run(s->rounded, inputs, NULL);
         add_errors(s, sums);
     }
     for (size_t i = 0; i < nuc_n_results(s->g); i++)
@@ -131,8 +131,8 @@ static void open_judging(struct judging *s)
     struct nuc_context *cx = s->g->cx;
     double work = 1;
 
+    s->states = nuc_alloc_array(cx, s->g->n_nodes, sizeof(struct nuc_node *));
     for (const struct nuc_node *n = s->g->first; n != NULL; n = n->next) {
-        s->n_inputs += nuc_is_user_input(n);
         if (nuc_is_state(n))
             s->states[s->n_states++] = n;
         work += nuc_is_call(n) && n->n_vals > 0 ? (double)nuc_elements(&n->vals[0]) + nuc_node_products(n) : 0;
@@ -140,46 +140,36 @@ static void open_judging(struct judging *s)
     s->given = nuc_alloc_array(cx, s->n_states, sizeof *s->given);
     for (size_t i = 0; i < s->n_states; i++)
         s->given[i] = nuc_alloc(cx, nuc_bytes(&s->states[i]->vals[0]));
-    s->n_steps = (size_t)fmin(MOST_WORK / work, (double)s->j->samples->n_samples);
-    s->exact = nuc_eval_new(s->g, s->j->m->settings->o.threads);
-    s->rounded = nuc_eval_new(s->g, s->j->m->settings->o.threads);
+    s->n_steps = (size_t)fmin(MOST_WORK / work, (double)s->steps->count);
+    s->exact = nuc_eval_new(s->g, s->c->threads);
+    s->rounded = nuc_eval_new(s->g, s->c->threads);
     s->sequence = nuc_sequence_new(s->g);
 }
 
-bool nuc_widen_states(struct nuc_job *j)
+bool nuc_find_running_sums(struct nuc_calibration *c, const struct nuc_steps *steps,
+                           void (*wide)(void *user, const struct nuc_node *state, const bool *path, double loss,
+                                        size_t n_steps),
+                           void *user)
 {
-    struct nuc_graph *g = j->m->graph;
-    struct judging s = {.j = j, .g = g};
+    struct judging s = {.c = c, .g = c->g, .steps = steps};
+    const double int8_error = nuc_held_out_error(c, NULL);
     struct nuc_observation o;
     bool any = false;
 
-    if (nuc_n_states(g) == 0)
-        return false;
-    struct nuc_sub_arena *memory = j->samples == NULL ? nuc_open_samples(j) : NULL;
-    if (memory != NULL)
-        nuc_dataset_bind_model(j->samples, j->m);
-    s.states = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
     open_judging(&s);
-    const double int8_error = nuc_held_out_error(j->m->calibration, NULL);
     for (size_t i = 0; i < s.n_states; i++) {
-        const struct nuc_node *next = nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].u.nodes[nuc_n_results(g) + i];
-        bool *path = nuc_alloc_array(g->cx, g->next_id, sizeof *path);
-        if (next == s.states[i] || s.states[i]->vals[0].dtype != NUC_F32 || !sums_up(next, s.states[i], path, 16) ||
-            !find_parameters(&s, s.states[i], &o))
+        const struct nuc_node *state = s.states[i];
+        const struct nuc_node *next =
+            nuc_output_node(c->g)->args[NUC_ARG(OUTPUT, values)].u.nodes[nuc_n_results(c->g) + i];
+        bool *path = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *path);
+        if (next == state || state->vals[0].dtype != NUC_F32 || !sums_up(next, state, path, 16) ||
+            !find_parameters(&s, state, &o))
             continue;
         double loss = 10 * log10(1 + error_of(&s, i, &o) / fmax(int8_error, LEAST_ERROR));
         if (!(loss > MOST_LOSS))
             continue;
-        nuc_warn(g->cx, "%s: state '%s' stays in float: int8 loses %.1f dB over %zu steps", g->file,
-                 s.states[i]->target, loss, s.n_steps);
-        for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-            if (path[n->id])
-                nuc_mark_wide(g, n,
-                              nuc_format(g->cx, "int8 loses %.1f dB over %zu steps of the state", loss, s.n_steps));
-        }
+        wide(user, state, path, loss, s.n_steps);
         any = true;
     }
-    if (memory != NULL)
-        nuc_close_samples(j, memory);
     return any;
 }
