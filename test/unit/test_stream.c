@@ -9,6 +9,8 @@
 #include "rewrite/rewrite.h"
 #include "rewrite/stream/stream.h"
 
+#define NO_AXIS UINT32_MAX
+
 static uint32_t draw(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -77,7 +79,7 @@ static float *run_hops(struct nuc_graph *g, const struct nuc_meta *whole, uint32
     float *x = nuc_alloc(g->cx, nuc_bytes(&in)), *y = nuc_alloc(g->cx, nuc_bytes(&out)), *results;
 
     *all = out;
-    if (axis != NUC_NO_AXIS)
+    if (axis != NO_AXIS)
         all->sizes[axis] *= hops;
     results = nuc_alloc(g->cx, nuc_bytes(all));
     void **outputs = nuc_alloc_array(g->cx, nuc_eval_n_outputs(e), sizeof *outputs);
@@ -88,7 +90,7 @@ static float *run_hops(struct nuc_graph *g, const struct nuc_meta *whole, uint32
         copy_frames(x, &in, in_axis, 0, input, whole, k * in.sizes[in_axis], in.sizes[in_axis]);
         nuc_eval_run(e, nuc_sequence_inputs(s, (const void *const[]){x}), outputs);
         nuc_sequence_advance(s, e);
-        if (axis == NUC_NO_AXIS)
+        if (axis == NO_AXIS)
             memcpy(results, y, nuc_bytes(&out));
         else
             copy_frames(results, all, axis, k * out.sizes[axis], y, &out, 0, out.sizes[axis]);
@@ -103,7 +105,7 @@ static uint32_t axis_that_differs(const struct nuc_meta *a, const struct nuc_met
         if (a->sizes[d] != b->sizes[d])
             return d;
     }
-    return NUC_NO_AXIS;
+    return NO_AXIS;
 }
 
 /*
@@ -123,7 +125,7 @@ static int64_t compare(const char *name, struct nuc_graph *before, struct nuc_gr
     struct nuc_meta all;
 
     const float *streamed = run_hops(after, &in, in_axis, x, axis, &all);
-    if (axis == NUC_NO_AXIS) {
+    if (axis == NO_AXIS) {
         if (memcmp(whole, streamed, nuc_bytes(&out)) != 0)
             fail_msg("%s: the last window is another one", name);
         return 1;

@@ -406,25 +406,25 @@ static bool follow_recurrent(struct nuc_stream_plan *p, struct nuc_node *n, stru
 
 /* ---- windows ---- */
 
-/* The dimension of the result in which the axis is left. */
-static uint32_t axis_left(const struct nuc_node *n, const struct operand *o)
+/* The dimensions of the result in which dimension `axis` of the operand is left, as a bit mask. */
+static uint32_t axes_left(const struct nuc_node *n, const struct operand *o, uint32_t axis)
 {
     struct nuc_axis_map map;
+    uint32_t left = 0;
 
     if (n->op == NUC_OP_GETITEM || (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && o->arg == NUC_SELF))
-        return o->track->axis;
+        return 1u << axis;
     if (n->n_vals == 0 || !nuc_axis_map(n, 0, o->arg, o->element, &map))
-        return NUC_NO_AXIS;
+        return 0;
     for (uint32_t i = 0; i < map.count; i++) {
         const struct nuc_axis *a = &map.axes[i];
-        bool holds = a->from <= o->track->axis && o->track->axis < a->from_end,
-             alone = a->from_end - a->from == 1 && a->to_end - a->to == 1;
-        for (uint32_t d = a->to; d < a->to_end && holds; d++) {
-            if (n->vals[0].sizes[d] > 1 && (alone || n->vals[0].sizes[d] == size_along(o)))
-                return d;
+        bool alone = a->from_end - a->from == 1 && a->to_end - a->to == 1;
+        for (uint32_t d = a->to; d < a->to_end && a->from <= axis && axis < a->from_end; d++) {
+            int64_t size = n->vals[0].sizes[d];
+            left |= size > 1 && (alone || size == o->node->vals[0].sizes[axis]) ? 1u << d : 0;
         }
     }
-    return NUC_NO_AXIS;
+    return left;
 }
 
 /* Windows reach back as far as the first of `size` frames, of which the last one has come. */
@@ -461,17 +461,16 @@ static void take_window(struct nuc_stream_plan *p, struct nuc_node *n, struct nu
     struct nuc_cursor at = {0, 0};
     struct operand o;
 
-    *t = (struct nuc_track){.kind = NUC_TRACK_WINDOW, .axis = NUC_NO_AXIS, .why = n};
+    *t = (struct nuc_track){.kind = NUC_TRACK_WINDOW, .why = n};
     while (next_operand(p, n, NUC_TRACK_WINDOW, &at, &o)) {
-        uint32_t axis = o.track->axis != NUC_NO_AXIS ? axis_left(n, &o) : NUC_NO_AXIS;
-        t->axis = axis != NUC_NO_AXIS ? axis : t->axis;
+        for (uint32_t d = 0; d < NUC_MAX_RANK; d++)
+            t->left |= o.track->left >> d & 1 ? axes_left(n, &o, d) : 0;
         t->why = o.track->why;
     }
     at = (struct nuc_cursor){0, 0};
     while (next_operand(p, n, NUC_TRACK_FRAMES, &at, &o)) {
         need_window(p, n, &o);
-        uint32_t axis = n->op == NUC_OP_SLICE ? NUC_NO_AXIS : axis_left(n, &o);
-        t->axis = axis != NUC_NO_AXIS ? axis : t->axis;
+        t->left |= n->op == NUC_OP_SLICE ? 0 : axes_left(n, &o, o.track->axis);
     }
 }
 
@@ -502,13 +501,13 @@ static void visit(struct nuc_stream_plan *p, struct nuc_node *n)
     uint32_t needs = p->n_needs;
     const struct operand o = first_operand(p, n, NUC_TRACK_FRAMES);
 
-    *t = (struct nuc_track){.axis = NUC_NO_AXIS};
+    *t = (struct nuc_track){0};
     if (first_operand(p, n, NUC_TRACK_WINDOW).node != NULL) {
         take_window(p, n, t);
     } else if (o.node != NULL) {
         if (n->op == NUC_OP_GETITEM && nuc_op_family(o.node->op) == NUC_FAMILY_RECURRENT &&
             nuc_integer(n, NUC_ARG(GETITEM, index), 0) > 0) { /* the last state */
-            *t = (struct nuc_track){.kind = NUC_TRACK_WINDOW, .axis = NUC_NO_AXIS, .why = o.node};
+            *t = (struct nuc_track){.kind = NUC_TRACK_WINDOW, .why = o.node};
             extend_span(p, o.track, nuc_recurrent_of(o.node).steps);
         } else if (n->op == NUC_OP_GETITEM)
             *t = *o.track;
@@ -542,7 +541,8 @@ static void walk(struct nuc_stream_plan *p, uint32_t axis, int64_t whole)
         struct nuc_node *n = p->nodes[i];
         const struct nuc_meta *m = n->n_vals == 1 ? &n->vals[0] : NULL;
         if (nuc_is_user_input(n) && m->rank > axis && m->sizes[axis] == whole)
-            p->tracks[n->id] = (struct nuc_track){NUC_TRACK_FRAMES, axis, 1, 1, p->hop, 0, 0, NULL};
+            p->tracks[n->id] =
+                (struct nuc_track){.kind = NUC_TRACK_FRAMES, .axis = axis, .num = 1, .den = 1, .frames = p->hop};
         else if (n->op == NUC_OP_OUTPUT)
             visit_output(p, n);
         else if (nuc_is_call(n))

@@ -1,4 +1,5 @@
 /* The rewriting: operators take fewer frames, and what they read of earlier ones comes from states. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -104,6 +105,17 @@ static void set_operand(struct nuc_graph *g, struct nuc_node *node, uint32_t arg
 
 /* ---- states ---- */
 
+/* After what people call the operator that reads it: "layers_0_conv1_frames". */
+static const char *state_name(struct nuc_graph *g, const struct nuc_node *reader, const char *what)
+{
+    const char *label = reader->source->label != NULL ? reader->source->label : reader->name;
+    char *name = nuc_strdup(g->cx, nuc_format(g->cx, "%s_%s", label, what));
+
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)(isalnum((unsigned char)*c) ? *c : '_');
+    return name;
+}
+
 /* What it becomes is r->next[*at]. */
 static struct nuc_node *add_state(struct rings *r, struct nuc_node *before, const char *name,
                                   const struct nuc_meta *meta, const double *values, uint32_t *at)
@@ -126,7 +138,7 @@ static struct nuc_node *put_behind_state(struct rings *r, struct nuc_node *befor
                                          const struct nuc_quant *q)
 {
     struct nuc_graph *g = r->g;
-    struct nuc_meta meta = value->vals[0];
+    struct nuc_meta meta = nuc_meta_make(value->vals[0].dtype, value->vals[0].sizes, value->vals[0].rank);
     const int64_t frames = meta.sizes[axis];
     uint32_t at;
 
@@ -221,8 +233,12 @@ static struct ring *ring_of(struct rings *r, const struct nuc_stream_need *need)
         r->n_rings++;
         *ring = (struct ring){.base = base, .pad = need->pad};
         ring->quantized = base != need->value && nuc_dequantize_quant(need->value, &ring->quant);
-        ring->turned = !nuc_is_contiguous(&need->value->vals[0]);
-        memcpy(ring->order, need->value->vals[0].dim_order, sizeof ring->order);
+        /* Frames of an image that lie together are moved as one, and kernels read them so. Floats keep their order. */
+        struct nuc_meta lies = need->value->vals[0];
+        if (ring->quantized && lies.rank == 4)
+            nuc_set_channels_last(&lies);
+        ring->turned = !nuc_is_contiguous(&lies);
+        memcpy(ring->order, lies.dim_order, sizeof ring->order);
     }
     return ring;
 }
@@ -253,7 +269,9 @@ static void make_ring(struct rings *r, struct nuc_node *before, struct nuc_node 
         for (uint32_t d = 0; d < value->vals[0].rank; d++)
             ring->axis = ring->order[d] == t->axis ? d : ring->axis;
     }
-    if (!nuc_is_contiguous(&value->vals[0]))
+    struct nuc_meta contiguous = value->vals[0];
+    nuc_set_contiguous(&contiguous);
+    if (!nuc_same_layout(&value->vals[0], &contiguous))
         value = quantized(r->g, before, nuc_insert_unary(r->g, before, NUC_OP_CONTIGUOUS, value), q);
     if (ring->is_pad)
         value = padded(r, before, value, ring);
@@ -261,8 +279,8 @@ static void make_ring(struct rings *r, struct nuc_node *before, struct nuc_node 
         double *values = nuc_alloc_array(r->g->cx, (size_t)ring->before, sizeof *values);
         for (int64_t i = 0; i < ring->before; i++) /* frame i - before - delay */
             values[i] = i - ring->before - t->delay < 0 ? ring->pad : t->fill;
-        value = put_behind_state(r, before, value, ring->axis, ring->before, values,
-                                 nuc_format(r->g->cx, "%s_frames", ring->base->name), q);
+        value =
+            put_behind_state(r, before, value, ring->axis, ring->before, values, state_name(r->g, before, "frames"), q);
     }
     ring->value = value;
 }
@@ -394,7 +412,7 @@ static void adapt_recurrent(struct rings *r, struct nuc_node *n, const struct nu
         for (int64_t i = 0; i < nuc_elements(&meta) && begin != NULL; i++)
             values[i] = (double)begin[i];
         uint32_t at;
-        struct nuc_node *state = add_state(r, n, nuc_format(g->cx, "%s_state", n->name), &meta, values, &at);
+        struct nuc_node *state = add_state(r, n, state_name(g, n, "state"), &meta, values, &at);
         set_operand(g, n, NUC_RECURRENT(hx), s, state);
         struct nuc_node *next = nuc_insert_getitem(g, n->next, n, s + 1);
         if (t->delay > 0)
@@ -493,7 +511,7 @@ static void check_results(const struct nuc_stream_plan *p, uint32_t axis, struct
             continue;
         }
         out->window_from = out->window_from == NULL ? nuc_node_text(g->cx, t->why) : out->window_from;
-        if (t->axis != NUC_NO_AXIS)
+        if (t->left != 0)
             nuc_fail(g->cx, NUC_UNSUPPORTED,
                      "%s: --stream %u: %s reads the axis as a whole, so that result %u has no frames of its own a hop: "
                      "replace it by a causal operator, or end the network before it",

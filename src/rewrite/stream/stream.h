@@ -19,12 +19,11 @@ enum nuc_track_kind {
     NUC_TRACK_WINDOW, /* computed once a hop, from a window of the latest frames */
 };
 
-#define NUC_NO_AXIS UINT32_MAX
-
 /* How a value follows the stream. */
 struct nuc_track {
     enum nuc_track_kind kind;
-    uint32_t axis;              /* of time; NUC_NO_AXIS: none is left */
+    uint32_t axis;              /* of time */
+    uint32_t left;              /* of a window: dimensions in which the axis is left, as a bit mask */
     int64_t num, den;           /* frames of the value for one of the input: num / den */
     int64_t frames;             /* that a hop brings */
     int64_t delay;              /* below 0: as many frames in front are `fill`, and known before the first hop */
