@@ -115,10 +115,9 @@ static inline int32_t nuc_requantize_long(int64_t v, struct nuc_multiplier m)
 {
     const int32_t half = 1 << 15;
     int32_t reduced = m.multiplier < 0x7FFF0000 ? (m.multiplier + half) >> 16 : INT16_MAX;
-    int right = 15 - m.shift;
-    uint64_t product = (uint64_t)v * (uint64_t)(int64_t)reduced + ((uint64_t)1 << (right - 1));
+    int64_t twice = (int64_t)((uint64_t)v * (uint64_t)(int64_t)reduced) >> (14 - m.shift);
 
-    return (int32_t)((int64_t)product >> right);
+    return (int32_t)((twice + 1) >> 1);
 }
 
 #endif

@@ -110,23 +110,53 @@ static void gather(const struct nuc_conv_s8 *c, const int16_t *image, int32_t ou
     }
 }
 
+static inline int32_t lower(uint32_t pair)
+{
+    return (int16_t)pair;
+}
+
+static inline int32_t upper(uint32_t pair)
+{
+    return (int32_t)pair >> 16;
+}
+
+/* Adds the products of `count` taps with four channels; taps lie `in_step` and `step` apart. */
+__attribute__((noinline)) static void add_column(const int16_t *in, ptrdiff_t in_step, const int8_t *weight,
+                                                 ptrdiff_t step, int32_t count, int32_t total[CHANNELS])
+{
+    int32_t a = total[0], b = total[1], c = total[2], d = total[3];
+
+    for (; count > 0; count--, in += in_step, weight += step) {
+        uint32_t first = two(in), second = two(in + 2), w = nuc_load_word(weight);
+        uint32_t even = nuc_sxtb16(w), odd = nuc_sxtb16_odd(w);
+        a += lower(first) * lower(even);
+        b += upper(first) * lower(odd);
+        c += lower(second) * upper(even);
+        d += upper(second) * upper(odd);
+    }
+    total[0] = a;
+    total[1] = b;
+    total[2] = c;
+    total[3] = d;
+}
+
 /* Four channels of one pixel of as many inputs, whose weights lie next to each other. */
 static void add_taps(const struct nuc_conv_s8 *c, const int16_t *image, const int8_t *weight, int32_t out_y,
                      int32_t out_x, int64_t sums[CHANNELS])
 {
-    int32_t total[CHANNELS] = {0};
+    const int32_t left = out_x * c->stride[1] - c->padding[1], width = c->in_size[1], channels = c->out_channels;
+    int32_t total[CHANNELS] = {0}, first = 0, end = c->kernel[1];
 
-    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
+    while (first < end && left + first * c->dilation[1] < 0)
+        first++;
+    while (first < end && left + (end - 1) * c->dilation[1] >= width)
+        end--;
+    for (int32_t ky = 0; first < end && ky < c->kernel[0]; ky++) {
         int32_t y = nuc_s16_place(c, NUC_DEPTHWISE, 0, out_y, ky);
-        for (int32_t kx = 0; y >= 0 && kx < c->kernel[1]; kx++) {
-            int32_t x = nuc_s16_place(c, NUC_DEPTHWISE, 1, out_x, kx);
-            if (x < 0)
-                continue;
-            const int16_t *in = image + ((ptrdiff_t)y * c->in_size[1] + x) * c->in_channels;
-            const int8_t *w = weight + (ptrdiff_t)(ky * c->kernel[1] + kx) * c->out_channels;
-            for (int k = 0; k < CHANNELS; k++)
-                total[k] += in[k] * w[k];
-        }
+        if (y >= 0)
+            add_column(image + ((ptrdiff_t)y * width + left + first * c->dilation[1]) * channels,
+                       (ptrdiff_t)c->dilation[1] * channels, weight + (ptrdiff_t)(ky * c->kernel[1] + first) * channels,
+                       channels, end - first, total);
     }
     for (int k = 0; k < CHANNELS; k++)
         sums[k] = total[k];
