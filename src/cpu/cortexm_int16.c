@@ -55,22 +55,6 @@ static struct nuc_node *emit_halves(struct nuc_cm *c, const struct nuc_cm_unary 
                              nuc_int_arg(below < 0 ? -(int64_t)n.multiplier : n.multiplier), nuc_int_arg(n.shift)));
 }
 
-/*
- * LiteRT's table: the logistic function of i / 24 times 65536, rounded, of which some entries, those of the bits, are
- * one more.
- */
-static const uint16_t *half_sigmoid(struct nuc_context *cx)
-{
-    static const uint64_t one_more[4] = {0xC0467BAEFA7BD110, 0x11009020440005, 0x80, 0x8000000000000000};
-    uint16_t *table = nuc_alloc_array(cx, 256, sizeof *table);
-
-    for (uint32_t i = 0; i < 256; i++) {
-        double value = nearbyint(65536 / (1 + exp(-(double)i / 24)));
-        table[i] = (uint16_t)((uint32_t)value + (uint32_t)(one_more[i / 64] >> i % 64 & 1));
-    }
-    return table;
-}
-
 /* Steps of the input as units of 1 / 12288: a number of 15 bits, shifted. */
 static struct nuc_multiplier sigmoid_factor(double scale, bool is_tanh)
 {
@@ -90,14 +74,12 @@ static struct nuc_node *emit_sigmoid(struct nuc_cm *c, const struct nuc_cm_unary
                                      struct nuc_node *before)
 {
     const struct nuc_multiplier m = sigmoid_factor(u->in.scale, is_tanh);
-    const int64_t size = 256;
 
     if (m.multiplier == 0 || !nuc_numbers_equal(u->out.params.scale, 0x1p-15))
         return NULL;
-    struct nuc_node *table = nuc_cm_constant(c, u->out.value, "_table", NUC_U16, &size, 1, half_sigmoid(c->g->cx));
-    return nuc_emit(c->g, before, NUC_OP_NUCLEON_SIGMOID, u->out.value,
-                    NUC_ARGS(nuc_node_arg(u->in.node), nuc_node_arg(table), nuc_int_arg(m.multiplier),
-                             nuc_int_arg(m.shift), nuc_bool_arg(is_tanh)));
+    return nuc_emit(
+        c->g, before, NUC_OP_NUCLEON_SIGMOID, u->out.value,
+        NUC_ARGS(nuc_node_arg(u->in.node), nuc_int_arg(m.multiplier), nuc_int_arg(m.shift), nuc_bool_arg(is_tanh)));
 }
 
 static struct nuc_node *emit_leaky_relu(struct nuc_cm *c, const struct nuc_cm_unary *u, const struct nuc_node *node,
@@ -116,7 +98,8 @@ static struct nuc_node *emit_multiple(struct nuc_cm *c, const struct nuc_cm_unar
     const struct nuc_node *number = nuc_arg_node(node, NUC_OTHER);
     struct nuc_cm_value times = u->in;
 
-    if (number == NULL || !nuc_is_static(number) || number->vals[0].dtype != NUC_F32 || nuc_elements(&number->vals[0]) != 1)
+    if (number == NULL || !nuc_is_static(number) || number->vals[0].dtype != NUC_F32 ||
+        nuc_elements(&number->vals[0]) != 1)
         return NULL;
     times.scale *= (double)*(const float *)nuc_const_contiguous(c->g, number);
     return times.scale > 0 ? nuc_cm_requantize(c, &times, &u->out.params, before) : NULL;

@@ -236,8 +236,13 @@ static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
 {
     const struct nuc_view_operator *op = &l->method->operators[call->index];
     const char *name = nuc_view_text(l->cx, op->name);
+    /* Layers of LiteRT, which are there in no other form. */
+    const bool has_one_form = nuc_view_begins(op->name, "nucleon::quantized_svdf") ||
+                              nuc_view_begins(op->name, "nucleon::quantized_litert_lstm");
 
-    if (nuc_view_begins(op->name, "nucleon::"))
+    if (has_one_form)
+        found(l, name, "is nucleon's own operator, of which ExecuTorch has no kernel: run it in nucleon's runtime");
+    else if (nuc_view_begins(op->name, "nucleon::"))
         found(l, name,
               "is nucleon's own operator, of which ExecuTorch has no kernel: compile with --executorch-ops-only");
     else if (!nuc_in_executorch(name))

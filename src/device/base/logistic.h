@@ -13,8 +13,8 @@ int16_t nuc_tanh_q15(int32_t x);
 
 /* From numbers of another scale to these units: v * factor / 2^shift, halves upwards. */
 struct nuc_q15_units {
-    int32_t factor; /* 1 to 2^14 */
-    int32_t shift;  /* 0 to 30 */
+    int32_t factor; /* below 2^15 */
+    int32_t shift;  /* 0 to 31 */
 };
 
 /* Of numbers in units of 2^power, power from -24 to 0. */

@@ -6,6 +6,7 @@
 #ifndef NUC_DEVICE_KERNELS_REF_S16_QUANTIZED_S16_H
 #define NUC_DEVICE_KERNELS_REF_S16_QUANTIZED_S16_H
 
+#include "device/base/logistic.h"
 #include "device/kernels/ref_s8/quantized.h"
 
 /* ---- sums of products ---- */
@@ -52,17 +53,8 @@ void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loop
 void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int16_t *in,
                           const int8_t *slopes, int16_t *out);
 
-/*
- * The logistic function or the hyperbolic tangent of in * multiplier / 2^shift, a number whose unit is 1 / 12288; out
- * counts 1 / 32768. half: of numbers i / 24 from 0 on, the logistic function times 65536.
- */
-struct nuc_sigmoid_s16 {
-    const uint16_t *half; /* [256] */
-    int32_t multiplier;   /* below 2^15 */
-    int32_t shift;        /* in [0, 31] */
-    bool is_tanh;
-};
-void nuc_kernel_sigmoid_s16(const struct nuc_sigmoid_s16 *p, const int16_t *in, int16_t *out, size_t count);
+/* The logistic function or the hyperbolic tangent of numbers in units of 1 / 12288; out counts 1 / 32768. */
+void nuc_kernel_sigmoid_s16(struct nuc_q15_units units, bool is_tanh, const int16_t *in, int16_t *out, size_t count);
 
 /* ---- along rows and windows ---- */
 

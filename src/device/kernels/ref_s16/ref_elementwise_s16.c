@@ -117,40 +117,11 @@ void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *
     each(prelu_of, p, loops, in, NUC_I8, slopes, out);
 }
 
-/* ---- functions by table ---- */
-
-/* Twice the logistic function of `at` in [0, 255], which has `bits` bits after the point, with 15 + bits of its own. */
-static int32_t interpolated(const uint16_t *half, uint32_t at, int bits)
+void nuc_kernel_sigmoid_s16(struct nuc_q15_units units, bool is_tanh, const int16_t *in, int16_t *out, size_t count)
 {
-    uint32_t index = at >> bits, rest = at & ((1u << bits) - 1);
-
-    return (int32_t)(((uint32_t)half[index] << bits) + rest * (uint32_t)(half[index + 1] - half[index]));
-}
-
-static int16_t sigmoid_of(const struct nuc_sigmoid_s16 *p, int32_t x)
-{
-    uint32_t size = (uint32_t)(x < 0 ? -x : x);
-    int32_t v = size >> 9 >= 255 ? INT16_MAX << 10 : interpolated(p->half, size, 9);
-
-    return (int16_t)((x >= 0 ? v + (1 << 9) : (1 << 25) - v + (1 << 9) - 1) >> 10);
-}
-
-/* tanh(x) is 2 * sigmoid(2 * x) - 1. */
-static int16_t tanh_of(const struct nuc_sigmoid_s16 *p, int32_t x)
-{
-    uint32_t size = (uint32_t)(x < 0 ? -x : x);
-    int32_t v = size >> 8 >= 255 ? UINT16_MAX << 8 : interpolated(p->half, size, 8);
-
-    return (int16_t)((x >= 0 ? v - (1 << 23) + (1 << 7) : (1 << 23) - v + (1 << 7) - 1) >> 8);
-}
-
-void nuc_kernel_sigmoid_s16(const struct nuc_sigmoid_s16 *p, const int16_t *in, int16_t *out, size_t count)
-{
-    int64_t half = p->shift > 0 ? (int64_t)1 << (p->shift - 1) : 0;
-
     for (size_t i = 0; i < count; i++) {
-        int32_t x = (int32_t)(((int64_t)in[i] * p->multiplier + half) >> p->shift);
-        out[i] = p->is_tanh ? tanh_of(p, x) : sigmoid_of(p, x);
+        int32_t x = nuc_to_q15_units(units, in[i]);
+        out[i] = is_tanh ? nuc_tanh_q15(x) : nuc_logistic_q15(x);
     }
 }
 

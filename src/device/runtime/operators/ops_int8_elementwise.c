@@ -244,13 +244,10 @@ enum nuc_status nuc_op_int16_sigmoid(struct nuc_kernel_context *cx, struct nuc_v
 {
     const struct nuc_args_int16_sigmoid *a = (const void *)args;
     const struct nuc_tensor *out = &a->out->u.tensor;
-    const struct nuc_sigmoid_s16 p = {a->table->u.tensor.data, nuc_int32(a->multiplier), nuc_int32(a->shift),
-                                      a->is_tanh->u.b};
+    const struct nuc_q15_units units = {nuc_int32(a->multiplier), nuc_int32(a->shift)};
 
-    if (!nuc_need(cx, nuc_tensor_elements(&a->table->u.tensor) == 256,
-                  NUC_TEXT("argument 'table' does not have 256 entries")) ||
-        !nuc_need(cx, p.multiplier <= INT16_MAX, NUC_TEXT("argument 'multiplier' is out of range")))
+    if (!nuc_need(cx, units.factor <= INT16_MAX, NUC_TEXT("argument 'multiplier' is out of range")))
         return NUC_UNSUPPORTED;
-    nuc_kernel_sigmoid_s16(&p, a->input->u.tensor.data, out->data, nuc_tensor_elements(out));
+    nuc_kernel_sigmoid_s16(units, a->is_tanh->u.b, a->input->u.tensor.data, out->data, nuc_tensor_elements(out));
     return NUC_OK;
 }
