@@ -25,6 +25,15 @@ class Streams(unittest.TestCase):
         joined = self.program.run(STEPS.reshape(120, 1, 8))
         self.assertTrue((joined[:40] == self.whole[0]).all() and (joined[40:80] != self.whole[1]).any())
 
+    def test_hops_of_a_network_over_a_window(self):
+        model = ROOT / "test" / "e2e" / "stream.pt2"
+        recordings = numpy.random.default_rng(2).standard_normal((3, 1, 4, 64)).astype("float32")
+        whole = nucleon.compile(model, recordings).run(recordings)
+        program = nucleon.compile(model, recordings, stream="2:4")
+        self.assertEqual(program.report["stream"]["ring_bytes"], 72)
+        hops = program.run(recordings)  # recordings, hops, then the output of a hop
+        numpy.testing.assert_array_equal(numpy.concatenate(list(hops.swapaxes(0, 1)), axis=-1), whole)
+
     def test_interleaved(self):
         streams = [self.program.stream() for _ in STEPS]
         for k in range(40):

@@ -44,6 +44,7 @@ ends 0 compile $digits -o m33.pte --target cortex-m33 --io int8
 ends 0 compile $digits -o strips.pte --target cortex-m33 --memory-budget 4000
 ends 0 compile digits.pt2 --no-quantize -o float.pte
 ends 0 compile "$root/test/e2e/states.pt2" --no-quantize -o states.pte
+ends 0 compile "$root/test/e2e/stream.pt2" --no-quantize --stream 2 -o stream.pte
 mkdir parts
 ends 0 compile $digits --intermediates-dir parts -o parts.pte
 ends 3 compile $digits -o none.pte --target cortex-m33 --memory-budget 1000
@@ -86,6 +87,7 @@ ends 1 convert --input nothing.tflite --output none.tflite
 ends 0 explain digits_unsupported.pt2
 ends 0 explain $digits --target imxrt700cm
 ends 0 explain "$root/test/e2e/states.pt2"
+ends 0 explain "$root/test/e2e/stream.pt2" --stream 2
 ends 0 explain $digits --target cortex-m33 --memory-budget 4000
 ends 3 explain digits_unsupported.pt2 --target cortex-m33 --memory-budget 4000
 ends 3 explain $digits --cycle-budget 1000
@@ -153,6 +155,7 @@ ends 0 report $unsupported --compare old.html
 ends 0 report $unsupported --target cortex-m33 --compare old.json
 ends 0 report digits.pt2
 ends 0 report "$litert/conv.tflite"
+ends 0 report "$root/test/e2e/stream.pt2" --stream 2
 ends 3 report $unsupported --require-full-delegation
 ends 1 report nothing.pt2 -o none.html
 ends 1 report "$litert/fuzzed_053574b538"
