@@ -155,7 +155,7 @@ static void check_case(struct nuc_context *cx, void *arg)
 {
     struct text_case *c = arg;
     char *option = split_at(c->name, ": "), *after = split_at(c->lines, "=>");
-    long axis, hop = 0;
+    long axis = 0, hop = 0;
     struct nuc_stream_result r;
 
     assert_non_null(option);
@@ -177,7 +177,7 @@ static void fail_case(struct nuc_context *cx, void *arg)
 {
     struct text_case *c = arg;
     char *option = split_at(c->name, ": ");
-    long axis, hop = 0;
+    long axis = 0, hop = 0;
     struct nuc_stream_result r;
 
     assert_true(option != NULL && sscanf(option, "%ld:%ld", &axis, &hop) >= 1);
