@@ -192,6 +192,24 @@ static bool pad_value(const struct nuc_node *n, struct reach *r)
     return !counts || r->start == 0 || nuc_flag(n, nuc_arg_named(n, "count_include_pad"));
 }
 
+/* A padding by name that is longer at the end of another dimension of the image has no number. */
+static bool has_numbers(const struct nuc_node *n, uint32_t axis)
+{
+    const struct nuc_conv_args *c = nuc_conv_args(n->op);
+    int64_t dilation[NUC_MAX_RANK];
+
+    if (c == NULL || !c->named_padding || nuc_arg_at(n, c->padding)->u.string[0] != 's')
+        return true;
+    const struct nuc_meta *w = nuc_input_meta(n, NUC_CONV_WEIGHT);
+    nuc_conv_numbers(n, c->dilation, w->rank - 2u, 1, dilation);
+    for (uint32_t i = 0; i < w->rank - 2u; i++) {
+        bool is_axis = n->vals[0].rank - (w->rank - 2u) + i == axis;
+        if (!is_axis && dilation[i] * (w->sizes[2 + i] - 1) % 2 != 0)
+            return false;
+    }
+    return true;
+}
+
 /* How the operator reads the axis of the operand, and which dimension of the result follows it. */
 static bool find_reach(const struct nuc_node *n, const struct operand *o, struct reach *r, uint32_t *axis)
 {
@@ -220,7 +238,7 @@ static bool find_reach(const struct nuc_node *n, const struct operand *o, struct
         return false;
     if (y->sizes[*axis] == 1 && x->sizes[a->from] > 1) /* one window over all */
         return false;
-    return pad_value(n, r);
+    return pad_value(n, r) && (r->taps == 1 || has_numbers(n, *axis));
 }
 
 /* Values that do not follow the stream are the same for all frames, as parameters are. */

@@ -353,6 +353,8 @@ static void adapt_conv(struct rings *r, struct nuc_node *n, const struct nuc_tra
     int64_t stride[NUC_MAX_RANK], dilation[NUC_MAX_RANK];
 
     if (c->output_padding == NUC_NO_ARG || !(c->transposed || nuc_flag(n, c->is_transposed))) {
+        if (nuc_input_meta(n, NUC_CONV_WEIGHT)->sizes[2 + i] == 1 && n->args[c->padding].kind == NUC_ARG_STRING)
+            return; /* there is none along the axis */
         name_numbers(r, n, c, spatial);
         set_number(r, n, "padding", spatial, t->axis, 0);
         return;
