@@ -44,7 +44,6 @@ static const char *const decomposed[] = {
     "cov",
     "float_power",
     "frobenius_norm",
-    "hann_window",
     "linalg_vander",
     "linalg_matrix_power",
     "*_copy",

@@ -49,8 +49,8 @@ bool nuc_formula_number(const char *name, const struct nuc_arg *args, uint32_t c
     static const struct {
         const char *name;
         double (*of)(double x);
-    } rows[] = {{"sqrt", sqrt}, {"log", log},  {"exp", exp},        {"floor", floor},
-                {"ceil", ceil}, {"abs", fabs}, {"round", nearbyint}};
+    } rows[] = {{"sqrt", sqrt}, {"log", log},  {"exp", exp},         {"floor", floor},
+                {"ceil", ceil}, {"abs", fabs}, {"round", nearbyint}, {"cos", cos}};
     bool whole = true;
 
     for (uint32_t i = 0; i < count; i++) {
