@@ -233,10 +233,7 @@ static struct ring *ring_of(struct rings *r, const struct nuc_stream_need *need)
         r->n_rings++;
         *ring = (struct ring){.base = base, .pad = need->pad};
         ring->quantized = base != need->value && nuc_dequantize_quant(need->value, &ring->quant);
-        /* Frames of an image that lie together are moved as one, and kernels read them so. Floats keep their order. */
-        struct nuc_meta lies = need->value->vals[0];
-        if (ring->quantized && lies.rank == 4)
-            nuc_set_channels_last(&lies);
+        const struct nuc_meta lies = need->value->vals[0];
         ring->turned = !nuc_is_contiguous(&lies);
         memcpy(ring->order, lies.dim_order, sizeof ring->order);
     }
