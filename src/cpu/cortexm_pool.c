@@ -361,7 +361,7 @@ static struct nuc_node *sum_of_products(struct nuc_cm *c, const struct nuc_node 
     int64_t block[3], sizes[NUC_MAX_RANK];
     uint32_t rank = 0;
 
-    if (u->in.dtype != NUC_I8 || !as_block(r, block) || (block[2] > 1 && !transposes) ||
+    if (in->dtype != NUC_I8 || !as_block(r, block) || (block[2] > 1 && !transposes) ||
         (block[1] > MOST_ONES && !c->options->executorch_ops_only))
         return NULL;
     struct nuc_node *x = r->in;
