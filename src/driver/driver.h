@@ -63,9 +63,9 @@ struct nuc_model {
     const struct nuc_obstacles *refused;      /* what it is refused for, where it was opened in part; NULL: nothing */
     const struct nuc_model *from_float;       /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration;      /* prepared models */
-    bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
-    const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
-    bool equalized;                      /* prepared models: weights have been evened out */
+    bool greedy;                            /* placed so whatever the options say: by a trial that takes fewer cycles */
+    const struct nuc_measured *measured;    /* of a quantized model: its outputs; NULL: not measured */
+    bool equalized;                         /* prepared models: weights have been evened out */
     const struct nuc_stream_report *stream; /* models of what --stream made, and what is made of them; NULL: nothing */
     struct nuc_rewritten *rewritten;        /* prepared models, and what is made of them; NULL: nothing is */
     bool widened;                           /* prepared models: values that int8 is too narrow for were looked for */

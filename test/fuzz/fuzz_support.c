@@ -3,6 +3,7 @@
 
 #include "device/base/program_sum.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +101,16 @@ struct nuc_context *fuzz_context(struct fuzz_memory *memory, size_t limit)
     return cx;
 }
 
+/* Messages that name the file are the same whatever the process has open. */
+#define FIRST_FD 100
+
 int fuzz_file(const uint8_t *data, size_t size, char path[64])
 {
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    int made = memfd_create("fuzz", MFD_CLOEXEC);
+    int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, FIRST_FD);
 
+    if (made >= 0)
+        close(made);
     if (fd < 0)
         return -1;
     for (size_t done = 0; done < size;) {

@@ -37,21 +37,9 @@ static const struct {
 
 /* What torch expresses by operators that are handled, as its table of decompositions has it. */
 static const char *const decomposed[] = {
-    "*_loss",
-    "binary_cross_entropy*",
-    "chain_matmul",
-    "corrcoef",
-    "cov",
-    "float_power",
-    "frobenius_norm",
-    "linalg_vander",
-    "linalg_matrix_power",
-    "*_copy",
-    "matrix_power",
-    "renorm",
-    "trapz",
-    "special_softmax",
-    "special_log_softmax",
+    "*_loss",         "binary_cross_entropy*", "chain_matmul",        "corrcoef", "cov",          "float_power",
+    "frobenius_norm", "linalg_vander",         "linalg_matrix_power", "*_copy",   "matrix_power", "renorm",
+    "trapz",          "special_softmax",       "special_log_softmax",
 };
 
 static bool matches(const char *const *patterns, size_t count, const char *base)
