@@ -105,7 +105,7 @@ bool nuc_plain_orders(struct nuc_graph *g);
 /* An operator that may run on the NPU shares no dequantize node: no float value leads there. */
 bool nuc_split_dequantize(struct nuc_graph *g);
 /* A value whose quantize node follows a dequantize node with other parameters is multiplied by 1 in between. */
-bool nuc_requantize(struct nuc_graph *g);
+bool nuc_insert_requantize(struct nuc_graph *g);
 /* as_strided_copy after a mean that moves nothing is bypassed. */
 bool nuc_remove_as_strided(struct nuc_graph *g);
 /* squeeze_copy and unsqueeze_copy become view_copy. */

@@ -95,7 +95,7 @@ static const struct nuc_pass cluster_passes[] = {
 };
 
 static const struct nuc_pass npu_passes[] = {
-    {"requantize", nuc_requantize, BETTER},
+    {"requantize", nuc_insert_requantize, BETTER},
 };
 
 /* Without quantization: what decomposition moves of parameters is computed once. */

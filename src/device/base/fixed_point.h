@@ -62,7 +62,7 @@ static inline int8_t nuc_saturate_i8(int32_t v)
  * has it in its last bits. Outside, one of the same sign that is larger than 2^22, below 2^30; NaN counts as negative.
  * Patterns of positive floats are ordered as the floats are.
  */
-static inline int32_t nuc_nearest(float x, int32_t offset)
+static inline int32_t nuc_nearest_int(float x, int32_t offset)
 {
     const int32_t bits_of_zero = 0x4B400000;
     const float low = -8388608.0f;

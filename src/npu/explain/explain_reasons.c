@@ -87,7 +87,7 @@ static const char *why_not_there(struct nuc_context *cx, const struct nuc_explan
     return nuc_format(cx, "the NPU has no %s", noun);
 }
 
-static bool is_int16(const struct nuc_node *node)
+bool nuc_explain_is_int16(const struct nuc_node *node)
 {
     struct nuc_quant q;
 
@@ -103,7 +103,7 @@ static const char *number_text(const struct nuc_explanation *e, const struct nuc
         return "; the CPU has no int8 kernel for it and computes in float";
     if (row->node->vals[0].dtype != NUC_F32)
         return "";
-    if (is_int16(row->node))
+    if (nuc_explain_is_int16(row->node))
         return "; computed on the CPU in int16";
     return e->target->cpu != NULL ? "; computed on the CPU in int8" : "; computed on the CPU in float";
 }

@@ -305,13 +305,28 @@ static void add_alternatives(struct nuc_text *out, const struct nuc_explanation 
     }
 }
 
+/* Operators on the CPU by the width of their kernels. */
+static void add_widths(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    uint32_t n_int16 = 0;
+
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        const struct nuc_explain_row *row = &e->rows[i];
+        n_int16 += row->is_operator && row->partition == NULL && !row->in_float && nuc_is_counted(row->node) &&
+                   nuc_explain_is_int16(row->node);
+    }
+    nuc_text_addf(out, "on the CPU %u in int8", e->n_operators - e->n_delegated - e->n_float - n_int16);
+    if (n_int16 > 0)
+        nuc_text_addf(out, ", %u in int16", n_int16);
+    nuc_text_addf(out, " and %u in float\n", e->n_float);
+}
+
 static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
 
     if (e->target->cpu != NULL && e->n_delegated < e->n_operators)
-        nuc_text_addf(out, "on the CPU %u in int8 and %u in float\n", e->n_operators - e->n_delegated - e->n_float,
-                      e->n_float);
+        add_widths(out, e);
     if (e->greedy_cycles > 0 && e->cost_cycles > 0 && e->greedy_cycles != e->cost_cycles)
         nuc_text_addf(out, "with --placement greedy about %s cycles, with cost %s\n",
                       nuc_with_commas(cx, e->greedy_cycles), nuc_with_commas(cx, e->cost_cycles));

@@ -89,7 +89,7 @@ static void multiply(struct nuc_graph *g, struct nuc_node *quantize, const struc
     nuc_set_arg_node(quantize, g, NUC_SELF, product);
 }
 
-bool nuc_requantize(struct nuc_graph *g)
+bool nuc_insert_requantize(struct nuc_graph *g)
 {
     bool changed = false;
 

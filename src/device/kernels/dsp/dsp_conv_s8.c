@@ -400,7 +400,7 @@ static struct plan plan_of(const struct nuc_conv_s8 *c)
         .c = c,
         .depth = c->in_channels / c->groups,
         .width = c->groups == 1 && c->dilation[1] == 1 ? c->kernel[1] : 1,
-        .offset = nuc_pair(c->input_offset),
+        .offset = nuc_twice(c->input_offset),
     };
 
     for (int d = 0; d < 2; d++) {

@@ -160,7 +160,7 @@ static void widen_lines(const struct strip *s, const int8_t *image, int32_t from
         .row = (ptrdiff_t)c->in_size[1] * c->in_channels,
         .step = c->in_channels,
         .columns = end - begin,
-        .offset = nuc_pair(c->input_offset),
+        .offset = nuc_twice(c->input_offset),
         .skip = (s->columns - end + begin) * WORDS * (ptrdiff_t)sizeof(uint32_t),
     };
 

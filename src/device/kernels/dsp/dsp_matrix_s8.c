@@ -103,7 +103,7 @@ static int32_t of_offset(const struct product *p, const int8_t *in)
 /* Adds the products of the part of a row at `in`; `weight`: of the first column, the same part. */
 static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
 {
-    nuc_dsp_widen(in, nuc_pair(p->m->input_offset), p->depth >> 2, 1, p->x);
+    nuc_dsp_widen(in, nuc_twice(p->m->input_offset), p->depth >> 2, 1, p->x);
     if (p->m->weight_offset != 0) {
         int32_t more = of_offset(p, in);
         for (int32_t c = 0; c < p->columns; c++)

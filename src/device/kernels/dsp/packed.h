@@ -23,7 +23,7 @@ static inline void nuc_store_word(int8_t *at, uint32_t word)
 }
 
 /* Both lanes. */
-static inline uint32_t nuc_pair(int32_t value)
+static inline uint32_t nuc_twice(int32_t value)
 {
     return (uint32_t)(value & 0xFFFF) | (uint32_t)value << 16;
 }

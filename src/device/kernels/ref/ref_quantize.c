@@ -59,9 +59,9 @@ void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *
     int32_t zero_point = q->zero_point;
 
     for (size_t i = 0; fits && whole && i < count; i++)
-        ((int8_t *)out)[i] = nuc_saturate_i8(nuc_nearest(inverse * in[i], zero_point));
+        ((int8_t *)out)[i] = nuc_saturate_i8(nuc_nearest_int(inverse * in[i], zero_point));
     for (size_t i = 0; fits && !whole && i < count; i++)
-        ((int8_t *)out)[i] = (int8_t)nuc_clamp_i32(nuc_nearest(inverse * in[i], zero_point), (int32_t)q->quant_min,
+        ((int8_t *)out)[i] = (int8_t)nuc_clamp_i32(nuc_nearest_int(inverse * in[i], zero_point), (int32_t)q->quant_min,
                                                    (int32_t)q->quant_max);
     for (size_t i = 0; !fits && i < count; i++)
         store(q->dtype, out, i, quantize_one(q, inverse, in[i]));

@@ -8,7 +8,7 @@
 
 static int8_t rounded(float x, int32_t zero_point)
 {
-    return nuc_saturate_i8(nuc_nearest(x, zero_point));
+    return nuc_saturate_i8(nuc_nearest_int(x, zero_point));
 }
 
 /* ---- norms ---- */
@@ -32,7 +32,7 @@ static void add_line(const int8_t *in, size_t count, size_t step, struct sums *s
         int32_t values = 0, squares = 0;
         for (; step == 1 && i + 4 <= end; i += 4) {
             uint32_t word = nuc_load_word(in + i), even = nuc_sxtb16(word), odd = nuc_sxtb16_odd(word);
-            values = nuc_smlad(even, nuc_pair(1), nuc_smlad(odd, nuc_pair(1), values));
+            values = nuc_smlad(even, nuc_twice(1), nuc_smlad(odd, nuc_twice(1), values));
             squares = nuc_smlad(even, even, nuc_smlad(odd, odd, squares));
         }
         for (; i < end; i++) {
