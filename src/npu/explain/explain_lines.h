@@ -32,7 +32,7 @@ const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e
                          bool *names_place);
 const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row);
 
-/* The result of an operator of the quantized graph is int16. */
+/* An operator of the quantized graph takes or gives int16. */
 bool nuc_explain_is_int16(const struct nuc_node *node);
 
 /* Work that --io int8 leaves to the caller: an input is quantized, or an output dequantized. NULL: not known. */

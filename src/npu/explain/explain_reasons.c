@@ -87,11 +87,22 @@ static const char *why_not_there(struct nuc_context *cx, const struct nuc_explan
     return nuc_format(cx, "the NPU has no %s", noun);
 }
 
-bool nuc_explain_is_int16(const struct nuc_node *node)
+static bool quantizes_int16(const struct nuc_node *node)
 {
     struct nuc_quant q;
 
-    return node->n_users > 0 && nuc_quantize_quant(node->users[0], &q) && q.dtype == NUC_I16;
+    return nuc_quant_of(node, &q) && q.dtype == NUC_I16;
+}
+
+bool nuc_explain_is_int16(const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (quantizes_int16(in))
+            return true;
+    }
+    return node->n_users > 0 && quantizes_int16(node->users[0]);
 }
 
 /* What computes it on the CPU. */
