@@ -190,10 +190,11 @@ static void add_obstacles(struct nuc_text *out, const struct nuc_explanation *e)
 static void add_head(struct nuc_text *out, const struct nuc_explanation *e)
 {
     struct nuc_context *cx = out->cx;
+    const char *plural = e->n_operators == 1 ? "" : "s";
     const char *counts = e->target->npu_name == NULL
-                             ? nuc_format(cx, "%u operators, no NPU", e->n_operators)
-                             : nuc_format(cx, "%u of %u operators on the NPU in %u partition%s", e->n_delegated,
-                                          e->n_operators, e->n_partitions, e->n_partitions == 1 ? "" : "s");
+                             ? nuc_format(cx, "%u operator%s, no NPU", e->n_operators, plural)
+                             : nuc_format(cx, "%u of %u operator%s on the NPU in %u partition%s", e->n_delegated,
+                                          e->n_operators, plural, e->n_partitions, e->n_partitions == 1 ? "" : "s");
 
     bool fits = strlen(e->file) + 2 + strlen(counts) <= NUC_LINE_WIDTH;
     nuc_text_addf(out, "%s:%s%s\n", nuc_shortened(cx, e->file, NUC_LINE_WIDTH - 1), fits ? " " : "\n", counts);
