@@ -147,7 +147,7 @@ static void softmax_row(const struct nuc_softmax_s16 *s, const int16_t *in, int1
     /* The sum as 1 + x with x in [0, 1), which has 16 bits; the largest element alone makes it more than 0. */
     while (headroom < 29 && (uint32_t)sum << headroom < 1u << 30)
         headroom++;
-    int32_t shifted = (int32_t)((((int64_t)sum << headroom) + (1 << 13)) >> 14);
+    int32_t shifted = (int32_t)(((int64_t)sum * (1 << headroom) + (1 << 13)) >> 14);
     int32_t scale = looked_up(s->reciprocals, saturated(shifted - (1 << 15) - (1 << 16)));
     for (int32_t i = 0; i < s->size; i++) {
         int64_t v = ((int64_t)out[i] * scale + ((int64_t)1 << (29 - headroom))) >> (30 - headroom);
