@@ -502,10 +502,9 @@ void nuc_lower_for_cpu(struct nuc_job *j)
     }
     struct nuc_lowered *l = j->m->lowered;
     l->in_float = find_float_operators(j->m);
-    for (uint32_t id = 0; id < l->n_ids; id++) {
+    for (uint32_t id = 0; id < l->n_ids; id++)
         l->report.n_cpu_float += l->on_cpu[id] && l->in_float[id];
-        l->report.n_cpu_int8 += l->on_cpu[id] && !l->in_float[id];
-    }
+    l->report.n_cpu_int8 = l->report.n_operators - l->report.n_operators_delegated - l->report.n_cpu_float;
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);
 }
