@@ -31,9 +31,9 @@ struct judging {
     const struct nuc_steps *steps;
     struct nuc_evaluator *exact, *rounded;
     struct nuc_sequence *sequence;
-    const struct nuc_node **states;
+    struct nuc_states states;
     float **given; /* by state: what the rounded run reads */
-    size_t n_states, n_steps;
+    size_t n_steps;
 };
 
 /* Whether the node follows from the state by sums and products alone; path[id]: of such nodes on the way. */
@@ -81,13 +81,13 @@ static size_t elements(const struct nuc_node *node)
 /* What the rounded run begins with, or goes on with. */
 static void give_states(const struct judging *s, size_t judged, const struct nuc_observation *o, bool begins)
 {
-    for (size_t i = 0; i < s->n_states; i++) {
-        const void *next = begins ? nuc_const_contiguous(s->g, s->states[i])
-                                  : nuc_eval_result_data(s->rounded, nuc_n_results(s->g) + i);
+    for (size_t i = 0; i < s->states.count; i++) {
+        const void *next = begins ? nuc_const_contiguous(s->g, s->states.nodes[i])
+                                  : nuc_eval_result_data(s->rounded, s->states.first_next + i);
         if (i == judged)
-            round_values(o, next, s->given[i], elements(s->states[i]));
+            round_values(o, next, s->given[i], elements(s->states.nodes[i]));
         else
-            memcpy(s->given[i], next, nuc_bytes(&s->states[i]->vals[0]));
+            memcpy(s->given[i], next, nuc_bytes(&s->states.nodes[i]->vals[0]));
     }
 }
 
@@ -106,7 +106,7 @@ static double error_of(const struct judging *s, size_t judged, const struct nuc_
 {
     const size_t n_inputs = s->steps->n_inputs;
     struct nuc_sqnr *sums = nuc_alloc_array(s->g->cx, nuc_n_results(s->g) + 1, sizeof *sums);
-    const void **inputs = nuc_alloc_array(s->g->cx, n_inputs + s->n_states, sizeof(void *));
+    const void **inputs = nuc_alloc_array(s->g->cx, n_inputs + s->states.count, sizeof(void *));
     double error = 0;
 
     for (size_t k = 0; k < s->n_steps; k++) {
@@ -116,7 +116,7 @@ static double error_of(const struct judging *s, size_t judged, const struct nuc_
         nuc_eval_run(s->exact, nuc_sequence_inputs(s->sequence, inputs), NULL);
         nuc_sequence_advance(s->sequence, s->exact);
         give_states(s, judged, o, begins);
-        for (size_t i = 0; i < s->n_states; i++)
+        for (size_t i = 0; i < s->states.count; i++)
             inputs[n_inputs + i] = s->given[i];
         nuc_eval_run(s->rounded, inputs, NULL);
         add_errors(s, sums);
@@ -131,15 +131,12 @@ static void open_judging(struct judging *s)
     struct nuc_context *cx = s->g->cx;
     double work = 1;
 
-    s->states = nuc_alloc_array(cx, s->g->n_nodes, sizeof(struct nuc_node *));
-    for (const struct nuc_node *n = s->g->first; n != NULL; n = n->next) {
-        if (nuc_is_state(n))
-            s->states[s->n_states++] = n;
+    s->states = nuc_states_of(s->g);
+    for (const struct nuc_node *n = s->g->first; n != NULL; n = n->next)
         work += nuc_is_call(n) && n->n_vals > 0 ? (double)nuc_elements(&n->vals[0]) + nuc_node_products(n) : 0;
-    }
-    s->given = nuc_alloc_array(cx, s->n_states, sizeof *s->given);
-    for (size_t i = 0; i < s->n_states; i++)
-        s->given[i] = nuc_alloc(cx, nuc_bytes(&s->states[i]->vals[0]));
+    s->given = nuc_alloc_array(cx, s->states.count, sizeof *s->given);
+    for (size_t i = 0; i < s->states.count; i++)
+        s->given[i] = nuc_alloc(cx, nuc_bytes(&s->states.nodes[i]->vals[0]));
     s->n_steps = (size_t)fmin(MOST_WORK / work, (double)s->steps->count);
     s->exact = nuc_eval_new(s->g, s->c->threads);
     s->rounded = nuc_eval_new(s->g, s->c->threads);
@@ -157,10 +154,10 @@ bool nuc_find_running_sums(struct nuc_calibration *c, const struct nuc_steps *st
     bool any = false;
 
     open_judging(&s);
-    for (size_t i = 0; i < s.n_states; i++) {
-        const struct nuc_node *state = s.states[i];
+    for (size_t i = 0; i < s.states.count; i++) {
+        const struct nuc_node *state = s.states.nodes[i];
         const struct nuc_node *next =
-            nuc_output_node(c->g)->args[NUC_ARG(OUTPUT, values)].u.nodes[nuc_n_results(c->g) + i];
+            nuc_output_node(c->g)->args[NUC_ARG(OUTPUT, values)].u.nodes[s.states.first_next + i];
         bool *path = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *path);
         if (next == state || state->vals[0].dtype != NUC_F32 || !sums_up(next, state, path, 16) ||
             !find_parameters(&s, state, &o))

@@ -1,25 +1,7 @@
 /* Pooling and sums of int16. */
 #include "device/kernels/ref_s16/quantized_s16.h"
 
-/* Of one channel of the elements [first, last) of a window that lie inside the image. */
-struct part {
-    int32_t first[2], last[2];
-};
-
-static struct part part_of(const struct nuc_pool_s8 *p, int32_t y, int32_t x)
-{
-    const int32_t at[2] = {y, x};
-    struct part part;
-
-    for (int d = 0; d < 2; d++) {
-        int32_t begin = at[d] * p->stride[d] - p->padding[d], end = begin + p->kernel[d];
-        part.first[d] = begin > 0 ? begin : 0;
-        part.last[d] = end < p->in_size[d] ? end : p->in_size[d];
-    }
-    return part;
-}
-
-static int32_t largest_in(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image)
+static int32_t largest_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image)
 {
     int32_t largest = p->low;
 
@@ -33,7 +15,7 @@ static int32_t largest_in(const struct nuc_pool_s8 *p, const struct part *part, 
 }
 
 /* Half away from zero. */
-static int32_t average_in(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image)
+static int32_t average_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image)
 {
     int32_t rows = part->last[0] - part->first[0], columns = part->last[1] - part->first[1];
     int64_t sum = 0, count = rows > 0 && columns > 0 ? (int64_t)rows * columns : 0;
@@ -49,7 +31,7 @@ static int32_t average_in(const struct nuc_pool_s8 *p, const struct part *part, 
     return count < most ? (int32_t)sum / (int32_t)count : (int32_t)(sum / count);
 }
 
-typedef int32_t pool_fn(const struct nuc_pool_s8 *p, const struct part *part, const int16_t *image);
+typedef int32_t pool_fn(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image);
 
 static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_t *in, int16_t *out)
 {
@@ -58,7 +40,7 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_
     for (int32_t b = 0; b < p->batch; b++, in += image) {
         for (int32_t y = 0; y < p->out_size[0]; y++) {
             for (int32_t x = 0; x < p->out_size[1]; x++) {
-                const struct part part = part_of(p, y, x);
+                const struct nuc_pool_part part = nuc_pool_part_of(p, y, x);
                 for (int32_t c = 0; c < p->channels; c++)
                     *out++ = (int16_t)nuc_clamp_i32(pool(p, &part, in + c), p->low, p->high);
             }

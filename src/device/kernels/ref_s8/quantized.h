@@ -112,6 +112,25 @@ struct nuc_pool_s8 {
     size_t scratch_bytes;
 };
 
+/* The part of a window that lies inside the image: [first, last) along each axis. */
+struct nuc_pool_part {
+    int32_t first[2], last[2];
+};
+
+static inline struct nuc_pool_part nuc_pool_part_of(const struct nuc_pool_s8 *p, int32_t y, int32_t x)
+{
+    const int32_t at[2] = {y, x};
+    struct nuc_pool_part part;
+
+    for (int d = 0; d < 2; d++) {
+        int32_t begin = at[d] * p->stride[d] - p->padding[d];
+        int32_t end = begin + p->kernel[d];
+        part.first[d] = begin > 0 ? begin : 0;
+        part.last[d] = end < p->in_size[d] ? end : p->in_size[d];
+    }
+    return part;
+}
+
 typedef void nuc_pool_s8_fn(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
 
 /* The largest element of each window; a window without elements gives `low`. */

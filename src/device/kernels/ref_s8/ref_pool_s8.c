@@ -1,26 +1,7 @@
 /* Pooling, sums and resizing in int8. */
 #include "device/kernels/ref_s8/quantized.h"
 
-/* The part of a window that lies inside the image: [first, last) along each axis. */
-struct part {
-    int32_t first[2], last[2];
-};
-
-static struct part part_of(const struct nuc_pool_s8 *p, int32_t y, int32_t x)
-{
-    const int32_t at[2] = {y, x};
-    struct part part;
-
-    for (int d = 0; d < 2; d++) {
-        int32_t begin = at[d] * p->stride[d] - p->padding[d];
-        int32_t end = begin + p->kernel[d];
-        part.first[d] = begin > 0 ? begin : 0;
-        part.last[d] = end < p->in_size[d] ? end : p->in_size[d];
-    }
-    return part;
-}
-
-static int8_t maximum(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+static int8_t maximum(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int8_t *image)
 {
     int32_t largest = p->low;
 
@@ -33,7 +14,8 @@ static int8_t maximum(const struct nuc_pool_s8 *p, const struct part *part, cons
     return (int8_t)(largest < p->high ? largest : p->high);
 }
 
-static int32_t sum_in(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image, int32_t *count)
+static int32_t sum_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int8_t *image,
+                      int32_t *count)
 {
     int32_t sum = 0;
 
@@ -45,7 +27,7 @@ static int32_t sum_in(const struct nuc_pool_s8 *p, const struct part *part, cons
     return sum;
 }
 
-static int8_t upward_average(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+static int8_t upward_average(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int8_t *image)
 {
     int32_t count, sum = sum_in(p, part, image, &count);
 
@@ -55,7 +37,7 @@ static int8_t upward_average(const struct nuc_pool_s8 *p, const struct part *par
     return (int8_t)nuc_clamp_i32((sum - INT8_MIN * count + count / 2) / count + INT8_MIN, p->low, p->high);
 }
 
-static int8_t average(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image)
+static int8_t average(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int8_t *image)
 {
     int32_t count, sum = sum_in(p, part, image, &count);
 
@@ -65,7 +47,7 @@ static int8_t average(const struct nuc_pool_s8 *p, const struct part *part, cons
     return (int8_t)nuc_clamp_i32((sum + half) / count, p->low, p->high);
 }
 
-typedef int8_t (*pool_fn)(const struct nuc_pool_s8 *p, const struct part *part, const int8_t *image);
+typedef int8_t (*pool_fn)(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int8_t *image);
 
 static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t *in, int8_t *out)
 {
@@ -74,7 +56,7 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn pool, const int8_t 
     for (int32_t b = 0; b < p->batch; b++, in += image) {
         for (int32_t y = 0; y < p->out_size[0]; y++) {
             for (int32_t x = 0; x < p->out_size[1]; x++) {
-                struct part part = part_of(p, y, x);
+                struct nuc_pool_part part = nuc_pool_part_of(p, y, x);
                 for (int32_t c = 0; c < p->channels; c++)
                     *out++ = pool(p, &part, in + c);
             }
