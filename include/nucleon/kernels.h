@@ -337,6 +337,15 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_rnn.out", int8_rnn, nuc_op_int8_rnn)                                                         \
     X("nucleon::quantized_svdf.out", int8_svdf, nuc_op_int8_svdf)                                                      \
     X("nucleon::quantized_litert_lstm.out", int8_litert_lstm, nuc_op_int8_litert_lstm)                                 \
+    X("nucleon::signal_window.out", signal_window, nuc_op_signal_window)                                               \
+    X("nucleon::signal_auto_scale.out", signal_auto_scale, nuc_op_signal_auto_scale)                                   \
+    X("nucleon::signal_rfft.out", signal_rfft, nuc_op_signal_rfft)                                                     \
+    X("nucleon::signal_energy.out", signal_energy, nuc_op_signal_energy)                                               \
+    X("nucleon::signal_filter_bank.out", signal_filter_bank, nuc_op_signal_filter_bank)                                \
+    X("nucleon::signal_square_root.out", signal_square_root, nuc_op_signal_square_root)                                \
+    X("nucleon::signal_spectral_subtraction.out", signal_noise_reduction, nuc_op_signal_noise_reduction)               \
+    X("nucleon::signal_pcan.out", signal_pcan, nuc_op_signal_pcan)                                                     \
+    X("nucleon::signal_log.out", signal_log, nuc_op_signal_log)                                                        \
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \
     X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_sided_conv2d)                                    \
     X("nucleon::quantized_depthwise_conv2d.out", int8_sided_depthwise_conv2d, nuc_op_int8_sided_depthwise_conv2d)      \

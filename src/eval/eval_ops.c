@@ -58,6 +58,15 @@ static const struct exception {
     {NUC_OP_SLICE_SCATTER, &nuc_eval_slice_scatter},
     {NUC_OP_ARANGE, &nuc_eval_arange},
     {NUC_OP_NUCLEON_SVDF, &nuc_eval_svdf},
+    {NUC_OP_SIGNAL_WINDOW, &nuc_eval_signal_window},
+    {NUC_OP_SIGNAL_AUTO_SCALE, &nuc_eval_signal_auto_scale},
+    {NUC_OP_SIGNAL_RFFT, &nuc_eval_signal_rfft},
+    {NUC_OP_SIGNAL_ENERGY, &nuc_eval_signal_energy},
+    {NUC_OP_SIGNAL_FILTER_BANK, &nuc_eval_signal_filter_bank},
+    {NUC_OP_SIGNAL_ROOT, &nuc_eval_signal_root},
+    {NUC_OP_SIGNAL_NOISE_REDUCTION, &nuc_eval_signal_noise_reduction},
+    {NUC_OP_SIGNAL_PCAN, &nuc_eval_signal_pcan},
+    {NUC_OP_SIGNAL_LOG, &nuc_eval_signal_log},
     {NUC_OP_NUCLEON_LITERT_LSTM, &nuc_eval_litert_lstm},
 };
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { FLEX_STRING = 5, FLEX_MAP = 9 };
+enum { FLEX_INT = 1, FLEX_UINT, FLEX_STRING = 5, FLEX_MAP = 9, FLEX_BOOL = 26 };
 
 #define FLEX_LONGEST 200
 
@@ -114,19 +114,41 @@ static const char *read_string(struct nuc_context *cx, struct nuc_span bytes, co
     return strlen(copy) == text.size ? copy : NULL;
 }
 
+/* The entry of a key; `count` when there is none. */
+static uint64_t find(struct nuc_span bytes, const struct flex_map *map, const char *key)
+{
+    const size_t size = strlen(key) + 1;
+    struct nuc_span text;
+    uint64_t i = 0, at;
+
+    while (i < map->count && !(follow(bytes, map->keys_at + i * map->keys_width, map->keys_width, &at) &&
+                               nuc_span_slice(bytes, at, size, &text) && memcmp(text.data, key, size) == 0))
+        i++;
+    return i;
+}
+
 const char *nuc_flex_read(struct nuc_context *cx, struct nuc_span bytes, const char *key)
 {
     struct flex_map map;
 
     if (!read_map(bytes, &map))
         return NULL;
-    for (uint64_t i = 0; i < map.count; i++) {
-        size_t size = strlen(key) + 1;
-        struct nuc_span text;
-        uint64_t at;
-        if (follow(bytes, map.keys_at + i * map.keys_width, map.keys_width, &at) &&
-            nuc_span_slice(bytes, at, size, &text) && memcmp(text.data, key, size) == 0)
-            return read_string(cx, bytes, &map, i);
-    }
-    return NULL;
+    const uint64_t i = find(bytes, &map, key);
+    return i < map.count ? read_string(cx, bytes, &map, i) : NULL;
+}
+
+bool nuc_flex_int(struct nuc_span bytes, const char *key, int64_t *value)
+{
+    struct flex_map map;
+    uint64_t type, bits;
+
+    if (!read_map(bytes, &map))
+        return false;
+    const uint64_t i = find(bytes, &map, key);
+    if (i == map.count || !load(bytes, map.at + map.count * map.width + i, 1, &type) ||
+        !load(bytes, map.at + i * map.width, map.width, &bits))
+        return false;
+    const unsigned unused = 64 - 8 * map.width;
+    *value = type >> 2 == FLEX_INT ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
+    return type >> 2 == FLEX_INT || type >> 2 == FLEX_UINT || type >> 2 == FLEX_BOOL;
 }

@@ -51,6 +51,7 @@ struct nuc_lt_tensor {
     struct nuc_span data; /* constants: dense bytes; data == NULL: no data */
     bool is_variable;
     bool is_resource;      /* stands for a variable that VAR_HANDLE names, and has no type of elements */
+    bool is_unsigned;      /* uint32 or uint64, for which int32 and int64 of the same bits stand */
     const char *unhandled; /* where obstacles are collected: its type, which `dtype` does not stand for; else NULL */
 };
 

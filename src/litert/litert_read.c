@@ -253,8 +253,8 @@ static void read_sparse(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
 /* Of a type that no tensor is read with. */
 static const char *type_name(struct lt_reader *r, int type)
 {
-    static const char *const names[] = {[5] = "string",    [8] = "complex64", [11] = "complex128", [12] = "uint64",
-                                        [13] = "resource", [14] = "variant",  [15] = "uint32",     [17] = "int4"};
+    static const char *const names[] = {
+        [5] = "string", [8] = "complex64", [11] = "complex128", [13] = "resource", [14] = "variant", [17] = "int4"};
     bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
 
     return known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
@@ -274,6 +274,9 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
 
     out->name = name == NULL ? "" : name;
     out->dtype = nuc_lt_dtype_from_type(type);
+    out->is_unsigned = type == NUC_LT_UINT32 || type == NUC_LT_UINT64;
+    if (out->is_unsigned)
+        out->dtype = type == NUC_LT_UINT32 ? NUC_I32 : NUC_I64;
     require_good(r, "a tensor");
     if (out->dtype == NUC_DTYPE_COUNT) {
         out->unhandled = type_name(r, type);

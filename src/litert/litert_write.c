@@ -74,7 +74,11 @@ static nuc_fb_ref write_tensor(struct lt_writer *w, const struct nuc_lt_tensor *
 
     nuc_fb_table_begin(w->b);
     nuc_fb_put_ref(w->b, 0, shape);
-    nuc_fb_put_i8(w->b, 1, (int8_t)(t->is_resource ? NUC_LT_RESOURCE : nuc_lt_type_from_dtype(t->dtype)), 0);
+    const int type = t->is_resource                          ? NUC_LT_RESOURCE
+                     : t->is_unsigned && t->dtype == NUC_I64 ? NUC_LT_UINT64
+                     : t->is_unsigned                        ? NUC_LT_UINT32
+                                                             : nuc_lt_type_from_dtype(t->dtype);
+    nuc_fb_put_i8(w->b, 1, (int8_t)type, 0);
     nuc_fb_put_u32(w->b, 2, buffer, 0);
     nuc_fb_put_ref(w->b, 3, name);
     nuc_fb_put_ref(w->b, 4, quant);

@@ -14,6 +14,7 @@ import json, math, re, struct, sys, zipfile
 
 import numpy as np
 
+import litert_signal
 import litert_states
 
 # ---- FlatBuffers: tables are dictionaries of field: (kind, value), kinds those of struct or 'ref' ----
@@ -92,7 +93,7 @@ def flatbuffer(root, identifier):
 
 
 TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int16': 7, 'int8': 9,
-         'resource': 13}
+         'resource': 13, 'uint64': 12, 'uint32': 15}
 
 # Operators: number, number of the options.
 OPERATORS = {
@@ -118,7 +119,7 @@ OPERATORS = {
     'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'DENSIFY': (124, 99), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
     'BROADCAST_TO': (130, 104), 'REDUCE_ALL': (140, 27), 'GELU': (150, 116), 'RELU_0_TO_1': (152, 0), 'SIGN': (158, 123),
     'SVDF': (27, 6), 'CALL_ONCE': (129, 103), 'VAR_HANDLE': (142, 111), 'READ_VARIABLE': (143, 112),
-    'ASSIGN_VARIABLE': (144, 113), 'BROADCAST_ARGS': (145, 0), 'DYNAMIC_UPDATE_SLICE': (151, 117), 'Convolution2DTransposeBias': (32, 0),
+    'ASSIGN_VARIABLE': (144, 113), 'BROADCAST_ARGS': (145, 0), 'DYNAMIC_UPDATE_SLICE': (151, 117),
 }
 
 
@@ -167,25 +168,28 @@ class Model:
             other.buffers = self.buffers
             self.then(other)
             graphs.append((other, []))
-        codes, custom = sorted({OPERATORS[name][0] for g, _ in graphs for name, *_ in g.ops}), None
+        # Each custom operator has a code of its own, which its name goes with.
+        def code_of(name):
+            code = OPERATORS.get(name, (32, 0))[0]
+            return code, name if code == 32 else ''
+        codes = sorted({code_of(name) for g, _ in graphs for name, *_ in g.ops})
         subgraphs = []
         for g, results in graphs:
             ops = []
             for name, inputs, made, options in g.ops:
-                code, kind = OPERATORS[name]
-                fields = {0: ('I', codes.index(code)), 1: ('ref', Vector('i', inputs)), 2: ('ref', Vector('i', made))}
+                code, kind = OPERATORS.get(name, (32, 0))
+                fields = {0: ('I', codes.index(code_of(name))), 1: ('ref', Vector('i', inputs)), 2: ('ref', Vector('i', made))}
                 if kind:
                     fields.update({3: ('B', kind), 4: ('ref', options)})
                 if code == 32:
                     fields[5] = ('ref', Vector('B', options))
-                    custom = name
                 ops.append(fields)
             subgraphs.append({0: ('ref', g.tensors), 1: ('ref', Vector('i', [t for t, _ in g.inputs])),
                               2: ('ref', Vector('i', results)), 3: ('ref', ops), 4: ('ref', 'main')})
         return flatbuffer({
             0: ('I', 3), 2: ('ref', subgraphs), 3: ('ref', 'golden'),
-            1: ('ref', [{0: ('b', min(c, 127)), 2: ('i', 1), 3: ('i', c), **({1: ('ref', custom)} if c == 32 else {})}
-                        for c in codes]),
+            1: ('ref', [{0: ('b', min(c, 127)), 2: ('i', 1), 3: ('i', c), **({1: ('ref', name)} if name else {})}
+                        for c, name in codes]),
             4: ('ref', [{0: ('ref', Blob(b))} if b else {} for b in self.buffers])}, b'TFL3')
 
 
@@ -1336,6 +1340,7 @@ cases.append(('int16.moves', int16_moves))
 
 
 litert_states.add(cases, random, requantized)
+litert_signal.add(cases, random)
 
 
 def as_int8(values):

@@ -214,6 +214,13 @@ static const struct call calls[] = {
       LIST(1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3,
            1 << 30, -14, 1 << 30, -18, 1 << 30, -22, 5, -11, 300),
       T8(3, 2, 4), T8(1, 2, 4), T16(1, 2, 4)}},
+    {"nucleon::signal_window.out", {T16(2, 6), T16(6), I(12), T16(2, 6)}},
+    {"nucleon::signal_auto_scale.out", {T16(6), T16(6), T32(1)}},
+    {"nucleon::signal_rfft.out", {T16(2, 12), T16(20), I(16), T16(2, 18)}},
+    {"nucleon::signal_energy.out", {T16(18), I(1), I(8), T32(9)}},
+    {"nucleon::signal_spectral_subtraction.out", {T32(4), T32(4), LIST(1, 2, 3, 4, 5, 10, 14, 0), T32(4), T32(4)}},
+    {"nucleon::signal_pcan.out", {T32(4), T32(4), T16(125), I(6), T32(4)}},
+    {"nucleon::signal_log.out", {T32(4), I(64), I(3), T16(4)}},
     {"nucleon::gru.out",
      {TF(2, 3, 5), TF(1, 2, 4), FLOAT_PARAMS(2, 12, 5, 4), B(0), I(1), F(0), B(0), B(0), B(1), TF(2, 3, 4),
       TF(1, 2, 4)}},
@@ -614,10 +621,19 @@ static void test_refused(void **state)
         {"nucleon::quantized_svdf.out", 6, LIST(1, 2, 3, 1 << 30, -7, 1 << 30, 31)}, /* a shift */
         {"nucleon::quantized_svdf.out", 6, LIST(1, 2, 3, 1 << 30, -7, 1 << 30)},     /* a number too few */
         {"nucleon::quantized_svdf.out", 7, T8(2, 5)},                                /* five results */
-        {"nucleon::quantized_litert_lstm.out", 2, T16(1, 2, 3)},                     /* a cell of three units */
-        {"nucleon::quantized_litert_lstm.out", 3, T8(16, 4)},                        /* weights of four inputs */
-        {"nucleon::quantized_litert_lstm.out", 5, T32(32)},                          /* biases without pairs */
-        {"nucleon::quantized_litert_lstm.out", 7, LIST(1, 2, 3)},                    /* three numbers */
+        {"nucleon::signal_window.out", 1, T16(5)},                                   /* a window of another size */
+        {"nucleon::signal_auto_scale.out", 2, T32(2)},                               /* two numbers of bits */
+        {"nucleon::signal_rfft.out", 1, T16(18)},                                    /* the table of another length */
+        {"nucleon::signal_rfft.out", 2, I(24)},                                      /* no power of two */
+        {"nucleon::signal_rfft.out", 3, T16(1, 18)},                                 /* a frame too few */
+        {"nucleon::signal_energy.out", 0, T16(17)},                                  /* no pairs */
+        {"nucleon::signal_pcan.out", 2, T16(124)},                                   /* a gain too few */
+        {"nucleon::signal_spectral_subtraction.out", 2, LIST(1, 2, 3, 4, 5, 32, 14, 0)}, /* a shift */
+        {"nucleon::signal_spectral_subtraction.out", 2, LIST(1, 2, 3)},                  /* three numbers */
+        {"nucleon::quantized_litert_lstm.out", 2, T16(1, 2, 3)},                         /* a cell of three units */
+        {"nucleon::quantized_litert_lstm.out", 3, T8(16, 4)},                            /* weights of four inputs */
+        {"nucleon::quantized_litert_lstm.out", 5, T32(32)},                              /* biases without pairs */
+        {"nucleon::quantized_litert_lstm.out", 7, LIST(1, 2, 3)},                        /* three numbers */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

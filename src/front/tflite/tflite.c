@@ -31,13 +31,42 @@ static nuc_ti_importer *const importers[NUC_LT_CODES] = {
 
 static bool is_plain(const struct nuc_lt_tensor *t)
 {
-    return t->quant.count == 0 && (t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t));
+    return t->quant.count == 0 && (t->dtype == NUC_F32 || t->dtype == NUC_BOOL || t->dtype == NUC_I8 ||
+                                   t->dtype == NUC_I16 || nuc_ti_is_index(t));
 }
 
 /* Pixels, which a CAST makes numbers of. */
 static bool is_bytes(const struct nuc_lt_tensor *t)
 {
     return t->quant.count == 0 && t->dtype == NUC_U8;
+}
+
+/* Numbers of a front end: samples, features, and integers without a sign, for which others stand. */
+static bool is_of_signals(const struct nuc_lt_tensor *t)
+{
+    return t->unhandled == NULL &&
+           (t->is_unsigned || (t->quant.count == 0 && (t->dtype == NUC_I8 || t->dtype == NUC_I16)));
+}
+
+/* Operators that take such numbers for bits, or know what they are. A CAST has signed ones on its other side. */
+static bool takes_signals(const struct nuc_lt_op *op)
+{
+    switch (op->code) {
+    case NUC_LT_CAST:
+    case NUC_LT_CUSTOM:
+    case NUC_LT_RESHAPE:
+    case NUC_LT_SQUEEZE:
+    case NUC_LT_EXPAND_DIMS:
+    case NUC_LT_CONCATENATION:
+    case NUC_LT_SLICE:
+    case NUC_LT_STRIDED_SLICE:
+    case NUC_LT_SPLIT:
+    case NUC_LT_PACK:
+    case NUC_LT_UNPACK:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Quantized integers with one scale, or numbers without: what values between operators may be. */
@@ -48,13 +77,14 @@ static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
     if (is_plain(t))
         return;
     if (!nuc_ti_is_quantized(t) || t->quant.count != 1)
-        nuc_fail(ti->cx, NUC_UNSUPPORTED,
-                 "%s: tensor %s is %s with %u scale%s: int8, int16 and int32 with one scale, float32, int32, int64 "
-                 "and bool are handled; convert the model with int8 quantization, or without any",
-                 ti->m->file,
-                 *t->name != '\0' ? nuc_format(ti->cx, "'%s'", t->name)
-                                  : nuc_format(ti->cx, "%d", (int)(t - ti->s->tensors)),
-                 nuc_dtype_name(t->dtype), t->quant.count, t->quant.count == 1 ? "" : "s");
+        nuc_fail(
+            ti->cx, NUC_UNSUPPORTED,
+            "%s: tensor %s is %s with %u scale%s: int8, int16 and int32 with one scale, float32, int16, int32, int64 "
+            "and bool are handled; convert the model with int8 quantization, or without any",
+            ti->m->file,
+            *t->name != '\0' ? nuc_format(ti->cx, "'%s'", t->name)
+                             : nuc_format(ti->cx, "%d", (int)(t - ti->s->tensors)),
+            nuc_dtype_name(t->dtype), t->quant.count, t->quant.count == 1 ? "" : "s");
     int64_t zero = t->quant.zero_point[0];
     if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < nuc_ti_range(t->dtype).low ||
         zero > nuc_ti_range(t->dtype).high)
@@ -144,7 +174,7 @@ static void import_inputs(struct nuc_ti *ti, struct nuc_lt_subgraph *s)
 static bool has_several_results(int32_t code)
 {
     return code == NUC_LT_SPLIT || code == NUC_LT_SPLIT_V || code == NUC_LT_UNPACK || code == NUC_LT_TOPK_V2 ||
-           code == NUC_LT_IF || code == NUC_LT_WHILE;
+           code == NUC_LT_IF || code == NUC_LT_WHILE || code == NUC_LT_CUSTOM;
 }
 
 /* Operators that read and write variable tensors. */
@@ -176,6 +206,9 @@ static void check_operands(const struct nuc_ti *ti)
         }
         if (t != NULL && is_bytes(t) && op->code != NUC_LT_CAST)
             nuc_ti_fail(ti, "tensor '%s' is uint8 without a scale, which CAST alone may read", t->name);
+        if (t != NULL && is_of_signals(t) && !takes_signals(op))
+            nuc_ti_fail(ti, "tensor '%s' is %s without a scale: CAST to int32, moves and signal operators may read it",
+                        t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
         if (t != NULL && t->is_variable && !has_state(op->code))
             nuc_ti_fail(ti, "tensor '%s' keeps a state, which SVDF and recurrent layers alone may read", t->name);
         if (t != NULL && t->is_resource && !is_of_variables(op->code))
@@ -184,8 +217,13 @@ static void check_operands(const struct nuc_ti *ti)
     const bool has_none = op->code == NUC_LT_ASSIGN_VARIABLE || op->code == NUC_LT_CALL_ONCE;
     if (op->n_outputs != (has_none ? 0 : 1) && (op->n_outputs == 0 || !has_several_results(op->code)))
         nuc_ti_fail(ti, "has %u results, %s is handled", op->n_outputs, has_none ? "none" : "one");
-    for (uint32_t k = 0; k < op->n_outputs && op->code != NUC_LT_VAR_HANDLE; k++)
-        check_value(ti, &ti->s->tensors[op->outputs[k]]);
+    for (uint32_t k = 0; k < op->n_outputs && op->code != NUC_LT_VAR_HANDLE; k++) {
+        const struct nuc_lt_tensor *t = &ti->s->tensors[op->outputs[k]];
+        check_value(ti, t);
+        if (is_of_signals(t) && !takes_signals(op))
+            nuc_ti_fail(ti, "makes '%s', %s without a scale: CAST from int32, moves and signal operators may do so",
+                        t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
+    }
 }
 
 /* ---- weights as floats ---- */
@@ -237,6 +275,21 @@ static const char *operator_label(const struct nuc_ti *ti)
     return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
 }
 
+static void import_custom(struct nuc_ti *ti)
+{
+    const char *name = ti->op->custom_code;
+    uint32_t n_operands = 3;
+    nuc_ti_importer *import =
+        strcmp(name, "Convolution2DTransposeBias") == 0 ? nuc_ti_transpose_conv_bias : nuc_ti_signal(name, &n_operands);
+
+    if (import == NULL)
+        nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT", name);
+    check_operands(ti);
+    if (ti->op->n_inputs != n_operands)
+        nuc_ti_fail(ti, "'%s' has %u operands instead of %u", name, ti->op->n_inputs, n_operands);
+    import(ti);
+}
+
 void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
@@ -258,13 +311,10 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
         importers[ti->op->code](ti);
         return;
     }
-    if (ti->op->code == NUC_LT_CUSTOM && strcmp(ti->op->custom_code, "Convolution2DTransposeBias") == 0) {
-        check_operands(ti);
-        nuc_ti_transpose_conv_bias(ti);
+    if (ti->op->code == NUC_LT_CUSTOM) {
+        import_custom(ti);
         return;
     }
-    if (ti->op->code == NUC_LT_CUSTOM)
-        nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT", ti->op->custom_code);
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 

@@ -84,7 +84,7 @@ int64_t nuc_ti_size_from_end(const struct nuc_lt_tensor *t, uint32_t k);
 /* Integers with a scale: their values are read through dequantize nodes. */
 static inline bool nuc_ti_is_quantized(const struct nuc_lt_tensor *t)
 {
-    return t->dtype == NUC_I8 || t->dtype == NUC_I16 || (t->dtype == NUC_I32 && t->quant.count > 0);
+    return t->quant.count > 0 && (t->dtype == NUC_I8 || t->dtype == NUC_I16 || t->dtype == NUC_I32);
 }
 
 /* The numbers of a quantized type: int8, int16, int32; those of others are of 64 bits. */
@@ -221,6 +221,11 @@ struct nuc_node *nuc_ti_state(struct nuc_ti *ti, uint32_t i, const int64_t *size
 /* What the operator leaves in it. */
 void nuc_ti_set_state(struct nuc_ti *ti, uint32_t i, struct nuc_node *next);
 
+/* A state of the operator's own, of those sizes and zero at first, which no tensor names; and what it leaves in that.
+ */
+struct nuc_node *nuc_ti_own_state(struct nuc_ti *ti, const char *name, const struct nuc_meta *meta);
+void nuc_ti_set_own_state(struct nuc_ti *ti, struct nuc_node *next);
+
 /* Appends what the states become to `count` values, in the order of their placeholders. Returns how many there are. */
 uint32_t nuc_ti_return_states(struct nuc_ti *ti, struct nuc_node **values, uint32_t count);
 
@@ -236,6 +241,9 @@ nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_
 
 /* Custom operators, by their names. */
 nuc_ti_importer nuc_ti_transpose_conv_bias;
+
+/* The importer of a signal operator and how many operands it has; NULL: it is none that is handled. */
+nuc_ti_importer *nuc_ti_signal(const char *name, uint32_t *n_operands);
 
 /* tflite_math.c */
 nuc_ti_importer nuc_ti_gelu, nuc_ti_square, nuc_ti_squared_difference, nuc_ti_add_n, nuc_ti_l2_norm, nuc_ti_log_softmax,

@@ -230,5 +230,8 @@ void nuc_ti_cast(struct nuc_ti *ti)
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
 
     nuc_ti_need_float(ti);
+    if (nuc_ti_in(ti, 0)->is_unsigned != nuc_ti_out(ti)->is_unsigned &&
+        (nuc_ti_in(ti, 0)->dtype != NUC_I32 || nuc_ti_out(ti)->dtype != NUC_I32))
+        nuc_ti_fail(ti, "from and to integers without a sign, int32 and uint32 are handled");
     nuc_ti_define(ti, nuc_ti_to_type(ti, nuc_ti_real(ti, 0, form), nuc_ti_out(ti)->dtype), form);
 }

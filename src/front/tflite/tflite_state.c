@@ -10,7 +10,8 @@
 
 struct nuc_ti_state {
     struct nuc_ti_state *next;
-    uint32_t subgraph; /* of a variable tensor: where it is, and which */
+    uint32_t
+        subgraph; /* of a variable tensor: where it is, and which; of an operator's own: minus 2, minus its index */
     int32_t tensor;
     const char *container, *name; /* of a resource variable, else NULL */
     struct nuc_node *node;        /* what a run begins with; NULL: nothing has read that */
@@ -87,6 +88,26 @@ struct nuc_node *nuc_ti_state(struct nuc_ti *ti, uint32_t i, const int64_t *size
 void nuc_ti_set_state(struct nuc_ti *ti, uint32_t i, struct nuc_node *next)
 {
     state_of_operand(ti, i)->now = (struct nuc_ti_value){.nodes[NUC_TI_PLAIN] = next, .form = NUC_TI_PLAIN};
+}
+
+/* ---- states of operators ---- */
+
+struct nuc_node *nuc_ti_own_state(struct nuc_ti *ti, const char *name, const struct nuc_meta *meta)
+{
+    const int32_t key = -2 - (int32_t)ti->index;
+    struct nuc_ti_state *s = new_state(ti, &(struct nuc_ti_state){.subgraph = ti->subgraph, .tensor = key});
+
+    begin(ti, s, &(struct nuc_lt_tensor){.name = name, .dtype = meta->dtype}, meta, NUC_TI_PLAIN);
+    return s->node;
+}
+
+void nuc_ti_set_own_state(struct nuc_ti *ti, struct nuc_node *next)
+{
+    struct nuc_ti_state *s = *ti->states;
+
+    while (s->tensor != -2 - (int32_t)ti->index || s->subgraph != ti->subgraph || s->name != NULL)
+        s = s->next;
+    s->now = (struct nuc_ti_value){.nodes[NUC_TI_PLAIN] = next, .form = NUC_TI_PLAIN};
 }
 
 /* ---- resource variables ---- */

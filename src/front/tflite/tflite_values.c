@@ -185,7 +185,8 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
 
     const struct nuc_ti_range range = constant_range(t);
     bool quantized = t->quant.count > 0 && (nuc_ti_is_quantized(t) || t->dtype == NUC_I64);
-    bool plain = t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t);
+    bool plain = t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t) ||
+                 (t->quant.count == 0 && (t->dtype == NUC_I8 || t->dtype == NUC_I16));
     if (t->data.data == NULL)
         nuc_ti_fail(ti, "tensor '%s' must be a constant", t->name);
     if (!quantized && !plain)

@@ -1,0 +1,159 @@
+/* Front ends for sound. The last dimension is a frame, the others count frames. */
+#include "device/runtime/operators/op_shapes.h"
+#include "device/signal/signal.h"
+
+static size_t frame_of(const struct nuc_tensor *t)
+{
+    return t->rank == 0 ? 1 : (size_t)t->sizes[t->rank - 1];
+}
+
+/* Whether out has as many frames as the input, of `size` values each. */
+static bool fits(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out, size_t size)
+{
+    return nuc_need(cx,
+                    frame_of(out) == size && nuc_tensor_elements(out) / size == nuc_tensor_elements(in) / frame_of(in),
+                    NUC_TEXT("argument 'out' has not the frames of 'input'"));
+}
+
+enum nuc_status nuc_op_signal_window(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_window *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *window = &a->window->u.tensor;
+    const size_t size = frame_of(in), count = nuc_tensor_elements(in);
+
+    if (!nuc_need(cx, nuc_tensor_elements(window) == size, NUC_TEXT("argument 'window' has not the size of a frame")))
+        return NUC_UNSUPPORTED;
+    for (size_t at = 0; at < count; at += size)
+        nuc_signal_window_s16((const int16_t *)in->data + at, window->data, size, nuc_int32(a->shift),
+                              (int16_t *)a->out->u.tensor.data + at);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_auto_scale(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_auto_scale *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *bits = &a->scale_bits->u.tensor;
+
+    if (!nuc_need(cx, nuc_tensor_elements(bits) == 1, NUC_TEXT("argument 'scale_bits' is not one number")))
+        return NUC_UNSUPPORTED;
+    *(int32_t *)bits->data = nuc_signal_auto_scale_s16(in->data, nuc_tensor_elements(in), a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_rfft(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_rfft *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *table = &a->table->u.tensor, *out = &a->out->u.tensor;
+    const size_t size = frame_of(in), length = (size_t)a->length->u.i;
+
+    if (!nuc_need(cx, length >= NUC_RFFT_SHORTEST && length <= NUC_RFFT_LONGEST && (length & (length - 1)) == 0,
+                  NUC_TEXT("argument 'length' is no power of two from 4 to 8192")) ||
+        !nuc_need(cx, nuc_tensor_elements(table) == nuc_rfft_table_numbers(length),
+                  NUC_TEXT("argument 'table' is not that of this length")) ||
+        !fits(cx, in, out, length + 2))
+        return NUC_UNSUPPORTED;
+    for (size_t i = 0; i < nuc_tensor_elements(in) / size; i++)
+        nuc_signal_rfft_s16((const int16_t *)in->data + i * size, size, length, table->data,
+                            (int16_t *)out->data + i * (length + 2));
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_energy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_energy *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    const size_t bins = frame_of(in) / 2;
+
+    if (!nuc_need(cx, bins > 0 && frame_of(in) % 2 == 0, NUC_TEXT("argument 'input' has no pairs")) ||
+        !fits(cx, in, out, bins))
+        return NUC_UNSUPPORTED;
+    for (size_t at = 0; at < nuc_tensor_elements(out); at += bins)
+        nuc_signal_energy((const int16_t *)in->data + 2 * at, bins, (size_t)a->start->u.i, (size_t)a->end->u.i,
+                          (uint32_t *)out->data + at);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_filter_bank(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_filter_bank *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor, *bands = &a->bands->u.tensor;
+    const struct nuc_tensor *weights = &a->weights->u.tensor, *unweights = &a->unweights->u.tensor;
+    const size_t bins = frame_of(in), size = frame_of(bands), n_weights = nuc_tensor_elements(weights);
+    const int16_t *rows = bands->data;
+    const struct nuc_filter_bank p = {size - 1, rows, rows + size, rows + 2 * size, weights->data, unweights->data};
+
+    if (!nuc_need(cx, bands->sizes[0] == 3 && size >= 2, NUC_TEXT("argument 'bands' is not three rows")) ||
+        !nuc_need(cx, nuc_tensor_elements(unweights) == n_weights && nuc_filter_bank_fits(&p, bins, n_weights),
+                  NUC_TEXT("a band lies outside the input or the weights")) ||
+        !fits(cx, in, out, p.channels))
+        return NUC_UNSUPPORTED;
+    for (size_t i = 0; i < nuc_tensor_elements(in) / bins; i++)
+        nuc_signal_filter_bank(&p, (const uint32_t *)in->data + i * bins, (uint64_t *)out->data + i * p.channels);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_square_root(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_square_root *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor;
+
+    (void)cx;
+    nuc_signal_filter_bank_root(in->data, nuc_tensor_elements(in), *(const int32_t *)a->scale_bits->u.tensor.data,
+                                a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+/* Factors of even and odd channels, one minus these, what remains, bits of a channel, of the factors, clamping. */
+static bool read_numbers(struct nuc_kernel_context *cx, const struct nuc_value *list, struct nuc_noise_reduction *p)
+{
+    int64_t n[8];
+
+    for (uint32_t i = 0; list->u.list.count == 8 && i < 8; i++)
+        n[i] = nuc_list_int(cx, list, i);
+    if (list->u.list.count != 8 || n[5] < 0 || n[5] > 31 || n[6] < 0 || n[6] > 32)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        p->smoothing[i] = (uint32_t)n[i];
+        p->one_minus_smoothing[i] = (uint32_t)n[2 + i];
+    }
+    p->min_remaining = (uint32_t)n[4];
+    p->smoothing_bits = (int32_t)n[5];
+    p->bits = (int32_t)n[6];
+    p->clamping = n[7] != 0;
+    return true;
+}
+
+enum nuc_status nuc_op_signal_noise_reduction(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_noise_reduction *a = (const void *)args;
+    struct nuc_noise_reduction p = {.channels = nuc_tensor_elements(&a->input->u.tensor)};
+
+    if (!nuc_need(cx, read_numbers(cx, a->numbers, &p), NUC_TEXT("argument 'numbers' is out of range")))
+        return NUC_UNSUPPORTED;
+    nuc_signal_noise_reduction(&p, a->input->u.tensor.data, a->noise->u.tensor.data, a->noise_out->u.tensor.data,
+                               a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_pcan(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_pcan *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *gains = &a->gains->u.tensor;
+
+    if (!nuc_need(cx, nuc_tensor_elements(gains) == NUC_PCAN_GAINS, NUC_TEXT("argument 'gains' is not int16[125]")))
+        return NUC_UNSUPPORTED;
+    nuc_signal_pcan(in->data, a->noise->u.tensor.data, nuc_tensor_elements(in), gains->data, nuc_int32(a->snr_shift),
+                    a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_signal_log(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_log *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor;
+
+    (void)cx;
+    nuc_signal_filter_bank_log(in->data, nuc_tensor_elements(in), (uint32_t)a->scale->u.i,
+                               nuc_int32(a->correction_bits), a->out->u.tensor.data);
+    return NUC_OK;
+}

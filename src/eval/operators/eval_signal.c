@@ -1,0 +1,136 @@
+/* Front ends for sound, by the functions that the kernels of a program call: their arithmetic has one definition. */
+#include "device/signal/signal.h"
+#include "eval/eval_private.h"
+
+/* Values of a frame, the last dimension, and how many frames there are. */
+static size_t frame_of(const struct nuc_eval_call *c, uint32_t arg)
+{
+    const struct nuc_meta *m = nuc_eval_in_meta(c, arg);
+
+    return (size_t)m->sizes[m->rank - 1];
+}
+
+static size_t frames_of(const struct nuc_eval_call *c)
+{
+    return (size_t)nuc_elements(nuc_eval_in_meta(c, NUC_SELF)) / frame_of(c, NUC_SELF);
+}
+
+static int32_t number(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return (int32_t)nuc_integer(c->node, arg, 0);
+}
+
+static void run_window(const struct nuc_eval_call *c)
+{
+    const size_t size = frame_of(c, NUC_SELF);
+
+    for (size_t i = 0; i < frames_of(c); i++)
+        nuc_signal_window_s16((const int16_t *)nuc_eval_in(c, NUC_SELF) + i * size,
+                              nuc_eval_in(c, NUC_ARG(SIGNAL_WINDOW, window)), size,
+                              number(c, NUC_ARG(SIGNAL_WINDOW, shift)), (int16_t *)c->out[0] + i * size);
+}
+
+static void run_auto_scale(const struct nuc_eval_call *c)
+{
+    *(int32_t *)c->out[1] = nuc_signal_auto_scale_s16(nuc_eval_in(c, NUC_SELF), frame_of(c, NUC_SELF), c->out[0]);
+}
+
+static void run_rfft(const struct nuc_eval_call *c)
+{
+    const size_t size = frame_of(c, NUC_SELF), length = (size_t)number(c, NUC_ARG(SIGNAL_RFFT, length));
+
+    for (size_t i = 0; i < frames_of(c); i++)
+        nuc_signal_rfft_s16((const int16_t *)nuc_eval_in(c, NUC_SELF) + i * size, size, length,
+                            nuc_eval_in(c, NUC_ARG(SIGNAL_RFFT, table)), (int16_t *)c->out[0] + i * (length + 2));
+}
+
+static void run_energy(const struct nuc_eval_call *c)
+{
+    const size_t bins = frame_of(c, NUC_SELF) / 2;
+
+    for (size_t i = 0; i < frames_of(c); i++)
+        nuc_signal_energy((const int16_t *)nuc_eval_in(c, NUC_SELF) + 2 * i * bins, bins,
+                          (size_t)number(c, NUC_ARG(SIGNAL_ENERGY, start)),
+                          (size_t)number(c, NUC_ARG(SIGNAL_ENERGY, end)), (uint32_t *)c->out[0] + i * bins);
+}
+
+static struct nuc_filter_bank bank_of(const struct nuc_eval_call *c)
+{
+    const size_t size = frame_of(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
+    const int16_t *bands = nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
+
+    return (struct nuc_filter_bank){size - 1,
+                                    bands,
+                                    bands + size,
+                                    bands + 2 * size,
+                                    nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, weights)),
+                                    nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, unweights))};
+}
+
+static void prepare_filter_bank(struct nuc_eval_call *c)
+{
+    const uint32_t bands = NUC_ARG(SIGNAL_FILTER_BANK, bands), weights = NUC_ARG(SIGNAL_FILTER_BANK, weights);
+
+    if (!nuc_eval_is_constant_in(c, bands))
+        nuc_eval_fail(c, "its bands are computed: make them a constant");
+    const struct nuc_filter_bank p = bank_of(c);
+    if (!nuc_filter_bank_fits(&p, frame_of(c, NUC_SELF), frame_of(c, weights)))
+        nuc_eval_fail(c, "a band lies outside the input or the weights");
+}
+
+static void run_filter_bank(const struct nuc_eval_call *c)
+{
+    const struct nuc_filter_bank p = bank_of(c);
+    const size_t bins = frame_of(c, NUC_SELF);
+
+    for (size_t i = 0; i < frames_of(c); i++)
+        nuc_signal_filter_bank(&p, (const uint32_t *)nuc_eval_in(c, NUC_SELF) + i * bins,
+                               (uint64_t *)c->out[0] + i * p.channels);
+}
+
+static void run_root(const struct nuc_eval_call *c)
+{
+    const int32_t *scale_bits = nuc_eval_in(c, NUC_ARG(SIGNAL_ROOT, scale_bits));
+
+    nuc_signal_filter_bank_root(nuc_eval_in(c, NUC_SELF), (size_t)nuc_elements(nuc_eval_result(c)),
+                                scale_bits == NULL ? 0 : *scale_bits, c->out[0]);
+}
+
+static void run_noise_reduction(const struct nuc_eval_call *c)
+{
+    const int64_t *n = c->node->args[NUC_ARG(SIGNAL_NOISE_REDUCTION, numbers)].u.ints;
+    const struct nuc_noise_reduction p = {.channels = frame_of(c, NUC_SELF),
+                                          .smoothing = {(uint32_t)n[0], (uint32_t)n[1]},
+                                          .one_minus_smoothing = {(uint32_t)n[2], (uint32_t)n[3]},
+                                          .min_remaining = (uint32_t)n[4],
+                                          .smoothing_bits = (int32_t)n[5],
+                                          .bits = (int32_t)n[6],
+                                          .clamping = n[7] != 0};
+
+    nuc_signal_noise_reduction(&p, nuc_eval_in(c, NUC_SELF), nuc_eval_in(c, NUC_ARG(SIGNAL_NOISE_REDUCTION, noise)),
+                               c->out[1], c->out[0]);
+}
+
+static void run_pcan(const struct nuc_eval_call *c)
+{
+    nuc_signal_pcan(nuc_eval_in(c, NUC_SELF), nuc_eval_in(c, NUC_ARG(SIGNAL_PCAN, noise)),
+                    (size_t)nuc_elements(nuc_eval_result(c)), nuc_eval_in(c, NUC_ARG(SIGNAL_PCAN, gains)),
+                    number(c, NUC_ARG(SIGNAL_PCAN, snr_shift)), c->out[0]);
+}
+
+static void run_log(const struct nuc_eval_call *c)
+{
+    nuc_signal_filter_bank_log(nuc_eval_in(c, NUC_SELF), (size_t)nuc_elements(nuc_eval_result(c)),
+                               (uint32_t)number(c, NUC_ARG(SIGNAL_LOG, scale)),
+                               number(c, NUC_ARG(SIGNAL_LOG, correction_bits)), c->out[0]);
+}
+
+const struct nuc_eval_op nuc_eval_signal_window = {.run = run_window};
+const struct nuc_eval_op nuc_eval_signal_auto_scale = {.run = run_auto_scale};
+const struct nuc_eval_op nuc_eval_signal_rfft = {.run = run_rfft};
+const struct nuc_eval_op nuc_eval_signal_energy = {.run = run_energy};
+const struct nuc_eval_op nuc_eval_signal_filter_bank = {.prepare = prepare_filter_bank, .run = run_filter_bank};
+const struct nuc_eval_op nuc_eval_signal_root = {.run = run_root};
+const struct nuc_eval_op nuc_eval_signal_noise_reduction = {.run = run_noise_reduction};
+const struct nuc_eval_op nuc_eval_signal_pcan = {.run = run_pcan};
+const struct nuc_eval_op nuc_eval_signal_log = {.run = run_log};

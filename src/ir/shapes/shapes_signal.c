@@ -1,0 +1,152 @@
+/* Front ends for sound: types and sizes of LiteRT's signal operators. */
+#include "device/signal/signal.h"
+#include "ir/args.h"
+#include "ir/shapes/shapes.h"
+
+/* The tensor, of that type and of at least one dimension, whose last one is a frame. */
+static const struct nuc_meta *frames(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype dtype)
+{
+    const struct nuc_meta *m = nuc_shape_input(c, index);
+
+    if (m->dtype != dtype || m->rank < 1 || m->sizes[m->rank - 1] < 1)
+        nuc_shape_fail(c, "argument %u is %s instead of %s of one dimension or more", (unsigned)index,
+                       nuc_meta_text(c->g->cx, m), nuc_dtype_name(dtype));
+    return m;
+}
+
+/* A list of so many int16. */
+static void list(const struct nuc_shape_call *c, uint32_t index, int64_t count)
+{
+    const struct nuc_meta *m = nuc_shape_input(c, index);
+
+    if (m->dtype != NUC_I16 || m->rank != 1 || m->sizes[0] != count)
+        nuc_shape_fail(c, "argument %u is %s instead of int16[%lld]", (unsigned)index, nuc_meta_text(c->g->cx, m),
+                       (long long)count);
+}
+
+static int64_t within(const struct nuc_shape_call *c, uint32_t index, int64_t low, int64_t high)
+{
+    const int64_t number = nuc_shape_int(c, index);
+
+    if (number < low || number > high)
+        nuc_shape_fail(c, "argument %u is %lld, outside %lld to %lld", (unsigned)index, (long long)number,
+                       (long long)low, (long long)high);
+    return number;
+}
+
+/* The result of the input's frames, each of them `size` values of that type. */
+static void result(const struct nuc_shape_call *c, const struct nuc_meta *in, enum nuc_dtype dtype, int64_t size)
+{
+    struct nuc_meta m = *in;
+
+    m.sizes[m.rank - 1] = size;
+    m = nuc_meta_make(dtype, m.sizes, m.rank);
+    nuc_shape_result(c, &m);
+}
+
+void nuc_shape_signal_window(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
+    const int64_t size = in->sizes[in->rank - 1];
+
+    list(c, NUC_ARG(SIGNAL_WINDOW, window), size);
+    within(c, NUC_ARG(SIGNAL_WINDOW, shift), 0, 31);
+    result(c, in, NUC_I16, size);
+}
+
+void nuc_shape_signal_auto_scale(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
+
+    nuc_shape_results(
+        c, (struct nuc_meta[]){nuc_meta_make(NUC_I16, in->sizes, in->rank), nuc_meta_make(NUC_I32, NULL, 0)}, 2);
+}
+
+void nuc_shape_signal_rfft(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
+    const int64_t length = within(c, NUC_ARG(SIGNAL_RFFT, length), NUC_RFFT_SHORTEST, NUC_RFFT_LONGEST);
+
+    if ((length & (length - 1)) != 0 || in->sizes[in->rank - 1] > length)
+        nuc_shape_fail(c, "the length %lld of the transform of %s is no power of two, or less than a frame",
+                       (long long)length, nuc_meta_text(c->g->cx, in));
+    list(c, NUC_ARG(SIGNAL_RFFT, table), (int64_t)nuc_rfft_table_numbers((size_t)length));
+    result(c, in, NUC_I16, length + 2);
+}
+
+void nuc_shape_signal_energy(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
+    const int64_t numbers = in->sizes[in->rank - 1], bins = numbers / 2;
+
+    if (numbers % 2 != 0)
+        nuc_shape_fail(c, "%s has no pairs", nuc_meta_text(c->g->cx, in));
+    within(c, NUC_ARG(SIGNAL_ENERGY, end), within(c, NUC_ARG(SIGNAL_ENERGY, start), 0, bins), bins);
+    result(c, in, NUC_I32, bins);
+}
+
+void nuc_shape_signal_filter_bank(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I32);
+    const struct nuc_meta *bands = nuc_shape_input(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
+    const struct nuc_meta *weights = nuc_shape_input(c, NUC_ARG(SIGNAL_FILTER_BANK, weights));
+
+    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
+        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
+    list(c, NUC_ARG(SIGNAL_FILTER_BANK, weights), weights->rank == 1 ? weights->sizes[0] : -1);
+    list(c, NUC_ARG(SIGNAL_FILTER_BANK, unweights), weights->sizes[0]);
+    result(c, in, NUC_I64, bands->sizes[1] - 1);
+}
+
+void nuc_shape_signal_root(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I64);
+    const struct nuc_meta *bits = nuc_shape_input(c, NUC_ARG(SIGNAL_ROOT, scale_bits));
+
+    if (bits->dtype != NUC_I32 || bits->rank != 0)
+        nuc_shape_fail(c, "scale_bits are %s instead of one int32", nuc_meta_text(c->g->cx, bits));
+    result(c, in, NUC_I32, in->sizes[in->rank - 1]);
+}
+
+void nuc_shape_signal_noise_reduction(const struct nuc_shape_call *c)
+{
+    enum { SMOOTHING_BITS = 5, BITS, CLAMPING, NUMBERS };
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I32);
+    const struct nuc_meta *noise = nuc_shape_input(c, NUC_ARG(SIGNAL_NOISE_REDUCTION, noise));
+    uint32_t count;
+    const int64_t *numbers = nuc_shape_ints(c, NUC_ARG(SIGNAL_NOISE_REDUCTION, numbers), &count);
+
+    if (in->rank != 1 || noise->dtype != NUC_I32 || !nuc_same_sizes(in, noise))
+        nuc_shape_fail(c, "channels are %s and their noise %s: both are a list of int32", nuc_meta_text(c->g->cx, in),
+                       nuc_meta_text(c->g->cx, noise));
+    bool fits = count == NUMBERS && numbers[SMOOTHING_BITS] >= 0 && numbers[SMOOTHING_BITS] <= 31 &&
+                numbers[BITS] >= 0 && numbers[BITS] <= 32 && (numbers[CLAMPING] | 1) == 1;
+    for (uint32_t i = 0; fits && i < SMOOTHING_BITS; i++)
+        fits = numbers[i] >= 0 && numbers[i] <= INT32_MAX;
+    if (!fits)
+        nuc_shape_fail(c, "numbers are not five factors, bits of a channel, of factors, and whether to clamp");
+    const struct nuc_meta m = nuc_meta_make(NUC_I32, in->sizes, 1);
+    nuc_shape_results(c, (struct nuc_meta[]){m, m}, 2);
+}
+
+void nuc_shape_signal_pcan(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I32);
+    const struct nuc_meta *noise = nuc_shape_input(c, NUC_ARG(SIGNAL_PCAN, noise));
+
+    if (noise->dtype != NUC_I32 || !nuc_same_sizes(in, noise))
+        nuc_shape_fail(c, "channels are %s and their noise %s", nuc_meta_text(c->g->cx, in),
+                       nuc_meta_text(c->g->cx, noise));
+    list(c, NUC_ARG(SIGNAL_PCAN, gains), NUC_PCAN_GAINS);
+    within(c, NUC_ARG(SIGNAL_PCAN, snr_shift), 0, 63);
+    result(c, in, NUC_I32, in->sizes[in->rank - 1]);
+}
+
+void nuc_shape_signal_log(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I32);
+
+    within(c, NUC_ARG(SIGNAL_LOG, scale), 0, INT32_MAX);
+    within(c, NUC_ARG(SIGNAL_LOG, correction_bits), 0, 31);
+    result(c, in, NUC_I16, in->sizes[in->rank - 1]);
+}
