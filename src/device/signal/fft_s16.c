@@ -1,135 +1,106 @@
 /*
  * The transform of real samples by one of half as many complex ones: stages of radix 4, and first one of radix 2 where
  * the number of them is an odd power of two. Each stage divides by its radix before it adds, so that sums keep to 16
- * bits. Divisions and products are rounded in the places where kissfft rounds.
+ * bits. Divisions and products are rounded in the places where kissfft rounds. A table has two int16 for each factor.
  */
+#include "device/signal/complex_s16.h"
 #include "device/signal/signal.h"
 
-struct complex_s16 {
-    int16_t re, im;
-};
-
-static inline int16_t wrapped(int32_t v)
+static void combine_2(int16_t *x, size_t m, size_t stride, const int16_t *factors)
 {
-    return (int16_t)(uint16_t)(uint32_t)v;
-}
+    int16_t *y = x + 2 * m;
 
-static inline int16_t rounded(int32_t product)
-{
-    return wrapped((product + (1 << 14)) >> 15);
-}
-
-static inline struct complex_s16 add(struct complex_s16 a, struct complex_s16 b)
-{
-    return (struct complex_s16){wrapped(a.re + b.re), wrapped(a.im + b.im)};
-}
-
-static inline struct complex_s16 subtract(struct complex_s16 a, struct complex_s16 b)
-{
-    return (struct complex_s16){wrapped(a.re - b.re), wrapped(a.im - b.im)};
-}
-
-/* -i a */
-static inline struct complex_s16 turned(struct complex_s16 a)
-{
-    return (struct complex_s16){a.im, wrapped(-a.re)};
-}
-
-/* No sum overflows: parts of the factors are at least -32767. */
-static inline struct complex_s16 multiply(struct complex_s16 a, struct complex_s16 factor)
-{
-    return (struct complex_s16){rounded(a.re * factor.re - a.im * factor.im),
-                                rounded(a.re * factor.im + a.im * factor.re)};
-}
-
-static inline struct complex_s16 divide(struct complex_s16 a, int32_t by)
-{
-    return (struct complex_s16){rounded(a.re * (INT16_MAX / by)), rounded(a.im * (INT16_MAX / by))};
-}
-
-static void combine_2(struct complex_s16 *x, size_t m, size_t stride, const struct complex_s16 *factors)
-{
     for (size_t i = 0; i < m; i++) {
-        struct complex_s16 a = divide(x[i], 2), b = multiply(divide(x[m + i], 2), factors[i * stride]);
-        x[m + i] = subtract(a, b);
-        x[i] = add(a, b);
+        uint32_t a = nuc_div_complex(nuc_load_complex(x + 2 * i), 2);
+        uint32_t b = nuc_div_complex(nuc_load_complex(y + 2 * i), 2);
+        b = nuc_mul_complex(b, nuc_load_complex(factors + 2 * i * stride));
+        nuc_store_complex(x + 2 * i, nuc_add_complex(a, b));
+        nuc_store_complex(y + 2 * i, nuc_sub_complex(a, b));
     }
 }
 
-static void combine_4(struct complex_s16 *x, size_t m, size_t stride, const struct complex_s16 *factors)
+static void combine_4(int16_t *x, size_t m, size_t stride, const int16_t *factors)
 {
+    int16_t *x1 = x + 2 * m, *x2 = x + 4 * m, *x3 = x + 6 * m;
+    const int16_t *f1 = factors, *f2 = factors, *f3 = factors;
+
     for (size_t i = 0; i < m; i++) {
-        struct complex_s16 a = divide(x[i], 4), b = multiply(divide(x[m + i], 4), factors[i * stride]);
-        struct complex_s16 c = multiply(divide(x[2 * m + i], 4), factors[2 * i * stride]);
-        struct complex_s16 d = multiply(divide(x[3 * m + i], 4), factors[3 * i * stride]);
-        struct complex_s16 even = add(a, c), difference = subtract(a, c), odd = add(b, d);
-        struct complex_s16 across = turned(subtract(b, d));
-        x[i] = add(even, odd);
-        x[m + i] = add(difference, across);
-        x[2 * m + i] = subtract(even, odd);
-        x[3 * m + i] = subtract(difference, across);
+        uint32_t a = nuc_div_complex(nuc_load_complex(x), 4), b = nuc_div_complex(nuc_load_complex(x1), 4);
+        uint32_t c = nuc_div_complex(nuc_load_complex(x2), 4), d = nuc_div_complex(nuc_load_complex(x3), 4);
+        b = nuc_mul_complex(b, nuc_load_complex(f1));
+        c = nuc_mul_complex(c, nuc_load_complex(f2));
+        d = nuc_mul_complex(d, nuc_load_complex(f3));
+        uint32_t even = nuc_add_complex(a, c), difference = nuc_sub_complex(a, c);
+        uint32_t odd = nuc_add_complex(b, d), across = nuc_sub_complex(b, d);
+        nuc_store_complex(x, nuc_add_complex(even, odd));
+        nuc_store_complex(x1, nuc_add_turned(difference, across));
+        nuc_store_complex(x2, nuc_sub_complex(even, odd));
+        nuc_store_complex(x3, nuc_sub_turned(difference, across));
+        x += 2, x1 += 2, x2 += 2, x3 += 2;
+        f1 += 2 * stride, f2 += 4 * stride, f3 += 6 * stride;
     }
 }
 
-/* The complex sample at an index of what is padded with zeros. */
-static struct complex_s16 sample(const int16_t *in, size_t count, size_t index)
+/*
+ * The samples in the order in which the first stage takes them: digits of base 4 reversed, one of base 2 last. So the
+ * place that is counted up from 0 belongs to a sample whose index is counted up from its upper end.
+ */
+static void place_samples(const int16_t *in, size_t count, size_t n, size_t first_radix, int16_t *out)
 {
-    const size_t at = 2 * index;
+    size_t from = 0;
 
-    return (struct complex_s16){at < count ? in[at] : (int16_t)0, at + 1 < count ? in[at + 1] : (int16_t)0};
-}
-
-/* The samples in the order in which the first stage takes them: digits of base 4 reversed, one of base 2 last. */
-static void place_samples(const int16_t *in, size_t count, size_t n, struct complex_s16 *out)
-{
     for (size_t to = 0; to < n; to++) {
-        size_t from = 0, step = 1;
-        for (size_t rest = to, m = n; m > 1;) {
-            const size_t radix = m % 4 == 0 ? 4 : 2;
-            m /= radix;
-            from += rest / m * step;
-            rest %= m;
-            step *= radix;
+        const size_t at = 2 * from;
+        if (at + 1 < count) {
+            nuc_store_complex(out + 2 * to, nuc_load_complex(in + at));
+        } else {
+            out[2 * to] = at < count ? in[at] : (int16_t)0;
+            out[2 * to + 1] = 0;
         }
-        out[to] = sample(in, count, from);
+        size_t limit = n, step = n / first_radix;
+        for (from += step; from >= limit && limit > 1; from += step) {
+            from -= limit;
+            limit = step;
+            step /= 4;
+        }
     }
 }
 
 /* The spectrum of the real samples out of that of the n complex ones, in place. */
-static void separate(struct complex_s16 *x, size_t n, const struct complex_s16 *factors)
+static void separate(int16_t *x, size_t n, const int16_t *factors)
 {
-    struct complex_s16 first = divide(x[0], 2);
+    const uint32_t first = nuc_div_complex(nuc_load_complex(x), 2), swapped = first >> 16 | first << 16;
 
-    x[0] = (struct complex_s16){wrapped(first.re + first.im), 0};
-    x[n] = (struct complex_s16){wrapped(first.re - first.im), 0};
+    nuc_store_complex(x, nuc_add_complex(first, swapped) & 0xFFFF);
+    nuc_store_complex(x + 2 * n, nuc_sub_complex(first, swapped) & 0xFFFF);
     for (size_t k = 1; k <= n / 2; k++) {
-        struct complex_s16 a = divide(x[k], 2);
-        struct complex_s16 b = divide((struct complex_s16){x[n - k].re, wrapped(-x[n - k].im)}, 2);
-        struct complex_s16 sum = add(a, b), product = multiply(subtract(a, b), factors[k - 1]);
-        x[k] = (struct complex_s16){wrapped((sum.re + product.re) >> 1), wrapped((sum.im + product.im) >> 1)};
-        x[n - k] = (struct complex_s16){wrapped((sum.re - product.re) >> 1), wrapped((product.im - sum.im) >> 1)};
+        const uint32_t mirrored = nuc_load_complex(x + 2 * (n - k));
+        const uint32_t a = nuc_div_complex(nuc_load_complex(x + 2 * k), 2);
+        const uint32_t b = nuc_div_complex(nuc_halves_of(mirrored, nuc_sub_complex(0, mirrored)), 2);
+        const uint32_t sum = nuc_add_complex(a, b);
+        const uint32_t product = nuc_mul_complex(nuc_sub_complex(a, b), nuc_load_complex(factors + 2 * (k - 1)));
+        nuc_store_complex(x + 2 * k, nuc_half_sum(sum, product));
+        nuc_store_complex(x + 2 * (n - k),
+                          nuc_halves_of(nuc_half_difference(sum, product), nuc_half_difference(product, sum)));
     }
 }
 
 void nuc_signal_rfft_s16(const int16_t *in, size_t count, size_t length, const int16_t *table, int16_t *out)
 {
     const size_t n = length / 2;
-    const struct complex_s16 *factors = (const void *)table;
-    struct complex_s16 *x = (void *)out;
+    size_t first_radix = 4, m = 1;
 
-    place_samples(in, count, n, x);
-    size_t m = 1;
-    while (m < n) {
-        size_t radix = 4;
-        for (size_t rest = n / m; rest > 1 && radix == 4; rest /= 4)
-            radix = rest == 2 ? 2 : 4;
-        for (size_t at = 0; at < n; at += radix * m) {
-            if (radix == 2)
-                combine_2(x + at, m, n / (2 * m), factors);
-            else
-                combine_4(x + at, m, n / (4 * m), factors);
-        }
-        m *= radix;
+    for (size_t rest = n; rest > 1; rest /= 4)
+        first_radix = rest == 2 ? 2 : 4;
+    place_samples(in, count, n, first_radix, out);
+    if (first_radix == 2) {
+        for (size_t at = 0; at < n; at += 2)
+            combine_2(out + 2 * at, 1, n / 2, table);
+        m = 2;
     }
-    separate(x, n, factors + (n < 4 ? 1 : 3 * n / 4));
+    for (; m < n; m *= 4) {
+        for (size_t at = 0; at < n; at += 4 * m)
+            combine_4(out + 2 * at, m, n / (4 * m), table);
+    }
+    separate(out, n, table + (n < 4 ? 2 : 3 * n / 2));
 }

@@ -85,6 +85,16 @@ static const struct row {
     {NUC_OPS(NUC_OP_NUCLEON_LITERT_LSTM),
      VALUES,
      {.call = 2000, .product = 4.5, .written = 880, .scalar = 2}}, /* 8 % */
+    /* Of a front end of 480 samples, 257 bins and 40 channels; each bin adds to two channels. */
+    {NUC_OPS(NUC_OP_SIGNAL_WINDOW, NUC_OP_SIGNAL_AUTO_SCALE, NUC_OP_SIGNAL_ENERGY),
+     VALUES,
+     {.call = 250, .written = 14, .scalar = 1}},                                            /* 4 % */
+    {NUC_OPS(NUC_OP_SIGNAL_RFFT), VALUES, {.call = 400, .written = 54, .scalar = 2.1}},     /* of one length */
+    {NUC_OPS(NUC_OP_SIGNAL_FILTER_BANK), VALUES, {.call = 250, .read = 32, .scalar = 1.5}}, /* of one call */
+    {NUC_OPS(NUC_OP_SIGNAL_ROOT), VALUES, {.call = 250, .written = 289, .scalar = 1}},      /* of one call */
+    {NUC_OPS(NUC_OP_SIGNAL_NOISE_REDUCTION, NUC_OP_SIGNAL_PCAN, NUC_OP_SIGNAL_LOG),
+     VALUES,
+     {.call = 250, .written = 60, .scalar = 1.5}}, /* 26 % */
     {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
      VALUES,
      {.call = 7500,
