@@ -323,7 +323,9 @@ void nuc_put_memories(struct nuc_context *cx, json_t *to, const struct nuc_targe
         json_t *memory = nuc_put_object(cx, list, NULL);
         nuc_put_text(cx, memory, "name", target->memories[i].name);
         nuc_put_count(cx, memory, "bytes", target->memories[i].bytes);
-        nuc_put_bool(cx, memory, "npu_reads", target->memories[i].npu_reads);
+        nuc_put_bool(cx, memory, "npu_reads", (target->memories[i].reach & NUC_BY_NPU) != 0);
+        nuc_put_bool(cx, memory, "dma_reads", (target->memories[i].reach & NUC_BY_DMA) != 0);
+        nuc_put_bool(cx, memory, "flash", target->memories[i].flash);
     }
 }
 
@@ -380,8 +382,8 @@ static void add_npu(struct nuc_text *out, const struct nuc_target *t)
     nuc_text_addf(out, "  NPU %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n", t->pipelines,
                   t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
     for (uint32_t i = 0; i < t->n_memories; i++)
-        nuc_text_addf(out, "  %-6s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
-                      t->memories[i].npu_reads ? ", read by the NPU" : "");
+        nuc_text_addf(out, "  %-8s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
+                      (t->memories[i].reach & NUC_BY_NPU) != 0 ? ", read by the NPU" : "");
     nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
                   (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
                   (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);

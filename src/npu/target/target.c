@@ -42,11 +42,13 @@ const char *nuc_isa_name(enum nuc_isa isa)
 
 /* The eIQ Neutron N3-64 of i.MX RT700 and the memories around it. */
 #define NEUTRON_N3_64                                                                                                  \
-    .pipelines = 8, .num_macs = 8, .npu = &nuc_npu_n3_64, .n_memories = 2,                                             \
+    .pipelines = 8, .num_macs = 8, .npu = &nuc_npu_n3_64, .n_memories = 4,                                             \
     .memories =                                                                                                        \
         {                                                                                                              \
-            {.name = "sram", .bytes = 7864320, .npu_reads = true, .alignment = 16},                                    \
-            {.name = "flash", .bytes = 134217728, .npu_reads = false, .alignment = 16},                                \
+            {.name = "sram", .bytes = 7864320, .reach = NUC_BY_ALL, .speed = 1},                                       \
+            {.name = "m_ncache", .bytes = 384 * 1024, .reach = NUC_BY_ALL, .speed = 1}, /* the only one not cached */  \
+            {.name = "m_data", .bytes = 2560 * 1024, .reach = NUC_BY_CPU},                                             \
+            {.name = "flash", .bytes = 134217728, .reach = NUC_BY_CPU | NUC_BY_DMA, .speed = 2, .flash = true},        \
     },                                                                                                                 \
     .buffer_alignment = 16, .max_window = 4096, .max_mac_buffer = 65535, .max_transposed_stride = 2,                   \
     .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \

@@ -12,15 +12,22 @@
 #include "host/context.h"
 #include "nucleon/compile.h"
 
-/* A memory the program's buffers can be placed in. */
+/* Who reads a memory in place, and writes it unless it is flash. */
+enum { NUC_BY_CPU = 1, NUC_BY_NPU = 2, NUC_BY_DMA = 4, NUC_BY_ALL = 7 };
+
+/*
+ * A memory that the program's buffers or weights can be placed in. The first one of a target is all of its SRAM; banks
+ * of it follow, named as the regions of the vendor's linker scripts, then flash.
+ */
 struct nuc_memory {
     const char *name;
     uint64_t bytes; /* largest size the part can have */
-    bool npu_reads; /* the NPU reads operands from here without a copy */
-    uint32_t alignment;
+    unsigned reach; /* NUC_BY_... */
+    unsigned speed; /* an order, no cycles: buffers go to the banks of the smallest number first */
+    bool flash;     /* weights alone */
 };
 
-#define NUC_TARGET_MEMORIES 4
+#define NUC_TARGET_MEMORIES 6
 
 /*
  * Cycles of the CPU's kernels of one element type, for decisions that have no operator yet and for kernels that
