@@ -136,6 +136,13 @@ struct nuc_options {
     bool plan_delegate_scratch;    /* the arena holds the scratch of delegates; only nucleon's runtime uses this */
     const char *memory_map;        /* file nuc_compile_file() writes the memory map to, .svg: a picture; NULL: none */
     size_t memory_budget; /* nuc_compile_file() fails with NUC_PROPERTY when arena and scratch need more; 0: any */
+    /*
+     * "NAME=SIZE": banks of SRAM that planned memory is split over, one planned memory for each (docs/memory.md). The
+     * names are those of the target; of a target without an NPU any. 0: one memory of any size.
+     */
+    const char *const *memories;
+    size_t n_memories;
+    const char *weights_memory;   /* memory of the target, or of `memories`, that the weights lie in; NULL: not said */
     bool fetch_constants_to_sram; /* weights lie in flash and are copied while the NPU computes; needs copy functions */
     /*
      * The converter of partitions: NULL or "builtin", or a command (words separated by spaces, no shell). The command
@@ -646,6 +653,17 @@ struct nuc_stream_report {
     bool looks_back;  /* what windows are made of depends on frames before them */
 };
 
+/* What of a program lies in a bank of option `memories`. */
+struct nuc_bank_use {
+    const char *name;
+    size_t size;      /* bytes, as the option says */
+    size_t planned;   /* of these, planned memory, */
+    size_t peak;      /* of which so much is alive at once, */
+    size_t temporary; /* memory beside it during delegate calls, */
+    size_t states;    /* states, */
+    size_t weights;   /* and weights, where the option weights_memory names the bank */
+};
+
 struct nuc_program_report {
     const char *converter;        /* "nucleon", or the command that converted the partitions */
     bool runs_on_simulator;       /* all microcode comes from nucleon's converter */
@@ -683,6 +701,8 @@ struct nuc_program_report {
     uint64_t cycles;              /* of an inference, by the model of docs/cycle-model.md; 0: of a foreign converter */
     uint64_t npu_cycles;          /* of these, on the NPU, calls included; the others are the CPU's */
     double clock_hz;              /* of the target */
+    size_t n_banks;
+    const struct nuc_bank_use *banks;       /* of option `memories`, in the order of planned memories */
     const struct nuc_stream_report *stream; /* of option `stream`; NULL: without it. Valid as the compiler is */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);

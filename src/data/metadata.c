@@ -67,6 +67,21 @@ static const struct field calibration_fields[] = {
     {"marks", NUMBERS, AT(nuc_calibration_metadata, marks), AT(nuc_calibration_metadata, n_marks), NULL},
 };
 
+static const char *const holds_words[] = {"planned", "temporary", "weights", NULL};
+
+static const struct field memory_fields[] = {
+    {"name", TEXT, AT(nuc_memory_metadata, name), 0, NULL},
+    {"bytes", NUMBER, AT(nuc_memory_metadata, bytes), 0, NULL},
+    {"holds", WORD, AT(nuc_memory_metadata, holds), 0, holds_words},
+};
+
+static void init_memory(void *item)
+{
+    struct nuc_memory_metadata *memory = item;
+
+    memory->bytes = (double)NAN;
+}
+
 static void init_input(void *item)
 {
     struct nuc_input_metadata *input = item;
@@ -86,6 +101,7 @@ static const struct section sections[] = {
     SECTION("outputs", true, nuc_output_metadata, outputs, output_fields, NULL),
     SECTION("images", false, nuc_image_metadata, images, image_fields, NULL),
     SECTION("calibration", false, nuc_calibration_metadata, calibration, calibration_fields, NULL),
+    SECTION("memories", true, nuc_memory_metadata, memories, memory_fields, init_memory),
 };
 
 /* ---- items by section ---- */
@@ -203,7 +219,8 @@ void nuc_metadata_put(struct nuc_context *cx, const struct nuc_metadata *m, json
     for (size_t k = 0; k < COUNT(sections); k++) {
         const struct section *s = &sections[k];
         const char *items = items_of(m, s);
-        json_t *list = s->is_list ? nuc_put_array(cx, tree, s->key) : NULL;
+        /* Inputs and outputs are said also where there are none. */
+        json_t *list = s->is_list && (k < 2 || count_of(m, s) > 0) ? nuc_put_array(cx, tree, s->key) : NULL;
         for (size_t i = 0; i < count_of(m, s); i++) {
             json_t *item = nuc_put_object(cx, s->is_list ? list : tree, s->is_list ? NULL : s->key);
             for (size_t f = 0; f < s->n_fields; f++)
@@ -331,6 +348,14 @@ static void read_section(struct nuc_context *cx, const struct nuc_json *root, co
     }
 }
 
+/* Names of memories become those of sections and macros. */
+static bool is_identifier(const char *name)
+{
+    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+    return n > 0 && n < 32 && name[n] == '\0' && !(name[0] >= '0' && name[0] <= '9');
+}
+
 /* What no field can say alone. */
 static void check(const struct nuc_json *root, const struct nuc_metadata *m)
 {
@@ -338,6 +363,11 @@ static void check(const struct nuc_json *root, const struct nuc_metadata *m)
         const struct nuc_input_metadata *input = &m->inputs[i];
         if (isnan(input->least) != isnan(input->most) || input->least > input->most)
             nuc_json_fail(root, NUC_BAD_INPUT, "the range of input %zu is none", i);
+    }
+    for (size_t i = 0; i < m->n_memories; i++) {
+        const struct nuc_memory_metadata *memory = &m->memories[i];
+        if (memory->name == NULL || !is_identifier(memory->name))
+            nuc_json_fail(root, NUC_BAD_INPUT, "the name of memory %zu is none", i);
     }
     for (size_t i = 0; i < m->n_images; i++) {
         const struct nuc_image_metadata *images = &m->images[i];
@@ -381,4 +411,13 @@ const struct nuc_metadata *nuc_metadata_read(struct nuc_context *cx, struct nuc_
         nuc_fail_again(cx, status);
     *why = status == NUC_OK ? NULL : nuc_strdup(cx, cx->message);
     return status == NUC_OK ? r.m : NULL;
+}
+
+const char *nuc_metadata_memory(const struct nuc_metadata *m, enum nuc_memory_holds holds, size_t index)
+{
+    for (size_t i = 0; m != NULL && i < m->n_memories; i++) {
+        if (m->memories[i].holds == (int)holds && index-- == 0)
+            return m->memories[i].name;
+    }
+    return NULL;
 }

@@ -42,6 +42,14 @@ struct nuc_calibration_metadata {
     double marks[NUC_MOST_MARKS]; /* the smallest of nuc_sample_mark() */
 };
 
+/* Where something lies, of a program whose memory is split over banks: planned memories first, in their order. */
+enum nuc_memory_holds { NUC_HOLDS_PLANNED, NUC_HOLDS_TEMPORARY, NUC_HOLDS_WEIGHTS };
+struct nuc_memory_metadata {
+    const char *name; /* of the bank */
+    double bytes;     /* that it has; NaN: not said */
+    int holds;        /* enum nuc_memory_holds */
+};
+
 struct nuc_metadata {
     size_t n_inputs, n_outputs;
     struct nuc_input_metadata *inputs;
@@ -50,7 +58,12 @@ struct nuc_metadata {
     struct nuc_image_metadata *images;
     size_t n_calibration; /* 0: nothing is known of them, or 1 */
     struct nuc_calibration_metadata *calibration;
+    size_t n_memories; /* 0: nothing is said */
+    struct nuc_memory_metadata *memories;
 };
+
+/* The name of the bank of planned memory `index`, or of what else is held (index 0); NULL: not said. */
+const char *nuc_metadata_memory(const struct nuc_metadata *m, enum nuc_memory_holds holds, size_t index);
 
 /* As many inputs and outputs as the program has, nothing known of them. */
 struct nuc_metadata *nuc_metadata_new(struct nuc_context *cx, size_t n_inputs, size_t n_outputs);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "back/profile/profile.h"
+#include "back/program/banks.h"
 #include "back/program/memory_map.h"
 #include "back/program/out_variant.h"
 #include "device/base/program_sum.h"
@@ -13,6 +14,8 @@
 #include "host/text.h"
 #include "npu/convert/convert.h"
 #include "npu/convert/kernel_selection.h"
+#include "npu/target/target.h"
+#include "nucleon/runtime.h"
 
 /* ---- memory ---- */
 
@@ -88,6 +91,33 @@ static struct nuc_span with_sum(struct nuc_context *cx, struct nuc_span text)
     return (struct nuc_span){(const uint8_t *)out.data, out.length};
 }
 
+/*
+ * What lies beside planned memory does not depend on where that lies: a program with one arena says how much it is.
+ * With room left for it the banks are filled once to name them in the facts.
+ */
+static struct nuc_banks fill_banks(const struct nuc_job *j, const struct nuc_program_options *given,
+                                   struct nuc_program_memory_report *filled)
+{
+    const struct nuc_settings *s = j->m->settings;
+    const struct nuc_lowered *l = j->m->lowered;
+    struct nuc_program_options o = *given;
+    struct nuc_program_memory_report plain = {.planned = 0};
+    struct nuc_banks banks = *s->banks;
+    struct nuc_program_sizes sizes;
+
+    o.report = &plain;
+    struct nuc_span program = nuc_write_program(nuc_graph_copy(j->m->graph), &o);
+    if (nuc_program_sizes(program.data, program.size, &nuc_default_backends, &sizes, NULL) != NUC_OK)
+        nuc_fail(j->c->cx, NUC_INTERNAL, "%s: the runtime does not take the program", j->m->graph->file);
+    banks.temporary = sizes.temporary;
+    banks.temporary_reach = NUC_BY_CPU | NUC_BY_NPU | (s->o.fetch_constants_to_sram ? NUC_BY_DMA : 0);
+    banks.weights_bytes = l->n_partitions > 0 ? l->report.delegate_data : plain.constants;
+    o.banks = &banks;
+    o.report = filled;
+    nuc_write_program(nuc_graph_copy(j->m->graph), &o);
+    return banks;
+}
+
 void nuc_make_program(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
@@ -105,10 +135,15 @@ void nuc_make_program(struct nuc_job *j)
     if (m->lowered == NULL)
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is not lowered", m->graph->file);
     nuc_add_io_constants(m, &options);
-    named.bytes = with_sum(j->c->cx, nuc_model_metadata_text(m));
+    nuc_check_value_orders(m->graph);
+    struct nuc_banks banks;
+    if (m->settings->banks != NULL) {
+        banks = fill_banks(j, &options, &memory);
+        options.banks = &banks;
+    }
+    named.bytes = with_sum(j->c->cx, nuc_model_metadata_text(m, options.banks != NULL ? &memory : NULL));
     options.named = &named;
     options.n_named = named.bytes.size > 0;
-    nuc_check_value_orders(m->graph);
     j->made.bytes = nuc_write_program(m->graph, &options);
     j->made.report = m->lowered->report;
     j->made.report.scratch_in_arena = o->plan_delegate_scratch;
@@ -116,6 +151,8 @@ void nuc_make_program(struct nuc_job *j)
     note_lacking(m->graph, &j->made.report);
     struct nuc_program_report *r = &j->made.report;
     r->arena = memory.planned;
+    r->banks = memory.banks;
+    r->n_banks = memory.n_banks;
     r->arena_lower_bound = memory.lower_bound;
     r->arena_proven = memory.proven;
     r->scratch_proven = true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "back/program/program.h"
 #include "data/class_folders.h"
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
@@ -284,7 +285,7 @@ static void give_classes(const struct nuc_model *m, struct nuc_metadata *metadat
     metadata->outputs[i].n_classes = list.count;
 }
 
-static const struct nuc_metadata *describe(const struct nuc_model *m)
+static struct nuc_metadata *describe(const struct nuc_model *m)
 {
     size_t n_inputs = nuc_model_n_inputs(m), n_outputs = nuc_model_n_outputs(m);
     struct nuc_metadata *metadata = nuc_metadata_new(m->c->cx, n_inputs, n_outputs);
@@ -312,17 +313,47 @@ static const struct nuc_metadata *describe(const struct nuc_model *m)
     return metadata;
 }
 
-struct nuc_span nuc_model_metadata_text(const struct nuc_model *m)
+static void add_memory(struct nuc_metadata *m, const char *name, size_t bytes, enum nuc_memory_holds holds)
+{
+    m->memories[m->n_memories++] =
+        (struct nuc_memory_metadata){name, holds == NUC_HOLDS_PLANNED ? (double)bytes : (double)NAN, (int)holds};
+}
+
+/* A planned memory for each bank, then that of the states. */
+static void give_memories(const struct nuc_model *m, const struct nuc_program_memory_report *r,
+                          struct nuc_metadata *metadata)
+{
+    const char *weights = m->settings->o.weights_memory;
+
+    metadata->memories = nuc_alloc_array(m->c->cx, 2 * r->n_banks + 2, sizeof *metadata->memories);
+    for (size_t i = 0; i < r->n_banks; i++)
+        add_memory(metadata, r->banks[i].name, r->banks[i].size, NUC_HOLDS_PLANNED);
+    for (size_t i = 0; i < r->n_banks; i++) {
+        if (r->banks[i].states > 0)
+            add_memory(metadata, r->banks[i].name, r->banks[i].size, NUC_HOLDS_PLANNED);
+    }
+    for (size_t i = 0; i < r->n_banks; i++) {
+        if (r->banks[i].temporary > 0)
+            add_memory(metadata, r->banks[i].name, 0, NUC_HOLDS_TEMPORARY);
+    }
+    if (weights != NULL)
+        add_memory(metadata, weights, 0, NUC_HOLDS_WEIGHTS);
+}
+
+struct nuc_span nuc_model_metadata_text(const struct nuc_model *m, const struct nuc_program_memory_report *banks)
 {
     const struct nuc_options *o = &m->settings->o;
 
     if (o->reference_compat || o->no_metadata)
         return (struct nuc_span){NULL, 0};
-    return nuc_metadata_write(m->c->cx, describe(m));
+    struct nuc_metadata *metadata = describe(m);
+    if (banks != NULL)
+        give_memories(m, banks, metadata);
+    return nuc_metadata_write(m->c->cx, metadata);
 }
 
 struct nuc_pieces nuc_model_archive(struct nuc_model *m)
 {
-    m->graph->facts = nuc_model_metadata_text(m);
+    m->graph->facts = nuc_model_metadata_text(m, NULL);
     return nuc_write_pt2(m->graph);
 }

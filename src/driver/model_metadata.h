@@ -4,6 +4,8 @@
 
 #include "driver/driver.h"
 
+struct nuc_program_memory_report;
+
 /* By user input and by output, as the model was written: passes give the nodes of a graph other names. */
 struct nuc_model_names {
     size_t n_inputs, n_outputs;
@@ -36,8 +38,9 @@ void nuc_check_given_classes(const struct nuc_model *m);
 
 /*
  * The text for what is made of the model; empty when its options leave it out. Notes classes that belong to no output.
+ * `banks` of a program that is split over them, NULL: of any other, and of an archive.
  */
-struct nuc_span nuc_model_metadata_text(const struct nuc_model *m);
+struct nuc_span nuc_model_metadata_text(const struct nuc_model *m, const struct nuc_program_memory_report *banks);
 
 /* The model as an archive, with what is known of its data. */
 struct nuc_pieces nuc_model_archive(struct nuc_model *m);

@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "back/program/banks.h"
 #include "driver/pipeline.h"
 #include "host/nearest.h"
+#include "host/text.h"
 #include "npu/target/target.h"
+#include "options/memories.h"
 #include "options/options.h"
 
 static const char *dump_point_name(const void *list, size_t index)
@@ -73,6 +76,98 @@ static void resolve_cpu(struct nuc_context *cx, struct nuc_settings *s)
     s->target = in_float;
 }
 
+/* ---- memories ---- */
+
+static const struct nuc_memory *memory_of(const struct nuc_target *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->n_memories; i++) {
+        if (strcmp(t->memories[i].name, name) == 0)
+            return &t->memories[i];
+    }
+    return NULL;
+}
+
+static const char *memory_name(const void *target, size_t index)
+{
+    const struct nuc_target *t = target;
+
+    return index < t->n_memories ? t->memories[index].name : NULL;
+}
+
+static const char *memory_names(struct nuc_context *cx, const struct nuc_target *t, bool flash)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    for (uint32_t i = 0; i < t->n_memories; i++) {
+        if (flash || !t->memories[i].flash)
+            nuc_text_addf(&out, "%s%s", out.length > 0 ? ", " : "", t->memories[i].name);
+    }
+    return nuc_text_string(&out);
+}
+
+static struct nuc_bank bank_of(struct nuc_context *cx, const struct nuc_target *t, const struct nuc_memory_size *given)
+{
+    const struct nuc_memory *m = memory_of(t, given->name);
+
+    /* A Cortex-M alone is many chips: their banks are the CPU's, in the order given. */
+    if (m == NULL && t->npu_name == NULL)
+        return (struct nuc_bank){given->name, given->bytes, UINT64_MAX, NUC_BY_ALL, 0};
+    if (m == NULL || m->flash)
+        nuc_fail(cx, NUC_BAD_USAGE, "--memory: %s has no SRAM named '%s'%s: use one of %s", t->name, given->name,
+                 nuc_did_you_mean(cx, given->name, memory_name, t), memory_names(cx, t, false));
+    uint64_t most = t->npu_name != NULL ? m->bytes : UINT64_MAX;
+    if (given->bytes > most)
+        nuc_fail(cx, NUC_BAD_USAGE, "--memory: %s of %s has %llu bytes: give at most these", m->name, t->name,
+                 (unsigned long long)most);
+    return (struct nuc_bank){m->name, given->bytes, most, m->reach, m->speed};
+}
+
+/* Fast before slow and small before large; the first one is reached by the NPU where the scratch is planned. */
+static void sort_banks(struct nuc_banks *b, bool npu_first)
+{
+    for (uint32_t i = 1; i < b->n; i++) {
+        for (uint32_t k = i; k > 0; k--) {
+            const struct nuc_bank *x = &b->of[k - 1], *y = &b->of[k], swapped = *x;
+            bool reach = npu_first && (x->reach & NUC_BY_NPU) < (y->reach & NUC_BY_NPU);
+            bool same = !npu_first || (x->reach & NUC_BY_NPU) == (y->reach & NUC_BY_NPU);
+            if (!reach && !(same && (x->speed > y->speed || (x->speed == y->speed && x->bytes > y->bytes))))
+                break;
+            b->of[k - 1] = b->of[k];
+            b->of[k] = swapped;
+        }
+    }
+}
+
+static void resolve_banks(struct nuc_context *cx, struct nuc_settings *s)
+{
+    const struct nuc_memory_size *sizes = nuc_memory_sizes(cx, &s->o);
+    const char *weights = s->o.weights_memory;
+    struct nuc_banks *b = nuc_alloc(cx, sizeof *b);
+    bool in_bank = false;
+
+    if (s->o.n_memories > NUC_MOST_BANKS)
+        nuc_fail(cx, NUC_BAD_USAGE, "--memory gives %zu banks: give at most %d", s->o.n_memories, NUC_MOST_BANKS);
+    for (size_t i = 0; i < s->o.n_memories; i++) {
+        b->of[b->n++] = bank_of(cx, s->row, &sizes[i]);
+        in_bank |= weights != NULL && strcmp(weights, sizes[i].name) == 0;
+    }
+    sort_banks(b, s->o.plan_delegate_scratch);
+    const struct nuc_memory *m = weights != NULL ? memory_of(s->row, weights) : NULL;
+    if (weights != NULL && !in_bank && m == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "--weights-memory: %s has no memory named '%s'%s: use one of %s", s->row->name,
+                 weights, nuc_did_you_mean(cx, weights, memory_name, s->row), memory_names(cx, s->row, true));
+    if (s->delegates && m != NULL && (m->reach & NUC_BY_NPU) == 0 && !(m->flash && s->o.fetch_constants_to_sram))
+        nuc_fail(cx, NUC_BAD_USAGE, "--weights-memory: the NPU of %s does not read %s%s", s->row->name, weights,
+                 m->flash ? ": with --fetch-constants-to-sram its weights may lie there" : ": use a memory it reads");
+    if (weights != NULL && b->n == 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "--weights-memory: has an effect with --memory NAME=SIZE: give both");
+    if (b->n > 0 && s->o.reference_compat)
+        nuc_fail(cx, NUC_BAD_USAGE, "--memory: --reference-compat writes one arena: leave one of them out");
+    b->weights = weights;
+    s->banks = b->n > 0 ? b : NULL;
+}
+
 bool nuc_allows_in_place(const struct nuc_settings *s)
 {
     return !s->o.reference_compat && !s->o.executorch_ops_only;
@@ -87,6 +182,7 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     s.flavor = nuc_flavor_find(cx, options->converter_flavor);
     resolve_cpu(cx, &s);
     s.delegates = s.target->npu_name != NULL && options->delegate && !s.o.no_quantize;
+    resolve_banks(cx, &s);
     check_dump_point(cx, options->dump_after);
     nuc_check_rewrites(cx, options);
     nuc_stream_option(cx, options->stream);
@@ -114,6 +210,8 @@ void nuc_settings_check(struct nuc_context *cx, const char *name, const struct n
         nuc_flavor_look_up(cx, options->converter_flavor);
     if (strcmp(name, "dump-after") == 0)
         check_dump_point(cx, options->dump_after);
+    if (strcmp(name, "memory") == 0)
+        nuc_memory_sizes(cx, options);
     if (strcmp(name, "stream") == 0)
         nuc_stream_option(cx, options->stream);
     if (strcmp(name, "rewrite") == 0)

@@ -11,6 +11,7 @@
 
 struct nuc_target;
 struct nuc_flavor;
+struct nuc_banks;
 struct nuc_norms;
 struct nuc_alternatives;
 
@@ -19,7 +20,8 @@ struct nuc_settings {
     const struct nuc_target *row;    /* of the target as it is */
     const struct nuc_target *target; /* without `cpu` where that computes in float */
     const struct nuc_flavor *flavor;
-    bool delegates; /* the target has an NPU, and partitions may go there */
+    const struct nuc_banks *banks; /* of o.memories (back/program/banks.h); NULL: none */
+    bool delegates;                /* the target has an NPU, and partitions may go there */
     /* By operator, for o.cpu NUC_CPU_AUTO: in int8 on the CPU although float keeps more digits. NULL: none. */
     const bool *rounds;
     const struct nuc_norms *norms;          /* chosen with these. NULL: all whole */

@@ -46,6 +46,12 @@ const struct nuc_option_info nuc_option_rows[] = {
      "in strips "
      "of rows where that makes it fit; else a table shows what is alive at the peak",
      TO(memory_budget)},
+    {"memory", NUC_OPTION_LIST, "NAME=SIZE,...",
+     "banks of SRAM that the buffers are split over, by the target's names ('nucleon targets'); may be given for each",
+     TO(memories), COUNT_IN(n_memories)},
+    {"weights-memory", NUC_OPTION_STRING, "NAME",
+     "where the weights of the NPU, or of a program without it, lie: flash, or a bank, which then has to have room",
+     TO(weights_memory)},
     {"observer", NUC_OPTION_CHOICE, "NAME",
      "ranges of activations: auto (default), histogram, minmax, mse, percentile, moving-average", TO(observer),
      CHOICES("auto", "histogram", "minmax", "mse", "percentile", "moving-average")},

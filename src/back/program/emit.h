@@ -3,6 +3,7 @@
 #define NUC_BACK_PROGRAM_EMIT_H
 
 #include "algorithms/plan.h"
+#include "back/program/banks.h"
 #include "back/program/program.h"
 
 struct nuc_shared_values;
@@ -66,8 +67,9 @@ struct nuc_emit_storage {
     const char *form; /* NULL, what tells it from that result, or without a node what it is */
     uint32_t first, last;
     uint64_t address;
-    bool in_parts; /* several instructions compute it */
-    bool is_state; /* it lies in memory 2 and lives from run to run */
+    uint32_t memory; /* that has the address: planned memories count from 1 */
+    bool in_parts;   /* several instructions compute it */
+    bool is_state;   /* it lies in the last memory and lives from run to run */
 };
 
 /* Where a value lies that is a part of another one; part: there is such a value. */
@@ -102,8 +104,10 @@ struct nuc_emission {
     size_t n_initials, initials_capacity;
     struct nuc_emit_write *writes; /* in the order of the states */
     size_t n_writes, writes_capacity;
-    uint64_t states_size;       /* bytes of memory 2 */
-    uint32_t *inputs, *outputs; /* values */
+    uint64_t states_size;              /* bytes of the memory behind these: */
+    uint32_t n_memories;               /* planned memories without states, */
+    uint64_t memories[NUC_MOST_BANKS]; /* and their bytes */
+    uint32_t *inputs, *outputs;        /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
     uint32_t **value_of;              /* by node id: value indices of its tensors */
     struct nuc_emit_place *places;    /* by node id: of what is computed inside of another value */

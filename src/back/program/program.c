@@ -36,7 +36,11 @@ static size_t as_size(uint64_t bytes)
 
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
-    out->planned = as_size(e->plan.size + e->states_size);
+    uint64_t planned = e->states_size;
+
+    for (uint32_t i = 0; i < e->n_memories; i++)
+        planned += e->memories[i];
+    out->planned = as_size(planned);
     out->lower_bound = as_size(e->plan.bound);
     out->proven = e->plan.proven;
     out->method = e->plan.method;

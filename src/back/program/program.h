@@ -20,10 +20,14 @@ struct nuc_program_memory_report {
     size_t constants;   /* bytes of the constant segment */
     size_t n_values, n_instructions;
     const struct nuc_node *const *nodes; /* by instruction: what it was made of; NULL: nothing */
+    size_t n_banks;
+    const struct nuc_bank_use *banks; /* of the banks of the options */
     size_t n_tensors;
     const struct nuc_planned
         *tensors; /* steps are instructions from 1, 0: before the first, the last: after the last */
 };
+
+struct nuc_banks;
 
 /* A constant method: without inputs, a number as its output. */
 struct nuc_constant_method {
@@ -48,6 +52,7 @@ struct nuc_program_options {
     bool labels;                               /* stack traces have labels (ir/labels.h), too */
     bool keep_order;                           /* and a value for each argument: see nuc_write_program() */
     bool plan_delegate_scratch;                /* the planned memory holds the scratch of delegates too */
+    const struct nuc_banks *banks;             /* that the planned memory is split over; NULL: one of any size */
     bool in_place;                             /* int8 results may lie over inputs: kernels are those of this library */
     uint64_t plan_effort;                      /* bound of the search for addresses, 0: the planner's (plan.h) */
     const struct nuc_constant_method *numbers; /* after the method, in this order */

@@ -355,14 +355,21 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
     e->plan = nuc_plan_memory(e->cx, &problem);
     if (o->in_place)
         plan_in_place(e, &problem);
+    bool is_pooled = false;
     if (o->plan_delegate_scratch && pool_boundaries(e, ranges)) {
         struct nuc_plan pooled = nuc_plan_memory(e->cx, &problem);
-        e->plan = pooled.size < e->plan.size ? pooled : e->plan;
+        is_pooled = pooled.size < e->plan.size;
+        e->plan = is_pooled ? pooled : e->plan;
     }
+    e->n_memories = o->banks != NULL ? o->banks->n : 1;
+    e->memories[0] = e->plan.size;
     for (size_t s = 0; s < e->n_storages; s++) {
         struct nuc_emit_storage *storage = &e->storages[s];
+        storage->memory = storage->is_state ? e->n_memories + 1 : 1;
         storage->address = storage->is_state ? e->states_size : e->plan.addresses[s];
         if (storage->is_state)
             e->states_size = nuc_align_up((size_t)e->states_size + storage->bytes, ALIGNMENT);
     }
+    if (o->banks != NULL)
+        nuc_place_in_banks(e, o, is_pooled ? ranges : storage_ranges(e));
 }

@@ -54,7 +54,7 @@ static nuc_fb_ref add_allocation(struct serializer *s, const struct nuc_emit_val
     uint64_t offset = s->e->storages[v->storage].address + v->offset;
 
     nuc_fb_table_begin(s->b);
-    nuc_fb_put_u32(s->b, 0, s->e->storages[v->storage].is_state ? 2 : 1, 0);
+    nuc_fb_put_u32(s->b, 0, s->e->storages[v->storage].memory, 0);
     nuc_fb_put_u32(s->b, 1, (uint32_t)offset, 0);
     nuc_fb_put_u32(s->b, 2, (uint32_t)(offset >> 32), 0);
     return nuc_fb_table_end(s->b);
@@ -318,8 +318,13 @@ static nuc_fb_ref add_method(struct serializer *s, const char *name, const char 
 {
     enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
     /* Entry 0 is reserved; states have a memory of their own. */
-    const int64_t buffer_sizes[3] = {0, (int64_t)s->e->plan.size, (int64_t)s->e->states_size};
+    int64_t buffer_sizes[NUC_MOST_BANKS + 2] = {0};
+    const uint32_t n = s->e->n_memories;
     nuc_fb_ref refs[FIELDS] = {0};
+
+    for (uint32_t i = 0; i < n; i++)
+        buffer_sizes[i + 1] = (int64_t)s->e->memories[i];
+    buffer_sizes[n + 1] = (int64_t)s->e->states_size;
 
     refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, name);
     refs[NUC_PLAN_CONTAINER] = add_strings(s, inputs, outputs_text(s));
@@ -330,7 +335,7 @@ static nuc_fb_ref add_method(struct serializer *s, const char *name, const char 
     refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s, s->o->labels) : 0);
     refs[NUC_PLAN_OPERATORS] = add_operators(s);
     refs[NUC_PLAN_DELEGATES] = add_delegates(s);
-    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, s->e->n_writes > 0 ? 3 : 2, 8, 8);
+    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, s->e->n_writes > 0 ? n + 2 : n + 1, 8, 8);
     return add_table(s, refs, FIELDS);
 }
 
@@ -339,7 +344,7 @@ static nuc_fb_ref add_constant_method(struct serializer *s, const struct nuc_con
 {
     struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = constant->u.i}};
     uint32_t output = 0;
-    struct nuc_emission e = {.values = &value, .n_values = 1, .outputs = &output, .n_outputs = 1};
+    struct nuc_emission e = {.values = &value, .n_values = 1, .outputs = &output, .n_outputs = 1, .n_memories = 1};
     struct serializer method = {.e = &e, .o = s->o, .cx = s->cx, .b = s->b};
 
     if (constant->is_float)

@@ -137,6 +137,8 @@ static struct cli_option rows[] = {
     GROUP("Demands (exit code 3 when one does not hold)"),
     {SHARED("--require-full-delegation", PLACES)},
     {SHARED("--memory-budget", MAKES | EXPLAIN)},
+    {SHARED("--memory", MAKES | EXPLAIN)},
+    {SHARED("--weights-memory", MAKES | EXPLAIN)},
     {"--cycle-budget", EXPLAIN | TUNE, CLI_CYCLES, TO(cycle_budget), "N",
      "an inference takes at most N cycles, by estimate: 300k, 1.5M"},
     {"--min-accuracy", EVALUATE | MERGE_EVALUATIONS | REPORT, CLI_SHARE, TO(evaluate.min_accuracy), "PERCENT",

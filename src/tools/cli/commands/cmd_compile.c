@@ -58,6 +58,21 @@ static void print_latency(const struct nuc_program_report *r)
                   cli_commas(r->cycles), cli_commas(r->npu_cycles), cli_commas(r->cycles - r->npu_cycles));
 }
 
+static void print_bank(const struct nuc_bank_use *b)
+{
+    char rest[160] = "";
+
+    if (b->temporary > 0)
+        snprintf(rest, sizeof rest, ", NPU scratch and calls %s", cli_commas(b->temporary));
+    if (b->states > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", states %s", cli_commas(b->states));
+    if (b->weights > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", weights %s", cli_commas(b->weights));
+    cli_print_row("bank", "%s %s of %s bytes: buffers %s%s", b->name,
+                  cli_commas(b->planned + b->temporary + b->states + b->weights), cli_commas(b->size),
+                  cli_commas(b->planned), rest);
+}
+
 static void print_memory(const struct nuc_program_report *r)
 {
     if (r->n_partitions == 0)
@@ -68,6 +83,8 @@ static void print_memory(const struct nuc_program_report *r)
     else
         cli_print_row("memory", "%s bytes: arena %s, NPU scratch %s", cli_commas(r->arena + r->delegate_scratch),
                       cli_commas(r->arena), cli_commas(r->delegate_scratch));
+    for (size_t i = 0; i < r->n_banks; i++)
+        print_bank(&r->banks[i]);
     if (r->fetched > 0)
         cli_print_row("flash", "%s bytes of weights, fetched in %s cycles, %s by a DMA", cli_commas(r->fetched),
                       cli_commas(r->fetch_cycles), cli_commas(r->fetch_cycles_by_dma));
