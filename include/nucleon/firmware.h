@@ -39,6 +39,39 @@ enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *cons
 enum nuc_status nuc_kernel_tables_json(struct nuc_compiler *c, const struct nuc_kernel_tables_info *info,
                                        const char **text);
 
+/* ---- several programs ---- */
+
+/* A program's part of nuc_write_memory_plan(), in bytes; `state` is what the host's runtime takes. */
+struct nuc_planned_program {
+    const char *file, *name; /* its C identifier */
+    size_t planned;          /* shared with the others, as is */
+    size_t temporary;        /* memory during a delegate call */
+    size_t states;           /* of its own: states of the model, */
+    size_t state;            /* and what loading it leaves */
+};
+
+struct nuc_memory_plan_info {
+    struct nuc_kernel_tables_info tables;
+    const struct nuc_planned_program *programs; /* in the order given */
+    size_t n_programs;
+    size_t shared;    /* planned memory of all: that of the program that needs most */
+    size_t temporary; /* the same of temporary memory */
+    size_t own;       /* sum of what is not shared */
+};
+
+/*
+ * Writes what nuc_write_kernel_tables() does, and memory of programs of which one runs after the other: planned and
+ * temporary memory is shared, states are not. `output` is FOLDER/NAME.c; NAME_memories[] of NAME.h is for
+ * nuc_program_load(), and sources of nuc_codegen_program() take the same memory when NAME_PLAN names that header.
+ * `info` may be NULL. Errors as there; NUC_BAD_USAGE also when two programs have one name.
+ */
+enum nuc_status nuc_write_memory_plan(struct nuc_compiler *c, const char *const *programs, size_t n_programs,
+                                      const char *output, struct nuc_memory_plan_info *info);
+
+/* The same as JSON (docs/json.md, "nucleon plan"). */
+enum nuc_status nuc_memory_plan_json(struct nuc_compiler *c, const struct nuc_memory_plan_info *info,
+                                     const char **text);
+
 /* ---- a complete project ---- */
 
 struct nuc_project_options {

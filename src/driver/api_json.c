@@ -110,6 +110,7 @@ static const char *program_text(struct nuc_compiler *c)
     nuc_put_count(cx, tree, "fetch_by_dma_cycles", r->fetch_cycles_by_dma);
     nuc_put_count(cx, tree, "delegate_bytes", r->delegate_data);
     nuc_put_count(cx, tree, "program_bytes", r->program);
+    nuc_put_banks(cx, tree, r);
     put_strips(cx, tree, r);
     nuc_put_stream(cx, tree, r->stream);
     /* "nucleon::quantized_sum, nucleon::...": the report has them in one text. */

@@ -30,6 +30,28 @@ static struct nuc_map_pool arena_pool(const struct nuc_program_memory_report *me
                                  .tensors = memory->tensors};
 }
 
+/* What of planned memory lies in a bank; states are a memory, and a pool, of their own. */
+static struct nuc_map_pool bank_pool(struct nuc_context *cx, const struct nuc_program_memory_report *memory,
+                                     size_t bank)
+{
+    struct nuc_planned *tensors = nuc_alloc_array(cx, memory->n_tensors, sizeof *tensors);
+    const struct nuc_bank_use *use = bank < memory->n_banks ? &memory->banks[bank] : NULL;
+    struct nuc_map_pool pool = {.name = use != NULL ? nuc_format(cx, "bank %s", use->name) : "states",
+                                .step = "instruction",
+                                .tensors = tensors};
+
+    for (size_t i = 0; i < memory->n_tensors; i++) {
+        const struct nuc_planned *t = &memory->tensors[i];
+        if (memory->memories[i] != bank + 1)
+            continue;
+        tensors[pool.n_tensors++] = *t;
+        pool.size = t->address + t->size > pool.size ? t->address + t->size : pool.size;
+    }
+    pool.bound = use != NULL ? use->peak : pool.size;
+    pool.proven = pool.size <= pool.bound;
+    return pool;
+}
+
 static struct nuc_map_pool scratch_pool(struct nuc_context *cx, const struct nuc_lowered_partition *p)
 {
     return (struct nuc_map_pool){.name = nuc_format(cx, "NPU scratch of %s", p->info.tag),
@@ -168,11 +190,17 @@ void nuc_make_program(struct nuc_job *j)
     struct nuc_context *cx = m->c->cx;
     uint32_t n = m->lowered->n_partitions;
     struct nuc_memory_map *map = nuc_alloc(cx, sizeof *map);
-    struct nuc_map_pool *pools = nuc_alloc_array(cx, (size_t)n + 1, sizeof *pools);
-    pools[0] = arena_pool(&memory);
+    struct nuc_map_pool *pools = nuc_alloc_array(cx, (size_t)n + memory.n_banks + 1, sizeof *pools);
+    size_t n_pools = 0;
+    if (memory.n_banks == 0)
+        pools[n_pools++] = arena_pool(&memory);
+    for (size_t i = 0; memory.n_banks > 0 && i <= memory.n_banks; i++) {
+        pools[n_pools] = bank_pool(cx, &memory, i);
+        n_pools += i < memory.n_banks || pools[n_pools].n_tensors > 0;
+    }
     for (uint32_t i = 0; i < n; i++)
-        pools[i + 1] = scratch_pool(cx, &m->lowered->partitions[i]);
-    *map = (struct nuc_memory_map){m->graph->file, (size_t)n + 1, pools};
+        pools[n_pools++] = scratch_pool(cx, &m->lowered->partitions[i]);
+    *map = (struct nuc_memory_map){m->graph->file, n_pools, pools};
     j->made.memory = map;
     j->made.constants = memory.constants;
     j->made.n_instructions = memory.n_instructions;

@@ -4,6 +4,7 @@
 #include "archive/json_build.h"
 #include "introspect/network_private.h"
 #include "npu/convert/convert.h"
+#include "npu/explain/explain_members.h"
 #include "npu/explain/list_operators.h"
 
 /* ---- the model ---- */
@@ -128,6 +129,7 @@ static void put_memory(const struct nuc_network *net, json_t *to)
         nuc_put_count(net->cx, to, "memory_budget_bytes", budget);
     else
         nuc_put_null(net->cx, to, "memory_budget_bytes");
+    nuc_put_banks(net->cx, to, p);
     nuc_put_count(net->cx, to, "strips", p->n_strips);
     nuc_put_count(net->cx, to, "program_bytes", p->program);
     nuc_put_count(net->cx, to, "weights_bytes", weights_of(net));

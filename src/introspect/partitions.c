@@ -172,7 +172,7 @@ static void put_pool(const struct nuc_network *net, json_t *to, size_t index, co
         const struct nuc_planned *t = &p->tensors[i];
         json_t *o = nuc_put_object(net->cx, list, NULL);
         nuc_put_text(net->cx, o, "label", t->name);
-        nuc_put_id(net->cx, o, "node", owner_id(net, index == 0, lowered, t->owner));
+        nuc_put_id(net->cx, o, "node", owner_id(net, strcmp(p->step, "instruction") == 0, lowered, t->owner));
         nuc_put_count(net->cx, o, "address", t->address);
         nuc_put_count(net->cx, o, "bytes", t->size);
         nuc_put_int(net->cx, o, "first", t->first);

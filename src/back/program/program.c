@@ -53,15 +53,19 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
     out->constants = 0;
     const struct nuc_labels labels = nuc_label_graph(e->g);
     struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
+    uint32_t *memories = nuc_alloc_array(e->cx, e->n_storages, sizeof *memories);
     const uint32_t *owners = storage_owners(e);
     out->n_tensors = 0;
     for (size_t i = 0; i < e->n_storages; i++) {
         const struct nuc_emit_storage *s = &e->storages[i];
-        if (s->bytes > 0 && s->first <= s->last)
-            tensors[out->n_tensors++] = (struct nuc_planned){
-                label_of(e->cx, &labels, s), s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
+        if (s->bytes == 0 || s->first > s->last)
+            continue;
+        memories[out->n_tensors] = s->memory;
+        tensors[out->n_tensors++] = (struct nuc_planned){
+            label_of(e->cx, &labels, s), s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
     }
     out->tensors = tensors;
+    out->memories = memories;
     for (size_t i = 1; i < e->n_constants; i++)
         out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
 }

@@ -24,7 +24,8 @@ struct nuc_program_memory_report {
     const struct nuc_bank_use *banks; /* of the banks of the options */
     size_t n_tensors;
     const struct nuc_planned
-        *tensors; /* steps are instructions from 1, 0: before the first, the last: after the last */
+        *tensors;             /* steps are instructions from 1, 0: before the first, the last: after the last */
+    const uint32_t *memories; /* by tensor: the planned memory that its address is in, from 1 */
 };
 
 struct nuc_banks;

@@ -215,3 +215,20 @@ void nuc_put_obstacles(struct nuc_context *cx, json_t *to, const struct nuc_obst
         nuc_put_text(cx, item, "text", o->text);
     }
 }
+
+void nuc_put_banks(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
+{
+    json_t *list = nuc_put_array(cx, to, "banks");
+
+    for (size_t i = 0; i < r->n_banks; i++) {
+        const struct nuc_bank_use *b = &r->banks[i];
+        json_t *bank = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, bank, "name", b->name);
+        nuc_put_count(cx, bank, "bytes", b->size);
+        nuc_put_count(cx, bank, "planned_bytes", b->planned);
+        nuc_put_count(cx, bank, "peak_bytes", b->peak);
+        nuc_put_count(cx, bank, "temporary_bytes", b->temporary);
+        nuc_put_count(cx, bank, "states_bytes", b->states);
+        nuc_put_count(cx, bank, "weights_bytes", b->weights);
+    }
+}

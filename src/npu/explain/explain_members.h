@@ -28,6 +28,9 @@ void nuc_put_boundaries(struct nuc_context *cx, json_t *to, const struct nuc_exp
 /* fixes, trials: what helps of what was tried, and what becomes of the model with it. */
 void nuc_put_fixes(struct nuc_context *cx, json_t *to, const struct nuc_explanation *e);
 
+/* banks: the use of the banks of --memory; empty without it. */
+void nuc_put_banks(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r);
+
 /* stream: what --stream made of the network; without it null. */
 void nuc_put_stream(struct nuc_context *cx, json_t *to, const struct nuc_stream_report *s);
 

@@ -30,8 +30,9 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
 
 /* ---- tables of what programs call ---- */
 
+/* `plan` is filled when not NULL: the tables are those of a plan then. */
 static void write_tables(struct nuc_context *cx, const char *const *paths, size_t count, const char *output,
-                         struct nuc_kernel_tables_info *info)
+                         struct nuc_kernel_tables_info *info, struct nuc_memory_plan_info *plan)
 {
     const struct nuc_program_view **programs = nuc_alloc_array(cx, count, sizeof *programs);
     size_t stem = strlen(output);
@@ -43,7 +44,8 @@ static void write_tables(struct nuc_context *cx, const char *const *paths, size_
         programs[i] = nuc_program_view_open(cx, paths[i], nuc_read_file(cx, paths[i]));
     }
     const char *name = nuc_codegen_name(cx, output);
-    struct nuc_table_files files = nuc_kernel_tables(cx, programs, count, name);
+    struct nuc_table_files files =
+        plan != NULL ? nuc_memory_plan(cx, programs, count, name, plan) : nuc_kernel_tables(cx, programs, count, name);
     const char *folder = nuc_format(cx, "%.*s", (int)(nuc_base_name(output) - output), output);
 
     nuc_write_text(cx, output, files.source);
@@ -63,7 +65,24 @@ enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *cons
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, (programs != NULL || n_programs == 0) && output != NULL);
-        write_tables(nuc_context_of(c), programs, n_programs, output, info);
+        write_tables(nuc_context_of(c), programs, n_programs, output, info, NULL);
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_write_memory_plan(struct nuc_compiler *c, const char *const *programs, size_t n_programs,
+                                      const char *output, struct nuc_memory_plan_info *info)
+{
+    struct nuc_memory_plan_info plan;
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, programs != NULL && n_programs > 0 && output != NULL);
+        struct nuc_kernel_tables_info tables;
+        write_tables(nuc_context_of(c), programs, n_programs, output, &tables, &plan);
+        plan.tables = tables;
+        if (info != NULL)
+            *info = plan;
     }
     return nuc_leave(&call);
 }
@@ -76,6 +95,13 @@ static void put_names(struct nuc_context *cx, json_t *to, const char *key, const
         nuc_put_text(cx, list, NULL, names[i]);
 }
 
+static void put_tables(struct nuc_context *cx, json_t *to, const struct nuc_kernel_tables_info *info)
+{
+    nuc_put_text(cx, to, "name", info->name);
+    put_names(cx, to, "operators", info->operators, info->n_operators);
+    put_names(cx, to, "backends", info->backends, info->n_backends);
+}
+
 enum nuc_status nuc_kernel_tables_json(struct nuc_compiler *c, const struct nuc_kernel_tables_info *info,
                                        const char **text)
 {
@@ -85,9 +111,35 @@ enum nuc_status nuc_kernel_tables_json(struct nuc_compiler *c, const struct nuc_
         nuc_enter(&call, nuc_context_of(c), __func__, info != NULL && text != NULL);
         struct nuc_context *cx = nuc_context_of(c);
         json_t *tree = nuc_json_tree(cx);
-        nuc_put_text(cx, tree, "name", info->name);
-        put_names(cx, tree, "operators", info->operators, info->n_operators);
-        put_names(cx, tree, "backends", info->backends, info->n_backends);
+        put_tables(cx, tree, info);
+        *text = nuc_json_text(cx, tree);
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_memory_plan_json(struct nuc_compiler *c, const struct nuc_memory_plan_info *info, const char **text)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, info != NULL && text != NULL);
+        struct nuc_context *cx = nuc_context_of(c);
+        json_t *tree = nuc_json_tree(cx), *list;
+        put_tables(cx, tree, &info->tables);
+        list = nuc_put_array(cx, tree, "programs");
+        for (size_t i = 0; i < info->n_programs; i++) {
+            const struct nuc_planned_program *p = &info->programs[i];
+            json_t *program = nuc_put_object(cx, list, NULL);
+            nuc_put_text(cx, program, "file", p->file);
+            nuc_put_text(cx, program, "name", p->name);
+            nuc_put_count(cx, program, "planned_bytes", p->planned);
+            nuc_put_count(cx, program, "temporary_bytes", p->temporary);
+            nuc_put_count(cx, program, "states_bytes", p->states);
+            nuc_put_count(cx, program, "runtime_bytes", p->state);
+        }
+        nuc_put_count(cx, tree, "shared_bytes", info->shared);
+        nuc_put_count(cx, tree, "temporary_bytes", info->temporary);
+        nuc_put_count(cx, tree, "own_bytes", info->own);
         *text = nuc_json_text(cx, tree);
     }
     return nuc_leave(&call);

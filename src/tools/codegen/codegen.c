@@ -172,19 +172,65 @@ static const char *header(const struct nuc_codegen *g)
 
 /* ---- source ---- */
 
+void nuc_codegen_bank(struct nuc_text *out, const char *upper, const char *bank)
+{
+    if (bank != NULL)
+        nuc_text_addf(out,
+                      "/* What lies in bank %1$s: a linker script places the section in its region %1$s, "
+                      "ahead of .bss. */\n"
+                      "#ifndef %2$s_IN_%3$s\n#define %2$s_IN_%3$s __attribute__((section(\".bss.%1$s\")))\n#endif\n\n",
+                      bank, upper, nuc_codegen_capitals(out->cx, bank));
+}
+
+/* The bank that the program names for it; NULL: none. Weights in what is no bank, as flash is, need no section. */
+static const char *bank_of(const struct nuc_codegen *g, enum nuc_memory_holds holds, size_t index)
+{
+    const struct nuc_metadata *m = g->metadata;
+    const char *name = nuc_metadata_memory(m, holds, index);
+
+    for (size_t i = 0; name != NULL && i < m->n_memories; i++) {
+        if (m->memories[i].holds == NUC_HOLDS_PLANNED && strcmp(m->memories[i].name, name) == 0)
+            return name;
+    }
+    return NULL;
+}
+
+/* A buffer of its own, or one of the application's that is defined by the name in capitals. */
+static void add_buffer(const struct nuc_codegen *g, struct nuc_text *out, const char *name, const char *bank,
+                       size_t bytes)
+{
+    const char *place = bank == NULL ? "ARENA" : nuc_format(g->cx, "IN_%s", nuc_codegen_capitals(g->cx, bank));
+
+    nuc_text_addf(out,
+                  "#ifdef %1$s_%2$s\n#define %3$s %1$s_%2$s\n#else\n"
+                  "static %1$s_%4$s _Alignas(16) uint8_t %3$s[%5$zu];\n#endif\n",
+                  g->upper, nuc_codegen_capitals(g->cx, name), name, place, bytes);
+}
+
 static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
 {
+    const struct nuc_metadata *m = g->metadata;
+
+    nuc_text_addf(out,
+                  "#ifdef %1$s_PLAN /* memory that programs share: nucleon plan */\n#include %1$s_PLAN\n#endif\n\n",
+                  g->upper);
     nuc_text_addf(out,
                   "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
                   "both. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
                   g->upper);
+    for (size_t i = 0; m != NULL && i < m->n_memories && i < NUC_MAX_MEMORIES; i++) {
+        bool again = m->memories[i].holds != NUC_HOLDS_PLANNED;
+        for (size_t k = 0; k < i; k++)
+            again = again || strcmp(m->memories[i].name, m->memories[k].name) == 0;
+        nuc_codegen_bank(out, g->upper, again ? NULL : m->memories[i].name);
+    }
     for (size_t i = 0; i < g->sizes.n_planned; i++) {
         if ((g->memories >> i & 1) != 0)
-            nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t memory%zu[%zu];\n", g->upper, i,
-                          g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+            add_buffer(g, out, nuc_format(g->cx, "memory%zu", i), bank_of(g, NUC_HOLDS_PLANNED, i),
+                       g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
     }
     if (g->sizes.temporary > 0)
-        nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t temporary[%zu];\n", g->upper, g->sizes.temporary);
+        add_buffer(g, out, "temporary", bank_of(g, NUC_HOLDS_TEMPORARY, 0), g->sizes.temporary);
 }
 
 /* The program plans it in its first memory, or not at all. */
@@ -388,7 +434,7 @@ static void add_array(struct nuc_text *out, const char *name, size_t index, cons
 
 static const char *data(const struct nuc_codegen *g)
 {
-    const char *place = nuc_format(g->cx, "%s_WEIGHTS ", g->upper);
+    const char *place = nuc_format(g->cx, "%s_WEIGHTS ", g->upper), *bank = bank_of(g, NUC_HOLDS_WEIGHTS, 0);
     struct nuc_text out;
 
     nuc_text_init(&out, g->cx);
@@ -397,10 +443,12 @@ static const char *data(const struct nuc_codegen *g)
     nuc_text_addf(&out,
                   "/* Where the NPU's parts lie: it cannot read flash, so a section that start-up code copies to SRAM, "
                   "unless\n * they were compiled with --fetch-constants-to-sram. */\n"
-                  "#ifndef %1$s_WEIGHTS\n#define %1$s_WEIGHTS\n#endif\n\n",
-                  g->upper);
+                  "#ifndef %1$s_WEIGHTS\n#define %1$s_WEIGHTS%2$s\n#endif\n\n",
+                  g->upper, bank == NULL ? "" : nuc_format(g->cx, " __attribute__((section(\".data.%s\")))", bank));
+    /* Weights of a program for the CPU are where a bank is named for them. */
+    const char *of_cpu = bank != NULL && g->n_delegates == 0 ? place : "";
     for (size_t i = 0; i < g->n_blocks; i++)
-        add_array(&out, g->name, i, "constant", "", (struct nuc_span){g->blocks[i].data, g->blocks[i].size});
+        add_array(&out, g->name, i, "constant", of_cpu, (struct nuc_span){g->blocks[i].data, g->blocks[i].size});
     for (size_t i = 0; i < g->n_delegates; i++)
         add_array(&out, g->name, i, "payload", place, nuc_codegen_payload(g, i));
     return nuc_text_string(&out);

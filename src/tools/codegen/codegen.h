@@ -9,6 +9,7 @@
 #include "archive/program_view.h"
 #include "device/base/span.h"
 #include "host/context.h"
+#include "nucleon/firmware.h"
 
 struct nuc_codegen_files {
     const char *header, *source, *data; /* <name>.h, <name>.c, <name>_data.c */
@@ -43,5 +44,13 @@ struct nuc_table_files {
  */
 struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
                                          size_t count, const char *name);
+
+/*
+ * The same tables, and memory for the programs when one runs after the other: planned and temporary memory is as large
+ * as that of the program that needs most, by bank where programs name banks (data/metadata.h); states and what loading
+ * leaves are each program's own. NUC_BAD_USAGE also where two programs are of one name.
+ */
+struct nuc_table_files nuc_memory_plan(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                       size_t count, const char *name, struct nuc_memory_plan_info *info);
 
 #endif

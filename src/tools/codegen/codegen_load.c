@@ -52,16 +52,16 @@ static void read_value(const struct nuc_codegen *g, const struct nuc_program_vie
 }
 
 /* Generated C is for a microcontroller: what 32 bits do not address is refused before any of it is written. */
-static void check_memory(const struct nuc_codegen *g)
+void nuc_codegen_check_memory(struct nuc_context *cx, const char *file, const struct nuc_program_sizes *sizes)
 {
-    size_t bytes = g->sizes.temporary;
+    size_t bytes = sizes->temporary;
 
-    for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        if (__builtin_add_overflow(bytes, g->sizes.planned[i], &bytes) || bytes > INT32_MAX)
-            nuc_fail(g->cx, NUC_UNSUPPORTED,
+    for (size_t i = 0; i < sizes->n_planned; i++) {
+        if (__builtin_add_overflow(bytes, sizes->planned[i], &bytes) || bytes > INT32_MAX)
+            nuc_fail(cx, NUC_UNSUPPORTED,
                      "%s: asks for more than %ld bytes of memory: the file is damaged, or the model too large for a "
                      "microcontroller",
-                     g->file, (long)INT32_MAX);
+                     file, (long)INT32_MAX);
     }
 }
 
@@ -89,7 +89,7 @@ static void load_program(struct nuc_codegen *g)
     enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
-    check_memory(g);
+    nuc_codegen_check_memory(g->cx, g->file, &g->sizes);
     m.state = nuc_alloc(g->cx, m.state_size = g->sizes.state);
     m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
     g->loaded = nuc_alloc_array(g->cx, g->sizes.n_planned, sizeof *g->loaded);

@@ -54,6 +54,16 @@ const struct nuc_codegen_row *nuc_codegen_row(const char *name);
 /* Fails with NUC_BAD_USAGE for a name that is no C identifier, or taken. */
 void nuc_codegen_check_name(struct nuc_context *cx, const char *name);
 
+/* Fails with NUC_UNSUPPORTED for more memory than 32 bits address. */
+void nuc_codegen_check_memory(struct nuc_context *cx, const char *file, const struct nuc_program_sizes *sizes);
+
+/* The macro UPPER_IN_BANK of a bank: the section of its buffers. Nothing without a bank. */
+void nuc_codegen_bank(struct nuc_text *out, const char *upper, const char *bank);
+
+/* nuc_kernel_tables() for the comment "Made by nucleon COMMAND", with more text in the header. */
+struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                       size_t count, const char *name, const char *command, const char *more);
+
 /* Loads the program with host memory and finds what is used; the parts above are filled. */
 void nuc_codegen_load(struct nuc_codegen *g);
 

@@ -79,17 +79,17 @@ static void list_used(struct nuc_context *cx, const struct used *used, struct nu
 
 /* ---- files ---- */
 
-static const char *header(struct nuc_context *cx, const char *name)
+static const char *header(struct nuc_context *cx, const char *name, const char *command, const char *more)
 {
     return nuc_format(
         cx,
-        "/* Made by nucleon kernels: for nuc_program_load(), what the programs it was given call and nothing else. */\n"
+        "/* Made by nucleon %3$s: for nuc_program_load(), what the programs it was given call and nothing else. */\n"
         "#ifndef %2$s_TABLES_H\n#define %2$s_TABLES_H\n\n#include \"nucleon/runtime.h\"\n\n"
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
         "extern const struct nuc_kernel_table %1$s_kernels;\nextern const struct nuc_backend_table %1$s_backends;\n\n"
         "/* Once, before the first program is loaded: starts the NPU's driver where a program needs it. */\n"
-        "enum nuc_status %1$s_start(void);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n",
-        name, nuc_codegen_capitals(cx, name));
+        "enum nuc_status %1$s_start(void);\n\n%4$s#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        name, nuc_codegen_capitals(cx, name), command, more);
 }
 
 static void add_kernels(struct nuc_text *out, const char *name, const struct nuc_table_files *f)
@@ -107,12 +107,13 @@ static void add_kernels(struct nuc_text *out, const char *name, const struct nuc
     nuc_text_addf(out, "};\n\nconst struct nuc_kernel_table %s_kernels = {entries, %zu};\n\n", name, f->n_operators);
 }
 
-static const char *source(struct nuc_context *cx, const char *name, const struct nuc_table_files *f)
+static const char *source(struct nuc_context *cx, const char *name, const char *command,
+                          const struct nuc_table_files *f)
 {
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    nuc_text_addf(&out, "/* Made by nucleon kernels. */\n#include \"%s.h\"\n\n%s", name,
+    nuc_text_addf(&out, "/* Made by nucleon %s. */\n#include \"%s.h\"\n\n%s", command, name,
                   f->n_backends > 0 ? "#include \"nucleon/NeutronDriver.h\"\n\n" : "");
     add_kernels(&out, name, f);
     if (f->n_backends > 0)
@@ -130,8 +131,8 @@ static const char *source(struct nuc_context *cx, const char *name, const struct
     return nuc_text_string(&out);
 }
 
-struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
-                                         size_t count, const char *name)
+struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                       size_t count, const char *name, const char *command, const char *more)
 {
     struct nuc_table_files files = {.header = NULL};
     struct used used = {.npu = false};
@@ -142,7 +143,13 @@ struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nu
             use_method(cx, programs[i]->file, &programs[i]->methods[m], &used);
     }
     list_used(cx, &used, &files);
-    files.header = header(cx, name);
-    files.source = source(cx, name, &files);
+    files.header = header(cx, name, command, more);
+    files.source = source(cx, name, command, &files);
     return files;
+}
+
+struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
+                                         size_t count, const char *name)
+{
+    return nuc_tables_with(cx, programs, count, name, "kernels", "");
 }

@@ -29,12 +29,13 @@ enum {
     TUNE = 1 << 12,
     REPORT = 1 << 13,
     MERGE_EVALUATIONS = 1 << 20,
-    KERNELS = 1 << 21
+    KERNELS = 1 << 21,
+    PLAN = 1 << 22
 };
 
 #define CLI_LIST_MAX 8192 /* classes, for instance */
 #define CLI_MAX_ARGUMENTS 4096
-#define CLI_LISTS 4
+#define CLI_LISTS 6 /* options that are lists */
 #define CLI_MAX_OPTIONS 128
 
 /* What a command was given. Members that no option wrote have their defaults. */

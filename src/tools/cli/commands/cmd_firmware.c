@@ -81,6 +81,35 @@ static int write_tables(struct nuc_compiler *c, struct cli_args *args)
     return code;
 }
 
+static int write_plan(struct nuc_compiler *c, struct cli_args *args)
+{
+    struct nuc_memory_plan_info info;
+    const char *text;
+    int code = cli_check(c, nuc_write_memory_plan(c, args->positional, args->n_positional, args->output, &info));
+
+    if (code == CLI_OK && args->json)
+        code = cli_json_result(c, nuc_memory_plan_json(c, &info, &text), &text);
+    if (code != CLI_OK || args->quiet)
+        return code;
+    print_files(c);
+    for (size_t i = 0; i < info.n_programs; i++) {
+        const struct nuc_planned_program *p = &info.programs[i];
+        cli_print_row(i == 0 ? "programs" : "", "%s: planned %s bytes, temporary %s, states %s, runtime %s", p->name,
+                      cli_commas(p->planned), cli_commas(p->temporary), cli_commas(p->states), cli_commas(p->state));
+    }
+    cli_print_row("shared", "planned %s bytes, temporary %s: those of the program that needs most",
+                  cli_commas(info.shared), cli_commas(info.temporary));
+    cli_print_row("of each", "%s bytes: states, and what the runtime keeps", cli_commas(info.own));
+    cli_print_row("next", "%1$s_start(), then %1$s_kernels, %1$s_backends and %1$s_memories[] for nuc_program_load()",
+                  info.tables.name);
+    return code;
+}
+
+int cli_plan(struct cli_args *args)
+{
+    return cli_with_compiler(args, write_plan);
+}
+
 int cli_kernels(struct cli_args *args)
 {
     return cli_with_compiler(args, write_tables);
