@@ -29,6 +29,15 @@ void nuc_port_close(int file);
  */
 uint32_t nuc_port_instructions(void);
 
+/*
+ * Between inferences: sleeps until there is something to do (WFE). An interrupt of a sensor or a timer ends it; QEMU's
+ * board goes on at once.
+ */
+static inline void nuc_port_wait(void)
+{
+    __asm volatile("wfe" ::: "memory");
+}
+
 /* Memory for the program's state and tensors, aligned to NUC_MEMORY_ALIGNMENT. */
 void *nuc_port_memory(size_t *size);
 

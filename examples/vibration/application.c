@@ -14,7 +14,7 @@
 #include "port/print.h"
 
 #if MODEL_DELEGATES > 0
-#include "nucleon/NeutronDriver.h"
+#include "nucleon/runtime.h"
 #endif
 
 #define FEATURES (MODEL_INPUT0_BYTES / sizeof(float))
@@ -25,7 +25,7 @@ _Static_assert(MODEL_INPUT0_BYTES == MODEL_OUTPUT0_BYTES, "an autoencoder gives 
 static bool start(struct nuc_detail *detail)
 {
 #if MODEL_DELEGATES > 0
-    if (neutronInit() != ENONE)
+    if (NUC_NPU_START() != NUC_OK)
         return false;
 #endif
     return model_load(detail) == NUC_OK;
@@ -65,6 +65,7 @@ static int watch(int in, int out)
         }
         if (score > ANOMALY_THRESHOLD)
             alarms++;
+        nuc_port_wait();
         if (out >= 0 && nuc_port_write(out, &score, sizeof score) != 0)
             return 1;
     }

@@ -68,6 +68,7 @@ static int run_samples(int in, int out)
             nuc_print_line("instructions of an inference: ", instructions, "\n");
         if (out >= 0 && write_outputs(out) != 0)
             return failed("write", NUC_IO, &detail);
+        nuc_port_wait();
         more = in < 0 ? 1 : read_inputs(in);
     }
     nuc_print_line("samples: ", count, "\n");

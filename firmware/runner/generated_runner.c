@@ -13,7 +13,7 @@
 #include "port/print.h"
 
 #if MODEL_DELEGATES > 0
-#include "nucleon/NeutronDriver.h"
+#include "nucleon/runtime.h"
 #endif
 
 static int failed(const struct nuc_detail *d)
@@ -43,6 +43,7 @@ static int run_samples(int in, int out)
             nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - start), "\n");
         if (out >= 0 && nuc_port_write(out, model_output0(), MODEL_OUTPUT0_BYTES) != 0)
             return 1;
+        nuc_port_wait();
         n = in < 0 ? 0 : nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES);
         more = in >= 0 && n == MODEL_INPUT0_BYTES;
     }
@@ -66,7 +67,7 @@ int nuc_firmware_main(void)
         return 1;
     }
 #if MODEL_DELEGATES > 0
-    if (neutronInit() != ENONE)
+    if (NUC_NPU_START() != NUC_OK)
         return failed(&detail);
 #endif
     if (model_load(&detail) != NUC_OK)

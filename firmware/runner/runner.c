@@ -275,6 +275,7 @@ static int run_all(struct runner *r, struct samples *s, const char *output)
         if (code == 0 && file >= 0 && nuc_program_output(&r->program, 0, &out) == NUC_OK)
             code = nuc_port_write(file, out.data, out.bytes) == 0 ? 0 : 1;
         count++;
+        nuc_port_wait();
         more = next_sample(r, s);
     }
     if (file >= 0)

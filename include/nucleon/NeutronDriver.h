@@ -119,7 +119,10 @@ void neutronSetTrace(NeutronModelHandle hdl, NeutronTraceConfig *tcfg);
 NeutronError neutronGetTrace(NeutronModelHandle hdl, char **buffer, size_t *size);
 #endif
 
-/* Power of the device, not counted. A run while it is suspended ends with category GENERIC, detail 2. */
+/*
+ * Power of the device, in turns: a run while it is suspended ends with category GENERIC, detail 2, suspending a
+ * suspended device with detail 4, resuming any other with detail 5. neutronInit() also ends a suspension.
+ */
 NeutronError neutronSuspend(void);
 NeutronError neutronResume(void);
 

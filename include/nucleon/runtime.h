@@ -79,6 +79,27 @@ struct nuc_backend_table {
 /* The eIQ Neutron NPU, through the driver API of NeutronDriver.h. The application must call neutronInit(). */
 extern const struct nuc_backend nuc_neutron_backend;
 
+/* neutronInit() as the runtime reports errors. */
+enum nuc_status nuc_neutron_start(void);
+
+/*
+ * The same backend for an NPU that has no power while it does not work: loading and each run of a delegate call
+ * neutronResume(), and neutronSuspend() when they are done, also where they fail. The application calls
+ * nuc_neutron_power_start(), which leaves the NPU suspended, in place of neutronInit().
+ */
+extern const struct nuc_backend nuc_neutron_power_backend;
+enum nuc_status nuc_neutron_power_start(void);
+
+/* What sources of nucleon codegen, kernels and plan take: with -DNUCLEON_SUSPEND_NPU the NPU is suspended between runs.
+ */
+#ifdef NUCLEON_SUSPEND_NPU
+#define NUC_NPU_BACKEND nuc_neutron_power_backend
+#define NUC_NPU_START nuc_neutron_power_start
+#else
+#define NUC_NPU_BACKEND nuc_neutron_backend
+#define NUC_NPU_START nuc_neutron_start
+#endif
+
 /* Only nuc_neutron_backend. */
 extern const struct nuc_backend_table nuc_default_backends;
 

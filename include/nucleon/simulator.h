@@ -1,6 +1,7 @@
 /*
  * Configures the simulator behind NeutronDriver.h: the instructions and the number of threads that it uses on the host.
- * The choice does not change results. Not part of the driver API; a library for a device has plain C only.
+ * The choice does not change results. Not part of the driver API; a library for a device has plain C only, and of these
+ * functions nuc_simulator_power().
  */
 #ifndef NUCLEON_SIMULATOR_H
 #define NUCLEON_SIMULATOR_H
@@ -45,6 +46,12 @@ NeutronError nuc_simulator_configure(NeutronModelHandle hdl, const struct nuc_si
 
 /* The path of a prepared program. */
 enum nuc_simulator_path nuc_simulator_path_of(NeutronModelHandle hdl);
+
+/* How often the device was resumed and suspended since the start of the process. */
+struct nuc_simulator_power {
+    uint32_t resumes, suspends;
+};
+void nuc_simulator_power(struct nuc_simulator_power *out);
 
 #ifdef __cplusplus
 }

@@ -47,6 +47,7 @@ static struct nuc_map_pool bank_pool(struct nuc_context *cx, const struct nuc_pr
         tensors[pool.n_tensors++] = *t;
         pool.size = t->address + t->size > pool.size ? t->address + t->size : pool.size;
     }
+    pool.size = use != NULL ? use->planned : pool.size;
     pool.bound = use != NULL ? use->peak : pool.size;
     pool.proven = pool.size <= pool.bound;
     return pool;

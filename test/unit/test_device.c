@@ -4,6 +4,7 @@
  */
 #undef NDEBUG /* the trace functions are declared whatever the build type */
 #include "npu_program.h"
+#include "nucleon/simulator.h"
 #include "nucleon/simulator_faults.h"
 
 static void assert_driver(NeutronError error, int category, int code)
@@ -219,14 +220,19 @@ static struct program *one_call(void)
 static void power(void **state)
 {
     struct program *p = one_call();
+    struct nuc_simulator_power before, after;
 
     assert_int_equal(neutronSuspend(), ENONE);
+    nuc_simulator_power(&before);
     assert_driver(program_run(p), ERROR_CATEGORY_DRIVER_GENERIC, 2);
-    assert_int_equal(neutronSuspend(), ENONE);
+    assert_driver(neutronSuspend(), ERROR_CATEGORY_DRIVER_GENERIC, 4);
     assert_int_equal(neutronResume(), ENONE);
     assert_int_equal(program_run(p), ENONE);
-    assert_int_equal(neutronResume(), ENONE);
+    assert_driver(neutronResume(), ERROR_CATEGORY_DRIVER_GENERIC, 5);
     assert_int_equal(program_run(p), ENONE);
+    nuc_simulator_power(&after);
+    assert_int_equal(after.resumes - before.resumes, 1);
+    assert_int_equal(after.suspends - before.suspends, 0);
     free(p);
 }
 
@@ -318,7 +324,7 @@ static void faults(void **state)
     assert_driver(program_run(p), ERROR_CATEGORY_DRIVER_NO_MEMORY, 1);
     inject(NUC_FAULT_RESUME, 0, 0);
     assert_driver(neutronResume(), ERROR_CATEGORY_DRIVER_INTERNAL_FAULT, 2);
-    assert_int_equal(neutronResume(), ENONE);
+    assert_driver(neutronResume(), ERROR_CATEGORY_DRIVER_GENERIC, 5);
     inject(NUC_FAULT_SUSPEND, 0, 0);
     assert_driver(neutronSuspend(), ERROR_CATEGORY_DRIVER_INTERNAL_FAULT, 1);
     inject(NUC_FAULT_DEVICE, 0, 0);

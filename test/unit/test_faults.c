@@ -1,6 +1,7 @@
 /* Faults of the device as a user of the runtime meets them: a status, the driver's code, and the next run is fine. */
 #include "driver/driver.h"
 #include "nucleon/NeutronDriver.h"
+#include "nucleon/simulator.h"
 #include "nucleon/simulator_faults.h"
 #include "program_graphs.h"
 
@@ -94,6 +95,45 @@ static void runs_fail(void **state)
     assert_int_equal(neutronResume(), ENONE);
     assert_int_equal(run(&l), NUC_OK);
     nuc_program_unload(&l.p.program);
+    nuc_compiler_free(l.c);
+}
+
+/* The backend that takes the power away between runs: in turns, whatever fails, and off when nothing runs. */
+static void power_is_off_between_runs(void **state)
+{
+    static const struct nuc_backend *const list[] = {&nuc_neutron_power_backend};
+    static const struct nuc_backend_table table = {list, 1};
+    static const enum nuc_simulator_fault_kind kinds[] = {NUC_FAULT_DEVICE, NUC_FAULT_TIMEOUT, NUC_FAULT_RESUME,
+                                                          NUC_FAULT_SUSPEND};
+    struct nuc_simulator_power before, after;
+    struct loaded l;
+
+    set_up(&l, false);
+    nuc_program_unload(&l.p.program);
+    assert_int_equal(nuc_neutron_power_start(), NUC_OK);
+    nuc_simulator_power(&before);
+    test_load(l.c->cx, &l.p, l.file, &table);
+    assert_int_equal(l.p.status, NUC_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(run(&l), NUC_OK);
+    nuc_simulator_power(&after);
+    assert_int_equal(after.resumes - before.resumes, 4); /* loading, three runs */
+    assert_int_equal(after.suspends - before.suspends, 4);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        inject(kinds[k], 0, 0);
+        assert_int_equal(run(&l), NUC_DEVICE);
+        assert_int_not_equal(l.p.detail.code, 0);
+        nuc_simulator_inject(NULL);
+        if (kinds[k] == NUC_FAULT_SUSPEND)
+            assert_int_equal(neutronSuspend(), ENONE);
+        assert_int_equal(run(&l), NUC_OK);
+        assert_int_not_equal(neutronSuspend(), ENONE); /* it is */
+    }
+    nuc_program_unload(&l.p.program);
+    inject(NUC_FAULT_MEMORY, 0, 0);
+    test_load(l.c->cx, &l.p, l.file, &table);
+    assert_int_equal(l.p.status, NUC_DEVICE);
+    assert_int_equal(neutronResume(), ENONE);
     nuc_compiler_free(l.c);
 }
 
@@ -200,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_fail),
         cmocka_unit_test(copies_fail),
+        cmocka_unit_test(power_is_off_between_runs),
         cmocka_unit_test(loading_fails),
         cmocka_unit_test(every_kernel_call_fails),
         cmocka_unit_test(every_use_of_the_device_fails),

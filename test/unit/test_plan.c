@@ -4,7 +4,7 @@
  */
 #include "contexts.h"
 
-#include "algorithms/plan.h"
+#include "algorithms/plan_banks.h"
 
 #define MOST 12
 
@@ -441,6 +441,142 @@ static void order_random(struct nuc_context *cx, void *arg)
     assert_true(better > 10);
 }
 
+/* ---- banks ---- */
+
+struct bank_row {
+    const char *what;
+    size_t n;
+    struct nuc_plan_range ranges[MOST];
+    uint32_t allowed[MOST];
+    uint64_t uses[MOST];
+    uint32_t n_banks;
+    uint64_t sizes[3];
+    bool fits;
+    uint32_t banks[MOST]; /* of the plan where it fits */
+};
+
+static const struct bank_row bank_rows[] = {
+    {"one bank as one memory", 2, {RANGE(0, 1, 64), RANGE(1, 2, 32)}, {1, 1}, {0}, 1, {96}, true, {0, 0}},
+    {"one byte short", 2, {RANGE(0, 1, 64), RANGE(1, 2, 32)}, {1, 1}, {0}, 1, {95}, false, {0}},
+    {"no room at all", 1, {RANGE(0, 1, 1)}, {1}, {0}, 1, {0}, false, {0}},
+    {"no bank is reached", 1, {RANGE(0, 1, 1)}, {0}, {0}, 1, {64}, false, {0}},
+    {"no bytes take no bank", 1, {RANGE(0, 1, 0)}, {0}, {0}, 1, {0}, true, {0}},
+    {"the first bank before the second", 1, {RANGE(0, 1, 64)}, {3}, {0}, 2, {64, 64}, true, {0}},
+    {"and where it may not", 1, {RANGE(0, 1, 64)}, {2}, {0}, 2, {64, 64}, true, {1}},
+    {"used most per byte comes first",
+     3,
+     {RANGE(0, 2, 64), RANGE(0, 2, 64), RANGE(0, 2, 64)},
+     {3, 3, 3},
+     {64, 192, 128},
+     2,
+     {128, 64},
+     true,
+     {1, 0, 0}},
+    {"who has no choice comes first",
+     2,
+     {RANGE(0, 2, 64), RANGE(0, 2, 64)},
+     {3, 1},
+     {640, 64},
+     2,
+     {64, 64},
+     true,
+     {1, 0}},
+    {"apart in time share a bank", 2, {RANGE(0, 1, 64), RANGE(2, 3, 64)}, {3, 3}, {0}, 2, {64, 64}, true, {0, 0}},
+    /* By size 64 and 48 go to the first bank, and 32 has none; by no order alone does it fit. */
+    {"goes back where one has no room",
+     4,
+     {RANGE(0, 1, 64), RANGE(0, 1, 48), RANGE(0, 1, 48), RANGE(0, 1, 32)},
+     {3, 3, 3, 3},
+     {0},
+     2,
+     {96, 96},
+     true,
+     {0, 1, 1, 0}},
+    {"a fixed range keeps its address", 2, {FIXED(0, 1, 16, 48), RANGE(0, 1, 48)}, {1, 1}, {0}, 1, {64}, true, {0, 0}},
+    {"a fixed range ends outside", 1, {FIXED(0, 1, 16, 64)}, {1}, {0}, 1, {64}, false, {0}},
+};
+
+static void check_banks(const struct nuc_bank_problem *p, const struct nuc_bank_plan *plan, const char *what)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct nuc_plan_range *r = &p->ranges[i];
+        uint64_t end = plan->addresses[i] + r->size;
+        if (r->size == 0)
+            continue;
+        bool good = (p->allowed[i] >> plan->banks[i] & 1) != 0 && end <= p->sizes[plan->banks[i]] &&
+                    end <= plan->used[plan->banks[i]] && (!r->fixed || plan->addresses[i] == r->address);
+        for (size_t k = 0; k < i && good; k++)
+            good = plan->banks[i] != plan->banks[k] || !at_once(r, &p->ranges[k]) || p->ranges[k].size == 0 ||
+                   end <= plan->addresses[k] || plan->addresses[k] + p->ranges[k].size <= plan->addresses[i];
+        if (!good)
+            fail_msg("%s: range %zu lies where it may not", what, i);
+    }
+}
+
+static void plan_bank_rows(struct nuc_context *cx, void *arg)
+{
+    for (size_t i = 0; i < sizeof bank_rows / sizeof bank_rows[0]; i++) {
+        const struct bank_row *row = &bank_rows[i];
+        const struct nuc_plan_problem joint = {.ranges = row->ranges, .n = row->n};
+        const struct nuc_plan plan = nuc_plan_memory(cx, &joint);
+        struct nuc_bank_problem p = {.ranges = row->ranges,
+                                     .n = row->n,
+                                     .joint = &plan,
+                                     .allowed = row->allowed,
+                                     .uses = row->uses,
+                                     .n_banks = row->n_banks};
+        memcpy(p.sizes, row->sizes, sizeof row->sizes);
+        struct nuc_bank_plan banks = nuc_plan_banks(cx, &p);
+        if (banks.fits != row->fits)
+            fail_msg("%s: %s", row->what, banks.fits ? "fits" : "does not fit");
+        if (!banks.fits)
+            continue;
+        check_banks(&p, &banks, row->what);
+        for (size_t k = 0; k < row->n; k++) {
+            if (banks.banks[k] != row->banks[k])
+                fail_msg("%s: range %zu lies in bank %u", row->what, k, (unsigned)banks.banks[k]);
+        }
+    }
+}
+
+/* What is found is a plan, and banks as large as the memory of all always have one, in place too. */
+static void plan_bank_random(struct nuc_context *cx, void *arg)
+{
+    uint32_t state = 11;
+
+    for (int round = 0; round < 400; round++) {
+        struct nuc_plan_range ranges[MOST];
+        struct nuc_plan_pair pairs[MOST];
+        uint32_t allowed[MOST], n_pairs = 0;
+        uint64_t uses[MOST];
+        random_ranges(&state, ranges, MOST, false);
+        for (uint32_t i = 0; i < MOST; i++) {
+            allowed[i] = 1 + next(&state) % 3;
+            uses[i] = next(&state) % 1000;
+            for (uint32_t k = 0; k < MOST && n_pairs < MOST; k++) {
+                if (ranges[i].last == ranges[k].first && i != k)
+                    pairs[n_pairs++] = (struct nuc_plan_pair){i, k, true};
+            }
+        }
+        const struct nuc_plan_problem joint = {.ranges = ranges, .n = MOST, .pairs = pairs, .n_pairs = n_pairs};
+        const struct nuc_plan plan = nuc_plan_memory(cx, &joint);
+        struct nuc_bank_problem p = {
+            .ranges = ranges, .n = MOST, .joint = &plan, .allowed = allowed, .uses = uses, .n_banks = 2};
+        for (uint64_t part = 4; part > 0; part--) {
+            p.sizes[0] = plan.size / part;
+            p.sizes[1] = plan.size - plan.size / 4;
+            struct nuc_bank_plan banks = nuc_plan_banks(cx, &p);
+            for (uint32_t k = 0; k < 2 && banks.fits; k++)
+                assert_true(banks.used[k] <= p.sizes[k] && banks.bound[k] <= banks.used[k]);
+        }
+        p.n_banks = 1;
+        p.sizes[0] = plan.size;
+        memset(allowed, 0xFF, sizeof allowed);
+        struct nuc_bank_plan banks = nuc_plan_banks(cx, &p);
+        assert_true(banks.fits && banks.used[0] <= plan.size);
+    }
+}
+
 static void test_refused(void **state)
 {
     expect_failure(plan_too_much, NULL, NUC_UNSUPPORTED, "");
@@ -450,8 +586,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(plan_rows), CONTEXT_TEST(plan_small), CONTEXT_TEST(plan_pairs),       CONTEXT_TEST(plan_random),
-        CONTEXT_TEST(plan_many), CONTEXT_TEST(plan_cut),   cmocka_unit_test(test_refused), CONTEXT_TEST(order_random),
+        CONTEXT_TEST(plan_rows),        CONTEXT_TEST(plan_small),   CONTEXT_TEST(plan_pairs),
+        CONTEXT_TEST(plan_random),      CONTEXT_TEST(plan_many),    CONTEXT_TEST(plan_cut),
+        cmocka_unit_test(test_refused), CONTEXT_TEST(order_random), CONTEXT_TEST(plan_bank_rows),
+        CONTEXT_TEST(plan_bank_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

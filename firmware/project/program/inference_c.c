@@ -2,13 +2,13 @@
 #include "inference.h"
 
 #if @UPPER@_DELEGATES > 0
-#include "nucleon/NeutronDriver.h"
+#include "nucleon/runtime.h"
 #endif
 
 enum nuc_status inference_load(struct nuc_detail *detail)
 {
 #if @UPPER@_DELEGATES > 0
-    if (neutronInit() != ENONE) {
+    if (NUC_NPU_START() != NUC_OK) {
         *detail = (struct nuc_detail){.message = "the NPU's driver does not start"};
         return NUC_DEVICE;
     }

@@ -18,6 +18,11 @@ void nuc_simulator_inject(const struct nuc_simulator_fault *fault)
         the_device.fault = *fault;
 }
 
+void nuc_simulator_power(struct nuc_simulator_power *out)
+{
+    *out = the_device.power;
+}
+
 bool nuc_npu_fails(enum nuc_simulator_fault_kind kind)
 {
     if (!the_device.faulty || the_device.fault.kind != kind)

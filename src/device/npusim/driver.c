@@ -247,17 +247,27 @@ NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig 
 
 NeutronError neutronSuspend(void)
 {
+    struct nuc_npu_device *device = nuc_npu_device();
+
     if (nuc_npu_fails(NUC_FAULT_SUSPEND))
         return FAIL(INTERNAL_FAULT, 1);
-    nuc_npu_device()->suspended = true;
+    if (device->suspended)
+        return FAIL(GENERIC, 4);
+    device->suspended = true;
+    device->power.suspends++;
     return ENONE;
 }
 
 NeutronError neutronResume(void)
 {
+    struct nuc_npu_device *device = nuc_npu_device();
+
     if (nuc_npu_fails(NUC_FAULT_RESUME))
         return FAIL(INTERNAL_FAULT, 2);
-    nuc_npu_device()->suspended = false;
+    if (!device->suspended)
+        return FAIL(GENERIC, 5);
+    device->suspended = false;
+    device->power.resumes++;
     return ENONE;
 }
 

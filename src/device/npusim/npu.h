@@ -12,6 +12,7 @@
 #include "device/base/microcode.h"
 #include "device/base/microcode_table.h"
 #include "nucleon/NeutronDriver.h"
+#include "nucleon/simulator.h"
 #include "nucleon/simulator_faults.h"
 
 #define NPU_HANDLE_MAGIC 0x4E70755Fu
@@ -83,6 +84,7 @@ struct nuc_npu_device {
     uint32_t inits;       /* calls of neutronInit() without one of neutronDeinit() */
     bool off;             /* after the last neutronDeinit() */
     bool suspended;
+    struct nuc_simulator_power power;
     bool faulty;
     struct nuc_simulator_fault fault;
 };

@@ -393,6 +393,66 @@ const struct nuc_backend nuc_neutron_backend = {
     .device = device,
 };
 
+enum nuc_status nuc_neutron_start(void)
+{
+    return neutronInit() == ENONE ? NUC_OK : NUC_DEVICE;
+}
+
+/* ---- without power between runs ---- */
+
+static enum nuc_status resume(struct nuc_detail *detail)
+{
+    NeutronError code = neutronResume();
+
+    return code == ENONE ? NUC_OK : device_error(detail, code, NUC_TEXT("the NPU does not resume"));
+}
+
+/* What went wrong first is what is said. */
+static enum nuc_status suspend_after(enum nuc_status status, struct nuc_detail *detail)
+{
+    NeutronError code = neutronSuspend();
+
+    if (code == ENONE || status != NUC_OK)
+        return status;
+    return device_error(detail, code, NUC_TEXT("the NPU does not suspend"));
+}
+
+static enum nuc_status load_powered(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
+{
+    enum nuc_status status = resume(detail);
+
+    if (status != NUC_OK)
+        return status;
+    enum nuc_status loaded = load(state, processed, size, detail);
+    status = suspend_after(loaded, detail);
+    if (loaded == NUC_OK && status != NUC_OK)
+        unload(state);
+    return status;
+}
+
+static enum nuc_status run_powered(void *state, struct nuc_kernel_context *cx, struct nuc_value *const *args,
+                                   size_t n_args)
+{
+    enum nuc_status status = resume(cx->detail);
+
+    return status == NUC_OK ? suspend_after(run(state, cx, args, n_args), cx->detail) : status;
+}
+
+const struct nuc_backend nuc_neutron_power_backend = {
+    .id = "NeutronBackend",
+    .sizes = sizes,
+    .argument_bytes = argument_bytes,
+    .load = load_powered,
+    .run = run_powered,
+    .unload = unload,
+    .device = device,
+};
+
+enum nuc_status nuc_neutron_power_start(void)
+{
+    return neutronInit() == ENONE && neutronSuspend() == ENONE ? NUC_OK : NUC_DEVICE;
+}
+
 static const struct nuc_backend *const default_backends[] = {&nuc_neutron_backend};
 
 const struct nuc_backend_table nuc_default_backends = {default_backends, 1};

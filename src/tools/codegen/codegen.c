@@ -142,7 +142,7 @@ static const char *header(const struct nuc_codegen *g)
     for (uint32_t i = 0; i < m->outputs.count; i++)
         add_boundary(g, &out, "output", i, (uint32_t)nuc_view_int(m->outputs, i));
     nuc_text_addf(&out,
-                  "/* Parts that run on the NPU: with any of them neutronInit() is called first. */\n"
+                  "/* Parts that run on the NPU: with any of them NUC_NPU_START() of nucleon/runtime.h first. */\n"
                   "#define %1$s_DELEGATES %2$zu\n\n"
                   "/* Prepares these; once. `detail` may be NULL. */\n"
                   "enum nuc_status %3$s_load(struct nuc_detail *detail);\n\n",
@@ -285,14 +285,14 @@ static void add_load(struct nuc_codegen *g, struct nuc_text *out)
         "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
         "    struct nuc_detail unused;\n    enum nuc_status status = NUC_OK;\n\n"
         "    detail = detail != NULL ? detail : &unused;\n"
-        "    *detail = (struct nuc_detail){.instruction = -1, .value = -1, .where = nuc_neutron_backend.id};\n"
+        "    *detail = (struct nuc_detail){.instruction = -1, .value = -1, .where = NUC_NPU_BACKEND.id};\n"
         "%s    for (size_t i = 0; i < sizeof delegates / sizeof delegates[0] && status == NUC_OK; i++) {\n"
         "        struct nuc_backend_sizes sizes_of;\n"
-        "        status = nuc_neutron_backend.sizes(delegates[i].payload, delegates[i].size, &sizes_of, detail);\n"
+        "        status = NUC_NPU_BACKEND.sizes(delegates[i].payload, delegates[i].size, &sizes_of, detail);\n"
         "        if (status == NUC_OK && sizes_of.state > delegates[i].state_size)\n"
         "            status = NUC_NO_MEMORY;\n"
         "        if (status == NUC_OK)\n"
-        "            status = nuc_neutron_backend.load(delegates[i].state, delegates[i].payload, delegates[i].size, "
+        "            status = NUC_NPU_BACKEND.load(delegates[i].state, delegates[i].payload, delegates[i].size, "
         "detail);\n    }\n    return status;\n}\n\n",
         g->name, reset);
 }
@@ -380,7 +380,7 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
     if (g->n_delegates > 0)
         nuc_text_addf(out, "        enum nuc_status status =\n            steps[i].run != NULL\n"
                            "                ? steps[i].run(&cx, steps[i].args)\n"
-                           "                : nuc_neutron_backend.run(delegates[steps[i].delegate].state, &cx, "
+                           "                : NUC_NPU_BACKEND.run(delegates[steps[i].delegate].state, &cx, "
                            "steps[i].args,\n                                          steps[i].n_args);\n");
     else
         nuc_text_addf(out, "        enum nuc_status status = steps[i].run(&cx, steps[i].args);\n");

@@ -113,15 +113,14 @@ static const char *source(struct nuc_context *cx, const char *name, const char *
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    nuc_text_addf(&out, "/* Made by nucleon %s. */\n#include \"%s.h\"\n\n%s", command, name,
-                  f->n_backends > 0 ? "#include \"nucleon/NeutronDriver.h\"\n\n" : "");
+    nuc_text_addf(&out, "/* Made by nucleon %s. */\n#include \"%s.h\"\n\n", command, name);
     add_kernels(&out, name, f);
     if (f->n_backends > 0)
         nuc_text_addf(&out,
-                      "static const struct nuc_backend *const backends[] = {&nuc_neutron_backend};\n\n"
+                      "static const struct nuc_backend *const backends[] = {&NUC_NPU_BACKEND};\n\n"
                       "const struct nuc_backend_table %1$s_backends = {backends, 1};\n\n"
                       "enum nuc_status %1$s_start(void)\n{\n"
-                      "    return neutronInit() == ENONE ? NUC_OK : NUC_DEVICE;\n}\n",
+                      "    return NUC_NPU_START();\n}\n",
                       name);
     else
         nuc_text_addf(&out,
