@@ -174,20 +174,27 @@ enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, con
 }
 
 /* Functions of one value and chains of them are int8 tables; copies and checks are gone before anything runs. */
-static struct nuc_runs_on runs_on(struct nuc_context *cx, const struct nuc_flavor *flavor, enum nuc_op op)
+static struct nuc_runs_on runs_on(struct nuc_context *cx, const struct nuc_support *s, enum nuc_op op)
 {
     enum nuc_family family = nuc_op_family(op);
     enum nuc_op carrier = family == NUC_FAMILY_COMPOSITE ? NUC_OP_COUNT : nuc_edge_carrier(cx, op);
     struct nuc_runs_on r = {.nothing = family == NUC_FAMILY_ASSERT || op == NUC_OP_DROPOUT || op == NUC_OP_ALIAS,
-                            .npu = nuc_support_row(flavor, op) != NULL,
+                            .npu = nuc_support_row(s, op) != NULL,
                             .int8 = family == NUC_FAMILY_MAP};
 
     if (carrier == NUC_OP_COUNT)
         return r;
-    r.npu = r.npu || nuc_support_row(flavor, carrier) != NULL;
+    r.npu = r.npu || nuc_support_row(s, carrier) != NULL;
     r.int8 = r.int8 || nuc_cortexm_has_kernel(carrier);
     r.real = nuc_out_variant(cx, carrier).name != NULL;
     return r;
+}
+
+static struct nuc_support rules_of(struct nuc_compiler *c)
+{
+    const struct nuc_settings *s = nuc_settings(c);
+
+    return (struct nuc_support){.target = s->target, .flavor = s->flavor};
 }
 
 enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text)
@@ -196,8 +203,8 @@ enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const 
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, text != NULL);
-        *text = markdown ? nuc_operators_markdown(c->cx, runs_on)
-                         : nuc_operators_text(c->cx, nuc_settings(c)->flavor, runs_on);
+        const struct nuc_support s = rules_of(c);
+        *text = markdown ? nuc_operators_markdown(c->cx, runs_on) : nuc_operators_text(c->cx, &s, runs_on);
     }
     return nuc_leave(&call);
 }
@@ -208,7 +215,8 @@ enum nuc_status nuc_describe_operator(struct nuc_compiler *c, const char *name, 
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, name != NULL && text != NULL);
-        *text = nuc_operator_text(c->cx, nuc_settings(c)->flavor, runs_on, name);
+        const struct nuc_support s = rules_of(c);
+        *text = nuc_operator_text(c->cx, &s, runs_on, name);
     }
     return nuc_leave(&call);
 }
@@ -219,7 +227,8 @@ enum nuc_status nuc_operators_json(struct nuc_compiler *c, const char **text)
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, text != NULL);
-        *text = nuc_operators_tree(c->cx, nuc_settings(c)->flavor, runs_on);
+        const struct nuc_support s = rules_of(c);
+        *text = nuc_operators_tree(c->cx, &s, runs_on);
     }
     return nuc_leave(&call);
 }

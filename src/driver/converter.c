@@ -36,7 +36,7 @@ static const uint8_t *same_order(struct nuc_context *cx, uint32_t count)
 static const char *const *arguments(const struct nuc_model *m, const char *input, const char *output)
 {
     struct nuc_context *cx = m->c->cx;
-    const char *const own[] = {"--input", input, "--output", output, "--target", m->settings->target->name};
+    const char *const own[] = {"--input", input, "--output", output, "--target", m->settings->target->npu_name};
     enum { N_OWN = sizeof own / sizeof own[0] };
     const char **argv = nuc_alloc_array(cx, MAX_ARGUMENTS + N_OWN + 1, sizeof *argv);
     char *text = nuc_strdup(cx, m->settings->o.converter);

@@ -9,6 +9,7 @@
 #include "driver/lower_model.h"
 #include "host/text.h"
 #include "npu/explain/explain.h"
+#include "npu/lower/lower.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
@@ -63,6 +64,27 @@ static void refuse_weight_permutations(struct placement *p)
     }
 }
 
+/*
+ * What a LiteRT model of a partition transposes is known when it is arranged: much of it goes into weights, or cancels.
+ * An NPU that cannot leaves the operators that ask for what remains to the CPU.
+ */
+static void refuse_transposes(struct placement *p, const struct nuc_model *m, const struct nuc_partitions *partitions)
+{
+    const struct nuc_lower_options options = nuc_lowering_options(m, NULL);
+
+    for (uint32_t i = 0; i < partitions->count; i++) {
+        struct nuc_arena *outer = nuc_push_arena(p->g->cx);
+        const bool *found = nuc_lower_transposing(p->g, &partitions->items[i], &options);
+        for (uint32_t id = 0; found != NULL && id < p->n_ids; id++) {
+            if (!found[id] || p->refused[id] != NULL)
+                continue;
+            p->refused[id] = "its data lie as it needs them, for the NPU has no kernel that transposes";
+            p->changed = true;
+        }
+        nuc_pop_arena(p->g->cx, outer);
+    }
+}
+
 static void forget_marks(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
@@ -87,7 +109,8 @@ static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partit
     asking.by_cost = by_cost;
     asking.has_int8_kernel = target->cpu != NULL ? nuc_cortexm_has_kernel : NULL;
     struct nuc_partitions *partitions = nuc_partition_graph(m->graph, &asking);
-    if (target->cpu == NULL)
+    bool transposes = nuc_has_firmware_kernel(target, NUC_FW_Transpose);
+    if (target->cpu == NULL && transposes)
         return partitions;
     p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
     /* Each round refuses at least one node more, so that this ends; what a refusal leaves alone may be next. */
@@ -95,7 +118,10 @@ static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partit
     asking.check_op_support_user = &p;
     for (;;) {
         p.changed = false;
-        refuse_weight_permutations(&p);
+        if (target->cpu != NULL)
+            refuse_weight_permutations(&p);
+        if (!transposes && !p.changed)
+            refuse_transposes(&p, m, partitions);
         if (!p.changed) {
             give_reasons(&p, partitions);
             return partitions;

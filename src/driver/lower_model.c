@@ -201,6 +201,20 @@ static const uint32_t *places_out(struct nuc_context *cx, struct nuc_arena *oute
     return places == NULL ? NULL : nuc_copy_out(cx, outer, places, n * sizeof *places);
 }
 
+struct nuc_lower_options nuc_lowering_options(const struct nuc_model *m, const struct nuc_labels *labels)
+{
+    const struct nuc_settings *s = m->settings;
+
+    return (struct nuc_lower_options){
+        .target = s->target,
+        .flavor = s->flavor,
+        .use_neutron_for_format_conversion = s->o.use_neutron_for_format_conversion,
+        .arrange = !s->o.reference_compat,
+        .reference_compat = s->o.reference_compat,
+        .labels = labels,
+    };
+}
+
 /*
  * LiteRT model, microcode, payload. The model and what made it are many times what stays, and go before the next
  * partition.
@@ -210,14 +224,7 @@ static struct converted convert(struct nuc_model *m, const struct handles *h, co
 {
     struct nuc_context *cx = m->c->cx;
     const struct nuc_settings *s = m->settings;
-    const struct nuc_lower_options options = {
-        .target = s->target,
-        .flavor = s->flavor,
-        .use_neutron_for_format_conversion = s->o.use_neutron_for_format_conversion,
-        .arrange = !s->o.reference_compat,
-        .reference_compat = s->o.reference_compat,
-        .labels = h->as_reference ? NULL : &h->labels,
-    };
+    const struct nuc_lower_options options = nuc_lowering_options(m, h->as_reference ? NULL : &h->labels);
     const struct nuc_convert_options convert = {
         .costs = s->target->npu,
         .fetch_constants = s->o.fetch_constants_to_sram,

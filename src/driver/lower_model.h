@@ -3,6 +3,7 @@
 #define NUC_DRIVER_LOWER_H
 
 #include "driver/pipeline.h"
+#include "npu/lower/lower.h"
 
 struct nuc_neutron_image;
 struct nuc_program_options;
@@ -28,6 +29,9 @@ struct nuc_lowered {
     struct nuc_io_quantizations io;   /* inputs and outputs that are int8 */
     struct nuc_program_report report; /* as far as it is known without the program */
 };
+
+/* How its partitions are lowered; `labels` of its graph may be NULL. */
+struct nuc_lower_options nuc_lowering_options(const struct nuc_model *m, const struct nuc_labels *labels);
 
 /* Of a partitioned model: what is known of inputs and outputs that are int8 already (boundary.c). */
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);

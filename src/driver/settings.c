@@ -182,6 +182,10 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     s.flavor = nuc_flavor_find(cx, options->converter_flavor);
     resolve_cpu(cx, &s);
     s.delegates = s.target->npu_name != NULL && options->delegate && !s.o.no_quantize;
+    if (s.delegates && options->fetch_constants_to_sram && !nuc_has_firmware_kernel(s.target, NUC_FW_ReadFlash))
+        nuc_fail(cx, NUC_BAD_USAGE,
+                 "--fetch-constants-to-sram: the NPU of %s reads weights in flash where they are: leave it out",
+                 s.target->name);
     resolve_banks(cx, &s);
     check_dump_point(cx, options->dump_after);
     nuc_check_rewrites(cx, options);

@@ -86,6 +86,24 @@ static const struct scenario scenarios[] = {
      NUC_CPU_INT8},
 };
 
+/* With an NPU that cannot transpose. */
+static const struct scenario mcxn_scenarios[] = {
+    /* The runtime brings an image into the order of the pool; what flattens it needs another one. */
+    {"an image is flattened",
+     "%x = input : float32[1, 4, 8, 8]\n%p = aten.max_pool2d.default(%x, [2, 2])\n"
+     "%v = aten.reshape.default(%p, [1, 64])\n%y = aten.neg.default(%v)\n",
+     NULL, NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.aten.view_copy.default call_delegate "
+     "getitem edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
+    {"an image of one channel is flattened",
+     "%x = input : float32[1, 1, 8, 8]\n%p = aten.max_pool2d.default(%x, [2, 2])\n"
+     "%v = aten.reshape.default(%p, [1, 16])\n%y = aten.neg.default(%v)\n",
+     NULL, NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default",
+     NUC_CPU_INT8},
+};
+
 struct flow {
     const struct scenario *s;
     struct nuc_compiler *c;
@@ -107,12 +125,12 @@ static void run_flow(struct nuc_context *cx, void *arg)
         fail_msg("%s: %s", f->s->what, text);
 }
 
-static void check_scenario(const struct scenario *s)
+static void check_scenario(const char *target, const struct scenario *s)
 {
     struct nuc_options o;
 
     nuc_options_default(&o);
-    o.target = "imxrt700";
+    o.target = target;
     o.cpu = s->cpu;
     o.placement = s->placement;
     o.threads = 1;
@@ -128,7 +146,9 @@ static void check_scenario(const struct scenario *s)
 static void sides(void **state)
 {
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        check_scenario(&scenarios[i]);
+        check_scenario("imxrt700", &scenarios[i]);
+    for (size_t i = 0; i < sizeof mcxn_scenarios / sizeof mcxn_scenarios[0]; i++)
+        check_scenario("mcxn947", &mcxn_scenarios[i]);
 }
 
 /* ---- --cpu auto with samples ---- */

@@ -91,8 +91,9 @@ static void test_can_lower(void **state)
 static void test_rules_are_lowered(void **state)
 {
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        const struct nuc_support s = {.flavor = nuc_flavor_at(i)};
         for (int op = 0; op < NUC_OP_COUNT; op++) {
-            const struct nuc_support_row *row = nuc_support_row(nuc_flavor_at(i), (enum nuc_op)op);
+            const struct nuc_support_row *row = nuc_support_row(&s, (enum nuc_op)op);
             if (row != NULL && !nuc_can_lower((enum nuc_op)op))
                 fail_msg("%s is supported by %s but not lowered", nuc_op_name((enum nuc_op)op, NUC_EDGE),
                          nuc_flavor_at(i)->name);

@@ -2,6 +2,7 @@
  * Every kernel of the simulator against its definition written as plain loops in 64-bit integers or double, over
  * random shapes and values. Rounding here is stated as arithmetic, not taken from device/base/fixed_point.h.
  */
+#include "device/base/npu_cost.h"
 #include "npu_random.h"
 
 #include <math.h>
@@ -516,6 +517,27 @@ static void pitch_of_the_input(void **state)
     }
 }
 
+/* The header names the NPU that times are for; one that nobody knows is refused. */
+static void npus_are_told_apart(void **state)
+{
+    struct generator g = {.seed = 31, .dense = true};
+    struct program *p = program_new();
+    union nuc_mc_record r;
+    NeutronModelHandle handle;
+
+    random_conv(p, &g, &r, 0);
+    program_call(p, NUC_MC_OP_CONV_2D, &r);
+    program_finish(p);
+    for (uint32_t kind = 0; kind <= NUC_NPU_KINDS; kind++) {
+        program_set_word(p, NUC_MC_WORD_NPU, kind);
+        assert_int_equal(program_prepare(p, &handle) == ENONE, kind < NUC_NPU_KINDS);
+        if (kind < NUC_NPU_KINDS)
+            neutronModelUnprepare(handle);
+    }
+    free(p);
+    (void)state;
+}
+
 /* Programs of the revision before have no tables, calls that move values take none, and a table is a constant. */
 static void tables_are_verified(void **state)
 {
@@ -643,6 +665,7 @@ int main(void)
         cmocka_unit_test(table),
         cmocka_unit_test(table_at_the_end),
         cmocka_unit_test(tables_are_verified),
+        cmocka_unit_test(npus_are_told_apart),
         cmocka_unit_test(pitch_of_the_input),
         cmocka_unit_test(strided_copy),
         cmocka_unit_test(gather),

@@ -231,7 +231,7 @@ static void check_left_out(const struct check *c)
         assert_false(empty && c->allow_no_ops);
         if (empty)
             assert_true(nuc_is_no_op(&c->support, n));
-        const struct nuc_support_row *row = nuc_support_row(c->support.flavor, n->op);
+        const struct nuc_support_row *row = nuc_support_row(&c->support, n->op);
         assert_true(empty || row->partition != NULL);
     }
 }

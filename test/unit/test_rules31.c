@@ -256,7 +256,7 @@ static void check_complete(struct nuc_context *cx, void *arg)
 
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
         bool found = false;
-        if (nuc_support_row(flavor, (enum nuc_op)op) == NULL || op == NUC_OP_CLONE)
+        if (nuc_support_row(&(struct nuc_support){.flavor = flavor}, (enum nuc_op)op) == NULL || op == NUC_OP_CLONE)
             continue;
         operators++;
         const char *name = nuc_format(cx, "%s(", nuc_op_name((enum nuc_op)op, NUC_EDGE));

@@ -200,6 +200,53 @@ static void check_rule(struct nuc_context *cx, void *arg)
     assert_non_null(v.limit);
 }
 
+/* mcxn947, whose firmware has fewer kernels. */
+static const struct rule_case mcxn_cases[] = {
+    {CONV("1, 8, 6, 6", "8, 8, 3, 3", "8", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"), NULL},
+    /* 15 * 17 * 257 = 65535; channels count by four: 260 are 66300 */
+    {CONV("1, 256, 15, 17", "8, 256, 15, 17", "8", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"), NULL},
+    {CONV("1, 257, 15, 17", "8, 257, 15, 17", "8", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"), "MAC"},
+    {UNARY_Q("aten.sigmoid.default(%dx)", "2, 3", OTHER), NULL},
+    {BINARY("aten.mul.Tensor(%dx, %dy)", "2, 3", "2, 3"), NULL},
+    {UNARY("aten.upsample_nearest2d.vec(%dx, [32, 4], none)", "1, 2, 4, 4"), NULL},
+    {UNARY("aten._softmax.default(%dx, 1, false)", "2, 8"), "the NPU supports the operator"},
+    {BINARY("aten.prelu.default(%dx, %dy)", "1, 2, 4", "2"), "the NPU supports the operator"},
+    {UNARY("aten.pad.default(%dx, [1, 1], \"reflect\")", "1, 2, 4"), "the NPU supports the operator"},
+    {UNARY("aten.upsample_bilinear2d.vec(%dx, [8, 16], false, none)", "1, 2, 4, 4"), "the NPU supports the operator"},
+    {BINARY("aten.bmm.default(%dx, %dy)", "2, 3, 4", "2, 4, 5"), "a factor is a parameter"},
+    {STATIC("w", "int8", "2, 4, 5") INPUT("x", "2, 3, 4") RESULT("aten.bmm.default(%dx, %dw)", OTHER), NULL},
+    /* channels are cut by four, other dimensions anywhere */
+    {UNARY("aten.slice_copy.Tensor(%dx, 1, 4, 8)", "2, 8"), NULL},
+    {UNARY("aten.slice_copy.Tensor(%dx, 1, 0, 2)", "2, 8"), "multiples"},
+    {UNARY("aten.slice_copy.Tensor(%dx, 1, 2, 8)", "2, 8"), "multiples"},
+    {UNARY("aten.slice_copy.Tensor(%dx, 0, 1, 2)", "2, 8"), NULL},
+};
+
+static void check_mcxn_rule(struct nuc_context *cx, void *arg)
+{
+    const struct rule_case *c = arg;
+    struct nuc_graph *g = parse_quantized(cx, c->graph);
+    struct nuc_support s = support_of(g, NULL);
+
+    s.target = nuc_target_find(cx, "mcxn947");
+    nuc_infer_formats(g, s.flavor);
+    check_verdict(&s, c->rule);
+}
+
+/* Only what stays in its order is transposed. */
+static void check_mcxn_transposes(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_target *target = nuc_target_find(cx, "mcxn547");
+    static const int64_t image[] = {1, 8, 8, 8}, plane[] = {1, 1, 8, 8};
+    static const uint32_t to_last[] = {0, 2, 3, 1};
+
+    (void)arg;
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        assert_false(nuc_can_transpose(target, nuc_flavor_at(i), image, to_last, 4));
+        assert_true(nuc_can_transpose(target, nuc_flavor_at(i), plane, to_last, 4));
+    }
+}
+
 /* The channels-first gate: without formats a convolution does not pass. */
 static void check_format_gate(struct nuc_context *cx, void *arg)
 {
@@ -407,6 +454,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW_TEST(check_rule, rule_cases),
+        ROW_TEST(check_mcxn_rule, mcxn_cases),
+        CONTEXT_TEST(check_mcxn_transposes),
         CONTEXT_TEST(check_format_gate),
         ROW_TEST(check_partition_rule, partition_cases),
         ROW_TEST(check_no_op, no_op_cases),

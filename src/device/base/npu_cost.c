@@ -1,21 +1,17 @@
 #include "device/base/npu_cost.h"
 
 /*
- * Array and clock: NXP's neutron-imxrt700.ini and board files. kernel is fitted to the latencies NXP prints
- * (docs/cycle-model.md); the others are assumptions named there.
+ * Arrays: NXP's neutron-imxrt700.ini and product pages; that the 16 multiply-accumulates of N1-16
+ * are 4 dot products of 4 follows from outputs that NXP's converter pads to multiples of 4. `kernel` is fitted to the
+ * latencies NXP prints for N3-64 (docs/cycle-model.md); the others are assumptions named there.
  */
-const struct nuc_npu_costs nuc_npu_n3_64 = {
-    .pipelines = 8,
-    .num_macs = 8,
-    .depthwise_macs = 1,
-    .kernel = 4600,
-    .bus_bytes = 8,
-    .softmax_steps = 16,
-    .copy_start = 500,
-    .burst_bytes = 512,
-    .burst_cycles = 47,
-    .wire_percent = 81,
-    .cycles_per_second = 324000000,
+#define ANY_NPU                                                                                                        \
+    .depthwise_macs = 1, .kernel = 4600, .bus_bytes = 8, .softmax_steps = 16, .copy_start = 500, .burst_bytes = 512,   \
+    .burst_cycles = 47, .wire_percent = 81
+
+const struct nuc_npu_costs nuc_npus[NUC_NPU_KINDS] = {
+    [NUC_NPU_N3_64] = {.kind = NUC_NPU_N3_64, .pipelines = 8, .num_macs = 8, ANY_NPU},
+    [NUC_NPU_N1_16] = {.kind = NUC_NPU_N1_16, .pipelines = 4, .num_macs = 4, ANY_NPU},
 };
 
 uint64_t nuc_npu_times(uint64_t a, uint64_t b)

@@ -10,8 +10,12 @@
 
 #include "device/base/microcode.h"
 
+/* The NPUs that programs are made for: what the header of their microcode says. */
+enum nuc_npu_kind { NUC_NPU_N3_64, NUC_NPU_N1_16, NUC_NPU_KINDS };
+
 /* Constants of an NPU, in cycles of its clock. */
 struct nuc_npu_costs {
+    enum nuc_npu_kind kind;
     uint32_t pipelines;      /* dot products side by side: output channels are rounded up to it */
     uint32_t num_macs;       /* length of one dot product: input channels are rounded up to it */
     uint32_t depthwise_macs; /* multiply-accumulates a pipeline does in a cycle when each channel has its own input */
@@ -22,11 +26,10 @@ struct nuc_npu_costs {
     uint32_t burst_bytes;    /* the flash controller reads ahead: so many bytes in one sequence, */
     uint32_t burst_cycles;   /* whose command, address and wait take so long, */
     uint32_t wire_percent;   /* and a hundred bytes of data these cycles more */
-    uint32_t cycles_per_second; /* clock */
 };
 
-/* eIQ Neutron N3-64 as in the i.MX RT700. */
-extern const struct nuc_npu_costs nuc_npu_n3_64;
+/* eIQ Neutron N3-64 as in the i.MX RT700, N1-16 as in MCX N. */
+extern const struct nuc_npu_costs nuc_npus[NUC_NPU_KINDS];
 
 /* What a kernel call does. */
 struct nuc_npu_work {

@@ -69,10 +69,10 @@ static enum nuc_npu_stop fault_at(uint32_t i)
 }
 
 /* The end of call `i`, in profile and trace. */
-static void note(const union nuc_mc_record *r, uint32_t i, struct nuc_npu_clock *clock, uint8_t *profile,
-                 struct nuc_npu_trace *trace)
+static void note(const struct nuc_npu *npu, const union nuc_mc_record *r, uint32_t i, struct nuc_npu_clock *clock,
+                 uint8_t *profile, struct nuc_npu_trace *trace)
 {
-    uint64_t start = clock->now, stop = nuc_npu_clock_step(&nuc_npu_n3_64, clock, r);
+    uint64_t start = clock->now, stop = nuc_npu_clock_step(npu->costs, clock, r);
 
     if (profile)
         write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, 1 + i % 255, time_word(start), time_word(stop));
@@ -105,7 +105,7 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
             return stop;
         record += (size_t)r->call.words * 4;
         if (profile || trace)
-            note(r, *at, &clock, profile, trace);
+            note(npu, r, *at, &clock, profile, trace);
     }
     if (profile)
         write_profile(profile + (size_t)npu->n_calls * NUC_MC_PROFILE_RECORD, 0, time_word(clock.now),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/base/microcode_header.h"
+#include "device/base/npu_cost.h"
 #include "npu.h"
 
 static uint32_t word(const uint8_t *microcode, uint32_t index)
@@ -22,7 +23,6 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
         uint32_t index, value;
     } known[] = {{NUC_MC_WORD_HEADER_SIZE, io},
                  {NUC_MC_WORD_LAYOUT, 1 - nuc_mc_payload_version(mc)},
-                 {4, 0},
                  {5, 0},
                  {NUC_MC_WORD_IO_OFFSET, io},
                  {NUC_MC_WORD_CALLS_OFFSET, calls},
@@ -36,6 +36,10 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
         if (word(mc, known[i].index) != known[i].value)
             return NPU_BAD_LAYOUT;
     }
+    *detail = NUC_MC_WORD_NPU;
+    if (word(mc, NUC_MC_WORD_NPU) >= NUC_NPU_KINDS)
+        return NPU_BAD_LAYOUT;
+    npu->costs = &nuc_npus[word(mc, NUC_MC_WORD_NPU)];
     *detail = NUC_MC_WORD_SIZE;
     if (size < calls || size % 4 != 0)
         return NPU_BAD_LAYOUT;

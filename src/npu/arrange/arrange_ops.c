@@ -271,7 +271,7 @@ static uint64_t values_of(const struct nuc_lt_tensor *t)
 
 static const struct nuc_npu_costs *costs_of(const struct nuc_arrangement *a)
 {
-    return a->b->target != NULL ? a->b->target->npu : &nuc_npu_n3_64;
+    return a->b->target != NULL ? a->b->target->npu : &nuc_npus[NUC_NPU_N3_64];
 }
 
 /*

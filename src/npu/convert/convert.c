@@ -378,6 +378,11 @@ static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_o
     return nuc_kernel_names_write(cv->cx, nuc_cv_call_names(cv, options), cv->n_calls, (uint32_t)at);
 }
 
+static const struct nuc_npu_costs *costs_of(const struct nuc_convert_options *options)
+{
+    return options != NULL && options->costs != NULL ? options->costs : &nuc_npus[NUC_NPU_N3_64];
+}
+
 /* Header, sizes of inputs and outputs, records, names. */
 static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options *options,
                             struct nuc_neutron_image *image)
@@ -394,6 +399,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
                                 : cv->revision_4 ? NUC_MC_VERSION_4
                                                  : NUC_MC_VERSION_3,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
+        [NUC_MC_WORD_NPU] = costs_of(options)->kind,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
         [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,
         [NUC_MC_WORD_KERNELS] = (uint32_t)image->kernels.size,
@@ -494,7 +500,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     }
     image->staging_size = cv.fetch ? nuc_cv_add_fetches(&cv) : 0;
     nuc_cv_assign_addresses(&cv, image);
-    image->fetches = count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
+    image->fetches = count_cycles(&cv, costs_of(options));
     /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */
     if (cv.weights.size == 0)
         append(&cv, &cv.weights, "", 1);

@@ -58,7 +58,7 @@ struct nuc_convert_options {
     const struct nuc_kernel_name *names; /* by debug handle, for the names of calls; profiling only */
     uint32_t n_names;
     bool tensors_have_labels;          /* calls of no node, which copy, are named after what they make */
-    const struct nuc_npu_costs *costs; /* NULL: nuc_npu_n3_64 */
+    const struct nuc_npu_costs *costs; /* of the NPU it is for; NULL: N3-64 */
     bool fetch_constants;   /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
     bool profile;           /* the program records the time of every kernel call */
     bool payload_version_0; /* the header's words are those of payload version 0, which has no profile */

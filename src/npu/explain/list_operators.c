@@ -31,13 +31,13 @@ static void insert_sorted(enum nuc_op *ops, uint32_t count, enum nuc_op op, cons
 }
 
 /* The operators of a rule set by name, in the arena. */
-static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_flavor *flavor, uint32_t *count)
+static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_support *s, uint32_t *count)
 {
     enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
 
     *count = 0;
     for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (nuc_support_row(flavor, op) != NULL)
+        if (nuc_support_row(s, op) != NULL)
             insert_sorted(ops, (*count)++, op, short_name);
     }
     return ops;
@@ -89,7 +89,7 @@ static const char *node_rules(struct nuc_context *cx, const struct nuc_support_r
     return join(cx, row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target, separator);
 }
 
-static void add_archive_operators(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+static void add_archive_operators(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
     const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
@@ -100,20 +100,20 @@ static void add_archive_operators(struct nuc_text *out, const struct nuc_flavor 
                   "the CPU; others that express them; nothing.\n\n",
                   count);
     for (uint32_t i = 0; i < count; i++)
-        nuc_text_addf(out, "%-57s %s\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, flavor, ops[i])));
+        nuc_text_addf(out, "%-57s %s\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, s, ops[i])));
 }
 
-const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
-    const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
+    const enum nuc_op *ops = sorted_operators(cx, s, &count);
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    add_archive_operators(&out, flavor, runs_on);
-    nuc_text_addf(&out, "\n%u operators in the rules of %s\n", count, flavor->name);
+    add_archive_operators(&out, s, runs_on);
+    nuc_text_addf(&out, "\n%u operators in the rules of %s\n", count, s->flavor->name);
     for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
         const char *own = node_rules(cx, row, "\n  ");
         const char *all = join(cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n  ");
         nuc_text_addf(&out, "\n%s\n%s%s%s", short_name(ops[i]), *all != '\0' ? "  " : "", all,
@@ -146,7 +146,7 @@ static void add_formula(struct nuc_text *out, const char *text)
     nuc_text_addf(out, "\n");
 }
 
-static void add_operator(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on, enum nuc_op op)
+static void add_operator(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on, enum nuc_op op)
 {
     static const char *const uses[] = {
         [NUC_FORMULA_EXPAND] = "as a model has it",
@@ -154,10 +154,10 @@ static void add_operator(struct nuc_text *out, const struct nuc_flavor *flavor, 
         [NUC_FORMULA_REFERENCE] = "in the Edge dialect, with --reference-compat",
         [NUC_FORMULA_EXECUTORCH] = "in the Edge dialect, with --executorch-ops-only",
     };
-    const struct nuc_support_row *row = nuc_support_row(flavor, op);
+    const struct nuc_support_row *row = nuc_support_row(s, op);
 
     nuc_text_addf(out, "%s%s\n  runs on: %s\n", out->length > 0 ? "\n" : "", archive_name(op),
-                  what_runs(out->cx, runs_on(out->cx, flavor, op)));
+                  what_runs(out->cx, runs_on(out->cx, s, op)));
     for (size_t i = 0; i < nuc_n_formula_rows; i++) {
         if (nuc_formula_rows[i].op != op)
             continue;
@@ -167,7 +167,7 @@ static void add_operator(struct nuc_text *out, const struct nuc_flavor *flavor, 
     if (row == NULL)
         return;
     const char *own = node_rules(out->cx, row, "\n    ");
-    nuc_text_addf(out, "  rules of %s:\n    %s\n", flavor->name,
+    nuc_text_addf(out, "  rules of %s:\n    %s\n", s->flavor->name,
                   join(out->cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n    "));
 }
 
@@ -191,7 +191,7 @@ static const char *archive_name_at(const void *count, size_t index)
     return index < NUC_OP_COUNT ? archive_name((enum nuc_op)index) : count;
 }
 
-const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on,
+const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on,
                               const char *name)
 {
     enum nuc_op alias = nuc_pt2_find_op(name).op;
@@ -203,7 +203,7 @@ const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *f
     for (uint32_t i = 0; i < count; i++) {
         if (alias != NUC_OP_COUNT ? ops[i] == alias
                                   : is_named(ops[i], NUC_ATEN, name) || is_named(ops[i], NUC_EDGE, name))
-            add_operator(&out, flavor, runs_on, ops[i]);
+            add_operator(&out, s, runs_on, ops[i]);
     }
     if (out.length == 0)
         nuc_fail(cx, NUC_BAD_USAGE, "no operator is named '%s'%s: 'nucleon ops' lists them", name,
@@ -211,15 +211,15 @@ const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *f
     return nuc_text_string(&out);
 }
 
-static void add_table(struct nuc_text *out, const struct nuc_flavor *flavor)
+static void add_table(struct nuc_text *out, const struct nuc_support *s)
 {
     uint32_t count;
-    const enum nuc_op *ops = sorted_operators(out->cx, flavor, &count);
+    const enum nuc_op *ops = sorted_operators(out->cx, s, &count);
 
     nuc_text_addf(out, "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
-                  flavor->name, flavor->description, count);
+                  s->flavor->name, s->flavor->description, count);
     for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
         const char *own = node_rules(out->cx, row, "; ");
         const char *partition = join(out->cx, NULL, row->partition, NULL, "; ");
         nuc_text_addf(out, "| `%s` | %s | %s |\n", short_name(ops[i]), *own != '\0' ? own : "-",
@@ -227,19 +227,19 @@ static void add_table(struct nuc_text *out, const struct nuc_flavor *flavor)
     }
 }
 
-static void add_archive_table(struct nuc_text *out, nuc_runs_on_fn *runs_on)
+static void add_archive_table(struct nuc_text *out, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
     const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
 
     nuc_text_addf(out, "| Operator | Runs on |\n|---|---|\n");
     for (uint32_t i = 0; i < count; i++)
-        nuc_text_addf(out, "| `%s` | %s |\n", archive_name(ops[i]),
-                      what_runs(out->cx, runs_on(out->cx, nuc_flavor_at(0), ops[i])));
+        nuc_text_addf(out, "| `%s` | %s |\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, s, ops[i])));
 }
 
 const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on)
 {
+    const struct nuc_support newest = {.target = nuc_target_at(0), .flavor = nuc_flavor_at(0)};
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
@@ -251,14 +251,14 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                   "below hold. int8: a kernel or a table of the Cortex-M. "
                   "float: a float\nkernel of the CPU. others: expressed by operators of this list. nothing: gone "
                   "before anything runs.\n\n");
-    add_archive_table(&out, runs_on);
+    add_archive_table(&out, &newest, runs_on);
     nuc_text_addf(&out,
                   "\n# Rules of the NPU\n\nNames are those of the Edge dialect, which `nucleon explain` prints next "
                   "to the line of Python they come from. An\noperator runs on the NPU when it stands between "
                   "dequantize and quantize nodes, all its rules hold, and those about its\npartition, too. Limits of "
                   "the hardware are those of the target (`nucleon targets`).\n");
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
-        add_table(&out, nuc_flavor_at(i));
+        add_table(&out, &(struct nuc_support){.target = nuc_target_at(0), .flavor = nuc_flavor_at(i)});
     return nuc_text_string(&out);
 }
 
@@ -278,7 +278,7 @@ static void put_rules(struct nuc_context *cx, json_t *to, const char *key, const
     }
 }
 
-static void put_archive_operators(struct nuc_context *cx, json_t *tree, const struct nuc_flavor *flavor,
+static void put_archive_operators(struct nuc_context *cx, json_t *tree, const struct nuc_support *s,
                                   nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
@@ -287,7 +287,7 @@ static void put_archive_operators(struct nuc_context *cx, json_t *tree, const st
 
     for (uint32_t i = 0; i < count; i++) {
         json_t *o = nuc_put_object(cx, list, NULL);
-        struct nuc_runs_on r = runs_on(cx, flavor, ops[i]);
+        struct nuc_runs_on r = runs_on(cx, s, ops[i]);
         nuc_put_text(cx, o, "operator", archive_name(ops[i]));
         nuc_put_bool(cx, o, "npu", r.npu);
         nuc_put_bool(cx, o, "cpu_int8", r.int8);
@@ -296,17 +296,17 @@ static void put_archive_operators(struct nuc_context *cx, json_t *tree, const st
     }
 }
 
-const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
-    const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
+    const enum nuc_op *ops = sorted_operators(cx, s, &count);
     json_t *tree = nuc_json_tree(cx);
 
-    nuc_put_text(cx, tree, "converter_flavor", flavor->name);
-    put_archive_operators(cx, tree, flavor, runs_on);
+    nuc_put_text(cx, tree, "converter_flavor", s->flavor->name);
+    put_archive_operators(cx, tree, s, runs_on);
     json_t *list = nuc_put_array(cx, tree, "npu_operators");
     for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
         json_t *o = nuc_put_object(cx, list, NULL);
         nuc_put_text(cx, o, "operator", short_name(ops[i]));
         put_rules(cx, o, "rules", row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target);

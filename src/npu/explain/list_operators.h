@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "ir/graph.h"
+#include "npu/support/support.h"
 #include "npu/target/target.h"
 
 /* What runs an operator of an archive, where its arguments allow it. */
@@ -13,16 +14,16 @@ struct nuc_runs_on {
     bool npu, int8, real; /* the NPU; an int8 kernel or table, a float kernel of the CPU */
     bool nothing;         /* it is gone before anything runs */
 };
-typedef struct nuc_runs_on nuc_runs_on_fn(struct nuc_context *cx, const struct nuc_flavor *flavor, enum nuc_op op);
+typedef struct nuc_runs_on nuc_runs_on_fn(struct nuc_context *cx, const struct nuc_support *s, enum nuc_op op);
 
 /* The operators of archives with what runs them, then those of the rule set with their rules, one per line. */
-const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on);
+const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on);
 
 /*
  * One operator of archives or of the rules, by its name with or without dialect and overload: what runs it, what others
  * express it by, its rules. Fails with NUC_BAD_USAGE where no operator has that name.
  */
-const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on,
+const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on,
                               const char *name);
 
 /* nuc_operators_text() for all rule sets: the contents of docs/supported-ops.md. */
@@ -31,7 +32,7 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
 const char *nuc_targets_text(struct nuc_context *cx);
 
 /* The same as JSON, of the rule set alone (docs/json.md). */
-const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on);
+const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on);
 const char *nuc_targets_tree(struct nuc_context *cx);
 
 /* Member "memories" of an object: those of the target. */

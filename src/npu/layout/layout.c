@@ -38,17 +38,18 @@ static enum format_rule rule_by_axes(const struct nuc_node *node, enum nuc_rule_
     return rules != NUC_RULES_SDK_3_1 && has_list_by_channel(node) ? RULE_CHANNELS_FIRST : RULE_ANY;
 }
 
-/* An operator is known when the newest rules have it, whatever the flavor. */
+/* An operator is known when the newest rules have it, whatever target and flavor. */
 static enum format_rule rule_of(const struct nuc_node *node, enum nuc_rule_set rules)
 {
     static const struct nuc_flavor newest = {.rules = NUC_RULES_SDK_3_2};
+    static const struct nuc_support any = {.flavor = &newest};
     enum nuc_family family = nuc_op_family(node->op);
 
     if (family == NUC_FAMILY_GRAPH && node->op != NUC_OP_CALL_DELEGATE)
         return RULE_ANY;
     if (family == NUC_FAMILY_QUANT || family == NUC_FAMILY_DEQUANT)
         return node->op == NUC_OP_QUANTIZE_PER_CHANNEL ? RULE_UNKNOWN : RULE_ANY;
-    if (nuc_support_row(&newest, node->op) == NULL)
+    if (nuc_support_row(&any, node->op) == NULL)
         return RULE_UNKNOWN;
     /* The converter of sdk-3.1 takes a mean in any format, and no other reductions. */
     if (family == NUC_FAMILY_REDUCE && rules == NUC_RULES_SDK_3_1)

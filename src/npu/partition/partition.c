@@ -77,7 +77,7 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
         refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", ""});
     if (name != NULL)
         refuse(p, node, (struct nuc_verdict){false, nuc_not_named_rule, name, ""});
-    if (nuc_support_row(p->support.flavor, node->op) == NULL) {
+    if (nuc_support_row(&p->support, node->op) == NULL) {
         refuse(p, node, nuc_check_support(&p->support, node));
         return;
     }
@@ -155,7 +155,7 @@ static bool refuse_no_ops(struct partitioning *p)
     for (int round = 0; round < 2; round++) {
         for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
             int32_t k = proposal->of[n->id];
-            bool by_trial = nuc_no_op_kind(p->support.flavor, n->op) == NUC_NO_OP_BY_TRIAL;
+            bool by_trial = nuc_no_op_kind(&p->support, n->op) == NUC_NO_OP_BY_TRIAL;
             if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) || by_trial != (round == 1))
                 continue;
             works[k] = !nuc_is_no_op(&p->support, n);
@@ -186,7 +186,7 @@ static bool validate(struct partitioning *p)
     }
     s.partitions = &view;
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (p->proposal->of[n->id] < 0 || nuc_support_row(p->support.flavor, n->op) == NULL)
+        if (p->proposal->of[n->id] < 0 || nuc_support_row(&p->support, n->op) == NULL)
             continue;
         struct nuc_verdict v = nuc_check_partition(&s, n);
         if (!v.ok) {

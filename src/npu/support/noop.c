@@ -111,7 +111,7 @@ static void run_trial(struct nuc_context *cx, void *arg)
 bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_context *cx = s->g->cx;
-    enum nuc_no_op kind = nuc_no_op_kind(s->flavor, node->op);
+    enum nuc_no_op kind = nuc_no_op_kind(s, node->op);
 
     if (kind == NUC_NO_OP_OF_ONE)
         return nuc_arg_at(node, NUC_SELF)->kind == NUC_ARG_NODES && nuc_arg_at(node, NUC_SELF)->count == 1;

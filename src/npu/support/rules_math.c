@@ -94,7 +94,16 @@ static bool bmm_zero_points(const struct nuc_rule_query *q)
            nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
 }
 
+static bool bmm_activations(const struct nuc_rule_query *q)
+{
+    return nuc_has_firmware_kernel(q->s->target, NUC_FW_MulDynamicSymByAsym) ||
+           nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
+           nuc_is_effectively_static(nuc_arg_node(q->node, NUC_OTHER)) ||
+           nuc_rule_report(q, "a parameter", "two activations");
+}
+
 static const struct nuc_support_rule bmm_target[] = {
+    RULE("a factor is a parameter, unless the NPU multiplies activations", bmm_activations, 0),
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
     RULE("both factors have zero point 0", bmm_zero_points, 0),

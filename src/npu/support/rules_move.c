@@ -71,8 +71,23 @@ static bool slice_ends(const struct nuc_rule_query *q)
     return (start && end) || nuc_rule_report(q, "both", start ? "no end" : "no start");
 }
 
+static bool slice_channels(const struct nuc_rule_query *q)
+{
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
+    int64_t dim = nuc_dim(q->node, NUC_ARG(SLICE, dim), 0, in->rank), step = q->s->target->slice_step;
+
+    if (dim != (int64_t)nuc_channels_dim(q->node))
+        return true;
+    int64_t start = nuc_slice_end(nuc_integer(q->node, NUC_ARG(SLICE, start), 0), in->sizes[dim]);
+    int64_t end = nuc_slice_end(nuc_integer(q->node, NUC_ARG(SLICE, end), INT64_MAX), in->sizes[dim]);
+    return (start % step == 0 && end % step == 0) ||
+           nuc_rule_report(q, nuc_rule_text(q, "multiples of %lld", (long long)step), "%lld to %lld", (long long)start,
+                           (long long)end);
+}
+
 static const struct nuc_support_rule slice_target[] = {
     RULE("start and end are given", slice_ends, 0),
+    RULE("channels are cut at multiples of the target's step", slice_channels, 0),
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     RULES_END,

@@ -18,10 +18,55 @@ static const struct nuc_support_row *const rule_sets[NUC_RULE_SET_COUNT][MAX_ROW
 
 static const struct nuc_verdict passed = {true, NULL, "", ""};
 
-const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op)
-{
-    const struct nuc_support_row *const *lists = rule_sets[flavor->rules];
+/*
+ * What calls of an operator are made of. A permutation and whatever else transposes has nuc_can_transpose(), a view
+ * moves nothing, and a product of batches has a rule of its own.
+ */
+static const uint8_t kernels[NUC_OP_COUNT] = {
+    [NUC_OP_ABS] = NUC_FW_Abs,
+    [NUC_OP_RELU] = NUC_FW_Activation,
+    [NUC_OP_HARDTANH] = NUC_FW_Activation,
+    [NUC_OP_CLAMP] = NUC_FW_Activation,
+    [NUC_OP_EXP] = NUC_FW_Activation,
+    [NUC_OP_HARDSWISH] = NUC_FW_Activation,
+    [NUC_OP_LEAKY_RELU] = NUC_FW_Activation,
+    [NUC_OP_LOG] = NUC_FW_Activation,
+    [NUC_OP_RSQRT] = NUC_FW_Activation,
+    [NUC_OP_SIGMOID] = NUC_FW_Activation,
+    [NUC_OP_TANH] = NUC_FW_Activation,
+    [NUC_OP_PRELU] = NUC_FW_PRelu,
+    [NUC_OP_ADD] = NUC_FW_Add,
+    [NUC_OP_SUB] = NUC_FW_Add,
+    [NUC_OP_NEG] = NUC_FW_Add,
+    [NUC_OP_MUL] = NUC_FW_Mul,
+    [NUC_OP_MAXIMUM] = NUC_FW_Maximum,
+    [NUC_OP_MINIMUM] = NUC_FW_Maximum,
+    [NUC_OP_CONVOLUTION] = NUC_FW_Conv2DStandardV1,
+    [NUC_OP_ADDMM] = NUC_FW_FullyConnected,
+    [NUC_OP_MM] = NUC_FW_FullyConnected,
+    [NUC_OP_BMM] = NUC_FW_BatchMatMul,
+    [NUC_OP_NATIVE_SOFTMAX] = NUC_FW_Softmax,
+    [NUC_OP_MAX_POOL2D_INDICES] = NUC_FW_MaxPool,
+    [NUC_OP_AVG_POOL2D] = NUC_FW_Conv2DDepthwiseV1,
+    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = NUC_FW_GlobalAvgPool,
+    [NUC_OP_MEAN_DIM] = NUC_FW_GlobalAvgPool,
+    [NUC_OP_SUM_DIM] = NUC_FW_GlobalAvgPool,
+    [NUC_OP_AMAX] = NUC_FW_GlobalMaxPool,
+    [NUC_OP_AMIN] = NUC_FW_GlobalMaxPool,
+    [NUC_OP_UPSAMPLE_NEAREST] = NUC_FW_Upsample2DNearestNeighbor,
+    [NUC_OP_UPSAMPLE_BILINEAR] = NUC_FW_InterpolationOnePipe,
+    [NUC_OP_CONSTANT_PAD] = NUC_FW_Pad,
+    [NUC_OP_PAD] = NUC_FW_MirrorPad,
+    [NUC_OP_CAT] = NUC_FW_Concat,
+    [NUC_OP_SLICE] = NUC_FW_Slice,
+};
 
+const struct nuc_support_row *nuc_support_row(const struct nuc_support *s, enum nuc_op op)
+{
+    const struct nuc_support_row *const *lists = rule_sets[s->flavor->rules];
+
+    if (s->target != NULL && !nuc_has_firmware_kernel(s->target, kernels[op]))
+        return NULL;
     for (uint32_t i = 0; i < MAX_ROW_LISTS && lists[i] != NULL; i++) {
         for (const struct nuc_support_row *row = lists[i]; row->ops != NULL; row++) {
             if (nuc_op_is_in(op, row->ops))
@@ -31,9 +76,9 @@ const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, e
     return NULL;
 }
 
-enum nuc_no_op nuc_no_op_kind(const struct nuc_flavor *flavor, enum nuc_op op)
+enum nuc_no_op nuc_no_op_kind(const struct nuc_support *s, enum nuc_op op)
 {
-    const struct nuc_support_row *row = nuc_support_row(flavor, op);
+    const struct nuc_support_row *row = nuc_support_row(s, op);
 
     return row != NULL ? row->no_op : NUC_NEVER_NO_OP;
 }
@@ -114,7 +159,7 @@ static struct nuc_verdict check_rules(const struct nuc_support *s, const struct 
 static const struct nuc_support_row *row_of(const struct nuc_support *s, const struct nuc_node *node)
 {
     static const struct nuc_support_row none = {.ops = NULL};
-    const struct nuc_support_row *row = nuc_support_row(s->flavor, node->op);
+    const struct nuc_support_row *row = nuc_support_row(s, node->op);
 
     return row != NULL ? row : &none;
 }
@@ -170,7 +215,7 @@ struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nu
 
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node)
 {
-    if (nuc_support_row(s->flavor, node->op) == NULL)
+    if (nuc_support_row(s, node->op) == NULL)
         return no_operator(s->g->cx, node->op);
     struct nuc_verdict v = nuc_check_format(s, node);
     if (v.ok)
@@ -182,7 +227,7 @@ struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct n
 
 struct nuc_verdict nuc_check_unquantized(const struct nuc_support *s, enum nuc_op as, const struct nuc_node *node)
 {
-    const struct nuc_support_row *row = nuc_support_row(s->flavor, as);
+    const struct nuc_support_row *row = nuc_support_row(s, as);
     struct nuc_support unquantized = *s;
 
     if (row == NULL)

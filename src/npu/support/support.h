@@ -110,10 +110,10 @@ struct nuc_support_row {
     const struct nuc_support_rule *ir, *target, *partition; /* NULL: no rules */
 };
 
-/* Row of an operator in a rule set; NULL: the NPU does not have the operator. */
-const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op);
+/* Row of an operator in the rule set of the flavor; NULL: the NPU does not have it. A target of NULL stands for any. */
+const struct nuc_support_row *nuc_support_row(const struct nuc_support *s, enum nuc_op op);
 
-enum nuc_no_op nuc_no_op_kind(const struct nuc_flavor *flavor, enum nuc_op op);
+enum nuc_no_op nuc_no_op_kind(const struct nuc_support *s, enum nuc_op op);
 
 struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_node *node);
@@ -138,8 +138,8 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node);
 
 /*
- * The NPU transposes a tensor of these sizes: out[i] = in[perm[i]]. In rule set sdk-3.1 only when the order of the data
- * stays, or when two groups of dimensions, multiples of num_macs, change places like the axes of a matrix.
+ * The NPU transposes a tensor of these sizes: out[i] = in[perm[i]]. Without a kernel for it only when the order of the
+ * data stays. In rule set sdk-3.1 also when two groups of dimensions, multiples of num_macs, change places like the axes of a matrix.
  */
 bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
                        const uint32_t *perm, uint32_t rank);

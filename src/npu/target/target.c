@@ -40,9 +40,15 @@ const char *nuc_isa_name(enum nuc_isa isa)
 
 /* ---- targets ---- */
 
+/* Limits that NXP publishes of N3-64. Of N1-16 none are known: these are taken to hold, too. */
+#define NEUTRON_LIMITS                                                                                                 \
+    .buffer_alignment = 16, .max_window = 4096, .max_mac_buffer = 65535, .max_transposed_stride = 2,                   \
+    .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \
+    .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
+
 /* The eIQ Neutron N3-64 of i.MX RT700 and the memories around it. */
 #define NEUTRON_N3_64                                                                                                  \
-    .pipelines = 8, .num_macs = 8, .npu = &nuc_npu_n3_64, .n_memories = 4,                                             \
+    .pipelines = 8, .num_macs = 8, .npu = &nuc_npus[NUC_NPU_N3_64], .n_memories = 4,                                   \
     .memories =                                                                                                        \
         {                                                                                                              \
             {.name = "sram", .bytes = 7864320, .reach = NUC_BY_ALL, .speed = 1},                                       \
@@ -50,9 +56,21 @@ const char *nuc_isa_name(enum nuc_isa isa)
             {.name = "m_data", .bytes = 2560 * 1024, .reach = NUC_BY_CPU},                                             \
             {.name = "flash", .bytes = 134217728, .reach = NUC_BY_CPU | NUC_BY_DMA, .speed = 2, .flash = true},        \
     },                                                                                                                 \
-    .buffer_alignment = 16, .max_window = 4096, .max_mac_buffer = 65535, .max_transposed_stride = 2,                   \
-    .max_softmax_channels = 2040, .max_softmax_rows = 4096, .max_softmax_elements = 524288, .view_rank_limit = 8,      \
-    .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
+    .slice_step = 1, NEUTRON_LIMITS
+
+/*
+ * The eIQ Neutron N1-16 of MCX N: banks A to H of the SRAM follow each other, bank X lies apart, on the code bus. That
+ * the NPU reads bank X is not published. Slices: users of NXP's converter report those of fewer channels on the CPU.
+ */
+#define NEUTRON_N1_16                                                                                                  \
+    .pipelines = 4, .num_macs = 4, .npu = &nuc_npus[NUC_NPU_N1_16], .n_memories = 3,                                   \
+    .memories =                                                                                                        \
+        {                                                                                                              \
+            {.name = "sram", .bytes = 425984, .reach = NUC_BY_ALL, .speed = 1},                                        \
+            {.name = "sramx", .bytes = 98304, .reach = NUC_BY_CPU, .speed = 1},                                        \
+            {.name = "flash", .bytes = 2097152, .reach = NUC_BY_ALL, .speed = 2, .flash = true},                       \
+    },                                                                                                                 \
+    .slice_step = 4, NEUTRON_LIMITS
 
 /* Float kernels of a Cortex-M with a floating-point unit. */
 #define FPU_KERNELS                                                                                                    \
@@ -70,7 +88,23 @@ const char *nuc_isa_name(enum nuc_isa isa)
     .int8 = {.call = 1000, .mac = 1.3, .conv_mac = 1.2, .element = 30, .function = 6, .softmax = 150, .gate = 209},    \
     FPU_KERNELS
 
+enum { N3_64 = 1 << NUC_NPU_N3_64, N1_16 = 1 << NUC_NPU_N1_16 };
+
+static const uint8_t firmware[NUC_FW_COUNT] = {
+    [NUC_FW_NONE] = N1_16 | N3_64,
+#define FIRMWARE_KERNEL(name, npus) [NUC_FW_##name] = (npus),
+#include "npu/target/firmware.def"
+#undef FIRMWARE_KERNEL
+};
+
+bool nuc_has_firmware_kernel(const struct nuc_target *target, enum nuc_firmware_kernel kernel)
+{
+    return (firmware[kernel] >> target->npu->kind & 1) != 0;
+}
+
 #define IMXRT700 .npu_name = "imxrt700", .cpu = &cortex_m33, .clock_hz = 324e6, .costs = {.npu_call = 3000, DSP_KERNELS}
+
+#define MCXN .cpu = &cortex_m33, .clock_hz = 150e6, .costs = {.npu_call = 3000, DSP_KERNELS}, NEUTRON_N1_16
 
 static const struct nuc_target targets[] = {
     {
@@ -85,6 +119,18 @@ static const struct nuc_target targets[] = {
         IMXRT700,
         .named = NUC_CPU_INT8,
         NEUTRON_N3_64,
+    },
+    {
+        .name = "mcxn947",
+        .description = "MCX N94x, eIQ Neutron N1-16 next to the Cortex-M33",
+        .npu_name = "mcxn94x",
+        MCXN,
+    },
+    {
+        .name = "mcxn547",
+        .description = "MCX N54x, the same NPU and memories",
+        .npu_name = "mcxn54x",
+        MCXN,
     },
     {
         .name = "cortex-m33",

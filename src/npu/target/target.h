@@ -29,6 +29,15 @@ struct nuc_memory {
 
 #define NUC_TARGET_MEMORIES 6
 
+/* Kernels of the NPU's firmware, under the names that the vendor's library has for them. */
+enum nuc_firmware_kernel {
+    NUC_FW_NONE, /* nothing is called */
+#define FIRMWARE_KERNEL(name, npus) NUC_FW_##name,
+#include "npu/target/firmware.def"
+#undef FIRMWARE_KERNEL
+    NUC_FW_COUNT
+};
+
 /*
  * Cycles of the CPU's kernels of one element type, for decisions that have no operator yet and for kernels that
  * npu/support/kernel_cycles.c has no row for.
@@ -93,6 +102,7 @@ struct nuc_target {
     struct nuc_memory memories[NUC_TARGET_MEMORIES];
     uint32_t buffer_alignment; /* of microcode, weights and kernels, bytes */
 
+    int64_t slice_step; /* a slice of channels begins and ends at multiples of it */
     /* Largest kernel, stride and dilation along each axis. */
     int64_t max_window;
     /* Bound of kernel height * kernel width * input channels rounded up to num_macs. */
@@ -138,6 +148,9 @@ const char *nuc_isa_name(enum nuc_isa isa);
 /* In order of listing; NULL after the last one. */
 const struct nuc_target *nuc_target_at(size_t index);
 const struct nuc_flavor *nuc_flavor_at(size_t index);
+
+/* The firmware of its NPU has the kernel; true of NUC_FW_NONE. */
+bool nuc_has_firmware_kernel(const struct nuc_target *target, enum nuc_firmware_kernel kernel);
 
 /* Multiply-accumulates per second when every lane is busy. */
 double nuc_target_peak_macs(const struct nuc_target *target);

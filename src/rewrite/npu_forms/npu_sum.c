@@ -165,7 +165,7 @@ static bool is_quantized(const struct nuc_support *s, const struct nuc_node *ori
     switch ((int)nuc_op_family(origin->op)) {
     case NUC_FAMILY_MAP:
     case NUC_FAMILY_BINARY:
-        return nuc_support_row(s->flavor, origin->op) != NULL;
+        return nuc_support_row(s, origin->op) != NULL;
     case NUC_FAMILY_CONV:
     case NUC_FAMILY_MATRIX:
     case NUC_FAMILY_SOFTMAX:

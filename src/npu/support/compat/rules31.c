@@ -109,5 +109,7 @@ bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor 
 
     for (uint32_t i = 0; i < rank; i++)
         p.map[i] = perm[i];
+    if (!nuc_has_firmware_kernel(target, NUC_FW_Transpose))
+        return nuc_keeps_data_order(&m, p);
     return flavor->rules != NUC_RULES_SDK_3_1 || nuc_can_transpose31(target, &m, p);
 }
