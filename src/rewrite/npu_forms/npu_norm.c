@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/axis_map.h"
+#include "ir/conv_args.h"
 #include "ir/float_chain.h"
 #include "npu/support/estimate.h"
 #include "rewrite/npu_forms/npu_forms.h"
@@ -128,7 +130,7 @@ struct rows {
 #define MOST_MEAN_LEFT 0.03
 
 /* Between a norm and a layer that reads it. */
-#define MOST_VIEWS 4
+#define MOST_MOVES 4
 
 /* Weights of the product that a norm is given; the shorter form multiplies and adds one after the other instead. */
 #define MAX_WEIGHTS ((int64_t)1 << 17)
@@ -141,31 +143,88 @@ static bool takes_off_mean(int64_t n)
     return n > 1 && left < MOST_MEAN_LEFT;
 }
 
+/* Arguments of layers that sum over a dimension of what they read. */
+static const struct layer {
+    enum nuc_op op;
+    uint32_t input, weight, bias;
+} layers[] = {
+    {NUC_OP_LINEAR, NUC_ARG(LINEAR, input), NUC_ARG(LINEAR, weight), NUC_ARG(LINEAR, bias)},
+    {NUC_OP_CONV2D, NUC_ARG(CONV2D, input), NUC_ARG(CONV2D, weight), NUC_ARG(CONV2D, bias)},
+};
+
 /*
- * Calls `use` for each linear layer that reads rows of the value, behind up to `views` that keep them. False: others
- * do, too.
+ * The layer that reads dimension `dim` of the value; NULL: the node is none. What a convolution pads with is no row
+ * that was normalized.
  */
-static bool each_layer(struct nuc_graph *g, const struct nuc_node *value, int views,
-                       void (*use)(struct nuc_graph *g, struct nuc_node *linear, const struct rows *r),
+static const struct layer *layer_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *value,
+                                    uint32_t dim)
+{
+    const struct layer *l = node->op == NUC_OP_LINEAR ? &layers[0] : node->op == NUC_OP_CONV2D ? &layers[1] : NULL;
+    const struct nuc_node *vectors[2];
+    int64_t before[2] = {0}, after[2] = {0};
+
+    if (l == NULL || nuc_arg_node(node, l->input) != value)
+        return NULL;
+    vectors[0] = nuc_operand(g, node, l->weight);
+    vectors[1] = nuc_arg_node(node, l->bias);
+    for (int i = 0; i < 2; i++) {
+        if (vectors[i] != NULL && (!nuc_is_static(vectors[i]) || !nuc_is_float_value(vectors[i])))
+            return NULL;
+    }
+    bool is_summed = dim + (node->op == NUC_OP_LINEAR ? 1 : 3) == value->vals[0].rank &&
+                     vectors[0]->vals[0].sizes[1] == value->vals[0].sizes[dim];
+    if (node->op == NUC_OP_CONV2D)
+        is_summed = is_summed && nuc_conv_paddings(node, NUC_ARG(CONV2D, padding), before, after) &&
+                    before[0] + before[1] + after[0] + after[1] == 0;
+    return is_summed ? l : NULL;
+}
+
+/* The dimension of a move's result that holds rows along `dim` of what it reads; as many as that has: none does. */
+static uint32_t moved_dim(const struct nuc_node *node, const struct nuc_meta *from, uint32_t dim)
+{
+    const enum nuc_family family = nuc_op_family(node->op);
+    const struct nuc_meta *to = &node->vals[0];
+    struct nuc_axis_map map;
+
+    if ((family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE && family != NUC_FAMILY_SLICE) || node->is_tuple ||
+        !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
+        return to->rank;
+    for (uint32_t i = 0; i < map.count; i++) {
+        const struct nuc_axis *a = &map.axes[i];
+        if (dim < a->from || dim >= a->from_end)
+            continue;
+        bool whole = a->kind == NUC_AXIS_ELEMENT && a->start == 0 && a->step == 1 &&
+                     nuc_elements_between(from, a->from, a->from_end) == from->sizes[dim] &&
+                     nuc_elements_between(to, a->to, a->to_end) == from->sizes[dim];
+        for (uint32_t d = a->to; whole && d < a->to_end; d++) {
+            if (to->sizes[d] == from->sizes[dim])
+                return d;
+        }
+    }
+    return to->rank;
+}
+
+/*
+ * Calls `use` for each layer that sums over dimension `dim` of the value, behind up to `moves` that keep rows whole.
+ * False: others read it, too.
+ */
+static bool each_layer(struct nuc_graph *g, const struct nuc_node *value, uint32_t dim, int moves,
+                       void (*use)(struct nuc_graph *g, struct nuc_node *node, const struct layer *l,
+                                   const struct rows *r),
                        const struct rows *r)
 {
-    const struct nuc_meta *m = &value->vals[0];
-
     for (uint32_t i = 0; i < value->n_users; i++) {
         struct nuc_node *user = value->users[i];
-        const struct nuc_meta *out = &user->vals[0];
-        if (user->op == NUC_OP_LINEAR && nuc_arg_node(user, NUC_ARG(LINEAR, input)) == value) {
-            const struct nuc_node *w = nuc_operand(g, user, NUC_ARG(LINEAR, weight));
-            const struct nuc_node *b = nuc_arg_node(user, NUC_ARG(LINEAR, bias));
-            if (!nuc_is_static(w) || !nuc_is_float_value(w) || w->vals[0].rank != 2 ||
-                (b != NULL && (!nuc_is_static(b) || !nuc_is_float_value(b))))
-                return false;
+        const struct layer *l = layer_of(g, user, value, dim);
+        if (l != NULL) {
             if (use != NULL)
-                use(g, user, r);
+                use(g, user, l, r);
             continue;
         }
-        if (views == 0 || nuc_op_family(user->op) != NUC_FAMILY_VIEW || out->rank == 0 ||
-            out->sizes[out->rank - 1] != m->sizes[m->rank - 1] || !each_layer(g, user, views - 1, use, r))
+        if (moves == 0 || !nuc_is_call(user))
+            return false;
+        uint32_t moved = moved_dim(user, &value->vals[0], dim);
+        if (moved == user->vals[0].rank || !each_layer(g, user, moved, moves - 1, use, r))
             return false;
     }
     return value->n_users > 0;
@@ -184,7 +243,7 @@ static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, enum nuc
     r->n = nuc_elements_between(m, m->rank - dims, m->rank);
     r->count = nuc_elements(m) / r->n;
     r->eps = nuc_scalar(node, rms ? NUC_ARG(RMS_NORM, eps) : NUC_ARG(LAYER_NORM, eps), (double)FLT_EPSILON);
-    r->is_read_by_layers = dims == 1 && each_layer(g, node, MOST_VIEWS, NULL, r);
+    r->is_read_by_layers = dims == 1 && each_layer(g, node, m->rank - 1, MOST_MOVES, NULL, r);
     r->takes_off_mean = r->centred && takes_off_mean(r->n);
     return r->n > 1 && read_vector(g, node, NUC_ARG(LAYER_NORM, weight), r->n, &r->affine.weight) &&
            read_vector(g, node, rms ? 0 : NUC_ARG(LAYER_NORM, bias), r->n, &r->affine.bias);
@@ -246,34 +305,36 @@ static struct nuc_node *means(struct nuc_graph *g, struct nuc_node *node, struct
     return linear(g, node, x, weights, 1, r->n, NULL);
 }
 
-/* Weights w of a layer as w diag(weight) (I - 1/n) sqrt(n), its bias with w times that of the norm. */
-static void take_over(struct nuc_graph *g, struct nuc_node *layer, const struct rows *r)
+/* Weights w of a layer as w diag(weight) (I - 1/n) sqrt(n) at each tap, its bias with w times that of the norm. */
+static void take_over(struct nuc_graph *g, struct nuc_node *layer, const struct layer *l, const struct rows *r)
 {
-    struct nuc_node *w = nuc_operand(g, layer, NUC_ARG(LINEAR, weight)),
-                    *b = nuc_arg_node(layer, NUC_ARG(LINEAR, bias));
-    int64_t n = r->n, outputs = w->vals[0].sizes[0];
+    struct nuc_node *w = nuc_operand(g, layer, l->weight), *b = nuc_arg_node(layer, l->bias);
+    const struct nuc_meta weights = nuc_meta_make(NUC_F32, w->vals[0].sizes, w->vals[0].rank);
+    int64_t n = r->n, outputs = weights.sizes[0], taps = nuc_elements_between(&weights, 2, weights.rank);
     const float *from = nuc_const_contiguous(g, w), *bias = b != NULL ? nuc_const_contiguous(g, b) : NULL;
-    float *to = nuc_alloc_array(g->cx, (size_t)(outputs * n), sizeof *to);
+    float *to = nuc_alloc_array(g->cx, (size_t)(outputs * n * taps), sizeof *to);
     float *sums = nuc_alloc_array(g->cx, (size_t)outputs, sizeof *sums);
-    const struct nuc_meta weights = nuc_meta_make(NUC_F32, w->vals[0].sizes, 2);
     const struct nuc_meta vector = nuc_meta_make(NUC_F32, &outputs, 1);
 
     for (int64_t o = 0; o < outputs; o++) {
-        double mean = 0, sum = at(bias, o, 0);
-        for (int64_t i = 0; i < n; i++) {
-            double value = (double)from[o * n + i];
-            mean += r->centred ? value * at(r->affine.weight, i, 1) / (double)n : 0;
-            sum += value * at(r->affine.bias, i, 0);
+        double sum = at(bias, o, 0);
+        for (int64_t tap = o * n * taps; tap < o * n * taps + taps; tap++) {
+            double mean = 0;
+            for (int64_t i = 0; i < n; i++) {
+                double value = (double)from[tap + i * taps];
+                mean += r->centred ? value * at(r->affine.weight, i, 1) / (double)n : 0;
+                sum += value * at(r->affine.bias, i, 0);
+            }
+            for (int64_t i = 0; i < n; i++)
+                to[tap + i * taps] =
+                    (float)((double)from[tap + i * taps] * at(r->affine.weight, i, 1) * sqrt((double)n) -
+                            mean * sqrt((double)n));
         }
-        for (int64_t i = 0; i < n; i++)
-            to[o * n + i] = (float)((double)(from[o * n + i]) * at(r->affine.weight, i, 1) * sqrt((double)n) -
-                                    mean * sqrt((double)n));
         sums[o] = (float)sum;
     }
-    nuc_set_arg_node(layer, g, NUC_ARG(LINEAR, weight), nuc_add_parameter(g, w, "_normed", &weights, to));
+    nuc_set_arg_node(layer, g, l->weight, nuc_add_parameter(g, w, "_normed", &weights, to));
     if (r->affine.bias != NULL)
-        nuc_set_arg_node(layer, g, NUC_ARG(LINEAR, bias),
-                         nuc_add_parameter(g, b != NULL ? b : w, "_normed", &vector, sums));
+        nuc_set_arg_node(layer, g, l->bias, nuc_add_parameter(g, b != NULL ? b : w, "_normed", &vector, sums));
 }
 
 /* max(a b, 0) and max(-a b, 0) */
@@ -351,7 +412,7 @@ static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, e
     struct nuc_node *root = inverse_root(g, node, squares, eps, factor);
 
     if (r.is_read_by_layers) {
-        each_layer(g, node, MOST_VIEWS, take_over, &r);
+        each_layer(g, node, out.rank - 1, MOST_MOVES, take_over, &r);
         y = nuc_insert_binary(g, node, NUC_OP_MUL, x, root);
     } else if (has_product(&r)) {
         y = r.fine || r.takes_off_mean ? finish_in_product(g, node, x, mean, root, &r)
