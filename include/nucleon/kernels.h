@@ -369,6 +369,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_mul.int16_out", int16_mul, nuc_op_int16_mul)                                                 \
     X("nucleon::quantized_prelu.int16_out", int16_prelu, nuc_op_int16_prelu)                                           \
     X("nucleon::quantized_sigmoid.out", int16_sigmoid, nuc_op_int16_sigmoid)                                           \
+    X("nucleon::quantized_function.out", int16_function, nuc_op_int16_function)                                        \
     X("nucleon::softmax.int16_out", int8_softmax, nuc_op_int8_softmax)                                                 \
     X("nucleon::quantized_softmax.out", int16_softmax, nuc_op_int16_softmax)                                           \
     X("nucleon::quantized_conv2d.int16_out", int16_conv2d, nuc_op_int16_conv2d)                                        \

@@ -27,25 +27,25 @@ static const struct row {
     {NUC_OPS(NUC_OP_BMM), nuc_cm_lower_bmm, true},
     {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), nuc_cm_lower_add, true},
     {NUC_OPS(NUC_OP_MUL), nuc_cm_lower_mul, true},
-    {NUC_OPS(NUC_OP_DIV), nuc_cm_lower_div, false},
+    {NUC_OPS(NUC_OP_DIV), nuc_cm_lower_div, true},
     {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), nuc_cm_lower_extreme, true},
     {NUC_OPS(NUC_OP_PRELU), nuc_cm_lower_prelu, true},
     {NUC_OPS(NUC_OP_WHERE), nuc_cm_lower_where, true},
     {NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), nuc_cm_lower_max_pool, true},
     {NUC_OPS(NUC_OP_AVG_POOL2D), nuc_cm_lower_avg_pool, true},
-    {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool, false},
+    {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool, true},
     {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM), nuc_cm_lower_sum, true},
-    {NUC_OPS(NUC_OP_VAR), nuc_cm_lower_var, false},
-    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), nuc_cm_lower_reduce_extreme, false},
-    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN), nuc_cm_lower_arg_extreme, false},
-    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM), nuc_cm_lower_layer_norm, false},
-    {NUC_OPS(NUC_OP_NATIVE_GROUP_NORM), nuc_cm_lower_group_norm, false},
+    {NUC_OPS(NUC_OP_VAR), nuc_cm_lower_var, true},
+    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), nuc_cm_lower_reduce_extreme, true},
+    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN), nuc_cm_lower_arg_extreme, true},
+    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM), nuc_cm_lower_layer_norm, true},
+    {NUC_OPS(NUC_OP_NATIVE_GROUP_NORM), nuc_cm_lower_group_norm, true},
     {NUC_OPS(NUC_OP_NATIVE_LOG_SOFTMAX), nuc_cm_lower_log_softmax, false},
-    {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), nuc_cm_lower_bilinear, false},
+    {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), nuc_cm_lower_bilinear, true},
     {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), nuc_cm_lower_nearest, true},
     {NUC_OPS(NUC_OP_EXPAND, NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), nuc_cm_lower_view,
      true},
-    {NUC_OPS(NUC_OP_TOPK, NUC_OP_SORT_STABLE), nuc_cm_lower_order, false},
+    {NUC_OPS(NUC_OP_TOPK, NUC_OP_SORT_STABLE), nuc_cm_lower_order, true},
     {NUC_OPS(NUC_OP_DIAGONAL, NUC_OP_UNFOLD), nuc_cm_lower_view, true},
     {NUC_OPS(NUC_OP_SLICE), nuc_cm_lower_slice, true},
     {NUC_OPS(NUC_OP_FLIP), nuc_cm_lower_flip, true},
@@ -61,7 +61,7 @@ static struct row lowering_of(enum nuc_op op)
         if (nuc_op_is_in(op, rows[i].ops))
             return rows[i];
     }
-    return (struct row){NULL, by_family[nuc_op_family(op)], nuc_op_family(op) != NUC_FAMILY_RECURRENT};
+    return (struct row){NULL, by_family[nuc_op_family(op)], true};
 }
 
 /* ---- what stays quantized by operators of its own ---- */

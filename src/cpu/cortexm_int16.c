@@ -105,7 +105,7 @@ static struct nuc_node *emit_multiple(struct nuc_cm *c, const struct nuc_cm_unar
     return times.scale > 0 ? nuc_cm_requantize(c, &times, &u->out.params, before) : NULL;
 }
 
-/* NULL: there is no kernel. */
+/* NULL: there is no kernel of its own. */
 static struct nuc_node *emit_function(struct nuc_cm *c, const struct nuc_node *node, struct nuc_cm_unary *u,
                                       struct nuc_node *before)
 {

@@ -1,4 +1,4 @@
-/* Norms and logarithmic softmax in int8. */
+/* Norms in int8 and int16, logarithmic softmax in int8. */
 #include <math.h>
 
 #include "cpu/cortexm_private.h"
@@ -41,6 +41,11 @@ static double eps_in_steps(const struct nuc_cm_unary *u, const struct nuc_node *
     return nuc_scalar(node, index, 0x1p-23) / (u->in.scale * u->in.scale);
 }
 
+static bool takes_group(const struct nuc_cm_unary *u, int64_t count)
+{
+    return count >= 1 && count <= (u->in.dtype == NUC_I8 ? NUC_MOST_IN_GROUP : NUC_MOST_WIDE_IN_GROUP);
+}
+
 /* Layer and RMS norm: (input, normalized_shape, weight, ...). */
 bool nuc_cm_lower_layer_norm(struct nuc_cm *c, struct nuc_node *node)
 {
@@ -56,7 +61,7 @@ bool nuc_cm_lower_layer_norm(struct nuc_cm *c, struct nuc_node *node)
         return false;
     for (uint32_t i = 0; sizes->kind == NUC_ARG_INTS && i < sizes->count; i++)
         count *= sizes->u.ints[i];
-    if (count < 1 || count > 1 << 22 || !affine_of(c, &u, weight, bias, count, affine))
+    if (!takes_group(&u, count) || !affine_of(c, &u, weight, bias, count, affine))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct nuc_node *in = nuc_cm_contiguous(c, u.in.node, before);
@@ -86,7 +91,7 @@ bool nuc_cm_lower_group_norm(struct nuc_cm *c, struct nuc_node *node)
         return false;
     const struct nuc_meta *m = &u.in.node->vals[0];
     int64_t groups = nuc_integer(node, NUC_ARG(NATIVE_GROUP_NORM, group), 1);
-    if (nuc_elements(m) == 0 || nuc_elements(m) / (m->sizes[0] * groups) > 1 << 22 ||
+    if (nuc_elements(m) == 0 || !takes_group(&u, nuc_elements(m) / (m->sizes[0] * groups)) ||
         !affine_of(c, &u, weight, bias, m->sizes[1], affine))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);

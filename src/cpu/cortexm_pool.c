@@ -451,7 +451,7 @@ bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
     double divisor = count - nuc_scalar(node, NUC_ARG(VAR, correction), 1);
-    if (!(divisor > 0) || count > (double)(1 << 22))
+    if (!(divisor > 0) || count > (double)(u.in.dtype == NUC_I8 ? NUC_MOST_IN_GROUP : NUC_MOST_WIDE_IN_GROUP))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, nuc_flag(node, NUC_ARG(VAR, keepdim)), before);

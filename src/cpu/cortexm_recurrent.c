@@ -46,6 +46,15 @@ struct weights {
 
 /* ---- what stands around ---- */
 
+/* A value in float32, or one of int16, which is one in front of the layer. */
+static bool is_real(const struct nuc_node *value)
+{
+    struct nuc_cm_value v;
+
+    return value->vals[0].dtype == NUC_F32 &&
+           (!nuc_is_dequantize(value) || (nuc_cm_operand(value, &v) && v.scales == NULL && v.dtype == NUC_I16));
+}
+
 /* The quantizer leaves out what is zero. */
 static bool read_state(struct nuc_cm *c, struct layer *l, uint32_t state)
 {
@@ -57,7 +66,7 @@ static bool read_state(struct nuc_cm *c, struct layer *l, uint32_t state)
     if (nuc_is_zero_state(c->g, h))
         return true;
     l->real[state] = h;
-    return !nuc_is_dequantize(h) && h->vals[0].dtype == NUC_F32;
+    return is_real(h);
 }
 
 static bool read_results(struct layer *l)
@@ -67,7 +76,7 @@ static bool read_results(struct layer *l)
         int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
         if (index < 0 || index > l->r.n_states || l->items[index] != NULL || item->n_users == 0)
             return false;
-        l->is_real[index] = !nuc_cm_result(item, false, &l->out[index]);
+        l->is_real[index] = !nuc_cm_result(item, false, &l->out[index]) || l->out[index].params.dtype != NUC_I8;
         l->items[index] = item;
     }
     return true;
@@ -81,7 +90,7 @@ static bool read_input(struct layer *l)
         return true;
     l->real_in = true;
     l->in = (struct nuc_cm_value){.node = x, .scale = 1};
-    return !nuc_is_dequantize(x) && x->vals[0].dtype == NUC_F32;
+    return is_real(x);
 }
 
 static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l, struct weights weights[2])

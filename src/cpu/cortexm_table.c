@@ -1,11 +1,13 @@
 /*
- * Functions of one int8 tensor, value by value, as tables of 256 results: activations, requantization, arithmetic with
- * single numbers, and whatever chain of them stands between a dequantize and a quantize node.
+ * Functions of one tensor, value by value, as tables: activations, requantization, arithmetic with single numbers, and
+ * whatever chain of them stands between a dequantize and a quantize node. Of int8 a table has all 256 results, of int16
+ * some, between which the kernel interpolates.
  */
 #include <math.h>
 #include <string.h>
 
 #include "cpu/cortexm_private.h"
+#include "device/base/sampled.h"
 #include "eval/eval.h"
 #include "ir/op_list.h"
 
@@ -122,7 +124,7 @@ static void visit(struct chain *v, struct nuc_node *input)
     if (is_number(input) || is_listed(v, input))
         return;
     if (nuc_is_dequantize(input)) {
-        bool usable = nuc_cm_int8(input, &value);
+        bool usable = nuc_cm_values(input, &value);
         bool first = v->in.node == NULL;
         v->ok = v->ok && usable && (first || (value.node == v->in.node && nuc_cm_same_params(&value, &v->in)));
         if (first && usable)
@@ -159,7 +161,7 @@ bool nuc_cm_is_table(struct nuc_node *node)
 {
     struct chain v;
 
-    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v);
+    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v) && v.in.dtype == NUC_I8;
 }
 
 /* ---- computing ---- */
@@ -249,19 +251,16 @@ static void sort_chain(struct chain *v, struct nuc_node *last)
     memcpy(v->nodes, sorted, v->n_nodes * sizeof(struct nuc_node *));
 }
 
-/* The chain over all 256 values the tensor can take: float32 or truths, as the last operator makes them. */
-static void evaluate(struct chain *v, const struct nuc_node *last, void *results)
+/* The chain over `count` values: float32 or truths, as the last operator makes them. */
+static void evaluate(struct chain *v, const struct nuc_node *last, const float *x, int64_t count, void *results)
 {
     struct nuc_context *cx = v->c->g->cx;
     struct nuc_arena *outer = nuc_push_arena(cx);
     struct copying k = {.v = v, .table = nuc_graph_new(cx, v->c->g->file)};
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){TABLE_SIZE}, 1);
-    float x[TABLE_SIZE];
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){count}, 1);
     void *outputs[1] = {results};
     const void *inputs[1] = {x};
 
-    for (int i = 0; i < TABLE_SIZE; i++)
-        x[i] = (float)value_at(&v->in, i);
     k.x = nuc_add_placeholder(k.table, "x", NUC_USER_INPUT, &meta);
     sort_chain(v, v->nodes[0]);
     for (uint32_t i = 0; i < v->n_nodes; i++)
@@ -272,6 +271,16 @@ static void evaluate(struct chain *v, const struct nuc_node *last, void *results
     nuc_infer_shape(k.table, output);
     nuc_eval_run(nuc_eval_new(k.table, 1), inputs, outputs);
     nuc_pop_arena(cx, outer);
+}
+
+/* All values that an int8 tensor can take. */
+static void evaluate_int8(struct chain *v, const struct nuc_node *last, void *results)
+{
+    float x[TABLE_SIZE];
+
+    for (int i = 0; i < TABLE_SIZE; i++)
+        x[i] = (float)value_at(&v->in, i);
+    evaluate(v, last, x, TABLE_SIZE, results);
 }
 
 static double gelu(double x)
@@ -303,6 +312,70 @@ static real_function *exact_function(const struct chain *v)
                                                                                                            : NULL;
 }
 
+/* ---- int16: some results, in between by interpolation ---- */
+
+#define FIRST (INT16_MIN - 1) /* the numbers that tables have results of, and all between them */
+#define NUMBERS (65536 + 2)
+
+/* In steps of the result; NaN is the least. */
+static double steps_of(float result, double scale)
+{
+    double steps = round((double)result / scale);
+
+    return steps > INT16_MIN ? fmin(steps, INT16_MAX) : INT16_MIN;
+}
+
+/*
+ * Of both forms of tables the one whose squared errors, each by the distance of its number from 0 and 256, add up to
+ * less: numbers about 0 are the most frequent.
+ */
+static struct nuc_node *best_samples(struct nuc_cm *c, const struct nuc_node *like, const float *results, double scale)
+{
+    const int64_t n_even = NUC_EVEN, n_octaves = 2 * NUC_OCTAVES;
+    int16_t *even = nuc_alloc_array(c->g->cx, NUC_EVEN, sizeof *even);
+    int16_t *octaves = nuc_alloc_array(c->g->cx, 2 * NUC_OCTAVES, sizeof *octaves);
+    double error_even = 0, error_octaves = 0;
+
+    for (int32_t i = 0; i < NUC_EVEN; i++)
+        even[i] = (int16_t)steps_of(results[nuc_even_number(i) - FIRST], scale);
+    for (int32_t i = 0; i < 2 * NUC_OCTAVES; i++)
+        octaves[i] = (int16_t)steps_of(results[nuc_octave_number(i) - FIRST], scale);
+    for (int32_t q = INT16_MIN; q <= INT16_MAX; q++) {
+        double steps = steps_of(results[q - FIRST], scale), weight = 1 / (256 + fabs((double)q));
+        double of_even = nuc_even_value(even, q) - steps, of_octaves = nuc_octave_value(octaves, q) - steps;
+        error_even += of_even * of_even * weight;
+        error_octaves += of_octaves * of_octaves * weight;
+    }
+    if (error_even <= error_octaves)
+        return nuc_cm_constant(c, like, "_samples", NUC_I16, &n_even, 1, even);
+    return nuc_cm_constant(c, like, "_samples", NUC_I16, &n_octaves, 1, octaves);
+}
+
+/* The kernel is of int16 to int16: an int8 tensor at either end is one of 128 times as many steps. */
+static struct nuc_cm_value widened(const struct nuc_cm_value *v)
+{
+    return v->dtype == NUC_I16 ? *v : (struct nuc_cm_value){.node = v->node, .dtype = NUC_I16, .scale = v->scale / 128};
+}
+
+static bool lower_wide_chain(struct nuc_cm *c, struct chain *v, struct nuc_node *last, const struct nuc_cm_result *out)
+{
+    struct nuc_cm_value in = widened(&v->in), made = widened(&out->params);
+
+    if (c->options->executorch_ops_only || c->options->reference_compat || last->vals[0].dtype != NUC_F32)
+        return false;
+    struct nuc_node *before = nuc_cm_place(out);
+    float *x = nuc_alloc_array(c->g->cx, NUMBERS, sizeof *x), *results = nuc_alloc_array(c->g->cx, NUMBERS, sizeof *x);
+    for (int32_t i = 0; i < NUMBERS; i++)
+        x[i] = (float)((FIRST + i) * in.scale);
+    evaluate(v, last, x, NUMBERS, results);
+    in.node = nuc_cm_requantize(c, &v->in, &in, before);
+    struct nuc_node *samples = best_samples(c, last, results, made.scale);
+    made.node = nuc_emit(c->g, before, NUC_OP_NUCLEON_FUNCTION, out->value,
+                         NUC_ARGS(nuc_node_arg(in.node), nuc_node_arg(samples)));
+    nuc_cm_replace(c, out, nuc_cm_requantize(c, &made, &out->params, before));
+    return true;
+}
+
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
 {
     struct nuc_node *last = nuc_arg_node(quantize, NUC_SELF);
@@ -313,10 +386,11 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
 
     if (last != NULL && nuc_cm_lower_wide_function(c, last))
         return true;
-    if (last == NULL || !nuc_cm_result(last, false, &out) || out.params.dtype != NUC_I8)
+    if (last == NULL || !nuc_cm_result(last, false, &out))
         return false;
     if (nuc_is_dequantize(last)) {
-        if (c->options->reference_compat || !nuc_cm_int8(last, &in) || nuc_is_static(in.node))
+        if (c->options->reference_compat || out.params.dtype != NUC_I8 || !nuc_cm_int8(last, &in) ||
+            nuc_is_static(in.node))
             return false;
         if (!nuc_cm_same_params(&in, &out.params) && nuc_cm_litert_table(c, NULL, &in, &out.params, table))
             nuc_cm_replace(c, &out, emit_table(c, in.node, table, in.node, last->next));
@@ -326,6 +400,8 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     }
     if (!find_chain(c, last, &v))
         return false;
+    if (v.in.dtype != NUC_I8 || out.params.dtype != NUC_I8)
+        return lower_wide_chain(c, &v, last, &out);
     if (c->options->reference_compat && (v.n_nodes != 1 || !nuc_op_is_in(last->op, reference_tables)))
         return false;
     if (v.n_nodes == 1 && nuc_cm_litert_table(c, last, &v.in, &out.params, table)) {
@@ -335,7 +411,7 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     real_function *exact = exact_function(&v);
     float results[TABLE_SIZE];
     if (exact == NULL)
-        evaluate(&v, last, results);
+        evaluate_int8(&v, last, results);
     for (int i = 0; i < TABLE_SIZE; i++)
         table[i] = rounded(exact != NULL ? exact(value_at(&v.in, i)) : (double)results[i], &out.params);
     nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
@@ -349,7 +425,7 @@ static struct nuc_node *truth_table(struct nuc_cm *c, struct chain *v, struct nu
     static const int64_t size = TABLE_SIZE;
     bool truths[TABLE_SIZE];
 
-    evaluate(v, last, truths);
+    evaluate_int8(v, last, truths);
     struct nuc_node *table =
         nuc_cm_constant(c, last, "_truths", NUC_BOOL, &size, 1, nuc_copy(c->g->cx, truths, sizeof truths));
     return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last,
@@ -375,8 +451,8 @@ static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_value a, b;
     int64_t relation;
 
-    if (!relation_of(node->op, &relation) || !nuc_cm_int8(nuc_arg_node(node, NUC_SELF), &a) ||
-        !nuc_cm_int8(nuc_arg_node(node, NUC_OTHER), &b))
+    if (!relation_of(node->op, &relation) || !nuc_cm_tensor(node, NUC_SELF, &a) ||
+        !nuc_cm_tensor(node, NUC_OTHER, &b) || a.dtype != b.dtype)
         return NULL;
     double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
     struct nuc_multiplier m = nuc_cm_multiplier(a.scale / twice_max), n = nuc_cm_multiplier(b.scale / twice_max);
@@ -393,7 +469,7 @@ bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node)
 
     if (c->options->executorch_ops_only || !nuc_cm_is_pointwise(node->op))
         return false;
-    truths = find_chain(c, node, &v) ? truth_table(c, &v, node) : comparison(c, node);
+    truths = find_chain(c, node, &v) && v.in.dtype == NUC_I8 ? truth_table(c, &v, node) : comparison(c, node);
     if (truths == NULL)
         return false;
     nuc_replace_uses(c->g, node, nuc_cm_in_order(c, truths, &node->vals[0], next), NULL);

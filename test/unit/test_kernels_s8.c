@@ -513,7 +513,7 @@ static void test_compare(void **state)
         /* times 1/2 and 1/4 of twice the larger scale */
         struct nuc_compare_s8 p = {-1, 2, {1 << 30, 0}, {1 << 30, -1}, (enum nuc_relation)relation};
         int8_t out[3];
-        nuc_kernel_compare_s8(&p, &loops, a, b, out);
+        nuc_kernel_compare_int(&p, &loops, NUC_I8, a, b, out);
         assert_memory_equal(out, expected[relation], 3);
     }
 }
@@ -651,18 +651,36 @@ static void expect_near(int8_t value, double x, int32_t zero_point)
     assert_true(value == low || value == high);
 }
 
+/* The same of int8 or of int16 about 0, where a float32 is up to a thousandth of a step off. */
+static void expect_near_of(enum nuc_dtype dtype, const void *out, size_t i, double x, int32_t zero_point)
+{
+    double near = round(x) > 32767 ? 32767 : round(x) < -32768 ? -32768 : x;
+
+    if (dtype == NUC_I8)
+        expect_near(((const int8_t *)out)[i], x, zero_point);
+    else
+        assert_true(fabs(((const int16_t *)out)[i] - near) < 0.51);
+}
+
+static double value_of(enum nuc_dtype dtype, const void *in, size_t i)
+{
+    return dtype == NUC_I8 ? ((const int8_t *)in)[i] : ((const int16_t *)in)[i];
+}
+
 static void test_norm(void **state)
 {
     struct numbers n = {17};
 
     for (int round = 0; round < ROUNDS; round++) {
+        enum nuc_dtype dtype = number(&n, 0, 1) == 1 ? NUC_I8 : NUC_I16;
+        bool wide = dtype == NUC_I16;
         struct nuc_norm_s8 p = {.batch = (size_t)number(&n, 1, 2),
                                 .groups = (size_t)number(&n, 1, 3),
                                 .channels = (size_t)number(&n, 1, 4),
                                 .inner = (size_t)number(&n, 1, 9),
                                 .centred = number(&n, 0, 1) == 1,
-                                .zero_point = number(&n, -128, 127),
-                                .output_zero_point = number(&n, -128, 127),
+                                .zero_point = wide ? 0 : number(&n, -128, 127),
+                                .output_zero_point = wide ? 0 : number(&n, -128, 127),
                                 .eps = 0.5f};
         bool last = number(&n, 0, 1) == 1;
         size_t channels = p.groups * p.channels, count = p.channels * p.inner;
@@ -674,23 +692,25 @@ static void test_norm(void **state)
             weight[c] = (float)number(&n, -60, 60);
             bias[c] = (float)number(&n, -300, 300) / 8.0f;
         }
-        int8_t *in = random_s8(&n, p.batch * p.batch_step), *out = random_s8(&n, p.batch * p.batch_step);
-        nuc_kernel_norm_s8(&p, in, weight, bias, out);
+        int8_t *in = random_s8(&n, 2 * p.batch * p.batch_step), *out = random_s8(&n, 2 * p.batch * p.batch_step);
+        nuc_kernel_norm_int(&p, dtype, in, weight, bias, out);
         for (size_t g = 0; g < p.batch * p.groups; g++) {
             size_t first = g / p.groups * p.batch_step + g % p.groups * p.channels * p.channel_step;
-            double mean = 0, squares = 0;
+            double mean = p.zero_point, squares = 0;
             for (size_t i = 0; p.centred && i < count; i++)
-                mean += (double)(in[first + i / p.inner * p.channel_step + i % p.inner * p.inner_step] - p.zero_point);
-            mean /= (double)count;
+                mean += (value_of(dtype, in, first + i / p.inner * p.channel_step + i % p.inner * p.inner_step) -
+                         p.zero_point) /
+                        (double)count;
             for (size_t i = 0; i < count; i++) {
-                double x = in[first + i / p.inner * p.channel_step + i % p.inner * p.inner_step] - p.zero_point - mean;
+                double x =
+                    value_of(dtype, in, first + i / p.inner * p.channel_step + i % p.inner * p.inner_step) - mean;
                 squares += x * x;
             }
             for (size_t i = 0; i < count; i++) {
                 size_t at = first + i / p.inner * p.channel_step + i % p.inner * p.inner_step;
                 size_t c = g % p.groups * p.channels + i / p.inner;
-                double x = (in[at] - p.zero_point - mean) / sqrt(squares / (double)count + (double)p.eps);
-                expect_near(out[at], x * (double)weight[c] + (double)bias[c], p.output_zero_point);
+                double x = (value_of(dtype, in, at) - mean) / sqrt(squares / (double)count + (double)p.eps);
+                expect_near_of(dtype, out, at, x * (double)weight[c] + (double)bias[c], p.output_zero_point);
             }
         }
         free(in);
@@ -703,18 +723,21 @@ static void test_var(void **state)
     struct numbers n = {18};
 
     for (int round = 0; round < ROUNDS; round++) {
-        int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40), zero_point = number(&n, -128, 127);
+        enum nuc_dtype dtype = number(&n, 0, 1) == 1 ? NUC_I8 : NUC_I16;
+        int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40), unit = dtype == NUC_I8 ? 1 : 1 << 16;
+        int32_t zero_point = dtype == NUC_I8 ? number(&n, -128, 127) : 0;
         struct nuc_loops kept = {1, {rows}, {1}, {0}, {1}}, reduced = {1, {size}, {rows}, {0}, {0}};
-        float scale = 1.0f / (float)number(&n, 30, 3000);
-        int8_t *in = random_s8(&n, (size_t)(rows * size)), out[4];
-        nuc_kernel_var_s8(&kept, &reduced, scale, zero_point, in, out);
-        for (int32_t r = 0; r < rows; r++) {
+        float scale = 1.0f / (float)(number(&n, 30, 3000) * unit);
+        int8_t *in = random_s8(&n, 2 * (size_t)(rows * size));
+        int16_t out[4];
+        nuc_kernel_var_int(&kept, &reduced, scale, zero_point, dtype, in, out);
+        for (size_t r = 0; r < (size_t)rows; r++) {
             double mean = 0, squares = 0;
-            for (int32_t i = 0; i < size; i++)
-                mean += in[i * rows + r] / (double)size;
-            for (int32_t i = 0; i < size; i++)
-                squares += (in[i * rows + r] - mean) * (in[i * rows + r] - mean);
-            expect_near(out[r], squares * (double)scale, zero_point);
+            for (size_t i = 0; i < (size_t)size; i++)
+                mean += value_of(dtype, in, i * (size_t)rows + r) / size;
+            for (size_t i = 0; i < (size_t)size; i++)
+                squares += pow(value_of(dtype, in, i * (size_t)rows + r) - mean, 2);
+            expect_near_of(dtype, out, r, squares * (double)scale, zero_point);
         }
         free(in);
     }
@@ -755,11 +778,16 @@ static void test_resize(void **state)
     struct nuc_resize_s8 r = {1, 1, {2, 2}, {3, 3}, true};
     int8_t out[16];
 
-    nuc_kernel_resize_bilinear_s8(&r, in, out); /* 12.5 rounds away from zero */
+    nuc_kernel_resize_bilinear_int(&r, NUC_I8, in, out); /* 12.5 rounds away from zero */
     assert_memory_equal(out, halves, 9);
     r = (struct nuc_resize_s8){1, 1, {2, 2}, {4, 4}, false};
-    nuc_kernel_resize_bilinear_s8(&r, in, out);
+    nuc_kernel_resize_bilinear_int(&r, NUC_I8, in, out);
     assert_memory_equal(out, centres, 16);
+    const int16_t wide[4] = {0, 25600, -25600, 12801};
+    const int16_t wide_centres[8] = {0, 6400, 19200, 25600, -6400, 800, 15200, 22400};
+    int16_t wide_out[16];
+    nuc_kernel_resize_bilinear_int(&r, NUC_I16, wide, wide_out);
+    assert_memory_equal(wide_out, wide_centres, sizeof wide_centres);
     r = (struct nuc_resize_s8){1, 1, {2, 2}, {3, 3}, false};
     nuc_kernel_resize_nearest_s8(&r, in, out);
     const int8_t nearest[9] = {0, 0, 100, 0, 0, 100, -100, -100, 50};

@@ -40,6 +40,10 @@ static inline int32_t nuc_saturate_i32(int64_t v)
  */
 #define NUC_FIXED_SOFTMAX_ROW 2040
 
+/* Values of int8 and of int16 of a norm: their number times the sum of their squares fits 63 bits. */
+#define NUC_MOST_IN_GROUP (1 << 22)
+#define NUC_MOST_WIDE_IN_GROUP (1 << 16)
+
 static inline int32_t nuc_clamp_i32(int32_t v, int32_t low, int32_t high)
 {
     if (v < low)

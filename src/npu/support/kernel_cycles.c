@@ -170,6 +170,7 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_NUCLEON_PRELU), VALUES, {.call = 1500, .written = 49, .scalar = 1.2}},
     {NUC_OPS(NUC_OP_NUCLEON_REQUANTIZE), VALUES, {.call = 1100, .written = 49, .scalar = 1.2}},
     {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 37, .scalar = 1.1}},
+    {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), VALUES, {.call = 1100, .written = 15, .scalar = 1.5}},
     {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 2500, .written = 68, .scalar = 1.2}},
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 12, .written = 40, .scalar = 1}},
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),

@@ -7,6 +7,7 @@
 #define NUC_DEVICE_KERNELS_REF_S16_QUANTIZED_S16_H
 
 #include "device/base/logistic.h"
+#include "device/base/sampled.h"
 #include "device/kernels/ref_s8/quantized.h"
 
 /* ---- sums of products ---- */
@@ -52,6 +53,9 @@ void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loop
                         int16_t *out);
 void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int16_t *in,
                           const int8_t *slopes, int16_t *out);
+
+/* samples: as sampled.h has them, NUC_EVEN or twice NUC_OCTAVES. */
+void nuc_kernel_function_s16(const int16_t *samples, bool even, const int16_t *in, int16_t *out, size_t count);
 
 /* The logistic function or the hyperbolic tangent of numbers in units of 1 / 12288; out counts 1 / 32768. */
 void nuc_kernel_sigmoid_s16(struct nuc_q15_units units, bool is_tanh, const int16_t *in, int16_t *out, size_t count);

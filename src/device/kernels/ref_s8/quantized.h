@@ -203,9 +203,9 @@ struct nuc_compare_s8 {
     enum nuc_relation relation;
 };
 
-/* Both inputs are shifted left by 20 and rescaled, as for a sum; out is 1 or 0. */
-void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a,
-                           const int8_t *b, int8_t *out);
+/* Both inputs, int8 or int16, are shifted left by 20 or 15 and rescaled, as for a sum; out is 1 or 0. */
+void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, enum nuc_dtype dtype,
+                            const void *a, const void *b, int8_t *out);
 
 /* ---- along rows ---- */
 
@@ -224,7 +224,7 @@ nuc_softmax_s8_fn nuc_ref_softmax_s8;
 
 /*
  * batch x groups x channels x inner elements: offsets of one of each. Groups and channels of one lie side by side; a
- * group has at most 2^22 elements.
+ * group has at most NUC_MOST_IN_GROUP elements, of int16 NUC_MOST_WIDE_IN_GROUP.
  */
 struct nuc_norm_s8 {
     size_t batch, groups, channels, inner;
@@ -238,12 +238,12 @@ struct nuc_norm_s8 {
  * out = (in - centre) / sqrt(mean of (in - centre)^2 + eps) * weight + bias + output zero point; weight and bias have
  * groups * channels values, bias may be NULL. out has the layout of in, and may be in.
  */
-void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
-                        int8_t *out);
+void nuc_kernel_norm_int(const struct nuc_norm_s8 *n, enum nuc_dtype dtype, const void *in, const float *weight,
+                         const float *bias, void *out);
 
 /* out = (sum of squares - square of the sum / count) * scale + zero_point */
-void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
-                       const int8_t *in, int8_t *out);
+void nuc_kernel_var_int(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                        enum nuc_dtype dtype, const void *in, void *out);
 
 struct nuc_log_softmax_s8 {
     const float *exponentials; /* [256], of 0, -1, -2, ... steps */
@@ -264,7 +264,7 @@ struct nuc_resize_s8 {
 };
 
 /* Positions in 1/1024; those of LiteRT's integer kernel where 1024 * in / out is whole. */
-void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
+void nuc_kernel_resize_bilinear_int(const struct nuc_resize_s8 *r, enum nuc_dtype dtype, const void *in, void *out);
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 
 #endif

@@ -1,4 +1,5 @@
 /* Elementwise operators in int8. */
+#include "device/kernels/ref/element.h"
 #include "device/kernels/ref_s8/quantized.h"
 
 /* Steps along the innermost dimension of a nest. */
@@ -119,17 +120,19 @@ static bool relates(enum nuc_relation relation, int32_t a, int32_t b)
     }
 }
 
-void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a,
-                           const int8_t *b, int8_t *out)
+void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, enum nuc_dtype dtype,
+                            const void *a, const void *b, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct row row = row_of(loops);
+    const int32_t unit = dtype == NUC_I8 ? 1 << 20 : 1 << 15;
 
     do {
         for (int32_t i = 0; i < row.size; i++) {
-            int32_t x = nuc_requantize((a[walk.a + i * row.a] + p->offset_a) * (1 << 20), p->a);
-            int32_t y = nuc_requantize((b[walk.b + i * row.b] + p->offset_b) * (1 << 20), p->b);
-            out[walk.out + i * row.out] = relates(p->relation, x, y);
+            int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * row.a) + p->offset_a;
+            int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * row.b) + p->offset_b;
+            out[walk.out + i * row.out] =
+                relates(p->relation, nuc_requantize(x * unit, p->a), nuc_requantize(y * unit, p->b));
         }
     } while (nuc_walk_next_row(loops, &walk));
 }

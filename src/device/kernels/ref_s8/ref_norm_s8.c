@@ -1,14 +1,26 @@
-/* Norms, variance and logarithmic softmax of int8. */
+/* Norms and variance of int8 and int16, logarithmic softmax of int8. */
 #include <math.h>
 
 #include "device/base/fixed_point.h"
 #include "device/base/real.h"
 #include "device/kernels/dsp/packed.h"
+#include "device/kernels/ref/element.h"
 #include "device/kernels/ref_s8/quantized.h"
+
+/* Functions of a type are inlined where it is known. */
+#define INLINE static inline __attribute__((always_inline))
 
 static int8_t rounded(float x, int32_t zero_point)
 {
     return nuc_saturate_i8(nuc_nearest_int(x, zero_point));
+}
+
+INLINE void store_rounded(enum nuc_dtype dtype, void *out, ptrdiff_t i, float x, int32_t zero_point)
+{
+    if (dtype == NUC_I8)
+        ((int8_t *)out)[i] = rounded(x, zero_point);
+    else
+        ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(nuc_nearest_int(x, zero_point), INT16_MIN, INT16_MAX);
 }
 
 /* ---- norms ---- */
@@ -18,14 +30,14 @@ struct statistics {
 };
 
 struct sums {
-    int32_t values; /* of at most 2^22 bytes */
+    int32_t values; /* of at most 2^22 bytes or 2^16 int16 */
     int64_t squares;
 };
 
 /* So many squares of at most 2^14 fit in 31 bits. */
 #define MOST_AT_ONCE 65536
 
-static void add_line(const int8_t *in, size_t count, size_t step, struct sums *s)
+static void add_bytes(const int8_t *in, size_t count, size_t step, struct sums *s)
 {
     for (size_t i = 0; i < count;) {
         size_t end = count - i > MOST_AT_ONCE ? i + MOST_AT_ONCE : count;
@@ -44,16 +56,28 @@ static void add_line(const int8_t *in, size_t count, size_t step, struct sums *s
     }
 }
 
+INLINE void add_line(enum nuc_dtype dtype, const void *in, ptrdiff_t at, size_t count, size_t step, struct sums *s)
+{
+    if (dtype == NUC_I8) {
+        add_bytes((const int8_t *)in + at, count, step, s);
+        return;
+    }
+    for (const int16_t *x = (const int16_t *)in + at; count > 0; count--, x += step) {
+        s->values += *x;
+        s->squares += (int64_t)*x * *x;
+    }
+}
+
 /* In whole numbers up to the quotient: count * squares - sum^2 is the variance times count^2. */
-static struct statistics statistics_of(const struct nuc_norm_s8 *n, const int8_t *group)
+INLINE struct statistics statistics_of(const struct nuc_norm_s8 *n, enum nuc_dtype dtype, const void *in, ptrdiff_t at)
 {
     int32_t count = (int32_t)(n->channels * n->inner), z = n->zero_point;
     struct sums s = {0, 0};
 
     if (n->inner == 1)
-        add_line(group, n->channels, n->channel_step, &s);
+        add_line(dtype, in, at, n->channels, n->channel_step, &s);
     for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
-        add_line(group + c * n->channel_step, n->inner, n->inner_step, &s);
+        add_line(dtype, in, at + (ptrdiff_t)(c * n->channel_step), n->inner, n->inner_step, &s);
     float size = (float)count, centre = n->centred ? (float)s.values / size : (float)z;
     int64_t sum = s.values;
     int64_t around =
@@ -61,47 +85,51 @@ static struct statistics statistics_of(const struct nuc_norm_s8 *n, const int8_t
     return (struct statistics){centre, 1.0f / sqrtf((float)around / (size * size) + n->eps)};
 }
 
-static void normalize_line(const struct statistics *s, const int8_t *in, size_t count, size_t step, const float *weight,
-                           const float *bias, size_t weight_step, int32_t zero_point, int8_t *out)
+INLINE void normalize_line(enum nuc_dtype dtype, const struct statistics *s, const void *in, ptrdiff_t at, size_t count,
+                           size_t step, const float *weight, const float *bias, size_t weight_step, int32_t zero_point,
+                           void *out)
 {
     static const float none = 0.0f;
     float centre = s->centre, inverse = s->inverse;
     size_t bias_step = bias != NULL ? weight_step : 0;
 
     bias = bias != NULL ? bias : &none;
-    for (size_t i = 0; i < count; i++, in += step, out += step) {
-        float factor = inverse * weight[i * weight_step];
-        *out = rounded(((float)*in - centre) * factor + bias[i * bias_step], zero_point);
+    for (size_t i = 0; i < count; i++, at += (ptrdiff_t)step) {
+        float factor = inverse * weight[i * weight_step], x = (float)(int32_t)nuc_load_whole(dtype, in, at);
+        store_rounded(dtype, out, at, (x - centre) * factor + bias[i * bias_step], zero_point);
     }
 }
 
-static void normalize(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
-                      int8_t *out)
+INLINE void normalize(const struct nuc_norm_s8 *n, enum nuc_dtype dtype, const void *in, const float *weight,
+                      const float *bias, void *out)
 {
-    struct statistics s = statistics_of(n, in);
-    int32_t zero_point = n->output_zero_point;
+    const int32_t zero_point = n->output_zero_point;
 
-    if (n->inner == 1)
-        normalize_line(&s, in, n->channels, n->channel_step, weight, bias, 1, zero_point, out);
-    for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
-        normalize_line(&s, in + c * n->channel_step, n->inner, n->inner_step, weight + c,
-                       bias != NULL ? bias + c : NULL, 0, zero_point, out + c * n->channel_step);
+    for (size_t g = 0; g < n->batch * n->groups; g++) {
+        size_t group = g % n->groups, start = group * n->channels;
+        ptrdiff_t at = (ptrdiff_t)(g / n->groups * n->batch_step + start * n->channel_step);
+        const struct statistics s = statistics_of(n, dtype, in, at);
+        const float *w = weight + start, *b = bias != NULL ? bias + start : NULL;
+        if (n->inner == 1)
+            normalize_line(dtype, &s, in, at, n->channels, n->channel_step, w, b, 1, zero_point, out);
+        for (size_t c = 0; n->inner != 1 && c < n->channels; c++)
+            normalize_line(dtype, &s, in, at + (ptrdiff_t)(c * n->channel_step), n->inner, n->inner_step, w + c,
+                           b != NULL ? b + c : NULL, 0, zero_point, out);
+    }
 }
 
-void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
-                        int8_t *out)
+void nuc_kernel_norm_int(const struct nuc_norm_s8 *n, enum nuc_dtype dtype, const void *in, const float *weight,
+                         const float *bias, void *out)
 {
-    for (size_t b = 0; b < n->batch; b++) {
-        for (size_t g = 0; g < n->groups; g++) {
-            size_t at = b * n->batch_step + g * n->channels * n->channel_step;
-            normalize(n, in + at, weight + g * n->channels, bias != NULL ? bias + g * n->channels : NULL, out + at);
-        }
-    }
+    if (dtype == NUC_I8)
+        normalize(n, NUC_I8, in, weight, bias, out);
+    else
+        normalize(n, NUC_I16, in, weight, bias, out);
 }
 
 /* ---- variance ---- */
 
-static float squared_deviations(const struct nuc_loops *reduced, const int8_t *in)
+INLINE float squared_deviations(const struct nuc_loops *reduced, enum nuc_dtype dtype, const void *in, ptrdiff_t at)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
@@ -111,7 +139,7 @@ static float squared_deviations(const struct nuc_loops *reduced, const int8_t *i
 
     do {
         for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
-            int32_t x = in[walk.a + i * step];
+            int32_t x = (int32_t)nuc_load_whole(dtype, in, at + walk.a + i * step);
             sum += x;
             squares += x * x;
         }
@@ -120,8 +148,8 @@ static float squared_deviations(const struct nuc_loops *reduced, const int8_t *i
     return (float)(count * squares - sum * sum) / (float)count;
 }
 
-void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
-                       const int8_t *in, int8_t *out)
+INLINE void variances(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                      enum nuc_dtype dtype, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
@@ -130,9 +158,18 @@ void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *red
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * out_step] =
-                rounded(squared_deviations(reduced, in + walk.a + i * in_step) * scale, zero_point);
+            store_rounded(dtype, out, walk.out + i * out_step,
+                          squared_deviations(reduced, dtype, in, walk.a + i * in_step) * scale, zero_point);
     } while (nuc_walk_next_row(kept, &walk));
+}
+
+void nuc_kernel_var_int(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                        enum nuc_dtype dtype, const void *in, void *out)
+{
+    if (dtype == NUC_I8)
+        variances(kept, reduced, scale, zero_point, NUC_I8, in, out);
+    else
+        variances(kept, reduced, scale, zero_point, NUC_I16, in, out);
 }
 
 /* ---- logarithmic softmax ---- */

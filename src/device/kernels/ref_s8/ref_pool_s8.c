@@ -141,37 +141,57 @@ static struct between between(const struct nuc_resize_s8 *r, int axis, int32_t a
 }
 
 /*
- * All channels of an output pixel. In front of the first position and behind the last one, where weights are not within
- * 0 and UNIT, both neighbours are the same: the sum stays below 2^29.
+ * All channels of an output pixel, between the rows that begin at `top` and `bottom`. In front of the first position
+ * and behind the last one, where weights are not within 0 and UNIT, both neighbours are the same: the sum of int8 stays
+ * below 2^29.
  */
-static void blend(const int8_t *top, const int8_t *bottom, const struct between *x, int32_t weight, int32_t channels,
-                  int8_t *out)
+static inline __attribute__((always_inline)) void blend(enum nuc_dtype dtype, const void *in, ptrdiff_t top,
+                                                        ptrdiff_t bottom, const struct between *x, int32_t weight,
+                                                        int32_t channels, void *out, ptrdiff_t to)
 {
     const int32_t unit = (int32_t)UNIT, half = unit * unit / 2;
-    const int8_t *a = top + (ptrdiff_t)x->low * channels, *b = top + (ptrdiff_t)x->high * channels;
-    const int8_t *c = bottom + (ptrdiff_t)x->low * channels, *d = bottom + (ptrdiff_t)x->high * channels;
+    const ptrdiff_t low = (ptrdiff_t)x->low * channels, high = (ptrdiff_t)x->high * channels;
+    const int8_t *a = (const int8_t *)in + top + low, *b = (const int8_t *)in + top + high;
+    const int8_t *c = (const int8_t *)in + bottom + low, *d = (const int8_t *)in + bottom + high;
     int32_t of_a = (unit - x->weight) * (unit - weight), of_b = x->weight * (unit - weight);
     int32_t of_c = (unit - x->weight) * weight, of_d = x->weight * weight;
 
-    for (int32_t i = 0; i < channels; i++) {
+    for (int32_t i = 0; dtype == NUC_I8 && i < channels; i++) {
         int32_t sum = a[i] * of_a + b[i] * of_b + c[i] * of_c + d[i] * of_d;
-        out[i] = nuc_saturate_i8((sum + (sum > 0 ? half : -half)) / (unit * unit));
+        ((int8_t *)out)[to + i] = nuc_saturate_i8((sum + (sum > 0 ? half : -half)) / (unit * unit));
+    }
+    for (int32_t i = 0; dtype == NUC_I16 && i < channels; i++) {
+        const int16_t *from = (const int16_t *)in + i;
+        int64_t sum = (int64_t)from[top + low] * of_a + (int64_t)from[top + high] * of_b +
+                      (int64_t)from[bottom + low] * of_c + (int64_t)from[bottom + high] * of_d;
+        int32_t value = (int32_t)((sum + (sum > 0 ? half : -half)) / (unit * unit));
+        ((int16_t *)out)[to + i] = (int16_t)nuc_clamp_i32(value, INT16_MIN, INT16_MAX);
     }
 }
 
-void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
+static inline __attribute__((always_inline)) void resize_bilinear(const struct nuc_resize_s8 *r, enum nuc_dtype dtype,
+                                                                  const void *in, void *out)
 {
-    ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels;
+    ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels, to = 0;
 
-    for (int32_t b = 0; b < r->batch; b++, in += row * r->in_size[0]) {
+    for (int32_t b = 0; b < r->batch; b++) {
         for (int32_t oy = 0; oy < r->out_size[0]; oy++) {
             struct between y = between(r, 0, oy);
-            for (int32_t ox = 0; ox < r->out_size[1]; ox++, out += r->channels) {
+            ptrdiff_t first = (ptrdiff_t)b * r->in_size[0], top = (first + y.low) * row;
+            for (int32_t ox = 0; ox < r->out_size[1]; ox++, to += r->channels) {
                 struct between x = between(r, 1, ox);
-                blend(in + y.low * row, in + y.high * row, &x, y.weight, r->channels, out);
+                blend(dtype, in, top, (first + y.high) * row, &x, y.weight, r->channels, out, to);
             }
         }
     }
+}
+
+void nuc_kernel_resize_bilinear_int(const struct nuc_resize_s8 *r, enum nuc_dtype dtype, const void *in, void *out)
+{
+    if (dtype == NUC_I8)
+        resize_bilinear(r, NUC_I8, in, out);
+    else
+        resize_bilinear(r, NUC_I16, in, out);
 }
 
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)

@@ -135,11 +135,12 @@ enum nuc_status nuc_op_int8_compare(struct nuc_kernel_context *cx, struct nuc_va
     struct nuc_loops loops;
 
     if (!nuc_need(cx, p.relation <= NUC_GREATER_EQUAL, NUC_TEXT("argument 'relation' is out of range")) ||
+        (!nuc_is_s8(self) && !nuc_zeros(cx, p.offset_a, p.offset_b, 0)) ||
         !nuc_need(cx, nuc_broadcast_loops(self, other, out, &loops),
                   NUC_TEXT("the operands do not broadcast to 'out'")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
-        nuc_kernel_compare_s8(&p, &loops, self->data, other->data, out->data);
+        nuc_kernel_compare_int(&p, &loops, (enum nuc_dtype)self->dtype, self->data, other->data, out->data);
     return NUC_OK;
 }
 
@@ -237,6 +238,19 @@ enum nuc_status nuc_op_requantize(struct nuc_kernel_context *cx, struct nuc_valu
         !nuc_need(cx, r.low >= low && r.high <= -(low + 1), NUC_TEXT("argument 'activation_min' is out of range")))
         return NUC_UNSUPPORTED;
     nuc_kernel_requantize(&r, in->data, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int16_function(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_int16_function *a = (const void *)args;
+    const struct nuc_tensor *out = &a->out->u.tensor;
+    const int32_t n = (int32_t)a->samples->u.tensor.sizes[0];
+
+    if (!nuc_need(cx, n == NUC_EVEN || n == 2 * NUC_OCTAVES, NUC_TEXT("argument 'samples' does not have 513 or 706")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_function_s16(a->samples->u.tensor.data, n == NUC_EVEN, a->input->u.tensor.data, out->data,
+                            nuc_tensor_elements(out));
     return NUC_OK;
 }
 

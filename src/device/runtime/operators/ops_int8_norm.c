@@ -1,8 +1,14 @@
-/* Norms, variance and logarithmic softmax of int8. */
+/* Norms and variance of int8 and int16, logarithmic softmax of int8. */
 #include "device/runtime/operators/ops_int8.h"
 
-/* Counts times squares of 8 bits fit 63 bits. */
-#define MOST_ELEMENTS ((size_t)1 << 22)
+/* Of a tensor of int16 zero points are 0. */
+static bool takes(struct nuc_kernel_context *cx, const struct nuc_tensor *in, size_t count, int64_t zero_a,
+                  int64_t zero_b)
+{
+    return nuc_need(cx, count <= (nuc_is_s8(in) ? NUC_MOST_IN_GROUP : NUC_MOST_WIDE_IN_GROUP),
+                    NUC_TEXT("argument 'input' is too large")) &&
+           (nuc_is_s8(in) || nuc_zeros(cx, zero_a, zero_b, 0));
+}
 
 static bool is_count(const struct nuc_value *vector, size_t count)
 {
@@ -17,9 +23,10 @@ static bool read_rows(struct nuc_kernel_context *cx, const struct nuc_tensor *in
 {
     n->groups = n->inner = n->channel_step = n->inner_step = 1;
     n->channels = n->batch_step = (size_t)weight->sizes[0];
-    n->batch = in->bytes / n->channels;
-    return nuc_need(cx, in->bytes % n->channels == 0 && n->channels <= MOST_ELEMENTS,
-                    NUC_TEXT("argument 'weight' does not fit 'input'"));
+    n->batch = nuc_tensor_elements(in) / n->channels;
+    return nuc_need(cx, nuc_tensor_elements(in) % n->channels == 0,
+                    NUC_TEXT("argument 'weight' does not fit 'input'")) &&
+           takes(cx, in, n->channels, n->zero_point, n->output_zero_point);
 }
 
 enum nuc_status nuc_op_int8_layer_norm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
@@ -32,7 +39,8 @@ enum nuc_status nuc_op_int8_layer_norm(struct nuc_kernel_context *cx, struct nuc
     if (!read_rows(cx, in, weight, &n) ||
         !nuc_need(cx, is_count(a->bias, n.channels), NUC_TEXT("argument 'bias' does not fit 'weight'")))
         return NUC_UNSUPPORTED;
-    nuc_kernel_norm_s8(&n, in->data, weight->data, a->bias->u.tensor.data, a->out->u.tensor.data);
+    nuc_kernel_norm_int(&n, (enum nuc_dtype)in->dtype, in->data, weight->data, a->bias->u.tensor.data,
+                        a->out->u.tensor.data);
     return NUC_OK;
 }
 
@@ -47,7 +55,7 @@ enum nuc_status nuc_op_int8_rms_norm(struct nuc_kernel_context *cx, struct nuc_v
 
     if (!read_rows(cx, in, weight, &n))
         return NUC_UNSUPPORTED;
-    nuc_kernel_norm_s8(&n, in->data, weight->data, NULL, a->out->u.tensor.data);
+    nuc_kernel_norm_int(&n, (enum nuc_dtype)in->dtype, in->data, weight->data, NULL, a->out->u.tensor.data);
     return NUC_OK;
 }
 
@@ -68,16 +76,17 @@ enum nuc_status nuc_op_int8_group_norm(struct nuc_kernel_context *cx, struct nuc
     size_t channels = (size_t)in->sizes[1];
     n.batch = (size_t)in->sizes[0];
     n.channels = channels / n.groups;
-    n.batch_step = in->bytes / n.batch;
+    n.batch_step = nuc_tensor_elements(in) / n.batch;
     n.inner = n.batch_step / channels;
     n.channel_step = contiguous ? n.inner : 1;
     n.inner_step = contiguous ? 1 : channels;
     if (!nuc_need(cx, channels % n.groups == 0, NUC_TEXT("argument 'groups' does not divide the channels")) ||
-        !nuc_need(cx, n.channels * n.inner <= MOST_ELEMENTS, NUC_TEXT("argument 'input' is too large")) ||
+        !takes(cx, in, n.channels * n.inner, 0, n.output_zero_point) ||
         !nuc_need(cx, is_count(a->weight, channels) && is_count(a->bias, channels),
                   NUC_TEXT("argument 'weight' or 'bias' is not one float32 a channel")))
         return NUC_UNSUPPORTED;
-    nuc_kernel_norm_s8(&n, in->data, a->weight->u.tensor.data, a->bias->u.tensor.data, a->out->u.tensor.data);
+    nuc_kernel_norm_int(&n, (enum nuc_dtype)in->dtype, in->data, a->weight->u.tensor.data, a->bias->u.tensor.data,
+                        a->out->u.tensor.data);
     return NUC_OK;
 }
 
@@ -91,9 +100,10 @@ enum nuc_status nuc_op_int8_var(struct nuc_kernel_context *cx, struct nuc_value 
     struct nuc_loops reduced = {.rank = 0};
 
     if (!nuc_reduction_loops(cx, a->dim, a->keepdim->u.b, in, out, &kept, &reduced) ||
-        !nuc_need(cx, in->bytes / out->bytes <= MOST_ELEMENTS, NUC_TEXT("argument 'input' is too large")))
+        !takes(cx, in, in->bytes / out->bytes, 0, nuc_int32(a->output_zero_point)))
         return NUC_UNSUPPORTED;
-    nuc_kernel_var_s8(&kept, &reduced, nuc_value_float(a->scale), nuc_int32(a->output_zero_point), in->data, out->data);
+    nuc_kernel_var_int(&kept, &reduced, nuc_value_float(a->scale), nuc_int32(a->output_zero_point),
+                       (enum nuc_dtype)in->dtype, in->data, out->data);
     return NUC_OK;
 }
 

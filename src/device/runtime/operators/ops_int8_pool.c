@@ -215,7 +215,7 @@ enum nuc_status nuc_op_int8_resize_bilinear(struct nuc_kernel_context *cx, struc
 
     if (!read_resize(cx, in, out, a->output_size, &r))
         return NUC_UNSUPPORTED;
-    nuc_kernel_resize_bilinear_s8(&r, in->data, out->data);
+    nuc_kernel_resize_bilinear_int(&r, (enum nuc_dtype)in->dtype, in->data, out->data);
     return NUC_OK;
 }
 
