@@ -8,7 +8,7 @@
 #include "model.h"
 
 #if MODEL_DELEGATES > 0
-#include "nucleon/NeutronDriver.h"
+#include "nucleon/runtime.h"
 #endif
 
 /*
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     long instances = argc > 2 ? atol(argv[2]) : 0;
 
 #if MODEL_DELEGATES > 0
-    if (neutronInit() != ENONE)
+    if (NUC_NPU_START() != NUC_OK)
         return 1;
 #endif
     if (instances > 8 || model_load(&detail) != NUC_OK)

@@ -172,6 +172,8 @@ ends 0 kernels digits.pte unsupported.pte -o tables.c
 ends 0 kernels m33.pte -o tables.c
 ends 1 kernels nothing.pte -o tables.c
 ends 2 kernels digits.pte
+ends 0 plan digits.pte m33.pte -o plan.c
+ends 1 plan nothing.pte -o plan.c
 "$nucleon" compile $digits -o none.pte --dump-kernel-selection one.c >/dev/null || fail "a kernel selection"
 ends 0 merge-kernel-selection one.c -o kernels.c
 ends 1 merge-kernel-selection nothing.c -o kernels.c

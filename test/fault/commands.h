@@ -75,6 +75,7 @@ static const struct fault_command fault_commands[] = {
     {"codegen", "@ codegen " IN "tiny.pte --name tiny -o box", {"box/tiny.h", "box/tiny.c", "box/tiny_data.c"}, false},
     {"merge-evaluations", "@ merge-evaluations ../out --json", {NULL}, true},
     {"kernels", "@ kernels " IN "tiny.pte " IN "profiled.pte -o box/o.c", {"box/o.c", "box/o.h"}, false},
+    {"plan", "@ plan " IN "tiny.pte " IN "profiled.pte -o box/o.c", {"box/o.c", "box/o.h"}, false},
     {"merge-kernel-selection",
      "@ merge-kernel-selection " IN "kernels.c " IN "kernels.c -o box/o.c",
      {"box/o.c"},

@@ -26,6 +26,10 @@ static void list_kernels(struct nuc_context *cx, void *arg)
 
     check_text(files.header);
     check_text(files.source);
+    struct nuc_memory_plan_info info;
+    files = nuc_memory_plan(cx, &view, 1, "tables", &info);
+    check_text(files.header);
+    check_text(files.source);
 }
 
 static void generate(struct nuc_context *cx, void *arg)

@@ -56,9 +56,13 @@ struct placing {
     unsigned states_reach;
 };
 
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
 static bool take(uint64_t *room, uint64_t bytes)
 {
-    bytes = bytes + ALIGNMENT - 1 - (bytes + ALIGNMENT - 1) % ALIGNMENT;
     if (bytes > *room)
         return false;
     *room -= bytes;
@@ -191,6 +195,8 @@ void nuc_place_in_banks(struct nuc_emission *e, const struct nuc_program_options
     struct placing p = {.e = e, .banks = *o->banks};
     struct beside at = {0, 0};
 
+    p.banks.temporary = rounded(p.banks.temporary);
+    p.banks.weights_bytes = rounded(p.banks.weights_bytes);
     find_uses(e, &p.banks, allowed, uses, &p.states_reach);
     for (size_t s = 0; s < e->n_storages; s++)
         allowed[s] &= ranges[s].fixed ? 1 : UINT32_MAX;

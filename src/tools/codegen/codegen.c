@@ -195,16 +195,16 @@ static const char *bank_of(const struct nuc_codegen *g, enum nuc_memory_holds ho
     return NULL;
 }
 
-/* A buffer of its own, or one of the application's that is defined by the name in capitals. */
-static void add_buffer(const struct nuc_codegen *g, struct nuc_text *out, const char *name, const char *bank,
-                       size_t bytes)
+/* A buffer of its own, or one of the application's that is defined by `outer` in capitals. */
+static void add_buffer(const struct nuc_codegen *g, struct nuc_text *out, const char *name, const char *outer,
+                       const char *bank, size_t bytes)
 {
     const char *place = bank == NULL ? "ARENA" : nuc_format(g->cx, "IN_%s", nuc_codegen_capitals(g->cx, bank));
 
     nuc_text_addf(out,
                   "#ifdef %1$s_%2$s\n#define %3$s %1$s_%2$s\n#else\n"
                   "static %1$s_%4$s _Alignas(16) uint8_t %3$s[%5$zu];\n#endif\n",
-                  g->upper, nuc_codegen_capitals(g->cx, name), name, place, bytes);
+                  g->upper, nuc_codegen_capitals(g->cx, outer), name, place, bytes);
 }
 
 static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
@@ -225,12 +225,14 @@ static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
         nuc_codegen_bank(out, g->upper, again ? NULL : m->memories[i].name);
     }
     for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        if ((g->memories >> i & 1) != 0)
-            add_buffer(g, out, nuc_format(g->cx, "memory%zu", i), bank_of(g, NUC_HOLDS_PLANNED, i),
-                       g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+        if ((g->memories >> i & 1) == 0)
+            continue;
+        const char *name = nuc_format(g->cx, "memory%zu", i);
+        add_buffer(g, out, name, name, bank_of(g, NUC_HOLDS_PLANNED, i),
+                   g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
     }
     if (g->sizes.temporary > 0)
-        add_buffer(g, out, "temporary", bank_of(g, NUC_HOLDS_TEMPORARY, 0), g->sizes.temporary);
+        add_buffer(g, out, "call_memory", "temporary", bank_of(g, NUC_HOLDS_TEMPORARY, 0), g->sizes.temporary);
 }
 
 /* The program plans it in its first memory, or not at all. */
@@ -371,8 +373,8 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
                   "                                        .n_values = sizeof values / sizeof values[0],\n",
                   g->name);
     if (g->sizes.temporary > 0)
-        nuc_text_addf(out, "                                        .temporary = temporary,\n"
-                           "                                        .temporary_size = sizeof temporary,\n");
+        nuc_text_addf(out, "                                        .temporary = call_memory,\n"
+                           "                                        .temporary_size = sizeof call_memory,\n");
     if (g->n_delegates > 0)
         nuc_text_addf(out, "                                        .scratch = steps[i].run != NULL ? NULL : "
                            "delegates[steps[i].delegate].scratch,\n");
