@@ -110,7 +110,7 @@ static struct nuc_bank bank_of(struct nuc_context *cx, const struct nuc_target *
 {
     const struct nuc_memory *m = memory_of(t, given->name);
 
-    /* A Cortex-M alone is many chips: their banks are the CPU's, in the order given. */
+    /* A Cortex-M alone is many chips: all of their banks are the CPU's, and as fast. */
     if (m == NULL && t->npu_name == NULL)
         return (struct nuc_bank){given->name, given->bytes, UINT64_MAX, NUC_BY_ALL, 0};
     if (m == NULL || m->flash)

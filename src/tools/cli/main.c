@@ -82,7 +82,7 @@ static const struct cli_command commands[] = {
      "Writes the tables of 'nucleon kernels' and memory for programs that run one after the other: buffers are those "
      "of "
      "the program that needs most, states are each program's own.",
-     "nucleon plan one.pte two.pte -o plan.c", 1, CLI_MAX_ARGUMENTS, NULL},
+     "nucleon plan model.pte best.pte -o plan.c", 1, CLI_MAX_ARGUMENTS, NULL},
     {NULL, "merge-kernel-selection", MERGE, cli_merge_kernel_selection, "the NPU kernels that several programs need",
      "IN.c ... -o OUT.c",
      "Merges kernel selection files, which 'nucleon compile --dump-kernel-selection' writes, for a firmware with "

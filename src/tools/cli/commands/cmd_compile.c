@@ -63,7 +63,7 @@ static void print_bank(const struct nuc_bank_use *b)
     char rest[160] = "";
 
     if (b->temporary > 0)
-        snprintf(rest, sizeof rest, ", NPU scratch and calls %s", cli_commas(b->temporary));
+        snprintf(rest, sizeof rest, ", NPU calls %s", cli_commas(b->temporary));
     if (b->states > 0)
         snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", states %s", cli_commas(b->states));
     if (b->weights > 0)
