@@ -1,4 +1,6 @@
 /* Convolutions of int16 against sums that are scattered from the inputs, in every kernel there is. */
+#include <math.h>
+
 #include "unit/test.h"
 
 #include "device/kernels/dsp/dsp.h"
@@ -70,7 +72,7 @@ static void fill(struct one *t)
         t->weight[i] = (int8_t)number(INT8_MIN, INT8_MAX);
     for (size_t i = 0; i < o; i++) {
         t->multipliers[i] = number(0, 9) == 0 ? INT32_MAX : number(1 << 30, INT32_MAX - 1);
-        t->shifts[i] = number(-12, -4);
+        t->shifts[i] = number(0, 3) == 0 ? number(-31, 0) : number(-12, -4);
         t->bias[i] = number(-(1 << 28), 1 << 28);
         t->long_bias[i] = (int64_t)t->bias[i] * number(1, 1 << 10);
     }
@@ -181,6 +183,103 @@ static void test_long_requantization(void **unused)
         assert_int_equal(nuc_requantize_long(rows[i].sum, rows[i].m), rows[i].expected);
 }
 
+static struct nuc_multiplier any_multiplier(void)
+{
+    static const int32_t edges[] = {0, 1 << 30, INT32_MAX};
+    int32_t m = number(0, 3) == 0 ? edges[number(0, 2)] : number(1 << 30, INT32_MAX - 1);
+
+    return (struct nuc_multiplier){m, number(0, 1) == 0 ? number(-31, 4) : number(-18, 0)};
+}
+
+/* Mostly numbers from end to end, some of them the ends. */
+static void any_values(int16_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            number(0, 4) == 0 ? (number(0, 1) == 0 ? INT16_MIN : INT16_MAX) : (int16_t)number(INT16_MIN, INT16_MAX);
+}
+
+static int32_t rescaled(int64_t v, struct nuc_multiplier m)
+{
+    return nuc_requantize((int32_t)(uint32_t)(uint64_t)v, m);
+}
+
+/* Kernels that rescale in one step give what the two-step rounding does. */
+static void test_rescaling(void **unused)
+{
+    enum { COUNT = 40 };
+
+    (void)unused;
+    for (int round = 0; round < 20 * ROUNDS; round++) {
+        const struct nuc_loops loops = {1, {COUNT}, {1}, {1}, {1}};
+        const struct nuc_multiplier m = any_multiplier(), n = any_multiplier(), l = any_multiplier();
+        const int32_t low = number(INT16_MIN, 0), high = number(0, INT16_MAX), sign = number(0, 1) * 2 - 1;
+        const struct nuc_add_s8 add = {.a = m, .b = {n.multiplier * sign, n.shift}, .sum = l, .low = low, .high = high};
+        const struct nuc_mul_s8 mul = {.product = m, .low = low, .high = high};
+        const enum nuc_dtype types[] = {NUC_I8, NUC_I16};
+        struct nuc_requantize to = {types[number(0, 1)], types[number(0, 1)], number(-3, 3), number(-3, 3), 0, 0, m};
+        int16_t a[COUNT], b[COUNT], sum[COUNT], product[COUNT], changed[COUNT];
+        to.low = number(-128, 0);
+        to.high = number(0, 127);
+        any_values(a, COUNT);
+        any_values(b, COUNT);
+        nuc_kernel_add_s16(&add, &loops, a, b, sum);
+        nuc_kernel_mul_s16(&mul, &loops, a, b, product);
+        nuc_kernel_requantize(&to, a, changed, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            uint32_t right = (uint32_t)rescaled((int64_t)b[i] * 32768, n);
+            uint32_t both = (uint32_t)rescaled((int64_t)a[i] * 32768, m) + (sign < 0 ? 0 - right : right);
+            int32_t x = to.from == NUC_I8 ? ((const int8_t *)a)[i] : a[i];
+            int32_t y = to.to == NUC_I8 ? ((const int8_t *)changed)[i] : changed[i];
+            assert_int_equal(sum[i], nuc_clamp_i32(rescaled((int32_t)both, l), low, high));
+            assert_int_equal(product[i], nuc_clamp_i32(rescaled(a[i] * b[i], m), low, high));
+            assert_int_equal(y,
+                             nuc_clamp_i32(nuc_wrap_add(rescaled(x - to.zero_from, m), to.zero_to), to.low, to.high));
+        }
+    }
+}
+
+static int32_t interpolated(const int16_t *table, int32_t v)
+{
+    int32_t at = 256 + (v >> 7);
+
+    return (int16_t)(table[at] + (((int16_t)(table[at + 1] - table[at]) * (v & 127) + 64) >> 7));
+}
+
+/* As LiteRT Micro's reference kernel computes it. */
+static void test_softmax(void **unused)
+{
+    int16_t exponentials[513], reciprocals[513];
+
+    (void)unused;
+    for (int i = 0; i < 513; i++) {
+        exponentials[i] = (int16_t)lround(32767 * exp((i - 512) * 10.0 / 512));
+        reciprocals[i] = (int16_t)lround(32767 / (1 + i / 512.0));
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        int16_t in[50], out[50], of_row[50];
+        struct nuc_softmax_s16 s = {1, number(1, 50), exponentials, reciprocals, any_multiplier()};
+        s.m.shift = number(-20, 3);
+        int32_t largest = INT16_MIN, sum = 0, bits = 0;
+        any_values(in, 50);
+        nuc_kernel_softmax_s16(&s, in, out);
+        for (int i = 0; i < s.size; i++)
+            largest = in[i] > largest ? in[i] : largest;
+        for (int i = 0; i < s.size; i++) {
+            int64_t v = (int64_t)rescaled(in[i] - largest, s.m) + INT16_MAX;
+            of_row[i] = (int16_t)interpolated(exponentials, v < INT16_MIN ? INT16_MIN : (int32_t)v);
+            sum += of_row[i];
+        }
+        while (bits < 29 && sum << bits < 1 << 30)
+            bits++;
+        int64_t x = ((((int64_t)sum << bits) + (1 << 13)) >> 14) - (1 << 15) - (1 << 16);
+        int64_t scale = interpolated(reciprocals, x > INT16_MAX ? INT16_MAX : (int32_t)x);
+        for (int i = 0; i < s.size; i++)
+            assert_int_equal(out[i],
+                             fmin(INT16_MAX, (double)((of_row[i] * scale + (1 << (29 - bits))) >> (30 - bits))));
+    }
+}
+
 /* A line between the results of a table: both forms have x / 2 in steps of 1 / 2, and 1 at 0. */
 static void test_functions(void **unused)
 {
@@ -208,8 +307,8 @@ static void test_functions(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_long_requantization),
+        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_long_requantization),
+        cmocka_unit_test(test_rescaling),    cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_functions),
     };
 

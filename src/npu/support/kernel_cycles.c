@@ -38,11 +38,13 @@ static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scal
 static const struct fit once_more = {.product = 12, .written = 284, .scalar = 1};           /* 23 % */
 static const struct fit depthwise_once_more = {.product = 68.3, .written = 8, .scalar = 1}; /* 16 % */
 
-/* Of int16 values, over models of one operator (bench/m33/cycles.py MODEL). */
+/* Of int16 values (bench/m33/int16.sh). */
 static const struct fit wide_windows = {
-    .call = 1500, .product = 1.85, .written = 112, .pixel = 1000, .scalar = 4};                        /* 12 % */
-static const struct fit wide_pointwise = {.call = 1500, .product = 1.85, .written = 115, .scalar = 4}; /* 10 % */
-static const struct fit wide_depthwise = {.call = 1500, .product = 3.45, .written = 124, .scalar = 6}; /* 3 % */
+    .call = 1500, .product = 1.25, .written = 38, .pixel = 1000, .scalar = 6}; /* 7 % */
+static const struct fit wide_pointwise = {
+    .call = 1500, .product = 1.25, .written = 38, .pixel = 400, .scalar = 6};                          /* 2 % */
+static const struct fit wide_few_pixels = {.call = 1500, .product = 1.9, .written = 160, .scalar = 4}; /* 1 % */
+static const struct fit wide_depthwise = {.call = 1500, .product = 3.5, .written = 56, .scalar = 8};   /* 1 % */
 
 /* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
 #define FEW 64
@@ -166,19 +168,24 @@ static const struct row {
 
 /* Kernels of int16. */
 static const struct row wide_kernels[] = {
-    {NUC_OPS(NUC_OP_CORTEXM_ADD), VALUES, {.call = 1850, .written = 100, .scalar = 1.2}},
-    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_NUCLEON_PRELU), VALUES, {.call = 1500, .written = 49, .scalar = 1.2}},
-    {NUC_OPS(NUC_OP_NUCLEON_REQUANTIZE), VALUES, {.call = 1100, .written = 49, .scalar = 1.2}},
-    {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 37, .scalar = 1.1}},
-    {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), VALUES, {.call = 1100, .written = 15, .scalar = 1.5}},
-    {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 2500, .written = 68, .scalar = 1.2}},
-    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 12, .written = 40, .scalar = 1}},
+    {NUC_OPS(NUC_OP_CORTEXM_ADD), VALUES, {.call = 1850, .written = 41, .scalar = 3}},
+    {NUC_OPS(NUC_OP_CORTEXM_MUL), VALUES, {.call = 1500, .written = 21, .scalar = 3}},
+    {NUC_OPS(NUC_OP_NUCLEON_PRELU), VALUES, {.call = 1500, .written = 49, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_NUCLEON_REQUANTIZE), VALUES, {.call = 1100, .written = 16, .scalar = 3}},
+    {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 24, .scalar = 1.1}},
+    {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), VALUES, {.call = 1100, .written = 20, .scalar = 1.5}},
+    {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 1700, .written = 42, .scalar = 2}},
+    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 6, .written = 27, .scalar = 1}},
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
      VALUES,
-     {.call = 1000, .product = 9.5, .written = 90, .scalar = 1}},
+     {.call = 1000, .product = 3.2, .written = 50, .scalar = 1.5}},
     {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1440, .written = 60, .read = 11, .scalar = 1}},
     {NUC_OPS(NUC_OP_NUCLEON_TRANSPOSE_CONV2D), VALUES, {.call = 1500, .product = 2.5, .written = 250, .scalar = 4}},
-    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1000, .product = 8, .written = 60, .scalar = 1.5}},
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1000, .product = 2, .written = 60, .scalar = 4}},
+    {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM),
+     ROWS,
+     {.call = 900, .written = 29.5, .run = 160, .scalar = 18}},
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR), VALUES, {.call = 1270, .written = 35, .pixel = 110, .scalar = 4}},
 };
 
 /* Float kernels that differ from one pass over their values; those that move values are as above. */
@@ -242,6 +249,7 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
 
     if (call->in->dtype == NUC_I16)
         return nuc_op_is_in(call->op, depthwise) ? &wide_depthwise
+               : pixels < 2                      ? &wide_few_pixels
                : w->sizes[1] * w->sizes[2] > 1   ? &wide_windows
                                                  : &wide_pointwise;
     if (nuc_op_is_in(call->op, depthwise) && call->in->sizes[1] == 1)

@@ -39,6 +39,13 @@ static inline int32_t nuc_smlad(uint32_t a, uint32_t b, int32_t sum)
     return result;
 }
 
+/* The same of 64 bits. */
+static inline int64_t nuc_smlald(uint32_t a, uint32_t b, int64_t sum)
+{
+    __asm("smlald %Q0, %R0, %1, %2" : "+r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
 /* Bytes 0 and 2 as int16, added to the lanes of `to`. */
 static inline uint32_t nuc_sxtab16(uint32_t to, uint32_t bytes)
 {
@@ -120,6 +127,24 @@ static inline int32_t nuc_ssat8(int32_t v)
     return result;
 }
 
+/* Clamped to int16. */
+static inline int32_t nuc_ssat16(int32_t v)
+{
+    int32_t result;
+
+    __asm("ssat %0, #16, %1" : "=r"(result) : "r"(v) : "cc");
+    return result;
+}
+
+/* Clamped to 0 to 32767. */
+static inline int32_t nuc_usat15(int32_t v)
+{
+    int32_t result;
+
+    __asm("usat %0, #15, %1" : "=r"(result) : "r"(v) : "cc");
+    return result;
+}
+
 /* The larger of each pair of bytes. */
 static inline uint32_t nuc_max_bytes(uint32_t a, uint32_t b)
 {
@@ -142,6 +167,11 @@ static inline int32_t nuc_smlad(uint32_t a, uint32_t b, int32_t sum)
     uint32_t high = (uint32_t)(nuc_lane(a, 1) * nuc_lane(b, 1));
 
     return (int32_t)((uint32_t)sum + low + high);
+}
+
+static inline int64_t nuc_smlald(uint32_t a, uint32_t b, int64_t sum)
+{
+    return sum + (int64_t)nuc_lane(a, 0) * nuc_lane(b, 0) + (int64_t)nuc_lane(a, 1) * nuc_lane(b, 1);
 }
 
 static inline uint32_t nuc_sxtab16(uint32_t to, uint32_t bytes)
@@ -190,6 +220,16 @@ static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
 static inline int32_t nuc_ssat8(int32_t v)
 {
     return v < -128 ? -128 : v > 127 ? 127 : v;
+}
+
+static inline int32_t nuc_ssat16(int32_t v)
+{
+    return v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v;
+}
+
+static inline int32_t nuc_usat15(int32_t v)
+{
+    return v < 0 ? 0 : v > INT16_MAX ? INT16_MAX : v;
 }
 
 static inline uint32_t nuc_max_bytes(uint32_t a, uint32_t b)

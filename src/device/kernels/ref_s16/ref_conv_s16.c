@@ -1,4 +1,5 @@
 /* Convolutions and matrix products of int16, one output element at a time. */
+#include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s16/conv_s16.h"
 
 static int64_t window_sum(const struct nuc_conv_s8 *c, enum nuc_conv_kind kind, const struct nuc_s16_channel *ch,
@@ -39,16 +40,26 @@ void nuc_ref_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
     }
 }
 
+static int64_t dot(const int16_t *a, const int16_t *b, int32_t count)
+{
+    int64_t sum = 0;
+
+    for (; count >= 4; count -= 4, a += 4, b += 4) {
+        sum = nuc_smlald(nuc_load_word((const int8_t *)a), nuc_load_word((const int8_t *)b), sum);
+        sum = nuc_smlald(nuc_load_word((const int8_t *)(a + 2)), nuc_load_word((const int8_t *)(b + 2)), sum);
+    }
+    for (; count > 0; count--)
+        sum += (int32_t)*a++ * *b++;
+    return sum;
+}
+
 void nuc_kernel_matmul_s16(const struct nuc_matmul_s8 *m, const int16_t *in, const int16_t *right, int16_t *out)
 {
     const struct nuc_multiplier scale = {m->rescale.multipliers[0], m->rescale.shifts[0]};
 
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
         for (int32_t column = 0; column < m->columns; column++) {
-            const int16_t *b = right + (ptrdiff_t)column * m->depth;
-            int64_t sum = 0;
-            for (int32_t i = 0; i < m->depth; i++)
-                sum += (int32_t)in[i] * b[i];
+            int64_t sum = dot(in, right + (ptrdiff_t)column * m->depth, m->depth);
             *out++ = (int16_t)nuc_clamp_i32(nuc_requantize_long(sum, scale), m->rescale.low, m->rescale.high);
         }
     }

@@ -1,11 +1,36 @@
 /* Elementwise operators of int16, and softmax. */
+#include "device/kernels/dsp/fused_scale.h"
 #include "device/kernels/ref/element.h"
 #include "device/kernels/ref_s16/quantized_s16.h"
 
-static int16_t saturated(int32_t v)
+/* ---- rescaling in one high multiply ---- */
+
+/* nuc_requantize() of numbers that are less than 2^30 times 2^-left in size. */
+struct quick {
+    struct nuc_fused fused;
+    int32_t left, sign; /* sign: -1, or 0 where nothing is rounded a second time */
+};
+
+/* False where the numbers may be too large, which are less than 2^bits in size. */
+static bool quick_of(struct nuc_multiplier m, int bits, struct quick *q)
 {
-    return (int16_t)nuc_clamp_i32(v, INT16_MIN, INT16_MAX);
+    *q = (struct quick){{m.multiplier, 0, 0}, m.shift > 0 ? m.shift + 1 : 1, 0};
+    if (m.multiplier < 0 || bits + q->left > 31)
+        return false;
+    if (m.shift >= 0)
+        return true;
+    q->sign = -1;
+    return nuc_fused_of(m.multiplier, m.shift, 0, &q->fused);
 }
+
+static inline int32_t quickly(const struct quick *q, int32_t v)
+{
+    const int32_t twice = v * (1 << q->left);
+
+    return nuc_smmlar(twice, q->fused.multiplier, q->fused.add + ((twice >> 31) & q->sign)) >> q->fused.shift;
+}
+
+/* ---- changes of type ---- */
 
 void nuc_kernel_exact_quantize(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
@@ -33,15 +58,34 @@ static inline void requantize_from(const struct nuc_requantize *r, enum nuc_dtyp
     }
 }
 
+static inline void requantize_quickly(const struct nuc_requantize *r, const struct quick *quick, enum nuc_dtype from,
+                                      enum nuc_dtype to, const void *in, void *out, size_t count)
+{
+    const struct quick q = *quick;
+
+    for (size_t i = 0; i < count; i++) {
+        int32_t v = (int32_t)nuc_load_whole(from, in, (ptrdiff_t)i) - r->zero_from;
+        nuc_store_whole(to, out, (ptrdiff_t)i, nuc_clamp_i32(quickly(&q, v) + r->zero_to, r->low, r->high));
+    }
+}
+
 /* A loop for each type, which does not ask for it. */
 void nuc_kernel_requantize(const struct nuc_requantize *r, const void *in, void *out, size_t count)
 {
-    if (r->from == NUC_I16)
-        requantize_from(r, NUC_I16, in, out, count);
-    else if (r->from == NUC_I32)
+    const bool is_near =
+        r->zero_from >= INT16_MIN && r->zero_from <= INT16_MAX && r->zero_to >= INT16_MIN && r->zero_to <= INT16_MAX;
+    struct quick q;
+
+    if (r->from == NUC_I32)
         requantize_from(r, NUC_I32, in, out, count);
+    else if (!is_near || !quick_of(r->m, 17, &q) || r->to == NUC_I32)
+        requantize_from(r, r->from, in, out, count);
+    else if (r->from == NUC_I8)
+        requantize_quickly(r, &q, NUC_I8, r->to, in, out, count);
+    else if (r->to == NUC_I8)
+        requantize_quickly(r, &q, NUC_I16, NUC_I8, in, out, count);
     else
-        requantize_from(r, NUC_I8, in, out, count);
+        requantize_quickly(r, &q, NUC_I16, NUC_I16, in, out, count);
 }
 
 /* ---- of two operands: a nest of loops, and the value of two elements ---- */
@@ -78,7 +122,7 @@ static int16_t prelu_of(const void *params, int32_t x, int32_t slope)
 {
     const struct nuc_prelu_s8 *p = params;
 
-    return saturated(x >= 0 ? nuc_requantize(x, p->positive) : signed_requantize(x * slope, p->negative));
+    return (int16_t)nuc_ssat16(x >= 0 ? nuc_requantize(x, p->positive) : signed_requantize(x * slope, p->negative));
 }
 
 typedef int16_t value_fn(const void *params, int32_t a, int32_t b);
@@ -99,16 +143,81 @@ static inline void each(value_fn *value, const void *params, const struct nuc_lo
     } while (nuc_walk_next_row(loops, &walk));
 }
 
+/* Rows of both operands and the result lie together. */
+static inline bool is_dense(const struct nuc_loops *loops)
+{
+    const uint32_t last = loops->rank - 1;
+
+    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
+}
+
+struct quick_sum {
+    struct quick a, b, sum;
+    int32_t sign_b;
+};
+
+/* Each operand becomes at most half of its 2^30. */
+static bool quick_sum_of(const struct nuc_add_s8 *p, struct quick_sum *q)
+{
+    const struct nuc_multiplier b = {p->b.multiplier < 0 ? negated(p->b.multiplier) : p->b.multiplier, p->b.shift};
+
+    q->sign_b = p->b.multiplier < 0 ? -1 : 1;
+    return quick_of(p->a, 30, &q->a) && quick_of(b, 30, &q->b) && quick_of(p->sum, 30, &q->sum) &&
+           (p->a.shift < 0 || p->a.multiplier <= 1 << 30) && (b.shift < 0 || b.multiplier <= 1 << 30);
+}
+
+static void add_row(const struct quick_sum *q, int32_t low, int32_t high, const int16_t *a, const int16_t *b,
+                    int32_t count, int16_t *out)
+{
+    const struct quick_sum k = *q;
+
+    for (const int16_t *end = a + count; a != end; a++, b++, out++) {
+        int32_t sum = quickly(&k.a, *a * (1 << 15)) + k.sign_b * quickly(&k.b, *b * (1 << 15));
+        *out = (int16_t)nuc_clamp_i32(quickly(&k.sum, sum), low, high);
+    }
+}
+
 void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int16_t *a, const int16_t *b,
                         int16_t *out)
 {
-    each(sum_of, p, loops, a, NUC_I16, b, out);
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct quick_sum q;
+
+    if (!is_dense(loops) || !quick_sum_of(p, &q)) {
+        each(sum_of, p, loops, a, NUC_I16, b, out);
+        return;
+    }
+    do
+        add_row(&q, p->low, p->high, a + walk.a, b + walk.b, nuc_row_length(loops), out + walk.out);
+    while (nuc_walk_next_row(loops, &walk));
+}
+
+/* Only the product of the two least numbers is too large. */
+static void multiply_row(const struct nuc_mul_s8 *p, const struct quick *q, const int16_t *a, const int16_t *b,
+                         int32_t count, int16_t *out)
+{
+    const struct quick k = *q;
+
+    for (const int16_t *end = a + count; a != end; a++, b++, out++) {
+        int32_t product = *a * *b;
+        int32_t v = product != 1 << 30 ? quickly(&k, product) : nuc_requantize(product, p->product);
+        *out = (int16_t)nuc_clamp_i32(v, p->low, p->high);
+    }
 }
 
 void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int16_t *a, const int16_t *b,
                         int16_t *out)
 {
-    each(product_of, p, loops, a, NUC_I16, b, out);
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct quick q;
+
+    if (!is_dense(loops) || !quick_of(p->product, 30, &q)) {
+        each(product_of, p, loops, a, NUC_I16, b, out);
+        return;
+    }
+    do
+        multiply_row(p, &q, a + walk.a, b + walk.b, nuc_row_length(loops), out + walk.out);
+    while (nuc_walk_next_row(loops, &walk));
 }
 
 void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int16_t *in,
@@ -141,26 +250,49 @@ static int16_t looked_up(const int16_t *table, int32_t v)
     return (int16_t)(table[index] + ((slope * rest + 64) >> 7));
 }
 
+static int32_t headroom_of(int32_t sum)
+{
+    if (sum <= 0)
+        return sum == 0 ? 29 : 0;
+    int32_t bits = __builtin_clz((uint32_t)sum) - 1;
+    return bits < 29 ? bits : 29;
+}
+
+/* Exponentials of the row's differences to its largest element, and their sum. */
+static int32_t exponentials_of(const struct nuc_softmax_s16 *s, const int16_t *in, int16_t *out)
+{
+    const int16_t *end = in + s->size, *table = s->exponentials;
+    int32_t largest = *in, sum = 0;
+    struct quick q;
+
+    for (const int16_t *at = in + 1; at != end; at++)
+        largest = *at > largest ? *at : largest;
+    const bool quick = quick_of(s->m, 16, &q) && q.fused.shift < 15;
+    /* Of numbers below zero the sign is known; 0 gives the same. What is added to the result goes in, too. */
+    const int32_t add = q.fused.add + q.sign + INT16_MAX * (1 << (quick ? q.fused.shift : 0));
+    for (const int16_t *at = in; quick && at != end; at++, out++) {
+        int32_t below = (*at - largest) * (1 << q.left);
+        int32_t v = looked_up(table, nuc_ssat16(nuc_smmlar(below, q.fused.multiplier, add) >> q.fused.shift));
+        *out = (int16_t)v;
+        sum += v;
+    }
+    for (const int16_t *at = in; !quick && at != end; at++, out++) {
+        *out = looked_up(table, nuc_ssat16(nuc_wrap_add(nuc_requantize(*at - largest, s->m), INT16_MAX)));
+        sum += *out;
+    }
+    return sum;
+}
+
 static void softmax_row(const struct nuc_softmax_s16 *s, const int16_t *in, int16_t *out)
 {
-    int32_t largest = INT16_MIN, sum = 0, headroom = 0;
-
-    for (int32_t i = 0; i < s->size; i++)
-        largest = in[i] > largest ? in[i] : largest;
-    for (int32_t i = 0; i < s->size; i++) {
-        int32_t below = nuc_requantize(in[i] - largest, s->m);
-        out[i] = looked_up(s->exponentials, saturated(nuc_wrap_add(below, INT16_MAX)));
-        sum += out[i];
-    }
+    const int32_t sum = exponentials_of(s, in, out);
     /* The sum as 1 + x with x in [0, 1), which has 16 bits; the largest element alone makes it more than 0. */
-    while (headroom < 29 && (uint32_t)sum << headroom < 1u << 30)
-        headroom++;
+    const int32_t headroom = headroom_of(sum), half = 1 << (29 - headroom), right = 30 - headroom;
     int32_t shifted = (int32_t)(((int64_t)sum * (1 << headroom) + (1 << 13)) >> 14);
-    int32_t scale = looked_up(s->reciprocals, saturated(shifted - (1 << 15) - (1 << 16)));
-    for (int32_t i = 0; i < s->size; i++) {
-        int64_t v = ((int64_t)out[i] * scale + ((int64_t)1 << (29 - headroom))) >> (30 - headroom);
-        out[i] = (int16_t)nuc_clamp_i32((int32_t)v, 0, INT16_MAX);
-    }
+    int32_t scale = looked_up(s->reciprocals, nuc_ssat16(shifted - (1 << 15) - (1 << 16)));
+
+    for (const int16_t *end = out + s->size; out != end; out++)
+        *out = (int16_t)nuc_usat15((*out * scale + half) >> right);
 }
 
 void nuc_kernel_softmax_s16(const struct nuc_softmax_s16 *s, const int16_t *in, int16_t *out)

@@ -1,37 +1,82 @@
 /* Pooling and sums of int16. */
 #include "device/kernels/ref_s16/quantized_s16.h"
 
-static int32_t largest_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image)
+/* A window outside of the image has the mean 0; halves are rounded away from it. */
+static int32_t mean_of(int64_t sum, int64_t count)
 {
-    int32_t largest = p->low;
-
-    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
-        for (int32_t x = part->first[1]; x < part->last[1]; x++) {
-            int32_t v = image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
-            largest = v > largest ? v : largest;
-        }
-    }
-    return largest;
-}
-
-/* Half away from zero. */
-static int32_t average_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image)
-{
-    int32_t rows = part->last[0] - part->first[0], columns = part->last[1] - part->first[1];
-    int64_t sum = 0, count = rows > 0 && columns > 0 ? (int64_t)rows * columns : 0;
     const int64_t most = UINT16_MAX; /* values whose sum has 32 bits */
 
-    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
-        for (int32_t x = part->first[1]; x < part->last[1]; x++)
-            sum += image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
-    }
     sum += sum > 0 ? count / 2 : -(count / 2);
     if (count == 0)
         return 0;
     return count < most ? (int32_t)sum / (int32_t)count : (int32_t)(sum / count);
 }
 
-typedef int32_t pool_fn(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image);
+/* Of a channel, and of four together of at most 2^16 places each. */
+static int64_t sum_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image)
+{
+    int64_t sum = 0;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        for (int32_t x = part->first[1]; x < part->last[1]; x++)
+            sum += image[((ptrdiff_t)y * p->in_size[1] + x) * p->channels];
+    }
+    return sum;
+}
+
+static void sums_in(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image,
+                    int32_t sums[4])
+{
+    int32_t a = 0, b = 0, c = 0, d = 0;
+    const int32_t step = p->channels;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        const int16_t *at = image + ((ptrdiff_t)y * p->in_size[1] + part->first[1]) * step;
+        for (int32_t x = part->first[1]; x < part->last[1]; x++, at += step) {
+            a += at[0];
+            b += at[1];
+            c += at[2];
+            d += at[3];
+        }
+    }
+    sums[0] = a;
+    sums[1] = b;
+    sums[2] = c;
+    sums[3] = d;
+}
+
+static void average(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out)
+{
+    int32_t rows = part->last[0] - part->first[0], columns = part->last[1] - part->first[1], c = 0;
+    const int64_t count = rows > 0 && columns > 0 ? (int64_t)rows * columns : 0;
+
+    for (; c + 4 <= p->channels && count < UINT16_MAX; c += 4) {
+        int32_t sums[4];
+        sums_in(p, part, image + c, sums);
+        for (int32_t k = 0; k < 4; k++)
+            out[c + k] = (int16_t)nuc_clamp_i32(mean_of(sums[k], count), p->low, p->high);
+    }
+    for (; c < p->channels; c++)
+        out[c] = (int16_t)nuc_clamp_i32(mean_of(sum_in(p, part, image + c), count), p->low, p->high);
+}
+
+static void largest(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out)
+{
+    for (int32_t c = 0; c < p->channels; c++)
+        out[c] = (int16_t)p->low;
+    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
+        const int16_t *at = image + ((ptrdiff_t)y * p->in_size[1] + part->first[1]) * p->channels;
+        for (int32_t x = part->first[1]; x < part->last[1]; x++) {
+            for (int32_t c = 0; c < p->channels; c++, at++)
+                out[c] = *at > out[c] ? *at : out[c];
+        }
+    }
+    for (int32_t c = 0; c < p->channels; c++)
+        out[c] = out[c] < p->high ? out[c] : (int16_t)p->high;
+}
+
+/* All channels of a window. */
+typedef void pool_fn(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out);
 
 static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_t *in, int16_t *out)
 {
@@ -39,10 +84,9 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_
 
     for (int32_t b = 0; b < p->batch; b++, in += image) {
         for (int32_t y = 0; y < p->out_size[0]; y++) {
-            for (int32_t x = 0; x < p->out_size[1]; x++) {
+            for (int32_t x = 0; x < p->out_size[1]; x++, out += p->channels) {
                 const struct nuc_pool_part part = nuc_pool_part_of(p, y, x);
-                for (int32_t c = 0; c < p->channels; c++)
-                    *out++ = (int16_t)nuc_clamp_i32(pool(p, &part, in + c), p->low, p->high);
+                pool(p, &part, in, out);
             }
         }
     }
@@ -50,12 +94,12 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_
 
 void nuc_kernel_max_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int16_t *out)
 {
-    each_window(p, largest_in, in, out);
+    each_window(p, largest, in, out);
 }
 
 void nuc_kernel_avg_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int16_t *out)
 {
-    each_window(p, average_in, in, out);
+    each_window(p, average, in, out);
 }
 
 static int32_t sum_of(const struct nuc_loops *reduced, const int16_t *in)

@@ -1,0 +1,32 @@
+#!/bin/sh
+# int16.sh CMSIS-NN: instructions of layers of int16 under QEMU, by our kernels and by those of CMSIS-NN whose sources
+# lie in that folder, and the geometric mean of the ratios. The kernels have the options of the firmware's build.
+set -eu
+[ $# -eq 1 ] && [ -d "$1/Include" ] || { echo "usage: int16.sh CMSIS-NN" >&2; exit 2; }
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+options="-std=c11 -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 -ffunction-sections -fdata-sections"
+port=$root/port/mps2_an505
+
+# build NAME OPTIONS FILE ...: objects into $work/NAME.
+build() {
+    mkdir "$work/$1"
+    (cd "$work/$1" && own=$2 && shift 2 &&
+        # shellcheck disable=SC2086
+        arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" -isystem "$cmsis/Include" -c "$@")
+}
+cmsis=$(cd "$1" && pwd)
+# shellcheck disable=SC2046
+build theirs "-O3 -w" $(find "$cmsis/Source" -name "*_s16*.c" -o -path "*/NNSupportFunctions/*.c" ! -name "*_f16.c" ! -name "*_f32.c")
+build kernels "-O2 -ffreestanding -fno-math-errno -ffp-contract=off" "$root"/src/device/kernels/ref_s16/*.c \
+    "$root/src/device/kernels/dsp/dsp_conv_s16.c"
+build own "-Os" "$root/bench/m33/int16.c" "$root/port/print.c" "$port/startup.c" "$port/port.c" \
+    "$root"/src/device/base/fixed_point.c "$root"/src/device/base/logistic.c "$root"/src/device/kernels/ref/walk.c
+# shellcheck disable=SC2086
+arm-none-eabi-gcc $options -nostartfiles -T "$port/mps2_an505.ld" -Wl,--gc-sections -o "$work/int16.elf" \
+    "$work"/own/*.o "$work"/kernels/*.o "$work"/theirs/*.o -lm
+sh "$root/tools/firmware_run.sh" "$work/int16.elf" | awk -F '\t' '
+    { printf "%-28s %10d %10d %6.3f  %s\n", $1, $2, $3, $2 / $3, $4; sum += log($2 / $3) }
+    END { printf "geometric mean of %d ratios: %.3f\n", NR, exp(sum / NR) }'
