@@ -61,6 +61,12 @@ enum nuc_observe {
     NUC_OBSERVE_MOVING_AVERAGE /* minimum and maximum of each sample, averaged over the samples */
 };
 
+/* Numbers of the values between operators; weights are int8. The NPU has int8 alone. */
+enum nuc_activations {
+    NUC_ACTIVATIONS_INT8,
+    NUC_ACTIVATIONS_INT16 /* all values whose operators have kernels of int16 on the CPU, the others in float */
+};
+
 /* The effort that quantization spends on the accuracy of the program. */
 enum nuc_accuracy {
     NUC_ACCURACY_FAST,    /* the quantized network is not run */
@@ -165,6 +171,14 @@ struct nuc_options {
     enum nuc_accuracy accuracy;   /* reference_compat: fast */
     enum nuc_observe observer;
     enum nuc_weights weights;
+    enum nuc_activations activations;
+    /*
+     * "PATTERN=int8", "PATTERN=int16", "PATTERN=float": numbers of operators by label, name or module, with * and ? as
+     * in a shell; of several entries the last one that matches. A module stands for all that is in it. A pattern that
+     * matches nothing is an error. For float models.
+     */
+    const char *const *precision;
+    size_t n_precision;
     bool bias_correction; /* take the mean error of rounded weights off the biases; reference_compat: false */
     /* Images become (pixel / 255 - mean) / std. One number applies to all channels; default: mean 0 and std 1. */
     float image_mean[3], image_std[3];

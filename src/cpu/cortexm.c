@@ -138,7 +138,7 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
     const struct row row = lowering_of(node->op);
     nuc_cm_lowering *lower = row.lower;
     bool own = !c->options->executorch_ops_only && !c->options->reference_compat;
-    if (lower == NULL || (nuc_cm_is_wide(node) && (!row.wide || !own)))
+    if (lower == NULL || (nuc_is_int16(node) && (!row.wide || !own)))
         return false;
     /* A function of one tensor is best a table, unless it joins the operator that computes the tensor. */
     bool table = !c->options->reference_compat && lower != nuc_cm_lower_clamp && lower != nuc_cm_lower_clone &&

@@ -74,9 +74,6 @@ bool nuc_cm_any_result(struct nuc_node *node, struct nuc_cm_result *out);
 /* An activation leaves numbers out. */
 bool nuc_cm_is_clamped(const struct nuc_cm_result *result);
 
-/* Int16 comes into the operator or out of it. */
-bool nuc_cm_is_wide(const struct nuc_node *node);
-
 /* The first operand, or the first two, as tensors and the result, all of one type. */
 bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out);
 bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out);

@@ -195,30 +195,6 @@ bool nuc_cm_is_clamped(const struct nuc_cm_result *result)
     return result->low != range.low || result->high != range.high;
 }
 
-static bool is_int16(const struct nuc_node *node)
-{
-    struct nuc_quant q;
-
-    return nuc_quant_of(node, &q) && q.dtype == NUC_I16;
-}
-
-bool nuc_cm_is_wide(const struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        if (is_int16(in))
-            return true;
-    }
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        bool between = user->op == NUC_OP_GETITEM || nuc_has_bounds(user);
-        if (is_int16(user) || (between && user->n_users > 0 && is_int16(user->users[0])))
-            return true;
-    }
-    return false;
-}
-
 bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out)
 {
     return nuc_cm_tensor(node, NUC_SELF, &out->in) && nuc_cm_result(node, fuse, &out->out) &&

@@ -5,6 +5,7 @@
 #include "host/numbers.h"
 #include "npu/layout/orders.h"
 #include "npu/target/target.h"
+#include "quantize/precision.h"
 #include "quantize/quantize.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/choice_samples.h"
@@ -74,6 +75,7 @@ void nuc_run_aten_stage(struct nuc_job *j)
     const struct nuc_model *from_float = j->m;
     j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
     j->m->from_float = from_float;
+    nuc_mark_precision(j->m->graph, s->o.precision, s->o.n_precision);
     nuc_make_rewrites(j, false);
     keep_weights_constant(j);
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
@@ -105,6 +107,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
     struct nuc_support support = {.g = m->graph, .target = s->target, .flavor = s->flavor};
     struct nuc_quantize_options options = {
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
+        .int16 = s->o.activations == NUC_ACTIVATIONS_INT16,
         .reference_compat = s->o.reference_compat,
         .one_scale = nuc_expresses_for_npu(s),
         .no_kernels = !int8_cpu && !s->delegates && !s->o.reference_compat,

@@ -9,6 +9,7 @@
 #include "npu/target/target.h"
 #include "options/memories.h"
 #include "options/options.h"
+#include "quantize/precision.h"
 
 static const char *dump_point_name(const void *list, size_t index)
 {
@@ -168,6 +169,29 @@ static void resolve_banks(struct nuc_context *cx, struct nuc_settings *s)
     s->banks = b->n > 0 ? b : NULL;
 }
 
+/* Int16 is what kernels of this library on the CPU have. */
+static void check_widths(struct nuc_context *cx, const struct nuc_settings *s)
+{
+    const struct nuc_options *o = &s->o;
+    bool int16 = nuc_names_width(o->precision, o->n_precision, NUC_WIDTH_INT16);
+    const char *name = o->activations != NUC_ACTIVATIONS_INT8 ? "--activations" : "--precision";
+
+    nuc_check_precision(cx, o->precision, o->n_precision);
+    if (o->activations == NUC_ACTIVATIONS_INT8 && o->n_precision == 0)
+        return;
+    if (o->reference_compat)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: the reference has int8 alone: leave it or --reference-compat out", name);
+    if (o->no_quantize)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: a program with --no-quantize is float: leave one of them out", name);
+    if (o->activations == NUC_ACTIVATIONS_INT8 && !int16)
+        return;
+    if (o->executorch_ops_only)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: ExecuTorch has no kernels of int16: leave it or --executorch-ops-only out",
+                 name);
+    if (s->target->cpu == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: the CPU computes in float: leave --cpu float out for kernels of int16", name);
+}
+
 bool nuc_allows_in_place(const struct nuc_settings *s)
 {
     return !s->o.reference_compat && !s->o.executorch_ops_only;
@@ -181,6 +205,7 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     s.target = s.row = nuc_target_find(cx, options->target);
     s.flavor = nuc_flavor_find(cx, options->converter_flavor);
     resolve_cpu(cx, &s);
+    check_widths(cx, &s);
     s.delegates = s.target->npu_name != NULL && options->delegate && !s.o.no_quantize;
     if (s.delegates && options->fetch_constants_to_sram && !nuc_has_firmware_kernel(s.target, NUC_FW_ReadFlash))
         nuc_fail(cx, NUC_BAD_USAGE,
@@ -218,6 +243,8 @@ void nuc_settings_check(struct nuc_context *cx, const char *name, const struct n
         nuc_memory_sizes(cx, options);
     if (strcmp(name, "stream") == 0)
         nuc_stream_option(cx, options->stream);
+    if (strcmp(name, "precision") == 0)
+        nuc_check_precision(cx, options->precision, options->n_precision);
     if (strcmp(name, "rewrite") == 0)
         nuc_check_rewrites(cx, options);
 }

@@ -76,6 +76,7 @@ static void mark(struct nuc_graph *g, struct nuc_node *node, const char *why)
 {
     struct nuc_source *source = nuc_copy(g->cx, node->source, sizeof *source);
 
+    source->width = NUC_WIDTH_FLOAT;
     source->wide = why;
     node->source = source;
 }

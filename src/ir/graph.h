@@ -150,6 +150,9 @@ enum nuc_input_kind { NUC_USER_INPUT, NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT, N
  * The operator of the model's file that a node is, or is a part of, and where the user's Python called it: the
  * innermost frame outside the torch package, or inside of it where there is no other.
  */
+/* Numbers that the values of an operator have; OPEN: what the options say for all, where nothing is said of it. */
+enum nuc_width { NUC_WIDTH_OPEN, NUC_WIDTH_INT8, NUC_WIDTH_INT16, NUC_WIDTH_FLOAT };
+
 struct nuc_source {
     const char *file; /* NULL when the archive does not say */
     int line;
@@ -160,12 +163,9 @@ struct nuc_source {
     const char *first_call;
     /* What people call it (labels.h), which the parts that it becomes share; NULL: as the values that it reads. */
     const char *label;
-    const char *form; /* "rows 0 to 7": which part of that value; NULL: all of it */
-    /*
-     * "int8 loses 7.5 dB here on 32 samples held out": its values need wider numbers, and why; NULL: int8 will do, or
-     * nobody looked.
-     */
-    const char *wide;
+    const char *form;     /* "rows 0 to 7": which part of that value; NULL: all of it */
+    enum nuc_width width; /* of its values */
+    const char *wide;     /* why: "int8 loses 7.5 dB here on 32 samples held out"; NULL: nothing is said */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */

@@ -70,6 +70,30 @@ bool nuc_quantize_quant(const struct nuc_node *node, struct nuc_quant *out)
     return node != NULL && nuc_is_quantize(node) && nuc_quant_of(node, out);
 }
 
+static bool quantizes_int16(const struct nuc_node *node)
+{
+    struct nuc_quant q;
+
+    return nuc_quant_of(node, &q) && q.dtype == NUC_I16;
+}
+
+bool nuc_is_int16(const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (quantizes_int16(in))
+            return true;
+    }
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool between = user->op == NUC_OP_GETITEM || nuc_has_bounds(user);
+        if (quantizes_int16(user) || (between && user->n_users > 0 && quantizes_int16(user->users[0])))
+            return true;
+    }
+    return false;
+}
+
 bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b)
 {
     if (a->per_channel != b->per_channel)

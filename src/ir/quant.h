@@ -22,6 +22,9 @@ bool nuc_quant_of(const struct nuc_node *node, struct nuc_quant *out);
 bool nuc_dequantize_quant(const struct nuc_node *node, struct nuc_quant *out);
 bool nuc_quantize_quant(const struct nuc_node *node, struct nuc_quant *out);
 
+/* Int16 comes into the operator or out of it, perhaps behind an activation. */
+bool nuc_is_int16(const struct nuc_node *node);
+
 /* Scale and zero point are the same, bit for bit; ranges and types may differ. */
 bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b);
 

@@ -9,7 +9,7 @@
 
 static bool is_symmetric(const struct nuc_qspec *spec)
 {
-    return spec->kind == NUC_QSPEC_OBSERVED && spec->scheme == NUC_PER_TENSOR_SYMMETRIC;
+    return spec->kind == NUC_QSPEC_OBSERVED && spec->scheme == NUC_PER_TENSOR_SYMMETRIC && spec->dtype == NUC_I8;
 }
 
 static bool is_affine(const struct nuc_qspec *spec)

@@ -27,6 +27,11 @@ const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct
     return &a->specs[a->side[node->id]][spec];
 }
 
+static bool is_wide(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    return a->side[node->id] == NUC_SIDE_WIDE;
+}
+
 /* ---- adding specs ---- */
 
 bool nuc_is_quantizable(const struct nuc_node *node)
@@ -116,6 +121,8 @@ static bool has_scale_for_each_row(const struct nuc_annotator *a, enum nuc_side 
         return false;
     if (side == NUC_SIDE_NPU)
         return weight->vals[0].sizes[1] <= a->max_matrix_inputs;
+    if (side == NUC_SIDE_WIDE) /* as many cycles either way */
+        return true;
     return nuc_elements(&node->vals[0]) > 2 * weight->vals[0].sizes[0] || rows_differ(a->g, weight);
 }
 
@@ -180,19 +187,37 @@ static bool is_chosen_number(const struct nuc_node *node, const struct nuc_node 
 
 static bool is_activation(const struct nuc_qspec *spec)
 {
-    return spec->kind == NUC_QSPEC_OBSERVED && spec->scheme == NUC_PER_TENSOR_AFFINE;
+    return spec->kind == NUC_QSPEC_OBSERVED && (spec->scheme == NUC_PER_TENSOR_AFFINE || spec->dtype == NUC_I16);
 }
 
-/* What is quantized already is read as it is; the values of a tanh, in steps of 1/128, are observed once more. */
+enum nuc_dtype nuc_output_dtype(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    const struct nuc_qspec *spec = a->by_id[node->id] != NULL ? &a->by_id[node->id]->output : NULL;
+
+    for (uint32_t left = a->g->n_nodes; spec != NULL && spec->kind == NUC_QSPEC_SHARED && left > 0; left--) {
+        const struct nuc_place *from = &spec->from[0];
+        const struct nuc_annotation *at = a->by_id[from->user != NULL ? from->user->id : from->node->id];
+        spec = at != NULL && from->user == NULL ? &at->output : NULL;
+        for (uint32_t i = 0; at != NULL && from->user != NULL && i < at->n_inputs; i++)
+            spec = at->inputs[i].arg == from->node ? &at->inputs[i].spec : spec;
+    }
+    return spec == NULL || spec->kind == NUC_QSPEC_NONE ? NUC_F32 : spec->dtype;
+}
+
+/*
+ * What is quantized already, in the width that is asked for, is read as it is; the values of a tanh, in steps of 1/128,
+ * are observed once more.
+ */
 static struct nuc_qspec spec_of_reader(const struct nuc_annotator *a, struct nuc_node *value,
                                        const struct nuc_qspec *own)
 {
     const struct nuc_qspec *of_value = nuc_output_spec(a, value);
-    bool is_tanh = of_value != NULL && of_value->kind == NUC_QSPEC_FIXED && of_value->zero_point == 0;
+    bool is_tanh =
+        of_value != NULL && of_value->kind == NUC_QSPEC_FIXED && of_value->zero_point == 0 && of_value->dtype == NUC_I8;
 
-    bool reads_any = a->one_scale || (a->side[value->id] == NUC_SIDE_CPU && !a->reference_compat);
+    bool reads_any = a->one_scale || (a->side[value->id] != NUC_SIDE_NPU && !a->reference_compat);
 
-    if (!reads_any || of_value == NULL || is_tanh || !is_activation(own))
+    if (!reads_any || of_value == NULL || is_tanh || !is_activation(own) || nuc_output_dtype(a, value) != own->dtype)
         return *own;
     return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{value, NULL}}};
 }
@@ -237,7 +262,7 @@ static bool moves_for_quantized(const struct nuc_annotator *a, const struct nuc_
 /*
  * The output takes the parameters of its producer, if that has any. So does the input, except that the
  * reference reads it as an activation: after fixed parameters it quantizes a second time. Elements chosen out of a
- * constant, as of an embedding, have the constant's.
+ * constant, as of an embedding, have the constant's. What computes has its own width, what moves that of the producer.
  */
 static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *input)
 {
@@ -246,16 +271,19 @@ static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, stru
     bool has_parameters = producer != NULL && producer->output.kind != NUC_QSPEC_NONE;
     bool chosen = nuc_is_static(input) && nuc_op_family(node->op) == NUC_FAMILY_SELECT && !a->reference_compat;
 
-    if (chosen || (!has_parameters && moves_for_quantized(a, node, input))) {
+    const struct nuc_qspec *own = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
+    bool converts = has_parameters && !nuc_moves_values(node) && nuc_output_dtype(a, input) != own->dtype;
+
+    if (chosen || converts || (!has_parameters && moves_for_quantized(a, node, input))) {
         shared.from[0].user = node;
-        nuc_annotate_input(a, node, input, nuc_spec_for(a, node, NUC_SPEC_ACTIVATION));
+        nuc_annotate_input(a, node, input, own);
         nuc_annotate_output(a, node, &shared);
         return;
     }
     if (!has_parameters)
         return;
     nuc_annotate_output(a, node, &shared);
-    nuc_annotate_input(a, node, input, a->reference_compat ? nuc_spec_for(a, node, NUC_SPEC_ACTIVATION) : &shared);
+    nuc_annotate_input(a, node, input, a->reference_compat ? own : &shared);
 }
 
 /* The activation that is quantized together with `node`, or NULL. */
@@ -266,6 +294,8 @@ static struct nuc_node *joint_activation(const struct nuc_annotator *a, const st
     if (joint_rank == 0 || node->n_users != 1 || node->n_vals != 1 || node->vals[0].rank > joint_rank)
         return NULL;
     struct nuc_node *user = node->users[0];
+    if (is_wide(a, node) != is_wide(a, user))
+        return NULL;
     return nuc_joins_compute(user, nuc_pattern_for(a, user), a->reference_compat) ? user : NULL;
 }
 
@@ -280,7 +310,8 @@ static bool clips_alone(const struct nuc_annotator *a, const struct nuc_node *no
 {
     static const enum nuc_op clamps[] = {NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP, NUC_OP_COUNT};
 
-    if (!a->one_scale || !nuc_op_is_in(node->op, clamps) || joint_activation(a, input) == node)
+    if (!a->one_scale || !nuc_op_is_in(node->op, clamps) || joint_activation(a, input) == node ||
+        is_wide(a, node) != is_wide(a, input))
         return false;
     while (input != NULL && input->n_users == 1 && nuc_is_call(input)) {
         const struct nuc_annotation *at = a->by_id[input->id];
@@ -392,6 +423,9 @@ static bool annotate_masked(struct nuc_annotator *a, struct nuc_node *node)
     enum nuc_mask kind;
     struct nuc_node *mask = nuc_added_mask(a->g, node, &kind);
 
+    /* Steps about 0 that hold what hides leave nothing of the scores: in float. */
+    if (is_wide(a, node))
+        return mask != NULL;
     if (mask == NULL)
         return annotate_masks(a, node);
     struct nuc_node *scores = nuc_arg_node(node, nuc_arg_node(node, NUC_SELF) == mask ? NUC_OTHER : NUC_SELF);
@@ -441,7 +475,7 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
     for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
         struct nuc_node *arg = nuc_anchor_arg(p, node, i);
         struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
-        if (arg == NULL || is_chosen_number(node, arg))
+        if (arg == NULL || is_chosen_number(node, arg) || spec.kind == NUC_QSPEC_NONE)
             continue;
         spec = spec_of_reader(a, arg, &spec);
         nuc_annotate_input(a, node, arg, &spec);
@@ -532,7 +566,7 @@ static bool has_pattern(const struct nuc_annotator *a, const struct nuc_node *no
 
     /* The NPU has no such kernel: what it does not have in another form reads the weight in float, with all its digits.
      */
-    if (computes_weight(node) && a->side[node->id] == NUC_SIDE_NPU)
+    if (computes_weight(node) && a->side[node->id] != NUC_SIDE_CPU)
         return false;
     return form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
 }
@@ -578,20 +612,42 @@ static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value
     a->by_id[value->id] = NULL;
 }
 
-/* A state is quantized as what it becomes, whose parameters may be given; what is observed of both is seen as one. */
+/*
+ * A state is quantized as what it becomes, whose parameters may be given and whose width may be another one; what is
+ * observed of both is seen as one.
+ */
 static void annotate_states(struct nuc_annotator *a)
 {
     const struct nuc_arg *values = &nuc_output_node(a->g)->args[NUC_ARG(OUTPUT, values)];
     const struct nuc_states states = nuc_states_of(a->g);
 
     for (uint32_t i = 0; i < states.count; i++) {
-        const struct nuc_node *n = states.nodes[i];
-        const struct nuc_annotation *of = a->by_id[values->u.nodes[states.first_next + i]->id];
+        const struct nuc_node *n = states.nodes[i], *next = values->u.nodes[states.first_next + i];
+        const struct nuc_annotation *of = a->by_id[next->id];
+        enum nuc_dtype becomes = nuc_output_dtype(a, next);
+        if (a->by_id[n->id] != NULL && becomes != NUC_F32 && becomes != nuc_output_dtype(a, n))
+            a->by_id[n->id]->output = a->specs[becomes == NUC_I16 ? NUC_SIDE_WIDE : a->plain_side][NUC_SPEC_ACTIVATION];
         for (uint32_t left = a->g->n_nodes; of != NULL && of->output.kind == NUC_QSPEC_SHARED && left > 0; left--)
             of = a->by_id[of->output.from[0].node->id];
         if (a->by_id[n->id] != NULL && of != NULL && of->output.kind == NUC_QSPEC_FIXED)
             a->by_id[n->id]->output = of->output;
     }
+}
+
+/* The operator has numbers of that width; an input of the model what all that reads it has. */
+static bool has_width(const struct nuc_node *node, enum nuc_width width, const struct nuc_quantize_options *options)
+{
+    const enum nuc_width given = node->source->width, all = options->int16 ? NUC_WIDTH_INT16 : NUC_WIDTH_INT8;
+    bool is_input = nuc_is_placeholder(node) && nuc_is_input(node) && node->n_users > 0;
+
+    for (uint32_t i = 0; is_input && i < node->n_users; i++) {
+        if (node->users[i]->op != NUC_OP_OUTPUT && !has_width(node->users[i], width, options))
+            return false;
+    }
+    if (is_input)
+        return !options->quantized_inputs;
+    /* Rows that are chosen out of a constant are weights. */
+    return nuc_is_call(node) && node->op != NUC_OP_EMBEDDING && (given == NUC_WIDTH_OPEN ? all : given) == width;
 }
 
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
@@ -600,6 +656,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
                               .reference_compat = options->reference_compat,
                               .one_scale = options->one_scale,
                               .no_kernels = options->no_kernels,
+                              .plain_side = options->side,
                               .averages_apart =
                                   options->no_kernels || (options->side == NUC_SIDE_CPU && !options->reference_compat),
                               .max_matrix_inputs = options->max_matrix_inputs};
@@ -611,7 +668,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     for (const struct nuc_node *n = a.g->first; n != NULL; n = n->next) {
         bool on_cpu = options->side == NUC_SIDE_CPU ||
                       (options->ends_on_cpu != NULL && options->ends_on_cpu(options->ends_on_cpu_user, n));
-        a.side[n->id] = on_cpu ? NUC_SIDE_CPU : NUC_SIDE_NPU;
+        a.side[n->id] = has_width(n, NUC_WIDTH_INT16, options) ? NUC_SIDE_WIDE : on_cpu ? NUC_SIDE_CPU : NUC_SIDE_NPU;
         a.npu_function[n->id] =
             !on_cpu && options->npu_function != NULL && options->npu_function(options->npu_function_user, n);
     }
@@ -627,7 +684,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     nuc_mark_float_chains(g, a.stays_float);
     nuc_mark_float_masks(g, a.stays_float);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        a.stays_float[n->id] |= n->source->wide != NULL;
+        a.stays_float[n->id] |= n->source->width == NUC_WIDTH_FLOAT;
     if (!options->quantized_inputs)
         nuc_leave_standardizing_in_float(&a);
     annotate_inputs(&a);

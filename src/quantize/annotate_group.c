@@ -49,12 +49,19 @@ static bool is_too_narrow(const struct nuc_annotator *a, const struct nuc_qspec 
     return false;
 }
 
-/* The argument with whose output the group shares: the first annotated one that does not clip others; NULL: none. */
-static struct nuc_node *choose_source(const struct nuc_annotator *a, struct nuc_node *const *inputs, uint32_t count)
+/*
+ * The argument with whose output the group shares: the first annotated one of its width that does not clip others;
+ * NULL: none.
+ */
+static struct nuc_node *choose_source(const struct nuc_annotator *a, const struct nuc_node *node,
+                                      struct nuc_node *const *inputs, uint32_t count)
 {
+    const enum nuc_dtype own = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION)->dtype;
+
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_qspec *spec = nuc_output_spec(a, inputs[i]);
-        if (spec != NULL && (a->reference_compat || !is_too_narrow(a, spec, inputs, count)))
+        if (spec != NULL && nuc_output_dtype(a, inputs[i]) == own &&
+            (a->reference_compat || !is_too_narrow(a, spec, inputs, count)))
             return inputs[i];
     }
     return NULL;
@@ -92,7 +99,7 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
         if (!nuc_is_quantizable(inputs[i]))
             return;
     }
-    struct nuc_node *source = choose_source(a, inputs, count);
+    struct nuc_node *source = choose_source(a, node, inputs, count);
     if (source != NULL) {
         share_with(a, node, inputs, count, (struct nuc_place){source, NULL});
     } else if (count > 0 && (nuc_pattern_for(a, node)->form == NUC_FORM_LIST || any_annotated(a, inputs, count))) {

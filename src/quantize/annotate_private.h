@@ -12,8 +12,9 @@ struct nuc_annotator {
     bool averages_apart;       /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
     int64_t max_matrix_inputs; /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
-    enum nuc_side *side; /* by node id */
-    bool *npu_function;  /* by node id: what struct nuc_quantize_options says */
+    enum nuc_side plain_side; /* of nodes of int8, but for those that end on the CPU beside an NPU */
+    enum nuc_side *side;      /* by node id */
+    bool *npu_function;       /* by node id: what struct nuc_quantize_options says */
     bool *stays_float; /* by node id: states that callers keep from call to call, float chains, values too wide for int8
                         */
 
@@ -33,6 +34,9 @@ struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side si
 
 /* The spec at the end of a chain of sharing outputs; NULL when `node` has no output spec. */
 const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const struct nuc_node *node);
+
+/* The type of what `node` gives, at the end of a chain of sharing places; NUC_F32: it is not quantized. */
+enum nuc_dtype nuc_output_dtype(const struct nuc_annotator *a, const struct nuc_node *node);
 
 /* One float32 tensor: anything else is left alone. */
 bool nuc_is_quantizable(const struct nuc_node *node);

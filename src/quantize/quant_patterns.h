@@ -15,7 +15,7 @@ enum nuc_spec {
     NUC_SPEC_BIAS,
     NUC_SPEC_BIAS_CHANNELS,
     NUC_SPEC_PROBABILITY, /* values in [0, 1): scale 1/256 */
-    NUC_SPEC_TANH,        /* values in [-1, 1): scale 1/128 */
+    NUC_SPEC_TANH,        /* values in [-1, 1): scale 1/128; of int8 kernels of the CPU an activation */
     NUC_SPEC_COUNT
 };
 
@@ -68,11 +68,16 @@ struct nuc_quant_pattern {
     uint8_t joint_rank; /* outputs up to this rank are quantized together with the activation that follows; 0: none */
     enum nuc_pattern_joins joins;
     enum nuc_cluster cluster;
+    bool wide;                          /* the CPU has a kernel of int16 */
     bool asked;                         /* only the nodes that struct nuc_quantize_options.npu_function says yes to */
     bool extension, extension_in_place; /* the reference leaves the operator, or its in-place form, in float */
 };
 
-/* Of the kernels of that side. A function of one value is a table of the CPU without a row. */
+/*
+ * Of the kernels of that side. A function of one value is a table of the CPU without a row. Patterns of WIDE are those
+ * of the CPU that it has a kernel of int16 for: values about 0, weights of int8, and biases that stay in float here,
+ * since sums have more digits than an int32.
+ */
 const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op);
 
 /* Whether the reference leaves the node, whose pattern it is, in float. */

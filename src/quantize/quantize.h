@@ -33,8 +33,8 @@ enum nuc_search_step {
     NUC_STEP_WIDTH = 1 << 10
 };
 
-/* Whose kernels the quantized operators are for. */
-enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_COUNT };
+/* Whose kernels the quantized operators are for; WIDE: those of the CPU for int16 values and int8 weights. */
+enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_WIDE, NUC_SIDE_COUNT };
 
 /*
  * Ranges that were chosen by their effect, for networks that differ in a few operators: a choice of their own for each
@@ -48,7 +48,8 @@ struct nuc_chosen_ranges {
 };
 
 struct nuc_quantize_options {
-    enum nuc_side side; /* of every node */
+    enum nuc_side side; /* of every node that the source says no width of, NPU or CPU */
+    bool int16;         /* these are of int16, too, as far as there are kernels, and in float else */
     /* On side NPU: nodes that end up as int8 kernels on the CPU all the same. NULL: none. */
     bool (*ends_on_cpu)(void *user, const struct nuc_node *node);
     void *ends_on_cpu_user;

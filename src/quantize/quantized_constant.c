@@ -40,6 +40,10 @@ NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct
             v = v > low ? v : low;
             q[i] = (int8_t)(v < high ? v : high);
         }
+    } else if (o->spec.dtype == NUC_I16) {
+        int16_t *q = out;
+        for (size_t i = 0; i < count; i++)
+            q[at + i] = (int16_t)quantize(x[i], inverse, o, zero_point);
     } else {
         int32_t *q = out;
         for (size_t i = 0; i < count; i++)

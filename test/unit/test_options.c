@@ -48,6 +48,8 @@ static const char *another(const struct nuc_option_info *i)
         return "gelu-to-sigmoid,norm-to-tanh@layers.0/*";
     if (strcmp(i->name, "stream") == 0)
         return "-1:4";
+    if (strcmp(i->name, "precision") == 0)
+        return "decoder.*=int16,layers.0/add=float";
     switch (i->kind) {
     case NUC_OPTION_FLAG:
         return "true";

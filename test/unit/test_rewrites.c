@@ -88,7 +88,7 @@ static void wide_products(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_source *source = nuc_copy(g->cx, n->source, sizeof *source);
-        source->wide = n->op == NUC_OP_MUL ? "" : NULL;
+        source->width = n->op == NUC_OP_MUL ? NUC_WIDTH_FLOAT : NUC_WIDTH_OPEN;
         n->source = source;
     }
     nuc_fold_channel_scales(g);

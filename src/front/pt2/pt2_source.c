@@ -86,10 +86,12 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
     struct nuc_json module_stack = nuc_json_maybe_member(metadata, "nn_module_stack");
     struct nuc_json call = nuc_json_maybe_member(metadata, "nucleon_call");
     struct nuc_json name = nuc_json_maybe_member(metadata, "nucleon_label");
-    struct nuc_json width = nuc_json_maybe_member(metadata, "nucleon_wide");
+    struct nuc_json in_float = nuc_json_maybe_member(metadata, "nucleon_wide");
+    struct nuc_json int16 = nuc_json_maybe_member(metadata, "nucleon_int16");
     const char *trace = nuc_json_maybe_text(&stack_trace), *modules = nuc_json_maybe_text(&module_stack);
     const char *first_call = nuc_json_maybe_text(&call), *label = nuc_json_maybe_text(&name);
-    const char *wide = nuc_json_maybe_text(&width);
+    const char *why_float = nuc_json_maybe_text(&in_float), *why_int16 = nuc_json_maybe_text(&int16);
+    const char *wide = why_float != NULL ? why_float : why_int16;
 
     if (trace != NULL)
         read_trace(cx, trace, source);
@@ -99,7 +101,9 @@ struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json
         source->first_call = nuc_strdup(cx, first_call);
     if (label != NULL)
         source->label = nuc_plain_text(cx, nuc_strdup(cx, label));
-    if (wide != NULL)
+    if (wide != NULL) {
+        source->width = why_float != NULL ? NUC_WIDTH_FLOAT : NUC_WIDTH_INT16;
         source->wide = nuc_plain_text(cx, nuc_strdup(cx, wide));
+    }
     return source;
 }

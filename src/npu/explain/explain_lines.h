@@ -32,9 +32,6 @@ const char *nuc_why_text(struct nuc_context *cx, const struct nuc_explanation *e
                          bool *names_place);
 const char *nuc_reason_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_explain_row *row);
 
-/* An operator of the quantized graph takes or gives int16. */
-bool nuc_explain_is_int16(const struct nuc_node *node);
-
 /* Work that --io int8 leaves to the caller: an input is quantized, or an output dequantized. NULL: not known. */
 bool nuc_goes_with_int8_io(enum nuc_boundary_kind kind, const struct nuc_node *node);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/quant.h"
 #include "npu/explain/explain_lines.h"
 #include "npu/support/support.h"
 #include "rewrite/npu_forms/npu_function.h"
@@ -87,24 +88,6 @@ static const char *why_not_there(struct nuc_context *cx, const struct nuc_explan
     return nuc_format(cx, "the NPU has no %s", noun);
 }
 
-static bool quantizes_int16(const struct nuc_node *node)
-{
-    struct nuc_quant q;
-
-    return nuc_quant_of(node, &q) && q.dtype == NUC_I16;
-}
-
-bool nuc_explain_is_int16(const struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        if (quantizes_int16(in))
-            return true;
-    }
-    return node->n_users > 0 && quantizes_int16(node->users[0]);
-}
-
 /* What computes it on the CPU. */
 static const char *number_text(const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
@@ -114,7 +97,7 @@ static const char *number_text(const struct nuc_explanation *e, const struct nuc
         return "; the CPU has no int8 kernel for it and computes in float";
     if (row->node->vals[0].dtype != NUC_F32)
         return "";
-    if (nuc_explain_is_int16(row->node))
+    if (nuc_is_int16(row->node))
         return "; computed on the CPU in int16";
     return e->target->cpu != NULL ? "; computed on the CPU in int8" : "; computed on the CPU in float";
 }

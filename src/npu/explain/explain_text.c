@@ -314,7 +314,7 @@ static void add_widths(struct nuc_text *out, const struct nuc_explanation *e)
     for (uint32_t i = 0; i < e->n_rows; i++) {
         const struct nuc_explain_row *row = &e->rows[i];
         n_int16 += row->is_operator && row->partition == NULL && !row->in_float && nuc_is_counted(row->node) &&
-                   nuc_explain_is_int16(row->node);
+                   nuc_is_int16(row->node);
     }
     nuc_text_addf(out, "on the CPU %u in int8", e->n_operators - e->n_delegated - e->n_float - n_int16);
     if (n_int16 > 0)

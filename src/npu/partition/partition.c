@@ -86,7 +86,7 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     d->format = outcome(format);
     d->ir = outcome(ir);
     d->target = outcome(target);
-    if (!nuc_has_cluster(ends, node) && node->source->wide != NULL) {
+    if (!nuc_has_cluster(ends, node) && node->source->width == NUC_WIDTH_FLOAT && node->source->wide != NULL) {
         refuse(p, node,
                (struct nuc_verdict){false, nuc_wide_enough_rule,
                                     nuc_format(p->g->cx, "stays in float: %s", node->source->wide), ""});

@@ -216,6 +216,9 @@ struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsi
     return r;
 }
 
+/* How much farther than what is expected ranges of int16 reach: one of 15 bits, beside weights of 7. */
+#define HEADROOM 2
+
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range r, double reach,
                             float *scale, int64_t *zero_point)
 {
@@ -224,6 +227,10 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
 
     if (reach >= 0)
         nuc_extremes_widen(extremes, reach, (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
+    if (reach >= 0 && o->spec.dtype == NUC_I16 && extremes->n_samples > 0) {
+        r.min = fmaxf(HEADROOM * r.min, fminf(r.min, extremes->bounds.min));
+        r.max = fminf(HEADROOM * r.max, fmaxf(r.max, extremes->bounds.max));
+    }
     parameters_of_range(&o->spec, r.min, r.max, scale, zero_point);
 }
 

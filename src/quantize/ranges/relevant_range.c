@@ -43,7 +43,7 @@ static struct nuc_range range_of_reader(const struct nuc_range *ranges, struct n
                                         const struct nuc_node *user)
 {
     const struct nuc_annotation *a = annotations[user->id];
-    bool fixed = a != NULL && a->output.kind == NUC_QSPEC_FIXED;
+    bool fixed = a != NULL && a->output.kind == NUC_QSPEC_FIXED && a->output.dtype == NUC_I8;
 
     if (!nuc_is_call(user))
         return everything;

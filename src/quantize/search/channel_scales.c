@@ -127,7 +127,7 @@ static bool visit(struct nuc_graph *g, struct nuc_node *value, const struct chan
         return false;
     for (uint32_t i = value->n_users; i-- > 0;) {
         struct nuc_node *user = value->users[i];
-        if (nuc_is_call(user) && user->source->wide != NULL) {
+        if (nuc_is_call(user) && user->source->width == NUC_WIDTH_FLOAT) {
             if (factors != NULL)
                 multiply(g, user, value, of, factors);
         } else if (!is_move(user) || !follow(g->cx, value, user, of, &moved) ||
@@ -151,9 +151,9 @@ static void find_layers(struct scaling *s)
 {
     for (struct nuc_node *n = s->g->first; n != NULL; n = n->next) {
         struct scaled found = {.value = n};
-        if (!nuc_is_call(n) || n->source->wide != NULL || !nuc_layer_of(n, &found.layer) || n->n_users == 0)
+        if (!nuc_is_call(n) || n->source->width >= NUC_WIDTH_INT16 || !nuc_layer_of(n, &found.layer) || n->n_users == 0)
             continue;
-        if (n->n_users == 1 && n->users[0]->op == NUC_OP_RELU && n->users[0]->source->wide == NULL)
+        if (n->n_users == 1 && n->users[0]->op == NUC_OP_RELU && n->users[0]->source->width < NUC_WIDTH_INT16)
             found.value = n->users[0];
         uint32_t rank = n->vals[0].rank, behind = n->op == NUC_OP_LINEAR ? 1 : 3;
         if (rank < behind || nuc_elements(&n->vals[0]) == 0)

@@ -153,7 +153,7 @@ void nuc_need_histograms(struct nuc_calibration *c, bool chooses)
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         struct nuc_observer *o = c->observers[i];
         bool taken = known == NULL || candidates[known[i]].kind != NUC_OBSERVER_MIN_MAX;
-        o->whole = o->spec.observer == NUC_OBSERVER_AUTO && !(any && taken);
+        o->whole = o->spec.observer == NUC_OBSERVER_AUTO && (!(any && taken) || o->spec.dtype == NUC_I16);
     }
 }
 

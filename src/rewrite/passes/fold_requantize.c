@@ -57,7 +57,7 @@ static bool fold_factor(struct nuc_graph *g, struct nuc_node *mul)
     struct nuc_quant q;
     uint32_t dim;
 
-    if (mul->source->wide == NULL || from == NULL || factor == NULL || !nuc_is_static(factor) ||
+    if (mul->source->width != NUC_WIDTH_FLOAT || from == NULL || factor == NULL || !nuc_is_static(factor) ||
         factor->vals[0].dtype != NUC_F32 || !nuc_dequantize_quant(from, &q) || q.per_channel ||
         !nuc_same_sizes(&from->vals[0], &mul->vals[0]) || !factor_dim(factor, mul, &dim))
         return false;

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "host/nearest.h"
+#include "ir/quant.h"
 #include "npu/layout/orders.h"
 #include "npu/support/support.h"
 #include "npu/target/target.h"
@@ -122,9 +123,20 @@ static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool co
     return !constant || (source != NULL && nuc_is_static(source));
 }
 
+/* Int8 comes in and goes out, or int16 where that has a kernel, too. */
+static bool is_between_quantized(const struct nuc_node *node, bool int16)
+{
+    struct nuc_quant q;
+    bool is = nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &q) && (q.dtype == NUC_I8 || int16);
+
+    for (uint32_t i = 0; i < node->n_users && is; i++)
+        is = nuc_quantize_quant(node->users[i], &q) && (q.dtype == NUC_I8 || int16);
+    return is;
+}
+
 /*
  * Kept for the CPU: a linear layer between quantized values where there is no NPU, and where it would not become one
- * matrix product; the others always.
+ * matrix product; the others between values that there are kernels for.
  */
 static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
 {
@@ -135,7 +147,7 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
         (op == NUC_OP_PRELU && (e->options->executorch_ops_only || e->options->reference_compat)))
         return false;
     if (op != NUC_OP_LINEAR)
-        return true;
+        return e->options->reference_compat || is_between_quantized(node, op == NUC_OP_PRELU);
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     bool split = input != NULL && input->vals[0].rank > 2 && !nuc_is_contiguous(&input->vals[0]);
     return (no_npu || split) && reads_quantized(node, 0, false) && reads_quantized(node, 1, true) &&

@@ -172,6 +172,8 @@ static struct cli_option rows[] = {
     GROUP("Quantization"),
     {SHARED("--observer", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--weights", CALIBRATES), .needs = CLI_FLOAT_MODEL},
+    {SHARED("--activations", CALIBRATES), .needs = CLI_FLOAT_MODEL},
+    {SHARED("--precision", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--no-bias-correction", CALIBRATES), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
     {SHARED("--reference-compat", CALIBRATES)},
     {SHARED("--size", CALIBRATES)},
