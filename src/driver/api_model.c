@@ -30,7 +30,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->seen = from->seen;
     m->from_float = from->from_float;
     m->dim_order_table = from->dim_order_table;
-    m->greedy = from->greedy;
+    m->placing = from->placing;
     m->measured = from->measured;
     m->ranges = from->ranges;
     m->stream = from->stream;

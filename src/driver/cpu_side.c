@@ -100,12 +100,13 @@ static void give_reasons(const struct placement *p, struct nuc_partitions *parti
     }
 }
 
-static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partition_options *options, bool by_cost)
+static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost)
 {
     const struct nuc_target *target = m->settings->target;
     struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
     struct nuc_partition_options asking = *options;
 
+    forget_marks(m->graph); /* of another placement */
     asking.by_cost = by_cost;
     asking.has_int8_kernel = target->cpu != NULL ? nuc_cortexm_has_kernel : NULL;
     struct nuc_partitions *partitions = nuc_partition_graph(m->graph, &asking);
@@ -131,30 +132,45 @@ static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partit
     }
 }
 
-/*
- * Whether the placement by cost, which estimates decided, takes hardly fewer cycles than the greedy one when converted:
- * by less than half of the start of a kernel and a twentieth, as exactly as cycles are known (docs/cycle-model.md).
- */
-static bool is_in_vain(struct nuc_model *m, const struct nuc_partition_options *options, struct nuc_partitions *by_cost)
+/* How often placement by cost counts a call; 0: it is greedy. */
+static const uint32_t call_counts[] = {
+    [NUC_PLACING_BY_CALLS] = 1, [NUC_PLACING_FEWER_CALLS] = 3, [NUC_PLACING_GREEDY] = 0};
+
+/* UINT64_MAX: it cannot be converted. */
+static uint64_t converted_cycles(const struct nuc_model *m, struct nuc_partitions *partitions)
 {
     struct nuc_model as = *m;
-    uint64_t cost, greedy;
+    uint64_t cycles;
 
-    as.partitions = by_cost;
-    if (!nuc_count_cycles(&as, &cost))
-        return false;
-    forget_marks(m->graph);
-    as.partitions = place(m, options, false);
-    if (!nuc_count_cycles(&as, &greedy))
-        return false;
+    as.partitions = partitions;
+    return nuc_count_cycles(&as, &cycles) ? cycles : UINT64_MAX;
+}
+
+/*
+ * How calls count in what takes the fewest cycles when it is converted: as estimates decided, more for fewer
+ * partitions, or not at all, in the greedy placement, which stays if it takes hardly more, by at most half of the start
+ * of a kernel and a twentieth, as exactly as cycles are known (docs/cycle-model.md).
+ */
+static uint32_t best_count(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
+                           struct nuc_partitions *found)
+{
+    uint64_t least = converted_cycles(m, found);
+
+    if (by_cost == 1 && found->count > 1) {
+        uint64_t fewer = converted_cycles(m, place(m, options, call_counts[NUC_PLACING_FEWER_CALLS]));
+        by_cost = fewer < least ? call_counts[NUC_PLACING_FEWER_CALLS] : by_cost;
+        least = fewer < least ? fewer : least;
+    }
+    uint64_t greedy = converted_cycles(m, place(m, options, 0));
     uint64_t start = m->settings->target->npu->kernel / 2, share = greedy / 20;
-    return greedy <= cost + (start < share ? start : share);
+    return greedy < UINT64_MAX && (least == UINT64_MAX || greedy <= least + (start < share ? start : share)) ? 0
+                                                                                                             : by_cost;
 }
 
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
 {
     const struct nuc_settings *s = m->settings;
-    bool by_cost = s->o.placement == NUC_PLACEMENT_COST && !m->greedy;
+    uint32_t by_cost = s->o.placement == NUC_PLACEMENT_GREEDY ? 0 : call_counts[m->placing];
     struct nuc_partitions *partitions;
 
     if (options->no_delegate) {
@@ -169,9 +185,7 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
     partitions = place(m, options, by_cost);
     if (partitions->n_by_cost == 0 || s->trial)
         return partitions;
-    by_cost = !is_in_vain(m, options, partitions);
-    forget_marks(m->graph);
-    return place(m, options, by_cost);
+    return place(m, options, best_count(m, options, by_cost, partitions));
 }
 
 /* ---- which operators end there ---- */
@@ -189,6 +203,7 @@ struct discovery {
     bool *given_up;   /* by node id: computed in float although it was quantized for the CPU */
     unsigned attempt; /* of the random sample */
     bool by_cost;     /* something the NPU could run is cheaper on the CPU */
+    bool is_split;    /* into several partitions, as it was seen last */
     uint64_t cycles;  /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
     bool is_last;     /* look, of which cycles are asked where the placement by cost moved something */
 };
@@ -261,8 +276,9 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     else if (!d->is_last)
         mark_in_float(found, own, d);
     d->by_cost |= found->partitions->n_by_cost > 0;
+    d->is_split = found->partitions->count > 1;
     d->cycles = 0;
-    bool counts = d->is_last && (d->by_cost || prepared->settings->o.placement == NUC_PLACEMENT_GREEDY);
+    bool counts = d->is_last && (d->by_cost || prepared->placing != NUC_PLACING_BY_CALLS);
     if (counts && !nuc_count_cycles(found, &d->cycles))
         d->cycles = 0;
 }
@@ -282,16 +298,15 @@ static void look_on(struct nuc_model *prepared, void *arg)
     if (!o->reference_compat && any)
         look(prepared, d);
     d->is_last = true;
-    if (o->reference_compat || any || d->by_cost || o->placement == NUC_PLACEMENT_GREEDY)
+    if (o->reference_compat || any || d->by_cost || prepared->placing != NUC_PLACING_BY_CALLS)
         look(prepared, d);
 }
 
-static void discover(const struct nuc_model *prepared, enum nuc_placement placement, struct discovery *d)
+static void discover(const struct nuc_model *prepared, struct discovery *d)
 {
-    struct nuc_options as = prepared->settings->o;
+    const struct nuc_options as = prepared->settings->o;
     uint32_t n_ids = prepared->graph->next_id;
 
-    as.placement = placement;
     d->on_cpu = nuc_alloc_array(prepared->c->cx, n_ids, sizeof(bool));
     d->given_up = nuc_alloc_array(prepared->c->cx, n_ids, sizeof(bool));
     d->by_cost = false;
@@ -305,20 +320,34 @@ static void discover(const struct nuc_model *prepared, enum nuc_placement placem
         nuc_fail_again(prepared->c->cx, status);
 }
 
-/* By cost, when operators the NPU could run are on the CPU and that takes fewer cycles than greedily. */
+/*
+ * By cost, when operators the NPU could run are on the CPU and that takes fewer cycles than greedily; with fewer
+ * partitions than estimates ask for where the network converted takes fewer cycles so.
+ */
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options)
 {
-    struct discovery d = {.options = *options}, greedy;
+    struct discovery best = {.options = *options};
 
-    d.options.accuracy = NUC_ACCURACY_FAST;
-    d.options.bias_correction = false;
-    discover(prepared, prepared->settings->o.placement, &d);
-    if (!d.by_cost)
-        return d.on_cpu;
-    greedy = d;
-    discover(prepared, NUC_PLACEMENT_GREEDY, &greedy);
-    prepared->greedy = d.cycles == 0 || (greedy.cycles > 0 && greedy.cycles <= d.cycles);
-    return prepared->greedy ? greedy.on_cpu : d.on_cpu;
+    best.options.accuracy = NUC_ACCURACY_FAST;
+    best.options.bias_correction = false;
+    prepared->placing = NUC_PLACING_BY_CALLS;
+    discover(prepared, &best);
+    if (!best.by_cost)
+        return best.on_cpu;
+    enum nuc_placing chosen = prepared->placing;
+    for (int placing = best.is_split ? NUC_PLACING_FEWER_CALLS : NUC_PLACING_GREEDY; placing <= NUC_PLACING_GREEDY;
+         placing++) {
+        struct discovery other = best;
+        prepared->placing = (enum nuc_placing)placing;
+        discover(prepared, &other);
+        bool is_better = placing == NUC_PLACING_GREEDY ? other.cycles <= best.cycles : other.cycles < best.cycles;
+        if (best.cycles > 0 && (other.cycles == 0 || !is_better))
+            continue;
+        best = other;
+        chosen = prepared->placing;
+    }
+    prepared->placing = chosen;
+    return best.on_cpu;
 }
 
 /* ---- --cpu auto ----

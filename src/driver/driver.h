@@ -50,6 +50,9 @@ struct nuc_rewritten {
     struct nuc_change_places places;
 };
 
+/* How placement by cost counts the calls of partitions; as fewer, or greedily, where trials show that it pays. */
+enum nuc_placing { NUC_PLACING_BY_CALLS, NUC_PLACING_FEWER_CALLS, NUC_PLACING_GREEDY };
+
 /* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */
 struct nuc_model {
     struct nuc_compiler *c;
@@ -63,9 +66,9 @@ struct nuc_model {
     const struct nuc_obstacles *refused;      /* what it is refused for, where it was opened in part; NULL: nothing */
     const struct nuc_model *from_float;       /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration;      /* prepared models */
-    bool greedy;                            /* placed so whatever the options say: by a trial that takes fewer cycles */
-    const struct nuc_measured *measured;    /* of a quantized model: its outputs; NULL: not measured */
-    bool equalized;                         /* prepared models: weights have been evened out */
+    enum nuc_placing placing;                 /* of a placement by cost, where trials told which takes fewer cycles */
+    const struct nuc_measured *measured;      /* of a quantized model: its outputs; NULL: not measured */
+    bool equalized;                           /* prepared models: weights have been evened out */
     const struct nuc_stream_report *stream; /* models of what --stream made, and what is made of them; NULL: nothing */
     struct nuc_rewritten *rewritten;        /* prepared models, and what is made of them; NULL: nothing is */
     bool widened;                           /* prepared models: values that int8 is too narrow for were looked for */

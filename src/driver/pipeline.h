@@ -171,7 +171,7 @@ void nuc_quantize_random_sample(struct nuc_model *prepared, unsigned attempt);
  * Targets with an NPU and int8 kernels on the CPU (cpu_side.c): by node id, which nodes of a prepared model, its graph
  * not annotated yet, are to be quantized for the CPU: those that would be computed there in float without that, and may
  * be in int8; with reference_compat all that end there. nuc_is_cpu_node() with the result as `user` says so of one.
- * Sets prepared->greedy.
+ * Sets prepared->placing.
  */
 struct nuc_quantize_options;
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options);

@@ -236,11 +236,14 @@ static void test_graphs(void **state)
 #define QUANTIZE(name, input) LINE(name, "quantized_decomposed.quantize_per_tensor.default", "%" input ", " Q)
 #define DEQUANTIZE(name, input) LINE(name, "quantized_decomposed.dequantize_per_tensor.default", "%" input ", " Q)
 #define UNARY(op, i, from) DEQUANTIZE("d" i, from) LINE("r" i, "edge.aten." op ".default", "%d" i) QUANTIZE(i, "r" i)
-#define SQUARE(i, from)                                                                                                \
+#define TIMES(i, from, other)                                                                                          \
     DEQUANTIZE("d" i, from)                                                                                            \
-    DEQUANTIZE("e" i, from)                                                                                            \
+    DEQUANTIZE("e" i, other)                                                                                           \
     LINE("r" i, "edge.aten.mul.Tensor", "%d" i ", %e" i) QUANTIZE(i, "r" i)
-#define START(size) "%in = input : float32[1, " size "]\n" QUANTIZE("x", "in")
+#define SQUARE(i, from) TIMES(i, from, from)
+#define START(size)                                                                                                    \
+    "%in = input : float32[1, " size "]\n%in2 = input : float32[1, " size "]\n" QUANTIZE("x", "in") QUANTIZE("o", "in" \
+                                                                                                                  "2")
 #define END(from) DEQUANTIZE("last", from) "%output = output([%last])\n"
 
 static const struct scene {
@@ -251,21 +254,31 @@ static const struct scene {
     {"a lone cheap operator between two of the CPU",
      START("16") UNARY("gelu", "1", "x") SQUARE("2", "1") UNARY("gelu", "3", "2") END("3"), 1, 0, "r2"},
     {"two cheap operators between two of the CPU",
-     START("16") UNARY("gelu", "1", "x") SQUARE("2", "1") SQUARE("3", "2") UNARY("gelu", "4", "3") END("4"), 1, 0,
-     "r2"},
+     START("16") UNARY("gelu", "1", "x") TIMES("2", "1", "o") TIMES("3", "2", "o") UNARY("gelu", "4", "3") END("4"), 1,
+     0, "r2"},
     {"a large one between two of the CPU",
      START("65536") UNARY("gelu", "1", "x") SQUARE("2", "1") UNARY("gelu", "3", "2") END("3"), 1, 1, NULL},
     {"two long chains joined by a cheap operator stay one call",
-     START("8192") SQUARE("1", "x") SQUARE("2", "1") SQUARE("3", "2") SQUARE("4", "3") SQUARE("5", "4") END("5"), 1, 1,
-     NULL},
+     START("8192") TIMES("1", "x", "o") TIMES("2", "1", "o") TIMES("3", "2", "o") TIMES("4", "3", "o")
+         TIMES("5", "4", "o") END("5"),
+     1, 1, NULL},
     {"two long chains joined by an operator of the CPU stay two",
-     START("8192") SQUARE("1", "x") SQUARE("2", "1") UNARY("gelu", "3", "2") SQUARE("4", "3") SQUARE("5", "4") END("5"),
+     START("8192") TIMES("1", "x", "o") TIMES("2", "1", "o") UNARY("gelu", "3", "2") TIMES("4", "3", "o")
+         TIMES("5", "4", "o") END("5"),
      2, 2, NULL},
     {"a cheap operator at the end of a chain goes with what follows it",
      "%in = input : float32[1, 8192]\n%small = input : float32[1, 2]\n" QUANTIZE("x", "in") QUANTIZE("y", "small")
          SQUARE("1", "x") UNARY("gelu", "2", "y") SQUARE("3", "2") UNARY("gelu", "4", "3") DEQUANTIZE("l1", "1")
              DEQUANTIZE("l2", "4") "%output = output([%l1, %l2])\n",
      1, 1, "r3"},
+    {"functions of one value, in several operators, are the end of the call before them",
+     START("2") UNARY("gelu", "1", "x") TIMES("2", "1", "o") UNARY("abs", "3", "2") SQUARE("4", "2")
+         TIMES("5", "3", "4") UNARY("gelu", "6", "5") END("6"),
+     1, 1, NULL},
+    {"as many operators of two values are a call each",
+     START("2") UNARY("gelu", "1", "x") TIMES("2", "1", "o") TIMES("3", "2", "o") TIMES("4", "3", "o")
+         UNARY("gelu", "6", "4") END("6"),
+     1, 0, "r2"},
 };
 
 static void check_scene(struct nuc_context *cx, void *arg)

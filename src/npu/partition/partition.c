@@ -23,7 +23,7 @@ struct partitioning {
     struct not_delegated *not_delegated;
     bool is_trial;             /* refusals have no reasons: they are taken back */
     const bool *first_refused; /* of a search for the cheapest placement: what it begins with */
-    const struct nuc_place_model *model;
+    struct nuc_place_model *model;
 };
 
 static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc_node *node)
@@ -235,6 +235,7 @@ static void place_by_cost(struct partitioning *p)
 
     p->first_refused = nuc_copy(cx, p->refused, p->g->next_id * sizeof *p->refused);
     p->model = nuc_place_model_new(p->g, p->support.target, p->refused, p->options->has_int8_kernel);
+    p->model->call *= p->options->by_cost;
     bool *on_cpu = nuc_alloc_array(cx, (size_t)p->model->n_items + 1, sizeof *on_cpu);
     p->is_trial = true;
     bool changed = nuc_place_search(p->model, &proposer, greedy, on_cpu);
@@ -472,7 +473,7 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     }
     if (!o->no_delegate)
         propose(&p);
-    if (o->by_cost && p.proposal != NULL && p.proposal->count > 0)
+    if (o->by_cost > 0 && p.proposal != NULL && p.proposal->count > 0)
         place_by_cost(&p);
     add_result(&p);
     return p.out;

@@ -87,9 +87,10 @@ struct nuc_partition_options {
     bool force_delegate_cat; /* flavor sdk-3.1: concatenations of any size are delegated */
     /*
      * What the NPU could run goes where the whole graph takes the fewest cycles (place.h); false: to the NPU.
-     * `has_int8_kernel` says of an operator whether the CPU computes it in int8; NULL: it computes in float.
+     * `has_int8_kernel` says of an operator whether the CPU computes it in int8; NULL: it computes in float. A call
+     * counts `by_cost` times: with more than one there are fewer partitions.
      */
-    bool by_cost;
+    uint32_t by_cost;
     bool (*has_int8_kernel)(enum nuc_op op);
     /* Asked for every compute node the rules accept; false keeps it on the CPU. NULL: accept. */
     bool (*check_op_support)(void *user, const struct nuc_node *node);

@@ -53,16 +53,22 @@ static void take_proposal(const struct nuc_place_model *m, struct state *s, cons
     s->cost = nuc_place_cost(m, proposal);
 }
 
-/* Proposes for the trial's sides. True when that is the new best. */
-static bool try_trial(struct search *s)
+/* Proposes for the sides of the state. False: there were as many proposals as may be. */
+static bool propose(struct search *s, struct state *state)
 {
     if (s->proposals_left == 0)
         return false;
     s->proposals_left--;
     struct nuc_arena *outer = nuc_push_arena(s->cx);
-    take_proposal(s->m, &s->trial, s->proposer->propose(s->proposer->user, s->trial.on_cpu));
+    take_proposal(s->m, state, s->proposer->propose(s->proposer->user, state->on_cpu));
     nuc_pop_arena(s->cx, outer);
-    if (s->trial.cost >= s->best.cost)
+    return true;
+}
+
+/* True when the trial is the new best. */
+static bool try_trial(struct search *s)
+{
+    if (!propose(s, &s->trial) || s->trial.cost >= s->best.cost)
         return false;
     struct state better = s->trial;
     s->trial = s->best;
@@ -227,13 +233,40 @@ static bool improve(struct search *s)
 
 /* ---- starts ---- */
 
-static void try_cut(struct search *s, int64_t share)
+enum { N_STARTS = 4 };
+
+/* Stable, so that every host finds the same. */
+static void sort_states(struct state *states, uint32_t count)
 {
-    nuc_place_cut(s->m, share, s->trial.on_cpu);
-    if (share == 0)
-        memcpy(s->wish, s->trial.on_cpu, s->m->n_items * sizeof *s->wish);
-    if (memcmp(s->trial.on_cpu, s->best.on_cpu, s->m->n_items * sizeof(bool)) != 0)
-        try_trial(s);
+    for (uint32_t i = 1; i < count; i++) {
+        for (uint32_t k = i; k > 0 && states[k].cost < states[k - 1].cost; k--) {
+            struct state cheaper = states[k];
+            states[k] = states[k - 1];
+            states[k - 1] = cheaper;
+        }
+    }
+}
+
+/* The greedy placement and three cuts, the cheapest first; returns how many differ. */
+static uint32_t find_starts(struct search *s, const struct nuc_proposal *greedy, struct state starts[N_STARTS])
+{
+    uint32_t n_items = s->m->n_items, count = 1;
+
+    starts[0] = new_state(s->cx, n_items);
+    take_proposal(s->m, &starts[0], greedy);
+    for (int64_t k = 0; k < N_STARTS - 1; k++) {
+        struct state *start = &starts[count];
+        *start = new_state(s->cx, n_items);
+        nuc_place_cut(s->m, k * s->m->call / 2, start->on_cpu);
+        if (k == 0)
+            memcpy(s->wish, start->on_cpu, n_items * sizeof *s->wish);
+        bool is_new = true;
+        for (uint32_t i = 0; i < count; i++)
+            is_new &= memcmp(start->on_cpu, starts[i].on_cpu, n_items * sizeof(bool)) != 0;
+        count += is_new && propose(s, start);
+    }
+    sort_states(starts, count);
+    return count;
 }
 
 bool nuc_place_search(const struct nuc_place_model *m, const struct nuc_place_proposer *proposer,
@@ -242,11 +275,11 @@ bool nuc_place_search(const struct nuc_place_model *m, const struct nuc_place_pr
     struct nuc_context *cx = m->g->cx;
     struct nuc_arena *outer = nuc_push_arena(cx);
     uint32_t proposals = NODES_PROPOSED / (m->g->n_nodes + 1);
+    struct state starts[N_STARTS];
     struct search s = {
         .m = m,
         .proposer = proposer,
         .cx = cx,
-        .best = new_state(cx, m->n_items),
         .trial = new_state(cx, m->n_items),
         .wish = nuc_alloc_array(cx, (size_t)m->n_items + 1, sizeof(bool)),
         .queue = nuc_alloc_array(cx, (size_t)m->n_items + 1, sizeof(uint32_t)),
@@ -256,13 +289,15 @@ bool nuc_place_search(const struct nuc_place_model *m, const struct nuc_place_pr
     s.proposals_left = proposals < FEWEST_PROPOSALS ? FEWEST_PROPOSALS
                        : proposals > MOST_PROPOSALS ? MOST_PROPOSALS
                                                     : proposals;
-    take_proposal(m, &s.best, greedy);
-    try_cut(&s, 0);
-    try_cut(&s, m->call / 2);
-    try_cut(&s, m->call);
-    while (improve(&s))
-        ;
-    memcpy(on_cpu, s.best.on_cpu, m->n_items * sizeof *on_cpu);
+    uint32_t n_starts = find_starts(&s, greedy, starts);
+    for (uint32_t i = 0; i < n_starts; i++) {
+        s.best = starts[i];
+        while (improve(&s))
+            ;
+        starts[i] = s.best; /* the arrays of states go from one to the other */
+    }
+    sort_states(starts, n_starts);
+    memcpy(on_cpu, starts[0].on_cpu, m->n_items * sizeof *on_cpu);
     nuc_pop_arena(cx, outer);
     return memchr(on_cpu, true, m->n_items) != NULL;
 }

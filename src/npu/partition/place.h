@@ -12,11 +12,11 @@ struct nuc_place_proposer {
 };
 
 /*
- * Sets on_cpu[item], which is false for all at first: `greedy`. Start is the cheapest of `greedy` and of minimum cuts
- * that charge a part of a call for each value at a boundary; then connected groups of items change sides as long as
- * that gains. Each step is judged by the partitions that are proposed for it. The result never costs more cycles than
- * `greedy`. The number of proposals is bounded by the size of the graph, so that time stays near linear. Returns
- * whether anything is on the CPU.
+ * Sets on_cpu[item], which is false for all at first: `greedy`. Starts are `greedy` and minimum cuts that charge a
+ * part of a call for each value at a boundary; from each, connected groups of items change sides as long as that gains.
+ * Each step is judged by the partitions that are proposed for it. The result never costs more cycles than `greedy`. The
+ * number of proposals is bounded by the size of the graph, so that time stays near linear. Returns whether anything is
+ * on the CPU.
  */
 bool nuc_place_search(const struct nuc_place_model *m, const struct nuc_place_proposer *proposer,
                       const struct nuc_proposal *greedy, bool *on_cpu);

@@ -15,6 +15,9 @@ struct making {
     bool *is_part;                   /* by node id: a concatenation reads it */
     bool *has_place;                 /* by node id: it is written into the result of a concatenation */
     const struct nuc_node **compute; /* by node id: the compute node with which a node is placed; NULL: none */
+    const struct nuc_node **origin;  /* by node id: the value of which a compute node is a function; NULL: of none */
+    const struct nuc_node **into;    /* by node id: a compute node of the same item, NULL: it stands for its item */
+    bool *is_part_of_kernel;         /* by node id: the compute node takes the NPU nothing of its own */
 };
 
 static void find_compute_nodes(struct making *k)
@@ -77,17 +80,40 @@ static bool is_number(const struct nuc_node *value)
     return value != NULL && nuc_is_static(value) && elements_of(value) == 1;
 }
 
-/* The operand of a function of one value, which the NPU computes by a table; NULL: it is something else. */
-static const struct nuc_node *varying_operand(const struct nuc_node *node)
+/* The value that it is a function of, value by value, as far back as the NPU makes one table of all functions. */
+static const struct nuc_node *origin_of(const struct making *k, const struct nuc_node *value)
 {
-    const struct nuc_node *self = quantized_operand(node, NUC_SELF);
+    bool is_made = value != NULL && nuc_is_quantize(value) && is_placed(k, value);
 
-    if (nuc_op_family(node->op) == NUC_FAMILY_MAP)
-        return self;
-    if (nuc_op_family(node->op) != NUC_FAMILY_BINARY)
-        return NULL;
-    const struct nuc_node *other = quantized_operand(node, NUC_OTHER);
-    return is_number(other) ? self : is_number(self) ? other : NULL;
+    return is_made && k->origin[k->compute[value->id]->id] != NULL ? k->origin[k->compute[value->id]->id] : value;
+}
+
+/* Operands that vary, of an operator that goes value by value: at most two. */
+static uint32_t varying_operands(const struct nuc_node *node, const struct nuc_node *operands[2])
+{
+    enum nuc_family family = nuc_op_family(node->op);
+    uint32_t count = 0, n = family == NUC_FAMILY_MAP ? 1 : family == NUC_FAMILY_BINARY ? 2 : 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        operands[count] = quantized_operand(node, i);
+        count += operands[count] != NULL && !is_number(operands[count]);
+    }
+    return count;
+}
+
+/* Of all placed nodes, in the order of the graph. */
+static void find_functions(struct making *k)
+{
+    k->origin = nuc_alloc_array(k->m->g->cx, (size_t)k->m->g->next_id + 1, sizeof *k->origin);
+    for (const struct nuc_node *n = k->m->g->first; n != NULL; n = n->next) {
+        const struct nuc_node *operands[2];
+        uint32_t count = k->compute[n->id] == n && is_placed(k, n) ? varying_operands(n, operands) : 0;
+        if (count == 0 || nuc_is_static(operands[0]) || elements_of(operands[0]) != elements_of(n))
+            continue;
+        const struct nuc_node *origin = origin_of(k, operands[0]);
+        if (count == 1 || (origin_of(k, operands[1]) == origin && elements_of(operands[1]) == elements_of(n)))
+            k->origin[n->id] = origin;
+    }
 }
 
 /* The operator that computes a value, before those that only move it, when nothing else reads any of that. */
@@ -124,32 +150,103 @@ static bool is_product(const struct nuc_node *node)
     return nuc_op_family(node->op) == NUC_FAMILY_MATRIX;
 }
 
-/*
- * The operator the node becomes part of on the NPU: a clamp of the kernel before it, a table of the table before it, a
- * pad of the window behind it, a permuted weight of its product. NULL: it has a kernel of its own, or none.
- */
-static const struct nuc_node *absorber(const struct making *k, const struct nuc_node *node)
+/* Its call may end with a table. */
+static bool ends_with_table(const struct making *k, const struct nuc_node *node)
 {
-    const struct nuc_node *operand = varying_operand(node);
+    return can_clamp(node) || nuc_op_family(node->op) == NUC_FAMILY_REDUCE || k->origin[node->id] != NULL;
+}
 
-    if (operand != NULL) {
-        const struct nuc_node *before = only_source(k, operand);
-        bool joins = before != NULL && (varying_operand(before) != NULL || (nuc_has_bounds(node) && can_clamp(before)));
-        return joins ? before : NULL;
+static const struct nuc_node *leader_of(const struct making *k, const struct nuc_node *node)
+{
+    while (k->into[node->id] != NULL)
+        node = k->into[node->id];
+    return node;
+}
+
+static void join(struct making *k, const struct nuc_node *node, const struct nuc_node *with)
+{
+    const struct nuc_node *leader = with != NULL ? leader_of(k, node) : NULL;
+
+    if (with != NULL && leader != leader_of(k, with))
+        k->into[leader->id] = leader_of(k, with);
+}
+
+/* A function of one value joins the functions that it reads, or what computes its operand and nothing else reads. */
+static void join_function(struct making *k, const struct nuc_node *node)
+{
+    const struct nuc_node *operands[2];
+    uint32_t count = varying_operands(node, operands);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_node *before = count == 1                           ? only_source(k, operands[i])
+                                        : operands[i] != k->origin[node->id] ? k->compute[operands[i]->id]
+                                                                             : NULL;
+        if (before != NULL && ends_with_table(k, before))
+            join(k, node, before);
     }
-    if (nuc_op_family(node->op) == NUC_FAMILY_PAD)
-        return only_reader(k, node, is_window);
-    operand = node->op == NUC_OP_PERMUTE ? quantized_operand(node, NUC_SELF) : NULL;
-    return operand != NULL && nuc_is_static(operand) ? only_reader(k, node, is_product) : NULL;
+}
+
+/* Functions that are all that reads a value join what computes it. */
+static void join_readers(struct making *k, const struct nuc_node *value)
+{
+    const struct nuc_node *maker = k->compute[value->id], *first = NULL;
+
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *reader = k->compute[value->users[i]->id];
+        if (reader == NULL || !is_placed(k, reader) || k->origin[reader->id] != value ||
+            (first != NULL && leader_of(k, reader) != leader_of(k, first)))
+            return;
+        first = reader;
+    }
+    if (first != NULL && ends_with_table(k, maker))
+        join(k, first, maker);
+}
+
+/*
+ * What the NPU computes in one call: clamps and functions with the kernel before them, a pad with the window behind it,
+ * a permuted weight with its product.
+ */
+static void join_nodes(struct making *k)
+{
+    struct nuc_graph *g = k->m->g;
+
+    k->into = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *k->into);
+    k->is_part_of_kernel = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(bool));
+    bool *has_kernel = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *has_kernel);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (k->compute[n->id] != n || !is_placed(k, n))
+            continue;
+        const struct nuc_node *weight = n->op == NUC_OP_PERMUTE ? quantized_operand(n, NUC_SELF) : NULL, *reader = NULL;
+        if (nuc_op_family(n->op) == NUC_FAMILY_PAD)
+            reader = only_reader(k, n, is_window);
+        else if (weight != NULL && nuc_is_static(weight))
+            reader = only_reader(k, n, is_product);
+        else if (k->origin[n->id] != NULL)
+            join_function(k, n);
+        k->is_part_of_kernel[n->id] = reader != NULL;
+        join(k, n, reader);
+    }
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_quantize(n) && is_placed(k, n))
+            join_readers(k, n);
+    }
+    for (int round = 0; round < 2; round++) {
+        for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+            if (k->compute[n->id] != n || !is_placed(k, n) || k->is_part_of_kernel[n->id] ||
+                (k->origin[n->id] != NULL) != (round == 1))
+                continue;
+            bool *has = &has_kernel[leader_of(k, n)->id];
+            k->is_part_of_kernel[n->id] = round == 1 && *has;
+            *has = true;
+        }
+    }
 }
 
 static uint32_t item_at(struct making *k, const struct nuc_node *node)
 {
     struct nuc_place_model *m = k->m;
 
-    /* A pad and a weight lead to what is behind them, all others to what is before: there are no circles. */
-    for (const struct nuc_node *into = absorber(k, node); into != NULL; into = absorber(k, node))
-        node = into;
+    node = leader_of(k, node);
     if (m->item_of[node->id] == NUC_NO_ITEM) {
         m->items[m->n_items].node = node;
         m->item_of[node->id] = m->n_items++;
@@ -372,7 +469,7 @@ static int64_t boundary_cycles(const struct making *k, const struct nuc_node *no
 /* What the node adds to the calls of its partition: parts that are addressed in place and clamps add nothing. */
 static int64_t npu_cycles(struct making *k, const struct nuc_node *node)
 {
-    if (nuc_op_family(node->op) == NUC_FAMILY_SLICE || absorber(k, node) != NULL)
+    if (nuc_op_family(node->op) == NUC_FAMILY_SLICE || k->is_part_of_kernel[node->id])
         return 0;
     if (nuc_op_family(node->op) == NUC_FAMILY_CAT) {
         /*
@@ -401,15 +498,23 @@ static bool is_int8(const struct making *k, const struct nuc_node *node)
     return k->has_int8_kernel != NULL && k->has_int8_kernel(k->compute[node->id]->op);
 }
 
+/* A clamp of what computes its operand. */
+static bool clamps_source(const struct making *k, const struct nuc_node *node)
+{
+    const struct nuc_node *operands[2];
+    bool is_clamp = nuc_has_bounds(node) && varying_operands(node, operands) == 1;
+    const struct nuc_node *before = is_clamp ? only_source(k, operands[0]) : NULL;
+
+    return before != NULL && (can_clamp(before) || k->origin[before->id] != NULL);
+}
+
 /*
  * On the CPU an int8 kernel needs no quantize and dequantize nodes next to other values in int8; a float kernel has its
  * own around it.
  */
 static int64_t cpu_cycles(const struct making *k, const struct nuc_node *node)
 {
-    bool is_part = nuc_has_bounds(node) && absorber(k, node) != NULL;
-
-    if (is_int8(k, node) && (nuc_is_quantize(node) || nuc_is_dequantize(node) || is_part))
+    if (is_int8(k, node) && (nuc_is_quantize(node) || nuc_is_dequantize(node) || clamps_source(k, node)))
         return 0;
     return (int64_t)nuc_estimate_cpu(k->target, node, !is_int8(k, node));
 }
@@ -417,13 +522,20 @@ static int64_t cpu_cycles(const struct making *k, const struct nuc_node *node)
 static void add_cycles(struct making *k)
 {
     struct nuc_place_model *m = k->m;
+    const struct nuc_source **last = nuc_alloc_array(m->g->cx, (size_t)m->n_items + 1, sizeof *last);
 
     for (const struct nuc_node *n = m->g->first; n != NULL; n = n->next) {
         if (m->item_of[n->id] == NUC_NO_ITEM)
             continue;
         struct nuc_place_item *it = &m->items[m->item_of[n->id]];
-        it->cpu += cpu_cycles(k, n);
         it->npu += npu_cycles(k, n);
+        /* What stands for one function of the model is a table again when it is on the CPU. */
+        bool is_function = k->origin[n->id] != NULL && is_int8(k, n);
+        if (is_function && last[m->item_of[n->id]] == n->source)
+            continue;
+        it->cpu += cpu_cycles(k, n);
+        if (is_function)
+            last[m->item_of[n->id]] = n->source;
     }
 }
 
@@ -442,6 +554,8 @@ struct nuc_place_model *nuc_place_model_new(struct nuc_graph *g, const struct nu
 
     *m = (struct nuc_place_model){.g = g, .call = target->costs.npu_call};
     find_compute_nodes(&k);
+    find_functions(&k);
+    join_nodes(&k);
     find_items(&k);
     find_parts(&k);
     find_values(&k);

@@ -279,6 +279,25 @@ static uint64_t matrix_cycles_of(const struct nuc_kernel_costs *c, const struct 
     return nuc_kernel_call_cycles(c, &call);
 }
 
+/* The operand, before it is dequantized. */
+static const struct nuc_node *quantized_operand(const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_node *in = index < node->n_args ? nuc_arg_node(node, index) : NULL;
+
+    return in != NULL && nuc_is_dequantize(in) ? nuc_arg_node(in, NUC_SELF) : in;
+}
+
+/* A function of one int8 value is a table there: arithmetic with a number or of a value with itself is one, too. */
+static bool is_function(const struct nuc_node *node)
+{
+    const struct nuc_node *a = quantized_operand(node, NUC_SELF), *b = quantized_operand(node, NUC_OTHER);
+
+    if (nuc_op_family(node->op) != NUC_FAMILY_BINARY)
+        return false;
+    return a == NULL || b == NULL || a == b || (nuc_is_static(a) && elements_of(a) == 1) ||
+           (nuc_is_static(b) && elements_of(b) == 1);
+}
+
 /* 0: the kernel is not modelled. */
 static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_node *node)
 {
@@ -295,7 +314,7 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_n
         return matrix_cycles_of(c, node);
     call.in = &in->vals[0];
     call.out = &node->vals[0];
-    if (nuc_op_family(node->op) == NUC_FAMILY_MAP)
+    if (nuc_op_family(node->op) == NUC_FAMILY_MAP || (!c->real && is_function(node)))
         call.op = NUC_OP_CORTEXM_ACTIVATION;
     if (work_of(node) == WORK_RECURRENT) {
         const struct nuc_recurrent r = nuc_recurrent_of(node);
