@@ -33,6 +33,7 @@ test:
 	@sh tools/install_packages.sh $(TEST_PACKAGES)
 	@sh tools/build.sh release -DBUILD_TESTING=ON
 	@sh tools/build.sh cm33
+	@sh tools/build.sh cm55
 	@sh tools/test.sh build/release build/cm33
 
 # Debian packages of this machine's release, in build/deb: see docs/install.md.
@@ -40,10 +41,10 @@ deb:
 	@sh tools/install_packages.sh $(BUILD_PACKAGES) dpkg-dev
 	@sh tools/make_deb.sh build/deb/build build/deb
 
-# An image for QEMU's Cortex-M33 board: make firmware PROGRAM=x.pte [NPU=none|sim|DRIVER.a] [INPUT=samples.bin] [GENERATED=1].
+# An image for a board in QEMU: make firmware PROGRAM=x.pte [CPU=cortex-m33|cortex-m55] [NPU=none|sim|DRIVER.a] [INPUT=samples.bin] [GENERATED=1].
 # NUCLEON_CMSIS_NN_DIR=DIR takes CMSIS-NN's kernels. See docs/firmware.md.
 firmware: all
-	@GENERATED=$(GENERATED) sh tools/firmware.sh "$(PROGRAM)" "$(NPU)" "$(INPUT)"
+	@CPU=$(CPU) GENERATED=$(GENERATED) sh tools/firmware.sh "$(PROGRAM)" "$(NPU)" "$(INPUT)"
 
 # The suite under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan:

@@ -1,5 +1,6 @@
 #!/bin/sh
 # firmware.sh PROGRAM.pte [NPU [INPUT]]: builds an image for QEMU's mps2-an505 in build/firmware and prints its size.
+# CPU=cortex-m55: for its mps3-an547, in build/firmware-cortex-m55.
 # GENERATED=1: with C from nucleon codegen instead of the program file and the runtime.
 # APPLICATION=FILE.c: with that program, which calls the generated C, in place of the runner. The working folder is an
 # include folder, too.
@@ -14,7 +15,12 @@ program=$(absolute "$1")
     { echo "firmware.sh: $1: is not a program (.pte): make one with 'nucleon compile'" >&2; exit 1; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 nucleon=${NUCLEON:-$root/build/release/nucleon}
-build=${FIRMWARE_BUILD:-$root/build/firmware}
+case ${CPU:-} in
+'' | cortex-m33) toolchain=cm33 folder=firmware ;;
+cortex-m55) toolchain=cm55 folder=firmware-cortex-m55 ;;
+*) echo "firmware.sh: CPU is '$CPU': there are boards for cortex-m33 and cortex-m55" >&2; exit 2 ;;
+esac
+build=${FIRMWARE_BUILD:-$root/build/$folder}
 command -v arm-none-eabi-gcc >/dev/null || { echo "firmware.sh: arm-none-eabi-gcc is missing" >&2; exit 1; }
 [ -x "$nucleon" ] || { echo "firmware.sh: $nucleon is missing: run 'make' first" >&2; exit 1; }
 npu=none
@@ -27,7 +33,7 @@ application=${APPLICATION:-}
 [ -z "$application" ] || { application=$(absolute "$application") GENERATED=1; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/cm33.cmake" \
+if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/$toolchain.cmake" \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DNUCLEON_DEVICE_ONLY=ON -DNUCLEON_PROGRAM="$program" -DNUCLEON_NPU="$npu" \
     -DNUCLEON_INPUT="$input" -DNUCLEON_GENERATED="${GENERATED:-OFF}" -DNUCLEON_HOST="$nucleon" \
     -DNUCLEON_APPLICATION="$application" -DNUCLEON_APPLICATION_INCLUDE="$PWD" \

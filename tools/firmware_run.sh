@@ -33,5 +33,7 @@ for path in "$@"; do
     case $path in *,*) bad "$path: QEMU takes no paths with commas: rename it" ;; esac
 done
 command -v qemu-system-arm >/dev/null || bad "qemu-system-arm is missing: apt-get install qemu-system-arm"
-exec qemu-system-arm -M mps2-an505 -display none -monitor none -serial none -icount shift=6 -chardev stdio,id=text \
+# The boards' code lies at different addresses.
+case $(bytes "$1" 27 1) in 01) board=mps3-an547 ;; *) board=mps2-an505 ;; esac
+exec qemu-system-arm -M $board -display none -monitor none -serial none -icount shift=6 -chardev stdio,id=text \
     -kernel "$1" -semihosting-config "enable=on,target=native,chardev=text,arg=runner${2:+,arg=$2}${3:+,arg=$3}"

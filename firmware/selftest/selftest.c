@@ -1,10 +1,10 @@
 /*
- * Compares the DSP kernels, as compiled for the board, with the reference kernels on random shapes. Prints the number
- * of cases and "equal", or the first case that differs; the exit code is 0 when none does.
+ * Compares the kernels for the board's CPU, as compiled for it, with the reference kernels on random shapes. Prints the
+ * number of cases and "equal", or the first case that differs; the exit code is 0 when none does.
  */
 #include <string.h>
 
-#include "device/kernels/dsp/dsp.h"
+#include "device/kernels/select/select.h"
 #include "port/port.h"
 
 #define ROUNDS 200
@@ -97,7 +97,9 @@ static void random_conv(struct bench *b, struct nuc_conv_s8 *c, bool depthwise)
     *c = (struct nuc_conv_s8){.batch = 1, .groups = 1, .in_channels = number(b, 1, kind == 0 ? 70 : 9)};
     c->out_channels = number(b, 1, kind == 1 ? CHANNELS : 17);
     if (depthwise) {
-        c->in_channels = number(b, 0, 2) == 0 ? 1 : 4 * number(b, 1, CHANNELS / 4);
+        c->in_channels = number(b, 0, 2) == 0   ? 1
+                         : number(b, 0, 3) == 0 ? number(b, 2, 9)
+                                                : 4 * number(b, 1, CHANNELS / 4);
         c->out_channels = c->in_channels == 1 ? number(b, 1, CHANNELS) : c->in_channels;
         c->groups = c->in_channels;
     } else if (kind == 2) {
@@ -135,13 +137,13 @@ static bool check_convs(struct bench *b)
     random_conv(b, &c, false);
     size_t size = (size_t)(c.out_size[0] * c.out_size[1] * c.out_channels);
     nuc_ref_conv_s8(&c, b->in, b->weight, b->expected);
-    nuc_dsp_conv_s8(&c, b->in, b->weight, b->own);
+    nuc_kernel_conv_s8(&c, b->in, b->weight, b->own);
     if (!same(b, "convolution", size))
         return false;
     random_conv(b, &c, true);
     size = (size_t)(c.out_size[0] * c.out_size[1] * c.out_channels);
     nuc_ref_depthwise_s8(&c, b->in, b->weight, b->expected);
-    nuc_dsp_depthwise_s8(&c, b->in, b->weight, b->own);
+    nuc_kernel_depthwise_s8(&c, b->in, b->weight, b->own);
     if (!same(b, "depthwise convolution", size))
         return false;
     size_t rows = nuc_depthwise_overlay_bytes(&c);
@@ -150,7 +152,7 @@ static bool check_convs(struct bench *b)
     b->over_input++;
     c.scratch_bytes = c.scratch_bytes > rows ? c.scratch_bytes : rows;
     memcpy(b->own, b->in, sizeof b->own);
-    nuc_dsp_depthwise_s8(&c, b->own, b->weight, b->own);
+    nuc_kernel_depthwise_s8(&c, b->own, b->weight, b->own);
     return same(b, "depthwise convolution over its input", size);
 }
 
@@ -174,13 +176,16 @@ static bool check_matmul(struct bench *b)
     if (number(b, 0, 3) == 0)
         b->bias[0] = (1 << 30) - number(b, 0, 90000);
     nuc_ref_matmul_s8(&m, b->in, b->weight, b->expected);
-    nuc_dsp_matmul_s8(&m, b->in, b->weight, b->own);
+    nuc_kernel_matmul_s8(&m, b->in, b->weight, b->own);
     return same(b, "matrix product", (size_t)(m.rows * m.columns));
 }
 
 static bool check_pools(struct bench *b)
 {
-    struct nuc_pool_s8 p = {.batch = 1, .channels = 4 * number(b, 1, 8), .low = -128, .high = number(b, 100, 127)};
+    struct nuc_pool_s8 p = {.batch = 1,
+                            .channels = number(b, 0, 3) == 0 ? number(b, 1, 40) : 4 * number(b, 1, 8),
+                            .low = -128,
+                            .high = number(b, 100, 127)};
 
     for (int d = 0; d < 2; d++) {
         p.kernel[d] = number(b, 1, 4);
@@ -191,17 +196,17 @@ static bool check_pools(struct bench *b)
     }
     size_t size = (size_t)(p.out_size[0] * p.out_size[1] * p.channels);
     nuc_ref_max_pool_s8(&p, b->in, b->expected);
-    nuc_dsp_max_pool_s8(&p, b->in, b->own);
+    nuc_kernel_max_pool_s8(&p, b->in, b->own);
     if (!same(b, "largest of a window", size))
         return false;
     nuc_ref_avg_pool_s8(&p, b->in, b->expected);
-    nuc_dsp_avg_pool_s8(&p, b->in, b->own);
+    nuc_kernel_avg_pool_s8(&p, b->in, b->own);
     return same(b, "average of a window", size);
 }
 
 static bool check_add(struct bench *b)
 {
-    int32_t n = number(b, 1, 300);
+    int32_t n = number(b, 1, 600);
     struct nuc_loops loops = {.rank = 1, .sizes = {n}, .a = {1}, .b = {1}, .out = {1}};
     struct nuc_add_s8 p = {number(b, -127, 128),
                            number(b, -127, 128),
@@ -213,8 +218,28 @@ static bool check_add(struct bench *b)
                            number(b, 100, 127)};
 
     nuc_ref_add_s8(&p, &loops, b->in, b->weight, b->expected);
-    nuc_dsp_add_s8(&p, &loops, b->in, b->weight, b->own);
+    nuc_kernel_add_s8(&p, &loops, b->in, b->weight, b->own);
     return same(b, "sum", (size_t)n);
+}
+
+static bool check_mul(struct bench *b)
+{
+    int32_t n = number(b, 1, 600);
+    struct nuc_loops loops = {.rank = 1, .sizes = {n}, .a = {1}, .b = {1}, .out = {1}};
+    struct nuc_mul_s8 p = {number(b, -127, 128),
+                           number(b, -127, 128),
+                           {number(b, 1 << 30, INT32_MAX), number(b, -12, 1)},
+                           number(b, -128, 127),
+                           -128,
+                           number(b, 100, 127)};
+
+    nuc_ref_mul_s8(&p, &loops, b->in, b->weight, b->expected);
+    nuc_kernel_mul_s8(&p, &loops, b->in, b->weight, b->own);
+    if (!same(b, "product", (size_t)n))
+        return false;
+    nuc_ref_table_s8(b->weight, b->in, b->expected, (size_t)n);
+    nuc_kernel_table_s8(b->weight, b->in, b->own, (size_t)n);
+    return same(b, "function", (size_t)n);
 }
 
 int nuc_firmware_main(void)
@@ -228,9 +253,9 @@ int nuc_firmware_main(void)
     b->over_input = 0;
     for (int round = 0; round < ROUNDS && equal; round++) {
         fill(b);
-        equal = check_convs(b) && check_matmul(b) && check_pools(b) && check_add(b);
+        equal = check_convs(b) && check_matmul(b) && check_pools(b) && check_add(b) && check_mul(b);
     }
-    if (equal && b->over_input > 0 && b->cases == ROUNDS * 6 + b->over_input)
+    if (equal && b->over_input > 0 && b->cases == ROUNDS * 8 + b->over_input)
         nuc_port_print("equal\n");
     return equal ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# qemu.sh IMAGE.elf FIRMWARE_RUN_SH: the DSP kernels against the reference kernels on QEMU's Cortex-M33; 77, "skipped",
-# without QEMU or the image.
+# qemu.sh IMAGE.elf FIRMWARE_RUN_SH: the kernels of a board's CPU against the reference kernels in QEMU; 77, "skipped", without
+# QEMU or the image.
 set -u
 command -v qemu-system-arm >/dev/null || { echo "no qemu-system-arm"; exit 77; }
 [ -f "$1" ] || { echo "no $1"; exit 77; }

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "device/kernels/dsp/dsp.h"
+#include "device/kernels/mve/mve.h"
 #include "device/kernels/select/select.h"
 #include "unit/numbers.h"
 
@@ -264,14 +265,14 @@ static void check_conv(bool depthwise, bool transposed, nuc_conv_s8_fn *const *k
 
 static void test_conv(void **state)
 {
-    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_conv_s8, nuc_dsp_conv_s8};
+    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_conv_s8, nuc_dsp_conv_s8, nuc_mve_conv_s8};
 
     check_conv(false, false, kernels, sizeof kernels / sizeof kernels[0]);
 }
 
 static void test_depthwise(void **state)
 {
-    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_depthwise_s8, nuc_dsp_depthwise_s8};
+    static nuc_conv_s8_fn *const kernels[] = {nuc_ref_depthwise_s8, nuc_dsp_depthwise_s8, nuc_mve_depthwise_s8};
 
     check_conv(true, false, kernels, sizeof kernels / sizeof kernels[0]);
 }
@@ -287,7 +288,7 @@ static void test_transposed(void **state)
 
 static void test_matmul(void **state)
 {
-    static nuc_matmul_s8_fn *const kernels[] = {nuc_ref_matmul_s8, nuc_dsp_matmul_s8};
+    static nuc_matmul_s8_fn *const kernels[] = {nuc_ref_matmul_s8, nuc_dsp_matmul_s8, nuc_mve_matmul_s8};
     struct numbers n = {11};
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -343,9 +344,9 @@ static void test_add(void **state)
     struct numbers n = {13};
 
     for (int round = 0; round < ROUNDS; round++) {
-        int32_t size = number(&n, 1, 60);
+        int32_t size = number(&n, 1, round % 4 == 0 ? 300 : 60);
         struct nuc_loops loops = repeated(size);
-        int8_t *a = random_s8(&n, (size_t)size * 3), *b = random_s8(&n, (size_t)size), out[180];
+        int8_t *a = random_s8(&n, (size_t)size * 3), *b = random_s8(&n, (size_t)size), out[900];
         bool large = round % 8 < 2; /* sums that are not rescaled in one step */
         struct nuc_add_s8 p = {number(&n, -127, 128),
                                number(&n, -127, 128),
@@ -357,7 +358,9 @@ static void test_add(void **state)
                                number(&n, 0, 127)};
         if (round % 5 == 0) /* a difference */
             p.b.multiplier = -p.b.multiplier;
-        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &loops, a, b, out);
+        nuc_add_s8_fn *const adds[] = {nuc_ref_add_s8, nuc_dsp_add_s8, nuc_mve_add_s8};
+        nuc_add_s8_fn *add = adds[round % 3];
+        add(&p, &loops, a, b, out);
         for (int32_t i = 0; i < size * 3; i++) {
             int64_t sum = rescale((a[i] + p.offset_a) * 1048576LL, p.a.multiplier, p.a.shift) +
                           rescale((b[i % size] + p.offset_b) * 1048576LL, p.b.multiplier, p.b.shift);
@@ -367,12 +370,12 @@ static void test_add(void **state)
         }
         /* Over an input of equal strides: the first, and in a line the second. */
         struct nuc_loops line = {.rank = 1, .sizes = {size}, .a = {1}, .b = {1}, .out = {1}};
-        int8_t first[60], over[60];
-        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &line, a, b, first);
+        int8_t first[300], over[300];
+        add(&p, &line, a, b, first);
         memcpy(over, b, (size_t)size);
-        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &line, a, over, over);
+        add(&p, &line, a, over, over);
         assert_memory_equal(over, first, (size_t)size);
-        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &loops, a, b, a);
+        add(&p, &loops, a, b, a);
         assert_memory_equal(a, out, (size_t)size * 3);
         free(a);
         free(b);
@@ -390,7 +393,8 @@ static void test_mul(void **state)
         struct nuc_mul_s8 p = {
             number(&n, -127, 128), number(&n, -127, 128), {number(&n, 1 << 30, INT32_MAX), number(&n, -12, 1)},
             number(&n, -128, 127), number(&n, -128, 0),   number(&n, 0, 127)};
-        nuc_mul_s8_fn *multiply = round % 2 != 0 ? nuc_ref_mul_s8 : nuc_dsp_mul_s8;
+        nuc_mul_s8_fn *const kernels[] = {nuc_ref_mul_s8, nuc_dsp_mul_s8, nuc_mve_mul_s8};
+        nuc_mul_s8_fn *multiply = kernels[round % 3];
         multiply(&p, &loops, a, b, out);
         for (int32_t i = 0; i < size * 3; i++) {
             int64_t v =
@@ -453,28 +457,30 @@ static void test_div(void **state)
 
 static void test_table_and_prelu(void **state)
 {
-    const int8_t in[5] = {-128, -3, 0, 2, 127}, slopes[2] = {2, -4};
+    static nuc_table_s8_fn *const look_ups[] = {nuc_ref_table_s8, nuc_mve_table_s8};
+    const int8_t slopes[2] = {2, -4};
     const int8_t image[4] = {3, -7, -5, 9}; /* channels-last pairs */
     struct nuc_loops loops = {.rank = 2, .sizes = {2, 2}, .a = {2, 1}, .b = {0, 1}, .out = {2, 1}};
     /* x / 2 above, x * slope / 8 below, half away from zero; zero points 1 and -1 */
     struct nuc_prelu_s8 p = {-1, -1, {1 << 30, 0}, {1 << 30, -2}};
     const int8_t expected[4] = {0, 3, -3, 3};
-    int8_t table[256], out[5];
+    int8_t table[256], in[256], out[256];
 
-    for (int i = 0; i < 256; i++)
+    for (int i = 0; i < 256; i++) {
         table[i] = (int8_t)(127 - i);
-    nuc_kernel_table_s8(table, in, out, 5);
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(out[i], -1 - in[i]);
+        in[i] = (int8_t)i;
+    }
     nuc_ref_prelu_s8(&p, &loops, image, slopes, out);
     assert_memory_equal(out, expected, 4);
     memcpy(out, image, sizeof image);
     nuc_ref_prelu_s8(&p, &loops, out, slopes, out);
     assert_memory_equal(out, expected, 4);
-    memcpy(out, in, sizeof out);
-    nuc_kernel_table_s8(table, out, out, 5);
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(out[i], -1 - in[i]);
+    for (size_t count = 0; count <= 256; count += 51) {
+        memcpy(out, in, sizeof out);
+        look_ups[count % 2](table, out, out, count);
+        for (size_t i = 0; i < 256; i++)
+            assert_int_equal(out[i], i < count ? -1 - in[i] : in[i]);
+    }
 }
 
 static void test_prelu(void **state)
@@ -552,7 +558,7 @@ static void test_pool(void **state)
 
     for (int round = 0; round < ROUNDS; round++) {
         struct nuc_pool_s8 p = {
-            .batch = 1, .channels = number(&n, 0, 1) ? 8 : number(&n, 1, 11), .low = -128, .high = number(&n, 50, 127)};
+            .batch = 1, .channels = number(&n, 0, 1) ? 8 : number(&n, 1, 20), .low = -128, .high = number(&n, 50, 127)};
         for (int d = 0; d < 2; d++) {
             p.kernel[d] = number(&n, 1, 4);
             p.stride[d] = number(&n, 1, 3);
@@ -560,12 +566,14 @@ static void test_pool(void **state)
             p.in_size[d] = number(&n, p.kernel[d], 9);
             p.out_size[d] = (p.in_size[d] + 2 * p.padding[d] - p.kernel[d]) / p.stride[d] + 1;
         }
-        int32_t scratch[11];
-        int8_t *in = random_s8(&n, (size_t)(p.in_size[0] * p.in_size[1] * p.channels)), largest[1500], average[1500];
+        int32_t scratch[20];
+        int8_t *in = random_s8(&n, (size_t)(p.in_size[0] * p.in_size[1] * p.channels)), largest[3000], average[3000];
         p.scratch = scratch;
         p.scratch_bytes = round % 2 != 0 ? sizeof scratch : 0;
-        (round % 4 < 2 ? nuc_ref_max_pool_s8 : nuc_dsp_max_pool_s8)(&p, in, largest);
-        (round % 4 < 2 ? nuc_ref_avg_pool_s8 : nuc_dsp_avg_pool_s8)(&p, in, average);
+        nuc_pool_s8_fn *const most[] = {nuc_ref_max_pool_s8, nuc_dsp_max_pool_s8, nuc_mve_max_pool_s8};
+        nuc_pool_s8_fn *const means[] = {nuc_ref_avg_pool_s8, nuc_dsp_avg_pool_s8, nuc_mve_avg_pool_s8};
+        most[round % 3](&p, in, largest);
+        means[round % 3](&p, in, average);
         for (int32_t i = 0; i < p.out_size[0] * p.out_size[1] * p.channels; i++) {
             int32_t pixel = i / p.channels;
             int expected[2];

@@ -1,10 +1,12 @@
 /*
  * CMSIS-NN as the int8 kernels, for comparisons and for those who have qualified it. What it does not offer, or
- * needs more scratch for than the program plans, the reference kernels do.
+ * needs more scratch for than the program plans, the kernels do that the CPU has otherwise: nuc_kernel_NAME.
  */
 #include "device/kernels/cmsis/cmsis_s8.h"
 
 #include "arm_nnfunctions.h"
+#undef NUC_SELECT_CMSIS
+#include "device/kernels/select/select.h"
 
 static cmsis_nn_context context(void *scratch, size_t bytes)
 {
@@ -53,7 +55,7 @@ void nuc_cmsis_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8
     if (!windows_reach(c) || (c->groups > 1 && c->bias == NULL) || needed < 0 || (size_t)needed > c->scratch_bytes ||
         arm_convolve_wrapper_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, c->bias, &out_dims, out) !=
             ARM_CMSIS_NN_SUCCESS)
-        nuc_ref_conv_s8(c, in, weight, out);
+        nuc_kernel_conv_s8(c, in, weight, out);
 }
 
 void nuc_cmsis_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
@@ -72,12 +74,15 @@ void nuc_cmsis_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const
     if (out == in || !windows_reach(c) || c->batch != 1 || needed < 0 || (size_t)needed > c->scratch_bytes ||
         arm_depthwise_conv_wrapper_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, c->bias, &out_dims,
                                       out) != ARM_CMSIS_NN_SUCCESS)
-        nuc_ref_depthwise_s8(c, in, weight, out);
+        nuc_kernel_depthwise_s8(c, in, weight, out);
 }
 
+/*
+ * Where its buffer takes sums of weights, they hold the bias and the input's offset: what comes as the bias of an input
+ * without offset is that already.
+ */
 void nuc_cmsis_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    cmsis_nn_context cx = context(NULL, 0);
     const cmsis_nn_fc_params p = {
         m->input_offset, m->weight_offset, m->rescale.offset, {m->rescale.low, m->rescale.high}};
     const cmsis_nn_per_tensor_quant_params q = {m->rescale.multipliers[0], m->rescale.shifts[0]};
@@ -85,11 +90,13 @@ void nuc_cmsis_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const 
     const cmsis_nn_dims weight_dims = {m->depth, 1, 1, m->columns};
     const cmsis_nn_dims bias_dims = {1, 1, 1, m->columns};
     const cmsis_nn_dims out_dims = {m->rows, 1, 1, m->columns};
+    bool sums = arm_fully_connected_s8_get_buffer_size(&weight_dims) != 0;
+    cmsis_nn_context cx = context(sums ? (void *)(uintptr_t)m->bias : NULL, 0);
 
-    if (m->rescale.step != 0 || arm_fully_connected_s8_get_buffer_size(&weight_dims) != 0 ||
+    if (m->rescale.step != 0 || (sums && (m->input_offset != 0 || m->bias == NULL)) ||
         arm_fully_connected_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, m->bias, &out_dims, out) !=
             ARM_CMSIS_NN_SUCCESS)
-        nuc_ref_matmul_s8(m, in, weight, out);
+        nuc_kernel_matmul_s8(m, in, weight, out);
 }
 
 void nuc_cmsis_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
@@ -101,7 +108,7 @@ void nuc_cmsis_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t
     const cmsis_nn_dims out_dims = image(p->batch, p->out_size, p->channels);
 
     if (arm_max_pool_s8(&cx, &q, &in_dims, in, &kernel_dims, &out_dims, out) != ARM_CMSIS_NN_SUCCESS)
-        nuc_ref_max_pool_s8(p, in, out);
+        nuc_kernel_max_pool_s8(p, in, out);
 }
 
 void nuc_cmsis_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out)
@@ -115,7 +122,7 @@ void nuc_cmsis_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t
 
     if (needed < 0 || (size_t)needed > p->scratch_bytes ||
         arm_avgpool_s8(&cx, &q, &in_dims, in, &kernel_dims, &out_dims, out) != ARM_CMSIS_NN_SUCCESS)
-        nuc_ref_avg_pool_s8(p, in, out);
+        nuc_kernel_avg_pool_s8(p, in, out);
 }
 
 void nuc_cmsis_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
@@ -124,7 +131,7 @@ void nuc_cmsis_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops,
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
     if (!nuc_rows_are_dense(loops)) {
-        nuc_ref_add_s8(p, loops, a, b, out);
+        nuc_kernel_add_s8(p, loops, a, b, out);
         return;
     }
     do {
@@ -140,7 +147,7 @@ void nuc_cmsis_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops,
     struct nuc_walk walk = {{0}, 0, 0, 0};
 
     if (!nuc_rows_are_dense(loops)) {
-        nuc_ref_mul_s8(p, loops, a, b, out);
+        nuc_kernel_mul_s8(p, loops, a, b, out);
         return;
     }
     do {
@@ -154,5 +161,5 @@ void nuc_cmsis_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, void
     if (s->size < 512 && !s->wide) /* beyond, its shifts leave the word */
         arm_softmax_s8(in, s->rows, s->size, s->multiplier, s->shift, s->diff_min, out);
     else
-        nuc_ref_softmax_s8(s, in, out);
+        nuc_kernel_softmax_s8(s, in, out);
 }

@@ -183,7 +183,8 @@ void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const
 void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
 
 /* out = table[in + 128]; 256 entries. */
-void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count);
+typedef void nuc_table_s8_fn(const int8_t *table, const int8_t *in, int8_t *out, size_t count);
+nuc_table_s8_fn nuc_ref_table_s8;
 
 struct nuc_prelu_s8 {
     int32_t input_offset, output_offset;

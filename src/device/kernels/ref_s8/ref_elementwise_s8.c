@@ -174,7 +174,7 @@ void nuc_kernel_div_int(const struct nuc_div_s8 *p, const void *a, const void *b
     }
 }
 
-void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count)
+void nuc_ref_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = table[in[i] + 128];

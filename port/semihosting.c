@@ -1,10 +1,6 @@
-/*
- * The port's input and output by semihosting (Arm's specification 3.0), its instruction count by a timer of the board:
- * under QEMU's `-icount shift=6` every instruction takes 64 ns of virtual time, the timer ticks every 50 ns.
- */
+/* The port's input and output by semihosting (Arm's specification 3.0). */
 #include "port/port.h"
-
-#include "port/mps2_an505/mps2_an505.h"
+#include "port/startup.h"
 
 enum semihosting {
     SYS_OPEN = 0x01,
@@ -27,25 +23,6 @@ static intptr_t call(enum semihosting operation, const void *argument)
 
     __asm volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
-}
-
-/* CMSDK APB timer 0 by its secure address; it counts down from the reload value. */
-struct timer {
-    volatile uint32_t control, value, reload, interrupt;
-};
-#define TIMER0 ((struct timer *)0x50000000)
-
-void nuc_port_start(void)
-{
-    TIMER0->reload = UINT32_MAX;
-    TIMER0->value = UINT32_MAX;
-    TIMER0->control = 1;
-}
-
-/* 32 ticks in 25 instructions; the timer wraps after 3.3e9 instructions. */
-uint32_t nuc_port_instructions(void)
-{
-    return (uint32_t)((uint64_t)(UINT32_MAX - TIMER0->value) * 50 / 64);
 }
 
 _Noreturn void nuc_port_exit(int code)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cm33.sh BUILD SYMBOLS_SH: checks the device libraries below BUILD; 77, "skipped", when there is no such build.
+# board.sh BUILD SYMBOLS_SH: checks the device libraries below BUILD; 77, "skipped", when there is no such build.
 set -u
 build=$1
 [ -d "$build" ] || { echo "no build in $build"; exit 77; }

@@ -1,9 +1,9 @@
-/* Vector table and start-up of a Cortex-M33: floating point on, data copied, the firmware's entry called. */
+/* Vector table and start-up of a Cortex-M: floating point and vectors on, data copied, the firmware's entry called. */
 #include <stdint.h>
 #include <string.h>
 
-#include "port/mps2_an505/mps2_an505.h"
 #include "port/port.h"
+#include "port/startup.h"
 
 /* Out of the linker script. */
 extern uint32_t nuc_stack_top[], nuc_data_start[], nuc_data_end[], nuc_data_source[], nuc_bss_start[], nuc_bss_end[];
@@ -26,7 +26,7 @@ __attribute__((section(".vectors"), used)) static const union vector vectors[16]
     [4] = {.handler = fault},       [5] = {.handler = fault},     [6] = {.handler = fault}, [7] = {.handler = fault},
 };
 
-/* Coprocessors 10 and 11, the floating-point unit, for all. */
+/* Coprocessors 10 and 11, floating point and vectors, for all. */
 #define CPACR (*(volatile uint32_t *)0xE000ED88)
 
 void nuc_reset(void)
