@@ -29,6 +29,8 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->names = from->names;
     m->seen = from->seen;
     m->from_float = from->from_float;
+    m->simplified = from->simplified;
+    m->rewritten = from->rewritten;
     m->dim_order_table = from->dim_order_table;
     m->placing = from->placing;
     m->measured = from->measured;

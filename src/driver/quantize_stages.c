@@ -62,32 +62,41 @@ static void keep_weights_constant(struct nuc_job *j)
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 
+/* What does not depend on where operators are computed: done once for the trials that decide it, too. */
+static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
+{
+    const struct nuc_model *from_float = j->m;
+
+    j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
+    j->m->from_float = from_float;
+    j->m->simplified = true;
+    nuc_mark_precision(j->m->graph, j->m->settings->o.precision, j->m->settings->o.n_precision);
+    nuc_make_rewrites(j, false);
+    keep_weights_constant(j);
+    nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+    if (j->m->settings->o.no_quantize)
+        return;
+    /* Operators for what the model writes out; its outputs lie in memory as they did. */
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    nuc_run_stage_passes(j, &nuc_written_passes, mode);
+    nuc_restore_output_orders(j->m->graph, outputs);
+}
+
 void nuc_run_aten_stage(struct nuc_job *j)
 {
     enum nuc_pass_mode mode = NUC_PASSES_DEFAULT;
 
     if (nuc_model_is_quantized(j->m))
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", j->m->graph->file);
+    if (j->m->settings->o.reference_compat)
+        mode = j->m->settings->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
+    if (!j->m->simplified)
+        simplify(j, mode);
     nuc_choose_cpu_kernels(j);
-    const struct nuc_settings *s = j->m->settings;
-    if (s->o.reference_compat)
-        mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
-    const struct nuc_model *from_float = j->m;
-    j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
-    j->m->from_float = from_float;
-    nuc_mark_precision(j->m->graph, s->o.precision, s->o.n_precision);
-    nuc_make_rewrites(j, false);
-    keep_weights_constant(j);
-    nuc_run_stage_passes(j, &nuc_aten_passes, mode);
-    if (!s->o.no_quantize) {
-        /* Operators for what the model writes out; its outputs lie in memory as they did. */
-        const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
-        nuc_run_stage_passes(j, &nuc_written_passes, mode);
-        nuc_restore_output_orders(j->m->graph, outputs);
-    }
+    j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
     nuc_make_rewrites(j, true);
     express(j);
-    if (!s->o.no_quantize)
+    if (!j->m->settings->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);
 }
 

@@ -61,13 +61,17 @@ void nuc_make_rewrites(struct nuc_job *j, bool recognized)
 {
     struct nuc_context *cx = j->c->cx;
     const struct nuc_options *o = &j->m->settings->o;
-    struct nuc_rewritten *r = j->m->rewritten;
+    const struct nuc_rewritten *before = j->m->rewritten;
 
     if (o->n_rewrites == 0)
         return;
-    if (r == NULL) {
-        r = j->m->rewritten = nuc_alloc(cx, sizeof *r);
-        r->counts = nuc_alloc_array(cx, o->n_rewrites, sizeof *r->counts);
+    struct nuc_rewritten *r = j->m->rewritten = nuc_alloc(cx, sizeof *r); /* other models are made of that before */
+    r->counts = nuc_alloc_array(cx, o->n_rewrites, sizeof *r->counts);
+    if (before != NULL) {
+        memcpy(r->counts, before->counts, o->n_rewrites * sizeof *r->counts);
+        r->places.count = before->places.count;
+        r->places.capacity = before->places.count;
+        r->places.items = nuc_copy(cx, before->places.items, before->places.count * sizeof *r->places.items);
     }
     make(j->m->graph, o, r->counts, &r->places);
     for (size_t i = 0; recognized && i < o->n_rewrites; i++) {
