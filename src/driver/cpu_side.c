@@ -372,6 +372,9 @@ static const struct allowance of_recurrent = {0.3, 0.3, 2};
 /* On the NPU, whose errors are others and not only more, so that their difference varies more. */
 static const struct allowance of_norms = {0.5, 0.3, 1};
 
+/* Of some of them, which were found by many trials on the same samples. */
+static const struct allowance of_parts = {0.5, 0.3, 2};
+
 /* dB that norms lose at most by the mean that the shorter form leaves. */
 #define MOST_OF_MEAN 3.0
 
@@ -769,11 +772,11 @@ static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form 
         in[order[i]] = forms[order[i]];
         set_norms(t, NUC_NORM_WHOLE, in, n_parts);
         bool holds = try_rounding(t, rounds, &t->found) && t->found.cycles < joined.cycles &&
-                     is_allowed(&t->found, on_cpu, of_norms);
+                     is_allowed(&t->found, on_cpu, of_parts);
         joined = holds ? t->found : joined;
         in[order[i]] = holds ? forms[order[i]] : NUC_NORM_WHOLE;
     }
-    bool any = joined.cycles < on_cpu->cycles && is_worth(&joined, on_cpu, on_cpu, of_norms);
+    bool any = joined.cycles < on_cpu->cycles && is_worth(&joined, on_cpu, on_cpu, of_parts);
     set_norms(t, NUC_NORM_WHOLE, any ? in : NULL, n_parts);
     *best = any ? joined : *best;
     return any;
