@@ -243,6 +243,7 @@ static double estimate(const struct nuc_noise_model *m, struct estimate *s, doub
  * least estimate: the last of it rests on what the estimate leaves out.
  */
 #define STEPS 16
+#define LEAST_FALL 1e-6 /* of the estimate by a step, below which those after it find nothing more */
 #define RATE 0.25 /* of the logarithm of the balance: what the square of a norm takes without overshooting */
 
 double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents)
@@ -258,7 +259,10 @@ double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents)
         exponents[i] = 0;
     double before = estimate(m, &exact, factor, exponents);
     for (unsigned k = 0; k < STEPS; k++) {
+        double last = s.total;
         estimate(m, &s, factor, exponents);
+        if (k > 0 && last - s.total < LEAST_FALL * last)
+            break;
         for (uint32_t i = 0; i < m->n_labels; i++) {
             double x = exponents[i];
             if (s.up[i] > 0 && s.down[i] > 0)
