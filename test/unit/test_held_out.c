@@ -157,6 +157,26 @@ static void what_was_measured_is_explained(void **state)
     assert_int_equal(nuc_explain(quantized, NULL, &result), NUC_OK);
     assert_non_null(strstr(result.text, "forms that were measured before one was chosen:\nthe CPU in float "));
     assert_non_null(strstr(result.text, " dB  chosen\n"));
+
+    /* Long forms go on in another line; of some with the same words, the most accurate is shown. */
+    const char *norms = "3 of 9 norms on the NPU (fine), group_norm, layer_norm in int8";
+    struct nuc_settings settings = *quantized->settings;
+    const struct nuc_alternatives others = {
+        .count = 4,
+        .list = {{"the CPU in float", 9000, 30, false},
+                 {norms, 1000, 20, false},
+                 {norms, 1001, 21, false},
+                 {"norms on the CPU", 8000, 30, true}},
+    };
+    settings.weighed = &others;
+    quantized->settings = &settings;
+    assert_int_equal(nuc_explain(quantized, NULL, &result), NUC_OK);
+    assert_non_null(strstr(result.text,
+                           "chosen:\n"
+                           "the CPU in float                                   9,000 cycles  30.0 dB\n"
+                           "3 of 9 norms on the NPU (fine), group_norm,\n"
+                           "  layer_norm in int8                               1,001 cycles  21.0 dB\n"
+                           "norms on the CPU                                   8,000 cycles  30.0 dB  chosen\n"));
     nuc_compiler_free(f.c);
 }
 

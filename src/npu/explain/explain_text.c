@@ -281,6 +281,42 @@ static void add_helps(struct nuc_text *out, const struct nuc_explanation *e)
     }
 }
 
+enum { FORM_WIDTH = 44 };
+
+/* Between words, where it is too long for one line; figures follow behind the last one. */
+static void add_form(struct nuc_text *out, const char *form)
+{
+    int indent = 0;
+
+    while (strlen(form) > (size_t)(FORM_WIDTH - indent)) {
+        int cut = FORM_WIDTH - indent;
+        while (cut > 0 && form[cut] != ' ')
+            cut--;
+        if (cut == 0)
+            break;
+        nuc_text_addf(out, "%*s%.*s\n", indent, "", cut, form);
+        form += cut + 1;
+        indent = 2;
+    }
+    nuc_text_addf(out, "%*s%-*s", indent, "", FORM_WIDTH - indent, form);
+}
+
+/* Of forms with the same words, other norms of the network, one is shown: the chosen one or the most accurate. */
+static bool is_shown_form(const struct nuc_alternatives *w, uint32_t i, uint64_t most)
+{
+    const struct nuc_alternative *a = &w->list[i];
+
+    if (i == 0 || a->is_chosen)
+        return true;
+    for (uint32_t k = 1; k < w->count; k++) {
+        const struct nuc_alternative *other = &w->list[k];
+        bool is_better = other->is_chosen || other->sqnr_db > a->sqnr_db || (other->sqnr_db >= a->sqnr_db && k < i);
+        if (k != i && is_better && strcmp(other->form, a->form) == 0)
+            return false;
+    }
+    return a->cycles < most;
+}
+
 /*
  * Of what the compilation measured before it chose: the first form, the chosen one, and those that take fewer cycles.
  * One form alone is no choice.
@@ -290,7 +326,6 @@ static void add_alternatives(struct nuc_text *out, const struct nuc_explanation 
     const struct nuc_alternatives *w = e->weighed;
     struct nuc_context *cx = out->cx;
     uint64_t most = 0;
-    enum { FORM_WIDTH = 44 };
 
     if (w == NULL || w->count < 2)
         return;
@@ -299,10 +334,11 @@ static void add_alternatives(struct nuc_text *out, const struct nuc_explanation 
         most = w->list[i].is_chosen ? w->list[i].cycles : most;
     for (uint32_t i = 0; i < w->count; i++) {
         const struct nuc_alternative *a = &w->list[i];
-        if (i > 0 && !a->is_chosen && a->cycles >= most)
+        if (!is_shown_form(w, i, most))
             continue;
-        nuc_text_addf(out, "%-*s%12s cycles %5.1f dB%s\n", FORM_WIDTH, nuc_shortened(cx, a->form, FORM_WIDTH),
-                      nuc_with_commas(cx, a->cycles), a->sqnr_db, a->is_chosen ? "  chosen" : "");
+        add_form(out, a->form);
+        nuc_text_addf(out, "%12s cycles %5.1f dB%s\n", nuc_with_commas(cx, a->cycles), a->sqnr_db,
+                      a->is_chosen ? "  chosen" : "");
     }
 }
 
