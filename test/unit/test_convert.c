@@ -779,6 +779,66 @@ static void rows_are_read(struct nuc_context *cx, void *arg)
     assert_false(has_call(same_with_tables(&n), "COPY"));
 }
 
+static int32_t add_view(struct net *n, int32_t from, const int32_t shape[4])
+{
+    int32_t y = activation(n, shape[0], shape[1], shape[2], shape[3], tensor(n, from)->quant);
+
+    step(n, NUC_LT_RESHAPE, (const int32_t[]){from, integers(n, shape, 4, 4)}, 2, y);
+    return y;
+}
+
+static int32_t add_permuted(struct net *n, int32_t from, const int32_t perm[4])
+{
+    const int32_t *x = tensor(n, from)->shape;
+    int32_t y = activation(n, x[perm[0]], x[perm[1]], x[perm[2]], x[perm[3]], tensor(n, from)->quant);
+
+    step(n, NUC_LT_TRANSPOSE, (const int32_t[]){from, integers(n, perm, 4, 4)}, 2, y);
+    return y;
+}
+
+static int32_t add_product(struct net *n, int32_t a, int32_t b, struct nuc_lt_quant quant)
+{
+    const int32_t *x = tensor(n, a)->shape;
+    int32_t y = activation(n, x[0], x[1], x[2], tensor(n, b)->shape[3], quant);
+
+    step(n, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, y);
+    return y;
+}
+
+/*
+ * Attention of two heads over slices of one layer. Each row: the order in which a slice is seen, and the copies that
+ * are left of its slices and permutations: products read heads with strides, but windows and heads have two.
+ */
+static void heads_are_read(struct nuc_context *cx, void *arg)
+{
+    static const struct {
+        bool merges_rows, merges_heads;
+        uint32_t copies;
+    } rows[] = {{true, false, 0}, {false, false, 3}, {false, true, 3}};
+
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct net n = net_new(cx, 15 + i);
+        struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
+        int32_t x = add_pointwise(&n, 0, 3 * 6, quant), parts[3];
+        const int32_t h = tensor(&n, x)->shape[1], w = tensor(&n, x)->shape[2];
+        const int32_t seen[4] = {rows[i].merges_rows || rows[i].merges_heads ? 1 : h,
+                                 rows[i].merges_rows    ? h * w
+                                 : rows[i].merges_heads ? h
+                                                        : w,
+                                 rows[i].merges_heads ? w * 2 : 2, 3};
+        for (int32_t k = 0; k < 3; k++) {
+            int32_t part = add_view(&n, add_slice(&n, x, 3, 6 * k, 6), seen);
+            part = add_permuted(&n, part, k == 1 ? (const int32_t[]){0, 2, 3, 1} : (const int32_t[]){0, 2, 1, 3});
+            const int32_t *of = tensor(&n, part)->shape;
+            parts[k] = add_view(&n, part, (const int32_t[]){1, of[0] * of[1], of[2], of[3]});
+        }
+        add_product(&n, add_product(&n, parts[0], parts[1], quant), parts[2], quant);
+        set_outputs(&n, false);
+        const struct nuc_neutron_image *image = same_with_tables(&n);
+        assert_int_equal(image->n_calls, 3 + rows[i].copies);
+    }
+}
+
 /* Features that each layer adds to those before: all lie in the last concatenation but the input, which is copied. */
 static void nested_concatenations(struct nuc_context *cx, void *arg)
 {
@@ -888,13 +948,21 @@ static void refusals_name_the_operator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps_bytes),
-        CONTEXT_TEST(fetching_begins_early),   STATE_TEST(whole_block_is_one_call),
-        CONTEXT_TEST(concat_of_two),           CONTEXT_TEST(in_place),
-        CONTEXT_TEST(function_of_one_value),   CONTEXT_TEST(tables_at_the_end),
-        CONTEXT_TEST(rows_are_read),           CONTEXT_TEST(nested_concatenations),
-        CONTEXT_TEST(order_of_branches),       CONTEXT_TEST(shared_pad),
-        CONTEXT_TEST(functions_behind_moves),  cmocka_unit_test(refusals_name_the_operator),
+        cmocka_unit_test(merging_keeps_bytes),
+        cmocka_unit_test(fetching_keeps_bytes),
+        CONTEXT_TEST(fetching_begins_early),
+        STATE_TEST(whole_block_is_one_call),
+        CONTEXT_TEST(concat_of_two),
+        CONTEXT_TEST(in_place),
+        CONTEXT_TEST(function_of_one_value),
+        CONTEXT_TEST(tables_at_the_end),
+        CONTEXT_TEST(rows_are_read),
+        CONTEXT_TEST(heads_are_read),
+        CONTEXT_TEST(nested_concatenations),
+        CONTEXT_TEST(order_of_branches),
+        CONTEXT_TEST(shared_pad),
+        CONTEXT_TEST(functions_behind_moves),
+        cmocka_unit_test(refusals_name_the_operator),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
 /* Convolutions, fully connected layers and matrix products. */
+#include <string.h>
+
 #include "algorithms/constant_channels.h"
 #include "npu/convert/convert_private.h"
 
@@ -304,6 +306,20 @@ static int32_t leading(const struct nuc_cv *cv, const struct nuc_cv_node *n, con
     return (int32_t)all;
 }
 
+/* Strides of matrices that lie in another order or between others; those that lie by themselves keep theirs. */
+static void place_matrices(const struct nuc_cv *cv, int32_t tensor, int64_t stride[3])
+{
+    int64_t found[3];
+    bool turned;
+
+    (void)nuc_cv_turned_alias(cv, tensor, &turned);
+    if (!turned && nuc_cv_place(cv, tensor).layout.row == 0)
+        return;
+    if (!nuc_cv_matrix_strides(cv, tensor, found))
+        nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no strides", cv->model->file, tensor);
+    memcpy(stride, found, sizeof found);
+}
+
 void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *a = nuc_cv_in(cv, n, 0), *b = nuc_cv_in(cv, n, 1), *y = nuc_cv_y(cv, n);
@@ -324,12 +340,16 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if ((adj_y ? b_columns : b->shape[b->rank - 2]) != g->depth ||
         (int64_t)g->batches * g->rows * g->columns != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "shapes of the operands do not fit each other");
-    g->lhs_row_stride = adj_x ? 1 : a_columns;
-    g->lhs_depth_stride = adj_x ? a_columns : 1;
-    g->rhs_column_stride = adj_y ? b_columns : 1;
-    g->rhs_depth_stride = adj_y ? 1 : b_columns;
-    g->lhs_batch_stride = a_repeats ? 0 : g->rows * g->depth;
-    g->rhs_batch_stride = b_repeats ? 0 : g->columns * g->depth;
+    int64_t of_a[3] = {(int64_t)g->rows * g->depth, a_columns, 1},
+            of_b[3] = {(int64_t)g->columns * g->depth, b_columns, 1};
+    place_matrices(cv, n->input, of_a);
+    place_matrices(cv, n->op->inputs[1], of_b);
+    g->lhs_row_stride = (int32_t)of_a[adj_x ? 2 : 1];
+    g->lhs_depth_stride = (int32_t)of_a[adj_x ? 1 : 2];
+    g->rhs_column_stride = (int32_t)of_b[adj_y ? 1 : 2];
+    g->rhs_depth_stride = (int32_t)of_b[adj_y ? 2 : 1];
+    g->lhs_batch_stride = a_repeats ? 0 : (int32_t)of_a[0];
+    g->rhs_batch_stride = b_repeats ? 0 : (int32_t)of_b[0];
     g->lhs_zero = pa.zero;
     g->rhs_zero = pb.zero;
     g->output_zero = py.zero;

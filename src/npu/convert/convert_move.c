@@ -82,20 +82,23 @@ void nuc_cv_emit_reshape(struct nuc_cv *cv, const struct nuc_cv_node *n)
 void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    int64_t perm[NUC_MAX_RANK];
-    uint32_t seen = 0;
+    int64_t perm[NUC_MAX_RANK], out[NUC_MAX_RANK];
+    struct nuc_cv_place place = nuc_cv_place(cv, n->output);
+    struct nuc_cv_turned lies;
 
+    check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "the permutation must have one entry per dimension");
-    const struct move straight = begin_move(cv, n, n->input, x);
-    struct move v = straight;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        int32_t from = nuc_lt_axis(perm[i], x->rank);
-        if (from < 0 || (seen >> from & 1u) || y->shape[i] != x->shape[from])
-            nuc_cv_fail(cv, n, "the permutation does not lead from the input's to the output's shape");
-        seen |= 1u << from;
-        v.shape[i] = x->shape[from];
-        v.in[i] = straight.in[from];
+    if (!nuc_cv_turn(cv, n, &lies))
+        nuc_cv_fail(cv, n, "the permutation does not lead from the input's to the output's shape");
+    if (!nuc_cv_strides(cv, y, &place.layout, out))
+        nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
+    struct move v = {.rank = lies.rank};
+    for (uint32_t i = 0; i < lies.rank; i++) {
+        bool is_outer = i + 1 < lies.rank && lies.of[i] == lies.of[i + 1];
+        v.shape[i] = lies.size[i];
+        v.in[i] = lies.stride[i];
+        v.out[i] = is_outer ? out[lies.of[i]] * lies.size[i + 1] : out[lies.of[i]];
     }
     emit_move(cv, n->input, &v);
 }

@@ -45,6 +45,8 @@ struct nuc_cv_tensor {
     int32_t input_index;         /* of the graph, -1 */
     int32_t output_index;        /* of the graph, -1; on the tensor that holds the bytes */
     bool constant;
+    bool
+        turned; /* an alias in the order of the operand of the TRANSPOSE that makes it: strides of products undo that */
     uint32_t weights_at; /* offset + 1 of a constant once it is in the weights; 0 before */
 };
 
@@ -150,6 +152,25 @@ bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nu
 /* Distance in bytes between neighbours along each dimension of tensor `t` in its holder. False: there are none. */
 bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
                     int64_t *stride);
+
+/*
+ * Sizes of a TRANSPOSE's operand and distances in bytes between neighbours, in the order of the result. A dimension in
+ * which rows of memory end is two, the outer one first.
+ */
+struct nuc_cv_turned {
+    uint32_t rank;
+    int64_t size[NUC_MAX_RANK], stride[NUC_MAX_RANK];
+    uint32_t of[NUC_MAX_RANK]; /* dimension of the result */
+};
+
+/* False: there are none, or the permutation does not lead to the result. */
+bool nuc_cv_turn(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_turned *out);
+
+/* Distances between the matrices, rows and columns of a product's operand where it lies; 0 where there is one alone. */
+bool nuc_cv_matrix_strides(const struct nuc_cv *cv, int32_t tensor, int64_t stride[3]);
+
+/* What the tensor is an alias of, past those of all its bytes as they are, and whether that is turned. */
+int32_t nuc_cv_turned_alias(const struct nuc_cv *cv, int32_t tensor, bool *turned);
 
 /* The axis of a concatenation, or -1 when operands and result do not fit each other; it is refused when it is emitted.
  */

@@ -22,6 +22,7 @@ static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
                        const struct nuc_cv_layout *layout)
 {
     const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
+    struct nuc_cv_turned turned;
     int64_t stride[NUC_MAX_RANK];
     struct nuc_cv_place y;
 
@@ -40,8 +41,11 @@ static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
         return tensor == n->op->inputs[2] && t->rank == 4 && is_row(t, layout->row);
     case NUC_LT_FULLY_CONNECTED:
         return tensor == n->input && nuc_cv_in(cv, n, 1)->shape[1] == layout->row;
-    case NUC_LT_SLICE:
     case NUC_LT_TRANSPOSE:
+        return nuc_cv_turn(cv, n, &turned);
+    case NUC_LT_BATCH_MATMUL:
+        return !cv->revision_3 && nuc_cv_matrix_strides(cv, tensor, stride);
+    case NUC_LT_SLICE:
     case NUC_LT_CONCATENATION:
     case NUC_LT_PAD:
     case NUC_LT_PADV2:
@@ -59,7 +63,11 @@ static bool reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
 static bool can_read(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor)
 {
     struct nuc_cv_place place;
+    bool turned;
 
+    (void)nuc_cv_turned_alias(cv, tensor, &turned);
+    if (turned)
+        return n->op->code == NUC_LT_BATCH_MATMUL && reads_rows(cv, n, tensor, NULL);
     return nuc_cv_find_place(cv, tensor, &place) && (place.layout.row == 0 || reads_rows(cv, n, tensor, &place.layout));
 }
 
