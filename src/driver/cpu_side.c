@@ -7,6 +7,7 @@
 
 #include "cpu/cortexm.h"
 #include "driver/lower_model.h"
+#include "eval/eval.h"
 #include "host/text.h"
 #include "npu/explain/explain.h"
 #include "npu/lower/lower.h"
@@ -419,8 +420,9 @@ struct trying {
     struct kinds kinds;
     uint32_t n_norms; /* that the NPU can compute in parts: */
     const char *norms[MOST_NORMS];
-    struct nuc_arena *arena;   /* which their names lie in */
-    bool rounds[NUC_OP_COUNT]; /* these as in struct nuc_settings */
+    double norm_errors[MOST_NORMS]; /* of the forms that their rows ask for */
+    struct nuc_arena *arena;        /* which their names lie in */
+    bool rounds[NUC_OP_COUNT];      /* these as in struct nuc_settings */
     struct nuc_norms of_norms;
     bool narrow;
     struct outcome out, found;
@@ -470,6 +472,81 @@ static void find_kinds(struct nuc_model *m, void *arg)
             t->kinds.ops[t->kinds.count++] = n->op;
         found[n->op] = found[n->op] || prepared->cpu_nodes[n->id];
     }
+}
+
+/* Samples that the forms of single norms are chosen by. */
+#define MOST_SEEN 16
+
+struct seen_norms {
+    struct nuc_norm_sums *sums[MOST_NORMS];
+    uint32_t count;
+    unsigned part; /* of the sample that runs */
+};
+
+static void see_norms(void *user, const struct nuc_node *node, uint32_t val, const void *data, size_t elements)
+{
+    struct seen_norms *seen = user;
+
+    for (uint32_t k = 0; k < seen->count && val == 0; k++) {
+        if (nuc_norm_source(seen->sums[k]->norm) == node)
+            nuc_norm_see(seen->sums[k], seen->part, data, elements);
+    }
+}
+
+/* The form of each norm by the sums of squares of its rows in some samples: the float network runs once for each. */
+static void judge_norms(struct nuc_model *m, void *arg)
+{
+    struct trying *t = arg;
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_settings settings = *m->settings;
+    static const bool none[NUC_OP_COUNT];
+    const struct nuc_norms whole = {.form = NUC_NORM_WHOLE};
+    struct nuc_job j = {.c = m->c, .m = m, .source = {NULL, t->j->samples}, .part = t->j->samples->part};
+    struct seen_norms seen = {.count = 0};
+
+    m->settings = &settings;
+    settings.rounds = none;
+    settings.norms = &whole;
+    nuc_run_stages(&j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    struct nuc_graph *g = j.m->graph;
+    bool *watched = nuc_alloc_array(cx, g->next_id, sizeof *watched);
+    for (; seen.count < t->n_norms; seen.count++) {
+        const struct nuc_node *norm = nuc_find_node(g, t->norms[seen.count]);
+        if (norm == NULL)
+            return;
+        seen.sums[seen.count] = nuc_norm_sums_new(cx, norm, MOST_SEEN);
+        watched[nuc_norm_source(norm)->id] = true;
+    }
+    struct nuc_evaluator *e = nuc_eval_new_observed(g, settings.o.threads, watched);
+    if (nuc_eval_n_inputs(e) != nuc_model_n_inputs(j.m))
+        return; /* states, which samples alone do not tell */
+    struct nuc_sub_arena *memory = nuc_open_samples(&j);
+    struct nuc_dataset *d = j.samples;
+    nuc_dataset_bind_model(d, j.m);
+    size_t stride = (d->n_samples + MOST_SEEN - 1) / MOST_SEEN;
+    const void **inputs = nuc_alloc_array(cx, d->n_inputs + 1, sizeof(void *));
+    nuc_eval_observe(e, see_norms, &seen);
+    for (size_t k = 0; k < d->n_samples; k += stride) {
+        seen.part = nuc_sample_part(k / stride);
+        nuc_dataset_read_sample(d, k, inputs);
+        nuc_eval_run(e, inputs, NULL);
+    }
+    for (uint32_t k = 0; k < t->n_norms; k++) {
+        t->of_norms.others[k] = nuc_norm_form_of(seen.sums[k], &t->norm_errors[k]);
+        t->of_norms.others[k].name = t->norms[k];
+    }
+    t->of_norms.n_others = t->n_norms;
+    t->of_norms.form = NUC_NORM_SHORT;
+    nuc_close_samples(&j, memory);
+}
+
+/* Sets the form of each norm that its own rows ask for. False: nothing is known of them. */
+static bool set_judged_norms(struct trying *t)
+{
+    const struct nuc_options as = t->j->m->settings->o;
+
+    t->of_norms.n_others = 0;
+    return nuc_trial(t->j->m, &as, judge_norms, t) == NUC_OK && t->of_norms.n_others > 0;
 }
 
 static void list_kinds(struct trying *t)
@@ -714,7 +791,7 @@ static void set_norms(struct trying *t, enum nuc_norm_form form, const enum nuc_
     t->of_norms.form = form;
     t->of_norms.n_others = 0;
     for (uint32_t k = 0; in != NULL && k < t->n_norms; k++)
-        t->of_norms.others[t->of_norms.n_others++] = (struct nuc_norm_of){t->norms[k], in[k * n_parts / t->n_norms]};
+        t->of_norms.others[t->of_norms.n_others++] = (struct nuc_norm_of){t->norms[k], in[k * n_parts / t->n_norms], 0};
 }
 
 /* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
@@ -782,17 +859,56 @@ static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form 
     return any;
 }
 
+/* Shares of the norms, of which one after the other stays on the CPU, those that err most first. */
+#define SHARES 3
+
+/*
+ * Each norm in the form that its rows ask for; where the network loses too much, those that err least by themselves.
+ * Where some stay on the CPU, all of them in the shortest form may still hold.
+ */
+static bool choose_by_rows(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
+{
+    uint32_t order[MOST_NORMS], n = 0;
+    bool holds = false;
+
+    for (uint32_t k = 0; k < t->n_norms; k++) {
+        if (t->of_norms.others[k].form == NUC_NORM_WHOLE)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && t->norm_errors[order[at - 1]] > t->norm_errors[k]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+    for (uint32_t left = 0; n > 0 && !holds && left < SHARES; left++) {
+        for (uint32_t i = n - n * left / SHARES; i < n; i++)
+            t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
+        holds = try_norms(t, rounds, on_cpu, best);
+    }
+    const struct nuc_norms held = t->of_norms;
+    if (holds && n == t->n_norms)
+        return true;
+    set_norms(t, holds ? NUC_NORM_SHORT : NUC_NORM_WHOLE, NULL, 1);
+    if (holds && !try_norms(t, rounds, on_cpu, best))
+        t->of_norms = held;
+    return holds;
+}
+
 /*
  * Norms in parts on the NPU: all of them, in the finer form or that for rows of very different deviations where those
- * may help, or some. Returns whether any are.
+ * may help, or some. Where a trial of the network takes long, those that their rows tell. Returns whether any are.
  */
 static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *best)
 {
     const struct outcome on_cpu = *best;
 
+    set_norms(t, NUC_NORM_WHOLE, NULL, 1);
+    if (t->n_norms == 0)
+        return false;
+    if (nuc_run_cost(t->j->m->graph) > TELLS_APART && set_judged_norms(t))
+        return choose_by_rows(t, rounds, &on_cpu, best);
     set_norms(t, NUC_NORM_SHORT, NULL, 1);
-    if (t->n_norms == 0 || try_norms(t, rounds, &on_cpu, best))
-        return t->n_norms > 0;
+    if (try_norms(t, rounds, &on_cpu, best))
+        return true;
     enum nuc_norm_form form = loss(&t->found, &on_cpu, 0) < MOST_OF_MEAN ? NUC_NORM_FINE : NUC_NORM_WIDE;
     set_norms(t, form, NULL, 1);
     return try_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);

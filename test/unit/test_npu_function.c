@@ -8,6 +8,7 @@
 #include "eval/eval.h"
 #include "npu/partition/partition.h"
 #include "quantized_text.h"
+#include "rewrite/npu_forms/npu_forms.h"
 #include "rewrite/npu_forms/npu_function.h"
 #include "rewrite/passes.h"
 
@@ -365,9 +366,61 @@ static void close_to_the_function(void **state)
     run_in_context(check_functions, NULL);
 }
 
+/* ---- norms: the form that rows ask for ---- */
+
+static const struct rows_of_a_norm {
+    const char *what, *call;
+    double ratio; /* of the deviations of a row and the next one, 24 of each sample, the first of which has one of 1 */
+    double later; /* deviations of every second sample are so much larger */
+    bool ends_empty;
+    enum nuc_norm_form expected;
+    bool tells_least;
+} norm_rows[] = {
+    {"alike", "layer_norm.default(%x, [32])", 1, 1, false, NUC_NORM_FINE, false},
+    {"ten times", "layer_norm.default(%x, [32])", 1.1, 1, false, NUC_NORM_FINE, false},
+    {"three decades", "layer_norm.default(%x, [32])", 1.35, 1, false, NUC_NORM_WIDE, false},
+    {"eight decades", "layer_norm.default(%x, [32])", 2.2, 1, false, NUC_NORM_WHOLE, false},
+    {"other samples, other deviations", "layer_norm.default(%x, [32])", 1, 3, false, NUC_NORM_WHOLE, false},
+    {"root mean squares", "rms_norm.default(%x, [32], none, 1e-6)", 1.1, 1, false, NUC_NORM_FINE, false},
+    {"an empty row", "rms_norm.default(%x, [32], none, 1e-24)", 1.1, 1, true, NUC_NORM_FINE, true},
+    {"an empty row of differences", "layer_norm.default(%x, [32], none, none, 0.0)", 1.1, 1, true, NUC_NORM_WHOLE,
+     true},
+    {"an empty row below a large eps", "rms_norm.default(%x, [32], none, 0.5)", 1.1, 1, true, NUC_NORM_FINE, false},
+    {"groups", "group_norm.default(%x, 3)", 1.1, 1, false, NUC_NORM_FINE, false},
+};
+
+static void check_norm_rows(struct nuc_context *cx, void *arg)
+{
+    static float x[24 * 32];
+
+    for (size_t k = 0; k < sizeof norm_rows / sizeof *norm_rows; k++) {
+        const struct rows_of_a_norm *r = &norm_rows[k];
+        struct nuc_graph *g = parse_graph(
+            cx, nuc_format(cx, "%%x = input : float32[2, 12, 32]\n%%y = aten.%s\n%%output = output([%%y])\n", r->call));
+        struct nuc_norm_sums *sums = nuc_norm_sums_new(cx, nuc_find_node(g, "y"), 4);
+        double error;
+        for (unsigned sample = 0; sample < 4; sample++) {
+            for (int i = 0; i < 24 * 32; i++) {
+                double deviation = pow(r->ratio, i / 32) * (sample % 2 == 0 ? 1 : r->later);
+                x[i] = r->ends_empty && i / 32 == 23 ? 0 : (float)(deviation * sin(7.0 * i + sample));
+            }
+            nuc_norm_see(sums, sample % 2, x, 24 * 32);
+        }
+        struct nuc_norm_of asked = nuc_norm_form_of(sums, &error);
+        if (asked.form != r->expected || (asked.least > 0) != r->tells_least)
+            fail_msg("%s: form %d, least %g, error %g", r->what, (int)asked.form, asked.least, error);
+    }
+}
+
+static void form_of_rows(void **state)
+{
+    run_in_context(check_norm_rows, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(placed), cmocka_unit_test(close_to_the_function)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(placed), cmocka_unit_test(close_to_the_function),
+                                       cmocka_unit_test(form_of_rows)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

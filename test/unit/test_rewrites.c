@@ -37,7 +37,8 @@ static void expand(struct nuc_graph *g)
 /* By the rules and costs of the i.MX RT700. */
 static void to_npu_forms_with(struct nuc_graph *g, enum nuc_norm_form form)
 {
-    const struct nuc_norms norms = {.form = form};
+    struct nuc_norm_of empty = {"empty", form, 0.0625};
+    const struct nuc_norms norms = {.form = form, .n_others = 1, .others = &empty};
     struct nuc_support s = {
         .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL), .norms = &norms};
 

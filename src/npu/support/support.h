@@ -54,6 +54,7 @@ struct nuc_norms {
     struct nuc_norm_of {
         const char *name;
         enum nuc_norm_form form;
+        double least; /* sum of squares of a row where others are empty and eps tells nothing of them; 0: none is */
     } * others;
 };
 

@@ -33,8 +33,8 @@ static const struct nuc_npu_form root_forms[] = {
 
 /* What is built is looked at again, so that a form may use operators that have one. */
 static const struct nuc_npu_form *const families[] = {
-    nuc_norm_forms,   root_forms,       nuc_linear_map_forms, nuc_sum_forms,    nuc_computed_conv_forms, nuc_conv_forms,
-    nuc_window_forms, nuc_matrix_forms, nuc_broadcast_forms,  nuc_stride_forms, nuc_move_forms,
+    root_forms,       nuc_linear_map_forms, nuc_sum_forms,       nuc_computed_conv_forms, nuc_conv_forms,
+    nuc_window_forms, nuc_matrix_forms,     nuc_broadcast_forms, nuc_stride_forms,        nuc_move_forms,
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)
@@ -59,13 +59,14 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
         uint32_t old_ids = s->g->next_id;
         before = n->prev;
         struct nuc_node *value = is_written ? nuc_recognize(formulas, NUC_PATTERN_NPU, s->g, n) : NULL;
-        expansion build = value == NULL && nuc_is_call(n) ? form_of(s, n) : NULL;
-        if (value == NULL && build == NULL) {
+        bool is_norm = value == NULL && nuc_is_call(n) && nuc_has_npu_norm(s, n);
+        expansion build = value == NULL && nuc_is_call(n) && !is_norm ? form_of(s, n) : NULL;
+        if (value == NULL && build == NULL && !is_norm) {
             n = n->next;
             continue;
         }
-        n->in_place = n->in_place && build == NULL;
-        value = build != NULL ? build(s->g, n) : value;
+        n->in_place = n->in_place && build == NULL && !is_norm;
+        value = is_norm ? nuc_to_npu_norm(s, n) : build != NULL ? build(s->g, n) : value;
         if (value != NULL)
             nuc_count_once(n, value, old_ids);
         n = nuc_replace_expanded(s->g, n, before, old_ids, value);

@@ -17,9 +17,8 @@ struct nuc_npu_form {
 };
 
 /* In the order in which they are tried; each ends with a row without a builder. */
-extern const struct nuc_npu_form nuc_norm_forms[], nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[],
-    nuc_conv_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[],
-    nuc_move_forms[];
+extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
+    nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[];
 
 /* Whether the NPU takes a reshape to that number of dimensions. */
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
@@ -27,8 +26,38 @@ bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
 /* Returns whether anything changed. Only an ATen graph without quantize nodes. */
 bool nuc_to_npu_forms(const struct nuc_support *s);
 
-/* Whether the norm has a form that takes fewer cycles, and that s->norms asks for. */
+/*
+ * Whether the norm has a form that takes fewer cycles, and that s->norms asks for; what it is made of, NULL where there
+ * is none.
+ */
 bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_npu_norm(const struct nuc_support *s, struct nuc_node *node);
+
+/*
+ * Sums of squares of the rows that a norm has in samples, of each half of these: in ranges of one half int8 meets the
+ * rows of the other.
+ */
+struct nuc_norm_sums {
+    const struct nuc_node *norm;
+    struct nuc_row_sums {
+        double *values;     /* some of all that are not 0, spread over them */
+        double least, most; /* of all that are not 0 */
+        size_t count;
+    } of[2];
+    bool has_empty;
+};
+
+struct nuc_norm_sums *nuc_norm_sums_new(struct nuc_context *cx, const struct nuc_node *norm, size_t n_samples);
+
+/* The node whose values nuc_norm_see() takes: `count` of a sample, in logical order. */
+const struct nuc_node *nuc_norm_source(const struct nuc_node *norm);
+void nuc_norm_see(struct nuc_norm_sums *s, unsigned part, const float *x, size_t count);
+
+/*
+ * The form that errs hardly more than rounding the rows does, with the mean square of its relative errors; WHOLE: none
+ * does.
+ */
+struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error);
 
 /* One float32 tensor with elements. */
 bool nuc_is_float_value(const struct nuc_node *x);

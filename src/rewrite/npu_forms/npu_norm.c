@@ -52,22 +52,33 @@ static struct nuc_node *power(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_with_number(g, node, NUC_OP_MUL, value, exponent));
 }
 
-/* (sum + number)^(-1/4): rows times that have deviations with half as many decades between them. */
-static struct nuc_node *first_factor(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number)
+/* sum + number; where rows are empty (least > 0) at least what others have, so that their roots need no range. */
+static struct nuc_node *above_zero(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
+                                   double least)
 {
-    return power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, fmax(number, LEAST_SUM)), -0.25);
+    return nuc_insert_with_number(g, node, least > 0 ? NUC_OP_MAXIMUM : NUC_OP_ADD, sum, least > 0 ? least : number);
 }
 
-/* rsqrt(sum + number); of rows that were multiplied with a factor (NULL: 1) the number is, too. */
-static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
-                                     struct nuc_node *factor)
+/* (sum + number)^(-1/4): rows times that have deviations with half as many decades between them. */
+static struct nuc_node *first_factor(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
+                                     double least)
 {
-    if (factor != NULL) {
+    return power(g, node, above_zero(g, node, sum, fmax(number, LEAST_SUM), least), -0.25);
+}
+
+/*
+ * rsqrt(sum + number); of rows that were multiplied with a factor (NULL: 1) the number is, too, and the sum of the
+ * least is its root.
+ */
+static struct nuc_node *inverse_root(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
+                                     struct nuc_node *factor, double least)
+{
+    if (factor != NULL && !(least > 0)) {
         factor = nuc_insert_binary(g, node, NUC_OP_MUL, factor, factor);
         factor = nuc_insert_with_number(g, node, NUC_OP_MUL, factor, number);
         sum = nuc_insert_binary(g, node, NUC_OP_ADD, sum, factor);
     } else {
-        sum = nuc_insert_with_number(g, node, NUC_OP_ADD, sum, number);
+        sum = above_zero(g, node, sum, number, factor != NULL ? sqrt(least) : least);
     }
     return nuc_insert_unary(g, node, NUC_OP_RSQRT, sum);
 }
@@ -99,18 +110,23 @@ static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), one, 2);
 }
 
-/* WHOLE: in any form. Norms that are not of layers have one form for both short and fine. */
-static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
+/* As the norm is asked for. Those that are not of layers have one form for both short and fine. */
+static struct nuc_norm_of asked_for(const struct nuc_support *s, const struct nuc_node *node)
 {
-    enum nuc_norm_form asked = s->norms != NULL ? s->norms->form : NUC_NORM_WHOLE;
+    struct nuc_norm_of asked = {.form = s->norms != NULL ? s->norms->form : NUC_NORM_WHOLE};
 
     for (uint32_t i = 0; s->norms != NULL && i < s->norms->n_others; i++) {
         if (strcmp(s->norms->others[i].name, node->name) == 0)
-            asked = s->norms->others[i].form;
+            asked = s->norms->others[i];
     }
-    if (form == NUC_NORM_WHOLE)
-        return asked != NUC_NORM_WHOLE;
-    return asked == form || (asked == NUC_NORM_FINE && form == NUC_NORM_SHORT && node->op != NUC_OP_LAYER_NORM);
+    if (asked.form == NUC_NORM_FINE && node->op != NUC_OP_LAYER_NORM)
+        asked.form = NUC_NORM_SHORT;
+    return asked;
+}
+
+static bool is_asked_for(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return asked_for(s, node).form != NUC_NORM_WHOLE;
 }
 
 /* ---- rows ---- */
@@ -123,6 +139,7 @@ struct rows {
     bool is_read_by_layers; /* alone, which can take off the mean and have the weights */
     bool fine;              /* the mean is taken off at the end in any case */
     bool wide;              /* and rows get a first factor */
+    double least;           /* as in struct nuc_norm_of */
     bool takes_off_mean;    /* a constant product of int8 weights does, nearly */
 };
 
@@ -230,8 +247,10 @@ static bool each_layer(struct nuc_graph *g, const struct nuc_node *value, uint32
     return value->n_users > 0;
 }
 
-static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, enum nuc_norm_form form, struct rows *r)
+static bool read_rows(const struct nuc_support *s, const struct nuc_node *node, struct rows *r)
 {
+    const struct nuc_norm_of asked = asked_for(s, node);
+    struct nuc_graph *g = s->g;
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
     bool rms = node->op == NUC_OP_RMS_NORM;
 
@@ -239,7 +258,10 @@ static bool read_rows(struct nuc_graph *g, const struct nuc_node *node, enum nuc
         return false;
     const struct nuc_meta *m = &x->vals[0];
     uint32_t dims = nuc_arg_at(node, NUC_ARG(LAYER_NORM, normalized_shape))->count;
-    *r = (struct rows){.centred = !rms, .fine = form != NUC_NORM_SHORT, .wide = form == NUC_NORM_WIDE};
+    *r = (struct rows){.centred = !rms,
+                       .least = asked.least,
+                       .fine = asked.form != NUC_NORM_SHORT,
+                       .wide = asked.form == NUC_NORM_WIDE};
     r->n = nuc_elements_between(m, m->rank - dims, m->rank);
     r->count = nuc_elements(m) / r->n;
     r->eps = nuc_scalar(node, rms ? NUC_ARG(RMS_NORM, eps) : NUC_ARG(LAYER_NORM, eps), (double)FLT_EPSILON);
@@ -276,12 +298,11 @@ static uint64_t on_cpu(const struct nuc_target *t, const struct nuc_node *node)
     return nuc_estimate_cpu(t, node, false) + t->costs.npu_call;
 }
 
-static bool rows_apply(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
+static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct rows r;
 
-    return is_asked_for(s, node, form) && read_rows(s->g, node, form, &r) &&
-           r.n <= s->target->max_mac_buffer - s->target->num_macs &&
+    return is_asked_for(s, node) && read_rows(s, node, &r) && r.n <= s->target->max_mac_buffer - s->target->num_macs &&
            rows_cycles(s->target, &r) < on_cpu(s->target, node);
 }
 
@@ -390,17 +411,18 @@ static struct nuc_node *finish_in_steps(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_binary(g, node, NUC_OP_ADD, y, nuc_insert_floats(g, node, r->affine.bias, &r->n, 1));
 }
 
-static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_norm_form form)
+static struct nuc_node *form_rows(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct rows r;
 
-    read_rows(g, node, form, &r);
+    read_rows(s, node, &r);
     const struct nuc_meta out = node->vals[0];
     const int64_t matrix[] = {r.count, r.n};
     double eps = r.eps * (double)r.n;
     struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), matrix, 2), *factor = NULL;
     if (r.wide) {
-        factor = first_factor(g, node, squares_of_rows(g, node, x, r.count, r.n), eps);
+        factor = first_factor(g, node, squares_of_rows(g, node, x, r.count, r.n), eps, r.least);
         x = nuc_insert_binary(g, node, NUC_OP_MUL, x, factor);
     }
     struct nuc_node *mean = r.centred && !r.takes_off_mean ? means(g, node, x, &r) : NULL, *centred = x, *y;
@@ -409,7 +431,7 @@ static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, e
     else if (r.centred)
         centred = linear(g, node, x, centring(g, r.n), r.n, r.n, NULL);
     struct nuc_node *squares = squares_of_rows(g, node, centred, r.count, r.n);
-    struct nuc_node *root = inverse_root(g, node, squares, eps, factor);
+    struct nuc_node *root = inverse_root(g, node, squares, eps, factor, r.least);
 
     if (r.is_read_by_layers) {
         each_layer(g, node, out.rank - 1, MOST_MOVES, take_over, &r);
@@ -421,36 +443,6 @@ static struct nuc_node *build_rows(struct nuc_graph *g, struct nuc_node *node, e
         y = finish_in_steps(g, node, centred, root, &r);
     }
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
-}
-
-static struct nuc_node *form_rows(struct nuc_graph *g, struct nuc_node *node)
-{
-    return build_rows(g, node, NUC_NORM_SHORT);
-}
-
-static struct nuc_node *form_rows_finely(struct nuc_graph *g, struct nuc_node *node)
-{
-    return build_rows(g, node, NUC_NORM_FINE);
-}
-
-static struct nuc_node *form_rows_widely(struct nuc_graph *g, struct nuc_node *node)
-{
-    return build_rows(g, node, NUC_NORM_WIDE);
-}
-
-static bool form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return rows_apply(s, node, NUC_NORM_SHORT);
-}
-
-static bool form_rows_finely_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return rows_apply(s, node, NUC_NORM_FINE);
-}
-
-static bool form_rows_widely_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return rows_apply(s, node, NUC_NORM_WIDE);
 }
 
 /* ---- channels ---- */
@@ -484,34 +476,24 @@ static int64_t group_size(const struct channels *c)
     return c->sizes[1] / c->groups * c->sizes[2] * c->sizes[3];
 }
 
-static bool channels_apply(const struct nuc_support *s, const struct nuc_node *node, enum nuc_norm_form form)
+static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
+    bool wide = asked_for(s, node).form == NUC_NORM_WIDE;
     const struct nuc_target *t = s->target;
     struct channels c;
 
-    if (!is_asked_for(s, node, form) || !read_channels(s->g, node, &c) || 2 * c.sizes[1] * c.sizes[1] > MAX_WEIGHTS ||
+    if (!is_asked_for(s, node) || !read_channels(s->g, node, &c) || 2 * c.sizes[1] * c.sizes[1] > MAX_WEIGHTS ||
         group_size(&c) > t->max_mac_buffer - t->num_macs)
         return false;
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
     uint64_t channels = (uint64_t)c.sizes[1], pixels = images * (uint64_t)(c.sizes[2] * c.sizes[3]);
-    uint64_t cycles = (form == NUC_NORM_WIDE ? 11 : 7) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
+    uint64_t cycles = (wide ? 11 : 7) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
 
     if (c.groups < c.sizes[1])
         cycles += nuc_estimate_product(t, images, channels, channels);
     if (c.groups > 1)
         cycles += each + nuc_estimate_product(t, images, 2 * channels, (uint64_t)c.groups);
     return cycles < on_cpu(t, node);
-}
-
-static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return channels_apply(s, node, NUC_NORM_SHORT);
-}
-
-/* Between groups there are decades, between images hardly. */
-static bool form_channels_widely_applies(const struct nuc_support *s, const struct nuc_node *node)
-{
-    return channels_apply(s, node, NUC_NORM_WIDE);
 }
 
 /* The mean of each group, for each of its channels: [N, C, 1, 1]. */
@@ -558,9 +540,14 @@ static struct nuc_node *of_channels(struct nuc_graph *g, struct nuc_node *node, 
     return nuc_insert_reshaped(g, node, value, each, 4);
 }
 
-/* What is above the mean and what is below it are channels of their own: their steps are half as large. */
-static struct nuc_node *build_channels(struct nuc_graph *g, struct nuc_node *node, bool wide)
+/*
+ * What is above the mean and what is below it are channels of their own: their steps are half as large. In the wide
+ * form between groups there are decades, between images hardly.
+ */
+static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_node *node)
 {
+    bool wide = asked_for(s, node).form == NUC_NORM_WIDE;
+    struct nuc_graph *g = s->g;
     struct channels c;
 
     read_channels(g, node, &c);
@@ -571,11 +558,11 @@ static struct nuc_node *build_channels(struct nuc_graph *g, struct nuc_node *nod
     struct nuc_node *mean = group_means(g, node, x, &c), *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     struct nuc_node *squares = squares_of_groups(g, node, centred, &c);
     if (wide) {
-        factor = first_factor(g, node, squares, c.eps * n);
+        factor = first_factor(g, node, squares, c.eps * n, 0);
         centred = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, factor, &c, 1));
         squares = squares_of_groups(g, node, centred, &c);
     }
-    struct nuc_node *root = of_channels(g, node, inverse_root(g, node, squares, c.eps * n, factor), &c, 2);
+    struct nuc_node *root = of_channels(g, node, inverse_root(g, node, squares, c.eps * n, factor, 0), &c, 2);
     struct nuc_node *above = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     struct nuc_node *below = nuc_insert_binary(g, node, NUC_OP_SUB, mean, x);
     struct nuc_node *parts[] = {nuc_insert_unary(g, node, NUC_OP_RELU, above), NULL};
@@ -592,16 +579,6 @@ static struct nuc_node *build_channels(struct nuc_graph *g, struct nuc_node *nod
     y = nuc_insert_binary(g, node, NUC_OP_MUL, y, root);
     y = product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c.affine.bias);
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
-}
-
-static struct nuc_node *form_channels(struct nuc_graph *g, struct nuc_node *node)
-{
-    return build_channels(g, node, false);
-}
-
-static struct nuc_node *form_channels_widely(struct nuc_graph *g, struct nuc_node *node)
-{
-    return build_channels(g, node, true);
 }
 
 /* ---- sums of squares under a root, as of a norm that is used by itself ---- */
@@ -640,7 +617,7 @@ static bool form_squares_applies(const struct nuc_support *s, const struct nuc_n
     uint32_t mask = squared_dims(node);
     int64_t order[NUC_MAX_RANK];
 
-    if (!is_asked_for(s, node, NUC_NORM_WHOLE) || mask == 0 || node->vals[0].dtype != NUC_F32)
+    if (!is_asked_for(s, node) || mask == 0 || node->vals[0].dtype != NUC_F32)
         return false;
     const struct nuc_node *square = nuc_operand(s->g, node, NUC_SELF);
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&square->vals[0]));
@@ -648,8 +625,9 @@ static bool form_squares_applies(const struct nuc_support *s, const struct nuc_n
            2 * each < nuc_estimate_cpu(t, square, true) + nuc_estimate_cpu(t, node, true);
 }
 
-static struct nuc_node *form_squares(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_squares(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct nuc_node *x = nuc_operand(g, nuc_operand(g, node, NUC_SELF), NUC_SELF);
     const struct nuc_meta out = node->vals[0];
     int64_t order[NUC_MAX_RANK], n = summed_last(&x->vals[0], squared_dims(node), order);
@@ -677,12 +655,12 @@ static bool is_sum_of_squares(const struct nuc_node *value)
 
 static bool form_root_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return is_asked_for(s, node, NUC_NORM_WHOLE) && nuc_is_float_value(node) &&
-           is_sum_of_squares(nuc_arg_node(node, NUC_SELF));
+    return is_asked_for(s, node) && nuc_is_float_value(node) && is_sum_of_squares(nuc_arg_node(node, NUC_SELF));
 }
 
-static struct nuc_node *form_root(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct nuc_node *sum = nuc_operand(g, node, NUC_SELF);
 
     return power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5);
@@ -754,13 +732,14 @@ static bool form_quotient_applies(const struct nuc_support *s, const struct nuc_
 {
     const struct nuc_node *by = nuc_arg_node(node, NUC_OTHER);
 
-    return is_asked_for(s, node, NUC_NORM_WHOLE) && nuc_is_float_value(node) &&
-           nuc_is_float_value(nuc_arg_node(node, NUC_SELF)) && nuc_is_float_value(by) && !nuc_is_static(by) &&
+    return is_asked_for(s, node) && nuc_is_float_value(node) && nuc_is_float_value(nuc_arg_node(node, NUC_SELF)) &&
+           nuc_is_float_value(by) && !nuc_is_static(by) &&
            LEAST_QUOTIENTS * nuc_elements(&by->vals[0]) <= nuc_elements(&node->vals[0]) && is_positive(s->g, by);
 }
 
-static struct nuc_node *form_quotient(struct nuc_graph *g, struct nuc_node *node)
+static struct nuc_node *form_quotient(const struct nuc_support *s, struct nuc_node *node)
 {
+    struct nuc_graph *g = s->g;
     struct nuc_node *inverse = power(g, node, nuc_operand(g, node, NUC_OTHER), -1);
 
     return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
@@ -768,29 +747,39 @@ static struct nuc_node *form_quotient(struct nuc_graph *g, struct nuc_node *node
 
 /* ---- the forms ---- */
 
-const struct nuc_npu_form nuc_norm_forms[] = {
-    /* layer_norm and rms_norm: norms of rows. */
+static const struct norm_form {
+    enum nuc_op op;
+    struct nuc_node *(*build)(const struct nuc_support *s, struct nuc_node *node);
+    bool (*applies)(const struct nuc_support *s, const struct nuc_node *node);
+} forms[] = {
+    /* layer_norm and rms_norm: norms of rows; group_norm: of channels of an image. */
     {NUC_OP_LAYER_NORM, form_rows, form_rows_applies},
-    {NUC_OP_LAYER_NORM, form_rows_finely, form_rows_finely_applies},
-    {NUC_OP_LAYER_NORM, form_rows_widely, form_rows_widely_applies},
     {NUC_OP_RMS_NORM, form_rows, form_rows_applies},
-    {NUC_OP_RMS_NORM, form_rows_widely, form_rows_widely_applies},
-    /* group_norm: norms of channels of an image. */
     {NUC_OP_GROUP_NORM, form_channels, form_channels_applies},
-    {NUC_OP_GROUP_NORM, form_channels_widely, form_channels_widely_applies},
     /* sum.dim_IntList of x x, of which a root is taken. */
     {NUC_OP_SUM_DIM, form_squares, form_squares_applies},
     {NUC_OP_SQRT, form_root, form_root_applies},
     /* div by a few values. */
     {NUC_OP_DIV, form_quotient, form_quotient_applies},
-    {.build = NULL},
 };
+
+static const struct norm_form *form_of(const struct nuc_support *s, const struct nuc_node *node)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (forms[i].op == node->op && forms[i].applies(s, node))
+            return &forms[i];
+    }
+    return NULL;
+}
 
 bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node)
 {
-    for (const struct nuc_npu_form *form = nuc_norm_forms; form->build != NULL; form++) {
-        if (form->op == node->op && form->applies(s, node))
-            return true;
-    }
-    return false;
+    return form_of(s, node) != NULL;
+}
+
+struct nuc_node *nuc_to_npu_norm(const struct nuc_support *s, struct nuc_node *node)
+{
+    const struct norm_form *form = form_of(s, node);
+
+    return form != NULL ? form->build(s, node) : NULL;
 }
