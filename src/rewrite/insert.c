@@ -229,6 +229,19 @@ struct nuc_node *nuc_insert_part(struct nuc_graph *g, struct nuc_node *node, str
     return nuc_insert_slice(g, node, input, dim, start, end);
 }
 
+struct nuc_node *nuc_insert_along(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                  struct nuc_node *matrix)
+{
+    uint32_t last = input->vals[0].rank - 1u;
+    struct nuc_arg swap[] = {nuc_node_arg(input), nuc_int_arg(dim), nuc_int_arg(last)};
+
+    if (dim != last)
+        swap[0] = nuc_node_arg(nuc_emit(g, node, NUC_OP_TRANSPOSE, node, swap, 3));
+    struct nuc_node *value = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(swap[0], nuc_node_arg(matrix)));
+    swap[0] = nuc_node_arg(value);
+    return dim != last ? nuc_emit(g, node, NUC_OP_TRANSPOSE, node, swap, 3) : value;
+}
+
 struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                   const int64_t *indices, int64_t count)
 {

@@ -72,6 +72,11 @@ struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_part(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                  int64_t start, int64_t end);
 
+/* The product with a constant matrix [out, in] along dimension `dim`: but for the last one between two transpositions.
+ */
+struct nuc_node *nuc_insert_along(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                  struct nuc_node *matrix);
+
 /* The elements of a dimension that stand at these positions; the input where these are all of them, in order. */
 struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                   const int64_t *indices, int64_t count);

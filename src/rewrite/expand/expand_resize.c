@@ -233,20 +233,6 @@ static struct nuc_node *insert_matrix(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_floats(g, node, matrix, sizes, 2);
 }
 
-/* Along the last dimension as it is, along the others between two permutations. */
-static struct nuc_node *multiply(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
-                                 struct nuc_node *matrix)
-{
-    uint32_t last = input->vals[0].rank - 1u;
-    struct nuc_arg swap[] = {nuc_node_arg(input), nuc_int_arg(dim), nuc_int_arg(last)};
-
-    if (dim != last)
-        swap[0] = nuc_node_arg(nuc_emit(g, node, NUC_OP_TRANSPOSE, node, swap, 3));
-    struct nuc_node *value = nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(swap[0], nuc_node_arg(matrix)));
-    swap[0] = nuc_node_arg(value);
-    return dim != last ? nuc_emit(g, node, NUC_OP_TRANSPOSE, node, swap, 3) : value;
-}
-
 static struct nuc_node *by_matrices(struct nuc_graph *g, struct nuc_node *node, const struct resize *r,
                                     enum kernel kernel)
 {
@@ -255,7 +241,7 @@ static struct nuc_node *by_matrices(struct nuc_graph *g, struct nuc_node *node, 
     for (uint32_t d = r->spatial; d-- > 0;) {
         bool same = r->in[d] == r->out[d] && (r->align_corners || nuc_numbers_equal((double)ratio(r, d), 1.0));
         if (!same)
-            value = multiply(g, node, value, 2 + d, insert_matrix(g, node, r, d, kernel));
+            value = nuc_insert_along(g, node, value, 2 + d, insert_matrix(g, node, r, d, kernel));
     }
     return value;
 }

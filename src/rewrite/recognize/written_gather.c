@@ -1,0 +1,212 @@
+/*
+ * Sums of elements that are taken at constant places and multiplied with constants, as decomposed archives resample:
+ * along one dimension after the other such a sum is a product with a constant matrix.
+ */
+#include <string.h>
+
+#include "ir/args.h"
+#include "rewrite/expand/expand.h"
+#include "rewrite/known.h"
+#include "rewrite/pass_list.h"
+
+#define MAX_LEAVES 16
+#define MAX_MATRIX ((int64_t)1 << 20)
+
+/* x at constant places, times a constant (NULL: 1). */
+struct leaf {
+    struct nuc_node *x, *weight;
+    struct places {
+        const int64_t *at; /* NULL: all of the dimension */
+        int64_t count;
+    } of[NUC_MAX_RANK];
+};
+
+/* The places of each dimension alone. False: the operator takes others. */
+static bool read_places(struct nuc_graph *g, const struct nuc_node *node, struct leaf *leaf)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(INDEX, indices));
+    uint32_t first = NUC_MAX_RANK, count = 0, rank = 0;
+
+    if (node->op != NUC_OP_INDEX || list->kind != NUC_ARG_NODES || !nuc_is_real_value(nuc_arg_node(node, NUC_SELF)))
+        return false;
+    for (uint32_t d = 0; d < list->count; d++) {
+        if (list->u.nodes[d] == NULL)
+            continue;
+        first = count == 0 ? d : first;
+        if (d != first + count++ || list->u.nodes[d]->vals[0].dtype != NUC_I64)
+            return false;
+        rank = list->u.nodes[d]->vals[0].rank > rank ? list->u.nodes[d]->vals[0].rank : rank;
+    }
+    leaf->x = nuc_arg_node(node, NUC_SELF);
+    for (uint32_t k = 0; k < count; k++) {
+        struct nuc_node *places = list->u.nodes[first + k];
+        const struct nuc_meta *m = &places->vals[0];
+        struct places *p = &leaf->of[first + k];
+        for (uint32_t d = 0; d < m->rank; d++) {
+            if (m->sizes[d] != 1 && rank - m->rank + d != k)
+                return false;
+        }
+        *p = (struct places){nuc_known_integers(g, places), nuc_elements(m)};
+        if (p->at == NULL || p->count != node->vals[0].sizes[first + k])
+            return false;
+    }
+    return count > 0 && count == rank;
+}
+
+static bool read_leaf(struct nuc_graph *g, struct nuc_node *node, struct leaf *leaf)
+{
+    memset(leaf, 0, sizeof *leaf);
+    if (read_places(g, node, leaf))
+        return true;
+    for (uint32_t i = 0; i < 2 && node->op == NUC_OP_MUL; i++) {
+        struct nuc_node *taken = nuc_arg_node(node, i == 0 ? NUC_SELF : NUC_OTHER);
+        struct nuc_node *weight = nuc_arg_node(node, i == 0 ? NUC_OTHER : NUC_SELF);
+        memset(leaf, 0, sizeof *leaf);
+        if (!nuc_is_real_value(taken) || !nuc_is_call(taken) || !nuc_is_real_value(weight) ||
+            weight->vals[0].dtype != NUC_F32 || nuc_elements(&taken->vals[0]) != nuc_elements(&node->vals[0]) ||
+            !read_places(g, taken, leaf) || nuc_known_value(g, weight) == NULL)
+            continue;
+        leaf->weight = weight;
+        return true;
+    }
+    return false;
+}
+
+static bool adds(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_ADD && nuc_is_real_value(node) && nuc_is_real_value(nuc_arg_node(node, NUC_OTHER)) &&
+           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADD, alpha), 1), 1);
+}
+
+/* The terms of a sum. Each term that is one itself is read by the sum alone. */
+static bool read_leaves(struct nuc_graph *g, struct nuc_node *sum, struct leaf leaves[MAX_LEAVES], uint32_t *count)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nuc_node *term = nuc_arg_node(sum, i == 0 ? NUC_SELF : NUC_OTHER);
+        if (!nuc_is_real_value(term) || nuc_elements(&term->vals[0]) != nuc_elements(&sum->vals[0]))
+            return false;
+        if (adds(term) && term->n_users == 1) {
+            if (!read_leaves(g, term, leaves, count))
+                return false;
+        } else if (*count == MAX_LEAVES || !read_leaf(g, term, &leaves[(*count)++])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_places(const struct places *a, const struct places *b)
+{
+    return a->at == NULL || b->at == NULL
+               ? a->at == b->at
+               : a->count == b->count && memcmp(a->at, b->at, (size_t)a->count * sizeof *a->at) == 0;
+}
+
+/* The one dimension along which the leaves differ; NUC_MAX_RANK: there is none, or there are several. */
+static uint32_t varied_dim(const struct leaf *leaves, uint32_t count, uint32_t rank)
+{
+    uint32_t dim = NUC_MAX_RANK;
+
+    for (uint32_t d = 0; d < rank; d++) {
+        bool same = true;
+        for (uint32_t k = 1; k < count; k++)
+            same = same && leaves[k].x == leaves[0].x && same_places(&leaves[k].of[d], &leaves[0].of[d]);
+        if (same)
+            continue;
+        if (dim != NUC_MAX_RANK)
+            return NUC_MAX_RANK;
+        dim = d;
+    }
+    return dim;
+}
+
+/* Adds what a leaf takes to the matrix [out, in]. False: its weights vary along another dimension. */
+static bool add_to_matrix(struct nuc_graph *g, const struct leaf *leaf, uint32_t dim, uint32_t rank, int64_t in,
+                          float *matrix)
+{
+    const struct places *p = &leaf->of[dim];
+    const float *weights = leaf->weight != NULL ? nuc_known_value(g, leaf->weight) : NULL;
+    bool varies = false;
+
+    if (p->at == NULL)
+        return false;
+    for (uint32_t d = 0; leaf->weight != NULL && d < leaf->weight->vals[0].rank; d++) {
+        bool is_dim = rank - leaf->weight->vals[0].rank + d == dim;
+        varies = varies || (is_dim && leaf->weight->vals[0].sizes[d] > 1);
+        if (!is_dim && leaf->weight->vals[0].sizes[d] != 1)
+            return false;
+    }
+    for (int64_t o = 0; o < p->count; o++) {
+        int64_t at = p->at[o] < 0 ? p->at[o] + in : p->at[o];
+        if (at < 0 || at >= in)
+            return false;
+        matrix[o * in + at] += weights != NULL ? weights[varies ? o : 0] : 1;
+    }
+    return true;
+}
+
+/* A product along the last dimension that another sum has made already. */
+static struct nuc_node *product_made(struct nuc_graph *g, const struct nuc_node *x, const float *matrix,
+                                     const int64_t *sizes)
+{
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        struct nuc_node *user = x->users[i];
+        struct nuc_node *w = user->op == NUC_OP_LINEAR ? nuc_arg_node(user, NUC_ARG(LINEAR, weight)) : NULL;
+        if (w != NULL && nuc_is_static_float(w) && w->vals[0].sizes[0] == sizes[0] && w->vals[0].sizes[1] == sizes[1] &&
+            nuc_arg_node(user, NUC_ARG(LINEAR, bias)) == NULL &&
+            memcmp(nuc_const_contiguous(g, w), matrix, (size_t)(sizes[0] * sizes[1]) * sizeof *matrix) == 0)
+            return user;
+    }
+    return NULL;
+}
+
+static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct leaf leaves[MAX_LEAVES];
+    uint32_t count = 0, rank = node->vals[0].rank;
+
+    if (!read_leaves(g, node, leaves, &count))
+        return NULL;
+    uint32_t dim = varied_dim(leaves, count, rank);
+    if (dim == NUC_MAX_RANK)
+        return NULL;
+    const int64_t sizes[] = {node->vals[0].sizes[dim], leaves[0].x->vals[0].sizes[dim]};
+    if (sizes[1] == 0 || sizes[0] > MAX_MATRIX / sizes[1])
+        return NULL;
+    float *matrix = nuc_alloc_array(g->cx, (size_t)(sizes[0] * sizes[1]), sizeof *matrix);
+    for (uint32_t k = 0; k < count; k++) {
+        if (!add_to_matrix(g, &leaves[k], dim, rank, sizes[1], matrix))
+            return NULL;
+    }
+    struct nuc_node *value = dim + 1 == rank ? product_made(g, leaves[0].x, matrix, sizes) : NULL;
+    if (value == NULL)
+        value = nuc_insert_along(g, node, leaves[0].x, dim, nuc_insert_floats(g, node, matrix, sizes, 2));
+    for (uint32_t d = 0; d < rank; d++) {
+        const struct places *p = &leaves[0].of[d];
+        if (d != dim && p->at != NULL)
+            value = nuc_insert_taken(g, node, value, d, p->at, p->count);
+    }
+    return value;
+}
+
+bool nuc_written_gathers(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **nodes = nuc_collect(g, NUC_OPS(NUC_OP_ADD), &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *node = nodes[i];
+        bool is_term = node->n_users == 1 && adds(node->users[0]);
+        uint32_t old_ids = g->next_id;
+        struct nuc_node *value = node->n_users > 0 && adds(node) && !is_term ? rewritten(g, node) : NULL;
+        if (value == NULL)
+            continue;
+        nuc_replace_uses(g, node, value, NULL);
+        nuc_remove_dead(g);
+        if (value->id >= old_ids)
+            nuc_rename(g, value, node->name);
+        changed = true;
+    }
+    return changed;
+}
