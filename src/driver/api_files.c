@@ -369,6 +369,8 @@ static void convert(struct nuc_compiler *c, const char *path, const char *output
         options.min_ops = (uint32_t)asked->min_operators;
         options.convert.profile = asked->profile;
         options.convert.fetch_constants = asked->fetch_constants_to_sram;
+        if (asked->fetch_constants_to_sram)
+            nuc_check_fetches(cx, options.target);
     }
     nuc_expect_file(cx, path, NUC_FILE_LITERT);
     const struct nuc_lt_model *m = nuc_lt_read(cx, path, nuc_read_file(cx, path));

@@ -197,6 +197,14 @@ bool nuc_allows_in_place(const struct nuc_settings *s)
     return !s->o.reference_compat && !s->o.executorch_ops_only;
 }
 
+void nuc_check_fetches(struct nuc_context *cx, const struct nuc_target *target)
+{
+    if (!nuc_has_firmware_kernel(target, NUC_FW_ReadFlash))
+        nuc_fail(cx, NUC_BAD_USAGE,
+                 "--fetch-constants-to-sram: the NPU of %s reads weights in flash where they are: leave it out",
+                 target->name);
+}
+
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out)
 {
     struct nuc_settings s = {.o = *options};
@@ -207,10 +215,8 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     resolve_cpu(cx, &s);
     check_widths(cx, &s);
     s.delegates = s.target->npu_name != NULL && options->delegate && !s.o.no_quantize;
-    if (s.delegates && options->fetch_constants_to_sram && !nuc_has_firmware_kernel(s.target, NUC_FW_ReadFlash))
-        nuc_fail(cx, NUC_BAD_USAGE,
-                 "--fetch-constants-to-sram: the NPU of %s reads weights in flash where they are: leave it out",
-                 s.target->name);
+    if (s.delegates && options->fetch_constants_to_sram)
+        nuc_check_fetches(cx, s.target);
     resolve_banks(cx, &s);
     check_dump_point(cx, options->dump_after);
     nuc_check_rewrites(cx, options);

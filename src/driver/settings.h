@@ -57,6 +57,9 @@ struct nuc_stream_option nuc_stream_option(struct nuc_context *cx, const char *t
 /* Fails with NUC_BAD_USAGE naming the first option that cannot be. An alias of a flavor gives a note. */
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out);
 
+/* Fails with NUC_BAD_USAGE where the NPU of the target reads weights in flash, so that nothing is fetched. */
+void nuc_check_fetches(struct nuc_context *cx, const struct nuc_target *target);
+
 /* Fails with NUC_BAD_USAGE when the option of that name has a value that cannot be, whatever the others are. */
 void nuc_settings_check(struct nuc_context *cx, const char *name, const struct nuc_options *options);
 

@@ -24,7 +24,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class NeutronTargetSpec:
-    """A target with an NPU: ``imxrt700``, or ``imxrt700cm`` with int8 kernels of the CPU for the rest.
+    """A target with an NPU: ``imxrt700``, ``imxrt700cm`` with int8 kernels of the CPU for the rest, ``mcxn947``, ``mcxn547``.
 
     ``converter_flavor`` is the rule set of the NPU: ``sdk-3.2``, ``sdk-3.1``, or one of the names that older releases
     of the backend had for it, ``SDK_25_06`` to ``SDK_25_12``. None: the newest.
@@ -63,7 +63,7 @@ class NeutronTargetSpec:
         return int(self._facts["npu"]["macs_per_pipeline"])
 
     def get_hw_version(self) -> NeutronHWVersion:
-        return NeutronHWVersion.N3
+        return NeutronHWVersion[str(self._facts["npu"]["kind"]).split("-")[0]]
 
     def __repr__(self) -> str:
         flavor = "" if self.converter_flavor is None else f", converter_flavor={self.converter_flavor!r}"

@@ -33,7 +33,7 @@ enum nuc_mc_header_word {
     NUC_MC_WORD_VERSION = 1,
     NUC_MC_WORD_HEADER_SIZE = 2, /* bytes of the header: NUC_MC_HEADER_WORDS * 4 */
     NUC_MC_WORD_LAYOUT = 3,      /* NUC_MC_LAYOUT_0: words 10 to 14 are those of payload version 0, else of 1 */
-    NUC_MC_WORD_NPU = 4,         /* enum nuc_npu_kind (npu_cost.h): what the times of the calls are for */
+    NUC_MC_WORD_NPU = 4,         /* its code (npu_cost.h): what the times of the calls are for */
     NUC_MC_WORD_SIZE = 6,        /* bytes of the whole microcode */
     NUC_MC_WORD_WEIGHTS = 7,     /* bytes of the weights */
     NUC_MC_WORD_KERNELS = 8,     /* bytes of the kernels */

@@ -10,12 +10,13 @@
 
 #include "device/base/microcode.h"
 
-/* The NPUs that programs are made for: what the header of their microcode says. */
+/* The NPUs that programs are made for. */
 enum nuc_npu_kind { NUC_NPU_N3_64, NUC_NPU_N1_16, NUC_NPU_KINDS };
 
 /* Constants of an NPU, in cycles of its clock. */
 struct nuc_npu_costs {
     enum nuc_npu_kind kind;
+    uint32_t code;           /* in the header of microcode; no two differ in a single bit */
     uint32_t pipelines;      /* dot products side by side: output channels are rounded up to it */
     uint32_t num_macs;       /* length of one dot product: input channels are rounded up to it */
     uint32_t depthwise_macs; /* multiply-accumulates a pipeline does in a cycle when each channel has its own input */
@@ -30,6 +31,9 @@ struct nuc_npu_costs {
 
 /* eIQ Neutron N3-64 as in the i.MX RT700, N1-16 as in MCX N. */
 extern const struct nuc_npu_costs nuc_npus[NUC_NPU_KINDS];
+
+/* The one of that code; NULL: none. */
+const struct nuc_npu_costs *nuc_npu_with_code(uint32_t code);
 
 /* What a kernel call does. */
 struct nuc_npu_work {

@@ -37,9 +37,9 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
             return NPU_BAD_LAYOUT;
     }
     *detail = NUC_MC_WORD_NPU;
-    if (word(mc, NUC_MC_WORD_NPU) >= NUC_NPU_KINDS)
+    npu->costs = nuc_npu_with_code(word(mc, NUC_MC_WORD_NPU));
+    if (!npu->costs)
         return NPU_BAD_LAYOUT;
-    npu->costs = &nuc_npus[word(mc, NUC_MC_WORD_NPU)];
     *detail = NUC_MC_WORD_SIZE;
     if (size < calls || size % 4 != 0)
         return NPU_BAD_LAYOUT;

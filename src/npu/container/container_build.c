@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/base/microcode.h"
+#include "device/base/span.h"
 #include "litert/flexbuffer.h"
 #include "npu/container/container.h"
 #include "npu/target/target.h"
@@ -196,9 +197,73 @@ static const char *beyond_limits(const struct builder *b, const struct nuc_lt_op
     return NULL;
 }
 
+/* The permutation of a TRANSPOSE leaves the data in their order; false where it is not known. */
+static bool keeps_order(const struct nuc_lt_tensor *x, const struct nuc_lt_tensor *perm)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (perm->data.size < ((size_t)i + 1) * 4)
+            return false;
+        uint32_t from = nuc_load_u32(perm->data.data + (size_t)i * 4);
+        if (from >= x->rank || (x->shape[from] != 1 && from < last))
+            return false;
+        last = x->shape[from] != 1 ? from : last;
+    }
+    return true;
+}
+
+/* A SLICE cuts channels where the target cannot. */
+static bool cuts_between(const struct builder *b, const struct nuc_lt_op *op)
+{
+    const struct nuc_lt_tensor *x = &b->s->tensors[op->inputs[0]], *begin = &b->s->tensors[op->inputs[1]];
+    const struct nuc_lt_tensor *y = &b->s->tensors[op->outputs[0]];
+    int64_t step = b->target->slice_step;
+
+    if (x->rank == 0 || y->rank != x->rank || begin->data.size < (size_t)x->rank * 4)
+        return false;
+    int64_t from = (int32_t)nuc_load_u32(begin->data.data + (size_t)(x->rank - 1) * 4), size = y->shape[x->rank - 1];
+    return size != x->shape[x->rank - 1] && (from % step != 0 || size % step != 0);
+}
+
+/* What the chip's firmware has no kernel for; NULL: nothing. */
+static const char *without_kernel(const struct builder *b, const struct nuc_lt_op *op)
+{
+    static const struct {
+        int32_t code;
+        enum nuc_firmware_kernel kernel;
+    } needs[] = {
+        {NUC_LT_SOFTMAX, NUC_FW_Softmax},
+        {NUC_LT_TRANSPOSE, NUC_FW_Transpose},
+        {NUC_LT_PRELU, NUC_FW_PRelu},
+        {NUC_LT_MIRROR_PAD, NUC_FW_MirrorPad},
+        {NUC_LT_RESIZE_BILINEAR, NUC_FW_InterpolationOnePipe},
+        {NUC_LT_BATCH_MATMUL, NUC_FW_MulDynamicSymByAsym},
+    };
+    const struct nuc_lt_tensor *other = op->n_inputs > 1 && op->inputs[1] >= 0 ? &b->s->tensors[op->inputs[1]] : NULL;
+
+    if (other != NULL && op->code == NUC_LT_SLICE && cuts_between(b, op))
+        return nuc_format(b->cx, "%s cuts channels at multiples of %lld", b->target->name,
+                          (long long)b->target->slice_step);
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        if (op->code != needs[i].code || nuc_has_firmware_kernel(b->target, needs[i].kernel))
+            continue;
+        if (other != NULL && op->code == NUC_LT_TRANSPOSE && keeps_order(&b->s->tensors[op->inputs[0]], other))
+            return NULL;
+        if (other != NULL && op->code == NUC_LT_BATCH_MATMUL && other->data.data != NULL)
+            return NULL;
+        return nuc_format(b->cx, "the NPU of %s has no kernel for it", b->target->name);
+    }
+    return NULL;
+}
+
 static const char *reason_outside(const struct builder *b, uint32_t i)
 {
     const struct nuc_lt_op *op = &b->s->ops[i];
+    const char *kernel = op->n_inputs > 0 && op->inputs[0] >= 0 && op->n_outputs > 0 ? without_kernel(b, op) : NULL;
+
+    if (kernel != NULL)
+        return kernel;
 
     if (op->code == NUC_LT_CUSTOM)
         return nuc_format(b->cx, "custom operator '%s'", op->custom_code);

@@ -399,7 +399,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
                                 : cv->revision_4 ? NUC_MC_VERSION_4
                                                  : NUC_MC_VERSION_3,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
-        [NUC_MC_WORD_NPU] = costs_of(options)->kind,
+        [NUC_MC_WORD_NPU] = costs_of(options)->code,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
         [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,
         [NUC_MC_WORD_KERNELS] = (uint32_t)image->kernels.size,

@@ -111,7 +111,7 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support 
 
     nuc_text_init(&out, cx);
     add_archive_operators(&out, s, runs_on);
-    nuc_text_addf(&out, "\n%u operators in the rules of %s\n", count, s->flavor->name);
+    nuc_text_addf(&out, "\n%u operators of %s in the rules of %s\n", count, s->target->name, s->flavor->name);
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
         const char *own = node_rules(cx, row, "\n  ");
@@ -337,6 +337,7 @@ static void put_npu(struct nuc_context *cx, json_t *to, const struct nuc_target 
     }
     json_t *o = nuc_put_object(cx, to, "npu");
     nuc_put_text(cx, o, "name", t->npu_name);
+    nuc_put_text(cx, o, "kind", t->npu_kind);
     nuc_put_int(cx, o, "pipelines", t->pipelines);
     nuc_put_int(cx, o, "macs_per_pipeline", t->num_macs);
     nuc_put_double(cx, o, "peak_macs_per_second", nuc_target_peak_macs(t));
@@ -379,8 +380,8 @@ const char *nuc_targets_tree(struct nuc_context *cx)
 
 static void add_npu(struct nuc_text *out, const struct nuc_target *t)
 {
-    nuc_text_addf(out, "  NPU %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n", t->pipelines,
-                  t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
+    nuc_text_addf(out, "  NPU %s: %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n", t->npu_kind,
+                  t->pipelines, t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
     for (uint32_t i = 0; i < t->n_memories; i++)
         nuc_text_addf(out, "  %-8s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
                       (t->memories[i].reach & NUC_BY_NPU) != 0 ? ", read by the NPU" : "");

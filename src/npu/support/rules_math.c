@@ -78,9 +78,18 @@ static bool bmm_ranks(const struct nuc_rule_query *q)
     return (a == 3 && b == 3) || nuc_rule_report(q, "3 and 3", "%u and %u", a, b);
 }
 
+static bool bmm_activations(const struct nuc_rule_query *q)
+{
+    return nuc_has_firmware_kernel(q->s->target, NUC_FW_MulDynamicSymByAsym) ||
+           nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
+           nuc_is_effectively_static(nuc_arg_node(q->node, NUC_OTHER)) ||
+           nuc_rule_report(q, "a parameter", "two activations");
+}
+
 const struct nuc_support_rule nuc_bmm_ir[] = {
     RULE("the factors are two different tensors", nuc_has_distinct_inputs, 2),
     RULE("both factors have 3 dimensions", bmm_ranks, 0),
+    RULE("a factor is a parameter, unless the NPU multiplies activations", bmm_activations, 0),
     RULES_END,
 };
 
@@ -94,16 +103,7 @@ static bool bmm_zero_points(const struct nuc_rule_query *q)
            nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
 }
 
-static bool bmm_activations(const struct nuc_rule_query *q)
-{
-    return nuc_has_firmware_kernel(q->s->target, NUC_FW_MulDynamicSymByAsym) ||
-           nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
-           nuc_is_effectively_static(nuc_arg_node(q->node, NUC_OTHER)) ||
-           nuc_rule_report(q, "a parameter", "two activations");
-}
-
 static const struct nuc_support_rule bmm_target[] = {
-    RULE("a factor is a parameter, unless the NPU multiplies activations", bmm_activations, 0),
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
     RULE("both factors have zero point 0", bmm_zero_points, 0),

@@ -56,21 +56,6 @@ static bool slice_range(const struct nuc_rule_query *q)
     return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
 }
 
-const struct nuc_support_rule nuc_slice_ir[] = {
-    RULE("there is no step", slice_step, 0),
-    RULE("the dimension exists", slice_dim, 0),
-    RULE("the slice is not empty", slice_range, 0),
-    RULES_END,
-};
-
-static bool slice_ends(const struct nuc_rule_query *q)
-{
-    bool start = nuc_arg_at(q->node, NUC_ARG(SLICE, start))->kind == NUC_ARG_INT;
-    bool end = nuc_arg_at(q->node, NUC_ARG(SLICE, end))->kind == NUC_ARG_INT;
-
-    return (start && end) || nuc_rule_report(q, "both", start ? "no end" : "no start");
-}
-
 static bool slice_channels(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
@@ -85,9 +70,24 @@ static bool slice_channels(const struct nuc_rule_query *q)
                            (long long)end);
 }
 
+const struct nuc_support_rule nuc_slice_ir[] = {
+    RULE("there is no step", slice_step, 0),
+    RULE("the dimension exists", slice_dim, 0),
+    RULE("the slice is not empty", slice_range, 0),
+    RULE("channels are cut at multiples of the target's step", slice_channels, 0),
+    RULES_END,
+};
+
+static bool slice_ends(const struct nuc_rule_query *q)
+{
+    bool start = nuc_arg_at(q->node, NUC_ARG(SLICE, start))->kind == NUC_ARG_INT;
+    bool end = nuc_arg_at(q->node, NUC_ARG(SLICE, end))->kind == NUC_ARG_INT;
+
+    return (start && end) || nuc_rule_report(q, "both", start ? "no end" : "no start");
+}
+
 static const struct nuc_support_rule slice_target[] = {
     RULE("start and end are given", slice_ends, 0),
-    RULE("channels are cut at multiples of the target's step", slice_channels, 0),
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     RULES_END,

@@ -48,7 +48,7 @@ const char *nuc_isa_name(enum nuc_isa isa)
 
 /* The eIQ Neutron N3-64 of i.MX RT700 and the memories around it. */
 #define NEUTRON_N3_64                                                                                                  \
-    .pipelines = 8, .num_macs = 8, .npu = &nuc_npus[NUC_NPU_N3_64], .n_memories = 4,                                   \
+    .npu_kind = "N3-64", .pipelines = 8, .num_macs = 8, .npu = &nuc_npus[NUC_NPU_N3_64], .n_memories = 4,              \
     .memories =                                                                                                        \
         {                                                                                                              \
             {.name = "sram", .bytes = 7864320, .reach = NUC_BY_ALL, .speed = 1},                                       \
@@ -63,7 +63,7 @@ const char *nuc_isa_name(enum nuc_isa isa)
  * the NPU reads bank X is not published. Slices: users of NXP's converter report those of fewer channels on the CPU.
  */
 #define NEUTRON_N1_16                                                                                                  \
-    .pipelines = 4, .num_macs = 4, .npu = &nuc_npus[NUC_NPU_N1_16], .n_memories = 3,                                   \
+    .npu_kind = "N1-16", .pipelines = 4, .num_macs = 4, .npu = &nuc_npus[NUC_NPU_N1_16], .n_memories = 3,              \
     .memories =                                                                                                        \
         {                                                                                                              \
             {.name = "sram", .bytes = 425984, .reach = NUC_BY_ALL, .speed = 1},                                        \

@@ -90,7 +90,8 @@ struct nuc_cpu {
 struct nuc_target {
     const char *name; /* as in --target */
     const char *description;
-    const char *npu_name;       /* in the compile spec; NULL: there is no NPU */
+    const char *npu_name;       /* in the compile spec, and to the vendor's converter; NULL: there is no NPU */
+    const char *npu_kind;       /* what the vendor calls it: "N3-64" */
     const struct nuc_cpu *cpu;  /* its int8 kernels; NULL: what is not delegated runs in float */
     enum nuc_cpu_kernels named; /* what the name says beside the chip: NUC_CPU_AUTO: nothing */
     uint32_t pipelines;         /* dot products computed side by side */
