@@ -442,11 +442,12 @@ static const char *data(const struct nuc_codegen *g)
     nuc_text_init(&out, g->cx);
     nuc_text_addf(&out,
                   "/* Made by nucleon codegen: constants, and what the NPU executes. */\n#include <stdint.h>\n\n");
-    nuc_text_addf(&out,
-                  "/* Where the NPU's parts lie: it cannot read flash, so a section that start-up code copies to SRAM, "
-                  "unless\n * they were compiled with --fetch-constants-to-sram. */\n"
-                  "#ifndef %1$s_WEIGHTS\n#define %1$s_WEIGHTS%2$s\n#endif\n\n",
-                  g->upper, bank == NULL ? "" : nuc_format(g->cx, " __attribute__((section(\".data.%s\")))", bank));
+    nuc_text_addf(
+        &out,
+        "/* Where the NPU's parts lie. One that cannot read flash, as that of an i.MX RT700, needs a section "
+        "that start-up\n * code copies to SRAM, unless they were compiled with --fetch-constants-to-sram. */\n"
+        "#ifndef %1$s_WEIGHTS\n#define %1$s_WEIGHTS%2$s\n#endif\n\n",
+        g->upper, bank == NULL ? "" : nuc_format(g->cx, " __attribute__((section(\".data.%s\")))", bank));
     /* Weights of a program for the CPU are where a bank is named for them. */
     const char *of_cpu = bank != NULL && g->n_delegates == 0 ? place : "";
     for (size_t i = 0; i < g->n_blocks; i++)
