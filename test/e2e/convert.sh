@@ -160,6 +160,14 @@ check "JSON has the graph" has '"neutron_graphs"' out
 "$nucleon" convert --input n_conv.tflite --output twice.tflite --verbose >out
 check "converting twice changes nothing" has "0 of 1 operators in 0 NeutronGraphs" out
 check "a converted operator stays outside" has "outside   operator 0 (CUSTOM): custom operator 'NeutronGraph'" out
+"$nucleon" convert --input "$models/softmax.tflite" --output none.tflite --target mcxn947 --verbose >out 2>err
+check "a kernel that the firmware lacks" has "operator 0 (SOFTMAX): the NPU of mcxn947 has no kernel for it" out
+"$nucleon" convert --input "$models/conv.tflite" --output no.tflite --target mcxn94x --fetch-constants-to-sram 2>err
+check "weights in flash that the NPU reads" has "the NPU of mcxn947 reads weights in flash" err
+"$nucleon" compile "$models/conv.tflite" --target mcxn947 --placement greedy -o mcxn.pte >out 2>&1
+"$nucleon" compile "$models/conv.tflite" --target mcxn947 --placement greedy -o again.pte \
+    --converter "$nucleon convert" >out 2>&1
+check "mcxn947: the converter as a command gives another program" cmp -s mcxn.pte again.pte
 "$nucleon" convert --input "$models/linear_relu_linear.tflite" --output few.tflite --min-num-ops-per-graph 100 >out
 check "groups of few operators stay" has " in 0 NeutronGraphs" out
 "$nucleon" convert --input "$models/conv.tflite" --output no.tflite --target mcx 2>err

@@ -76,8 +76,12 @@ run 2 "$nucleon" ops mihs
 has err "no operator is named 'mihs' (did you mean 'aten.mish.default'?): 'nucleon ops' lists them"
 run 2 "$nucleon" ops mish --markdown
 has err "leave 'mish' out"
+run 0 "$nucleon" ops softmax --target mcxn947
+has out "  runs on: int8, float"
 run 0 "$nucleon" targets
 has out imxrt700
+has out "  NPU N1-16: 4 pipelines of 4 multiply-accumulates, 150 MHz: 2.4 G per second"
+has out "  flash     2097152 bytes, read by the NPU"
 has out SDK_25_12
 
 # The example of docs/explain.md: an operator with its reason and a fix.
@@ -98,6 +102,14 @@ run 0 "$nucleon" explain $model
 has out "made-up ranges"
 narrow
 grep '^CPU    aten' "$work/out" | cmp -s - "$work/shown" || fail "other operators on the CPU without samples"
+
+# An NPU with fewer kernels.
+run 0 "$nucleon" explain $digits $fast --target mcxn947
+has out "target mcxn947, rules of sdk-3.2"
+has out " at 150 MHz"
+has out "       why      the NPU has no softmax; computed on the CPU in int8"
+run 2 "$nucleon" compile $digits $fast --target mcxn547 --fetch-constants-to-sram -o "$work/no.pte"
+has err "--fetch-constants-to-sram: the NPU of mcxn547 reads weights in flash where they are: leave it out"
 
 # One operator of the model is a row, what separates partitions is named; every node has a row with --all.
 run 0 "$nucleon" explain $digits --placement greedy --operators-not-to-delegate aten::add

@@ -218,7 +218,8 @@ const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *nam
         return &targets[0];
     nuc_text_init(&known, cx);
     for (size_t i = 0; i < N_TARGETS; i++) {
-        if (strcmp(targets[i].name, name) == 0)
+        if (strcmp(targets[i].name, name) == 0 ||
+            (targets[i].npu_name != NULL && strcmp(targets[i].npu_name, name) == 0))
             return &targets[i];
         nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", targets[i].name);
     }
