@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh IMAGE.elf [SAMPLES.bin [OUTPUT.bin]]: runs an image in QEMU's mps2-an505, files by semihosting. Without SAMPLES
+# run.sh IMAGE.elf [SAMPLES.bin [OUTPUT.bin]]: runs an image in QEMU's @MACHINE@, files by semihosting. Without SAMPLES
 # those of the project, whose outputs are compared with the host's.
 set -eu
 [ $# -ge 1 ] && [ $# -le 3 ] || { echo "usage: run.sh IMAGE.elf [SAMPLES.bin [OUTPUT.bin]]" >&2; exit 2; }
@@ -8,7 +8,7 @@ command -v qemu-system-arm >/dev/null || { echo "run.sh: qemu-system-arm is miss
 samples=${2:-$here/samples.bin}
 output=${3:-${1%.elf}.bin}
 # Every instruction takes 64 ns, which the image measures with a timer of the board.
-qemu-system-arm -M mps2-an505 -display none -monitor none -serial none -icount shift=6 -chardev stdio,id=text \
+qemu-system-arm -M @MACHINE@ -display none -monitor none -serial none -icount shift=6 -chardev stdio,id=text \
     -kernel "$1" -semihosting-config "enable=on,target=native,chardev=text,arg=main,arg=$samples,arg=$output"
 [ $# -eq 1 ] || exit 0
 cmp "$output" "$here/expected.bin" || { echo "run.sh: $output is not what the host computes" >&2; exit 1; }

@@ -260,6 +260,7 @@ struct nuc_target_facts {
     const char *name;
     bool has_npu;
     bool has_int8_cpu; /* int8 kernels for operators on the CPU */
+    const char *cpu;   /* of these kernels: "Cortex-M33"; "": there are none */
 };
 enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts *out);
 

@@ -179,7 +179,8 @@ enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, out != NULL);
         const struct nuc_target *target = nuc_settings(c)->target;
-        *out = (struct nuc_target_facts){target->name, target->npu_name != NULL, target->cpu != NULL};
+        *out = (struct nuc_target_facts){target->name, target->npu_name != NULL, target->cpu != NULL,
+                                         target->cpu != NULL ? target->cpu->name : ""};
     }
     return nuc_leave(&call);
 }

@@ -15,9 +15,20 @@
 #include "tools/project/project_files.h"
 #include "tools/project/samples.h"
 
+/* Boards that QEMU has, by their CPU; the first one for all others. */
+static const struct board {
+    const char *cpu, *toolchain, *preset, *port, *machine;
+} boards[] = {
+    {"Cortex-M33", "cortex-m33", "cm33", "mps2_an505", "mps2-an505"},
+    {"Cortex-M55", "cortex-m55", "cm55", "mps3_an547", "mps3-an547"},
+};
+
+#define N_BOARDS (sizeof boards / sizeof boards[0])
+
 struct project {
     struct nuc_context *cx;
     const char *folder, *name;
+    const struct board *board;
     struct nuc_project_run run;
     struct nuc_text kept; /* files that are there and differ */
 };
@@ -44,6 +55,11 @@ static const char *value_of(const struct project *p, const char *key, size_t len
         const char *key, *value;
     } rows[] = {
         {"NAME", p->name},
+        {"CPU", p->board->cpu},
+        {"TOOLCHAIN", p->board->toolchain},
+        {"PRESET", p->board->preset},
+        {"BOARD", p->board->port},
+        {"MACHINE", p->board->machine},
         {"UPPER", nuc_codegen_capitals(p->cx, p->name)},
         {"INPUTS", nuc_format(p->cx, "%zu", p->run.n_inputs)},
         {"OUTPUTS", nuc_format(p->cx, "%zu", p->run.n_outputs)},
@@ -109,6 +125,25 @@ static void write_program(const struct project *p, const char *path, struct nuc_
     nuc_write_text(cx, nuc_format(cx, "%s_tables.c", stem), tables.source);
 }
 
+static const struct board *board_of(const char *cpu)
+{
+    for (size_t i = 1; i < N_BOARDS; i++) {
+        if (strcmp(boards[i].cpu, cpu) == 0)
+            return &boards[i];
+    }
+    return &boards[0];
+}
+
+static bool is_of_another_board(const struct project *p, const struct nuc_project_file *file)
+{
+    for (size_t i = 0; i < N_BOARDS; i++) {
+        if (&boards[i] != p->board &&
+            (strstr(file->path, boards[i].toolchain) != NULL || strstr(file->path, boards[i].port) != NULL))
+            return true;
+    }
+    return false;
+}
+
 /* What describes the program is replaced; the rest is the user's once it is there. */
 static void write_own(struct project *p, const struct nuc_project_file *file)
 {
@@ -127,12 +162,16 @@ static void write_own(struct project *p, const struct nuc_project_file *file)
 enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, const char *folder,
                                   const struct nuc_project_options *options)
 {
+    struct nuc_target_facts target;
+    enum nuc_status status = nuc_target_facts(c, &target);
     struct nuc_call call;
 
+    if (status != NUC_OK)
+        return status;
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
         struct nuc_context *cx = nuc_context_of(c);
-        struct project p = {.cx = cx, .folder = folder};
+        struct project p = {.cx = cx, .folder = folder, .board = board_of(target.cpu)};
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
         nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
@@ -140,8 +179,10 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
         make_folders(&p, "program/");
         write_program(&p, path, nuc_read_file(cx, path));
         nuc_text_init(&p.kept, cx);
-        for (size_t i = 0; i < nuc_n_project_files; i++)
-            write_own(&p, &nuc_project_files[i]);
+        for (size_t i = 0; i < nuc_n_project_files; i++) {
+            if (!is_of_another_board(&p, &nuc_project_files[i]))
+                write_own(&p, &nuc_project_files[i]);
+        }
         if (p.kept.length > 0)
             nuc_warn(cx, "%s: kept as they are: %s; without them there, they are written", p.folder,
                      nuc_text_string(&p.kept));

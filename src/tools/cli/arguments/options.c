@@ -134,6 +134,8 @@ static struct cli_option rows[] = {
      .name_at = nuc_target_name},
     {SHARED("--target", RUN), .help = "the chip whose cycles --profile and --etdump tell (default imxrt700)",
      .needs = CLI_A_PROFILE, .name_at = nuc_target_name},
+    {SHARED("--target", CODEGEN), .help = "with --project: the chip whose CPU and board it is for (default imxrt700)",
+     .name_at = nuc_target_name},
     {SHARED("--cpu", PLACES | QUANTIZE)},
     {SHARED("--io", MAKES | EXPLAIN)},
     {SHARED("--accuracy", CALIBRATES), .needs = CLI_FLOAT_MODEL | CLI_FREE_TO_CHOOSE},
