@@ -11,10 +11,16 @@
 /* Where columns come from. A run is what lies side by side in the input: a row of the kernel, or else a tap. */
 struct plan {
     const struct nuc_conv_s8 *c;
-    int32_t depth;    /* input channels of a group */
-    int32_t elements; /* of a column */
-    int32_t taps;     /* of a run */
-    bool in_place;    /* each column is one run inside the image */
+    int32_t depth;     /* input channels of a group */
+    int32_t elements;  /* of a column */
+    int32_t taps;      /* of a run */
+    int32_t run;       /* elements of a run */
+    bool in_place;     /* each column is one run inside the image */
+    int32_t last[2];   /* where the last window inside the image begins */
+    ptrdiff_t down;    /* from one row of taps to the next in the input */
+    ptrdiff_t across;  /* from one run to the next */
+    ptrdiff_t reach;   /* of what is read of a window inside, in whole vectors */
+    const int8_t *end; /* of the input */
     int8_t *columns;
     ptrdiff_t column; /* from one to the next */
 };
@@ -72,6 +78,22 @@ static void put_window(const struct plan *p, const int8_t *image, int32_t y, int
     }
 }
 
+/* The column of a window inside the image, at `from`, in whole vectors: later runs are written over what is too much.
+ */
+__attribute__((noinline)) static void put_inside(const struct plan *p, const int8_t *from, int8_t *to)
+{
+    int32_t run = p->run, runs = p->c->kernel[1] / p->taps;
+    ptrdiff_t down = p->down, across = p->across;
+
+    for (int32_t ky = p->c->kernel[0]; ky > 0; ky--, from += down) {
+        const int8_t *at = from;
+        for (int32_t n = runs; n > 0; n--, at += across, to += run) {
+            for (int32_t k = 0; k < run; k += NUC_LANES_B)
+                nuc_vstr_b(to + k, nuc_vldr_b(at + k));
+        }
+    }
+}
+
 /* The columns of the next `count` pixels; of fewer than three the last one takes the place of more. */
 static void next_columns(const struct plan *p, const int8_t *image, int32_t count, struct pixels *at)
 {
@@ -83,12 +105,15 @@ static void next_columns(const struct plan *p, const int8_t *image, int32_t coun
             continue;
         }
         int32_t y = at->y * c->stride[0] - c->padding[0], x = at->x * c->stride[1] - c->padding[1];
-        if (p->in_place) {
-            at->columns[i] = image + ((ptrdiff_t)y * c->in_size[1] + x) * c->in_channels;
-        } else {
+        const int8_t *from = image;
+        bool inside = p->in_place || (y >= 0 && x >= 0 && y <= p->last[0] && x <= p->last[1]);
+        if (inside)
+            from += ((ptrdiff_t)y * c->in_size[1] + x) * c->in_channels;
+        at->columns[i] = p->in_place ? from : p->columns + i * p->column;
+        if (inside && !p->in_place && p->end - from >= p->reach)
+            put_inside(p, from, p->columns + i * p->column);
+        else if (!p->in_place)
             put_window(p, image, y, x, p->columns + i * p->column);
-            at->columns[i] = p->columns + i * p->column;
-        }
         if (++at->x == c->out_size[1]) {
             at->x = 0;
             at->y++;
@@ -148,12 +173,21 @@ static void place_columns(struct plan *p, int8_t *memory, size_t room)
     p->column = room >= NUC_DOT_INPUTS * column_bytes(p) ? (ptrdiff_t)column_bytes(p) : 0;
 }
 
-static struct plan plan_of(const struct nuc_conv_s8 *c, int32_t groups)
+static struct plan plan_of(const struct nuc_conv_s8 *c, int32_t groups, const int8_t *in)
 {
     struct plan p = {.c = c, .depth = c->in_channels / groups};
+    ptrdiff_t row = (ptrdiff_t)c->in_size[1] * c->in_channels;
 
     p.elements = c->kernel[0] * c->kernel[1] * p.depth;
     p.taps = groups == 1 && c->dilation[1] == 1 ? c->kernel[1] : 1;
+    p.run = p.taps * p.depth;
+    for (int d = 0; d < 2; d++)
+        p.last[d] = c->in_size[d] - (c->kernel[d] - 1) * c->dilation[d] - 1;
+    p.down = c->dilation[0] * row;
+    p.across = (ptrdiff_t)c->dilation[1] * c->in_channels;
+    p.reach = (c->kernel[0] - 1) * p.down + (c->kernel[1] / p.taps - 1) * p.across +
+              (p.run + NUC_LANES_B - 1) / NUC_LANES_B * NUC_LANES_B;
+    p.end = in + c->batch * c->in_size[0] * row;
     p.in_place = lies_in_place(&p);
     return p;
 }
@@ -202,7 +236,7 @@ __attribute__((noinline)) static void by_groups(struct plan *p, const int8_t *in
 
 void nuc_mve_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    struct plan p = plan_of(c, c->groups);
+    struct plan p = plan_of(c, c->groups, in);
 
     if (room_of(c) >= column_bytes(&p))
         by_groups(&p, in, weight, out);
@@ -243,7 +277,7 @@ __attribute__((noinline)) static void by_chunks(struct plan *p, const int8_t *in
 
 bool nuc_mve_conv_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    struct plan p = plan_of(c, 1);
+    struct plan p = plan_of(c, 1, in);
 
     if (room_of(c) < NUC_DOT_INPUTS * column_bytes(&p) + NUC_LANES_W * (size_t)p.elements)
         return false;
