@@ -112,16 +112,15 @@ static struct nuc_bank bank_of(struct nuc_context *cx, const struct nuc_target *
     const struct nuc_memory *m = memory_of(t, given->name);
 
     /* A Cortex-M alone is many chips: all of their banks are the CPU's, and as fast. */
-    if (m == NULL && t->npu_name == NULL)
+    if (t->npu_name == NULL && (m == NULL || !m->flash))
         return (struct nuc_bank){given->name, given->bytes, UINT64_MAX, NUC_BY_ALL, 0};
     if (m == NULL || m->flash)
         nuc_fail(cx, NUC_BAD_USAGE, "--memory: %s has no SRAM named '%s'%s: use one of %s", t->name, given->name,
                  nuc_did_you_mean(cx, given->name, memory_name, t), memory_names(cx, t, false));
-    uint64_t most = t->npu_name != NULL ? m->bytes : UINT64_MAX;
-    if (given->bytes > most)
+    if (given->bytes > m->bytes)
         nuc_fail(cx, NUC_BAD_USAGE, "--memory: %s of %s has %llu bytes: give at most these", m->name, t->name,
-                 (unsigned long long)most);
-    return (struct nuc_bank){m->name, given->bytes, most, m->reach, m->speed};
+                 (unsigned long long)m->bytes);
+    return (struct nuc_bank){m->name, given->bytes, m->bytes, m->reach, m->speed};
 }
 
 /* Fast before slow and small before large; the first one is reached by the NPU where the scratch is planned. */

@@ -95,6 +95,13 @@ compile two "$root/test/e2e/two_inputs.pt2" --no-quantize
 build_project two --name both --input data
 run_project two both 3
 
+# A bank of its own in the board's internal SRAM.
+compile split "$digits/digits.pt2" --calibration "$digits/calibration.npz" --target cortex-m33 --memory sram=4Ki,data=6Ki
+build_project split --input npu.npy
+sh split/run.sh split/build/split_c.elf >ran || fail "split: QEMU: $(cat ran)"
+arm-none-eabi-nm split/build/split_c.elf | grep -q "^3000.* memory0\$" && arm-none-eabi-nm split/build/split_c.elf | grep -q "^3800.* memory1\$" ||
+    fail "a bank is not where the linker script has it: $(arm-none-eabi-nm split/build/split_c.elf | grep memory)"
+
 symbols() { arm-none-eabi-nm "$1" | sed -n 's/.* [TtRrDd] \(nuc_op_[a-z0-9_]*\|neutronInit\|nuc_default_kernels\)$/\1/p' | sort | tr '\n' ' '; }
 [ "$(symbols two/build/both_pte.elf)" = "nuc_op_sub " ] || fail "the image has other kernels: $(symbols two/build/both_pte.elf)"
 "$nucleon" kernels npu.pte two.pte -o tables.c >said || fail "tables of two programs"
