@@ -8,6 +8,7 @@
 #include "back/program/memory_map.h"
 #include "back/program/out_variant.h"
 #include "device/base/program_sum.h"
+#include "device/runtime/neutron_payload.h"
 #include "driver/lower_model.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
@@ -121,6 +122,10 @@ static struct nuc_span with_sum(struct nuc_context *cx, struct nuc_span text)
 static struct nuc_banks fill_banks(const struct nuc_job *j, const struct nuc_program_options *given,
                                    struct nuc_program_memory_report *filled)
 {
+    static const struct nuc_backend neutron = {
+        .id = "NeutronBackend", .sizes = nuc_neutron_sizes, .argument_bytes = nuc_neutron_argument_bytes};
+    static const struct nuc_backend *const backends[] = {&neutron};
+    static const struct nuc_backend_table table = {backends, 1};
     const struct nuc_settings *s = j->m->settings;
     const struct nuc_lowered *l = j->m->lowered;
     struct nuc_program_options o = *given;
@@ -130,7 +135,7 @@ static struct nuc_banks fill_banks(const struct nuc_job *j, const struct nuc_pro
 
     o.report = &plain;
     struct nuc_span program = nuc_write_program(nuc_graph_copy(j->m->graph), &o);
-    if (nuc_program_sizes(program.data, program.size, &nuc_default_backends, &sizes, NULL) != NUC_OK)
+    if (nuc_program_sizes(program.data, program.size, &table, &sizes, NULL) != NUC_OK)
         nuc_fail(j->c->cx, NUC_INTERNAL, "%s: the runtime does not take the program", j->m->graph->file);
     banks.temporary = sizes.temporary;
     banks.temporary_reach = NUC_BY_CPU | NUC_BY_NPU | (s->o.fetch_constants_to_sram ? NUC_BY_DMA : 0);
