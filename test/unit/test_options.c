@@ -92,6 +92,8 @@ static void every_option_can_be_set(void **state)
             text = "high";
         if (strcmp(i.name, "placement") == 0)
             text = "greedy";
+        if (strcmp(i.name, "memory") == 0)
+            text = "m_data=64Ki,m_ncache=1k";
         set(c, i.name, text);
         o = now(c);
         assert_int_equal(nuc_option_text(c, i.name, &o, NULL, &back), NUC_OK);
@@ -161,7 +163,9 @@ static void mistakes_are_refused(void **state)
     refused(c, "memory-bugdet", "64Ki", "did you mean 'memory-budget'?");
     refused(c, "", "1", "is not an option");
     refused(c, "--", "1", "is not an option");
-    refused(c, "memory", "1", "is not an option");
+    refused(c, "memories", "1", "is not an option");
+    refused(c, "memory", "1", "takes NAME=SIZE");
+    refused(c, "memory", "m_data=1Ki,m_data=2Ki", "gives m_data twice");
     refused(c, "target", "imxrt70", "did you mean 'imxrt700'?");
     refused(c, "converter-flavor", "sdk-3", "did you mean 'sdk-3.");
     refused(c, "dump-after", "quantise", "did you mean 'quantize'?");
