@@ -173,6 +173,8 @@ ends 0 kernels m33.pte -o tables.c
 ends 1 kernels nothing.pte -o tables.c
 ends 2 kernels digits.pte
 ends 0 plan digits.pte m33.pte -o plan.c
+ends 0 compile $digits -o banked.pte --memory m_ncache=48Ki,m_data=1Ki --weights-memory m_ncache
+ends 0 inspect banked.pte
 ends 1 plan nothing.pte -o plan.c
 "$nucleon" compile $digits -o none.pte --dump-kernel-selection one.c >/dev/null || fail "a kernel selection"
 ends 0 merge-kernel-selection one.c -o kernels.c

@@ -77,8 +77,7 @@ static const struct cli_command commands[] = {
      "Writes the tables of operators and backends that nuc_program_load() takes, with what the programs call: the "
      "linker drops all other kernels.",
      "nucleon kernels model.pte -o tables.c", 1, CLI_MAX_ARGUMENTS, NULL},
-    {NULL, "plan", PLAN, cli_plan, "one memory and one table of kernels for several programs",
-     "PROGRAM.pte ... -o NAME.c",
+    {NULL, "plan", PLAN, cli_plan, "one memory for several programs", "PROGRAM.pte ... -o NAME.c",
      "Writes the tables of 'nucleon kernels' and memory for programs that run one after the other: buffers are those "
      "of "
      "the program that needs most, states are each program's own.",
