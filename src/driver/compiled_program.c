@@ -182,7 +182,8 @@ void nuc_make_program(struct nuc_job *j)
     r->banks = memory.banks;
     r->n_banks = memory.n_banks;
     r->arena_lower_bound = memory.lower_bound;
-    r->arena_proven = memory.proven;
+    /* Of one memory: there is no such proof for several. */
+    r->arena_proven = memory.proven && memory.n_banks == 0;
     r->scratch_proven = true;
     for (uint32_t i = 0; i < m->lowered->n_partitions; i++) {
         const struct nuc_neutron_image *image = m->lowered->partitions[i].image;
