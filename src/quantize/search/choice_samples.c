@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "host/numbers.h"
-#include "ir/args.h"
-#include "ir/conv_args.h"
+#include "ir/work.h"
 #include "quantize/ranges/observer.h"
 
 #define LEAST_SAMPLES 8
@@ -16,45 +15,11 @@
 /* An element of a result takes as long as so many of them, besides its products. */
 #define ELEMENT 4.0
 
-static double elements(const struct nuc_node *node)
-{
-    return node == NULL || node->n_vals == 0 ? 0 : (double)nuc_elements(&node->vals[0]);
-}
-
-static double last_size(const struct nuc_node *node)
-{
-    const struct nuc_meta *m = node == NULL || node->n_vals == 0 ? NULL : &node->vals[0];
-
-    return m == NULL || m->rank == 0 || m->sizes[m->rank - 1] == 0 ? 1 : (double)m->sizes[m->rank - 1];
-}
-
-double nuc_node_macs(const struct nuc_node *node)
-{
-    const struct nuc_conv_args *conv = nuc_conv_args(node->op);
-
-    if (conv != NULL) {
-        const struct nuc_node *weight = nuc_arg_node(node, NUC_CONV_WEIGHT);
-        const struct nuc_node *over = conv->transposed ? nuc_arg_node(node, NUC_CONV_INPUT) : node;
-        double rows = weight == NULL || weight->vals[0].sizes[0] == 0 ? 1 : (double)weight->vals[0].sizes[0];
-        return elements(over) * elements(weight) / rows;
-    }
-    if (nuc_op_family(node->op) == NUC_FAMILY_RECURRENT) {
-        /* Every step of the sequence goes through all weights. */
-        const struct nuc_node *sequence = nuc_arg_node(node, NUC_SELF);
-        struct nuc_cursor at = {0, 0};
-        double weights = 0;
-        for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
-            weights += nuc_is_static(in) ? elements(in) : 0;
-        return elements(sequence) / last_size(sequence) * weights;
-    }
-    if (nuc_op_family(node->op) == NUC_FAMILY_MATRIX)
-        return elements(node) * last_size(nuc_arg_node(node, node->op == NUC_OP_ADDMM ? 1 : 0));
-    return 0;
-}
-
 double nuc_node_cost(const struct nuc_node *node)
 {
-    return nuc_is_call(node) ? ELEMENT * elements(node) + nuc_node_macs(node) : 0;
+    if (!nuc_is_call(node) || node->n_vals == 0)
+        return 0;
+    return ELEMENT * (double)nuc_elements(&node->vals[0]) + nuc_node_products(node);
 }
 
 double nuc_run_cost(const struct nuc_graph *g)

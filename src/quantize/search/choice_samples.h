@@ -64,8 +64,7 @@ double nuc_most_loss(const double *losses, size_t count, double errors);
  */
 double nuc_sure_fall(const double *before, const double *after, size_t count, double share, double errors);
 
-/* Multiply-accumulates of a node; the same or what takes as long, of a node and of one run of a graph. */
-double nuc_node_macs(const struct nuc_node *node);
+/* Products (ir/work.h) or what takes as long, of a node and of one run of a graph. */
 double nuc_node_cost(const struct nuc_node *node);
 double nuc_run_cost(const struct nuc_graph *g);
 

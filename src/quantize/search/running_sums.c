@@ -12,8 +12,8 @@
 
 #include "eval/sequence.h"
 #include "host/numbers.h"
-#include "ir/work.h"
 #include "quantize/calibration.h"
+#include "quantize/search/choice_samples.h"
 #include "quantize/search/width_choice.h"
 
 /* Decibels that a state may lose in int8. */
@@ -22,7 +22,7 @@
 /* What is less is none: 100 dB. */
 #define LEAST_ERROR 1e-10
 
-/* Multiply-accumulates and elements of all runs; a sequence is not judged beyond them. */
+/* Of all runs (choice_samples.h); a sequence is not judged beyond it. */
 #define MOST_WORK 1e9
 
 struct judging {
@@ -129,15 +129,12 @@ static double error_of(const struct judging *s, size_t judged, const struct nuc_
 static void open_judging(struct judging *s)
 {
     struct nuc_context *cx = s->g->cx;
-    double work = 1;
 
     s->states = nuc_states_of(s->g);
-    for (const struct nuc_node *n = s->g->first; n != NULL; n = n->next)
-        work += nuc_is_call(n) && n->n_vals > 0 ? (double)nuc_elements(&n->vals[0]) + nuc_node_products(n) : 0;
     s->given = nuc_alloc_array(cx, s->states.count, sizeof *s->given);
     for (size_t i = 0; i < s->states.count; i++)
         s->given[i] = nuc_alloc(cx, nuc_bytes(&s->states.nodes[i]->vals[0]));
-    s->n_steps = (size_t)fmin(MOST_WORK / work, (double)s->steps->count);
+    s->n_steps = (size_t)fmin(MOST_WORK / nuc_run_cost(s->g), (double)s->steps->count);
     s->exact = nuc_eval_new(s->g, s->c->threads);
     s->rounded = nuc_eval_new(s->g, s->c->threads);
     s->sequence = nuc_sequence_new(s->g);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/args.h"
+#include "ir/work.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
 
@@ -152,7 +153,8 @@ static double cycles_of(const struct nuc_width_search *s, const struct nuc_node 
 
     if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
         return 0;
-    return k->call + elements(node) * (is_function(node) ? k->function : k->element) + nuc_node_macs(node) * k->product;
+    return k->call + elements(node) * (is_function(node) ? k->function : k->element) +
+           nuc_node_products(node) * k->product;
 }
 
 /* Of what is float, and of the conversions at its border. */
@@ -208,14 +210,14 @@ static bool list_values(struct nuc_width_search *s, double share)
 
     s->values = nuc_alloc_array(c->g->cx, c->sharing->n_groups, sizeof *s->values);
     for (const struct nuc_node *i = c->g->first; i != NULL; i = i->next)
-        all += nuc_is_call(i) ? nuc_node_macs(i) : 0;
+        all += nuc_is_call(i) ? nuc_node_products(i) : 0;
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         struct value *v = &s->values[s->n_values++];
         double products = 0;
         v->group = i;
         v->may_be_free = find_members(s, v) && v->n_members != 0;
         for (uint32_t k = 0; k < v->n_members; k++)
-            products += nuc_node_macs(v->members[k]);
+            products += nuc_node_products(v->members[k]);
         v->may_be_free = v->may_be_free && products <= share * all;
         any = any || v->may_be_free;
     }
