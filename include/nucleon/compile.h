@@ -64,7 +64,8 @@ enum nuc_observe {
 /* Numbers of the values between operators; weights are int8. The NPU has int8 alone. */
 enum nuc_activations {
     NUC_ACTIVATIONS_INT8,
-    NUC_ACTIVATIONS_INT16 /* all values whose operators have kernels of int16 on the CPU, the others in float */
+    NUC_ACTIVATIONS_INT16, /* all values whose operators have kernels of int16 on the CPU, the others in float */
+    NUC_ACTIVATIONS_MIXED  /* int16 where that gains most for the cycles that it takes */
 };
 
 /* The effort that quantization spends on the accuracy of the program. */

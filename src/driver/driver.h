@@ -72,17 +72,18 @@ struct nuc_model {
     bool equalized;                           /* prepared models: weights have been evened out */
     const struct nuc_stream_report *stream; /* models of what --stream made, and what is made of them; NULL: nothing */
     struct nuc_rewritten *rewritten;        /* prepared models, and what is made of them; NULL: nothing is */
-    bool widened;                           /* prepared models: values that int8 is too narrow for were looked for */
-    struct nuc_chosen_ranges *ranges;       /* float and prepared models (quantize.h); NULL: each has its own */
-    bool *cpu_nodes;                        /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
-    const char *dim_order_table;            /* partitioned models with --dim-order auto, and what is made of them */
-    struct nuc_partitions *partitions;      /* partitioned models */
-    struct nuc_lowered *lowered;            /* lowered models (lower.h) */
-    struct nuc_evaluator *evaluator;        /* made by the first run */
-    struct nuc_sequence *sequence;          /* the same */
-    struct nuc_boundary *boundary;          /* made by the first run of a model with an `io` */
-    struct nuc_node **nodes;                /* by position, made by the first question */
-    struct nuc_labels labels;               /* made with it */
+    /* Prepared models: looks so far for values that int8 is too narrow for, and then for those that int16 gains by. */
+    unsigned widened;
+    struct nuc_chosen_ranges *ranges;  /* float and prepared models (quantize.h); NULL: each has its own */
+    bool *cpu_nodes;                   /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
+    const char *dim_order_table;       /* partitioned models with --dim-order auto, and what is made of them */
+    struct nuc_partitions *partitions; /* partitioned models */
+    struct nuc_lowered *lowered;       /* lowered models (lower.h) */
+    struct nuc_evaluator *evaluator;   /* made by the first run */
+    struct nuc_sequence *sequence;     /* the same */
+    struct nuc_boundary *boundary;     /* made by the first run of a model with an `io` */
+    struct nuc_node **nodes;           /* by position, made by the first question */
+    struct nuc_labels labels;          /* made with it */
 };
 
 /* The options of the compiler, looked up at the first call after they were changed. */

@@ -128,6 +128,17 @@ static void take_int8_io(const struct nuc_trying *t, struct nuc_options *o)
     o->io = NUC_IO_INT8;
 }
 
+static bool has_wider_values(const struct nuc_trying *t)
+{
+    return t->partitioned->settings->o.activations != NUC_ACTIVATIONS_INT8;
+}
+
+static void take_int8_values(const struct nuc_trying *t, struct nuc_options *o)
+{
+    (void)t;
+    o->activations = NUC_ACTIVATIONS_INT8;
+}
+
 static bool is_quantized_at_ends(const struct nuc_graph *g)
 {
     const struct nuc_arg *outputs = nuc_arg_at(g->last, NUC_ARG(OUTPUT, values));
@@ -170,6 +181,7 @@ static const struct option {
     {"--converter-flavor sdk-3.2", NULL, has_older_rules, take_newer_rules, NULL, NULL},
     {NULL, "--reference-compat", is_compat, leave_reference, NULL, NULL},
     {NULL, "--executorch-ops-only", is_executorch_only, take_own_ops, NULL, NULL},
+    {NULL, "--activations", has_wider_values, take_int8_values, NULL, NULL},
     {NULL, "--operators-not-to-delegate", has_named_ones, delegate_named_ones, nuc_not_named_rule, keeps_choice},
     {"--dim-order channels-last", NULL, may_reorder, take_channels_last, NULL, keeps_choice},
     {"--dim-order contiguous", NULL, may_reorder, take_contiguous, NULL, keeps_choice},

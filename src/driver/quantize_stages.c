@@ -117,6 +117,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
     struct nuc_quantize_options options = {
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .int16 = s->o.activations == NUC_ACTIVATIONS_INT16,
+        .mixed = s->o.activations == NUC_ACTIVATIONS_MIXED && m->widened > 0,
         .reference_compat = s->o.reference_compat,
         .one_scale = nuc_expresses_for_npu(s),
         .no_kernels = !int8_cpu && !s->delegates && !s->o.reference_compat,
@@ -156,6 +157,11 @@ static void annotate(struct nuc_model *m)
 
 void nuc_annotate_model(struct nuc_job *j)
 {
+    if (j->m->settings->o.activations == NUC_ACTIVATIONS_MIXED && j->m->widened > 0 && j->m->ranges == NULL) {
+        /* What is compared has the ranges that are chosen here. */
+        j->m->ranges = nuc_alloc(j->c->cx, sizeof *j->m->ranges);
+        *j->m->ranges = (struct nuc_chosen_ranges){.arena = j->c->cx->arena};
+    }
     annotate(j->m);
 }
 

@@ -182,6 +182,10 @@ static void check_widths(struct nuc_context *cx, const struct nuc_settings *s)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: the reference has int8 alone: leave it or --reference-compat out", name);
     if (o->no_quantize)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: a program with --no-quantize is float: leave one of them out", name);
+    if (o->activations == NUC_ACTIVATIONS_MIXED &&
+        (o->accuracy == NUC_ACCURACY_FAST || o->observer != NUC_OBSERVE_AUTO))
+        nuc_fail(cx, NUC_BAD_USAGE, "--activations mixed compares networks: leave %s out",
+                 o->accuracy == NUC_ACCURACY_FAST ? "--accuracy fast" : "--observer");
     if (o->activations == NUC_ACTIVATIONS_INT8 && !int16)
         return;
     if (o->executorch_ops_only)

@@ -16,8 +16,9 @@
 #include "quantize/search/running_sums.h"
 #include "quantize/search/width_choice.h"
 
-/* What wider numbers have to gain, as a factor of the error: 3 dB. */
+/* What wider numbers have to gain, as a factor of the error: 3 dB; where the user asks for them, half a dB. */
 #define WORTHWHILE 2.0
+#define WORTHWHILE_MIXED 1.122
 
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
@@ -33,6 +34,10 @@
 /* Estimates are not exact: proposals that are tried under a limit of cycles, and what the first may take of it. */
 #define MOST_TRIALS 3
 #define SLACK 1.5
+
+/* The same of int16 that the user asks for, and how much of the limit is near enough to it. */
+#define MOST_MIXED_TRIALS 5
+#define NEAR 0.8
 
 #define MOST_REGIONS 4
 
@@ -51,10 +56,11 @@ bool nuc_has_wide_values(const struct nuc_graph *g)
 bool nuc_may_widen(const struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
+    bool mixed = s->o.activations == NUC_ACTIVATIONS_MIXED && !s->judges;
 
-    return (j->samples != NULL || nuc_has_samples(j->source)) && !j->m->widened && !s->trial && !s->narrow &&
-           !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat && s->o.accuracy != NUC_ACCURACY_FAST &&
-           s->o.observer == NUC_OBSERVE_AUTO;
+    return (j->samples != NULL || nuc_has_samples(j->source)) && j->m->widened < (mixed ? 2 : 1) && !s->trial &&
+           (!s->narrow || mixed) && !(s->without & NUC_STEP_WIDTH) && !s->o.reference_compat &&
+           s->o.accuracy != NUC_ACCURACY_FAST && s->o.observer == NUC_OBSERVE_AUTO;
 }
 
 /* ---- trials ---- */
@@ -68,15 +74,16 @@ struct outcome {
 
 struct trial {
     const bool *wide; /* by node id; NULL: none */
+    enum nuc_width width;
     bool measures;
     struct outcome out;
 };
 
-static void mark(struct nuc_graph *g, struct nuc_node *node, const char *why)
+static void mark(struct nuc_graph *g, struct nuc_node *node, enum nuc_width width, const char *why)
 {
     struct nuc_source *source = nuc_copy(g->cx, node->source, sizeof *source);
 
-    source->width = NUC_WIDTH_FLOAT;
+    source->width = width;
     source->wide = why;
     node->source = source;
 }
@@ -95,9 +102,10 @@ static void try(struct nuc_model *prepared, void *arg)
 
     for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, own = own->next) {
         if (t->wide != NULL && t->wide[own->id])
-            mark(m->graph, n, "");
+            mark(m->graph, n, t->width, "");
     }
     nuc_scale_channels(m->graph, observed);
+    m->widened = prepared->widened;
     m->cpu_nodes = NULL;
     for (unsigned part = 0; t->measures && part < 2; part++)
         t->out.n_samples = nuc_width_measure(fresh(m), observed, part, t->out.errors);
@@ -111,10 +119,21 @@ static void try(struct nuc_model *prepared, void *arg)
         t->out.cycles = UINT64_MAX;
 }
 
+/* The look for values that int16 gains by, which follows that for values that have to be float. */
+static bool is_mixed(const struct nuc_model *m)
+{
+    return m->settings->o.activations == NUC_ACTIVATIONS_MIXED && m->widened > 1;
+}
+
+static enum nuc_width width_of(const struct nuc_model *m)
+{
+    return is_mixed(m) ? NUC_WIDTH_INT16 : NUC_WIDTH_FLOAT;
+}
+
 static bool try_widths(const struct nuc_model *prepared, const bool *wide, bool measures, struct outcome *out)
 {
     const struct nuc_options own = prepared->settings->o;
-    struct trial t = {.wide = wide, .measures = measures};
+    struct trial t = {.wide = wide, .width = width_of(prepared), .measures = measures};
     bool can = nuc_trial(prepared, &own, try, &t) == NUC_OK && t.out.cycles != UINT64_MAX;
 
     *out = t.out;
@@ -122,19 +141,19 @@ static bool try_widths(const struct nuc_model *prepared, const bool *wide, bool 
 }
 
 /*
- * The first surely has an error less than half of the other, in the mean of the samples or of their decibels: where few
- * samples make most of the error, that of the others is the better evidence.
+ * The first surely has an error so many times less than the other, in the mean of the samples or of their decibels:
+ * where few samples make most of the error, that of the others is the better evidence.
  */
-static bool gains(const struct outcome *with, const struct outcome *without)
+static bool gains(const struct outcome *with, const struct outcome *without, double factor)
 {
     double linear[NUC_CHOICE_MOST], logarithmic[NUC_CHOICE_MOST];
     size_t n = with->n_samples < without->n_samples ? with->n_samples : without->n_samples;
 
     for (size_t k = 0; k < n; k++) {
-        linear[k] = without->errors[k] / WORTHWHILE - with->errors[k];
-        logarithmic[k] = log(fmax(without->errors[k], LEAST_ERROR) / WORTHWHILE / fmax(with->errors[k], LEAST_ERROR));
+        linear[k] = without->errors[k] / factor - with->errors[k];
+        logarithmic[k] = log(fmax(without->errors[k], LEAST_ERROR) / factor / fmax(with->errors[k], LEAST_ERROR));
     }
-    return without->error > WORTHWHILE * with->error &&
+    return without->error > factor * with->error &&
            (nuc_sure_gain(linear, n, SURE) > 0 || nuc_sure_gain(logarithmic, n, SURE) > 0);
 }
 
@@ -156,22 +175,50 @@ static bool find_within(const struct widening *w, double share, bool *wide, stru
             return false;
         double more = (double)out->cycles - (double)w->int8.cycles;
         if (more <= limit)
-            return gains(out, &w->int8);
+            return gains(out, &w->int8, WORTHWHILE);
         estimated *= 0.9 * limit / more;
     }
     return false;
+}
+
+/* Of some proposals of int16 that take that share of the cycles or less the one that surely gains most. */
+static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out)
+{
+    uint32_t n_ids = w->m->graph->next_id;
+    double limit = MOST_SHARE * (double)w->int8.cycles, estimated = limit;
+    bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial), found = false;
+    struct outcome tried;
+
+    *out = w->int8;
+    for (int i = 0; i < MOST_MIXED_TRIALS; i++) {
+        if (!(nuc_width_propose(w->search, estimated, trial) > 0) || !try_widths(w->m, trial, true, &tried))
+            break;
+        double more = (double)tried.cycles - (double)w->int8.cycles;
+        if (more <= limit && gains(&tried, out, found ? 1 : WORTHWHILE_MIXED)) {
+            memcpy(wide, trial, n_ids * sizeof *wide);
+            *out = tried;
+            found = true;
+        }
+        if (more <= limit && more > NEAR * limit)
+            break;
+        estimated *= fmin(fmax(0.95 * limit / fmax(more, 1), 0.25), 4);
+    }
+    return found;
 }
 
 /* Where the result is of no use otherwise, more cycles may be spent. */
 static bool find(const struct widening *w, bool *wide, struct outcome *out)
 {
     uint32_t n_ids = w->m->graph->next_id;
+    if (is_mixed(w->m))
+        return find_mixed(w, wide, out);
     bool *more = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *more);
     bool found = find_within(w, MOST_SHARE, wide, out);
     struct outcome of_more;
 
     bool is_useless = (found ? out->error : w->int8.error) > USELESS;
-    if (!is_useless || !find_within(w, MOST_SHARE_OF_USELESS, more, &of_more) || (found && !gains(&of_more, out)))
+    if (!is_useless || !find_within(w, MOST_SHARE_OF_USELESS, more, &of_more) ||
+        (found && !gains(&of_more, out, WORTHWHILE)))
         return found;
     memcpy(wide, more, n_ids * sizeof *wide);
     *out = of_more;
@@ -244,7 +291,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         if (left > 1 && !try_widths(w->m, rest, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
-        if (gains(all, &without))
+        if (gains(all, &without, is_mixed(w->m) ? 1 : WORTHWHILE))
             continue;
         memcpy(wide, rest, n_ids * sizeof *wide);
         *all = without;
@@ -292,8 +339,9 @@ static void report(const struct widening *w, const bool *wide, const uint32_t *o
         any = true;
     }
     bool saves = all->cycles < w->int8.cycles;
-    nuc_warn(g->cx, "%s: stays in float: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
-             nuc_text_string(&text), all->n_samples, saves ? "saves" : "takes",
+    nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
+             is_mixed(w->m) ? "in int16" : "stays in float", nuc_text_string(&text), all->n_samples,
+             saves ? "saves" : "takes",
              (unsigned long long)(saves ? w->int8.cycles - all->cycles : all->cycles - w->int8.cycles),
              (unsigned long long)(saves ? w->int8.cycles : all->cycles));
 }
@@ -319,7 +367,7 @@ static bool widen_values(struct widening *w)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (wide[n->id])
             mark(
-                g, n,
+                g, n, width_of(w->m),
                 nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
     }
     return true;
@@ -343,7 +391,8 @@ static void widen_state(void *user, const struct nuc_node *state, const bool *pa
              n_steps);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (path[n->id])
-            mark(g, n, nuc_format(g->cx, "int8 loses %.1f dB over %zu steps of the state", loss, n_steps));
+            mark(g, n, NUC_WIDTH_FLOAT,
+                 nuc_format(g->cx, "int8 loses %.1f dB over %zu steps of the state", loss, n_steps));
     }
 }
 
@@ -365,17 +414,21 @@ void nuc_widen_model(struct nuc_job *j)
 {
     struct nuc_model *m = j->m;
     struct nuc_graph *g = m->graph;
-    /* What an operator takes more than in int8. */
-    const struct nuc_kernel_costs *k = &m->settings->target->costs.real, *int8 = &m->settings->target->costs.int8;
-    const struct nuc_width_costs costs = {fmax(k->call - int8->call, 0), fmax(k->element - int8->element / 2, 0),
-                                          k->function - int8->function, k->mac - int8->mac, int8->element};
     struct widening w = {.m = m};
 
-    m->widened = true;
+    m->widened++;
+    /* What an operator takes more than in int8; of int16 near enough to the fits of kernel_cycles.c for a proposal. */
+    const struct nuc_kernel_costs *k = &m->settings->target->costs.real, *int8 = &m->settings->target->costs.int8;
+    const struct nuc_width_costs in_float = {fmax(k->call - int8->call, 0), fmax(k->element - int8->element / 2, 0),
+                                             k->function - int8->function, k->mac - int8->mac, int8->element};
+    const struct nuc_width_costs in_int16 = {0, 70, 15, m->settings->delegates ? 1.9 : 1.1, 49};
+    const struct nuc_width_costs costs = is_mixed(m) ? in_int16 : in_float;
     nuc_quantize_choose(m->calibration);
-    bool any = widen_states(j);
-    w.search = nuc_width_search_new(m->calibration, &costs, m->settings->o.io == NUC_IO_INT8);
-    if (!widen_values(&w) && !any)
+    bool again = m->settings->o.activations == NUC_ACTIVATIONS_MIXED && !is_mixed(m) && !m->settings->judges;
+    bool any = !is_mixed(m) && widen_states(j);
+    if (!m->settings->narrow || is_mixed(m))
+        w.search = nuc_width_search_new(m->calibration, &costs, m->settings->o.io == NUC_IO_INT8);
+    if (!widen_values(&w) && !any && !again)
         return;
     nuc_scale_channels(g, m->calibration);
     m->cpu_nodes = NULL;

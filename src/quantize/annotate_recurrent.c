@@ -127,7 +127,7 @@ static bool has_kernel(const struct nuc_recurrent *r)
 
 static bool is_int8_layer(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    if (node == NULL || !is_layer(node) || a->side[node->id] != NUC_SIDE_CPU)
+    if (node == NULL || !is_layer(node) || a->side[node->id] == NUC_SIDE_NPU)
         return false;
     struct nuc_recurrent r = nuc_recurrent_of(node);
     return has_kernel(&r);
@@ -198,10 +198,12 @@ void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node)
 
     if (!is_int8_layer(a, node))
         return;
-    if (!a->stays_float[r.input->id])
+    /* The kernel takes float32 where it does not take int8: sequences of int16 are dequantized. */
+    bool is_wide = a->side[node->id] == NUC_SIDE_WIDE;
+    if (!a->stays_float[r.input->id] && !is_wide)
         nuc_annotate_input(a, node, r.input, activation);
     for (uint32_t s = 0; s < r.n_states; s++) {
-        if (!a->stays_float[r.states[s]->id] && !nuc_is_zero_state(a->g, r.states[s]))
+        if (!a->stays_float[r.states[s]->id] && !is_wide && !nuc_is_zero_state(a->g, r.states[s]))
             nuc_annotate_input(a, node, r.states[s], activation);
     }
     for (uint32_t i = 0; i < r.directions; i++) {
@@ -209,7 +211,7 @@ void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node)
         nuc_annotate_input(a, node, cell.w_ih, nuc_spec_for(a, node, NUC_SPEC_WEIGHT_AXIS_0));
         nuc_annotate_input(a, node, cell.w_hh, nuc_spec_for(a, node, NUC_SPEC_WEIGHT_AXIS_0));
     }
-    for (uint32_t i = 0; i < node->n_users; i++) {
+    for (uint32_t i = 0; i < node->n_users && !is_wide; i++) {
         if (node->users[i]->op == NUC_OP_GETITEM && !a->stays_float[node->users[i]->id])
             nuc_annotate_output(a, node->users[i], activation);
     }

@@ -49,6 +49,7 @@ struct nuc_calibration {
     struct nuc_input_means *means;      /* NULL: biases are not corrected */
     unsigned without;                   /* steps of the search */
     bool high;                          /* accuracy */
+    bool mixed;                         /* as in struct nuc_quantize_options */
     bool is_open;                       /* ranges are chosen by their effect */
     struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
     struct nuc_equalizer *equalizer;    /* NULL: no channel is scaled */

@@ -119,7 +119,6 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
 /* ---- patterns ---- */
 
 #define ANY_RANK NUC_MAX_RANK
-#define WIDE .wide = true
 #define INPUT .anchors = {{NUC_SPEC_ACTIVATION, NUC_SELF}}
 #define UNARY_TO(to) .form = NUC_FORM_OWN, INPUT, .output = (to)
 #define UNARY UNARY_TO(NUC_SPEC_ACTIVATION)
@@ -140,10 +139,10 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
 
 /* What moves values or picks some has the same parameters before and after. */
 #define FAMILIES_OF_BOTH                                                                                               \
-    [NUC_FAMILY_POOL] = {SHARED, WIDE}, [NUC_FAMILY_RESIZE] = {SHARED}, [NUC_FAMILY_REDUCE] = {SHARED},                \
-    [NUC_FAMILY_VIEW] = {SHARED, WIDE}, [NUC_FAMILY_PERMUTE] = {SHARED, WIDE}, [NUC_FAMILY_SLICE] = {SHARED, WIDE},    \
-    [NUC_FAMILY_COPY] = {SHARED, WIDE}, [NUC_FAMILY_PAD] = {SHARED, WIDE},                                             \
-    [NUC_FAMILY_CAT] = {.form = NUC_FORM_LIST, WIDE}, [NUC_FAMILY_SOFTMAX] = {UNARY_TO(NUC_SPEC_PROBABILITY), WIDE}
+    [NUC_FAMILY_POOL] = {SHARED}, [NUC_FAMILY_RESIZE] = {SHARED}, [NUC_FAMILY_REDUCE] = {SHARED},                      \
+    [NUC_FAMILY_VIEW] = {SHARED}, [NUC_FAMILY_PERMUTE] = {SHARED}, [NUC_FAMILY_SLICE] = {SHARED},                      \
+    [NUC_FAMILY_COPY] = {SHARED}, [NUC_FAMILY_PAD] = {SHARED}, [NUC_FAMILY_CAT] = {.form = NUC_FORM_LIST},             \
+    [NUC_FAMILY_SOFTMAX] = {UNARY_TO(NUC_SPEC_PROBABILITY)}
 
 /* A function of one value is a table of the CPU; which the NPU has is said operator by operator. */
 static const struct nuc_quant_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT] = {
@@ -159,16 +158,16 @@ struct row {
 };
 
 static const struct row rows_of_both[] = {
-    {NUC_OPS(NUC_OP_CONV2D), {CONVOLUTION(CONV2D, NUC_SPEC_WEIGHT_AXIS_0), .cluster = NUC_CLUSTER_COMPUTE, WIDE}},
-    {NUC_OPS(NUC_OP_CONV2D_PADDING), {CONVOLUTION(CONV2D_PADDING, NUC_SPEC_WEIGHT_AXIS_0), WIDE}},
-    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), {CONVOLUTION(CONV_TRANSPOSE2D, NUC_SPEC_WEIGHT_AXIS_1), WIDE}},
+    {NUC_OPS(NUC_OP_CONV2D), {CONVOLUTION(CONV2D, NUC_SPEC_WEIGHT_AXIS_0), .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_CONV2D_PADDING), {CONVOLUTION(CONV2D_PADDING, NUC_SPEC_WEIGHT_AXIS_0)}},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), {CONVOLUTION(CONV_TRANSPOSE2D, NUC_SPEC_WEIGHT_AXIS_1)}},
     {NUC_OPS(NUC_OP_ADDMM),
      {WEIGHTED(ADDMM, mat1, mat2, NUC_SPEC_WEIGHT, self, NUC_SPEC_BIAS), .joint_rank = ANY_RANK,
-      .cluster = NUC_CLUSTER_COMPUTE, WIDE}},
+      .cluster = NUC_CLUSTER_COMPUTE}},
     {NUC_OPS(NUC_OP_MM),
-     {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE, WIDE}},
-    {NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), {.form = NUC_FORM_PAIR, WIDE}},
-    {NUC_OPS(NUC_OP_PRELU), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), WIDE}},
+     {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), {.form = NUC_FORM_PAIR}},
+    {NUC_OPS(NUC_OP_PRELU), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT)}},
     /* They read what their producer gives, and give no values of its kind. */
     {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN, NUC_OP_ANY_DIMS, NUC_OP_PROD_DIM), {.form = NUC_FORM_NONE}},
 };
@@ -202,28 +201,23 @@ static const struct row npu_rows[] = {
 };
 
 static const struct row cpu_rows[] = {
-    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), {SHARED, WIDE}},
-    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = ANY_RANK, WIDE}},
+    {NUC_OPS(NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), {SHARED}},
+    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = ANY_RANK}},
     /* Observed, it would take the range of the values it is concatenated with. */
-    {NUC_OPS(NUC_OP_SIGMOID), {UNARY_TO(NUC_SPEC_PROBABILITY), WIDE}},
-    {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), WIDE}},
-    {NUC_OPS(NUC_OP_LEAKY_RELU, NUC_OP_ABS), {UNARY, WIDE}},
-    {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), {SHARED, WIDE}},
-    {NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), WIDE}},
-    {NUC_OPS(NUC_OP_MUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), WIDE}},
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK, WIDE}},
+    {NUC_OPS(NUC_OP_SIGMOID), {UNARY_TO(NUC_SPEC_PROBABILITY)}},
+    {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH)}},
+    {NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK}},
     {NUC_OPS(NUC_OP_WHERE),
      {.form = NUC_FORM_OWN,
       .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, self)}, {NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, other)}},
-      .output = NUC_SPEC_ACTIVATION,
-      WIDE}},
-    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS, WIDE}},
-    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM), {UNARY, WIDE}},
-    {NUC_OPS(NUC_OP_VAR), {UNARY}},
-    {NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D), {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION, WIDE}},
+      .output = NUC_SPEC_ACTIVATION}},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS}},
+    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_VAR), {UNARY}},
+    {NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D), {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION}},
     {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM), {UNARY}},
-    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY}},
-    {NUC_OPS(NUC_OP_SLICE_SCATTER, NUC_OP_INDEX_PUT, NUC_OP_SCATTER), {.form = NUC_FORM_LIST, WIDE}},
+    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY, .int8_only = true}},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER, NUC_OP_INDEX_PUT, NUC_OP_SCATTER), {.form = NUC_FORM_LIST}},
 };
 
 static const struct nuc_quant_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
@@ -247,7 +241,7 @@ const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op o
         p = find_row(rows_of_both, COUNT(rows_of_both), op);
     if (p == NULL)
         p = &families[side == NUC_SIDE_NPU ? NUC_SIDE_NPU : NUC_SIDE_CPU][nuc_op_family(op)];
-    return side == NUC_SIDE_WIDE && !p->wide ? &none : p;
+    return side == NUC_SIDE_WIDE && p->int8_only ? &none : p;
 }
 
 /* ---- conditions ---- */

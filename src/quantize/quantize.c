@@ -232,6 +232,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->reference_compat = options->reference_compat;
     c->without = options->without;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
+    c->mixed = options->mixed;
     c->annotations = nuc_annotate(g, options);
     c->one_scale = options->one_scale;
     if (!options->reference_compat && !(c->without & NUC_STEP_RELEVANT))

@@ -50,6 +50,7 @@ struct nuc_chosen_ranges {
 struct nuc_quantize_options {
     enum nuc_side side; /* of every node that the source says no width of, NPU or CPU */
     bool int16;         /* these are of int16, too, as far as there are kernels, and in float else */
+    bool mixed;         /* values are looked for that gain by int16, however good int8 is */
     /* On side NPU: nodes that end up as int8 kernels on the CPU all the same. NULL: none. */
     bool (*ends_on_cpu)(void *user, const struct nuc_node *node);
     void *ends_on_cpu_user;

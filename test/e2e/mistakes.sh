@@ -113,6 +113,12 @@ done <<'ROWS'
 2 | did you mean 'sdk-3.1'?                                | compile "$d/digits.pt2" --converter-flavor SDK3.1 -o x.pte
 2 | did you mean 'partition'?                              | compile "$d/digits.pt2" --dump-after partitions -o x.pte
 2 | did you mean 'aten.hardswish.default'?                 | compile quantized.pt2 --preserve-ops hardswich -o x.pte
+2 | 'conv1' is not PATTERN=int8, PATTERN=int16 or PATTERN=float | compile "$d/digits.pt2" --precision conv1 -o x.pte
+2 | no operator, label or module matches 'decoder.*': operators are | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --precision 'decoder.*=int16' -o x.pte
+2 | ExecuTorch has no kernels of int16                     | compile "$d/digits.pt2" --activations int16 --executorch-ops-only -o x.pte
+2 | the reference has int8 alone                           | compile "$d/digits.pt2" --activations int16 --reference-compat -o x.pte
+2 | --activations mixed compares networks: leave --accuracy fast out | compile "$d/digits.pt2" --activations mixed --accuracy fast -o x.pte
+2 | the CPU computes in float: leave --cpu float out       | compile "$d/digits.pt2" --activations int16 --cpu float -o x.pte
 2 | did you mean 'aten.convolution.default'?               | compile quantized.pt2 --operators-not-to-delegate convolutin -o x.pte
 2 | not the option '--target'                              | compile "$d/digits.pt2" -o --target imxrt700
 2 | is given twice, as 'a.npz' and as 'b.npz'              | compile "$d/digits.pt2" --calibration a.npz --calibration b.npz -o x.pte

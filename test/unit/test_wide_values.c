@@ -1,4 +1,4 @@
-/* Values that int8 is too narrow for: which operators stay in float, what the network gains, what is left alone. */
+/* Values that int8 is too narrow for: which operators stay in float, or take int16, what the network gains. */
 #include <math.h>
 #include <unistd.h>
 
@@ -26,6 +26,8 @@ static const struct network {
     enum nuc_io io;
     enum nuc_accuracy accuracy;
     bool compat;
+    enum nuc_activations activations; /* for the CPU alone, unless int8 */
+    const char *precision;            /* NULL: none */
 } networks[] = {
 #define LAYERS(in)                                                                                                     \
     "%t = aten.linear.default(%" in ", %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"            \
@@ -34,6 +36,18 @@ static const struct network {
     "%u = parameter : float32[128, 16]; %w = parameter : float32[128, 128]; %v = parameter : float32[4, 128]\n"
     {"linear layers", WEIGHTS "%x = input : float32[1, 16]\n" LAYERS("x"), PLAIN, "", 0,
      .accuracy = NUC_ACCURACY_DEFAULT},
+    {"linear layers, int16", WEIGHTS "%x = input : float32[1, 16]\n" LAYERS("x"), PLAIN, "", 6,
+     .accuracy = NUC_ACCURACY_DEFAULT, .activations = NUC_ACTIVATIONS_INT16},
+    {"linear layers, the last in int16 by name", WEIGHTS "%x = input : float32[1, 16]\n" LAYERS("x"), PLAIN, "linear_2",
+     0, .accuracy = NUC_ACCURACY_DEFAULT, .precision = "y=int16"},
+#define SQUASHED                                                                                                       \
+    "%u = parameter : float32[512, 16]; %w = parameter : float32[32, 512]; %v = parameter : float32[4, 32]\n"          \
+    "%x = input : float32[1, 16]; %t = aten.linear.default(%x, %u); %r = aten.relu.default(%t)\n"                      \
+    "%z = aten.linear.default(%r, %w); %f = aten.tanh.default(%z); %y = aten.linear.default(%f, %v)\n"
+    {"an end that takes few products, mixed", SQUASHED, PLAIN, "tanh linear_2", 3, .accuracy = NUC_ACCURACY_DEFAULT,
+     .activations = NUC_ACTIVATIONS_MIXED},
+    {"the same in int8 by name", SQUASHED, PLAIN, "", -1, .accuracy = NUC_ACCURACY_DEFAULT,
+     .activations = NUC_ACTIVATIONS_MIXED, .precision = "?=int8"},
 #define LEVEL                                                                                                          \
     WEIGHTS "%k = constant : float32[1, 1]; %x = input : float32[1, 16]\n"                                             \
             "%t = aten.linear.default(%x, %u); %r = aten.relu.default(%t); %z = aten.linear.default(%r, %w)\n"         \
@@ -121,7 +135,8 @@ static void fill(enum kind kind, uint32_t seed, float values[N_SAMPLES * N])
     }
 }
 
-/* Operators of the quantized graph that say why they stay in float, by name: none reads or writes int8. */
+/* Operators of the quantized graph that say why they stay in float, or take int16, by name: none reads or writes int8.
+ */
 static void list_float(const struct nuc_graph *g, char *list, size_t size)
 {
     list[0] = '\0';
@@ -154,6 +169,11 @@ static struct result quantize(struct flow *f, unsigned threads)
     o.accuracy = n->accuracy;
     o.io = n->io;
     o.reference_compat = n->compat;
+    o.activations = n->activations;
+    o.precision = &n->precision;
+    o.n_precision = n->precision != NULL;
+    if (n->activations != NUC_ACTIVATIONS_INT8 || n->precision != NULL)
+        o.target = "cortex-m33";
     o.warn = note;
     o.warn_user = f;
     f->notes[0] = '\0';
@@ -190,9 +210,10 @@ static void what_int8_is_too_narrow_for_stays_in_float(void **state)
         struct network fast = *n;
         struct flow f = {.network = n}, other = {.network = &fast};
         fast.accuracy = NUC_ACCURACY_FAST;
+        fast.activations = NUC_ACTIVATIONS_INT8;
         struct result r = quantize(&f, 1), again = quantize(&f, 3), before = quantize(&other, 1);
-        bool noted = strstr(f.notes, "stays in float") != NULL;
-        if (strcmp(r.in_float, n->in_float) != 0 || noted != (*n->in_float != '\0'))
+        bool noted = strstr(f.notes, "stays in float") != NULL || strstr(f.notes, ": in int16: ") != NULL;
+        if (strcmp(r.in_float, n->in_float) != 0 || noted != (n->precision == NULL && *n->in_float != '\0'))
             fail_msg("%s: in float %s, notes: %s", n->what, r.in_float, f.notes);
         if (strcmp(r.in_float, again.in_float) != 0 || r.sqnr < again.sqnr || r.sqnr > again.sqnr)
             fail_msg("%s: three threads choose %s, one %s", n->what, again.in_float, r.in_float);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ir/quant.h"
 #include "npu/layout/layout.h"
 #include "npu/partition/not_delegated.h"
 #include "npu/partition/place.h"
@@ -86,10 +87,15 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     d->format = outcome(format);
     d->ir = outcome(ir);
     d->target = outcome(target);
-    if (!nuc_has_cluster(ends, node) && node->source->width == NUC_WIDTH_FLOAT && node->source->wide != NULL) {
+    bool wide = node->source->width == NUC_WIDTH_INT16
+                    ? nuc_is_int16(node)
+                    : node->source->width == NUC_WIDTH_FLOAT && !nuc_has_cluster(ends, node);
+    if (wide && node->source->wide != NULL) {
+        const char *how =
+            node->source->width == NUC_WIDTH_INT16 ? "takes int16, which the NPU does not have" : "stays in float";
         refuse(p, node,
                (struct nuc_verdict){false, nuc_wide_enough_rule,
-                                    nuc_format(p->g->cx, "stays in float: %s", node->source->wide), ""});
+                                    nuc_format(p->g->cx, "%s: %s", how, node->source->wide), ""});
     } else if (!nuc_has_cluster(ends, node)) {
         /* Why the node has no cluster of its own: the first neighbour that is not quantized. */
         const struct nuc_node *open = nuc_open_input(ends, node);

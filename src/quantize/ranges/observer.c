@@ -216,7 +216,7 @@ struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsi
     return r;
 }
 
-/* How much farther than what is expected ranges of int16 reach: one of 15 bits, beside weights of 7. */
+/* How much farther than what is expected ranges of int16 reach, always: one of 15 bits, beside weights of 7. */
 #define HEADROOM 2
 
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range r, double reach,
@@ -225,9 +225,10 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct 
     const struct nuc_extremes *all = o->shown != NULL ? o->shown : &o->extremes,
                               *extremes = part == NUC_BOTH_PARTS ? all : &o->parts[part].extremes;
 
-    if (reach >= 0)
-        nuc_extremes_widen(extremes, reach, (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
-    if (reach >= 0 && o->spec.dtype == NUC_I16 && extremes->n_samples > 0) {
+    bool is_wide = o->spec.dtype == NUC_I16;
+    if (reach >= 0 || is_wide)
+        nuc_extremes_widen(extremes, fmax(reach, 0), (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
+    if (is_wide && extremes->n_samples > 0) {
         r.min = fmaxf(HEADROOM * r.min, fminf(r.min, extremes->bounds.min));
         r.max = fminf(HEADROOM * r.max, fmaxf(r.max, extremes->bounds.max));
     }

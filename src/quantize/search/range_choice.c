@@ -148,12 +148,17 @@ static bool is_open(const struct nuc_observer *o)
 void nuc_need_histograms(struct nuc_calibration *c, bool chooses)
 {
     const uint8_t *known = known_choices(c);
-    const bool any = chooses && chooses_by_parts(c);
+    /* A trial of other widths takes the ranges of the network that it is compared with. */
+    const bool takes = known != NULL && !chooses && c->mixed, any = takes || (chooses && chooses_by_parts(c));
 
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
         struct nuc_observer *o = c->observers[i];
         bool taken = known == NULL || candidates[known[i]].kind != NUC_OBSERVER_MIN_MAX;
         o->whole = o->spec.observer == NUC_OBSERVER_AUTO && (!(any && taken) || o->spec.dtype == NUC_I16);
+        if (takes && o->spec.observer == NUC_OBSERVER_AUTO) {
+            o->chosen = o->whole ? NUC_OBSERVER_MIN_MAX : candidates[known[i]].kind;
+            o->reach = candidates[known[i]].reach;
+        }
     }
 }
 

@@ -17,6 +17,10 @@
 #define WORTHWHILE 2.0
 #define NOTICED 1.122
 
+/* The same where the user asks for int16 wherever it gains for its cycles: 70 dB, and 0.5 dB in all. */
+#define SMALL_ERROR_OF_MIXED 1e-7
+#define NOTICED_OF_MIXED 1.01
+
 /* Multiply-accumulates that may be spent on the effects of single values. */
 #define BUDGET 3e9
 
@@ -39,6 +43,16 @@
 
 #define NONE UINT32_MAX
 
+static double small_error(const struct nuc_calibration *c)
+{
+    return c->mixed ? SMALL_ERROR_OF_MIXED : SMALL_ERROR;
+}
+
+static double worthwhile(const struct nuc_calibration *c)
+{
+    return c->mixed ? NOTICED : WORTHWHILE;
+}
+
 struct value {
     uint32_t group;
     bool may_be_free; /* of int8: operators of few products do that */
@@ -52,7 +66,7 @@ struct nuc_width_search {
     struct nuc_width_costs costs;
     bool quantized_io;
     double error; /* of the network */
-    double all;   /* of all values alone, summed up */
+    double all;   /* of all values alone, summed up; with int16 also what is left by weights, which stay int8 */
     uint32_t n_values;
     struct value *values; /* of those that are measured the ones that make the largest errors, in this order */
 };
@@ -101,7 +115,7 @@ static bool find_members(const struct nuc_width_search *s, struct value *v)
         if (c->points[i].group != v->group || nuc_is_static(node))
             continue;
         bool is_result = c->observed[node->id].output == v->group;
-        if (s->quantized_io && nuc_is_placeholder(node))
+        if ((s->quantized_io && nuc_is_placeholder(node)) || node->source->width == NUC_WIDTH_INT8)
             return false;
         if (is_result)
             add_maker(c, v, &capacity, node);
@@ -109,7 +123,7 @@ static bool find_members(const struct nuc_width_search *s, struct value *v)
             const struct nuc_node *user = node->users[k];
             if (!is_result && nuc_observed_group(c, node, user) != v->group)
                 continue;
-            if (s->quantized_io && user->op == NUC_OP_OUTPUT)
+            if ((s->quantized_io && user->op == NUC_OP_OUTPUT) || user->source->width == NUC_WIDTH_INT8)
                 return false;
             add_member(c, v, &capacity, user);
         }
@@ -218,7 +232,7 @@ static bool list_values(struct nuc_width_search *s, double share)
         v->may_be_free = find_members(s, v) && v->n_members != 0;
         for (uint32_t k = 0; k < v->n_members; k++)
             products += nuc_node_products(v->members[k]);
-        v->may_be_free = v->may_be_free && products <= share * all;
+        v->may_be_free = v->may_be_free && (products <= share * all || c->mixed);
         any = any || v->may_be_free;
     }
     return any;
@@ -325,7 +339,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const s
 
     *s = (struct nuc_width_search){
         .c = c, .costs = *costs, .quantized_io = quantized_io, .error = nuc_held_out_error(c, NULL)};
-    if (!(s->error > SMALL_ERROR) || !may_free(s, c->held_out.n_samples))
+    if (!(s->error > small_error(c)) || !may_free(s, c->held_out.n_samples))
         return NULL;
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
     nuc_calibration_parameters(c);
@@ -342,7 +356,8 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const s
     s->n_values = s->n_values < MOST_VALUES ? s->n_values : MOST_VALUES;
     for (uint32_t i = 0; i < s->n_values; i++)
         free += s->values[i].may_be_free ? s->values[i].error : 0;
-    return s->all > WORTHWHILE * (s->all - free) ? s : NULL;
+    s->all = c->mixed ? fmax(s->all, s->error) : s->all;
+    return s->all > worthwhile(c) * (s->all - free) ? s : NULL;
 }
 
 /* ---- regions ---- */
@@ -405,7 +420,8 @@ static void prune(struct proposal *p)
             continue;
         collect(p, i, p->trial);
         double left = error_left(p->s, p->trial);
-        if (left > NOTICED * p->error && left > SMALL_ERROR)
+        const struct nuc_calibration *c = p->s->c;
+        if (left > (c->mixed ? NOTICED_OF_MIXED : NOTICED) * p->error && left > small_error(c))
             continue;
         p->taken[i] = false;
         collect(p, NONE, p->wide);
@@ -452,7 +468,7 @@ double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, b
 
     memset(wide, 0, n_ids * sizeof *wide);
     before = p.cycles = total_cycles(s, wide);
-    for (uint32_t i = 0; p.error > SMALL_ERROR;) {
+    for (uint32_t i = 0; p.error > small_error(s->c);) {
         if ((i = best_value(&p, before + most_cycles)) == NONE)
             break;
         p.taken[i] = true;
@@ -461,7 +477,7 @@ double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, b
         p.error = error_left(s, wide);
     }
     prune(&p);
-    if (!(s->all > WORTHWHILE * p.error))
+    if (!(s->all > worthwhile(s->c) * p.error))
         return 0;
     close_over(&p);
     return fmax(p.cycles - before, 1); /* conversions that it does without may be more than it takes */
