@@ -70,5 +70,26 @@ grep -q 'has no effect here' err || fail "explain, no int8 kernels: $(cat err)"
 for target in imxrt700 imxrt700cm cortex-m33 cortex-m55 cortex-m0plus; do
     grep -qx "$target" targets.txt || fail "targets: no $target"
 done
+# int16: the archive of quantize gives the outputs of compile alone; no operator of the digits is in float.
+set -- --calibration "$digits/calibration.npz" --target cortex-m33 --activations int16
+"$nucleon" quantize "$digits/digits.pt2" "$@" -o q16.pt2 >/dev/null 2>err || fail "quantize in int16: $(cat err)"
+"$nucleon" compile "$digits/digits.pt2" "$@" -o whole.pte >/dev/null 2>err || fail "compile in int16: $(cat err)"
+"$nucleon" compile q16.pt2 --target cortex-m33 --dump-after lower -o parts.pte >parts.txt 2>err ||
+    fail "compile what is int16: $(cat err)"
+for name in whole parts; do
+    "$nucleon" run $name.pte -i "$digits/calibration.npz" -o $name.npz >/dev/null 2>err || fail "$name: $(cat err)"
+done
+cmp -s whole.npz parts.npz || fail "int16: other outputs by the archive"
+grep -q 'edge.nucleon.quantized_conv2d.*: int16' parts.txt || fail "int16: no convolution of it"
+! grep '^%' parts.txt | grep ': float32' | grep -vE '= (parameter|input|buffer|constant|edge.cortex_m.dequantize)' ||
+    fail "int16: float operators"
+# A network that torch has quantized (int16.py made it): with int16 on the CPU of either target, as torch computes it.
+for target in cortex-m33 imxrt700; do
+    "$nucleon" compile "$root/test/e2e/int16.pt2" --target $target -o torch.pte >torch.txt 2>err ||
+        fail "int16 of torch: $(cat err)"
+    grep -q 'CPU 5 of 5 operators (0 in float)' torch.txt || fail "int16 of torch: $(cat torch.txt)"
+    "$nucleon" evaluate torch.pte --dataset "$root/test/e2e/int16.npz" --reference "$root/test/e2e/int16.pt2" \
+        --min-sqnr 80 >torch.txt 2>&1 || fail "int16 of torch: $(cat torch.txt)"
+done
 [ $failures -eq 0 ] && echo "passed"
 exit $failures
