@@ -318,11 +318,11 @@ static real_function *exact_function(const struct chain *v)
 #define NUMBERS (65536 + 2)
 
 /* In steps of the result; NaN is the least. */
-static double steps_of(float result, double scale)
+static double steps_of(float result, double scale, int32_t most)
 {
     double steps = round((double)result / scale);
 
-    return steps > INT16_MIN ? fmin(steps, INT16_MAX) : INT16_MIN;
+    return steps > -most - 1 ? fmin(steps, most) : -most - 1;
 }
 
 /*
@@ -332,23 +332,24 @@ static double steps_of(float result, double scale)
 static struct nuc_node *best_samples(struct nuc_cm *c, const struct nuc_node *like, const float *results, double scale)
 {
     const int64_t n_even = NUC_EVEN, n_octaves = 2 * NUC_OCTAVES;
-    int16_t *even = nuc_alloc_array(c->g->cx, NUC_EVEN, sizeof *even);
-    int16_t *octaves = nuc_alloc_array(c->g->cx, 2 * NUC_OCTAVES, sizeof *octaves);
+    int32_t *even = nuc_alloc_array(c->g->cx, NUC_EVEN, sizeof *even);
+    int32_t *octaves = nuc_alloc_array(c->g->cx, 2 * NUC_OCTAVES, sizeof *octaves);
     double error_even = 0, error_octaves = 0;
 
     for (int32_t i = 0; i < NUC_EVEN; i++)
-        even[i] = (int16_t)steps_of(results[nuc_even_number(i) - FIRST], scale);
+        even[i] = (int32_t)steps_of(results[nuc_even_number(i) - FIRST], scale, NUC_MOST_SAMPLE);
     for (int32_t i = 0; i < 2 * NUC_OCTAVES; i++)
-        octaves[i] = (int16_t)steps_of(results[nuc_octave_number(i) - FIRST], scale);
+        octaves[i] = (int32_t)steps_of(results[nuc_octave_number(i) - FIRST], scale, NUC_MOST_SAMPLE);
     for (int32_t q = INT16_MIN; q <= INT16_MAX; q++) {
-        double steps = steps_of(results[q - FIRST], scale), weight = 1 / (256 + fabs((double)q));
-        double of_even = nuc_even_value(even, q) - steps, of_octaves = nuc_octave_value(octaves, q) - steps;
+        double steps = steps_of(results[q - FIRST], scale, INT16_MAX), weight = 1 / (256 + fabs((double)q));
+        double of_even = nuc_clamp_i32(nuc_even_value(even, q), INT16_MIN, INT16_MAX) - steps;
+        double of_octaves = nuc_clamp_i32(nuc_octave_value(octaves, q), INT16_MIN, INT16_MAX) - steps;
         error_even += of_even * of_even * weight;
         error_octaves += of_octaves * of_octaves * weight;
     }
     if (error_even <= error_octaves)
-        return nuc_cm_constant(c, like, "_samples", NUC_I16, &n_even, 1, even);
-    return nuc_cm_constant(c, like, "_samples", NUC_I16, &n_octaves, 1, octaves);
+        return nuc_cm_constant(c, like, "_samples", NUC_I32, &n_even, 1, even);
+    return nuc_cm_constant(c, like, "_samples", NUC_I32, &n_octaves, 1, octaves);
 }
 
 /* The kernel is of int16 to int16: an int8 tensor at either end is one of 128 times as many steps. */

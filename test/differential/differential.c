@@ -1,10 +1,11 @@
 /*
- * differential [--graphs N] [--first SEED] [--ops N] [--where npu|cpu] [--target NAME] [--save DIR] [--quiet]: makes
- * random networks of every operator of the rule sets, 1 to 40 operators each, quantizes them with random samples,
- * compiles them, and compares program and evaluator, operator by operator (teacher.h). The two share nothing but the
- * quantization parameters. Every quantized value is at most one step apart, and equal where the operators are exact; a
- * program without the inner values as outputs gives the same bytes where it runs the same operators on the NPU. The
- * LiteRT models of partitions keep to the rules of sdk-3.2 (rules/litert_rules.h). Exit code 0 when everything held.
+ * differential [--graphs N] [--first SEED] [--ops N] [--where npu|cpu] [--target NAME] [--activations int8|int16]
+ * [--save DIR] [--quiet]: makes random networks of every operator of the rule sets, 1 to 40 operators each, quantizes
+ * them with random samples, compiles them, and compares program and evaluator, operator by operator (teacher.h). The
+ * two share nothing but the quantization parameters. Every quantized value is at most one step apart, of int16 and
+ * interpolated 32, and equal where the operators are exact; a program without the inner values as outputs gives the
+ * same bytes where it runs the same operators on the NPU. The LiteRT models of partitions keep to the rules of sdk-3.2
+ * (rules/litert_rules.h). Exit code 0 when everything held.
  */
 #include <dirent.h>
 #include <math.h>
@@ -22,6 +23,7 @@
 #define N_SAMPLES 4 /* of the calibration */
 #define N_RUNS 6    /* two more with values calibration has not seen */
 #define MAX_IO 1200
+#define INTERPOLATED 64 /* steps of int16, a five-hundredth of its values: what a line may leave of a bend */
 
 struct op_count {
     size_t values, different, largest;
@@ -35,8 +37,8 @@ struct totals {
 
 struct request {
     uint64_t seed;
-    unsigned n_ops; /* 0: by the seed */
-    bool delegate, quiet;
+    unsigned n_ops;             /* 0: by the seed */
+    bool delegate, quiet, wide; /* wide: activations of int16 */
     const char *target;
     const char *save; /* folder for what a failing trial made, or NULL */
     const char *folder;
@@ -54,7 +56,7 @@ struct trial {
     float *samples[RANDOM_MAX_INPUTS];   /* N_RUNS of each input */
     size_t n_inputs, sample_bytes[RANDOM_MAX_INPUTS];
     void *plain[MAX_IO], *got[MAX_IO], *expected[MAX_IO]; /* outputs of program, inside, taught */
-    int8_t *given[MAX_IO];                                /* taught values */
+    void *given[MAX_IO];                                  /* taught values */
     bool same_places;                                     /* the two programs have the same operators on the NPU */
     bool good;
 };
@@ -91,6 +93,7 @@ static void choose_options(struct trial *t)
     o->delegate = t->q->delegate;
     o->target = t->q->target;
     /* Graphs are small: by cost most of their operators would stay on the CPU. */
+    o->activations = t->q->wide ? NUC_ACTIVATIONS_INT16 : NUC_ACTIVATIONS_INT8;
     o->placement = t->q->seed % 4 == 3 ? NUC_PLACEMENT_COST : NUC_PLACEMENT_GREEDY;
     o->converter_flavor = random_one_of(&r, 3) ? "sdk-3.1" : "sdk-3.2";
     o->use_neutron_for_format_conversion = !random_one_of(&r, 2);
@@ -255,7 +258,7 @@ static void allocate(struct trial *t)
     for (uint32_t i = 0; i < t->teacher.n_outputs; i++)
         t->plain[i] = malloc(output_bytes(t->quantized, i));
     for (uint32_t i = 0; i < n_values; i++)
-        t->given[i] = malloc(t->teacher.values[i].elements);
+        t->given[i] = malloc(t->teacher.values[i].elements * sizeof(int16_t));
 }
 
 static void release(struct trial *t)
@@ -278,9 +281,13 @@ static bool read_values(struct trial *t)
         const float *values = t->got[t->teacher.n_outputs + i];
         for (size_t k = 0; k < v->elements; k++) {
             double q = round((double)values[k] / v->scale) + (double)v->zero;
-            if (!(q >= INT8_MIN && q <= INT8_MAX))
-                return failed(t, v->quantize->name, "the program gives a value that is none of the 256");
-            t->given[i][k] = (int8_t)q;
+            const double low = v->dtype == NUC_I8 ? INT8_MIN : INT16_MIN;
+            if (!(q >= low && q <= -low - 1))
+                return failed(t, v->quantize->name, "the program gives a value that its type does not have");
+            if (v->dtype == NUC_I8)
+                ((int8_t *)t->given[i])[k] = (int8_t)q;
+            else
+                ((int16_t *)t->given[i])[k] = (int16_t)q;
         }
     }
     return true;
@@ -303,15 +310,20 @@ static void note(struct op_count *count, size_t elements, size_t different, size
     count->largest = largest > count->largest ? largest : count->largest;
 }
 
+static int number_at(const struct teacher_value *v, const void *numbers, size_t k)
+{
+    return v->dtype == NUC_I8 ? ((const int8_t *)numbers)[k] : ((const int16_t *)numbers)[k];
+}
+
 static bool judge_value(struct trial *t, uint32_t index)
 {
     const struct teacher_value *v = &t->teacher.values[index];
-    const int8_t *expected = t->expected[index], *got = t->given[index];
+    const void *expected = t->expected[index], *got = t->given[index];
     size_t different = 0, largest = 0, at = 0;
     char ops[256], text[512];
 
     for (size_t k = 0; k < v->elements; k++) {
-        size_t steps = (size_t)abs(expected[k] - got[k]);
+        size_t steps = (size_t)abs(number_at(v, expected, k) - number_at(v, got, k));
         different += steps != 0;
         at = steps > largest ? k : at;
         largest = steps > largest ? steps : largest;
@@ -320,13 +332,16 @@ static bool judge_value(struct trial *t, uint32_t index)
         note(&t->sum->ops[v->ops[i]], v->elements, different, largest);
     if (v->n_ops == 0)
         note(&t->sum->requantized, v->elements, different, largest);
+    /* The evaluator's floats of numbers near 1 have no such steps. */
+    if (v->dtype == NUC_I16 && v->scale < 0x1p-20)
+        return true;
     /* int8 kernels of a CPU round sums and tables half away from zero. */
     bool exact = v->exact && strcmp(t->q->target, "imxrt700") == 0;
-    if (largest <= (exact ? 0 : 1))
+    if (largest <= (exact ? 0 : teacher_interpolates(v) ? INTERPOLATED : 1))
         return true;
     snprintf(text, sizeof text,
              "%zu of %zu values differ, by at most %zu steps, first at %zu: %d, the evaluator has %d", different,
-             v->elements, largest, at, got[at], expected[at]);
+             v->elements, largest, at, number_at(v, got, at), number_at(v, expected, at));
     char where[400];
     snprintf(where, sizeof where, "%s (%s)", v->quantize->name, ops_text(v, ops, sizeof ops));
     return failed(t, where, text);
@@ -481,6 +496,8 @@ int main(int argc, char **argv)
             q.delegate = strcmp(value, "cpu") != 0;
         else if (strcmp(argv[i], "--target") == 0)
             q.target = value;
+        else if (strcmp(argv[i], "--activations") == 0)
+            q.wide = strcmp(value, "int16") == 0;
         else if (strcmp(argv[i], "--save") == 0)
             q.save = value;
         else

@@ -74,6 +74,19 @@ const char *teacher_reason(enum nuc_op op)
     return reasons[op];
 }
 
+bool teacher_interpolates(const struct teacher_value *v)
+{
+    static const char *const of_tables[] = {TABLE, ON_THE_CPU, EXPONENTIAL};
+    bool found = false;
+
+    for (unsigned i = 0; v->dtype == NUC_I16 && i < v->n_ops; i++) {
+        for (size_t k = 0; k < sizeof of_tables / sizeof of_tables[0]; k++)
+            found = found || v->ops[i] == NUC_OP_HARDSWISH ||
+                    (reasons[v->ops[i]] != NULL && strcmp(reasons[v->ops[i]], of_tables[k]) == 0);
+    }
+    return found;
+}
+
 /* Values that depend on user inputs, by node id. */
 static bool *find_live(const struct nuc_graph *g)
 {
@@ -144,6 +157,7 @@ static void describe(const struct nuc_graph *g, const bool *live, const struct n
         .quantize = q,
         .scale = scale->kind == NUC_ARG_INT ? (double)scale->u.i : scale->u.f,
         .zero = q->args[2].u.i,
+        .dtype = q->vals[0].dtype,
         .elements = (size_t)nuc_elements(&q->vals[0]),
         .exact = true,
     };

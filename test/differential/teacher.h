@@ -15,6 +15,7 @@ struct teacher_value {
     const struct nuc_node *quantize; /* of the graph under test */
     double scale;
     int64_t zero;
+    enum nuc_dtype dtype; /* int8 or int16 */
     size_t elements;
     enum nuc_op ops[TEACHER_MAX_OPS]; /* in the order of the enumeration, each once; none: a second quantization */
     unsigned n_ops;
@@ -32,5 +33,8 @@ struct teacher teacher_make(const struct nuc_graph *quantized);
 
 /* Whether evaluator and program give the same bytes for the operator, and if not, why one step is allowed. */
 const char *teacher_reason(enum nuc_op op); /* NULL: exact */
+
+/* Whether the value has 16 bits, which lie between results of a table or come from a softmax's exponentials. */
+bool teacher_interpolates(const struct teacher_value *v);
 
 #endif

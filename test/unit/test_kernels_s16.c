@@ -283,20 +283,24 @@ static void test_softmax(void **unused)
 /* A line between the results of a table: both forms have x / 2 in steps of 1 / 2, and 1 at 0. */
 static void test_functions(void **unused)
 {
-    int16_t even[NUC_EVEN], octaves[2 * NUC_OCTAVES], out[4];
+    int32_t even[NUC_EVEN], octaves[2 * NUC_OCTAVES];
+    int16_t out[4];
     const int16_t in[4] = {INT16_MIN, -1, 1, INT16_MAX};
 
     (void)unused;
     for (int32_t i = 0; i < NUC_EVEN; i++)
-        even[i] = (int16_t)(nuc_even_number(i) / 2);
+        even[i] = nuc_even_number(i) / 2;
     for (int32_t i = 0; i < 2 * NUC_OCTAVES; i++)
-        octaves[i] = (int16_t)(nuc_octave_number(i) / 2);
+        octaves[i] = nuc_octave_number(i) / 2;
     for (int32_t q = INT16_MIN; q <= INT16_MAX; q++) {
         assert_true(abs(2 * nuc_even_value(even, q) - q) <= 1);
         assert_true(abs(2 * nuc_octave_value(octaves, q) - q) <= 2);
     }
     nuc_kernel_function_s16(even, true, in, out, 4);
     assert_memory_equal(out, ((const int16_t[]){-16384, 0, 1, 16384}), sizeof out);
+    even[512] = 40000; /* a line leads out of int16 */
+    nuc_kernel_function_s16(even, true, in, out, 4);
+    assert_int_equal(out[3], INT16_MAX);
     octaves[0] = 7;
     octaves[1] = 100;
     octaves[NUC_OCTAVES] = -9;

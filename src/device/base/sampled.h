@@ -14,17 +14,23 @@
 #define NUC_EVEN 513
 #define NUC_OCTAVES 353
 
-static inline int32_t nuc_between(const int16_t *at, int32_t rest, int32_t shift)
+/* Results are at most this in size, beyond int16 where a line leads out of it. */
+#define NUC_MOST_SAMPLE (1 << 20)
+
+static inline int32_t nuc_between(const int32_t *at, int32_t rest, int32_t shift)
 {
-    return at[0] + (((at[1] - at[0]) * rest + (1 << shift >> 1)) >> shift);
+    uint32_t slope = (uint32_t)at[1] - (uint32_t)at[0], half = 1u << shift >> 1;
+    uint32_t value = (uint32_t)at[0] + (uint32_t)((int32_t)(slope * (uint32_t)rest + half) >> shift);
+
+    return (int32_t)value;
 }
 
-static inline int32_t nuc_even_value(const int16_t *table, int32_t q)
+static inline int32_t nuc_even_value(const int32_t *table, int32_t q)
 {
     return nuc_between(table + 256 + (q >> 7), q & 127, 7);
 }
 
-static inline int32_t nuc_octave_value(const int16_t *table, int32_t q)
+static inline int32_t nuc_octave_value(const int32_t *table, int32_t q)
 {
     int32_t size = q ^ (q >> 31), shift = 26 - __builtin_clz((uint32_t)size | 32);
 

@@ -55,7 +55,7 @@ void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *
                           const int8_t *slopes, int16_t *out);
 
 /* samples: as sampled.h has them, NUC_EVEN or twice NUC_OCTAVES. */
-void nuc_kernel_function_s16(const int16_t *samples, bool even, const int16_t *in, int16_t *out, size_t count);
+void nuc_kernel_function_s16(const int32_t *samples, bool even, const int16_t *in, int16_t *out, size_t count);
 
 /* The logistic function or the hyperbolic tangent of numbers in units of 1 / 12288; out counts 1 / 32768. */
 void nuc_kernel_sigmoid_s16(struct nuc_q15_units units, bool is_tanh, const int16_t *in, int16_t *out, size_t count);

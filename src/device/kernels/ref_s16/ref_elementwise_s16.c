@@ -226,12 +226,12 @@ void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *
     each(prelu_of, p, loops, in, NUC_I8, slopes, out);
 }
 
-void nuc_kernel_function_s16(const int16_t *samples, bool even, const int16_t *in, int16_t *out, size_t count)
+void nuc_kernel_function_s16(const int32_t *samples, bool even, const int16_t *in, int16_t *out, size_t count)
 {
     for (size_t i = 0; even && i < count; i++)
-        out[i] = (int16_t)nuc_even_value(samples, in[i]);
+        out[i] = (int16_t)nuc_ssat16(nuc_even_value(samples, in[i]));
     for (size_t i = 0; !even && i < count; i++)
-        out[i] = (int16_t)nuc_octave_value(samples, in[i]);
+        out[i] = (int16_t)nuc_ssat16(nuc_octave_value(samples, in[i]));
 }
 
 void nuc_kernel_sigmoid_s16(struct nuc_q15_units units, bool is_tanh, const int16_t *in, int16_t *out, size_t count)
