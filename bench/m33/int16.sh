@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 options="-std=c11 -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 -ffunction-sections -fdata-sections"
-port=$root/port/mps2_an505
+port=$root/port
 
 # build NAME OPTIONS FILE ...: objects into $work/NAME.
 build() {
@@ -22,10 +22,10 @@ cmsis=$(cd "$1" && pwd)
 build theirs "-O3 -w" $(find "$cmsis/Source" -name "*_s16*.c" -o -path "*/NNSupportFunctions/*.c" ! -name "*_f16.c" ! -name "*_f32.c")
 build kernels "-O2 -ffreestanding -fno-math-errno -ffp-contract=off" "$root"/src/device/kernels/ref_s16/*.c \
     "$root/src/device/kernels/dsp/dsp_conv_s16.c"
-build own "-Os" "$root/bench/m33/int16.c" "$root/port/print.c" "$port/startup.c" "$port/port.c" \
+build own "-Os" "$root/bench/m33/int16.c" "$port/print.c" "$port/startup.c" "$port/semihosting.c" "$port/mps2_an505/counter.c" \
     "$root"/src/device/base/fixed_point.c "$root"/src/device/base/logistic.c "$root"/src/device/kernels/ref/walk.c
 # shellcheck disable=SC2086
-arm-none-eabi-gcc $options -nostartfiles -T "$port/mps2_an505.ld" -Wl,--gc-sections -o "$work/int16.elf" \
+arm-none-eabi-gcc $options -nostartfiles -T "$port/mps2_an505/mps2_an505.ld" -Wl,--gc-sections -o "$work/int16.elf" \
     "$work"/own/*.o "$work"/kernels/*.o "$work"/theirs/*.o -lm
 sh "$root/tools/firmware_run.sh" "$work/int16.elf" | awk -F '\t' '
     { printf "%-28s %10d %10d %6.3f  %s\n", $1, $2, $3, $2 / $3, $4; sum += log($2 / $3) }
