@@ -24,7 +24,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class NeutronTargetSpec:
-    """A target with an NPU: ``imxrt700``, ``imxrt700cm`` with int8 kernels of the CPU for the rest, ``mcxn947``, ``mcxn547``.
+    """A target with an NPU: ``imxrt700``, ``mcxn947``, ``mcxn547``, or ``imxrt700cm`` with int8 kernels for the rest.
 
     ``converter_flavor`` is the rule set of the NPU: ``sdk-3.2``, ``sdk-3.1``, or one of the names that older releases
     of the backend had for it, ``SDK_25_06`` to ``SDK_25_12``. None: the newest.

@@ -14,13 +14,13 @@ const struct nuc_npu_costs nuc_npus[NUC_NPU_KINDS] = {
     [NUC_NPU_N1_16] = {.kind = NUC_NPU_N1_16, .code = 0x116, .pipelines = 4, .num_macs = 4, ANY_NPU},
 };
 
-const struct nuc_npu_costs *nuc_npu_with_code(uint32_t code)
+enum nuc_npu_kind nuc_npu_with_code(uint32_t code)
 {
-    for (uint32_t i = 0; i < NUC_NPU_KINDS; i++) {
-        if (nuc_npus[i].code == code)
-            return &nuc_npus[i];
-    }
-    return 0;
+    uint32_t kind = 0;
+
+    while (kind < NUC_NPU_KINDS && nuc_npus[kind].code != code)
+        kind++;
+    return (enum nuc_npu_kind)kind;
 }
 
 uint64_t nuc_npu_times(uint64_t a, uint64_t b)

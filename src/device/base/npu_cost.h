@@ -32,8 +32,8 @@ struct nuc_npu_costs {
 /* eIQ Neutron N3-64 as in the i.MX RT700, N1-16 as in MCX N. */
 extern const struct nuc_npu_costs nuc_npus[NUC_NPU_KINDS];
 
-/* The one of that code; NULL: none. */
-const struct nuc_npu_costs *nuc_npu_with_code(uint32_t code);
+/* The one of that code; NUC_NPU_KINDS: none. */
+enum nuc_npu_kind nuc_npu_with_code(uint32_t code);
 
 /* What a kernel call does. */
 struct nuc_npu_work {

@@ -35,8 +35,8 @@ struct nuc_npu {
     const struct nuc_npu *self; /* while prepared, with the magic: memory of anything else is not taken for a handle */
     uint32_t magic;             /* NPU_HANDLE_MAGIC */
     bool allocated;             /* by npu_context_alloc() */
+    uint8_t kind;               /* enum nuc_npu_kind: the NPU that the program is for */
     bool revision_4;            /* calls may have a table at the end, or an in_pitch */
-    const struct nuc_npu_costs *costs; /* of the NPU that the program is for */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */

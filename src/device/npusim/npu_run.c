@@ -72,7 +72,7 @@ static enum nuc_npu_stop fault_at(uint32_t i)
 static void note(const struct nuc_npu *npu, const union nuc_mc_record *r, uint32_t i, struct nuc_npu_clock *clock,
                  uint8_t *profile, struct nuc_npu_trace *trace)
 {
-    uint64_t start = clock->now, stop = nuc_npu_clock_step(npu->costs, clock, r);
+    uint64_t start = clock->now, stop = nuc_npu_clock_step(&nuc_npus[npu->kind], clock, r);
 
     if (profile)
         write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, 1 + i % 255, time_word(start), time_word(stop));

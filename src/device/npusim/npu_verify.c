@@ -37,8 +37,8 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
             return NPU_BAD_LAYOUT;
     }
     *detail = NUC_MC_WORD_NPU;
-    npu->costs = nuc_npu_with_code(word(mc, NUC_MC_WORD_NPU));
-    if (!npu->costs)
+    npu->kind = (uint8_t)nuc_npu_with_code(word(mc, NUC_MC_WORD_NPU));
+    if (npu->kind == NUC_NPU_KINDS)
         return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_SIZE;
     if (size < calls || size % 4 != 0)
