@@ -34,6 +34,21 @@ static const struct fit depthwise_of_one = {
 /* More taps than its kernel for one channel takes: in plain C. */
 static const struct fit depthwise_of_many = {.call = 20000, .product = 32, .scalar = 3}; /* of one call */
 
+/*
+ * The same on a Cortex-M55, where a vector instruction counts as two cycles: least squares over the operators of 12
+ * networks, instructions and vector instructions counted by bench/m33/vectors.py. Products are of whole vectors; a run
+ * is a line of a channel of a depthwise convolution.
+ */
+#define LANES 16
+static const struct fit vector_windows = {
+    .call = 8640, .product = 0.254, .written = 5.12, .pixel = 276, .weight = 0.305}; /* 19 % */
+static const struct fit vector_pointwise = {
+    .call = 3540, .product = 0.255, .written = 9.88, .pixel = 98.4, .weight = 0.344};          /* 11 % */
+static const struct fit vector_few_pixels = {.call = 2880, .product = 0.588, .written = 42.4}; /* 11 % */
+static const struct fit vector_depthwise = {
+    .call = 3850, .product = 0.29, .written = 9.37, .read = 2.03, .channel = 53.8, .run = 152}; /* 14 % */
+static const struct fit vector_of_one = {.product = 0.598, .written = 1.02, .pixel = 285};      /* 3 % */
+
 /* Channels with weights of more than eight bits once more, in plain C. */
 static const struct fit once_more = {.product = 12, .written = 284, .scalar = 1};           /* 23 % */
 static const struct fit depthwise_once_more = {.product = 68.3, .written = 8, .scalar = 1}; /* 16 % */
@@ -188,6 +203,24 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR), VALUES, {.call = 1270, .written = 35, .pixel = 110, .scalar = 4}},
 };
 
+/* Int8 kernels of a core with vector instructions, where others are as above. */
+static const struct row vector_kernels[] = {
+    {NUC_OPS(NUC_OP_CORTEXM_LINEAR, NUC_OP_LINEAR),
+     PRODUCTS,
+     {.call = 1730, .product = 0.302, .written = 35.6}}, /* 5 % */
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_BMM),
+     PRODUCTS,
+     {.call = 1550, .product = 0.584, .written = 37.2}}, /* 1 % */
+    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_ADD, NUC_OP_SUB),
+     VALUES,
+     {.call = 4840, .written = 7.75, .few = &few_sums}},                                               /* 1 % */
+    {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL), VALUES, {.call = 2030, .written = 10}},                  /* 13 % */
+    {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_TEST), VALUES, {.call = 661, .written = 0.56}}, /* 8 % */
+    {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
+     VALUES,
+     {.product = 2.44, .written = 18.3}}, /* 43 %: 6 channels */
+};
+
 /* Float kernels that differ from one pass over their values; those that move values are as above. */
 static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM, NUC_OP_NATIVE_GROUP_NORM),
@@ -243,6 +276,30 @@ static uint64_t cycles(const struct nuc_kernel_costs *c, const struct fit *f, co
     return sum < 1e18 ? (uint64_t)sum : (uint64_t)1e18;
 }
 
+static double smaller(int64_t a, int64_t b)
+{
+    return (double)(a < b ? a : b);
+}
+
+/* What vectors go over: lines along the longer side, rows of weights in whole vectors. */
+static const struct fit *fit_of_vectors(const struct nuc_kernel_call *call, struct work *w)
+{
+    const struct nuc_meta *weight = call->weight, *out = call->out;
+    bool is_depthwise = nuc_op_is_in(call->op, depthwise), one = is_depthwise && call->in->sizes[1] == 1;
+    int64_t row = weight->sizes[1] * weight->sizes[2] * (is_depthwise ? 1 : weight->sizes[3]);
+
+    if (is_depthwise && call->in->sizes[1] == out->sizes[1]) {
+        w->runs = call->written * w->channels * (out->rank == 4 ? smaller(out->sizes[2], out->sizes[3]) : 1);
+        return &vector_depthwise;
+    }
+    w->products = w->written * (double)((row + LANES - 1) / LANES * LANES);
+    if (one)
+        return &vector_of_one;
+    return weight->sizes[1] * weight->sizes[2] > 1 ? &vector_windows
+           : w->pixels > 2                         ? &vector_pointwise
+                                                   : &vector_few_pixels;
+}
+
 static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double pixels)
 {
     const struct nuc_meta *w = call->weight;
@@ -293,7 +350,10 @@ static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct n
                  (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
     double share = call->again / w.channels;
     const struct work more = {.products = w.products * share, .written = w.written * share};
-    return cycles(costs, fit_of_conv(call, w.pixels), &w) +
+    bool vectors =
+        costs->vector && call->in->dtype == NUC_I8 &&
+        (!nuc_op_is_in(call->op, depthwise) || call->in->sizes[1] == 1 || call->in->sizes[1] == call->out->sizes[1]);
+    return cycles(costs, vectors ? fit_of_vectors(call, &w) : fit_of_conv(call, w.pixels), &w) +
            cycles(costs, nuc_op_is_in(call->op, depthwise) ? &depthwise_once_more : &once_more, &more);
 }
 
@@ -356,6 +416,11 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     for (size_t i = 0; call->out->dtype == NUC_I16 && i < sizeof wide_kernels / sizeof wide_kernels[0]; i++) {
         if (!costs->real && nuc_op_is_in(call->op, wide_kernels[i].ops))
             return row_cycles(costs, call, &wide_kernels[i], w);
+    }
+    bool vectors = costs->vector && !costs->real && call->out->dtype == NUC_I8;
+    for (size_t i = 0; vectors && i < sizeof vector_kernels / sizeof vector_kernels[0]; i++) {
+        if (nuc_op_is_in(call->op, vector_kernels[i].ops))
+            return row_cycles(costs, call, &vector_kernels[i], w);
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         bool moves = kernels[i].form == PARTS || kernels[i].form == ORDER;

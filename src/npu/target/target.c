@@ -88,6 +88,18 @@ const char *nuc_isa_name(enum nuc_isa isa)
     .int8 = {.call = 1000, .mac = 1.3, .conv_mac = 1.2, .element = 30, .function = 6, .softmax = 150, .gate = 209},    \
     FPU_KERNELS
 
+/* Those of one with vector instructions. */
+#define MVE_KERNELS                                                                                                    \
+    .int8 = {.call = 1000,                                                                                             \
+             .mac = 0.3,                                                                                               \
+             .conv_mac = 0.3,                                                                                          \
+             .element = 30,                                                                                            \
+             .function = 1,                                                                                            \
+             .softmax = 150,                                                                                           \
+             .gate = 209,                                                                                              \
+             .vector = true},                                                                                          \
+    FPU_KERNELS
+
 enum { N3_64 = 1 << NUC_NPU_N3_64, N1_16 = 1 << NUC_NPU_N1_16 };
 
 static const uint8_t firmware[NUC_FW_COUNT] = {
@@ -145,7 +157,7 @@ static const struct nuc_target targets[] = {
         .description = "Cortex-M55 alone, also for M85",
         .cpu = &cortex_m55,
         .clock_hz = 324e6,
-        .costs = {DSP_KERNELS}, /* nucleon's kernels have no MVE instructions */
+        .costs = {MVE_KERNELS},
         NEUTRON_N3_64,
     },
     {

@@ -52,6 +52,7 @@ struct nuc_kernel_costs {
     double gate;     /* gate of a recurrent layer, besides its products */
     bool real;       /* float32 */
     bool scalar;     /* a core without DSP instructions and long multiplication */
+    bool vector;     /* a core with vector instructions (MVE), each of which counts as two cycles */
 };
 
 /* What is outside the NPU, in cycles of the common clock of NPU and CPU (docs/cycle-model.md). */
