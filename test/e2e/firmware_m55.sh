@@ -1,0 +1,34 @@
+#!/bin/sh
+# firmware_m55.sh NUCLEON CM55BUILD SOURCE: the project of a program for a Cortex-M55, built from installed libraries,
+# computes on QEMU's mps3-an547 what the host computes, and takes kernels with vector instructions. 77, "skipped",
+# without QEMU, the compiler or the build.
+set -u
+nucleon=$1
+build=$2
+root=$3
+for tool in arm-none-eabi-gcc qemu-system-arm; do
+    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
+done
+[ -f "$build/libnucleon-runtime.a" ] || { echo "no build in $build"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+fail() {
+    echo "FAIL $*" >&2
+    exit 1
+}
+
+digits=$root/examples/digits
+cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(cat log)"
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --target cortex-m55 -o digits.pte --quiet ||
+    fail "no program"
+"$nucleon" codegen digits.pte --project digits --target cortex-m55 --quiet || fail "no project"
+[ ! -e digits/cortex-m33.cmake ] || fail "the project has files of another board"
+cmake -S digits -B digits/build -DCMAKE_PREFIX_PATH="$work/prefix" >log 2>&1 || fail "$(cat log)"
+cmake --build digits/build >log 2>&1 || fail "does not build: $(cat log)"
+for form in c pte; do
+    sh digits/run.sh digits/build/digits_$form.elf >ran || fail "$form: $(cat ran)"
+    grep -q "outputs equal the host's" ran || fail "$form: compares nothing: $(cat ran)"
+    arm-none-eabi-nm digits/build/digits_$form.elf | grep -q ' nuc_mve_dot_pairs$' || fail "$form: no vector instructions"
+    echo "ok   $form: $(head -n 1 ran)"
+done
