@@ -51,6 +51,8 @@ bool nuc_other_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_rank_before_softmax(struct nuc_graph *g);
 /* Distances to constant vectors, of which the smallest is looked for, become a linear layer. */
 bool nuc_rank_distances(struct nuc_graph *g);
+/* A permutation of what another permuted the other way, as around a norm over other dimensions than the last, goes. */
+bool nuc_fold_undone_permutes(struct nuc_graph *g);
 /* Two linear layers with nothing between them become one that takes no more products. */
 bool nuc_fuse_linears(struct nuc_graph *g);
 /* The input of a softmax becomes scores, biases and masks that are added in this order, all of them finite. */

@@ -137,3 +137,48 @@ bool nuc_fold_moves(struct nuc_graph *g)
     nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE), fold_quantized_permute);
     return true;
 }
+
+/* ---- permutations that another undoes ---- */
+
+/* Where the dimensions of a permutation's or transposition's result are from. */
+static bool permutation_of(const struct nuc_node *node, uint32_t rank, int64_t *dims)
+{
+    if (node->op == NUC_OP_TRANSPOSE) {
+        int64_t a = nuc_dim(node, NUC_ARG(TRANSPOSE, dim0), 0, rank),
+                b = nuc_dim(node, NUC_ARG(TRANSPOSE, dim1), 0, rank);
+        for (uint32_t d = 0; d < rank; d++)
+            dims[d] = d == a ? b : d == b ? a : d;
+        return true;
+    }
+    const struct nuc_arg *list = node->op == NUC_OP_PERMUTE ? nuc_arg_at(node, NUC_ARG(PERMUTE, dims)) : NULL;
+    if (list == NULL || list->kind != NUC_ARG_INTS || list->count != rank)
+        return false;
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = nuc_positive_dim(list->u.ints[d], rank);
+    return true;
+}
+
+static bool fold_undone(struct nuc_graph *g, struct nuc_node *second)
+{
+    struct nuc_node *first = nuc_arg_node(second, NUC_SELF);
+    uint32_t rank = second->vals[0].rank;
+    int64_t a[NUC_MAX_RANK], b[NUC_MAX_RANK];
+
+    if (first == NULL || !nuc_is_call(first) || !permutation_of(second, rank, b) || !permutation_of(first, rank, a))
+        return false;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (a[b[d]] != d)
+            return false;
+    }
+    for (uint32_t i = 0; i < second->n_users; i++) {
+        if (second->users[i]->op == NUC_OP_OUTPUT) /* which has a value of its own */
+            return false;
+    }
+    nuc_replace_uses(g, second, nuc_arg_node(first, NUC_SELF), NULL);
+    return true;
+}
+
+bool nuc_fold_undone_permutes(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_TRANSPOSE), fold_undone);
+}
