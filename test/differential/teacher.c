@@ -80,6 +80,8 @@ bool teacher_interpolates(const struct teacher_value *v)
     bool found = false;
 
     for (unsigned i = 0; v->dtype == NUC_I16 && i < v->n_ops; i++) {
+        /* Positions in an image have 10 fractional bits, as LiteRT's do. */
+        found = found || v->ops[i] == NUC_OP_UPSAMPLE_BILINEAR;
         for (size_t k = 0; k < sizeof of_tables / sizeof of_tables[0]; k++)
             found = found || v->ops[i] == NUC_OP_HARDSWISH ||
                     (reasons[v->ops[i]] != NULL && strcmp(reasons[v->ops[i]], of_tables[k]) == 0);

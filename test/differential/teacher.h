@@ -34,7 +34,10 @@ struct teacher teacher_make(const struct nuc_graph *quantized);
 /* Whether evaluator and program give the same bytes for the operator, and if not, why one step is allowed. */
 const char *teacher_reason(enum nuc_op op); /* NULL: exact */
 
-/* Whether the value has 16 bits, which lie between results of a table or come from a softmax's exponentials. */
+/*
+ * Whether the value has 16 bits, which lie between results of a table or pixels of an image, or come from a softmax's
+ * exponentials.
+ */
 bool teacher_interpolates(const struct teacher_value *v);
 
 #endif
