@@ -81,10 +81,10 @@ struct nuc_project_options {
 
 /*
  * Writes a CMake project to `folder`. It builds two images of the program at `path` for a Cortex-M33, or a Cortex-M55
- * where the compiler's target has one, one of generated C and one of the program file with the runtime, and runs them in QEMU; its README.md describes how. samples.bin holds
- * the samples, and expected.bin the outputs that the host computed. If the folder already is a project, program/ and
- * these two files are replaced; other files are kept, with a note if they differ. `options` may be NULL. Errors as for
- * nuc_codegen_program() and nuc_write_kernel_tables().
+ * where the compiler's target has one, one of generated C and one of the program file with the runtime, and runs them
+ * in QEMU; its README.md describes how. samples.bin holds the samples, and expected.bin the outputs that the host
+ * computed. If the folder already is a project, program/ and these two files are replaced; other files are kept, with a
+ * note if they differ. `options` may be NULL. Errors as for nuc_codegen_program() and nuc_write_kernel_tables().
  */
 enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, const char *folder,
                                   const struct nuc_project_options *options);

@@ -55,17 +55,15 @@ static bool check_graph_node(struct nuc_context *cx, const struct nuc_lt_model *
         io[i].map = inputs[i];
     for (uint32_t i = 0; i < taken.n_outputs; i++)
         io[256 + i].map = outputs[i];
-    const struct nuc_payload payload = {
-        .n_inputs = (uint8_t)taken.n_inputs,
-        .n_outputs = (uint8_t)taken.n_outputs,
-        .n_args = (uint8_t)taken.n_inputs,
-        .version = taken.form,
-        .inputs = io,
-        .outputs = io + 256,
-        .microcode = taken.microcode,
-        .weights = taken.weights,
-        .kernels = taken.kernels,
-    };
+    const struct nuc_payload payload = {.n_inputs = (uint8_t)taken.n_inputs,
+                                        .n_outputs = (uint8_t)taken.n_outputs,
+                                        .n_args = (uint8_t)taken.n_inputs,
+                                        .version = taken.form,
+                                        .inputs = io,
+                                        .outputs = io + 256,
+                                        .microcode = taken.microcode,
+                                        .weights = taken.weights,
+                                        .kernels = taken.kernels};
     struct nuc_payload parsed = nuc_payload_parse(cx, "payload", nuc_payload_compose(cx, &payload));
     if (!same_block(parsed.microcode, n->microcode) || !same_block(parsed.weights, n->weights) ||
         !same_block(parsed.kernels, n->kernels))

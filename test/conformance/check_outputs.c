@@ -32,15 +32,13 @@ static void describe(struct delegate_io *io, const struct nuc_tensor_info *info)
     for (size_t i = 0; i < info->rank; i++)
         io->sizes[i] = (int32_t)info->sizes[i];
     io->value.kind = NUC_VALUE_TENSOR;
-    io->value.u.tensor = (struct nuc_tensor){
-        .data = conf_block(info->bytes),
-        .sizes = io->sizes,
-        .dim_order = io->info.dim_order,
-        .bytes = info->bytes,
-        .dtype = (uint8_t)info->dtype,
-        .rank = (uint8_t)info->rank,
-        .planned = true,
-    };
+    io->value.u.tensor = (struct nuc_tensor){.data = conf_block(info->bytes),
+                                             .sizes = io->sizes,
+                                             .dim_order = io->info.dim_order,
+                                             .bytes = info->bytes,
+                                             .dtype = (uint8_t)info->dtype,
+                                             .rank = (uint8_t)info->rank,
+                                             .planned = true};
 }
 
 static void release_run(struct delegate_run *d)

@@ -155,14 +155,12 @@ static void describe(const struct nuc_graph *g, const bool *live, const struct n
 {
     const struct nuc_arg *scale = &q->args[1];
 
-    *v = (struct teacher_value){
-        .quantize = q,
-        .scale = scale->kind == NUC_ARG_INT ? (double)scale->u.i : scale->u.f,
-        .zero = q->args[2].u.i,
-        .dtype = q->vals[0].dtype,
-        .elements = (size_t)nuc_elements(&q->vals[0]),
-        .exact = true,
-    };
+    *v = (struct teacher_value){.quantize = q,
+                                .scale = scale->kind == NUC_ARG_INT ? (double)scale->u.i : scale->u.f,
+                                .zero = q->args[2].u.i,
+                                .dtype = q->vals[0].dtype,
+                                .elements = (size_t)nuc_elements(&q->vals[0]),
+                                .exact = true};
     find_ops(g, live, v);
 }
 

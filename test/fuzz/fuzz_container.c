@@ -38,17 +38,15 @@ static void compose(struct nuc_context *cx, const struct nuc_neutron_graph *n, u
         io[i].map = inputs[i];
     for (uint32_t i = 0; i < n->n_outputs; i++)
         io[256 + i].map = outputs[i];
-    const struct nuc_payload payload = {
-        .n_inputs = (uint8_t)n->n_inputs,
-        .n_outputs = (uint8_t)n->n_outputs,
-        .n_args = (uint8_t)n_args,
-        .version = n->form,
-        .inputs = io,
-        .outputs = io + 256,
-        .microcode = n->microcode,
-        .weights = n->weights,
-        .kernels = n->kernels,
-    };
+    const struct nuc_payload payload = {.n_inputs = (uint8_t)n->n_inputs,
+                                        .n_outputs = (uint8_t)n->n_outputs,
+                                        .n_args = (uint8_t)n_args,
+                                        .version = n->form,
+                                        .inputs = io,
+                                        .outputs = io + 256,
+                                        .microcode = n->microcode,
+                                        .weights = n->weights,
+                                        .kernels = n->kernels};
     struct nuc_payload parsed = nuc_payload_parse(cx, "payload", nuc_payload_compose(cx, &payload));
     if (parsed.microcode.size != n->header.microcode || parsed.weights.size != n->header.weights ||
         memcmp(parsed.microcode.data, n->microcode.data, parsed.microcode.size) != 0)

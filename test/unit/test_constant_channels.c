@@ -35,19 +35,17 @@ static bool same_everywhere(const struct channel *k, int32_t *value)
 
 static struct nuc_channels shape_of(const struct channel *k)
 {
-    return (struct nuc_channels){
-        .channels = 1,
-        .of_group = 1,
-        .channel_stride = TAPS,
-        .rows = 1,
-        .row = TAPS,
-        .stride = 1,
-        .input_zero = k->input_zero,
-        .output_zero = k->output_zero,
-        .low = k->low,
-        .high = k->high,
-        .one_multiplier = k->one_multiplier,
-    };
+    return (struct nuc_channels){.channels = 1,
+                                 .of_group = 1,
+                                 .channel_stride = TAPS,
+                                 .rows = 1,
+                                 .row = TAPS,
+                                 .stride = 1,
+                                 .input_zero = k->input_zero,
+                                 .output_zero = k->output_zero,
+                                 .low = k->low,
+                                 .high = k->high,
+                                 .one_multiplier = k->one_multiplier};
 }
 
 /* Folds the channel in its place; whether it changed. */

@@ -51,8 +51,8 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
                                          const struct nuc_lower_options *options, struct nuc_lower_io *io);
 
 /*
- * By node id, which operators of the partition make nuc_lower_partition() transpose data that the NPU has no kernel for,
- * after what arrangement there is; NULL: none do. `options` has target and flavor.
+ * By node id, which operators of the partition make nuc_lower_partition() transpose data that the NPU has no kernel
+ * for, after what arrangement there is; NULL: none do. `options` has target and flavor.
  */
 const bool *nuc_lower_transposing(struct nuc_graph *g, const struct nuc_partition *p,
                                   const struct nuc_lower_options *options);

@@ -140,7 +140,8 @@ struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct
 
 /*
  * The NPU transposes a tensor of these sizes: out[i] = in[perm[i]]. Without a kernel for it only when the order of the
- * data stays. In rule set sdk-3.1 also when two groups of dimensions, multiples of num_macs, change places like the axes of a matrix.
+ * data stays. In rule set sdk-3.1 also when two groups of dimensions, multiples of num_macs, change places like the
+ * axes of a matrix.
  */
 bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
                        const uint32_t *perm, uint32_t rank);

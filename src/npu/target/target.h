@@ -135,8 +135,8 @@ struct nuc_flavor {
 };
 
 /*
- * Fails with NUC_BAD_USAGE listing the known names when there is none of that name. NULL: the default. The vendor's name
- * of a target gives the first that has it, an alias of a flavor that flavor and a note.
+ * Fails with NUC_BAD_USAGE listing the known names when there is none of that name. NULL: the default. The vendor's
+ * name of a target gives the first that has it, an alias of a flavor that flavor and a note.
  */
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name);
 const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name);

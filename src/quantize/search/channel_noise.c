@@ -244,7 +244,7 @@ static double estimate(const struct nuc_noise_model *m, struct estimate *s, doub
  */
 #define STEPS 16
 #define LEAST_FALL 1e-6 /* of the estimate by a step, below which those after it find nothing more */
-#define RATE 0.25 /* of the logarithm of the balance: what the square of a norm takes without overshooting */
+#define RATE 0.25       /* of the logarithm of the balance: what the square of a norm takes without overshooting */
 
 double nuc_noise_reduce(struct nuc_noise_model *m, double *exponents)
 {

@@ -189,8 +189,8 @@ static struct nuc_node *product_of(struct nuc_graph *g, struct nuc_node *node, s
 /* Functions that the NPU does not have stay in float on the CPU. */
 static bool is_float_function(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return node->op == NUC_OP_GRID_SAMPLER_2D || (nuc_op_family(node->op) == NUC_FAMILY_MAP && !nuc_has_bounds(node) &&
-                                                  nuc_support_row(s, node->op) == NULL);
+    return node->op == NUC_OP_GRID_SAMPLER_2D ||
+           (nuc_op_family(node->op) == NUC_FAMILY_MAP && !nuc_has_bounds(node) && nuc_support_row(s, node->op) == NULL);
 }
 
 /* All that reads a value, behind moves and bounds, are such functions. */
