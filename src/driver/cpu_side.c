@@ -396,7 +396,7 @@ static const struct allowance of_parts = {0.5, 0.3, 2};
 #define MOST_KINDS 6
 
 /* Multiply-accumulates of a network beyond which all kinds are judged together. */
-#define TELLS_APART 2e8
+#define TELLS_APART 200000000.0
 
 /* Parts of the network whose norms are told apart, and norms. */
 #define MOST_PARTS 8

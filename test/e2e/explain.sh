@@ -81,7 +81,7 @@ has out "  runs on: int8, float"
 run 0 "$nucleon" targets
 has out imxrt700
 has out "  NPU N1-16: 4 pipelines of 4 multiply-accumulates, 150 MHz: 2.4 G per second"
-has out "  flash     2097152 bytes, read by the NPU"
+has out "  flash       2097152 bytes, read by the NPU"
 has out SDK_25_12
 
 # The example of docs/explain.md: an operator with its reason and a fix.

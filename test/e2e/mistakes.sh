@@ -90,7 +90,7 @@ done <<'ROWS'
 2 | did you mean 'compile'?                                | complie model.pt2 -o x.pte
 2 | the command comes before the file                      | p.pte --input x.npz
 2 | did you mean '--calibration'?                          | compile "$d/digits.pt2" --calibrate x.npz -o x.pte
-2 | '--target' is an option of compile, tune, quantize, convert, explain, report, run and evaluate; | inspect p.pte --target imxrt700
+2 | '--target' is an option of compile, tune, quantize, convert, explain, report, run, evaluate, codegen and ops; | inspect p.pte --target imxrt700
 2 | did you mean 'cortex-m33'?                             | run p.pte -i "$d/test.npz" --profile --target cortex-m3
 0 | --target: without effect, there is neither --profile nor --etdump | run p.pte -i "$d/test.npz" --target cortex-m33 -o out.npz
 2 | '--for' is an option of tune;                          | run p.pte --for sqnr

@@ -207,8 +207,11 @@ static void check_operands(const struct nuc_ti *ti)
         if (t != NULL && is_bytes(t) && op->code != NUC_LT_CAST)
             nuc_ti_fail(ti, "tensor '%s' is uint8 without a scale, which CAST alone may read", t->name);
         if (t != NULL && is_of_signals(t) && !takes_signals(op))
-            nuc_ti_fail(ti, "tensor '%s' is %s without a scale: CAST to int32, moves and signal operators may read it",
-                        t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
+            nuc_ti_fail(
+                ti,
+                "tensor '%s' is %s without a scale, which CAST to int32, moves and signal operators alone may read: "
+                "convert the model with int8 quantization, or without any",
+                t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
         if (t != NULL && t->is_variable && !has_state(op->code))
             nuc_ti_fail(ti, "tensor '%s' keeps a state, which SVDF and recurrent layers alone may read", t->name);
         if (t != NULL && t->is_resource && !is_of_variables(op->code))
@@ -221,8 +224,11 @@ static void check_operands(const struct nuc_ti *ti)
         const struct nuc_lt_tensor *t = &ti->s->tensors[op->outputs[k]];
         check_value(ti, t);
         if (is_of_signals(t) && !takes_signals(op))
-            nuc_ti_fail(ti, "makes '%s', %s without a scale: CAST from int32, moves and signal operators may do so",
-                        t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
+            nuc_ti_fail(
+                ti,
+                "makes '%s', %s without a scale, as CAST from int32, moves and signal operators alone may: convert "
+                "the model with int8 quantization, or without any",
+                t->name, t->is_unsigned ? "an integer without a sign" : nuc_dtype_name(t->dtype));
     }
 }
 
