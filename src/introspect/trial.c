@@ -32,6 +32,9 @@ struct nuc_choices nuc_model_choices(const struct nuc_model *m)
         .is_litert = m->from_litert,
         .takes_images = !m->from_litert && has_image_input(m->graph),
         .delegates = s->delegates,
+        .compares_widths = s->target->cpu != NULL && !s->o.reference_compat && !s->o.no_quantize &&
+                           !s->o.executorch_ops_only && s->o.observer == NUC_OBSERVE_AUTO &&
+                           s->o.accuracy != NUC_ACCURACY_FAST,
         .chooses_kernels = s->delegates && s->row->named == NUC_CPU_AUTO && !s->o.reference_compat,
         .may_place = s->delegates && !s->o.reference_compat && !s->o.require_full_delegation &&
                      s->flavor->rules != NUC_RULES_SDK_3_1,

@@ -15,6 +15,7 @@ struct nuc_choices {
     bool takes_images;                 /* it is none, and an input has rank 4 */
     bool delegates;                    /* the NPU is asked */
     bool may_place;                    /* and an operator may be on either side */
+    bool compares_widths;              /* --activations mixed has an effect */
     bool chooses_kernels;              /* and what the CPU computes may be in int8 or float */
 };
 struct nuc_choices nuc_model_choices(const struct nuc_model *m);

@@ -61,6 +61,7 @@ npy() {
 
 tuned sqnr --for sqnr --calibration samples.npz
 check "sqnr: observers are tried" has '^[ *+] --observer minmax' out
+check "sqnr: int16 where it gains most is tried" has '^[ *+] --activations mixed' out
 check "sqnr: the samples are split" has 'samples: 96 calibrate, 32 others are compared' out
 cp out first
 cp best.pte first.pte

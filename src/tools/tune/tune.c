@@ -14,6 +14,7 @@ enum knob {
     KNOB_BIAS,
     KNOB_WEIGHTS,
     KNOB_ACCURACY,
+    KNOB_ACTIVATIONS,
     KNOB_DIM_ORDER,
     KNOB_FORMATS,
     KNOB_CPU,
@@ -47,6 +48,11 @@ static bool is_quantized_here(const struct tuning *t)
 static bool is_beyond_reference(const struct tuning *t)
 {
     return t->quantizes && !t->choices.options->reference_compat;
+}
+
+static bool compares_widths(const struct tuning *t)
+{
+    return t->quantizes && t->choices.compares_widths;
 }
 
 static bool takes_images(const struct tuning *t)
@@ -102,6 +108,9 @@ static const struct row {
                        is_beyond_reference,
                        3,
                        {NUC_ACCURACY_DEFAULT, NUC_ACCURACY_FAST, NUC_ACCURACY_HIGH}},
+    /* Not int16 for all values: an NPU has none, and a CPU alone takes several times as long. */
+    [KNOB_ACTIVATIONS] =
+        {{"--activations"}, SERVES(NUC_GOAL_SQNR), compares_widths, 2, {NUC_ACTIVATIONS_INT8, NUC_ACTIVATIONS_MIXED}},
     [KNOB_DIM_ORDER] = {{"--dim-order"},
                         SERVES(NUC_GOAL_LATENCY) | SERVES(NUC_GOAL_MEMORY),
                         takes_images,
@@ -152,6 +161,8 @@ static unsigned value_of(const struct nuc_options *o, enum knob knob)
         return o->weights;
     case KNOB_ACCURACY:
         return o->accuracy;
+    case KNOB_ACTIVATIONS:
+        return o->activations;
     case KNOB_DIM_ORDER:
         return o->dim_order;
     case KNOB_FORMATS:
@@ -188,6 +199,9 @@ static void set_value(struct nuc_options *o, enum knob knob, unsigned value)
         break;
     case KNOB_ACCURACY:
         o->accuracy = (enum nuc_accuracy)value;
+        break;
+    case KNOB_ACTIVATIONS:
+        o->activations = (enum nuc_activations)value;
         break;
     case KNOB_DIM_ORDER:
         o->dim_order = (enum nuc_dim_order)value;
