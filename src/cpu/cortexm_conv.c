@@ -3,6 +3,7 @@
 
 #include "cpu/cortexm_private.h"
 #include "ir/executorch_ops.h"
+#include "npu/support/kernel_cycles.h"
 
 /* The arguments of edge.aten.convolution. */
 #define ARG(name) NUC_ARG(CONVOLUTION, name)
@@ -260,9 +261,12 @@ static struct nuc_node *emit_general_transposed(struct nuc_cm *c, const struct c
 static struct nuc_node *lower_forward(struct nuc_cm *c, const struct nuc_node *node, struct conv *v)
 {
     static const uint8_t to_ihwo[4] = {1, 2, 3, 0}, to_ohwi[4] = {0, 2, 3, 1};
+    const struct nuc_meta *weight = &v->weight.node->vals[0];
     int64_t in_channels = v->in.node->vals[0].sizes[1];
-    bool depthwise = v->groups == in_channels && v->out_channels % in_channels == 0 &&
-                     v->weight.node->vals[0].sizes[1] == 1 && node->vals[0].sizes[0] == 1;
+    /* Of one channel, both are the same: a long window, as of a Fourier transform, is faster as a convolution. */
+    bool is_long = in_channels == 1 && weight->sizes[2] * weight->sizes[3] > NUC_ONE_CHANNEL_WINDOW;
+    bool depthwise = v->groups == in_channels && v->out_channels % in_channels == 0 && weight->sizes[1] == 1 &&
+                     node->vals[0].sizes[0] == 1 && (!is_long || c->options->reference_compat);
 
     add_constants(c, node, v, depthwise ? to_ihwo : to_ohwi);
     return depthwise ? emit_depthwise(c, v) : emit_conv(c, v);

@@ -5,7 +5,6 @@
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
 
-#define ONE_CHANNEL_TAPS 128                     /* device/kernels/dsp/dsp_columns.h */
 #define CONV(name) NUC_ARG(CORTEXM_CONV2D, name) /* the other convolutions have these in the same places */
 
 /*
@@ -310,7 +309,7 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
                : w->sizes[1] * w->sizes[2] > 1   ? &wide_windows
                                                  : &wide_pointwise;
     if (nuc_op_is_in(call->op, depthwise) && call->in->sizes[1] == 1)
-        return w->sizes[1] * w->sizes[2] > ONE_CHANNEL_TAPS ? &depthwise_of_many : &depthwise_of_one;
+        return w->sizes[1] * w->sizes[2] > NUC_ONE_CHANNEL_WINDOW ? &depthwise_of_many : &depthwise_of_one;
     if (nuc_op_is_in(call->op, depthwise))
         return w->sizes[1] == 3 && w->sizes[2] == 3 ? &depthwise_3x3 : &depthwise_else;
     return w->sizes[1] * w->sizes[2] > 1 ? &windows : pixels > 2 ? &pointwise : &few_pixels;

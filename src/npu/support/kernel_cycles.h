@@ -8,6 +8,9 @@
 #include "ir/graph.h"
 #include "npu/target/target.h"
 
+/* The longest window that the depthwise kernel of one channel takes (device/kernels/dsp/dsp_columns.h). */
+#define NUC_ONE_CHANNEL_WINDOW 128
+
 /* A call, or a part of one. */
 struct nuc_kernel_call {
     enum nuc_op op;                /* of the Cortex-M dialect, of our own, or of the Edge dialect */
