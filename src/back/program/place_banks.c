@@ -174,14 +174,15 @@ static void report(const struct placing *p, const struct nuc_bank_plan *plan, co
     struct nuc_bank_use *uses = nuc_alloc_array(p->e->cx, b->n, sizeof *uses);
 
     for (uint32_t i = 0; i < b->n; i++) {
+        /* Banks are at most as large as an option says, 1 GiB. */
         uses[i] = (struct nuc_bank_use){.name = b->of[i].name,
-                                        .size = b->of[i].bytes,
-                                        .planned = plan->used[i],
-                                        .peak = plan->bound[i],
-                                        .temporary = at->temporary == i ? b->temporary : 0,
-                                        .states = at->states == i ? p->e->states_size : 0};
+                                        .size = (size_t)b->of[i].bytes,
+                                        .planned = (size_t)plan->used[i],
+                                        .peak = (size_t)plan->bound[i],
+                                        .temporary = at->temporary == i ? (size_t)b->temporary : 0,
+                                        .states = at->states == i ? (size_t)p->e->states_size : 0};
         if (b->weights != NULL && strcmp(b->weights, b->of[i].name) == 0)
-            uses[i].weights = b->weights_bytes;
+            uses[i].weights = (size_t)b->weights_bytes;
     }
     out->banks = uses;
     out->n_banks = b->n;
