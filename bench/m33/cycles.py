@@ -10,34 +10,13 @@ shows what the error is for a model that the rows are not fitted to. Exit code 1
 NUCLEON: the host's nucleon."""
 import collections
 import json
-import math
 import os
-import struct
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NUCLEON = os.environ.get("NUCLEON", os.path.join(ROOT, "build/release/nucleon"))
+from board import NUCLEON, ROOT, output_of, write_zeros
+
 ALLOWED = 0.15
-TYPES = {"float32": ("<f4", 4), "int8": ("|i1", 1), "int16": ("<i2", 2), "int32": ("<i4", 4), "int64": ("<i8", 8), "bool": ("|b1", 1)}
-
-
-def output_of(*command, **more):
-    run = subprocess.run(command, capture_output=True, text=True, **more)
-    if run.returncode != 0:
-        sys.exit("cycles.py: %s: %s" % (" ".join(command), (run.stderr or run.stdout).strip()))
-    return run.stdout
-
-
-def write_zeros(path, tensor):
-    code, size = TYPES[tensor["dtype"]]
-    shape = "".join("%d, " % n for n in tensor["sizes"])
-    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (code, shape)
-    header += " " * (63 - (len(header) + 10) % 64) + "\n"
-    with open(path, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        f.write(bytes(size * math.prod(tensor["sizes"])))
 
 
 def measure(model, folder):

@@ -157,6 +157,8 @@ struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node);
 /* A call with these arguments (NUC_ARGS), shape inferred. */
 struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc_arg *args, size_t n_args);
 
+struct nuc_node *nuc_ti_item(struct nuc_ti *ti, struct nuc_node *tuple, int64_t index);
+
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
 struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like);
 

@@ -168,11 +168,6 @@ void nuc_ti_one_hot(struct nuc_ti *ti)
     nuc_ti_define(ti, nuc_ti_to_type(ti, hot, y->dtype), NUC_TI_PLAIN);
 }
 
-static struct nuc_node *item(struct nuc_ti *ti, struct nuc_node *tuple, int64_t index)
-{
-    return nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(tuple), nuc_int_arg(index)));
-}
-
 /* The largest of the last axis, and where they were. */
 void nuc_ti_topk(struct nuc_ti *ti)
 {
@@ -183,8 +178,8 @@ void nuc_ti_topk(struct nuc_ti *ti)
         nuc_ti_fail(ti, "needs a constant number and has two results");
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_PLAIN);
     struct nuc_node *both = nuc_ti_emit(ti, NUC_OP_TOPK, NUC_ARGS(nuc_node_arg(real), nuc_int_arg(k)));
-    nuc_ti_define_result(ti, 0, item(ti, both, 0), NUC_TI_PLAIN);
-    nuc_ti_define_result(ti, 1, item(ti, both, 1), NUC_TI_PLAIN);
+    nuc_ti_define_result(ti, 0, nuc_ti_item(ti, both, 0), NUC_TI_PLAIN);
+    nuc_ti_define_result(ti, 1, nuc_ti_item(ti, both, 1), NUC_TI_PLAIN);
 }
 
 void nuc_ti_arg_extremum(struct nuc_ti *ti)

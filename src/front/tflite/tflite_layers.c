@@ -47,11 +47,6 @@ static void define_integers(struct nuc_ti *ti, struct nuc_node *node)
     nuc_ti_define(ti, is_output ? nuc_ti_dequantize(ti, node, nuc_ti_out(ti)) : node, NUC_TI_PLAIN);
 }
 
-static struct nuc_node *item(struct nuc_ti *ti, struct nuc_node *layer, int64_t index)
-{
-    return nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(index)));
-}
-
 /* The operand's integers as they are. */
 static struct nuc_node *integers(struct nuc_ti *ti, uint32_t i, const int64_t *sizes, uint32_t rank)
 {
@@ -95,8 +90,8 @@ void nuc_ti_integer_svdf(struct nuc_ti *ti, const struct nuc_ti_svdf *z)
         ti, NUC_OP_NUCLEON_SVDF,
         NUC_ARGS(nuc_node_arg(frame), nuc_node_arg(before), nuc_node_arg(feature_weights), nuc_node_arg(time_weights),
                  nuc_node_arg(bias), nuc_int_arg(z->rank), nuc_ints_arg(numbers, sizeof numbers / sizeof *numbers)));
-    define_integers(ti, item(ti, layer, 0));
-    nuc_ti_set_state(ti, NUC_TI_SVDF_STATE, item(ti, layer, 1));
+    define_integers(ti, nuc_ti_item(ti, layer, 0));
+    nuc_ti_set_state(ti, NUC_TI_SVDF_STATE, nuc_ti_item(ti, layer, 1));
 }
 
 /* ---- LSTM ---- */
@@ -219,7 +214,7 @@ void nuc_ti_integer_lstm(struct nuc_ti *ti, const struct nuc_ti_lstm *z)
                                          NUC_ARGS(nuc_node_arg(x), nuc_node_arg(before), nuc_node_arg(cell),
                                                   nuc_node_arg(w_x), nuc_node_arg(w_h), nuc_node_arg(bias),
                                                   nuc_bool_arg(!z->time_major), nuc_ints_arg(numbers, NUMBERS)));
-    define_integers(ti, item(ti, layer, 0));
-    nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, item(ti, layer, 1));
-    nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, item(ti, layer, 2));
+    define_integers(ti, nuc_ti_item(ti, layer, 0));
+    nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, nuc_ti_item(ti, layer, 1));
+    nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, nuc_ti_item(ti, layer, 2));
 }

@@ -203,7 +203,7 @@ static void define_layer(struct nuc_ti *ti, const struct layer *l, struct states
     struct nuc_node *layer = layer_of(ti, NUC_OP_LSTM, nuc_nodes_arg(states, 2), params, l->z.time_major);
 
     for (uint32_t i = 0; i < 3; i++)
-        items[i] = nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(i)));
+        items[i] = nuc_ti_item(ti, layer, i);
     nuc_ti_define(ti, items[0], NUC_TI_PLAIN);
     nuc_ti_set_state(ti, NUC_TI_LSTM_OUTPUT_STATE, items[1]);
     nuc_ti_set_state(ti, NUC_TI_LSTM_CELL_STATE, items[2]);
@@ -286,6 +286,6 @@ void nuc_ti_sequence_rnn(struct nuc_ti *ti)
     params[3] = no_bias(ti, params[2]);
     const enum nuc_op op = activation == RELU ? NUC_OP_RNN_RELU : NUC_OP_RNN_TANH;
     struct nuc_node *layer = layer_of(ti, op, nuc_node_arg(before), params, time_major);
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(0))), NUC_TI_PLAIN);
-    nuc_ti_set_state(ti, 4, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(1))));
+    nuc_ti_define(ti, nuc_ti_item(ti, layer, 0), NUC_TI_PLAIN);
+    nuc_ti_set_state(ti, 4, nuc_ti_item(ti, layer, 1));
 }

@@ -47,11 +47,6 @@ static const int16_t *numbers(struct nuc_ti *ti, uint32_t i, int64_t *count)
     return copy;
 }
 
-static struct nuc_node *item(struct nuc_ti *ti, struct nuc_node *node, int64_t index)
-{
-    return nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(node), nuc_int_arg(index)));
-}
-
 static void define(struct nuc_ti *ti, struct nuc_node *node)
 {
     nuc_ti_define(ti, node, NUC_TI_PLAIN);
@@ -69,8 +64,8 @@ static void import_auto_scale(struct nuc_ti *ti)
     if (nuc_ti_in(ti, 0)->rank != 1 || ti->op->n_outputs != 2)
         nuc_ti_fail(ti, "scales one frame, and has two results");
     struct nuc_node *scaled = nuc_ti_emit(ti, NUC_OP_SIGNAL_AUTO_SCALE, NUC_ARGS(operand(ti, 0, NUC_I16)));
-    nuc_ti_define_result(ti, 0, item(ti, scaled, 0), NUC_TI_PLAIN);
-    nuc_ti_define_result(ti, 1, item(ti, scaled, 1), NUC_TI_PLAIN);
+    nuc_ti_define_result(ti, 0, nuc_ti_item(ti, scaled, 0), NUC_TI_PLAIN);
+    nuc_ti_define_result(ti, 1, nuc_ti_item(ti, scaled, 1), NUC_TI_PLAIN);
 }
 
 /* In units of 2^-15, as kissfft rounds them. */
@@ -169,8 +164,8 @@ static void import_noise_reduction(struct nuc_ti *ti)
     struct nuc_node *noise = nuc_ti_own_state(ti, "noise", &meta);
     struct nuc_node *reduced = nuc_ti_emit(ti, NUC_OP_SIGNAL_NOISE_REDUCTION,
                                            NUC_ARGS(channels_in, nuc_node_arg(noise), nuc_ints_arg(all, 8)));
-    struct nuc_node *estimate = item(ti, reduced, 1);
-    nuc_ti_define_result(ti, 0, item(ti, reduced, 0), NUC_TI_PLAIN);
+    struct nuc_node *estimate = nuc_ti_item(ti, reduced, 1);
+    nuc_ti_define_result(ti, 0, nuc_ti_item(ti, reduced, 0), NUC_TI_PLAIN);
     nuc_ti_define_result(ti, 1, estimate, NUC_TI_PLAIN);
     nuc_ti_set_own_state(ti, estimate);
 }

@@ -57,10 +57,9 @@ static void begin(struct nuc_ti *ti, struct nuc_ti_state *s, const struct nuc_lt
 
 /* ---- variable tensors ---- */
 
-static struct nuc_ti_state *state_of_operand(struct nuc_ti *ti, uint32_t i)
+/* That of a tensor of this subgraph, or of an operator: see struct nuc_ti_state. */
+static struct nuc_ti_state *state_of(struct nuc_ti *ti, int32_t tensor)
 {
-    const int32_t tensor = ti->op->inputs[i];
-
     for (struct nuc_ti_state *s = *ti->states; s != NULL; s = s->next) {
         if (s->name == NULL && s->subgraph == ti->subgraph && s->tensor == tensor)
             return s;
@@ -72,7 +71,7 @@ struct nuc_node *nuc_ti_state(struct nuc_ti *ti, uint32_t i, const int64_t *size
 {
     const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
     const struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, rank);
-    struct nuc_ti_state *s = state_of_operand(ti, i);
+    struct nuc_ti_state *s = state_of(ti, ti->op->inputs[i]);
 
     if (!t->is_variable || t->data.data != NULL || !nuc_meta_is_valid(&meta) ||
         nuc_lt_elements(t) != nuc_elements(&meta))
@@ -87,15 +86,19 @@ struct nuc_node *nuc_ti_state(struct nuc_ti *ti, uint32_t i, const int64_t *size
 
 void nuc_ti_set_state(struct nuc_ti *ti, uint32_t i, struct nuc_node *next)
 {
-    state_of_operand(ti, i)->now = (struct nuc_ti_value){.nodes[NUC_TI_PLAIN] = next, .form = NUC_TI_PLAIN};
+    state_of(ti, ti->op->inputs[i])->now = (struct nuc_ti_value){.nodes[NUC_TI_PLAIN] = next, .form = NUC_TI_PLAIN};
 }
 
 /* ---- states of operators ---- */
 
+static struct nuc_ti_state *own_state(struct nuc_ti *ti)
+{
+    return state_of(ti, -2 - (int32_t)ti->index);
+}
+
 struct nuc_node *nuc_ti_own_state(struct nuc_ti *ti, const char *name, const struct nuc_meta *meta)
 {
-    const int32_t key = -2 - (int32_t)ti->index;
-    struct nuc_ti_state *s = new_state(ti, &(struct nuc_ti_state){.subgraph = ti->subgraph, .tensor = key});
+    struct nuc_ti_state *s = own_state(ti);
 
     begin(ti, s, &(struct nuc_lt_tensor){.name = name, .dtype = meta->dtype}, meta, NUC_TI_PLAIN);
     return s->node;
@@ -103,11 +106,7 @@ struct nuc_node *nuc_ti_own_state(struct nuc_ti *ti, const char *name, const str
 
 void nuc_ti_set_own_state(struct nuc_ti *ti, struct nuc_node *next)
 {
-    struct nuc_ti_state *s = *ti->states;
-
-    while (s->tensor != -2 - (int32_t)ti->index || s->subgraph != ti->subgraph || s->name != NULL)
-        s = s->next;
-    s->now = (struct nuc_ti_value){.nodes[NUC_TI_PLAIN] = next, .form = NUC_TI_PLAIN};
+    own_state(ti)->now = (struct nuc_ti_value){.nodes[NUC_TI_PLAIN] = next, .form = NUC_TI_PLAIN};
 }
 
 /* ---- resource variables ---- */

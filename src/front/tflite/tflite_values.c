@@ -281,6 +281,11 @@ struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc
     return nuc_ti_infer(ti, node);
 }
 
+struct nuc_node *nuc_ti_item(struct nuc_ti *ti, struct nuc_node *tuple, int64_t index)
+{
+    return nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(tuple), nuc_int_arg(index)));
+}
+
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
 {
     return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, nuc_ti_range(like->dtype));
