@@ -1,5 +1,6 @@
 #include "tools/cli/terminal/signals.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -12,14 +13,26 @@
 /* A handler has no argument to find them by. */
 static _Atomic(struct nuc_compiler *) watched[MAX_COMPILERS];
 
-/* The signal has its default effect again, so that whoever waits for the process sees what ended it. */
+/* The thread that starts processes and makes files, and holds signals off while it enters them. */
+static pthread_t working;
+
+/*
+ * The system gives a signal to any thread that does not block it, and `timeout` sends it twice: only the working thread
+ * may clear away, the second signal waits for it. Then the signal has its default effect again, so that whoever waits
+ * for the process sees what ended it.
+ */
 static void clear_away(int number)
 {
+    if (pthread_equal(pthread_self(), working) == 0) {
+        pthread_kill(working, number);
+        return;
+    }
     for (size_t i = 0; i < MAX_COMPILERS; i++) {
         struct nuc_compiler *c = atomic_load(&watched[i]);
         if (c != NULL)
             nuc_compiler_abandon(c);
     }
+    signal(number, SIG_DFL);
     raise(number);
 }
 
@@ -30,8 +43,9 @@ static void clear_away(int number)
 void cli_handle_signals(void)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
-    struct sigaction old, handler = {.sa_handler = clear_away, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction old, handler = {.sa_handler = clear_away};
 
+    working = pthread_self();
     sigfillset(&handler.sa_mask);
     for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
         if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
