@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "device/base/span.h"
 #include "plan_private.h"
 
 #define MOST_ITEMS 512 /* a level of the search keeps the lowest addresses of all items */

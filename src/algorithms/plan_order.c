@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "algorithms/plan.h"
-#include "device/base/span.h"
 
 #define DEFAULT_EFFORT ((uint64_t)1 << 23)
 #define MOST_OPERATORS 4096

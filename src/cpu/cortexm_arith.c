@@ -1,6 +1,5 @@
 /* Sums, products and quotients of two tensors, extremes, softmax, PReLU, clamps. */
 #include <math.h>
-#include <string.h>
 
 #include "cpu/cortexm_private.h"
 

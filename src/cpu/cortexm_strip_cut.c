@@ -2,7 +2,6 @@
 #include "cpu/cortexm_private.h"
 #include "cpu/strip_stage.h"
 #include "cpu/strips.h"
-#include "host/text.h"
 #include "ir/conv_args.h"
 #include "ir/labels.h"
 

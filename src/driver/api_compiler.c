@@ -5,7 +5,6 @@
 #include "driver/driver.h"
 #include "host/characters.h"
 #include "host/file.h"
-#include "host/locale.h"
 #include "host/nearest.h"
 #include "npu/target/target.h"
 #include "nucleon/version.h"

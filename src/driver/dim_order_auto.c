@@ -1,5 +1,4 @@
 /* --dim-order auto: every variant is compiled, the one that takes the fewest cycles is kept. */
-#include <string.h>
 
 #include "driver/lower_model.h"
 #include "host/text.h"

@@ -2,7 +2,6 @@
 #include "driver/explain_options.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "driver/explain_trials.h"
 #include "ir/args.h"

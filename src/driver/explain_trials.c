@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "driver/explain_options.h"
-#include "host/numbers.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 

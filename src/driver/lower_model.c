@@ -1,8 +1,6 @@
 /* Partitions become delegate calls; the rest of the graph operators of the runtime. */
 #include "driver/lower_model.h"
 
-#include <string.h>
-
 #include "back/program/out_variant.h"
 #include "back/program/program.h"
 #include "cpu/cortexm.h"

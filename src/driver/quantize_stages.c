@@ -2,7 +2,6 @@
 #include "data/sample_check.h"
 #include "driver/model_metadata.h"
 #include "driver/pipeline.h"
-#include "host/numbers.h"
 #include "npu/layout/orders.h"
 #include "npu/target/target.h"
 #include "quantize/precision.h"

@@ -1,7 +1,6 @@
 /* Planning and running: values, live ranges, the arena, the loop over the nodes. */
 #include "eval/eval.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "algorithms/plan.h"

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

@@ -1,7 +1,6 @@
 /* Only calls that POSIX allows in a signal handler, and getdents64(), which is a plain system call. */
 #include "host/unfinished.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>

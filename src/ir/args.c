@@ -1,6 +1,5 @@
 #include "ir/args.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "ir/shapes/shapes.h"

@@ -1,6 +1,5 @@
 /* Values of nodes. Most tensors of a graph have the type, sizes and order of others, and share one meta with them. */
 #include <assert.h>
-#include <string.h>
 
 #include "ir/graph.h"
 #include "ir/values.h"

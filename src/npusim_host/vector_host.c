@@ -1,6 +1,5 @@
 /* The host's side of a prepared program: a plan for each call that has one. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "device/base/span.h"

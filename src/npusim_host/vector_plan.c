@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/npusim/npu_math.h"
 #include "npusim_host/vector_plan.h"
 
 /*

@@ -2,7 +2,6 @@
  * Bilinear resizes: two rows of the input are blended for a row of the output, then columns of that. The sums are those
  * of the definition in another order, modulo 2^32: they fit where it counts, as weights of equal values add up to 1.
  */
-#include <string.h>
 
 #include "device/base/span.h"
 #include "npusim_host/vector_plan.h"

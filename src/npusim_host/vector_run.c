@@ -1,5 +1,4 @@
 /* Calls on the vector kernels: rows of outputs, shared out to threads. */
-#include <string.h>
 
 #include "device/npusim/npu_math.h"
 #include "npusim_host/vector_plan.h"

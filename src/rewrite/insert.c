@@ -1,11 +1,9 @@
 /* Nodes that rewrites build in front of another: operators, constants, views. */
 #include "rewrite/insert.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "ir/args.h"
 #include "ir/shapes/shapes.h"

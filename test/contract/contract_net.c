@@ -1,6 +1,5 @@
 #include "contract_net.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -1,5 +1,4 @@
 /* .npz and .npy: the bytes of what is read fit its shape, and all of them can be read. */
-#include <string.h>
 #include <unistd.h>
 
 #include "data/arrays.h"

@@ -2,7 +2,6 @@
  * C sources of programs, and tables of what they call: what is generated is plain text, and of a program that the
  * runtime takes. `inspect --json` and the rest of what describes one are fuzz_report.c's.
  */
-#include <string.h>
 
 #include "fuzz_support.h"
 #include "nucleon/runtime.h"

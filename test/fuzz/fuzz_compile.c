@@ -3,7 +3,6 @@
  * of it is one the runtime takes the size of. Inputs are .tflite and .pt2 files.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fuzz_compiler.h"

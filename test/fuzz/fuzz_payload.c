@@ -3,7 +3,6 @@
  * sizes the microcode states, so that AddressSanitizer sees an access beyond.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/base/microcode.h"
 #include "fuzz_backend.h"

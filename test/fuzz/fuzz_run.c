@@ -3,7 +3,6 @@
  * program and an .npz.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fuzz_backend.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "device/base/program_schema.h"
-#include "device/base/span.h"
 #include "mutate.h"
 
 /*

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "host/file.h"
 #include "nucleon/json.h"
 #include "nucleon/options.h"
 #include "nucleon/report.h"

@@ -2,8 +2,6 @@
 #include "unit/quantize_graphs.h"
 #include "unit/text_cases.h"
 
-#include <string.h>
-
 #include "eval/eval.h"
 #include "host/numbers.h"
 #include "rewrite/passes.h"

@@ -1,8 +1,6 @@
 /* Trials of options on the digits network: what is held, limits, and memory that runs out. */
 #include "failing_memory.h"
 
-#include <limits.h>
-
 #include "nucleon/tune.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"

@@ -1,6 +1,5 @@
 #include "back/program/legalize.h"
 
-#include "host/text.h"
 #include "ir/args.h"
 #include "ir/op_list.h"
 #include "npu/layout/orders.h"

@@ -1,5 +1,4 @@
 /* Lifetimes of the program's tensors, the order of its instructions, and their addresses. */
-#include <string.h>
 
 #include "back/program/emit.h"
 #include "device/base/span.h"

@@ -1,4 +1,3 @@
-#include "device/base/span.h"
 #include "nucleon/kernels.h"
 
 #define ENTRY(name, list, run) {name, nuc_accepts_##list, nuc_arguments_##list, run},

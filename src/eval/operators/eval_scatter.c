@@ -2,7 +2,6 @@
  * scatter, index_put, masked_scatter: a copy of self into which values are written, or with whose elements they are
  * combined, where indices or a mask say, one after the other in logical order of the indices.
  */
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* The tree specifications of a model's arguments and results. */
-#include <string.h>
 
 #include "front/pt2/importer.h"
 

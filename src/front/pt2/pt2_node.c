@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "front/pt2/importer.h"
-#include "host/file.h"
-#include "host/text.h"
 #include "ir/args.h"
 
 /* ---- operators ---- */

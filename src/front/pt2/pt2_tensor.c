@@ -1,5 +1,4 @@
 /* Tensors of a .pt2 archive: their metas, and the bytes of parameters, buffers and constants. */
-#include <string.h>
 
 #include "front/pt2/importer.h"
 #include "host/numbers.h"

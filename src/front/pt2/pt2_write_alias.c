@@ -2,7 +2,6 @@
  * The graph's values never change, those of torch do when an operator works in place. Such an operator may be written
  * as it is only when no value that shares the memory is read after it, and when the memory belongs to no parameter.
  */
-#include <string.h>
 
 #include "front/pt2/pt2_writer.h"
 

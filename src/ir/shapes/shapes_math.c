@@ -1,5 +1,4 @@
 /* Shape rules of elementwise operators and quantization. */
-#include <string.h>
 
 #include "ir/args.h"
 #include "ir/shapes/shapes.h"

@@ -3,7 +3,6 @@
  * on two channels in turn. The buffer is as large as the two neighbours with most weights; where three in a row fit it,
  * the copy begins a node earlier, so that fewer calls wait for one.
  */
-#include <string.h>
 
 #include "algorithms/plan.h"
 #include "npu/convert/convert_private.h"

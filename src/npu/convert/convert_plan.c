@@ -1,5 +1,4 @@
 /* Addresses: where in the scratch buffer each intermediate lies, or which input or output it is. */
-#include <string.h>
 
 #include "algorithms/plan.h"
 #include "npu/convert/convert_private.h"

@@ -1,5 +1,4 @@
 /* What keeps operators on the CPU: the one whose own rule does not hold, and those that stay there because of it. */
-#include <assert.h>
 #include <string.h>
 
 #include "npu/explain/explain.h"

@@ -1,6 +1,5 @@
 #include "npu/partition/place.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

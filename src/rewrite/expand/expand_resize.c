@@ -4,7 +4,6 @@
  * weights: aten/src/ATen/native/UpSample.h and cpu/UpSampleKernel.cpp.
  */
 #include <math.h>
-#include <string.h>
 
 #include "rewrite/expand/expand.h"
 

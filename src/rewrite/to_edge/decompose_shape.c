@@ -1,6 +1,4 @@
 /* Views, copies and what only matters to torch. */
-#include <assert.h>
-#include <string.h>
 
 #include "ir/args.h"
 #include "npu/layout/orders.h"

@@ -1,7 +1,5 @@
 #include "tools/project/samples.h"
 
-#include <string.h>
-
 #include "nucleon/runner.h"
 #include "tools/evaluate/scored_output.h"
 

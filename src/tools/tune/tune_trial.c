@@ -1,6 +1,5 @@
 /* One trial of `nucleon tune`: a compilation, its program's figures, its outputs next to the float model's. */
 #include <math.h>
-#include <string.h>
 
 #include "data/class_folders.h"
 #include "host/numbers.h"

@@ -1,8 +1,6 @@
 /* The command line by the table of options; what commands do with it. */
 #include "tools/cli/arguments/command_args.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Completion for bash, of the tables of options and commands. */
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/cli/arguments/command_args.h"
 #include "tools/cli/arguments/manual.h"

@@ -1,7 +1,6 @@
 /* An evaluation as text of 80 columns. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/cli/commands/evaluation.h"
 
