@@ -131,6 +131,11 @@ struct nuc_options {
      * new frames and keeps what it needs of the earlier ones in states. NULL: it stays as it is.
      */
     const char *stream;
+    /*
+     * A JSON file (docs/applications.md) that says how the model's input is made of what a sensor gives: sound, axes, an
+     * image. The program computes it, and its input, as that of calibration, is what the sensor gives. NULL: none.
+     */
+    const char *front_end;
     bool allow_no_op_partitions;
     bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
     bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */

@@ -71,6 +71,7 @@ class Options(ctypes.Structure):
         ("rewrites", POINTER(c_char_p)),
         ("n_rewrites", c_size_t),
         ("stream", c_char_p),
+        ("front_end", c_char_p),
         ("allow_no_op_partitions", c_bool),
         ("force_delegate_cat", c_bool),
         ("require_full_delegation", c_bool),

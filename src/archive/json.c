@@ -7,6 +7,7 @@
 
 #include "host/characters.h"
 #include "host/limits.h"
+#include "host/nearest.h"
 #include "host/text.h"
 
 struct nuc_json_text *nuc_json_room(struct nuc_context *cx, const char *name, uint64_t size)
@@ -147,6 +148,31 @@ struct nuc_json nuc_json_union(const struct nuc_json *object)
     if (count != 1)
         nuc_json_fail(object, NUC_BAD_INPUT, "has %u fields where one belongs", (unsigned)count);
     return make(object->file, object, nuc_json_text_string(text, key), 0, key + 1);
+}
+
+static const char *word_at(const void *words, size_t index)
+{
+    return ((const char *const *)words)[index];
+}
+
+void nuc_json_only(const struct nuc_json *object, const char *const *words)
+{
+    const struct nuc_json_text *text = object->file->text;
+
+    if (object->type != NUC_JSON_OBJECT)
+        wrong_type(object, "an object");
+    uint32_t key = object->token + 2;
+    for (uint32_t left = nuc_json_text_count(text, object->token); left > 0; left--) {
+        const char *name = nuc_json_text_string(text, key);
+        size_t i = 0;
+        while (words[i] != NULL && strcmp(words[i], name) != 0)
+            i++;
+        const struct nuc_json member = make(object->file, object, name, 0, key + 1);
+        if (words[i] == NULL)
+            nuc_json_fail(&member, NUC_BAD_INPUT, "is not known here%s",
+                          nuc_did_you_mean(object->file->cx, name, word_at, words));
+        key = text->tokens[key + 1].next;
+    }
 }
 
 int64_t nuc_json_int(const struct nuc_json *j)

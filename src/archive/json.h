@@ -56,6 +56,9 @@ struct nuc_json nuc_json_item(const struct nuc_json *array, size_t index);
 /* The only member of a union object such as {"as_int": 3}; its name is in `key` of the result. */
 struct nuc_json nuc_json_union(const struct nuc_json *object);
 
+/* Fails naming the first member of the object that is none of the words (NULL ends them), and the nearest of them. */
+void nuc_json_only(const struct nuc_json *object, const char *const *words);
+
 int64_t nuc_json_int(const struct nuc_json *j);
 bool nuc_json_bool(const struct nuc_json *j);
 /* Without control characters (nuc_is_plain()): texts are names. */

@@ -9,7 +9,7 @@
 
 enum {
     SCHEMA = 1,
-    TEXT_MAX = 1024, /* bytes of a name */
+    TEXT_MAX = NUC_FRONT_END_MAX, /* bytes of a name */
     BOUNDARY_MAX = 4096,
 };
 
@@ -67,6 +67,10 @@ static const struct field calibration_fields[] = {
     {"marks", NUMBERS, AT(nuc_calibration_metadata, marks), AT(nuc_calibration_metadata, n_marks), NULL},
 };
 
+static const struct field front_end_fields[] = {
+    {"text", TEXT, AT(nuc_front_end_metadata, text), 0, NULL},
+};
+
 static const char *const holds_words[] = {"planned", "temporary", "weights", NULL};
 
 static const struct field memory_fields[] = {
@@ -101,6 +105,7 @@ static const struct section sections[] = {
     SECTION("outputs", true, nuc_output_metadata, outputs, output_fields, NULL),
     SECTION("images", false, nuc_image_metadata, images, image_fields, NULL),
     SECTION("calibration", false, nuc_calibration_metadata, calibration, calibration_fields, NULL),
+    SECTION("front_end", false, nuc_front_end_metadata, front_ends, front_end_fields, NULL),
     SECTION("memories", true, nuc_memory_metadata, memories, memory_fields, init_memory),
 };
 

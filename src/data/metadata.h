@@ -50,6 +50,12 @@ struct nuc_memory_metadata {
     int holds;        /* enum nuc_memory_holds */
 };
 
+/* What makes the model's input of the program's: the text of --front-end, which front/sensor reads. */
+#define NUC_FRONT_END_MAX 1024
+struct nuc_front_end_metadata {
+    const char *text;
+};
+
 struct nuc_metadata {
     size_t n_inputs, n_outputs;
     struct nuc_input_metadata *inputs;
@@ -58,6 +64,8 @@ struct nuc_metadata {
     struct nuc_image_metadata *images;
     size_t n_calibration; /* 0: nothing is known of them, or 1 */
     struct nuc_calibration_metadata *calibration;
+    size_t n_front_ends; /* 0: the model's input is the program's, or 1 */
+    struct nuc_front_end_metadata *front_ends;
     size_t n_memories; /* 0: nothing is said */
     struct nuc_memory_metadata *memories;
 };

@@ -36,6 +36,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->measured = from->measured;
     m->ranges = from->ranges;
     m->stream = from->stream;
+    m->front_end = from->front_end;
     return m;
 }
 

@@ -307,6 +307,11 @@ static struct nuc_metadata *describe(const struct nuc_model *m)
         metadata->images = nuc_copy(m->c->cx, m->seen->images, sizeof *metadata->images);
         metadata->n_images = 1;
     }
+    if (m->front_end != NULL) {
+        metadata->front_ends =
+            nuc_copy(m->c->cx, &(struct nuc_front_end_metadata){m->front_end}, sizeof *metadata->front_ends);
+        metadata->n_front_ends = 1;
+    }
     metadata->calibration = m->seen != NULL ? m->seen->calibration : NULL;
     metadata->n_calibration = metadata->calibration != NULL;
     give_classes(m, metadata);

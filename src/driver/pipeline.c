@@ -9,6 +9,7 @@
 #include "driver/lower_model.h"
 #include "driver/model_metadata.h"
 #include "front/pt2/pt2.h"
+#include "front/sensor/front_end.h"
 #include "front/tflite/tflite.h"
 #include "host/file.h"
 #include "ir/obstacles.h"
@@ -220,8 +221,15 @@ static void import_model(struct nuc_job *j)
     struct nuc_sizes sizes = {o->sizes, o->n_sizes, samples, o};
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
     io->eight_bit_weights = nuc_settings(j->c)->delegates || !nuc_allows_in_place(nuc_settings(j->c));
-    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, o->signature, io)
-                                       : nuc_import_pt2(cx, j->input, &sizes));
+    struct nuc_graph *g =
+        litert ? nuc_import_tflite(cx, j->input, o->signature, io) : nuc_import_pt2(cx, j->input, &sizes);
+    const char *front_end = NULL;
+    if (o->front_end != NULL) {
+        front_end = nuc_put_front_end(g, o->front_end, litert && io->image_inputs[0]);
+        io->image_inputs = nuc_alloc(cx, sizeof *io->image_inputs); /* the sensor's is none of the model's */
+    }
+    j->m = nuc_model_make(j->c, g);
+    j->m->front_end = front_end;
     nuc_check_work(j->m->graph);
     j->m->from_litert = litert;
     j->m->io = litert ? io : NULL;

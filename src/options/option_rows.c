@@ -37,6 +37,8 @@ const struct nuc_option_info nuc_option_rows[] = {
      "a network over a window of time, dimension AXIS of its input, becomes one that takes HOP new frames (default: as "
      "few as go) and remembers what it needs of the others",
      TO(stream)},
+    {"front-end", NUC_OPTION_STRING, "FILE.json",
+     "what makes the model's input of a sensor's values (docs/applications.md): the program takes these", TO(front_end)},
     {"no-quantize", NUC_OPTION_FLAG, NULL, "a float program for the CPU: no calibration, nothing on the NPU",
      TO(no_quantize), .set = true},
     {"require-full-delegation", NUC_OPTION_FLAG, NULL, "no operator stays on the CPU", TO(require_full_delegation),

@@ -182,6 +182,7 @@ static struct cli_option rows[] = {
     {SHARED("--size", CALIBRATES)},
     {SHARED("--signature", CALIBRATES)},
     {SHARED("--stream", PLACES)},
+    {SHARED("--front-end", CALIBRATES)},
     {SHARED("--rewrite", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 

@@ -1,0 +1,185 @@
+#include "front/sensor/front_end.h"
+
+#include <string.h>
+
+#include "data/metadata.h"
+#include "front/sensor/sensor.h"
+#include "host/file.h"
+#include "host/nearest.h"
+#include "ir/args.h"
+#include "ir/quant.h"
+#include "rewrite/insert.h"
+
+static const struct {
+    const char *key;
+    nuc_front_end_builder *build;
+} kinds[] = {
+    {"audio", nuc_build_audio},
+};
+
+#define N_KINDS (sizeof kinds / sizeof kinds[0])
+
+/* ---- members ---- */
+
+int64_t nuc_front_end_int(const struct nuc_json *object, const char *key, int64_t least, int64_t most, int64_t absent)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    const int64_t value = nuc_json_is_there(&j) ? nuc_json_int(&j) : absent;
+
+    if (nuc_json_is_there(&j) && (value < least || value > most))
+        nuc_json_fail(&j, NUC_BAD_INPUT, "is %lld: %lld to %lld are taken", (long long)value, (long long)least,
+                      (long long)most);
+    return value;
+}
+
+double nuc_front_end_real(const struct nuc_json *object, const char *key, double least, double most, double absent)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    const double value = nuc_json_is_there(&j) ? nuc_json_double(&j) : absent;
+
+    if (nuc_json_is_there(&j) && !(value >= least && value <= most))
+        nuc_json_fail(&j, NUC_BAD_INPUT, "is %.9g: %.9g to %.9g are taken", value, least, most);
+    return value;
+}
+
+bool nuc_front_end_flag(const struct nuc_json *object, const char *key, bool absent)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+
+    return nuc_json_is_there(&j) ? nuc_json_bool(&j) : absent;
+}
+
+static const char *word_at(const void *words, size_t index)
+{
+    return ((const char *const *)words)[index];
+}
+
+int nuc_front_end_word(const struct nuc_json *object, const char *key, const char *const *words, int absent)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    int i = 0;
+
+    if (!nuc_json_is_there(&j))
+        return absent;
+    const char *text = nuc_json_string(&j);
+    for (; words[i] != NULL; i++) {
+        if (strcmp(words[i], text) == 0)
+            return i;
+    }
+    struct nuc_context *cx = object->file->cx;
+    const char *known = words[0];
+    for (i = 1; words[i] != NULL; i++)
+        known = nuc_format(cx, "%s, %s", known, words[i]);
+    nuc_json_fail(&j, NUC_BAD_INPUT, "'%.40s' is none of: %s%s", text, known,
+                  nuc_did_you_mean(cx, text, word_at, words));
+}
+
+void nuc_front_end_misfit(const struct nuc_front_end *f, const struct nuc_json *description, const char *makes)
+{
+    nuc_json_fail(description, NUC_BAD_INPUT, "makes %s, and the input '%s' of %s is %s", makes, f->input->name,
+                  f->g->file, nuc_meta_text(f->g->cx, &f->wanted));
+}
+
+/* ---- the graph ---- */
+
+struct nuc_node *nuc_front_end_input(struct nuc_front_end *f, const char *name, const struct nuc_meta *meta)
+{
+    struct nuc_node *input = nuc_add_placeholder(f->g, name, NUC_USER_INPUT, meta);
+
+    input->source = f->input->source;
+    return input;
+}
+
+static struct nuc_node *only_input(struct nuc_graph *g, const char *path)
+{
+    struct nuc_node *input = NULL;
+    size_t count = 0;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_user_input(n))
+            continue;
+        input = n;
+        count++;
+    }
+    if (count != 1)
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: --front-end %s: the model has %zu inputs, a front end makes the only one",
+                 g->file, path, count);
+    return input;
+}
+
+static bool quantization_of(const struct nuc_node *input, struct nuc_quant *q)
+{
+    for (uint32_t i = 0; i < input->n_users; i++) {
+        if (nuc_is_dequantize(input->users[i]) && nuc_dequantize_quant(input->users[i], q))
+            return true;
+    }
+    return false;
+}
+
+/* In the sizes and the type that the model reads. */
+static struct nuc_node *as_wanted(struct nuc_front_end *f, struct nuc_node *value, bool is_image)
+{
+    struct nuc_graph *g = f->g;
+    struct nuc_quant q;
+
+    value = nuc_insert_reshaped(g, f->before, value, f->wanted.sizes, f->wanted.rank);
+    if (is_image)
+        value = nuc_insert_permuted(g, f->before, value, (const int64_t[]){0, 3, 1, 2});
+    if (f->wanted.dtype == NUC_F32)
+        return value;
+    if (!quantization_of(f->input, &q))
+        nuc_fail(g->cx, NUC_UNSUPPORTED,
+                 "%s: --front-end: the input '%s' is %s without a scale: float32 and int8 are "
+                 "made",
+                 g->file, f->input->name, nuc_dtype_name(f->wanted.dtype));
+    struct nuc_node *quantize = nuc_insert(g, f->before, NUC_OP_QUANTIZE_PER_TENSOR, f->before);
+    nuc_set_arg_node(quantize, g, NUC_SELF, value);
+    nuc_set_quant(quantize, &q);
+    nuc_infer_shape(g, quantize);
+    return quantize;
+}
+
+/* White space outside of texts goes. */
+static const char *on_one_line(struct nuc_context *cx, const char *path, struct nuc_span file)
+{
+    char *text = nuc_alloc(cx, file.size + 1);
+    size_t length = 0;
+    bool in_text = false, escaped = false;
+
+    for (size_t i = 0; i < file.size; i++) {
+        const char c = (char)file.data[i];
+        if (!in_text && (c == ' ' || c == '\t' || c == '\r' || c == '\n'))
+            continue;
+        in_text ^= c == '"' && !escaped;
+        escaped = in_text && c == '\\' && !escaped;
+        text[length++] = c;
+    }
+    if (length > NUC_FRONT_END_MAX)
+        nuc_fail(cx, NUC_BAD_INPUT, "--front-end %s: has %zu characters that are no white space, %d are the limit",
+                 path, length, NUC_FRONT_END_MAX);
+    return text;
+}
+
+const char *nuc_put_front_end(struct nuc_graph *g, const char *path, bool is_image)
+{
+    const struct nuc_span file = nuc_read_file(g->cx, path);
+    const struct nuc_json root = nuc_json_parse(g->cx, nuc_format(g->cx, "--front-end %s", path), file);
+    const char *keys[N_KINDS + 1] = {NULL};
+    size_t k = 0;
+
+    for (size_t i = 0; i < N_KINDS; i++)
+        keys[i] = kinds[i].key;
+    nuc_json_only(&root, keys);
+    const struct nuc_json description = nuc_json_union(&root);
+    while (k + 1 < N_KINDS && strcmp(kinds[k].key, description.key) != 0)
+        k++;
+    struct nuc_front_end f = {.g = g, .input = only_input(g, path), .before = g->body};
+    f.wanted = f.input->vals[0];
+    for (uint32_t d = 0; d < 4 && is_image; d++)
+        f.wanted.sizes[d] = f.input->vals[0].sizes[(const uint32_t[]){0, 2, 3, 1}[d]];
+    f.wanted = nuc_meta_make(f.wanted.dtype, f.wanted.sizes, f.wanted.rank);
+    struct nuc_node *value = as_wanted(&f, kinds[k].build(&f, &description), is_image);
+    nuc_replace_uses(g, f.input, value, NULL);
+    nuc_remove_node(g, f.input);
+    return on_one_line(g->cx, path, file);
+}
