@@ -1,6 +1,6 @@
 /* Where nodes run and why. */
-#include "driver/explain_options.h"
-#include "driver/explain_trials.h"
+#include "driver/trials/explain_options.h"
+#include "driver/trials/explain_trials.h"
 #include "driver/lower_model.h"
 #include "driver/node_cycles.h"
 #include "npu/target/target.h"

@@ -120,14 +120,14 @@ void nuc_annotate_model(struct nuc_job *j); /* observers are placed */
 bool nuc_is_to_equalize(const struct nuc_job *j);
 void nuc_calibrate_model(struct nuc_job *j);         /* all samples run through */
 void nuc_equalize_model(struct nuc_job *j);          /* channels are scaled where that gains, observers placed again */
-bool nuc_has_wide_values(const struct nuc_graph *g); /* some stay in float (wide_values.c) */
+bool nuc_has_wide_values(const struct nuc_graph *g); /* some stay in float (trials/wide_values.c) */
 bool nuc_may_widen(const struct nuc_job *j);
-void nuc_widen_model(struct nuc_job *j); /* wide_values.c: what int8 is too narrow for is marked */
+void nuc_widen_model(struct nuc_job *j); /* trials/wide_values.c: what int8 is too narrow for is marked */
 
 void nuc_quantize_model(struct nuc_job *j); /* observers become quantize and dequantize nodes */
 bool nuc_is_to_stream(const struct nuc_job *j);
-void nuc_stream_model(struct nuc_job *j);     /* stream.c: windows become hops */
-void nuc_choose_dim_order(struct nuc_job *j); /* dim_order_auto.c; inputs and weights lie in it */
+void nuc_stream_model(struct nuc_job *j);     /* stream_stage.c: windows become hops */
+void nuc_choose_dim_order(struct nuc_job *j); /* trials/dim_order_auto.c; inputs and weights lie in it */
 void nuc_decompose_model(struct nuc_job *j);  /* partition_stages.c: ATen to Edge */
 void nuc_settle_orders(struct nuc_job *j);    /* dim orders that tensors can have at run time */
 void nuc_run_edge_stage(struct nuc_job *j);
@@ -142,7 +142,7 @@ void nuc_lower_for_cpu(struct nuc_job *j); /* what is left becomes int8 operator
 bool nuc_is_from_litert(const struct nuc_job *j);
 void nuc_present_boundary(struct nuc_job *j); /* boundary.c: inputs and outputs as the LiteRT model has them */
 bool nuc_may_need_strips(const struct nuc_job *j);
-void nuc_compute_in_strips(struct nuc_job *j); /* strips.c: when the memory budget asks for it */
+void nuc_compute_in_strips(struct nuc_job *j); /* strips_stage.c: when the memory budget asks for it */
 void nuc_make_program(struct nuc_job *j);      /* program.c */
 
 /* ---- what they share ---- */
@@ -168,16 +168,16 @@ struct nuc_model *nuc_quantize_random(struct nuc_model *m);
 void nuc_quantize_random_sample(struct nuc_model *prepared, unsigned attempt);
 
 /*
- * Targets with an NPU and int8 kernels on the CPU (cpu_side.c): by node id, which nodes of a prepared model, its graph
- * not annotated yet, are to be quantized for the CPU: those that would be computed there in float without that, and may
- * be in int8; with reference_compat all that end there. nuc_is_cpu_node() with the result as `user` says so of one.
- * Sets prepared->placing.
+ * Targets with an NPU and int8 kernels on the CPU (trials/cpu_nodes.c): by node id, which nodes of a prepared model,
+ * its graph not annotated yet, are to be quantized for the CPU: those that would be computed there in float without
+ * that, and may be in int8; with reference_compat all that end there. nuc_is_cpu_node() with the result as `user` says
+ * so of one. Sets prepared->placing.
  */
 struct nuc_quantize_options;
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options);
 bool nuc_is_cpu_node(void *user, const struct nuc_node *node);
 
-/* --cpu auto (cpu_side.c): sets settings->rounds of the float model where samples tell what int8 costs. */
+/* --cpu auto (trials/cpu_kernels.c): sets settings->rounds of the float model where samples tell what int8 costs. */
 void nuc_choose_cpu_kernels(struct nuc_job *j);
 
 /* Partitions the graph of `m`, and again without what the CPU should keep although the NPU could run it. */

@@ -1,9 +1,9 @@
 /* Options that may make a model faster; explain_trials.c tries them. */
-#include "driver/explain_options.h"
+#include "driver/trials/explain_options.h"
 
 #include <math.h>
 
-#include "driver/explain_trials.h"
+#include "driver/trials/explain_trials.h"
 #include "ir/args.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"

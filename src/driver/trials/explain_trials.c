@@ -1,9 +1,9 @@
-#include "driver/explain_trials.h"
+#include "driver/trials/explain_trials.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "driver/explain_options.h"
+#include "driver/trials/explain_options.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"
 

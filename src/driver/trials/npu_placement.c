@@ -1,0 +1,176 @@
+/* Which operators the NPU runs: what the partitioner finds, less what ends up alone, by the cycles of the whole. */
+#include "cpu/cortexm.h"
+#include "driver/lower_model.h"
+#include "npu/lower/lower.h"
+#include "npu/partition/partition.h"
+#include "npu/target/target.h"
+
+struct placement {
+    struct nuc_graph *g;
+    const struct nuc_partition_options *options;
+    uint32_t n_ids;
+    const char **refused; /* by node id: what would have to hold; NULL: it is not refused */
+    bool changed;
+};
+
+static bool ask(void *user, const struct nuc_node *node)
+{
+    const struct placement *p = user;
+
+    if (node->id < p->n_ids && p->refused[node->id] != NULL)
+        return false;
+    return p->options->check_op_support == NULL ||
+           p->options->check_op_support(p->options->check_op_support_user, node);
+}
+
+/* What a value is made of, past the quantize and dequantize nodes around it. */
+static const struct nuc_node *past_quantization(const struct nuc_node *node)
+{
+    while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)))
+        node = nuc_arg_node(node, NUC_SELF);
+    return node;
+}
+
+/* A weight the compiler can permute is not work for the NPU when the product that reads it runs on the CPU. */
+static void refuse_weight_permutations(struct placement *p)
+{
+    for (const struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        bool addmm = n->op == NUC_OP_ADDMM;
+        if ((!addmm && n->op != NUC_OP_MM) || n->partition >= 0)
+            continue;
+        const struct nuc_node *weight = past_quantization(nuc_arg_node(n, addmm ? 2 : 1));
+        if (weight == NULL || weight->op != NUC_OP_PERMUTE || weight->partition < 0)
+            continue;
+        const struct nuc_node *source = past_quantization(nuc_arg_node(weight, NUC_SELF));
+        if (source != NULL && nuc_is_static(source)) {
+            if (weight->id >= p->n_ids || p->refused[weight->id] != NULL)
+                continue;
+            p->refused[weight->id] = "the matrix product that reads this weight runs on the NPU";
+            p->changed = true;
+        }
+    }
+}
+
+/*
+ * What a LiteRT model of a partition transposes is known when it is arranged: much of it goes into weights, or cancels.
+ * An NPU that cannot leaves the operators that ask for what remains to the CPU.
+ */
+static void refuse_transposes(struct placement *p, const struct nuc_model *m, const struct nuc_partitions *partitions)
+{
+    const struct nuc_lower_options options = nuc_lowering_options(m, NULL);
+
+    for (uint32_t i = 0; i < partitions->count; i++) {
+        struct nuc_arena *outer = nuc_push_arena(p->g->cx);
+        const bool *found = nuc_lower_transposing(p->g, &partitions->items[i], &options);
+        for (uint32_t id = 0; found != NULL && id < p->n_ids; id++) {
+            if (!found[id] || p->refused[id] != NULL)
+                continue;
+            p->refused[id] = "its data lie as it needs them, for the NPU has no kernel that transposes";
+            p->changed = true;
+        }
+        nuc_pop_arena(p->g->cx, outer);
+    }
+}
+
+static void forget_marks(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->do_not_delegate = false;
+}
+
+static void give_reasons(const struct placement *p, struct nuc_partitions *partitions)
+{
+    for (uint32_t i = 0; i < partitions->n_decisions; i++) {
+        struct nuc_decision *d = &partitions->decisions[i];
+        if (d->node->id < p->n_ids && p->refused[d->node->id] != NULL)
+            *d = (struct nuc_decision){.node = d->node, .rule = p->refused[d->node->id], .actual = "", .limit = ""};
+    }
+}
+
+static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost)
+{
+    const struct nuc_target *target = m->settings->target;
+    struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
+    struct nuc_partition_options asking = *options;
+
+    forget_marks(m->graph); /* of another placement */
+    asking.by_cost = by_cost;
+    asking.has_int8_kernel = target->cpu != NULL ? nuc_cortexm_has_kernel : NULL;
+    struct nuc_partitions *partitions = nuc_partition_graph(m->graph, &asking);
+    bool transposes = nuc_has_firmware_kernel(target, NUC_FW_Transpose);
+    if (target->cpu == NULL && transposes)
+        return partitions;
+    p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
+    /* Each round refuses at least one node more, so that this ends; what a refusal leaves alone may be next. */
+    asking.check_op_support = ask;
+    asking.check_op_support_user = &p;
+    for (;;) {
+        p.changed = false;
+        if (target->cpu != NULL)
+            refuse_weight_permutations(&p);
+        if (!transposes && !p.changed)
+            refuse_transposes(&p, m, partitions);
+        if (!p.changed) {
+            give_reasons(&p, partitions);
+            return partitions;
+        }
+        forget_marks(m->graph);
+        partitions = nuc_partition_graph(m->graph, &asking);
+    }
+}
+
+/* How often placement by cost counts a call; 0: it is greedy. */
+static const uint32_t call_counts[] = {
+    [NUC_PLACING_BY_CALLS] = 1, [NUC_PLACING_FEWER_CALLS] = 3, [NUC_PLACING_GREEDY] = 0};
+
+/* UINT64_MAX: it cannot be converted. */
+static uint64_t converted_cycles(const struct nuc_model *m, struct nuc_partitions *partitions)
+{
+    struct nuc_model as = *m;
+    uint64_t cycles;
+
+    as.partitions = partitions;
+    return nuc_count_cycles(&as, &cycles) ? cycles : UINT64_MAX;
+}
+
+/*
+ * How calls count in what takes the fewest cycles when it is converted: as estimates decided, more for fewer
+ * partitions, or not at all, in the greedy placement, which stays if it takes hardly more, by at most half of the start
+ * of a kernel and a twentieth, as exactly as cycles are known (docs/cycle-model.md).
+ */
+static uint32_t best_count(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
+                           struct nuc_partitions *found)
+{
+    uint64_t least = converted_cycles(m, found);
+
+    if (by_cost == 1 && found->count > 1) {
+        uint64_t fewer = converted_cycles(m, place(m, options, call_counts[NUC_PLACING_FEWER_CALLS]));
+        by_cost = fewer < least ? call_counts[NUC_PLACING_FEWER_CALLS] : by_cost;
+        least = fewer < least ? fewer : least;
+    }
+    uint64_t greedy = converted_cycles(m, place(m, options, 0));
+    uint64_t start = m->settings->target->npu->kernel / 2, share = greedy / 20;
+    return greedy < UINT64_MAX && (least == UINT64_MAX || greedy <= least + (start < share ? start : share)) ? 0
+                                                                                                             : by_cost;
+}
+
+struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
+{
+    const struct nuc_settings *s = m->settings;
+    uint32_t by_cost = s->o.placement == NUC_PLACEMENT_GREEDY ? 0 : call_counts[m->placing];
+    struct nuc_partitions *partitions;
+
+    if (options->no_delegate) {
+        partitions = nuc_partition_graph(m->graph, options);
+        if (s->target->npu_name == NULL) {
+            for (uint32_t i = 0; i < partitions->n_decisions; i++)
+                partitions->decisions[i] = (struct nuc_decision){
+                    .node = partitions->decisions[i].node, .rule = "the target has an NPU", .actual = "", .limit = ""};
+        }
+        return partitions;
+    }
+    partitions = place(m, options, by_cost);
+    if (partitions->n_by_cost == 0 || s->trial)
+        return partitions;
+    return place(m, options, best_count(m, options, by_cost, partitions));
+}
