@@ -1,5 +1,5 @@
 /* Results of compilations, conversions and quantizations as JSON (docs/json.md). */
-#include "npu/explain/explain_members.h"
+#include "explain/explain_members.h"
 #include "nucleon/json.h"
 
 #include <math.h>

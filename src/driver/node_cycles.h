@@ -6,7 +6,7 @@
 #define NUC_DRIVER_NODE_CYCLES_H
 
 #include "driver/pipeline.h"
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 
 /*
  * Of a program of the lowered model, which was made of `partitioned`; `instructions` are the nodes that its

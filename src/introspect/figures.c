@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "archive/json_build.h"
+#include "explain/explain_members.h"
+#include "explain/list_operators.h"
 #include "introspect/network_private.h"
 #include "npu/convert/convert.h"
-#include "npu/explain/explain_members.h"
-#include "npu/explain/list_operators.h"
 
 /* ---- the model ---- */
 

@@ -5,8 +5,8 @@
 #include "back/program/memory_map.h"
 #include "driver/lower_model.h"
 #include "driver/model_metadata.h"
+#include "explain/explain.h"
 #include "introspect/network.h"
-#include "npu/explain/explain.h"
 
 #define NUC_NO_ID UINT32_MAX
 

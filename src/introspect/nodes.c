@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "archive/json_build.h"
+#include "explain/explain_members.h"
 #include "introspect/network_private.h"
 #include "ir/labels.h"
 #include "ir/quant.h"
-#include "npu/explain/explain_members.h"
 
 /* ---- the list ---- */
 

@@ -3,10 +3,10 @@
 
 #include "archive/json_build.h"
 #include "back/program/out_variant.h"
+#include "explain/explain_members.h"
 #include "host/text.h"
 #include "introspect/network_private.h"
 #include "npu/convert/convert.h"
-#include "npu/explain/explain_members.h"
 #include "npu/partition/partition.h"
 
 /* ---- partitions ---- */

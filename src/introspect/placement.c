@@ -1,8 +1,8 @@
 /* What stays on the CPU and what it costs: causes, splits of the NPU's part, options that would help. */
 #include "archive/json_build.h"
+#include "explain/explain_lines.h"
+#include "explain/explain_members.h"
 #include "introspect/network_private.h"
-#include "npu/explain/explain_lines.h"
-#include "npu/explain/explain_members.h"
 
 static uint32_t id_of_cause(const struct nuc_network *net, uint32_t cause)
 {

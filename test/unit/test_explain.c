@@ -2,7 +2,7 @@
 #include "graph_texts.h"
 
 #include "driver/driver.h"
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 #include "npu/support/estimate.h"
 #include "nucleon/compile.h"
 

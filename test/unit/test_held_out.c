@@ -4,8 +4,8 @@
 
 #include "driver/driver.h"
 #include "eval/eval.h"
+#include "explain/explain.h"
 #include "host/numbers.h"
-#include "npu/explain/explain.h"
 #include "quantized_text.h"
 
 enum { N_SAMPLES = 16, N = 16, OUT = 4 };

@@ -9,8 +9,8 @@
 
 #include "driver/lower_model.h"
 #include "eval/eval.h"
+#include "explain/explain.h"
 #include "host/text.h"
-#include "npu/explain/explain.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "quantize/quantize.h"

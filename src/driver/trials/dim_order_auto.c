@@ -1,8 +1,8 @@
 /* --dim-order auto: every variant is compiled, the one that takes the fewest cycles is kept. */
 
 #include "driver/lower_model.h"
+#include "explain/explain.h"
 #include "host/text.h"
-#include "npu/explain/explain.h"
 #include "npu/layout/orders.h"
 #include "npu/support/estimate.h"
 #include "npu/target/target.h"

@@ -3,7 +3,7 @@
 #define NUC_DRIVER_EXPLAIN_TRIALS_H
 
 #include "driver/pipeline.h"
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 
 struct nuc_trying {
     struct nuc_context *cx;

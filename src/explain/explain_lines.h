@@ -1,8 +1,8 @@
 /* Pieces of the lines that an explanation is printed in. Texts live in the arena of the context. */
-#ifndef NUC_NPU_EXPLAIN_EXPLAIN_LINES_H
-#define NUC_NPU_EXPLAIN_EXPLAIN_LINES_H
+#ifndef NUC_EXPLAIN_EXPLAIN_LINES_H
+#define NUC_EXPLAIN_EXPLAIN_LINES_H
 
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 
 #define NUC_LINE_WIDTH 80u
 

@@ -1,9 +1,9 @@
-#include "npu/explain/explain_members.h"
+#include "explain/explain_members.h"
 
 #include <math.h>
 
 #include "archive/json_build.h"
-#include "npu/explain/explain_lines.h"
+#include "explain/explain_lines.h"
 
 static const char *const effects[] = {[NUC_CHANGE_EXACT] = "exact",
                                       [NUC_CHANGE_CLOSE] = "close",

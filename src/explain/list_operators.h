@@ -1,7 +1,7 @@
 /* What the tables of rules and targets hold, as text and as JSON: `nucleon ops`, `nucleon targets` and
  * docs/supported-ops.md. */
-#ifndef NUC_NPU_EXPLAIN_LIST_OPERATORS_H
-#define NUC_NPU_EXPLAIN_LIST_OPERATORS_H
+#ifndef NUC_EXPLAIN_LIST_OPERATORS_H
+#define NUC_EXPLAIN_LIST_OPERATORS_H
 
 #include <jansson.h>
 

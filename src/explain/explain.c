@@ -1,4 +1,4 @@
-#include "npu/explain/explain_lines.h"
+#include "explain/explain_lines.h"
 
 #include <assert.h>
 #include <math.h>

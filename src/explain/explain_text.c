@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "explain/explain_lines.h"
 #include "host/file.h"
 #include "ir/quant.h"
-#include "npu/explain/explain_lines.h"
 
 /* ---- pieces of lines ---- */
 

@@ -2,8 +2,8 @@
  * Where every node of a model runs and why: what `nucleon explain` prints. Cycles are estimates from the costs of the
  * target (docs/explain.md), not measurements.
  */
-#ifndef NUC_NPU_EXPLAIN_EXPLAIN_H
-#define NUC_NPU_EXPLAIN_EXPLAIN_H
+#ifndef NUC_EXPLAIN_EXPLAIN_H
+#define NUC_EXPLAIN_EXPLAIN_H
 
 #include "host/text.h"
 #include "ir/labels.h"

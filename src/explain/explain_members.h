@@ -2,12 +2,12 @@
  * Members of JSON objects that `explain` and `report` both have: under the same keys, in the same order, of the same
  * explanation. Each command puts its own around them (docs/json.md).
  */
-#ifndef NUC_NPU_EXPLAIN_EXPLAIN_MEMBERS_H
-#define NUC_NPU_EXPLAIN_EXPLAIN_MEMBERS_H
+#ifndef NUC_EXPLAIN_EXPLAIN_MEMBERS_H
+#define NUC_EXPLAIN_EXPLAIN_MEMBERS_H
 
 #include <jansson.h>
 
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 
 /*
  * rule, actual, limit, reason, fix: why an operator of the row is on the CPU, and what would help; of one on the NPU

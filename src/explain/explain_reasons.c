@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "explain/explain_lines.h"
 #include "ir/quant.h"
-#include "npu/explain/explain_lines.h"
 #include "npu/support/support.h"
 #include "rewrite/npu_forms/npu_function.h"
 

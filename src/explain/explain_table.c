@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "npu/explain/explain_lines.h"
+#include "explain/explain_lines.h"
 
 /* Columns, each with a space after it; they add up to the width of a line. */
 enum { WHERE = 6, OPERATOR = 18, MODULE = 22, SOURCE = 15, CYCLES = 10, SHARE = 4 };

@@ -1,7 +1,7 @@
 /* What keeps operators on the CPU: the one whose own rule does not hold, and those that stay there because of it. */
 #include <string.h>
 
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 #include "npu/support/support.h"
 
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)

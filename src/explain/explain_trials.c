@@ -1,5 +1,5 @@
 /* What was tried, and which of it is said of which operators. */
-#include "npu/explain/explain.h"
+#include "explain/explain.h"
 
 #include <math.h>
 #include <string.h>

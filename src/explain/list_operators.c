@@ -1,4 +1,4 @@
-#include "npu/explain/list_operators.h"
+#include "explain/list_operators.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The explanation as JSON: keys in one order and six digits of a share, so that equal models give equal bytes. */
 #include "archive/json_build.h"
+#include "explain/explain_members.h"
 #include "host/text.h"
-#include "npu/explain/explain_members.h"
 
 /* The text of a value, which takes the place of the one before: a tree of all nodes takes ten times as much as theirs.
  */
