@@ -125,15 +125,16 @@ static bool is_mixed(const struct nuc_model *m)
     return m->settings->o.activations == NUC_ACTIVATIONS_MIXED && m->widened > 1;
 }
 
-static enum nuc_width width_of(const struct nuc_model *m)
+static bool has_int16(const struct nuc_settings *s)
 {
-    return is_mixed(m) ? NUC_WIDTH_INT16 : NUC_WIDTH_FLOAT;
+    return s->target->cpu != NULL && !s->o.executorch_ops_only;
 }
 
-static bool try_widths(const struct nuc_model *prepared, const bool *wide, bool measures, struct outcome *out)
+static bool try_widths(const struct nuc_model *prepared, const bool *wide, enum nuc_width width, bool measures,
+                       struct outcome *out)
 {
     const struct nuc_options own = prepared->settings->o;
-    struct trial t = {.wide = wide, .width = width_of(prepared), .measures = measures};
+    struct trial t = {.wide = wide, .width = width, .measures = measures};
     bool can = nuc_trial(prepared, &own, try, &t) == NUC_OK && t.out.cycles != UINT64_MAX;
 
     *out = t.out;
@@ -159,10 +160,27 @@ static bool gains(const struct outcome *with, const struct outcome *without, dou
 
 /* ---- proposals ---- */
 
+/* What an operator takes more than in int8; of int16 near enough to the fits of kernel_cycles.c for a proposal. */
+static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_width width)
+{
+    const struct nuc_kernel_costs *k = &s->target->costs.real, *int8 = &s->target->costs.int8;
+    const struct nuc_width_costs in_int16 = {0, 70, 15, s->delegates ? 1.9 : 1.1, 49, false};
+    const struct nuc_width_costs in_float = {fmax(k->call - int8->call, 0),
+                                             fmax(k->element - int8->element / 2, 0),
+                                             k->function - int8->function,
+                                             k->mac - int8->mac,
+                                             int8->element,
+                                             true};
+
+    return width == NUC_WIDTH_INT16 ? in_int16 : in_float;
+}
+
 struct widening {
     struct nuc_model *m; /* prepared and calibrated */
     const struct nuc_width_search *search;
-    struct outcome int8; /* without wider numbers */
+    struct outcome int8;  /* without wider numbers */
+    enum nuc_width width; /* of these */
+    struct nuc_width_costs costs;
 };
 
 /* A proposal that surely gains and takes at most that share of the cycles of int8 more. */
@@ -171,7 +189,8 @@ static bool find_within(const struct widening *w, double share, bool *wide, stru
     double limit = share * (double)w->int8.cycles, estimated = SLACK * limit;
 
     for (int i = 0; i < MOST_TRIALS; i++) {
-        if (!(nuc_width_propose(w->search, estimated, wide) > 0) || !try_widths(w->m, wide, true, out))
+        if (!(nuc_width_propose(w->search, &w->costs, estimated, wide) > 0) ||
+            !try_widths(w->m, wide, w->width, true, out))
             return false;
         double more = (double)out->cycles - (double)w->int8.cycles;
         if (more <= limit)
@@ -191,7 +210,8 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
 
     *out = w->int8;
     for (int i = 0; i < MOST_MIXED_TRIALS; i++) {
-        if (!(nuc_width_propose(w->search, estimated, trial) > 0) || !try_widths(w->m, trial, true, &tried))
+        if (!(nuc_width_propose(w->search, &w->costs, estimated, trial) > 0) ||
+            !try_widths(w->m, trial, w->width, true, &tried))
             break;
         double more = (double)tried.cycles - (double)w->int8.cycles;
         if (more <= limit && gains(&tried, out, found ? 1 : WORTHWHILE_MIXED)) {
@@ -288,7 +308,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         struct outcome without = w->int8;
         for (uint32_t i = 0; i < n_ids; i++)
             rest[i] = wide[i] && of[i] != r;
-        if (left > 1 && !try_widths(w->m, rest, true, &without))
+        if (left > 1 && !try_widths(w->m, rest, w->width, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
         if (gains(all, &without, is_mixed(w->m) ? 1 : WORTHWHILE))
@@ -323,52 +343,104 @@ static const char *places(const struct nuc_graph *g, const bool *wide, const uin
                          : nuc_format(g->cx, "%u operators from %s to %s", count, from, nuc_node_text(g->cx, last));
 }
 
-static void report(const struct widening *w, const bool *wide, const uint32_t *of, uint32_t count, const double *loss,
-                   const struct outcome *all)
+/* What is found of one width. */
+struct choice {
+    enum nuc_width width;
+    bool *wide;   /* by node id; NULL: nothing gains */
+    uint32_t *of; /* regions */
+    uint32_t count;
+    double loss[MOST_REGIONS]; /* of int8 there, in dB */
+    struct outcome out;
+};
+
+static void report(const struct widening *w, const struct choice *c)
 {
     struct nuc_graph *g = w->m->graph;
     struct nuc_text text;
     bool any = false;
 
     nuc_text_init(&text, g->cx);
-    for (uint32_t r = 0; r < count; r++) {
-        const char *where = places(g, wide, of, r);
+    for (uint32_t r = 0; r < c->count; r++) {
+        const char *where = places(g, c->wide, c->of, r);
         if (where == NULL)
             continue;
-        nuc_text_addf(&text, "%s%s: int8 loses %.1f dB there", any ? "; " : "", where, loss[r]);
+        nuc_text_addf(&text, "%s%s: int8 loses %.1f dB there", any ? "; " : "", where, c->loss[r]);
         any = true;
     }
-    bool saves = all->cycles < w->int8.cycles;
+    bool saves = c->out.cycles < w->int8.cycles;
     nuc_warn(g->cx, "%s: %s: %s on %zu samples held out; %s %llu of %llu cycles", g->file,
-             is_mixed(w->m) ? "in int16" : "stays in float", nuc_text_string(&text), all->n_samples,
+             c->width == NUC_WIDTH_INT16 ? "in int16" : "stays in float", nuc_text_string(&text), c->out.n_samples,
              saves ? "saves" : "takes",
-             (unsigned long long)(saves ? w->int8.cycles - all->cycles : all->cycles - w->int8.cycles),
-             (unsigned long long)(saves ? w->int8.cycles : all->cycles));
+             (unsigned long long)(saves ? w->int8.cycles - c->out.cycles : c->out.cycles - w->int8.cycles),
+             (unsigned long long)(saves ? w->int8.cycles : c->out.cycles));
+}
+
+static struct choice look_for(struct widening *w, enum nuc_width width)
+{
+    struct nuc_graph *g = w->m->graph;
+    struct choice c = {.width = width, .of = nuc_alloc_array(g->cx, g->next_id, sizeof *c.of)};
+    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
+
+    w->width = width;
+    w->costs = costs_of(w->m->settings, width);
+    if (!find(w, wide, &c.out))
+        return c;
+    c.count = divide(w->m->calibration, g, wide, c.of);
+    if (keep_regions(w, c.of, c.count, wide, &c.out, c.loss))
+        c.wide = wide;
+    return c;
+}
+
+/* As accurate for fewer cycles, but for half a dB, or surely more accurate without taking too many. */
+static bool is_better(const struct widening *w, const struct choice *c, const struct choice *than)
+{
+    double most = (1 + MOST_SHARE) * (double)w->int8.cycles;
+
+    if (c->wide == NULL || than->wide == NULL)
+        return c->wide != NULL;
+    if (c->out.cycles < than->out.cycles && c->out.error <= WORTHWHILE_MIXED * than->out.error)
+        return true;
+    return (double)c->out.cycles <= fmax(most, (double)than->out.cycles) && gains(&c->out, &than->out, WORTHWHILE);
+}
+
+/* Int16 stands where float would, or where float takes too many cycles. */
+static struct choice find_widths(struct widening *w)
+{
+    struct choice best = {.wide = NULL}, own;
+
+    if (!is_mixed(w->m))
+        best = look_for(w, NUC_WIDTH_FLOAT);
+    if (!has_int16(w->m->settings))
+        return best;
+    own = look_for(w, NUC_WIDTH_INT16);
+    struct choice same = best;
+    same.width = NUC_WIDTH_INT16;
+    bool tried = best.wide != NULL && own.wide != NULL &&
+                 memcmp(best.wide, own.wide, w->m->graph->next_id * sizeof *own.wide) == 0;
+    if (best.wide != NULL && !tried && try_widths(w->m, best.wide, same.width, true, &same.out) &&
+        gains(&same.out, &w->int8, WORTHWHILE) && is_better(w, &same, &best))
+        best = same;
+    return is_better(w, &own, &best) ? own : best;
 }
 
 /* Marks what surely gains; false: nothing does. */
 static bool widen_values(struct widening *w)
 {
     struct nuc_graph *g = w->m->graph;
-    struct outcome found;
-    double loss[MOST_REGIONS];
 
-    if (w->search == NULL || !try_widths(w->m, NULL, false, &w->int8))
+    if (w->search == NULL || !try_widths(w->m, NULL, NUC_WIDTH_OPEN, false, &w->int8))
         return false;
     w->int8.error = nuc_held_out_error(w->m->calibration, w->int8.errors);
     w->int8.n_samples = nuc_held_out_samples(w->m->calibration);
-    bool *wide = nuc_alloc_array(g->cx, g->next_id, sizeof *wide);
-    if (!find(w, wide, &found))
+    struct choice c = find_widths(w);
+    if (c.wide == NULL)
         return false;
-    uint32_t *of = nuc_alloc_array(g->cx, g->next_id, sizeof *of), count = divide(w->m->calibration, g, wide, of);
-    if (!keep_regions(w, of, count, wide, &found, loss))
-        return false;
-    report(w, wide, of, count, loss, &found);
+    report(w, &c);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (wide[n->id])
-            mark(
-                g, n, width_of(w->m),
-                nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", loss[of[n->id]], found.n_samples));
+        if (c.wide[n->id])
+            mark(g, n, c.width,
+                 nuc_format(g->cx, "int8 loses %.1f dB here on %zu samples held out", c.loss[c.of[n->id]],
+                            c.out.n_samples));
     }
     return true;
 }
@@ -417,17 +489,11 @@ void nuc_widen_model(struct nuc_job *j)
     struct widening w = {.m = m};
 
     m->widened++;
-    /* What an operator takes more than in int8; of int16 near enough to the fits of kernel_cycles.c for a proposal. */
-    const struct nuc_kernel_costs *k = &m->settings->target->costs.real, *int8 = &m->settings->target->costs.int8;
-    const struct nuc_width_costs in_float = {fmax(k->call - int8->call, 0), fmax(k->element - int8->element / 2, 0),
-                                             k->function - int8->function, k->mac - int8->mac, int8->element};
-    const struct nuc_width_costs in_int16 = {0, 70, 15, m->settings->delegates ? 1.9 : 1.1, 49};
-    const struct nuc_width_costs costs = is_mixed(m) ? in_int16 : in_float;
     nuc_quantize_choose(m->calibration);
     bool again = m->settings->o.activations == NUC_ACTIVATIONS_MIXED && !is_mixed(m) && !m->settings->judges;
     bool any = !is_mixed(m) && widen_states(j);
     if (!m->settings->narrow || is_mixed(m))
-        w.search = nuc_width_search_new(m->calibration, &costs, m->settings->o.io == NUC_IO_INT8);
+        w.search = nuc_width_search_new(m->calibration, m->settings->o.io == NUC_IO_INT8);
     if (!widen_values(&w) && !any && !again)
         return;
     nuc_scale_channels(g, m->calibration);

@@ -55,15 +55,15 @@ static double worthwhile(const struct nuc_calibration *c)
 
 struct value {
     uint32_t group;
-    bool may_be_free; /* of int8: operators of few products do that */
-    double error;     /* that it makes alone */
+    bool may_be_free;  /* of int8 */
+    bool few_products; /* its operators have a small share of the network's */
+    double error;      /* that it makes alone */
     uint32_t n_members;
     const struct nuc_node **members; /* operators that compute it or with it */
 };
 
 struct nuc_width_search {
     struct nuc_calibration *c;
-    struct nuc_width_costs costs;
     bool quantized_io;
     double error; /* of the network */
     double all;   /* of all values alone, summed up; with int16 also what is left by weights, which stay int8 */
@@ -161,10 +161,8 @@ static bool is_function(const struct nuc_node *node)
            (nuc_op_family(node->op) == NUC_FAMILY_MAP && nuc_op_makes_real(node->op) && !is_square);
 }
 
-static double cycles_of(const struct nuc_width_search *s, const struct nuc_node *node)
+static double cycles_of(const struct nuc_width_costs *k, const struct nuc_node *node)
 {
-    const struct nuc_width_costs *k = &s->costs;
-
     if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
         return 0;
     return k->call + elements(node) * (is_function(node) ? k->function : k->element) +
@@ -172,9 +170,8 @@ static double cycles_of(const struct nuc_width_search *s, const struct nuc_node 
 }
 
 /* Of what is float, and of the conversions at its border. */
-static double total_cycles(const struct nuc_width_search *s, const bool *wide)
+static double total_cycles(const struct nuc_calibration *c, const struct nuc_width_costs *costs, const bool *wide)
 {
-    const struct nuc_calibration *c = s->c;
     double sum = 0;
 
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
@@ -182,14 +179,14 @@ static double total_cycles(const struct nuc_width_search *s, const bool *wide)
         if (nuc_is_static(n))
             continue;
         if (wide[n->id])
-            sum += cycles_of(s, n);
+            sum += cycles_of(costs, n);
         for (uint32_t i = 0; i < n->n_users; i++) {
             bool reads_int8 = is_int8(c, n->users[i]) && !wide[n->users[i]->id];
             read_float |= !reads_int8;
             read_int8 |= reads_int8;
         }
         if (n->n_vals == 1 && n->vals[0].dtype == NUC_F32 && (makes_int8 ? read_float : read_int8))
-            sum += s->costs.call + elements(n) * s->costs.conversion;
+            sum += costs->call + elements(n) * costs->conversion;
     }
     return sum;
 }
@@ -232,7 +229,8 @@ static bool list_values(struct nuc_width_search *s, double share)
         v->may_be_free = find_members(s, v) && v->n_members != 0;
         for (uint32_t k = 0; k < v->n_members; k++)
             products += nuc_node_products(v->members[k]);
-        v->may_be_free = v->may_be_free && (products <= share * all || c->mixed);
+        v->few_products = products <= share * all;
+        v->may_be_free = v->may_be_free && (v->few_products || share > LEAST_SHARE || c->mixed);
         any = any || v->may_be_free;
     }
     return any;
@@ -329,16 +327,14 @@ bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples)
     return !(c->without & NUC_STEP_WIDTH) && may_free(&s, n_samples);
 }
 
-struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const struct nuc_width_costs *costs,
-                                              bool quantized_io)
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io)
 {
     struct nuc_context *cx = c->g->cx;
     struct nuc_width_search *s = nuc_alloc(cx, sizeof *s);
     size_t n_samples = samples_to_look_at(c->held_out.n_samples);
     double free = 0;
 
-    *s = (struct nuc_width_search){
-        .c = c, .costs = *costs, .quantized_io = quantized_io, .error = nuc_held_out_error(c, NULL)};
+    *s = (struct nuc_width_search){.c = c, .quantized_io = quantized_io, .error = nuc_held_out_error(c, NULL)};
     if (!(s->error > small_error(c)) || !may_free(s, c->held_out.n_samples))
         return NULL;
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
@@ -364,6 +360,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const s
 
 struct proposal {
     const struct nuc_width_search *s;
+    const struct nuc_width_costs *costs;
     bool *wide;  /* by node id */
     bool *trial; /* the same, while another value is tried */
     bool *taken; /* by value: its operators are wide */
@@ -398,11 +395,11 @@ static uint32_t best_value(const struct proposal *p, double most_cycles)
     uint32_t found = NONE;
 
     for (uint32_t i = 0; i < s->n_values; i++) {
-        if (p->taken[i] || !s->values[i].may_be_free)
+        if (p->taken[i] || !s->values[i].may_be_free || (p->costs->few_products && !s->values[i].few_products))
             continue;
         memcpy(p->trial, p->wide, s->c->g->next_id * sizeof *p->trial);
         add_value(&s->values[i], p->trial);
-        double cycles = total_cycles(s, p->trial);
+        double cycles = total_cycles(s->c, p->costs, p->trial);
         double gain = log(p->error / error_left(s, p->trial)) / fmax(cycles - p->cycles, 1);
         if (cycles > most_cycles || !(gain > best))
             continue;
@@ -435,7 +432,7 @@ static void close_over(struct proposal *p)
     const struct nuc_calibration *c = p->s->c;
     bool changed = true;
 
-    p->cycles = total_cycles(p->s, p->wide);
+    p->cycles = total_cycles(c, p->costs, p->wide);
     while (changed) {
         changed = false;
         for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
@@ -448,7 +445,7 @@ static void close_over(struct proposal *p)
             if (!touches || p->wide[n->id] || !is_int8(c, n))
                 continue;
             p->wide[n->id] = true;
-            double cycles = total_cycles(p->s, p->wide);
+            double cycles = total_cycles(c, p->costs, p->wide);
             p->wide[n->id] = cycles < p->cycles;
             changed |= p->wide[n->id];
             p->cycles = p->wide[n->id] ? cycles : p->cycles;
@@ -456,10 +453,12 @@ static void close_over(struct proposal *p)
     }
 }
 
-double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, bool *wide)
+double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_width_costs *costs, double most_cycles,
+                         bool *wide)
 {
     uint32_t n_ids = s->c->g->next_id;
     struct proposal p = {.s = s,
+                         .costs = costs,
                          .wide = wide,
                          .trial = nuc_alloc_array(s->c->g->cx, n_ids, sizeof *p.trial),
                          .taken = nuc_alloc_array(s->c->g->cx, s->n_values, sizeof *p.taken),
@@ -467,13 +466,13 @@ double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, b
     double before;
 
     memset(wide, 0, n_ids * sizeof *wide);
-    before = p.cycles = total_cycles(s, wide);
+    before = p.cycles = total_cycles(s->c, costs, wide);
     for (uint32_t i = 0; p.error > small_error(s->c);) {
         if ((i = best_value(&p, before + most_cycles)) == NONE)
             break;
         p.taken[i] = true;
         add_value(&s->values[i], wide);
-        p.cycles = total_cycles(s, wide);
+        p.cycles = total_cycles(s->c, costs, wide);
         p.error = error_left(s, wide);
     }
     prune(&p);

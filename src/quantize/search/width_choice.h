@@ -15,6 +15,7 @@ struct nuc_width_costs {
     double function;   /* of a value */
     double product;    /* multiply-accumulate */
     double conversion; /* value from int8, or to it */
+    bool few_products; /* values alone whose operators have a small share of the network's */
 };
 
 struct nuc_width_search;
@@ -27,18 +28,18 @@ bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples);
 
 /*
  * After nuc_quantize_choose(). NULL where there is nothing to gain: the network loses little, or what it loses is
- * spread over more than `costs` and a share of its products allow. Takes a bounded number of multiply-accumulates; the
+ * spread over more than a share of its products. Takes a bounded number of multiply-accumulates; the
  * result does not depend on the number of threads. `quantized_io`: inputs and outputs of the model are int8 whatever
  * computes with them.
  */
-struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, const struct nuc_width_costs *costs,
-                                              bool quantized_io);
+struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io);
 
 /*
  * Sets wide[id] of the operators that most decibels are expected of for the cycles that they take, as far as these are
  * estimated to be at most `most_cycles`. Returns the estimate; 0: nothing gains enough.
  */
-double nuc_width_propose(const struct nuc_width_search *s, double most_cycles, bool *wide);
+double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_width_costs *costs, double most_cycles,
+                         bool *wide);
 
 /*
  * Error of the network, relative to its power, with the ranges that are chosen, on samples that they do not come from;
