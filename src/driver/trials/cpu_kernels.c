@@ -230,6 +230,8 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     settings.trial = false; /* which spends less on accuracy */
     settings.judges = true;
     settings.narrow = t->narrow;
+    if (settings.o.accuracy == NUC_ACCURACY_HIGH) /* whose search starts from what the default chooses */
+        settings.o.accuracy = NUC_ACCURACY_DEFAULT;
     nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
     const struct nuc_measured *measured = j.m->measured;
     t->out.n_samples = measured != NULL ? measured->n_errors : 0;

@@ -63,17 +63,17 @@ static const struct candidate {
 /* Groups that are open and make a difference, in order of execution. */
 struct open_group {
     uint32_t group;
-    struct nuc_parameters own;
     /*
      * The candidates for samples of each part, from what was seen of the other part, and for both, from all. A range is
      * judged by samples that it does not come from, as those are that the network will see.
      */
     struct nuc_parameters of[3][CANDIDATES];
+    uint8_t start;  /* the candidate that others have to gain over for the whole network */
+    uint8_t chosen; /* the candidate that it is quantized in */
 };
 
 struct block {
     uint32_t first, count; /* of open groups */
-    uint8_t chosen;
 };
 
 struct choice {
@@ -113,6 +113,12 @@ static bool is_known(const struct nuc_calibration *c)
     return c->ranges != NULL && c->ranges->known;
 }
 
+/* With accuracy high they are where the search starts. */
+static bool takes_known(const struct nuc_calibration *c)
+{
+    return is_known(c) && !c->high;
+}
+
 /*
  * By group; NULL: nothing is known. A value that the other network does not have takes the first candidate. Points and
  * items are in order of execution, so that each search begins where the one before it ended.
@@ -147,7 +153,7 @@ static bool is_open(const struct nuc_observer *o)
 
 void nuc_need_histograms(struct nuc_calibration *c, bool chooses)
 {
-    const uint8_t *known = known_choices(c);
+    const uint8_t *known = takes_known(c) ? known_choices(c) : NULL;
     /* A trial of other widths takes the ranges of the network that it is compared with. */
     const bool takes = known != NULL && !chooses && c->mixed, any = takes || (chooses && chooses_by_parts(c));
 
@@ -303,18 +309,21 @@ static void try_blocks(struct choice *h)
     double *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
     nuc_effects_of(h->fx, tried, n, error);
     for (uint32_t i = 0; i < h->n_blocks; i++) {
-        struct block *b = &h->blocks[i];
+        const struct block *b = &h->blocks[i];
         size_t at = t++, zero = t;
         double most = 0;
+        uint8_t best = 0;
         for (uint32_t k = 0; k < OF_TENSORS; k++) {
             uint32_t same = same_as(h, b, k);
             size_t own = same == k ? t++ : 0;
             double gain = same == k ? sure_gain(h, error + at, error + zero, error + own, coarseness(h, b, k), n) : 0;
             if (gain > most) {
                 most = gain;
-                b->chosen = (uint8_t)k;
+                best = (uint8_t)k;
             }
         }
+        for (uint32_t k = b->first; k < b->first + b->count; k++)
+            h->open[k].chosen = best;
     }
 }
 
@@ -324,13 +333,11 @@ static void try_blocks(struct choice *h)
 static void take_parameters(struct choice *h, unsigned part)
 {
     nuc_own_parameters(h->c);
-    for (uint32_t i = 0; i < h->n_blocks; i++) {
-        const struct block *b = &h->blocks[i];
-        for (uint32_t k = b->first; k < b->first + b->count; k++) {
-            struct nuc_observer *o = h->c->observers[h->open[k].group];
-            o->scale[0] = h->open[k].of[part][b->chosen].scale;
-            o->zero_point[0] = h->open[k].of[part][b->chosen].zero_point;
-        }
+    for (uint32_t i = 0; i < h->n_open; i++) {
+        const struct open_group *g = &h->open[i];
+        struct nuc_observer *o = h->c->observers[g->group];
+        o->scale[0] = g->of[part][g->chosen].scale;
+        o->zero_point[0] = g->of[part][g->chosen].zero_point;
     }
     if (h->c->one_scale)
         nuc_adopt_parameters(h->c);
@@ -353,16 +360,15 @@ static void whole(struct choice *h, double *error)
 
 /* ---- choices for the network ---- */
 
-/* Ways to choose for all tensors: the first candidate, what the blocks have chosen, and each of those that reach far.
- */
-enum { FIRST, BY_BLOCK, REACHING, WAYS = REACHING + FAR };
+/* Ways to choose for all tensors: as they start, what the blocks have chosen, and each of those that reach far. */
+enum { START, BY_BLOCK, REACHING, WAYS = REACHING + FAR };
 
 static void choose_way(struct choice *h, const uint8_t *by_block, unsigned way)
 {
-    uint8_t candidate = way == FIRST ? 0 : (uint8_t)(OF_TENSORS + way - REACHING);
-
-    for (uint32_t i = 0; i < h->n_blocks; i++)
-        h->blocks[i].chosen = way == BY_BLOCK ? by_block[i] : candidate;
+    for (uint32_t i = 0; i < h->n_open; i++)
+        h->open[i].chosen = way == START      ? h->open[i].start
+                            : way == BY_BLOCK ? by_block[i]
+                                              : (uint8_t)(OF_TENSORS + way - REACHING);
 }
 
 static bool differs(const struct choice *h, const uint8_t *by_block, unsigned way)
@@ -372,13 +378,13 @@ static bool differs(const struct choice *h, const uint8_t *by_block, unsigned wa
 
     if (way >= REACHING)
         return same_as(h, &all, OF_TENSORS + way - REACHING) == OF_TENSORS + way - REACHING;
-    for (uint32_t i = 0; i < h->n_blocks; i++)
-        differs = differs || by_block[i] != 0;
+    for (uint32_t i = 0; i < h->n_open; i++)
+        differs = differs || by_block[i] != h->open[i].start;
     return differs;
 }
 
 /*
- * What the way gains over the first one, whose errors are `first`; 0 for nothing. What the blocks have chosen has
+ * What the way gains over the start, whose errors are `first`; 0 for nothing. What the blocks have chosen has
  * gained for each of them beyond chance; what reaches far has to do so here.
  */
 static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, const double *first, double *errors)
@@ -406,21 +412,21 @@ static bool asks_for_errors(const struct choice *h)
     return nuc_may_free_values(h->c, h->n_samples);
 }
 
-/* What is chosen for all tensors has to stand the comparison with the first candidate. */
+/* What is chosen for all tensors has to stand the comparison with what they start from. */
 static void choose_for_all(struct choice *h)
 {
     double first[NUC_CHOICE_MOST], errors[NUC_CHOICE_MOST], most = 0;
-    uint8_t *by_block = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1);
+    uint8_t *by_block = nuc_alloc_array(h->c->g->cx, h->n_open, 1);
     bool other[WAYS], any = false;
-    unsigned best = FIRST;
+    unsigned best = START;
 
-    for (uint32_t i = 0; i < h->n_blocks; i++)
-        by_block[i] = h->blocks[i].chosen;
+    for (uint32_t i = 0; i < h->n_open; i++)
+        by_block[i] = h->open[i].chosen;
     for (unsigned way = BY_BLOCK; way < WAYS; way++) {
         other[way] = covers_all(h) && differs(h, by_block, way);
         any = any || other[way];
     }
-    choose_way(h, by_block, FIRST);
+    choose_way(h, by_block, START);
     if (!any && !asks_for_errors(h))
         return;
     whole(h, first);
@@ -475,10 +481,9 @@ static void note_choices(const struct choice *h)
     struct nuc_chosen_ranges *r = c->ranges;
     uint8_t *of = nuc_alloc_array(cx, c->sharing->n_groups, 1); /* by group: 1 + candidate */
 
-    for (uint32_t i = 0; i < h->n_blocks; i++) {
-        for (uint32_t k = h->blocks[i].first; k < h->blocks[i].first + h->blocks[i].count; k++)
-            of[h->open[k].group] = (uint8_t)(h->blocks[i].chosen + 1);
-    }
+    for (uint32_t i = 0; i < h->n_open; i++)
+        of[h->open[i].group] = (uint8_t)(h->open[i].chosen + 1);
+    r->count = 0;
     r->items = nuc_alloc_in(cx, r->arena, ((size_t)c->n_points + 1) * sizeof *r->items);
     for (uint32_t i = 0; i < c->n_points; i++) {
         const char *name = c->points[i].node->name;
@@ -493,9 +498,8 @@ static void note_choices(const struct choice *h)
 /* Of the groups that are open. */
 static void take_choices(struct choice *h)
 {
-    h->n_blocks = h->n_open;
     for (uint32_t i = 0; i < h->n_open; i++)
-        h->blocks[i] = (struct block){.first = i, .count = 1, .chosen = h->known[h->open[i].group]};
+        h->open[i].chosen = h->known[h->open[i].group];
     if (asks_for_errors(h))
         whole(h, h->error);
 }
@@ -508,9 +512,10 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     if (!c->is_open || c->samples == NULL || c->samples->count == 0)
         return;
     struct nuc_arena *outer = nuc_push_arena(cx);
-    bool by_parts = !is_known(c) && chooses_by_parts(c);
+    const uint8_t *start = known_choices(c);
+    bool by_parts = !takes_known(c) && chooses_by_parts(c);
     struct choice h = {.c = c,
-                       .known = known_choices(c),
+                       .known = takes_known(c) ? start : NULL,
                        .run_cost = nuc_run_cost(c->g), /* at most what that of the converted graph is */
                        .n_samples = by_parts ? c->samples->count : nuc_samples_to_measure(c)};
     if (!by_parts && h.known == NULL && !covers_all(&h) && !asks_for_errors(&h)) {
@@ -528,7 +533,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
             uint32_t at = h.n_open++;
             for (; at > 0 && nuc_cost_after(h.fx, h.open[at - 1].group) < nuc_cost_after(h.fx, i); at--)
                 h.open[at] = h.open[at - 1];
-            h.open[at].group = i;
+            h.open[at] = (struct open_group){.group = i, .start = start == NULL ? 0 : start[i]};
         }
     }
     nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
@@ -537,19 +542,14 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     } else if (h.n_open != 0 && by_parts) {
         choose(&h);
     } else if (h.n_open != 0) {
-        h.blocks[0] = (struct block){.first = 0, .count = h.n_open};
-        h.n_blocks = 1;
         choose_for_all(&h);
     }
-    for (uint32_t i = 0; i < h.n_blocks; i++) {
-        const struct block *b = &h.blocks[i];
-        for (uint32_t k = b->first; k < b->first + b->count; k++) {
-            struct nuc_observer *o = h.c->observers[h.open[k].group];
-            o->chosen = o->whole ? NUC_OBSERVER_MIN_MAX : candidates[b->chosen].kind;
-            o->reach = reach_of(&h, &candidates[b->chosen]);
-        }
+    for (uint32_t i = 0; i < h.n_open; i++) {
+        struct nuc_observer *o = c->observers[h.open[i].group];
+        o->chosen = o->whole ? NUC_OBSERVER_MIN_MAX : candidates[h.open[i].chosen].kind;
+        o->reach = reach_of(&h, &candidates[h.open[i].chosen]);
     }
-    if (c->ranges != NULL && !c->ranges->known)
+    if (c->ranges != NULL && h.known == NULL)
         note_choices(&h);
     if (h.n_open != 0)
         keep_held_out(&h, outer);
