@@ -51,14 +51,21 @@ static inline int32_t nuc_clamp_i32(int32_t v, int32_t low, int32_t high)
     return v > high ? high : v;
 }
 
+/* v within `bits` bits of two's complement, a constant: one instruction where there is one. */
+#if defined __ARM_FEATURE_SAT && defined __OPTIMIZE__
+#define NUC_SATURATE(v, bits)                                                                                          \
+    __extension__({                                                                                                    \
+        int32_t saturated;                                                                                             \
+        __asm("ssat %0, %1, %2" : "=r"(saturated) : "I"(bits), "r"(v) : "cc");                                         \
+        saturated;                                                                                                     \
+    })
+#else
+#define NUC_SATURATE(v, bits) nuc_clamp_i32(v, -(1 << ((bits)-1)), (1 << ((bits)-1)) - 1)
+#endif
+
 static inline int8_t nuc_saturate_i8(int32_t v)
 {
-#ifdef __ARM_FEATURE_SAT
-    __asm("ssat %0, #8, %0" : "+r"(v) : : "cc");
-    return (int8_t)v;
-#else
-    return (int8_t)nuc_clamp_i32(v, INT8_MIN, INT8_MAX);
-#endif
+    return (int8_t)NUC_SATURATE(v, 8);
 }
 
 /*

@@ -20,15 +20,17 @@ static void multiply_rows(const struct nuc_recurrence_s8 *p, int32_t first, int3
 
     multiply(&p->x, first, count, x, of_x);
     multiply(&p->h, first, count, h, of_h);
-    for (int32_t k = 0; k < count; k++, row++) {
+    for (int32_t k = 0; k < count; k++) {
         int32_t product = (int32_t)((uint32_t)of_x[k] << x_left) >> right;
-        sums[k] = nuc_smmlar(product, row->x_multiplier, row->x_bias);
-        product = (int32_t)((uint32_t)of_h[k] << h_left);
-        if (apart != NULL)
-            apart[k] = nuc_smmlar(product, row->h_multiplier, row->h_bias);
-        else
-            sums[k] = nuc_smmlar(product, row->h_multiplier, sums[k]);
+        sums[k] = nuc_smmlar(product, row[k].x_multiplier, row[k].x_bias);
     }
+    if (apart == NULL) {
+        for (int32_t k = 0; k < count; k++)
+            sums[k] = nuc_smmlar((int32_t)((uint32_t)of_h[k] << h_left), row[k].h_multiplier, sums[k]);
+        return;
+    }
+    for (int32_t k = 0; k < count; k++)
+        apart[k] = nuc_smmlar((int32_t)((uint32_t)of_h[k] << h_left), row[k].h_multiplier, row[k].h_bias);
 }
 
 void nuc_dsp_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const void *in, void *out)

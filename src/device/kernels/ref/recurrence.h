@@ -65,7 +65,7 @@ struct nuc_recurrence_row {
  *
  * An int8 input is multiplied as it is; its zero point is in the bias. A float32 one becomes int16 step by step: the
  * values of a step are below 2^e in size for the least e up to `exponent`, those that are not saturate, and have
- * `input_bits` below that; `right` of its products is exponent - e, 31 at most, and 0 of an int8 input.
+ * `input_bits` below that, halves to even; `right` of its products is exponent - e, 31 at most, and 0 of an int8 input.
  */
 struct nuc_recurrence_s8 {
     struct nuc_recurrence_rows x, h; /* products with the input and with the state */
