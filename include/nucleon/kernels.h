@@ -227,14 +227,14 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("quantized_decomposed::dequantize_per_tensor.out", dequantize_per_tensor, nuc_op_dequantize_per_tensor)          \
     X("quantized_decomposed::quantize_per_channel.out", quantize_per_channel, nuc_op_quantize_per_channel)             \
     X("quantized_decomposed::dequantize_per_channel.out", dequantize_per_channel, nuc_op_dequantize_per_channel)       \
-    X("dim_order_ops::_clone_dim_order.out", clone_dim_order, nuc_op_clone_dim_order)                                  \
+    X("dim_order_ops::_clone_dim_order.out", clone_dim_order, nuc_op_to_dim_order_copy)                                \
     X("dim_order_ops::_to_dim_order_copy.out", to_dim_order_copy, nuc_op_to_dim_order_copy)                            \
     X("aten::clone.out", clone, nuc_op_clone)                                                                          \
     X("aten::alias_copy.out", alias_copy, nuc_op_alias_copy)                                                           \
     X("aten::view_copy.out", view_copy, nuc_op_view_copy)                                                              \
     X("aten::squeeze_copy.dim_out", squeeze_dim, nuc_op_squeeze_copy_dim)                                              \
-    X("aten::squeeze_copy.dims_out", squeeze_dims, nuc_op_squeeze_copy_dims)                                           \
-    X("aten::unsqueeze_copy.out", squeeze_dim, nuc_op_unsqueeze_copy)                                                  \
+    X("aten::squeeze_copy.dims_out", squeeze_dims, nuc_op_squeeze_copy_dim)                                            \
+    X("aten::unsqueeze_copy.out", squeeze_dim, nuc_op_squeeze_copy_dim)                                                \
     X("aten::as_strided_copy.out", as_strided_copy, nuc_op_as_strided_copy)                                            \
     X("aten::copy.out", copy, nuc_op_copy)                                                                             \
     X("aten::copy_", copy_in_place, nuc_op_copy_in_place)                                                              \
@@ -278,7 +278,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::elu.out", elu, nuc_op_elu)                                                                                \
     X("aten::logit.out", logit, nuc_op_logit)                                                                          \
     X("aten::leaky_relu.out", leaky_relu, nuc_op_leaky_relu)                                                           \
-    X("aten::hardtanh.out", hardtanh, nuc_op_hardtanh)                                                                 \
+    X("aten::hardtanh.out", hardtanh, nuc_op_clamp)                                                                    \
     X("aten::clamp.out", clamp, nuc_op_clamp)                                                                          \
     X("aten::gelu.out", gelu, nuc_op_gelu)                                                                             \
     X("aten::gt.Scalar_out", with_number, nuc_op_gt_scalar)                                                            \
@@ -293,7 +293,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::grid_sampler_3d.out", grid_sampler, nuc_op_grid_sampler_3d)                                               \
     X("aten::_native_batch_norm_legit_no_training.out", batch_norm, nuc_op_batch_norm)                                 \
     X("aten::mm.out", mm, nuc_op_mm)                                                                                   \
-    X("aten::bmm.out", bmm, nuc_op_bmm)                                                                                \
+    X("aten::bmm.out", bmm, nuc_op_mm)                                                                                 \
     X("aten::addmm.out", addmm, nuc_op_addmm)                                                                          \
     X("nucleon::gru.out", rnn, nuc_op_gru)                                                                             \
     X("nucleon::lstm.out", lstm, nuc_op_lstm)                                                                          \
@@ -347,14 +347,14 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::signal_pcan.out", signal_pcan, nuc_op_signal_pcan)                                                     \
     X("nucleon::signal_log.out", signal_log, nuc_op_signal_log)                                                        \
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \
-    X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_sided_conv2d)                                    \
-    X("nucleon::quantized_depthwise_conv2d.out", int8_sided_depthwise_conv2d, nuc_op_int8_sided_depthwise_conv2d)      \
+    X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_conv2d)                                          \
+    X("nucleon::quantized_depthwise_conv2d.out", int8_sided_depthwise_conv2d, nuc_op_int8_depthwise_conv2d)            \
     X("nucleon::quantized_avg_pool2d.out", int8_avg_pool2d, nuc_op_int8_upward_avg_pool2d)                             \
     X("nucleon::quantized_wide_conv2d.out", int8_wide_conv2d, nuc_op_int8_wide_conv2d)                                 \
     X("nucleon::quantized_wide_depthwise_conv2d.out", int8_wide_depthwise_conv2d, nuc_op_int8_wide_depthwise_conv2d)   \
     X("nucleon::quantized_prelu.out", int8_prelu, nuc_op_int8_prelu)                                                   \
     X("nucleon::copy.out", copy_bytes, nuc_op_copy_bytes)                                                              \
-    X("nucleon::quantized_test.out", int8_test, nuc_op_int8_test)                                                      \
+    X("nucleon::quantized_test.out", int8_test, nuc_op_int8_activation)                                                \
     X("nucleon::quantized_compare.out", int8_compare, nuc_op_int8_compare)                                             \
     X("nucleon::quantized_layer_norm.out", int8_layer_norm, nuc_op_int8_layer_norm)                                    \
     X("nucleon::quantized_rms_norm.out", int8_rms_norm, nuc_op_int8_rms_norm)                                          \
@@ -379,7 +379,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_avg_pool2d.int16_out", int16_avg_pool2d, nuc_op_int16_avg_pool2d)                            \
     X("nucleon::quantized_max_pool2d.int16_out", int16_max_pool2d, nuc_op_int16_max_pool2d)                            \
     X("nucleon::quantized_sum.int16_out", int16_sum, nuc_op_int16_sum)                                                 \
-    X("nucleon::pad.int16_out", int16_pad, nuc_op_int16_pad)                                                           \
+    X("nucleon::pad.int16_out", int16_pad, nuc_op_int8_pad)                                                            \
     X("nucleon::quantized_transpose_conv2d.out", int8_grouped_transpose_conv2d, nuc_op_int8_grouped_transpose_conv2d)
 
 #define NUC_KERNEL_DECLARATION(name, list, run)                                                                        \

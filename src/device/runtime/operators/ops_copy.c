@@ -93,11 +93,6 @@ enum nuc_status nuc_op_to_dim_order_copy(struct nuc_kernel_context *cx, struct n
     return nuc_copy_tensor(cx, in, out);
 }
 
-enum nuc_status nuc_op_clone_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_to_dim_order_copy(cx, args);
-}
-
 /* The elements of out are left as they are. */
 enum nuc_status nuc_op_empty_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
@@ -157,16 +152,6 @@ enum nuc_status nuc_op_squeeze_copy_dim(struct nuc_kernel_context *cx, struct nu
     if (out->bytes > 0)
         nuc_kernel_copy(&loops, nuc_element_size(in), in->data, out->data);
     return NUC_OK;
-}
-
-enum nuc_status nuc_op_squeeze_copy_dims(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_squeeze_copy_dim(cx, args);
-}
-
-enum nuc_status nuc_op_unsqueeze_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_squeeze_copy_dim(cx, args);
 }
 
 /* Elements keep their logical order; a view of another dim order would move them, which portable kernels refuse. */

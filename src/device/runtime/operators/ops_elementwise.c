@@ -224,11 +224,6 @@ enum nuc_status nuc_op_clamp(struct nuc_kernel_context *cx, struct nuc_value *co
     return has_min || has_max ? status : nuc_copy_tensor(cx, in, out);
 }
 
-enum nuc_status nuc_op_hardtanh(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_clamp(cx, args);
-}
-
 enum nuc_status nuc_op_gelu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_gelu *a = (const void *)args;

@@ -115,11 +115,6 @@ enum nuc_status nuc_op_int8_conv2d(struct nuc_kernel_context *cx, struct nuc_val
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_int8_sided_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_int8_conv2d(cx, args);
-}
-
 /* The layer, then once more the channels with weights beyond eight bits. */
 static enum nuc_status compute_wide(struct nuc_kernel_context *cx, const struct nuc_conv_s8 *c, bool depthwise,
                                     const struct nuc_args_images *images, const struct nuc_tensor *excess,
@@ -183,11 +178,6 @@ enum nuc_status nuc_op_int8_depthwise_conv2d(struct nuc_kernel_context *cx, stru
     if (out->bytes > 0)
         nuc_kernel_depthwise_s8(&c, in->data, a->images.weight->u.tensor.data, out->data);
     return NUC_OK;
-}
-
-enum nuc_status nuc_op_int8_sided_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_int8_depthwise_conv2d(cx, args);
 }
 
 enum nuc_status nuc_op_int8_wide_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)

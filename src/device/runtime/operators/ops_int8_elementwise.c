@@ -117,12 +117,6 @@ enum nuc_status nuc_op_int8_activation(struct nuc_kernel_context *cx, struct nuc
     return NUC_OK;
 }
 
-/* Truths are bytes as int8 is. */
-enum nuc_status nuc_op_int8_test(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_int8_activation(cx, args);
-}
-
 enum nuc_status nuc_op_int8_compare(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_int8_compare *a = (const void *)args;

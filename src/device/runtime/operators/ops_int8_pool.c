@@ -189,11 +189,6 @@ enum nuc_status nuc_op_int8_pad(struct nuc_kernel_context *cx, struct nuc_value 
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_int16_pad(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_int8_pad(cx, args);
-}
-
 /* ---- resizing ---- */
 
 static bool read_resize(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out,

@@ -35,12 +35,6 @@ enum nuc_status nuc_op_mm(struct nuc_kernel_context *cx, struct nuc_value *const
     return NUC_OK;
 }
 
-/* The same of another rank. */
-enum nuc_status nuc_op_bmm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return nuc_op_mm(cx, args);
-}
-
 enum nuc_status nuc_op_addmm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_addmm *a = (const void *)args;
