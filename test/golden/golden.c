@@ -43,7 +43,6 @@ struct request {
     const char *file, *only, *save;
     size_t every;
     bool verbose, quantized;
-    char model[64], program[64]; /* temporary files */
 };
 
 struct expected {
@@ -152,8 +151,8 @@ static void release_tree(void *tree)
     json_decref(tree);
 }
 
-static void write_archive(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span line,
-                          struct nuc_span data, const char *path)
+static struct nuc_span make_archive(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span line,
+                                    struct nuc_span data)
 {
     struct nuc_json archive = nuc_json_field(program, "archive");
     struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
@@ -168,19 +167,8 @@ static void write_archive(struct nuc_context *cx, const struct nuc_json *program
         struct nuc_json entry = nuc_json_field(&archive, key);
         nuc_zip_add(w, nuc_format(cx, "golden/%s", key), archive_entry(cx, &entry, value, data));
     }
-    struct nuc_pieces bytes = nuc_zip_finish(w, path);
-    nuc_write_pieces(cx, path, &bytes);
-}
-
-static void write_model(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span line,
-                        struct nuc_span data, const char *path)
-{
-    struct nuc_json model = nuc_json_entry(program, "model");
-
-    if (nuc_json_is_there(&model))
-        nuc_write_file(cx, path, data_at(&model, data));
-    else
-        write_archive(cx, program, line, data, path);
+    struct nuc_pieces bytes = nuc_zip_finish(w, "model.pt2");
+    return nuc_join_pieces(cx, &bytes);
 }
 
 /* ---- comparing ---- */
@@ -326,13 +314,13 @@ static enum outcome run_all(const struct golden *g, const struct subject *s, str
     return EQUAL;
 }
 
-static enum outcome run_program(const struct request *q, const struct golden *g, struct nuc_compiler *c)
+static enum outcome run_program(const struct golden *g, struct nuc_compiler *c, const uint8_t *bytes, size_t size)
 {
     struct nuc_runner *program;
     struct nuc_tensor_info infos[MAX_IO];
     void *outputs[MAX_IO];
 
-    if (nuc_runner_open(c, q->program, NULL, &program) != NUC_OK)
+    if (nuc_runner_open_bytes(c, g->name, bytes, size, NULL, &program) != NUC_OK)
         return refused(g, "program does not load", nuc_compiler_message(c));
     size_t n_outputs = nuc_runner_n_outputs(program);
     if (nuc_runner_n_inputs(program) != g->n_inputs || n_outputs != g->n_outputs)
@@ -361,15 +349,17 @@ static enum outcome run_evaluator(const struct golden *g, struct nuc_compiler *c
     return result;
 }
 
-static enum outcome run_golden(const struct request *q, const struct golden *g)
+static enum outcome run_golden(const struct request *q, const struct golden *g, struct nuc_span model)
 {
     struct nuc_compiler *c = nuc_compiler_new(&q->options, NULL);
     struct nuc_model *m;
     enum outcome result = EQUAL;
+    const uint8_t *program;
+    size_t size;
 
     if (c == NULL)
         return refused(g, "compiler", "memory is exhausted");
-    if (nuc_model_open(c, q->model, &m) != NUC_OK)
+    if (nuc_model_open_bytes(c, g->name, model.data, model.size, &m) != NUC_OK)
         result = refused(g, "import", nuc_compiler_message(c));
     else if (nuc_model_n_inputs(m) != g->n_inputs || nuc_model_n_outputs(m) != g->n_outputs)
         result = refused(g, "import", "another number of inputs or outputs");
@@ -381,10 +371,10 @@ static enum outcome run_golden(const struct request *q, const struct golden *g)
     }
     if (result == EQUAL) {
         enum outcome evaluator = q->quantized ? EQUAL : run_evaluator(g, c, m);
-        if (nuc_compile_model(m, NULL, q->program) != NUC_OK)
+        if (nuc_compile_to_memory(m, NULL, &program, &size) != NUC_OK)
             result = refused(g, "compile", nuc_compiler_message(c));
         else
-            result = run_program(q, g, c);
+            result = run_program(g, c, program, size);
         result = result > evaluator ? result : evaluator;
     }
     nuc_compiler_free(c);
@@ -392,7 +382,7 @@ static enum outcome run_golden(const struct request *q, const struct golden *g)
 }
 
 /* In a process of its own, so that one that crashes is named and the others still run. */
-static enum outcome run_apart(const struct request *q, const struct golden *g)
+static enum outcome run_apart(const struct request *q, const struct golden *g, struct nuc_span model)
 {
     int status = 0;
     pid_t child = fork();
@@ -400,7 +390,7 @@ static enum outcome run_apart(const struct request *q, const struct golden *g)
     if (child < 0)
         return refused(g, "fork", "no process");
     if (child == 0) {
-        enum outcome result = run_golden(q, g);
+        enum outcome result = run_golden(q, g, model);
         fflush(stdout);
         _exit((int)result);
     }
@@ -450,15 +440,15 @@ static void run_line(struct nuc_context *cx, const struct file_run *r, struct nu
         return;
     }
     r->sum->programs++;
+    struct nuc_json litert = nuc_json_entry(&program, "model");
+    bool is_litert = nuc_json_is_there(&litert);
+    struct nuc_span model = is_litert ? data_at(&litert, data) : make_archive(cx, &program, line, data);
     if (r->q->save != NULL) {
-        bool litert = nuc_json_entry(&program, "model").type != NUC_JSON_ABSENT;
-        write_model(cx, &program, line, data,
-                    nuc_format(cx, "%s/%s.%s", r->q->save, g.name, litert ? "tflite" : "pt2"));
+        nuc_write_file(cx, nuc_format(cx, "%s/%s.%s", r->q->save, g.name, is_litert ? "tflite" : "pt2"), model);
         r->sum->equal++;
         return;
     }
-    write_model(cx, &program, line, data, r->q->model);
-    enum outcome result = run_apart(r->q, &g);
+    enum outcome result = run_apart(r->q, &g, model);
     if (r->q->verbose && result == EQUAL)
         printf("%s: equal\n", g.name);
     fflush(stdout);
@@ -514,26 +504,20 @@ static bool read_arguments(int argc, char **argv, struct request *q)
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/golden_XXXXXX";
     struct request q = {.file = NULL, .every = 1};
     struct totals sum = {.programs = 0};
     struct nuc_context *cx = nuc_context_new(NULL);
 
     nuc_options_default(&q.options);
     q.options.threads = 1;
-    if (!read_arguments(argc, argv, &q) || cx == NULL || mkdtemp(folder) == NULL) {
+    if (!read_arguments(argc, argv, &q) || cx == NULL) {
         fprintf(stderr, "usage: golden FILE.zip [--only PART] [--every N] [--save DIR] [--verbose] [--target NAME] "
                         "[--executorch-ops-only] [--quantized]\n");
         return 2;
     }
-    snprintf(q.model, sizeof q.model, "%s/model.pt2", folder);
-    snprintf(q.program, sizeof q.program, "%s/model.pte", folder);
     enum nuc_status s = nuc_try(cx, run_file, &(struct file_run){&q, &sum});
     if (s != NUC_OK)
         fprintf(stderr, "golden: %s\n", cx->message);
-    unlink(q.model);
-    unlink(q.program);
-    rmdir(folder);
     nuc_context_free(cx);
     printf("%zu programs: %zu equal, %zu differ, %zu refused, %zu crash\n", sum.programs, sum.equal, sum.differ,
            sum.refused, sum.crash);
