@@ -345,6 +345,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::signal_square_root.out", signal_square_root, nuc_op_signal_square_root)                                \
     X("nucleon::signal_spectral_subtraction.out", signal_noise_reduction, nuc_op_signal_noise_reduction)               \
     X("nucleon::signal_pcan.out", signal_pcan, nuc_op_signal_pcan)                                                     \
+    X("nucleon::signal_features.out", signal_features, nuc_op_signal_features)                                         \
     X("nucleon::signal_log.out", signal_log, nuc_op_signal_log)                                                        \
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \
     X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_conv2d)                                          \

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "device/signal/features.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
@@ -416,6 +417,30 @@ static bool map_matrix(const struct place *p)
     return rank > 0;
 }
 
+/* Frames of a recording: windows of its last dimension, of which each gives a list of features. */
+static bool map_features(const struct place *p)
+{
+    const struct nuc_arg *numbers = nuc_arg_at(p->node, NUC_ARG(SIGNAL_FEATURES, numbers));
+    const uint32_t last = p->x->rank - 1u;
+
+    p->map->keeps_dims = false;
+    if (p->arg != NUC_SELF) {
+        for (uint32_t d = 0; d < p->x->rank; d++)
+            add(p, NUC_AXIS_WHOLE, d);
+        return true;
+    }
+    if (p->value != 0 || numbers->count != NUC_FEATURE_NUMBERS || numbers->u.ints[NUC_FEATURE_PAD_BOTH] != 0 ||
+        numbers->u.ints[NUC_FEATURE_PEAK] != 0)
+        return false;
+    for (uint32_t d = 0; d <= last; d++)
+        add_follower(p, d, d);
+    struct nuc_axis *a = &p->map->axes[last];
+    a->kind = NUC_AXIS_WINDOW;
+    a->step = numbers->u.ints[NUC_FEATURE_HOP];
+    a->taps = nuc_input_meta(p->node, NUC_ARG(SIGNAL_FEATURES, window))->sizes[0];
+    return true;
+}
+
 /* ---- all of them ---- */
 
 typedef bool axis_rule(const struct place *p);
@@ -449,6 +474,7 @@ static const struct {
     {NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_WIDE_CONV2D, NUC_OP_CORTEXM_DEPTHWISE,
              NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE),
      map_conv},
+    {NUC_OPS(NUC_OP_SIGNAL_FEATURES), map_features},
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D), map_pool},
 };
 

@@ -1,5 +1,5 @@
 /* From samples to a spectrum's energies and on to the logarithms of its channels, but for the transform. */
-#include "device/signal/signal.h"
+#include "device/signal/features.h"
 
 /* ---- samples ---- */
 
@@ -154,8 +154,7 @@ void nuc_signal_pcan(const uint32_t *in, const uint32_t *noise, size_t channels,
 
 /* ---- logarithms ---- */
 
-/* 65536 (log2(1 + i / 128) - i / 128), rounded. */
-static const uint16_t log2_corrections[129] = {
+const uint16_t nuc_log2_corrections[129] = {
     0,    224,  442,  654,  861,  1063, 1259, 1450, 1636, 1817, 1992, 2163, 2329, 2490, 2646, 2797, 2944, 3087, 3224,
     3358, 3487, 3611, 3732, 3848, 3960, 4068, 4172, 4272, 4368, 4460, 4549, 4633, 4714, 4791, 4864, 4934, 5001, 5063,
     5123, 5178, 5231, 5280, 5326, 5368, 5408, 5444, 5477, 5507, 5533, 5557, 5578, 5595, 5610, 5622, 5631, 5637, 5640,
@@ -170,7 +169,7 @@ static uint32_t log2_of(uint32_t v)
     const int32_t whole = width_of(v) - 1;
     const uint32_t part = v - (1u << whole), fraction = whole < 16 ? part << (16 - whole) : part >> (whole - 16);
     const uint32_t segment = fraction >> 9;
-    const int32_t low = log2_corrections[segment], high = log2_corrections[segment + 1];
+    const int32_t low = nuc_log2_corrections[segment], high = nuc_log2_corrections[segment + 1];
     const int32_t between = (high - low) * (int32_t)(fraction - (segment << 9)) >> 16;
 
     return ((uint32_t)whole << 16) + fraction + (uint32_t)(low + between);

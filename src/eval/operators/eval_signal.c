@@ -1,5 +1,5 @@
 /* Front ends for sound, by the functions that the kernels of a program call: their arithmetic has one definition. */
-#include "device/signal/signal.h"
+#include "device/signal/features.h"
 #include "eval/eval_private.h"
 
 /* Values of a frame, the last dimension, and how many frames there are. */
@@ -125,6 +125,51 @@ static void run_log(const struct nuc_eval_call *c)
                                number(c, NUC_ARG(SIGNAL_LOG, correction_bits)), c->out[0]);
 }
 
+static void read_features(const struct nuc_eval_call *c, struct nuc_features *p)
+{
+    const struct nuc_arg *numbers = &c->node->args[NUC_ARG(SIGNAL_FEATURES, numbers)];
+    const uint32_t cosines = NUC_ARG(SIGNAL_FEATURES, cosines);
+    const size_t bands = frame_of(c, NUC_ARG(SIGNAL_FEATURES, bands)),
+                 weights = frame_of(c, NUC_ARG(SIGNAL_FEATURES, weights));
+    const int16_t *rows = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, bands)),
+                  *first = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, weights));
+
+    *p = (struct nuc_features){.window_size = frame_of(c, NUC_ARG(SIGNAL_FEATURES, window)),
+                               .window = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, window)),
+                               .table = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, table)),
+                               .factor = (float)nuc_scalar(c->node, NUC_ARG(SIGNAL_FEATURES, factor), 1),
+                               .bank = {bands - 1, rows, rows + bands, rows + 2 * bands, first, first + weights}};
+    if (nuc_eval_has_in(c, cosines)) {
+        p->cosines = nuc_eval_in(c, cosines);
+        p->coefficients = (size_t)nuc_eval_in_meta(c, cosines)->sizes[0];
+    }
+    nuc_features_read(numbers->u.ints, numbers->count, p);
+}
+
+static void prepare_features(struct nuc_eval_call *c)
+{
+    struct nuc_features p;
+
+    for (uint32_t arg = NUC_ARG(SIGNAL_FEATURES, window); arg <= NUC_ARG(SIGNAL_FEATURES, cosines); arg++) {
+        if (nuc_eval_has_in(c, arg) && !nuc_eval_is_constant_in(c, arg))
+            nuc_eval_fail(c, "its tables are computed: make them constants");
+    }
+    read_features(c, &p);
+    if (!nuc_features_fit(&p, frame_of(c, NUC_ARG(SIGNAL_FEATURES, weights))))
+        nuc_eval_fail(c, "a band lies outside the spectrum or the weights");
+}
+
+static void run_features(const struct nuc_eval_call *c)
+{
+    const size_t samples = frame_of(c, NUC_SELF), made = (size_t)nuc_elements(nuc_eval_result(c)) / frames_of(c);
+    struct nuc_features p;
+
+    read_features(c, &p);
+    for (size_t i = 0; i < frames_of(c); i++)
+        nuc_signal_features(&p, (const int16_t *)nuc_eval_in(c, NUC_SELF) + i * samples, samples, c->out[1],
+                            (float *)c->out[0] + i * made);
+}
+
 const struct nuc_eval_op nuc_eval_signal_window = {.run = run_window};
 const struct nuc_eval_op nuc_eval_signal_auto_scale = {.run = run_auto_scale};
 const struct nuc_eval_op nuc_eval_signal_rfft = {.run = run_rfft};
@@ -134,3 +179,4 @@ const struct nuc_eval_op nuc_eval_signal_root = {.run = run_root};
 const struct nuc_eval_op nuc_eval_signal_noise_reduction = {.run = run_noise_reduction};
 const struct nuc_eval_op nuc_eval_signal_pcan = {.run = run_pcan};
 const struct nuc_eval_op nuc_eval_signal_log = {.run = run_log};
+const struct nuc_eval_op nuc_eval_signal_features = {.prepare = prepare_features, .run = run_features};

@@ -125,6 +125,8 @@ static struct nuc_node *as_wanted(struct nuc_front_end *f, struct nuc_node *valu
     value = nuc_insert_reshaped(g, f->before, value, f->wanted.sizes, f->wanted.rank);
     if (is_image)
         value = nuc_insert_permuted(g, f->before, value, (const int64_t[]){0, 3, 1, 2});
+    else if (!nuc_is_contiguous(&value->vals[0]))
+        value = nuc_insert_unary(g, f->before, NUC_OP_CONTIGUOUS, value);
     if (f->wanted.dtype == NUC_F32)
         return value;
     if (!quantization_of(f->input, &q))

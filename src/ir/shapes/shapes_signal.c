@@ -1,5 +1,5 @@
 /* Front ends for sound: types and sizes of LiteRT's signal operators. */
-#include "device/signal/signal.h"
+#include "device/signal/features.h"
 #include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
@@ -149,4 +149,45 @@ void nuc_shape_signal_log(const struct nuc_shape_call *c)
     within(c, NUC_ARG(SIGNAL_LOG, scale), 0, INT32_MAX);
     within(c, NUC_ARG(SIGNAL_LOG, correction_bits), 0, 31);
     result(c, in, NUC_I16, in->sizes[in->rank - 1]);
+}
+
+void nuc_shape_signal_features(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
+    const struct nuc_meta *window = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, window));
+    const struct nuc_meta *table = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, table));
+    const struct nuc_meta *weights = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, weights));
+    const struct nuc_meta *bands = nuc_shape_input(c, NUC_ARG(SIGNAL_FEATURES, bands));
+    const uint32_t cosines_at = NUC_ARG(SIGNAL_FEATURES, cosines);
+    const struct nuc_meta *cosines = nuc_shape_is_none(c, cosines_at) ? NULL : nuc_shape_input(c, cosines_at);
+    struct nuc_features p = {0};
+    uint32_t count;
+    const int64_t *numbers = nuc_shape_ints(c, NUC_ARG(SIGNAL_FEATURES, numbers), &count);
+
+    if (!nuc_features_read(numbers, count, &p))
+        nuc_shape_fail(c, "numbers are not those of a front end");
+    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
+        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
+    if (weights->dtype != NUC_I16 || weights->rank != 2 || weights->sizes[0] != 2)
+        nuc_shape_fail(c, "weights are %s instead of two rows of int16", nuc_meta_text(c->g->cx, weights));
+    if (cosines != NULL && (cosines->dtype != NUC_I16 || cosines->rank != 2 || cosines->sizes[0] < 1 ||
+                            cosines->sizes[1] != bands->sizes[1] - 1 || p.log == NUC_FEATURE_LINEAR))
+        nuc_shape_fail(c, "cosines are %s instead of int16 for each logarithm of a channel",
+                       nuc_meta_text(c->g->cx, cosines));
+    if (table->dtype != NUC_I32 || table->rank != 1 || (size_t)table->sizes[0] != nuc_rfft_table_numbers(p.length))
+        nuc_shape_fail(c, "the table of the transform is %s", nuc_meta_text(c->g->cx, table));
+    if (window->dtype != NUC_I32 || window->rank != 1)
+        nuc_shape_fail(c, "the window is %s instead of a list of int32", nuc_meta_text(c->g->cx, window));
+    p.window_size = (size_t)window->sizes[0];
+    p.bank.channels = (size_t)bands->sizes[1] - 1;
+    const size_t n_frames = nuc_features_frames(&p, (size_t)in->sizes[in->rank - 1]);
+    if (p.window_size < 1 || p.window_size > p.length || n_frames < 1 || in->rank >= NUC_MAX_RANK)
+        nuc_shape_fail(c, "%s has no frame of %zu samples in a transform of %zu", nuc_meta_text(c->g->cx, in),
+                       p.window_size, p.length);
+    struct nuc_meta m = *in;
+    m.sizes[m.rank - 1] = (int64_t)n_frames;
+    m.sizes[m.rank] = cosines != NULL ? cosines->sizes[0] : bands->sizes[1] - 1;
+    const int64_t scratch = (int64_t)nuc_features_scratch(&p);
+    nuc_shape_results(
+        c, (struct nuc_meta[]){nuc_meta_make(NUC_F32, m.sizes, m.rank + 1u), nuc_meta_make(NUC_I32, &scratch, 1)}, 2);
 }

@@ -104,7 +104,8 @@ static const struct row {
     /* Of a front end of 480 samples, 257 bins and 40 channels; each bin adds to two channels. */
     {NUC_OPS(NUC_OP_SIGNAL_WINDOW, NUC_OP_SIGNAL_AUTO_SCALE, NUC_OP_SIGNAL_ENERGY),
      VALUES,
-     {.call = 250, .written = 14, .scalar = 1}},                                            /* 4 % */
+     {.call = 250, .written = 14, .scalar = 1}}, /* 4 % */
+    {NUC_OPS(NUC_OP_SIGNAL_FEATURES), VALUES, {.call = 1000, .read = 120, .scalar = 2}},
     {NUC_OPS(NUC_OP_SIGNAL_RFFT), VALUES, {.call = 400, .written = 54, .scalar = 2.1}},     /* of one length */
     {NUC_OPS(NUC_OP_SIGNAL_FILTER_BANK), VALUES, {.call = 250, .read = 32, .scalar = 1.5}}, /* of one call */
     {NUC_OPS(NUC_OP_SIGNAL_ROOT), VALUES, {.call = 250, .written = 289, .scalar = 1}},      /* of one call */

@@ -1,6 +1,6 @@
 /* Front ends for sound. The last dimension is a frame, the others count frames. */
 #include "device/runtime/operators/op_shapes.h"
-#include "device/signal/signal.h"
+#include "device/signal/features.h"
 
 static size_t frame_of(const struct nuc_tensor *t)
 {
@@ -155,5 +155,58 @@ enum nuc_status nuc_op_signal_log(struct nuc_kernel_context *cx, struct nuc_valu
     (void)cx;
     nuc_signal_filter_bank_log(in->data, nuc_tensor_elements(in), (uint32_t)a->scale->u.i,
                                nuc_int32(a->correction_bits), a->out->u.tensor.data);
+    return NUC_OK;
+}
+
+static bool read_features(struct nuc_kernel_context *cx, const struct nuc_args_signal_features *a,
+                          struct nuc_features *p)
+{
+    const struct nuc_tensor *window = &a->window->u.tensor, *weights = &a->weights->u.tensor;
+    const struct nuc_tensor *bands = &a->bands->u.tensor, *cosines = nuc_optional_tensor(a->cosines);
+    const size_t size = frame_of(bands), n_weights = frame_of(weights);
+    const int16_t *rows = bands->data, *first = weights->data;
+    int64_t n[NUC_FEATURE_NUMBERS];
+
+    *p = (struct nuc_features){.window_size = nuc_tensor_elements(window),
+                               .window = window->data,
+                               .table = a->table->u.tensor.data,
+                               .factor = nuc_value_float(a->factor),
+                               .bank = {size - 1, rows, rows + size, rows + 2 * size, first, first + n_weights}};
+    if (cosines != NULL) {
+        p->cosines = cosines->data;
+        p->coefficients = (size_t)cosines->sizes[0];
+    }
+    for (uint32_t i = 0; a->numbers->u.list.count == NUC_FEATURE_NUMBERS && i < NUC_FEATURE_NUMBERS; i++)
+        n[i] = nuc_list_int(cx, a->numbers, i);
+    return nuc_need(cx, a->numbers->u.list.count == NUC_FEATURE_NUMBERS && nuc_features_read(n, NUC_FEATURE_NUMBERS, p),
+                    NUC_TEXT("argument 'numbers' is out of range")) &&
+           nuc_need(cx, bands->sizes[0] == 3 && weights->sizes[0] == 2 && size >= 2,
+                    NUC_TEXT("argument 'bands' is not three rows, or 'weights' not two")) &&
+           nuc_need(cx, cosines == NULL || frame_of(cosines) == p->bank.channels,
+                    NUC_TEXT("argument 'cosines' is not of the bands")) &&
+           nuc_need(cx, nuc_tensor_elements(&a->table->u.tensor) == nuc_rfft_table_numbers(p->length),
+                    NUC_TEXT("argument 'table' is not that of this length")) &&
+           nuc_need(cx, nuc_features_fit(p, n_weights), NUC_TEXT("a band lies outside the spectrum or the weights")) &&
+           nuc_need(cx, nuc_tensor_elements(&a->scratch->u.tensor) == nuc_features_scratch(p),
+                    NUC_TEXT("argument 'scratch' is not that of a frame"));
+}
+
+enum nuc_status nuc_op_signal_features(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_features *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    const size_t samples = frame_of(in), count = nuc_tensor_elements(in) / samples;
+    struct nuc_features p;
+
+    if (!read_features(cx, a, &p))
+        return NUC_UNSUPPORTED;
+    const size_t each = p.coefficients > 0 ? p.coefficients : p.bank.channels;
+    const size_t made = nuc_features_frames(&p, samples) * each;
+    if (!nuc_need(cx, made > 0 && nuc_tensor_elements(out) == count * made,
+                  NUC_TEXT("argument 'out' has not the frames of 'input'")))
+        return NUC_UNSUPPORTED;
+    for (size_t i = 0; i < count; i++)
+        nuc_signal_features(&p, (const int16_t *)in->data + i * samples, samples, a->scratch->u.tensor.data,
+                            (float *)out->data + i * made);
     return NUC_OK;
 }
