@@ -73,20 +73,20 @@ static bool number_all(const struct nuc_images *images, size_t *classes, size_t 
 /* Data sets sorted by name, as torchvision's ImageFolder has them, have class 10 before class 2. */
 static void note_order(const struct nuc_dataset *d, const size_t *classes)
 {
-    for (size_t i = 1; i < d->images->n_classes; i++) {
+    for (size_t i = 1; i < d->files->n_classes; i++) {
         if (classes[i] > classes[i - 1])
             continue;
         nuc_warn(d->cx,
                  "%s: folders are the classes of their numbers; in the order of their names, in which torchvision's "
                  "ImageFolder counts, '%.40s' comes before '%.40s': rename them if the model was trained so",
-                 d->path, d->images->classes[i - 1], d->images->classes[i]);
+                 d->path, d->files->classes[i - 1], d->files->classes[i]);
         return;
     }
 }
 
 const char *const *nuc_class_folder_names(const struct nuc_dataset *d)
 {
-    const struct nuc_images *images = d->images;
+    const struct nuc_images *images = d->files;
     size_t n = images->n_classes, largest;
     size_t *classes = nuc_alloc_array(d->cx, n, sizeof *classes);
     const char **names = nuc_alloc_array(d->cx, n, sizeof *names);
@@ -130,7 +130,7 @@ static const char *list_text(struct nuc_context *cx, const char *const *names, s
 /* One folder a class; then the labels of the images are these classes. */
 static void set_labels(struct nuc_dataset *d, const size_t *classes)
 {
-    const struct nuc_images *images = d->images;
+    const struct nuc_images *images = d->files;
     int64_t *labels = nuc_alloc_array(d->cx, images->count, sizeof *labels);
     size_t most = 0;
 
@@ -151,7 +151,7 @@ static void set_labels(struct nuc_dataset *d, const size_t *classes)
 
 bool nuc_label_class_folders(struct nuc_dataset *d, const struct nuc_classes *known)
 {
-    const struct nuc_images *images = d->images;
+    const struct nuc_images *images = d->files;
     size_t unknown = 0, largest = 0, first = 0;
 
     if (images == NULL || images->labels == NULL)

@@ -22,8 +22,10 @@ static struct nuc_dataset *new_dataset(struct nuc_context *cx, const struct nuc_
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_options *options, const char *path)
 {
-    struct nuc_dataset *d = nuc_dataset_of_images(cx, path);
+    struct nuc_dataset *d = nuc_dataset_of_recordings(cx, path);
 
+    if (d == NULL)
+        d = nuc_dataset_of_images(cx, path);
     if (d == NULL) {
         nuc_expect_file(cx, path, NUC_FILE_DATA);
         d = new_dataset(cx, options, path);
@@ -51,7 +53,7 @@ struct nuc_dataset *nuc_dataset_for(struct nuc_context *cx, const struct nuc_opt
 
     if (given != NULL && given->cx != cx)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: the data set belongs to another compiler than the model", given->path);
-    if (given == NULL || given->images != NULL)
+    if (given == NULL || given->files != NULL)
         return nuc_dataset_read(cx, options, nuc_samples_name(source));
     struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
     *d = (struct nuc_dataset){.cx = cx, .options = options, .path = given->path};

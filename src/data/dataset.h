@@ -5,6 +5,7 @@
 #include "data/arrays.h"
 #include "data/images.h"
 #include "data/metadata.h"
+#include "data/recordings.h"
 #include "nucleon/compile.h"
 
 /*
@@ -73,6 +74,13 @@ struct nuc_dataset {
     struct nuc_calibration_metadata calibration; /* of these samples, where they calibrated */
     struct nuc_data_lines lines;
     size_t lines_capacity;
+
+    /* Folders of images and of recordings; of recordings one entry for each window. */
+    const struct nuc_images *files; /* NULL: arrays */
+
+    /* Recordings: `arrays` holds what they become for the inputs. */
+    const struct nuc_images *found;         /* the files themselves */
+    const struct nuc_recording *recordings; /* NULL: arrays or images */
 
     /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
     const struct nuc_images *images; /* NULL: arrays */

@@ -319,6 +319,8 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
     d->period = d->first = d->n_steps = d->n_sequences = 0;
     d->begins = NULL;
     d->order = NULL;
+    if (d->recordings != NULL)
+        nuc_dataset_fit_recordings(d, inputs, n_inputs);
     if (d->images != NULL) {
         nuc_dataset_bind_images(d, inputs, n_inputs, turned);
     } else {

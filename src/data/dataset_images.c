@@ -14,9 +14,10 @@ struct nuc_dataset *nuc_dataset_of_images(struct nuc_context *cx, const char *pa
         return NULL;
     const struct nuc_images *images = nuc_list_images(cx, path);
     if (images == NULL)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the folder holds neither .npy files nor PNG or JPEG images", path);
+        nuc_fail(cx, NUC_BAD_INPUT,
+                 "%s: the folder holds neither .npy files nor images (.png, .jpg) nor recordings (.wav, .csv)", path);
     struct nuc_dataset *d = nuc_alloc(cx, sizeof *d);
-    *d = (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .images = images};
+    *d = (struct nuc_dataset){.cx = cx, .path = nuc_strdup(cx, path), .images = images, .files = images};
     if (images->labels == NULL)
         return d;
     const struct nuc_array labels = {

@@ -37,9 +37,9 @@ static const struct nuc_images *make_images(struct nuc_context *cx, const struct
     return images;
 }
 
-const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *path)
+const struct nuc_images *nuc_list_files(struct nuc_context *cx, const char *path, bool (*keep)(const char *path))
 {
-    struct nuc_paths files = nuc_list_folder(cx, path, is_image);
+    struct nuc_paths files = nuc_list_folder(cx, path, keep);
     struct nuc_paths classes = {.count = 0};
     int64_t *labels = NULL;
     size_t labels_capacity = 0;
@@ -48,7 +48,7 @@ const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *pat
         return make_images(cx, &files, &classes, NULL);
     struct nuc_paths folders = nuc_list_folder(cx, path, is_folder);
     for (size_t i = 0; i < folders.count; i++) {
-        struct nuc_paths members = nuc_list_folder(cx, folders.items[i], is_image);
+        struct nuc_paths members = nuc_list_folder(cx, folders.items[i], keep);
         for (size_t k = 0; k < members.count; k++) {
             labels = nuc_grow(cx, labels, &labels_capacity, files.count + 1, sizeof *labels);
             labels[files.count] = (int64_t)classes.count;
@@ -58,4 +58,9 @@ const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *pat
             nuc_add_path(cx, &classes, nuc_plain_text(cx, nuc_base_name(folders.items[i])));
     }
     return make_images(cx, &files, &classes, labels);
+}
+
+const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *path)
+{
+    return nuc_list_files(cx, path, is_image);
 }

@@ -23,6 +23,9 @@ struct nuc_images {
  */
 const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *path);
 
+/* The same of other files, which `keep` tells by their path. */
+const struct nuc_images *nuc_list_files(struct nuc_context *cx, const char *path, bool (*keep)(const char *path));
+
 /* What to do with an image of another size than the input. */
 enum nuc_image_fit {
     NUC_FIT_EXACT,   /* refuse it */

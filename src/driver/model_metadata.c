@@ -157,6 +157,10 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
     prepared->seen = seen;
     if (samples->calibration.n_marks == NUC_MOST_MARKS)
         seen->calibration = nuc_copy(samples->cx, &samples->calibration, sizeof samples->calibration);
+    if (samples->files != NULL && samples->files->classes != NULL) {
+        seen->classes = nuc_class_folder_names(samples);
+        seen->n_classes = samples->files->n_classes;
+    }
     if (samples->images == NULL)
         return;
     struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);
@@ -167,10 +171,6 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
     }
     images->resize = (int)samples->resize;
     seen->images = images;
-    if (samples->images->classes == NULL)
-        return;
-    seen->classes = nuc_class_folder_names(samples);
-    seen->n_classes = samples->images->n_classes;
 }
 
 /* ---- of the program ---- */

@@ -367,7 +367,7 @@ static struct nuc_classes known_classes(const struct nuc_scoring *s)
 /* Folders that are classes by their order alone are all of the classes, or nobody knows which. */
 static void check_order(const struct nuc_scoring *s)
 {
-    const struct nuc_images *images = s->data->images;
+    const struct nuc_images *images = s->data->files;
 
     for (size_t i = 0; i < s->result->n_outputs; i++) {
         const struct nuc_output_score *o = &s->result->outputs[i];
@@ -387,7 +387,7 @@ static void check_order(const struct nuc_scoring *s)
 /* Names by class: the program's, else those of the folders. */
 static void name_classes(struct nuc_scoring *s, const struct nuc_classes *known)
 {
-    const struct nuc_images *images = s->data->images;
+    const struct nuc_images *images = s->data->files;
     size_t n = known->n_names;
 
     s->result->n_class_names = known->n_names;

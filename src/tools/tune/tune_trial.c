@@ -178,16 +178,16 @@ static void compare_data(const struct nuc_comparison *with, struct nuc_compiler 
                      nuc_samples_name(with->samples), d->ranges[i].first, with->inputs[i].name);
     }
     nuc_dataset_judge(d);
-    if (d->images == NULL || d->images->classes == NULL || with->n_outputs == 0)
+    if (d->files == NULL || d->files->classes == NULL || with->n_outputs == 0)
         return;
     known.most = n_elements(&with->infos[0]);
-    if (calibration->images != NULL && calibration->images->n_classes == known.most) {
+    if (calibration->files != NULL && calibration->files->n_classes == known.most) {
         known.n_names = known.most;
         known.names = nuc_class_folder_names(calibration);
     }
-    if (!nuc_label_class_folders(d, &known) && d->images->n_classes != known.most)
+    if (!nuc_label_class_folders(d, &known) && d->files->n_classes != known.most)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: has folders of %zu classes, the model %zu: name them 0 to %zu", d->path,
-                 d->images->n_classes, known.most, known.most - 1);
+                 d->files->n_classes, known.most, known.most - 1);
 }
 
 struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, struct nuc_sample_source calibration,
