@@ -44,6 +44,7 @@ struct call {
     {                                                                                                                  \
         'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
     }
+#define Z16(...) L16(__VA_ARGS__) /* of rank 2: zeros, as bands of which none lies outside */
 #define L16(...)                                                                                                       \
     {                                                                                                                  \
         'T', NUC_I16, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                          \
@@ -225,6 +226,12 @@ static const struct call calls[] = {
     {"nucleon::signal_window.out", {T16(2, 6), T16(6), I(12), T16(2, 6)}},
     {"nucleon::signal_auto_scale.out", {T16(6), T16(6), T32(1)}},
     {"nucleon::signal_rfft.out", {T16(2, 12), T16(20), I(16), T16(2, 18)}},
+    {"nucleon::signal_features.out",
+     {T16(2, 30), T32(12), T32(20), T16(2, 7), Z16(3, 5), T16(3, 4), LIST(6, 16, 0, 0, 0, 1, 1, 9, 0, 1, 0, 0), F(1),
+      TF(2, 4, 3), T32(22)}},
+    {"nucleon::signal_features.out", /* bands alone, on the linear scale, of frames that are mirrored at the ends */
+     {T16(30), T32(12), T32(20), T16(2, 7), Z16(3, 5), NONE, LIST(6, 16, 6, 12, 1, 2, 0, 0, 0, 0, 0, 1), F(1), TF(6, 4),
+      T32(28)}},
     {"nucleon::signal_energy.out", {T16(18), I(1), I(8), T32(9)}},
     {"nucleon::signal_spectral_subtraction.out", {T32(4), T32(4), LIST(1, 2, 3, 4, 5, 10, 14, 0), T32(4), T32(4)}},
     {"nucleon::signal_pcan.out", {T32(4), T32(4), T16(125), I(6), T32(4)}},
@@ -258,6 +265,7 @@ static void make_tensor(struct nuc_value *v, uint8_t dim_order[MOST_RANK], const
     static const uint8_t last[MOST_RANK] = {0, 2, 3, 1};
     struct nuc_tensor *t = &v->u.tensor;
     size_t bytes = nuc_dtype_size((enum nuc_dtype)a->dtype);
+    const bool zeros = a->channels_last && a->rank == 2;
 
     v->kind = NUC_VALUE_TENSOR;
     for (uint8_t d = 0; d < MOST_RANK && d < a->rank; d++) {
@@ -271,7 +279,7 @@ static void make_tensor(struct nuc_value *v, uint8_t dim_order[MOST_RANK], const
                              .dtype = a->dtype,
                              .rank = a->rank};
     for (size_t i = 0; i < bytes; i++)
-        ((uint8_t *)t->data)[i] = (uint8_t)(a->dtype == NUC_I32 ? (i % 4 == 0 ? 1 : 0) : i * 37);
+        ((uint8_t *)t->data)[i] = (uint8_t)(a->dtype == NUC_I32 ? (i % 4 == 0 ? 1 : 0) : zeros ? 0 : i * 37);
 }
 
 /* Items of a list are values; their indices lie in the image, 8 bytes each for ints, 4 for tensors. */
@@ -634,8 +642,18 @@ static void test_refused(void **state)
         {"nucleon::signal_rfft.out", 1, T16(18)},                                    /* the table of another length */
         {"nucleon::signal_rfft.out", 2, I(24)},                                      /* no power of two */
         {"nucleon::signal_rfft.out", 3, T16(1, 18)},                                 /* a frame too few */
-        {"nucleon::signal_energy.out", 0, T16(17)},                                  /* no pairs */
-        {"nucleon::signal_pcan.out", 2, T16(124)},                                   /* a gain too few */
+        {"nucleon::signal_features.out", 1, T32(17)},                                /* more than the transform */
+        {"nucleon::signal_features.out", 2, T32(18)},                                /* the table of another length */
+        {"nucleon::signal_features.out", 3, T16(1, 7)},                              /* no falling weights */
+        {"nucleon::signal_features.out", 4, T16(2, 5)},                              /* two rows */
+        {"nucleon::signal_features.out", 5, T16(3, 5)},                              /* cosines of another band */
+        {"nucleon::signal_features.out", 6, LIST(6, 24, 0, 0, 0, 1, 1, 9, 0, 1, 0, 0)},  /* no power of two */
+        {"nucleon::signal_features.out", 6, LIST(6, 16, 0, 0, 0, 3, 1, 9, 0, 1, 0, 0)},  /* a cube */
+        {"nucleon::signal_features.out", 6, LIST(6, 16)},                                /* two numbers */
+        {"nucleon::signal_features.out", 8, TF(2, 3, 3)},                                /* a frame too few */
+        {"nucleon::signal_features.out", 9, T32(21)},                                    /* scratch of another frame */
+        {"nucleon::signal_energy.out", 0, T16(17)},                                      /* no pairs */
+        {"nucleon::signal_pcan.out", 2, T16(124)},                                       /* a gain too few */
         {"nucleon::signal_spectral_subtraction.out", 2, LIST(1, 2, 3, 4, 5, 32, 14, 0)}, /* a shift */
         {"nucleon::signal_spectral_subtraction.out", 2, LIST(1, 2, 3)},                  /* three numbers */
         {"nucleon::quantized_litert_lstm.out", 2, T16(1, 2, 3)},                         /* a cell of three units */
