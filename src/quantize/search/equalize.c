@@ -162,10 +162,25 @@ NUC_CLONES static void look_at_block(const float *x, size_t count, float *restri
     }
 }
 
+/* The same of fewer values than there are accumulators. */
+static void look_at_few(struct glance *s, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float v = counted(x[i]);
+        s->above = v > s->above ? v : s->above;
+        s->below = -v > s->below ? -v : s->below;
+        s->power += (double)(v * v);
+    }
+}
+
 static void look(struct glance *s, const float *x, size_t count)
 {
     float above[LANES] = {0}, below[LANES] = {0}, last[LANES] = {0};
 
+    if (count < LANES) {
+        look_at_few(s, x, count);
+        return;
+    }
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t n = count - i < BLOCK ? count - i : BLOCK;
         float power[LANES] = {0};
@@ -214,7 +229,7 @@ static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_la
 {
     int64_t index[NUC_MAX_RANK] = {0};
     uint32_t outer = m->rank;
-    size_t run = 1;
+    size_t run = 1, row;
 
     memset(e->glances, 0, l->count * sizeof *e->glances);
     while (outer > 0 && l->sizes[outer - 1] == 1)
@@ -224,8 +239,12 @@ static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_la
                          &(struct runs){x, run, e->glances});
         return;
     }
-    for (size_t i = 0; i < count; i += run) {
-        look(&e->glances[nuc_labels_offset(l, index)], x + i, run);
+    /* Labels along the last dimension that they vary with follow each other. */
+    row = outer == 0 ? 1 : (size_t)m->sizes[--outer];
+    for (size_t i = 0; i < count; i += row * run) {
+        struct glance *first = &e->glances[nuc_labels_offset(l, index)];
+        for (size_t k = 0; k < row; k++)
+            look(&first[k], x + i + k * run, run);
         for (uint32_t d = outer; d-- > 0 && ++index[d] == m->sizes[d];)
             index[d] = 0;
     }
