@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "eval/eval_parallel.h"
+#include "host/clones.h"
 #include "ir/conv_args.h"
 #include "quantize/layers.h"
 #include "quantize/quantized_constant.h"
@@ -147,6 +148,12 @@ static void join_blocks(struct means *m)
     m->block *= 2;
 }
 
+NUC_CLONES static void add_row(double *restrict sum, const float *restrict x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sum[i] += (double)x[i];
+}
+
 void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_t number, const struct nuc_node *node,
                          const float *x, size_t count)
 {
@@ -161,6 +168,12 @@ void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_
     size_t inner = nuc_slices_along(&node->vals[0], (int)means->axis).inner;
     size_t slices = inner == 0 ? 0 : count / inner;
     double sums[SUMS];
+    means->count[at] += (double)count / means->channels;
+    if (inner == 1) {
+        for (size_t i = 0; i < count; i += means->channels)
+            add_row(means->sum[at], x + i, count - i < means->channels ? count - i : means->channels);
+        return;
+    }
     for (size_t first = 0; first < slices; first += SUMS) {
         size_t n = slices - first < SUMS ? slices - first : SUMS;
         nuc_parallel_for(pool, (n + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, (double)(n * inner) * SUM_COST, sum_slices,
@@ -168,7 +181,6 @@ void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, size_
         for (size_t i = 0; i < n; i++)
             means->sum[at][(first + i) % means->channels] += sums[i];
     }
-    means->count[at] += (double)count / means->channels;
 }
 
 /* ---- the share of outputs that a tap of the kernel sees the input at, not the padding ---- */

@@ -34,10 +34,10 @@ struct seen {
     double power; /* sum of the mean squares */
 };
 
-/* What one sample shows. */
-struct glance {
-    float above, below;
-    double power;
+/* What one sample shows, by label. */
+struct glances {
+    float *above, *below;
+    double *power;
 };
 
 /* What the estimate reads of a weight, whatever the samples. */
@@ -53,7 +53,7 @@ struct nuc_equalizer {
     const struct nuc_channel_labels *
         *labels;                  /* by node id: of values that are seen, one where none can have a factor; NULL */
     struct seen **seen[2];        /* by part and node id: of each label */
-    struct glance *glances;       /* room for those of one value */
+    struct glances glances;       /* room for those of one value */
     struct weight_facts *weights; /* by layer; NULL: not looked at yet */
     double *exponents[NUC_BOTH_PARTS + 1]; /* by part and label: logarithm of the factor */
     const struct nuc_data **own_data;      /* by node id: of constants before they were changed */
@@ -121,7 +121,9 @@ struct nuc_equalizer *nuc_equalizer_new(const struct nuc_calibration *c)
     }
     for (unsigned part = 0; part <= NUC_BOTH_PARTS; part++)
         e->exponents[part] = nuc_alloc_array(cx, e->channels->sets->count, sizeof *e->exponents[part]);
-    e->glances = nuc_alloc_array(cx, most, sizeof *e->glances);
+    e->glances = (struct glances){nuc_alloc_array(cx, most, sizeof *e->glances.above),
+                                  nuc_alloc_array(cx, most, sizeof *e->glances.below),
+                                  nuc_alloc_array(cx, most, sizeof *e->glances.power)};
     e->own_data = nuc_alloc_array(cx, c->g->next_id, sizeof *e->own_data);
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
         for (unsigned part = 0; part < 2 && e->labels[n->id] != NULL && nuc_is_static(n); part++)
@@ -162,25 +164,26 @@ NUC_CLONES static void look_at_block(const float *x, size_t count, float *restri
     }
 }
 
-/* The same of fewer values than there are accumulators. */
-static void look_at_few(struct glance *s, const float *x, size_t count)
+/* A value of each of some labels that follow each other. */
+NUC_CLONES static void look_at_row(const float *x, size_t count, float *restrict above, float *restrict below,
+                                   double *restrict power)
 {
-    for (size_t i = 0; i < count; i++) {
-        float v = counted(x[i]);
-        s->above = v > s->above ? v : s->above;
-        s->below = -v > s->below ? -v : s->below;
-        s->power += (double)(v * v);
+    for (size_t k = 0; k < count; k++) {
+        float v = counted(x[k]);
+        above[k] = v > above[k] ? v : above[k];
+        below[k] = -v > below[k] ? -v : below[k];
+        power[k] += (double)(v * v);
     }
 }
 
-static void look(struct glance *s, const float *x, size_t count)
+static void look(const struct glances *s, size_t label, const float *x, size_t count)
 {
     float above[LANES] = {0}, below[LANES] = {0}, last[LANES] = {0};
 
-    if (count < LANES) {
-        look_at_few(s, x, count);
+    for (size_t i = 0; count < LANES && i < count; i++)
+        look_at_row(x + i, 1, s->above + label, s->below + label, s->power + label);
+    if (count < LANES)
         return;
-    }
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t n = count - i < BLOCK ? count - i : BLOCK;
         float power[LANES] = {0};
@@ -190,11 +193,11 @@ static void look(struct glance *s, const float *x, size_t count)
             look_at_block(last, LANES, above, below, power);
         }
         for (size_t k = 0; k < LANES; k++)
-            s->power += (double)power[k];
+            s->power[label] += (double)power[k];
     }
     for (size_t k = 0; k < LANES; k++) {
-        s->above = above[k] > s->above ? above[k] : s->above;
-        s->below = -below[k] > s->below ? -below[k] : s->below;
+        s->above[label] = above[k] > s->above[label] ? above[k] : s->above[label];
+        s->below[label] = -below[k] > s->below[label] ? -below[k] : s->below[label];
     }
 }
 
@@ -210,7 +213,7 @@ static void note(struct ends *e, float value)
 struct runs {
     const float *x;
     size_t length;
-    struct glance *glances;
+    const struct glances *glances;
 };
 
 static void look_at_runs(const void *arg, struct nuc_part part)
@@ -218,7 +221,7 @@ static void look_at_runs(const void *arg, struct nuc_part part)
     const struct runs *r = arg;
 
     for (size_t i = part.begin; i < part.end; i++)
-        look(&r->glances[i], r->x + i * r->length, r->length);
+        look(r->glances, i, r->x + i * r->length, r->length);
 }
 
 /* Of what nuc_parallel_for() counts. */
@@ -227,24 +230,28 @@ static void look_at_runs(const void *arg, struct nuc_part part)
 static void glance_at(const struct nuc_equalizer *e, const struct nuc_channel_labels *l, const struct nuc_meta *m,
                       const float *x, size_t count)
 {
+    const struct glances *g = &e->glances;
     int64_t index[NUC_MAX_RANK] = {0};
     uint32_t outer = m->rank;
     size_t run = 1, row;
 
-    memset(e->glances, 0, l->count * sizeof *e->glances);
+    memset(g->above, 0, l->count * sizeof *g->above);
+    memset(g->below, 0, l->count * sizeof *g->below);
+    memset(g->power, 0, l->count * sizeof *g->power);
     while (outer > 0 && l->sizes[outer - 1] == 1)
         run *= (size_t)m->sizes[--outer];
     if (count == run * l->count && e->c->pool != NULL) {
-        nuc_parallel_for(e->c->pool, l->count, (double)count * LOOK_COST, look_at_runs,
-                         &(struct runs){x, run, e->glances});
+        nuc_parallel_for(e->c->pool, l->count, (double)count * LOOK_COST, look_at_runs, &(struct runs){x, run, g});
         return;
     }
     /* Labels along the last dimension that they vary with follow each other. */
     row = outer == 0 ? 1 : (size_t)m->sizes[--outer];
     for (size_t i = 0; i < count; i += row * run) {
-        struct glance *first = &e->glances[nuc_labels_offset(l, index)];
-        for (size_t k = 0; k < row; k++)
-            look(&first[k], x + i + k * run, run);
+        size_t first = nuc_labels_offset(l, index);
+        if (run == 1)
+            look_at_row(x + i, row, g->above + first, g->below + first, g->power + first);
+        for (size_t k = 0; run > 1 && k < row; k++)
+            look(g, first + k, x + i + k * run, run);
         for (uint32_t d = outer; d-- > 0 && ++index[d] == m->sizes[d];)
             index[d] = 0;
     }
@@ -260,9 +267,9 @@ void nuc_equalizer_see(struct nuc_equalizer *e, unsigned part, const struct nuc_
     glance_at(e, l, &node->vals[0], x, count);
     for (size_t i = 0; i < l->count; i++) {
         struct seen *s = &e->seen[part][node->id][i];
-        note(&s->above, e->glances[i].above);
-        note(&s->below, e->glances[i].below);
-        s->power += e->glances[i].power * (double)l->count / (double)count;
+        note(&s->above, e->glances.above[i]);
+        note(&s->below, e->glances.below[i]);
+        s->power += e->glances.power[i] * (double)l->count / (double)count;
         s->n_samples++;
     }
 }
