@@ -112,6 +112,8 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
 {
     const struct nuc_settings *s = m->settings;
     bool int8_cpu = s->target->cpu != NULL;
+    /* Another network has answered it: what this one loses before it is converted is not asked for. */
+    bool finds_no_width = s->narrow && s->o.activations != NUC_ACTIVATIONS_MIXED;
     struct nuc_support support = {.g = m->graph, .target = s->target, .flavor = s->flavor};
     struct nuc_quantize_options options = {
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
@@ -127,7 +129,7 @@ struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accurac
         .observer = s->o.observer,
         .weights = s->o.weights,
         .bias_correction = bias_correction && !(s->without & NUC_STEP_BIASES),
-        .without = s->without,
+        .without = s->without | (finds_no_width ? NUC_STEP_WIDTH : 0),
         .executorch_ops_only = s->o.executorch_ops_only,
         .ranges = m->ranges,
     };
