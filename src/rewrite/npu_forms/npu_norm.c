@@ -89,8 +89,14 @@ static struct nuc_node *product(struct nuc_graph *g, struct nuc_node *node, enum
 {
     struct nuc_node *b = bias != NULL ? nuc_insert_floats(g, node, bias, sizes, 1) : NULL;
     struct nuc_node *w = nuc_insert_floats(g, node, weights, sizes, op == NUC_OP_LINEAR ? 2 : 4);
+    static const int64_t zeros[] = {0, 0}, ones[] = {1, 1};
 
-    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b)));
+    if (op == NUC_OP_LINEAR)
+        return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b)));
+    return nuc_emit(g, node, op, node,
+                    NUC_ARGS(nuc_node_arg(x), nuc_node_arg(w), nuc_node_arg(b), nuc_ints_arg(ones, 2),
+                             nuc_ints_arg(zeros, 2), nuc_ints_arg(ones, 2),
+                             nuc_int_arg(x->vals[0].sizes[1] / sizes[1])));
 }
 
 static struct nuc_node *linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, const float *weights,
@@ -110,7 +116,7 @@ static struct nuc_node *squares_of_rows(struct nuc_graph *g, struct nuc_node *no
     return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), one, 2);
 }
 
-/* As the norm is asked for. Those that are not of layers have one form for both short and fine. */
+/* As the norm is asked for. An RMS norm has one form for both short and fine. */
 static struct nuc_norm_of asked_for(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_norm_of asked = {.form = s->norms != NULL ? s->norms->form : NUC_NORM_WHOLE};
@@ -119,7 +125,7 @@ static struct nuc_norm_of asked_for(const struct nuc_support *s, const struct nu
         if (strcmp(s->norms->others[i].name, node->name) == 0)
             asked = s->norms->others[i];
     }
-    if (asked.form == NUC_NORM_FINE && node->op != NUC_OP_LAYER_NORM)
+    if (asked.form == NUC_NORM_FINE && node->op != NUC_OP_LAYER_NORM && node->op != NUC_OP_GROUP_NORM)
         asked.form = NUC_NORM_SHORT;
     return asked;
 }
@@ -452,11 +458,14 @@ struct channels {
     int64_t sizes[4], groups;
     double eps;
     struct affine affine;
+    bool wide, has_product; /* groups get a first factor; a product with a constant finishes both sides of the mean */
 };
 
-static bool read_channels(struct nuc_graph *g, const struct nuc_node *node, struct channels *c)
+static bool read_channels(const struct nuc_support *s, const struct nuc_node *node, struct channels *c)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    enum nuc_norm_form form = asked_for(s, node).form;
+    struct nuc_graph *g = s->g;
 
     if (!nuc_is_float_value(x) || !nuc_is_float_value(node) || nuc_is_static(x))
         return false;
@@ -465,7 +474,9 @@ static bool read_channels(struct nuc_graph *g, const struct nuc_node *node, stru
         return false;
     *c = (struct channels){.sizes = {m->sizes[0], m->sizes[1], m->rank == 4 ? m->sizes[2] : 1, m->sizes[m->rank - 1]},
                            .groups = nuc_integer(node, NUC_ARG(GROUP_NORM, num_groups), 1),
-                           .eps = nuc_scalar(node, NUC_ARG(GROUP_NORM, eps), 1e-5)};
+                           .eps = nuc_scalar(node, NUC_ARG(GROUP_NORM, eps), 1e-5),
+                           .wide = form == NUC_NORM_WIDE};
+    c->has_product = 2 * m->sizes[1] * m->sizes[1] <= (form == NUC_NORM_SHORT ? MAX_WEIGHTS_IN_SHORT : MAX_WEIGHTS);
     return c->groups > 0 && c->sizes[2] * c->sizes[3] > 1 &&
            read_vector(g, node, NUC_ARG(GROUP_NORM, weight), c->sizes[1], &c->affine.weight) &&
            read_vector(g, node, NUC_ARG(GROUP_NORM, bias), c->sizes[1], &c->affine.bias);
@@ -478,21 +489,21 @@ static int64_t group_size(const struct channels *c)
 
 static bool form_channels_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    bool wide = asked_for(s, node).form == NUC_NORM_WIDE;
     const struct nuc_target *t = s->target;
     struct channels c;
 
-    if (!is_asked_for(s, node) || !read_channels(s->g, node, &c) || 2 * c.sizes[1] * c.sizes[1] > MAX_WEIGHTS ||
-        group_size(&c) > t->max_mac_buffer - t->num_macs)
+    if (!is_asked_for(s, node) || !read_channels(s, node, &c) || group_size(&c) > t->max_mac_buffer - t->num_macs)
         return false;
     uint64_t each = nuc_estimate_move(t, (uint64_t)nuc_elements(&node->vals[0])), images = (uint64_t)c.sizes[0];
     uint64_t channels = (uint64_t)c.sizes[1], pixels = images * (uint64_t)(c.sizes[2] * c.sizes[3]);
-    uint64_t cycles = (wide ? 11 : 7) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
+    uint64_t groups = (uint64_t)c.groups, cycles = (c.wide ? 7 : 5) * each;
 
-    if (c.groups < c.sizes[1])
-        cycles += nuc_estimate_product(t, images, channels, channels);
-    if (c.groups > 1)
-        cycles += each + nuc_estimate_product(t, images, 2 * channels, (uint64_t)c.groups);
+    if (c.has_product)
+        cycles += (c.wide ? 4 : 2) * each + nuc_estimate_product(t, pixels, channels, 2 * channels);
+    if (groups < channels)
+        cycles += nuc_estimate_product(t, images * groups, channels / groups, channels / groups);
+    if (groups > 1)
+        cycles += each + nuc_estimate_product(t, images, (c.has_product ? 2 : 1) * channels, groups);
     return cycles < on_cpu(t, node);
 }
 
@@ -506,10 +517,12 @@ static struct nuc_node *group_means(struct nuc_graph *g, struct nuc_node *node, 
 
     if (of_group == 1)
         return mean;
-    float *weights = nuc_alloc_array(g->cx, (size_t)(count * count), sizeof *weights);
-    for (int64_t i = 0; i < count * count; i++)
-        weights[i] = i / count / of_group == i % count / of_group ? (float)(1.0 / (double)of_group) : 0;
-    return product(g, node, NUC_OP_CONV2D, mean, weights, (const int64_t[]){count, count, 1, 1}, NULL);
+    const int64_t rows[] = {c->sizes[0] * c->groups, of_group}, each[] = {c->sizes[0], count, 1, 1};
+    float *weights = nuc_alloc_array(g->cx, (size_t)(of_group * of_group), sizeof *weights);
+    for (int64_t i = 0; i < of_group * of_group; i++)
+        weights[i] = (float)(1.0 / (double)of_group);
+    mean = linear(g, node, nuc_insert_reshaped(g, node, mean, rows, 2), weights, of_group, of_group, NULL);
+    return nuc_insert_reshaped(g, node, mean, each, 4);
 }
 
 /* The sum of squares of each group, [N groups, 1]. */
@@ -541,43 +554,64 @@ static struct nuc_node *of_channels(struct nuc_graph *g, struct nuc_node *node, 
 }
 
 /*
- * What is above the mean and what is below it are channels of their own: their steps are half as large. In the wide
- * form between groups there are decades, between images hardly.
+ * weight (x - mean) root + bias. What is above the mean and what is below it are channels of their own: their steps are
+ * half as large.
  */
-static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_node *node)
+static struct nuc_node *channels_in_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                            struct nuc_node *mean, struct nuc_node *factor, struct nuc_node *root,
+                                            const struct channels *c)
 {
-    bool wide = asked_for(s, node).form == NUC_NORM_WIDE;
-    struct nuc_graph *g = s->g;
-    struct channels c;
-
-    read_channels(g, node, &c);
-    const struct nuc_meta out = node->vals[0];
-    int64_t channels = c.sizes[1];
-    double n = (double)group_size(&c), scale = sqrt(n);
-    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL;
-    struct nuc_node *mean = group_means(g, node, x, &c), *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
-    struct nuc_node *squares = squares_of_groups(g, node, centred, &c);
-    if (wide) {
-        factor = first_factor(g, node, squares, c.eps * n, 0);
-        centred = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, factor, &c, 1));
-        squares = squares_of_groups(g, node, centred, &c);
-    }
-    struct nuc_node *root = of_channels(g, node, inverse_root(g, node, squares, c.eps * n, factor, 0), &c, 2);
+    int64_t channels = c->sizes[1];
+    float *weights = nuc_alloc_array(g->cx, (size_t)(2 * channels * channels), sizeof *weights);
     struct nuc_node *above = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
     struct nuc_node *below = nuc_insert_binary(g, node, NUC_OP_SUB, mean, x);
     struct nuc_node *parts[] = {nuc_insert_unary(g, node, NUC_OP_RELU, above), NULL};
-    parts[1] = nuc_insert_unary(g, node, NUC_OP_RELU, below);
-    float *weights = nuc_alloc_array(g->cx, (size_t)(2 * channels * channels), sizeof *weights);
 
+    parts[1] = nuc_insert_unary(g, node, NUC_OP_RELU, below);
     for (int64_t i = 0; i < channels; i++) {
-        weights[i * 2 * channels + i] = (float)(scale * at(c.affine.weight, i, 1));
+        weights[i * 2 * channels + i] = (float)(sqrt((double)group_size(c)) * at(c->affine.weight, i, 1));
         weights[i * 2 * channels + channels + i] = -weights[i * 2 * channels + i];
     }
     struct nuc_node *y = nuc_insert_cat(g, node, parts, 2, 1);
-    if (wide)
-        y = nuc_insert_binary(g, node, NUC_OP_MUL, y, of_channels(g, node, factor, &c, 2));
-    y = nuc_insert_binary(g, node, NUC_OP_MUL, y, root);
-    y = product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c.affine.bias);
+    if (factor != NULL)
+        y = nuc_insert_binary(g, node, NUC_OP_MUL, y, of_channels(g, node, factor, c, 2));
+    y = nuc_insert_binary(g, node, NUC_OP_MUL, y, of_channels(g, node, root, c, 2));
+    return product(g, node, NUC_OP_CONV2D, y, weights, (const int64_t[]){channels, 2 * channels, 1, 1}, c->affine.bias);
+}
+
+/* The same of x - mean, channel by channel. */
+static struct nuc_node *channels_in_steps(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *centred,
+                                          struct nuc_node *root, const struct channels *c)
+{
+    const int64_t channels = c->sizes[1], sizes[] = {channels, 1, 1, 1};
+    float *weights = nuc_alloc_array(g->cx, (size_t)channels, sizeof *weights);
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, root, c, 1));
+
+    for (int64_t i = 0; i < channels; i++)
+        weights[i] = (float)(sqrt((double)group_size(c)) * at(c->affine.weight, i, 1));
+    return product(g, node, NUC_OP_CONV2D, y, weights, sizes, c->affine.bias);
+}
+
+/* In the wide form between groups there are decades, between images hardly. */
+static struct nuc_node *form_channels(const struct nuc_support *s, struct nuc_node *node)
+{
+    struct nuc_graph *g = s->g;
+    struct channels c;
+
+    read_channels(s, node, &c);
+    const struct nuc_meta out = node->vals[0];
+    double eps = c.eps * (double)group_size(&c);
+    struct nuc_node *x = nuc_insert_reshaped(g, node, nuc_operand(g, node, NUC_SELF), c.sizes, 4), *factor = NULL;
+    struct nuc_node *mean = group_means(g, node, x, &c), *centred = nuc_insert_binary(g, node, NUC_OP_SUB, x, mean);
+    struct nuc_node *squares = squares_of_groups(g, node, centred, &c);
+    if (c.wide) {
+        factor = first_factor(g, node, squares, eps, 0);
+        centred = nuc_insert_binary(g, node, NUC_OP_MUL, centred, of_channels(g, node, factor, &c, 1));
+        squares = squares_of_groups(g, node, centred, &c);
+    }
+    struct nuc_node *root = inverse_root(g, node, squares, eps, factor, 0);
+    struct nuc_node *y = c.has_product ? channels_in_product(g, node, x, mean, factor, root, &c)
+                                       : channels_in_steps(g, node, centred, root, &c);
     return nuc_insert_reshaped(g, node, y, out.sizes, out.rank);
 }
 

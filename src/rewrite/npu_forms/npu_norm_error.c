@@ -167,7 +167,8 @@ struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error
         *error = 0;
         for (unsigned part = 0; part < 2; part++)
             *error += error_within(&s->of[part], &s->of[1 - part], eps, forms[k] == NUC_NORM_WIDE) / 2;
-        out.form = forms[k];
+        /* The short form of a group norm rounds once more than the fine one, which the network shows. */
+        out.form = forms[k] == NUC_NORM_FINE && s->norm->op == NUC_OP_GROUP_NORM ? NUC_NORM_SHORT : forms[k];
         if (*error <= allowed)
             return out;
     }
