@@ -524,31 +524,64 @@ static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form 
 /* Shares of the norms, of which one after the other stays on the CPU, those that err most first. */
 #define SHARES 3
 
-/*
- * Each norm in the form that its rows ask for; where the network loses too much, those that err least by themselves.
- * Where some stay on the CPU, all of them in the shortest form may still hold.
- */
-static bool choose_by_rows(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
+/* Norms that have a form on the NPU there or not, those that err least first. */
+static uint32_t order_norms(const struct trying *t, const struct nuc_norm_of *forms, bool on_npu,
+                            uint32_t order[MOST_NORMS])
 {
-    uint32_t order[MOST_NORMS], n = 0;
-    bool holds = false;
+    uint32_t n = 0;
 
     for (uint32_t k = 0; k < t->n_norms; k++) {
-        if (t->of_norms.others[k].form == NUC_NORM_WHOLE)
+        if (forms[k].form == NUC_NORM_WHOLE || (t->of_norms.others[k].form != NUC_NORM_WHOLE) != on_npu)
             continue;
         uint32_t at = n++;
         for (; at > 0 && t->norm_errors[order[at - 1]] > t->norm_errors[k]; at--)
             order[at] = order[at - 1];
         order[at] = k;
     }
-    for (uint32_t left = 0; n > 0 && !holds && left < SHARES; left++) {
+    return n;
+}
+
+/* Half of the norms that are on the CPU, those that err least, in the form they have on the NPU. */
+static void try_half(struct trying *t, const bool *rounds, const struct nuc_norm_of *forms,
+                     const struct outcome *on_cpu, struct outcome *best)
+{
+    uint32_t order[MOST_NORMS], half = (order_norms(t, forms, false, order) + 1) / 2;
+
+    for (uint32_t i = 0; i < half; i++)
+        t->of_norms.others[order[i]].form = forms[order[i]].form;
+    bool holds = half > 0 && try_norms(t, rounds, on_cpu, best);
+    for (uint32_t i = 0; i < half && !holds; i++)
+        t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
+}
+
+/*
+ * Each norm in the form that its rows ask for; where the network loses too much, those that err least by themselves,
+ * then half of the others. Where some stay on the CPU, all of them in the shortest form may still hold.
+ */
+static bool choose_by_rows(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
+{
+    struct nuc_norm_of forms[MOST_NORMS];
+    uint32_t order[MOST_NORMS], n, left = 0;
+    bool holds = false;
+
+    memcpy(forms, t->of_norms.others, t->n_norms * sizeof *forms);
+    n = order_norms(t, forms, true, order);
+    for (; n > 0 && !holds && left < SHARES; left++) {
         for (uint32_t i = n - n * left / SHARES; i < n; i++)
             t->of_norms.others[order[i]].form = NUC_NORM_WHOLE;
         holds = try_norms(t, rounds, on_cpu, best);
     }
-    const struct nuc_norms held = t->of_norms;
+    if (holds && left == 1 && n == t->n_norms)
+        return true;
+    for (uint32_t k = 0; k < t->n_norms; k++) {
+        if (forms[k].form == NUC_NORM_WHOLE && t->norm_errors[k] > 0)
+            forms[k].form = NUC_NORM_WIDE;
+    }
+    if (holds)
+        try_half(t, rounds, forms, on_cpu, best);
     if (holds && n == t->n_norms)
         return true;
+    const struct nuc_norms held = t->of_norms;
     set_norms(t, holds ? NUC_NORM_SHORT : NUC_NORM_WHOLE, NULL, 1);
     if (holds && !try_norms(t, rounds, on_cpu, best))
         t->of_norms = held;
