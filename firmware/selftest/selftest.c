@@ -242,6 +242,47 @@ static bool check_mul(struct bench *b)
     return same(b, "function", (size_t)n);
 }
 
+static bool check_softmax(struct bench *b)
+{
+    struct nuc_softmax_s8 s = {number(b, 1, 9),
+                               number(b, 1, number(b, 0, 5) == 0 ? 700 : 70),
+                               number(b, 1 << 30, INT32_MAX),
+                               number(b, 16, 26),
+                               0,
+                               false};
+
+    s.diff_min = -(int32_t)(((int64_t)31 << 26) >> s.shift);
+    nuc_ref_softmax_s8(&s, b->in, b->expected);
+    nuc_kernel_softmax_s8(&s, b->in, b->own);
+    return same(b, "softmax", (size_t)(s.rows * s.size));
+}
+
+/* Images of channels: sums of pixels or of channels, moves of channels outward, blends. */
+static bool check_images(struct bench *b)
+{
+    int32_t rows = number(b, 1, 9), columns = number(b, 1, 30), channels = number(b, 1, 40);
+    struct nuc_rescale r = random_rescale(b, 30);
+    struct nuc_loops pixels = {2, {rows, columns}, {columns * channels, channels}, {0}, {columns, 1}};
+    struct nuc_loops each = {1, {channels}, {1}, {0}, {1}};
+    struct nuc_loops move = {
+        3, {channels, rows, columns}, {1, columns * channels, channels}, {0}, {rows * columns, columns, 1}};
+    struct nuc_resize_s8 z = {1, channels, {rows, columns}, {number(b, 1, 18), number(b, 1, 50)}, number(b, 0, 1) == 1};
+    bool of_pixels = number(b, 0, 1) == 1;
+
+    r.step = 0;
+    nuc_ref_sum_s8(of_pixels ? &each : &pixels, of_pixels ? &pixels : &each, -3, &r, b->in, b->expected);
+    nuc_kernel_sum_s8(of_pixels ? &each : &pixels, of_pixels ? &pixels : &each, -3, &r, b->in, b->own);
+    if (!same(b, "sum over dimensions", (size_t)(of_pixels ? channels : rows * columns)))
+        return false;
+    nuc_ref_copy(&move, 1, b->in, b->expected);
+    nuc_kernel_copy(&move, 1, b->in, b->own);
+    if (!same(b, "move", (size_t)(rows * columns * channels)))
+        return false;
+    nuc_ref_resize_bilinear_int(&z, NUC_I8, b->in, b->expected);
+    nuc_kernel_resize_bilinear_int(&z, NUC_I8, b->in, b->own);
+    return same(b, "resized image", (size_t)(z.out_size[0] * z.out_size[1] * channels));
+}
+
 int nuc_firmware_main(void)
 {
     size_t size;
@@ -253,9 +294,10 @@ int nuc_firmware_main(void)
     b->over_input = 0;
     for (int round = 0; round < ROUNDS && equal; round++) {
         fill(b);
-        equal = check_convs(b) && check_matmul(b) && check_pools(b) && check_add(b) && check_mul(b);
+        equal = check_convs(b) && check_matmul(b) && check_pools(b) && check_add(b) && check_mul(b) &&
+                check_softmax(b) && check_images(b);
     }
-    if (equal && b->over_input > 0 && b->cases == ROUNDS * 8 + b->over_input)
+    if (equal && b->over_input > 0 && b->cases == ROUNDS * 12 + b->over_input)
         nuc_port_print("equal\n");
     return equal ? 0 : 1;
 }

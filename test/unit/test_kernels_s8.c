@@ -802,16 +802,143 @@ static void test_resize(void **state)
     assert_memory_equal(out, nearest, 9);
 }
 
+/* ---- vector instructions: the bytes of plain C ---- */
+
+static void test_vector_softmax(void **state)
+{
+    struct numbers n = {31};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct nuc_multiplier m = nuc_multiplier_from_scale(number(&n, 1, 900) / 1000.0 * 67108864.0);
+        struct nuc_softmax_s8 s = {
+            number(&n, 1, 9), number(&n, 1, round % 9 == 0 ? 700 : 70), m.multiplier, m.shift, 0, false};
+        size_t size = (size_t)(s.rows * s.size);
+        int8_t *in = random_s8(&n, size), *out = random_s8(&n, size), *expected = random_s8(&n, size);
+        s.diff_min = -(int32_t)(31.0 * 67108864.0 / (double)(1LL << m.shift));
+        for (size_t i = 0; round % 3 == 0 && i < size; i++)
+            in[i] = (int8_t)(in[i] / 16 - 100); /* close to each other, and below 0 */
+        nuc_ref_softmax_s8(&s, in, expected);
+        nuc_mve_softmax_s8(&s, in, out);
+        assert_memory_equal(out, expected, size);
+        free(in);
+        free(out);
+        free(expected);
+    }
+}
+
+static void test_vector_sum(void **state)
+{
+    struct numbers n = {32};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t rows = number(&n, 1, 5), columns = number(&n, 1, 40), channels = number(&n, 1, 40);
+        int32_t multiplier = number(&n, 1 << 30, INT32_MAX), shift = number(&n, -14, 1);
+        struct nuc_rescale r = {&multiplier, &shift, 0, number(&n, -128, 127), -128, number(&n, 60, 127)};
+        struct nuc_loops kept = {2, {rows, columns}, {columns * channels, channels}, {0}, {columns, 1}};
+        struct nuc_loops reduced = {1, {channels}, {1}, {0}, {0}};
+        int32_t offset = number(&n, -127, 128);
+        int8_t *in = random_s8(&n, (size_t)(rows * columns * channels)), out[240] = {0}, expected[240] = {0};
+
+        if (round % 3 != 0) { /* over pixels */
+            kept = (struct nuc_loops){1, {channels}, {1}, {0}, {1}};
+            reduced = (struct nuc_loops){2, {rows, columns}, {columns * channels, channels}, {0}, {0}};
+        }
+        if (round % 3 == 2)
+            kept.out[0] = 2;
+        nuc_ref_sum_s8(&kept, &reduced, offset, &r, in, expected);
+        nuc_mve_sum_s8(&kept, &reduced, offset, &r, in, out);
+        assert_memory_equal(out, expected, sizeof expected);
+        free(in);
+    }
+}
+
+static void test_vector_resize(void **state)
+{
+    struct numbers n = {33};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct nuc_resize_s8 r = {number(&n, 1, 2),
+                                  number(&n, 1, 20),
+                                  {number(&n, 1, 6), number(&n, 1, 6)},
+                                  {number(&n, 1, 12), number(&n, 1, 12)},
+                                  round % 2 != 0};
+        size_t size = (size_t)(r.batch * r.out_size[0] * r.out_size[1] * r.channels);
+        int8_t *in = random_s8(&n, (size_t)(r.batch * r.in_size[0] * r.in_size[1] * r.channels));
+        int8_t *out = random_s8(&n, size), *expected = random_s8(&n, size);
+        nuc_ref_resize_bilinear_int(&r, NUC_I8, in, expected);
+        nuc_mve_resize_bilinear_int(&r, NUC_I8, in, out);
+        assert_memory_equal(out, expected, size);
+        free(in);
+        free(out);
+        free(expected);
+    }
+}
+
+/* Elements by a walk of their own, which neither kernel shares. */
+static void test_moves(void **state)
+{
+    static nuc_copy_fn *const moves[] = {nuc_ref_copy, nuc_mve_copy};
+    struct numbers n = {34};
+
+    for (int round = 0; round < 4 * ROUNDS; round++) {
+        int32_t sizes[3] = {number(&n, 1, 4), number(&n, 1, 40), number(&n, 1, round % 3 == 0 ? 40 : 4)};
+        int32_t element = 1 << number(&n, 0, 2), gap = number(&n, 0, 3);
+        struct nuc_loops loops = {.rank = 3, .sizes = {sizes[0], sizes[1], sizes[2]}};
+        bool swapped = number(&n, 0, 1) == 1;
+        size_t plane = (size_t)((sizes[1] + gap) * (sizes[2] + gap));
+        uint8_t *in = (uint8_t *)random_s8(&n, 4 * plane * 4), *out, *expected;
+
+        for (int32_t side = 0; side < 2; side++) {
+            ptrdiff_t *strides = side == 0 ? loops.a : loops.out;
+            bool turned = side == 0 && swapped;
+            strides[0] = (ptrdiff_t)plane;
+            strides[1] = turned ? 1 : sizes[2] + gap;
+            strides[2] = turned ? sizes[1] + gap : 1;
+        }
+        out = calloc(4 * plane, 4);
+        expected = calloc(4 * plane, 4);
+        for (int32_t i = 0; i < sizes[0] * sizes[1] * sizes[2]; i++) {
+            int32_t at[3] = {i / sizes[2] / sizes[1], i / sizes[2] % sizes[1], i % sizes[2]};
+            ptrdiff_t from = 0, to = 0;
+            for (int d = 0; d < 3; d++) {
+                from += at[d] * loops.a[d] * element;
+                to += at[d] * loops.out[d] * element;
+            }
+            memcpy(expected + to, in + from, (size_t)element);
+        }
+        moves[round % 2](&loops, (size_t)element, in, out);
+        assert_memory_equal(out, expected, 16 * plane);
+        free(in);
+        free(out);
+        free(expected);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),     cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),          cmocka_unit_test(test_mul),
-        cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),          cmocka_unit_test(test_table_and_prelu),
-        cmocka_unit_test(test_prelu),    cmocka_unit_test(test_pool),         cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_softmax),  cmocka_unit_test(test_wide_softmax), cmocka_unit_test(test_norm),
-        cmocka_unit_test(test_var),      cmocka_unit_test(test_log_softmax),  cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_compare)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conv),
+                                       cmocka_unit_test(test_depthwise),
+                                       cmocka_unit_test(test_transposed),
+                                       cmocka_unit_test(test_matmul),
+                                       cmocka_unit_test(test_add),
+                                       cmocka_unit_test(test_mul),
+                                       cmocka_unit_test(test_extremes),
+                                       cmocka_unit_test(test_div),
+                                       cmocka_unit_test(test_table_and_prelu),
+                                       cmocka_unit_test(test_prelu),
+                                       cmocka_unit_test(test_pool),
+                                       cmocka_unit_test(test_sum),
+                                       cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_wide_softmax),
+                                       cmocka_unit_test(test_norm),
+                                       cmocka_unit_test(test_var),
+                                       cmocka_unit_test(test_log_softmax),
+                                       cmocka_unit_test(test_resize),
+                                       cmocka_unit_test(test_compare),
+                                       cmocka_unit_test(test_vector_softmax),
+                                       cmocka_unit_test(test_vector_sum),
+                                       cmocka_unit_test(test_vector_resize),
+                                       cmocka_unit_test(test_moves)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

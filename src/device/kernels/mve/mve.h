@@ -14,5 +14,9 @@ nuc_pool_s8_fn nuc_mve_max_pool_s8, nuc_mve_avg_pool_s8;
 nuc_add_s8_fn nuc_mve_add_s8;
 nuc_mul_s8_fn nuc_mve_mul_s8;
 nuc_table_s8_fn nuc_mve_table_s8;
+nuc_softmax_s8_fn nuc_mve_softmax_s8;
+nuc_sum_s8_fn nuc_mve_sum_s8;
+nuc_resize_int_fn nuc_mve_resize_bilinear_int;
+nuc_copy_fn nuc_mve_copy;
 
 #endif

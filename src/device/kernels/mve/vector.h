@@ -11,6 +11,7 @@
 #include "device/base/fixed_point.h"
 
 #define NUC_LANES_B 16
+#define NUC_LANES_H 8
 #define NUC_LANES_W 4
 
 #if defined(__ARM_FEATURE_MVE)
@@ -19,6 +20,7 @@
 
 typedef int8x16_t nuc_bytes;
 typedef int32x4_t nuc_words;
+typedef uint16x8_t nuc_halves;
 
 static inline nuc_bytes nuc_vdup_b(int32_t v)
 {
@@ -218,6 +220,46 @@ static inline nuc_words nuc_vmulh_u(nuc_words a, nuc_words b)
     return vreinterpretq_s32_u32(vmulhq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
 }
 
+/* The largest of all, and of `largest`. */
+static inline int32_t nuc_vmaxv_b(int32_t largest, nuc_bytes a)
+{
+    return vmaxvq_s8((int8_t)largest, a);
+}
+
+static inline int32_t nuc_vaddva_w(int32_t sum, nuc_words a)
+{
+    return vaddvaq_s32(sum, a);
+}
+
+/* sum + a * b */
+static inline nuc_words nuc_vmla_w(nuc_words sum, nuc_words a, int32_t b)
+{
+    return vmlaq_n_s32(sum, a, b);
+}
+
+/* a where `test` is below 0, else b */
+static inline nuc_words nuc_vsel_w(nuc_words test, nuc_words a, nuc_words b)
+{
+    return vpselq_s32(a, b, vcmpltq_n_s32(test, 0));
+}
+
+/* Eight bytes, each from a place of its own or to one. */
+static inline nuc_halves nuc_vldr_bh_at(const uint8_t *from, nuc_halves places)
+{
+    return vldrbq_gather_offset_u16(from, places);
+}
+
+static inline void nuc_vstr_bh_at(uint8_t *to, nuc_halves places, nuc_halves v)
+{
+    vstrbq_scatter_offset_u16(to, places, v);
+}
+
+/* 0, step, 2 * step, ..., 7 * step */
+static inline nuc_halves nuc_vsteps_h(uint32_t step)
+{
+    return vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)step);
+}
+
 #else
 
 typedef struct {
@@ -227,6 +269,10 @@ typedef struct {
 typedef struct {
     int32_t at[NUC_LANES_W];
 } nuc_words;
+
+typedef struct {
+    uint16_t at[NUC_LANES_H];
+} nuc_halves;
 
 #define NUC_EACH_LANE(lanes) for (int k = 0; k < (lanes); k++)
 
@@ -459,6 +505,53 @@ static inline nuc_words nuc_vmulh_u(nuc_words a, nuc_words b)
 {
     NUC_EACH_LANE(NUC_LANES_W) a.at[k] = (int32_t)(((uint64_t)(uint32_t)a.at[k] * (uint32_t)b.at[k]) >> 32);
     return a;
+}
+
+/* The largest of all, and of `largest`. */
+static inline int32_t nuc_vmaxv_b(int32_t largest, nuc_bytes a)
+{
+    NUC_EACH_LANE(NUC_LANES_B) largest = a.at[k] > largest ? a.at[k] : largest;
+    return largest;
+}
+
+static inline int32_t nuc_vaddva_w(int32_t sum, nuc_words a)
+{
+    NUC_EACH_LANE(NUC_LANES_W) sum = (int32_t)((uint32_t)sum + (uint32_t)a.at[k]);
+    return sum;
+}
+
+/* sum + a * b */
+static inline nuc_words nuc_vmla_w(nuc_words sum, nuc_words a, int32_t b)
+{
+    return nuc_vadd_w(sum, nuc_vmul_w(a, nuc_vdup_w(b)));
+}
+
+/* a where `test` is below 0, else b */
+static inline nuc_words nuc_vsel_w(nuc_words test, nuc_words a, nuc_words b)
+{
+    NUC_EACH_LANE(NUC_LANES_W) b.at[k] = test.at[k] < 0 ? a.at[k] : b.at[k];
+    return b;
+}
+
+/* Eight bytes, each from a place of its own or to one. */
+static inline nuc_halves nuc_vldr_bh_at(const uint8_t *from, nuc_halves places)
+{
+    NUC_EACH_LANE(NUC_LANES_H) places.at[k] = from[places.at[k]];
+    return places;
+}
+
+static inline void nuc_vstr_bh_at(uint8_t *to, nuc_halves places, nuc_halves v)
+{
+    NUC_EACH_LANE(NUC_LANES_H) to[places.at[k]] = (uint8_t)v.at[k];
+}
+
+/* 0, step, 2 * step, ..., 7 * step */
+static inline nuc_halves nuc_vsteps_h(uint32_t step)
+{
+    nuc_halves r;
+
+    NUC_EACH_LANE(NUC_LANES_H) r.at[k] = (uint16_t)((uint32_t)k * step);
+    return r;
 }
 
 #endif

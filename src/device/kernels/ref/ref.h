@@ -116,7 +116,8 @@ void nuc_kernel_clamp_f32(float low, float high, const float *in, float *out, si
 /* ---- moving data ---- */
 
 /* Element sizes 1, 2, 4 and 8 bytes. Strides a for in, out for out; b is not read. */
-void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
+typedef void nuc_copy_fn(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
+nuc_copy_fn nuc_ref_copy;
 
 /* Every element of out becomes the element at `value`. */
 void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count);

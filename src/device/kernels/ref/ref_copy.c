@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "device/kernels/ref/ref.h"
+#include "device/kernels/ref/copy_nest.h"
 
 /* The builtin: freestanding code would call a function. */
 static void copy_word(const uint8_t *in, uint8_t *out)
@@ -42,22 +42,15 @@ static void copy_row(size_t size, const uint8_t *in, ptrdiff_t in_step, uint8_t 
     out_step *= bytes;
     for (int32_t i = 0; size == 4 && i < count; i++, in += in_step, out += out_step)
         copy_word(in, out);
-    for (int32_t i = 0; size != 4 && i < count; i++, in += in_step, out += out_step)
+    for (int32_t i = 0; size == 2 && i < count; i++, in += in_step, out += out_step)
+        __builtin_memcpy(out, in, 2);
+    for (int32_t i = 0; size != 2 && size != 4 && i < count; i++, in += in_step, out += out_step)
         memmove(out, in, size);
 }
 
-void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
+void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t in_step = loops->rank == 0 ? 1 : loops->a[last];
-    ptrdiff_t out_step = loops->rank == 0 ? 1 : loops->out[last];
-    ptrdiff_t size = (ptrdiff_t)element_size;
-
-    do {
-        copy_row(element_size, (const uint8_t *)in + walk.a * size, in_step, (uint8_t *)out + walk.out * size, out_step,
-                 nuc_row_length(loops));
-    } while (nuc_walk_next_row(loops, &walk));
+    nuc_copy_nest(loops, element_size, in, out, copy_row);
 }
 
 void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count)

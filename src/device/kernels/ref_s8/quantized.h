@@ -143,8 +143,9 @@ nuc_pool_s8_fn nuc_ref_avg_pool_s8;
 nuc_pool_s8_fn nuc_kernel_upward_avg_pool_s8;
 
 /* out = rescale(sum of (in + input_offset)); the loop nests are those of nuc_kernel_reduce_f32(). */
-void nuc_kernel_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
-                       const struct nuc_rescale *rescale, const int8_t *in, int8_t *out);
+typedef void nuc_sum_s8_fn(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
+                           const struct nuc_rescale *rescale, const int8_t *in, int8_t *out);
+nuc_sum_s8_fn nuc_ref_sum_s8;
 
 /* ---- elementwise; out may be an input of equal strides ---- */
 
@@ -265,7 +266,8 @@ struct nuc_resize_s8 {
 };
 
 /* Positions in 1/1024; those of LiteRT's integer kernel where 1024 * in / out is whole. */
-void nuc_kernel_resize_bilinear_int(const struct nuc_resize_s8 *r, enum nuc_dtype dtype, const void *in, void *out);
+typedef void nuc_resize_int_fn(const struct nuc_resize_s8 *r, enum nuc_dtype dtype, const void *in, void *out);
+nuc_resize_int_fn nuc_ref_resize_bilinear_int;
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 
 #endif

@@ -1,50 +1,25 @@
-/*
- * Softmax in fixed point by gemmlowp's exponential and reciprocal. Qm.n is a raw int32 with m integer and n fractional
- * bits.
- */
-#include "device/kernels/ref_s8/quantized.h"
-
-static int32_t shift_left(int32_t v, int bits)
-{
-    return nuc_saturate_i32((int64_t)v * ((int64_t)1 << bits));
-}
+#include "device/kernels/ref_s8/softmax.h"
 
 /* exp(v), v in Q5.26 and at most 0, in Q0.31: exp of v modulo 1/4 by a series around -1/8, times exp(-2^k / 4) ... */
 static int32_t exponential(int32_t v)
 {
-    static const int32_t factors[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
     const int32_t quarter = 1 << 24;
-    const int32_t center = 1895147668; /* exp(-1/8) */
     int32_t part = (v & (quarter - 1)) - quarter;
     uint32_t quarters = ((uint32_t)part - (uint32_t)v) >> 24;
     int32_t x = part * 32 + (1 << 28);
     int32_t x2 = nuc_doubling_high_mul(x, x);
     int32_t x4_4 = nuc_rounding_shift_right(nuc_doubling_high_mul(x2, x2), 2);
-    int32_t higher = nuc_doubling_high_mul(x4_4 + nuc_doubling_high_mul(x2, x), 715827883); /* 1/3 */
+    int32_t higher = nuc_doubling_high_mul(x4_4 + nuc_doubling_high_mul(x2, x), NUC_SOFTMAX_THIRD);
     int32_t series = x + nuc_rounding_shift_right(higher + x2, 1);
-    int32_t result = center + nuc_doubling_high_mul(center, series);
+    int32_t result = NUC_SOFTMAX_CENTER + nuc_doubling_high_mul(NUC_SOFTMAX_CENTER, series);
 
     if (v == 0)
         return INT32_MAX;
-    for (int k = 0; k < 7; k++) {
+    for (int k = 0; k < NUC_SOFTMAX_FACTORS; k++) {
         if ((quarters >> k & 1) != 0)
-            result = nuc_doubling_high_mul(result, factors[k]);
+            result = nuc_doubling_high_mul(result, nuc_softmax_factors[k]);
     }
     return result;
-}
-
-/* 1 / (1 + v), v in [0, 1), both Q0.31: Newton's method on half the denominator, from 48/17 - 32/17 d in Q2.29. */
-static int32_t reciprocal(int32_t v)
-{
-    int64_t twice = (int64_t)v + INT32_MAX;
-    int32_t half = (int32_t)((twice + (twice >= 0 ? 1 : -1)) / 2);
-    int32_t x = 1515870810 + nuc_doubling_high_mul(half, -1010580540);
-
-    for (int i = 0; i < 3; i++) {
-        int32_t error = (1 << 29) - nuc_doubling_high_mul(half, x);
-        x = nuc_wrap_add(x, shift_left(nuc_doubling_high_mul(x, error), 2));
-    }
-    return shift_left(x, 1);
 }
 
 static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
@@ -54,12 +29,12 @@ static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
 
 /* Exponentials of all differences to a row's largest element, 0 below the least that counts. */
 struct exponentials {
-    int32_t of[256]; /* of minus the index */
+    int32_t of[NUC_SOFTMAX_VALUES]; /* of minus the index */
 };
 
 static void fill(const struct nuc_softmax_s8 *s, struct exponentials *e)
 {
-    for (int32_t i = 0; i < 256; i++)
+    for (int32_t i = 0; i < NUC_SOFTMAX_VALUES; i++)
         e->of[i] = -i >= s->diff_min ? element(s, -i) : 0;
 }
 
@@ -80,14 +55,10 @@ static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponential
         largest = in[i] > largest ? in[i] : largest;
     for (int32_t i = 0; i < s->size; i++)
         sum += (uint32_t)nuc_rounding_shift_right(exponential_of(s, e, in[i] - largest), 12);
-    int headroom = sum != 0 ? __builtin_clz(sum) : 32;
-    int32_t fraction = (int32_t)((sum != 0 ? sum << headroom : 0) ^ (uint32_t)INT32_MIN);
-    int32_t scale = reciprocal(fraction);
-    int exponent = (s->wide ? 27 : 35) - headroom;
+    const struct nuc_softmax_scale scale = nuc_softmax_scale_of(sum, s->wide ? 27 : 35);
     for (int32_t i = 0; i < s->size; i++) {
-        int32_t v = 0;
-        if (exponent <= 31) /* beyond 31, all is below half a step */
-            v = nuc_rounding_shift_right(nuc_doubling_high_mul(scale, exponential_of(s, e, in[i] - largest)), exponent);
+        int32_t v = nuc_rounding_shift_right(nuc_doubling_high_mul(scale.factor, exponential_of(s, e, in[i] - largest)),
+                                             scale.exponent);
         if (s->wide)
             ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(nuc_wrap_add(v, INT16_MIN), INT16_MIN, INT16_MAX);
         else
@@ -98,7 +69,7 @@ static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponential
 void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, void *out)
 {
     struct exponentials e;
-    bool many = s->rows > 256 / s->size; /* elements, each of which takes two */
+    bool many = s->rows > NUC_SOFTMAX_VALUES / s->size; /* elements, each of which takes two */
 
     if (many)
         fill(s, &e);

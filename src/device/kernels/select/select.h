@@ -36,7 +36,7 @@ static nuc_pool_s8_fn *const nuc_kernel_max_pool_s8 = nuc_mve_max_pool_s8;
 static nuc_pool_s8_fn *const nuc_kernel_avg_pool_s8 = nuc_mve_avg_pool_s8;
 static nuc_add_s8_fn *const nuc_kernel_add_s8 = nuc_mve_add_s8;
 static nuc_mul_s8_fn *const nuc_kernel_mul_s8 = nuc_mve_mul_s8;
-static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
+static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_mve_softmax_s8;
 
 #elif defined(NUC_SELECT_DSP) || (defined(__ARM_FEATURE_DSP) && !defined(NUC_SELECT_REF))
 
@@ -69,10 +69,16 @@ static nuc_softmax_s8_fn *const nuc_kernel_softmax_s8 = nuc_ref_softmax_s8;
 #include "device/kernels/mve/mve.h"
 
 static nuc_table_s8_fn *const nuc_kernel_table_s8 = nuc_mve_table_s8;
+static nuc_sum_s8_fn *const nuc_kernel_sum_s8 = nuc_mve_sum_s8;
+static nuc_resize_int_fn *const nuc_kernel_resize_bilinear_int = nuc_mve_resize_bilinear_int;
+static nuc_copy_fn *const nuc_kernel_copy = nuc_mve_copy;
 
 #else
 
 static nuc_table_s8_fn *const nuc_kernel_table_s8 = nuc_ref_table_s8;
+static nuc_sum_s8_fn *const nuc_kernel_sum_s8 = nuc_ref_sum_s8;
+static nuc_resize_int_fn *const nuc_kernel_resize_bilinear_int = nuc_ref_resize_bilinear_int;
+static nuc_copy_fn *const nuc_kernel_copy = nuc_ref_copy;
 
 #endif
 
