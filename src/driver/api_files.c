@@ -179,12 +179,12 @@ static struct nuc_runs_on runs_on(struct nuc_context *cx, const struct nuc_suppo
     enum nuc_family family = nuc_op_family(op);
     enum nuc_op carrier = family == NUC_FAMILY_COMPOSITE ? NUC_OP_COUNT : nuc_edge_carrier(cx, op);
     struct nuc_runs_on r = {.nothing = family == NUC_FAMILY_ASSERT || op == NUC_OP_DROPOUT || op == NUC_OP_ALIAS,
-                            .npu = nuc_support_row(s, op) != NULL,
+                            .npu = s->target->npu_name != NULL && nuc_support_row(s, op) != NULL,
                             .int8 = family == NUC_FAMILY_MAP};
 
     if (carrier == NUC_OP_COUNT)
         return r;
-    r.npu = r.npu || nuc_support_row(s, carrier) != NULL;
+    r.npu = r.npu || (s->target->npu_name != NULL && nuc_support_row(s, carrier) != NULL);
     r.int8 = r.int8 || nuc_cortexm_has_kernel(carrier);
     r.real = nuc_out_variant(cx, carrier).name != NULL;
     return r;

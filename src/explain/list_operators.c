@@ -11,6 +11,12 @@
 
 #define CHANNELS_FIRST "input and output are channels-first data"
 
+/* NULL: the target has no NPU, or its rules no such operator. */
+static const struct nuc_support_row *row_of(const struct nuc_support *s, enum nuc_op op)
+{
+    return s->target->npu_name != NULL ? nuc_support_row(s, op) : NULL;
+}
+
 /* Without the dialect, which all of them are in. */
 static const char *short_name(enum nuc_op op)
 {
@@ -37,7 +43,7 @@ static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct 
 
     *count = 0;
     for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (nuc_support_row(s, op) != NULL)
+        if (row_of(s, op) != NULL)
             insert_sorted(ops, (*count)++, op, short_name);
     }
     return ops;
@@ -111,7 +117,10 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_support 
 
     nuc_text_init(&out, cx);
     add_archive_operators(&out, s, runs_on);
-    nuc_text_addf(&out, "\n%u operators of %s in the rules of %s\n", count, s->target->name, s->flavor->name);
+    if (s->target->npu_name == NULL)
+        nuc_text_addf(&out, "\n%s has no NPU.\n", s->target->name);
+    else
+        nuc_text_addf(&out, "\n%u operators of %s in the rules of %s\n", count, s->target->name, s->flavor->name);
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_support_row *row = nuc_support_row(s, ops[i]);
         const char *own = node_rules(cx, row, "\n  ");
@@ -154,7 +163,7 @@ static void add_operator(struct nuc_text *out, const struct nuc_support *s, nuc_
         [NUC_FORMULA_REFERENCE] = "in the Edge dialect, with --reference-compat",
         [NUC_FORMULA_EXECUTORCH] = "in the Edge dialect, with --executorch-ops-only",
     };
-    const struct nuc_support_row *row = nuc_support_row(s, op);
+    const struct nuc_support_row *row = row_of(s, op);
 
     nuc_text_addf(out, "%s%s\n  runs on: %s\n", out->length > 0 ? "\n" : "", archive_name(op),
                   what_runs(out->cx, runs_on(out->cx, s, op)));

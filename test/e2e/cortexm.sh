@@ -67,7 +67,7 @@ grep -q 'which fit the memory budget' explained.txt || fail "explain: strips are
 "$nucleon" explain q.pt2 --cpu float --memory-budget 64 >explained.txt 2>err
 grep -q 'has no effect here' err || fail "explain, no int8 kernels: $(cat err)"
 "$nucleon" targets >targets.txt
-for target in imxrt700 imxrt700cm cortex-m33 cortex-m55 cortex-m0plus; do
+for target in imxrt700 imxrt700cm cortex-m33 cortex-m55 cortex-m85 cortex-m0plus; do
     grep -qx "$target" targets.txt || fail "targets: no $target"
 done
 # int16: the archive of quantize gives the outputs of compile alone; no operator of the digits is in float.

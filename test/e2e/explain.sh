@@ -78,6 +78,11 @@ run 2 "$nucleon" ops mish --markdown
 has err "leave 'mish' out"
 run 0 "$nucleon" ops softmax --target mcxn947
 has out "  runs on: int8, float"
+run 0 "$nucleon" ops softmax --target cortex-m33
+has out "  runs on: int8, float"
+run 0 "$nucleon" ops --target cortex-m33
+has out "cortex-m33 has no NPU."
+! grep -q " NPU, " "$work/out" || fail "an operator of a target without an NPU runs on one"
 run 0 "$nucleon" targets
 has out imxrt700
 has out "  NPU N1-16: 4 pipelines of 4 multiply-accumulates, 150 MHz: 2.4 G per second"

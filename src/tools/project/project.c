@@ -21,6 +21,8 @@ static const struct board {
 } boards[] = {
     {"Cortex-M33", "cortex-m33", "cm33", "mps2_an505", "mps2-an505"},
     {"Cortex-M55", "cortex-m55", "cm55", "mps3_an547", "mps3-an547"},
+    /* QEMU has no board with this one, which runs the code of a Cortex-M55. */
+    {"Cortex-M85", "cortex-m55", "cm55", "mps3_an547", "mps3-an547"},
 };
 
 #define N_BOARDS (sizeof boards / sizeof boards[0])
@@ -134,12 +136,16 @@ static const struct board *board_of(const char *cpu)
     return &boards[0];
 }
 
+static bool is_of(const struct board *board, const struct nuc_project_file *file)
+{
+    return strstr(file->path, board->toolchain) != NULL || strstr(file->path, board->port) != NULL;
+}
+
 static bool is_of_another_board(const struct project *p, const struct nuc_project_file *file)
 {
     for (size_t i = 0; i < N_BOARDS; i++) {
-        if (&boards[i] != p->board &&
-            (strstr(file->path, boards[i].toolchain) != NULL || strstr(file->path, boards[i].port) != NULL))
-            return true;
+        if (is_of(&boards[i], file))
+            return !is_of(p->board, file);
     }
     return false;
 }
