@@ -33,7 +33,7 @@ endfunction()
 
 # What both begin with is in both, so that each may be linked alone.
 nucleon_objects(base_objects nuc_base)
-nucleon_objects(runtime_objects nuc_runtime nuc_kernels nuc_signal)
+nucleon_objects(runtime_objects nuc_runtime nuc_kernels nuc_signal nuc_decision)
 nucleon_objects(driver_objects nuc_npusim)
 nucleon_product(nucleon_runtime STATIC runtime nucleon-runtime ${runtime_objects} ${kernel_objects} ${base_objects})
 target_link_libraries(nucleon_runtime INTERFACE m)

@@ -196,6 +196,12 @@ struct nuc_options {
      */
     const char *const *classes;
     size_t n_classes;
+
+    /*
+     * What the outputs mean, for tools and firmware: the name of a JSON file, or its text, which begins with a brace
+     * (docs/applications.md, "Decisions"). Default NULL: not said.
+     */
+    const char *decision;
     bool unlike_calibration; /* accepts data in another unit than the calibration data, with a note */
     const char *dump_after;  /* name of a stage or pass (nuc_dump_point()), or "all": after each stage; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);

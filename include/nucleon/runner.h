@@ -7,6 +7,7 @@
 #define NUCLEON_RUNNER_H
 
 #include "nucleon/compile.h"
+#include "nucleon/decision.h"
 #include "nucleon/runtime.h"
 #include "nucleon/simulator.h"
 
@@ -78,6 +79,23 @@ enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, 
 
 /* The next inference begins with the initial values of the states, as the first one does. */
 enum nuc_status nuc_runner_reset(struct nuc_runner *r);
+
+/*
+ * What the program says of its outputs (nucleon/decision.h), with the outputs as they lie in its memory; NULL: nothing.
+ * nuc_runner_decide() decides on the last inference. nuc_runner_reset() also begins a sequence of decisions.
+ */
+const struct nuc_decision_rule *nuc_runner_decision(const struct nuc_runner *r);
+enum nuc_status nuc_runner_decide(struct nuc_runner *r, const struct nuc_decider **out);
+
+/* What a label of the decision is called; NULL: the program gives no name. */
+const char *nuc_runner_label(const struct nuc_runner *r, int32_t label);
+
+/*
+ * {"decision": KIND, "decisions": [...]}: for each of `count` inferences what was found, one after the other in
+ * `found`, counts[i] of the i-th one, whether that is new in is_new[i].
+ */
+enum nuc_status nuc_runner_decisions_json(const struct nuc_runner *r, const struct nuc_found *found,
+                                          const size_t *counts, const bool *is_new, size_t count, const char **text);
 
 /*
  * The content of all states, nuc_runner_states_size() bytes: saved after an inference and restored before another one,

@@ -114,6 +114,7 @@ class Options(ctypes.Structure):
         ("image_resize", c_int),
         ("classes", POINTER(c_char_p)),
         ("n_classes", c_size_t),
+        ("decision", c_char_p),
         ("unlike_calibration", c_bool),
         ("dump_after", c_char_p),
         ("dump", c_void_p),

@@ -5,6 +5,7 @@
 
 #include "archive/json.h"
 #include "archive/json_build.h"
+#include "data/decision.h"
 #include "host/text.h"
 
 enum {
@@ -232,6 +233,8 @@ void nuc_metadata_put(struct nuc_context *cx, const struct nuc_metadata *m, json
                 put_field(cx, item, &s->fields[f], items + i * s->item_size);
         }
     }
+    if (m->decision != NULL)
+        nuc_decision_put(cx, tree, "decision", m->decision);
 }
 
 struct nuc_span nuc_metadata_write(struct nuc_context *cx, const struct nuc_metadata *m)
@@ -361,6 +364,22 @@ static bool is_identifier(const char *name)
     return n > 0 && n < 32 && name[n] == '\0' && !(name[0] >= '0' && name[0] <= '9');
 }
 
+static void read_decision(const struct nuc_json *root, struct nuc_metadata *m)
+{
+    const struct nuc_decision_source nothing = {.folder = NULL};
+    const struct nuc_json j = nuc_json_optional(root, "decision");
+
+    if (!nuc_json_is_there(&j))
+        return;
+    struct nuc_decision_rule *d = nuc_decision_read(&j, &nothing);
+    for (size_t i = 0; i < d->n_views; i++) {
+        if (d->views[i].output >= m->n_outputs)
+            nuc_json_fail(&j, NUC_BAD_INPUT, "is of output %u, there are %zu", (unsigned)d->views[i].output,
+                          m->n_outputs);
+    }
+    m->decision = d;
+}
+
 /* What no field can say alone. */
 static void check(const struct nuc_json *root, const struct nuc_metadata *m)
 {
@@ -403,6 +422,7 @@ static void read_all(struct nuc_context *cx, void *arg)
         nuc_json_fail(&schema, NUC_BAD_INPUT, "is %lld, %d is known", (long long)nuc_json_int(&schema), SCHEMA);
     for (size_t k = 0; k < COUNT(sections); k++)
         read_section(cx, &root, &sections[k], m);
+    read_decision(&root, m);
     check(&root, m);
     r->m = m;
 }

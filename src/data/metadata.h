@@ -56,6 +56,8 @@ struct nuc_front_end_metadata {
     const char *text;
 };
 
+struct nuc_decision_rule;
+
 struct nuc_metadata {
     size_t n_inputs, n_outputs;
     struct nuc_input_metadata *inputs;
@@ -68,6 +70,7 @@ struct nuc_metadata {
     struct nuc_front_end_metadata *front_ends;
     size_t n_memories; /* 0: nothing is said */
     struct nuc_memory_metadata *memories;
+    const struct nuc_decision_rule *decision; /* what the outputs mean; NULL: not said (data/decision.h) */
 };
 
 /* The name of the bank of planned memory `index`, or of what else is held (index 0); NULL: not said. */

@@ -122,6 +122,7 @@ static void take_stored(struct nuc_model *m, const struct nuc_metadata *f)
     }
     seen->images = f->n_images > 0 ? f->images : NULL;
     seen->calibration = f->n_calibration > 0 ? f->calibration : NULL;
+    seen->decision = f->decision;
     m->names = names;
     m->seen = seen;
 }
@@ -315,6 +316,7 @@ static struct nuc_metadata *describe(const struct nuc_model *m)
     metadata->calibration = m->seen != NULL ? m->seen->calibration : NULL;
     metadata->n_calibration = metadata->calibration != NULL;
     give_classes(m, metadata);
+    metadata->decision = nuc_model_decision(m);
     return metadata;
 }
 

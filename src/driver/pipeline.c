@@ -274,6 +274,7 @@ void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibrati
 
     nuc_check_input_orders(j->m);
     nuc_check_given_classes(j->m);
+    nuc_check_given_decision(j->m, has_samples);
     if (nuc_model_is_quantized(j->m) && has_samples)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
     if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))
@@ -340,6 +341,7 @@ static void compile(struct nuc_compiler *c, const struct order *o)
     j.use_up = true;
     nuc_check_model(&j, o->calibration);
     nuc_quantize_if_asked(&j, o->calibration);
+    nuc_note_threshold(&j);
     nuc_run_stages(&j, NUC_STAGE_STREAM, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)
         nuc_require_full_delegation(j.m);

@@ -9,6 +9,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/program_view.h"
+#include "data/decision.h"
 #include "data/npz_write.h"
 #include "driver/model_metadata.h"
 #include "host/file.h"
@@ -39,6 +40,7 @@ struct nuc_runner {
     struct runner_io *inputs, *outputs;
     const struct nuc_metadata *metadata; /* NULL: the program says nothing */
     struct nuc_detail detail;            /* of the runtime's last call */
+    struct nuc_decider decider;          /* without a decision: the program says none */
 };
 
 /* ---- opening ---- */
@@ -155,6 +157,84 @@ static void give_io(struct nuc_runner *r)
     }
 }
 
+/* ---- decisions ---- */
+
+static const char *bind_view(const struct nuc_runner *r, struct nuc_decision_rule *d, size_t view)
+{
+    const uint32_t index = d->views[view].output;
+    const struct runner_io *io = &r->outputs[index];
+    struct nuc_tensor t;
+    int64_t sizes[NUC_MAX_RANK];
+
+    if (nuc_program_output_info(&r->program, index, &t) != NUC_OK || t.rank > NUC_MAX_RANK)
+        return nuc_format(r->c->cx, "output %u is not a tensor", (unsigned)index);
+    for (size_t i = 0; i < t.rank; i++)
+        sizes[i] = t.sizes[i];
+    const struct nuc_decision_output o = {
+        .name = r->metadata->outputs[index].name != NULL ? r->metadata->outputs[index].name : io->number,
+        .dtype = (enum nuc_dtype)t.dtype,
+        .rank = t.rank,
+        .sizes = sizes,
+        .dim_order = t.dim_order,
+        .scale = io->quantized ? io->scale : 1,
+        .zero_point = io->zero_point};
+    return nuc_decision_bind(r->c->cx, d, view, &o);
+}
+
+static void read_decision(struct nuc_runner *r)
+{
+    struct nuc_context *cx = r->c->cx;
+    const char *why = NULL;
+
+    if (r->metadata == NULL || r->metadata->decision == NULL)
+        return;
+    struct nuc_decision_rule *d = nuc_copy(cx, r->metadata->decision, sizeof *d);
+    for (size_t i = 0; i < d->n_views && why == NULL; i++)
+        why = bind_view(r, d, i);
+    if (why != NULL) {
+        nuc_warn(cx, "%s: the decision that the program carries is not used: %s", r->name, why);
+        return;
+    }
+    const size_t n_found = nuc_decision_found(d), n_history = nuc_decision_history(d);
+    nuc_decider_init(&r->decider, d, nuc_alloc_array(cx, n_found, sizeof(struct nuc_found)), n_found,
+                     nuc_alloc_array(cx, n_history + 1, sizeof(float)), n_history);
+}
+
+const struct nuc_decision_rule *nuc_runner_decision(const struct nuc_runner *r)
+{
+    return r->decider.decision;
+}
+
+const char *nuc_runner_label(const struct nuc_runner *r, int32_t label)
+{
+    const struct nuc_decision_rule *d = r->decider.decision;
+    const char *const *names;
+
+    if (d == NULL || (d->kind != NUC_DECIDE_CLASSES && d->kind != NUC_DECIDE_BOXES))
+        return NULL;
+    const size_t n = nuc_runner_classes(r, d->views[d->n_views - 1].output, &names);
+    return label >= 0 && (size_t)label < n ? names[label] : NULL;
+}
+
+enum nuc_status nuc_runner_decide(struct nuc_runner *r, const struct nuc_decider **out)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, r->decider.decision != NULL && out != NULL);
+        const void **outputs = nuc_alloc_array(r->c->cx, nuc_runner_n_outputs(r), sizeof *outputs);
+        for (size_t i = 0; i < nuc_runner_n_outputs(r); i++) {
+            size_t bytes;
+            outputs[i] = nuc_runner_raw(r, false, i, &bytes);
+        }
+        nuc_decider_run(&r->decider, outputs);
+        *out = &r->decider;
+    }
+    return nuc_leave(&call);
+}
+
+/* ---- opening, further ---- */
+
 static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_options *o)
 {
     struct nuc_context *cx = r->c->cx;
@@ -233,6 +313,7 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
     r->loaded = true;
     read_facts(r);
     give_io(r);
+    read_decision(r);
     if (simulator != NULL)
         set_up_simulator(r, simulator);
 }
@@ -565,6 +646,8 @@ enum nuc_status nuc_runner_reset(struct nuc_runner *r)
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, r != NULL);
         check(r, nuc_program_reset(&r->program, fresh_detail(r)));
+        if (r->decider.decision != NULL)
+            nuc_decider_reset(&r->decider);
     }
     return nuc_leave(&call);
 }

@@ -45,6 +45,9 @@ ends 0 compile $digits -o strips.pte --target cortex-m33 --memory-budget 4000
 ends 0 compile digits.pt2 --no-quantize -o float.pte
 ends 0 compile "$root/test/e2e/states.pt2" --no-quantize -o states.pte
 ends 0 compile "$root/test/e2e/stream.pt2" --no-quantize --stream 2 -o stream.pte
+# Ten scores as those of ten cells.
+ends 0 compile $digits --classes 0,1,2,3,4,5,6,7,8,9 -o boxes.pte \
+    --decision '{"boxes":{"form":"fomo","rows":10,"columns":1,"background":false,"activation":"sigmoid"}}'
 mkdir parts
 ends 0 compile $digits --intermediates-dir parts -o parts.pte
 ends 3 compile $digits -o none.pte --target cortex-m33 --memory-budget 1000
@@ -99,6 +102,7 @@ ends 1 explain "$litert/fuzzed_053574b538"
 ends 0 run digits.pte --input test.npz --profile --etdump digits.etdump
 ends 0 run unsupported.pte --input test.npz --profile --output results.npz
 ends 0 run fetched.pte --input test.npz
+ends 0 run boxes.pte --input test.npz
 ends 1 run nothing.pte --input test.npz
 ends 2 run digits.pte
 

@@ -206,6 +206,7 @@ static struct cli_option rows[] = {
     GROUP("What the program holds"),
     {SHARED("--profile", MAKES), .needs = CLI_AN_NPU},
     {SHARED("--classes", MAKES)},
+    {SHARED("--decision", MAKES)},
     {SHARED("--no-metadata", MAKES)},
     {SHARED("--delegate-data", MAKES), .needs = CLI_AN_NPU},
     {SHARED("--payload-version", MAKES), .needs = CLI_AN_NPU},

@@ -16,6 +16,9 @@ struct run {
     size_t n_inputs, n_outputs, n_samples;
     void **results; /* one block per output, samples back to back */
     struct cli_profiler profiler;
+    struct nuc_found *found; /* of all samples, where the program carries a decision */
+    size_t n_found, room, *counts;
+    bool *is_new;
 };
 
 static int open_program(struct run *r, const struct cli_args *args)
@@ -56,6 +59,40 @@ static int open_data(struct run *r, const char *path)
     return r->results == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
 }
 
+static int open_decisions(struct run *r)
+{
+    if (nuc_runner_decision(r->program) == NULL)
+        return CLI_OK;
+    r->counts = calloc(r->n_samples + 1, sizeof *r->counts);
+    r->is_new = calloc(r->n_samples + 1, sizeof *r->is_new);
+    return r->counts == NULL || r->is_new == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+}
+
+/* What the program's decision finds in the outputs of sample k. */
+static int decide(struct run *r, size_t k)
+{
+    const struct nuc_decider *d = NULL;
+
+    if (r->counts == NULL)
+        return CLI_OK;
+    int code = cli_check(r->compiler, nuc_runner_decide(r->program, &d));
+    if (code != CLI_OK)
+        return code;
+    if (r->n_found + d->n_found > r->room) {
+        r->room = 2 * (r->n_found + d->n_found);
+        struct nuc_found *more = realloc(r->found, r->room * sizeof *more);
+        if (more == NULL)
+            return cli_report(NUC_NO_MEMORY, NULL);
+        r->found = more;
+    }
+    if (d->n_found > 0)
+        memcpy(r->found + r->n_found, d->found, d->n_found * sizeof *d->found);
+    r->n_found += d->n_found;
+    r->counts[k] = d->n_found;
+    r->is_new[k] = d->is_new;
+    return CLI_OK;
+}
+
 static int run_samples(struct run *r)
 {
     const void **inputs = calloc(r->n_inputs + 1, sizeof *inputs);
@@ -76,7 +113,7 @@ static int run_samples(struct run *r)
             status = nuc_runner_reset(r->program);
         if (status == NUC_OK)
             status = nuc_runner_run(r->program, inputs, outputs);
-        code = status == NUC_OK ? CLI_OK : cli_check(r->compiler, status);
+        code = status == NUC_OK ? decide(r, k) : cli_check(r->compiler, status);
         cli_progress(NULL, "run", k + 1, r->n_samples);
     }
     free(inputs);
@@ -168,6 +205,46 @@ static void print_results(const struct run *r)
     }
 }
 
+static void print_found(const struct run *r, const struct nuc_found *f, bool is_new)
+{
+    const enum nuc_decision_kind kind = nuc_runner_decision(r->program)->kind;
+    const char *name = nuc_runner_label(r->program, f->label);
+
+    if (kind == NUC_DECIDE_ANOMALY)
+        cli_printf("%s %.6g\n", f->label != 0 ? "anomaly" : "normal", (double)f->score);
+    else if (name != NULL)
+        cli_printf("%s %.2f", name, (double)f->score);
+    else
+        cli_printf("%s %d %.2f", kind == NUC_DECIDE_KEYPOINTS ? "point" : "class", (int)f->label, (double)f->score);
+    if (kind == NUC_DECIDE_CLASSES)
+        cli_printf("%s\n", is_new ? ", begins" : "");
+    else if (kind == NUC_DECIDE_KEYPOINTS)
+        cli_printf(" at %.4f %.4f\n", (double)f->x, (double)f->y);
+    else if (kind == NUC_DECIDE_BOXES)
+        cli_printf(" at %.4f %.4f %.4f %.4f\n", (double)f->x, (double)f->y, (double)f->w, (double)f->h);
+}
+
+static int show_decisions(const struct run *r)
+{
+    const struct nuc_found *f = r->found;
+    const char *text;
+
+    if (cli_is_json()) {
+        int code = cli_check(
+            r->compiler, nuc_runner_decisions_json(r->program, r->found, r->counts, r->is_new, r->n_samples, &text));
+        if (code == CLI_OK)
+            cli_json_members(text);
+        return code;
+    }
+    for (size_t k = 0; k < r->n_samples; k++) {
+        for (size_t i = 0; i < r->counts[k]; i++) {
+            cli_printf("sample %zu: ", k);
+            print_found(r, f++, r->is_new[k]);
+        }
+    }
+    return CLI_OK;
+}
+
 static int show(struct run *r, const struct cli_args *args)
 {
     int code = CLI_OK;
@@ -178,8 +255,10 @@ static int show(struct run *r, const struct cli_args *args)
         cli_json_number("samples", r->n_samples);
     if (args->output != NULL || args->json)
         code = write_results(r, args->output);
-    else if (!args->profile)
+    else if (!args->profile && r->counts == NULL)
         print_results(r);
+    if (code == CLI_OK && r->counts != NULL)
+        code = show_decisions(r);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
         code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], r->program, args->profile,
                                    args->etdump);
@@ -209,10 +288,15 @@ static int run(struct nuc_compiler *c, struct cli_args *args)
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
         cli_profiler_attach(&r.profiler, nuc_runner_program(r.program));
     if (code == CLI_OK)
+        code = open_decisions(&r);
+    if (code == CLI_OK)
         code = run_samples(&r);
     if (code == CLI_OK)
         code = show(&r, args);
     cli_blocks_free(r.results, r.n_outputs);
+    free(r.found);
+    free(r.counts);
+    free(r.is_new);
     free(r.inputs);
     free(r.outputs);
     cli_profiler_release(&r.profiler);

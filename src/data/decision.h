@@ -1,0 +1,55 @@
+/*
+ * Decisions as JSON (docs/applications.md, "Decisions"): read from what a user writes and from the facts of a program,
+ * where the same object stands with every member said (docs/formats.md, "Facts"), and put on the outputs of a program.
+ */
+#ifndef NUC_DATA_DECISION_H
+#define NUC_DATA_DECISION_H
+
+#include <jansson.h>
+
+#include "archive/json.h"
+#include "nucleon/decision.h"
+
+/* Where names of outputs and files of anchors are looked up; all NULL: neither is taken. */
+struct nuc_decision_source {
+    const char *(*output_name)(void *user, size_t index); /* NULL: past the last one */
+    void *user;
+    const char *folder; /* of files */
+};
+
+/*
+ * An object with one member, which names the kind. Untrusted: fails with one line that names the place. The views have
+ * outputs alone; a threshold that is a quantile is NaN before calibration gives it.
+ */
+struct nuc_decision_rule *nuc_decision_read(const struct nuc_json *j, const struct nuc_decision_source *source);
+
+/* The same of what `--decision` gives: the name of a file, or the text itself. */
+struct nuc_decision_rule *nuc_decision_read_option(struct nuc_context *cx, const char *given,
+                                                   const struct nuc_decision_source *source);
+
+/* Puts the object as a member of `to`, every member said. */
+void nuc_decision_put(struct nuc_context *cx, json_t *to, const char *key, const struct nuc_decision_rule *d);
+
+/* An output as it lies in memory. */
+struct nuc_decision_output {
+    const char *name;
+    enum nuc_dtype dtype;
+    size_t rank;
+    const int64_t *sizes;
+    const uint8_t *dim_order;
+    double scale, zero_point;
+};
+
+/* Puts view `index` on the output. NULL, or one line: why the output does not fit the decision. */
+const char *nuc_decision_bind(struct nuc_context *cx, struct nuc_decision_rule *d, size_t index,
+                              const struct nuc_decision_output *output);
+
+/* "classes", ...; and what an anomaly's output is reduced to is one of the words of `form`. */
+const char *nuc_decision_kind_name(enum nuc_decision_kind kind);
+
+/* Members that are numbers, flags or words, as generated C takes them: nuc_decision_each() calls for those of d. */
+void nuc_decision_each(const struct nuc_decision_rule *d,
+                       void (*member)(void *user, const char *name, const char *value), struct nuc_context *cx,
+                       void *user);
+
+#endif

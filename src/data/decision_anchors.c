@@ -1,0 +1,307 @@
+#include "data/decision_anchors.h"
+
+#include <math.h>
+
+#include "archive/json_build.h"
+#include "data/arrays.h"
+
+enum { GRIDS_MAX = 16, CELLS_MAX = 4096, OF_CELL_MAX = 64, TABLE_MAX = 1 << 16 };
+
+/* ---- how many ---- */
+
+uint64_t nuc_anchors_count(const struct nuc_decision_rule *d)
+{
+    uint64_t count = d->n_grids == 0 ? d->rows : 0; /* of a table */
+
+    for (size_t i = 0; i < d->n_grids; i++) {
+        const struct nuc_anchor_grid *g = &d->grids[i];
+        count += (uint64_t)g->rows * g->columns * (g->count > 0 ? g->count : 1);
+    }
+    return count;
+}
+
+size_t nuc_anchors_floats(const struct nuc_decision_rule *d)
+{
+    size_t sizes = 0;
+
+    for (size_t i = 0; i < d->n_grids; i++)
+        sizes += 2 * (size_t)d->grids[i].count;
+    return d->n_grids == 0 ? 4 * (size_t)d->rows : sizes;
+}
+
+/* ---- numbers ---- */
+
+static double number(const struct nuc_json *object, const char *key, double standard)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    const double value = nuc_json_is_there(&j) ? nuc_json_double(&j) : standard;
+
+    if (!(fabs(value) <= 1e38))
+        nuc_json_fail(&j, NUC_BAD_INPUT, "is not a number of float32");
+    return value;
+}
+
+static uint32_t count_in(const struct nuc_json *j, uint32_t most)
+{
+    const int64_t value = nuc_json_int(j);
+
+    if (value < 1 || value > most)
+        nuc_json_fail(j, NUC_BAD_INPUT, "is %lld, 1 to %u are allowed", (long long)value, (unsigned)most);
+    return (uint32_t)value;
+}
+
+static bool flag(const struct nuc_json *object, const char *key)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+
+    return nuc_json_is_there(&j) && nuc_json_bool(&j);
+}
+
+static float read_float(const struct nuc_json *list, size_t i)
+{
+    const struct nuc_json item = nuc_json_item(list, i);
+    const double value = nuc_json_double(&item);
+
+    if (!(fabs(value) <= 1e38))
+        nuc_json_fail(&item, NUC_BAD_INPUT, "is not a number of float32");
+    return (float)value;
+}
+
+/* ---- grids ---- */
+
+struct making {
+    struct nuc_context *cx;
+    struct nuc_anchor_grid *grids;
+    float *sizes;
+    size_t n_grids, grids_capacity, n_sizes, sizes_capacity; /* sizes: pairs */
+};
+
+static void add_grid(struct making *m, uint32_t rows, uint32_t columns)
+{
+    m->grids = nuc_grow(m->cx, m->grids, &m->grids_capacity, m->n_grids + 1, sizeof *m->grids);
+    m->grids[m->n_grids++] = (struct nuc_anchor_grid){rows, columns, (uint32_t)m->n_sizes, 0};
+}
+
+static void add_size(struct making *m, double w, double h)
+{
+    m->sizes = nuc_grow(m->cx, m->sizes, &m->sizes_capacity, m->n_sizes + 1, 2 * sizeof *m->sizes);
+    m->sizes[2 * m->n_sizes] = (float)w;
+    m->sizes[2 * m->n_sizes++ + 1] = (float)h;
+    m->grids[m->n_grids - 1].count++;
+}
+
+/* "grids": what facts have, and what a user may give. */
+static void read_grids(struct making *m, const struct nuc_json *list)
+{
+    const size_t n = nuc_json_count(list);
+
+    if (n < 1 || n > GRIDS_MAX)
+        nuc_json_fail(list, NUC_BAD_INPUT, "has %zu grids, 1 to %d are allowed", n, GRIDS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const struct nuc_json item = nuc_json_item(list, i), rows = nuc_json_field(&item, "rows"),
+                              columns = nuc_json_field(&item, "columns"), sizes = nuc_json_field(&item, "sizes");
+        const size_t count = nuc_json_count(&sizes);
+        if (count % 2 != 0 || count > 2 * OF_CELL_MAX)
+            nuc_json_fail(&sizes, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count, OF_CELL_MAX);
+        add_grid(m, count_in(&rows, CELLS_MAX), count_in(&columns, CELLS_MAX));
+        for (size_t k = 0; k < count; k += 2)
+            add_size(m, (double)read_float(&sizes, k), (double)read_float(&sizes, k + 1));
+    }
+}
+
+/* ---- as the anchor calculator of MediaPipe and TensorFlow's multiple_grid_anchor_generator make them ---- */
+
+struct ssd {
+    double least, most, interpolated;
+    bool fixed, reduced;
+    size_t n;
+};
+
+static double scale_of(const struct ssd *s, size_t i)
+{
+    return s->n == 1 ? (s->least + s->most) / 2 : s->least + (s->most - s->least) * (double)i / (double)(s->n - 1);
+}
+
+static void add_ratio(struct making *m, const struct ssd *s, double scale, double ratio)
+{
+    add_size(m, s->fixed ? 1 : scale * sqrt(ratio), s->fixed ? 1 : scale / sqrt(ratio));
+}
+
+static void add_layer(struct making *m, const struct ssd *s, const struct nuc_json *ratios, size_t layer)
+{
+    const double scale = scale_of(s, layer), next = layer + 1 == s->n ? 1 : scale_of(s, layer + 1);
+
+    if (layer == 0 && s->reduced) {
+        add_ratio(m, s, 0.1, 1);
+        add_ratio(m, s, scale, 2);
+        add_ratio(m, s, scale, 0.5);
+        return;
+    }
+    if (!nuc_json_is_there(ratios))
+        add_ratio(m, s, scale, 1);
+    for (size_t i = 0; nuc_json_is_there(ratios) && i < nuc_json_count(ratios); i++) {
+        const double ratio = (double)read_float(ratios, i);
+        if (!(ratio > 0))
+            nuc_json_fail(ratios, NUC_BAD_INPUT, "has a ratio that is not above 0");
+        add_ratio(m, s, scale, ratio);
+    }
+    if (s->interpolated > 0)
+        add_ratio(m, s, sqrt(scale * next), s->interpolated);
+}
+
+/* "sizes": a list of widths and heights for each stride, in units of 1 / input_size. */
+static void add_given_sizes(struct making *m, const struct nuc_json *sizes, size_t layer, const double *input)
+{
+    const struct nuc_json list = nuc_json_item(sizes, layer);
+    const size_t count = nuc_json_count(&list);
+
+    if (count % 2 != 0 || count > 2 * OF_CELL_MAX)
+        nuc_json_fail(&list, NUC_BAD_INPUT, "has %zu numbers, at most %d pairs are allowed", count, OF_CELL_MAX);
+    for (size_t k = 0; k < count; k += 2)
+        add_size(m, (double)read_float(&list, k) / input[0], (double)read_float(&list, k + 1) / input[1]);
+}
+
+static struct ssd ssd_of(const struct nuc_json *j, size_t n)
+{
+    const struct ssd s = {.least = number(j, "min_scale", 0.2),
+                          .most = number(j, "max_scale", 0.95),
+                          .interpolated = number(j, "interpolated_scale_aspect_ratio", 1),
+                          .fixed = flag(j, "fixed_size"),
+                          .reduced = flag(j, "reduce_lowest"),
+                          .n = n};
+
+    if (!(s.least > 0 && s.most > 0))
+        nuc_json_fail(j, NUC_BAD_INPUT, "min_scale and max_scale have to be above 0");
+    return s;
+}
+
+static void make_grids(struct making *m, const struct nuc_json *j, const struct nuc_decision_rule *d)
+{
+    const struct nuc_json strides = nuc_json_field(j, "strides"), input = nuc_json_field(j, "input_size");
+    const struct nuc_json ratios = nuc_json_optional(j, "aspect_ratios"), sizes = nuc_json_optional(j, "sizes");
+    const size_t n = nuc_json_count(&strides);
+    const struct ssd ssd = ssd_of(j, n);
+    uint32_t last = 0;
+
+    if (n < 1 || n > GRIDS_MAX)
+        nuc_json_fail(&strides, NUC_BAD_INPUT, "has %zu strides, 1 to %d are allowed", n, GRIDS_MAX);
+    if (nuc_json_is_there(&sizes) && nuc_json_count(&sizes) != n)
+        nuc_json_fail(&sizes, NUC_BAD_INPUT, "has %zu lists, one for each of %zu strides belongs there",
+                      nuc_json_count(&sizes), n);
+    const struct nuc_json width = nuc_json_item(&input, 0), height = nuc_json_item(&input, 1);
+    const uint32_t in[2] = {count_in(&width, CELLS_MAX), count_in(&height, CELLS_MAX)};
+    for (size_t i = 0; i < n; i++) {
+        const struct nuc_json item = nuc_json_item(&strides, i);
+        const uint32_t stride = count_in(&item, CELLS_MAX);
+        if (stride != last || nuc_json_is_there(&sizes))
+            add_grid(m, (in[1] + stride - 1) / stride, (in[0] + stride - 1) / stride);
+        last = stride;
+        if (nuc_json_is_there(&sizes))
+            add_given_sizes(m, &sizes, i, (const double[]){(double)in[0], (double)in[1]});
+        else if (d->form == NUC_BOXES_SSD)
+            add_layer(m, &ssd, &ratios, i);
+    }
+}
+
+/* ---- tables ---- */
+
+static void take_table(struct nuc_decision_rule *d, const float *rows, size_t count)
+{
+    d->n_grids = 0;
+    d->rows = (uint32_t)count;
+    d->anchors = rows;
+}
+
+static void read_table(const struct nuc_json *list, struct nuc_decision_rule *d)
+{
+    const size_t n = nuc_json_count(list);
+    float *rows = nuc_alloc_array(list->file->cx, n, sizeof *rows);
+
+    if (n % 4 != 0 || n == 0 || n > 4 * TABLE_MAX)
+        nuc_json_fail(list, NUC_BAD_INPUT, "has %zu numbers, four for each anchor belong there", n);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = read_float(list, i);
+    take_table(d, rows, n / 4);
+}
+
+static void read_file(const struct nuc_json *j, const char *folder, struct nuc_decision_rule *d)
+{
+    struct nuc_context *cx = j->file->cx;
+    const char *name = nuc_json_string(j);
+
+    if (folder == NULL)
+        nuc_json_fail(j, NUC_BAD_INPUT, "is a file, which facts do not have");
+    struct nuc_arrays arrays = nuc_read_arrays(cx, name[0] == '/' ? name : nuc_format(cx, "%s%s", folder, name));
+    const struct nuc_array *a = arrays.count > 0 ? &arrays.items[0] : NULL;
+    if (a == NULL || a->rank != 2 || a->shape[1] != 4 || a->shape[0] < 1 || a->shape[0] > TABLE_MAX ||
+        (a->dtype != NUC_F32 && !nuc_stands_for_float(a->dtype)))
+        nuc_json_fail(
+            j, NUC_BAD_INPUT,
+            "'%.80s' is not an array of floats [anchors, 4]: x and y of the centre, width, height, from 0 to 1", name);
+    float *rows = nuc_alloc_array(cx, (size_t)a->shape[0], 4 * sizeof *rows);
+    nuc_array_floats(a, 0, 4 * (size_t)a->shape[0], rows);
+    for (size_t i = 0; i < 4 * (size_t)a->shape[0]; i++) {
+        if (!isfinite(rows[i]))
+            nuc_json_fail(j, NUC_BAD_INPUT, "'%.80s' has numbers that are not finite", name);
+    }
+    take_table(d, rows, (size_t)a->shape[0]);
+}
+
+/* ---- all ---- */
+
+static void check_grids(const struct nuc_json *j, const struct nuc_decision_rule *d)
+{
+    const uint64_t count = nuc_anchors_count(d);
+
+    if (count > 1 << 20)
+        nuc_json_fail(j, NUC_BAD_INPUT, "makes %llu anchors, at most %d are allowed", (unsigned long long)count,
+                      1 << 20);
+    for (size_t i = 0; i < d->n_grids; i++) {
+        if ((d->grids[i].count == 0) != (d->form == NUC_BOXES_YOLO8))
+            nuc_json_fail(j, NUC_BAD_INPUT,
+                          d->form == NUC_BOXES_YOLO8 ? "yolo8 has no sizes of anchors"
+                                                     : "has no sizes: aspect_ratios or sizes");
+    }
+    if (d->n_grids == 0 && d->form != NUC_BOXES_SSD)
+        nuc_json_fail(j, NUC_BAD_INPUT, "is a table, which only ssd takes: give strides");
+}
+
+void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struct nuc_decision_rule *d)
+{
+    const struct nuc_json j = nuc_json_field(decision, "anchors"), grids = nuc_json_optional(&j, "grids"),
+                          table = nuc_json_optional(&j, "table"), file = nuc_json_optional(&j, "file");
+    struct making m = {.cx = j.file->cx};
+
+    if (nuc_json_is_there(&file)) {
+        read_file(&file, folder, d);
+    } else if (nuc_json_is_there(&table)) {
+        read_table(&table, d);
+    } else {
+        if (nuc_json_is_there(&grids))
+            read_grids(&m, &grids);
+        else
+            make_grids(&m, &j, d);
+        d->grids = m.grids;
+        d->n_grids = (uint32_t)m.n_grids;
+        d->anchors = m.sizes;
+    }
+    check_grids(&j, d);
+}
+
+void nuc_anchors_put(struct nuc_context *cx, json_t *parent, const struct nuc_decision_rule *d)
+{
+    json_t *to = nuc_put_object(cx, parent, "anchors"),
+           *list = nuc_put_array(cx, to, d->n_grids > 0 ? "grids" : "table");
+
+    for (size_t i = 0; d->n_grids == 0 && i < nuc_anchors_floats(d); i++)
+        nuc_put_double(cx, list, NULL, (double)d->anchors[i]);
+    for (size_t i = 0; i < d->n_grids; i++) {
+        const struct nuc_anchor_grid *g = &d->grids[i];
+        json_t *grid = nuc_put_object(cx, list, NULL);
+        nuc_put_count(cx, grid, "rows", g->rows);
+        nuc_put_count(cx, grid, "columns", g->columns);
+        json_t *sizes = nuc_put_array(cx, grid, "sizes");
+        for (size_t k = 0; k < 2 * (size_t)g->count; k++)
+            nuc_put_double(cx, sizes, NULL, (double)d->anchors[2 * (size_t)g->first + k]);
+    }
+}

@@ -1,0 +1,141 @@
+/* What the outputs mean: --decision against the model, and thresholds that are quantiles of calibration data. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/decision.h"
+#include "data/metadata.h"
+#include "driver/model_metadata.h"
+#include "driver/pipeline.h"
+
+static const char *output_name(void *user, size_t index)
+{
+    const struct nuc_model *m = user;
+
+    return index < nuc_model_n_outputs(m) ? nuc_output_name(m, index) : NULL;
+}
+
+static void check_outputs(const struct nuc_model *m, struct nuc_decision_rule *d)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_tensor_info t;
+
+    for (size_t i = 0; i < d->n_views; i++) {
+        const size_t index = d->views[i].output;
+        if (nuc_model_output(m, index, &t) != NUC_OK)
+            nuc_fail(cx, NUC_BAD_USAGE, "--decision: is of output %zu, %s has %zu", index, m->graph->file,
+                     nuc_model_n_outputs(m));
+        const struct nuc_decision_output o = {
+            .name = nuc_output_name(m, index), .dtype = t.dtype, .rank = t.rank, .sizes = t.sizes, .scale = 1};
+        const char *why = nuc_decision_bind(cx, d, i, &o);
+        if (why != NULL)
+            nuc_fail(cx, NUC_BAD_USAGE, "--decision: %s", why);
+    }
+}
+
+struct nuc_decision_rule *nuc_given_decision(const struct nuc_model *m)
+{
+    const struct nuc_decision_source source = {.output_name = output_name, .user = (void *)(uintptr_t)m};
+    const char *given = m->settings->o.decision;
+
+    if (given == NULL)
+        return NULL;
+    struct nuc_decision_rule *d = nuc_decision_read_option(m->c->cx, given, &source);
+    check_outputs(m, d);
+    return d;
+}
+
+void nuc_check_given_decision(const struct nuc_model *m, bool has_samples)
+{
+    const struct nuc_decision_rule *d = nuc_given_decision(m);
+
+    if (d != NULL && m->settings->o.no_metadata)
+        nuc_fail(m->c->cx, NUC_BAD_USAGE, "--decision: is a part of the program's facts: leave --no-metadata out");
+    if (d != NULL && isnan(d->threshold) && (!has_samples || nuc_model_is_quantized(m) || m->settings->o.no_quantize))
+        nuc_fail(m->c->cx, NUC_BAD_USAGE,
+                 "--decision: the threshold is a quantile of calibration data, which %s is not quantized with: give a "
+                 "threshold",
+                 m->graph->file);
+}
+
+/* ---- quantiles ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The least number that at least this share of them does not exceed. */
+static float quantile_of(float *scores, size_t n, double share)
+{
+    const double place = ceil(share * (double)n);
+
+    qsort(scores, n, sizeof *scores, by_value);
+    return scores[place < 1 ? 0 : place > (double)n ? n - 1 : (size_t)place - 1];
+}
+
+/* Scores of all samples, by the quantized model's values. */
+static float *score_samples(struct nuc_job *j, const struct nuc_decision_rule *d)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_model plain = *j->m; /* samples are as the graph has them */
+    struct nuc_decider decider;
+    struct nuc_found found;
+    float *scores = nuc_alloc_array(cx, j->samples->n_samples, sizeof *scores);
+    const size_t n_outputs = nuc_model_n_outputs(j->m);
+    const void **inputs = nuc_alloc_array(cx, j->samples->n_inputs, sizeof(void *));
+    void **outputs = nuc_alloc_array(cx, n_outputs, sizeof(void *));
+    struct nuc_tensor_info t;
+
+    plain.io = NULL;
+    plain.evaluator = NULL;
+    plain.sequence = NULL;
+    nuc_decider_init(&decider, d, &found, 1, NULL, 0);
+    for (size_t i = 0; i < n_outputs; i++) {
+        if (nuc_model_output(&plain, i, &t) != NUC_OK)
+            nuc_fail(cx, NUC_UNSUPPORTED, "%s: output %zu is not a tensor", j->m->graph->file, i);
+        outputs[i] = nuc_alloc(cx, t.bytes + 1);
+    }
+    for (size_t k = 0; k < j->samples->n_samples; k++) {
+        nuc_dataset_read_sample(j->samples, k, inputs);
+        if (nuc_dataset_begins(j->samples, k))
+            nuc_model_reset(&plain);
+        enum nuc_status status = nuc_model_run(&plain, inputs, outputs);
+        if (status != NUC_OK)
+            nuc_fail_again(cx, status);
+        nuc_decider_run(&decider, (const void *const *)outputs);
+        scores[k] = found.score;
+    }
+    return scores;
+}
+
+void nuc_note_threshold(struct nuc_job *j)
+{
+    struct nuc_decision_rule *d = nuc_given_decision(j->m);
+
+    if (d == NULL || !isnan(d->threshold))
+        return;
+    struct nuc_seen *seen = nuc_copy(j->c->cx, j->m->seen, sizeof *seen);
+    struct nuc_sub_arena *memory = nuc_open_samples(j);
+    nuc_dataset_bind_model(j->samples, j->m);
+    struct nuc_sub_arena *work = nuc_enter_sub_arena(j->c->cx);
+    float *scores = score_samples(j, d);
+    seen->threshold = quantile_of(scores, j->samples->n_samples, (double)d->quantile);
+    nuc_leave_sub_arena(j->c->cx, work);
+    nuc_free_sub_arena(work);
+    nuc_close_samples(j, memory);
+    j->m->seen = seen;
+}
+
+const struct nuc_decision_rule *nuc_model_decision(const struct nuc_model *m)
+{
+    struct nuc_decision_rule *d = nuc_given_decision(m);
+
+    if (d == NULL)
+        return m->seen != NULL ? m->seen->decision : NULL;
+    if (isnan(d->threshold) && m->seen != NULL)
+        d->threshold = m->seen->threshold;
+    return d;
+}
