@@ -31,6 +31,11 @@ void inference_reset(void);
 void inference_save(void *to);
 void inference_restore(const void *from);
 
+#ifdef @UPPER@_FOUND
+/* What the last inference has found (nucleon/decision.h); NULL: nothing was decided. */
+const struct nuc_decider *inference_decide(void);
+#endif
+
 /* The result, valid until the next input is written. */
 struct tensor inference_output(size_t index);
 

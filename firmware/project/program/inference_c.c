@@ -61,6 +61,13 @@ void inference_restore(const void *from)
 }
 #endif
 
+#ifdef @UPPER@_FOUND
+const struct nuc_decider *inference_decide(void)
+{
+    return @NAME@_decide();
+}
+#endif
+
 struct tensor inference_output(size_t index)
 {
     switch (index) {

@@ -122,6 +122,14 @@ void inference_restore(const void *from)
         memcpy(t.data, at, t.bytes);
 }
 
+#ifdef @UPPER@_FOUND
+/* What decides is generated C: see @NAME@_decision in @NAME@.c. */
+const struct nuc_decider *inference_decide(void)
+{
+    return NULL;
+}
+#endif
+
 struct tensor inference_output(size_t index)
 {
     struct nuc_tensor t;

@@ -119,6 +119,7 @@ static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, cons
     for (uint32_t d = 0; d < t->rank; d++)
         nuc_text_addf(out, " %u", t->dim_order[d]);
     nuc_text_addf(out, " */\n#define %s_%s%u_BYTES %zu\n", g->upper, input ? "INPUT" : "OUTPUT", i, t->bytes);
+    nuc_codegen_facts(g, out, input, i, t);
     nuc_text_addf(out, "%s *%s_%s%u(void);\n\n", input ? "void" : "const void", g->name, kind, i);
 }
 
@@ -133,10 +134,12 @@ static const char *header(const struct nuc_codegen *g)
         planned += g->sizes.planned[i];
     nuc_text_addf(&out,
                   "/* Made by nucleon codegen. In static memory, for one thread at a time. */\n"
-                  "#ifndef %1$s_PROGRAM_H\n#define %1$s_PROGRAM_H\n\n#include \"nucleon/kernels.h\"\n\n"
+                  "#ifndef %1$s_PROGRAM_H\n#define %1$s_PROGRAM_H\n\n%4$s#include \"nucleon/kernels.h\"\n\n"
                   "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
                   "#define %1$s_PLANNED_BYTES %2$zu\n#define %1$s_TEMPORARY_BYTES %3$zu\n\n",
-                  g->upper, planned, g->sizes.temporary);
+                  g->upper, planned, g->sizes.temporary,
+                  nuc_format(g->cx, "%s%s", g->is_pushed ? "#include <stdbool.h>\n\n" : "",
+                             g->decision != NULL ? "#include \"nucleon/decision.h\"\n" : ""));
     for (uint32_t i = 0; i < m->inputs.count; i++)
         add_boundary(g, &out, "input", i, (uint32_t)nuc_view_int(m->inputs, i));
     for (uint32_t i = 0; i < m->outputs.count; i++)
@@ -166,6 +169,7 @@ static const char *header(const struct nuc_codegen *g)
                       "void %1$s_save(struct %1$s_states *to);\n"
                       "void %1$s_restore(const struct %1$s_states *from);\n\n",
                       g->name, g->upper, g->n_states, g->states_bytes);
+    nuc_codegen_decision_header(g, &out);
     nuc_text_addf(&out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return nuc_text_string(&out);
 }
@@ -266,13 +270,16 @@ static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
 
 static void add_load(struct nuc_codegen *g, struct nuc_text *out)
 {
-    const char *reset = g->n_states > 0 ? nuc_format(g->cx, "    %s_reset();\n", g->name) : "";
+    const char *begin = nuc_format(g->cx, "%s%s", g->decision != NULL ? "    begin_decisions();\n" : "",
+                                   g->is_pushed ? "    n_pushed = 0;\n" : "");
+    const char *reset = g->n_states > 0 ? nuc_format(g->cx, "    %s_reset();\n", g->name) : begin;
 
     if (g->n_states > 0)
         nuc_text_addf(out,
-                      "void %1$s_reset(void)\n{\n%2$s}\n\nvoid %1$s_save(struct %1$s_states *to)\n{\n%3$s}\n\n"
+                      "void %1$s_reset(void)\n{\n%2$s%5$s}\n\nvoid %1$s_save(struct %1$s_states *to)\n{\n%3$s}\n\n"
                       "void %1$s_restore(const struct %1$s_states *from)\n{\n%4$s}\n\n",
-                      g->name, nuc_text_string(&g->resets), nuc_text_string(&g->saves), nuc_text_string(&g->restores));
+                      g->name, nuc_text_string(&g->resets), nuc_text_string(&g->saves), nuc_text_string(&g->restores),
+                      begin);
     if (g->n_delegates == 0) {
         nuc_text_addf(out,
                       "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
@@ -367,11 +374,11 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
     nuc_text_addf(out,
                   "enum nuc_status %s_run(struct nuc_detail *detail)\n{\n    struct nuc_detail unused;\n\n"
                   "    detail = detail != NULL ? detail : &unused;\n"
-                  "    *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n"
+                  "    *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n%s"
                   "    for (int32_t i = 0; steps[i].args != NULL; i++) {\n"
                   "        struct nuc_kernel_context cx = {.values = values,\n"
                   "                                        .n_values = sizeof values / sizeof values[0],\n",
-                  g->name);
+                  g->name, g->decision != NULL ? "    has_run = has_decided = false;\n" : "");
     if (g->sizes.temporary > 0)
         nuc_text_addf(out, "                                        .temporary = call_memory,\n"
                            "                                        .temporary_size = sizeof call_memory,\n");
@@ -388,7 +395,8 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
         nuc_text_addf(out, "        enum nuc_status status = steps[i].run(&cx, steps[i].args);\n");
     nuc_text_addf(out,
                   "        if (status != NUC_OK) {\n            detail->instruction = i;\n            return status;\n"
-                  "        }\n    }\n    return NUC_OK;\n}\n");
+                  "        }\n    }\n%s    return NUC_OK;\n}\n",
+                  g->decision != NULL ? "    has_run = true;\n" : "");
 }
 
 static void add_addresses(const struct nuc_codegen *g, struct nuc_text *out, const char *kind,
@@ -414,8 +422,10 @@ static const char *source(struct nuc_codegen *g, const char *values)
     add_steps(g, &out);
     add_addresses(g, &out, "input", g->method->inputs);
     add_addresses(g, &out, "output", g->method->outputs);
+    nuc_codegen_decision_state(g, &out);
     add_load(g, &out);
     add_run(g, &out);
+    nuc_codegen_decision_source(g, &out);
     return nuc_text_string(&out);
 }
 
@@ -469,6 +479,7 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     nuc_codegen_load(&g);
     nuc_text_init(&values, cx);
     nuc_codegen_values(&g, &values);
+    nuc_codegen_find_decision(&g);
     files.header = header(&g);
     files.source = source(&g, nuc_text_string(&values));
     files.data = data(&g);

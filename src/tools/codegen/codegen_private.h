@@ -36,11 +36,13 @@ struct nuc_codegen {
     int32_t *size_pool;
     uint8_t *order_pool;
     size_t n_pool, size_capacity, order_capacity;
-    uint64_t memories;               /* planned memories that tensors lie in, a bit each */
-    const uint8_t **loaded;          /* planned memories after loading: what states begin with */
-    struct nuc_text resets;          /* statements that give states these bytes, */
-    struct nuc_text saves, restores; /* and that copy states to and from a struct of states */
-    size_t n_states, states_bytes;   /* known with them */
+    uint64_t memories;                        /* planned memories that tensors lie in, a bit each */
+    const uint8_t **loaded;                   /* planned memories after loading: what states begin with */
+    struct nuc_text resets;                   /* statements that give states these bytes, */
+    struct nuc_text saves, restores;          /* and that copy states to and from a struct of states */
+    size_t n_states, states_bytes;            /* known with them */
+    const struct nuc_decision_rule *decision; /* put on the outputs; NULL: the program says none */
+    bool is_pushed;                           /* samples of input 0, one after the other */
 };
 
 #define NUC_UNUSED_VALUE UINT32_MAX
@@ -81,6 +83,20 @@ bool nuc_codegen_is_list(const struct nuc_view_value *v);
  * `memories` the bits of the planned memories that tensors lie in, and fills `resets`.
  */
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
+
+/* ---- constants and decisions (codegen_facts.c) ---- */
+
+/* Of an input or output: "#define"s of its shape, scale, range and classes. */
+void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool input, uint32_t i,
+                       const struct nuc_tensor *t);
+
+/* Once states are known. */
+void nuc_codegen_find_decision(struct nuc_codegen *g);
+void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *out);
+
+/* What the functions of a program refer to, and the functions. */
+void nuc_codegen_decision_state(const struct nuc_codegen *g, struct nuc_text *out);
+void nuc_codegen_decision_source(const struct nuc_codegen *g, struct nuc_text *out);
 
 /* Bytes as the elements of an array of uint8_t, lines of at most 120 columns. */
 void nuc_codegen_bytes(struct nuc_text *out, const uint8_t *bytes, size_t count);
