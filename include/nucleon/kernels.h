@@ -347,6 +347,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::signal_pcan.out", signal_pcan, nuc_op_signal_pcan)                                                     \
     X("nucleon::signal_features.out", signal_features, nuc_op_signal_features)                                         \
     X("nucleon::signal_log.out", signal_log, nuc_op_signal_log)                                                        \
+    X("nucleon::prepare_frame.out", prepare_frame, nuc_op_prepare_frame)                                               \
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \
     X("nucleon::quantized_conv2d.out", int8_sided_conv2d, nuc_op_int8_conv2d)                                          \
     X("nucleon::quantized_depthwise_conv2d.out", int8_sided_depthwise_conv2d, nuc_op_int8_depthwise_conv2d)            \

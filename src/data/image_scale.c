@@ -2,32 +2,25 @@
 
 #include <math.h>
 
+#include "algorithms/resampling.h"
+
 /* Pixels from..to of `size` onto `count` output pixels. */
-static struct nuc_resampling make_resampling(struct nuc_context *cx, uint32_t size, double from, double to,
+static struct nuc_pixel_weights make_weights(struct nuc_context *cx, uint32_t size, double from, double to,
                                              uint32_t count)
 {
-    double ratio = (to - from) / count;
-    double support = ratio > 1 ? ratio : 1;
-    struct nuc_resampling r = {.max_taps = (uint32_t)ceil(2 * support) + 1};
+    const struct nuc_resampling r = {NUC_FILTER_BILINEAR, size, count, from, to};
+    struct nuc_pixel_weights w = {.max_taps = nuc_resampling_taps(&r)};
+    double *weights = nuc_alloc_array(cx, w.max_taps, sizeof *weights);
 
-    r.first = nuc_alloc_array(cx, count, sizeof *r.first);
-    r.count = nuc_alloc_array(cx, count, sizeof *r.count);
-    r.weights = nuc_alloc_array(cx, (size_t)count * r.max_taps, sizeof *r.weights);
+    w.first = nuc_alloc_array(cx, count, sizeof *w.first);
+    w.count = nuc_alloc_array(cx, count, sizeof *w.count);
+    w.weights = nuc_alloc_array(cx, (size_t)count * w.max_taps, sizeof *w.weights);
     for (uint32_t i = 0; i < count; i++) {
-        double centre = from + (i + 0.5) * ratio;
-        double low = floor(centre - support + 0.5), high = ceil(centre + support - 0.5);
-        uint32_t first = low < 0 ? 0 : (uint32_t)low;
-        uint32_t end = high > size ? size : (uint32_t)high;
-        float *weights = r.weights + (size_t)i * r.max_taps;
-        double sum = 0;
-        r.first[i] = first;
-        r.count[i] = end - first > r.max_taps ? r.max_taps : end - first;
-        for (uint32_t k = 0; k < r.count[i]; k++)
-            sum += fmax(0, 1 - fabs(first + k + 0.5 - centre) / support);
-        for (uint32_t k = 0; k < r.count[i]; k++)
-            weights[k] = (float)(fmax(0, 1 - fabs(first + k + 0.5 - centre) / support) / sum);
+        w.count[i] = nuc_resample(&r, i, &w.first[i], weights);
+        for (uint32_t k = 0; k < w.count[i]; k++)
+            w.weights[(size_t)i * w.max_taps + k] = (float)weights[k];
     }
-    return r;
+    return w;
 }
 
 struct nuc_scaler nuc_scaler_make(struct nuc_context *cx, uint32_t height, uint32_t width,
@@ -41,8 +34,8 @@ struct nuc_scaler nuc_scaler_make(struct nuc_context *cx, uint32_t height, uint3
         top = (height - ratio * format->height) / 2;
         left = (width - ratio * format->width) / 2;
     }
-    return (struct nuc_scaler){make_resampling(cx, height, top, height - top, format->height),
-                               make_resampling(cx, width, left, width - left, format->width)};
+    return (struct nuc_scaler){make_weights(cx, height, top, height - top, format->height),
+                               make_weights(cx, width, left, width - left, format->width)};
 }
 
 static float weigh(const struct nuc_scaler *s, const struct nuc_pixels *p, uint32_t row, uint32_t column, uint32_t c)

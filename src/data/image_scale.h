@@ -11,14 +11,14 @@ struct nuc_pixels {
 };
 
 /* Which pixels of one direction make output pixel i: weights[i * max_taps ...] for first[i] ... first[i] + count[i]. */
-struct nuc_resampling {
+struct nuc_pixel_weights {
     uint32_t *first, *count;
     float *weights;
     uint32_t max_taps;
 };
 
 struct nuc_scaler {
-    struct nuc_resampling y, x;
+    struct nuc_pixel_weights y, x;
 };
 
 /* For images of that size; allocates everything, so that nuc_scale() cannot fail. */

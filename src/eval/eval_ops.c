@@ -68,6 +68,7 @@ static const struct exception {
     {NUC_OP_SIGNAL_NOISE_REDUCTION, &nuc_eval_signal_noise_reduction},
     {NUC_OP_SIGNAL_PCAN, &nuc_eval_signal_pcan},
     {NUC_OP_SIGNAL_LOG, &nuc_eval_signal_log},
+    {NUC_OP_PREPARE_FRAME, &nuc_eval_prepare_frame},
     {NUC_OP_NUCLEON_LITERT_LSTM, &nuc_eval_litert_lstm},
 };
 

@@ -1,0 +1,303 @@
+#include "data/camera.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "host/limits.h"
+#include "host/text.h"
+
+const char *const nuc_pixels_words[] = {"rgb565", "rgb888", "bgr888", "yuyv", "uyvy", "grey", NULL};
+const char *const nuc_channels_words[] = {"rgb", "bgr", "grey", NULL};
+const char *const nuc_filter_words[] = {"bilinear", "area", "nearest", NULL};
+
+/* ---- the description ---- */
+
+static int word_of(const struct nuc_json *object, const char *key, const char *const *words, int absent)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    struct nuc_text all;
+
+    if (!nuc_json_is_there(&j) && absent >= 0)
+        return absent;
+    const char *text = nuc_json_string(&j);
+    nuc_text_init(&all, object->file->cx);
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], text) == 0)
+            return i;
+        nuc_text_addf(&all, "%s%s", i == 0 ? "" : ", ", words[i]);
+    }
+    nuc_json_fail(&j, NUC_BAD_USAGE, "is '%.40s': give one of %s", text, nuc_text_string(&all));
+}
+
+static uint32_t number_of(const struct nuc_json *j, int64_t low, int64_t high)
+{
+    const int64_t value = nuc_json_int(j);
+
+    if (value < low || value > high)
+        nuc_json_fail(j, NUC_BAD_USAGE, "is %lld: give %lld to %lld", (long long)value, (long long)low,
+                      (long long)high);
+    return (uint32_t)value;
+}
+
+static uint32_t side_of(const struct nuc_json *object, const char *key)
+{
+    const struct nuc_json j = nuc_json_field(object, key);
+
+    return number_of(&j, 1, NUC_FRAME_LONGEST);
+}
+
+static void read_crop(const struct nuc_json *object, struct nuc_camera *c)
+{
+    const struct nuc_json j = nuc_json_optional(object, "crop");
+    const uint32_t whole[4] = {0, 0, c->width, c->height};
+
+    memcpy(c->crop, whole, sizeof whole);
+    if (!nuc_json_is_there(&j))
+        return;
+    if (j.type == NUC_JSON_STRING) {
+        static const char *const words[] = {"center", NULL};
+        c->is_centred = word_of(object, "crop", words, -1) == 0;
+        return;
+    }
+    if (nuc_json_count(&j) != 4)
+        nuc_json_fail(&j, NUC_BAD_USAGE, "has %zu numbers: give x, y, width and height, or \"center\"",
+                      nuc_json_count(&j));
+    for (size_t i = 0; i < 4; i++) {
+        const struct nuc_json item = nuc_json_item(&j, i);
+        const uint32_t side = whole[2 + i % 2];
+        c->crop[i] = number_of(&item, i < 2 ? 0 : 1, i < 2 ? side - 1 : side - c->crop[i - 2]);
+    }
+}
+
+/* Absent: the fallback, for all channels. */
+static size_t read_numbers(const struct nuc_json *object, const char *key, const struct nuc_camera *c, double fallback,
+                           double most, double *out)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    const size_t channels = c->channels == NUC_CHANNELS_GREY ? 1 : 3;
+    const size_t count = nuc_json_is_there(&j) ? nuc_json_count(&j) : 1;
+
+    out[0] = fallback;
+    if (count != 1 && count != channels)
+        nuc_json_fail(&j, NUC_BAD_USAGE, "has %zu numbers: give one, or one for each of %zu channels", count, channels);
+    for (size_t i = 0; nuc_json_is_there(&j) && i < count; i++) {
+        const struct nuc_json item = nuc_json_item(&j, i);
+        out[i] = nuc_json_double(&item);
+        if (!(fabs(out[i]) <= most) || (fallback > 0 && !(out[i] > 1e-6)))
+            nuc_json_fail(&item, NUC_BAD_USAGE, "is %g: pixels are divided by 255 first, give a number %s %g", out[i],
+                          fallback > 0 ? "above 0, at most" : "of at most", most);
+    }
+    return count;
+}
+
+static void check_keys(const struct nuc_json *object)
+{
+    static const char *const keys[] = {"format", "width", "height", "crop", "resize", "mean", "std", "channels"};
+    size_t known = 0;
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct nuc_json j = nuc_json_entry(object, keys[i]);
+        known += nuc_json_is_there(&j);
+    }
+    if (known != nuc_json_maybe_count(object))
+        nuc_json_fail(object, NUC_BAD_USAGE,
+                      "has a member besides format, width, height, crop, resize, mean, std and channels: leave it out");
+}
+
+const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
+{
+    struct nuc_camera *c = nuc_alloc(image->file->cx, sizeof *c);
+
+    c->pixels = (enum nuc_pixels)word_of(image, "format", nuc_pixels_words, -1);
+    check_keys(image);
+    c->width = side_of(image, "width");
+    c->height = side_of(image, "height");
+    const struct nuc_json width = nuc_json_field(image, "width");
+    if ((c->pixels == NUC_PIXELS_YUYV || c->pixels == NUC_PIXELS_UYVY) && c->width % 2 != 0)
+        nuc_json_fail(&width, NUC_BAD_USAGE, "is %u: pixels of %s come in pairs, give an even number",
+                      (unsigned)c->width, nuc_pixels_words[c->pixels]);
+    if ((size_t)c->width * c->height > NUC_MAX_IMAGE_PIXELS)
+        nuc_json_fail(&width, NUC_BAD_USAGE, "and height are %zu pixels: give at most %zu",
+                      (size_t)c->width * c->height, NUC_MAX_IMAGE_PIXELS);
+    c->channels = (enum nuc_channels)word_of(image, "channels", nuc_channels_words,
+                                             c->pixels == NUC_PIXELS_GREY ? NUC_CHANNELS_GREY : NUC_CHANNELS_RGB);
+    c->filter = (enum nuc_filter)word_of(image, "resize", nuc_filter_words, NUC_FILTER_BILINEAR);
+    read_crop(image, c);
+    c->n_mean = read_numbers(image, "mean", c, 0, 4, c->mean);
+    c->n_std = read_numbers(image, "std", c, 1, 8, c->std);
+    return c;
+}
+
+static void add_numbers(struct nuc_text *text, const char *key, const double *numbers, size_t count)
+{
+    nuc_text_addf(text, ",\"%s\":[", key);
+    for (size_t i = 0; i < count; i++)
+        nuc_text_addf(text, "%s%.9g", i == 0 ? "" : ",", numbers[i]);
+    nuc_text_addf(text, "]");
+}
+
+const char *nuc_camera_text(struct nuc_context *cx, const struct nuc_camera *c)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "{\"format\":\"%s\",\"width\":%u,\"height\":%u,\"crop\":", nuc_pixels_words[c->pixels],
+                  (unsigned)c->width, (unsigned)c->height);
+    if (c->is_centred)
+        nuc_text_addf(&text, "\"center\"");
+    else
+        nuc_text_addf(&text, "[%u,%u,%u,%u]", (unsigned)c->crop[0], (unsigned)c->crop[1], (unsigned)c->crop[2],
+                      (unsigned)c->crop[3]);
+    nuc_text_addf(&text, ",\"resize\":\"%s\",\"channels\":\"%s\"", nuc_filter_words[c->filter],
+                  nuc_channels_words[c->channels]);
+    add_numbers(&text, "mean", c->mean, c->n_mean);
+    add_numbers(&text, "std", c->std, c->n_std);
+    nuc_text_addf(&text, "}");
+    return nuc_text_string(&text);
+}
+
+/* ---- what is computed with ---- */
+
+static struct nuc_frame_taps taps_of(struct nuc_context *cx, const struct nuc_resampling *r)
+{
+    const uint32_t most = nuc_resampling_taps(r);
+    const size_t stride = most + 2u;
+    int32_t *words = nuc_alloc_array(cx, r->count, stride * sizeof *words);
+    double *weights = nuc_alloc_array(cx, most, sizeof *weights);
+    uint32_t first;
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        int32_t *at = words + i * stride;
+        at[1] = (int32_t)nuc_resample(r, i, &first, weights);
+        at[0] = (int32_t)first;
+        for (int32_t k = 0; k < at[1]; k++)
+            at[2 + k] = (int32_t)(0.5 + weights[k] * (1 << NUC_FRAME_WEIGHT_BITS));
+    }
+    return (struct nuc_frame_taps){words, r->count, stride};
+}
+
+/* The largest part in the middle: one margin is 0. */
+static void place(const struct nuc_camera *c, const struct nuc_camera_input *input, double from[2], double size[2])
+{
+    const double ratio = fmin((double)c->width / input->width, (double)c->height / input->height);
+
+    for (int i = 0; i < 2; i++) {
+        from[i] = c->crop[i];
+        size[i] = c->crop[2 + i];
+    }
+    if (!c->is_centred)
+        return;
+    size[0] = ratio * input->width;
+    size[1] = ratio * input->height;
+    from[0] = (c->width - size[0]) / 2;
+    from[1] = (c->height - size[1]) / 2;
+}
+
+/* The value of a pixel as --mean and --std make it, in float32, and as quantization rounds it then. */
+static void fill_table(const struct nuc_camera *c, const struct nuc_camera_input *input, size_t channel, void *table)
+{
+    const float mean = (float)c->mean[c->n_mean == 1 ? 0 : channel], std = (float)c->std[c->n_std == 1 ? 0 : channel];
+
+    for (size_t p = 0; p < 256; p++) {
+        const float value = ((float)p / 255.0f - mean) / std;
+        if (!input->is_int8) {
+            ((float *)table)[256 * channel + p] = value;
+            continue;
+        }
+        const double q = nearbyint((double)(value * (1.0f / (float)input->scale))) + (double)input->zero_point;
+        ((int8_t *)table)[256 * channel + p] = (int8_t)fmin(fmax(q, (double)input->least), (double)input->most);
+    }
+}
+
+const struct nuc_frame_input *nuc_camera_prepare(struct nuc_context *cx, const struct nuc_camera *c,
+                                                 const struct nuc_camera_input *input)
+{
+    const size_t channels = c->channels == NUC_CHANNELS_GREY ? 1 : 3;
+    struct nuc_frame_input *p = nuc_alloc(cx, sizeof *p);
+    double from[2], size[2];
+
+    place(c, input, from, size);
+    const struct nuc_resampling x = {c->filter, c->width, input->width, from[0], from[0] + size[0]};
+    const struct nuc_resampling y = {c->filter, c->height, input->height, from[1], from[1] + size[1]};
+    *p = (struct nuc_frame_input){.pixels = c->pixels,
+                                  .channels = c->channels,
+                                  .width = c->width,
+                                  .height = c->height,
+                                  .columns = taps_of(cx, &x),
+                                  .rows = taps_of(cx, &y),
+                                  .one_table = c->n_mean == 1 && c->n_std == 1,
+                                  .is_wide = !input->is_int8};
+    void *table = nuc_alloc_array(cx, 256 * channels, p->is_wide ? sizeof(float) : 1);
+    for (size_t i = 0; i < (p->one_table ? 1 : channels); i++)
+        fill_table(c, input, i, table);
+    p->table = table;
+    p->channel_step = input->channels_last ? 1 : (size_t)input->width * input->height;
+    p->column_step = input->channels_last ? channels : 1;
+    p->row_step = p->column_step * input->width;
+    return p;
+}
+
+/* ---- frames of images ---- */
+
+static uint8_t byte_of(float v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v + 0.5f);
+}
+
+/* As libjpeg computes them, of the sum of two pixels. */
+static void colours_of(const uint8_t rgb[6], uint8_t *u, uint8_t *v)
+{
+    const int32_t r = rgb[0] + rgb[3], g = rgb[1] + rgb[4], b = rgb[2] + rgb[5], half = 128 << 17;
+
+    *u = (uint8_t)((-11059 * r - 21709 * g + 32768 * b + half + 65535) >> 17);
+    *v = (uint8_t)((32768 * r - 27439 * g - 5329 * b + half + 65535) >> 17);
+}
+
+/* Two pixels, of which the second may be left out where the format has no pairs. */
+static void write_pixels(enum nuc_pixels pixels, const uint8_t rgb[6], size_t count, uint8_t *out)
+{
+    const bool luma_first = pixels == NUC_PIXELS_YUYV;
+
+    if (luma_first || pixels == NUC_PIXELS_UYVY) {
+        uint8_t *luma = out + !luma_first, *colour = out + luma_first;
+        colours_of(rgb, &colour[0], &colour[2]);
+        luma[0] = nuc_luma(rgb[0], rgb[1], rgb[2]);
+        luma[2] = nuc_luma(rgb[3], rgb[4], rgb[5]);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, rgb += 3) {
+        if (pixels == NUC_PIXELS_GREY) {
+            *out++ = nuc_luma(rgb[0], rgb[1], rgb[2]);
+        } else if (pixels == NUC_PIXELS_RGB565) {
+            const unsigned red = (rgb[0] * 31u + 127) / 255, green = (rgb[1] * 63u + 127) / 255;
+            const unsigned word = red << 11 | green << 5 | (rgb[2] * 31u + 127) / 255;
+            *out++ = (uint8_t)word;
+            *out++ = (uint8_t)(word >> 8);
+        } else {
+            const bool swapped = pixels == NUC_PIXELS_BGR888;
+            *out++ = rgb[swapped ? 2 : 0];
+            *out++ = rgb[1];
+            *out++ = rgb[swapped ? 0 : 2];
+        }
+    }
+}
+
+void nuc_read_frame(struct nuc_context *cx, const char *path, const struct nuc_camera *c, uint8_t *frame)
+{
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_image_format format = {
+        .channels = 3, .height = c->height, .width = c->width, .std = {1, 1, 1}, .fit = NUC_FIT_CROP};
+    const size_t area = (size_t)c->width * c->height;
+    float *planes = nuc_alloc_array(cx, 3 * area, sizeof *planes);
+    const size_t pixel_bytes = nuc_frame_bytes(c->pixels, 1, 1);
+
+    nuc_read_image(cx, path, &format, planes);
+    for (size_t i = 0; i < area; i += 2) {
+        const size_t count = area - i < 2 ? 1 : 2;
+        uint8_t rgb[6] = {0};
+        for (size_t k = 0; k < 3 * count; k++)
+            rgb[k] = byte_of(planes[k % 3 * area + i + k / 3] * 255);
+        write_pixels(c->pixels, rgb, count, frame + i * pixel_bytes);
+    }
+    nuc_pop_arena(cx, outer);
+}

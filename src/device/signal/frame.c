@@ -1,0 +1,231 @@
+#include "device/signal/frame.h"
+
+/* ---- taps ---- */
+
+static inline size_t first_of(const struct nuc_frame_taps *t, size_t i)
+{
+    return (size_t)t->words[i * t->stride];
+}
+
+static inline size_t end_of(const struct nuc_frame_taps *t, size_t i)
+{
+    return first_of(t, i) + (size_t)t->words[i * t->stride + 1];
+}
+
+static bool taps_fit(const struct nuc_frame_taps *t, size_t size)
+{
+    size_t first = 0, end = 0;
+
+    if (t->count < 1 || t->count > NUC_FRAME_LONGEST || t->stride < 3)
+        return false;
+    for (size_t i = 0; i < t->count; i++) {
+        const int32_t *words = t->words + i * t->stride;
+        if (words[0] < 0 || words[1] < 1 || (size_t)words[1] + 2 > t->stride || first_of(t, i) < first ||
+            end_of(t, i) < end || end_of(t, i) > size)
+            return false;
+        first = first_of(t, i);
+        end = end_of(t, i);
+    }
+    return true;
+}
+
+static inline size_t channels_of(const struct nuc_frame_input *p)
+{
+    return p->channels == NUC_CHANNELS_GREY ? 1 : 3;
+}
+
+static bool has_pairs(enum nuc_pixels pixels)
+{
+    return pixels == NUC_PIXELS_YUYV || pixels == NUC_PIXELS_UYVY;
+}
+
+bool nuc_frame_input_fits(const struct nuc_frame_input *p)
+{
+    return (unsigned)p->pixels < NUC_PIXELS_COUNT && (unsigned)p->channels < NUC_CHANNELS_COUNT &&
+           (!has_pairs(p->pixels) || p->width % 2 == 0) && taps_fit(&p->columns, p->width) &&
+           taps_fit(&p->rows, p->height);
+}
+
+/* Rows of the result that one row of the frame adds to, at most: each has sums of its own. */
+static size_t rows_at_once(const struct nuc_frame_taps *rows)
+{
+    size_t next = 0, most = 1;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        while (next < rows->count && first_of(rows, next) < end_of(rows, i))
+            next++;
+        most = next - i > most ? next - i : most;
+    }
+    return most;
+}
+
+size_t nuc_frame_scratch(const struct nuc_frame_input *p)
+{
+    const size_t row = p->columns.count * channels_of(p);
+
+    return rows_at_once(&p->rows) * row * sizeof(uint32_t) + row +
+           (end_of(&p->columns, p->columns.count - 1) - first_of(&p->columns, 0)) * channels_of(p);
+}
+
+/* ---- colours ---- */
+
+static inline uint8_t clipped(int32_t v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+void nuc_rgb_of_yuv(uint8_t y, uint8_t u, uint8_t v, uint8_t rgb[3])
+{
+    const int32_t cb = u - 128, cr = v - 128, half = 1 << 15;
+
+    rgb[0] = clipped(y + ((91881 * cr + half) >> 16));
+    rgb[1] = clipped(y + ((-22554 * cb - 46802 * cr + half) >> 16));
+    rgb[2] = clipped(y + ((116130 * cb + half) >> 16));
+}
+
+/* Pixel x of a line. The upper bits of 5 and 6 bits are repeated below, so that all ones are 255. */
+static inline void read_rgb(enum nuc_pixels pixels, const uint8_t *line, size_t x, uint8_t rgb[3])
+{
+    if (pixels == NUC_PIXELS_RGB565) {
+        const uint32_t word = line[2 * x] | (uint32_t)line[2 * x + 1] << 8;
+        const uint32_t red = word >> 11, green = word >> 5 & 63, blue = word & 31;
+        rgb[0] = (uint8_t)(red << 3 | red >> 2);
+        rgb[1] = (uint8_t)(green << 2 | green >> 4);
+        rgb[2] = (uint8_t)(blue << 3 | blue >> 2);
+    } else if (pixels == NUC_PIXELS_YUYV) {
+        nuc_rgb_of_yuv(line[2 * x], line[4 * (x / 2) + 1], line[4 * (x / 2) + 3], rgb);
+    } else if (pixels == NUC_PIXELS_UYVY) {
+        nuc_rgb_of_yuv(line[2 * x + 1], line[4 * (x / 2)], line[4 * (x / 2) + 2], rgb);
+    } else if (pixels == NUC_PIXELS_GREY) {
+        rgb[0] = rgb[1] = rgb[2] = line[x];
+    } else {
+        const size_t red = pixels == NUC_PIXELS_BGR888 ? 2 : 0;
+        rgb[0] = line[3 * x + red];
+        rgb[1] = line[3 * x + 1];
+        rgb[2] = line[3 * x + 2 - red];
+    }
+}
+
+static inline void read_colours(enum nuc_pixels pixels, const uint8_t *line, size_t from, size_t end, uint8_t *out)
+{
+    for (size_t x = from; x < end; x++, out += 3)
+        read_rgb(pixels, line, x, out);
+}
+
+static inline void read_luma(enum nuc_pixels pixels, const uint8_t *line, size_t from, size_t end, uint8_t *out)
+{
+    const size_t step = pixels == NUC_PIXELS_GREY ? 1 : 2, at = pixels == NUC_PIXELS_UYVY ? 1 : 0;
+    uint8_t rgb[3];
+
+    for (size_t x = from; x < end; x++) {
+        if (pixels == NUC_PIXELS_GREY || has_pairs(pixels)) {
+            *out++ = line[step * x + at];
+            continue;
+        }
+        read_rgb(pixels, line, x, rgb);
+        *out++ = nuc_luma(rgb[0], rgb[1], rgb[2]);
+    }
+}
+
+/* Each format is a loop of its own, in which the format is a constant. */
+#define OF_FORMAT(pixels)                                                                                              \
+    case pixels:                                                                                                       \
+        if (p->channels == NUC_CHANNELS_GREY)                                                                          \
+            read_luma(pixels, line, from, end, out);                                                                   \
+        else                                                                                                           \
+            read_colours(pixels, line, from, end, out);                                                                \
+        return;
+
+static void read_line(const struct nuc_frame_input *p, const uint8_t *line, size_t from, size_t end, uint8_t *out)
+{
+    switch (p->pixels) {
+        OF_FORMAT(NUC_PIXELS_RGB565)
+        OF_FORMAT(NUC_PIXELS_RGB888)
+        OF_FORMAT(NUC_PIXELS_BGR888)
+        OF_FORMAT(NUC_PIXELS_YUYV)
+        OF_FORMAT(NUC_PIXELS_UYVY)
+        OF_FORMAT(NUC_PIXELS_GREY)
+    case NUC_PIXELS_COUNT:
+        return;
+    }
+}
+
+/* ---- sums ---- */
+
+#define HALF (1u << (NUC_FRAME_WEIGHT_BITS - 1))
+
+static inline uint8_t rounded(uint32_t sum)
+{
+    return clipped((int32_t)sum >> NUC_FRAME_WEIGHT_BITS);
+}
+
+/* A row of the result's width. Sums wrap around where weights are not those of a mean. */
+static void sum_columns(const struct nuc_frame_taps *t, const uint8_t *pixels, size_t channels, uint8_t *out)
+{
+    const size_t origin = first_of(t, 0);
+
+    for (size_t i = 0; i < t->count; i++) {
+        const int32_t *weights = t->words + i * t->stride + 2, *end = weights + weights[-1];
+        const uint8_t *at = pixels + (first_of(t, i) - origin) * channels;
+        uint32_t sums[3] = {HALF, HALF, HALF};
+        if (channels == 1) {
+            for (; weights < end; at++)
+                sums[0] += (uint32_t)*weights++ * *at;
+        }
+        for (; weights < end; at += 3, weights++) {
+            sums[0] += (uint32_t)*weights * at[0];
+            sums[1] += (uint32_t)*weights * at[1];
+            sums[2] += (uint32_t)*weights * at[2];
+        }
+        for (size_t c = 0; c < channels; c++)
+            *out++ = rounded(sums[c]);
+    }
+}
+
+static void write_row(const struct nuc_frame_input *p, const uint32_t *sums, size_t row, void *out)
+{
+    const size_t channels = channels_of(p);
+
+    for (size_t c = 0; c < channels; c++) {
+        const uint32_t *at = sums + (p->channels == NUC_CHANNELS_BGR ? 2 - c : c);
+        const size_t table = p->one_table ? 0 : 256 * c;
+        size_t to = row * p->row_step + c * p->channel_step;
+        for (size_t i = 0; i < p->columns.count; i++, at += channels, to += p->column_step) {
+            const size_t value = table + rounded(*at);
+            if (p->is_wide)
+                __builtin_memcpy((uint8_t *)out + 4 * to, (const uint8_t *)p->table + 4 * value, 4);
+            else
+                ((uint8_t *)out)[to] = ((const uint8_t *)p->table)[value];
+        }
+    }
+}
+
+void nuc_prepare_frame(const struct nuc_frame_input *p, const uint8_t *frame, void *scratch, void *out)
+{
+    const struct nuc_frame_taps *rows = &p->rows;
+    const size_t channels = channels_of(p), size = p->columns.count * channels, ring = rows_at_once(rows);
+    const size_t from = first_of(&p->columns, 0), end = end_of(&p->columns, p->columns.count - 1);
+    const size_t line = nuc_frame_bytes(p->pixels, p->width, 1);
+    uint32_t *sums = scratch;
+    uint8_t *row = (uint8_t *)(sums + ring * size), *pixels = row + size;
+    size_t done = 0, begun = 0;
+
+    for (size_t y = first_of(rows, 0); done < rows->count; y++) {
+        for (; begun < rows->count && first_of(rows, begun) == y; begun++) {
+            for (size_t i = 0; i < size; i++)
+                sums[begun % ring * size + i] = HALF;
+        }
+        if (done == begun)
+            continue; /* between rows that count */
+        read_line(p, frame + y * line, from, end, pixels);
+        sum_columns(&p->columns, pixels, channels, row);
+        for (size_t i = done; i < begun; i++) {
+            uint32_t *to = sums + i % ring * size;
+            const uint32_t weight = (uint32_t)rows->words[i * rows->stride + 2 + y - first_of(rows, i)];
+            for (size_t k = 0; k < size; k++)
+                to[k] += weight * row[k];
+        }
+        for (; done < begun && end_of(rows, done) == y + 1; done++)
+            write_row(p, sums + done % ring * size, done, out);
+    }
+}
