@@ -14,10 +14,10 @@ const char *const nuc_filter_words[] = {"bilinear", "area", "nearest", NULL};
 
 static int word_of(const struct nuc_json *object, const char *key, const char *const *words, int absent)
 {
-    const struct nuc_json j = nuc_json_optional(object, key);
+    const struct nuc_json j = absent < 0 ? nuc_json_field(object, key) : nuc_json_optional(object, key);
     struct nuc_text all;
 
-    if (!nuc_json_is_there(&j) && absent >= 0)
+    if (!nuc_json_is_there(&j))
         return absent;
     const char *text = nuc_json_string(&j);
     nuc_text_init(&all, object->file->cx);
@@ -90,26 +90,13 @@ static size_t read_numbers(const struct nuc_json *object, const char *key, const
     return count;
 }
 
-static void check_keys(const struct nuc_json *object)
-{
-    static const char *const keys[] = {"format", "width", "height", "crop", "resize", "mean", "std", "channels"};
-    size_t known = 0;
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const struct nuc_json j = nuc_json_entry(object, keys[i]);
-        known += nuc_json_is_there(&j);
-    }
-    if (known != nuc_json_maybe_count(object))
-        nuc_json_fail(object, NUC_BAD_USAGE,
-                      "has a member besides format, width, height, crop, resize, mean, std and channels: leave it out");
-}
-
 const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
 {
+    static const char *const keys[] = {"format", "width", "height", "crop", "resize", "mean", "std", "channels", NULL};
     struct nuc_camera *c = nuc_alloc(image->file->cx, sizeof *c);
 
+    nuc_json_only(image, keys);
     c->pixels = (enum nuc_pixels)word_of(image, "format", nuc_pixels_words, -1);
-    check_keys(image);
     c->width = side_of(image, "width");
     c->height = side_of(image, "height");
     const struct nuc_json width = nuc_json_field(image, "width");

@@ -15,6 +15,7 @@ static const struct {
     nuc_front_end_builder *build;
 } kinds[] = {
     {"audio", nuc_build_audio},
+    {"image", nuc_build_image},
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
