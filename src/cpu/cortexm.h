@@ -31,6 +31,9 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
 bool nuc_cortexm_part_sums(struct nuc_graph *g, const struct nuc_cortexm_options *options);
 bool nuc_cortexm_part_depthwise(struct nuc_graph *g, const struct nuc_cortexm_options *options);
 
+/* Of a lowered graph: front ends of cameras get their scratch, and take over what is done with their results. */
+void nuc_cortexm_lower_frames(struct nuc_graph *g);
+
 /* There is an int8 form of the Edge operator, for most of its arguments. */
 bool nuc_cortexm_has_kernel(enum nuc_op op);
 

@@ -181,7 +181,7 @@ static struct nuc_node *emit_wide_conv(struct nuc_cm *c, const struct conv *v, s
                                      NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, 4),
                                               NUC_PAIR_ARG(v->dilation), LAST_ARGS, nuc_node_arg(v->excess)));
 
-    nuc_cm_scratch(c, conv, NUC_ARG(NUCLEON_WIDE_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
+    nuc_cm_scratch(c->g, conv, NUC_ARG(NUCLEON_WIDE_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return conv;
 }
 
@@ -198,7 +198,7 @@ static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
                                      NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride),
                                               nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
 
-    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
+    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return conv;
 }
 
@@ -210,7 +210,8 @@ static struct nuc_node *emit_wide_depthwise(struct nuc_cm *c, const struct conv 
                  NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, 4), NUC_PAIR_ARG(v->dilation),
                           nuc_int_arg(v->out_channels / v->groups), LAST_ARGS, nuc_node_arg(v->excess)));
 
-    nuc_cm_scratch(c, conv, NUC_ARG(NUCLEON_WIDE_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
+    nuc_cm_scratch(c->g, conv, NUC_ARG(NUCLEON_WIDE_DEPTHWISE, scratch),
+                   nuc_cm_depthwise_scratch(c->options->cpu, conv));
     return conv;
 }
 
@@ -227,7 +228,7 @@ static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
                  NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), nuc_ints_arg(sides, int8 ? 2 : 4),
                           NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
 
-    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
+    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
     return conv;
 }
 
@@ -241,8 +242,8 @@ static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
     size_t first, second;
 
     nuc_cm_transposed_scratch(c->options->cpu, conv, &first, &second);
-    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, scratch), first);
-    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, output_scratch), second);
+    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, scratch), first);
+    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, output_scratch), second);
     return conv;
 }
 

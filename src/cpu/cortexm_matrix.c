@@ -57,7 +57,7 @@ static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, con
                           nuc_ints_arg(sides, int8 ? 2 : 4), NUC_PAIR_ARG(ones), nuc_int_arg(-l->in.zero_point),
                           nuc_int_arg(l->out.params.zero_point), nuc_node_arg(multipliers), nuc_node_arg(shifts),
                           nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
-    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
+    nuc_cm_scratch(c->g, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
 }
 
@@ -98,7 +98,7 @@ struct nuc_node *nuc_cm_sum_rows(struct nuc_cm *c, const struct nuc_node *node, 
         nuc_emit(c->g, before, NUC_OP_CORTEXM_BATCH_MATMUL, u->out.value,
                  NUC_ARGS(nuc_node_arg(one), nuc_int_arg(0), nuc_node_arg(columns), nuc_int_arg(-u->in.zero_point),
                           nuc_int_arg(u->out.params.zero_point), nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
-    nuc_cm_scratch(c, product, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
+    nuc_cm_scratch(c->g, product, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
                    c->options->cpu->scratch->matmul_bytes * (size_t)rows);
     return product;
 }
@@ -217,7 +217,7 @@ static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *no
                                     NUC_ARGS(nuc_node_arg(a), nuc_int_arg(-p->a.zero_point), nuc_node_arg(rhs),
                                              nuc_int_arg(-p->b.zero_point), nuc_int_arg(p->out.params.zero_point),
                                              nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
-    nuc_cm_scratch(c, bmm, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
+    nuc_cm_scratch(c->g, bmm, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
                    c->options->cpu->scratch->matmul_bytes * (size_t)rhs->vals[0].sizes[1]);
     return bmm;
 }

@@ -120,7 +120,7 @@ static struct nuc_node *conv_as(struct nuc_cm *c, const struct row *row, bool sy
     nuc_set_arg_node(next, c->g, CONV(input), image);
     nuc_set_arg_ints(next, c->g, CONV(padding), padding, symmetric && row->symmetric != row->sided ? 2 : 4);
     nuc_infer_shape(c->g, next);
-    nuc_cm_scratch(c, next, row->scratch, row->scratch_bytes(c->options->cpu, next));
+    nuc_cm_scratch(c->g, next, row->scratch, row->scratch_bytes(c->options->cpu, next));
     return next;
 }
 

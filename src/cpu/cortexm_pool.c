@@ -192,7 +192,7 @@ static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unar
                  NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
                           nuc_bool_arg(ceil_mode), nuc_int_arg(u->in.zero_point), nuc_int_arg(m.multiplier),
                           nuc_int_arg(m.shift)));
-    nuc_cm_scratch(c, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
+    nuc_cm_scratch(c->g, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
                    c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
     nuc_cm_name_channels_last(c, pool);
     return pool;

@@ -187,7 +187,7 @@ int64_t nuc_cm_nhwc_dim(int64_t dim);
 /* ---- scratch memory (cortexm_scratch.c) ---- */
 
 /* A memory.alloc node in front of `node` as its argument `index`. */
-void nuc_cm_scratch(struct nuc_cm *c, struct nuc_node *node, uint32_t index, size_t bytes);
+void nuc_cm_scratch(struct nuc_graph *g, struct nuc_node *node, uint32_t index, size_t bytes);
 
 /* The window of a convolution or depthwise convolution, from the operator's arguments. */
 size_t nuc_cm_conv_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv);

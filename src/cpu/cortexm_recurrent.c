@@ -370,20 +370,20 @@ static struct nuc_node *insert_operator(struct nuc_cm *c, const struct layer *l,
     if (l->r.op == NUC_OP_GRU) {
         struct nuc_node *gru =
             nuc_emit(c->g, before, NUC_OP_NUCLEON_GRU, l->node, NUC_ARGS(input, h0, list, both, first, bits, numbers));
-        nuc_cm_scratch(c, gru, NUC_ARG(NUCLEON_GRU, scratch), bytes);
+        nuc_cm_scratch(c->g, gru, NUC_ARG(NUCLEON_GRU, scratch), bytes);
         return gru;
     }
     if (l->r.op == NUC_OP_LSTM) {
         struct nuc_node *lstm =
             nuc_emit(c->g, before, NUC_OP_NUCLEON_LSTM, l->node,
                      NUC_ARGS(input, h0, state_arg(c, l, 1, before), list, both, first, bits, numbers));
-        nuc_cm_scratch(c, lstm, NUC_ARG(NUCLEON_LSTM, scratch), bytes + (size_t)l->r.hidden * 4);
+        nuc_cm_scratch(c->g, lstm, NUC_ARG(NUCLEON_LSTM, scratch), bytes + (size_t)l->r.hidden * 4);
         return lstm;
     }
     struct nuc_node *rnn =
         nuc_emit(c->g, before, NUC_OP_NUCLEON_RNN, l->node,
                  NUC_ARGS(input, h0, list, both, first, bits, numbers, nuc_bool_arg(l->r.op == NUC_OP_RNN_RELU)));
-    nuc_cm_scratch(c, rnn, NUC_ARG(NUCLEON_RNN, scratch), bytes);
+    nuc_cm_scratch(c->g, rnn, NUC_ARG(NUCLEON_RNN, scratch), bytes);
     return rnn;
 }
 

@@ -5,15 +5,15 @@
 #include "cpu/cortexm_private.h"
 #include "ir/conv_args.h"
 
-void nuc_cm_scratch(struct nuc_cm *c, struct nuc_node *node, uint32_t index, size_t bytes)
+void nuc_cm_scratch(struct nuc_graph *g, struct nuc_node *node, uint32_t index, size_t bytes)
 {
-    struct nuc_node *alloc = nuc_add_node(c->g, node, NUC_OP_ALLOC, "alloc");
+    struct nuc_node *alloc = nuc_add_node(g, node, NUC_OP_ALLOC, "alloc");
     int64_t size = (int64_t)bytes;
 
-    nuc_set_arg_ints(alloc, c->g, NUC_ARG(ALLOC, size), &size, 1);
+    nuc_set_arg_ints(alloc, g, NUC_ARG(ALLOC, size), &size, 1);
     nuc_set_arg_dtype(alloc, NUC_ARG(ALLOC, dtype), NUC_U8);
-    nuc_infer_shape(c->g, alloc);
-    nuc_set_arg_node(node, c->g, index, alloc);
+    nuc_infer_shape(g, alloc);
+    nuc_set_arg_node(node, g, index, alloc);
 }
 
 /*

@@ -71,7 +71,7 @@ static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_no
         if (images[i] != NULL)
             nuc_set_arg_node(strip, g, i, images[i]);
         else if (in != NULL && in->op == NUC_OP_ALLOC)
-            nuc_cm_scratch(&t->cm, strip, i, nuc_bytes(&in->vals[0]));
+            nuc_cm_scratch(t->cm.g, strip, i, nuc_bytes(&in->vals[0]));
         else
             nuc_copy_arg(g, strip, i, n->node, i);
     }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "host/limits.h"
 #include "host/text.h"
@@ -106,8 +107,8 @@ const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
     if ((size_t)c->width * c->height > NUC_MAX_IMAGE_PIXELS)
         nuc_json_fail(&width, NUC_BAD_USAGE, "and height are %zu pixels: give at most %zu",
                       (size_t)c->width * c->height, NUC_MAX_IMAGE_PIXELS);
-    c->channels = (enum nuc_channels)word_of(image, "channels", nuc_channels_words,
-                                             c->pixels == NUC_PIXELS_GREY ? NUC_CHANNELS_GREY : NUC_CHANNELS_RGB);
+    c->channels = (enum nuc_colours)word_of(image, "channels", nuc_channels_words,
+                                            c->pixels == NUC_PIXELS_GREY ? NUC_CHANNELS_GREY : NUC_CHANNELS_RGB);
     c->filter = (enum nuc_filter)word_of(image, "resize", nuc_filter_words, NUC_FILTER_BILINEAR);
     read_crop(image, c);
     c->n_mean = read_numbers(image, "mean", c, 0, 4, c->mean);
@@ -115,32 +116,23 @@ const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
     return c;
 }
 
-static void add_numbers(struct nuc_text *text, const char *key, const double *numbers, size_t count)
+const struct nuc_camera *nuc_camera_of(struct nuc_context *cx, const char *front_end)
 {
-    nuc_text_addf(text, ",\"%s\":[", key);
-    for (size_t i = 0; i < count; i++)
-        nuc_text_addf(text, "%s%.9g", i == 0 ? "" : ",", numbers[i]);
-    nuc_text_addf(text, "]");
+    const struct nuc_span text = {(const uint8_t *)nuc_strdup(cx, front_end), strlen(front_end)};
+    const struct nuc_json root = nuc_json_parse(cx, "front end", text), image = nuc_json_optional(&root, "image");
+
+    return nuc_json_is_there(&image) ? nuc_camera_read(&image) : NULL;
 }
 
-const char *nuc_camera_text(struct nuc_context *cx, const struct nuc_camera *c)
+bool nuc_is_frame_file(const char *path)
 {
-    struct nuc_text text;
+    const char *suffix = strrchr(path, '.');
 
-    nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "{\"format\":\"%s\",\"width\":%u,\"height\":%u,\"crop\":", nuc_pixels_words[c->pixels],
-                  (unsigned)c->width, (unsigned)c->height);
-    if (c->is_centred)
-        nuc_text_addf(&text, "\"center\"");
-    else
-        nuc_text_addf(&text, "[%u,%u,%u,%u]", (unsigned)c->crop[0], (unsigned)c->crop[1], (unsigned)c->crop[2],
-                      (unsigned)c->crop[3]);
-    nuc_text_addf(&text, ",\"resize\":\"%s\",\"channels\":\"%s\"", nuc_filter_words[c->filter],
-                  nuc_channels_words[c->channels]);
-    add_numbers(&text, "mean", c->mean, c->n_mean);
-    add_numbers(&text, "std", c->std, c->n_std);
-    nuc_text_addf(&text, "}");
-    return nuc_text_string(&text);
+    for (size_t i = 0; suffix != NULL && i < NUC_PIXELS_COUNT; i++) {
+        if (strcasecmp(suffix + 1, nuc_pixels_words[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* ---- what is computed with ---- */
@@ -180,22 +172,6 @@ static void place(const struct nuc_camera *c, const struct nuc_camera_input *inp
     from[1] = (c->height - size[1]) / 2;
 }
 
-/* The value of a pixel as --mean and --std make it, in float32, and as quantization rounds it then. */
-static void fill_table(const struct nuc_camera *c, const struct nuc_camera_input *input, size_t channel, void *table)
-{
-    const float mean = (float)c->mean[c->n_mean == 1 ? 0 : channel], std = (float)c->std[c->n_std == 1 ? 0 : channel];
-
-    for (size_t p = 0; p < 256; p++) {
-        const float value = ((float)p / 255.0f - mean) / std;
-        if (!input->is_int8) {
-            ((float *)table)[256 * channel + p] = value;
-            continue;
-        }
-        const double q = nearbyint((double)(value * (1.0f / (float)input->scale))) + (double)input->zero_point;
-        ((int8_t *)table)[256 * channel + p] = (int8_t)fmin(fmax(q, (double)input->least), (double)input->most);
-    }
-}
-
 const struct nuc_frame_input *nuc_camera_prepare(struct nuc_context *cx, const struct nuc_camera *c,
                                                  const struct nuc_camera_input *input)
 {
@@ -213,10 +189,13 @@ const struct nuc_frame_input *nuc_camera_prepare(struct nuc_context *cx, const s
                                   .columns = taps_of(cx, &x),
                                   .rows = taps_of(cx, &y),
                                   .one_table = c->n_mean == 1 && c->n_std == 1,
-                                  .is_wide = !input->is_int8};
-    void *table = nuc_alloc_array(cx, 256 * channels, p->is_wide ? sizeof(float) : 1);
-    for (size_t i = 0; i < (p->one_table ? 1 : channels); i++)
-        fill_table(c, input, i, table);
+                                  .is_wide = true};
+    float *table = nuc_alloc_array(cx, 256 * channels, sizeof *table);
+    for (size_t i = 0; i < 256 * (p->one_table ? 1 : channels); i++) {
+        const float mean = (float)c->mean[c->n_mean == 1 ? 0 : i / 256],
+                    std = (float)c->std[c->n_std == 1 ? 0 : i / 256];
+        table[i] = ((float)(i % 256) / 255.0f - mean) / std;
+    }
     p->table = table;
     p->channel_step = input->channels_last ? 1 : (size_t)input->width * input->height;
     p->column_step = input->channels_last ? channels : 1;

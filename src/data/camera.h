@@ -12,10 +12,10 @@
 
 struct nuc_camera {
     enum nuc_pixels pixels;
-    enum nuc_channels channels; /* of the network's input */
-    uint32_t width, height;     /* of the frame */
-    bool is_centred;            /* the largest part in the middle with the proportions of the input */
-    uint32_t crop[4];           /* else x, y, width and height */
+    enum nuc_colours channels; /* of the network's input */
+    uint32_t width, height;    /* of the frame */
+    bool is_centred;           /* the largest part in the middle with the proportions of the input */
+    uint32_t crop[4];          /* else x, y, width and height */
     enum nuc_filter filter;
     size_t n_mean, n_std; /* 1, or one for each channel of the input, in its order */
     double mean[3], std[3];
@@ -27,8 +27,11 @@ extern const char *const nuc_pixels_words[], *const nuc_channels_words[], *const
 /* The member "image", checked; fails with its place in the file. */
 const struct nuc_camera *nuc_camera_read(const struct nuc_json *image);
 
-/* The same as a JSON text of one line. */
-const char *nuc_camera_text(struct nuc_context *cx, const struct nuc_camera *camera);
+/* That of a whole front end's text, NULL: it is none of a camera. */
+const struct nuc_camera *nuc_camera_of(struct nuc_context *cx, const char *front_end);
+
+/* Whether a file's name says that it holds raw frames: it ends in a word of nuc_pixels_words. */
+bool nuc_is_frame_file(const char *path);
 
 static inline size_t nuc_camera_bytes(const struct nuc_camera *c)
 {
@@ -37,14 +40,11 @@ static inline size_t nuc_camera_bytes(const struct nuc_camera *c)
 
 /*
  * What is computed with, for an input of that size: taps and a table of float32, (p / 255 - mean) / std of each pixel
- * value, or of int8 with a scale and a zero point. Steps of the result are those of `channels_last` or its opposite.
+ * value p, as --mean and --std make it. Steps of the result are those of `channels_last` or its opposite.
  */
 struct nuc_camera_input {
     uint32_t width, height;
     bool channels_last;
-    bool is_int8;
-    double scale;
-    int64_t zero_point, least, most;
 };
 const struct nuc_frame_input *nuc_camera_prepare(struct nuc_context *cx, const struct nuc_camera *camera,
                                                  const struct nuc_camera_input *input);

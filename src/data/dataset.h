@@ -67,6 +67,7 @@ struct nuc_dataset {
     const struct nuc_tensor_info *inputs; /* what it is bound to */
     const char **unused;                  /* arrays that are neither bound nor labels */
     size_t n_unused;
+    const char *front_end;               /* of what takes the data, its text; NULL: none */
     const struct nuc_metadata *metadata; /* of the program that takes the data; NULL: nothing is known */
     struct nuc_data_range *ranges;       /* by input, in the samples that were looked at */
     size_t n_looked_at;
@@ -90,6 +91,8 @@ struct nuc_dataset {
     const size_t *class_of;          /* by folder; NULL: classes are the folders in their order */
     float *sample;                   /* the sample read last */
     float *image;                    /* the image read last, the channels first */
+    const struct nuc_camera *camera; /* samples are frames of it; NULL: they are not */
+    uint8_t *frame;                  /* the one read last */
     bool channels_last;              /* samples have them last */
 };
 

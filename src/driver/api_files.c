@@ -100,6 +100,7 @@ void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
         turned[i] = nuc_is_image_input(m, i);
     }
     d->has_states = nuc_n_states(m->graph) > 0;
+    d->front_end = m->front_end;
     nuc_dataset_bind_inputs(d, inputs, n, turned);
 }
 

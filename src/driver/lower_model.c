@@ -505,6 +505,7 @@ void nuc_lower_for_cpu(struct nuc_job *j)
         prefer(j, &options, nuc_cortexm_part_sums);
         prefer(j, &options, nuc_cortexm_part_depthwise);
     }
+    nuc_cortexm_lower_frames(j->m->graph);
     struct nuc_lowered *l = j->m->lowered;
     l->in_float = find_float_operators(j->m);
     for (uint32_t id = 0; id < l->n_ids; id++)

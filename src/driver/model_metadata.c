@@ -144,6 +144,14 @@ void nuc_note_imported(struct nuc_model *m)
 
 /* ---- calibrated ---- */
 
+static void note_classes(struct nuc_seen *seen, const struct nuc_dataset *samples)
+{
+    if (samples->images->classes == NULL)
+        return;
+    seen->classes = nuc_class_folder_names(samples);
+    seen->n_classes = samples->images->n_classes;
+}
+
 void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples)
 {
     const struct nuc_image_format *format = &samples->format;
@@ -163,6 +171,9 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
         seen->n_classes = samples->files->n_classes;
     }
     if (samples->images == NULL)
+        return;
+    note_classes(seen, samples);
+    if (samples->camera != NULL)
         return;
     struct nuc_image_metadata *images = nuc_alloc(samples->cx, sizeof *images);
     images->n_mean = images->n_std = format->channels;

@@ -520,6 +520,7 @@ enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, 
         nuc_runner_suit(r, data);
         name_inputs(r, named_after, inputs);
         data->metadata = r->metadata;
+        data->front_end = r->metadata != NULL && r->metadata->n_front_ends > 0 ? r->metadata->front_ends[0].text : NULL;
         data->has_states = nuc_program_n_states(&r->program) > 0;
         nuc_dataset_bind_inputs(data, inputs, n, NULL);
         nuc_dataset_look(data);

@@ -22,7 +22,7 @@ enum nuc_pixels {
     NUC_PIXELS_COUNT
 };
 
-enum nuc_channels { NUC_CHANNELS_RGB, NUC_CHANNELS_BGR, NUC_CHANNELS_GREY, NUC_CHANNELS_COUNT };
+enum nuc_colours { NUC_CHANNELS_RGB, NUC_CHANNELS_BGR, NUC_CHANNELS_GREY, NUC_CHANNELS_COUNT };
 
 /* A side of the result has at most so many values: sums of all rows at once are below 2^32 bytes. */
 #define NUC_FRAME_LONGEST (1 << 14)
@@ -42,7 +42,7 @@ struct nuc_frame_taps {
 /* Sizes of a frame, of the result, and where its values lie: steps count values. */
 struct nuc_frame_input {
     enum nuc_pixels pixels;
-    enum nuc_channels channels;
+    enum nuc_colours channels;
     size_t width, height; /* of the frame; of Y, U and V the width is even */
     struct nuc_frame_taps columns, rows;
     const void *table; /* 256 values, of int8 or of 4 bytes, for each channel of the result or for all */
