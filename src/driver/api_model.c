@@ -67,8 +67,8 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
         /* Weights of a LiteRT model among float values are floats, so that one that reads int8 values has int8 ones. */
-        const bool says_so = nuc_is_dequantize(n) || nuc_op_family(n->op) == NUC_FAMILY_CORTEXM ||
-                             (nuc_is_input(n) && n->vals[0].dtype == NUC_I8);
+        const bool computes = nuc_op_family(n->op) == NUC_FAMILY_CORTEXM && n->op != NUC_OP_PREPARE_FRAME;
+        const bool says_so = nuc_is_dequantize(n) || computes || (nuc_is_input(n) && n->vals[0].dtype == NUC_I8);
         if (nuc_is_quantize(n) || (m->from_litert && says_so))
             return true;
     }
