@@ -59,31 +59,45 @@ static size_t rows_at_once(const struct nuc_frame_taps *rows)
     return most;
 }
 
+/* The columns of the frame that are read; of pairs of pixels both. */
+static void columns_of(const struct nuc_frame_input *p, size_t *from, size_t *end)
+{
+    *from = first_of(&p->columns, 0);
+    *end = end_of(&p->columns, p->columns.count - 1);
+    if (has_pairs(p->pixels)) {
+        *from -= *from % 2;
+        *end += *end % 2;
+    }
+}
+
 size_t nuc_frame_scratch(const struct nuc_frame_input *p)
 {
     const size_t row = p->columns.count * channels_of(p);
+    size_t from, end;
 
-    return rows_at_once(&p->rows) * row * sizeof(uint32_t) + row +
-           (end_of(&p->columns, p->columns.count - 1) - first_of(&p->columns, 0)) * channels_of(p);
+    columns_of(p, &from, &end);
+    return rows_at_once(&p->rows) * row * sizeof(uint32_t) + row + (end - from) * channels_of(p);
 }
 
 /* ---- colours ---- */
 
+/* v >> shift between 0 and 255, in one instruction where there is one. */
+#ifdef __ARM_FEATURE_SAT
+#define CLIPPED(v, shift)                                                                                              \
+    ({                                                                                                                 \
+        uint32_t result;                                                                                               \
+        __asm("usat %0, #8, %1, asr %2" : "=r"(result) : "r"(v), "I"(shift));                                          \
+        (uint8_t) result;                                                                                              \
+    })
+#else
 static inline uint8_t clipped(int32_t v)
 {
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
+#define CLIPPED(v, shift) clipped((v) >> (shift))
+#endif
 
-void nuc_rgb_of_yuv(uint8_t y, uint8_t u, uint8_t v, uint8_t rgb[3])
-{
-    const int32_t cb = u - 128, cr = v - 128, half = 1 << 15;
-
-    rgb[0] = clipped(y + ((91881 * cr + half) >> 16));
-    rgb[1] = clipped(y + ((-22554 * cb - 46802 * cr + half) >> 16));
-    rgb[2] = clipped(y + ((116130 * cb + half) >> 16));
-}
-
-/* Pixel x of a line. The upper bits of 5 and 6 bits are repeated below, so that all ones are 255. */
+/* Pixel x of a line without pairs. The upper bits of 5 and 6 bits are repeated below, so that all ones are 255. */
 static inline void read_rgb(enum nuc_pixels pixels, const uint8_t *line, size_t x, uint8_t rgb[3])
 {
     if (pixels == NUC_PIXELS_RGB565) {
@@ -92,10 +106,6 @@ static inline void read_rgb(enum nuc_pixels pixels, const uint8_t *line, size_t 
         rgb[0] = (uint8_t)(red << 3 | red >> 2);
         rgb[1] = (uint8_t)(green << 2 | green >> 4);
         rgb[2] = (uint8_t)(blue << 3 | blue >> 2);
-    } else if (pixels == NUC_PIXELS_YUYV) {
-        nuc_rgb_of_yuv(line[2 * x], line[4 * (x / 2) + 1], line[4 * (x / 2) + 3], rgb);
-    } else if (pixels == NUC_PIXELS_UYVY) {
-        nuc_rgb_of_yuv(line[2 * x + 1], line[4 * (x / 2)], line[4 * (x / 2) + 2], rgb);
     } else if (pixels == NUC_PIXELS_GREY) {
         rgb[0] = rgb[1] = rgb[2] = line[x];
     } else {
@@ -106,8 +116,29 @@ static inline void read_rgb(enum nuc_pixels pixels, const uint8_t *line, size_t 
     }
 }
 
+/* Two pixels of one colour, by the products of libjpeg, rounded to whole numbers before luma is added. */
+static inline void read_pair(const uint8_t *luma, const uint8_t *colour, uint8_t rgb[6])
+{
+    const int32_t cb = colour[0] - 128, cr = colour[2] - 128, half = 1 << 15;
+    const int32_t red = 91881 * cr + half, green = -22554 * cb - 46802 * cr + half, blue = 116130 * cb + half;
+
+    for (int i = 0; i < 2; i++) {
+        const int32_t y = luma[2 * i] * (1 << 16);
+        rgb[3 * i] = CLIPPED(y + red, 16);
+        rgb[3 * i + 1] = CLIPPED(y + green, 16);
+        rgb[3 * i + 2] = CLIPPED(y + blue, 16);
+    }
+}
+
 static inline void read_colours(enum nuc_pixels pixels, const uint8_t *line, size_t from, size_t end, uint8_t *out)
 {
+    const size_t luma = pixels == NUC_PIXELS_UYVY ? 1 : 0;
+
+    if (has_pairs(pixels)) {
+        for (size_t x = from; x < end; x += 2, out += 6)
+            read_pair(line + 2 * x + luma, line + 2 * x + 1 - luma, out);
+        return;
+    }
     for (size_t x = from; x < end; x++, out += 3)
         read_rgb(pixels, line, x, out);
 }
@@ -156,14 +187,13 @@ static void read_line(const struct nuc_frame_input *p, const uint8_t *line, size
 
 static inline uint8_t rounded(uint32_t sum)
 {
-    return clipped((int32_t)sum >> NUC_FRAME_WEIGHT_BITS);
+    return CLIPPED((int32_t)sum, NUC_FRAME_WEIGHT_BITS);
 }
 
 /* A row of the result's width. Sums wrap around where weights are not those of a mean. */
-static void sum_columns(const struct nuc_frame_taps *t, const uint8_t *pixels, size_t channels, uint8_t *out)
+static void sum_columns(const struct nuc_frame_taps *t, const uint8_t *pixels, size_t origin, size_t channels,
+                        uint8_t *out)
 {
-    const size_t origin = first_of(t, 0);
-
     for (size_t i = 0; i < t->count; i++) {
         const int32_t *weights = t->words + i * t->stride + 2, *end = weights + weights[-1];
         const uint8_t *at = pixels + (first_of(t, i) - origin) * channels;
@@ -204,12 +234,12 @@ void nuc_prepare_frame(const struct nuc_frame_input *p, const uint8_t *frame, vo
 {
     const struct nuc_frame_taps *rows = &p->rows;
     const size_t channels = channels_of(p), size = p->columns.count * channels, ring = rows_at_once(rows);
-    const size_t from = first_of(&p->columns, 0), end = end_of(&p->columns, p->columns.count - 1);
     const size_t line = nuc_frame_bytes(p->pixels, p->width, 1);
     uint32_t *sums = scratch;
     uint8_t *row = (uint8_t *)(sums + ring * size), *pixels = row + size;
-    size_t done = 0, begun = 0;
+    size_t done = 0, begun = 0, from, end;
 
+    columns_of(p, &from, &end);
     for (size_t y = first_of(rows, 0); done < rows->count; y++) {
         for (; begun < rows->count && first_of(rows, begun) == y; begun++) {
             for (size_t i = 0; i < size; i++)
@@ -218,7 +248,7 @@ void nuc_prepare_frame(const struct nuc_frame_input *p, const uint8_t *frame, vo
         if (done == begun)
             continue; /* between rows that count */
         read_line(p, frame + y * line, from, end, pixels);
-        sum_columns(&p->columns, pixels, channels, row);
+        sum_columns(&p->columns, pixels, from, channels, row);
         for (size_t i = done; i < begun; i++) {
             uint32_t *to = sums + i % ring * size;
             const uint32_t weight = (uint32_t)rows->words[i * rows->stride + 2 + y - first_of(rows, i)];

@@ -67,9 +67,6 @@ size_t nuc_frame_scratch(const struct nuc_frame_input *p);
 
 void nuc_prepare_frame(const struct nuc_frame_input *p, const uint8_t *frame, void *scratch, void *out);
 
-/* Red, green and blue of luma and colour difference, as libjpeg computes them. */
-void nuc_rgb_of_yuv(uint8_t y, uint8_t u, uint8_t v, uint8_t rgb[3]);
-
 /* Luma as libjpeg and Pillow compute it. */
 static inline uint8_t nuc_luma(uint32_t red, uint32_t green, uint32_t blue)
 {
