@@ -7,21 +7,8 @@
 
 /* Eight of them end within 16 bits. */
 #define MOST_STEP (UINT16_MAX / NUC_LANES_H)
-#define LEAST_COUNT 16
-
-static bool is_short_step(ptrdiff_t step)
-{
-    return step >= 0 && step <= MOST_STEP;
-}
-
-static bool is_all_bytes(const struct nuc_loops *loops, size_t element_size)
-{
-    for (uint32_t d = loops->rank > 2 ? loops->rank - 2 : 0; d < loops->rank; d++) {
-        if (!is_short_step(loops->a[d]) || !is_short_step(loops->out[d]))
-            return false;
-    }
-    return element_size == 1 && loops->rank > 0;
-}
+/* A row of bytes side by side that is not worth taking apart. */
+#define LONG_ROW 16
 
 static void move_row(size_t size, const uint8_t *in, ptrdiff_t in_step, uint8_t *out, ptrdiff_t out_step, int32_t count)
 {
@@ -34,16 +21,33 @@ static void move_row(size_t size, const uint8_t *in, ptrdiff_t in_step, uint8_t 
         *out = *in;
 }
 
-/* What moves in whole rows is left to memmove(), and what has few elements in a row to plain C. */
+/* The longest dimension along which bytes can move eight at a time; the rank where there is none. */
+static uint32_t longest(const struct nuc_loops *loops)
+{
+    uint32_t best = loops->rank;
+
+    for (uint32_t d = loops->rank; d-- > 0;) {
+        if (loops->sizes[d] >= NUC_LANES_H && (best == loops->rank || loops->sizes[d] > loops->sizes[best]) &&
+            loops->a[d] >= 0 && loops->a[d] <= MOST_STEP && loops->out[d] >= 0 && loops->out[d] <= MOST_STEP)
+            best = d;
+    }
+    return best;
+}
+
+static __attribute__((noinline)) void move_along(const struct nuc_loops *loops, uint32_t inner, const void *in,
+                                                 void *out)
+{
+    nuc_copy_turned(loops, inner, 1, in, out, move_row);
+}
+
 void nuc_mve_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
 {
-    uint32_t last = loops->rank - 1;
-    bool turned = nuc_is_worth_turning(loops, element_size, in, out);
-    int32_t count = loops->rank > 0 ? loops->sizes[turned ? last - 1 : last] : 0;
+    uint32_t inner = element_size == 1 ? longest(loops) : loops->rank, last = loops->rank - 1;
+    bool in_rows =
+        inner == loops->rank || (loops->a[last] == 1 && loops->out[last] == 1 && loops->sizes[last] > LONG_ROW);
 
-    if (is_all_bytes(loops, element_size) && count >= LEAST_COUNT &&
-        (turned || loops->a[last] != 1 || loops->out[last] != 1))
-        nuc_copy_nest(loops, 1, in, out, move_row);
-    else
+    if (in_rows || !nuc_is_apart(loops, 1, in, out))
         nuc_ref_copy(loops, element_size, in, out);
+    else
+        move_along(loops, inner, in, out);
 }

@@ -185,12 +185,14 @@ void nuc_mve_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduce
 static inline void blend(const struct nuc_blend *b, int32_t channels, void *out)
 {
     const nuc_words shift = nuc_vdup_w(-20), low = nuc_vdup_w(INT8_MIN), high = nuc_vdup_w(INT8_MAX);
-    const int8_t *const *from = (const int8_t *const *)b->from;
+    const int8_t *p = b->from[0], *q = b->from[1], *r = b->from[2], *s = b->from[3];
 
     for (int32_t i = 0; i < channels; i += NUC_LANES_W) {
-        nuc_words sum = nuc_vdup_w(0);
-        for (int k = 0; k < 4; k++)
-            sum = nuc_vmla_w(sum, nuc_vldr_bw_some(from[k] + i, channels - i), b->weight[k]);
+        int32_t some = channels - i;
+        nuc_words sum = nuc_vmla_w(nuc_vdup_w(0), nuc_vldr_bw_some(p + i, some), b->weight[0]);
+        sum = nuc_vmla_w(sum, nuc_vldr_bw_some(q + i, some), b->weight[1]);
+        sum = nuc_vmla_w(sum, nuc_vldr_bw_some(r + i, some), b->weight[2]);
+        sum = nuc_vmla_w(sum, nuc_vldr_bw_some(s + i, some), b->weight[3]);
         sum = nuc_vmin_w(nuc_vmax_w(nuc_vshift_right(sum, shift), low), high);
         nuc_vstr_bw_some((int8_t *)out + i, sum, channels - i);
     }
@@ -198,7 +200,7 @@ static inline void blend(const struct nuc_blend *b, int32_t channels, void *out)
 
 void nuc_mve_resize_bilinear_int(const struct nuc_resize_s8 *r, enum nuc_dtype dtype, const void *in, void *out)
 {
-    if (dtype == NUC_I8 && r->channels >= NUC_LANES_W)
+    if (dtype == NUC_I8)
         nuc_resize_bilinear(r, 1, in, out, blend);
     else
         nuc_ref_resize_bilinear_int(r, dtype, in, out);

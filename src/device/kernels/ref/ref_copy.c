@@ -48,9 +48,28 @@ static void copy_row(size_t size, const uint8_t *in, ptrdiff_t in_step, uint8_t 
         memmove(out, in, size);
 }
 
+/* Rows that take longer to begin than to move: the two inner dimensions change places. */
+static bool is_worth_turning(const struct nuc_loops *loops, size_t element_size)
+{
+    uint32_t last = loops->rank - 1;
+
+    return loops->rank > 1 && (size_t)loops->sizes[last] * element_size <= 4 &&
+           loops->sizes[last - 1] > 4 * loops->sizes[last];
+}
+
+/* Not inlined: others take no stack for it. */
+static __attribute__((noinline)) void copy_turned(const struct nuc_loops *loops, size_t element_size, const void *in,
+                                                  void *out)
+{
+    nuc_copy_turned(loops, loops->rank - 2, element_size, in, out, copy_row);
+}
+
 void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
 {
-    nuc_copy_nest(loops, element_size, in, out, copy_row);
+    if (is_worth_turning(loops, element_size) && nuc_is_apart(loops, element_size, in, out))
+        copy_turned(loops, element_size, in, out);
+    else
+        nuc_copy_rows(loops, element_size, in, out, copy_row);
 }
 
 void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count)

@@ -109,27 +109,25 @@ void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduce
 
 /* ---- resizing ---- */
 
-static inline void blend_s8(const struct nuc_blend *b, int32_t channels, void *out)
+static inline void blend_s8(const struct nuc_blend *p, int32_t channels, void *out)
 {
     const int32_t half = NUC_RESIZE_UNIT * NUC_RESIZE_UNIT / 2;
-    const int8_t *const *from = (const int8_t *const *)b->from;
+    const int8_t *a = p->from[0], *b = p->from[1], *c = p->from[2], *d = p->from[3];
 
     for (int32_t i = 0; i < channels; i++) {
-        int32_t sum = 0;
-        for (int k = 0; k < 4; k++)
-            sum += from[k][i] * b->weight[k];
+        int32_t sum = a[i] * p->weight[0] + b[i] * p->weight[1] + c[i] * p->weight[2] + d[i] * p->weight[3];
         ((int8_t *)out)[i] = nuc_saturate_i8((sum + (sum > 0 ? half : -half)) / (2 * half));
     }
 }
 
-static inline void blend_s16(const struct nuc_blend *b, int32_t channels, void *out)
+static inline void blend_s16(const struct nuc_blend *p, int32_t channels, void *out)
 {
     const int32_t half = NUC_RESIZE_UNIT * NUC_RESIZE_UNIT / 2;
+    const int16_t *a = p->from[0], *b = p->from[1], *c = p->from[2], *d = p->from[3];
 
     for (int32_t i = 0; i < channels; i++) {
-        int64_t sum = 0;
-        for (int k = 0; k < 4; k++)
-            sum += (int64_t)((const int16_t *)b->from[k])[i] * b->weight[k];
+        int64_t sum = (int64_t)a[i] * p->weight[0] + (int64_t)b[i] * p->weight[1] + (int64_t)c[i] * p->weight[2] +
+                      (int64_t)d[i] * p->weight[3];
         int32_t value = (int32_t)((sum + (sum > 0 ? half : -half)) / (2 * half));
         ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(value, INT16_MIN, INT16_MAX);
     }
