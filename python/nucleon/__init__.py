@@ -9,7 +9,7 @@ This package is a thin layer over libnucleon, which is written in C. It needs no
 used where arrays and models of theirs are given. docs/python.md has everything with examples.
 """
 
-from . import decision
+from . import decision, frontend
 from ._compile import (Quantized, Report, Tuning, compile, explain, inspect, operators, options, quantize, report,
                        targets, tune)
 from ._data import Tensor
@@ -24,6 +24,6 @@ __version__ = _text(_lib.nuc_version())
 __all__ = [
     "BadInput", "BadUsage", "DeviceError", "Error", "FileError", "InternalError", "Note", "OutOfMemory", "Outputs",
     "Program", "PropertyMissed", "Quantized", "Report", "Stream", "Tensor", "Tuning", "Unsupported", "compile", "decision",
-    "evaluate",
-    "explain", "inspect", "merge_evaluations", "operators", "options", "quantize", "report", "targets", "tune",
+    "evaluate", "explain", "frontend", "inspect", "merge_evaluations", "operators", "options", "quantize", "report",
+    "targets", "tune",
 ]

@@ -143,7 +143,7 @@ static inline uint64_t magnitude_of(const int32_t *bin, int32_t power)
 {
     const uint64_t square = (uint64_t)((int64_t)bin[0] * bin[0]) + (uint64_t)((int64_t)bin[1] * bin[1]);
 
-    return power == 2 ? square >> 16 : root_of(square);
+    return power == 2 ? square >> 12 : root_of(square);
 }
 
 /* Sum of a band and what it adds to the next one, of which the bands go up by turns. */

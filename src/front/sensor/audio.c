@@ -16,7 +16,7 @@ enum { LOG_LN, LOG_10, LOG_DB, LOG_NONE };
 enum { ORDER_FRAMES, ORDER_BANDS, ORDER_BY_SIZES };
 
 struct audio {
-    int64_t rate, samples, window, hop, fft, bands, coefficients, pad, pad_both, frames;
+    int64_t axes, rate, samples, window, hop, fft, bands, coefficients, pad, pad_both, frames;
     int mel, window_function, log, order;
     bool triangles_in_hz, equal_areas, center, reflect, all_cosines_alike, peak;
     int64_t power;
@@ -25,11 +25,12 @@ struct audio {
 
 /* ---- the description ---- */
 
-static const char *const keys[] = {"rate",         "samples",   "window", "hop",   "fft",    "window_function",
-                                   "center",       "pad",       "power",  "bands", "lowest", "highest",
-                                   "mel",          "triangles", "norm",   "log",   "floor",  "offset",
-                                   "coefficients", "dct",       "mean",   "std",   "order",  "peak",
-                                   "full_scale",   NULL};
+#define KEYS                                                                                                           \
+    "rate", "samples", "window", "hop", "fft", "window_function", "center", "pad", "power", "bands", "lowest",         \
+        "highest", "mel", "triangles", "norm", "log", "floor", "offset", "coefficients", "dct", "mean", "std",         \
+        "order", "peak", "full_scale"
+
+static const char *const audio_keys[] = {KEYS, NULL}, *const sensor_keys[] = {KEYS, "axes", NULL};
 
 /* Samples of a frame and of its transform. */
 static void read_frames(const struct nuc_json *j, struct audio *a)
@@ -70,7 +71,7 @@ static void read_bands(const struct nuc_json *j, struct audio *a)
     a->highest = nuc_front_end_real(j, "highest", a->lowest, (double)a->rate / 2, (double)a->rate / 2);
     if (!(a->highest > a->lowest))
         nuc_json_fail(j, NUC_BAD_INPUT, "has no frequency between lowest and highest");
-    a->mel = nuc_front_end_word(j, "mel", mels, MEL_HTK);
+    a->mel = nuc_front_end_word(j, "mel", mels, a->mel);
     a->triangles_in_hz = nuc_front_end_word(j, "triangles", triangles, 0) == 1;
     a->equal_areas = nuc_front_end_word(j, "norm", norms, 0) == 1;
 }
@@ -105,7 +106,7 @@ static int64_t features_of(const struct audio *a)
 /* Frames and features are the two sizes of the model's input that are not 1. */
 static void read_order(const struct nuc_front_end *f, const struct nuc_json *j, struct audio *a)
 {
-    const int64_t elements = nuc_elements(&f->wanted), each = features_of(a);
+    const int64_t elements = nuc_elements(&f->wanted) / a->axes, each = features_of(a);
     int64_t last = 1;
 
     for (uint32_t d = f->wanted.rank; d > 0 && last == 1; d--)
@@ -116,8 +117,8 @@ static void read_order(const struct nuc_front_end *f, const struct nuc_json *j, 
     const int64_t least = (a->frames - 1) * a->hop + a->window - a->pad_both;
     a->samples = nuc_front_end_int(j, "samples", 1, 1 << 24, least > 0 ? least : 1);
     const int64_t given = (a->samples + a->pad_both - a->window) / a->hop + 1;
-    if (a->frames * each != elements || a->samples + a->pad_both < a->window || given != a->frames ||
-        (a->reflect && a->samples <= a->pad_both))
+    if (a->frames * each * a->axes != nuc_elements(&f->wanted) || a->samples + a->pad_both < a->window ||
+        given != a->frames || (a->reflect && a->samples <= a->pad_both))
         nuc_front_end_misfit(f, j,
                              nuc_format(f->g->cx, "%lld frames of %lld features of %lld samples",
                                         (long long)(a->samples + a->pad_both < a->window ? 0 : given), (long long)each,
@@ -282,13 +283,13 @@ static struct nuc_node *cosines_of(struct nuc_front_end *f, const struct audio *
 
 /*
  * A sum in integers, of a frame that is not shifted, is the real one times `unit`: the window and the weights are in
- * units of 2^-15, the spectrum is divided by the length, and squares by 2^16.
+ * units of 2^-15, the spectrum is divided by the length, and squares by 2^12.
  */
 static double unit_of(const struct audio *a, const struct bands *b)
 {
     const double of_bin = 32768.0 * 32768.0 / ((double)a->fft * a->full_scale), of_weight = INT16_MAX / b->most;
 
-    return a->power == 2 ? of_bin * of_bin / 65536 * of_weight : of_bin * of_weight;
+    return a->power == 2 ? of_bin * of_bin / 4096 * of_weight : of_bin * of_weight;
 }
 
 static void set_numbers(const struct audio *a, double unit, int64_t *n)
@@ -313,22 +314,30 @@ static void set_numbers(const struct audio *a, double unit, int64_t *n)
     n[NUC_FEATURE_OFFSET] = (int64_t)floor(65536 * (-log2(unit) - a->mean / of_log[a->log]) + 0.5);
 }
 
-struct nuc_node *nuc_build_audio(struct nuc_front_end *f, const struct nuc_json *description)
+/* Rows of an axis each, as the operator takes them; a table of a sensor has the axes in its columns. */
+static struct nuc_node *rows_of(struct nuc_front_end *f, const struct audio *a)
 {
-    struct audio a = {0};
+    const int64_t table[3] = {1, a->samples, a->axes};
+    const struct nuc_meta sound = nuc_meta_make(NUC_I16, table, 2), axes = nuc_meta_make(NUC_I16, table, 3);
+    struct nuc_node *input = nuc_front_end_input(f, "samples", a->axes > 1 ? &axes : &sound);
+
+    return a->axes > 1 ? nuc_insert_unary(f->g, f->before, NUC_OP_CONTIGUOUS,
+                                          nuc_insert_permuted(f->g, f->before, input, (const int64_t[]){0, 2, 1}))
+                       : input;
+}
+
+static struct nuc_node *build(struct nuc_front_end *f, const struct nuc_json *description, struct audio a)
+{
     struct bands b = {0};
     struct nuc_node *weights, *bands;
     int64_t numbers[NUC_FEATURE_NUMBERS] = {0};
     struct nuc_features check;
 
-    nuc_json_only(description, keys);
     read_frames(description, &a);
     read_bands(description, &a);
     read_logarithms(description, &a);
     read_order(f, description, &a);
-    const int64_t sizes[2] = {1, a.samples};
-    const struct nuc_meta meta = nuc_meta_make(NUC_I16, sizes, 2);
-    struct nuc_node *samples = nuc_front_end_input(f, "samples", &meta);
+    struct nuc_node *samples = rows_of(f, &a);
     struct nuc_node *window = window_of(f, &a), *table = table_of(f, a.fft);
     bands_of(f, description, &a, &b, &weights, &bands);
     const double unit = unit_of(&a, &b);
@@ -343,5 +352,21 @@ struct nuc_node *nuc_build_audio(struct nuc_front_end *f, const struct nuc_json 
                  NUC_ARGS(nuc_node_arg(samples), nuc_node_arg(window), nuc_node_arg(table), nuc_node_arg(weights),
                           nuc_node_arg(bands), cosines, nuc_ints_arg(numbers, NUC_FEATURE_NUMBERS), factor));
     struct nuc_node *value = nuc_insert_getitem(f->g, f->before, features, 0);
-    return a.order == ORDER_BANDS ? nuc_insert_permuted(f->g, f->before, value, (const int64_t[]){0, 2, 1}) : value;
+    if (a.order != ORDER_BANDS)
+        return value;
+    return nuc_insert_permuted(f->g, f->before, value,
+                               a.axes > 1 ? (const int64_t[]){0, 1, 3, 2} : (const int64_t[]){0, 2, 1});
+}
+
+struct nuc_node *nuc_build_audio(struct nuc_front_end *f, const struct nuc_json *description)
+{
+    nuc_json_only(description, audio_keys);
+    return build(f, description, (struct audio){.axes = 1, .mel = MEL_HTK});
+}
+
+struct nuc_node *nuc_build_sensor(struct nuc_front_end *f, const struct nuc_json *description)
+{
+    nuc_json_only(description, sensor_keys);
+    return build(f, description,
+                 (struct audio){.axes = nuc_front_end_int(description, "axes", 1, 64, 3), .mel = MEL_LINEAR});
 }

@@ -16,6 +16,7 @@ static const struct {
 } kinds[] = {
     {"audio", nuc_build_audio},
     {"image", nuc_build_image},
+    {"sensor", nuc_build_sensor},
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])

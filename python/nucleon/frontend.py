@@ -1,0 +1,35 @@
+"""Descriptions of front ends: what makes a model's input of what a sensor gives (docs/applications.md).
+
+    nucleon.frontend.save(nucleon.frontend.mfcc(window=480, hop=320, lowest=20, highest=4000), "front_end.json")
+    program = nucleon.compile("model.pt2", calibration="recordings", front_end="front_end.json")
+
+Each function returns the object that the file holds. The members that it is given by name are those of the file.
+"""
+
+import json
+import os
+from typing import Any, Dict, Union
+
+Description = Dict[str, Dict[str, Any]]
+
+
+def mel(**members: Any) -> Description:
+    """Logarithms of 40 bands that are equally wide on the mel scale, as ``torchaudio.transforms.MelSpectrogram`` has them."""
+    return {"audio": {"triangles": "hz", **members}}
+
+
+def mfcc(**members: Any) -> Description:
+    """10 mel-frequency cepstral coefficients of magnitudes, as TensorFlow's and MLPerf Tiny's keyword spotting has them."""
+    return {"audio": {"power": 1, "offset": 1e-6, "coefficients": 10, "dct": "tf", **members}}
+
+
+def axes(count: int, **members: Any) -> Description:
+    """Logarithms of bands of the spectrum of each of ``count`` axes, which are equally wide in Hz."""
+    return {"sensor": {"axes": count, **members}}
+
+
+def save(description: Description, path: Union[str, "os.PathLike[str]"]) -> None:
+    """Writes the file for the option ``front_end``."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(description, file, indent=2)
+        file.write("\n")

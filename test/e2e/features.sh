@@ -1,0 +1,55 @@
+#!/bin/sh
+# features.sh NUCLEON SOURCE_ROOT: front ends of sound in front of a network that gives the negative of its input: their
+# features next to those of features.py, recordings as files, and by hops.
+# shellcheck source=test/e2e/begin.sh
+. "$(dirname "$0")/begin.sh"
+python=/usr/bin/python3
+features=$root/test/e2e/features.py
+model=$root/test/e2e/features.pt2
+
+$python "$features" recordings r.npz 60 16000 || fail "no recordings"
+for kind in mlperf_kws tf_mfcc; do
+    $python "$features" front_end $kind >$kind.json && $python "$features" features $kind r.npz expected.npz || fail "$kind"
+    "$nucleon" compile "$model" --front-end $kind.json --no-quantize -o p.pte -q || fail "$kind is not compiled"
+    "$nucleon" run p.pte --input r.npz --output got.npz -q || fail "$kind does not run"
+    # In units of a hundredth of 0.58, the step of the int8 input of MLPerf Tiny's network.
+    $python "$features" compare got.npz expected.npz 0.0058 || fail "$kind is another one"
+done
+
+# Files of sound, and hops of them: those of the whole recording, a frame later.
+$python "$features" files r.npz wav || fail "no files"
+"$nucleon" compile "$model" --front-end tf_mfcc.json --no-quantize -o p.pte -q
+"$nucleon" compile "$model" --front-end tf_mfcc.json --no-quantize --stream 1:640 -o s.pte -q
+for program in p s; do
+    "$nucleon" run $program.pte --input wav --output $program.npz -q || fail "$program does not run"
+done
+$python "$features" same_by_hops p.npz s.npz || fail "hops give other features"
+
+# refuses WORDS COMMAND...: ends with an error that has these words.
+refuses() {
+    words=$1
+    shift
+    if "$@" >out 2>&1; then fail "is accepted: $*"; fi
+    grep -qF -- "$words" out || fail "'$words' is not in: $(cat out)"
+}
+describe() { printf '%s\n' "$1" >f.json; }
+compile() { "$nucleon" compile "$model" --front-end f.json --no-quantize -o x.pte; }
+describe '{"audoi": {}}'
+refuses "f.json: audoi: is not known here (did you mean 'audio'?)" compile
+describe '{"audio": {"windw": 480}}'
+refuses "audio.windw: is not known here (did you mean 'window'?)" compile
+describe '{"audio": {"log": "log2"}}'
+refuses "audio.log: 'log2' is none of: ln, log10, db, none" compile
+describe '{"audio": {"fft": 600}}'
+refuses "audio.fft: is 600: powers of two are taken" compile
+describe '{"audio": {"coefficients": 12}}'
+refuses "features of" compile
+describe '{"audio": {"samples": 100, "coefficients": 10}}'
+refuses "makes 0 frames of 10 features of 100 samples, and the input 'x'" compile
+describe '{"audio": {}, "sensor": {}}'
+refuses "has 2 fields where one belongs" compile
+$python "$features" wrong_files r.npz wrong || fail "no wrong files"
+refuses "has 2 channels, one is taken" "$nucleon" run p.pte --input wrong/stereo.wav
+refuses "has 8000 samples a second, the front end takes 16000" "$nucleon" run p.pte --input wrong/slow.wav
+refuses "cut it, or compile the model with --stream" "$nucleon" run p.pte --input wrong/long.wav
+[ $failures -eq 0 ] || exit 1
