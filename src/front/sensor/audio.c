@@ -249,7 +249,7 @@ static void bands_of(struct nuc_front_end *f, const struct nuc_json *j, const st
     int64_t count = 0;
     while (first + count < bins && b->band[first + count] >= 0)
         count++;
-    if (count == 0)
+    if (count == 0 || !(b->most > 0))
         nuc_json_fail(j, NUC_BAD_INPUT, "has no bin of its transform of %lld between lowest and highest",
                       (long long)a->fft);
     for (int64_t row = 0; row < rows; row++) {
@@ -342,7 +342,7 @@ static struct nuc_node *build(struct nuc_front_end *f, const struct nuc_json *de
     bands_of(f, description, &a, &b, &weights, &bands);
     const double unit = unit_of(&a, &b);
     set_numbers(&a, unit, numbers);
-    if (!nuc_features_read(numbers, NUC_FEATURE_NUMBERS, &check))
+    if (numbers[NUC_FEATURE_MULTIPLIER] == INT32_MAX || !nuc_features_read(numbers, NUC_FEATURE_NUMBERS, &check))
         nuc_json_fail(description, NUC_UNSUPPORTED, "has numbers of another size than 32 bits can express");
     const struct nuc_arg cosines =
         a.coefficients > 0 ? nuc_node_arg(cosines_of(f, &a)) : (struct nuc_arg){.kind = NUC_ARG_NONE};

@@ -182,7 +182,7 @@ static struct cli_option rows[] = {
     {SHARED("--size", CALIBRATES)},
     {SHARED("--signature", CALIBRATES)},
     {SHARED("--stream", PLACES)},
-    {SHARED("--front-end", CALIBRATES)},
+    {SHARED("--front-end", COMPILE | EXPLAIN | TUNE | REPORT | EVALUATE)},
     {SHARED("--rewrite", CALIBRATES), .needs = CLI_FLOAT_MODEL},
     {SHARED("--threads", CALIBRATES), .needs = CLI_FLOAT_MODEL},
 
