@@ -368,6 +368,8 @@ static void print_named(struct nuc_text *out, const json_t *named)
     print_items(out, json_object_get(facts, "outputs"), "  output ", "\n", print_output_facts);
     for (size_t i = 0; i < json_array_size(json_object_get(facts, "memories")); i++)
         nuc_print_members(out, json_array_get(json_object_get(facts, "memories"), i), "  memory {name}: {holds}\n");
+    if (json_object_get(facts, "front_end") != NULL)
+        nuc_print_members(out, json_object_get(facts, "front_end"), "  front end: {text}\n");
     if (images != NULL)
         nuc_print_members(out, images, "  images: (pixel / 255 - {mean}) / {std}, resize {resize}\n");
 }
