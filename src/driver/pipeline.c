@@ -14,6 +14,7 @@
 #include "host/file.h"
 #include "ir/obstacles.h"
 #include "ir/work.h"
+#include "npu/layout/orders.h"
 #include "quantize/quantize.h"
 
 static void import_model(struct nuc_job *j);
@@ -225,7 +226,10 @@ static void import_model(struct nuc_job *j)
         litert ? nuc_import_tflite(cx, j->input, o->signature, io) : nuc_import_pt2(cx, j->input, &sizes);
     const char *front_end = NULL;
     if (o->front_end != NULL) {
+        const struct nuc_meta *outputs = nuc_output_metas(g);
         front_end = nuc_put_front_end(g, o->front_end, litert && io->image_inputs[0]);
+        nuc_refresh_layouts(g); /* its result is contiguous, whatever the model's input was */
+        nuc_restore_output_orders(g, outputs);
         io->image_inputs = nuc_alloc(cx, sizeof *io->image_inputs); /* the sensor's is none of the model's */
     }
     j->m = nuc_model_make(j->c, g);
