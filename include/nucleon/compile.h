@@ -367,9 +367,6 @@ struct nuc_node_info {
 size_t nuc_model_n_nodes(const struct nuc_model *m);
 enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_node_info *out);
 
-/* Whether a node of that name computes one float32 tensor. */
-bool nuc_model_has_float_node(const struct nuc_model *m, const char *name);
-
 /*
  * Runs the reference evaluator: inputs[i] are nuc_tensor_info.bytes of input i in logical (contiguous) order; outputs
  * are written in logical order to buffers of the outputs' byte counts.

@@ -244,13 +244,6 @@ enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_nod
     return nuc_leave(&call);
 }
 
-bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
-{
-    const struct nuc_node *n = nuc_find_node(m->graph, name);
-
-    return n != NULL && n->n_vals == 1 && n->vals[0].dtype == NUC_F32;
-}
-
 /* ---- evaluation ---- */
 
 /* What a run of a LiteRT model needs: inputs of the graph, and room for each image in its other order. */
