@@ -359,6 +359,8 @@ static void print_step(const struct list *l, size_t without, size_t with)
             best_name = l->items[i].name;
         }
     }
+    if (n == 0)
+        return;
     double of_all = median(gains, n), of_changed = median(changed, n_changed);
     printf("| %s | %zu of %zu | %.2f | %.2f | %.2f%s%s | %.2f%s%s | %.1f |\n", ways[without].gain, n_changed, n, of_all,
            of_changed, worst, worst < 0 ? " " : "", worst_name, best, best > 0 ? " " : "", best_name, seconds);
@@ -373,9 +375,24 @@ static size_t way_named(const char *name)
     return i;
 }
 
+/* Networks whose name has one of the texts; all where there is none. */
+static void keep_only(struct list *l, const char *const *only)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        size_t k = 0;
+        while (only[k] != NULL && strstr(l->items[i].name, only[k]) == NULL)
+            k++;
+        if (only[0] == NULL || only[k] != NULL)
+            l->items[n++] = l->items[i];
+    }
+    l->n = n;
+}
+
 static int usage(void)
 {
-    fprintf(stderr, "usage: ablation [--rows] [--way NAME]... FOLDER|MODEL...\n       ways:");
+    fprintf(stderr, "usage: ablation [--rows] [--way NAME]... [--only TEXT]... FOLDER|MODEL...\n       ways:");
     for (size_t i = 0; i < WAYS; i++)
         fprintf(stderr, "%s '%s'", i == 0 ? "" : ",", ways[i].name);
     fprintf(stderr, "\n");
@@ -386,6 +403,8 @@ int main(int argc, char **argv)
 {
     static struct list list;
     bool wanted[WAYS] = {false}, all = true, rows = false;
+    const char **only = calloc((size_t)argc + 1, sizeof *only);
+    size_t n_only = 0;
 
     for (int i = 1; i < argc; i++) {
         size_t way = i + 1 < argc ? way_named(argv[i + 1]) : WAYS;
@@ -397,12 +416,16 @@ int main(int argc, char **argv)
                 wanted[way_named(ways[way].next_to)] = true;
             all = false;
             i++;
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+            only[n_only++] = argv[++i];
         } else if (argv[i][0] == '-') {
             return usage();
         } else {
             collect(&list, argv[i], 0);
         }
     }
+    keep_only(&list, only);
+    free(only);
     if (list.n == 0)
         return usage();
     for (size_t i = 0; i < WAYS; i++)
