@@ -699,6 +699,8 @@ struct nuc_program_report {
     size_t n_executorch_lacks;    /* instructions whose operators ExecuTorch's libraries have no kernels for, */
     const char *executorch_lacks; /* and these: "nucleon::quantized_sum, ...", "" for none; valid as the compiler is */
     size_t n_cpu_int8;            /* of targets with int8 kernels on the CPU: operators there that these run, */
+    size_t n_cpu_int16;           /* those in int16, */
+    size_t n_cpu_integers;        /* those of integers that stand for themselves, as indices and counts, */
     size_t n_cpu_float;           /* and operators that compute in float */
     size_t n_transposes;          /* TRANSPOSE operators on the NPU */
     size_t moved_bytes;           /* written by them */

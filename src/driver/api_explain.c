@@ -47,10 +47,12 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
 
     e->delegates = s->delegates;
     e->weighed = s->weighed;
-    for (uint32_t i = 0; in_float != NULL && i < e->n_rows; i++) {
+    for (uint32_t i = 0; i < e->n_rows; i++) {
         struct nuc_explain_row *row = &e->rows[i];
-        row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
-        e->n_float += row->in_float && nuc_is_counted(row->node);
+        bool on_cpu = row->is_operator && row->partition == NULL;
+        row->in_float = on_cpu && in_float != NULL && in_float[row->node->id];
+        if (on_cpu && nuc_is_counted(row->node))
+            e->n_on_cpu[row->in_float ? NUC_NUMBERS_FLOAT : nuc_numbers_of(row->node)]++;
     }
     e->stream = m->stream;
     list_states(e, lowered != NULL ? lowered->graph : m->graph);

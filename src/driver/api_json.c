@@ -86,6 +86,8 @@ static const char *program_text(struct nuc_compiler *c)
     nuc_put_count(cx, tree, "on_npu", r->n_operators_delegated);
     nuc_put_count(cx, tree, "on_cpu", r->n_operators - r->n_operators_delegated);
     nuc_put_count(cx, tree, "cpu_int8", r->n_cpu_int8);
+    nuc_put_count(cx, tree, "cpu_int16", r->n_cpu_int16);
+    nuc_put_count(cx, tree, "cpu_integers", r->n_cpu_integers);
     nuc_put_count(cx, tree, "cpu_float", r->n_cpu_float);
     nuc_put_count(cx, tree, "partitions", r->n_partitions);
     nuc_put_count(cx, tree, "transposes", r->n_transposes);

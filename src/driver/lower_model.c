@@ -354,14 +354,14 @@ static struct nuc_model *take_partitioned(const struct nuc_model *from)
  */
 static void note_partitioned(struct nuc_lowered *l, const struct nuc_model *m, const struct nuc_graph *partitioned)
 {
-    bool *on_cpu = nuc_alloc_array(m->c->cx, (size_t)partitioned->next_id + 1, sizeof *on_cpu);
+    enum nuc_numbers *numbers = nuc_alloc_array(m->c->cx, (size_t)partitioned->next_id + 1, sizeof *numbers);
     struct nuc_node *same = m->graph->first;
 
     l->n_ids = partitioned->next_id;
-    l->on_cpu = on_cpu;
+    l->numbers = numbers;
     for (const struct nuc_node *n = partitioned->first; n != NULL; n = n->next, same = same->next) {
         same->origin = n->id + 1;
-        on_cpu[n->id] = nuc_is_counted(n) && n->partition < 0;
+        numbers[n->id] = nuc_is_counted(n) && n->partition < 0 ? nuc_numbers_of(n) : NUC_NUMBERS_NONE;
     }
 }
 
@@ -508,9 +508,13 @@ void nuc_lower_for_cpu(struct nuc_job *j)
     nuc_cortexm_lower_frames(j->m->graph);
     struct nuc_lowered *l = j->m->lowered;
     l->in_float = find_float_operators(j->m);
+    size_t count[NUC_NUMBERS_COUNT] = {0};
     for (uint32_t id = 0; id < l->n_ids; id++)
-        l->report.n_cpu_float += l->on_cpu[id] && l->in_float[id];
-    l->report.n_cpu_int8 = l->report.n_operators - l->report.n_operators_delegated - l->report.n_cpu_float;
+        count[l->numbers[id] != NUC_NUMBERS_NONE && l->in_float[id] ? NUC_NUMBERS_FLOAT : l->numbers[id]]++;
+    l->report.n_cpu_float = count[NUC_NUMBERS_FLOAT];
+    l->report.n_cpu_int8 = count[NUC_NUMBERS_INT8];
+    l->report.n_cpu_int16 = count[NUC_NUMBERS_INT16];
+    l->report.n_cpu_integers = count[NUC_NUMBERS_INTEGERS];
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);
 }

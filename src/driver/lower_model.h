@@ -3,6 +3,7 @@
 #define NUC_DRIVER_LOWER_H
 
 #include "driver/pipeline.h"
+#include "ir/quant.h"
 #include "npu/lower/lower.h"
 
 struct nuc_neutron_image;
@@ -18,8 +19,8 @@ struct nuc_lowered_partition {
 };
 
 struct nuc_lowered {
-    uint32_t n_ids;     /* of the partitioned graph */
-    const bool *on_cpu; /* by id of a node of it: an operator that is not delegated */
+    uint32_t n_ids;                  /* of the partitioned graph */
+    const enum nuc_numbers *numbers; /* by id of a node of it: of an operator that is not delegated; NONE: of others */
     /* By the same: what became of it computes in float. NULL: not known yet. */
     const bool *in_float;
     uint32_t n_partitions;

@@ -8,6 +8,7 @@
 #include "host/text.h"
 #include "ir/labels.h"
 #include "ir/obstacles.h"
+#include "ir/quant.h"
 #include "npu/partition/partition.h"
 #include "npu/target/target.h"
 #include "nucleon/compile.h"
@@ -144,7 +145,7 @@ struct nuc_explanation {
     uint32_t n_boundaries;
     const struct nuc_explain_boundary *boundaries; /* in the order of the program */
     uint64_t format_cycles;                        /* of these, changes of formats */
-    uint32_t n_float;                              /* operators with in_float */
+    uint32_t n_on_cpu[NUC_NUMBERS_COUNT];          /* operators there; FLOAT: with in_float */
     uint32_t n_by_cost; /* operators that the NPU could run, and that are on the CPU for their cost */
     /* Of targets that leave a choice: cycles with --placement greedy and cost; 0: not known. */
     uint64_t greedy_cycles, cost_cycles;

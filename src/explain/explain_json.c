@@ -47,7 +47,9 @@ static void put_summary(struct nuc_context *cx, json_t *to, const struct nuc_exp
         nuc_put_count(cx, to, "strip_stages", e->n_strip_stages);
         nuc_put_count(cx, to, "strip_cycles", e->strip_cycles);
     }
-    nuc_put_count(cx, to, "in_float", e->n_float);
+    nuc_put_count(cx, to, "in_int16", e->n_on_cpu[NUC_NUMBERS_INT16]);
+    nuc_put_count(cx, to, "in_integers", e->n_on_cpu[NUC_NUMBERS_INTEGERS]);
+    nuc_put_count(cx, to, "in_float", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
     nuc_put_count(cx, to, "greedy_cycles", e->greedy_cycles);
     nuc_put_count(cx, to, "cost_cycles", e->cost_cycles);
 }

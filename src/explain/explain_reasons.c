@@ -34,15 +34,21 @@ static const char *value_text(struct nuc_context *cx, const struct nuc_explanati
     return nuc_is_same_call(n, reader) ? nuc_format(cx, "its own %s", nuc_part_name(cx, n)) : nuc_place_text(cx, n);
 }
 
+/* Of what decides: float, or integers that are not int8 of a scale. */
+static const char *numbers_text(const struct nuc_node *value)
+{
+    return value->n_vals == 0 || value->vals[0].dtype == NUC_F32 ? "float" : nuc_dtype_name(value->vals[0].dtype);
+}
+
 /* Of a float value between operators, which decides for both sides. */
 static const char *why_float(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_node *node,
                              const struct nuc_node *other)
 {
     if (nuc_is_result(node))
-        return "its result leaves the model in float";
+        return nuc_format(cx, "its result leaves the model in %s", numbers_text(node));
     if (reads(node, other))
-        return nuc_format(cx, "it reads %s in float", value_text(cx, e, node, other));
-    return nuc_format(cx, "%s reads its result in float", value_text(cx, e, node, other));
+        return nuc_format(cx, "it reads %s in %s", value_text(cx, e, node, other), numbers_text(other));
+    return nuc_format(cx, "%s reads its result in %s", value_text(cx, e, node, other), numbers_text(node));
 }
 
 /* The neighbour of a node that is not quantized; NULL: there is none. */

@@ -345,17 +345,12 @@ static void add_alternatives(struct nuc_text *out, const struct nuc_explanation 
 /* Operators on the CPU by the width of their kernels. */
 static void add_widths(struct nuc_text *out, const struct nuc_explanation *e)
 {
-    uint32_t n_int16 = 0;
-
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        const struct nuc_explain_row *row = &e->rows[i];
-        n_int16 += row->is_operator && row->partition == NULL && !row->in_float && nuc_is_counted(row->node) &&
-                   nuc_is_int16(row->node);
-    }
-    nuc_text_addf(out, "on the CPU %u in int8", e->n_operators - e->n_delegated - e->n_float - n_int16);
-    if (n_int16 > 0)
-        nuc_text_addf(out, ", %u in int16", n_int16);
-    nuc_text_addf(out, " and %u in float\n", e->n_float);
+    nuc_text_addf(out, "on the CPU %u in int8", e->n_on_cpu[NUC_NUMBERS_INT8]);
+    if (e->n_on_cpu[NUC_NUMBERS_INT16] > 0)
+        nuc_text_addf(out, ", %u in int16", e->n_on_cpu[NUC_NUMBERS_INT16]);
+    if (e->n_on_cpu[NUC_NUMBERS_INTEGERS] > 0)
+        nuc_text_addf(out, ", %u in integers", e->n_on_cpu[NUC_NUMBERS_INTEGERS]);
+    nuc_text_addf(out, " and %u in float\n", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
 }
 
 static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)

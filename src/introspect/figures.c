@@ -99,8 +99,10 @@ static void put_operators(const struct nuc_network *net, json_t *to)
     nuc_put_count(net->cx, to, "operators", e->n_operators);
     nuc_put_count(net->cx, to, "on_npu", e->n_delegated);
     nuc_put_count(net->cx, to, "on_cpu", on_cpu);
-    nuc_put_count(net->cx, to, "cpu_int8", on_cpu - e->n_float);
-    nuc_put_count(net->cx, to, "cpu_float", e->n_float);
+    nuc_put_count(net->cx, to, "cpu_int8", e->n_on_cpu[NUC_NUMBERS_INT8]);
+    nuc_put_count(net->cx, to, "cpu_int16", e->n_on_cpu[NUC_NUMBERS_INT16]);
+    nuc_put_count(net->cx, to, "cpu_integers", e->n_on_cpu[NUC_NUMBERS_INTEGERS]);
+    nuc_put_count(net->cx, to, "cpu_float", e->n_on_cpu[NUC_NUMBERS_FLOAT]);
     nuc_put_count(net->cx, to, "folded", folded);
     nuc_put_count(net->cx, to, "partitions", net->e->n_partitions);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
 
 /* The operators of both directions, and those of the Cortex-M dialect, have the same arguments in the same places. */
@@ -92,6 +93,25 @@ bool nuc_is_int16(const struct nuc_node *node)
             return true;
     }
     return false;
+}
+
+static bool has_reals(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_vals; i++) {
+        if (!nuc_is_integer(node->vals[i].dtype))
+            return true;
+    }
+    return false;
+}
+
+enum nuc_numbers nuc_numbers_of(const struct nuc_node *node)
+{
+    struct nuc_cursor at = {0, 0};
+    bool reals = has_reals(node);
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
+        reals = reals || has_reals(in);
+    return !reals ? NUC_NUMBERS_INTEGERS : nuc_is_int16(node) ? NUC_NUMBERS_INT16 : NUC_NUMBERS_INT8;
 }
 
 bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b)

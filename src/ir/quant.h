@@ -25,6 +25,19 @@ bool nuc_quantize_quant(const struct nuc_node *node, struct nuc_quant *out);
 /* Int16 comes into the operator or out of it, perhaps behind an activation. */
 bool nuc_is_int16(const struct nuc_node *node);
 
+/* What an operator that reads and writes such numbers computes with, if it has a kernel of them. */
+enum nuc_numbers {
+    NUC_NUMBERS_NONE,
+    NUC_NUMBERS_INT8,
+    NUC_NUMBERS_INT16,
+    NUC_NUMBERS_INTEGERS, /* that stand for themselves */
+    NUC_NUMBERS_FLOAT,
+    NUC_NUMBERS_COUNT
+};
+
+/* Int8, int16 or integers. */
+enum nuc_numbers nuc_numbers_of(const struct nuc_node *node);
+
 /* Scale and zero point are the same, bit for bit; ranges and types may differ. */
 bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b);
 

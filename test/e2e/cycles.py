@@ -3,7 +3,7 @@
 
 Of each model (.pt2, .tflite), for each target: the cycles of explain's nodes and boundaries are those of its summary, and
 those of report, of the program that compile makes, and of its profile; each operator has as many in report as in explain.
-They count the same operators, of which those on the CPU compute in int8 or in float.
+They count the same operators, of which those on the CPU compute in int8, int16, integers or float.
 Samples are NAME.calib.npz, NAME.cal.npz or calibration.npz next to a model. A model that explain refuses is left out.
 """
 import argparse
@@ -44,8 +44,11 @@ def rows(tree):
     return sum(r['cycles'] for r in tree['nodes']) + sum(b['cycles'] for b in tree['boundaries'])
 
 
+ON_CPU = ('cpu_int8', 'cpu_int16', 'cpu_integers', 'cpu_float')
+
+
 def counts_of(tree):
-    return [tree[name] for name in ('operators', 'on_cpu', 'cpu_int8', 'cpu_float')]
+    return [tree[name] for name in ('operators', 'on_cpu', *ON_CPU)]
 
 
 def complaints(model, target, folder):
@@ -67,9 +70,10 @@ def complaints(model, target, folder):
         yield f'rows of report have {rows(report)} cycles, its summary {cycles}'
     counted = explained['summary']
     on_cpu = counted['operators'] - counted['delegated']
-    counts = [counted['operators'], on_cpu, on_cpu - counted['in_float'], counted['in_float']]
+    wide = [counted[name] for name in ('in_int16', 'in_integers', 'in_float')]
+    counts = [counted['operators'], on_cpu, on_cpu - sum(wide), *wide]
     if counts_of(report['summary']) != counts:
-        yield f'report counts {counts_of(report["summary"])} operators, on the CPU, there in int8, in float, explain {counts}'
+        yield f'report counts {counts_of(report["summary"])} operators, on the CPU, there in int8, int16, integers, float, explain {counts}'
     reported = {n['name']: n['cycles'] for n in report['nodes'] if n['operator'] not in ('input', 'output')}
     for node in explained['nodes']:
         if reported.get(node['name'], node['cycles']) != node['cycles']:
@@ -81,7 +85,7 @@ def complaints(model, target, folder):
     if compiled['cycles'] != cycles:
         yield f'compile has {compiled["cycles"]} cycles, explain {cycles}'
     if counts_of(compiled) != counts:
-        yield f'compile counts {counts_of(compiled)} operators, on the CPU, there in int8, in float, explain {counts}'
+        yield f'compile counts {counts_of(compiled)} operators, on the CPU, there in int8, int16, integers, float, explain {counts}'
     if not samples:
         return
     profile = call('run', program, '--input', samples[1], '--profile', '--target', target)

@@ -46,11 +46,11 @@ def objects(value, path):
 
 
 def check_sums(what, value):
-    """Operators of the CPU compute in int8 or in float."""
+    """Operators of the CPU compute in int8, int16, integers or float."""
     for path, each in objects(value, what + " "):
-        parts = [each.get(name) for name in ("on_cpu", "cpu_int8", "cpu_float")]
-        if all(type(part) is int for part in parts) and parts[0] != parts[1] + parts[2]:
-            fail(f"{path}: on_cpu {parts[0]}, but cpu_int8 {parts[1]} and cpu_float {parts[2]}")
+        parts = [each.get(name) for name in ("on_cpu", "cpu_int8", "cpu_int16", "cpu_integers", "cpu_float")]
+        if all(type(part) is int for part in parts) and parts[0] != sum(parts[1:]):
+            fail(f"{path}: on_cpu {parts[0]}, but int8, int16, integers and float {parts[1:]}")
 
 
 def causes(error):

@@ -123,7 +123,9 @@ static void check_nodes(const json_t *tree)
     assert_int_equal(number(summary, "operators"), n_operators);
     assert_int_equal(number(summary, "on_npu"), n_on_npu);
     assert_int_equal(number(summary, "on_cpu"), n_operators - n_on_npu);
-    assert_int_equal(number(summary, "cpu_int8") + number(summary, "cpu_float"), n_operators - n_on_npu);
+    assert_int_equal(number(summary, "cpu_int8") + number(summary, "cpu_int16") + number(summary, "cpu_integers") +
+                         number(summary, "cpu_float"),
+                     n_operators - n_on_npu);
     assert_int_equal(number(summary, "macs"), macs);
 }
 

@@ -10,6 +10,7 @@ struct network {
     const char *what, *lines;
     float scale, offset; /* samples: from offset - scale to offset + scale */
     const char *note;    /* part of the first note; NULL: there is none */
+    const char *precision;
 };
 
 #define INPUT "%x = input : float32[1, 16]\n"
@@ -17,28 +18,33 @@ struct network {
 #define FILLED(name, value) "%" name " = parameter : float32[1, 16] values(" value ")\n"
 
 static const struct network networks[] = {
-    {"a layer", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1, 0, NULL},
-    {"an input of volts", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1e-3f, 0, NULL},
-    {"pixels", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 128, 128, NULL},
+    {"a layer", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1, 0, NULL, NULL},
+    {"an input of volts", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1e-3f, 0, NULL, NULL},
+    {"pixels", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 128, 128, NULL, NULL},
     {"one value", WEIGHT INPUT "%y = aten.linear.default(%x, %w); %z = aten.softmax.int(%y, 1)\n", 0, 0.5f,
-     "input 'x' is 0.5 throughout all samples"},
-    {"a tiny range", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1e-6f, 0, "input 'x' has no value beyond"},
-    {"a huge range", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1e6f, 0, "input 'x' has values up to"},
+     "input 'x' is 0.5 throughout all samples", NULL},
+    {"a tiny range", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1e-6f, 0, "input 'x' has no value beyond",
+     NULL},
+    {"a huge range", WEIGHT INPUT "%y = aten.linear.default(%x, %w)\n", 1e6f, 0, "input 'x' has values up to", NULL},
     {"a dead output", INPUT "%a = aten.abs.default(%x); %n = aten.neg.default(%a); %y = aten.relu.default(%n)\n", 1, 0,
-     "output 'y' of the float model is the same for all 6 samples"},
+     "output 'y' of the float model is the same for all 6 samples", NULL},
     {"a constant of the model",
      FILLED("k", "3") INPUT "%y = aten.add.Tensor(%x, %x); %z = aten.add.Tensor(%k, %k)\n"
                             "%output = output([%y, %z])\n",
-     1, 0, NULL},
+     1, 0, NULL, NULL},
     {"a lost range", FILLED("k", "200") INPUT "%m = aten.mul.Tensor(%x, %x); %y = aten.add.Tensor(%m, %k)\n", 0.1f, 0,
-     "output 'y' is the same for all 6 samples once it is quantized"},
-    {"a noisy output",
+     "output 'y' is the same for all 6 samples once it is quantized", NULL},
+    {"a small deviation from a level",
      FILLED("k", "200") "%w = parameter : float32[4, 16] values(1, -1)\n" INPUT
                         "%s = aten.add.Tensor(%x, %k); %y = aten.linear.default(%s, %w)\n",
-     1, 0, "output 'y' has an SQNR of"},
+     1, 0, "in int16: 2 operators from node 's'", NULL},
+    {"a noisy output, int8 by name",
+     FILLED("k", "200") "%w = parameter : float32[4, 16] values(1, -1)\n" INPUT
+                        "%s = aten.add.Tensor(%x, %k); %y = aten.linear.default(%s, %w)\n",
+     1, 0, "output 'y' has an SQNR of", "*=int8"},
     {"a level that is taken off",
      FILLED("k", "200") FILLED("l", "-200") INPUT "%s = aten.add.Tensor(%x, %k); %y = aten.add.Tensor(%s, %l)\n", 1, 0,
-     "stays in float: 2 operators from node 's'"},
+     "stays in float: 2 operators from node 's'", NULL},
 };
 
 struct notes {
@@ -88,6 +94,8 @@ static struct nuc_compiler *compile(const struct network *network, enum nuc_accu
     nuc_options_default(&o);
     o.threads = 1;
     o.accuracy = accuracy;
+    o.precision = &network->precision;
+    o.n_precision = network->precision != NULL;
     o.warn = note;
     o.warn_user = notes;
     f.c = nuc_compiler_new(&o, NULL);

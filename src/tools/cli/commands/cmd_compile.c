@@ -31,10 +31,12 @@ static const char *why_none(const struct nuc_program_report *r, const struct cli
 static void print_placement(const struct nuc_program_report *r, const struct cli_args *args)
 {
     size_t rest = r->n_operators - r->n_operators_delegated;
-    char in_float[40] = "", on_cpu[80] = "";
+    char in_float[80] = "", on_cpu[120] = "", in_int16[40] = "";
 
-    if (r->n_cpu_int8 + r->n_cpu_float > 0)
-        snprintf(in_float, sizeof in_float, " (%zu in float)", r->n_cpu_float);
+    if (r->n_cpu_int16 > 0)
+        snprintf(in_int16, sizeof in_int16, "%zu in int16, ", r->n_cpu_int16);
+    if (r->n_cpu_int8 + r->n_cpu_int16 + r->n_cpu_integers + r->n_cpu_float > 0)
+        snprintf(in_float, sizeof in_float, " (%s%zu in float)", in_int16, r->n_cpu_float);
     if (rest > 0)
         snprintf(on_cpu, sizeof on_cpu, ", CPU %zu%s", rest, in_float);
     if (r->n_partitions > 0)

@@ -47,9 +47,9 @@ function withoutFolders(text) {
 
 /* Cycles by where they are spent, as one bar with its shares in words. */
 function cyclesBar(report) {
-    const { npu_cycles: npu, cpu_cycles: cpu, cpu_float: inFloat, cpu_int8: inInt8 } = report.summary, total = (npu || 0) + (cpu || 0);
+    const { npu_cycles: npu, cpu_cycles: cpu, cpu_float: inFloat, on_cpu: onCpu } = report.summary, total = (npu || 0) + (cpu || 0);
     if (!total) return null;
-    const kind = inFloat && !inInt8 ? "cpu_float" : "cpu";
+    const kind = inFloat && inFloat === onCpu ? "cpu_float" : "cpu";
     const share = (name, value, text) => value ? styled(element("div", { class: "part " + name }), { "flex-grow": String(value) }) : null;
     const words = (name, value, text) => value ? element("span", {}, badge(name, text), " " + percentText(value / total) + " of the cycles") : null;
     return element("div", { class: "cycles-bar" }, element("div", { class: "stack", "aria-hidden": "true" }, share("npu", npu), share(kind, cpu)),
