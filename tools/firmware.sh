@@ -1,6 +1,6 @@
 #!/bin/sh
 # firmware.sh PROGRAM.pte [NPU [INPUT]]: builds an image for QEMU's mps2-an505 in build/firmware and prints its size.
-# CPU=cortex-m55: for its mps3-an547, in build/firmware-cortex-m55.
+# CPU=cortex-m55: for its mps3-an547, in build/firmware-cortex-m55; by itself for programs that say so.
 # GENERATED=1: with C from nucleon codegen instead of the program file and the runtime.
 # APPLICATION=FILE.c: with that program, which calls the generated C, in place of the runner. The working folder is an
 # include folder, too.
@@ -15,6 +15,17 @@ program=$(absolute "$1")
     { echo "firmware.sh: $1: is not a program (.pte): make one with 'nucleon compile'" >&2; exit 1; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 nucleon=${NUCLEON:-$root/build/release/nucleon}
+[ -x "$nucleon" ] || { echo "firmware.sh: $nucleon is missing: run 'make' first" >&2; exit 1; }
+cpu=$("$nucleon" inspect "$program" 2>/dev/null | sed -n 's/^  target .*, //p')
+case $cpu in
+Cortex-M55 | Cortex-M85)
+    [ "${CPU:-cortex-m55}" = cortex-m55 ] || {
+        echo "firmware.sh: $1: is for a $cpu: leave CPU=$CPU out, or compile it with --target $CPU" >&2
+        exit 1
+    }
+    CPU=cortex-m55
+    ;;
+esac
 case ${CPU:-} in
 '' | cortex-m33) toolchain=cm33 folder=firmware ;;
 cortex-m55) toolchain=cm55 folder=firmware-cortex-m55 ;;
@@ -22,7 +33,6 @@ cortex-m55) toolchain=cm55 folder=firmware-cortex-m55 ;;
 esac
 build=${FIRMWARE_BUILD:-$root/build/$folder}
 command -v arm-none-eabi-gcc >/dev/null || { echo "firmware.sh: arm-none-eabi-gcc is missing" >&2; exit 1; }
-[ -x "$nucleon" ] || { echo "firmware.sh: $nucleon is missing: run 'make' first" >&2; exit 1; }
 npu=none
 if "$nucleon" inspect "$program" | grep -q NeutronBackend; then npu=sim; fi
 [ -z "${2:-}" ] || npu=$2

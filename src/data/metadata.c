@@ -80,6 +80,11 @@ static const struct field memory_fields[] = {
     {"holds", WORD, AT(nuc_memory_metadata, holds), 0, holds_words},
 };
 
+static const struct field target_fields[] = {
+    {"name", TEXT, AT(nuc_target_metadata, name), 0, NULL},
+    {"cpu", TEXT, AT(nuc_target_metadata, cpu), 0, NULL},
+};
+
 static void init_memory(void *item)
 {
     struct nuc_memory_metadata *memory = item;
@@ -108,6 +113,7 @@ static const struct section sections[] = {
     SECTION("calibration", false, nuc_calibration_metadata, calibration, calibration_fields, NULL),
     SECTION("front_end", false, nuc_front_end_metadata, front_ends, front_end_fields, NULL),
     SECTION("memories", true, nuc_memory_metadata, memories, memory_fields, init_memory),
+    SECTION("target", false, nuc_target_metadata, target, target_fields, NULL),
 };
 
 /* ---- items by section ---- */

@@ -58,6 +58,12 @@ struct nuc_front_end_metadata {
 
 struct nuc_decision_rule;
 
+/* The chip that a program is for, where it is not the default one. */
+struct nuc_target_metadata {
+    const char *name;
+    const char *cpu; /* whose kernels it calls: "Cortex-M55"; NULL: float ones */
+};
+
 struct nuc_metadata {
     size_t n_inputs, n_outputs;
     struct nuc_input_metadata *inputs;
@@ -71,6 +77,8 @@ struct nuc_metadata {
     size_t n_memories; /* 0: nothing is said */
     struct nuc_memory_metadata *memories;
     const struct nuc_decision_rule *decision; /* what the outputs mean; NULL: not said (data/decision.h) */
+    size_t n_target; /* 0: the default or not known, or 1 */
+    struct nuc_target_metadata *target;
 };
 
 /* The name of the bank of planned memory `index`, or of what else is held (index 0); NULL: not said. */

@@ -1,11 +1,15 @@
 /* Public calls that take files and not a model: data sets, descriptions, profiles, lists, LiteRT models. */
+#include <string.h>
+
 #include "nucleon/json.h"
+#include "nucleon/runtime.h"
 
 #include "archive/file_kind.h"
 #include "back/profile/profile.h"
 #include "back/program/out_variant.h"
 #include "cpu/cortexm.h"
 #include "data/dataset.h"
+#include "data/metadata.h"
 #include "data/npz_write.h"
 #include "driver/model_metadata.h"
 #include "explain/list_operators.h"
@@ -272,10 +276,30 @@ enum nuc_status nuc_targets_json(struct nuc_compiler *c, const char **text)
 
 /* ---- profiles of programs that ran ---- */
 
+/* The target of the options, in the place of the default one that which the program says it is for. */
+static const struct nuc_target *target_of(struct nuc_compiler *c, const void *program, size_t size)
+{
+    const struct nuc_settings *s = nuc_settings(c);
+    const struct nuc_target *said = NULL;
+    struct nuc_span text = {0};
+    const void *data;
+    const char *why;
+
+    if (s->row != nuc_target_at(0) ||
+        nuc_program_named_data(program, size, NUC_METADATA_KEY, &data, &text.size, NULL) != NUC_OK)
+        return s->target;
+    text.data = data;
+    const struct nuc_metadata *m = nuc_metadata_read(c->cx, text, &why);
+    const char *name = m != NULL && m->n_target > 0 ? m->target->name : NULL;
+    for (size_t i = 0; name != NULL && nuc_target_at(i) != NULL; i++)
+        said = strcmp(nuc_target_at(i)->name, name) == 0 ? nuc_target_at(i) : said;
+    return said != NULL ? said : s->target;
+}
+
 static const struct nuc_profile *read_run(struct nuc_compiler *c, const char *file, const void *program, size_t size,
                                           const struct nuc_profile_run *run)
 {
-    return nuc_profile_read(c->cx, nuc_settings(c)->target, file, (struct nuc_span){program, size}, run);
+    return nuc_profile_read(c->cx, target_of(c, program, size), file, (struct nuc_span){program, size}, run);
 }
 
 enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const void *program, size_t size,

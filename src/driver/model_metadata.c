@@ -9,6 +9,7 @@
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"
+#include "npu/target/target.h"
 
 static struct nuc_seen *new_seen(const struct nuc_model *m)
 {
@@ -331,6 +332,17 @@ static struct nuc_metadata *describe(const struct nuc_model *m)
     return metadata;
 }
 
+static void give_target(const struct nuc_model *m, struct nuc_metadata *metadata)
+{
+    const struct nuc_target *t = m->settings->row;
+
+    if (t == nuc_target_at(0) || t->named != NUC_CPU_AUTO)
+        return;
+    metadata->target = nuc_alloc(m->c->cx, sizeof *metadata->target);
+    *metadata->target = (struct nuc_target_metadata){t->name, t->cpu != NULL ? t->cpu->name : NULL};
+    metadata->n_target = 1;
+}
+
 static void add_memory(struct nuc_metadata *m, const char *name, size_t bytes, enum nuc_memory_holds holds)
 {
     m->memories[m->n_memories++] =
@@ -365,6 +377,7 @@ struct nuc_span nuc_model_metadata_text(const struct nuc_model *m, const struct 
     if (o->reference_compat || o->no_metadata)
         return (struct nuc_span){NULL, 0};
     struct nuc_metadata *metadata = describe(m);
+    give_target(m, metadata);
     if (banks != NULL)
         give_memories(m, banks, metadata);
     return nuc_metadata_write(m->c->cx, metadata);

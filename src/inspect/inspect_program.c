@@ -370,6 +370,12 @@ static void print_named(struct nuc_text *out, const json_t *named)
         nuc_print_members(out, json_array_get(json_object_get(facts, "memories"), i), "  memory {name}: {holds}\n");
     if (json_object_get(facts, "front_end") != NULL)
         nuc_print_members(out, json_object_get(facts, "front_end"), "  front end: {text}\n");
+    if (json_object_get(facts, "target") != NULL)
+        nuc_print_members(out, json_object_get(facts, "target"), "  target {name}");
+    if (json_object_get(json_object_get(facts, "target"), "cpu") != NULL)
+        nuc_print_members(out, json_object_get(facts, "target"), ", {cpu}");
+    if (json_object_get(facts, "target") != NULL)
+        nuc_text_addf(out, "\n");
     if (images != NULL)
         nuc_print_members(out, images, "  images: (pixel / 255 - {mean}) / {std}, resize {resize}\n");
 }

@@ -22,7 +22,14 @@ digits=$root/examples/digits
 cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(cat log)"
 "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --target cortex-m55 -o digits.pte --quiet ||
     fail "no program"
-"$nucleon" codegen digits.pte --project digits --target cortex-m55 --quiet || fail "no project"
+# The program says what it is for.
+"$nucleon" codegen digits.pte --project wrong --target cortex-m33 --quiet 2>err && fail "a project for another CPU"
+grep -q 'digits.pte: the program is for a Cortex-M55' err || fail "another CPU: $(cat err)"
+CPU=cortex-m33 NUCLEON=$nucleon sh "$root/tools/firmware.sh" digits.pte 2>err && fail "an image for another CPU"
+grep -q 'digits.pte: is for a Cortex-M55: leave CPU=cortex-m33 out' err || fail "another CPU: $(cat err)"
+"$nucleon" run digits.pte --input "$digits/calibration.npz" --profile --json >said 2>err || fail "run: $(cat err)"
+grep -q '"target": "cortex-m55"' said || fail "a profile for another target"
+"$nucleon" codegen digits.pte --project digits --quiet || fail "no project"
 [ ! -e digits/cortex-m33.cmake ] || fail "the project has files of another board"
 cmake -S digits -B digits/build -DCMAKE_PREFIX_PATH="$work/prefix" >log 2>&1 || fail "$(cat log)"
 cmake --build digits/build >log 2>&1 || fail "does not build: $(cat log)"

@@ -18,6 +18,9 @@ static const struct nuc_metadata *sample(struct nuc_context *cx)
     f->outputs[0] = (struct nuc_output_metadata){"scores", "scores", 4, classes};
     f->n_images = 1;
     f->images = nuc_alloc(cx, sizeof *f->images);
+    f->n_target = 1;
+    f->target = nuc_alloc(cx, sizeof *f->target);
+    *f->target = (struct nuc_target_metadata){"cortex-m55", "Cortex-M55"};
     *f->images = (struct nuc_image_metadata){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
     return f;
 }
@@ -49,6 +52,9 @@ static void round_trip(struct nuc_context *cx, void *arg)
     assert_int_equal(f->images->n_mean, 1);
     assert_true(same_float(f->images->mean[0], 0.485) && same_float(f->images->std[0], 0.229));
     assert_int_equal(f->images->resize, 2);
+    assert_int_equal(f->n_target, 1);
+    assert_string_equal(f->target->name, "cortex-m55");
+    assert_string_equal(f->target->cpu, "Cortex-M55");
     again = nuc_metadata_write(cx, f);
     assert_int_equal(again.size, text.size);
     assert_memory_equal(again.data, text.data, text.size);
@@ -83,6 +89,7 @@ static const struct refused_case refused_cases[] = {
     {"{\"schema\":1,\"inputs\":[{\"least\":2,\"most\":1}]}", "the range of input 0"},
     {"{\"schema\":1,\"outputs\":[{\"classes\":\"cat\"}]}", "outputs[0].classes: is a text where an array belongs"},
     {"{\"schema\":1,\"outputs\":[{\"classes\":[\"cat\",3]}]}", "outputs[0].classes[1]"},
+    {"{\"schema\":1,\"target\":{\"name\":7}}", "target.name: is an integer where a text belongs"},
     {"{\"schema\":1,\"images\":{}}", "images.mean: the field is missing"},
     {"{\"schema\":1,\"images\":{\"mean\":[0,0],\"std\":[1,1],\"resize\":\"none\"}}", "has 2 numbers"},
     {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[0],\"resize\":\"none\"}}", "std is not above 0"},

@@ -8,6 +8,8 @@
 #include "nucleon/firmware.h"
 
 #include "archive/file_kind.h"
+#include "archive/program_view.h"
+#include "data/metadata.h"
 #include "host/call.h"
 #include "host/file.h"
 #include "host/text.h"
@@ -136,6 +138,31 @@ static const struct board *board_of(const char *cpu)
     return &boards[0];
 }
 
+/* The CPU that a program says it is for; NULL: it says nothing. */
+static const char *cpu_of(struct nuc_context *cx, const struct nuc_program_view *view)
+{
+    const struct nuc_metadata *m = NULL;
+    const char *why;
+
+    for (uint32_t i = 0; i < view->n_named; i++) {
+        if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
+            m = nuc_metadata_read(cx, view->named[i].data, &why);
+    }
+    return m != NULL && m->n_target > 0 ? m->target->cpu : NULL;
+}
+
+/* That of the program, which --target may only say once more. */
+static const struct board *board_for(struct nuc_compiler *c, const char *path, const struct nuc_target_facts *target)
+{
+    struct nuc_context *cx = nuc_context_of(c);
+    const char *cpu = cpu_of(cx, nuc_program_view_open(cx, path, nuc_read_file(cx, path)));
+
+    if (cpu != NULL && strcmp(target->name, nuc_target_name(0)) != 0 && strcmp(cpu, target->cpu) != 0)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: the program is for a %s, %s is not one: leave --target out", path, cpu,
+                 target->name);
+    return board_of(cpu != NULL ? cpu : target->cpu);
+}
+
 static bool is_of(const struct board *board, const struct nuc_project_file *file)
 {
     return strstr(file->path, board->toolchain) != NULL || strstr(file->path, board->port) != NULL;
@@ -177,8 +204,9 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
         struct nuc_context *cx = nuc_context_of(c);
-        struct project p = {.cx = cx, .folder = folder, .board = board_of(target.cpu)};
+        struct project p = {.cx = cx, .folder = folder};
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
+        p.board = board_for(c, path, &target);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
         nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
         nuc_make_folder(cx, p.folder);
