@@ -136,6 +136,16 @@ struct nuc_output_score {
 
 struct nuc_evaluation_origin;
 
+/* How good decisions are (nucleon/decision.h); what a kind does not have is 0, what is not known NaN. */
+struct nuc_decision_score {
+    size_t n_labelled, n_found; /* boxes; points; events, and those noticed; anomalies, and those noticed */
+    double map50, map;          /* boxes: mean average precision at an IoU of 0.5, and over 0.5 to 0.95 */
+    double distance;            /* keypoints: mean, the input being 1 wide and high */
+    size_t n_false, n_normal;   /* false alarms; samples that are no anomaly */
+    double false_per_hour, delay_steps, delay_seconds; /* classes */
+    double auc;                                        /* anomalies */
+};
+
 struct nuc_evaluation {
     size_t n_samples;
     size_t n_sequences; /* that the samples are steps of; 0: the program has no states */
@@ -155,7 +165,9 @@ struct nuc_evaluation {
     const struct nuc_disagreement *disagreements;
     double seconds, program_seconds, reference_seconds; /* of a merged one: summed over its shards */
     double signal, noise; /* summed over the outputs that are not integers: the measure of quantization */
-    const char *missed;   /* the gates that are missed, one line; NULL: none */
+    const char *decision; /* "boxes", ...: the labels of the program's decisions are there; NULL: they are not */
+    struct nuc_decision_score program_decisions, reference_decisions;
+    const char *missed; /* the gates that are missed, one line; NULL: none */
 };
 
 /*

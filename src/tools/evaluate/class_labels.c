@@ -456,7 +456,8 @@ void nuc_find_labels(struct nuc_scoring *s)
     /* Those that name their output first. */
     for (int common = 0; common < 2; common++) {
         for (size_t i = 0; i < n; i++) {
-            if (!nuc_is_label_array(arrays[i].name) || is_common(arrays[i].name) != common)
+            if (!nuc_is_label_array(arrays[i].name) || is_common(arrays[i].name) != common ||
+                nuc_is_decision_label(s, arrays[i].name))
                 continue;
             s->of_sequences = nuc_label_steps(s, &arrays[i]);
             if (common)

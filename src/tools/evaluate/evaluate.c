@@ -289,6 +289,7 @@ static void run_sample(struct nuc_scoring *s, size_t sample)
     s->result->program_seconds += nuc_seconds() - before;
     count_sample(s, sample);
     nuc_count_step(s, sample);
+    nuc_count_decision(s, sample);
     s->result->seconds += nuc_seconds() - started;
 }
 
@@ -335,6 +336,7 @@ static void finish(struct nuc_scoring *s)
         o->score->program_accuracy = nuc_tally_accuracy(&o->program, top);
         o->score->reference_accuracy = nuc_tally_accuracy(&o->reference, top);
     }
+    nuc_finish_decisions(s);
     nuc_finish_evaluation(s->result, s->scores);
     if (s->result->shard.count != 0) /* what counts is how it is over all samples */
         return;
@@ -470,6 +472,7 @@ static void prepare(struct nuc_scoring *s)
             open_decisions(s, &s->outputs[i]);
     }
     nuc_open_sequences(s);
+    nuc_open_decision_scores(s);
     nuc_check_gates(s->cx, s->result, s->options);
 }
 

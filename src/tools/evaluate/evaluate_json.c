@@ -170,6 +170,7 @@ static void put_measures(const struct writer *w, json_t *to)
     json_t *list = nuc_put_array(w->cx, to, "outputs");
     for (size_t i = 0; i < e->n_outputs; i++)
         put_output(w, nuc_put_object(w->cx, list, NULL), &e->outputs[i]);
+    nuc_put_decision_scores(w->cx, to, e);
     list = nuc_put_array(w->cx, to, "class_names");
     for (size_t i = 0; i < e->n_class_names; i++)
         nuc_put_string(w->cx, list, NULL, e->class_names[i]);

@@ -100,9 +100,10 @@ struct nuc_scoring {
     struct nuc_disagreement *disagreements;
     size_t room;  /* for how many */
     bool insists; /* the array under way belongs to the output or nowhere: what does not fit is refused */
-    struct nuc_step_score *steps; /* of the result */
-    size_t step;                  /* of the sequence under way, from 1 */
-    bool of_sequences;            /* the array under way has a label for each */
+    struct nuc_step_score *steps;           /* of the result */
+    size_t step;                            /* of the sequence under way, from 1 */
+    bool of_sequences;                      /* the array under way has a label for each */
+    struct nuc_decision_scoring *decisions; /* NULL: there are none, or no labels of them */
     const void **inputs;
     void **program_blocks, **reference_blocks;
 };
@@ -144,6 +145,17 @@ void nuc_count_step(struct nuc_scoring *s, size_t sample);
 void nuc_put_sequences(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e);
 void nuc_put_last_decisions(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e,
                             const struct nuc_output_score *score);
+
+/* ---- decisions that the program carries (decision_score.c) ---- */
+
+struct nuc_decision_scoring;
+
+/* Whether the array is the labels of these, and of no output. */
+bool nuc_is_decision_label(const struct nuc_scoring *s, const char *name);
+void nuc_open_decision_scores(struct nuc_scoring *s);
+void nuc_count_decision(struct nuc_scoring *s, size_t sample);
+void nuc_finish_decisions(struct nuc_scoring *s);
+void nuc_put_decision_scores(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e);
 
 /* ---- channels in another scale (rescale.c) ---- */
 

@@ -286,9 +286,44 @@ static bool could_be_classes(const struct nuc_evaluation *e)
     return any && e->has_reference;
 }
 
+static void print_decision(const char *whose, const char *kind, const struct nuc_decision_score *d)
+{
+    cli_printf("%s\n", whose);
+    if (strcmp(kind, "boxes") == 0) {
+        cli_printf("  %-20s %7.2f %%\n  %-20s %7.2f %%  (%zu boxes found, %zu labelled)\n", "mAP at 0.5",
+                   100 * d->map50, "mAP at 0.5 to 0.95", 100 * d->map, d->n_found, d->n_labelled);
+    } else if (strcmp(kind, "keypoints") == 0) {
+        cli_printf("  %-20s %7.4f  of the input (%zu of %zu points)\n", "mean distance", d->distance, d->n_found,
+                   d->n_labelled);
+    } else if (strcmp(kind, "anomaly") == 0) {
+        print_share("  detected", d->n_found, d->n_labelled);
+        print_share("  false alarms", d->n_false, d->n_normal);
+        cli_printf("  %-20s %7.4f\n", "AUC", d->auc);
+    } else {
+        print_share("  events noticed", d->n_found, d->n_labelled);
+        cli_printf("  %-20s %7zu", "false alarms", d->n_false);
+        if (!isnan(d->false_per_hour))
+            cli_printf("  %.2f an hour", d->false_per_hour);
+        cli_printf("\n  %-20s %7.2f steps", "mean delay", d->delay_steps);
+        if (!isnan(d->delay_seconds))
+            cli_printf("  %.3f s", d->delay_seconds);
+        cli_printf("\n");
+    }
+}
+
+static void print_decisions(const struct nuc_evaluation *e)
+{
+    if (e->decision == NULL)
+        return;
+    cli_printf("\ndecisions: %s\n", e->decision);
+    if (e->has_reference)
+        print_decision("reference", e->decision, &e->reference_decisions);
+    print_decision("program", e->decision, &e->program_decisions);
+}
+
 void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
 {
-    bool any = e->has_reference;
+    bool any = e->has_reference || e->decision != NULL;
 
     cli_printf("%-22s %7zu in %.2f s\n", "samples", e->n_samples, e->seconds);
     cli_printf("%-22s %7.1f per second on the host, NPU simulated\n", "program",
@@ -297,6 +332,7 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
         cli_printf("%-22s %7.1f per second\n", "reference", per_second(e->n_samples, e->reference_seconds));
     print_total(e);
     print_steps(e);
+    print_decisions(e);
     print_outputs(e);
     for (size_t i = 0; i < e->n_outputs; i++)
         print_remarks(e, &e->outputs[i]);
