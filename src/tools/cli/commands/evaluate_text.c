@@ -1,6 +1,7 @@
 /* An evaluation as text of 80 columns. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/cli/commands/evaluation.h"
 
