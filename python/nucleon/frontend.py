@@ -28,6 +28,11 @@ def axes(count: int, **members: Any) -> Description:
     return {"sensor": {"axes": count, **members}}
 
 
+def image(format: str, width: int, height: int, **members: Any) -> Description:
+    """Frames of a camera with so many pixels, in the format "rgb565", "rgb888", "bgr888", "yuyv", "uyvy" or "grey"."""
+    return {"image": {"format": format, "width": width, "height": height, **members}}
+
+
 def save(description: Description, path: Union[str, "os.PathLike[str]"]) -> None:
     """Writes the file for the option ``front_end``."""
     with open(path, "w", encoding="utf-8") as file:

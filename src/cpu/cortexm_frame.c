@@ -87,7 +87,7 @@ static void add_scratch(struct nuc_graph *g, struct nuc_node *frame)
     const struct nuc_node *rows = frame->args[NUC_ARG(PREPARE_FRAME, rows)].u.node;
     const int64_t *x = columns->vals[0].sizes, *y = rows->vals[0].sizes;
     const struct nuc_frame_input p = {
-        .pixels = (enum nuc_pixels)numbers[0],
+        .pixels = (enum nuc_pixel_format)numbers[0],
         .channels = (enum nuc_colours)numbers[1],
         .columns = {(const int32_t *)(const void *)columns->data->bytes.data, (size_t)x[0], (size_t)x[1]},
         .rows = {(const int32_t *)(const void *)rows->data->bytes.data, (size_t)y[0], (size_t)y[1]}};

@@ -97,7 +97,7 @@ const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
     struct nuc_camera *c = nuc_alloc(image->file->cx, sizeof *c);
 
     nuc_json_only(image, keys);
-    c->pixels = (enum nuc_pixels)word_of(image, "format", nuc_pixels_words, -1);
+    c->pixels = (enum nuc_pixel_format)word_of(image, "format", nuc_pixels_words, -1);
     c->width = side_of(image, "width");
     c->height = side_of(image, "height");
     const struct nuc_json width = nuc_json_field(image, "width");
@@ -220,7 +220,7 @@ static void colours_of(const uint8_t rgb[6], uint8_t *u, uint8_t *v)
 }
 
 /* Two pixels, of which the second may be left out where the format has no pairs. */
-static void write_pixels(enum nuc_pixels pixels, const uint8_t rgb[6], size_t count, uint8_t *out)
+static void write_pixels(enum nuc_pixel_format pixels, const uint8_t rgb[6], size_t count, uint8_t *out)
 {
     const bool luma_first = pixels == NUC_PIXELS_YUYV;
 

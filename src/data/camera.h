@@ -11,7 +11,7 @@
 #include "device/signal/frame.h"
 
 struct nuc_camera {
-    enum nuc_pixels pixels;
+    enum nuc_pixel_format pixels;
     enum nuc_colours channels; /* of the network's input */
     uint32_t width, height;    /* of the frame */
     bool is_centred;           /* the largest part in the middle with the proportions of the input */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "data/camera.h"
+#include "data/image_scale.h"
 
 static const struct nuc_camera *camera_of(struct nuc_context *cx, const char *text)
 {
@@ -100,6 +101,30 @@ static void values_are_normalised(struct nuc_context *cx, void *arg)
     }
 }
 
+/* The middle of an image as --resize crop scales it, within one step: that has no rounding in between. */
+static void scales_as_image_files(struct nuc_context *cx, void *arg)
+{
+    static const uint32_t sizes[][4] = {{40, 30, 8, 8}, {31, 47, 9, 5}, {12, 9, 20, 20}, {64, 48, 64, 48}};
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const uint32_t width = sizes[i][0], height = sizes[i][1];
+        const struct nuc_image_format format = {
+            .channels = 3, .width = sizes[i][2], .height = sizes[i][3], .fit = NUC_FIT_CROP};
+        const struct nuc_pixels pixels = {height, width, 3, random_frame(cx, (size_t)width * height * 3)};
+        const struct nuc_scaler scaler = nuc_scaler_make(cx, height, width, &format);
+        const size_t count = (size_t)format.width * format.height * 3;
+        float *wanted = nuc_alloc_array(cx, count, sizeof *wanted);
+        const struct nuc_camera *camera = camera_of(
+            cx, nuc_format(cx, "{\"format\": \"rgb888\", \"width\": %u, \"height\": %u, \"crop\": \"center\"}",
+                           (unsigned)width, (unsigned)height));
+        const float *values = image_of(cx, camera, &(struct nuc_camera_input){format.width, format.height, false});
+        nuc_scale(&scaler, &pixels, &format, wanted);
+        for (size_t k = 0; k < count; k++)
+            assert_true(fabsf(values[k] * 255 - wanted[k]) <= 1);
+    }
+}
+
 /* Taps that go back, leave the frame, or are more than there is room for. */
 static void taps_are_checked(struct nuc_context *cx, void *arg)
 {
@@ -137,6 +162,7 @@ int main(void)
         TEXT_TEST("cases/cameras.txt", check_images, NULL),
         TEXT_TEST("cases/camera_refusals.txt", check_refusals, NULL),
         CONTEXT_TEST(values_are_normalised),
+        CONTEXT_TEST(scales_as_image_files),
         CONTEXT_TEST(taps_are_checked),
     };
 

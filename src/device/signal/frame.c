@@ -34,7 +34,7 @@ static inline size_t channels_of(const struct nuc_frame_input *p)
     return p->channels == NUC_CHANNELS_GREY ? 1 : 3;
 }
 
-static bool has_pairs(enum nuc_pixels pixels)
+static bool has_pairs(enum nuc_pixel_format pixels)
 {
     return pixels == NUC_PIXELS_YUYV || pixels == NUC_PIXELS_UYVY;
 }
@@ -98,7 +98,7 @@ static inline uint8_t clipped(int32_t v)
 #endif
 
 /* Pixel x of a line without pairs. The upper bits of 5 and 6 bits are repeated below, so that all ones are 255. */
-static inline void read_rgb(enum nuc_pixels pixels, const uint8_t *line, size_t x, uint8_t rgb[3])
+static inline void read_rgb(enum nuc_pixel_format pixels, const uint8_t *line, size_t x, uint8_t rgb[3])
 {
     if (pixels == NUC_PIXELS_RGB565) {
         const uint32_t word = line[2 * x] | (uint32_t)line[2 * x + 1] << 8;
@@ -130,7 +130,8 @@ static inline void read_pair(const uint8_t *luma, const uint8_t *colour, uint8_t
     }
 }
 
-static inline void read_colours(enum nuc_pixels pixels, const uint8_t *line, size_t from, size_t end, uint8_t *out)
+static inline void read_colours(enum nuc_pixel_format pixels, const uint8_t *line, size_t from, size_t end,
+                                uint8_t *out)
 {
     const size_t luma = pixels == NUC_PIXELS_UYVY ? 1 : 0;
 
@@ -143,7 +144,7 @@ static inline void read_colours(enum nuc_pixels pixels, const uint8_t *line, siz
         read_rgb(pixels, line, x, out);
 }
 
-static inline void read_luma(enum nuc_pixels pixels, const uint8_t *line, size_t from, size_t end, uint8_t *out)
+static inline void read_luma(enum nuc_pixel_format pixels, const uint8_t *line, size_t from, size_t end, uint8_t *out)
 {
     const size_t step = pixels == NUC_PIXELS_GREY ? 1 : 2, at = pixels == NUC_PIXELS_UYVY ? 1 : 0;
     uint8_t rgb[3];

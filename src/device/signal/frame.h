@@ -12,7 +12,7 @@
 
 /* Bytes in the order of memory. Two bytes of RGB565 are a word of 16 bits, the lower byte first, red in its top bits.
  */
-enum nuc_pixels {
+enum nuc_pixel_format {
     NUC_PIXELS_RGB565,
     NUC_PIXELS_RGB888,
     NUC_PIXELS_BGR888,
@@ -41,7 +41,7 @@ struct nuc_frame_taps {
 
 /* Sizes of a frame, of the result, and where its values lie: steps count values. */
 struct nuc_frame_input {
-    enum nuc_pixels pixels;
+    enum nuc_pixel_format pixels;
     enum nuc_colours channels;
     size_t width, height; /* of the frame; of Y, U and V the width is even */
     struct nuc_frame_taps columns, rows;
@@ -50,7 +50,7 @@ struct nuc_frame_input {
     size_t channel_step, column_step, row_step;
 };
 
-static inline size_t nuc_frame_bytes(enum nuc_pixels pixels, size_t width, size_t height)
+static inline size_t nuc_frame_bytes(enum nuc_pixel_format pixels, size_t width, size_t height)
 {
     const size_t bytes = pixels == NUC_PIXELS_GREY                                    ? 1
                          : pixels == NUC_PIXELS_RGB888 || pixels == NUC_PIXELS_BGR888 ? 3

@@ -10,7 +10,7 @@ static struct nuc_frame_input frame_input_of(const struct nuc_eval_call *c)
     const struct nuc_meta *x = nuc_eval_in_meta(c, columns), *y = nuc_eval_in_meta(c, rows);
     const struct nuc_meta *values = nuc_eval_in_meta(c, table);
     struct nuc_frame_input p = {
-        .pixels = (enum nuc_pixels)n[0],
+        .pixels = (enum nuc_pixel_format)n[0],
         .channels = (enum nuc_colours)n[1],
         .width = (size_t)n[2],
         .height = (size_t)n[3],

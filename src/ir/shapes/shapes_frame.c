@@ -24,7 +24,7 @@ void nuc_shape_prepare_frame(const struct nuc_shape_call *c)
         n[2] < 1 || n[3] < 1 || n[2] > most / 4 / n[3] || n[4] < 3 || n[4] > 4 ||
         (n[5] != n[4] - 1 && n[5] != n[4] - 3))
         nuc_shape_fail(c, "numbers are not formats, sizes and dimensions");
-    const int64_t bytes = (int64_t)nuc_frame_bytes((enum nuc_pixels)n[0], (size_t)n[2], (size_t)n[3]);
+    const int64_t bytes = (int64_t)nuc_frame_bytes((enum nuc_pixel_format)n[0], (size_t)n[2], (size_t)n[3]);
     const int64_t channels = n[1] == NUC_CHANNELS_GREY ? 1 : 3;
     if (frame->dtype != NUC_U8 || frame->rank != 1 || frame->sizes[0] != bytes)
         nuc_shape_fail(c, "the frame is %s instead of uint8[%lld]", nuc_meta_text(c->g->cx, frame), (long long)bytes);

@@ -19,7 +19,7 @@ static bool read_numbers(struct nuc_kernel_context *cx, const struct nuc_args_pr
     if (a->numbers->u.list.count != 6 || n[0] < 0 || n[0] >= NUC_PIXELS_COUNT || n[1] < 0 ||
         n[1] >= NUC_CHANNELS_COUNT || n[2] < 1 || n[3] < 1 || n[3] > INT32_MAX || n[2] > INT32_MAX / 4 / n[3])
         return false;
-    p->pixels = (enum nuc_pixels)n[0];
+    p->pixels = (enum nuc_pixel_format)n[0];
     p->channels = (enum nuc_colours)n[1];
     p->width = (size_t)n[2];
     p->height = (size_t)n[3];
