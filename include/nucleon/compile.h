@@ -199,7 +199,7 @@ struct nuc_options {
 
     /*
      * What the outputs mean, for tools and firmware: the name of a JSON file, or its text, which begins with a brace
-     * (docs/applications.md, "Decisions"). Default NULL: not said.
+     * (docs/decisions.md). Default NULL: not said.
      */
     const char *decision;
     bool unlike_calibration; /* accepts data in another unit than the calibration data, with a note */

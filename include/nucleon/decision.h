@@ -6,7 +6,7 @@
  *     nuc_decider_init(&decider, &decision, found, N_FOUND, history, N_HISTORY);
  *     ... after each inference: nuc_decider_run(&decider, outputs); decider.found[0 ... decider.n_found - 1] ...
  *
- * A struct nuc_decision_rule is a constant that nucleon codegen writes (docs/applications.md), or that a tool on the
+ * A struct nuc_decision_rule is a constant that nucleon codegen writes (docs/decisions.md), or that a tool on the
  * host has read and checked.
  */
 #ifndef NUCLEON_DECISION_H

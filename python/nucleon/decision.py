@@ -1,5 +1,5 @@
 """What a program's outputs mean, for ``nucleon.compile(..., decision=...)``: each function gives the JSON that ``nucleon
-compile --decision`` takes (docs/applications.md, "Decisions"). Members are checked when the model is compiled.
+compile --decision`` takes (docs/decisions.md). Members are checked when the model is compiled.
 
     nucleon.compile(model, x, decision=nucleon.decision.classes(smoothing="average", window=4, threshold=0.8))
 """

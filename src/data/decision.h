@@ -1,5 +1,5 @@
 /*
- * Decisions as JSON (docs/applications.md, "Decisions"): read from what a user writes and from the facts of a program,
+ * Decisions as JSON (docs/decisions.md): read from what a user writes and from the facts of a program,
  * where the same object stands with every member said (docs/formats.md, "Facts"), and put on the outputs of a program.
  */
 #ifndef NUC_DATA_DECISION_H

@@ -126,6 +126,26 @@ mkdir numbers
 unzip -q test.npz -d numbers || fail "unzip"
 mv numbers/float_output.npy numbers/label.npy || fail "labels"
 ends 0 evaluate digits.pte --dataset numbers --reference digits.pt2 --task regress
+# What programs decide, with labels of each kind.
+$python - <<'PYTHON' || fail "no labels of decisions"
+import zipfile
+def npy(shape, elements):
+    header = ("{'descr': '|u1', 'fortran_order': False, 'shape': %s, }" % (shape,)).encode()
+    return b"\x93NUMPY\x01\x00v\x00" + b"%-117s\n" % header + elements
+with zipfile.ZipFile("test.npz") as old, zipfile.ZipFile("decided.npz", "w") as new:
+    new.writestr("input.npy", old.read("input.npy"))
+    new.writestr("label_boxes.npy", npy((360, 1, 5), bytes([0, 0, 0, 1, 1]) * 360))
+    new.writestr("label_points.npy", npy((360, 5, 2), bytes(3600)))
+    new.writestr("label_events.npy", npy((360,), bytes([i // 2 % 9 for i in range(360)])))
+    new.writestr("label_anomaly.npy", npy((360,), bytes([i % 2 for i in range(360)])))
+PYTHON
+ends 0 evaluate boxes.pte --dataset decided.npz --reference digits.pt2
+ends 0 report $digits --dataset decided.npz --decision '{"anomaly":{"threshold":0.1}}'
+for rule in '"classes":{"step_seconds":1}' '"keypoints":{"form":"coordinates","points":5}' '"anomaly":{"threshold":0.1}'; do
+    "$nucleon" compile $digits -o decided.pte -q --decision "{$rule}" || fail "$rule"
+    ends 0 run decided.pte --input test.npz
+    ends 0 evaluate decided.pte --dataset decided.npz
+done
 # Shards, with everything that their JSON may have.
 /usr/bin/python3 "$root/test/e2e/spread.py" digits.pt2 spread.pt2 &&
     "$nucleon" quantize spread.pt2 --calibration calibration.npz -o even.pt2 -q &&
