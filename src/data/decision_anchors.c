@@ -188,6 +188,8 @@ static void make_grids(struct making *m, const struct nuc_json *j, const struct 
     if (nuc_json_is_there(&sizes) && nuc_json_count(&sizes) != n)
         nuc_json_fail(&sizes, NUC_BAD_INPUT, "has %zu lists, one for each of %zu strides belongs there",
                       nuc_json_count(&sizes), n);
+    if (nuc_json_count(&input) != 2)
+        nuc_json_fail(&input, NUC_BAD_INPUT, "has %zu numbers, width and height belong there", nuc_json_count(&input));
     const struct nuc_json width = nuc_json_item(&input, 0), height = nuc_json_item(&input, 1);
     const uint32_t in[2] = {count_in(&width, CELLS_MAX), count_in(&height, CELLS_MAX)};
     for (size_t i = 0; i < n; i++) {

@@ -68,6 +68,8 @@ static const struct refused refused[] = {
     {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"table\":[1,2,3]}}}", "four for each anchor"},
     {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"file\":\"none.npy\"}}}", "none.npy"},
     {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"strides\":[8],\"input_size\":[64,64]}}}", NULL},
+    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"strides\":[8],\"input_size\":[64]}}}",
+     "width and height belong there"},
     {"{\"boxes\":{\"form\":\"yolo5\",\"decoded\":false,\"anchors\":{\"strides\":[8],\"input_size\":[64,64]}}}",
      "has no sizes"},
     {"{\"boxes\":{\"form\":\"ssd\",\"coding\":[0,1,1,1],\"anchors\":{}}}", "boxes.coding[0]: is 0"},
