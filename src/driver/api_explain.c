@@ -1,8 +1,8 @@
 /* Where nodes run and why. */
-#include "driver/trials/explain_options.h"
-#include "driver/trials/explain_trials.h"
 #include "driver/lower_model.h"
 #include "driver/node_cycles.h"
+#include "driver/trials/explain_options.h"
+#include "driver/trials/explain_trials.h"
 #include "npu/target/target.h"
 
 struct lowering {

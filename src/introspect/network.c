@@ -1,9 +1,9 @@
 /* nuc_compile_network(): one quantization and one compilation, and what they left. */
 #include "introspect/network_private.h"
 
+#include "driver/node_cycles.h"
 #include "driver/trials/explain_options.h"
 #include "driver/trials/explain_trials.h"
-#include "driver/node_cycles.h"
 
 static void add_missed(struct nuc_network *net, const char *text)
 {
