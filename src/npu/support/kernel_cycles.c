@@ -62,6 +62,7 @@ static const struct fit wide_depthwise = {.call = 1500, .product = 3.5, .written
 
 /* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
 #define FEW 64
+static const struct fit vector_few_softmax = {.call = 1700, .written = 85};     /* 1 % */
 static const struct fit few_sums = {.call = 1800, .written = 100, .scalar = 3}; /* 2 % */
 
 enum form {
@@ -72,7 +73,12 @@ enum form {
     ROWS,     /* of the last dimension */
     VOLUME,   /* products of windows of volumes */
     ORDER,    /* along all inner dimensions that stay where they are */
+    MOVES,    /* along the longest dimension (device/kernels/mve/mve_copy.c) */
 };
+
+/* A row that vectors move, and one of bytes side by side that they leave to plain C. */
+#define LEAST_MOVED 8
+#define MOST_TOGETHER 16
 
 static const struct row {
     const enum nuc_op *ops;
@@ -220,6 +226,17 @@ static const struct row vector_kernels[] = {
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
      VALUES,
      {.product = 2.44, .written = 18.3}}, /* 43 %: 6 channels */
+    {NUC_OPS(NUC_OP_CORTEXM_SOFTMAX, NUC_OP_NATIVE_SOFTMAX),
+     ROWS,
+     {.call = 21000, .written = 14, .run = 200, .few = &vector_few_softmax}}, /* 14 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_BILINEAR, NUC_OP_UPSAMPLE_BILINEAR),
+     VALUES,
+     {.call = 1270, .written = 13.5, .pixel = 112}}, /* 7 % */
+    {NUC_OPS(NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_PERMUTE, NUC_OP_TO_DIM_ORDER_COPY, NUC_OP_SLICE),
+     MOVES,
+     {.call = 1600, .written = 0.95, .run = 83}},                             /* 11 % */
+    {NUC_OPS(NUC_OP_CAT), MOVES, {.call = 2350, .written = 0.95, .run = 83}}, /* 2 %: of two parts */
+    {NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD), MOVES, {.call = 1700, .written = 0.95, .run = 83}}, /* 14 % */
 };
 
 /* Float kernels that differ from one pass over their values; those that move values are as above. */
@@ -381,6 +398,30 @@ static double run_length(const struct nuc_meta *in, const struct nuc_meta *out, 
     return length;
 }
 
+static int64_t longest(const struct nuc_meta *m)
+{
+    int64_t size = 1;
+
+    for (uint32_t d = 0; d < m->rank; d++)
+        size = m->sizes[d] > size ? m->sizes[d] : size;
+    return size;
+}
+
+static bool is_pad(enum nuc_op op)
+{
+    return nuc_op_is_in(op, NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD));
+}
+
+static bool moves_in_vectors(const struct nuc_kernel_call *call)
+{
+    bool part = nuc_op_is_in(call->op, NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT)) || is_pad(call->op);
+    double together = call->in != NULL ? run_length(call->in, call->out, part) : 0;
+
+    /* What changes places in a tensor whose sizes stay the same does not lie together. */
+    return call->in != NULL && longest(is_pad(call->op) ? call->in : call->out) >= LEAST_MOVED &&
+           (together <= MOST_TOGETHER || (!part && together >= elements_of(call->out)));
+}
+
 static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call,
                            const struct row *row, struct work w)
 {
@@ -394,6 +435,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.pixels = w.written / (double)call->out->sizes[1];
     if (row->form == ROWS && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
         w.runs = w.written / (double)call->out->sizes[call->out->rank - 1];
+    if (row->form == MOVES)
+        w.runs = is_pad(call->op) ? w.read / (double)longest(in) : w.written / (double)longest(call->out);
     if (row->form == PARTS || row->form == ORDER) {
         double length = run_length(in, call->out, row->form == PARTS);
         w.runs = length > 1 ? w.written / length : w.written;
@@ -423,7 +466,8 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     }
     bool vectors = costs->vector && !costs->real && call->out->dtype == NUC_I8;
     for (size_t i = 0; vectors && i < sizeof vector_kernels / sizeof vector_kernels[0]; i++) {
-        if (nuc_op_is_in(call->op, vector_kernels[i].ops))
+        if (nuc_op_is_in(call->op, vector_kernels[i].ops) &&
+            (vector_kernels[i].form != MOVES || moves_in_vectors(call)))
             return row_cycles(costs, call, &vector_kernels[i], w);
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
