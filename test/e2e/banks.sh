@@ -168,4 +168,14 @@ grep -q "rename the file" err || fail "the message has no remedy: $(cat err)"
 head -c 3000 npu.pte >cut.pte
 "$nucleon" plan npu.pte cut.pte -o plan.c 2>/dev/null
 [ $? -eq 1 ] || fail "a program that is cut off"
+# A project has them in both of its images, the rest of the program file's memory in a block.
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --target cortex-m33 --memory sram=4Ki \
+    --memory big=8Ki -o split.pte --quiet && "$nucleon" codegen split.pte --project project --quiet || fail "no project"
+for bank in sram big; do
+    for source in split inference_pte; do
+        grep -q "section(\"\.bss\.$bank\")" project/program/$source.c || fail "$source.c: no bank $bank"
+    done
+done
+grep -q 'banks\[\] = {{bank0, sizeof bank0}, {bank1, sizeof bank1}, {NULL, 0}};' project/program/inference_pte.c ||
+    fail "banks of the program file: $(grep 'banks\[\]' project/program/inference_pte.c)"
 echo "ok   banks and plans"

@@ -22,6 +22,10 @@ extern const uint8_t program_start[], program_end[]; /* program.S */
 
 static ARENA _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t memory[MEMORY_BYTES];
 static size_t taken;
+
+/* Planned memories and temporary memory that lie in banks of their own, by the program; NULL: in the block. */
+@BANKS@
+
 static struct nuc_program program;
 static void *input_data[N_INPUTS + 1];
 
@@ -34,6 +38,13 @@ static void *take(size_t size)
         return NULL;
     taken += rounded;
     return memory + taken - rounded;
+}
+
+static void *place_memory(size_t index, size_t size)
+{
+    if (banks[index].data == NULL)
+        return take(size);
+    return size <= banks[index].bytes ? banks[index].data : NULL;
 }
 
 /* Inputs and outputs for which the program plans no memory get some here. */
@@ -73,8 +84,8 @@ enum nuc_status inference_load(struct nuc_detail *detail)
         return status;
     m.state = take(m.state_size = sizes.state);
     for (size_t i = 0; i < sizes.n_planned; i++)
-        m.planned[i] = take(m.planned_size[i] = sizes.planned[i]);
-    m.temporary = take(m.temporary_size = sizes.temporary);
+        m.planned[i] = place_memory(i, m.planned_size[i] = sizes.planned[i]);
+    m.temporary = place_memory(sizes.n_planned, m.temporary_size = sizes.temporary);
     status = nuc_program_load(&program, program_start, size, &m, &@NAME@_tables_kernels, &@NAME@_tables_backends, detail);
     return status == NUC_OK ? place(detail) : status;
 }

@@ -33,6 +33,7 @@ struct project {
     struct nuc_context *cx;
     const char *folder, *name;
     const struct board *board;
+    const struct nuc_metadata *metadata; /* of the program; NULL: it has none */
     struct nuc_project_run run;
     struct nuc_text kept; /* files that are there and differ */
 };
@@ -50,6 +51,49 @@ static const char *cases(const struct project *p, const char *kind, size_t count
         nuc_text_addf(&out, "%s    case %zu:\n        return (struct tensor){(void *)%s_%s%zu(), %s_%s%zu_BYTES};",
                       i > 0 ? "\n" : "", i, p->name, kind, i, upper, nuc_codegen_capitals(p->cx, kind), i);
     return nuc_text_string(&out);
+}
+
+/* The section of what lies in a bank; NULL: in the block with all the rest. */
+static const char *bank_of(const struct project *p, enum nuc_memory_holds holds, size_t index, size_t bytes)
+{
+    const char *name = bytes > 0 ? nuc_metadata_memory(p->metadata, holds, index) : NULL;
+
+    return name == NULL ? NULL : nuc_format(p->cx, "__attribute__((section(\".bss.%s\")))", name);
+}
+
+/* An array for each memory in a bank, and where they all are: planned ones, then temporary memory. */
+static const char *banks(const struct project *p)
+{
+    struct nuc_text arrays, places;
+
+    nuc_text_init(&arrays, p->cx);
+    nuc_text_init(&places, p->cx);
+    for (size_t i = 0; i <= p->run.n_planned; i++) {
+        bool last = i == p->run.n_planned;
+        size_t bytes = last ? p->run.temporary : p->run.planned[i];
+        const char *bank = bank_of(p, last ? NUC_HOLDS_TEMPORARY : NUC_HOLDS_PLANNED, last ? 0 : i, bytes);
+        if (bank != NULL)
+            nuc_text_addf(&arrays, "static %s\n    _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t bank%zu[%zu];\n", bank, i,
+                          bytes);
+        nuc_text_addf(&places, bank != NULL ? "%s{bank%zu, sizeof bank%zu}" : "%s{NULL, 0}", i > 0 ? ", " : "", i, i);
+    }
+    return nuc_format(p->cx, "%sstatic const struct tensor banks[] = {%s};", nuc_text_string(&arrays),
+                      nuc_text_string(&places));
+}
+
+/* Of the block: all that is not in a bank. */
+static size_t block_of(const struct project *p)
+{
+    const size_t unit = NUC_MEMORY_ALIGNMENT;
+    size_t bytes = p->run.memory;
+
+    for (size_t i = 0; i < p->run.n_planned; i++) {
+        if (bank_of(p, NUC_HOLDS_PLANNED, i, p->run.planned[i]) != NULL)
+            bytes -= (p->run.planned[i] + unit - 1) / unit * unit;
+    }
+    if (bank_of(p, NUC_HOLDS_TEMPORARY, 0, p->run.temporary) != NULL)
+        bytes -= (p->run.temporary + unit - 1) / unit * unit;
+    return bytes;
 }
 
 /* What stands for @KEY@; NULL: that is no placeholder. */
@@ -70,7 +114,8 @@ static const char *value_of(const struct project *p, const char *key, size_t len
         {"INPUT_CASES", cases(p, "input", p->run.n_inputs)},
         {"OUTPUT_CASES", cases(p, "output", p->run.n_outputs)},
         {"STATES_BYTES", nuc_format(p->cx, "%zu", p->run.states)},
-        {"MEMORY_BYTES", nuc_format(p->cx, "%zu", p->run.memory)},
+        {"MEMORY_BYTES", nuc_format(p->cx, "%zu", block_of(p))},
+        {"BANKS", banks(p)},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -138,9 +183,9 @@ static const struct board *board_of(const char *cpu)
     return &boards[0];
 }
 
-/* The CPU that a program says it is for; NULL: it says nothing. */
-static const char *cpu_of(struct nuc_context *cx, const struct nuc_program_view *view)
+static const struct nuc_metadata *metadata_of(struct nuc_context *cx, const char *path)
 {
+    const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_file(cx, path));
     const struct nuc_metadata *m = NULL;
     const char *why;
 
@@ -148,17 +193,16 @@ static const char *cpu_of(struct nuc_context *cx, const struct nuc_program_view 
         if (nuc_view_is(view->named[i].key, NUC_METADATA_KEY))
             m = nuc_metadata_read(cx, view->named[i].data, &why);
     }
-    return m != NULL && m->n_target > 0 ? m->target->cpu : NULL;
+    return m;
 }
 
 /* That of the program, which --target may only say once more. */
-static const struct board *board_for(struct nuc_compiler *c, const char *path, const struct nuc_target_facts *target)
+static const struct board *board_for(const struct project *p, const char *path, const struct nuc_target_facts *target)
 {
-    struct nuc_context *cx = nuc_context_of(c);
-    const char *cpu = cpu_of(cx, nuc_program_view_open(cx, path, nuc_read_file(cx, path)));
+    const char *cpu = p->metadata != NULL && p->metadata->n_target > 0 ? p->metadata->target->cpu : NULL;
 
     if (cpu != NULL && strcmp(target->name, nuc_target_name(0)) != 0 && strcmp(cpu, target->cpu) != 0)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: the program is for a %s, %s is not one: leave --target out", path, cpu,
+        nuc_fail(p->cx, NUC_BAD_USAGE, "%s: the program is for a %s, %s is not one: leave --target out", path, cpu,
                  target->name);
     return board_of(cpu != NULL ? cpu : target->cpu);
 }
@@ -206,7 +250,8 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
         struct nuc_context *cx = nuc_context_of(c);
         struct project p = {.cx = cx, .folder = folder};
         nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
-        p.board = board_for(c, path, &target);
+        p.metadata = metadata_of(cx, path);
+        p.board = board_for(&p, path, &target);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
         nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
         nuc_make_folder(cx, p.folder);

@@ -34,7 +34,9 @@ static void measure(struct job *j, const char *program)
     check(j, nuc_runner_sizes(j->c, program, &sizes));
     total = rounded(sizes.state) + rounded(sizes.temporary);
     for (size_t i = 0; i < sizes.n_planned; i++)
-        total += rounded(sizes.planned[i]);
+        total += rounded(j->out->planned[i] = sizes.planned[i]);
+    j->out->n_planned = sizes.n_planned;
+    j->out->temporary = sizes.temporary;
     for (size_t i = 0; i < j->out->n_inputs; i++)
         total += nuc_program_input_info(p, i, &t) == NUC_OK && !t.planned ? rounded(t.bytes) : 0;
     for (size_t i = 0; i < j->out->n_outputs; i++)

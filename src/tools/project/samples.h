@@ -5,11 +5,14 @@
 
 #include "host/pieces.h"
 #include "nucleon/compile.h"
+#include "nucleon/runtime.h"
 
 struct nuc_project_run {
     struct nuc_pieces inputs, outputs; /* per sample all of them, one after the other, as they lie in memory */
     size_t n_inputs, n_outputs;
     size_t states; /* bytes of them */
+    size_t n_planned, planned[NUC_MAX_MEMORIES];
+    size_t temporary;
     size_t memory; /* state, planned tensors, temporary memory, tensors that are not planned; of this machine */
 };
 
