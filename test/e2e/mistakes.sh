@@ -34,6 +34,7 @@ printf '\037\213\010\000' >model.tgz
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n' >lfs.pt2
 printf '<!DOCTYPE html><html>' >page.pt2
 printf 'RIFF\000\000\000\000WAVEfmt ' >sound.wav
+printf 'fLaC' >sound.flac
 printf 'GIF89a' >image.gif
 printf '\211PNG\r\n\032\n' >image.png
 mkfifo pipe
@@ -167,7 +168,9 @@ done <<'ROWS'
 1 | is a TorchScript archive                               | evaluate p.pte --dataset "$d/test.npz" --reference script.pt
 1 | is an ExecuTorch program (.pte), not data              | run p.pte -i p.pte
 1 | is a torch.export archive (.pt2), not data             | compile "$d/digits.pt2" --calibration "$d/digits.pt2" -o x.pte
-1 | save the features that the model takes                 | run p.pte -i sound.wav
+1 | has no chunk 'fmt '                                    | run p.pte -i sound.wav
+1 | convert it to a .wav file                              | run p.pte -i sound.flac
+1 | it goes after --calibration, --input or --dataset      | compile sound.wav -o x.pte
 1 | put it into a folder of its own and give the folder    | run p.pte -i image.png
 1 | convert it to PNG                                      | run p.pte -i image.gif
 1 | save arrays with numpy.savez                           | run p.pte -i weights.pth
