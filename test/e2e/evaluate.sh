@@ -164,7 +164,7 @@ mistake 1 "holds no sample" digits.pte --dataset empty
 npy one/x.npy '<f4' '(1, 1, 8, 8)' 256
 run 0 digits.pte --dataset one --reference "$model"
 has out "samples                      1 in "
-mistake 1 "neither .npy files nor PNG or JPEG images" digits.pte --dataset none
+mistake 1 "neither .npy files nor images (.png, .jpg) nor recordings" digits.pte --dataset none
 mistake 1 "is a folder, not an ExecuTorch program" . --dataset "$data"
 mistake 2 "is a float model; --quantized takes what" digits.pte --dataset "$data" --reference "$model" \
     --quantized "$model"

@@ -48,6 +48,8 @@ ends 0 compile "$root/test/e2e/stream.pt2" --no-quantize --stream 2 -o stream.pt
 # Ten scores as those of ten cells.
 ends 0 compile $digits --classes 0,1,2,3,4,5,6,7,8,9 -o boxes.pte \
     --decision '{"boxes":{"form":"fomo","rows":10,"columns":1,"background":false,"activation":"sigmoid"}}'
+printf '{"audio": {"window": 480, "hop": 320, "coefficients": 10}}' >front_end.json
+ends 0 compile "$root/test/e2e/features.pt2" --no-quantize --front-end front_end.json -o features.pte
 mkdir parts
 ends 0 compile $digits --intermediates-dir parts -o parts.pte
 ends 3 compile $digits -o none.pte --target cortex-m33 --memory-budget 1000
@@ -198,6 +200,7 @@ ends 1 kernels nothing.pte -o tables.c
 ends 2 kernels digits.pte
 ends 0 plan digits.pte m33.pte -o plan.c
 ends 0 compile $digits -o banked.pte --memory m_ncache=48Ki,m_data=1Ki --weights-memory m_ncache
+ends 0 inspect features.pte
 ends 0 inspect banked.pte
 ends 1 plan nothing.pte -o plan.c
 "$nucleon" compile $digits -o none.pte --dump-kernel-selection one.c >/dev/null || fail "a kernel selection"
