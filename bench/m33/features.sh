@@ -13,14 +13,14 @@ options="-std=gnu11 -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 
 port=$root/port
 dsp=$(cd "$1" && pwd)
 core=$(cd "$2" && pwd)
+theirs="-isystem $dsp/Include -isystem $dsp/PrivateInclude -isystem $core/CMSIS/Core/Include"
 
 # build NAME OPTIONS FILE ...: objects into $work/NAME.
 build() {
     mkdir "$work/$1"
     (cd "$work/$1" && own=$2 && shift 2 &&
         # shellcheck disable=SC2086
-        arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" -isystem "$dsp/Include" \
-            -isystem "$dsp/PrivateInclude" -isystem "$core/CMSIS/Core/Include" -c "$@")
+        arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" $theirs -c "$@")
 }
 # shellcheck disable=SC2046
 build theirs "-O3 -w" $(find "$dsp/Source" \( -name "*_q15.c" -o -name "*_sqrt_q31.c" -o -name "*_vlog_q31.c" -o \

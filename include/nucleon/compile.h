@@ -132,8 +132,8 @@ struct nuc_options {
      */
     const char *stream;
     /*
-     * A JSON file (docs/applications.md) that says how the model's input is made of what a sensor gives: sound, axes, an
-     * image. The program computes it, and its input, as that of calibration, is what the sensor gives. NULL: none.
+     * A JSON file (docs/applications.md) that says how the model's input is made of what a sensor gives: sound, axes,
+     * an image. The program computes it, and its input, as that of calibration, is what the sensor gives. NULL: none.
      */
     const char *front_end;
     bool allow_no_op_partitions;

@@ -9,7 +9,8 @@ model=$root/test/e2e/features.pt2
 
 $python "$features" recordings r.npz 60 16000 || fail "no recordings"
 for kind in mlperf_kws tf_mfcc; do
-    $python "$features" front_end $kind >$kind.json && $python "$features" features $kind r.npz expected.npz || fail "$kind"
+    $python "$features" front_end $kind >$kind.json || fail "$kind has no description"
+    $python "$features" features $kind r.npz expected.npz || fail "$kind has no features"
     "$nucleon" compile "$model" --front-end $kind.json --no-quantize -o p.pte -q || fail "$kind is not compiled"
     "$nucleon" run p.pte --input r.npz --output got.npz -q || fail "$kind does not run"
     # In units of a hundredth of 0.58, the step of the int8 input of MLPerf Tiny's network.
