@@ -18,9 +18,11 @@ theirs="-isystem $dsp/Include -isystem $dsp/PrivateInclude -isystem $core/CMSIS/
 # build NAME OPTIONS FILE ...: objects into $work/NAME.
 build() {
     mkdir "$work/$1"
-    (cd "$work/$1" && own=$2 && shift 2 &&
-        # shellcheck disable=SC2086
-        arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" $theirs -c "$@")
+    cd "$work/$1"
+    own=$2
+    shift 2
+    # shellcheck disable=SC2086
+    arm-none-eabi-gcc $options $own -I "$root" -I "$root/include" -I "$root/src" $theirs -c "$@"
 }
 # shellcheck disable=SC2046
 build theirs "-O3 -w" $(find "$dsp/Source" \( -name "*_q15.c" -o -name "*_sqrt_q31.c" -o -name "*_vlog_q31.c" -o \
