@@ -272,6 +272,7 @@ static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n
         for (unsigned part = 0; part < 2; part++)
             tried[n].parameters[part] = &c->held_out.parameters[part][*group];
     }
+    bool has_all = n == s->n_values;
     s->n_values = n;
     if (n == 0)
         return;
@@ -284,6 +285,11 @@ static void measure(struct nuc_width_search *s, struct nuc_effects *fx, size_t n
         s->values[i].error = sum < s->error ? sum : s->error;
         s->all += s->values[i].error;
     }
+    /* Values together may lose more than each alone, as behind a sample beyond all ranges: trials tell. */
+    double more = has_all && s->all > 0 ? fmax(s->error / s->all, 1) : 1;
+    for (uint32_t i = 0; i < n; i++)
+        s->values[i].error *= more;
+    s->all *= more;
 }
 
 static bool has_both_parts(const struct nuc_choice_samples *s, size_t n_samples)
