@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "embed.h"
-#include "nucleon/NeutronDriver.h"
 
 static int failed(const struct nuc_detail *detail)
 {
@@ -19,8 +18,9 @@ int main(void)
     struct nuc_detail detail = {.message = NULL};
     const void *output;
 
-    neutronInit();
-    if (embed_load(&detail) != NUC_OK)
+    if (NUC_NPU_START() != NUC_OK)
+        detail.message = "the NPU's driver does not start";
+    if (detail.message != NULL || embed_load(&detail) != NUC_OK)
         return failed(&detail);
     size_t wanted = embed_input_bytes();
     while (wanted <= sizeof input && fread(input, 1, wanted, stdin) == wanted) {

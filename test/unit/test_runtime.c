@@ -23,6 +23,11 @@ size_t neutronGetModelContextSize(void)
     return sizeof(struct fake_model);
 }
 
+NeutronError neutronInit(void)
+{
+    return ENONE;
+}
+
 /* As a driver does, it verifies once: the number of bytes (word 8) fits input, output and scratch. */
 NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHandle *hdl)
 {

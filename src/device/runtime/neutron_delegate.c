@@ -24,11 +24,9 @@ static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_b
     return status;
 }
 
-static enum nuc_status device_error(struct nuc_detail *detail, NeutronError code, const char *message)
+enum nuc_status nuc_neutron_start(void)
 {
-    detail->message = message;
-    detail->code = (int32_t)code;
-    return NUC_DEVICE;
+    return neutronInit() == ENONE ? NUC_OK : NUC_DEVICE;
 }
 
 /*
@@ -68,7 +66,7 @@ static enum nuc_status load(void *state, const uint8_t *processed, size_t size, 
     s->handle = (uint8_t *)state + nuc_align_up(sizeof *s, NEUTRON_ALIGNMENT);
     NeutronError code = neutronModelPrepare(&config.known, &s->handle);
     if (code != ENONE)
-        return device_error(detail, code, NUC_TEXT("the driver refuses the microcode"));
+        return nuc_neutron_failed(detail, code, NUC_TEXT("the driver refuses the microcode"));
     if (s->prefetch == 0)
         return NUC_OK;
     s->config = (NeutronConfig){copy_now, wait_for_copy};
@@ -76,7 +74,7 @@ static enum nuc_status load(void *state, const uint8_t *processed, size_t size, 
     if (code == ENONE)
         return NUC_OK;
     neutronModelUnprepare(s->handle);
-    return device_error(detail, code, NUC_TEXT("the driver refuses the copy functions"));
+    return nuc_neutron_failed(detail, code, NUC_TEXT("the driver refuses the copy functions"));
 }
 
 static void unload(void *state)
@@ -204,7 +202,7 @@ static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nu
         return NUC_UNSUPPORTED;
     NeutronError code = neutronRunBlocking(s->handle, &data);
     if (code != ENONE)
-        return device_error(cx->detail, code, NUC_TEXT("the NPU reports an error"));
+        return nuc_neutron_failed(cx->detail, code, NUC_TEXT("the NPU reports an error"));
     for (uint32_t i = 0; i < s->n_outputs; i++) {
         const struct nuc_tensor *t = &args[(size_t)s->n_arguments + s->output_map[i]]->u.tensor;
         if (data.outputs[i] != t->data)

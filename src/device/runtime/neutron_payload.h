@@ -31,6 +31,14 @@ enum nuc_status nuc_neutron_sizes(const uint8_t *processed, size_t size, struct 
                                   struct nuc_detail *detail);
 size_t nuc_neutron_argument_bytes(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor);
 
+/* What the driver answers, in the detail. */
+static inline enum nuc_status nuc_neutron_failed(struct nuc_detail *detail, NeutronError code, const char *message)
+{
+    detail->message = message;
+    detail->code = (int32_t)code;
+    return NUC_DEVICE;
+}
+
 /* How a tensor crosses the boundary. */
 enum crossing { DIRECT, TRANSPOSED, REFUSED };
 enum crossing nuc_neutron_crossing(const struct nuc_tensor *t, uint8_t format);

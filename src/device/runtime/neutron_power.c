@@ -2,31 +2,18 @@
  * The backend of neutron_delegate.c without power between its calls. Apart from it, so that who does not suspend the
  * NPU needs no driver that can.
  */
-#include "nucleon/NeutronDriver.h"
-#include "nucleon/runtime.h"
-
-enum nuc_status nuc_neutron_start(void)
-{
-    return neutronInit() == ENONE ? NUC_OK : NUC_DEVICE;
-}
+#include "device/runtime/neutron_payload.h"
 
 enum nuc_status nuc_neutron_power_start(void)
 {
     return neutronInit() == ENONE && neutronSuspend() == ENONE ? NUC_OK : NUC_DEVICE;
 }
 
-static enum nuc_status device_error(struct nuc_detail *detail, NeutronError code, const char *message)
-{
-    detail->message = message;
-    detail->code = (int32_t)code;
-    return NUC_DEVICE;
-}
-
 static enum nuc_status resume(struct nuc_detail *detail)
 {
     NeutronError code = neutronResume();
 
-    return code == ENONE ? NUC_OK : device_error(detail, code, NUC_TEXT("the NPU does not resume"));
+    return code == ENONE ? NUC_OK : nuc_neutron_failed(detail, code, NUC_TEXT("the NPU does not resume"));
 }
 
 /* What went wrong first is what is said. */
@@ -36,7 +23,7 @@ static enum nuc_status suspend_after(enum nuc_status status, struct nuc_detail *
 
     if (code == ENONE || status != NUC_OK)
         return status;
-    return device_error(detail, code, NUC_TEXT("the NPU does not suspend"));
+    return nuc_neutron_failed(detail, code, NUC_TEXT("the NPU does not suspend"));
 }
 
 static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
