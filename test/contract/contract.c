@@ -54,7 +54,8 @@ struct trial {
     char path[1024];
 };
 
-static const char *const targets[] = {"imxrt700", "imxrt700cm", "cortex-m33", "cortex-m55", "cortex-m85", "cortex-m0plus"};
+static const char *const targets[] = {"imxrt700",   "imxrt700cm", "cortex-m33",
+                                      "cortex-m55", "cortex-m85", "cortex-m0plus"};
 
 static bool failed(struct trial *t, const char *what, const char *why)
 {
