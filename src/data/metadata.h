@@ -58,7 +58,7 @@ struct nuc_front_end_metadata {
 
 struct nuc_decision_rule;
 
-/* The chip that a program is for, where it is not the default one. */
+/* The chip that a program is for, where its CPU or NPU are not those of the default one. */
 struct nuc_target_metadata {
     const char *name;
     const char *cpu; /* whose kernels it calls: "Cortex-M55"; NULL: float ones */

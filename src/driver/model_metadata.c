@@ -334,9 +334,9 @@ static struct nuc_metadata *describe(const struct nuc_model *m)
 
 static void give_target(const struct nuc_model *m, struct nuc_metadata *metadata)
 {
-    const struct nuc_target *t = m->settings->row;
+    const struct nuc_target *t = m->settings->row, *usual = nuc_target_at(0);
 
-    if (t == nuc_target_at(0) || t->named != NUC_CPU_AUTO)
+    if (t->cpu == usual->cpu && t->npu == usual->npu)
         return;
     metadata->target = nuc_alloc(m->c->cx, sizeof *metadata->target);
     *metadata->target = (struct nuc_target_metadata){t->name, t->cpu != NULL ? t->cpu->name : NULL};
