@@ -87,7 +87,7 @@ grep -q 'edge.nucleon.quantized_conv2d.*: int16' parts.txt || fail "int16: no co
 for target in cortex-m33 imxrt700; do
     "$nucleon" compile "$root/test/e2e/int16.pt2" --target $target -o torch.pte >torch.txt 2>err ||
         fail "int16 of torch: $(cat err)"
-    grep -q 'CPU 5 of 5 operators (0 in float)' torch.txt || fail "int16 of torch: $(cat torch.txt)"
+    grep -q 'CPU 5 of 5 operators (5 in int16, 0 in float)' torch.txt || fail "int16 of torch: $(cat torch.txt)"
     "$nucleon" evaluate torch.pte --dataset "$root/test/e2e/int16.npz" --reference "$root/test/e2e/int16.pt2" \
         --min-sqnr 80 >torch.txt 2>&1 || fail "int16 of torch: $(cat torch.txt)"
 done
