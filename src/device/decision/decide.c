@@ -189,7 +189,9 @@ static void decide_anomaly(struct nuc_decider *s, const void *const *outputs)
         sum += value;
         most = value > most ? value : most;
     }
-    const float score = d->form == NUC_ANOMALY_MAX ? most : sum / (float)v->places;
+    /* A quotient in either case: GNU as for a Cortex-M55 does not read a conversion of an IT block. */
+    const bool is_greatest = d->form == NUC_ANOMALY_MAX;
+    const float score = (is_greatest ? most : sum) / (float)(is_greatest ? 1 : v->places);
     const bool is_anomaly = score > d->threshold || score != score;
     s->found[s->n_found++] = (struct nuc_found){.label = is_anomaly, .score = score};
     s->is_new = is_anomaly && s->active != 1;
