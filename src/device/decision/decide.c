@@ -178,20 +178,31 @@ static void decide_keypoints(struct nuc_decider *s, const void *const *outputs)
 
 /* ---- anomalies ---- */
 
+static float mean_of(const struct nuc_decision_view *v, const void *const *outputs)
+{
+    float sum = 0;
+
+    for (uint32_t i = 0; i < v->places; i++)
+        sum += nuc_view_value(v, outputs, i, 0);
+    return sum / (float)v->places;
+}
+
+static float greatest_of(const struct nuc_decision_view *v, const void *const *outputs)
+{
+    float most = nuc_view_value(v, outputs, 0, 0);
+
+    for (uint32_t i = 1; i < v->places; i++) {
+        const float value = nuc_view_value(v, outputs, i, 0);
+        most = value > most ? value : most;
+    }
+    return most;
+}
+
 static void decide_anomaly(struct nuc_decider *s, const void *const *outputs)
 {
     const struct nuc_decision_rule *d = s->decision;
     const struct nuc_decision_view *v = &d->views[0];
-    float sum = 0, most = nuc_view_value(v, outputs, 0, 0);
-
-    for (uint32_t i = 0; i < v->places; i++) {
-        const float value = nuc_view_value(v, outputs, i, 0);
-        sum += value;
-        most = value > most ? value : most;
-    }
-    /* A quotient in either case: GNU as for a Cortex-M55 does not read a conversion of an IT block. */
-    const bool is_greatest = d->form == NUC_ANOMALY_MAX;
-    const float score = (is_greatest ? most : sum) / (float)(is_greatest ? 1 : v->places);
+    const float score = d->form == NUC_ANOMALY_MAX ? greatest_of(v, outputs) : mean_of(v, outputs);
     const bool is_anomaly = score > d->threshold || score != score;
     s->found[s->n_found++] = (struct nuc_found){.label = is_anomaly, .score = score};
     s->is_new = is_anomaly && s->active != 1;
