@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "archive/file_kind.h"
-#include "data/camera.h"
+#include "data/images/camera.h"
 #include "host/call.h"
 #include "host/characters.h"
 #include "host/file.h"

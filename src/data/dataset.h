@@ -3,7 +3,7 @@
 #define NUC_DATA_DATASET_H
 
 #include "data/arrays.h"
-#include "data/images.h"
+#include "data/images/images.h"
 #include "data/metadata.h"
 #include "data/recordings.h"
 #include "nucleon/compile.h"
@@ -160,7 +160,7 @@ bool nuc_may_be_image(const struct nuc_tensor_info *t);
 /* Makes the lines of nuc_dataset_line(). */
 void nuc_dataset_describe(struct nuc_dataset *d);
 
-/* ---- a folder of images (dataset_images.c) ---- */
+/* ---- a folder of images (images/dataset_images.c) ---- */
 
 /* The data set when `path` is a folder with images and without .npy files, else NULL. */
 struct nuc_dataset *nuc_dataset_of_images(struct nuc_context *cx, const char *path);

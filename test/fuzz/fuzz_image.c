@@ -1,7 +1,7 @@
 /* PNG and JPEG files: what decodes gives the numbers of the pixels, finite and within 0 to 1. */
 #include <math.h>
 
-#include "data/images.h"
+#include "data/images/images.h"
 #include "fuzz_support.h"
 
 #define MEMORY ((size_t)64 << 20)

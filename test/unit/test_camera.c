@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "data/camera.h"
-#include "data/image_scale.h"
+#include "data/images/camera.h"
+#include "data/images/image_scale.h"
 
 static const struct nuc_camera *camera_of(struct nuc_context *cx, const char *text)
 {

@@ -7,7 +7,7 @@
 
 #include <jpeglib.h>
 
-#include "data/images.h"
+#include "data/images/images.h"
 #include "host/file.h"
 
 /* ---- making images ---- */

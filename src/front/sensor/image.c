@@ -1,5 +1,5 @@
 /* "image": the frame of a camera. */
-#include "data/camera.h"
+#include "data/images/camera.h"
 #include "front/sensor/sensor.h"
 #include "ir/args.h"
 #include "rewrite/insert.h"

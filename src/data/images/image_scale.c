@@ -1,4 +1,4 @@
-#include "data/image_scale.h"
+#include "data/images/image_scale.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* One PNG or JPEG file to float32. Its size is checked before anything is decoded. */
 #include <string.h>
 
-#include "data/image_file.h"
-#include "data/image_scale.h"
-#include "data/images.h"
+#include "data/images/image_file.h"
+#include "data/images/image_scale.h"
+#include "data/images/images.h"
 #include "host/file.h"
 #include "host/limits.h"
 

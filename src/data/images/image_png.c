@@ -6,7 +6,7 @@
 
 #include <png.h>
 
-#include "data/image_file.h"
+#include "data/images/image_file.h"
 
 /* Ancillary chunks, text and profiles, are not needed: none may be large, and few are kept. */
 #define MAX_CHUNK (1u << 20)

@@ -7,7 +7,7 @@
 
 #include "algorithms/resampling.h"
 #include "archive/json.h"
-#include "data/images.h"
+#include "data/images/images.h"
 #include "device/signal/frame.h"
 
 struct nuc_camera {

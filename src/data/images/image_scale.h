@@ -2,7 +2,7 @@
 #ifndef NUC_DATA_IMAGE_SCALE_H
 #define NUC_DATA_IMAGE_SCALE_H
 
-#include "data/images.h"
+#include "data/images/images.h"
 
 /* Pixels as they were decoded: rows from the top, channels innermost. */
 struct nuc_pixels {

@@ -7,7 +7,7 @@
 
 #include <jerror.h>
 
-#include "data/image_file.h"
+#include "data/images/image_file.h"
 #include "host/limits.h"
 
 struct nuc_jpeg {

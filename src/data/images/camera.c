@@ -1,4 +1,4 @@
-#include "data/camera.h"
+#include "data/images/camera.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/camera.h"
 #include "data/dataset.h"
+#include "data/images/camera.h"
 #include "host/text.h"
 
 /* The class of each image, where the folder has classes, is the array 'label'. */

@@ -1,5 +1,5 @@
 /* Which images a folder holds, and in which order. */
-#include "data/images.h"
+#include "data/images/images.h"
 
 #include <errno.h>
 #include <string.h>
