@@ -71,6 +71,17 @@ for target, options in (('imxrt700', ['--no-quantize']), ('imxrt700', []), ('cor
         if kind != 'yuyv' and not numpy.array_equal(outputs('camera.pte', 'images'), wanted):
             sys.exit(f'{target} {options} {kind}: outputs of image files are not those of their frames')
 
+# Three channels, which convolutions of the CPU take innermost, and those of the NPU as it likes.
+colours = random.integers(0, 256, (4, 8, 8, 3), dtype=numpy.uint8)
+colours.tofile('colours.rgb888')
+numpy.save('colours.npy', colours.transpose(0, 3, 1, 2).astype(numpy.float32) / numpy.float32(255))
+describe('front.json', format='rgb888', width=8, height=8)
+for target in ('imxrt700', 'cortex-m33', 'cortex-m55'):
+    for name, data, options in (('plain', 'colours.npy', []), ('camera', 'colours.rgb888', ['--front-end', 'front.json'])):
+        call('compile', f'{root}/test/e2e/int16.pt2', '-o', f'{name}.pte', '--target', target, '--calibration', data, *options)
+    if not numpy.array_equal(outputs('camera.pte', 'colours.rgb888'), outputs('plain.pte', 'colours.npy')):
+        sys.exit(f'{target}: outputs of frames of three channels are not those of prepared images')
+
 # Frames of another size, of which a part is taken: images of the frame's proportions are scaled to it.
 describe('front.json', format='rgb565', width=24, height=20, crop='center', channels='grey')
 os.mkdir('photos')

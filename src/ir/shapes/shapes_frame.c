@@ -37,6 +37,8 @@ void nuc_shape_prepare_frame(const struct nuc_shape_call *c)
     sizes[rows] = size_of_taps(c, NUC_ARG(PREPARE_FRAME, rows));
     sizes[rows + 1] = size_of_taps(c, NUC_ARG(PREPARE_FRAME, columns));
     sizes[n[5]] = channels;
-    const struct nuc_meta m = nuc_meta_make(table->dtype, sizes, (uint32_t)n[4]);
+    struct nuc_meta m = nuc_meta_make(table->dtype, sizes, (uint32_t)n[4]);
+    /* The kernel writes either order: that which the node has been given for its reader stays. */
+    nuc_order_as(&m, c->node->n_vals == 1 && nuc_is_channels_last(&c->node->vals[0]));
     nuc_shape_result(c, &m);
 }
