@@ -12,7 +12,7 @@ foreach(line IN LISTS lines)
 endforeach()
 
 # What rooms of nucleon-tools may link besides each other: all that they see of the compiler, also through headers.
-set(seen_by_tools introspect archive data host device/base)
+set(seen_by_tools introspect archive data data/images host device/base)
 
 set(failed FALSE)
 foreach(folder IN LISTS folders)

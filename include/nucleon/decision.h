@@ -125,6 +125,9 @@ struct nuc_decider {
 size_t nuc_decision_found(const struct nuc_decision_rule *d);
 size_t nuc_decision_history(const struct nuc_decision_rule *d);
 
+/* How many classes labels are of, a background among them. 0: keypoints and anomalies have none. */
+uint32_t nuc_decision_classes(const struct nuc_decision_rule *d);
+
 /* NUC_NO_MEMORY: too few elements. */
 enum nuc_status nuc_decider_init(struct nuc_decider *s, const struct nuc_decision_rule *d, struct nuc_found *found,
                                  size_t n_found, float *history, size_t n_history);

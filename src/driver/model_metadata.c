@@ -9,6 +9,7 @@
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"
+#include "nucleon/decision.h"
 #include "npu/target/target.h"
 
 static struct nuc_seen *new_seen(const struct nuc_model *m)
@@ -197,12 +198,18 @@ static bool scores_classes(const struct nuc_tensor_info *t, size_t n_classes)
     return of_sample == n_classes || (of_sample == 1 && n_classes == 2);
 }
 
-/* The first output whose scores may be of so many classes; the number of outputs when there is none. */
+/*
+ * The output that a decision finds so many classes in, or the first one whose scores may be theirs; the number of outputs
+ * when there is none.
+ */
 static size_t output_of_classes(const struct nuc_model *m, size_t n_classes)
 {
     size_t n_outputs = nuc_model_n_outputs(m), i = 0;
+    const struct nuc_decision_rule *d = nuc_given_decision(m);
     struct nuc_tensor_info t;
 
+    if (d != NULL && n_classes > 0 && nuc_decision_classes(d) == n_classes)
+        return d->views[d->n_views - 1].output;
     while (i < n_outputs && (nuc_model_output(m, i, &t) != NUC_OK || !scores_classes(&t, n_classes)))
         i++;
     return i;

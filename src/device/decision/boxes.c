@@ -257,6 +257,18 @@ static uint32_t first_class(const struct nuc_decision_rule *d, const struct nuc_
     return d->form == NUC_BOXES_SSD ? 0 : of_box + (d->form == NUC_BOXES_YOLO5);
 }
 
+uint32_t nuc_decision_classes(const struct nuc_decision_rule *d)
+{
+    const struct nuc_decision_view *scores = &d->views[0];
+    uint32_t first = 0;
+
+    if (d->kind != NUC_DECIDE_CLASSES && d->kind != NUC_DECIDE_BOXES)
+        return 0;
+    if (d->kind == NUC_DECIDE_BOXES && d->form != NUC_BOXES_FOMO)
+        first = first_class(d, &scores);
+    return scores->values - first;
+}
+
 void nuc_decide_boxes(struct nuc_decider *s, const void *const *outputs)
 {
     const struct nuc_decision_rule *d = s->decision;
