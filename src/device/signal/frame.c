@@ -159,26 +159,39 @@ static inline void read_luma(enum nuc_pixel_format pixels, const uint8_t *line, 
     }
 }
 
-/* Each format is a loop of its own, in which the format is a constant. */
-#define OF_FORMAT(pixels)                                                                                              \
-    case pixels:                                                                                                       \
-        if (p->channels == NUC_CHANNELS_GREY)                                                                          \
-            read_luma(pixels, line, from, end, out);                                                                   \
-        else                                                                                                           \
-            read_colours(pixels, line, from, end, out);                                                                \
-        return;
+static inline void read_as(const struct nuc_frame_input *p, enum nuc_pixel_format pixels, const uint8_t *line,
+                           size_t from, size_t end, uint8_t *out)
+{
+    if (p->channels == NUC_CHANNELS_GREY)
+        read_luma(pixels, line, from, end, out);
+    else
+        read_colours(pixels, line, from, end, out);
+}
 
+/* Each format is a loop of its own, in which the format is a constant. */
 static void read_line(const struct nuc_frame_input *p, const uint8_t *line, size_t from, size_t end, uint8_t *out)
 {
     switch (p->pixels) {
-        OF_FORMAT(NUC_PIXELS_RGB565)
-        OF_FORMAT(NUC_PIXELS_RGB888)
-        OF_FORMAT(NUC_PIXELS_BGR888)
-        OF_FORMAT(NUC_PIXELS_YUYV)
-        OF_FORMAT(NUC_PIXELS_UYVY)
-        OF_FORMAT(NUC_PIXELS_GREY)
+    case NUC_PIXELS_RGB565:
+        read_as(p, NUC_PIXELS_RGB565, line, from, end, out);
+        break;
+    case NUC_PIXELS_RGB888:
+        read_as(p, NUC_PIXELS_RGB888, line, from, end, out);
+        break;
+    case NUC_PIXELS_BGR888:
+        read_as(p, NUC_PIXELS_BGR888, line, from, end, out);
+        break;
+    case NUC_PIXELS_YUYV:
+        read_as(p, NUC_PIXELS_YUYV, line, from, end, out);
+        break;
+    case NUC_PIXELS_UYVY:
+        read_as(p, NUC_PIXELS_UYVY, line, from, end, out);
+        break;
+    case NUC_PIXELS_GREY:
+        read_as(p, NUC_PIXELS_GREY, line, from, end, out);
+        break;
     case NUC_PIXELS_COUNT:
-        return;
+        break;
     }
 }
 
