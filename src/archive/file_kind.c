@@ -302,7 +302,10 @@ static void read_head(struct nuc_context *cx, struct nuc_stored input, struct lo
 static const char *remedy(const struct kind *k, enum nuc_file_role role)
 {
     if (role == NUC_FILE_DATA)
-        return k->as_data != NULL ? k->as_data : "give an .npz, an .npy, or a folder of .npy files or of images";
+        return k->as_data != NULL ? k->as_data
+                                  : "give an .npz or .npy file, a .wav or .csv file, raw frames (.rgb565, .grey and so "
+                                    "on), or a folder of arrays, "
+                                    "images or recordings";
     return role == NUC_FILE_PROGRAM && k->as_program != NULL ? k->as_program : k->as_model;
 }
 

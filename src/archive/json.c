@@ -87,7 +87,7 @@ _Noreturn void nuc_json_fail(const struct nuc_json *j, enum nuc_status status, c
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    nuc_fail(j->file->cx, status, "%s: %s: %s", j->file->name, path_of(j), what);
+    nuc_fail(j->file->cx, status, "%s: %s%s%s", j->file->name, path_of(j), j->parent != NULL ? ": " : "", what);
 }
 
 _Noreturn static void wrong_type(const struct nuc_json *j, const char *wanted)
@@ -173,6 +173,45 @@ void nuc_json_only(const struct nuc_json *object, const char *const *words)
                           nuc_did_you_mean(object->file->cx, name, word_at, words));
         key = text->tokens[key + 1].next;
     }
+}
+
+static const char *list_of(struct nuc_context *cx, const char *const *words)
+{
+    const char *list = words[0];
+
+    for (size_t i = 1; words[i] != NULL; i++)
+        list = nuc_format(cx, "%s, %s", list, words[i]);
+    return list;
+}
+
+struct nuc_json nuc_json_kind(const struct nuc_json *object, const char *const *words, int *which)
+{
+    if (object->type != NUC_JSON_OBJECT || nuc_json_text_count(object->file->text, object->token) != 1)
+        nuc_json_fail(object, NUC_BAD_INPUT, "is not an object with one member: give one of: %s",
+                      list_of(object->file->cx, words));
+    nuc_json_only(object, words);
+    const struct nuc_json member = nuc_json_union(object);
+    for (*which = 0; strcmp(words[*which], member.key) != 0;)
+        ++*which;
+    return member;
+}
+
+int nuc_json_word(const struct nuc_json *object, const char *key, const char *const *words, int absent)
+{
+    const struct nuc_json j = nuc_json_optional(object, key);
+    struct nuc_context *cx = object->file->cx;
+
+    if (!nuc_json_is_there(&j) && absent >= 0)
+        return absent;
+    if (!nuc_json_is_there(&j))
+        nuc_json_fail(&j, NUC_BAD_INPUT, "is missing: give one of: %s", list_of(cx, words));
+    const char *text = nuc_json_string(&j);
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], text) == 0)
+            return i;
+    }
+    nuc_json_fail(&j, NUC_BAD_INPUT, "'%.40s' is none of: %s%s", text, list_of(cx, words),
+                  nuc_did_you_mean(cx, text, word_at, words));
 }
 
 int64_t nuc_json_int(const struct nuc_json *j)

@@ -56,6 +56,9 @@ struct nuc_json nuc_json_item(const struct nuc_json *array, size_t index);
 /* The only member of a union object such as {"as_int": 3}; its name is in `key` of the result. */
 struct nuc_json nuc_json_union(const struct nuc_json *object);
 
+/* The same of a union whose members are these words (NULL ends them), and which of them it is. */
+struct nuc_json nuc_json_kind(const struct nuc_json *object, const char *const *words, int *which);
+
 /* Fails naming the first member of the object that is none of the words (NULL ends them), and the nearest of them. */
 void nuc_json_only(const struct nuc_json *object, const char *const *words);
 
@@ -63,6 +66,9 @@ int64_t nuc_json_int(const struct nuc_json *j);
 bool nuc_json_bool(const struct nuc_json *j);
 /* Without control characters (nuc_is_plain()): texts are names. */
 const char *nuc_json_string(const struct nuc_json *j);
+
+/* The place of a member's text in a list that NULL ends; without the member `absent`, or a failure where that is -1. */
+int nuc_json_word(const struct nuc_json *object, const char *key, const char *const *words, int absent);
 
 /* A number, or one of the texts "Infinity", "-Infinity", "NaN". */
 double nuc_json_double(const struct nuc_json *j);

@@ -43,6 +43,7 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_context *cx, const struct nuc_op
         if (!is_raw)
             nuc_expect_file(cx, path, NUC_FILE_DATA);
         d = new_dataset(cx, options, path);
+        d->is_raw = is_raw;
         d->arrays = is_raw ? read_raw(cx, path) : nuc_read_arrays(cx, path);
     }
     d->options = options;

@@ -91,6 +91,7 @@ struct nuc_dataset {
     const size_t *class_of;          /* by folder; NULL: classes are the folders in their order */
     float *sample;                   /* the sample read last */
     float *image;                    /* the image read last, the channels first */
+    bool is_raw;                     /* a file of frames */
     const struct nuc_camera *camera; /* samples are frames of it; NULL: they are not */
     uint8_t *frame;                  /* the one read last */
     bool channels_last;              /* samples have them last */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "data/images/camera.h"
 #include "host/nearest.h"
 #include "host/text.h"
 
@@ -280,8 +281,9 @@ static void bind_array(struct nuc_dataset *d, size_t i, const struct nuc_tensor_
     bool turned = d->turned != NULL && d->turned[i];
 
     if (!is_like(a, t))
-        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' is %s, input '%s' is %s: convert it", d->path, a->name,
-                 nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' is %s, input '%s' is %s: %s", d->path, a->name,
+                 nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype),
+                 d->front_end == NULL ? "convert it" : "with a front end samples are what the sensor gives");
     if (a->rank > 0 && a->shape[0] == 0)
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
     size_t n_steps, n = count_samples(d, a, t, &n_steps, &d->hop_axes[i]);
@@ -321,6 +323,9 @@ void nuc_dataset_bind_inputs(struct nuc_dataset *d, const struct nuc_tensor_info
     d->order = NULL;
     if (d->recordings != NULL)
         nuc_dataset_fit_recordings(d, inputs, n_inputs);
+    const struct nuc_camera *camera = d->is_raw && d->front_end != NULL ? nuc_camera_of(cx, d->front_end) : NULL;
+    if (camera != NULL)
+        nuc_expect_frames(cx, d->path, d->arrays.items[0].data.size, camera);
     if (d->images != NULL) {
         nuc_dataset_bind_images(d, inputs, n_inputs, turned);
     } else {

@@ -141,21 +141,6 @@ static uint32_t read_count(const struct nuc_json *j, double least, double most)
     return (uint32_t)value;
 }
 
-static const char *word_at(const void *words, size_t i)
-{
-    return ((const char *const *)words)[i];
-}
-
-static int32_t read_word(const struct nuc_json *j, const char *text, const char *const *words)
-{
-    for (int32_t i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0)
-            return i;
-    }
-    nuc_json_fail(j, NUC_BAD_INPUT, "'%.40s' is not a word that belongs there%s", text,
-                  nuc_did_you_mean(j->file->cx, text, word_at, words));
-}
-
 static void read_floats(const struct nuc_json *j, const struct member *m, float *to)
 {
     const size_t count = (size_t)m->most;
@@ -171,7 +156,8 @@ static void read_floats(const struct nuc_json *j, const struct member *m, float 
 static void read_member(const struct nuc_json *object, const struct member *m, struct nuc_decision_rule *d)
 {
     const bool must = isnan(m->standard);
-    const struct nuc_json j = must ? nuc_json_field(object, m->key) : nuc_json_optional(object, m->key);
+    const struct nuc_json j =
+        must && m->type != WORD ? nuc_json_field(object, m->key) : nuc_json_optional(object, m->key);
     const bool given = nuc_json_is_there(&j);
     void *to = place_of(d, m);
 
@@ -186,7 +172,7 @@ static void read_member(const struct nuc_json *object, const struct member *m, s
         *(bool *)to = given ? nuc_json_bool(&j) : m->standard > 0;
         break;
     case WORD:
-        *(int32_t *)to = given ? read_word(&j, nuc_json_string(&j), m->words) : (int32_t)m->standard;
+        *(int32_t *)to = nuc_json_word(object, m->key, m->words, must ? -1 : (int)m->standard);
         break;
     case FLOATS:
         for (size_t i = 0; i < (size_t)m->most; i++)
@@ -296,7 +282,8 @@ static void check(const struct nuc_json *object, struct nuc_decision_rule *d)
     if (d->kind == NUC_DECIDE_CLASSES && d->release > d->threshold)
         nuc_json_fail(object, NUC_BAD_INPUT, "release is above threshold: an event would end when it begins");
     if (d->kind == NUC_DECIDE_BOXES && d->maximum > d->candidates)
-        nuc_json_fail(object, NUC_BAD_INPUT, "maximum is more than candidates");
+        nuc_json_fail(object, NUC_BAD_INPUT, "maximum is %u, more than the %u candidates", (unsigned)d->maximum,
+                      (unsigned)d->candidates);
     if (d->kind != NUC_DECIDE_ANOMALY || d->threshold > -FLT_MAX)
         return;
     if (!(d->quantile > 0))
@@ -307,9 +294,10 @@ static void check(const struct nuc_json *object, struct nuc_decision_rule *d)
 struct nuc_decision_rule *nuc_decision_read(const struct nuc_json *j, const struct nuc_decision_source *source)
 {
     struct nuc_decision_rule *d = nuc_alloc(j->file->cx, sizeof *d);
-    const struct nuc_json object = nuc_json_union(j);
+    int kind;
+    const struct nuc_json object = nuc_json_kind(j, kind_words, &kind);
 
-    d->kind = (enum nuc_decision_kind)read_word(&object, object.key, kind_words);
+    d->kind = (enum nuc_decision_kind)kind;
     if (object.type != NUC_JSON_OBJECT)
         nuc_json_fail(&object, NUC_BAD_INPUT, "is not an object");
     d->form = d->kind == NUC_DECIDE_BOXES || d->kind == NUC_DECIDE_KEYPOINTS ? -1 : 0;
@@ -331,7 +319,7 @@ struct nuc_decision_rule *nuc_decision_read_option(struct nuc_context *cx, const
 {
     const char *base = nuc_base_name(given);
     struct nuc_decision_source from = *source;
-    const bool is_text = given[0] == '{';
+    const bool is_text = given[strspn(given, " \t\r\n")] == '{';
 
     from.folder = is_text ? "" : nuc_format(cx, "%.*s", (int)(base - given), given);
     const struct nuc_span text =

@@ -35,6 +35,11 @@ static void read_format(struct nuc_context *cx, const char *where, struct nuc_sp
             "%s: samples are of format %u with %u bits: PCM of 8, 16, 24 or 32 bits and floats are read, convert it "
             "with: ffmpeg -i IN.wav -c:a pcm_s16le OUT.wav",
             where, (unsigned)w->tag, (unsigned)w->bits);
+    if (w->channels == 1 && nuc_load_u16(chunk.data + 12) != w->bits / 8)
+        nuc_fail(cx, NUC_UNSUPPORTED,
+                 "%s: samples of %u bits are said to take %u bytes each: write the file again with: ffmpeg -i IN.wav "
+                 "-c:a pcm_s16le OUT.wav",
+                 where, (unsigned)w->bits, (unsigned)nuc_load_u16(chunk.data + 12));
     if (w->channels != 1)
         nuc_fail(cx, NUC_UNSUPPORTED,
                  "%s: has %u channels, one is taken: mix them with: ffmpeg -i IN.wav -ac 1 OUT.wav", where,
@@ -64,7 +69,19 @@ static void read_chunks(struct nuc_context *cx, const char *where, struct nuc_sp
 static int16_t in_16_bits(double v)
 {
     v = floor(v * 32768 + 0.5);
-    return v >= INT16_MAX ? INT16_MAX : v > INT16_MIN ? (int16_t)v : v <= INT16_MIN ? (int16_t)INT16_MIN : (int16_t)0;
+    return v >= INT16_MAX ? INT16_MAX : v > INT16_MIN ? (int16_t)v : (int16_t)INT16_MIN;
+}
+
+static double real_of(const struct wav *w, const uint8_t *at)
+{
+    const uint64_t wide = w->bits == 64 ? nuc_load_u64(at) : 0;
+    const uint32_t narrow = nuc_load_u32(at);
+    double d;
+    float f;
+
+    memcpy(&d, &wide, sizeof d);
+    memcpy(&f, &narrow, sizeof f);
+    return w->bits == 64 ? d : (double)f;
 }
 
 static int16_t sample_of(const struct wav *w, const uint8_t *at)
@@ -76,19 +93,9 @@ static int16_t sample_of(const struct wav *w, const uint8_t *at)
         return (int16_t)nuc_load_u16(at);
     case 24:
         return (int16_t)nuc_load_u16(at + 1);
-    case 64: {
-        const uint64_t bits = nuc_load_u64(at);
-        double v;
-        memcpy(&v, &bits, sizeof v);
-        return in_16_bits(v);
-    }
     default:
-        break;
+        return (int16_t)nuc_load_u16(at + 2);
     }
-    const uint32_t bits = nuc_load_u32(at);
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return w->tag == PCM ? (int16_t)(uint16_t)(bits >> 16) : in_16_bits((double)v);
 }
 
 struct nuc_recording nuc_read_wav(struct nuc_context *cx, const char *where, struct nuc_span file)
@@ -104,8 +111,12 @@ struct nuc_recording nuc_read_wav(struct nuc_context *cx, const char *where, str
     if (count == 0 || w.rate == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: holds no %s", where, count == 0 ? "sample" : "rate");
     int16_t *sound = nuc_alloc_array(cx, count, sizeof *sound);
-    for (size_t i = 0; i < count; i++)
-        sound[i] = sample_of(&w, w.data.data + i * bytes);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = w.data.data + i * bytes;
+        if (w.tag == FLOATS && !isfinite(real_of(&w, at)))
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu is not a finite number: leave the file out", where, i);
+        sound[i] = w.tag == FLOATS ? in_16_bits(real_of(&w, at)) : sample_of(&w, at);
+    }
     return (struct nuc_recording){.path = where, .length = count, .axes = 1, .rate = w.rate, .sound = sound};
 }
 
@@ -163,13 +174,15 @@ static bool read_number(struct csv *c, double *out)
     return any && isfinite(*out) && fabs(*out) < 1e38;
 }
 
-/* The numbers of a line, from values[0] on where there is room; 0: there is something else. */
-static size_t read_line(struct csv *c, struct nuc_context *cx, float **values, size_t *capacity, size_t count)
+/* The numbers of a line, from values[count] on; 0: in this column, from 1 on, there is something else. */
+static size_t read_line(struct csv *c, struct nuc_context *cx, float **values, size_t *capacity, size_t count,
+                        size_t *column)
 {
     size_t n = 0;
 
     for (;;) {
         double number;
+        *column = n + 1;
         if (!read_number(c, &number))
             return 0;
         *values = nuc_grow(cx, *values, capacity, count + n + 1, sizeof **values);
@@ -204,16 +217,21 @@ struct nuc_recording nuc_read_csv(struct nuc_context *cx, const char *where, str
     struct csv c = {(const char *)file.data, (const char *)file.data + file.size, 1};
     struct nuc_recording r = {.path = where};
     float *values = NULL;
-    size_t capacity = 0;
+    size_t capacity = 0, column;
+
+    if (file.size >= 3 && memcmp(file.data, "\xEF\xBB\xBF", 3) == 0) /* the mark that editors put in front of UTF-8 */
+        c.at += 3;
 
     for (; c.at < c.end; skip_line(&c)) {
         if (is_empty(&c))
             continue;
-        const size_t n = read_line(&c, cx, &values, &capacity, r.length * r.axes);
-        if (n == 0 && c.line == 1) /* names of the axes */
+        const size_t n = read_line(&c, cx, &values, &capacity, r.length * r.axes, &column);
+        if (n == 0 && c.line == 1 && column == 1) /* names of the axes */
             continue;
         if (n == 0)
-            nuc_fail(cx, NUC_BAD_INPUT, "%s: line %zu is no list of numbers: separate them by commas", where, c.line);
+            nuc_fail(cx, NUC_BAD_INPUT,
+                     "%s: line %zu: column %zu is no finite number: a line is numbers separated by commas", where,
+                     c.line, column);
         if (r.length > 0 && n != r.axes)
             nuc_fail(cx, NUC_BAD_INPUT, "%s: line %zu has %zu numbers, those before it %zu", where, c.line, n, r.axes);
         r.axes = n;

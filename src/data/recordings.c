@@ -95,15 +95,8 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
 /* Samples a second of the front end; 0: it does not say. */
 static int64_t rate_of(const struct nuc_dataset *d)
 {
-    const char *text = d->metadata != NULL && d->metadata->n_front_ends > 0 ? d->metadata->front_ends->text : NULL;
+    const struct nuc_json root = nuc_json_maybe_parse(d->cx, d->front_end);
 
-    if (text == NULL && d->options != NULL && d->options->front_end != NULL) {
-        const struct nuc_span file = nuc_read_file(d->cx, d->options->front_end);
-        text = nuc_format(d->cx, "%.*s", (int)file.size, (const char *)file.data);
-    }
-    if (text == NULL)
-        return 0;
-    const struct nuc_json root = nuc_json_maybe_parse(d->cx, text);
     for (size_t i = 0; i < 2; i++) {
         const struct nuc_json kind = nuc_json_maybe_member(&root, i == 0 ? "audio" : "sensor");
         const struct nuc_json rate = nuc_json_maybe_member(&kind, "rate");
@@ -148,8 +141,9 @@ static struct cut cut_for(const struct nuc_dataset *d, const struct nuc_tensor_i
         c.window = elements / axes;
     c.axes_first = axes > 1 && last != axes && last == c.window;
     if (c.window == 0 || (axes > 1 && last != axes && !c.axes_first))
-        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: recordings have %zu axes, input '%s' has %zu values, the last %zu a row",
-                 d->path, axes, t->name, elements, last);
+        nuc_fail(d->cx, NUC_BAD_INPUT,
+                 "%s: has %zu numbers for each point of time, input '%s' is %s: leave out what is no axis of it",
+                 d->path, axes, t->name, nuc_sizes_text(d->cx, t->sizes, t->rank));
     return c;
 }
 
@@ -195,6 +189,22 @@ static void put_window(const struct nuc_recording *r, const struct cut *c, size_
     }
 }
 
+/* Values in g or in volts would be lost without a word. */
+static void note_rounding(const struct nuc_dataset *d, const struct cut *c)
+{
+    for (size_t i = 0; i < d->found->count && !c->is_float; i++) {
+        const struct nuc_recording *r = &d->recordings[i];
+        for (size_t k = 0; r->sound == NULL && k < r->length * r->axes; k++) {
+            const float v = r->values[k];
+            if (v >= INT16_MIN && v <= INT16_MAX && (float)(int16_t)v == v)
+                continue;
+            nuc_warn(d->cx, "%s: %g and other values become the nearest of int16: give them in the sensor's units",
+                     r->path, (double)v);
+            return;
+        }
+    }
+}
+
 static struct nuc_array array_of(const char *name, enum nuc_dtype dtype, size_t count, const void *data, size_t bytes)
 {
     return (struct nuc_array){
@@ -232,6 +242,10 @@ void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_i
     const struct cut c = cut_for(d, t);
     for (size_t i = 0; i < d->found->count; i++)
         count += windows_of(d, &d->recordings[i], &c);
+    if (count > NUC_MAX_ARRAYS_IN_MEMORY / t->bytes)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %zu recordings of %zu bytes do not fit %llu MiB: give a part of them",
+                 d->path, count, t->bytes, (unsigned long long)(NUC_MAX_ARRAYS_IN_MEMORY >> 20));
+    note_rounding(d, &c);
     uint8_t *all = nuc_alloc(cx, count * t->bytes);
     size_t *file = nuc_alloc_array(cx, count, sizeof *file);
     bool *begins = nuc_alloc_array(cx, count, sizeof *begins);

@@ -92,12 +92,16 @@ if outputs('camera.pte', 'photos').shape[0] != 4:
     sys.exit('four photos are not four samples')
 
 size = 24 * 20 * 2
-for bytes_, said in ((size - 1, f'[{size - 1}]'), (size + 1, f'[{size + 1}]'), (0, 'no sample')):
+for bytes_ in size - 1, size + 1, 0:
     with open('frame.rgb565', 'wb') as out:
         out.write(bytes(bytes_))
     message = call('run', 'camera.pte', '--input', 'frame.rgb565', code=1)
-    if said not in message or (bytes_ > 0 and f'[{size}]' not in message):
+    if f'has {bytes_} bytes, a frame of 24 x 20 pixels in rgb565 {size}:' not in message:
         sys.exit(f'a frame of {bytes_} bytes: {message}')
+with open('frame.yuyv', 'wb') as out:
+    out.write(bytes(size))
+if 'is of yuyv by its name, the program takes rgb565' not in call('run', 'camera.pte', '--input', 'frame.yuyv', code=1):
+    sys.exit('frames of another format are taken')
 message = call('run', 'camera.pte', '--input', 'photos', '--mean', '0.5', code=2)
 if 'a front end prepares frames itself' not in message:
     sys.exit(message)

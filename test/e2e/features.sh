@@ -48,7 +48,13 @@ refuses "features of" compile
 describe '{"audio": {"samples": 100, "coefficients": 10}}'
 refuses "makes 0 frames of 10 features of 100 samples, and the input 'x'" compile
 describe '{"audio": {}, "sensor": {}}'
-refuses "has 2 fields where one belongs" compile
+refuses "is not an object with one member: give one of: audio, image, sensor" compile
+describe '{"audio": {"coefficients": 10, "pad": "zero"}}'
+refuses "audio.pad: 'zero' is none of: reflect, zeros" compile
+describe '{"audio": {"coefficients": 10, "order": "bands"}}'
+refuses "features outermost, and the input 'x'" compile
+describe '{"sensor": {"bands": 5, "axes": 2}}'
+refuses "of each of 2 axes, and the input 'x'" compile
 $python "$features" wrong_files r.npz wrong || fail "no wrong files"
 refuses "has 2 channels, one is taken" "$nucleon" run p.pte --input wrong/stereo.wav
 refuses "has 8000 samples a second, the front end takes 16000" "$nucleon" run p.pte --input wrong/slow.wav

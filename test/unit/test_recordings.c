@@ -97,14 +97,22 @@ static void refuses_wrong_sound(struct nuc_context *cx, void *arg)
         {3, 1, 16000, 16, 8, "of format 3 with 16 bits"},
         {1, 1, 16000, 16, 1, "holds no sample"},
         {1, 1, 0, 16, 8, "holds no rate"},
+        {3, 1, 16000, 32, 8, "sample 1 is not a finite number"},
     };
     (void)arg;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct file f = wav(rows[i].tag, rows[i].channels, rows[i].rate, rows[i].bits, "12345678", rows[i].size);
+        struct file f =
+            wav(rows[i].tag, rows[i].channels, rows[i].rate, rows[i].bits, "123\x31\0\0\x80\x7F", rows[i].size);
         refused(cx, read_wav, &f, rows[i].part);
     }
     struct file whole = wav(1, 1, 16000, 16, "12345678", 8);
+    for (unsigned block = 0; block < 5; block++) { /* bytes of a sample */
+        struct file lying = whole;
+        lying.bytes[42] = (uint8_t)block;
+        if (block != 2)
+            refused(cx, read_wav, &lying, "samples of 16 bits are said to take");
+    }
     for (size_t size = 0; size < whole.size - 7; size++) {
         struct file part = whole;
         part.size = size;
@@ -127,6 +135,10 @@ static void reads_tables(struct nuc_context *cx, void *arg)
         {"1 2\n3\t4\n", 2, 2, 4},
         {"time, v \n0.25 , 125E-3\n", 1, 2, 0.125F},
         {".5", 1, 1, 0.5F},
+        {"\xEF\xBB\xBF"
+         "1,2\n3,4\n",
+         2, 2, 4},
+        {"\xEF\xBB\xBFx,y\n3,4\n", 1, 2, 4},
     };
     (void)arg;
 
@@ -140,9 +152,11 @@ static void reads_tables(struct nuc_context *cx, void *arg)
     refused(cx, read_csv, (char[]){""}, "holds no numbers");
     refused(cx, read_csv, (char[]){"a,b\n"}, "holds no numbers");
     refused(cx, read_csv, (char[]){"1,2\n3\n"}, "line 2 has 1 numbers, those before it 2");
-    refused(cx, read_csv, (char[]){"1,2\n3,x\n"}, "line 2 is no list of numbers");
-    refused(cx, read_csv, (char[]){"1,2\n3,1e999\n"}, "line 2 is no list of numbers");
-    refused(cx, read_csv, (char[]){"1,2\n3,\n"}, "line 2 is no list of numbers");
+    refused(cx, read_csv, (char[]){"1,2\n3,x\n"}, "line 2: column 2 is no finite number");
+    refused(cx, read_csv, (char[]){"1,2\n3,1e999\n"}, "line 2: column 2 is no finite number");
+    refused(cx, read_csv, (char[]){"1,2\n3,\n"}, "line 2: column 2 is no finite number");
+    refused(cx, read_csv, (char[]){"1,,3\n1,2,3\n"}, "line 1: column 2 is no finite number");
+    refused(cx, read_csv, (char[]){"x,y\nx,y\n"}, "line 2: column 1 is no finite number");
 }
 
 int main(void)

@@ -13,29 +13,12 @@ const char *const nuc_filter_words[] = {"bilinear", "area", "nearest", NULL};
 
 /* ---- the description ---- */
 
-static int word_of(const struct nuc_json *object, const char *key, const char *const *words, int absent)
-{
-    const struct nuc_json j = absent < 0 ? nuc_json_field(object, key) : nuc_json_optional(object, key);
-    struct nuc_text all;
-
-    if (!nuc_json_is_there(&j))
-        return absent;
-    const char *text = nuc_json_string(&j);
-    nuc_text_init(&all, object->file->cx);
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0)
-            return i;
-        nuc_text_addf(&all, "%s%s", i == 0 ? "" : ", ", words[i]);
-    }
-    nuc_json_fail(&j, NUC_BAD_USAGE, "is '%.40s': give one of %s", text, nuc_text_string(&all));
-}
-
 static uint32_t number_of(const struct nuc_json *j, int64_t low, int64_t high)
 {
     const int64_t value = nuc_json_int(j);
 
     if (value < low || value > high)
-        nuc_json_fail(j, NUC_BAD_USAGE, "is %lld: give %lld to %lld", (long long)value, (long long)low,
+        nuc_json_fail(j, NUC_BAD_INPUT, "is %lld: give %lld to %lld", (long long)value, (long long)low,
                       (long long)high);
     return (uint32_t)value;
 }
@@ -57,11 +40,11 @@ static void read_crop(const struct nuc_json *object, struct nuc_camera *c)
         return;
     if (j.type == NUC_JSON_STRING) {
         static const char *const words[] = {"center", NULL};
-        c->is_centred = word_of(object, "crop", words, -1) == 0;
+        c->is_centred = nuc_json_word(object, "crop", words, -1) == 0;
         return;
     }
     if (nuc_json_count(&j) != 4)
-        nuc_json_fail(&j, NUC_BAD_USAGE, "has %zu numbers: give x, y, width and height, or \"center\"",
+        nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu numbers: give x, y, width and height, or \"center\"",
                       nuc_json_count(&j));
     for (size_t i = 0; i < 4; i++) {
         const struct nuc_json item = nuc_json_item(&j, i);
@@ -76,16 +59,17 @@ static size_t read_numbers(const struct nuc_json *object, const char *key, const
 {
     const struct nuc_json j = nuc_json_optional(object, key);
     const size_t channels = c->channels == NUC_CHANNELS_GREY ? 1 : 3;
-    const size_t count = nuc_json_is_there(&j) ? nuc_json_count(&j) : 1;
+    const bool is_list = nuc_json_is_there(&j) && j.type != NUC_JSON_INTEGER && j.type != NUC_JSON_REAL;
+    const size_t count = is_list ? nuc_json_count(&j) : 1;
 
     out[0] = fallback;
     if (count != 1 && count != channels)
-        nuc_json_fail(&j, NUC_BAD_USAGE, "has %zu numbers: give one, or one for each of %zu channels", count, channels);
+        nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu numbers: give one, or one for each of %zu channels", count, channels);
     for (size_t i = 0; nuc_json_is_there(&j) && i < count; i++) {
-        const struct nuc_json item = nuc_json_item(&j, i);
+        const struct nuc_json item = is_list ? nuc_json_item(&j, i) : j;
         out[i] = nuc_json_double(&item);
         if (!(fabs(out[i]) <= most) || (fallback > 0 && !(out[i] > 1e-6)))
-            nuc_json_fail(&item, NUC_BAD_USAGE, "is %g: pixels are divided by 255 first, give a number %s %g", out[i],
+            nuc_json_fail(&item, NUC_BAD_INPUT, "is %g: pixels are divided by 255 first, give a number %s %g", out[i],
                           fallback > 0 ? "above 0, at most" : "of at most", most);
     }
     return count;
@@ -97,19 +81,19 @@ const struct nuc_camera *nuc_camera_read(const struct nuc_json *image)
     struct nuc_camera *c = nuc_alloc(image->file->cx, sizeof *c);
 
     nuc_json_only(image, keys);
-    c->pixels = (enum nuc_pixel_format)word_of(image, "format", nuc_pixels_words, -1);
+    c->pixels = (enum nuc_pixel_format)nuc_json_word(image, "format", nuc_pixels_words, -1);
     c->width = side_of(image, "width");
     c->height = side_of(image, "height");
     const struct nuc_json width = nuc_json_field(image, "width");
     if ((c->pixels == NUC_PIXELS_YUYV || c->pixels == NUC_PIXELS_UYVY) && c->width % 2 != 0)
-        nuc_json_fail(&width, NUC_BAD_USAGE, "is %u: pixels of %s come in pairs, give an even number",
+        nuc_json_fail(&width, NUC_BAD_INPUT, "is %u: pixels of %s come in pairs, give an even number",
                       (unsigned)c->width, nuc_pixels_words[c->pixels]);
     if ((size_t)c->width * c->height > NUC_MAX_IMAGE_PIXELS)
-        nuc_json_fail(&width, NUC_BAD_USAGE, "and height are %zu pixels: give at most %zu",
+        nuc_json_fail(&width, NUC_BAD_INPUT, "and height are %zu pixels: give at most %zu",
                       (size_t)c->width * c->height, NUC_MAX_IMAGE_PIXELS);
-    c->channels = (enum nuc_colours)word_of(image, "channels", nuc_channels_words,
-                                            c->pixels == NUC_PIXELS_GREY ? NUC_CHANNELS_GREY : NUC_CHANNELS_RGB);
-    c->filter = (enum nuc_filter)word_of(image, "resize", nuc_filter_words, NUC_FILTER_BILINEAR);
+    c->channels = (enum nuc_colours)nuc_json_word(image, "channels", nuc_channels_words,
+                                                  c->pixels == NUC_PIXELS_GREY ? NUC_CHANNELS_GREY : NUC_CHANNELS_RGB);
+    c->filter = (enum nuc_filter)nuc_json_word(image, "resize", nuc_filter_words, NUC_FILTER_BILINEAR);
     read_crop(image, c);
     c->n_mean = read_numbers(image, "mean", c, 0, 4, c->mean);
     c->n_std = read_numbers(image, "std", c, 1, 8, c->std);
@@ -133,6 +117,19 @@ bool nuc_is_frame_file(const char *path)
             return true;
     }
     return false;
+}
+
+void nuc_expect_frames(struct nuc_context *cx, const char *path, size_t bytes, const struct nuc_camera *c)
+{
+    const char *pixels = nuc_pixels_words[c->pixels], *suffix = strrchr(path, '.') + 1;
+    const size_t frame = nuc_camera_bytes(c);
+
+    if (strcasecmp(suffix, pixels) != 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: is of %s by its name, the program takes %s: convert the frames", path, suffix,
+                 pixels);
+    if (bytes == 0 || bytes % frame != 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: has %zu bytes, a frame of %u x %u pixels in %s %zu: give whole frames", path,
+                 bytes, (unsigned)c->width, (unsigned)c->height, pixels, frame);
 }
 
 /* ---- what is computed with ---- */

@@ -33,6 +33,9 @@ const struct nuc_camera *nuc_camera_of(struct nuc_context *cx, const char *front
 /* Whether a file's name says that it holds raw frames: it ends in a word of nuc_pixels_words. */
 bool nuc_is_frame_file(const char *path);
 
+/* Fails where such a file has frames of another format by its name, or not whole ones. */
+void nuc_expect_frames(struct nuc_context *cx, const char *path, size_t bytes, const struct nuc_camera *c);
+
 static inline size_t nuc_camera_bytes(const struct nuc_camera *c)
 {
     return nuc_frame_bytes(c->pixels, c->width, c->height);

@@ -48,9 +48,9 @@ static void read_frames(const struct nuc_json *j, struct audio *a)
         const struct nuc_json fft = nuc_json_field(j, "fft");
         nuc_json_fail(&fft, NUC_UNSUPPORTED, "is %lld: powers of two are taken", (long long)a->fft);
     }
-    a->window_function = nuc_front_end_word(j, "window_function", windows, HANN);
+    a->window_function = nuc_json_word(j, "window_function", windows, HANN);
     a->center = nuc_front_end_flag(j, "center", false);
-    a->reflect = a->center && nuc_front_end_word(j, "pad", pads, 0) == 0;
+    a->reflect = nuc_json_word(j, "pad", pads, 0) == 0 && a->center;
     if (a->center) { /* frame i has its centre at i * hop */
         a->pad = a->fft / 2 - (a->fft - a->window) / 2;
         a->pad_both = a->window;
@@ -71,9 +71,9 @@ static void read_bands(const struct nuc_json *j, struct audio *a)
     a->highest = nuc_front_end_real(j, "highest", a->lowest, (double)a->rate / 2, (double)a->rate / 2);
     if (!(a->highest > a->lowest))
         nuc_json_fail(j, NUC_BAD_INPUT, "has no frequency between lowest and highest");
-    a->mel = nuc_front_end_word(j, "mel", mels, a->mel);
-    a->triangles_in_hz = nuc_front_end_word(j, "triangles", triangles, 0) == 1;
-    a->equal_areas = nuc_front_end_word(j, "norm", norms, 0) == 1;
+    a->mel = nuc_json_word(j, "mel", mels, a->mel);
+    a->triangles_in_hz = nuc_json_word(j, "triangles", triangles, 0) == 1;
+    a->equal_areas = nuc_json_word(j, "norm", norms, 0) == 1;
 }
 
 static void read_logarithms(const struct nuc_json *j, struct audio *a)
@@ -82,16 +82,16 @@ static void read_logarithms(const struct nuc_json *j, struct audio *a)
     static const char *const cosines[] = {"ortho", "tf", NULL};
     static const char *const orders[] = {"frames", "bands", NULL};
 
-    a->log = nuc_front_end_word(j, "log", logs, LOG_LN);
+    a->log = nuc_json_word(j, "log", logs, LOG_LN);
     a->offset = nuc_front_end_real(j, "offset", 0, 1e6, 0);
     a->floor = nuc_front_end_real(j, "floor", 0, 1e6, a->offset > 0 ? 0 : 1e-12);
     if (a->offset > 0 && a->floor > 0)
         nuc_json_fail(j, NUC_UNSUPPORTED, "has both offset and floor: give the one that the model was trained with");
     a->coefficients = nuc_front_end_int(j, "coefficients", 1, a->bands, 0);
-    a->all_cosines_alike = nuc_front_end_word(j, "dct", cosines, 0) == 1;
+    a->all_cosines_alike = nuc_json_word(j, "dct", cosines, 0) == 1;
     a->mean = nuc_front_end_real(j, "mean", -1e6, 1e6, 0);
     a->std = nuc_front_end_real(j, "std", 1e-6, 1e6, 1);
-    a->order = nuc_front_end_word(j, "order", orders, ORDER_BY_SIZES);
+    a->order = nuc_json_word(j, "order", orders, ORDER_BY_SIZES);
     if ((a->coefficients > 0 || a->log == LOG_NONE) && (a->mean < 0 || a->mean > 0 || a->std < 1 || a->std > 1))
         nuc_json_fail(j, NUC_UNSUPPORTED, "has mean or std: they are for logarithms of bands");
     if (a->coefficients > 0 && a->log == LOG_NONE)
@@ -103,7 +103,21 @@ static int64_t features_of(const struct audio *a)
     return a->coefficients > 0 ? a->coefficients : a->bands;
 }
 
-/* Frames and features are the two sizes of the model's input that are not 1. */
+/* Whether the sizes of the model's input are those of the features, of which neighbours may have become one. */
+static bool has_sizes(const struct nuc_front_end *f, const struct audio *a)
+{
+    const int64_t each = features_of(a), outer = a->axes * (a->order == ORDER_BANDS ? each : a->frames);
+    int64_t product = 1;
+
+    for (uint32_t d = 0; d < f->wanted.rank; d++) {
+        product *= f->wanted.sizes[d];
+        if (product != 1 && product != a->axes && product != outer && product != a->axes * a->frames * each)
+            return false;
+    }
+    return product == a->axes * a->frames * each;
+}
+
+/* Where the description does not say the order, the sizes of the model's input do. */
 static void read_order(const struct nuc_front_end *f, const struct nuc_json *j, struct audio *a)
 {
     const int64_t elements = nuc_elements(&f->wanted) / a->axes, each = features_of(a);
@@ -117,12 +131,14 @@ static void read_order(const struct nuc_front_end *f, const struct nuc_json *j, 
     const int64_t least = (a->frames - 1) * a->hop + a->window - a->pad_both;
     a->samples = nuc_front_end_int(j, "samples", 1, 1 << 24, least > 0 ? least : 1);
     const int64_t given = (a->samples + a->pad_both - a->window) / a->hop + 1;
-    if (a->frames * each * a->axes != nuc_elements(&f->wanted) || a->samples + a->pad_both < a->window ||
-        given != a->frames || (a->reflect && a->samples <= a->pad_both))
-        nuc_front_end_misfit(f, j,
-                             nuc_format(f->g->cx, "%lld frames of %lld features of %lld samples",
-                                        (long long)(a->samples + a->pad_both < a->window ? 0 : given), (long long)each,
-                                        (long long)a->samples));
+    if (!has_sizes(f, a) || a->samples + a->pad_both < a->window || given != a->frames ||
+        (a->reflect && a->samples <= a->pad_both))
+        nuc_front_end_misfit(
+            f, j,
+            nuc_format(f->g->cx, "%lld frames of %lld features of %lld samples%s%s",
+                       (long long)(a->samples + a->pad_both < a->window ? 0 : given), (long long)each,
+                       (long long)a->samples, a->order == ORDER_BANDS ? ", features outermost" : "",
+                       a->axes == 1 ? "" : nuc_format(f->g->cx, " of each of %lld axes", (long long)a->axes)));
 }
 
 /* ---- tables ---- */

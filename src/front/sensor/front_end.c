@@ -5,7 +5,6 @@
 #include "data/metadata.h"
 #include "front/sensor/sensor.h"
 #include "host/file.h"
-#include "host/nearest.h"
 #include "ir/args.h"
 #include "ir/quant.h"
 #include "rewrite/insert.h"
@@ -49,31 +48,6 @@ bool nuc_front_end_flag(const struct nuc_json *object, const char *key, bool abs
     const struct nuc_json j = nuc_json_optional(object, key);
 
     return nuc_json_is_there(&j) ? nuc_json_bool(&j) : absent;
-}
-
-static const char *word_at(const void *words, size_t index)
-{
-    return ((const char *const *)words)[index];
-}
-
-int nuc_front_end_word(const struct nuc_json *object, const char *key, const char *const *words, int absent)
-{
-    const struct nuc_json j = nuc_json_optional(object, key);
-    int i = 0;
-
-    if (!nuc_json_is_there(&j))
-        return absent;
-    const char *text = nuc_json_string(&j);
-    for (; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0)
-            return i;
-    }
-    struct nuc_context *cx = object->file->cx;
-    const char *known = words[0];
-    for (i = 1; words[i] != NULL; i++)
-        known = nuc_format(cx, "%s, %s", known, words[i]);
-    nuc_json_fail(&j, NUC_BAD_INPUT, "'%.40s' is none of: %s%s", text, known,
-                  nuc_did_you_mean(cx, text, word_at, words));
 }
 
 void nuc_front_end_misfit(const struct nuc_front_end *f, const struct nuc_json *description, const char *makes)
@@ -169,14 +143,11 @@ const char *nuc_put_front_end(struct nuc_graph *g, const char *path, bool is_ima
     const struct nuc_span file = nuc_read_file(g->cx, path);
     const struct nuc_json root = nuc_json_parse(g->cx, nuc_format(g->cx, "--front-end %s", path), file);
     const char *keys[N_KINDS + 1] = {NULL};
-    size_t k = 0;
+    int k;
 
     for (size_t i = 0; i < N_KINDS; i++)
         keys[i] = kinds[i].key;
-    nuc_json_only(&root, keys);
-    const struct nuc_json description = nuc_json_union(&root);
-    while (k + 1 < N_KINDS && strcmp(kinds[k].key, description.key) != 0)
-        k++;
+    const struct nuc_json description = nuc_json_kind(&root, keys, &k);
     struct nuc_front_end f = {.g = g, .input = only_input(g, path), .before = g->body};
     f.wanted = f.input->vals[0];
     for (uint32_t d = 0; d < 4 && is_image; d++)

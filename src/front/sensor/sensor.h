@@ -28,9 +28,6 @@ int64_t nuc_front_end_int(const struct nuc_json *object, const char *key, int64_
 double nuc_front_end_real(const struct nuc_json *object, const char *key, double least, double most, double absent);
 bool nuc_front_end_flag(const struct nuc_json *object, const char *key, bool absent);
 
-/* The place of a word of a list that NULL ends. */
-int nuc_front_end_word(const struct nuc_json *object, const char *key, const char *const *words, int absent);
-
 /* The sizes of what the model takes do not follow from the description: says both. */
 _Noreturn void nuc_front_end_misfit(const struct nuc_front_end *f, const struct nuc_json *description,
                                     const char *makes);
