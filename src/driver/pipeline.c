@@ -227,7 +227,7 @@ static void import_model(struct nuc_job *j)
     const char *front_end = NULL;
     if (o->front_end != NULL) {
         const struct nuc_meta *outputs = nuc_output_metas(g);
-        front_end = nuc_put_front_end(g, o->front_end, litert && io->image_inputs[0]);
+        front_end = nuc_put_front_end(g, o->front_end, nuc_read_file(cx, o->front_end), litert && io->image_inputs[0]);
         nuc_refresh_layouts(g); /* its result is contiguous, whatever the model's input was */
         nuc_restore_output_orders(g, outputs);
         io->image_inputs = nuc_alloc(cx, sizeof *io->image_inputs); /* the sensor's is none of the model's */

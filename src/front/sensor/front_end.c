@@ -4,7 +4,6 @@
 
 #include "data/metadata.h"
 #include "front/sensor/sensor.h"
-#include "host/file.h"
 #include "ir/args.h"
 #include "ir/quant.h"
 #include "rewrite/insert.h"
@@ -138,9 +137,8 @@ static const char *on_one_line(struct nuc_context *cx, const char *path, struct 
     return text;
 }
 
-const char *nuc_put_front_end(struct nuc_graph *g, const char *path, bool is_image)
+const char *nuc_put_front_end(struct nuc_graph *g, const char *path, struct nuc_span file, bool is_image)
 {
-    const struct nuc_span file = nuc_read_file(g->cx, path);
     const struct nuc_json root = nuc_json_parse(g->cx, nuc_format(g->cx, "--front-end %s", path), file);
     const char *keys[N_KINDS + 1] = {NULL};
     int k;

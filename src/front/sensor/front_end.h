@@ -6,13 +6,14 @@
 #ifndef NUC_FRONT_SENSOR_FRONT_END_H
 #define NUC_FRONT_SENSOR_FRONT_END_H
 
+#include "device/base/span.h"
 #include "ir/graph.h"
 
 /*
- * Reads the file and gives the graph the sensor's input in place of its only one. `is_image`: the graph has that as
- * [N, C, H, W] where the model's file has [N, H, W, C], which is what a front end makes. Returns the text without white
- * space.
+ * Reads the text of the file and gives the graph the sensor's input in place of its only one. `is_image`: the graph has
+ * that as [N, C, H, W] where the model's file has [N, H, W, C], which is what a front end makes. Returns the text
+ * without white space.
  */
-const char *nuc_put_front_end(struct nuc_graph *g, const char *path, bool is_image);
+const char *nuc_put_front_end(struct nuc_graph *g, const char *path, struct nuc_span file, bool is_image);
 
 #endif
