@@ -37,6 +37,11 @@ def percent(share):
     return 100 * share, '%.2f %%' % (100 * share)
 
 
+def decision_figures(column):
+    """of what the program of a column decides, from COLUMN.evaluate.json"""
+    return {}
+
+
 def log_figures(log):
     """of these, those that the firmware prints itself"""
     return {}
@@ -56,7 +61,7 @@ def own(example):
         theirs = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(theirs)
         module.float_figures = lambda: None
-        for name in ('result', 'figures', 'log_figures', 'header'):
+        for name in ('result', 'figures', 'decision_figures', 'log_figures', 'header'):
             setattr(module, name, getattr(theirs, name, getattr(module, name)))
     return module
 
@@ -67,7 +72,7 @@ def data_sets(example):
 
 
 def inputs(arrays):
-    return arrays['input']
+    return arrays['input' if 'input' in arrays else 'frame']
 
 
 def results_of(column, data, measure):
@@ -102,6 +107,7 @@ def columns(example, targets, measure):
         known = measure.float_figures() if column == 'float' else None
         program = results_of(column, data, measure) if known is None else None
         rows = {name + ', program': value for name, value in (known or measure.figures(program, data)).items()}
+        rows.update({name + ', program': value for name, value in measure.decision_figures(column).items()})
         has_firmware = os.path.exists(column + '.image')  # an installed copy makes none
         if has_firmware:
             board = firmware_results(column, program)
@@ -134,7 +140,7 @@ def page(example, targets):
     # Figures of firmware next to those of programs, costs after both.
     names.sort(key=lambda n: (', ' not in n, n.split(', ')[0] if ', ' in n else '', n.endswith('firmware')))
     widest = max(map(len, names))
-    print('%s: %s held-out samples' % (os.path.basename(example), format(len(data['test']['input']), ',')))
+    print('%s: %s held-out samples' % (os.path.basename(example), format(len(inputs(data['test'])), ',')))
     print(' ' * widest + ''.join('%12s' % c for c in table))
     for n in names:
         print(n.ljust(widest) + ''.join('%12s' % table[c].get(n, (0, '-'))[1] for c in table))
@@ -147,7 +153,7 @@ def page(example, targets):
 def main():
     example = sys.argv[2]
     if sys.argv[1] == 'input':
-        x = data_sets(example)['test']['input']
+        x = inputs(data_sets(example)['test'])
         x = x[:len(x) if sys.argv[3] == 'all' else int(sys.argv[3])]
         np.save('input.npy', x)
         x.tofile('input.bin')

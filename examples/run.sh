@@ -2,7 +2,7 @@
 # Runs an example and prints on a page what it is worth: float model, programs of three targets, and their firmware.
 #   run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]
 # EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, and measure.py where accuracy
-# is not the measure. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
+# is not the measure; front_end.json, decision.json and classes.txt are for the options of these names. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
 # runs all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and
 # figures.txt, the figures one by one. An installed copy, without the sources, takes the installed nucleon, leaves out the
 # firmware and writes to out/EXAMPLE of the working folder.
@@ -60,13 +60,21 @@ outputs() {
     done
 }
 
-"$NUCLEON" compile "$example/$name.pt2" --no-quantize -o float.pte --json >float.json
+set --
+[ ! -f "$example/front_end.json" ] || set -- "$@" --front-end "$example/front_end.json"
+[ ! -f "$example/decision.json" ] || set -- "$@" --decision "$example/decision.json"
+[ ! -f "$example/classes.txt" ] || set -- "$@" --classes "$example/classes.txt"
+"$NUCLEON" compile "$example/$name.pt2" --no-quantize -o float.pte --json "$@" >float.json
 [ ! -f "$example/measure.py" ] || outputs float
+[ ! -f "$example/decision.json" ] ||
+    "$NUCLEON" evaluate float.pte --dataset "$example/test.npz" --json >float.evaluate.json
 $python "$here/measure.py" input "$example" "$samples"
 for target in $targets; do
     "$NUCLEON" compile "$example/$name.pt2" --calibration "$example/calibration.npz" --target "$target" \
-        -o "$target.pte" --json >"$target.json"
+        -o "$target.pte" --json "$@" >"$target.json"
     outputs "$target"
+    [ ! -f "$example/decision.json" ] ||
+        "$NUCLEON" evaluate "$target.pte" --dataset "$example/test.npz" --json >"$target.evaluate.json"
     [ "$has_sources" ] || continue
     application=
     input=input.npy
