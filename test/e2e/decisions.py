@@ -87,6 +87,27 @@ def pushed_on_the_host(values):
     print("ok   pushed on the host")
 
 
+def samples_on_the_host():
+    """A stream of int16 through a front end."""
+    sound = struct.pack("<5760h", *((i * i * 7) % 20011 - 10000 for i in range(5760)))
+    with open("sound.wav", "wb") as f:
+        f.write(b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data" + struct.pack("<I", len(sound)) + sound)
+    with open("mfcc.json", "w") as f:
+        json.dump({"audio": {"samples": 16000, "hop": 320, "power": 1, "lowest": 20, "highest": 4000, "coefficients": 10}}, f)
+    run(nucleon, "compile", f"{root}/examples/spoken/spoken.pt2", "--front-end", "mfcc.json", "--no-quantize", "--stream", "1:640", "--target",
+        "cortex-m33", "--decision", '{"classes":{"threshold":0,"activation":"softmax"}}', "-o", "sound.pte", "--quiet")
+    steps = json.loads(run(nucleon, "run", "sound.pte", "--input", "sound.wav", "--json"))["decisions"]
+    run(nucleon, "codegen", "sound.pte", "-o", "out", "--name", "model")
+    with open("push.c", "w") as f:
+        f.write(PUSH.replace("float values", "int16_t values").replace("const float *at", "const int16_t *at"))
+    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off", "-Iout", f"-I{root}/include", "push.c", "out/model.c",
+        "out/model_data.c", "-o", "push", *libraries("runtime", "simulator"))
+    lines = run("./push", input=sound).decode().split("\n")[:-1]
+    assert lines == [f"{int(s['new'])} {s['found'][0]['label']} {bits(s['found'][0]['score'])}" for s in steps], "samples are decided otherwise"
+    assert len(lines) == 9 and '"{\\042audio\\042:' in open("out/model.h").read()
+    print("ok   samples pushed on the host")
+
+
 def on_the_board():
     if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
         return print("skip on the board: no arm-none-eabi-gcc or no qemu-system-arm")
@@ -233,6 +254,7 @@ with tempfile.TemporaryDirectory() as work:
     with zipfile.ZipFile(samples) as f:
         inputs = f.read("input.npy")[-92160:]
     pushed_on_the_host(inputs)
+    samples_on_the_host()
     in_cpp(inputs)
     boxes_are_scored()
     events_are_scored()

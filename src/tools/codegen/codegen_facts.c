@@ -86,6 +86,14 @@ static void add_channels(const struct nuc_codegen *g, struct nuc_text *out, cons
 
 static void add_preparation(const struct nuc_codegen *g, struct nuc_text *out)
 {
+    if (g->metadata != NULL && g->metadata->n_front_ends > 0) {
+        nuc_text_addf(out,
+                      "/* What the program makes the network's input of, from the samples in input 0. */\n"
+                      "#define %s_FRONT_END \\\n    ",
+                      g->upper);
+        add_string(out, g->metadata->front_ends->text);
+        nuc_text_addf(out, "\n\n");
+    }
     if (g->metadata == NULL || g->metadata->n_images == 0)
         return;
     const struct nuc_image_metadata *images = g->metadata->images;
@@ -125,17 +133,31 @@ static const struct nuc_decision_rule *bound(const struct nuc_codegen *g)
     return d;
 }
 
-/* Samples of a sensor are pushed where there is one input, which is a stream's, or where decisions are over time. */
+static enum nuc_dtype input_type(const struct nuc_codegen *g)
+{
+    return (enum nuc_dtype)g->values[nuc_view_int(g->method->inputs, 0)].u.tensor.dtype;
+}
+
+/*
+ * Samples of a sensor are pushed where there is one input, which is a stream's, or where decisions are over time: real
+ * values, or int16 as they come for a front end.
+ */
 static bool is_pushed(const struct nuc_codegen *g, const struct nuc_decision_rule *d)
 {
     if (g->method->inputs.count != 1)
         return false;
-    const struct nuc_tensor *t = &g->values[nuc_view_int(g->method->inputs, 0)].u.tensor;
+    const enum nuc_dtype type = input_type(g);
     double scale, zero_point;
     const bool over_time = d != NULL && (d->kind == NUC_DECIDE_CLASSES || d->kind == NUC_DECIDE_ANOMALY);
-    const bool is_int8 = t->dtype == NUC_I8 && quantization(g, true, 0, &scale, &zero_point);
+    const bool has_scale = quantization(g, true, 0, &scale, &zero_point);
+    const bool fits = type == NUC_F32 || (type == NUC_I8 && has_scale) || (type == NUC_I16 && !has_scale);
 
-    return (g->n_states > 0 || over_time) && t->bytes > 0 && (t->dtype == NUC_F32 || is_int8);
+    return (g->n_states > 0 || over_time) && g->values[nuc_view_int(g->method->inputs, 0)].u.tensor.bytes > 0 && fits;
+}
+
+static const char *pushed_type(const struct nuc_codegen *g)
+{
+    return input_type(g) == NUC_I16 ? "int16_t" : "float";
 }
 
 void nuc_codegen_find_decision(struct nuc_codegen *g)
@@ -152,14 +174,15 @@ void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *o
     if (g->is_pushed)
         nuc_text_addf(
             out,
-            "/*\n * Takes real values of input 0, in their order in memory, from a sensor: `*samples` and `*count` "
+            "/*\n * Takes %4$s of input 0, in their order in memory, from a sensor: `*samples` and `*count` "
             "move "
             "past those\n * taken. True: the input was full and an inference has run, and there may be samples left; "
             "false: all are taken.\n *\n *     while (%1$s_push(&samples, &count))\n *         ... look at the %2$s "
             "...\n "
             "*\n * %1$s_pushed() is the status of the last inference.\n */\n"
-            "bool %1$s_push(const float **samples, size_t *count);\nenum nuc_status %1$s_pushed(void);\n\n",
-            g->name, d != NULL ? "decision" : "outputs");
+            "bool %1$s_push(const %3$s **samples, size_t *count);\nenum nuc_status %1$s_pushed(void);\n\n",
+            g->name, d != NULL ? "decision" : "outputs", pushed_type(g),
+            input_type(g) == NUC_I16 ? "samples" : "real values");
     if (d == NULL)
         return;
     nuc_text_addf(
@@ -273,11 +296,10 @@ static void add_decide(const struct nuc_codegen *g, struct nuc_text *out)
 /* The input's own memory is used by others while an inference runs, but not between them. */
 static void add_push(const struct nuc_codegen *g, struct nuc_text *out)
 {
-    const struct nuc_tensor *t = &g->values[nuc_view_int(g->method->inputs, 0)].u.tensor;
-    const bool is_float = t->dtype == NUC_F32;
+    const bool is_int8 = input_type(g) == NUC_I8;
 
-    nuc_text_addf(out, "\nstatic %s pushed[%s_INPUT0_ELEMENTS];\n\n", is_float ? "float" : "int8_t", g->upper);
-    if (!is_float)
+    nuc_text_addf(out, "\nstatic %s pushed[%s_INPUT0_ELEMENTS];\n\n", is_int8 ? "int8_t" : pushed_type(g), g->upper);
+    if (is_int8)
         nuc_text_addf(
             out,
             "/* As nucleon run does it: to the nearest, half to even. */\nstatic int8_t quantized(float value)\n{\n"
@@ -285,15 +307,15 @@ static void add_push(const struct nuc_codegen *g, struct nuc_text *out)
             "    return q > 127 ? 127 : q > -128 ? (int8_t)q : -128;\n}\n\n",
             g->upper);
     nuc_text_addf(out,
-                  "bool %1$s_push(const float **samples, size_t *count)\n{\n"
+                  "bool %1$s_push(const %5$s **samples, size_t *count)\n{\n"
                   "    while (*count > 0 && n_pushed < %2$s_INPUT0_ELEMENTS) {\n"
                   "        pushed[n_pushed++] = %3$s;\n        ++*samples;\n        --*count;\n    }\n"
                   "    if (n_pushed < %2$s_INPUT0_ELEMENTS)\n        return false;\n    n_pushed = 0;\n"
                   "    memcpy(%1$s_input0(), pushed, sizeof pushed);\n    pushed_status = %1$s_run(NULL);\n%4$s"
                   "    return true;\n}\n\n"
                   "enum nuc_status %1$s_pushed(void)\n{\n    return pushed_status;\n}\n",
-                  g->name, g->upper, is_float ? "**samples" : "quantized(**samples)",
-                  g->decision != NULL ? nuc_format(g->cx, "    %s_decide();\n", g->name) : "");
+                  g->name, g->upper, is_int8 ? "quantized(**samples)" : "**samples",
+                  g->decision != NULL ? nuc_format(g->cx, "    %s_decide();\n", g->name) : "", pushed_type(g));
 }
 
 void nuc_codegen_decision_source(const struct nuc_codegen *g, struct nuc_text *out)
