@@ -71,6 +71,8 @@ def option_text(name: str, value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
+    if isinstance(value, Mapping):
+        return json.dumps(value)
     if isinstance(value, Iterable):
         parts = [option_text(name, v) for v in value]
         for part in parts:

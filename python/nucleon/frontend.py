@@ -1,9 +1,10 @@
 """Descriptions of front ends: what makes a model's input of what a sensor gives (docs/applications.md).
 
-    nucleon.frontend.save(nucleon.frontend.mfcc(window=480, hop=320, lowest=20, highest=4000), "front_end.json")
-    program = nucleon.compile("model.pt2", calibration="recordings", front_end="front_end.json")
+    front_end = nucleon.frontend.mfcc(window=480, hop=320, lowest=20, highest=4000)
+    program = nucleon.compile("model.pt2", calibration="recordings", front_end=front_end)
 
-Each function returns the object that the file holds. The members that it is given by name are those of the file.
+Each function returns the object that the file of ``--front-end`` holds, and ``save`` writes it. The members that it is given by
+name are those of the file.
 """
 
 import json
@@ -34,7 +35,7 @@ def image(format: str, width: int, height: int, **members: Any) -> Description:
 
 
 def save(description: Description, path: Union[str, "os.PathLike[str]"]) -> None:
-    """Writes the file for the option ``front_end``."""
+    """Writes the file for ``nucleon compile --front-end``."""
     with open(path, "w", encoding="utf-8") as file:
         json.dump(description, file, indent=2)
         file.write("\n")

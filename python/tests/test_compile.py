@@ -99,6 +99,18 @@ class Bytes(unittest.TestCase):
             with self.subTest(options):
                 self.assertEqual(nucleon.compile(MODEL, self.x, **options).bytes, command_line(*words))
 
+    def test_front_end(self):
+        frames = (self.x.reshape(-1, 64) * 255).clip(0, 255).astype("uint8")
+        front_end = nucleon.frontend.image("grey", 8, 8)
+        with tempfile.TemporaryDirectory() as folder:
+            nucleon.frontend.save(front_end, f"{folder}/front_end.json")
+            of_file = nucleon.compile(MODEL, frames, front_end=f"{folder}/front_end.json")
+        program = nucleon.compile(MODEL, frames, front_end=front_end)
+        self.assertEqual(program.bytes, of_file.bytes)
+        self.assertEqual(program.run(frames[0]).shape, (1, 10))
+        with self.assertRaisesRegex(nucleon.errors.BadInput, "image.widht: is not known here .did you mean 'width'"):
+            nucleon.compile(MODEL, frames, front_end={"image": {"format": "grey", "widht": 8, "height": 8}})
+
     def test_two_inputs(self):
         model = nucleon.inspect(TWO_INPUTS)
         self.assertEqual(model["kind"], "pt2")

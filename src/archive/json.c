@@ -52,6 +52,11 @@ struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct 
     return nuc_json_parse_own(cx, name, own);
 }
 
+bool nuc_is_json_object(const char *given)
+{
+    return given[strspn(given, " \t\r\n")] == '{';
+}
+
 void nuc_json_close(const struct nuc_json *root)
 {
     nuc_json_text_close(root->file->text);

@@ -32,6 +32,9 @@ struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct 
 /* The same of a text of its own, which is written over. */
 struct nuc_json nuc_json_parse_own(struct nuc_context *cx, const char *name, struct nuc_json_text *text);
 
+/* Whether what an option was given is an object itself instead of the name of a file that has it. */
+bool nuc_is_json_object(const char *given);
+
 /* Room for the text of a file of that size; fails when that is more than NUC_MAX_JSON. */
 struct nuc_json_text *nuc_json_room(struct nuc_context *cx, const char *name, uint64_t size);
 

@@ -319,7 +319,7 @@ struct nuc_decision_rule *nuc_decision_read_option(struct nuc_context *cx, const
 {
     const char *base = nuc_base_name(given);
     struct nuc_decision_source from = *source;
-    const bool is_text = given[strspn(given, " \t\r\n")] == '{';
+    const bool is_text = nuc_is_json_object(given);
 
     from.folder = is_text ? "" : nuc_format(cx, "%.*s", (int)(base - given), given);
     const struct nuc_span text =

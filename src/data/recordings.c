@@ -155,8 +155,8 @@ static size_t windows_of(const struct nuc_dataset *d, const struct nuc_recording
     if (whole && r->length > c->window)
         nuc_fail(
             d->cx, NUC_BAD_INPUT,
-            "%s: has %zu samples, the input %zu: cut it, or compile the model with --stream, which takes it in hops",
-            r->path, r->length, c->window);
+            "%s: has %zu samples, the input %zu: cut it, or compile the model with --stream, which takes it in hops%s",
+            r->path, r->length, c->window, d->front_end != NULL ? ", or with as many 'samples' in its front end" : "");
     if (r->sound == NULL && r->length < c->window)
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: has %zu rows, a window of the input has %zu: leave the file out", r->path,
                  r->length, c->window);

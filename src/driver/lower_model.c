@@ -9,6 +9,7 @@
 #include "host/file.h"
 #include "host/text.h"
 #include "ir/labels.h"
+#include "ir/op_list.h"
 #include "litert/litert.h"
 #include "npu/arrange/arrange.h"
 #include "npu/container/payload.h"
@@ -459,9 +460,11 @@ static void check_executorch_ops(const struct nuc_graph *g)
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_out_in_executorch(g->cx, n))
             nuc_fail(g->cx, NUC_UNSUPPORTED,
-                     "%s: %s has no kernel in ExecuTorch's runtime: leave --executorch-ops-only out, or replace the "
-                     "operator in the model",
-                     g->file, nuc_node_text(g->cx, n));
+                     "%s: %s has no kernel in ExecuTorch's runtime: leave --executorch-ops-only out, or %s", g->file,
+                     nuc_node_text(g->cx, n),
+                     nuc_op_is_in(n->op, NUC_OPS(NUC_OP_PREPARE_FRAME, NUC_OP_SIGNAL_FEATURES))
+                         ? "--front-end"
+                         : "replace the operator in the model");
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "archive/file_kind.h"
+#include "archive/json.h"
 #include "archive/zip.h"
 #include "driver/lower_model.h"
 #include "driver/model_metadata.h"
@@ -227,7 +228,11 @@ static void import_model(struct nuc_job *j)
     const char *front_end = NULL;
     if (o->front_end != NULL) {
         const struct nuc_meta *outputs = nuc_output_metas(g);
-        front_end = nuc_put_front_end(g, o->front_end, nuc_read_file(cx, o->front_end), litert && io->image_inputs[0]);
+        const bool is_text = nuc_is_json_object(o->front_end);
+        const struct nuc_span text = is_text ? (struct nuc_span){(const uint8_t *)o->front_end, strlen(o->front_end)}
+                                             : nuc_read_file(cx, o->front_end);
+        const char *name = is_text ? "--front-end" : nuc_format(cx, "--front-end %s", o->front_end);
+        front_end = nuc_put_front_end(g, name, text, litert && io->image_inputs[0]);
         nuc_refresh_layouts(g); /* its result is contiguous, whatever the model's input was */
         nuc_restore_output_orders(g, outputs);
         io->image_inputs = nuc_alloc(cx, sizeof *io->image_inputs); /* the sensor's is none of the model's */

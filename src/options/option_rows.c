@@ -37,7 +37,7 @@ const struct nuc_option_info nuc_option_rows[] = {
      "a network over a window of time, dimension AXIS of its input, becomes one that takes HOP new frames (default: as "
      "few as go) and remembers what it needs of the others",
      TO(stream)},
-    {"front-end", NUC_OPTION_STRING, "FILE.json",
+    {"front-end", NUC_OPTION_STRING, "FILE.json|JSON",
      "what makes the model's input of a sensor's values (docs/applications.md): the program takes these",
      TO(front_end)},
     {"no-quantize", NUC_OPTION_FLAG, NULL, "a float program for the CPU: no calibration, nothing on the NPU",
@@ -110,7 +110,7 @@ const struct nuc_option_info nuc_option_rows[] = {
     {"classes", NUC_OPTION_LIST, "FILE|LIST",
      "names of the classes by index, one per line or between commas (default: the folders of calibration images)",
      TO(classes), COUNT_IN(n_classes)},
-    {"decision", NUC_OPTION_TEXT, "FILE.json|JSON",
+    {"decision", NUC_OPTION_STRING, "FILE.json|JSON",
      "what the outputs mean: boxes, keypoints, classes over time or anomalies; run, evaluate and firmware decide by it",
      TO(decision)},
     {"no-metadata", NUC_OPTION_FLAG, NULL,

@@ -55,6 +55,10 @@ describe '{"audio": {"coefficients": 10, "order": "bands"}}'
 refuses "features outermost, and the input 'x'" compile
 describe '{"sensor": {"bands": 5, "axes": 2}}'
 refuses "of each of 2 axes, and the input 'x'" compile
+refuses "--front-end: audio.coefficient: is not known here (did you mean 'coefficients'?)" \
+    "$nucleon" compile "$model" --front-end ' {"audio": {"coefficient": 10}}' --no-quantize -o x.pte
+refuses "the model has 2 inputs, a front end makes the only one" \
+    "$nucleon" compile "$root/test/e2e/two_inputs.pt2" --front-end '{"audio": {}}' --no-quantize -o x.pte
 $python "$features" wrong_files r.npz wrong || fail "no wrong files"
 refuses "has 2 channels, one is taken" "$nucleon" run p.pte --input wrong/stereo.wav
 refuses "has 8000 samples a second, the front end takes 16000" "$nucleon" run p.pte --input wrong/slow.wav

@@ -176,6 +176,11 @@ done <<'ROWS'
 1 | save arrays with numpy.savez                           | run p.pte -i weights.pth
 1 | the folder 'none' of --output does not exist           | compile "$d/digits.pt2" --calibration nothing.npz -o none/x.pte
 1 | has no member 'treshold' (did you mean 'threshold'?)   | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"classes":{"treshold":1}}'
+2 | --decision needs a value: FILE.json                    | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision ''
+1 | give one of: classes, boxes, keypoints, anomaly        | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision ' {}'
+1 | form: is missing: give one of: ssd, yolo5, yolo8, fomo | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"boxes":{}}'
+1 | leave --executorch-ops-only out, or --front-end        | compile "$d/digits.pt2" --no-quantize -o x.pte --executorch-ops-only --front-end '{"image":{"format":"grey","width":8,"height":8}}'
+1 | with a front end samples are what the sensor gives     | compile "$d/digits.pt2" --calibration data_plain -o x.pte --front-end '{"image":{"format":"grey","width":8,"height":8}}'
 1 | no.json: cannot be opened                              | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision no.json
 2 | [1, 10], rows of at least 5 values belong there        | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"boxes":{"form":"yolo8"}}'
 2 | --decision: is of output 3                             | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"classes":{"outputs":[3]}}'

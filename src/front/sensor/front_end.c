@@ -65,7 +65,7 @@ struct nuc_node *nuc_front_end_input(struct nuc_front_end *f, const char *name, 
     return input;
 }
 
-static struct nuc_node *only_input(struct nuc_graph *g, const char *path)
+static struct nuc_node *only_input(struct nuc_graph *g, const char *name)
 {
     struct nuc_node *input = NULL;
     size_t count = 0;
@@ -77,8 +77,8 @@ static struct nuc_node *only_input(struct nuc_graph *g, const char *path)
         count++;
     }
     if (count != 1)
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: --front-end %s: the model has %zu inputs, a front end makes the only one",
-                 g->file, path, count);
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s: the model has %zu inputs, a front end makes the only one", g->file,
+                 name, count);
     return input;
 }
 
@@ -117,7 +117,7 @@ static struct nuc_node *as_wanted(struct nuc_front_end *f, struct nuc_node *valu
 }
 
 /* White space outside of texts goes. */
-static const char *on_one_line(struct nuc_context *cx, const char *path, struct nuc_span file)
+static const char *on_one_line(struct nuc_context *cx, const char *name, struct nuc_span file)
 {
     char *text = nuc_alloc(cx, file.size + 1);
     size_t length = 0;
@@ -132,21 +132,21 @@ static const char *on_one_line(struct nuc_context *cx, const char *path, struct 
         text[length++] = c;
     }
     if (length > NUC_FRONT_END_MAX)
-        nuc_fail(cx, NUC_BAD_INPUT, "--front-end %s: has %zu characters that are no white space, %d are the limit",
-                 path, length, NUC_FRONT_END_MAX);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: has %zu characters that are no white space, %d are the limit", name, length,
+                 NUC_FRONT_END_MAX);
     return text;
 }
 
-const char *nuc_put_front_end(struct nuc_graph *g, const char *path, struct nuc_span file, bool is_image)
+const char *nuc_put_front_end(struct nuc_graph *g, const char *name, struct nuc_span text, bool is_image)
 {
-    const struct nuc_json root = nuc_json_parse(g->cx, nuc_format(g->cx, "--front-end %s", path), file);
+    const struct nuc_json root = nuc_json_parse(g->cx, name, text);
     const char *keys[N_KINDS + 1] = {NULL};
     int k;
 
     for (size_t i = 0; i < N_KINDS; i++)
         keys[i] = kinds[i].key;
     const struct nuc_json description = nuc_json_kind(&root, keys, &k);
-    struct nuc_front_end f = {.g = g, .input = only_input(g, path), .before = g->body};
+    struct nuc_front_end f = {.g = g, .input = only_input(g, name), .before = g->body};
     f.wanted = f.input->vals[0];
     for (uint32_t d = 0; d < 4 && is_image; d++)
         f.wanted.sizes[d] = f.input->vals[0].sizes[(const uint32_t[]){0, 2, 3, 1}[d]];
@@ -154,5 +154,5 @@ const char *nuc_put_front_end(struct nuc_graph *g, const char *path, struct nuc_
     struct nuc_node *value = as_wanted(&f, kinds[k].build(&f, &description), is_image);
     nuc_replace_uses(g, f.input, value, NULL);
     nuc_remove_node(g, f.input);
-    return on_one_line(g->cx, path, file);
+    return on_one_line(g->cx, name, text);
 }
