@@ -10,7 +10,10 @@
 static const char *make(struct nuc_context *cx, struct nuc_span text, const char *sizes, const char **front_end)
 {
     struct nuc_graph *g = nuc_graph_parse(
-        cx, "model", nuc_format(cx, "nucleon-graph 1\n%%x = input : float32%s\n%%y = aten.relu.default(%%x)\n%%output = output([%%y])\n", sizes));
+        cx, "model",
+        nuc_format(cx,
+                   "nucleon-graph 1\n%%x = input : float32%s\n%%y = aten.relu.default(%%x)\n%%output = output([%%y])\n",
+                   sizes));
 
     *front_end = nuc_put_front_end(g, "front end", text, false);
     nuc_graph_verify(g, "front end");
