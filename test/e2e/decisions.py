@@ -157,6 +157,27 @@ def evaluate(program, name, sizes, numbers, *options):
     return result["decisions"]
 
 
+def refused(program, name, sizes, numbers, said):
+    try:
+        evaluate(program, name, sizes, numbers)
+    except SystemExit as end:
+        assert f"array '{name}' has {said}" in str(end), end
+    else:
+        sys.exit(f"FAIL labels are taken: {said}")
+
+
+def labels_are_checked():
+    n = len(compile_digits("classes.pte", CLASSES)["decisions"])
+    refused("classes.pte", "label_events", [n], [-1] * 7 + [10] + [0] * (n - 8), "10 for sample 7")
+    refused("classes.pte", "label_events", [n], [0.5] + [0] * (n - 1), "0.5 for sample 0")
+    compile_digits("cells.pte", CELLS)
+    refused("cells.pte", "label_boxes", [n, 1, 5], [0, 0, float("nan"), 1, 1] * n, "nan for sample 0")
+    assert evaluate("cells.pte", "label_boxes", [n, 1, 5], [-1, 0, float("nan"), 1, 1] * n)["program"] is not None
+    compile_digits("anomaly.pte", {"anomaly": {"threshold": 0.1}})
+    refused("anomaly.pte", "label_anomaly", [n], [0, 1, 2] + [0] * (n - 3), "2 for sample 2")
+    print("ok   labels are checked")
+
+
 def overlap(a, b):
     w = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
     h = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
@@ -260,5 +281,6 @@ with tempfile.TemporaryDirectory() as work:
     events_are_scored()
     anomalies_are_scored()
     points_are_scored()
+    labels_are_checked()
     a_quantile_is_of_the_calibration_data()
     on_the_board()

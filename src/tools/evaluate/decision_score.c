@@ -94,6 +94,34 @@ static const char *shape_of(struct nuc_context *cx, const struct nuc_decision_ru
         n);
 }
 
+/* A class, -1 of none, or a number; what stands beside no box and no point may be anything. */
+static bool is_label(const struct nuc_decision_rule *d, const struct nuc_array_info *a, size_t i)
+{
+    const size_t columns = a->rank == 3 ? (size_t)a->sizes[2] : 1, first = i - i % columns;
+    const double v = label_at(a, i);
+
+    if (d->kind == NUC_DECIDE_ANOMALY)
+        return isfinite(v) && (!(fabs(v) > 0) || !(fabs(v - 1) > 0));
+    if (d->kind == NUC_DECIDE_KEYPOINTS)
+        return isfinite(v) || (columns == 3 && i % 3 < 2 && !(fabs(label_at(a, first + 2)) > 0));
+    if (i > first)
+        return isfinite(v) || label_at(a, first) < 0;
+    return v >= -1 && v < d->views[d->n_views - 1].values && !(v < floor(v) || v > floor(v));
+}
+
+static void check_labels(const struct nuc_scoring *s, const struct nuc_decision_rule *d, const struct nuc_array_info *a)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < a->rank; i++)
+        n *= (size_t)a->sizes[i];
+    for (size_t i = 0; i < n; i++) {
+        if (!is_label(d, a, i))
+            nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has %g for sample %zu, it takes %s", s->data->path, a->name,
+                     label_at(a, i), i / (n / (size_t)a->sizes[0]), shape_of(s->cx, d, s->result->n_samples));
+    }
+}
+
 static void open_reference(struct nuc_scoring *s, const struct nuc_decision_rule *of, struct nuc_decision_scoring *p)
 {
     struct nuc_decision_rule *d = nuc_copy(s->cx, of, sizeof *d);
@@ -130,6 +158,7 @@ void nuc_open_decision_scores(struct nuc_scoring *s)
             nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' is %s %s, it takes %s", s->data->path, p->array.name,
                      nuc_dtype_name(p->array.dtype), nuc_sizes_text(s->cx, p->array.sizes, p->array.rank),
                      shape_of(s->cx, d, s->result->n_samples));
+        check_labels(s, d, &p->array);
         p->labels = &p->array;
         break;
     }

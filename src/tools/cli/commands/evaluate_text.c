@@ -287,6 +287,15 @@ static bool could_be_classes(const struct nuc_evaluation *e)
     return any && e->has_reference;
 }
 
+/* Nothing may have been found that it is a mean of. */
+static void print_mean(const char *name, double value, int digits, const char *unit)
+{
+    if (isnan(value))
+        cli_printf("  %-20s %7s", name, "-");
+    else
+        cli_printf("  %-20s %7.*f%s", name, digits, value, unit);
+}
+
 static void print_decision(const char *whose, const char *kind, const struct nuc_decision_score *d)
 {
     cli_printf("%s\n", whose);
@@ -294,18 +303,20 @@ static void print_decision(const char *whose, const char *kind, const struct nuc
         cli_printf("  %-20s %7.2f %%\n  %-20s %7.2f %%  (%zu boxes found, %zu labelled)\n", "mAP at 0.5",
                    100 * d->map50, "mAP at 0.5 to 0.95", 100 * d->map, d->n_found, d->n_labelled);
     } else if (strcmp(kind, "keypoints") == 0) {
-        cli_printf("  %-20s %7.4f  of the input (%zu of %zu points)\n", "mean distance", d->distance, d->n_found,
-                   d->n_labelled);
+        print_mean("mean distance", d->distance, 4, "  of the input");
+        cli_printf(" (%zu of %zu points)\n", d->n_found, d->n_labelled);
     } else if (strcmp(kind, "anomaly") == 0) {
         print_share("  detected", d->n_found, d->n_labelled);
         print_share("  false alarms", d->n_false, d->n_normal);
-        cli_printf("  %-20s %7.4f\n", "AUC", d->auc);
+        print_mean("AUC", d->auc, 4, "");
+        cli_printf("\n");
     } else {
         print_share("  events noticed", d->n_found, d->n_labelled);
         cli_printf("  %-20s %7zu", "false alarms", d->n_false);
         if (!isnan(d->false_per_hour))
             cli_printf("  %.2f an hour", d->false_per_hour);
-        cli_printf("\n  %-20s %7.2f steps", "mean delay", d->delay_steps);
+        cli_printf("\n");
+        print_mean("mean delay", d->delay_steps, 2, " steps");
         if (!isnan(d->delay_seconds))
             cli_printf("  %.3f s", d->delay_seconds);
         cli_printf("\n");
