@@ -1,4 +1,4 @@
-/* Norms in int8 and int16, logarithmic softmax in int8. */
+/* Norms and logarithmic softmax in int8 and int16. */
 #include <math.h>
 
 #include "cpu/cortexm_private.h"
@@ -104,14 +104,14 @@ bool nuc_cm_lower_group_norm(struct nuc_cm *c, struct nuc_node *node)
     return true;
 }
 
-/* exp of 0, -1, -2, ... steps of the input. */
+/* exp of 0, -1, -2, ... steps of the input; of int16 then of 0, -256, -512, ... steps. */
 static struct nuc_node *exponentials(struct nuc_cm *c, const struct nuc_cm_unary *u)
 {
-    const int64_t count = 256;
+    const int64_t count = u->in.dtype == NUC_I8 ? 256 : 512;
     float *values = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *values);
 
-    for (int i = 0; i < 256; i++)
-        values[i] = (float)exp(-i * u->in.scale);
+    for (int i = 0; i < count; i++)
+        values[i] = (float)exp(-(i < 256 ? i : (i - 256) * 256) * u->in.scale);
     return nuc_cm_constant(c, u->out.value, "_exponentials", NUC_F32, &count, 1, values);
 }
 

@@ -216,7 +216,7 @@ static const struct row cpu_rows[] = {
     {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_VAR), {UNARY}},
     {NUC_OPS(NUC_OP_ADAPTIVE_AVG_POOL2D), {.form = NUC_FORM_MEAN, INPUT, .output = NUC_SPEC_ACTIVATION}},
     {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM), {UNARY}},
-    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY, .int8_only = true}},
+    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY}},
     {NUC_OPS(NUC_OP_SLICE_SCATTER, NUC_OP_INDEX_PUT, NUC_OP_SCATTER), {.form = NUC_FORM_LIST}},
 };
 
@@ -233,7 +233,6 @@ static const struct nuc_quant_pattern *find_row(const struct row *rows, size_t c
 
 const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
 {
-    static const struct nuc_quant_pattern none = {.form = NUC_FORM_NONE};
     const struct nuc_quant_pattern *p =
         side == NUC_SIDE_NPU ? find_row(npu_rows, COUNT(npu_rows), op) : find_row(cpu_rows, COUNT(cpu_rows), op);
 
@@ -241,7 +240,7 @@ const struct nuc_quant_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op o
         p = find_row(rows_of_both, COUNT(rows_of_both), op);
     if (p == NULL)
         p = &families[side == NUC_SIDE_NPU ? NUC_SIDE_NPU : NUC_SIDE_CPU][nuc_op_family(op)];
-    return side == NUC_SIDE_WIDE && p->int8_only ? &none : p;
+    return p;
 }
 
 /* ---- conditions ---- */

@@ -68,7 +68,6 @@ struct nuc_quant_pattern {
     uint8_t joint_rank; /* outputs up to this rank are quantized together with the activation that follows; 0: none */
     enum nuc_pattern_joins joins;
     enum nuc_cluster cluster;
-    bool int8_only;                     /* the CPU has no kernel of int16 */
     bool asked;                         /* only the nodes that struct nuc_quantize_options.npu_function says yes to */
     bool extension, extension_in_place; /* the reference leaves the operator, or its in-place form, in float */
 };

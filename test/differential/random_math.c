@@ -119,7 +119,7 @@ static bool softmax(struct rb *b, const struct rb_value *x, enum nuc_op op)
     struct nuc_node *node = rb_call(b, op, x);
 
     nuc_set_arg_int(node, 1, rank > 1 && random_one_of(&b->r, 3) ? 1 : rb_in(b, -1, rank - 1));
-    return rb_finish(b, node, 1);
+    return rb_finish(b, node, op == NUC_OP_SOFTMAX ? 1 : 2 * x->bound + 8);
 }
 
 /* ---- two operands ---- */
@@ -304,7 +304,7 @@ const struct rb_row rb_math_rows[] = {
     {NUC_OP_RECIPROCAL, of_positive},
     {NUC_OP_ERF, squash},
     {NUC_OP_SOFTMAX, softmax},
-    {NUC_OP_SOFTMAX, softmax},
+    {NUC_OP_LOG_SOFTMAX, softmax},
     {NUC_OP_RELU, in_place},
     {NUC_OP_HARDTANH, in_place},
     {NUC_OP_SIGMOID, in_place},

@@ -14,6 +14,7 @@
 #define RESCALED "the result has another scale, and the 31-bit factor between the two is not a float"
 #define TABLE "LiteRT multiplies values by the reciprocal of the scale, in float, to fill its table"
 #define ON_THE_CPU "it is computed in float on the CPU, in another order"
+#define IN_FLOAT "a sum of exponentials and its logarithm are float"
 #define EXPONENTIAL "exponentials and the division are fixed-point numbers of a few dozen bits"
 
 static const char *const reasons[NUC_OP_COUNT] = {
@@ -67,6 +68,7 @@ static const char *const reasons[NUC_OP_COUNT] = {
     [NUC_OP_ERF] = ON_THE_CPU,
     [NUC_OP_ATAN] = ON_THE_CPU,
     [NUC_OP_SOFTMAX] = EXPONENTIAL,
+    [NUC_OP_LOG_SOFTMAX] = IN_FLOAT,
 };
 
 const char *teacher_reason(enum nuc_op op)

@@ -1252,6 +1252,12 @@ def softmax_of_words(x, a, out):
     return np.array(y)
 
 
+def log_softmax_of_words(x, a, out):
+    below = (x - x.max(-1, keepdims=True)) * float(a)
+    v = (below - np.log(np.exp(below).sum(-1, keepdims=True))) / float(out)
+    return np.copysign(np.floor(abs(v) + 0.5), v)
+
+
 int16_operator('LEAKY_RELU', 'LEAKY_RELU', LINE, (A_SCALE,), 0.0003, below(0.1), {0: ('f', 0.1)})
 int16_operator('LEAKY_RELU.negative', 'LEAKY_RELU', LINE, (A_SCALE,), 0.0003, below(-0.3), {0: ('f', -0.3)})
 int16_operator('ABS', 'ABS', LINE, (A_SCALE,), 0.00013, below(-1))
@@ -1260,6 +1266,7 @@ for scale in (0.00001, 0.0002, 0.001):
     int16_operator('LOGISTIC.%g' % scale, 'LOGISTIC', LINE, (scale,), 2**-15, logistic)
     int16_operator('TANH.%g' % scale, 'TANH', LINE, (scale,), 2**-15, hyperbolic_tangent)
 int16_operator('SOFTMAX', 'SOFTMAX', [(5, 21)], (0.0002,), 2**-15, softmax_of_words, {0: ('f', 1.0)})
+int16_operator('LOG_SOFTMAX', 'LOG_SOFTMAX', [(5, 21)], (0.0002,), 0.0005, log_softmax_of_words)
 
 
 def int16_change(before, after, zeros, scales):

@@ -159,6 +159,7 @@ static const struct call calls[] = {
     {"nucleon::quantized_group_norm.out", {L8(1, 4, 3, 3), I(2), TF(4), TF(4), I(3), F(1), L8(1, 4, 3, 3)}},
     {"nucleon::quantized_var.out", {L8(1, 4, 3, 3), LIST(2, 3), B(0), I(2), F(1), T8(1, 4)}},
     {"nucleon::quantized_log_softmax.out", {L8(1, 4, 3, 3), I(1), TF(256), I(127), F(1), F(2), L8(1, 4, 3, 3)}},
+    {"nucleon::quantized_log_softmax.out", {L16(1, 4, 3, 3), I(1), TF(512), I(0), F(1), F(2), L16(1, 4, 3, 3)}},
     {"nucleon::quantized_resize_bilinear.out", {L8(1, 4, 3, 3), LIST(5, 4), B(0), L8(1, 4, 5, 4)}},
     {"nucleon::quantized_resize_nearest.out", {L8(1, 4, 3, 3), LIST(5, 4), L8(1, 4, 5, 4)}},
     {"nucleon::quantized_transpose_conv2d.out",

@@ -756,22 +756,27 @@ static void test_log_softmax(void **state)
     struct numbers n = {19};
 
     for (int round = 0; round < ROUNDS; round++) {
-        int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40);
-        double step = number(&n, 1, 100) / 100.0, out_step = number(&n, 4, 40) / 100.0;
+        enum nuc_dtype dtype = number(&n, 0, 1) == 1 ? NUC_I8 : NUC_I16;
+        int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40), zero_point = dtype == NUC_I8 ? 127 : 0;
+        double unit = dtype == NUC_I8 ? 100.0 : 100.0 * 256;
+        double step = number(&n, 1, 100) / unit, out_step = number(&n, 4, 40) / unit;
         struct nuc_loops lines = {1, {rows}, {1}, {0}, {size}};
         struct nuc_line line = {size, rows, 1};
-        float exponentials[256];
-        struct nuc_log_softmax_s8 s = {exponentials, (float)(step / out_step), (float)(1 / out_step), 127};
-        int8_t *in = random_s8(&n, (size_t)(rows * size)), *out = random_s8(&n, (size_t)(rows * size));
-        for (int i = 0; i < 256; i++)
+        float exponentials[512];
+        struct nuc_log_softmax_s8 s = {exponentials, (float)(step / out_step), (float)(1 / out_step), zero_point};
+        int8_t *in = random_s8(&n, 2 * (size_t)(rows * size)), *out = random_s8(&n, 2 * (size_t)(rows * size));
+        for (int i = 0; i < 256; i++) {
             exponentials[i] = (float)exp(-i * step);
-        nuc_kernel_log_softmax_s8(&s, &lines, &line, in, out);
+            exponentials[256 + i] = (float)exp(-256 * i * step);
+        }
+        nuc_kernel_log_softmax_int(&s, &lines, &line, dtype, in, out);
         for (int32_t r = 0; r < rows; r++) {
             double sum = 0;
             for (int32_t i = 0; i < size; i++)
-                sum += exp(in[i * rows + r] * step);
+                sum += exp(value_of(dtype, in, (size_t)(i * rows + r)) * step);
             for (int32_t i = 0; i < size; i++)
-                expect_near(out[r * size + i], (in[i * rows + r] * step - log(sum)) / out_step, 127);
+                expect_near_of(dtype, out, (size_t)(r * size + i),
+                               (value_of(dtype, in, (size_t)(i * rows + r)) * step - log(sum)) / out_step, zero_point);
         }
         free(in);
         free(out);

@@ -197,6 +197,7 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 24, .scalar = 1.1}},
     {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), VALUES, {.call = 1100, .written = 20, .scalar = 1.5}},
     {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 1700, .written = 42, .scalar = 2}},
+    {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), ROWS, {.call = 1400, .written = 45, .run = 116, .scalar = 8}},
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 6, .written = 27, .scalar = 1}},
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
      VALUES,

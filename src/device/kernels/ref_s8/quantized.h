@@ -248,14 +248,14 @@ void nuc_kernel_var_int(const struct nuc_loops *kept, const struct nuc_loops *re
                         enum nuc_dtype dtype, const void *in, void *out);
 
 struct nuc_log_softmax_s8 {
-    const float *exponentials; /* [256], of 0, -1, -2, ... steps */
+    const float *exponentials; /* [256], of 0, -1, -2, ... steps; for int16 as many of 0, -256, -512, ... behind them */
     float scale, log_scale;    /* the input's step and 1, in steps of the output */
     int32_t zero_point;
 };
 
 /* Of each line, as nuc_kernel_softmax_f32(). */
-void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
-                               const struct nuc_line *line, const int8_t *in, int8_t *out);
+void nuc_kernel_log_softmax_int(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                                const struct nuc_line *line, enum nuc_dtype dtype, const void *in, void *out);
 
 /* ---- resizing; batch, channels, sizes of struct nuc_pool_s8's kind, parameters of input and output equal ---- */
 

@@ -1,4 +1,4 @@
-/* Norms and variance of int8 and int16, logarithmic softmax of int8. */
+/* Norms, variance and logarithmic softmax of int8 and int16. */
 #include <math.h>
 
 #include "device/base/fixed_point.h"
@@ -174,23 +174,34 @@ void nuc_kernel_var_int(const struct nuc_loops *kept, const struct nuc_loops *re
 
 /* ---- logarithmic softmax ---- */
 
-static void log_softmax_line(const struct nuc_log_softmax_s8 *s, const struct nuc_line *line, const int8_t *in,
-                             int8_t *out)
+/* A difference of two int16 is the sum of a multiple of 256 and the rest: its exponential is a product. */
+INLINE float exponential_of(const struct nuc_log_softmax_s8 *s, enum nuc_dtype dtype, int32_t below)
 {
-    int32_t largest = in[0];
-    float sum = 0.0f;
-
-    for (int32_t i = 1; i < line->size; i++)
-        largest = in[i * line->in_step] > largest ? in[i * line->in_step] : largest;
-    for (int32_t i = 0; i < line->size; i++)
-        sum += s->exponentials[largest - in[i * line->in_step]];
-    float shift = nuc_real_log(sum) * s->log_scale;
-    for (int32_t i = 0; i < line->size; i++)
-        out[i * line->out_step] = rounded((float)(in[i * line->in_step] - largest) * s->scale - shift, s->zero_point);
+    return dtype == NUC_I8 ? s->exponentials[below]
+                           : s->exponentials[below & 255] * s->exponentials[256 + (below >> 8)];
 }
 
-void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
-                               const struct nuc_line *line, const int8_t *in, int8_t *out)
+INLINE void log_softmax_line(const struct nuc_log_softmax_s8 *s, const struct nuc_line *line, enum nuc_dtype dtype,
+                             const void *in, ptrdiff_t in_at, void *out, ptrdiff_t out_at)
+{
+    int32_t largest = (int32_t)nuc_load_whole(dtype, in, in_at);
+    float sum = 0.0f;
+
+    for (int32_t i = 1; i < line->size; i++) {
+        int32_t x = (int32_t)nuc_load_whole(dtype, in, in_at + i * line->in_step);
+        largest = x > largest ? x : largest;
+    }
+    for (int32_t i = 0; i < line->size; i++)
+        sum += exponential_of(s, dtype, largest - (int32_t)nuc_load_whole(dtype, in, in_at + i * line->in_step));
+    float shift = nuc_real_log(sum) * s->log_scale;
+    for (int32_t i = 0; i < line->size; i++) {
+        int32_t x = (int32_t)nuc_load_whole(dtype, in, in_at + i * line->in_step);
+        store_rounded(dtype, out, out_at + i * line->out_step, (float)(x - largest) * s->scale - shift, s->zero_point);
+    }
+}
+
+INLINE void log_softmax(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines, const struct nuc_line *line,
+                        enum nuc_dtype dtype, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;
@@ -199,6 +210,15 @@ void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct 
 
     do {
         for (int32_t i = 0; i < nuc_row_length(lines); i++)
-            log_softmax_line(s, line, in + walk.a + i * in_step, out + walk.out + i * out_step);
+            log_softmax_line(s, line, dtype, in, walk.a + i * in_step, out, walk.out + i * out_step);
     } while (nuc_walk_next_row(lines, &walk));
+}
+
+void nuc_kernel_log_softmax_int(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                                const struct nuc_line *line, enum nuc_dtype dtype, const void *in, void *out)
+{
+    if (dtype == NUC_I8)
+        log_softmax(s, lines, line, NUC_I8, in, out);
+    else
+        log_softmax(s, lines, line, NUC_I16, in, out);
 }

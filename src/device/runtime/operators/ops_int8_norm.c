@@ -1,4 +1,4 @@
-/* Norms and variance of int8 and int16, logarithmic softmax of int8. */
+/* Norms, variance and logarithmic softmax of int8 and int16. */
 #include "device/runtime/operators/ops_int8.h"
 
 /* Of a tensor of int16 zero points are 0. */
@@ -118,9 +118,10 @@ enum nuc_status nuc_op_int8_log_softmax(struct nuc_kernel_context *cx, struct nu
     struct nuc_loops lines;
     struct nuc_line line;
 
-    if (!nuc_need(cx, is_count(a->exponentials, 256), NUC_TEXT("argument 'exponentials' is not float32[256]")))
+    if (!nuc_need(cx, is_count(a->exponentials, nuc_is_s8(in) ? 256 : 512),
+                  NUC_TEXT("argument 'exponentials' is not float32[256], for int16 float32[512]")))
         return NUC_UNSUPPORTED;
     nuc_lines_along(in, out, nuc_dim_of(in, a->dim), &lines, &line);
-    nuc_kernel_log_softmax_s8(&s, &lines, &line, in->data, out->data);
+    nuc_kernel_log_softmax_int(&s, &lines, &line, (enum nuc_dtype)in->dtype, in->data, out->data);
     return NUC_OK;
 }
