@@ -59,7 +59,7 @@ static struct nuc_node *pad_image(struct nuc_cm *c, struct nuc_node *image, stru
 /* ---- max pooling ---- */
 
 /*
- * The kernel has no dilation: the result is the maximum of as many strided parts of the image as the window has
+ * The kernel of int8 has no dilation: the result is the maximum of as many strided parts of the image as the window has
  * elements. NULL when the image does not lie as [N, H, W, C].
  */
 static struct nuc_node *maximum_of_parts(struct nuc_cm *c, struct nuc_node *image, const struct window *w,
@@ -115,8 +115,8 @@ static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, s
     const uint32_t first_id = c->g->next_id;
     const int64_t most_parts = 25;
 
-    if (c->options->reference_compat || nuc_cm_is_clamped(&u->out) || u->in.dtype != NUC_I8 ||
-        w->kernel.h * w->kernel.w > most_parts || u->in.node->vals[0].sizes[1] == 1)
+    if (c->options->reference_compat || nuc_cm_is_clamped(&u->out) || w->kernel.h * w->kernel.w > most_parts ||
+        u->in.node->vals[0].sizes[1] == 1)
         return false;
     struct nuc_node *in = nuc_cm_channels_last(c, u->in.node, before);
     in = pad_for_windows(c, in, w, result, before);
@@ -144,7 +144,7 @@ bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
         return false;
     if (!same && nuc_cm_is_clamped(&u.out))
         return false;
-    if (w.dilation.h != 1 || w.dilation.w != 1)
+    if (u.in.dtype == NUC_I8 && (w.dilation.h != 1 || w.dilation.w != 1))
         return lower_dilated_pool(c, &u, &w);
     struct nuc_node *before = nuc_cm_place(&u.out), *in = nuc_cm_channels_last(c, u.in.node, before);
     if (ceil_mode)

@@ -196,7 +196,7 @@ static const struct call calls[] = {
     {"nucleon::quantized_avg_pool2d.int16_out",
      {L16(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), B(1), I(0), I(1), I(0), SCRATCH(0), L16(1, 4, 3, 3)}},
     {"nucleon::quantized_max_pool2d.int16_out",
-     {L16(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), LIST(1, 1), B(0), I(0), I(0), I(-32768), I(32767),
+     {L16(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(1, 0), LIST(3, 2), B(0), I(0), I(0), I(-32768), I(32767),
       L16(1, 4, 2, 2)}},
     {"nucleon::quantized_sum.int16_out", {L16(1, 4, 3, 3), LIST(2, 3), B(0), I(0), I(0), MULTIPLIER, T16(1, 4)}},
     {"nucleon::pad.int16_out", {L16(1, 2, 3, 4), LIST(0, 1, 2, 0), LIST(0, 1, 0, 1), I(500), L16(1, 3, 5, 6)}},
@@ -618,6 +618,7 @@ static void test_refused(void **state)
         {"nucleon::quantized_wide_conv2d.out", 12, T32(2)},               /* no pairs */
         {"nucleon::quantized_wide_conv2d.out", 1, T8(6, 3, 3, 3)},        /* weights of three channels */
         {"cortex_m::quantized_avg_pool2d.out", 4, B(0)},                  /* sizes without ceil_mode */
+        {"cortex_m::quantized_max_pool2d.out", 4, LIST(1, 2)},            /* dilation */
         {"cortex_m::quantized_max_pool2d.out", 5, B(1)},                  /* ceil_mode */
         {"cortex_m::quantized_max_pool2d.out", 7, I(4)},                  /* zero points differ */
         {"cortex_m::softmax.out", 1, I(0)},                               /* not the last dimension */

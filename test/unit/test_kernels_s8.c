@@ -526,11 +526,16 @@ static void test_compare(void **state)
 
 /* ---- pooling, sums, softmax, resizing ---- */
 
+static int32_t pooled_size(const struct nuc_pool_s8 *p, int d)
+{
+    return (p->in_size[d] + 2 * p->padding[d] - (p->kernel[d] - 1) * p->dilation[d] - 1) / p->stride[d] + 1;
+}
+
 static bool covers(const struct nuc_pool_s8 *p, int d, int32_t out, int32_t in)
 {
     int32_t begin = out * p->stride[d] - p->padding[d];
 
-    return in >= begin && in < begin + p->kernel[d];
+    return in >= begin && in - begin <= (p->kernel[d] - 1) * p->dilation[d] && (in - begin) % p->dilation[d] == 0;
 }
 
 static void expect_pool(const struct nuc_pool_s8 *p, const int8_t *in, int32_t oy, int32_t ox, int32_t c, int *largest,
@@ -552,19 +557,41 @@ static void expect_pool(const struct nuc_pool_s8 *p, const int8_t *in, int32_t o
     *average = (int)(rounded < p->low ? p->low : rounded > p->high ? p->high : rounded);
 }
 
+static void expect_dilated_pool(struct nuc_pool_s8 p, struct numbers *n, const int8_t *in)
+{
+    int16_t wide[9 * 9 * 20], largest[3000];
+
+    for (int d = 0; d < 2; d++) {
+        p.dilation[d] = p.kernel[d] == 1 ? 3 : number(n, 1, (p.in_size[d] - 1) / (p.kernel[d] - 1));
+        p.out_size[d] = pooled_size(&p, d);
+    }
+    for (int32_t i = 0; i < p.in_size[0] * p.in_size[1] * p.channels; i++)
+        wide[i] = in[i];
+    nuc_kernel_max_pool_s16(&p, wide, largest);
+    for (int32_t i = 0; i < p.out_size[0] * p.out_size[1] * p.channels; i++) {
+        int32_t pixel = i / p.channels;
+        int expected[2];
+        expect_pool(&p, in, pixel / p.out_size[1], pixel % p.out_size[1], i % p.channels, &expected[0], &expected[1]);
+        assert_int_equal(largest[i], expected[0]);
+    }
+}
+
 static void test_pool(void **state)
 {
     struct numbers n = {19};
 
     for (int round = 0; round < ROUNDS; round++) {
-        struct nuc_pool_s8 p = {
-            .batch = 1, .channels = number(&n, 0, 1) ? 8 : number(&n, 1, 20), .low = -128, .high = number(&n, 50, 127)};
+        struct nuc_pool_s8 p = {.batch = 1,
+                                .channels = number(&n, 0, 1) ? 8 : number(&n, 1, 20),
+                                .dilation = {1, 1},
+                                .low = -128,
+                                .high = number(&n, 50, 127)};
         for (int d = 0; d < 2; d++) {
             p.kernel[d] = number(&n, 1, 4);
             p.stride[d] = number(&n, 1, 3);
             p.padding[d] = number(&n, 0, p.kernel[d] / 2);
             p.in_size[d] = number(&n, p.kernel[d], 9);
-            p.out_size[d] = (p.in_size[d] + 2 * p.padding[d] - p.kernel[d]) / p.stride[d] + 1;
+            p.out_size[d] = pooled_size(&p, d);
         }
         int32_t scratch[20];
         int8_t *in = random_s8(&n, (size_t)(p.in_size[0] * p.in_size[1] * p.channels)), largest[3000], average[3000];
@@ -582,6 +609,7 @@ static void test_pool(void **state)
             assert_int_equal(largest[i], expected[0]);
             assert_int_equal(average[i], expected[1]);
         }
+        expect_dilated_pool(p, &n, in);
         free(in);
     }
 }

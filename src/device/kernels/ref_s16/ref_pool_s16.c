@@ -60,15 +60,29 @@ static void average(const struct nuc_pool_s8 *p, const struct nuc_pool_part *par
         out[c] = (int16_t)nuc_clamp_i32(mean_of(sum_in(p, part, image + c), count), p->low, p->high);
 }
 
+/* The same of a window between whose places others lie. */
+static struct nuc_pool_part dilated_part_of(const struct nuc_pool_s8 *p, int32_t y, int32_t x)
+{
+    const int32_t at[2] = {y, x};
+    struct nuc_pool_part part;
+
+    for (int d = 0; d < 2; d++) {
+        int32_t begin = at[d] * p->stride[d] - p->padding[d], end = begin + (p->kernel[d] - 1) * p->dilation[d] + 1;
+        part.first[d] = begin >= 0 ? begin : begin + (p->dilation[d] - 1 - begin) / p->dilation[d] * p->dilation[d];
+        part.last[d] = end < p->in_size[d] ? end : p->in_size[d];
+    }
+    return part;
+}
+
 static void largest(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out)
 {
     for (int32_t c = 0; c < p->channels; c++)
         out[c] = (int16_t)p->low;
-    for (int32_t y = part->first[0]; y < part->last[0]; y++) {
-        const int16_t *at = image + ((ptrdiff_t)y * p->in_size[1] + part->first[1]) * p->channels;
-        for (int32_t x = part->first[1]; x < part->last[1]; x++) {
-            for (int32_t c = 0; c < p->channels; c++, at++)
-                out[c] = *at > out[c] ? *at : out[c];
+    for (int32_t y = part->first[0]; y < part->last[0]; y += p->dilation[0]) {
+        for (int32_t x = part->first[1]; x < part->last[1]; x += p->dilation[1]) {
+            const int16_t *at = image + ((ptrdiff_t)y * p->in_size[1] + x) * p->channels;
+            for (int32_t c = 0; c < p->channels; c++)
+                out[c] = at[c] > out[c] ? at[c] : out[c];
         }
     }
     for (int32_t c = 0; c < p->channels; c++)
@@ -77,15 +91,16 @@ static void largest(const struct nuc_pool_s8 *p, const struct nuc_pool_part *par
 
 /* All channels of a window. */
 typedef void pool_fn(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out);
+typedef struct nuc_pool_part part_fn(const struct nuc_pool_s8 *p, int32_t y, int32_t x);
 
-static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_t *in, int16_t *out)
+static void each_window(const struct nuc_pool_s8 *p, part_fn *part_of, pool_fn *pool, const int16_t *in, int16_t *out)
 {
     ptrdiff_t image = (ptrdiff_t)p->in_size[0] * p->in_size[1] * p->channels;
 
     for (int32_t b = 0; b < p->batch; b++, in += image) {
         for (int32_t y = 0; y < p->out_size[0]; y++) {
             for (int32_t x = 0; x < p->out_size[1]; x++, out += p->channels) {
-                const struct nuc_pool_part part = nuc_pool_part_of(p, y, x);
+                const struct nuc_pool_part part = part_of(p, y, x);
                 pool(p, &part, in, out);
             }
         }
@@ -94,12 +109,12 @@ static void each_window(const struct nuc_pool_s8 *p, pool_fn *pool, const int16_
 
 void nuc_kernel_max_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int16_t *out)
 {
-    each_window(p, largest, in, out);
+    each_window(p, dilated_part_of, largest, in, out);
 }
 
 void nuc_kernel_avg_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int16_t *out)
 {
-    each_window(p, average, in, out);
+    each_window(p, nuc_pool_part_of, average, in, out);
 }
 
 static int32_t sum_of(const struct nuc_loops *reduced, const int16_t *in)

@@ -107,6 +107,7 @@ struct nuc_pool_s8 {
     int32_t batch, channels;
     int32_t in_size[2], out_size[2];
     int32_t kernel[2], stride[2], padding[2];
+    int32_t dilation[2]; /* of the largest int16; other kernels have none */
     int32_t low, high;
     void *scratch; /* as in struct nuc_conv_s8 */
     size_t scratch_bytes;

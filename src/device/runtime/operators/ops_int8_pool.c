@@ -17,7 +17,7 @@ static bool read_images(struct nuc_kernel_context *cx, const struct nuc_tensor *
 /* With ceil_mode, a last window that begins inside the image or the padding before it. */
 static int32_t pooled_size(const struct nuc_pool_s8 *p, uint32_t d, bool ceil_mode)
 {
-    int32_t room = p->in_size[d] + 2 * p->padding[d] - p->kernel[d];
+    int32_t room = p->in_size[d] + 2 * p->padding[d] - (p->kernel[d] - 1) * p->dilation[d] - 1;
 
     if (room < 0)
         return 0;
@@ -53,7 +53,7 @@ static bool read_avg_pool(struct nuc_kernel_context *cx, const struct nuc_args_i
 {
     bool s8 = nuc_is_s8(&a->out->u.tensor);
 
-    *p = (struct nuc_pool_s8){.low = s8 ? INT8_MIN : INT16_MIN, .high = s8 ? INT8_MAX : INT16_MAX};
+    *p = (struct nuc_pool_s8){.dilation = {1, 1}, .low = s8 ? INT8_MIN : INT16_MIN, .high = s8 ? INT8_MAX : INT16_MAX};
     nuc_scratch(a->scratch, &p->scratch, &p->scratch_bytes);
     return read_pool(cx, &a->pool, &a->out->u.tensor, a->ceil_mode->u.b, p);
 }
@@ -95,8 +95,11 @@ enum nuc_status nuc_op_int16_avg_pool2d(struct nuc_kernel_context *cx, struct nu
 static bool read_max_pool(struct nuc_kernel_context *cx, const struct nuc_args_int8_max_pool2d *a,
                           struct nuc_pool_s8 *p)
 {
-    *p = (struct nuc_pool_s8){.low = nuc_int32(a->activation_min), .high = nuc_int32(a->activation_max)};
-    return nuc_need(cx, nuc_list_int(cx, a->dilation, 0) == 1 && nuc_list_int(cx, a->dilation, 1) == 1,
+    *p = (struct nuc_pool_s8){
+        .dilation = {(int32_t)nuc_list_int(cx, a->dilation, 0), (int32_t)nuc_list_int(cx, a->dilation, 1)},
+        .low = nuc_int32(a->activation_min),
+        .high = nuc_int32(a->activation_max)};
+    return nuc_need(cx, !nuc_is_s8(&a->out->u.tensor) || (p->dilation[0] == 1 && p->dilation[1] == 1),
                     NUC_TEXT("argument 'dilation' is not 1")) &&
            nuc_need(cx, !a->ceil_mode->u.b, NUC_TEXT("argument 'ceil_mode' is true")) &&
            nuc_need(cx, a->input_zero_point->u.i == a->output_zero_point->u.i,
