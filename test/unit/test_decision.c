@@ -197,11 +197,11 @@ static size_t slow_suppression(const float (*rows)[N_VALUES], bool agnostic, flo
 
 static void suppression(struct nuc_context *cx, void *arg)
 {
+#define ROWS "{\"boxes\":{\"form\":\"yolo8\",\"threshold\":0.3,\"iou\":0.4,\"candidates\":64,"
     static const char *const texts[] = {
-        "{\"boxes\":{\"form\":\"yolo8\",\"threshold\":0.3,\"iou\":0.4,\"candidates\":64,\"maximum\":64}}",
-        "{\"boxes\":{\"form\":\"yolo8\",\"threshold\":0.3,\"iou\":0.4,\"candidates\":64,\"maximum\":64,\"agnostic\":"
-        "true}}",
-        "{\"boxes\":{\"form\":\"yolo8\",\"threshold\":0.3,\"iou\":0.4,\"candidates\":64,\"maximum\":3}}",
+        ROWS "\"maximum\":64}}",
+        ROWS "\"maximum\":64,\"agnostic\":true}}",
+        ROWS "\"maximum\":3}}",
     };
     uint32_t state = 7;
     size_t suppressed = 0;
