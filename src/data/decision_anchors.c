@@ -270,10 +270,24 @@ static void check_grids(const struct nuc_json *j, const struct nuc_decision_rule
 
 void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struct nuc_decision_rule *d)
 {
+    static const char *const keys[] = {"strides",
+                                       "input_size",
+                                       "sizes",
+                                       "aspect_ratios",
+                                       "min_scale",
+                                       "max_scale",
+                                       "fixed_size",
+                                       "reduce_lowest",
+                                       "interpolated_scale_aspect_ratio",
+                                       "file",
+                                       "table",
+                                       "grids",
+                                       NULL};
     const struct nuc_json j = nuc_json_field(decision, "anchors"), grids = nuc_json_optional(&j, "grids"),
                           table = nuc_json_optional(&j, "table"), file = nuc_json_optional(&j, "file");
     struct making m = {.cx = j.file->cx};
 
+    nuc_json_only(&j, keys);
     if (nuc_json_is_there(&file)) {
         read_file(&file, folder, d);
     } else if (nuc_json_is_there(&table)) {

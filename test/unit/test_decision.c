@@ -65,6 +65,7 @@ static const struct refused refused[] = {
     {"{\"boxes\":{\"form\":\"ssd\"}}", "boxes.anchors"},
     {"{\"boxes\":{\"form\":\"fomo\",\"rows\":12}}", "boxes.columns"},
     {"{\"boxes\":{\"form\":\"yolo8\",\"maximum\":200}}", "maximum is 200, more than the 100 candidates"},
+    {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"stride\":[8],\"input_size\":[64,64]}}}", "did you mean 'strides'"},
     {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"table\":[1,2,3]}}}", "four for each anchor"},
     {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"file\":\"none.npy\"}}}", "none.npy"},
     {"{\"boxes\":{\"form\":\"ssd\",\"anchors\":{\"strides\":[8],\"input_size\":[64,64]}}}", NULL},
