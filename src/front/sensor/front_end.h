@@ -10,9 +10,9 @@
 #include "ir/graph.h"
 
 /*
- * Reads the text, which messages call `name`, and gives the graph the sensor's input in place of its only one. `is_image`: the graph has
- * that as [N, C, H, W] where the model's file has [N, H, W, C], which is what a front end makes. Returns the text
- * without white space.
+ * Reads the text, which messages call `name`, and gives the graph the sensor's input in place of its only one.
+ * `is_image`: the graph has that as [N, C, H, W] where the model's file has [N, H, W, C], which is what a front end
+ * makes. Returns the text without white space.
  */
 const char *nuc_put_front_end(struct nuc_graph *g, const char *name, struct nuc_span text, bool is_image);
 
