@@ -9,8 +9,8 @@
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"
-#include "nucleon/decision.h"
 #include "npu/target/target.h"
+#include "nucleon/decision.h"
 
 static struct nuc_seen *new_seen(const struct nuc_model *m)
 {
@@ -199,8 +199,8 @@ static bool scores_classes(const struct nuc_tensor_info *t, size_t n_classes)
 }
 
 /*
- * The output that a decision finds so many classes in, or the first one whose scores may be theirs; the number of outputs
- * when there is none.
+ * The output that a decision finds so many classes in, or the first one whose scores may be theirs; the number of
+ * outputs when there is none.
  */
 static size_t output_of_classes(const struct nuc_model *m, size_t n_classes)
 {
