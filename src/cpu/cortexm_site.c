@@ -101,8 +101,18 @@ double nuc_cm_channel_scale(const struct nuc_cm_value *weight, int64_t channel)
     return weight->scales == NULL ? weight->scale : (double)weight->scales[channel % weight->n_scales];
 }
 
-/* Of int16 and int8 whose sum, beside a bias as large, fits an int32, as sums have the width of the bias. */
+/* Of int16 and int8 whose sum, beside a bias below 2^30, fits an int32, as sums have the width of the bias. */
 #define MOST_SHORT_PRODUCTS 256
+
+static bool may_wrap(const struct nuc_cm *c, const struct nuc_node *bias, int64_t n_products)
+{
+    const int32_t *values = nuc_const_contiguous(c->g, bias);
+    bool large = n_products > MOST_SHORT_PRODUCTS;
+
+    for (int64_t i = 0; i < nuc_elements(&bias->vals[0]); i++)
+        large = large || values[i] >= 1 << 30 || values[i] <= -(1 << 30);
+    return large;
+}
 
 static struct nuc_node *long_bias(struct nuc_cm *c, const struct nuc_node *like, const struct nuc_node *bias)
 {
@@ -125,9 +135,9 @@ bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node 
     const bool wide = in->dtype == NUC_I16;
     if (nuc_cm_operand(arg, &bias) && nuc_is_static(bias.node) &&
         (bias.dtype == NUC_I32 || (wide && bias.dtype == NUC_I64))) {
-        bool may_wrap = wide && bias.dtype == NUC_I32 && !c->options->as_litert &&
-                        nuc_elements(&weight->node->vals[0]) / n > MOST_SHORT_PRODUCTS;
-        *out = may_wrap ? long_bias(c, like, bias.node) : bias.node;
+        bool widened = wide && bias.dtype == NUC_I32 && !c->options->as_litert &&
+                       may_wrap(c, bias.node, nuc_elements(&weight->node->vals[0]) / n);
+        *out = widened ? long_bias(c, like, bias.node) : bias.node;
         return bias.node->vals[0].rank <= 1;
     }
     if (!nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || arg->vals[0].rank != 1 || arg->vals[0].sizes[0] != n)

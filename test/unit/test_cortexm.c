@@ -89,6 +89,31 @@ static void multipliers(void **state)
     }
 }
 
+/* A bias of int32 has 64 bits where sums with it may have more than 32. */
+static void wide_bias(struct nuc_context *cx, void *arg)
+{
+    static const struct {
+        const char *bias;
+        enum nuc_dtype dtype;
+    } cases[] = {{"1073741823, -1073741823", NUC_I32}, {"1073741824, 0", NUC_I64}, {"0, -1073741824", NUC_I64}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *text =
+            nuc_format(cx,
+                       "%%w = buffer : int8[2, 3, 1, 1] values(1, -2, 3); %%b = buffer : int32[2] values(%s)\n"
+                       "%%dw = quantized_decomposed.dequantize_per_tensor.default(%%w, 0.25, 0, -127, 127, int8)\n"
+                       "%%db = quantized_decomposed.dequantize_per_tensor.default(%%b, 0.00025, 0, -2147483648, "
+                       "2147483647, int32)\n"
+                       "%%x = input : float32[1, 3, 4, 4] channels-last ! 0.001, 0, -32768, 32767, int16\n"
+                       "%%y = edge.aten.convolution.default(%%dx, %%dw, %%db, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)"
+                       " ! 0.001, 0, -32768, 32767, int16\n",
+                       cases[i].bias);
+        struct nuc_graph *g = lowered(cx, text, "cortex-m33", false);
+        const struct nuc_node *conv = node_of(g, "nucleon_quantized_conv2d_default");
+        assert_int_equal(argument_of(conv, NUC_ARG(NUCLEON_CONV2D, bias))->vals[0].dtype, cases[i].dtype);
+    }
+}
+
 /* ---- scratch memory: the formulas of CMSIS-NN, worked out by hand ---- */
 
 struct scratch_case {
@@ -142,6 +167,7 @@ int main(void)
         TEXT_TEST("cases/cortexm.txt", check_lowering, NULL),
         CONTEXT_TEST(leaky_table),
         cmocka_unit_test(multipliers),
+        CONTEXT_TEST(wide_bias),
         ROW_TEST(lower_scratch, scratch_cases),
     };
 
