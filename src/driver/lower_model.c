@@ -515,9 +515,11 @@ void nuc_lower_for_cpu(struct nuc_job *j)
     for (uint32_t id = 0; id < l->n_ids; id++)
         count[l->numbers[id] != NUC_NUMBERS_NONE && l->in_float[id] ? NUC_NUMBERS_FLOAT : l->numbers[id]]++;
     l->report.n_cpu_float = count[NUC_NUMBERS_FLOAT];
-    l->report.n_cpu_int8 = count[NUC_NUMBERS_INT8];
     l->report.n_cpu_int16 = count[NUC_NUMBERS_INT16];
     l->report.n_cpu_integers = count[NUC_NUMBERS_INTEGERS];
+    /* Also those of which only parts, which are not counted, are on the CPU. */
+    l->report.n_cpu_int8 = l->report.n_operators - l->report.n_operators_delegated - l->report.n_cpu_float -
+                           l->report.n_cpu_int16 - l->report.n_cpu_integers;
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);
 }
