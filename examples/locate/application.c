@@ -6,25 +6,9 @@
  * FRAMES: frames back to back. OUTPUTS gets the network's output of each. Prints the boxes of the first frame, and how
  * many there are in all.
  */
-#include "model.h"
-#include "port/port.h"
-#include "port/print.h"
-
-#if MODEL_DELEGATES > 0
-#include "nucleon/runtime.h"
-#endif
+#include "../application.h"
 
 static const char *const names[] = MODEL_OUTPUT0_CLASS_NAMES;
-
-/* The NPU's driver, when the program has parts for it, and these parts. */
-static bool start(struct nuc_detail *detail)
-{
-#if MODEL_DELEGATES > 0
-    if (NUC_NPU_START() != NUC_OK)
-        return false;
-#endif
-    return model_load(detail) == NUC_OK;
-}
 
 static void print_boxes(const struct nuc_decider *d)
 {
@@ -39,17 +23,16 @@ static void print_boxes(const struct nuc_decider *d)
     }
 }
 
-static int watch(int in, int out, struct nuc_detail *detail)
+static int watch(int in, int out)
 {
+    struct nuc_detail detail = {.message = NULL};
     int64_t count = 0, boxes = 0;
 
     while (nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES) == MODEL_INPUT0_BYTES) {
         uint32_t begin = nuc_port_instructions();
-        const struct nuc_decider *d = model_run(detail) == NUC_OK ? model_decide() : NULL;
-        if (d == NULL) {
-            nuc_port_print(detail->message != NULL ? detail->message : "the program fails");
-            return 1;
-        }
+        const struct nuc_decider *d = model_run(&detail) == NUC_OK ? model_decide() : NULL;
+        if (d == NULL)
+            return failed(&detail);
         if (count++ == 0) {
             nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - begin), "\n");
             print_boxes(d);
@@ -62,27 +45,4 @@ static int watch(int in, int out, struct nuc_detail *detail)
     nuc_print_line("boxes ", boxes, "");
     nuc_print_line(" in ", count, " frames\n");
     return 0;
-}
-
-int nuc_firmware_main(void)
-{
-    const char *words[3] = {NULL, NULL, NULL};
-    struct nuc_detail detail = {.message = "the NPU's driver does not start"};
-    size_t n_words = nuc_port_arguments(words, 3);
-    int in = n_words > 1 ? nuc_port_open(words[1], 0) : -1;
-    int out = n_words > 2 ? nuc_port_open(words[2], 1) : -1;
-
-    if (in < 0 || (n_words > 2 && out < 0)) {
-        nuc_port_print("application: a file cannot be opened\n");
-        return 1;
-    }
-    if (!start(&detail)) {
-        nuc_port_print(detail.message != NULL ? detail.message : "the program is not loaded");
-        return 1;
-    }
-    int code = watch(in, out, &detail);
-    if (out >= 0)
-        nuc_port_close(out);
-    nuc_port_close(in);
-    return code;
 }

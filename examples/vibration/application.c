@@ -8,28 +8,12 @@
  */
 #include <string.h>
 
+#include "../application.h"
 #include "example.h"
-#include "model.h"
-#include "port/port.h"
-#include "port/print.h"
-
-#if MODEL_DELEGATES > 0
-#include "nucleon/runtime.h"
-#endif
 
 #define FEATURES (MODEL_INPUT0_BYTES / sizeof(float))
 
 _Static_assert(MODEL_INPUT0_BYTES == MODEL_OUTPUT0_BYTES, "an autoencoder gives what it takes");
-
-/* The NPU's driver, when the program has parts for it, and these parts. */
-static bool start(struct nuc_detail *detail)
-{
-#if MODEL_DELEGATES > 0
-    if (NUC_NPU_START() != NUC_OK)
-        return false;
-#endif
-    return model_load(detail) == NUC_OK;
-}
 
 /* Mean square of what the program does not reproduce, or a negative number when it fails. */
 static float anomaly(const float *features, struct nuc_detail *detail)
@@ -59,10 +43,8 @@ static int watch(int in, int out)
         float score = anomaly(features, &detail);
         if (count++ == 0)
             nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - start), "\n");
-        if (score < 0.0F) {
-            nuc_port_print(detail.message != NULL ? detail.message : "the program fails");
-            return 1;
-        }
+        if (score < 0.0F)
+            return failed(&detail);
         if (score > ANOMALY_THRESHOLD)
             alarms++;
         nuc_port_wait();
@@ -72,27 +54,4 @@ static int watch(int in, int out)
     nuc_print_line("alarms ", alarms, "");
     nuc_print_line(" of ", count, "\n");
     return 0;
-}
-
-int nuc_firmware_main(void)
-{
-    const char *words[3] = {NULL, NULL, NULL};
-    struct nuc_detail detail = {.message = "the NPU's driver does not start"};
-    size_t n_words = nuc_port_arguments(words, 3);
-    int in = n_words > 1 ? nuc_port_open(words[1], 0) : -1;
-    int out = n_words > 2 ? nuc_port_open(words[2], 1) : -1;
-
-    if (in < 0 || (n_words > 2 && out < 0)) {
-        nuc_port_print("application: a file cannot be opened\n");
-        return 1;
-    }
-    if (!start(&detail)) {
-        nuc_port_print(detail.message != NULL ? detail.message : "the program is not loaded");
-        return 1;
-    }
-    int code = watch(in, out);
-    if (out >= 0)
-        nuc_port_close(out);
-    nuc_port_close(in);
-    return code;
 }

@@ -54,9 +54,7 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
         if (on_cpu && nuc_is_counted(row->node))
             e->n_on_cpu[row->in_float ? NUC_NUMBERS_FLOAT : nuc_numbers_of(row->node)]++;
     }
-    /* Also those of which only parts, which are not counted, are on the CPU. */
-    e->n_on_cpu[NUC_NUMBERS_INT8] = e->n_operators - e->n_delegated - e->n_on_cpu[NUC_NUMBERS_FLOAT] -
-                                    e->n_on_cpu[NUC_NUMBERS_INT16] - e->n_on_cpu[NUC_NUMBERS_INTEGERS];
+    nuc_count_int8(e->n_on_cpu, e->n_operators - e->n_delegated);
     e->stream = m->stream;
     list_states(e, lowered != NULL ? lowered->graph : m->graph);
     if (lowered != NULL)

@@ -511,15 +511,14 @@ void nuc_lower_for_cpu(struct nuc_job *j)
     nuc_cortexm_lower_frames(j->m->graph);
     struct nuc_lowered *l = j->m->lowered;
     l->in_float = find_float_operators(j->m);
-    size_t count[NUC_NUMBERS_COUNT] = {0};
+    uint32_t count[NUC_NUMBERS_COUNT] = {0};
     for (uint32_t id = 0; id < l->n_ids; id++)
         count[l->numbers[id] != NUC_NUMBERS_NONE && l->in_float[id] ? NUC_NUMBERS_FLOAT : l->numbers[id]]++;
+    nuc_count_int8(count, (uint32_t)(l->report.n_operators - l->report.n_operators_delegated));
     l->report.n_cpu_float = count[NUC_NUMBERS_FLOAT];
+    l->report.n_cpu_int8 = count[NUC_NUMBERS_INT8];
     l->report.n_cpu_int16 = count[NUC_NUMBERS_INT16];
     l->report.n_cpu_integers = count[NUC_NUMBERS_INTEGERS];
-    /* Also those of which only parts, which are not counted, are on the CPU. */
-    l->report.n_cpu_int8 = l->report.n_operators - l->report.n_operators_delegated - l->report.n_cpu_float -
-                           l->report.n_cpu_int16 - l->report.n_cpu_integers;
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);
 }

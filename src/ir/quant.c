@@ -114,6 +114,12 @@ enum nuc_numbers nuc_numbers_of(const struct nuc_node *node)
     return !reals ? NUC_NUMBERS_INTEGERS : nuc_is_int16(node) ? NUC_NUMBERS_INT16 : NUC_NUMBERS_INT8;
 }
 
+void nuc_count_int8(uint32_t counts[NUC_NUMBERS_COUNT], uint32_t on_cpu)
+{
+    counts[NUC_NUMBERS_INT8] =
+        on_cpu - counts[NUC_NUMBERS_FLOAT] - counts[NUC_NUMBERS_INT16] - counts[NUC_NUMBERS_INTEGERS];
+}
+
 bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b)
 {
     if (a->per_channel != b->per_channel)

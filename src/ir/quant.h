@@ -38,6 +38,12 @@ enum nuc_numbers {
 /* Int8, int16 or integers. */
 enum nuc_numbers nuc_numbers_of(const struct nuc_node *node);
 
+/*
+ * Of so many operators on the CPU, those that the other counts leave are int8: also those of which only parts, which
+ * are not counted, are there.
+ */
+void nuc_count_int8(uint32_t counts[NUC_NUMBERS_COUNT], uint32_t on_cpu);
+
 /* Scale and zero point are the same, bit for bit; ranges and types may differ. */
 bool nuc_same_parameters(const struct nuc_quant *a, const struct nuc_quant *b);
 
