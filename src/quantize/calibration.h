@@ -51,6 +51,7 @@ struct nuc_calibration {
     bool high;                          /* accuracy */
     bool mixed;                         /* as in struct nuc_quantize_options */
     bool is_open;                       /* ranges are chosen by their effect */
+    double run_cost; /* of this network, or of the one that it is compared with: what may be measured goes by it */
     struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
     struct nuc_equalizer *equalizer;    /* NULL: no channel is scaled */
     struct nuc_choice_samples *samples; /* NULL: nothing is measured */

@@ -221,6 +221,18 @@ static void see_constants(struct nuc_calibration *c, bool each_sample)
 /* What samples cost may be so much more where weights are chosen by them, too. */
 #define HIGH_EFFORT 10
 
+/* Networks that are compared are measured on the same samples, whatever a run of each costs. */
+static double run_cost(const struct nuc_calibration *c)
+{
+    double cost = nuc_run_cost(c->g);
+
+    if (c->ranges == NULL)
+        return cost;
+    if (!(c->ranges->run_cost > 0))
+        c->ranges->run_cost = cost;
+    return c->ranges->run_cost;
+}
+
 struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_calibration *c = nuc_alloc(g->cx, sizeof *c);
@@ -253,6 +265,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
         c->observers[i] = o;
     }
     c->ranges = options->ranges;
+    c->run_cost = run_cost(c);
     nuc_need_histograms(c, options->accuracy != NUC_ACCURACY_FAST);
     for (uint32_t i = 0; i < s->n_groups && c->without & NUC_STEP_WIDEN; i++)
         c->observers[i]->reach = NUC_AS_SEEN;
@@ -260,7 +273,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
         c->means = nuc_input_means_new(g);
     c->is_open = options->observer == NUC_OBSERVE_AUTO && !(c->without & NUC_STEP_RANGES);
     if (options->accuracy != NUC_ACCURACY_FAST)
-        c->samples = nuc_choice_samples_new(g, c->high ? HIGH_EFFORT : 1);
+        c->samples = nuc_choice_samples_new(g, c->run_cost / (c->high ? HIGH_EFFORT : 1));
     see_constants(c, false);
     if (c->samples != NULL && !(c->without & NUC_STEP_EQUALIZE))
         c->equalizer = nuc_equalizer_new(c);

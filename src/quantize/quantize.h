@@ -42,6 +42,7 @@ enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_WIDE, NUC_SIDE_COUNT };
  */
 struct nuc_chosen_ranges {
     struct nuc_arena *arena; /* that has the items */
+    double run_cost;         /* of the first of these networks, which all are measured as often as; 0: none was */
     bool known;
     size_t count;
     struct nuc_chosen_range *items;

@@ -38,7 +38,8 @@ static void expand(struct nuc_graph *g)
 static void to_npu_forms_with(struct nuc_graph *g, enum nuc_norm_form form)
 {
     struct nuc_norm_of empty = {"empty", form, 0.0625};
-    const struct nuc_norms norms = {.form = form, .n_others = 1, .others = &empty};
+    const struct nuc_norms norms = {
+        .softmax_in_parts = form != NUC_NORM_WHOLE, .form = form, .n_others = 1, .others = &empty};
     struct nuc_support s = {
         .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL), .norms = &norms};
 
@@ -132,7 +133,7 @@ int main(void)
         REWRITE_TEST("npu_conv.txt", stages),     REWRITE_TEST("npu_window.txt", stages),
         REWRITE_TEST("npu_matrix.txt", stages),   REWRITE_TEST("npu_move.txt", stages),
         REWRITE_TEST("npu_norm.txt", stages),     REWRITE_TEST("computed_weight.txt", stages),
-        REWRITE_TEST("masks.txt", stages),        REWRITE_TEST("distances.txt", stages),
+        REWRITE_TEST("npu_softmax.txt", stages),  REWRITE_TEST("masks.txt", stages),        REWRITE_TEST("distances.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * --cpu auto: which operators on the CPU are int8, and which norms the NPU computes in parts.
+ * --cpu auto: which operators on the CPU are int8, and which norms and softmaxes the NPU computes in parts.
  *
  * Operators that the CPU computes between int8 values are int8 kernels in any case, which lose nothing. For those that
  * float would keep more digits of, samples tell what int8 costs the network.
@@ -41,6 +41,14 @@ static const struct allowance of_parts = {0.5, 0.3, 2};
 
 /* The part of the cycles that has to be saved by what costs accuracy. */
 #define LEAST_GAIN 100
+
+/*
+ * dB that softmaxes in parts surely gain, with so many standard errors, and the part of the cycles that they may take
+ * more.
+ */
+#define LEAST_BY_PARTS 0.5
+#define SURE 2.0
+#define MOST_FOR_PARTS 4
 
 /* What is less is none: 100 dB. */
 #define NO_ERROR 1e-10
@@ -85,6 +93,7 @@ struct trying {
     bool rounds[NUC_OP_COUNT];      /* these as in struct nuc_settings */
     struct nuc_norms of_norms;
     bool narrow;
+    bool has_long_softmax; /* that the NPU can compute in parts */
     struct outcome out, found;
     struct nuc_alternatives *weighed; /* in memory of the job */
 };
@@ -94,13 +103,15 @@ struct trying {
 static void find_norms(struct trying *t, struct nuc_model *prepared)
 {
     const struct nuc_settings *s = prepared->settings;
-    const struct nuc_norms any = {.form = NUC_NORM_SHORT};
+    const struct nuc_norms any = {.softmax_in_parts = true, .form = NUC_NORM_SHORT};
     struct nuc_support support = {.g = prepared->graph, .target = s->target, .flavor = s->flavor, .norms = &any};
 
     t->n_norms = 0;
+    t->has_long_softmax = false;
     if (!nuc_expresses_for_npu(s))
         return;
     for (const struct nuc_node *n = prepared->graph->first; n != NULL && t->n_norms < MOST_NORMS; n = n->next) {
+        t->has_long_softmax = t->has_long_softmax || nuc_has_npu_softmax(&support, n);
         if (nuc_has_npu_norm(&support, n))
             t->norms[t->n_norms++] = nuc_strdup_out(prepared->c->cx, t->arena, n->name);
     }
@@ -264,13 +275,15 @@ static void add_norms(struct nuc_text *text, const struct trying *t)
                       count[NUC_NORM_WIDE] > 0 ? "wide" : "");
 }
 
-/* In words: the norms as they are set, where there are any, and what the CPU has in int8. */
+/* In words: softmaxes and norms as they are set, where there are any, and what the CPU has in int8. */
 static const char *form_of(const struct trying *t, const bool *rounds)
 {
     struct nuc_text text;
     const char *between = "";
 
     nuc_text_init(&text, t->j->c->cx);
+    if (t->of_norms.softmax_in_parts)
+        nuc_text_addf(&text, "softmax in parts%s", t->n_norms > 0 ? ", " : "");
     if (t->n_norms > 0)
         add_norms(&text, t);
     for (int op = 0; op < NUC_OP_COUNT; op++) {
@@ -609,12 +622,32 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
     return try_norms(t, rounds, &on_cpu, best) || join_norms(t, rounds, form, &on_cpu, best);
 }
 
+/*
+ * Softmaxes of long rows in parts on the NPU, where the network surely gains by it: judged as it is in int8, since
+ * float in place of a softmax is no reason to leave it whole.
+ */
+static void choose_softmax(struct trying *t, const bool *rounds)
+{
+    struct outcome whole, parts;
+    bool was_narrow = t->narrow;
+
+    t->narrow = true;
+    if (t->has_long_softmax && try_rounding(t, rounds, &whole)) {
+        t->of_norms.softmax_in_parts = true;
+        t->of_norms.softmax_in_parts = try_rounding(t, rounds, &parts) &&
+                                       loss(&parts, &whole, SURE) < -LEAST_BY_PARTS &&
+                                       parts.cycles <= whole.cycles + whole.cycles / MOST_FOR_PARTS;
+    }
+    t->narrow = was_narrow;
+}
+
 static void choose(struct trying *t, bool *rounds)
 {
     struct outcome in_float, best, found, int8;
     bool trial[NUC_OP_COUNT] = {false};
     uint32_t order[MOST_KINDS], n, n_taken = 0;
 
+    choose_softmax(t, rounds);
     if (!try_rounding(t, trial, &in_float))
         return;
     t->narrow = !in_float.is_wide;
@@ -667,7 +700,7 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
     *ranges = (struct nuc_chosen_ranges){.arena = cx->arena};
     j->m = nuc_model_after(j->m, j->m->graph);
     j->m->ranges = ranges;
-    if (t->kinds.count + t->n_norms > 0)
+    if (t->kinds.count + t->n_norms > 0 || t->has_long_softmax)
         choose(t, rounds);
     mark_chosen(t, rounds);
     struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);

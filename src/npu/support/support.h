@@ -44,11 +44,12 @@ enum nuc_waiver {
 
 /*
  * Norms that the NPU computes in parts: with few of them, as finely as int8 can, or so for rows whose deviations differ
- * by decades.
+ * by decades; and softmaxes of long rows.
  */
 enum nuc_norm_form { NUC_NORM_WHOLE, NUC_NORM_SHORT, NUC_NORM_FINE, NUC_NORM_WIDE };
 
 struct nuc_norms {
+    bool softmax_in_parts;
     enum nuc_norm_form form;
     uint32_t n_others; /* nodes that have another one: */
     struct nuc_norm_of {

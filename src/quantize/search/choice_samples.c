@@ -31,10 +31,10 @@ double nuc_run_cost(const struct nuc_graph *g)
     return sum;
 }
 
-struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double effort)
+struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double cost)
 {
     struct nuc_choice_samples *s = nuc_alloc(g->cx, sizeof *s);
-    double wanted = effort * MOST_COST / nuc_run_cost(g);
+    double wanted = MOST_COST / cost;
 
     wanted = wanted > LEAST_SAMPLES ? wanted : LEAST_SAMPLES;
     s->wanted = wanted < NUC_CHOICE_MOST ? (size_t)wanted : NUC_CHOICE_MOST;

@@ -68,8 +68,8 @@ double nuc_sure_fall(const double *before, const double *after, size_t count, do
 double nuc_node_cost(const struct nuc_node *node);
 double nuc_run_cost(const struct nuc_graph *g);
 
-/* Room for as many samples as the size of the graph makes cheap, 8 at least; `effort` times as much may be spent. */
-struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double effort);
+/* Room for as many samples as a graph of that nuc_run_cost() makes cheap, 8 at least. */
+struct nuc_choice_samples *nuc_choice_samples_new(struct nuc_graph *g, double cost);
 
 /*
  * Keeps copies of the inputs of one more sample, or not. Returns memory for its outputs, which nuc_eval_run() fills;

@@ -354,7 +354,7 @@ void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figu
 
 size_t nuc_samples_to_measure(const struct nuc_calibration *c)
 {
-    double affordable = MEASURE / nuc_run_cost(c->g);
+    double affordable = MEASURE / c->run_cost;
     size_t count = c->samples->count, least = count < LEAST_MEASURED ? count : LEAST_MEASURED;
 
     if (c->high || affordable > (double)count)

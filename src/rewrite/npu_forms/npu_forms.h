@@ -18,7 +18,8 @@ struct nuc_npu_form {
 
 /* In the order in which they are tried; each ends with a row without a builder. */
 extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
-    nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[], nuc_move_forms[];
+    nuc_softmax_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[],
+    nuc_move_forms[];
 
 /* Whether the NPU takes a reshape to that number of dimensions. */
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
@@ -32,6 +33,12 @@ bool nuc_to_npu_forms(const struct nuc_support *s);
  */
 bool nuc_has_npu_norm(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_npu_norm(const struct nuc_support *s, struct nuc_node *node);
+
+/* value^exponent of what is positive, as a function of one value. */
+struct nuc_node *nuc_insert_power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent);
+
+/* Whether a softmax of long rows has a form that s->norms asks for: exponentials over their sum. */
+bool nuc_has_npu_softmax(const struct nuc_support *s, const struct nuc_node *node);
 
 /*
  * Sums of squares of the rows that a norm has in samples, of each half of these: in ranges of one half int8 meets the

@@ -45,8 +45,7 @@ static double at(const float *values, int64_t i, double otherwise)
 /* A sum of squares has a logarithm. */
 #define LEAST_SUM 1e-12
 
-/* value^exponent of what is positive. */
-static struct nuc_node *power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent)
+struct nuc_node *nuc_insert_power(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, double exponent)
 {
     value = nuc_insert_unary(g, node, NUC_OP_LOG, value);
     return nuc_insert_unary(g, node, NUC_OP_EXP, nuc_insert_with_number(g, node, NUC_OP_MUL, value, exponent));
@@ -63,7 +62,7 @@ static struct nuc_node *above_zero(struct nuc_graph *g, struct nuc_node *node, s
 static struct nuc_node *first_factor(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *sum, double number,
                                      double least)
 {
-    return power(g, node, above_zero(g, node, sum, fmax(number, LEAST_SUM), least), -0.25);
+    return nuc_insert_power(g, node, above_zero(g, node, sum, fmax(number, LEAST_SUM), least), -0.25);
 }
 
 /*
@@ -697,7 +696,7 @@ static struct nuc_node *form_root(const struct nuc_support *s, struct nuc_node *
     struct nuc_graph *g = s->g;
     struct nuc_node *sum = nuc_operand(g, node, NUC_SELF);
 
-    return power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5);
+    return nuc_insert_power(g, node, nuc_insert_with_number(g, node, NUC_OP_ADD, sum, LEAST_SUM), 0.5);
 }
 
 /* ---- quotients by few values that are positive, as by a mean of norms ---- */
@@ -774,7 +773,7 @@ static bool form_quotient_applies(const struct nuc_support *s, const struct nuc_
 static struct nuc_node *form_quotient(const struct nuc_support *s, struct nuc_node *node)
 {
     struct nuc_graph *g = s->g;
-    struct nuc_node *inverse = power(g, node, nuc_operand(g, node, NUC_OTHER), -1);
+    struct nuc_node *inverse = nuc_insert_power(g, node, nuc_operand(g, node, NUC_OTHER), -1);
 
     return nuc_insert_binary(g, node, NUC_OP_MUL, nuc_operand(g, node, NUC_SELF), inverse);
 }
