@@ -184,22 +184,98 @@ static bool is_made(const struct nuc_node *origin)
     return !nuc_is_placeholder(origin);
 }
 
-static bool form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+/* Whether the NPU takes a kernel of that size over these channels. */
+static bool takes_kernel(const struct nuc_target *t, int64_t height, int64_t width, int64_t channels)
 {
-    struct reduction r;
+    int64_t pixels = height * width;
+
+    return pixels * channels <= MAX_WEIGHTS && height <= t->max_window && width <= t->max_window &&
+           pixels * (channels + t->num_macs - 1) <= t->max_mac_buffer;
+}
+
+static bool is_reduction(const struct nuc_support *s, const struct nuc_node *node, struct reduction *r)
+{
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
 
     if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && nuc_elements_between(out, out->rank - 2, out->rank) != 1)
         return false;
-    if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, &r))
+    if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, r))
         return false;
     const struct nuc_node *origin = origin_of(input);
-    if (!is_quantized(s, origin) || (!is_sum(node) && !is_made(origin)))
+    return is_quantized(s, origin) && (is_sum(node) || is_made(origin));
+}
+
+static bool form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct reduction r;
+
+    return is_reduction(s, node, &r) && takes_kernel(s->target, r.kernel[0], r.kernel[1], channels_of(&r));
+}
+
+/* ---- sums of more than one kernel has ---- */
+
+/*
+ * How many parts `count` values are summed in before the parts are, about as many as are in each: the last one has no
+ * zeros where that is near.
+ */
+static int64_t parts_of(int64_t count)
+{
+    int64_t root = 1;
+
+    while ((root + 1) * (root + 1) <= count)
+        root++;
+    for (int64_t i = root; 2 * i > root; i--) {
+        if (count % i == 0)
+            return i;
+    }
+    return root;
+}
+
+static int64_t part_of(int64_t count, int64_t parts)
+{
+    return (count + parts - 1) / parts;
+}
+
+static bool form_sum_in_parts_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_target *t = s->target;
+    struct reduction r;
+
+    if (!is_reduction(s, node, &r) || takes_kernel(t, r.kernel[0], r.kernel[1], channels_of(&r)))
         return false;
-    int64_t pixels = r.kernel[0] * r.kernel[1], channels = channels_of(&r), limit = s->target->max_mac_buffer;
-    return pixels * channels <= MAX_WEIGHTS && r.kernel[0] <= s->target->max_window &&
-           r.kernel[1] <= s->target->max_window && pixels * (channels + s->target->num_macs - 1) <= limit;
+    int64_t channels = channels_of(&r), parts = parts_of(r.kernel[0]);
+    if (r.is_image)
+        return !r.is_row && r.kernel[0] > 1 && r.kernel[1] > 1 && takes_kernel(t, 1, r.kernel[1], channels) &&
+               takes_kernel(t, r.kernel[0], 1, channels);
+    return r.by_channel && takes_kernel(t, parts, 1, channels) &&
+           takes_kernel(t, part_of(r.kernel[0], parts), 1, channels);
+}
+
+/* Of an image the columns, then the rows; else as many values as have a kernel, then the sums of these. */
+static struct nuc_node *form_sum_in_parts(struct nuc_graph *g, struct nuc_node *node)
+{
+    static const int64_t columns = 3, rest[] = {1, 2}, rows = 1;
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct reduction r;
+
+    read_reduction(node, &r);
+    if (r.is_image) {
+        value = nuc_insert_sum(g, node, value, &columns, 1, true);
+        value = nuc_insert_sum(g, node, value, r.by_channel ? rest + 1 : rest, r.by_channel ? 1 : 2, true);
+    } else {
+        int64_t parts = parts_of(r.kernel[0]), part = part_of(r.kernel[0], parts);
+        const int64_t all[] = {r.input[0], r.kernel[0], r.input[3]}, by_part[] = {r.input[0] * parts, part, r.input[3]};
+        const int64_t sums[] = {r.input[0], parts, r.input[3]}, zeros[] = {0, 0, 0, parts * part - r.kernel[0]};
+        value = nuc_insert_reshaped(g, node, value, all, 3);
+        if (zeros[3] > 0)
+            value = nuc_insert_padded(g, node, value, zeros, 4);
+        value = nuc_insert_sum(g, node, nuc_insert_reshaped(g, node, value, by_part, 3), &rows, 1, true);
+        value = nuc_insert_sum(g, node, nuc_insert_reshaped(g, node, value, sums, 3), &rows, 1, true);
+    }
+    if (!is_sum(node))
+        value = nuc_insert_with_number(g, node, NUC_OP_MUL, value, r.weight);
+    return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
 }
 
 /* ---- sums of products with constants ---- */
@@ -353,6 +429,10 @@ const struct nuc_npu_form nuc_sum_forms[] = {
     {NUC_OP_SUM_DIM, form_sum, form_sum_applies},
     {NUC_OP_MEAN_DIM, form_sum, form_sum_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, form_sum, form_sum_applies},
+    {NUC_OP_SUM, form_sum_in_parts, form_sum_in_parts_applies},
+    {NUC_OP_SUM_DIM, form_sum_in_parts, form_sum_in_parts_applies},
+    {NUC_OP_MEAN_DIM, form_sum_in_parts, form_sum_in_parts_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, form_sum_in_parts, form_sum_in_parts_applies},
     /* cumsum */
     {NUC_OP_CUMSUM, form_cumsum, form_cumsum_applies},
     {.build = NULL},
