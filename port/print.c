@@ -19,10 +19,9 @@ static uint32_t divide_by_ten(uint64_t *v)
     return rest;
 }
 
-static void print_number(int64_t value)
+char *nuc_number(int64_t value, char text[NUC_NUMBER_BYTES])
 {
-    char text[24];
-    size_t at = sizeof text;
+    size_t at = NUC_NUMBER_BYTES;
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
     text[--at] = '\0';
@@ -31,13 +30,15 @@ static void print_number(int64_t value)
     } while (rest > 0);
     if (value < 0)
         text[--at] = '-';
-    nuc_port_print(text + at);
+    return text + at;
 }
 
 void nuc_print_line(const char *before, int64_t value, const char *after)
 {
+    char text[NUC_NUMBER_BYTES];
+
     nuc_port_print(before);
-    print_number(value);
+    nuc_port_print(nuc_number(value, text));
     nuc_port_print(after);
 }
 

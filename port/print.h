@@ -1,8 +1,13 @@
-/* Numbers as text, through the port. */
+/* Numbers as text, also through the port. */
 #ifndef NUC_PORT_PRINT_H
 #define NUC_PORT_PRINT_H
 
 #include <stdint.h>
+
+#define NUC_NUMBER_BYTES 24
+
+/* The value in decimal, at the end of `text`. */
+char *nuc_number(int64_t value, char text[NUC_NUMBER_BYTES]);
 
 /* "<before><value in decimal><after>". */
 void nuc_print_line(const char *before, int64_t value, const char *after);

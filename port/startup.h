@@ -2,7 +2,7 @@
 #ifndef NUC_PORT_STARTUP_H
 #define NUC_PORT_STARTUP_H
 
-/* Starts the count of instructions. */
+/* The count of instructions begins, or begins anew. */
 void nuc_port_start(void);
 
 _Noreturn void nuc_port_exit(int code);

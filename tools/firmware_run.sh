@@ -1,5 +1,6 @@
 #!/bin/sh
 # firmware_run.sh IMAGE.elf [INPUT [OUTPUT]]: runs an image under QEMU, counting instructions; see firmware/runner.
+# SERIAL=pty: with a serial line, by QEMU's words.
 set -eu
 usage="usage: firmware_run.sh IMAGE.elf [INPUT [OUTPUT]]"
 [ $# -ge 1 ] && [ $# -le 3 ] && [ -n "$1" ] || { echo "$usage" >&2; exit 2; }
@@ -35,5 +36,5 @@ done
 command -v qemu-system-arm >/dev/null || bad "qemu-system-arm is missing: apt-get install qemu-system-arm"
 # The boards' code lies at different addresses.
 case $(bytes "$1" 27 1) in 01) board=mps3-an547 ;; *) board=mps2-an505 ;; esac
-exec qemu-system-arm -M $board -display none -monitor none -serial none -icount shift=6 -chardev stdio,id=text \
+exec qemu-system-arm -M $board -display none -monitor none -serial "${SERIAL:-none}" -icount shift=6 -chardev stdio,id=text \
     -kernel "$1" -semihosting-config "enable=on,target=native,chardev=text,arg=runner${2:+,arg=$2}${3:+,arg=$3}"

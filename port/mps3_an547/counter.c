@@ -6,10 +6,14 @@
 #include "port/startup.h"
 
 #define COUNTER_CONTROL (*(volatile uint32_t *)0x58100000)
+#define COUNTER_VALUE ((volatile uint32_t *)0x58100008)
 #define COUNTER_LOW (*(volatile uint32_t *)0x48101000)
 
 void nuc_port_start(void)
 {
+    COUNTER_CONTROL = 0; /* it can be written while it stands */
+    COUNTER_VALUE[0] = 0;
+    COUNTER_VALUE[1] = 0;
     COUNTER_CONTROL = 1;
 }
 
