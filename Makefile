@@ -2,11 +2,11 @@
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjpeg62-turbo-dev libpng-dev \
 	libjansson-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip \
-	python3-jsonschema python3-numpy jq dpkg-dev
+	python3-jsonschema python3-numpy python3-yaml python3-kconfiglib jq dpkg-dev
 
 EXAMPLE_PACKAGES = $(BUILD_PACKAGES) gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy
 
-.PHONY: all demo example example-tools test deb soak firmware asan fuzz clang format check-format clean
+.PHONY: all demo example example-tools test deb pack soak firmware asan fuzz clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -40,6 +40,10 @@ test:
 deb:
 	@sh tools/install_packages.sh $(BUILD_PACKAGES) dpkg-dev
 	@sh tools/make_deb.sh build/deb/build build/deb
+
+# A CMSIS-Pack of what runs on the microcontroller: see docs/cmsis-pack.md.
+pack:
+	@cmake -DOUT=build -P tools/pack.cmake
 
 # An image for a board in QEMU: make firmware PROGRAM=x.pte [CPU=cortex-m33|cortex-m55] [NPU=none|sim|DRIVER.a] [INPUT=samples.bin] [GENERATED=1].
 # NUCLEON_CMSIS_NN_DIR=DIR takes CMSIS-NN's kernels. See docs/firmware.md.

@@ -153,7 +153,9 @@ static float round_away(float v)
 static int32_t quotient_of(const struct nuc_div_s8 *p, int32_t a, int32_t b, float low, float high)
 {
     int32_t divisor = b - p->zero_b;
-    float quotient = divisor != 0 ? (float)(a - p->zero_a) / (float)divisor : 0.0f;
+    int32_t none = divisor == 0;
+    /* Without a condition: GNU's assembler takes a conditional conversion for an M55 for another instruction. */
+    float quotient = (float)((a - p->zero_a) & (none - 1)) / (float)(divisor + none);
     float scaled = round_away(quotient * p->scale) + (float)p->zero_out;
 
     if (!(scaled > low))

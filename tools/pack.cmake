@@ -1,0 +1,96 @@
+# The CMSIS-Pack: cmake -DOUT=DIR [-DURL=https://...] -P tools/pack.cmake writes OUT/nucleon.nucleon.VERSION.pack. Its
+# sources are the lists of src/device, whose folders call nucleon_library(), its headers those that are installed for a
+# device, its version that of project(). docs/cmsis-pack.md says how it is used.
+cmake_minimum_required(VERSION 3.25)
+get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
+if(NOT OUT)
+    message(FATAL_ERROR "usage: cmake -DOUT=DIR -P tools/pack.cmake")
+endif()
+get_filename_component(OUT ${OUT} ABSOLUTE BASE_DIR ${CMAKE_BINARY_DIR}) # where the script was called
+set(URL "https://localhost/nucleon/" CACHE STRING "Where packs of this vendor are")
+
+# ---- what there is ----
+
+file(STRINGS ${root}/CMakeLists.txt project REGEX "^project\\(nucleon VERSION")
+string(REGEX REPLACE ".*VERSION ([0-9.]+) .*" "\\1" PROJECT_VERSION "${project}")
+string(REPLACE "." ";" version ${PROJECT_VERSION})
+list(GET version 0 PROJECT_VERSION_MAJOR)
+list(GET version 1 PROJECT_VERSION_MINOR)
+list(GET version 2 PROJECT_VERSION_PATCH)
+file(STRINGS ${root}/CHANGELOG.md date REGEX "^## ${PROJECT_VERSION} - ")
+string(REGEX REPLACE ".* - " "" date "${date}")
+file(STRINGS ${root}/cmake/install.cmake headers REGEX "^set\\(device_headers ")
+string(REGEX REPLACE "^set\\(device_headers |\\)$" "" headers "${headers}")
+separate_arguments(headers)
+list(TRANSFORM headers PREPEND include/nucleon/)
+
+# What the CMakeLists.txt of a folder calls. A script has no targets: sources are noted, all else is the build's.
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(NUCLEON_DEVICE_ONLY ON)
+function(note_sources)
+    foreach(source IN LISTS ARGN)
+        set_property(GLOBAL APPEND PROPERTY sources_${folder} src/device/${folder}/${source})
+    endforeach()
+endfunction()
+function(nucleon_library name)
+    cmake_parse_arguments(ARG "FREESTANDING;LOOPS" "" "SOURCES;DEPS" ${ARGN})
+    note_sources(${ARG_SOURCES})
+endfunction()
+function(target_sources target visibility)
+    note_sources(${ARGN})
+endfunction()
+foreach(of_the_build set_source_files_properties set_target_properties target_compile_options target_compile_definitions)
+    function(${of_the_build})
+    endfunction()
+endforeach()
+foreach(folder base signal decision kernels runtime npusim)
+    include(${root}/src/device/${folder}/CMakeLists.txt)
+endforeach()
+
+# ---- the files, and what describes them ----
+
+set(stage ${OUT}/pack)
+file(REMOVE_RECURSE ${stage})
+foreach(name IN LISTS headers)
+    configure_file(${root}/${name} ${stage}/${name} COPYONLY)
+endforeach()
+configure_file(${root}/cmake/version.h.in ${stage}/include/nucleon/version.h @ONLY)
+foreach(name LICENSE docs/firmware.md docs/rtos.md docs/cmsis-pack.md)
+    configure_file(${root}/${name} ${stage}/${name} COPYONLY)
+endforeach()
+
+# sources(variable FOLDER...): their <file> elements; a condition says for which CPU.
+function(sources variable)
+    set(text "")
+    foreach(folder IN LISTS ARGN)
+        file(GLOB_RECURSE private RELATIVE ${root} ${root}/src/device/${folder}/*.h ${root}/src/device/${folder}/*.def
+            ${root}/src/device/${folder}/*.inc)
+        foreach(name IN LISTS private)
+            configure_file(${root}/${name} ${stage}/${name} COPYONLY)
+        endforeach()
+        get_property(names GLOBAL PROPERTY sources_${folder})
+        foreach(name IN LISTS names)
+            configure_file(${root}/${name} ${stage}/${name} COPYONLY)
+            set(condition "")
+            if(name MATCHES "/mve/")
+                set(condition " condition=\"MVE\"")
+            elseif(name MATCHES "/dsp/" AND NOT name MATCHES "/fused_scale.c") # which plain kernels call, too
+                set(condition " condition=\"DSP\"")
+            endif()
+            string(APPEND text "        <file category=\"source\" name=\"${name}\"${condition}/>\n")
+        endforeach()
+    endforeach()
+    set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+sources(runtime base signal decision kernels runtime)
+sources(simulator npusim)
+
+configure_file(${root}/packaging/nucleon.nucleon.pdsc.in ${stage}/nucleon.nucleon.pdsc @ONLY)
+set(pack ${OUT}/nucleon.nucleon.${PROJECT_VERSION}.pack)
+file(REMOVE ${pack})
+file(GLOB_RECURSE names RELATIVE ${stage} ${stage}/*)
+list(SORT names)
+execute_process(COMMAND ${CMAKE_COMMAND} -E tar cf ${pack} --format=zip "--mtime=${date} 00:00:00 UTC" ${names}
+    WORKING_DIRECTORY ${stage} COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE_RECURSE ${stage})
+message(STATUS "${pack}")
