@@ -6,7 +6,7 @@ TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi lib
 
 EXAMPLE_PACKAGES = $(BUILD_PACKAGES) gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy
 
-.PHONY: all demo example example-tools test deb pack soak firmware asan fuzz clang format check-format clean
+.PHONY: all demo example example-tools test deb wheel pack soak firmware asan fuzz clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -40,6 +40,10 @@ test:
 deb:
 	@sh tools/install_packages.sh $(BUILD_PACKAGES) dpkg-dev
 	@sh tools/make_deb.sh build/deb/build build/deb
+
+# A Python wheel for every Linux with glibc 2.34, in build: see docs/python.md.
+wheel: all
+	@sh tools/wheel.sh build/release build
 
 # A CMSIS-Pack of what runs on the microcontroller: see docs/cmsis-pack.md.
 pack:

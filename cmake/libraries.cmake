@@ -82,3 +82,29 @@ target_link_options(nucleon_shared PRIVATE -Wl,--version-script=${symbol_map} -W
 if(NOT NUCLEON_SANITIZE)
     target_link_options(nucleon_shared PRIVATE -Wl,--no-undefined)
 endif()
+
+# The same for wheels, in build/wheel: with the other libraries inside, so that it is for every Linux. Debian compiles static
+# libraries for programs, which read the C library's streams as a shared library cannot: copies of them read variables.
+set(copies "")
+foreach(library png16 jpeg jansson z)
+    find_library(NUCLEON_STATIC_${library} lib${library}.a)
+    mark_as_advanced(NUCLEON_STATIC_${library})
+    if(NUCLEON_STATIC_${library})
+        add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/wheel/${library}.a VERBATIM
+            COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/wheel
+            COMMAND ${CMAKE_OBJCOPY} --redefine-sym stderr=nuc_stderr --redefine-sym stdin=nuc_stdin
+                ${NUCLEON_STATIC_${library}} ${PROJECT_BINARY_DIR}/wheel/${library}.a)
+        list(APPEND copies ${PROJECT_BINARY_DIR}/wheel/${library}.a)
+    endif()
+endforeach()
+list(LENGTH copies count)
+if(count EQUAL 4 AND NOT NUCLEON_SANITIZE)
+    add_custom_target(wheel_libraries DEPENDS ${copies})
+    add_library(nucleon_wheel SHARED EXCLUDE_FROM_ALL ${all_objects} cmake/streams.c)
+    nucleon_common(nucleon_wheel)
+    add_dependencies(nucleon_wheel symbol_map wheel_libraries)
+    set_target_properties(nucleon_wheel PROPERTIES OUTPUT_NAME nucleon SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${symbol_map}
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/wheel)
+    target_link_libraries(nucleon_wheel PRIVATE ${copies} Threads::Threads m)
+    target_link_options(nucleon_wheel PRIVATE -s -Wl,--version-script=${symbol_map} -Wl,-Bsymbolic-functions -Wl,--no-undefined)
+endif()

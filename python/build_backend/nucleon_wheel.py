@@ -1,8 +1,9 @@
 """Makes the wheel (PEP 517 and 660) with the standard library alone.
 
 It holds the package and libnucleon.so.0, which is that of the environment variable NUCLEON_LIBRARY, or is built in the
-checkout: `make` there makes the same. The library uses zlib, libjpeg, libpng and jansson of the machine, so that the
-wheel is for this kind of machine and distribution.
+checkout: `make` there makes the same. Such a library uses zlib, libjpeg, libpng and jansson of the machine, so that the
+wheel is for this kind of machine and distribution. `make wheel` has these inside of the library: its wheel is for every
+Linux with the C library's version in its name (PEP 600), which the library itself tells.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -67,8 +69,33 @@ def run(command: list[str]) -> None:
                       "packages it needs")
 
 
-def tag() -> str:
+# What every Linux with glibc has, of PEP 600's list; other libraries are inside, or the wheel is for one distribution.
+EVERYWHERE = re.compile(rb"(libc|libm|libdl|librt|libpthread|libgcc_s)\.so\.\d|ld-linux[-\w]*\.so\.\d")
+PT_LOAD, PT_DYNAMIC, DT_NEEDED, DT_STRTAB, DT_STRSZ = 1, 2, 1, 5, 10
+
+
+def needs(elf: bytes) -> tuple[list[bytes], tuple[int, ...] | None]:
+    """The libraries that one of 64 bits, little endian, loads, and the newest GLIBC_ version of its symbols."""
+    if elf[:6] != b"\x7fELF\x02\x01":
+        return [b"an ELF file of another kind"], None
+    offset, size, count = struct.unpack_from("<Q", elf, 32)[0], *struct.unpack_from("<HH", elf, 54)
+    headers = [struct.unpack_from("<IIQQQQQQ", elf, offset + i * size) for i in range(count)]
+    at, length = next((h[2], h[5]) for h in headers if h[0] == PT_DYNAMIC)
+    dynamic = [struct.unpack_from("<QQ", elf, at + i) for i in range(0, length, 16)]
+    values = dict(dynamic)
+    start = next(values[DT_STRTAB] - h[3] + h[2] for h in headers
+                 if h[0] == PT_LOAD and h[3] <= values[DT_STRTAB] < h[3] + h[5])
+    strings = elf[start:start + values[DT_STRSZ]]
+    libraries = [strings[v:strings.index(b"\0", v)] for tag, v in dynamic if tag == DT_NEEDED]
+    versions = [tuple(map(int, v.split(b"."))) for v in re.findall(rb"\0GLIBC_([0-9.]+)(?=\0)", strings)]
+    return libraries, max(versions, default=None)
+
+
+def tag(elf: bytes | None = None) -> str:
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    libraries, newest = needs(elf) if elf is not None else ([b""], None)
+    if newest is not None and all(map(EVERYWHERE.fullmatch, libraries)):
+        platform = platform.replace("linux_", f"manylinux_{newest[0]}_{newest[1]}_")
     return f"py3-none-{platform}"
 
 
@@ -84,10 +111,11 @@ def metadata() -> str:
 def write_wheel(folder: str, files: dict[str, bytes]) -> str:
     """Entries in their order and without times, so that the same files make the same wheel."""
     info = f"nucleon-{version()}.dist-info"
-    name = f"nucleon-{version()}-{tag()}.whl"
+    tags = tag(files.get(f"nucleon/{SONAME}"))
+    name = f"nucleon-{version()}-{tags}.whl"
     files = {**files,
              f"{info}/METADATA": metadata().encode(),
-             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: nucleon_wheel\nRoot-Is-Purelib: false\nTag: {tag()}\n"
+             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: nucleon_wheel\nRoot-Is-Purelib: false\nTag: {tags}\n"
              .encode(),
              f"{info}/LICENSE": (CHECKOUT / "LICENSE").read_bytes()}
     record = io.StringIO()

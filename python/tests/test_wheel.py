@@ -89,6 +89,35 @@ class Wheel(unittest.TestCase):
                                   env=alone(PYTHONPATH=folder))
             self.assertIn(folder, done.stdout)
 
+    def test_for_every_linux(self):
+        """make wheel: what its library needs, as objdump says it, and that it works without the build's."""
+        build = pathlib.Path(LIBRARY).parent
+        target = subprocess.run(["ninja", "-C", build, "-t", "query", "nucleon_wheel"], capture_output=True)
+        if target.returncode != 0:
+            self.skipTest("libpng, libjpeg, jansson or zlib is not here as a static library")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["sh", ROOT / "tools" / "wheel.sh", build, folder], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            newest = re.search(r"-py3-none-manylinux_2_(\d+)_\w+\.whl\n$", done.stdout)
+            self.assertIsNotNone(newest, done.stdout)
+            zipfile.ZipFile(done.stdout.strip()).extractall(folder)
+            library = f"{folder}/nucleon/libnucleon.so.0"
+            symbols = subprocess.run(["objdump", "-T", library], check=True, capture_output=True, text=True).stdout
+            versions = [tuple(map(int, v.split("."))) for v in re.findall(r"\(GLIBC_([0-9.]+)\)", symbols)]
+            self.assertEqual(max(versions), (2, int(newest.group(1))))
+            self.assertLessEqual(max(versions), (2, 34))
+            needed = subprocess.run(["objdump", "-p", library], check=True, capture_output=True, text=True).stdout
+            self.assertEqual([n for n in re.findall(r"NEEDED +(\S+)", needed)
+                              if not re.match(r"(libc|libm|ld-linux[-\w]*)\.so\.", n)], [])
+            self.assertNotIn("TEXTREL", needed)
+            defined = {line.split()[-1] for line in symbols.splitlines() if " g " in line and "*UND*" not in line}
+            of_headers = subprocess.run(["objdump", "-T", LIBRARY], check=True, capture_output=True, text=True).stdout
+            self.assertEqual(defined, {line.split()[-1] for line in of_headers.splitlines()
+                                       if " g " in line and "*UND*" not in line})
+            done = subprocess.run([sys.executable, "-c", CODE], check=True, capture_output=True, text=True, cwd=folder,
+                                  env=alone(PYTHONPATH=folder))
+            self.assertIn(folder, done.stdout)
+
     def test_a_library_that_is_not_there(self):
         os.environ["NUCLEON_LIBRARY"] = "/nonexistent/libnucleon.so.0"
         try:

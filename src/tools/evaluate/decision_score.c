@@ -344,7 +344,9 @@ static void score_points(struct nuc_scoring *s, const struct marks *found, struc
         const size_t at = (m->sample * points + (size_t)m->found.label) * values;
         if (values == 3 && !(label_at(a, at + 2) > 0))
             continue;
-        sum += hypot((double)m->found.x - label_at(a, at), (double)m->found.y - label_at(a, at + 1));
+        double x = (double)m->found.x - label_at(a, at);
+        double y = (double)m->found.y - label_at(a, at + 1);
+        sum += sqrt(x * x + y * y); /* the same bits with each C library, which hypot() is not */
         out->n_found++;
     }
     out->distance = out->n_found > 0 ? sum / (double)out->n_found : (double)NAN;
