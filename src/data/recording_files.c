@@ -1,4 +1,4 @@
-/* .wav and .csv files. */
+/* .wav and .csv files, and label tracks. */
 #include <math.h>
 #include <string.h>
 
@@ -241,4 +241,37 @@ struct nuc_recording nuc_read_csv(struct nuc_context *cx, const char *where, str
         nuc_fail(cx, NUC_BAD_INPUT, "%s: holds no numbers", where);
     r.values = values;
     return r;
+}
+
+/* ---- label tracks ---- */
+
+static const char *rest_of_line(struct csv *c, struct nuc_context *cx)
+{
+    while (c->at < c->end && is_blank(*c->at))
+        c->at++;
+    const char *begin = c->at, *end = begin;
+    for (; c->at < c->end && *c->at != '\n'; c->at++)
+        end = is_blank(*c->at) ? end : c->at + 1;
+    return nuc_format(cx, "%.*s", (int)(end - begin < 200 ? end - begin : 200), begin);
+}
+
+size_t nuc_read_label_track(struct nuc_context *cx, const char *where, struct nuc_span file, struct nuc_label **labels)
+{
+    struct csv c = {(const char *)file.data, (const char *)file.data + file.size, 1};
+    size_t count = 0, capacity = 0;
+
+    for (*labels = NULL; c.at < c.end; skip_line(&c)) {
+        struct nuc_label l;
+        if (is_empty(&c) || *c.at == '\\') /* a label's frequencies, which Audacity writes on a line of their own */
+            continue;
+        if (!read_number(&c, &l.begin) || !read_number(&c, &l.end) || l.begin < 0 || l.end < l.begin)
+            nuc_fail(cx, NUC_BAD_INPUT,
+                     "%s: line %zu: is no label: give begin and end in seconds and a name, separated by tabs", where,
+                     c.line);
+        l.name = rest_of_line(&c, cx);
+        l.line = c.line;
+        *labels = nuc_grow(cx, *labels, &capacity, count + 1, sizeof **labels);
+        (*labels)[count++] = l;
+    }
+    return count;
 }

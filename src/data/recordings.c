@@ -10,6 +10,7 @@
 #include "host/file.h"
 #include "host/limits.h"
 #include "host/text.h"
+#include "nucleon/decision.h"
 
 static const struct {
     const char *suffix;
@@ -229,6 +230,68 @@ static const struct nuc_images *files_of(const struct nuc_dataset *d, const size
     return files;
 }
 
+/* ---- label tracks ---- */
+
+/* The track that belongs to a recording; NULL: there is none. */
+static const char *track_of(struct nuc_context *cx, const struct nuc_recording *r)
+{
+    struct stat st;
+    const char *track = nuc_format(cx, "%.*s.txt", (int)(strrchr(r->path, '.') - r->path), r->path);
+
+    return stat(track, &st) == 0 ? track : NULL;
+}
+
+static int64_t class_of(const struct nuc_dataset *d, const char *track, const struct nuc_label *l)
+{
+    const uint32_t output = d->metadata->decision->views[0].output;
+    const struct nuc_output_metadata *o = output < d->metadata->n_outputs ? &d->metadata->outputs[output] : NULL;
+    const size_t n = o != NULL ? o->n_classes : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(o->classes[i], l->name) == 0)
+            return (int64_t)i;
+    }
+    nuc_fail(d->cx, NUC_BAD_INPUT, "%s: line %zu: '%.60s' is no class of the program: %s", track, l->line, l->name,
+             n > 0 ? "correct it, or leave the label out" : "compile it with --classes");
+}
+
+/* By step of a recording, of `seconds` each, the class of the label that lies over it; -1: none does. */
+static void label_steps(const struct nuc_dataset *d, const char *track, double seconds, int64_t *events, size_t steps)
+{
+    struct nuc_label *labels;
+    const size_t n = nuc_read_label_track(d->cx, track, nuc_read_file(d->cx, track), &labels);
+
+    for (size_t i = 0; i < n; i++) {
+        const int64_t class = class_of(d, track, &labels[i]);
+        const double last = labels[i].end / seconds;
+        for (size_t k = 0; k < steps && (double)k <= last; k++)
+            events[k] = (double)(k + 1) > labels[i].begin / seconds ? class : events[k];
+    }
+}
+
+/* NULL: the data's user does not look for events, or no recording of sound has a track. */
+static int64_t *events_of(const struct nuc_dataset *d, const struct cut *c, size_t count)
+{
+    const bool wanted =
+        d->metadata != NULL && d->metadata->decision != NULL && d->metadata->decision->kind == NUC_DECIDE_CLASSES;
+    int64_t *events = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->found->count && wanted; i++) {
+        const struct nuc_recording *r = &d->recordings[i];
+        const size_t steps = windows_of(d, r, c);
+        const char *track = r->sound != NULL ? track_of(d->cx, r) : NULL;
+        if (track != NULL && events == NULL) {
+            events = nuc_alloc_array(d->cx, count, sizeof *events);
+            memset(events, -1, count * sizeof *events);
+        }
+        if (track != NULL)
+            label_steps(d, track, (double)c->window / (double)r->rate, events + n, steps);
+        n += steps;
+    }
+    return events;
+}
+
 void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs)
 {
     struct nuc_context *cx = d->cx;
@@ -261,10 +324,13 @@ void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_i
         }
     }
     d->files = files_of(d, file, count);
-    struct nuc_array *arrays = nuc_alloc_array(cx, 3, sizeof *arrays);
+    const int64_t *events = events_of(d, &c, count);
+    struct nuc_array *arrays = nuc_alloc_array(cx, 4, sizeof *arrays);
     size_t at = 0;
     if (d->found->labels != NULL)
         arrays[at++] = array_of("label", NUC_I64, count, labels, count * sizeof *labels);
+    if (events != NULL)
+        arrays[at++] = array_of("label_events", NUC_I64, count, events, count * sizeof *events);
     arrays[at] = array_of(t->name, t->dtype, count, all, count * t->bytes);
     for (uint32_t i = 1; i < t->rank; i++)
         arrays[at].shape[i] = t->sizes[i];

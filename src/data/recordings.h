@@ -24,12 +24,24 @@ struct nuc_recording {
 struct nuc_recording nuc_read_wav(struct nuc_context *cx, const char *where, struct nuc_span file);
 struct nuc_recording nuc_read_csv(struct nuc_context *cx, const char *where, struct nuc_span file);
 
+/*
+ * The label track of a recording, FILE.txt beside FILE.wav as Audacity exports it: a line for each label with begin and
+ * end in seconds and its name. Returns how many there are.
+ */
+struct nuc_label {
+    double begin, end;
+    const char *name;
+    size_t line;
+};
+size_t nuc_read_label_track(struct nuc_context *cx, const char *where, struct nuc_span file, struct nuc_label **labels);
+
 /* The data set when `path` is such a file, or a folder with some and without .npy files, else NULL. */
 struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char *path);
 
 /*
  * Makes arrays of the recordings that the input can take. Sound: one sample each, or a sequence of hops where the model
- * has states, zeros behind what is too short. Axes: windows of as many rows as the input has, one behind the other.
+ * has states, zeros behind what is too short; label tracks become the array label_events. Axes: windows of as many rows
+ * as the input has, one behind the other.
  */
 void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
 

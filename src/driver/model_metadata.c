@@ -6,6 +6,7 @@
 
 #include "back/program/program.h"
 #include "data/class_folders.h"
+#include "driver/pipeline.h"
 #include "front/pt2/pt2_write.h"
 #include "host/file.h"
 #include "ir/quant.h"
@@ -274,15 +275,21 @@ static void check_different(struct nuc_context *cx, struct class_list list)
     }
 }
 
-void nuc_check_given_classes(const struct nuc_model *m)
+/* Names that options give have to be of an output. */
+static void check_classes(const struct nuc_model *m, size_t count)
 {
-    struct class_list list = given_classes(m);
-    size_t count = list.count;
-
-    check_different(m->c->cx, list);
     if (m->settings->o.n_classes > 0 && output_of_classes(m, count) == nuc_model_n_outputs(m))
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "--classes names %zu classes, but no output of %s has a score for each",
                  count, m->graph->file);
+}
+
+void nuc_check_given_classes(const struct nuc_model *m)
+{
+    struct class_list list = given_classes(m);
+
+    check_different(m->c->cx, list);
+    if (!nuc_waits_for_stream(m))
+        check_classes(m, list.count);
 }
 
 static void give_classes(const struct nuc_model *m, struct nuc_metadata *metadata)
@@ -293,6 +300,7 @@ static void give_classes(const struct nuc_model *m, struct nuc_metadata *metadat
         list = (struct class_list){m->seen->n_classes, m->seen->classes};
     if (list.count == 0)
         return;
+    check_classes(m, list.count);
     size_t i = output_of_classes(m, list.count);
     if (i == metadata->n_outputs) {
         nuc_warn(m->c->cx,

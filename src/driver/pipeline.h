@@ -124,7 +124,8 @@ bool nuc_has_wide_values(const struct nuc_graph *g); /* some stay in float (tria
 bool nuc_may_widen(const struct nuc_job *j);
 void nuc_widen_model(struct nuc_job *j); /* trials/wide_values.c: what int8 is too narrow for is marked */
 
-void nuc_quantize_model(struct nuc_job *j); /* observers become quantize and dequantize nodes */
+void nuc_quantize_model(struct nuc_job *j);           /* observers become quantize and dequantize nodes */
+bool nuc_waits_for_stream(const struct nuc_model *m); /* stream_stage.c: it has windows that become hops */
 bool nuc_is_to_stream(const struct nuc_job *j);
 void nuc_stream_model(struct nuc_job *j);     /* stream_stage.c: windows become hops */
 void nuc_choose_dim_order(struct nuc_job *j); /* trials/dim_order_auto.c; inputs and weights lie in it */

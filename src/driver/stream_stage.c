@@ -39,10 +39,15 @@ struct nuc_stream_option nuc_stream_option(struct nuc_context *cx, const char *t
     return o;
 }
 
+bool nuc_waits_for_stream(const struct nuc_model *m)
+{
+    return m->settings->o.stream != NULL && m->stream == NULL;
+}
+
 /* Quantization decides for the network as it is, so that its numbers are those of the hops. */
 bool nuc_is_to_stream(const struct nuc_job *j)
 {
-    return j->m->settings->o.stream != NULL && j->m->stream == NULL && j->first > NUC_STAGE_QUANTIZE;
+    return nuc_waits_for_stream(j->m) && j->first > NUC_STAGE_QUANTIZE;
 }
 
 /* The axis of a LiteRT model's image, as the graph has it: the channels are behind height and width in the model. */

@@ -106,6 +106,26 @@ def samples_on_the_host():
     assert lines == [f"{int(s['new'])} {s['found'][0]['label']} {bits(s['found'][0]['score'])}" for s in steps], "samples are decided otherwise"
     assert len(lines) == 9 and '"{\\042audio\\042:' in open("out/model.h").read()
     print("ok   samples pushed on the host")
+    a_label_track(steps)
+
+
+def a_label_track(steps):
+    """sound.txt beside sound.wav says what is heard in it: in hop 0 what the program says, and an hour later something else."""
+    with open("names", "w") as f:
+        f.writelines(f"class {k}\n" for k in range(10))
+    run(nucleon, "compile", f"{root}/examples/spoken/spoken.pt2", "--front-end", "mfcc.json", "--no-quantize", "--stream", "1:640", "--target",
+        "cortex-m33", "--decision", '{"classes":{"threshold":0,"activation":"softmax","step_seconds":0.04}}', "--classes", "names", "-o", "named.pte",
+        "--quiet")
+    with open("sound.txt", "w") as f:
+        f.write(f"0.01\t0.02\tclass {steps[0]['found'][0]['label']}\n3600.0\t3601.0\tclass 1\n")
+    got = json.loads(run(nucleon, "evaluate", "named.pte", "--dataset", "sound.wav", "--json"))["decisions"]["program"]
+    assert (got["labelled"], got["found"], got["delay_steps"]) == (1, 1, 0), got
+    assert got["false_alarms"] == sum(s["new"] for s in steps) - 1, got
+    with open("sound.txt", "w") as f:
+        f.write("0.01\t0.02\tclass 10\n")
+    refusal = subprocess.run([nucleon, "evaluate", "named.pte", "--dataset", "sound.wav"], capture_output=True, text=True)
+    assert refusal.returncode == 1 and "sound.txt: line 1: 'class 10' is no class of the program: correct it" in refusal.stderr, refusal.stderr
+    print("ok   a label track")
 
 
 def on_the_board():

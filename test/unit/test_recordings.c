@@ -159,12 +159,39 @@ static void reads_tables(struct nuc_context *cx, void *arg)
     refused(cx, read_csv, (char[]){"x,y\nx,y\n"}, "line 2: column 1 is no finite number");
 }
 
+static void read_track(struct nuc_context *cx, void *arg)
+{
+    struct nuc_label *labels;
+
+    nuc_read_label_track(cx, "x.txt", (struct nuc_span){arg, strlen(arg)}, &labels);
+}
+
+static void reads_label_tracks(struct nuc_context *cx, void *arg)
+{
+    static const char text[] = "0.5\t1.25\tlights\r\n\n\\\t100.0\t200.0\n2 2  two words \n3\t4";
+    struct nuc_label *l;
+    (void)arg;
+
+    assert_int_equal(nuc_read_label_track(cx, "x.txt", (struct nuc_span){(const uint8_t *)text, strlen(text)}, &l), 3);
+    assert_true(l[0].begin == 0.5 && l[0].end == 1.25 && l[1].begin == 2 && l[2].end == 4);
+    assert_string_equal(l[0].name, "lights");
+    assert_string_equal(l[1].name, "two words");
+    assert_string_equal(l[2].name, "");
+    assert_int_equal(l[1].line, 4);
+    assert_int_equal(nuc_read_label_track(cx, "x.txt", (struct nuc_span){(const uint8_t *)text, 0}, &l), 0);
+    refused(cx, read_track, (char[]){"1\t2\tx\nstop\n"}, "line 2: is no label: give begin and end in seconds");
+    refused(cx, read_track, (char[]){"2\t1\tx\n"}, "line 1: is no label");
+    refused(cx, read_track, (char[]){"-1\t1\tx\n"}, "line 1: is no label");
+    refused(cx, read_track, (char[]){"1\n"}, "line 1: is no label");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTEXT_TEST(reads_formats),
         CONTEXT_TEST(refuses_wrong_sound),
         CONTEXT_TEST(reads_tables),
+        CONTEXT_TEST(reads_label_tracks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
