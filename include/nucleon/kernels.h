@@ -346,6 +346,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::signal_spectral_subtraction.out", signal_noise_reduction, nuc_op_signal_noise_reduction)               \
     X("nucleon::signal_pcan.out", signal_pcan, nuc_op_signal_pcan)                                                     \
     X("nucleon::signal_features.out", signal_features, nuc_op_signal_features)                                         \
+    X("nucleon::signal_micro_frontend.out", signal_micro, nuc_op_signal_micro)                                         \
     X("nucleon::signal_log.out", signal_log, nuc_op_signal_log)                                                        \
     X("nucleon::prepare_frame.out", prepare_frame, nuc_op_prepare_frame)                                               \
     X("nucleon::quantized_sum.out", int8_sum, nuc_op_int8_sum)                                                         \

@@ -24,6 +24,11 @@ def mfcc(**members: Any) -> Description:
     return {"audio": {"power": 1, "offset": 1e-6, "coefficients": 10, "dct": "tf", **members}}
 
 
+def micro(**members: Any) -> Description:
+    """LiteRT's micro frontend: 40 bands with noise reduction and gain control, as micro_speech and microWakeWord have it."""
+    return {"micro_frontend": members}
+
+
 def axes(count: int, **members: Any) -> Description:
     """Logarithms of bands of the spectrum of each of ``count`` axes, which are equally wide in Hz."""
     return {"sensor": {"axes": count, **members}}

@@ -96,10 +96,11 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
 /* Samples a second of the front end; 0: it does not say. */
 static int64_t rate_of(const struct nuc_dataset *d)
 {
+    static const char *const kinds[] = {"audio", "micro_frontend", "sensor"};
     const struct nuc_json root = nuc_json_maybe_parse(d->cx, d->front_end);
 
-    for (size_t i = 0; i < 2; i++) {
-        const struct nuc_json kind = nuc_json_maybe_member(&root, i == 0 ? "audio" : "sensor");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const struct nuc_json kind = nuc_json_maybe_member(&root, kinds[i]);
         const struct nuc_json rate = nuc_json_maybe_member(&kind, "rate");
         if (rate.type == NUC_JSON_INTEGER)
             return nuc_json_int(&rate);

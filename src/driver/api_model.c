@@ -68,8 +68,9 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
         /* Weights of a LiteRT model among float values are floats, so that one that reads int8 values has int8 ones. */
-        const bool computes = nuc_op_family(n->op) == NUC_FAMILY_CORTEXM &&
-                              !nuc_op_is_in(n->op, NUC_OPS(NUC_OP_PREPARE_FRAME, NUC_OP_SIGNAL_FEATURES));
+        const bool computes =
+            nuc_op_family(n->op) == NUC_FAMILY_CORTEXM &&
+            !nuc_op_is_in(n->op, NUC_OPS(NUC_OP_PREPARE_FRAME, NUC_OP_SIGNAL_FEATURES, NUC_OP_SIGNAL_MICRO));
         const bool says_so = nuc_is_dequantize(n) || computes || (nuc_is_input(n) && n->vals[0].dtype == NUC_I8);
         if (nuc_is_quantize(n) || (m->from_litert && says_so))
             return true;

@@ -462,7 +462,7 @@ static void check_executorch_ops(const struct nuc_graph *g)
             nuc_fail(g->cx, NUC_UNSUPPORTED,
                      "%s: %s has no kernel in ExecuTorch's runtime: leave --executorch-ops-only out, or %s", g->file,
                      nuc_node_text(g->cx, n),
-                     nuc_op_is_in(n->op, NUC_OPS(NUC_OP_PREPARE_FRAME, NUC_OP_SIGNAL_FEATURES))
+                     nuc_op_is_in(n->op, NUC_OPS(NUC_OP_PREPARE_FRAME, NUC_OP_SIGNAL_FEATURES, NUC_OP_SIGNAL_MICRO))
                          ? "--front-end"
                          : "replace the operator in the model");
     }

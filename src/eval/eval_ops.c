@@ -61,6 +61,7 @@ static const struct exception {
     {NUC_OP_SIGNAL_WINDOW, &nuc_eval_signal_window},
     {NUC_OP_SIGNAL_AUTO_SCALE, &nuc_eval_signal_auto_scale},
     {NUC_OP_SIGNAL_FEATURES, &nuc_eval_signal_features},
+    {NUC_OP_SIGNAL_MICRO, &nuc_eval_signal_micro},
     {NUC_OP_SIGNAL_RFFT, &nuc_eval_signal_rfft},
     {NUC_OP_SIGNAL_ENERGY, &nuc_eval_signal_energy},
     {NUC_OP_SIGNAL_FILTER_BANK, &nuc_eval_signal_filter_bank},

@@ -190,9 +190,9 @@ extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_power,
     nuc_eval_where;
 extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent, nuc_eval_svdf,
     nuc_eval_litert_lstm;
-extern const struct nuc_eval_op nuc_eval_signal_features, nuc_eval_signal_window, nuc_eval_signal_auto_scale,
-    nuc_eval_signal_rfft, nuc_eval_signal_energy, nuc_eval_signal_filter_bank, nuc_eval_signal_root,
-    nuc_eval_signal_noise_reduction, nuc_eval_signal_pcan, nuc_eval_signal_log;
+extern const struct nuc_eval_op nuc_eval_signal_features, nuc_eval_signal_micro, nuc_eval_signal_window,
+    nuc_eval_signal_auto_scale, nuc_eval_signal_rfft, nuc_eval_signal_energy, nuc_eval_signal_filter_bank,
+    nuc_eval_signal_root, nuc_eval_signal_noise_reduction, nuc_eval_signal_pcan, nuc_eval_signal_log;
 extern const struct nuc_eval_op nuc_eval_prepare_frame;
 extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
 extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/signal/features.h"
+#include "device/signal/micro.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
 #include "ir/op_list.h"
@@ -441,6 +442,24 @@ static bool map_features(const struct place *p)
     return true;
 }
 
+static bool map_micro(const struct place *p)
+{
+    p->map->keeps_dims = false;
+    for (uint32_t d = 0; d < p->x->rank && p->arg != NUC_SELF; d++)
+        add(p, NUC_AXIS_WHOLE, d);
+    if (p->arg != NUC_SELF)
+        return true;
+    if (p->value != 0)
+        return false;
+    add_follower(p, 0, 0);
+    add_follower(p, 1, 1);
+    struct nuc_axis *a = &p->map->axes[1];
+    a->kind = NUC_AXIS_WINDOW;
+    a->step = nuc_arg_at(p->node, NUC_ARG(SIGNAL_MICRO, numbers))->u.ints[NUC_MICRO_HOP];
+    a->taps = nuc_input_meta(p->node, NUC_ARG(SIGNAL_MICRO, window))->sizes[0];
+    return true;
+}
+
 /* ---- all of them ---- */
 
 typedef bool axis_rule(const struct place *p);
@@ -475,6 +494,7 @@ static const struct {
              NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE),
      map_conv},
     {NUC_OPS(NUC_OP_SIGNAL_FEATURES), map_features},
+    {NUC_OPS(NUC_OP_SIGNAL_MICRO), map_micro},
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D), map_pool},
 };
 

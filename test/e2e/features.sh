@@ -24,7 +24,21 @@ $python "$features" files r.npz wav || fail "no files"
 for program in p s; do
     "$nucleon" run $program.pte --input wav --output $program.npz -q || fail "$program does not run"
 done
-$python "$features" same_by_hops p.npz s.npz || fail "hops give other features"
+$python "$features" same_by_hops p.npz s.npz 1 || fail "hops give other features"
+
+# LiteRT's micro frontend: each number is that of Python's integers, over 1,029 frames, and in hops, where the estimate
+# of the noise is a state.
+$python "$features" recordings few.npz 21 16000
+$python "$features" files few.npz few
+$python "$features" front_end micro >micro.json
+$python "$features" features micro few.npz expected.npz || fail "the micro frontend has no features"
+"$nucleon" compile "$root/test/e2e/micro.pt2" --front-end micro.json --no-quantize -o m.pte -q || fail "micro is not compiled"
+"$nucleon" compile "$root/test/e2e/micro.pt2" --front-end micro.json --no-quantize --stream 1:640 -o t.pte -q
+for program in m t; do
+    "$nucleon" run $program.pte --input few --output $program.npz -q || fail "$program does not run"
+done
+$python "$features" compare m.npz expected.npz 1e-9 || fail "the micro frontend is another one"
+$python "$features" same_by_hops m.npz t.npz 2 || fail "hops give another micro frontend"
 
 # refuses WORDS COMMAND...: ends with an error that has these words.
 refuses() {
@@ -48,13 +62,19 @@ refuses "features of" compile
 describe '{"audio": {"samples": 100, "coefficients": 10}}'
 refuses "makes 0 frames of 10 features of 100 samples, and the input 'x'" compile
 describe '{"audio": {}, "sensor": {}}'
-refuses "is not an object with one member: give one of: audio, image, sensor" compile
+refuses "is not an object with one member: give one of: audio, image, micro_frontend, sensor" compile
 describe '{"audio": {"coefficients": 10, "pad": "zero"}}'
 refuses "audio.pad: 'zero' is none of: reflect, zeros" compile
 describe '{"audio": {"coefficients": 10, "order": "bands"}}'
 refuses "features outermost, and the input 'x'" compile
 describe '{"sensor": {"bands": 5, "axes": 2}}'
 refuses "of each of 2 axes, and the input 'x'" compile
+refuses "micro_frontend: makes 49 frames of 41 features" "$nucleon" compile "$root/test/e2e/micro.pt2" --front-end \
+    '{"micro_frontend": {"bands": 41, "samples": 15840}}' --no-quantize -o x.pte
+refuses "micro_frontend: has the last bin of its transform between lowest and highest" "$nucleon" compile \
+    "$root/test/e2e/micro.pt2" --front-end '{"micro_frontend": {"highest": 8000}}' --no-quantize -o x.pte
+refuses "micro_frontend: has a transform of 512: smoothing_bits 2" "$nucleon" compile "$root/test/e2e/micro.pt2" \
+    --front-end '{"micro_frontend": {"smoothing_bits": 2}}' --no-quantize -o x.pte
 refuses "--front-end: audio.coefficient: is not known here (did you mean 'coefficients'?)" \
     "$nucleon" compile "$model" --front-end ' {"audio": {"coefficient": 10}}' --no-quantize -o x.pte
 refuses "the model has 2 inputs, a front end makes the only one" \

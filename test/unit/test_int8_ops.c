@@ -233,6 +233,9 @@ static const struct call calls[] = {
     {"nucleon::signal_features.out", /* bands alone, on the linear scale, of frames that are mirrored at the ends */
      {T16(30), T32(12), T32(20), T16(2, 7), Z16(3, 5), NONE, LIST(6, 16, 6, 12, 1, 2, 0, 0, 0, 0, 0, 1), F(1), TF(6, 4),
       T32(28)}},
+    {"nucleon::signal_micro_frontend.out",
+     {T16(1, 21), T32(4), T16(12), T16(20), T16(2, 7), Z16(3, 5), T16(125),
+      LIST(3, 16, 12, 1, 8, 1, 2, 3, 4, 5, 10, 14, 0, 6, 64, 3), F(1), TF(1, 4, 4), T32(4), T64(18)}},
     {"nucleon::signal_energy.out", {T16(18), I(1), I(8), T32(9)}},
     {"nucleon::signal_spectral_subtraction.out", {T32(4), T32(4), LIST(1, 2, 3, 4, 5, 10, 14, 0), T32(4), T32(4)}},
     {"nucleon::signal_pcan.out", {T32(4), T32(4), T16(125), I(6), T32(4)}},
@@ -649,13 +652,23 @@ static void test_refused(void **state)
         {"nucleon::signal_features.out", 3, T16(1, 7)},                              /* no falling weights */
         {"nucleon::signal_features.out", 4, T16(2, 5)},                              /* two rows */
         {"nucleon::signal_features.out", 5, T16(3, 5)},                              /* cosines of another band */
-        {"nucleon::signal_features.out", 6, LIST(6, 24, 0, 0, 0, 1, 1, 9, 0, 1, 0, 0)},  /* no power of two */
-        {"nucleon::signal_features.out", 6, LIST(6, 16, 0, 0, 0, 3, 1, 9, 0, 1, 0, 0)},  /* a cube */
-        {"nucleon::signal_features.out", 6, LIST(6, 16)},                                /* two numbers */
-        {"nucleon::signal_features.out", 8, TF(2, 3, 3)},                                /* a frame too few */
-        {"nucleon::signal_features.out", 9, T32(21)},                                    /* scratch of another frame */
-        {"nucleon::signal_energy.out", 0, T16(17)},                                      /* no pairs */
-        {"nucleon::signal_pcan.out", 2, T16(124)},                                       /* a gain too few */
+        {"nucleon::signal_features.out", 6, LIST(6, 24, 0, 0, 0, 1, 1, 9, 0, 1, 0, 0)}, /* no power of two */
+        {"nucleon::signal_features.out", 6, LIST(6, 16, 0, 0, 0, 3, 1, 9, 0, 1, 0, 0)}, /* a cube */
+        {"nucleon::signal_features.out", 6, LIST(6, 16)},                               /* two numbers */
+        {"nucleon::signal_features.out", 8, TF(2, 3, 3)},                               /* a frame too few */
+        {"nucleon::signal_features.out", 9, T32(21)},                                   /* scratch of another frame */
+        {"nucleon::signal_micro_frontend.out", 1, T32(3)},                              /* noise of a channel too few */
+        {"nucleon::signal_micro_frontend.out", 2, T16(17)},                             /* more than the transform */
+        {"nucleon::signal_micro_frontend.out", 3, T16(18)},     /* the table of another length */
+        {"nucleon::signal_micro_frontend.out", 4, T16(1, 7)},   /* no rest of weights */
+        {"nucleon::signal_micro_frontend.out", 5, T16(2, 5)},   /* two rows */
+        {"nucleon::signal_micro_frontend.out", 6, T16(124)},    /* a gain too few */
+        {"nucleon::signal_micro_frontend.out", 7, LIST(3, 16)}, /* two numbers */
+        {"nucleon::signal_micro_frontend.out", 9, TF(1, 3, 4)}, /* a frame too few */
+        {"nucleon::signal_micro_frontend.out", 10, T32(5)},     /* another estimate */
+        {"nucleon::signal_micro_frontend.out", 11, T64(17)},    /* scratch of another frame */
+        {"nucleon::signal_energy.out", 0, T16(17)},             /* no pairs */
+        {"nucleon::signal_pcan.out", 2, T16(124)},              /* a gain too few */
         {"nucleon::signal_spectral_subtraction.out", 2, LIST(1, 2, 3, 4, 5, 32, 14, 0)}, /* a shift */
         {"nucleon::signal_spectral_subtraction.out", 2, LIST(1, 2, 3)},                  /* three numbers */
         {"nucleon::quantized_litert_lstm.out", 2, T16(1, 2, 3)},                         /* a cell of three units */

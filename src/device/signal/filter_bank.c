@@ -103,6 +103,25 @@ void nuc_signal_filter_bank_root(const uint64_t *in, size_t channels, int32_t sc
     }
 }
 
+bool nuc_noise_reduction_read(const int64_t *n, size_t count, struct nuc_noise_reduction *p)
+{
+    if (count != NUC_NOISE_NUMBERS || n[5] < 0 || n[5] > 31 || n[6] < 0 || n[6] > 32 || (n[7] | 1) != 1)
+        return false;
+    for (size_t i = 0; i < 5; i++) {
+        if (n[i] < 0 || n[i] > INT32_MAX)
+            return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        p->smoothing[i] = (uint32_t)n[i];
+        p->one_minus_smoothing[i] = (uint32_t)n[2 + i];
+    }
+    p->min_remaining = (uint32_t)n[4];
+    p->smoothing_bits = (int32_t)n[5];
+    p->bits = (int32_t)n[6];
+    p->clamping = n[7] != 0;
+    return true;
+}
+
 void nuc_signal_noise_reduction(const struct nuc_noise_reduction *p, const uint32_t *in, const uint32_t *noise,
                                 uint32_t *noise_out, uint32_t *out)
 {

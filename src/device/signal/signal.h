@@ -72,7 +72,11 @@ struct nuc_noise_reduction {
     bool clamping;
 };
 
-/* noise: the estimate before, which may be where the one after goes. */
+/* Members of the list of numbers of the operator: all but channels, in their order. False: one is out of range. */
+#define NUC_NOISE_NUMBERS 8
+bool nuc_noise_reduction_read(const int64_t *n, size_t count, struct nuc_noise_reduction *p);
+
+/* in may be out. noise: the estimate before, which may be where the one after goes. */
 void nuc_signal_noise_reduction(const struct nuc_noise_reduction *p, const uint32_t *in, const uint32_t *noise,
                                 uint32_t *noise_out, uint32_t *out);
 

@@ -1,5 +1,8 @@
 /* Front ends for sound, by the functions that the kernels of a program call: their arithmetic has one definition. */
+#include <string.h>
+
 #include "device/signal/features.h"
+#include "device/signal/micro.h"
 #include "eval/eval_private.h"
 
 /* Values of a frame, the last dimension, and how many frames there are. */
@@ -98,15 +101,10 @@ static void run_root(const struct nuc_eval_call *c)
 
 static void run_noise_reduction(const struct nuc_eval_call *c)
 {
-    const int64_t *n = c->node->args[NUC_ARG(SIGNAL_NOISE_REDUCTION, numbers)].u.ints;
-    const struct nuc_noise_reduction p = {.channels = frame_of(c, NUC_SELF),
-                                          .smoothing = {(uint32_t)n[0], (uint32_t)n[1]},
-                                          .one_minus_smoothing = {(uint32_t)n[2], (uint32_t)n[3]},
-                                          .min_remaining = (uint32_t)n[4],
-                                          .smoothing_bits = (int32_t)n[5],
-                                          .bits = (int32_t)n[6],
-                                          .clamping = n[7] != 0};
+    const struct nuc_arg *numbers = &c->node->args[NUC_ARG(SIGNAL_NOISE_REDUCTION, numbers)];
+    struct nuc_noise_reduction p = {.channels = frame_of(c, NUC_SELF)};
 
+    nuc_noise_reduction_read(numbers->u.ints, numbers->count, &p);
     nuc_signal_noise_reduction(&p, nuc_eval_in(c, NUC_SELF), nuc_eval_in(c, NUC_ARG(SIGNAL_NOISE_REDUCTION, noise)),
                                c->out[1], c->out[0]);
 }
@@ -170,6 +168,49 @@ static void run_features(const struct nuc_eval_call *c)
                             (float *)c->out[0] + i * made);
 }
 
+/* ---- the micro frontend ---- */
+
+static void read_micro(const struct nuc_eval_call *c, struct nuc_micro *p)
+{
+    const struct nuc_arg *numbers = &c->node->args[NUC_ARG(SIGNAL_MICRO, numbers)];
+    const uint32_t gains = NUC_ARG(SIGNAL_MICRO, gains);
+    const size_t bands = frame_of(c, NUC_ARG(SIGNAL_MICRO, bands)),
+                 weights = frame_of(c, NUC_ARG(SIGNAL_MICRO, weights));
+    const int16_t *rows = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, bands)),
+                  *first = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, weights));
+
+    *p = (struct nuc_micro){.window_size = frame_of(c, NUC_ARG(SIGNAL_MICRO, window)),
+                            .window = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, window)),
+                            .table = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, table)),
+                            .gains = nuc_eval_has_in(c, gains) ? nuc_eval_in(c, gains) : NULL,
+                            .factor = (float)nuc_scalar(c->node, NUC_ARG(SIGNAL_MICRO, factor), 1),
+                            .bank = {bands - 1, rows, rows + bands, rows + 2 * bands, first, first + weights}};
+    nuc_micro_read(numbers->u.ints, numbers->count, p);
+}
+
+static void prepare_micro(struct nuc_eval_call *c)
+{
+    struct nuc_micro p;
+
+    for (uint32_t arg = NUC_ARG(SIGNAL_MICRO, window); arg <= NUC_ARG(SIGNAL_MICRO, gains); arg++) {
+        if (nuc_eval_has_in(c, arg) && !nuc_eval_is_constant_in(c, arg))
+            nuc_eval_fail(c, "its tables are computed: make them constants");
+    }
+    read_micro(c, &p);
+    if (!nuc_micro_fits(&p, frame_of(c, NUC_ARG(SIGNAL_MICRO, weights))))
+        nuc_eval_fail(c, "a band lies outside the spectrum or the weights");
+}
+
+static void run_micro(const struct nuc_eval_call *c)
+{
+    struct nuc_micro p;
+
+    read_micro(c, &p);
+    memcpy(c->out[1], nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, noise)), p.bank.channels * sizeof(uint32_t));
+    nuc_signal_micro(&p, nuc_eval_in(c, NUC_SELF), frame_of(c, NUC_SELF), c->out[1], c->out[2], c->out[0]);
+}
+
+const struct nuc_eval_op nuc_eval_signal_micro = {.prepare = prepare_micro, .run = run_micro};
 const struct nuc_eval_op nuc_eval_signal_window = {.run = run_window};
 const struct nuc_eval_op nuc_eval_signal_auto_scale = {.run = run_auto_scale};
 const struct nuc_eval_op nuc_eval_signal_rfft = {.run = run_rfft};

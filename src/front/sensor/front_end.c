@@ -14,6 +14,7 @@ static const struct {
 } kinds[] = {
     {"audio", nuc_build_audio},
     {"image", nuc_build_image},
+    {"micro_frontend", nuc_build_micro},
     {"sensor", nuc_build_sensor},
 };
 

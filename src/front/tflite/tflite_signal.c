@@ -2,9 +2,9 @@
  * LiteRT's signal operators: custom operators by their names, whose options are FlexBuffers. Their integers have no
  * scales; those without a sign are carried as int32 and int64 of the same bits.
  */
-#include <math.h>
 #include <string.h>
 
+#include "algorithms/rfft_table.h"
 #include "device/signal/signal.h"
 #include "litert/flexbuffer.h"
 #include "tflite_import.h"
@@ -68,35 +68,16 @@ static void import_auto_scale(struct nuc_ti *ti)
     nuc_ti_define_result(ti, 1, nuc_ti_item(ti, scaled, 1), NUC_TI_PLAIN);
 }
 
-/* In units of 2^-15, as kissfft rounds them. */
-static int16_t in_q15(double value)
-{
-    return (int16_t)floor(0.5 + INT16_MAX * value);
-}
-
-static struct nuc_node *rfft_table(struct nuc_ti *ti, int64_t length)
-{
-    const double pi = 3.14159265358979323846;
-    const int64_t count = (int64_t)nuc_rfft_table_numbers((size_t)length), n = length / 2, of_ends = n / 2;
-    const struct nuc_meta meta = nuc_meta_make(NUC_I16, &count, 1);
-    int16_t *table = nuc_alloc_array(ti->cx, (size_t)count, sizeof *table);
-
-    for (int64_t i = 0; i < count / 2; i++) {
-        const int64_t end = i - (count / 2 - of_ends);
-        const double angle = end < 0 ? -2 * pi * (double)i / (double)n : -pi * ((double)(end + 1) / (double)n + 0.5);
-        table[2 * i] = in_q15(cos(angle));
-        table[2 * i + 1] = in_q15(sin(angle));
-    }
-    return nuc_add_constant(ti->g, "cosines", &meta, table);
-}
-
 static void import_rfft(struct nuc_ti *ti)
 {
     const int64_t length = option(ti, "fft_length", NUC_RFFT_SHORTEST, NUC_RFFT_LONGEST);
 
     if ((length & (length - 1)) != 0)
         nuc_ti_fail(ti, "has fft_length %lld: powers of two are handled", (long long)length);
-    struct nuc_arg x = operand(ti, 0, NUC_I16), table = nuc_node_arg(rfft_table(ti, length));
+    const int64_t count = (int64_t)nuc_rfft_table_numbers((size_t)length);
+    const struct nuc_meta meta = nuc_meta_make(NUC_I16, &count, 1);
+    const int16_t *values = nuc_rfft_table_s16(ti->cx, (size_t)length);
+    struct nuc_arg x = operand(ti, 0, NUC_I16), table = nuc_node_arg(nuc_add_constant(ti->g, "cosines", &meta, values));
     define(ti, nuc_ti_emit(ti, NUC_OP_SIGNAL_RFFT, NUC_ARGS(x, table, nuc_int_arg(length))));
 }
 

@@ -1,5 +1,6 @@
 /* Front ends for sound: types and sizes of LiteRT's signal operators. */
 #include "device/signal/features.h"
+#include "device/signal/micro.h"
 #include "ir/args.h"
 #include "ir/shapes/shapes.h"
 
@@ -110,7 +111,6 @@ void nuc_shape_signal_root(const struct nuc_shape_call *c)
 
 void nuc_shape_signal_noise_reduction(const struct nuc_shape_call *c)
 {
-    enum { SMOOTHING_BITS = 5, BITS, CLAMPING, NUMBERS };
     const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I32);
     const struct nuc_meta *noise = nuc_shape_input(c, NUC_ARG(SIGNAL_NOISE_REDUCTION, noise));
     uint32_t count;
@@ -119,11 +119,7 @@ void nuc_shape_signal_noise_reduction(const struct nuc_shape_call *c)
     if (in->rank != 1 || noise->dtype != NUC_I32 || !nuc_same_sizes(in, noise))
         nuc_shape_fail(c, "channels are %s and their noise %s: both are a list of int32", nuc_meta_text(c->g->cx, in),
                        nuc_meta_text(c->g->cx, noise));
-    bool fits = count == NUMBERS && numbers[SMOOTHING_BITS] >= 0 && numbers[SMOOTHING_BITS] <= 31 &&
-                numbers[BITS] >= 0 && numbers[BITS] <= 32 && (numbers[CLAMPING] | 1) == 1;
-    for (uint32_t i = 0; fits && i < SMOOTHING_BITS; i++)
-        fits = numbers[i] >= 0 && numbers[i] <= INT32_MAX;
-    if (!fits)
+    if (!nuc_noise_reduction_read(numbers, count, &(struct nuc_noise_reduction){0}))
         nuc_shape_fail(c, "numbers are not five factors, bits of a channel, of factors, and whether to clamp");
     const struct nuc_meta m = nuc_meta_make(NUC_I32, in->sizes, 1);
     nuc_shape_results(c, (struct nuc_meta[]){m, m}, 2);
@@ -190,4 +186,43 @@ void nuc_shape_signal_features(const struct nuc_shape_call *c)
     const int64_t scratch = (int64_t)nuc_features_scratch(&p);
     nuc_shape_results(
         c, (struct nuc_meta[]){nuc_meta_make(NUC_F32, m.sizes, m.rank + 1u), nuc_meta_make(NUC_I32, &scratch, 1)}, 2);
+}
+
+void nuc_shape_signal_micro(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = frames(c, NUC_SELF, NUC_I16);
+    const struct nuc_meta *noise = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, noise));
+    const struct nuc_meta *window = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, window));
+    const struct nuc_meta *weights = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, weights));
+    const struct nuc_meta *bands = nuc_shape_input(c, NUC_ARG(SIGNAL_MICRO, bands));
+    struct nuc_micro p = {0};
+    uint32_t count;
+    const int64_t *numbers = nuc_shape_ints(c, NUC_ARG(SIGNAL_MICRO, numbers), &count);
+
+    if (!nuc_micro_read(numbers, count, &p))
+        nuc_shape_fail(c, "numbers are not those of a micro frontend");
+    if (bands->dtype != NUC_I16 || bands->rank != 2 || bands->sizes[0] != 3 || bands->sizes[1] < 2)
+        nuc_shape_fail(c, "bands are %s instead of int16[3, 2] or more", nuc_meta_text(c->g->cx, bands));
+    if (weights->dtype != NUC_I16 || weights->rank != 2 || weights->sizes[0] != 2)
+        nuc_shape_fail(c, "weights are %s instead of two rows of int16", nuc_meta_text(c->g->cx, weights));
+    const int64_t channels = bands->sizes[1] - 1;
+    if (noise->dtype != NUC_I32 || noise->rank != 1 || noise->sizes[0] != channels)
+        nuc_shape_fail(c, "the noise is %s instead of int32[%lld]", nuc_meta_text(c->g->cx, noise),
+                       (long long)channels);
+    list(c, NUC_ARG(SIGNAL_MICRO, window), window->rank == 1 ? window->sizes[0] : -1);
+    list(c, NUC_ARG(SIGNAL_MICRO, table), (int64_t)nuc_rfft_table_numbers(p.length));
+    if (!nuc_shape_is_none(c, NUC_ARG(SIGNAL_MICRO, gains)))
+        list(c, NUC_ARG(SIGNAL_MICRO, gains), NUC_PCAN_GAINS);
+    p.window_size = (size_t)window->sizes[0];
+    p.bank.channels = (size_t)channels;
+    const int64_t made = (int64_t)nuc_micro_frames(&p, (size_t)in->sizes[in->rank - 1]);
+    const int64_t sizes[3] = {1, made, channels}, scratch = (int64_t)nuc_micro_scratch(&p);
+    if (in->rank != 2 || in->sizes[0] != 1 || made < 1 || p.window_size < 1 || p.window_size > p.length ||
+        channels > window->sizes[0])
+        nuc_shape_fail(c, "%s has no frame of %zu samples, of which a transform of %zu makes %lld channels",
+                       nuc_meta_text(c->g->cx, in), p.window_size, p.length, (long long)channels);
+    nuc_shape_results(c,
+                      (struct nuc_meta[]){nuc_meta_make(NUC_F32, sizes, 3), nuc_meta_make(NUC_I32, &channels, 1),
+                                          nuc_meta_make(NUC_I64, &scratch, 1)},
+                      3);
 }

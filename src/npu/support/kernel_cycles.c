@@ -254,6 +254,7 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_SIGNAL_FEATURES),
      VALUES,
      {.call = 1000, .read = 153, .scalar = 2}}, /* of frames of 480 samples every 320, in a transform of 512 */
+    {NUC_OPS(NUC_OP_SIGNAL_MICRO), VALUES, {.call = 1000, .read = 200, .scalar = 2}},  /* of the same frames */
     {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
 };
 

@@ -396,30 +396,37 @@ static void adapt_sizes(struct rings *r, struct nuc_node *n, const struct nuc_tr
                      NULL);
 }
 
-/* Steps begin with what the hop before left; while its frames do not exist, with what they began with. */
-static void adapt_recurrent(struct rings *r, struct nuc_node *n, const struct nuc_track *t)
+/*
+ * Steps begin with what the hop before left, result `result` of it; while its frames do not exist, with what they began
+ * with, element `element` of the argument.
+ */
+static void carry(struct rings *r, struct nuc_node *n, const struct nuc_track *t, uint32_t arg, uint32_t element,
+                  uint32_t result)
 {
     struct nuc_graph *g = r->g;
-    struct nuc_recurrent layer = nuc_recurrent_of(n);
-    const uint32_t n_states = layer.n_states;
+    struct nuc_node *first = nuc_stream_operand(n, arg, element);
+    const struct nuc_meta meta = first->vals[0];
+    const float *begin = meta.dtype == NUC_F32 && nuc_is_static(first) ? nuc_const_contiguous(g, first) : NULL;
+    double *values = nuc_alloc_array(g->cx, (size_t)nuc_elements(&meta), sizeof *values);
+    uint32_t at;
 
-    for (uint32_t s = 0; s < n_states; s++) {
-        struct nuc_node *first = nuc_stream_operand(n, NUC_RECURRENT(hx), s);
-        const struct nuc_meta meta = first->vals[0];
-        const float *begin = nuc_is_static(first) ? nuc_const_contiguous(g, first) : NULL;
-        double *values = nuc_alloc_array(g->cx, (size_t)nuc_elements(&meta), sizeof *values);
-        for (int64_t i = 0; i < nuc_elements(&meta) && begin != NULL; i++)
-            values[i] = (double)begin[i];
-        uint32_t at;
-        struct nuc_node *state = add_state(r, n, state_name(g, n, "state"), &meta, values, &at);
-        set_operand(g, n, NUC_RECURRENT(hx), s, state);
-        struct nuc_node *next = nuc_insert_getitem(g, n->next, n, s + 1);
-        if (t->delay > 0)
-            next =
-                choose(r, next->next, next, first, (struct mask){meta.rank, 0, 1, t->delay / t->frames, false, NULL});
-        r->next[at] = next;
-        r->bytes += nuc_bytes(&meta);
-    }
+    for (int64_t i = 0; i < nuc_elements(&meta) && begin != NULL; i++)
+        values[i] = (double)begin[i];
+    struct nuc_node *state = add_state(r, n, state_name(g, n, "state"), &meta, values, &at);
+    set_operand(g, n, arg, element, state);
+    struct nuc_node *next = nuc_insert_getitem(g, n->next, n, result);
+    if (t->delay > 0)
+        next = choose(r, next->next, next, first, (struct mask){meta.rank, 0, 1, t->delay / t->frames, false, NULL});
+    r->next[at] = next;
+    r->bytes += nuc_bytes(&meta);
+}
+
+static void adapt_recurrent(struct rings *r, struct nuc_node *n, const struct nuc_track *t)
+{
+    const uint32_t n_states = nuc_recurrent_of(n).n_states;
+
+    for (uint32_t s = 0; s < n_states; s++)
+        carry(r, n, t, NUC_RECURRENT(hx), s, s + 1);
 }
 
 static void adapt(struct rings *r, struct nuc_node *n, const struct nuc_track *t)
@@ -450,6 +457,8 @@ static void adapt(struct rings *r, struct nuc_node *n, const struct nuc_track *t
         adapt_recurrent(r, n, t);
         break;
     default:
+        if (n->op == NUC_OP_SIGNAL_MICRO)
+            carry(r, n, t, NUC_ARG(SIGNAL_MICRO, noise), 0, 1);
         if (n->op == NUC_OP_EXPAND)
             adapt_sizes(r, n, t);
         if (n->op == NUC_OP_SLICE && nuc_dim(n, NUC_ARG(SLICE, dim), 0, n->vals[0].rank) == (int64_t)t->axis)

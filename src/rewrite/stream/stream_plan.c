@@ -422,6 +422,27 @@ static bool follow_recurrent(struct nuc_stream_plan *p, struct nuc_node *n, stru
     return true;
 }
 
+/* Frames of the micro frontend, whose estimate of the noise goes on from hop to hop as the state of a recurrent layer.
+ */
+static bool follow_micro(struct nuc_stream_plan *p, struct nuc_node *n, struct nuc_track *t)
+{
+    const struct operand o = first_operand(p, n, NUC_TRACK_FRAMES);
+    const struct nuc_node *noise = nuc_stream_operand(n, NUC_ARG(SIGNAL_MICRO, noise), 0);
+    struct reach r;
+
+    if (o.node == NULL || o.arg != NUC_SELF || noise == NULL || !nuc_is_static(noise) ||
+        !find_reach(n, &o, &r, &t->axis))
+        return false;
+    set_rate(p, n, t, o.track->num, o.track->den * r.step);
+    int64_t delay = least_delay(&o, &r) > 0 ? least_delay(&o, &r) : 0;
+    if (t->frames > 0)
+        delay = divide_up(delay, t->frames) * t->frames;
+    set_delay(p, n, t, delay);
+    need_frames(p, n, &o, &r, t);
+    p->looks_back = true;
+    return true;
+}
+
 /* ---- windows ---- */
 
 /* The dimensions of the result in which dimension `axis` of the operand is left, as a bit mask. */
@@ -499,6 +520,8 @@ static bool follow(struct nuc_stream_plan *p, struct nuc_node *n, struct nuc_tra
     const struct nuc_conv_args *c = nuc_conv_args(n->op);
 
     t->kind = NUC_TRACK_FRAMES;
+    if (n->op == NUC_OP_SIGNAL_MICRO)
+        return follow_micro(p, n, t);
     switch ((unsigned)nuc_op_family(n->op)) {
     case NUC_FAMILY_RECURRENT:
         return follow_recurrent(p, n, t);

@@ -1,6 +1,7 @@
 /* Front ends for sound. The last dimension is a frame, the others count frames. */
 #include "device/runtime/operators/op_shapes.h"
 #include "device/signal/features.h"
+#include "device/signal/micro.h"
 
 static size_t frame_of(const struct nuc_tensor *t)
 {
@@ -103,32 +104,23 @@ enum nuc_status nuc_op_signal_square_root(struct nuc_kernel_context *cx, struct 
     return NUC_OK;
 }
 
-/* Factors of even and odd channels, one minus these, what remains, bits of a channel, of the factors, clamping. */
-static bool read_numbers(struct nuc_kernel_context *cx, const struct nuc_value *list, struct nuc_noise_reduction *p)
+/* A list of integers; false: it has another length. */
+static bool read_list(struct nuc_kernel_context *cx, const struct nuc_value *list, int64_t *n, uint32_t count)
 {
-    int64_t n[8];
-
-    for (uint32_t i = 0; list->u.list.count == 8 && i < 8; i++)
+    for (uint32_t i = 0; list->u.list.count == count && i < count; i++)
         n[i] = nuc_list_int(cx, list, i);
-    if (list->u.list.count != 8 || n[5] < 0 || n[5] > 31 || n[6] < 0 || n[6] > 32)
-        return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        p->smoothing[i] = (uint32_t)n[i];
-        p->one_minus_smoothing[i] = (uint32_t)n[2 + i];
-    }
-    p->min_remaining = (uint32_t)n[4];
-    p->smoothing_bits = (int32_t)n[5];
-    p->bits = (int32_t)n[6];
-    p->clamping = n[7] != 0;
-    return true;
+    return list->u.list.count == count;
 }
 
 enum nuc_status nuc_op_signal_noise_reduction(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_args_signal_noise_reduction *a = (const void *)args;
     struct nuc_noise_reduction p = {.channels = nuc_tensor_elements(&a->input->u.tensor)};
+    int64_t n[NUC_NOISE_NUMBERS];
 
-    if (!nuc_need(cx, read_numbers(cx, a->numbers, &p), NUC_TEXT("argument 'numbers' is out of range")))
+    if (!nuc_need(cx,
+                  read_list(cx, a->numbers, n, NUC_NOISE_NUMBERS) && nuc_noise_reduction_read(n, NUC_NOISE_NUMBERS, &p),
+                  NUC_TEXT("argument 'numbers' is out of range")))
         return NUC_UNSUPPORTED;
     nuc_signal_noise_reduction(&p, a->input->u.tensor.data, a->noise->u.tensor.data, a->noise_out->u.tensor.data,
                                a->out->u.tensor.data);
@@ -176,9 +168,8 @@ static bool read_features(struct nuc_kernel_context *cx, const struct nuc_args_s
         p->cosines = cosines->data;
         p->coefficients = (size_t)cosines->sizes[0];
     }
-    for (uint32_t i = 0; a->numbers->u.list.count == NUC_FEATURE_NUMBERS && i < NUC_FEATURE_NUMBERS; i++)
-        n[i] = nuc_list_int(cx, a->numbers, i);
-    return nuc_need(cx, a->numbers->u.list.count == NUC_FEATURE_NUMBERS && nuc_features_read(n, NUC_FEATURE_NUMBERS, p),
+    return nuc_need(cx,
+                    read_list(cx, a->numbers, n, NUC_FEATURE_NUMBERS) && nuc_features_read(n, NUC_FEATURE_NUMBERS, p),
                     NUC_TEXT("argument 'numbers' is out of range")) &&
            nuc_need(cx, bands->sizes[0] == 3 && weights->sizes[0] == 2 && size >= 2,
                     NUC_TEXT("argument 'bands' is not three rows, or 'weights' not two")) &&
@@ -208,5 +199,56 @@ enum nuc_status nuc_op_signal_features(struct nuc_kernel_context *cx, struct nuc
     for (size_t i = 0; i < count; i++)
         nuc_signal_features(&p, (const int16_t *)in->data + i * samples, samples, a->scratch->u.tensor.data,
                             (float *)out->data + i * made);
+    return NUC_OK;
+}
+
+static bool read_micro(struct nuc_kernel_context *cx, const struct nuc_args_signal_micro *a, struct nuc_micro *p)
+{
+    const struct nuc_tensor *window = &a->window->u.tensor, *weights = &a->weights->u.tensor;
+    const struct nuc_tensor *bands = &a->bands->u.tensor, *gains = nuc_optional_tensor(a->gains);
+    const size_t size = frame_of(bands), n_weights = frame_of(weights);
+    const int16_t *rows = bands->data, *first = weights->data;
+    int64_t n[NUC_MICRO_NUMBERS];
+
+    *p = (struct nuc_micro){.window_size = nuc_tensor_elements(window),
+                            .window = window->data,
+                            .table = a->table->u.tensor.data,
+                            .gains = gains != NULL ? gains->data : NULL,
+                            .factor = nuc_value_float(a->factor),
+                            .bank = {size - 1, rows, rows + size, rows + 2 * size, first, first + n_weights}};
+    return nuc_need(cx, read_list(cx, a->numbers, n, NUC_MICRO_NUMBERS) && nuc_micro_read(n, NUC_MICRO_NUMBERS, p),
+                    NUC_TEXT("argument 'numbers' is out of range")) &&
+           nuc_need(cx, bands->sizes[0] == 3 && weights->sizes[0] == 2 && size >= 2,
+                    NUC_TEXT("argument 'bands' is not three rows, or 'weights' not two")) &&
+           nuc_need(cx, gains == NULL || nuc_tensor_elements(gains) == NUC_PCAN_GAINS,
+                    NUC_TEXT("argument 'gains' is not int16[125]")) &&
+           nuc_need(cx, nuc_tensor_elements(&a->table->u.tensor) == nuc_rfft_table_numbers(p->length),
+                    NUC_TEXT("argument 'table' is not that of this length")) &&
+           nuc_need(cx, nuc_micro_fits(p, n_weights), NUC_TEXT("a band lies outside the spectrum or the weights")) &&
+           nuc_need(cx,
+                    nuc_tensor_elements(&a->noise->u.tensor) == p->bank.channels &&
+                        nuc_tensor_elements(&a->noise_out->u.tensor) == p->bank.channels &&
+                        nuc_tensor_elements(&a->scratch->u.tensor) == nuc_micro_scratch(p),
+                    NUC_TEXT("argument 'noise', 'noise_out' or 'scratch' is not that of a frame"));
+}
+
+enum nuc_status nuc_op_signal_micro(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_args_signal_micro *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    const size_t samples = nuc_tensor_elements(in);
+    struct nuc_micro p;
+
+    if (!read_micro(cx, a, &p))
+        return NUC_UNSUPPORTED;
+    const size_t made = nuc_micro_frames(&p, samples) * p.bank.channels;
+    if (!nuc_need(cx, made > 0 && nuc_tensor_elements(out) == made,
+                  NUC_TEXT("argument 'out' has not the frames of 'input'")))
+        return NUC_UNSUPPORTED;
+    const uint32_t *noise = a->noise->u.tensor.data;
+    uint32_t *noise_out = a->noise_out->u.tensor.data;
+    for (size_t i = 0; i < p.bank.channels; i++)
+        noise_out[i] = noise[i];
+    nuc_signal_micro(&p, in->data, samples, noise_out, a->scratch->u.tensor.data, out->data);
     return NUC_OK;
 }
