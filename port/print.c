@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "nucleon/decision.h"
 #include "port/port.h"
 
 /* v / 10 in place, and the rest: in halves of words, since a division of 64 bits would be the largest part of this. */
@@ -54,4 +55,19 @@ void nuc_print_millionths(float value)
     int32_t high = (int32_t)(v / two24); /* conversion of 64 bits would take libraries of double arithmetic */
     int32_t low = (int32_t)(v - (float)high * two24);
     nuc_print_line(" ", (int64_t)high * (1 << 24) + low, "e-6");
+}
+
+void nuc_print_found(int64_t sample, const struct nuc_decider *decider)
+{
+    for (size_t i = 0; decider != NULL && i < decider->n_found; i++) {
+        const struct nuc_found *f = &decider->found[i];
+        nuc_print_line("sample ", sample, ":");
+        nuc_print_line(" ", f->label, ",");
+        nuc_print_millionths(f->score);
+        nuc_print_millionths(f->x);
+        nuc_print_millionths(f->y);
+        nuc_print_millionths(f->w);
+        nuc_print_millionths(f->h);
+        nuc_port_print("\n");
+    }
 }

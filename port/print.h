@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+struct nuc_decider;
+
 #define NUC_NUMBER_BYTES 24
 
 /* The value in decimal, at the end of `text`. */
@@ -14,5 +16,8 @@ void nuc_print_line(const char *before, int64_t value, const char *after);
 
 /* " <millionths>e-6"; what is not within 2^48 millionths of 0 is cut off there. */
 void nuc_print_millionths(float value);
+
+/* "sample <n>: <label>, <score> <left> <top> <width> <height>" for each that was found; NULL: nothing was decided. */
+void nuc_print_found(int64_t sample, const struct nuc_decider *decider);
 
 #endif

@@ -54,26 +54,6 @@ static enum nuc_status run(uint32_t *instructions, struct nuc_detail *detail)
     return status;
 }
 
-#ifdef @UPPER@_FOUND
-/* What was found, in millionths: label, score, and left, top, width and height of boxes. */
-static void print_found(uint32_t sample)
-{
-    const struct nuc_decider *d = inference_decide();
-
-    for (size_t i = 0; d != NULL && i < d->n_found; i++) {
-        const struct nuc_found *f = &d->found[i];
-        nuc_print_line("sample ", sample, ":");
-        nuc_print_line(" ", f->label, ",");
-        nuc_print_millionths(f->score);
-        nuc_print_millionths(f->x);
-        nuc_print_millionths(f->y);
-        nuc_print_millionths(f->w);
-        nuc_print_millionths(f->h);
-        nuc_port_print("\n");
-    }
-}
-#endif
-
 static int run_samples(int in, int out)
 {
     struct nuc_detail detail = {.message = NULL};
@@ -89,7 +69,7 @@ static int run_samples(int in, int out)
         if (out >= 0 && write_outputs(out) != 0)
             return failed("write", NUC_IO, &detail);
 #ifdef @UPPER@_FOUND
-        print_found(count - 1);
+        nuc_print_found(count - 1, inference_decide());
 #endif
         nuc_port_wait();
         more = in < 0 ? 1 : read_inputs(in);

@@ -43,6 +43,9 @@ static int run_samples(int in, int out)
             nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - start), "\n");
         if (out >= 0 && nuc_port_write(out, model_output0(), MODEL_OUTPUT0_BYTES) != 0)
             return 1;
+#ifdef MODEL_FOUND
+        nuc_print_found(count - 1, model_decide());
+#endif
         nuc_port_wait();
         n = in < 0 ? 0 : nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES);
         more = in >= 0 && n == MODEL_INPUT0_BYTES;

@@ -170,6 +170,7 @@ struct runner {
     struct nuc_tensor input;
     uint8_t *raw, *sample;
     uint32_t before; /* instructions when the operator under way began */
+    struct nuc_decider decider;
 };
 
 static void trace(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args)
@@ -209,6 +210,26 @@ static void print_output(const struct nuc_tensor *t)
     }
     nuc_port_print("\n");
 }
+
+#if TABLES_DECISIONS > 0
+/* What the program says of its outputs. */
+static enum nuc_status load_decision(struct runner *r, struct nuc_detail *detail)
+{
+    static struct nuc_decision_rule rule;
+    static struct nuc_found found[TABLES_FOUND];
+    static float history[TABLES_HISTORY + 1];
+    const enum nuc_status status = nuc_program_decision(&r->program, &rule, detail);
+
+    return status != NUC_OK ? status
+                            : nuc_decider_init(&r->decider, &rule, found, TABLES_FOUND, history, TABLES_HISTORY);
+}
+
+static void print_found(struct runner *r, int64_t sample)
+{
+    if (nuc_program_decide(&r->program, &r->decider) == NUC_OK)
+        nuc_print_found(sample, &r->decider);
+}
+#endif
 
 /* The sequence of samples begins again, for a program with states. */
 static int begin(struct runner *r)
@@ -274,6 +295,9 @@ static int run_all(struct runner *r, struct samples *s, const char *output)
         code = execute(r, &instructions);
         if (code == 0 && file >= 0 && nuc_program_output(&r->program, 0, &out) == NUC_OK)
             code = nuc_port_write(file, out.data, out.bytes) == 0 ? 0 : 1;
+#if TABLES_DECISIONS > 0
+        print_found(r, count);
+#endif
         count++;
         nuc_port_wait();
         more = next_sample(r, s);
@@ -313,6 +337,10 @@ static int load(struct runner *r, struct memory *m)
         if (nuc_program_output_info(&r->program, i, &out) == NUC_OK && !out.planned && !out.constant)
             status = nuc_program_set_output(&r->program, i, take(m, out.bytes), out.bytes, &detail);
     }
+#if TABLES_DECISIONS > 0
+    if (status == NUC_OK)
+        status = load_decision(r, &detail);
+#endif
     if (status != NUC_OK)
         return failed("loading the program", status, &detail);
     r->raw = take(m, r->input.bytes);

@@ -6,8 +6,8 @@
  *     nuc_decider_init(&decider, &decision, found, N_FOUND, history, N_HISTORY);
  *     ... after each inference: nuc_decider_run(&decider, outputs); decider.found[0 ... decider.n_found - 1] ...
  *
- * A struct nuc_decision_rule is a constant that nucleon codegen writes (docs/decisions.md), or that a tool on the
- * host has read and checked.
+ * A struct nuc_decision_rule is a constant that nucleon codegen writes (docs/decisions.md), or what
+ * nuc_program_decision() of runtime.h reads from a program.
  */
 #ifndef NUCLEON_DECISION_H
 #define NUCLEON_DECISION_H
@@ -47,12 +47,23 @@ struct nuc_decision_view {
     int32_t zero_point;
 };
 
+/* An output as it lies in memory, which a view is made of. */
+struct nuc_decision_output {
+    const char *name;
+    enum nuc_dtype dtype;
+    size_t rank;
+    const int64_t *sizes;
+    const uint8_t *dim_order; /* NULL: in the order of the dimensions */
+    double scale, zero_point;
+};
+
 /* Cells of an image with as many anchors each, whose sizes are pairs from `first` on. */
 struct nuc_anchor_grid {
     uint32_t rows, columns, first, count;
 };
 
 #define NUC_DECISION_VIEWS 2
+#define NUC_DECISION_OUTPUTS 32 /* decisions are of the first ones */
 #define NUC_DECISION_IGNORED 16
 #define NUC_DECISION_NOTHING (-1)
 
@@ -124,6 +135,9 @@ struct nuc_decider {
 /* How many elements of found and of history a decision needs. */
 size_t nuc_decision_found(const struct nuc_decision_rule *d);
 size_t nuc_decision_history(const struct nuc_decision_rule *d);
+
+/* How many floats `anchors` points to, where a decision has anchors. */
+size_t nuc_decision_anchor_floats(const struct nuc_decision_rule *d);
 
 /* How many classes labels are of, a background among them. 0: keypoints and anomalies have none. */
 uint32_t nuc_decision_classes(const struct nuc_decision_rule *d);

@@ -26,6 +26,7 @@
 #ifndef NUCLEON_RUNTIME_H
 #define NUCLEON_RUNTIME_H
 
+#include "nucleon/decision.h"
 #include "nucleon/kernels.h"
 
 #ifdef __cplusplus
@@ -257,6 +258,17 @@ enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *de
 
 /* The result: its data is valid until the next nuc_program_set_input() or nuc_program_execute(). */
 enum nuc_status nuc_program_output(const struct nuc_program *p, size_t index, struct nuc_tensor *out);
+
+/*
+ * What the outputs of a loaded program mean (docs/decisions.md): the rule that it carries, put on its outputs, for
+ * nuc_decider_init(). Anchors stay in the image. NUC_UNSUPPORTED: it carries none. NUC_BAD_INPUT: one that does not
+ * fit.
+ */
+enum nuc_status nuc_program_decision(const struct nuc_program *p, struct nuc_decision_rule *out,
+                                     struct nuc_detail *detail);
+
+/* Decides on the outputs of the last execution, as nuc_decider_run() does. */
+enum nuc_status nuc_program_decide(const struct nuc_program *p, struct nuc_decider *decider);
 
 /*
  * Calls trace(user, instruction, name, args, n_args) after each kernel and delegate call, for profiling and dumps.

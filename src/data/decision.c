@@ -6,6 +6,7 @@
 
 #include "archive/json_build.h"
 #include "data/decision_anchors.h"
+#include "device/decision/bind.h"
 #include "host/file.h"
 #include "host/nearest.h"
 #include "host/text.h"
@@ -109,11 +110,6 @@ static int kind_of(const struct nuc_decision_rule *d)
         break;
     }
     return ANOMALY;
-}
-
-static bool has_anchors(const struct nuc_decision_rule *d)
-{
-    return d->kind == NUC_DECIDE_BOXES && (d->form == NUC_BOXES_SSD || (d->form != NUC_BOXES_FOMO && !d->is_decoded));
 }
 
 static void *place_of(const struct nuc_decision_rule *d, const struct member *m)
@@ -227,9 +223,10 @@ static uint32_t read_output(const struct nuc_json *j, const struct nuc_decision_
     uint32_t i = 0;
 
     if (j->type != NUC_JSON_STRING)
-        return read_count(j, 0, 4095);
+        return read_count(j, 0, NUC_DECISION_OUTPUTS - 1);
     name = nuc_json_string(j);
-    while (source->output_name != NULL && (of = source->output_name(source->user, i)) != NULL) {
+    while (source->output_name != NULL && i < NUC_DECISION_OUTPUTS &&
+           (of = source->output_name(source->user, i)) != NULL) {
         if (strcmp(of, name) == 0)
             return i;
         i++;
@@ -274,8 +271,8 @@ static void read_ignored(const struct nuc_json *object, struct nuc_decision_rule
     }
 }
 
-/* What no member can say alone. */
-static void check(const struct nuc_json *object, struct nuc_decision_rule *d)
+/* What no member can say alone. Facts have a threshold beside the quantile that it is. */
+static void check(const struct nuc_json *object, bool is_given, struct nuc_decision_rule *d)
 {
     if (d->kind == NUC_DECIDE_CLASSES && d->release < 0)
         d->release = d->threshold;
@@ -284,7 +281,12 @@ static void check(const struct nuc_json *object, struct nuc_decision_rule *d)
     if (d->kind == NUC_DECIDE_BOXES && d->maximum > d->candidates)
         nuc_json_fail(object, NUC_BAD_INPUT, "maximum is %u, more than the %u candidates", (unsigned)d->maximum,
                       (unsigned)d->candidates);
-    if (d->kind != NUC_DECIDE_ANOMALY || d->threshold > -FLT_MAX)
+    if (d->kind != NUC_DECIDE_ANOMALY)
+        return;
+    if (is_given && d->threshold > -FLT_MAX && d->quantile > 0)
+        nuc_json_fail(object, NUC_BAD_INPUT,
+                      "has both threshold and quantile, which makes a threshold of calibration data: give one of them");
+    if (d->threshold > -FLT_MAX)
         return;
     if (!(d->quantile > 0))
         nuc_json_fail(object, NUC_BAD_INPUT, "needs a threshold, or the quantile of calibration data that it is");
@@ -308,8 +310,8 @@ struct nuc_decision_rule *nuc_decision_read(const struct nuc_json *j, const stru
     check_members(&object, d);
     read_outputs(&object, source, d);
     read_ignored(&object, d);
-    check(&object, d);
-    if (has_anchors(d))
+    check(&object, source->folder != NULL, d);
+    if (nuc_decision_has_anchors(d))
         nuc_anchors_read(&object, source->folder, d);
     return d;
 }
@@ -371,7 +373,7 @@ void nuc_decision_put(struct nuc_context *cx, json_t *parent, const char *key, c
     list = d->n_ignored > 0 ? nuc_put_array(cx, to, "ignore") : NULL;
     for (size_t i = 0; i < d->n_ignored; i++)
         nuc_put_count(cx, list, NULL, d->ignored[i]);
-    if (has_anchors(d))
+    if (nuc_decision_has_anchors(d))
         nuc_anchors_put(cx, to, d);
 }
 
@@ -419,127 +421,10 @@ void nuc_decision_each(const struct nuc_decision_rule *d,
 
 /* ---- outputs ---- */
 
-/* Dimensions of more than one, in logical order, with their strides in memory. */
-struct axes {
-    size_t rank;
-    uint64_t sizes[NUC_MAX_RANK], steps[NUC_MAX_RANK], elements;
-};
-
-static struct axes axes_of(const struct nuc_decision_output *o)
-{
-    struct axes a = {.elements = 1};
-    uint64_t steps[NUC_MAX_RANK] = {0}, step = 1;
-
-    for (size_t i = o->rank; i-- > 0;) {
-        const size_t d = o->dim_order != NULL ? o->dim_order[i] : i;
-        steps[d] = step;
-        step *= (uint64_t)o->sizes[d];
-    }
-    a.elements = step;
-    for (size_t i = 0; i < o->rank; i++) {
-        if (o->sizes[i] == 1)
-            continue;
-        a.sizes[a.rank] = (uint64_t)o->sizes[i];
-        a.steps[a.rank++] = steps[i];
-    }
-    return a;
-}
-
-static void set_view(struct nuc_decision_view *v, uint64_t places, uint64_t place_step, uint64_t values,
-                     uint64_t value_step)
-{
-    v->places = (uint32_t)places;
-    v->place_step = (uint32_t)place_step;
-    v->values = (uint32_t)values;
-    v->value_step = (uint32_t)value_step;
-}
-
-/* [rows, columns, values] or [values, rows, columns], rows and columns next to each other in memory. */
-static bool view_map(const struct nuc_decision_rule *d, const struct axes *a, struct nuc_decision_view *v)
-{
-    const uint64_t cells = (uint64_t)d->rows * d->columns;
-    struct axes b = {.elements = a->elements};
-
-    if (a->elements == 0 || a->elements % cells != 0)
-        return false;
-    /* What is one cell wide has no dimension for it. */
-    const size_t n_map = (size_t)(d->rows > 1) + (d->columns > 1);
-    for (size_t first = 0; first + n_map <= a->rank; first++) {
-        if (a->rank > n_map + 1 || (first > 0 && first + n_map < a->rank))
-            return false;
-        if ((d->rows > 1 && a->sizes[first] != d->rows) ||
-            (d->columns > 1 && a->sizes[first + n_map - 1] != d->columns) ||
-            (n_map == 2 && a->steps[first] != a->steps[first + 1] * d->columns))
-            continue;
-        const size_t other = first == 0 ? n_map : 0;
-        b.sizes[0] = a->rank > n_map ? a->sizes[other] : 1;
-        b.steps[0] = a->rank > n_map ? a->steps[other] : 1;
-        set_view(v, cells, n_map > 0 ? a->steps[first + n_map - 1] : 1, b.sizes[0], b.steps[0]);
-        return true;
-    }
-    return false;
-}
-
-/* Two dimensions, that of the places being `places` long, or the longer one where that is 0. */
-static bool view_rows(const struct axes *a, uint64_t places, struct nuc_decision_view *v)
-{
-    if (a->rank == 1 && a->sizes[0] == places) {
-        set_view(v, places, a->steps[0], 1, 1);
-    } else if (a->rank == 1 && places == 1) {
-        set_view(v, 1, 1, a->sizes[0], a->steps[0]);
-    } else if (a->rank == 2) {
-        const size_t first = places > 0 ? a->sizes[0] != places : a->sizes[0] < a->sizes[1];
-        set_view(v, a->sizes[first], a->steps[first], a->sizes[1 - first], a->steps[1 - first]);
-        return places == 0 || a->sizes[first] == places;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool view_coordinates(const struct nuc_decision_rule *d, const struct axes *a, struct nuc_decision_view *v)
-{
-    if (a->rank == 1 && a->elements % d->points == 0)
-        set_view(v, d->points, a->elements / d->points, a->elements / d->points, 1);
-    else if (!view_rows(a, d->points, v))
-        return false;
-    return v->values == 2 || v->values == 3;
-}
-
-static uint64_t least_values(const struct nuc_decision_rule *d, size_t index)
-{
-    if (d->kind == NUC_DECIDE_KEYPOINTS)
-        return d->form == NUC_POINTS_COORDINATES ? 2 : d->points * (index + 1);
-    if (d->kind != NUC_DECIDE_BOXES || d->form == NUC_BOXES_FOMO)
-        return d->kind == NUC_DECIDE_BOXES && d->has_background ? 2 : 1;
-    if (d->form == NUC_BOXES_SSD)
-        return index == 0 ? 4 : 1 + (uint64_t)d->has_background;
-    return (d->form == NUC_BOXES_YOLO8 && !d->is_decoded ? 4 * d->bins : 4) + 1 + (d->form == NUC_BOXES_YOLO5);
-}
-
-static bool place_view(const struct nuc_decision_rule *d, const struct axes *a, struct nuc_decision_view *v)
-{
-    if (a->elements == 0 || a->elements > INT32_MAX)
-        return false;
-    switch (d->kind) {
-    case NUC_DECIDE_CLASSES:
-        set_view(v, 1, 1, a->elements, 1);
-        return a->rank <= 1;
-    case NUC_DECIDE_ANOMALY:
-        set_view(v, a->elements, 1, 1, 1);
-        return true;
-    case NUC_DECIDE_KEYPOINTS:
-        return d->form == NUC_POINTS_HEATMAP ? view_map(d, a, v) : view_coordinates(d, a, v);
-    case NUC_DECIDE_BOXES:
-        break;
-    }
-    return d->form == NUC_BOXES_FOMO ? view_map(d, a, v) : view_rows(a, has_anchors(d) ? nuc_anchors_count(d) : 0, v);
-}
-
 /* What the decision takes. */
 static const char *wanted(struct nuc_context *cx, const struct nuc_decision_rule *d, size_t index)
 {
-    const unsigned least = (unsigned)least_values(d, index);
+    const unsigned least = (unsigned)nuc_decision_least_values(d, index);
 
     if (d->kind == NUC_DECIDE_CLASSES)
         return "one score for each class";
@@ -548,31 +433,31 @@ static const char *wanted(struct nuc_context *cx, const struct nuc_decision_rule
     if (d->kind == NUC_DECIDE_KEYPOINTS || d->form == NUC_BOXES_FOMO)
         return nuc_format(cx, "%u rows, %u columns and at least %u values a cell", (unsigned)d->rows,
                           (unsigned)d->columns, least);
-    if (has_anchors(d))
+    if (nuc_decision_has_anchors(d))
         return nuc_format(cx, "at least %u values for each of %llu anchors", least,
-                          (unsigned long long)nuc_anchors_count(d));
+                          (unsigned long long)nuc_decision_anchors(d));
     return nuc_format(cx, "rows of at least %u values", least);
 }
 
 const char *nuc_decision_bind(struct nuc_context *cx, struct nuc_decision_rule *d, size_t index,
                               const struct nuc_decision_output *o)
 {
-    struct nuc_decision_view *v = &d->views[index];
-    const struct axes a = axes_of(o);
+    uint32_t ignored = 0;
 
-    if (o->dtype != NUC_F32 && o->dtype != NUC_I8 && o->dtype != NUC_U8 && o->dtype != NUC_I16)
+    switch (nuc_decision_put_on(d, index, o)) {
+    case NUC_OUTPUT_FITS:
+        return NULL;
+    case NUC_OUTPUT_TYPE:
         return nuc_format(cx, "output '%.60s' is %s, float32, int8, uint8 or int16 are taken", o->name,
                           nuc_dtype_name(o->dtype));
-    if (!place_view(d, &a, v) || v->values < least_values(d, index))
+    case NUC_OUTPUT_SHAPE:
         return nuc_format(cx, "output '%.60s' has shape %s, %s belong there", o->name,
                           nuc_sizes_text(cx, o->sizes, o->rank), wanted(cx, d, index));
-    for (size_t i = 0; i < d->n_ignored; i++) {
-        if (d->ignored[i] >= v->values)
-            return nuc_format(cx, "class %u, which is ignored, is none of the %u of output '%.60s'",
-                              (unsigned)d->ignored[i], (unsigned)v->values, o->name);
+    case NUC_OUTPUT_CLASSES:
+        break;
     }
-    v->dtype = o->dtype;
-    v->scale = o->dtype == NUC_F32 ? 1 : (float)o->scale;
-    v->zero_point = o->dtype == NUC_F32 ? 0 : (int32_t)o->zero_point;
-    return NULL;
+    while (d->ignored[ignored] < d->views[index].values)
+        ignored++;
+    return nuc_format(cx, "class %u, which is ignored, is none of the %u of output '%.60s'",
+                      (unsigned)d->ignored[ignored], (unsigned)d->views[index].values, o->name);
 }

@@ -30,16 +30,6 @@ struct nuc_decision_rule *nuc_decision_read_option(struct nuc_context *cx, const
 /* Puts the object as a member of `to`, every member said. */
 void nuc_decision_put(struct nuc_context *cx, json_t *to, const char *key, const struct nuc_decision_rule *d);
 
-/* An output as it lies in memory. */
-struct nuc_decision_output {
-    const char *name;
-    enum nuc_dtype dtype;
-    size_t rank;
-    const int64_t *sizes;
-    const uint8_t *dim_order;
-    double scale, zero_point;
-};
-
 /* Puts view `index` on the output. NULL, or one line: why the output does not fit the decision. */
 const char *nuc_decision_bind(struct nuc_context *cx, struct nuc_decision_rule *d, size_t index,
                               const struct nuc_decision_output *output);

@@ -4,30 +4,9 @@
 
 #include "archive/json_build.h"
 #include "data/arrays.h"
+#include "device/decision/bind.h"
 
 enum { GRIDS_MAX = 16, CELLS_MAX = 4096, OF_CELL_MAX = 64, TABLE_MAX = 1 << 16 };
-
-/* ---- how many ---- */
-
-uint64_t nuc_anchors_count(const struct nuc_decision_rule *d)
-{
-    uint64_t count = d->n_grids == 0 ? d->rows : 0; /* of a table */
-
-    for (size_t i = 0; i < d->n_grids; i++) {
-        const struct nuc_anchor_grid *g = &d->grids[i];
-        count += (uint64_t)g->rows * g->columns * (g->count > 0 ? g->count : 1);
-    }
-    return count;
-}
-
-size_t nuc_anchors_floats(const struct nuc_decision_rule *d)
-{
-    size_t sizes = 0;
-
-    for (size_t i = 0; i < d->n_grids; i++)
-        sizes += 2 * (size_t)d->grids[i].count;
-    return d->n_grids == 0 ? 4 * (size_t)d->rows : sizes;
-}
 
 /* ---- numbers ---- */
 
@@ -253,7 +232,7 @@ static void read_file(const struct nuc_json *j, const char *folder, struct nuc_d
 
 static void check_grids(const struct nuc_json *j, const struct nuc_decision_rule *d)
 {
-    const uint64_t count = nuc_anchors_count(d);
+    const uint64_t count = nuc_decision_anchors(d);
 
     if (count > 1 << 20)
         nuc_json_fail(j, NUC_BAD_INPUT, "makes %llu anchors, at most %d are allowed", (unsigned long long)count,
@@ -309,7 +288,7 @@ void nuc_anchors_put(struct nuc_context *cx, json_t *parent, const struct nuc_de
     json_t *to = nuc_put_object(cx, parent, "anchors"),
            *list = nuc_put_array(cx, to, d->n_grids > 0 ? "grids" : "table");
 
-    for (size_t i = 0; d->n_grids == 0 && i < nuc_anchors_floats(d); i++)
+    for (size_t i = 0; d->n_grids == 0 && i < nuc_decision_anchor_floats(d); i++)
         nuc_put_double(cx, list, NULL, (double)d->anchors[i]);
     for (size_t i = 0; i < d->n_grids; i++) {
         const struct nuc_anchor_grid *g = &d->grids[i];

@@ -7,9 +7,5 @@
 /* Sets grids and anchors. `folder` is where files are; NULL: none are read. */
 void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struct nuc_decision_rule *d);
 void nuc_anchors_put(struct nuc_context *cx, json_t *to, const struct nuc_decision_rule *d);
-uint64_t nuc_anchors_count(const struct nuc_decision_rule *d);
-
-/* How many floats `anchors` points to. */
-size_t nuc_anchors_floats(const struct nuc_decision_rule *d);
 
 #endif

@@ -38,6 +38,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->ranges = from->ranges;
     m->stream = from->stream;
     m->front_end = from->front_end;
+    m->decision = from->decision;
     return m;
 }
 

@@ -8,6 +8,7 @@
 #include "back/program/memory_map.h"
 #include "back/program/out_variant.h"
 #include "device/base/program_sum.h"
+#include "device/decision/bind.h"
 #include "device/runtime/neutron_payload.h"
 #include "driver/lower_model.h"
 #include "driver/model_metadata.h"
@@ -102,6 +103,18 @@ static void note_lacking(const struct nuc_graph *g, struct nuc_program_report *r
 
 /* ---- the file ---- */
 
+/* What the facts say of decisions, for runtimes. */
+static struct nuc_span decision_record(const struct nuc_model *m)
+{
+    if (m->decision == NULL)
+        return (struct nuc_span){NULL, 0};
+    const size_t size = nuc_decision_bytes(m->decision);
+    uint8_t *bytes = nuc_alloc(m->c->cx, size);
+
+    nuc_decision_store(m->decision, bytes);
+    return (struct nuc_span){bytes, size};
+}
+
 /* The facts with room for the checksum in front, nothing when there are none. */
 static struct nuc_span with_sum(struct nuc_context *cx, struct nuc_span text)
 {
@@ -151,7 +164,7 @@ void nuc_make_program(struct nuc_job *j)
     struct nuc_model *m = j->m;
     const struct nuc_options *o = &m->settings->o;
     struct nuc_program_memory_report memory = {.planned = 0};
-    struct nuc_named_data named = {.key = NUC_METADATA_KEY};
+    struct nuc_named_data named[] = {{.key = NUC_METADATA_KEY}, {.key = NUC_DECISION_KEY}};
     struct nuc_program_options options = {.delegate_data = o->delegate_data,
                                           .stack_traces = o->profile,
                                           .labels = !o->reference_compat,
@@ -169,9 +182,10 @@ void nuc_make_program(struct nuc_job *j)
         banks = fill_banks(j, &options, &memory);
         options.banks = &banks;
     }
-    named.bytes = with_sum(j->c->cx, nuc_model_metadata_text(m, options.banks != NULL ? &memory : NULL));
-    options.named = &named;
-    options.n_named = named.bytes.size > 0;
+    named[0].bytes = with_sum(j->c->cx, nuc_model_metadata_text(m, options.banks != NULL ? &memory : NULL));
+    named[1].bytes = decision_record(m);
+    options.named = named;
+    options.n_named = named[0].bytes.size == 0 ? 0 : named[1].bytes.size == 0 ? 1 : 2;
     j->made.bytes = nuc_write_program(m->graph, &options);
     j->made.report = m->lowered->report;
     j->made.report.scratch_in_arena = o->plan_delegate_scratch;

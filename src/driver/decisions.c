@@ -5,8 +5,10 @@
 
 #include "data/decision.h"
 #include "data/metadata.h"
+#include "device/decision/bind.h"
 #include "driver/model_metadata.h"
 #include "driver/pipeline.h"
+#include "ir/obstacles.h"
 
 static const char *output_name(void *user, size_t index)
 {
@@ -15,44 +17,55 @@ static const char *output_name(void *user, size_t index)
     return index < nuc_model_n_outputs(m) ? nuc_output_name(m, index) : NULL;
 }
 
-static void check_outputs(const struct nuc_model *m, struct nuc_decision_rule *d)
+/* NULL, or why the decision does not fit. */
+static const char *put_on_outputs(const struct nuc_model *m, struct nuc_decision_rule *d)
 {
     struct nuc_context *cx = m->c->cx;
     struct nuc_tensor_info t;
+    const char *why = NULL;
 
-    for (size_t i = 0; i < d->n_views; i++) {
+    for (size_t i = 0; i < d->n_views && why == NULL; i++) {
         const size_t index = d->views[i].output;
         if (nuc_model_output(m, index, &t) != NUC_OK)
-            nuc_fail(cx, NUC_BAD_USAGE, "--decision: is of output %zu, %s has %zu", index, m->graph->file,
-                     nuc_model_n_outputs(m));
+            return nuc_format(cx, "is of output %zu, %s has %zu", index, m->graph->file, nuc_model_n_outputs(m));
         const struct nuc_decision_output o = {
             .name = nuc_output_name(m, index), .dtype = t.dtype, .rank = t.rank, .sizes = t.sizes, .scale = 1};
-        const char *why = nuc_decision_bind(cx, d, i, &o);
+        why = nuc_decision_bind(cx, d, i, &o);
         /* Of steps that a window has many of, a hop may bring one. */
-        if (why != NULL && (!nuc_waits_for_stream(m) || d->kind == NUC_DECIDE_ANOMALY))
-            nuc_fail(cx, NUC_BAD_USAGE, "--decision: %s", why);
+        if (nuc_waits_for_stream(m) && d->kind != NUC_DECIDE_ANOMALY)
+            why = NULL;
     }
+    return why;
 }
 
-struct nuc_decision_rule *nuc_given_decision(const struct nuc_model *m)
+void nuc_note_decision(struct nuc_model *m, const struct nuc_decision_rule *stored)
 {
-    const struct nuc_decision_source source = {.output_name = output_name, .user = (void *)(uintptr_t)m};
+    const struct nuc_decision_source source = {.output_name = output_name, .user = m};
+    struct nuc_context *cx = m->c->cx;
     const char *given = m->settings->o.decision;
 
-    if (given == NULL)
-        return NULL;
-    struct nuc_decision_rule *d = nuc_decision_read_option(m->c->cx, given, &source);
-    check_outputs(m, d);
-    return d;
+    if ((given == NULL && stored == NULL) || (cx->obstacles != NULL && cx->obstacles->count > 0))
+        return;
+    struct nuc_decision_rule *d =
+        given != NULL ? nuc_decision_read_option(cx, given, &source) : nuc_copy(cx, stored, sizeof *stored);
+    const char *why = put_on_outputs(m, d);
+    if (why != NULL && given != NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "--decision: %s", why);
+    if (why != NULL)
+        nuc_warn(cx, "%s: the decision that it carries is not used: %s", m->graph->file, why);
+    else
+        m->decision = d;
 }
 
-void nuc_check_given_decision(const struct nuc_model *m, bool has_samples)
+void nuc_check_decision(const struct nuc_model *m, bool has_samples)
 {
-    const struct nuc_decision_rule *d = nuc_given_decision(m);
+    const struct nuc_decision_rule *d = m->decision;
 
-    if (d != NULL && m->settings->o.no_metadata)
+    if (d == NULL || m->settings->o.decision == NULL)
+        return;
+    if (m->settings->o.no_metadata)
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "--decision: is a part of the program's facts: leave --no-metadata out");
-    if (d != NULL && isnan(d->threshold) && (!has_samples || nuc_model_is_quantized(m) || m->settings->o.no_quantize))
+    if (isnan(d->threshold) && (!has_samples || nuc_model_is_quantized(m) || m->settings->o.no_quantize))
         nuc_fail(m->c->cx, NUC_BAD_USAGE,
                  "--decision: the threshold is a quantile of calibration data, which %s is not quantized with: give a "
                  "threshold",
@@ -114,29 +127,16 @@ static float *score_samples(struct nuc_job *j, const struct nuc_decision_rule *d
 
 void nuc_note_threshold(struct nuc_job *j)
 {
-    struct nuc_decision_rule *d = nuc_given_decision(j->m);
-
-    if (d == NULL || !isnan(d->threshold))
+    if (j->m->decision == NULL || !isnan(j->m->decision->threshold))
         return;
-    struct nuc_seen *seen = nuc_copy(j->c->cx, j->m->seen, sizeof *seen);
+    struct nuc_decision_rule *d = nuc_copy(j->c->cx, j->m->decision, sizeof *d);
     struct nuc_sub_arena *memory = nuc_open_samples(j);
     nuc_dataset_bind_model(j->samples, j->m);
     struct nuc_sub_arena *work = nuc_enter_sub_arena(j->c->cx);
     float *scores = score_samples(j, d);
-    seen->threshold = quantile_of(scores, j->samples->n_samples, (double)d->quantile);
+    d->threshold = quantile_of(scores, j->samples->n_samples, (double)d->quantile);
     nuc_leave_sub_arena(j->c->cx, work);
     nuc_free_sub_arena(work);
     nuc_close_samples(j, memory);
-    j->m->seen = seen;
-}
-
-const struct nuc_decision_rule *nuc_model_decision(const struct nuc_model *m)
-{
-    struct nuc_decision_rule *d = nuc_given_decision(m);
-
-    if (d == NULL)
-        return m->seen != NULL ? m->seen->decision : NULL;
-    if (isnan(d->threshold) && m->seen != NULL)
-        d->threshold = m->seen->threshold;
-    return d;
+    j->m->decision = d;
 }

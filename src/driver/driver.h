@@ -71,6 +71,7 @@ struct nuc_model {
     const struct nuc_measured *measured;      /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                           /* prepared models: weights have been evened out */
     const char *front_end;                    /* the text of --front-end, on one line; NULL: none */
+    const struct nuc_decision_rule *decision; /* what the outputs mean (decisions.c); NULL: not said */
     const struct nuc_stream_report *stream; /* models of what --stream made, and what is made of them; NULL: nothing */
     struct nuc_rewritten *rewritten;        /* prepared models, and what is made of them; NULL: nothing is */
     /* Prepared models: looks so far for values that int8 is too narrow for, and then for those that int16 gains by. */

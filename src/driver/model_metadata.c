@@ -125,7 +125,6 @@ static void take_stored(struct nuc_model *m, const struct nuc_metadata *f)
     }
     seen->images = f->n_images > 0 ? f->images : NULL;
     seen->calibration = f->n_calibration > 0 ? f->calibration : NULL;
-    seen->decision = f->decision;
     m->names = names;
     m->seen = seen;
 }
@@ -139,10 +138,13 @@ void nuc_note_imported(struct nuc_model *m)
     const struct nuc_metadata *stored = text.size == 0 ? NULL : nuc_metadata_read(m->c->cx, text, &why);
     if (text.size > 0 && stored == NULL)
         nuc_warn(m->c->cx, "%s: what it says about its data is not used: %s", m->graph->file, why);
-    if (stored != NULL && stored->n_inputs == m->names->n_inputs && stored->n_outputs == m->names->n_outputs)
+    if (stored != NULL && (stored->n_inputs != m->names->n_inputs || stored->n_outputs != m->names->n_outputs))
+        stored = NULL;
+    if (stored != NULL)
         take_stored(m, stored);
     else if (nuc_model_is_quantized(m))
         note_scales(m);
+    nuc_note_decision(m, stored != NULL ? stored->decision : NULL);
 }
 
 /* ---- calibrated ---- */
@@ -206,7 +208,7 @@ static bool scores_classes(const struct nuc_tensor_info *t, size_t n_classes)
 static size_t output_of_classes(const struct nuc_model *m, size_t n_classes)
 {
     size_t n_outputs = nuc_model_n_outputs(m), i = 0;
-    const struct nuc_decision_rule *d = nuc_given_decision(m);
+    const struct nuc_decision_rule *d = m->decision;
     struct nuc_tensor_info t;
 
     if (d != NULL && n_classes > 0 && nuc_decision_classes(d) == n_classes)
@@ -343,7 +345,7 @@ static struct nuc_metadata *describe(const struct nuc_model *m)
     metadata->calibration = m->seen != NULL ? m->seen->calibration : NULL;
     metadata->n_calibration = metadata->calibration != NULL;
     give_classes(m, metadata);
-    metadata->decision = nuc_model_decision(m);
+    metadata->decision = m->decision;
     return metadata;
 }
 

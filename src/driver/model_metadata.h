@@ -23,8 +23,6 @@ struct nuc_seen {
     size_t n_classes;                        /* of folders of images */
     const char *const *classes;
     struct nuc_calibration_metadata *calibration; /* NULL: nothing is known of the samples */
-    const struct nuc_decision_rule *decision;     /* of the archive; NULL: it says nothing */
-    float threshold;                              /* of the samples, where a decision asks for a quantile */
 };
 
 /* Of a model that was just imported: names, and of a quantized one the ranges of its inputs. */
@@ -40,18 +38,14 @@ const char *nuc_output_name(const struct nuc_model *m, size_t index);
 /* Fails with NUC_BAD_USAGE when the options name classes that no output has a score for. */
 void nuc_check_given_classes(const struct nuc_model *m);
 
-/*
- * What --decision says of the outputs (decisions.c); NULL: nothing. Fails where it does not fit them, the check also
- * where its threshold takes samples that are not there.
- */
-struct nuc_decision_rule *nuc_given_decision(const struct nuc_model *m);
-void nuc_check_given_decision(const struct nuc_model *m, bool has_samples);
+/* What --decision says of the outputs of a model that was just imported (decisions.c), or else its archive. */
+void nuc_note_decision(struct nuc_model *m, const struct nuc_decision_rule *stored);
 
-/* Of a model that was just quantized with the job's samples: notes the threshold that is a quantile of them. */
+/* Fails where the program cannot carry it, or its threshold takes samples that are not there. */
+void nuc_check_decision(const struct nuc_model *m, bool has_samples);
+
+/* Of a model that was just quantized with the job's samples: the threshold that is a quantile of them. */
 void nuc_note_threshold(struct nuc_job *j);
-
-/* What the program says: as given, or as the archive said it. */
-const struct nuc_decision_rule *nuc_model_decision(const struct nuc_model *m);
 
 /*
  * The text for what is made of the model; empty when its options leave it out. Notes classes that belong to no output.

@@ -283,7 +283,7 @@ void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibrati
 
     nuc_check_input_orders(j->m);
     nuc_check_given_classes(j->m);
-    nuc_check_given_decision(j->m, has_samples);
+    nuc_check_decision(j->m, has_samples);
     if (nuc_model_is_quantized(j->m) && has_samples)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
     if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))

@@ -159,40 +159,17 @@ static void give_io(struct nuc_runner *r)
 
 /* ---- decisions ---- */
 
-static const char *bind_view(const struct nuc_runner *r, struct nuc_decision_rule *d, size_t view)
-{
-    const uint32_t index = d->views[view].output;
-    const struct runner_io *io = &r->outputs[index];
-    struct nuc_tensor t;
-    int64_t sizes[NUC_MAX_RANK];
-
-    if (nuc_program_output_info(&r->program, index, &t) != NUC_OK || t.rank > NUC_MAX_RANK)
-        return nuc_format(r->c->cx, "output %u is not a tensor", (unsigned)index);
-    for (size_t i = 0; i < t.rank; i++)
-        sizes[i] = t.sizes[i];
-    const struct nuc_decision_output o = {
-        .name = r->metadata->outputs[index].name != NULL ? r->metadata->outputs[index].name : io->number,
-        .dtype = (enum nuc_dtype)t.dtype,
-        .rank = t.rank,
-        .sizes = sizes,
-        .dim_order = t.dim_order,
-        .scale = io->quantized ? io->scale : 1,
-        .zero_point = io->zero_point};
-    return nuc_decision_bind(r->c->cx, d, view, &o);
-}
-
 static void read_decision(struct nuc_runner *r)
 {
     struct nuc_context *cx = r->c->cx;
-    const char *why = NULL;
+    struct nuc_decision_rule *d = nuc_alloc(cx, sizeof *d);
+    struct nuc_detail detail;
+    const enum nuc_status status = nuc_program_decision(&r->program, d, &detail);
 
-    if (r->metadata == NULL || r->metadata->decision == NULL)
+    if (status == NUC_UNSUPPORTED)
         return;
-    struct nuc_decision_rule *d = nuc_copy(cx, r->metadata->decision, sizeof *d);
-    for (size_t i = 0; i < d->n_views && why == NULL; i++)
-        why = bind_view(r, d, i);
-    if (why != NULL) {
-        nuc_warn(cx, "%s: the decision that the program carries is not used: %s", r->name, why);
+    if (status != NUC_OK) {
+        nuc_warn(cx, "%s: the decision that the program carries is not used: %s", r->name, detail.message);
         return;
     }
     const size_t n_found = nuc_decision_found(d), n_history = nuc_decision_history(d);
@@ -222,12 +199,7 @@ enum nuc_status nuc_runner_decide(struct nuc_runner *r, const struct nuc_decider
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, r->decider.decision != NULL && out != NULL);
-        const void **outputs = nuc_alloc_array(r->c->cx, nuc_runner_n_outputs(r), sizeof *outputs);
-        for (size_t i = 0; i < nuc_runner_n_outputs(r); i++) {
-            size_t bytes;
-            outputs[i] = nuc_runner_raw(r, false, i, &bytes);
-        }
-        nuc_decider_run(&r->decider, outputs);
+        check(r, nuc_program_decide(&r->program, &r->decider));
         *out = &r->decider;
     }
     return nuc_leave(&call);

@@ -128,23 +128,49 @@ def a_label_track(steps):
     print("ok   a label track")
 
 
-def on_the_board():
-    if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
-        return print("skip on the board: no arm-none-eabi-gcc or no qemu-system-arm")
-    steps = compile_digits("cells.pte", CELLS)["decisions"]
-    run(nucleon, "codegen", "cells.pte", "--project", "project", "--name", "cells", "--input", samples)
-    run("cmake", "-S", "project", "-B", "built", f"-DNUCLEON_SOURCE={root}")
-    run("cmake", "--build", "built", "--target", "cells_c", "-j2")
-    text = run("sh", "project/run.sh", "built/cells_c.elf").decode()
+def boxes_of(text, steps):
+    """How many were printed, which are those of the host."""
     got = re.findall(r"^sample (\d+): (\d+), (.*)$", text, re.M)
     wanted = [(str(k), f) for k, step in enumerate(steps) for f in step["found"]]
-    assert len(got) == len(wanted) > 300, (len(got), len(wanted))
+    assert len(got) == len(wanted), (len(got), len(wanted))
     for (sample, label, numbers), (k, f) in zip(got, wanted):
         numbers = [int(n[:-3]) for n in numbers.split()]
-        exact = [f[m] * 1e6 for m in ("score", "x", "y", "w", "h")]
+        exact = [f.get(m, 0) * 1e6 for m in ("score", "x", "y", "w", "h")]
         assert sample == k and int(label) == f["label"], (sample, k)
         assert all(abs(a - b) <= 1 for a, b in zip(numbers, exact)), (numbers, exact) # printed in whole millionths
-    print(f"ok   {len(got)} boxes on the board")
+    return len(got)
+
+
+def on_the_board():
+    """Generated C, and the program file whose decision the runtime reads, print what the host decides, to the letter."""
+    if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
+        return print("skip on the board: no arm-none-eabi-gcc or no qemu-system-arm")
+    rules = {"cells": CELLS, "classes": CLASSES, "anomaly": {"anomaly": {"threshold": 0.9, "score": "max"}}}
+    for name, rule in rules.items():
+        steps = compile_digits("cells.pte", rule)["decisions"]
+        run(nucleon, "codegen", "cells.pte", "--project", "project", "--name", "cells", "--input", samples)
+        if not os.path.exists("built"):
+            run("cmake", "-S", "project", "-B", "built", f"-DNUCLEON_SOURCE={root}")
+        run("cmake", "--build", "built", "-j2")
+        c, pte = (run("sh", "project/run.sh", f"built/cells_{form}.elf").decode() for form in ("c", "pte"))
+        assert re.findall("^sample .*$", c, re.M) == re.findall("^sample .*$", pte, re.M), name
+        n = boxes_of(pte, steps)
+        assert n > 30, (name, n)
+        print(f"ok   {name}: {n} on the board, of generated C and of the program file")
+    # Another program in the image that was linked: its decision is read, and what takes more memory is refused.
+    old = open("project/program/cells.pte", "rb").read()
+    steps = compile_digits("cells.pte", {"anomaly": {"threshold": 0.5, "score": "max"}})["decisions"]
+    new = open("cells.pte", "rb").read()
+    assert new != old
+    shutil.copy("cells.pte", "project/program/cells.pte")
+    run("cmake", "--build", "built", "--target", "cells_pte")
+    assert boxes_of(run("sh", "project/run.sh", "built/cells_pte.elf").decode(), steps) > 30
+    compile_digits("cells.pte", CELLS)
+    shutil.copy("cells.pte", "project/program/cells.pte")
+    run("cmake", "--build", "built", "--target", "cells_pte")
+    done = subprocess.run(["sh", "project/run.sh", "built/cells_pte.elf"], capture_output=True)
+    assert done.returncode != 0 and b"takes more memory than the image was made for" in done.stdout, done.stdout
+    print("ok   another decision in the same image")
 
 
 def in_cpp(values):

@@ -4,7 +4,7 @@
 #include "archive/json_build.h"
 #include "contexts.h"
 #include "data/decision.h"
-#include "data/decision_anchors.h"
+#include "device/decision/bind.h"
 
 static struct nuc_decision_rule *read(struct nuc_context *cx, const char *text)
 {
@@ -76,6 +76,8 @@ static const struct refused refused[] = {
     {"{\"boxes\":{\"form\":\"ssd\",\"coding\":[0,1,1,1],\"anchors\":{}}}", "boxes.coding[0]: is 0"},
     {"{\"keypoints\":{\"form\":\"heatmap\",\"rows\":8,\"columns\":8}}", "keypoints.points"},
     {"{\"anomaly\":{}}", "needs a threshold"},
+    {"{\"anomaly\":{\"threshold\":1,\"quantile\":0.9}}", "has both threshold and quantile"},
+    {"{\"classes\":{\"outputs\":[32]}}", "outputs[0]: is 32, 0 to 31 are allowed"},
 };
 
 static void read_row(struct nuc_context *cx, void *arg)
@@ -102,6 +104,88 @@ static void check_refused(struct nuc_context *cx, void *row)
         struct nuc_span span = nuc_json_dump(cx, json_object_get(tree, "d"), JSON_COMPACT | JSON_REAL_PRECISION(9));
         text = nuc_format(cx, "%.*s", (int)span.size, (const char *)span.data);
     }
+}
+
+/* ---- in a program ---- */
+
+static const char *as_text(struct nuc_context *cx, const struct nuc_decision_rule *d)
+{
+    json_t *tree = nuc_json_tree(cx);
+
+    nuc_decision_put(cx, tree, "d", d);
+    struct nuc_span span = nuc_json_dump(cx, tree, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    return nuc_format(cx, "%.*s", (int)span.size, (const char *)span.data);
+}
+
+static const struct record_case {
+    const char *text;
+    int64_t sizes[2][4];
+} records[] = {
+    {"{\"classes\":{\"smoothing\":\"average\",\"window\":3,\"ignore\":[2,0],\"release\":0.25}}", {{12}}},
+    {"{\"boxes\":{\"form\":\"fomo\",\"rows\":3,\"columns\":4,\"activation\":\"softmax\"}}", {{3, 4, 2}}},
+    {"{\"boxes\":{\"form\":\"yolo8\",\"agnostic\":true,\"input_size\":[96,64]}}", {{40, 6}}},
+    {"{\"boxes\":{\"form\":\"yolo5\",\"decoded\":false,\"anchors\":{\"input_size\":[32,32],\"strides\":[8,16],"
+     "\"sizes\":[[8,16,4,4],[1,2]]}}}",
+     {{36, 7}}},
+    {"{\"boxes\":{\"form\":\"ssd\",\"outputs\":[1,0],\"coding\":[10,10,5,5],\"background\":true,\"anchors\":{\"table\":"
+     "[0.5,0.25,0.125,1,0.25,0.5,1,0.5]}}}",
+     {{2, 4}, {2, 3}}},
+    {"{\"keypoints\":{\"form\":\"heatmap\",\"outputs\":[0,1],\"rows\":4,\"columns\":3,\"points\":2}}",
+     {{4, 3, 2}, {4, 3, 4}}},
+    {"{\"anomaly\":{\"threshold\":0.5,\"score\":\"max\"}}", {{5}}},
+};
+
+static bool put_all(struct nuc_context *cx, struct nuc_decision_rule *d, const struct record_case *c)
+{
+    for (size_t i = 0; i < d->n_views; i++) {
+        if (put(cx, d, i, c->sizes[i]) != NULL)
+            return false;
+    }
+    return true;
+}
+
+/* What is stored is loaded; what is changed is refused, or decides within its outputs and memory (sanitizers tell). */
+static void check_record(struct nuc_context *cx, void *row)
+{
+    static const uint32_t words[] = {0, 1, 2, 3, 17, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
+    const struct record_case *c = row;
+    const struct nuc_decision_rule *d = read(cx, c->text);
+    const size_t size = nuc_decision_bytes(d);
+    uint8_t *bytes = nuc_alloc(cx, size + 4);
+    struct nuc_decision_rule loaded;
+    size_t taken = 0;
+
+    nuc_decision_store(d, bytes);
+    assert_true(nuc_decision_load(&loaded, (struct nuc_span){bytes, size}));
+    assert_string_equal(as_text(cx, d), as_text(cx, &loaded));
+    assert_true(put_all(cx, &loaded, c));
+    assert_false(nuc_decision_load(&loaded, (struct nuc_span){bytes, size + 4}));
+    for (size_t cut = 0; cut < size; cut++)
+        assert_false(nuc_decision_load(&loaded, (struct nuc_span){nuc_copy(cx, bytes, cut), cut}));
+    for (size_t at = 0; at < size; at += 4) {
+        for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+            uint8_t *changed = nuc_copy(cx, bytes, size);
+            const void *outputs[NUC_DECISION_OUTPUTS] = {NULL};
+            nuc_store_u32(changed + at, words[w]);
+            if (!nuc_decision_load(&loaded, (struct nuc_span){changed, size}) || loaded.views[0].output > 1 ||
+                loaded.views[1].output > 1 || !put_all(cx, &loaded, c))
+                continue;
+            for (size_t i = 0; i < loaded.n_views; i++) { /* one for both is as long as the longer needs */
+                const int64_t *s = c->sizes[i];
+                size_t elements = 1;
+                for (size_t k = 0; k < 4 && s[k] > 0; k++)
+                    elements *= (size_t)s[k];
+                if (loaded.views[0].output != loaded.views[1].output || loaded.n_views == 1)
+                    outputs[loaded.views[i].output] = nuc_alloc_array(cx, elements, sizeof(float));
+            }
+            if (outputs[loaded.views[0].output] == NULL)
+                continue;
+            struct nuc_decider s = start(cx, &loaded);
+            nuc_decider_run(&s, outputs);
+            taken += nuc_decider_run(&s, outputs) == NUC_OK;
+        }
+    }
+    assert_true(taken > 20);
 }
 
 struct shape_case {
@@ -269,7 +353,7 @@ static void anchors(struct nuc_context *cx, void *arg)
     const void *outputs[] = {boxes, scores};
 
     (void)arg;
-    assert_int_equal(nuc_anchors_count(d), 896);
+    assert_int_equal(nuc_decision_anchors(d), 896);
     assert_int_equal(d->n_grids, 2);
     assert_true(d->grids[0].count == 2 && d->grids[1].count == 6 && d->grids[1].rows == 8);
     assert_null(put(cx, d, 0, (const int64_t[]){1, 896, 16, 0}));
@@ -412,16 +496,10 @@ static void anomalies(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(check_refused, refused),
-        ROW_TEST(check_shape, shapes),
-        CONTEXT_TEST(suppression),
-        CONTEXT_TEST(bounded),
-        CONTEXT_TEST(anchors),
-        CONTEXT_TEST(raw_yolo),
-        CONTEXT_TEST(centroids),
-        CONTEXT_TEST(events),
-        CONTEXT_TEST(keypoints),
-        CONTEXT_TEST(anomalies),
+        ROW_TEST(check_refused, refused), ROW_TEST(check_record, records), ROW_TEST(check_shape, shapes),
+        CONTEXT_TEST(suppression),        CONTEXT_TEST(bounded),           CONTEXT_TEST(anchors),
+        CONTEXT_TEST(raw_yolo),           CONTEXT_TEST(centroids),         CONTEXT_TEST(events),
+        CONTEXT_TEST(keypoints),          CONTEXT_TEST(anomalies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

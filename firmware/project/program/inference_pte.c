@@ -29,6 +29,35 @@ static size_t taken;
 static struct nuc_program program;
 static void *input_data[N_INPUTS + 1];
 
+#if @UPPER@_TABLES_DECISIONS > 0
+/* What the program carries of decisions, which another program of this image may have others of. */
+static struct nuc_decision_rule rule;
+static struct nuc_decider decider;
+static struct nuc_found found[@UPPER@_TABLES_FOUND];
+static float history[@UPPER@_TABLES_HISTORY + 1];
+static bool has_run, has_decided; /* the last inference */
+
+static void begin_decisions(void)
+{
+    nuc_decider_reset(&decider);
+    has_run = has_decided = false;
+}
+
+static enum nuc_status load_decision(struct nuc_detail *detail)
+{
+    enum nuc_status status = nuc_program_decision(&program, &rule, detail);
+
+    decider = (struct nuc_decider){.decision = NULL};
+    if (status != NUC_OK)
+        return status == NUC_UNSUPPORTED ? NUC_OK : status;
+    status = nuc_decider_init(&decider, &rule, found, @UPPER@_TABLES_FOUND, history, @UPPER@_TABLES_HISTORY);
+    if (status != NUC_OK)
+        *detail = (struct nuc_detail){.message = "the decision takes more memory than the image was made for"};
+    begin_decisions();
+    return status;
+}
+#endif
+
 /* NULL when so much is not left. */
 static void *take(size_t size)
 {
@@ -87,7 +116,13 @@ enum nuc_status inference_load(struct nuc_detail *detail)
         m.planned[i] = place_memory(i, m.planned_size[i] = sizes.planned[i]);
     m.temporary = place_memory(sizes.n_planned, m.temporary_size = sizes.temporary);
     status = nuc_program_load(&program, program_start, size, &m, &@NAME@_tables_kernels, &@NAME@_tables_backends, detail);
-    return status == NUC_OK ? place(detail) : status;
+    if (status == NUC_OK)
+        status = place(detail);
+#if @UPPER@_TABLES_DECISIONS > 0
+    if (status == NUC_OK)
+        status = load_decision(detail);
+#endif
+    return status;
 }
 
 struct tensor inference_input(size_t index)
@@ -107,12 +142,21 @@ enum nuc_status inference_run(struct nuc_detail *detail)
         struct tensor t = inference_input(i);
         status = nuc_program_set_input(&program, i, t.data, t.bytes, detail);
     }
-    return status == NUC_OK ? nuc_program_execute(&program, detail) : status;
+    if (status == NUC_OK)
+        status = nuc_program_execute(&program, detail);
+#if @UPPER@_TABLES_DECISIONS > 0
+    has_run = status == NUC_OK && decider.decision != NULL;
+    has_decided = false;
+#endif
+    return status;
 }
 
 void inference_reset(void)
 {
     (void)nuc_program_reset(&program, NULL); /* fails for a program that is not loaded alone */
+#if @UPPER@_TABLES_DECISIONS > 0
+    begin_decisions();
+#endif
 }
 
 void inference_save(void *to)
@@ -134,10 +178,15 @@ void inference_restore(const void *from)
 }
 
 #ifdef @UPPER@_FOUND
-/* What decides is generated C: see @NAME@_decision in @NAME@.c. */
 const struct nuc_decider *inference_decide(void)
 {
+#if @UPPER@_TABLES_DECISIONS > 0
+    if (has_run && !has_decided)
+        has_decided = nuc_program_decide(&program, &decider) == NUC_OK;
+    return has_decided ? &decider : NULL;
+#else
     return NULL;
+#endif
 }
 #endif
 

@@ -118,7 +118,7 @@ static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, cons
     nuc_text_addf(out, "], outermost to innermost in memory: dimensions");
     for (uint32_t d = 0; d < t->rank; d++)
         nuc_text_addf(out, " %u", t->dim_order[d]);
-    nuc_text_addf(out, " */\n#define %s_%s%u_BYTES %zu\n", g->upper, input ? "INPUT" : "OUTPUT", i, t->bytes);
+    nuc_text_addf(out, " */\n");
     nuc_codegen_facts(g, out, input, i, t);
     nuc_text_addf(out, "%s *%s_%s%u(void);\n\n", input ? "void" : "const void", g->name, kind, i);
 }
@@ -157,18 +157,20 @@ static const char *header(const struct nuc_codegen *g)
         "enum nuc_status %s_run(struct nuc_detail *detail);\n\n",
         g->name);
     if (g->n_states > 0)
-        nuc_text_addf(&out,
-                      "/* States, which keep what a call of %1$s_run() leaves in them for the next one. */\n"
-                      "#define %2$s_STATES %3$zu\n\n"
-                      "/* The next call begins with their initial values, as the first one does after %1$s_load(). */\n"
-                      "void %1$s_reset(void);\n\n"
-                      "/*\n * The content of the states: saved after a call of %1$s_run() and restored before another "
-                      "one, it goes "
-                      "on there.\n * Instances of the program have a struct each, and share weights and buffers.\n */\n"
-                      "struct %1$s_states {\n    uint8_t bytes[%4$zu];\n};\n"
-                      "void %1$s_save(struct %1$s_states *to);\n"
-                      "void %1$s_restore(const struct %1$s_states *from);\n\n",
-                      g->name, g->upper, g->n_states, g->states_bytes);
+        nuc_text_addf(
+            &out,
+            "/* States, which keep what a call of %1$s_run() leaves in them for the next one. */\n"
+            "#define %2$s_STATES %3$zu\n\n"
+            "/* The next call begins with their initial values, as the first one does after %1$s_load(). */\n"
+            "void %1$s_reset(void);\n\n"
+            "/*\n * The content of the states: saved after a call of %1$s_run() and restored before another "
+            "one, it goes "
+            "on there.\n * Instances of the program have a struct each, and share weights and buffers.%5$s\n */\n"
+            "struct %1$s_states {\n    uint8_t bytes[%4$zu];\n};\n"
+            "void %1$s_save(struct %1$s_states *to);\n"
+            "void %1$s_restore(const struct %1$s_states *from);\n\n",
+            g->name, g->upper, g->n_states, g->states_bytes,
+            g->is_pushed ? " Samples that were pushed and not\n * run are no part of it, nor are decisions." : "");
     nuc_codegen_decision_header(g, &out);
     nuc_text_addf(&out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return nuc_text_string(&out);
@@ -479,7 +481,7 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     nuc_codegen_load(&g);
     nuc_text_init(&values, cx);
     nuc_codegen_values(&g, &values);
-    nuc_codegen_find_decision(&g);
+    nuc_codegen_find_pushed(&g);
     files.header = header(&g);
     files.source = source(&g, nuc_text_string(&values));
     files.data = data(&g);

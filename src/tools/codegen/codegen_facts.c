@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "data/decision.h"
-#include "data/decision_anchors.h"
 #include "tools/codegen/codegen_private.h"
 
 /* ---- constants ---- */
@@ -59,8 +58,9 @@ void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool i
     const struct nuc_metadata *m = g->metadata;
     double scale, zero_point;
 
-    nuc_text_addf(out, "#define %s_ELEMENTS %zu\n#define %s_RANK %u\n#define %s_SHAPE {", macro,
-                  t->bytes / nuc_dtype_size((enum nuc_dtype)t->dtype), macro, (unsigned)t->rank, macro);
+    nuc_text_addf(out,
+                  "#define %1$s_BYTES %2$zu\n#define %1$s_ELEMENTS %3$zu\n#define %1$s_RANK %4$u\n#define %1$s_SHAPE {",
+                  macro, t->bytes, t->bytes / nuc_dtype_size((enum nuc_dtype)t->dtype), (unsigned)t->rank);
     for (uint32_t d = 0; d < t->rank; d++)
         nuc_text_addf(out, "%s%d", d == 0 ? "" : ", ", (int)t->sizes[d]);
     nuc_text_addf(out, "%s}\n", t->rank == 0 ? "0" : "");
@@ -84,7 +84,7 @@ static void add_channels(const struct nuc_codegen *g, struct nuc_text *out, cons
     nuc_text_addf(out, "}\n");
 }
 
-static void add_preparation(const struct nuc_codegen *g, struct nuc_text *out)
+void nuc_codegen_preparation(const struct nuc_codegen *g, struct nuc_text *out)
 {
     if (g->metadata != NULL && g->metadata->n_front_ends > 0) {
         nuc_text_addf(out,
@@ -105,33 +105,6 @@ static void add_preparation(const struct nuc_codegen *g, struct nuc_text *out)
 }
 
 /* ---- decisions ---- */
-
-/* Puts the program's decision on its outputs; NULL: it says none, or one that does not fit. */
-static const struct nuc_decision_rule *bound(const struct nuc_codegen *g)
-{
-    if (g->metadata == NULL || g->metadata->decision == NULL)
-        return NULL;
-    struct nuc_decision_rule *d = nuc_copy(g->cx, g->metadata->decision, sizeof *d);
-    for (size_t i = 0; i < d->n_views; i++) {
-        const uint32_t index = d->views[i].output;
-        if (index >= g->method->outputs.count)
-            return NULL;
-        const struct nuc_tensor *t = &g->values[nuc_view_int(g->method->outputs, index)].u.tensor;
-        int64_t *sizes = nuc_alloc_array(g->cx, (size_t)t->rank + 1, sizeof *sizes);
-        struct nuc_decision_output o = {
-            .name = "", .dtype = (enum nuc_dtype)t->dtype, .rank = t->rank, .sizes = sizes, .dim_order = t->dim_order};
-        for (size_t k = 0; k < t->rank; k++)
-            sizes[k] = t->sizes[k];
-        if (!quantization(g, false, index, &o.scale, &o.zero_point))
-            o.scale = 1, o.zero_point = 0;
-        const char *why = nuc_decision_bind(g->cx, d, i, &o);
-        if (why != NULL) {
-            nuc_warn(g->cx, "%s: the decision that the program carries is not used: %s", g->file, why);
-            return NULL;
-        }
-    }
-    return d;
-}
 
 static enum nuc_dtype input_type(const struct nuc_codegen *g)
 {
@@ -160,9 +133,8 @@ static const char *pushed_type(const struct nuc_codegen *g)
     return input_type(g) == NUC_I16 ? "int16_t" : "float";
 }
 
-void nuc_codegen_find_decision(struct nuc_codegen *g)
+void nuc_codegen_find_pushed(struct nuc_codegen *g)
 {
-    g->decision = bound(g);
     g->is_pushed = is_pushed(g, g->decision);
 }
 
@@ -170,7 +142,7 @@ void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *o
 {
     const struct nuc_decision_rule *d = g->decision;
 
-    add_preparation(g, out);
+    nuc_codegen_preparation(g, out);
     if (g->is_pushed)
         nuc_text_addf(
             out,
@@ -211,8 +183,8 @@ static void add_floats(struct nuc_text *out, const char *name, const float *of, 
 
 static void add_anchors(const struct nuc_decision_rule *d, struct nuc_text *out)
 {
-    if (nuc_anchors_floats(d) > 0)
-        add_floats(out, "anchors", d->anchors, nuc_anchors_floats(d));
+    if (nuc_decision_anchor_floats(d) > 0)
+        add_floats(out, "anchors", d->anchors, nuc_decision_anchor_floats(d));
     if (d->n_grids == 0)
         return;
     nuc_text_addf(out, "static const struct nuc_anchor_grid grids[] = {\n");
@@ -255,7 +227,7 @@ static void add_rule(const struct nuc_codegen *g, struct nuc_text *out)
     nuc_text_addf(out, "%s", d->n_ignored > 0 ? "},\n" : "");
     if (d->n_grids > 0)
         nuc_text_addf(out, "    .n_grids = %u,\n    .grids = grids,\n", (unsigned)d->n_grids);
-    nuc_text_addf(out, "%s};\n\n", has_anchors && nuc_anchors_floats(d) > 0 ? "    .anchors = anchors,\n" : "");
+    nuc_text_addf(out, "%s};\n\n", has_anchors && nuc_decision_anchor_floats(d) > 0 ? "    .anchors = anchors,\n" : "");
 }
 
 /* State that load, reset and run refer to; ahead of them. */

@@ -69,7 +69,7 @@ void nuc_codegen_check_memory(struct nuc_context *cx, const char *file, const st
  * The runtime loads the program: what it refuses is refused. Delegates have the real backend's sizes, but are not
  * handed to the driver.
  */
-static void load_program(struct nuc_codegen *g)
+void nuc_codegen_open(struct nuc_codegen *g)
 {
     struct nuc_backend *backend = nuc_copy(g->cx, &nuc_neutron_backend, sizeof nuc_neutron_backend);
     const struct nuc_backend *const backends[] = {backend};
@@ -99,7 +99,13 @@ static void load_program(struct nuc_codegen *g)
     if (status != NUC_OK)
         refuse(g, status, &detail);
     const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
+    struct nuc_decision_rule *decision = nuc_alloc(g->cx, sizeof *decision);
 
+    status = nuc_program_decision(&program, decision, &detail);
+    if (status == NUC_OK)
+        g->decision = decision;
+    else if (status != NUC_UNSUPPORTED)
+        nuc_warn(g->cx, "%s: the decision that the program carries is not used: %s", g->file, detail.message);
     g->method = view->methods;
     if (nuc_program_named_data(image, g->image.size, NUC_METADATA_KEY, &text, &bytes, NULL) == NUC_OK)
         g->metadata = nuc_metadata_read(g->cx, (struct nuc_span){text, bytes}, &why);
@@ -198,7 +204,7 @@ static void measure_delegates(struct nuc_codegen *g)
 
 void nuc_codegen_load(struct nuc_codegen *g)
 {
-    load_program(g);
+    nuc_codegen_open(g);
     g->number_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->number_of);
     g->value_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->value_of);
     memset(g->number_of, 0xFF, g->method->n_values * sizeof *g->number_of);

@@ -66,7 +66,10 @@ void nuc_codegen_bank(struct nuc_text *out, const char *upper, const char *bank)
 struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_program_view *const *programs,
                                        size_t count, const char *name, const char *command, const char *more);
 
-/* Loads the program with host memory and finds what is used; the parts above are filled. */
+/* Loads the program with host memory: file, metadata, decision, method and values. */
+void nuc_codegen_open(struct nuc_codegen *g);
+
+/* The same, and finds what is used; the parts above are filled. */
 void nuc_codegen_load(struct nuc_codegen *g);
 
 /* Place of a delegate of the method among those that are called. */
@@ -86,12 +89,15 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
 
 /* ---- constants and decisions (codegen_facts.c) ---- */
 
-/* Of an input or output: "#define"s of its shape, scale, range and classes. */
+/* Of an input or output: "#define"s of its size, shape, scale, range and classes. */
 void nuc_codegen_facts(const struct nuc_codegen *g, struct nuc_text *out, bool input, uint32_t i,
                        const struct nuc_tensor *t);
 
-/* Once states are known. */
-void nuc_codegen_find_decision(struct nuc_codegen *g);
+/* Of what makes the inputs: the front end, or what images in calibration were. */
+void nuc_codegen_preparation(const struct nuc_codegen *g, struct nuc_text *out);
+
+/* Whether samples are pushed, once states are known. */
+void nuc_codegen_find_pushed(struct nuc_codegen *g);
 void nuc_codegen_decision_header(const struct nuc_codegen *g, struct nuc_text *out);
 
 /* What the functions of a program refer to, and the functions. */

@@ -1,5 +1,6 @@
 /* Tables of operators and backends with what programs call, so that the linker takes only those kernels. */
 #include <string.h>
+#include <strings.h>
 
 #include "tools/codegen/codegen_private.h"
 
@@ -77,6 +78,78 @@ static void list_used(struct nuc_context *cx, const struct used *used, struct nu
     out->backends = backends;
 }
 
+/* ---- constants ---- */
+
+struct constants {
+    struct nuc_text text;
+    size_t decisions, found, history; /* found and history: the most */
+};
+
+/* Inputs, outputs and what is in front of them, as the header of generated C has them. */
+static void add_facts(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out, "/* ---- %s ---- */\n\n", g->name);
+    for (int input = 1; input >= 0; input--) {
+        const struct nuc_view_list list = input ? g->method->inputs : g->method->outputs;
+        for (uint32_t i = 0; i < list.count; i++) {
+            const struct nuc_value *v = &g->values[nuc_view_int(list, i)];
+            if (v->kind == NUC_VALUE_TENSOR)
+                nuc_codegen_facts(g, out, input, i, &v->u.tensor);
+        }
+    }
+    nuc_text_addf(out, "\n");
+    nuc_codegen_preparation(g, out);
+}
+
+static bool is_taken(struct nuc_context *cx, const struct nuc_program_view *const *programs, size_t count,
+                     const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcasecmp(nuc_codegen_name(cx, programs[i]->file), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_constants(struct nuc_context *cx, const struct nuc_program_view *const *programs, size_t i,
+                          bool with_facts, struct constants *c)
+{
+    struct nuc_codegen g = {.cx = cx, .file = programs[i]->file, .image = programs[i]->bytes};
+
+    nuc_codegen_open(&g);
+    g.name = nuc_codegen_name(cx, g.file);
+    g.upper = nuc_codegen_capitals(cx, g.name);
+    if (with_facts && is_taken(cx, programs, i, g.name))
+        nuc_warn(cx, "%s: the header has no constants of it, for another program is called %s: rename the file", g.file,
+                 g.name);
+    else if (with_facts)
+        add_facts(&g, &c->text);
+    if (g.decision == NULL)
+        return;
+    const size_t found = nuc_decision_found(g.decision), history = nuc_decision_history(g.decision);
+    c->decisions++;
+    c->found = found > c->found ? found : c->found;
+    c->history = history > c->history ? history : c->history;
+}
+
+static const char *constants_of(struct nuc_context *cx, const struct nuc_program_view *const *programs, size_t count,
+                                const char *name, bool with_facts)
+{
+    const char *upper = nuc_codegen_capitals(cx, name);
+    struct constants c = {.decisions = 0};
+
+    nuc_text_init(&c.text, cx);
+    for (size_t i = 0; i < count; i++)
+        add_constants(cx, programs, i, with_facts, &c);
+    const char *decisions = nuc_format(
+        cx,
+        "/* Programs that carry a decision, and the most elements that one takes of found and history: "
+        "nuc_program_decision(). */\n#define %1$s_DECISIONS %2$zu\n#define %1$s_FOUND %3$zu\n#define %1$s_HISTORY "
+        "%4$zu\n\n",
+        upper, c.decisions, c.found, c.history);
+    return nuc_format(cx, "%s%s", decisions, nuc_text_string(&c.text));
+}
+
 /* ---- files ---- */
 
 static const char *header(struct nuc_context *cx, const char *name, const char *command, const char *more)
@@ -142,13 +215,15 @@ struct nuc_table_files nuc_tables_with(struct nuc_context *cx, const struct nuc_
             use_method(cx, programs[i]->file, &programs[i]->methods[m], &used);
     }
     list_used(cx, &used, &files);
-    files.header = header(cx, name, command, more);
+    const bool is_project = strcmp(command, "codegen") == 0; /* which has the header of generated C */
+    files.header =
+        header(cx, name, command, nuc_format(cx, "%s%s", more, constants_of(cx, programs, count, name, !is_project)));
     files.source = source(cx, name, command, &files);
     return files;
 }
 
 struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nuc_program_view *const *programs,
-                                         size_t count, const char *name)
+                                         size_t count, const char *name, const char *command)
 {
-    return nuc_tables_with(cx, programs, count, name, "kernels", "");
+    return nuc_tables_with(cx, programs, count, name, command, "");
 }

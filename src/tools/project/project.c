@@ -163,7 +163,7 @@ static void write_program(const struct project *p, const char *path, struct nuc_
     struct nuc_context *cx = p->cx;
     const struct nuc_program_view *view = nuc_program_view_open(cx, path, image);
     struct nuc_codegen_files code = nuc_generate_code(cx, path, image, p->name);
-    struct nuc_table_files tables = nuc_kernel_tables(cx, &view, 1, nuc_format(cx, "%s_tables", p->name));
+    struct nuc_table_files tables = nuc_kernel_tables(cx, &view, 1, nuc_format(cx, "%s_tables", p->name), "codegen");
     const char *stem = in_project(p, nuc_format(cx, "program/%s", p->name));
 
     nuc_write_file(cx, nuc_format(cx, "%s.pte", stem), image);
