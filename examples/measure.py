@@ -66,13 +66,14 @@ def own(example):
     return module
 
 
-def data_sets(example):
-    names = sorted(n[:-4] for n in os.listdir(example) if n.endswith('.npz') and n != 'calibration.npz')
-    return {n: dict(np.load(os.path.join(example, n + '.npz'))) for n in names}
+def data_sets():
+    folder = os.environ['DATA']
+    names = sorted(n[:-4] for n in os.listdir(folder) if n.endswith('.npz') and n != 'calibration.npz')
+    return {n: dict(np.load(os.path.join(folder, n + '.npz'))) for n in names}
 
 
 def inputs(arrays):
-    return arrays['input' if 'input' in arrays else 'frame']
+    return next(arrays[n] for n in ('input', 'frame', 'samples') if n in arrays)
 
 
 def results_of(column, data, measure):
@@ -100,7 +101,7 @@ def image(target):
 
 def columns(example, targets, measure):
     """{column: {row: (number, text)}}"""
-    data = data_sets(example)
+    data = data_sets()
     table = {}
     for column in ['float'] + targets:
         facts = json.load(open(column + '.json'))
@@ -153,12 +154,12 @@ def page(example, targets):
 def main():
     example = sys.argv[2]
     if sys.argv[1] == 'input':
-        x = inputs(data_sets(example)['test'])
+        x = inputs(data_sets()['test'])
         x = x[:len(x) if sys.argv[3] == 'all' else int(sys.argv[3])]
         np.save('input.npy', x)
         x.tofile('input.bin')
     elif sys.argv[1] == 'header':
-        measure, data = own(example), data_sets(example)
+        measure, data = own(example), data_sets()
         print(measure.header(results_of(sys.argv[3], data, measure), data), end='')
     else:
         page(example, sys.argv[3:])

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs an example and prints on a page what it is worth: float model, programs of three targets, and their firmware.
 #   run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]
-# EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, and measure.py where accuracy
-# is not the measure; front_end.json, decision.json and classes.txt are for the options of these names. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
+# EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, or simulate.py that makes the
+# data, and measure.py where accuracy is not the measure; front_end.json, decision.json and classes.txt are for the options of these names. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
 # runs all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and
 # figures.txt, the figures one by one. An installed copy, without the sources, takes the installed nucleon, leaves out the
 # firmware and writes to out/EXAMPLE of the working folder.
@@ -54,27 +54,39 @@ run() {
 
 # outputs PROGRAM: of every data set but the calibration's.
 outputs() {
-    for data in "$example"/*.npz; do
-        set=$(basename "$data" .npz)
-        [ "$set" = calibration ] || run "$NUCLEON" run "$1.pte" --input "$data" --output "$1.$set.npz"
+    for file in "$DATA"/*.npz; do
+        set=$(basename "$file" .npz)
+        [ "$set" = calibration ] || run "$NUCLEON" run "$1.pte" --input "$file" --output "$1.$set.npz"
     done
 }
 
+DATA=$example
+export DATA
+if [ -f "$example/simulate.py" ]; then
+    DATA=$out/data
+    run $python "$example/simulate.py" "$DATA"
+fi
+calibration=$DATA/calibration.npz
+[ -f "$calibration" ] || calibration=$DATA/calibration.csv
+# A threshold that is a quantile is one of the float program, too.
+threshold=
+! grep -q quantile "$example/decision.json" 2>/dev/null || threshold=$calibration
 set --
 [ ! -f "$example/front_end.json" ] || set -- "$@" --front-end "$example/front_end.json"
 [ ! -f "$example/decision.json" ] || set -- "$@" --decision "$example/decision.json"
 [ ! -f "$example/classes.txt" ] || set -- "$@" --classes "$example/classes.txt"
-"$NUCLEON" compile "$example/$name.pt2" --no-quantize -o float.pte --json "$@" >float.json
+"$NUCLEON" compile "$example/$name.pt2" --no-quantize ${threshold:+--calibration "$threshold"} -o float.pte --json \
+    "$@" >float.json
 [ ! -f "$example/measure.py" ] || outputs float
 [ ! -f "$example/decision.json" ] ||
-    "$NUCLEON" evaluate float.pte --dataset "$example/test.npz" --json >float.evaluate.json
+    "$NUCLEON" evaluate float.pte --dataset "$DATA/test.npz" --json >float.evaluate.json
 $python "$here/measure.py" input "$example" "$samples"
 for target in $targets; do
-    "$NUCLEON" compile "$example/$name.pt2" --calibration "$example/calibration.npz" --target "$target" \
+    "$NUCLEON" compile "$example/$name.pt2" --calibration "$calibration" --target "$target" \
         -o "$target.pte" --json "$@" >"$target.json"
     outputs "$target"
     [ ! -f "$example/decision.json" ] ||
-        "$NUCLEON" evaluate "$target.pte" --dataset "$example/test.npz" --json >"$target.evaluate.json"
+        "$NUCLEON" evaluate "$target.pte" --dataset "$DATA/test.npz" --json >"$target.evaluate.json"
     [ "$has_sources" ] || continue
     application=
     input=input.npy
@@ -92,7 +104,7 @@ for target in ${has_sources:+$targets}; do
     sh "$root/tools/firmware_run.sh" "$target.elf" $input "$target.bin" >"$target.log" 2>&1 &
 done
 # Where accuracy is the measure, evaluate says what the float model's is.
-[ -f "$example/measure.py" ] || "$NUCLEON" evaluate "${targets%% *}.pte" --dataset "$example/test.npz" \
+[ -f "$example/measure.py" ] || "$NUCLEON" evaluate "${targets%% *}.pte" --dataset "$DATA/test.npz" \
     --reference "$example/$name.pt2" --json >evaluate.json
 wait
 # shellcheck disable=SC2086

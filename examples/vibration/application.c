@@ -1,55 +1,35 @@
 /*
- * Watches a machine: features in, a score and perhaps an alarm out, with the program as generated C (model.h) and the
- * threshold that the program gets on sound machines (example.h, printed by measure.py).
+ * Watches a machine: samples of an accelerometer in, alarms out, with the program, its front end and its decision as
+ * generated C (model.h).
  *
- *     application FEATURES [SCORES]
+ *     application SAMPLES [OUTPUTS]
  *
- * FEATURES: float32, recordings back to back. SCORES gets a float32 for each. Prints how many raise an alarm.
+ * SAMPLES: int16 as they come. OUTPUTS gets the network's output of each second. Prints how many raise an alarm.
  */
-#include <string.h>
-
 #include "../application.h"
-#include "example.h"
-
-#define FEATURES (MODEL_INPUT0_BYTES / sizeof(float))
-
-_Static_assert(MODEL_INPUT0_BYTES == MODEL_OUTPUT0_BYTES, "an autoencoder gives what it takes");
-
-/* Mean square of what the program does not reproduce, or a negative number when it fails. */
-static float anomaly(const float *features, struct nuc_detail *detail)
-{
-    float sum = 0.0F;
-
-    memcpy(model_input0(), features, MODEL_INPUT0_BYTES);
-    if (model_run(detail) != NUC_OK)
-        return -1.0F;
-    const float *back = model_output0();
-    for (size_t i = 0; i < FEATURES; i++) {
-        float difference = features[i] - back[i];
-        sum += difference * difference;
-    }
-    return sum / (float)FEATURES;
-}
 
 static int watch(int in, int out)
 {
-    static float features[FEATURES];
+    static int16_t samples[500]; /* what a sensor's buffer holds, no part of a second */
     struct nuc_detail detail = {.message = NULL};
-    int64_t count = 0;
-    int64_t alarms = 0;
+    int64_t count = 0, alarms = 0;
+    size_t bytes;
 
-    while (nuc_port_read(in, features, sizeof features) == sizeof features) {
-        uint32_t start = nuc_port_instructions();
-        float score = anomaly(features, &detail);
-        if (count++ == 0)
-            nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - start), "\n");
-        if (score < 0.0F)
-            return failed(&detail);
-        if (score > ANOMALY_THRESHOLD)
-            alarms++;
+    while ((bytes = nuc_port_read(in, samples, sizeof samples)) > 0) {
+        const int16_t *at = samples;
+        size_t left = bytes / sizeof *samples;
+        uint32_t begin = nuc_port_instructions();
+        while (model_push(&at, &left)) {
+            const struct nuc_decider *d = model_decide();
+            if (d == NULL)
+                return failed(&detail);
+            if (count++ == 0)
+                nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - begin), "\n");
+            alarms += d->found[0].label;
+            if (out >= 0 && nuc_port_write(out, model_output0(), MODEL_OUTPUT0_BYTES) != 0)
+                return 1;
+        }
         nuc_port_wait();
-        if (out >= 0 && nuc_port_write(out, &score, sizeof score) != 0)
-            return 1;
     }
     nuc_print_line("alarms ", alarms, "");
     nuc_print_line(" of ", count, "\n");

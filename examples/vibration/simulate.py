@@ -1,19 +1,21 @@
 #!/usr/bin/python3
-"""Simulates the vibration of rotating machines and writes its features.
+"""Simulates the vibration of rotating machines, as an accelerometer gives it.
 
-    simulate.py FEATURES.npz [--seed 1]
+    simulate.py FOLDER [--seed 1]
 
-FEATURES.npz holds float32 arrays [recordings, 128]: 'train', 'threshold' and 'test', and for 'test' uint8 'fault' and
-'machine'. A recording is one second of an accelerometer on one of six machines, each with its own residual
-imbalance, gear, bearing and resonances, at a random speed and load. Recordings of 'train' and 'threshold' are of
-machines in order; of 'test' half are, the others have one of FAULTS, from slight to clear. The same seed gives the same
-file. Needs Debian's python3-numpy.
+FOLDER gets calibration.csv, seconds of sound machines one behind the other; machine.csv, six seconds of one machine of
+which the last three have a fault; and test.npz with int16 'samples' [recordings, 8192], 'label_anomaly', 'fault' and
+'machine'. A recording is one second on one of six machines, each with its own residual imbalance, gear, bearing and
+resonances, at a random speed and load. Of test.npz half are of machines in order; the others have one of FAULTS, from
+slight to clear. The same seed gives the same files. Needs Debian's python3-numpy.
 """
 import argparse
+import os
 
 import numpy as np
 
-from features import RATE, features
+RATE = 8192
+COUNTS = 2048  # of the sensor in a g: int16 is 16 g
 
 FAULTS = ['none', 'imbalance', 'misalignment', 'looseness', 'outer race', 'inner race']
 MACHINES = 6
@@ -83,11 +85,15 @@ def recording(machine, fault, random):
     return mounting * x + 0.005 * random.standard_normal(RATE)
 
 
-PARTS = {'train': 6000, 'threshold': 600, 'test': 1600}  # recordings
+PARTS = {'train': 6000, 'calibration': 600, 'test': 800}  # recordings
+
+
+def counts(x):
+    return np.clip(np.round(x * COUNTS), -32768, 32767).astype(np.int16)
 
 
 def simulate(part, seed, chosen=None):
-    """features, faults and machines of the recordings of a part, or of those with the chosen numbers"""
+    """recordings, faults and machines of a part, or of those with the chosen numbers"""
     numbers = np.arange(PARTS[part])
     if part == 'test':  # every other one is of a faulty machine
         machine, fault = numbers // 2 % MACHINES, numbers % 2 * (numbers // 2 % (len(FAULTS) - 1) + 1)
@@ -95,22 +101,27 @@ def simulate(part, seed, chosen=None):
         machine, fault = numbers % MACHINES, np.zeros_like(numbers)
     machines = [Machine(np.random.default_rng([seed, m])) for m in range(MACHINES)]
     numbers = numbers if chosen is None else chosen
-    made = [features(recording(machines[machine[i]], FAULTS[fault[i]],
-                               np.random.default_rng([seed, list(PARTS).index(part), i, 1]))) for i in numbers]
+    made = [counts(recording(machines[machine[i]], FAULTS[fault[i]],
+                             np.random.default_rng([seed, list(PARTS).index(part), i, 1]))) for i in numbers]
     return np.stack(made), fault[numbers].astype(np.uint8), machine[numbers].astype(np.uint8)
+
+
+def write_csv(path, x):
+    np.savetxt(path, x.reshape(-1), '%d', header='acceleration', comments='')
 
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument('output')
+    arguments.add_argument('folder')
     arguments.add_argument('--seed', type=int, default=1)
     options = arguments.parse_args()
-    data = {}
-    for part in PARTS:
-        data[part], fault, machine = simulate(part, options.seed)
-        print('%s: %d recordings' % (part, len(fault)), flush=True)
-    data['fault'], data['machine'] = fault, machine
-    np.savez_compressed(options.output, **data)
+    os.makedirs(options.folder, exist_ok=True)
+    write_csv(os.path.join(options.folder, 'calibration.csv'), simulate('calibration', options.seed)[0])
+    x, fault, machine = simulate('test', options.seed)
+    np.savez(os.path.join(options.folder, 'test.npz'), samples=x, label_anomaly=(fault != 0).astype(np.uint8), fault=fault,
+             machine=machine)
+    of_one = [np.flatnonzero((machine == 3) & is_faulty)[:3] for is_faulty in (fault == 0, fault == 4)]
+    write_csv(os.path.join(options.folder, 'machine.csv'), x[np.concatenate(of_one)])
 
 
 if __name__ == '__main__':

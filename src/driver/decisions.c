@@ -57,6 +57,11 @@ void nuc_note_decision(struct nuc_model *m, const struct nuc_decision_rule *stor
         m->decision = d;
 }
 
+bool nuc_takes_quantile(const struct nuc_model *m)
+{
+    return m->decision != NULL && isnan(m->decision->threshold);
+}
+
 void nuc_check_decision(const struct nuc_model *m, bool has_samples)
 {
     const struct nuc_decision_rule *d = m->decision;
@@ -65,11 +70,10 @@ void nuc_check_decision(const struct nuc_model *m, bool has_samples)
         return;
     if (m->settings->o.no_metadata)
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "--decision: is a part of the program's facts: leave --no-metadata out");
-    if (isnan(d->threshold) && (!has_samples || nuc_model_is_quantized(m) || m->settings->o.no_quantize))
+    if (isnan(d->threshold) && !has_samples)
         nuc_fail(m->c->cx, NUC_BAD_USAGE,
-                 "--decision: the threshold is a quantile of calibration data, which %s is not quantized with: give a "
-                 "threshold",
-                 m->graph->file);
+                 "--decision: the threshold is a quantile of calibration data: give samples with --calibration DATA, or "
+                 "a threshold");
 }
 
 /* ---- quantiles ---- */
@@ -127,7 +131,7 @@ static float *score_samples(struct nuc_job *j, const struct nuc_decision_rule *d
 
 void nuc_note_threshold(struct nuc_job *j)
 {
-    if (j->m->decision == NULL || !isnan(j->m->decision->threshold))
+    if (!nuc_takes_quantile(j->m))
         return;
     struct nuc_decision_rule *d = nuc_copy(j->c->cx, j->m->decision, sizeof *d);
     struct nuc_sub_arena *memory = nuc_open_samples(j);

@@ -44,7 +44,10 @@ void nuc_note_decision(struct nuc_model *m, const struct nuc_decision_rule *stor
 /* Fails where the program cannot carry it, or its threshold takes samples that are not there. */
 void nuc_check_decision(const struct nuc_model *m, bool has_samples);
 
-/* Of a model that was just quantized with the job's samples: the threshold that is a quantile of them. */
+/* Whether a threshold is still to be made of samples. */
+bool nuc_takes_quantile(const struct nuc_model *m);
+
+/* Of a model that is quantized, or stays as it is, with the job's samples: the threshold that is a quantile of them. */
 void nuc_note_threshold(struct nuc_job *j);
 
 /*

@@ -284,11 +284,12 @@ void nuc_check_model(const struct nuc_job *j, struct nuc_sample_source calibrati
     nuc_check_input_orders(j->m);
     nuc_check_given_classes(j->m);
     nuc_check_decision(j->m, has_samples);
-    if (nuc_model_is_quantized(j->m) && has_samples)
+    const bool is_unused = has_samples && !nuc_takes_quantile(j->m);
+    if (nuc_model_is_quantized(j->m) && is_unused)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
     if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))
         nuc_warn(cx, "%s: is quantized already; --no-quantize only keeps it off the NPU", file);
-    if (j->m->settings->o.no_quantize && has_samples)
+    if (j->m->settings->o.no_quantize && is_unused)
         nuc_warn(cx, "%s: is not quantized; the calibration data is not used", file);
     if (!nuc_model_is_quantized(j->m) && !has_samples && !j->m->settings->o.no_quantize)
         nuc_fail(cx, NUC_BAD_USAGE,

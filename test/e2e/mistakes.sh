@@ -184,7 +184,7 @@ done <<'ROWS'
 1 | no.json: cannot be opened                              | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision no.json
 2 | [1, 10], rows of at least 5 values belong there        | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"boxes":{"form":"yolo8"}}'
 2 | --decision: is of output 3                             | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --decision '{"classes":{"outputs":[3]}}'
-2 | the threshold is a quantile of calibration data        | compile "$d/digits.pt2" --no-quantize -o x.pte --decision '{"anomaly":{"quantile":0.9}}'
+2 | give samples with --calibration DATA, or a threshold    | compile "$d/digits.pt2" --no-quantize -o x.pte --decision '{"anomaly":{"quantile":0.9}}'
 2 | leave --no-metadata out                                | compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o x.pte --no-metadata --decision '{"classes":{}}'
 1 | the folder 'none' of --memory-map does not exist       | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --memory-map none/m
 1 | the folder 'none' of --dump-kernel-selection           | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --dump-kernel-selection none/m

@@ -138,6 +138,7 @@ static struct nuc_frame_taps taps_of(struct nuc_context *cx, const struct nuc_re
 {
     const uint32_t most = nuc_resampling_taps(r);
     const size_t stride = most + 2u;
+    size_t longest = 1;
     int32_t *words = nuc_alloc_array(cx, r->count, stride * sizeof *words);
     double *weights = nuc_alloc_array(cx, most, sizeof *weights);
     uint32_t first;
@@ -148,8 +149,15 @@ static struct nuc_frame_taps taps_of(struct nuc_context *cx, const struct nuc_re
         at[0] = (int32_t)first;
         for (int32_t k = 0; k < at[1]; k++)
             at[2 + k] = (int32_t)(0.5 + weights[k] * (1 << NUC_FRAME_WEIGHT_BITS));
+        /* The last one is 0 where nothing is scaled. */
+        const int32_t *before = i > 0 ? at - stride : NULL;
+        while (at[1] > 1 && at[1 + at[1]] == 0 && (before == NULL || at[0] + at[1] > before[0] + before[1]))
+            at[1]--;
+        longest = (size_t)at[1] > longest ? (size_t)at[1] : longest;
     }
-    return (struct nuc_frame_taps){words, r->count, stride};
+    for (uint32_t i = 1; i < r->count; i++)
+        memmove(words + i * (longest + 2), words + i * stride, (longest + 2) * sizeof *words);
+    return (struct nuc_frame_taps){words, r->count, longest + 2};
 }
 
 /* The largest part in the middle: one margin is 0. */

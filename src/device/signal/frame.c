@@ -70,13 +70,36 @@ static void columns_of(const struct nuc_frame_input *p, size_t *from, size_t *en
     }
 }
 
+/* Whether each value is one pixel. */
+static bool are_single(const struct nuc_frame_taps *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->words[i * t->stride + 1] != 1 || t->words[i * t->stride + 2] != 1 << NUC_FRAME_WEIGHT_BITS)
+            return false;
+    }
+    return true;
+}
+
+/* Then there are no sums. */
+static bool is_single(const struct nuc_frame_input *p)
+{
+    return are_single(&p->rows) && are_single(&p->columns);
+}
+
+/* Whether a line's bytes are the colours that are read of it. */
+static bool is_read_in_place(const struct nuc_frame_input *p)
+{
+    return p->channels == NUC_CHANNELS_GREY ? p->pixels == NUC_PIXELS_GREY : p->pixels == NUC_PIXELS_RGB888;
+}
+
 size_t nuc_frame_scratch(const struct nuc_frame_input *p)
 {
     const size_t row = p->columns.count * channels_of(p);
     size_t from, end;
 
     columns_of(p, &from, &end);
-    return rows_at_once(&p->rows) * row * sizeof(uint32_t) + row + (end - from) * channels_of(p);
+    const size_t sums = is_single(p) ? 0 : rows_at_once(&p->rows) * row * sizeof(uint32_t);
+    return sums + row + (is_read_in_place(p) ? 0 : (end - from) * channels_of(p));
 }
 
 /* ---- colours ---- */
@@ -226,21 +249,70 @@ static void sum_columns(const struct nuc_frame_taps *t, const uint8_t *pixels, s
     }
 }
 
-static void write_row(const struct nuc_frame_input *p, const uint32_t *sums, size_t row, void *out)
+static inline void write_values(const struct nuc_frame_input *p, const uint8_t *values, bool is_wide, size_t row,
+                                void *out)
 {
-    const size_t channels = channels_of(p);
+    const size_t channels = channels_of(p), step = p->column_step, width = is_wide ? 4 : 1;
 
     for (size_t c = 0; c < channels; c++) {
-        const uint32_t *at = sums + (p->channels == NUC_CHANNELS_BGR ? 2 - c : c);
-        const size_t table = p->one_table ? 0 : 256 * c;
-        size_t to = row * p->row_step + c * p->channel_step;
-        for (size_t i = 0; i < p->columns.count; i++, at += channels, to += p->column_step) {
-            const size_t value = table + rounded(*at);
-            if (p->is_wide)
-                __builtin_memcpy((uint8_t *)out + 4 * to, (const uint8_t *)p->table + 4 * value, 4);
+        const uint8_t *at = values + (p->channels == NUC_CHANNELS_BGR ? 2 - c : c);
+        const uint8_t *table = (const uint8_t *)p->table + width * (p->one_table ? 0 : 256 * c);
+        uint8_t *to = (uint8_t *)out + width * (row * p->row_step + c * p->channel_step);
+        for (size_t i = p->columns.count; i > 0; i--, at += channels, to += width * step) {
+            if (is_wide)
+                __builtin_memcpy(to, table + 4 * (size_t)*at, 4);
             else
-                ((uint8_t *)out)[to] = ((const uint8_t *)p->table)[value];
+                *to = table[*at];
         }
+    }
+}
+
+/* What the table has for the colours of a row. */
+static void write_row(const struct nuc_frame_input *p, const uint8_t *values, size_t row, void *out)
+{
+    if (p->is_wide)
+        write_values(p, values, true, row, out);
+    else
+        write_values(p, values, false, row, out);
+}
+
+/* The colours of a line from a column on. */
+static const uint8_t *colours_of(const struct nuc_frame_input *p, const uint8_t *frame, size_t y, size_t from,
+                                 size_t end, uint8_t *pixels)
+{
+    const uint8_t *line = frame + y * nuc_frame_bytes(p->pixels, p->width, 1);
+
+    if (is_read_in_place(p))
+        return line + from * channels_of(p);
+    read_line(p, line, from, end, pixels);
+    return pixels;
+}
+
+/* The pixels of the columns of which each is a value: where they lie, or copied to `row` where they are apart. */
+static const uint8_t *pick_columns(const struct nuc_frame_taps *t, const uint8_t *colours, size_t origin,
+                                   size_t channels, uint8_t *row)
+{
+    const size_t first = first_of(t, 0);
+
+    if (first_of(t, t->count - 1) - first == t->count - 1)
+        return colours + (first - origin) * channels;
+    for (size_t i = 0; i < t->count && channels == 1; i++)
+        row[i] = colours[first_of(t, i) - origin];
+    for (size_t i = 0; i < t->count && channels == 3; i++)
+        __builtin_memcpy(row + 3 * i, colours + 3 * (first_of(t, i) - origin), 3);
+    return row;
+}
+
+static void prepare_single(const struct nuc_frame_input *p, const uint8_t *frame, uint8_t *row, void *out)
+{
+    const size_t channels = channels_of(p);
+    size_t from, end;
+
+    columns_of(p, &from, &end);
+    for (size_t i = 0; i < p->rows.count; i++) {
+        const uint8_t *colours =
+            colours_of(p, frame, first_of(&p->rows, i), from, end, row + p->columns.count * channels);
+        write_row(p, pick_columns(&p->columns, colours, from, channels, row), i, out);
     }
 }
 
@@ -248,11 +320,14 @@ void nuc_prepare_frame(const struct nuc_frame_input *p, const uint8_t *frame, vo
 {
     const struct nuc_frame_taps *rows = &p->rows;
     const size_t channels = channels_of(p), size = p->columns.count * channels, ring = rows_at_once(rows);
-    const size_t line = nuc_frame_bytes(p->pixels, p->width, 1);
     uint32_t *sums = scratch;
-    uint8_t *row = (uint8_t *)(sums + ring * size), *pixels = row + size;
+    uint8_t *row = (uint8_t *)(sums + ring * size);
     size_t done = 0, begun = 0, from, end;
 
+    if (is_single(p)) {
+        prepare_single(p, frame, scratch, out);
+        return;
+    }
     columns_of(p, &from, &end);
     for (size_t y = first_of(rows, 0); done < rows->count; y++) {
         for (; begun < rows->count && first_of(rows, begun) == y; begun++) {
@@ -261,15 +336,18 @@ void nuc_prepare_frame(const struct nuc_frame_input *p, const uint8_t *frame, vo
         }
         if (done == begun)
             continue; /* between rows that count */
-        read_line(p, frame + y * line, from, end, pixels);
-        sum_columns(&p->columns, pixels, from, channels, row);
+        sum_columns(&p->columns, colours_of(p, frame, y, from, end, row + size), from, channels, row);
         for (size_t i = done; i < begun; i++) {
             uint32_t *to = sums + i % ring * size;
             const uint32_t weight = (uint32_t)rows->words[i * rows->stride + 2 + y - first_of(rows, i)];
             for (size_t k = 0; k < size; k++)
                 to[k] += weight * row[k];
         }
-        for (; done < begun && end_of(rows, done) == y + 1; done++)
-            write_row(p, sums + done % ring * size, done, out);
+        for (; done < begun && end_of(rows, done) == y + 1; done++) {
+            const uint32_t *from_sums = sums + done % ring * size;
+            for (size_t k = 0; k < size; k++)
+                row[k] = rounded(from_sums[k]);
+            write_row(p, row, done, out);
+        }
     }
 }

@@ -1,7 +1,8 @@
 /*
  * Front ends for cameras in integers: the bytes of a frame become the input of a network. Every pixel that is needed
  * becomes 8-bit colours or grey, these are resampled first along rows and then along columns, each time to 8 bits, with
- * weights of 22 bits as Pillow's resize() has them, and a table says what becomes of each of the 256 values.
+ * weights of 22 bits as Pillow's resize() has them, and a table says what becomes of each of the 256 values. Where each
+ * value is one pixel, of a frame of the result's size or of the nearest ones, there are no sums.
  */
 #ifndef NUC_DEVICE_SIGNAL_FRAME_H
 #define NUC_DEVICE_SIGNAL_FRAME_H

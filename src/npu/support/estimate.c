@@ -314,6 +314,11 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_n
         return matrix_cycles_of(c, node);
     call.in = &in->vals[0];
     call.out = &node->vals[0];
+    const struct nuc_node *taps = node->op == NUC_OP_PREPARE_FRAME ? nuc_arg_node(node, NUC_ARG(PREPARE_FRAME, columns))
+                                  : node->op == NUC_OP_SIGNAL_FEATURES
+                                      ? nuc_arg_node(node, NUC_ARG(SIGNAL_FEATURES, window))
+                                      : NULL;
+    call.weight = taps != NULL ? &taps->vals[0] : NULL;
     if (nuc_op_family(node->op) == NUC_FAMILY_MAP || (!c->real && is_function(node)))
         call.op = NUC_OP_CORTEXM_ACTIVATION;
     if (work_of(node) == WORK_RECURRENT) {

@@ -13,9 +13,10 @@
 
 /* A call, or a part of one. */
 struct nuc_kernel_call {
-    enum nuc_op op;                /* of the Cortex-M dialect, of our own, or of the Edge dialect */
-    const struct nuc_meta *in;     /* first operand; NULL: there is none */
-    const struct nuc_meta *weight; /* of products: [O, H, W, I], depthwise [1, H, W, O]; else NULL */
+    enum nuc_op op;            /* of the Cortex-M dialect, of our own, or of the Edge dialect */
+    const struct nuc_meta *in; /* first operand; NULL: there is none */
+    const struct nuc_meta
+        *weight; /* of products: [O, H, W, I], depthwise [1, H, W, O]; of frames: columns, or window; else NULL */
     const struct nuc_meta *out;
     double products; /* where sizes do not say them: elements of windows, products of gates, values put at indices */
     double gates;    /* of a recurrent layer, over all steps */
