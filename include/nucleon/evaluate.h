@@ -44,9 +44,10 @@ struct nuc_evaluate_options {
     int64_t ignore_label;     /* decisions with this label do not count; NUC_NO_LABEL: all count */
     size_t max_disagreements; /* the number of differing decisions to keep */
     struct nuc_shard shard;   /* the samples to evaluate; nuc_merge_evaluations() makes one evaluation of all shards */
-    double min_accuracy;      /* percent of right decisions, of the worst output with labels */
+    double min_accuracy;      /* percent of right decisions, of the worst output with labels; docs/evaluate.md */
     double min_agreement;     /* percent of equal decisions, of the worst output with classes */
     double min_sqnr;          /* dB, of the worst output that is not an integer */
+    double max_false_alarms;  /* of a program's decision: events an hour, or percent of samples without anomaly */
     /* Called for every decision, in the order of samples, outputs and positions. May be NULL. */
     void (*decided)(void *user, const struct nuc_disagreement *decision);
     void *decided_user;

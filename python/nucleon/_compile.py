@@ -165,13 +165,14 @@ class Report:
 def report(model: Any, calibration: Any = None, dataset: Any = None, *, target: str = "imxrt700",
            compare: str | os.PathLike[str] | None = None, task: str = "auto", class_axis: int | None = None,
            ignore_label: int | None = None, disagreements: int = 0, min_accuracy: float | None = None,
-           min_agreement: float | None = None, min_sqnr: float | None = None,
+           min_agreement: float | None = None, min_sqnr: float | None = None, max_false_alarms: float | None = None,
            progress: Progress | bool | None = None, **options: Any) -> Report:
     """Everything about a network in one page: where it runs and why, cycles, memory, errors, accuracy on ``dataset``.
 
     Arguments as of ``compile()`` and ``evaluate()``. What is demanded and does not hold is in ``missed`` of the result.
     """
-    how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr)
+    how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr,
+                           max_false_alarms)
     with Session({"target": target, **options}, progress) as s:
         opened, samples = open_with_samples(s, model, calibration, "calibration")
         asked = ReportOptions(evaluate=ctypes.pointer(how))

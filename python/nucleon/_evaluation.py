@@ -28,7 +28,7 @@ def choice(name: str, value: str, words: tuple[str, ...]) -> int:
 
 def evaluate_options(task: str, class_axis: int | None, ignore_label: int | None, disagreements: int,
                      min_accuracy: float | None, min_agreement: float | None,
-                     min_sqnr: float | None) -> EvaluateOptions:
+                     min_sqnr: float | None, max_false_alarms: float | None) -> EvaluateOptions:
     options = EvaluateOptions()
     lib.nuc_evaluate_options_default(ctypes.byref(options))
     options.task = choice("task", task, TASKS)
@@ -36,7 +36,8 @@ def evaluate_options(task: str, class_axis: int | None, ignore_label: int | None
         options.class_axis = whole("class_axis", class_axis)
     options.ignore_label = NO_LABEL if ignore_label is None else whole("ignore_label", ignore_label, -2**63, 2**63 - 1)
     options.max_disagreements = whole("disagreements", disagreements)
-    for name, value in (("min_accuracy", min_accuracy), ("min_agreement", min_agreement), ("min_sqnr", min_sqnr)):
+    for name, value in (("min_accuracy", min_accuracy), ("min_agreement", min_agreement), ("min_sqnr", min_sqnr),
+                        ("max_false_alarms", max_false_alarms)):
         if value is not None:
             setattr(options, name, real(name, value))
     return options
@@ -45,7 +46,7 @@ def evaluate_options(task: str, class_axis: int | None, ignore_label: int | None
 def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, labels: Any = None, *, reference: Any = None, quantized: Any = None,
              task: str = "auto", class_axis: int | None = None, ignore_label: int | None = None,
              disagreements: int = 0, min_accuracy: float | None = None, min_agreement: float | None = None,
-             min_sqnr: float | None = None, shard: tuple[int, int] | None = None, simulator: str = "best",
+             min_sqnr: float | None = None, max_false_alarms: float | None = None, shard: tuple[int, int] | None = None, simulator: str = "best",
              threads: int = 0, progress: Progress | bool | None = None, **options: Any) -> dict[str, Any]:
     """Runs a program over a data set: its accuracy and its distance from the model that it was made of.
 
@@ -54,7 +55,7 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
     ``(x, y)`` with labels; or an iterable of batches such as a DataLoader of these. ``labels`` may be given apart.
     ``reference`` is the float model, as ``compile()`` takes it, or its torch.nn.Module: SQNR and agreement. ``quantized`` is what ``quantize()``
     made and the program was compiled from: the error of every node. ``min_accuracy`` and ``min_agreement`` are percent,
-    ``min_sqnr`` is dB; where one does not hold, ``PropertyMissed`` is raised, whose ``result`` is the evaluation.
+    ``min_sqnr`` is dB, ``max_false_alarms`` events an hour or percent; where one does not hold, ``PropertyMissed`` is raised, whose ``result`` is the evaluation.
     ``shard=(i, n)`` takes the i-th of n parts of the samples, for ``merge_evaluations()``.
 
     The result has the members of ``nucleon evaluate --json`` (docs/json.md). ``options`` are those of the command line
@@ -70,7 +71,8 @@ def evaluate(program: Program | str | os.PathLike[str] | bytes, dataset: Any, la
         raise BadUsage("labels are an array: the model to compare with is given as reference=MODEL")
     if quantized is not None and reference is None:
         raise BadUsage("quantized: nodes are compared with the float model, too: give it as reference=MODEL")
-    how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr)
+    how = evaluate_options(task, class_axis, ignore_label, disagreements, min_accuracy, min_agreement, min_sqnr,
+                           max_false_alarms)
     if shard is not None:
         how.shard.index, how.shard.count = _shard(shard)
     runner = Runner(program, {**options, "threads": threads or None}, simulator_options(simulator, threads), progress)
@@ -109,12 +111,13 @@ def _unless_missed(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def merge_evaluations(shards: Iterable[Any], *, min_accuracy: float | None = None,
-                      min_agreement: float | None = None, min_sqnr: float | None = None) -> dict[str, Any]:
+                      min_agreement: float | None = None, min_sqnr: float | None = None,
+                      max_false_alarms: float | None = None) -> dict[str, Any]:
     """One evaluation of its shards: what ``evaluate(..., shard=(i, n))`` gave, or files of ``nucleon evaluate --shard``.
 
     Every number is that of an evaluation without shards, but the seconds.
     """
-    how = evaluate_options("auto", None, None, 0, min_accuracy, min_agreement, min_sqnr)
+    how = evaluate_options("auto", None, None, 0, min_accuracy, min_agreement, min_sqnr, max_false_alarms)
     shards = list(shards) if isinstance(shards, Iterable) and not _data.is_path(shards) else []
     if not shards:
         raise BadUsage("shards: give a list of what evaluate(..., shard=(i, n)) returned, or of files")

@@ -215,6 +215,7 @@ class EvaluateOptions(ctypes.Structure):
         ("min_accuracy", c_double),
         ("min_agreement", c_double),
         ("min_sqnr", c_double),
+        ("max_false_alarms", c_double),
         ("decided", c_void_p),
         ("decided_user", c_void_p),
     ]

@@ -81,6 +81,45 @@ rm shifted/one.npy
 same "labels that count otherwise" 60 p.pte --dataset shifted
 grep -q "the model seems to have a class in front" merged.err || fail "no note of shifted labels: $(cat merged.err)"
 
+# Decisions: boxes, points and anomalies of all shards are scored together; what is over time is not taken apart.
+/usr/bin/python3 - "$digits/test.npz" <<'PYTHON' || fail "labels of decisions"
+import struct, sys, zipfile
+def npy(sizes, numbers):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({', '.join(map(str, sizes))},), }}"
+    return b"\x93NUMPY\x01\x00v\x00" + b"%-117s\n" % header.encode() + struct.pack(f"<{len(numbers)}f", *numbers)
+n, k = 360, float("nan")
+labels = {"boxes": ([n, 2, 5], [v for i in range(n) for v in (0, 0, i % 10 / 10, 1, 0.1 + i % 3 / 60, -1, k, 0, 0, 0)]),
+          "points": ([n, 5, 3], [((i * 7 + 3) % 29) / 29 for i in range(n * 15)]),
+          "anomaly": ([n], [i * i % 3 == 1 for i in range(n)]), "events": ([n], [i % 11 - 1 for i in range(n)])}
+for kind, (sizes, numbers) in labels.items():
+    with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(kind + ".npz", "w") as new:
+        new.writestr("input.npy", old.read("input.npy"))
+        new.writestr(f"label_{kind}.npy", npy(sizes, numbers))
+PYTHON
+# decided NAME RULE: a program of that decision.
+decided() {
+    "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --decision "$2" -o "$1.pte" -q || fail "$1"
+}
+decided boxes '{"boxes":{"form":"fomo","rows":10,"columns":1,"background":false,"threshold":0.2}}'
+decided points '{"keypoints":{"form":"coordinates","points":5,"threshold":0.01}}'
+decided anomaly '{"anomaly":{"threshold":0.9,"score":"max"}}'
+decided events '{"classes":{"step_seconds":0.5}}'
+# shellcheck disable=SC2086
+{
+    same "boxes" 7 boxes.pte --dataset boxes.npz $reference
+    grep -q "map50" merged.json || fail "boxes are not scored"
+    same "points" 3 points.pte --dataset points.npz
+    same "anomalies" 5 anomaly.pte --dataset anomaly.npz $reference
+    grep -q "AUC  *0\.[1-9]" merged.txt || fail "anomalies are not scored: $(cat merged.txt)"
+}
+"$nucleon" merge-evaluations $files --min-accuracy 99 --max-false-alarms 1 >said 2>err
+[ $? -eq 3 ] && grep -q "accuracy of the decisions is [0-9.]* %, .* below --min-accuracy 99; false alarms of the decisions is [0-9.]*, .* above --max-false-alarms 1" err ||
+    fail "gates of decisions: $(cat err)"
+"$nucleon" evaluate events.pte --dataset events.npz --shard 1/2 --json >said 2>err
+[ $? -eq 2 ] && grep -q "decisions are over time" err || fail "events in shards: $(cat err)"
+"$nucleon" evaluate boxes.pte --dataset boxes.npz --max-false-alarms 1 >said 2>err
+[ $? -eq 2 ] && grep -q "max-false-alarms cannot be measured: it takes a decision about events" err || fail "no false alarms of boxes: $(cat err)"
+
 # Images in folders of classes, several of them in one shard.
 cp -r "$root/test/fault/images/." classes/
 mkdir -p few/a few/b # other data than classes, which evaluate would note

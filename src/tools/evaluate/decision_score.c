@@ -8,7 +8,7 @@
 
 #include "archive/json_build.h"
 #include "data/decision.h"
-#include "tools/evaluate/scored_output.h"
+#include "tools/evaluate/shard.h"
 
 /* What was found in a sample, or is labelled: for each box or step. */
 struct mark {
@@ -23,8 +23,10 @@ struct marks {
 };
 
 struct nuc_decision_scoring {
+    enum nuc_decision_kind kind;
     const struct nuc_array_info *labels;
-    struct nuc_array_info array;
+    struct nuc_array_info array; /* of all samples, which shards have parts of */
+    size_t first;                /* sample of the shard */
     struct nuc_decider reference;
     struct marks of[2]; /* of the program, of the reference */
 };
@@ -72,9 +74,14 @@ static bool has_type(const struct nuc_array_info *a)
            a->dtype == NUC_I8 || a->dtype == NUC_U8 || a->dtype == NUC_BOOL;
 }
 
+static size_t all_samples(const struct nuc_scoring *s)
+{
+    return s->result->origin != NULL ? s->result->origin->n_samples : s->result->n_samples;
+}
+
 static bool has_shape(const struct nuc_scoring *s, const struct nuc_decision_rule *d, const struct nuc_array_info *a)
 {
-    if (a->rank == 0 || a->sizes[0] != (int64_t)s->result->n_samples)
+    if (a->rank == 0 || a->sizes[0] != (int64_t)all_samples(s))
         return false;
     if (d->kind == NUC_DECIDE_BOXES)
         return a->rank == 3 && a->sizes[2] == 5;
@@ -118,7 +125,7 @@ static void check_labels(const struct nuc_scoring *s, const struct nuc_decision_
     for (size_t i = 0; i < n; i++) {
         if (!is_label(d, a, i))
             nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has %g for sample %zu, it takes %s", s->data->path, a->name,
-                     label_at(a, i), i / (n / (size_t)a->sizes[0]), shape_of(s->cx, d, s->result->n_samples));
+                     label_at(a, i), i / (n / (size_t)a->sizes[0]), shape_of(s->cx, d, all_samples(s)));
     }
 }
 
@@ -145,9 +152,11 @@ void nuc_open_decision_scores(struct nuc_scoring *s)
     const struct nuc_decision_rule *d = nuc_runner_decision(s->runner);
     struct nuc_decision_scoring *p;
 
-    if (d == NULL || s->options->shard.count != 0)
+    if (d == NULL)
         return;
     p = nuc_alloc(s->cx, sizeof *p);
+    p->kind = d->kind;
+    p->first = s->first;
     for (size_t i = 0; i < nuc_dataset_n_arrays(s->data); i++) {
         if (nuc_dataset_array(s->data, i, &p->array) != NUC_OK)
             nuc_fail_again(s->cx, s->cx->status);
@@ -157,16 +166,22 @@ void nuc_open_decision_scores(struct nuc_scoring *s)
         if (!has_shape(s, d, &p->array) || !has_type(&p->array))
             nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' is %s %s, it takes %s", s->data->path, p->array.name,
                      nuc_dtype_name(p->array.dtype), nuc_sizes_text(s->cx, p->array.sizes, p->array.rank),
-                     shape_of(s->cx, d, s->result->n_samples));
+                     shape_of(s->cx, d, all_samples(s)));
         check_labels(s, d, &p->array);
         p->labels = &p->array;
         break;
     }
     if (p->labels == NULL)
         return;
+    if (d->kind == NUC_DECIDE_CLASSES && s->options->shard.count != 0)
+        nuc_fail(s->cx, NUC_BAD_USAGE,
+                 "--shard %zu/%zu: decisions are over time, so that one depends on those before it: evaluate the whole "
+                 "data set without --shard",
+                 s->options->shard.index, s->options->shard.count);
     if (s->reference != NULL)
         open_reference(s, d, p);
     s->decisions = p;
+    s->result->decision = nuc_decision_kind_name(d->kind);
 }
 
 /* ---- one sample ---- */
@@ -438,7 +453,7 @@ static void score_anomalies(struct nuc_scoring *s, const struct marks *found, st
 
 /* ---- all ---- */
 
-void nuc_finish_decisions(struct nuc_scoring *s)
+static void score(struct nuc_scoring *s)
 {
     static void (*const kinds[])(struct nuc_scoring *, const struct marks *, struct nuc_decision_score *) = {
         [NUC_DECIDE_CLASSES] = score_events,
@@ -447,13 +462,170 @@ void nuc_finish_decisions(struct nuc_scoring *s)
         [NUC_DECIDE_ANOMALY] = score_anomalies,
     };
 
+    for (size_t i = 0; i < 1 + (size_t)s->result->has_reference; i++)
+        kinds[s->decisions->kind](s, &s->decisions->of[i],
+                                  i == 0 ? &s->result->program_decisions : &s->result->reference_decisions);
+}
+
+void nuc_finish_decisions(struct nuc_scoring *s)
+{
     if (s->decisions == NULL)
         return;
-    s->result->decision = nuc_decision_kind_name(nuc_runner_decision(s->runner)->kind);
-    for (size_t i = 0; i < 1 + (size_t)s->result->has_reference; i++)
-        kinds[nuc_runner_decision(s->runner)->kind](
-            s, &s->decisions->of[i], i == 0 ? &s->result->program_decisions : &s->result->reference_decisions);
+    if (s->result->shard.count == 0) {
+        score(s);
+        return;
+    }
+    struct nuc_evaluation_origin *origin = nuc_copy(s->cx, s->result->origin, sizeof *origin);
+    origin->decisions = s->decisions;
+    origin->n_decided = s->result->n_samples;
+    s->result->origin = origin;
 }
+
+/* ---- shards ---- */
+
+enum { MARK_NUMBERS = 7 };
+
+static void put_marks(struct nuc_context *cx, json_t *to, const char *key, const struct marks *marks, size_t first)
+{
+    json_t *list = nuc_put_array(cx, to, key);
+
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct mark *m = &marks->items[i];
+        const float numbers[] = {m->found.score, m->found.x, m->found.y, m->found.w, m->found.h};
+        nuc_put_count(cx, list, NULL, first + m->sample);
+        nuc_put_int(cx, list, NULL, m->found.label);
+        for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
+            nuc_put_double(cx, list, NULL, (double)numbers[k]);
+    }
+}
+
+/* Labels of a sample. */
+static size_t of_sample(const struct nuc_array_info *a)
+{
+    return a->rank == 3 ? (size_t)(a->sizes[1] * a->sizes[2]) : 1;
+}
+
+void nuc_put_decision_marks(struct nuc_context *cx, json_t *shard, const struct nuc_evaluation *e)
+{
+    const struct nuc_decision_scoring *p = e->origin->decisions;
+
+    if (p == NULL)
+        return;
+    json_t *to = nuc_put_object(cx, shard, "decisions"), *sizes = nuc_put_array(cx, to, "sizes");
+    for (size_t i = 1; i < p->labels->rank; i++)
+        nuc_put_count(cx, sizes, NULL, (uint64_t)p->labels->sizes[i]);
+    json_t *labels = nuc_put_array(cx, to, "labels");
+    const size_t n = of_sample(p->labels);
+    for (size_t i = p->first * n; i < (p->first + e->origin->n_decided) * n; i++)
+        nuc_put_double(cx, labels, NULL, label_at(p->labels, i));
+    put_marks(cx, to, "program", &p->of[0], p->first);
+    if (e->has_reference)
+        put_marks(cx, to, "reference", &p->of[1], p->first);
+}
+
+static void read_marks(const struct nuc_json *from, const char *key, const struct nuc_decision_scoring *p, size_t end,
+                       struct marks *to)
+{
+    const struct nuc_json list = nuc_json_field(from, key);
+    const size_t n = nuc_json_count(&list) / MARK_NUMBERS;
+
+    if (nuc_json_count(&list) % MARK_NUMBERS != 0)
+        nuc_json_fail(&list, NUC_BAD_INPUT, "has no %d numbers for each decision", MARK_NUMBERS);
+    *to = (struct marks){nuc_alloc_array(from->file->cx, n + 1, sizeof *to->items), n, n + 1};
+    for (size_t i = 0; i < n; i++) {
+        struct mark *m = &to->items[i];
+        double v[MARK_NUMBERS];
+        for (size_t k = 0; k < MARK_NUMBERS; k++) {
+            const struct nuc_json item = nuc_json_item(&list, i * MARK_NUMBERS + k);
+            v[k] = nuc_json_double(&item);
+        }
+        const double most = p->kind == NUC_DECIDE_KEYPOINTS ? (double)p->array.sizes[1] - 1 : 1 << 20;
+        const bool is_next = p->kind != NUC_DECIDE_ANOMALY || (v[0] == (double)(p->first + i) && end - p->first == n);
+        if (!(v[0] >= (double)p->first && v[0] < (double)end && v[1] >= -1 && v[1] <= most && is_next) ||
+            (p->kind == NUC_DECIDE_KEYPOINTS && v[1] < 0))
+            nuc_json_fail(&list, NUC_BAD_INPUT, "decision %zu is none of the shard", i);
+        *m = (struct mark){.sample = (size_t)v[0],
+                           .found = {(int32_t)v[1], (float)v[2], (float)v[3], (float)v[4], (float)v[5], (float)v[6]}};
+    }
+}
+
+static void read_sizes(const struct nuc_json *from, struct nuc_array_info *a)
+{
+    const struct nuc_json sizes = nuc_json_field(from, "sizes");
+
+    a->dtype = NUC_F64;
+    a->rank = nuc_json_count(&sizes) + 1;
+    if (a->rank != 1 && a->rank != 3)
+        nuc_json_fail(&sizes, NUC_BAD_INPUT, "are no sizes of labels");
+    for (size_t i = 1; i < a->rank; i++) {
+        const struct nuc_json item = nuc_json_item(&sizes, i - 1);
+        a->sizes[i] = nuc_json_int(&item);
+        if (a->sizes[i] < 1 || a->sizes[i] > 1 << 16)
+            nuc_json_fail(&item, NUC_BAD_INPUT, "is no size of labels");
+    }
+}
+
+const struct nuc_decision_scoring *nuc_read_decision_marks(const struct nuc_json *shard, const char *kind,
+                                                           bool has_reference, size_t first, size_t n)
+{
+    const struct nuc_json from = nuc_json_field(shard, "decisions"), labels = nuc_json_field(&from, "labels");
+    struct nuc_decision_scoring *p = nuc_alloc(shard->file->cx, sizeof *p);
+    const size_t count = nuc_json_count(&labels);
+
+    p->kind = kind[0] == 'b' ? NUC_DECIDE_BOXES : kind[0] == 'k' ? NUC_DECIDE_KEYPOINTS : NUC_DECIDE_ANOMALY;
+    p->first = first;
+    read_sizes(&from, &p->array);
+    const bool fits = p->kind == NUC_DECIDE_BOXES ? p->array.rank == 3 && p->array.sizes[2] == 5
+                      : p->kind == NUC_DECIDE_KEYPOINTS
+                          ? p->array.rank == 3 && p->array.sizes[2] <= 3 && p->array.sizes[2] > 1
+                          : p->array.rank == 1;
+    if (!fits || count % n != 0 || count / n != of_sample(&p->array))
+        nuc_json_fail(&labels, NUC_BAD_INPUT, "has not the labels of %zu samples", n);
+    double *values = nuc_alloc_array(shard->file->cx, count, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        const struct nuc_json item = nuc_json_item(&labels, i);
+        values[i] = nuc_json_double(&item);
+    }
+    p->array.data = values;
+    p->labels = &p->array;
+    read_marks(&from, "program", p, first + n, &p->of[0]);
+    if (has_reference)
+        read_marks(&from, "reference", p, first + n, &p->of[1]);
+    return p;
+}
+
+void nuc_score_decision_shards(struct nuc_context *cx, const struct nuc_decision_scoring *const *shards, size_t count,
+                               struct nuc_evaluation *e)
+{
+    struct nuc_decision_scoring all = *shards[0];
+    struct nuc_scoring s = {.cx = cx, .result = e, .decisions = &all};
+    const size_t n = of_sample(&all.array);
+    double *values = nuc_alloc_array(cx, e->n_samples * n, sizeof *values);
+
+    for (int k = 0; k < 2; k++)
+        all.of[k] = (struct marks){NULL, 0, 0};
+    for (size_t i = 0; i < count; i++) {
+        const struct nuc_decision_scoring *p = shards[i];
+        const size_t end = i + 1 < count ? shards[i + 1]->first : e->n_samples;
+        if (p->array.rank != all.array.rank || of_sample(&p->array) != n)
+            nuc_fail(cx, NUC_BAD_INPUT,
+                     "labels of decisions have other sizes in shard %zu: shards of one evaluation "
+                     "are merged",
+                     i + 1);
+        memcpy(values + p->first * n, p->array.data, (end - p->first) * n * sizeof *values);
+        for (int k = 0; k < 2; k++) {
+            struct marks *to = &all.of[k];
+            to->items = nuc_grow(cx, to->items, &to->room, to->count + p->of[k].count + 1, sizeof *to->items);
+            memcpy(to->items + to->count, p->of[k].items, p->of[k].count * sizeof *to->items);
+            to->count += p->of[k].count;
+        }
+    }
+    all.array.data = values;
+    all.labels = &all.array;
+    score(&s);
+}
+
+/* ---- JSON ---- */
 
 static void put_score(struct nuc_context *cx, json_t *to, const char *key, const char *kind,
                       const struct nuc_decision_score *d)

@@ -18,6 +18,7 @@ void nuc_evaluate_options_default(struct nuc_evaluate_options *options)
         .min_accuracy = (double)NAN,
         .min_agreement = (double)NAN,
         .min_sqnr = (double)NAN,
+        .max_false_alarms = (double)NAN,
     };
 }
 

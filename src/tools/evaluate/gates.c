@@ -32,20 +32,50 @@ static bool sqnr_of(const struct nuc_output_score *o, double *out)
     return !o->is_integer;
 }
 
+/* Of decisions against their labels: precision of boxes, events noticed, right answers about anomalies. */
+static bool decision_accuracy_of(const struct nuc_evaluation *e, double *out)
+{
+    const struct nuc_decision_score *d = &e->program_decisions;
+    const char kind = e->decision != NULL ? e->decision[0] : 'k';
+    const size_t right = kind == 'a' ? d->n_found + d->n_normal - d->n_false : d->n_found;
+    const size_t all = kind == 'a' ? d->n_labelled + d->n_normal : d->n_labelled;
+
+    *out = kind == 'b' ? 100 * d->map50 : all == 0 ? 0 : 100.0 * (double)right / (double)all;
+    return kind != 'k';
+}
+
+/* Events that are none, an hour where the time of a step is known; samples that are no anomaly, in percent. */
+static bool false_alarms_of(const struct nuc_evaluation *e, double *out)
+{
+    const struct nuc_decision_score *d = &e->program_decisions;
+    const char kind = e->decision != NULL ? e->decision[0] : 'k';
+
+    *out = kind == 'c'        ? isnan(d->false_per_hour) ? (double)d->n_false : d->false_per_hour
+           : d->n_normal == 0 ? 0
+                              : 100.0 * (double)d->n_false / (double)d->n_normal;
+    return kind == 'c' || kind == 'a';
+}
+
 static const struct gate {
     const char *option, *what, *unit;
-    size_t offset; /* of the limit in struct nuc_evaluate_options */
-    bool (*of)(const struct nuc_output_score *o, double *out);
+    size_t offset;                                                     /* of the limit in struct nuc_evaluate_options */
+    bool (*of)(const struct nuc_output_score *o, double *out);         /* NULL: of decisions alone */
+    bool (*of_decisions)(const struct nuc_evaluation *e, double *out); /* NULL: of outputs alone */
     bool needs_reference;
     const char *lacking; /* the remedy when no output has the measure */
 } gates[] = {
-    {"--min-accuracy", "accuracy", " %", offsetof(struct nuc_evaluate_options, min_accuracy), accuracy_of, false,
+    {"--min-accuracy", "accuracy", " %", offsetof(struct nuc_evaluate_options, min_accuracy), accuracy_of,
+     decision_accuracy_of, false,
      "it takes class labels: an integer array 'label' in the data set, or a folder of images with a subfolder per "
      "class"},
-    {"--min-agreement", "agreement", " %", offsetof(struct nuc_evaluate_options, min_agreement), agreement_of, true,
+    {"--min-agreement", "agreement", " %", offsetof(struct nuc_evaluate_options, min_agreement), agreement_of, NULL,
+     true,
      "no output is known to be a classifier's: --task classify says that it is, --class-axis N where its classes are"},
-    {"--min-sqnr", "SQNR", " dB", offsetof(struct nuc_evaluate_options, min_sqnr), sqnr_of, true,
+    {"--min-sqnr", "SQNR", " dB", offsetof(struct nuc_evaluate_options, min_sqnr), sqnr_of, NULL, true,
      "all outputs are integers: --min-agreement counts equal elements"},
+    {"--max-false-alarms", "false alarms", "", offsetof(struct nuc_evaluate_options, max_false_alarms), NULL,
+     false_alarms_of, false,
+     "it takes a decision about events or anomalies, and its labels: an array 'label_events' or 'label_anomaly'"},
 };
 
 static double limit_of(const struct gate *gate, const struct nuc_evaluate_options *o)
@@ -53,19 +83,22 @@ static double limit_of(const struct gate *gate, const struct nuc_evaluate_option
     return *(const double *)((const char *)o + gate->offset);
 }
 
-/* The output with the least of the measure; NULL: none has it. */
-static const struct nuc_output_score *worst(const struct gate *gate, const struct nuc_evaluation *e, double *value)
+/* What has the least of the measure, "of 'output'" or "of the decisions"; NULL: nothing has it. */
+static const char *worst(struct nuc_context *cx, const struct gate *gate, const struct nuc_evaluation *e, double *value)
 {
-    const struct nuc_output_score *found = NULL;
+    const char *found = NULL;
     double v;
 
-    for (size_t i = 0; i < e->n_outputs; i++) {
+    for (size_t i = 0; i < e->n_outputs && gate->of != NULL; i++) {
         if (!gate->of(&e->outputs[i], &v) || (found != NULL && v >= *value))
             continue;
         *value = v;
-        found = &e->outputs[i];
+        found = nuc_format(cx, "'%s'", e->outputs[i].name);
     }
-    return found;
+    if (gate->of_decisions == NULL || !gate->of_decisions(e, &v) || (found != NULL && v >= *value))
+        return found;
+    *value = v;
+    return "the decisions";
 }
 
 void nuc_check_gates(struct nuc_context *cx, const struct nuc_evaluation *e, const struct nuc_evaluate_options *o)
@@ -78,7 +111,7 @@ void nuc_check_gates(struct nuc_context *cx, const struct nuc_evaluation *e, con
         if (gate->needs_reference && !e->has_reference)
             nuc_fail(cx, NUC_BAD_USAGE, "%s compares with the float model: give it with --reference MODEL",
                      gate->option);
-        if (worst(gate, e, &value) == NULL)
+        if (worst(cx, gate, e, &value) == NULL)
             nuc_fail(cx, NUC_BAD_USAGE, "%s cannot be measured: %s", gate->option, gate->lacking);
     }
 }
@@ -95,12 +128,13 @@ const char *nuc_missed_gates(struct nuc_context *cx, const struct nuc_evaluation
         double limit = limit_of(gate, o);
         if (isnan(limit))
             continue;
-        const struct nuc_output_score *output = worst(gate, e, &value);
-        if (output == NULL || value >= limit)
+        const char *of = worst(cx, gate, e, &value);
+        const bool is_most = gate->of == NULL;
+        if (of == NULL || (is_most ? value <= limit : value >= limit))
             continue;
-        nuc_text_addf(&text, "%s%s of '%s' is %.2f%s, ", text.length != 0 ? "; " : "", gate->what, output->name, value,
-                      gate->unit);
-        nuc_text_addf(&text, "%.3g below %s %g", limit - value, gate->option, limit);
+        nuc_text_addf(&text, "%s%s of %s is %.2f%s, ", text.length != 0 ? "; " : "", gate->what, of, value, gate->unit);
+        nuc_text_addf(&text, "%.3g %s %s %g", is_most ? value - limit : limit - value, is_most ? "above" : "below",
+                      gate->option, limit);
     }
     return text.length != 0 ? nuc_text_string(&text) : NULL;
 }

@@ -30,10 +30,10 @@ void nuc_check_shard(struct nuc_context *cx, const struct nuc_evaluate_options *
     if (o->shard.count > NUC_MAX_SHARDS)
         nuc_fail(cx, NUC_BAD_USAGE, "--shard %zu/%zu: at most %zu shards are possible", o->shard.index, o->shard.count,
                  NUC_MAX_SHARDS);
-    if (!isnan(o->min_accuracy) || !isnan(o->min_agreement) || !isnan(o->min_sqnr))
+    if (!isnan(o->min_accuracy) || !isnan(o->min_agreement) || !isnan(o->min_sqnr) || !isnan(o->max_false_alarms))
         nuc_fail(cx, NUC_BAD_USAGE,
-                 "--shard %zu/%zu: --min-accuracy, --min-agreement and --min-sqnr are demanded of all samples: give "
-                 "them to 'nucleon merge-evaluations'",
+                 "--shard %zu/%zu: --min-accuracy, --min-agreement, --min-sqnr and --max-false-alarms are demanded of "
+                 "all samples: give them to 'nucleon merge-evaluations'",
                  o->shard.index, o->shard.count);
 }
 
@@ -307,6 +307,7 @@ void nuc_put_shard(struct nuc_context *cx, json_t *to, const struct nuc_evaluati
     list = nuc_put_array(cx, o, "outputs");
     for (size_t i = 0; i < e->n_outputs; i++)
         put_output(cx, nuc_put_object(cx, list, NULL), e, &e->outputs[i]);
+    nuc_put_decision_marks(cx, o, e);
     if (nodes != NULL)
         put_nodes(cx, o, nodes);
 }

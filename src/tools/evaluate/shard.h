@@ -34,6 +34,8 @@ struct nuc_evaluation_origin {
     size_t n_samples; /* of all shards */
     const char *path; /* of the data set, as it was given */
     const char *shared[NUC_N_SHARED];
+    const struct nuc_decision_scoring *decisions; /* of the shard's samples; NULL: there are none */
+    size_t n_decided;                             /* samples of the shard */
 };
 
 /* Counts of a deviation: member of struct nuc_deviation, and its name in the JSON. */
@@ -46,6 +48,14 @@ extern const size_t nuc_n_deviation_counts;
 
 /* More machines than anybody has; a list of as many shards is small. */
 #define NUC_MAX_SHARDS ((size_t)1 << 20)
+
+/* ---- decisions (decision_score.c): what was found and what is labelled, which is scored once it is together ---- */
+
+void nuc_put_decision_marks(struct nuc_context *cx, json_t *shard, const struct nuc_evaluation *e);
+const struct nuc_decision_scoring *nuc_read_decision_marks(const struct nuc_json *shard, const char *kind,
+                                                           bool has_reference, size_t first, size_t n);
+void nuc_score_decision_shards(struct nuc_context *cx, const struct nuc_decision_scoring *const *shards, size_t count,
+                               struct nuc_evaluation *e);
 
 /* ---- reading (shard_read.c): fail when something is not as it is written ---- */
 

@@ -13,6 +13,7 @@ struct shard {
     const char *file;
     size_t n_disagreements;
     struct nuc_disagreement *disagreements;
+    const struct nuc_decision_scoring *decisions;
 };
 
 struct output {
@@ -361,6 +362,27 @@ static double seconds(const struct nuc_json *root, const char *key)
     return nuc_json_double(&j);
 }
 
+/* Their kind is that of the first file. */
+static void read_decisions(struct merging *m, const struct nuc_json *root, const struct nuc_json *shard, size_t at,
+                           bool is_first)
+{
+    static const char *const kinds[] = {"boxes", "keypoints", "anomaly", NULL};
+    const struct nuc_json scores = nuc_json_optional(root, "decisions");
+    const char *kind = NULL;
+
+    if (nuc_json_is_there(&scores))
+        kind = kinds[nuc_json_word(&scores, "kind", kinds, 0)];
+    if (is_first)
+        m->result->decision = kind;
+    if (!same_text(m->result->decision, kind))
+        nuc_fail(m->cx, NUC_BAD_INPUT, "%s: has decisions of another kind than %s: shards of one evaluation are merged",
+                 m->shards[at].file, m->first_file);
+    if (kind != NULL)
+        m->shards[at].decisions =
+            nuc_read_decision_marks(shard, kind, m->result->has_reference, nuc_read_count(shard, "first_sample"),
+                                    nuc_read_count(root, "samples"));
+}
+
 static void collect_notes(struct merging *m, const struct nuc_json *root)
 {
     struct nuc_json list = nuc_json_maybe_member(root, "warnings");
@@ -394,6 +416,7 @@ static void merge_file(struct merging *m, const char *file, bool is_first)
     merge_outputs(m, &root, &shard, file, is_first);
     read_disagreements(m, &root, &m->shards[at]);
     merge_nodes(m, &root, &shard, file, is_first);
+    read_decisions(m, &root, &shard, at, is_first);
     collect_notes(m, &root);
     nuc_json_close(&root);
 }
@@ -453,6 +476,12 @@ static void finish(struct merging *m)
     for (size_t i = 0; m->nodes != NULL && i < m->nodes->n_nodes; i++)
         nuc_finish_node(&m->node_scores[i]);
     join_disagreements(m);
+    if (m->result->decision != NULL) {
+        const struct nuc_decision_scoring **all = nuc_alloc_array(m->cx, m->n_shards, sizeof *all);
+        for (size_t i = 0; i < m->n_shards; i++)
+            all[i] = m->shards[i].decisions;
+        nuc_score_decision_shards(m->cx, all, m->n_shards, m->result);
+    }
     nuc_check_gates(m->cx, m->result, m->options);
     for (size_t i = 0; i < m->n_notes; i++)
         nuc_warn(m->cx, "%s", m->notes[i]);

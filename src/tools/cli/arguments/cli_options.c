@@ -154,6 +154,8 @@ static struct cli_option rows[] = {
      "program and reference agree in at least this share of predictions"},
     {"--min-sqnr", EVALUATE | MERGE_EVALUATIONS | REPORT, CLI_REAL, TO(evaluate.min_sqnr), "DB",
      "no output's SQNR is lower"},
+    {"--max-false-alarms", EVALUATE | MERGE_EVALUATIONS | REPORT, CLI_REAL, TO(evaluate.max_false_alarms), "N",
+     "the decision raises no more: events an hour, or percent of samples without anomaly"},
     {"--min-sqnr", TUNE, CLI_FLOATS, TO(min_sqnr), "DB",
      "least SQNR of the best program (default for latency and memory: 0.1 dB less than as given)",
      COUNT_IN(n_min_sqnr)},
