@@ -27,7 +27,7 @@ struct nuc_detail {
     const char *message;  /* what is wrong; NULL: nothing */
     const char *argument; /* name of the wrong argument, if the message does not contain it; NULL: none */
     const char *where;    /* operator or backend name, inside the image; NULL when none is involved */
-    int32_t instruction;  /* index in the method, -1: none */
+    int32_t instruction;  /* index in the method, during a call that of the kernel; -1: none */
     int32_t value;        /* index of the value, -1: none */
     int32_t code;         /* status of a driver call, 0: none */
 };
@@ -95,7 +95,7 @@ struct nuc_program;
 struct nuc_kernel_context {
     const struct nuc_value *values; /* all values of the method, for list elements; NULL: they are the program's */
     uint32_t n_values;
-    const struct nuc_program *program; /* read only where values is NULL */
+    const struct nuc_program *program; /* whose call it is; values are read from it where `values` is NULL */
     uint8_t *temporary;                /* the caller's temporary memory, empty again at each call */
     size_t temporary_size;
     size_t temporary_used;

@@ -77,6 +77,13 @@ bool nuc_runner_is_quantized_output(const struct nuc_runner *r, size_t index);
  */
 enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, void *const *outputs);
 
+/*
+ * Runs `n` inferences: those of sample k have inputs[k * nuc_runner_n_inputs()] and up, and outputs likewise. Without
+ * states they are independent, and several run at a time, each in memory of its own: by the threads the runner was
+ * opened with, without a number one per core. Afterwards nuc_runner_raw() and nuc_runner_decide() are of any of them.
+ */
+enum nuc_status nuc_runner_run_batch(struct nuc_runner *r, size_t n, const void *const *inputs, void *const *outputs);
+
 /* The next inference begins with the initial values of the states, as the first one does. */
 enum nuc_status nuc_runner_reset(struct nuc_runner *r);
 

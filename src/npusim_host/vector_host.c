@@ -18,9 +18,12 @@
 
 struct npu_host {
     struct vec_machine machine;
-    uint32_t n_calls;
+    uint32_t n_calls, threads; /* threads: that are asked for */
+    bool always, borrows;      /* borrows: plans and records are another's */
     struct vec_plan **plans;
     union nuc_mc_record *records; /* their fields: reading them takes as long as a small call */
+    struct vec_budget budget;
+    int64_t steps; /* of calls that may be split */
 };
 
 bool npu_host_has(enum nuc_simulator_path path)
@@ -104,26 +107,18 @@ static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_np
     }
 }
 
-/* Plans all calls; the steps of those that may be split. */
-static int64_t plan_calls(struct npu_host *h, const struct nuc_npu *npu)
+bool npu_host_plan(struct npu_host *h, uint32_t index, const struct nuc_npu *npu, const union nuc_mc_record *r)
 {
-    int64_t steps = 0;
-    struct vec_budget budget = {BUDGET_FLOOR + (uint64_t)npu->weights_size * BUDGET_FACTOR, MOST_PROOFS};
-    const uint8_t *at = npu->calls;
+    struct vec_plan *plan = plan_call(h->machine.isa, npu, r, &h->budget);
 
-    for (uint32_t i = 0; i < npu->n_calls; i++) {
-        union nuc_mc_record *r = &h->records[i];
-        nuc_npu_load(at, r);
-        at += (size_t)r->call.words * 4;
-        h->plans[i] = plan_call(h->machine.isa, npu, r, &budget);
-        if (!h->plans[i])
-            continue;
-        steps += vec_plan_steps(h->plans[i]);
-        if (h->plans[i]->scratch > h->machine.scratch_size)
-            h->machine.scratch_size = h->plans[i]->scratch;
-    }
-    h->machine.scratch_size = nuc_align_up(h->machine.scratch_size + 1, VEC_ALIGNMENT);
-    return steps;
+    h->records[index] = *r;
+    h->plans[index] = plan;
+    if (!plan)
+        return false;
+    h->steps += vec_plan_steps(plan);
+    if (plan->scratch > h->machine.scratch_size)
+        h->machine.scratch_size = plan->scratch;
+    return true;
 }
 
 /* Threads that a program of `steps` gains from: of those asked for as many as there are cores, or the caller alone. */
@@ -134,27 +129,72 @@ static uint32_t threads_for(uint32_t asked, int64_t steps, int64_t cores)
     return asked < cores ? asked : (uint32_t)cores;
 }
 
-struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always)
+bool npu_host_ready(struct npu_host *h)
+{
+    int64_t cores = h->threads > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    uint32_t threads = h->always ? h->threads : threads_for(h->threads, h->steps, cores);
+
+    if (threads > 1 && !h->machine.threads) {
+        h->machine.threads = vec_threads_new(threads, threads <= cores);
+        if (!h->machine.threads)
+            return false;
+    }
+    free(h->machine.scratch);
+    h->machine.scratch_size = nuc_align_up(h->machine.scratch_size + 1, VEC_ALIGNMENT);
+    h->machine.scratch = aligned_alloc(VEC_ALIGNMENT, h->machine.scratch_size * threads);
+    return h->machine.scratch != NULL;
+}
+
+struct npu_host *npu_host_new(uint32_t n_calls, uint64_t weights, enum nuc_simulator_path path, uint32_t threads,
+                              bool always)
 {
     struct npu_host *h = calloc(1, sizeof *h);
-    int64_t steps = 0, cores = threads > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 
     if (!h)
         return NULL;
     h->machine.isa = isa_of(path);
     h->machine.least = always ? 0 : VEC_STEPS_SPLIT;
-    h->n_calls = npu->n_calls;
-    h->plans = calloc((size_t)npu->n_calls + 1, sizeof *h->plans);
-    h->records = calloc((size_t)npu->n_calls + 1, sizeof *h->records);
-    bool room = h->plans && h->records;
-    if (room)
-        steps = plan_calls(h, npu);
-    threads = always ? threads : threads_for(threads, steps, cores);
-    if (threads > 1)
-        h->machine.threads = vec_threads_new(threads, threads <= cores);
-    if (room)
-        h->machine.scratch = aligned_alloc(VEC_ALIGNMENT, h->machine.scratch_size * threads);
-    if (room && h->machine.scratch && (threads < 2 || h->machine.threads))
+    h->n_calls = n_calls;
+    h->threads = threads;
+    h->always = always;
+    h->budget = (struct vec_budget){BUDGET_FLOOR + weights * BUDGET_FACTOR, MOST_PROOFS};
+    h->plans = calloc((size_t)n_calls + 1, sizeof *h->plans);
+    h->records = calloc((size_t)n_calls + 1, sizeof *h->records);
+    if (h->plans && h->records)
+        return h;
+    npu_host_close(h);
+    return NULL;
+}
+
+struct npu_host *npu_host_share(const struct npu_host *from)
+{
+    struct npu_host *h = calloc(1, sizeof *h);
+
+    if (!h)
+        return NULL;
+    *h = *from;
+    h->machine.threads = NULL;
+    h->machine.scratch = NULL;
+    h->threads = 1;
+    h->borrows = true;
+    if (npu_host_ready(h))
+        return h;
+    npu_host_close(h);
+    return NULL;
+}
+
+struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always)
+{
+    struct npu_host *h = npu_host_new(npu->n_calls, npu->weights_size, path, threads, always);
+    const uint8_t *at = npu->calls;
+
+    for (uint32_t i = 0; h && i < npu->n_calls; i++) {
+        union nuc_mc_record r;
+        nuc_npu_load(at, &r);
+        at += (size_t)r.call.words * 4;
+        npu_host_plan(h, i, npu, &r);
+    }
+    if (h && npu_host_ready(h))
         return h;
     npu_host_close(h);
     return NULL;
@@ -165,10 +205,12 @@ void npu_host_close(struct npu_host *h)
     if (!h)
         return;
     vec_threads_free(h->machine.threads);
-    for (uint32_t i = 0; h->plans && i < h->n_calls; i++)
+    for (uint32_t i = 0; !h->borrows && h->plans && i < h->n_calls; i++)
         vec_plan_free(h->plans[i]);
-    free(h->plans);
-    free(h->records);
+    if (!h->borrows) {
+        free(h->plans);
+        free(h->records);
+    }
     free(h->machine.scratch);
     free(h);
 }

@@ -4,23 +4,27 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "archive/file_kind.h"
 #include "archive/program_view.h"
 #include "data/decision.h"
 #include "data/npz_write.h"
 #include "driver/model_metadata.h"
+#include "host/clock.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "nucleon/NeutronDriver.h"
+#include "run/vector_calls.h"
 
 struct runner_io {
     char number[24];  /* "in0", "out0", ... */
     const char *name; /* what the program calls an input, the model an output; else the number */
-    void *block;      /* its bytes in the program's dim order; NULL: an output in planned memory */
-    size_t bytes;     /* of the block */
+    size_t bytes;     /* in the program */
+    bool planned;     /* an output that the program does not leave to its caller */
     /* An int8 or int16 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
     bool quantized;
     double scale, zero_point, quant_min, quant_max;
@@ -29,26 +33,41 @@ struct runner_io {
     size_t width; /* bytes of an element */
 };
 
+/* A program that is loaded: one runs at a time, others of the same image beside it. */
+struct runner_lane {
+    struct nuc_run_program run;
+    bool loaded;
+    struct nuc_detail detail; /* of the runtime's last call */
+    /* Bytes of inputs and outputs in the program's dim order; NULL: an output in planned memory. */
+    void **inputs, **outputs;
+};
+
 struct nuc_runner {
     struct nuc_compiler *c;
     struct nuc_sub_arena *memory; /* holds everything here */
+    struct nuc_arena *arena;      /* its own */
     const char *name;
     unsigned char *image;
     size_t size;
-    bool driver, loaded; /* what is to be released */
-    struct nuc_program program;
+    bool driver; /* it has been started */
+    struct nuc_simulator_options simulator;
+    struct nuc_program_sizes sizes;
+    struct runner_lane main;
+    struct runner_lane *lanes; /* for threads side by side, made when they are needed */
+    size_t n_lanes;
+    size_t n_runs;      /* of the main lane */
+    double run_seconds; /* of its last one */
     struct runner_io *inputs, *outputs;
     const struct nuc_metadata *metadata; /* NULL: the program says nothing */
-    struct nuc_detail detail;            /* of the runtime's last call */
     struct nuc_decider decider;          /* without a decision: the program says none */
 };
 
 /* ---- opening ---- */
 
 /* Fails with one line out of what the runtime says. */
-static void check(const struct nuc_runner *r, enum nuc_status status)
+static void check_lane(const struct nuc_runner *r, const struct runner_lane *lane, enum nuc_status status)
 {
-    const struct nuc_detail *d = &r->detail;
+    const struct nuc_detail *d = &lane->detail;
     struct nuc_context *cx = r->c->cx;
 
     if (status == NUC_OK)
@@ -61,11 +80,16 @@ static void check(const struct nuc_runner *r, enum nuc_status status)
              d->code != 0 ? nuc_format(cx, ", driver code 0x%x", (unsigned)d->code) : "");
 }
 
-/* Where the runtime leaves what goes wrong in the next call. */
-static struct nuc_detail *fresh_detail(struct nuc_runner *r)
+static void check(const struct nuc_runner *r, enum nuc_status status)
 {
-    r->detail = (struct nuc_detail){.instruction = -1, .value = -1};
-    return &r->detail;
+    check_lane(r, &r->main, status);
+}
+
+/* Where the runtime leaves what goes wrong in the next call. */
+static struct nuc_detail *fresh(struct runner_lane *lane)
+{
+    lane->detail = (struct nuc_detail){.instruction = -1, .value = -1};
+    return &lane->detail;
 }
 
 /* Quantization of an int8 or int16 input or output, when the program gives it. */
@@ -99,12 +123,11 @@ static const char *key_of(const struct nuc_runner *r, size_t index)
     return key != NULL && key[0] != '\0' && !is_number && !nuc_npz_leads_out(key) ? key : NULL;
 }
 
-/* A block for the physical bytes of an input, or of an output that the program leaves to its caller. */
 static void make_io(const struct nuc_runner *r, bool is_input, size_t index, struct runner_io *io)
 {
     struct nuc_tensor t;
-    enum nuc_status s =
-        is_input ? nuc_program_input_info(&r->program, index, &t) : nuc_program_output_info(&r->program, index, &t);
+    enum nuc_status s = is_input ? nuc_program_input_info(&r->main.run.program, index, &t)
+                                 : nuc_program_output_info(&r->main.run.program, index, &t);
 
     snprintf(io->number, sizeof io->number, "%s%zu", is_input ? "in" : "out", index);
     io->name = io->number;
@@ -117,8 +140,7 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
     if (t.dtype == NUC_I8 || t.dtype == NUC_I16)
         read_quantization(r, is_input ? "input" : "output", index, io);
     io->bytes = t.bytes;
-    if (is_input || (!t.planned && !t.constant))
-        io->block = nuc_alloc(r->c->cx, t.bytes);
+    io->planned = !is_input && (t.planned || t.constant);
 }
 
 /* What cannot be used is noted: a program runs without it. */
@@ -132,8 +154,8 @@ static void read_facts(struct nuc_runner *r)
     if (nuc_program_named_data(r->image, r->size, NUC_METADATA_KEY, &data, &size, NULL) != NUC_OK)
         return;
     r->metadata = nuc_metadata_read(cx, (struct nuc_span){data, size}, &why);
-    if (r->metadata != NULL && (r->metadata->n_inputs != nuc_program_n_inputs(&r->program) ||
-                                r->metadata->n_outputs != nuc_program_n_outputs(&r->program))) {
+    if (r->metadata != NULL && (r->metadata->n_inputs != nuc_program_n_inputs(&r->main.run.program) ||
+                                r->metadata->n_outputs != nuc_program_n_outputs(&r->main.run.program))) {
         r->metadata = NULL;
         why = "it is of another number of inputs or outputs";
     }
@@ -143,18 +165,15 @@ static void read_facts(struct nuc_runner *r)
 
 static void give_io(struct nuc_runner *r)
 {
-    size_t n_inputs = nuc_program_n_inputs(&r->program), n_outputs = nuc_program_n_outputs(&r->program);
+    size_t n_inputs = nuc_program_n_inputs(&r->main.run.program),
+           n_outputs = nuc_program_n_outputs(&r->main.run.program);
 
     r->inputs = nuc_alloc_array(r->c->cx, n_inputs, sizeof *r->inputs);
     r->outputs = nuc_alloc_array(r->c->cx, n_outputs, sizeof *r->outputs);
     for (size_t i = 0; i < n_inputs; i++)
         make_io(r, true, i, &r->inputs[i]);
-    for (size_t i = 0; i < n_outputs; i++) {
-        struct runner_io *io = &r->outputs[i];
-        make_io(r, false, i, io);
-        if (io->block != NULL)
-            check(r, nuc_program_set_output(&r->program, i, io->block, io->bytes, fresh_detail(r)));
-    }
+    for (size_t i = 0; i < n_outputs; i++)
+        make_io(r, false, i, &r->outputs[i]);
 }
 
 /* ---- decisions ---- */
@@ -207,7 +226,7 @@ enum nuc_status nuc_runner_decide(struct nuc_runner *r, const struct nuc_decider
 
 /* ---- opening, further ---- */
 
-static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_options *o)
+static void check_simulator(const struct nuc_runner *r, const struct nuc_simulator_options *o)
 {
     struct nuc_context *cx = r->c->cx;
 
@@ -217,9 +236,13 @@ static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_op
         nuc_fail(cx, NUC_BAD_USAGE, "--simulator %s: this machine does not have it", nuc_simulator_path_name(o->path));
     if (o->threads > NUC_SIMULATOR_MAX_THREADS)
         nuc_fail(cx, NUC_BAD_USAGE, "--threads %u: at most %d", o->threads, NUC_SIMULATOR_MAX_THREADS);
-    for (size_t i = 0; nuc_program_device(&r->program, i) != NULL; i++) {
-        if (nuc_simulator_configure(nuc_program_device(&r->program, i), o) != ENONE)
-            nuc_fail(cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
+}
+
+static void configure(const struct nuc_runner *r, struct runner_lane *lane, const struct nuc_simulator_options *o)
+{
+    for (size_t i = 0; nuc_program_device(&lane->run.program, i) != NULL; i++) {
+        if (nuc_simulator_configure(nuc_program_device(&lane->run.program, i), o) != ENONE)
+            nuc_fail(r->c->cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
     }
 }
 
@@ -244,14 +267,28 @@ static void stop_driver(void)
     pthread_mutex_unlock(&driver_lock);
 }
 
+static void unload(struct runner_lane *lane)
+{
+    if (lane->loaded)
+        nuc_program_unload(&lane->run.program);
+    nuc_vector_calls_close(&lane->run.calls);
+}
+
 static void release(void *runner)
 {
     struct nuc_runner *r = runner;
 
-    if (r->loaded)
-        nuc_program_unload(&r->program);
+    for (size_t i = 0; i < r->n_lanes; i++)
+        unload(&r->lanes[i]);
+    unload(&r->main);
     if (r->driver)
         stop_driver();
+}
+
+/* Memory that lives as long as the runner. */
+static void *lane_memory(const struct nuc_runner *r, size_t size)
+{
+    return nuc_alloc_in(r->c->cx, r->arena, size);
 }
 
 /* Memory that a program asks for. A damaged one may ask for any size. */
@@ -262,32 +299,62 @@ static void *program_memory(const struct nuc_runner *r, size_t size)
                  "%s: asks for %zu bytes of memory (limit %llu, half of this machine's): the file is damaged, or the "
                  "model too large; compile it again",
                  r->name, size, (unsigned long long)nuc_memory_limit());
-    return nuc_alloc(r->c->cx, size);
+    return lane_memory(r, size);
+}
+
+static void load(const struct nuc_runner *r, struct runner_lane *lane)
+{
+    const struct nuc_program_sizes *sizes = &r->sizes;
+    struct nuc_program_memory m = {.state_size = sizes->state, .temporary_size = sizes->temporary};
+
+    m.state = program_memory(r, sizes->state);
+    m.temporary = program_memory(r, sizes->temporary);
+    for (size_t i = 0; i < sizes->n_planned; i++)
+        m.planned[i] = program_memory(r, m.planned_size[i] = sizes->planned[i]);
+    check_lane(r, lane,
+               nuc_program_load(&lane->run.program, r->image, r->size, &m, &lane->run.calls.table,
+                                &nuc_default_backends, fresh(lane)));
+    lane->loaded = true;
+}
+
+/* Blocks for the physical bytes of inputs, and of outputs that the program leaves to its caller. */
+static void give_blocks(const struct nuc_runner *r, struct runner_lane *lane)
+{
+    const size_t n_inputs = nuc_program_n_inputs(&lane->run.program), n = nuc_program_n_outputs(&lane->run.program);
+
+    lane->inputs = lane_memory(r, (n_inputs + 1) * sizeof *lane->inputs);
+    lane->outputs = lane_memory(r, (n + 1) * sizeof *lane->outputs);
+    for (size_t i = 0; i < n_inputs; i++)
+        lane->inputs[i] = lane_memory(r, r->inputs[i].bytes);
+    for (size_t i = 0; i < n; i++) {
+        if (r->outputs[i].planned || r->outputs[i].width == 0)
+            continue;
+        lane->outputs[i] = lane_memory(r, r->outputs[i].bytes);
+        check_lane(r, lane,
+                   nuc_program_set_output(&lane->run.program, i, lane->outputs[i], r->outputs[i].bytes, fresh(lane)));
+    }
 }
 
 /* Everything after reading: image and size are there. */
 static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *simulator)
 {
     struct nuc_context *cx = r->c->cx;
-    struct nuc_program_memory m = {.state = NULL};
-    struct nuc_program_sizes sizes;
 
     nuc_defer(cx, release, r);
     nuc_check_program_sum(cx, r->name, (struct nuc_span){r->image, r->size});
     r->driver = start_driver();
-    check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &sizes, fresh_detail(r)));
-    m.state = program_memory(r, m.state_size = sizes.state);
-    m.temporary = program_memory(r, m.temporary_size = sizes.temporary);
-    for (size_t i = 0; i < sizes.n_planned; i++)
-        m.planned[i] = program_memory(r, m.planned_size[i] = sizes.planned[i]);
-    check(r, nuc_program_load(&r->program, r->image, r->size, &m, &nuc_default_kernels, &nuc_default_backends,
-                              fresh_detail(r)));
-    r->loaded = true;
+    r->simulator = simulator != NULL ? *simulator : (struct nuc_simulator_options){.path = NUC_SIMULATOR_BEST};
+    check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &r->sizes, fresh(&r->main)));
+    nuc_vector_calls_open(cx, r->size, &r->main.run.calls);
+    load(r, &r->main);
     read_facts(r);
     give_io(r);
+    give_blocks(r, &r->main);
     read_decision(r);
+    check_simulator(r, &r->simulator);
     if (simulator != NULL)
-        set_up_simulator(r, simulator);
+        configure(r, &r->main, simulator);
+    nuc_vector_calls_start(cx, &r->main.run, r->simulator.path, r->simulator.threads);
 }
 
 static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c, struct nuc_stored input, bool given,
@@ -304,6 +371,7 @@ static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c
         struct nuc_span file = input.bytes.data == NULL ? nuc_read_file(c->cx, input.path) : input.bytes;
         r->c = c;
         r->memory = memory;
+        r->arena = c->cx->arena;
         r->name = nuc_strdup(c->cx, input.path);
         r->image = nuc_copy(c->cx, file.data, file.size);
         r->size = file.size;
@@ -342,7 +410,7 @@ enum nuc_status nuc_runner_sizes(struct nuc_compiler *c, const char *path, struc
         struct nuc_span file = nuc_read_file(c->cx, path);
         struct nuc_runner r = {.c = c, .name = path, .size = file.size};
         r.image = nuc_copy(c->cx, file.data, file.size);
-        check(&r, nuc_program_sizes(r.image, r.size, &nuc_default_backends, out, fresh_detail(&r)));
+        check(&r, nuc_program_sizes(r.image, r.size, &nuc_default_backends, out, fresh(&r.main)));
         nuc_pop_arena(c->cx, outer);
     }
     return nuc_leave(&call);
@@ -352,12 +420,12 @@ enum nuc_status nuc_runner_sizes(struct nuc_compiler *c, const char *path, struc
 
 size_t nuc_runner_n_inputs(const struct nuc_runner *r)
 {
-    return nuc_program_n_inputs(&r->program);
+    return nuc_program_n_inputs(&r->main.run.program);
 }
 
 size_t nuc_runner_n_outputs(const struct nuc_runner *r)
 {
-    return nuc_program_n_outputs(&r->program);
+    return nuc_program_n_outputs(&r->main.run.program);
 }
 
 static enum nuc_status describe(enum nuc_status s, const struct nuc_tensor *t, const struct runner_io *io,
@@ -379,7 +447,7 @@ static enum nuc_status describe(enum nuc_status s, const struct nuc_tensor *t, c
 enum nuc_status nuc_runner_input(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out)
 {
     struct nuc_tensor t;
-    enum nuc_status s = nuc_program_input_info(&r->program, index, &t);
+    enum nuc_status s = nuc_program_input_info(&r->main.run.program, index, &t);
 
     return describe(s, &t, s == NUC_OK ? &r->inputs[index] : NULL, out);
 }
@@ -387,7 +455,7 @@ enum nuc_status nuc_runner_input(const struct nuc_runner *r, size_t index, struc
 enum nuc_status nuc_runner_output(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out)
 {
     struct nuc_tensor t;
-    enum nuc_status s = nuc_program_output_info(&r->program, index, &t);
+    enum nuc_status s = nuc_program_output_info(&r->main.run.program, index, &t);
 
     return describe(s, &t, s == NUC_OK ? &r->outputs[index] : NULL, out);
 }
@@ -429,7 +497,7 @@ const void *nuc_runner_image(const struct nuc_runner *r, size_t *size)
 
 struct nuc_program *nuc_runner_program(struct nuc_runner *r)
 {
-    return &r->program;
+    return &r->main.run.program;
 }
 
 const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes)
@@ -438,9 +506,9 @@ const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index,
 
     if (input) {
         *bytes = r->inputs[index].bytes;
-        return r->inputs[index].block;
+        return r->main.inputs[index];
     }
-    *bytes = nuc_program_output(&r->program, index, &t) == NUC_OK ? t.bytes : 0;
+    *bytes = nuc_program_output(&r->main.run.program, index, &t) == NUC_OK ? t.bytes : 0;
     return t.data;
 }
 
@@ -493,7 +561,7 @@ enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, 
         name_inputs(r, named_after, inputs);
         data->metadata = r->metadata;
         data->front_end = r->metadata != NULL && r->metadata->n_front_ends > 0 ? r->metadata->front_ends[0].text : NULL;
-        data->has_states = nuc_program_n_states(&r->program) > 0;
+        data->has_states = nuc_program_n_states(&r->main.run.program) > 0;
         nuc_dataset_bind_inputs(data, inputs, n, NULL);
         nuc_dataset_look(data);
         nuc_dataset_judge(data);
@@ -575,26 +643,52 @@ static void rearrange(const struct nuc_tensor_info *t, const struct runner_io *i
     }
 }
 
-static void set_input(struct nuc_runner *r, size_t index, const void *data)
+/* By any thread: what goes wrong is in the lane's detail. */
+static enum nuc_status run_lane(const struct nuc_runner *r, struct runner_lane *lane, const void *const *inputs,
+                                void *const *outputs)
 {
-    struct runner_io *io = &r->inputs[index];
+    struct nuc_program *p = &lane->run.program;
     struct nuc_tensor_info info;
+    struct nuc_tensor t;
+    enum nuc_status status = NUC_OK;
 
-    if (nuc_runner_input(r, index, &info) != NUC_OK)
-        nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, index);
-    rearrange(&info, io, (char *)(uintptr_t)data, io->block, true);
-    check(r, nuc_program_set_input(&r->program, index, io->block, io->bytes, fresh_detail(r)));
+    for (size_t i = 0; i < p->n_inputs && status == NUC_OK; i++) {
+        (void)nuc_runner_input(r, i, &info);
+        rearrange(&info, &r->inputs[i], (char *)(uintptr_t)inputs[i], lane->inputs[i], true);
+        status = nuc_program_set_input(p, i, lane->inputs[i], r->inputs[i].bytes, fresh(lane));
+    }
+    if (status == NUC_OK)
+        status = nuc_program_execute(p, fresh(lane));
+    for (size_t i = 0; i < p->n_outputs && status == NUC_OK; i++) {
+        (void)nuc_runner_output(r, i, &info);
+        (void)nuc_program_output(p, i, &t);
+        rearrange(&info, &r->outputs[i], outputs[i], t.data, false);
+    }
+    return status;
 }
 
-static void get_output(struct nuc_runner *r, size_t index, void *to)
+/* Of a tensor without bytes there need not be a place. */
+static void check_tensors(const struct nuc_runner *r)
 {
     struct nuc_tensor t;
-    struct nuc_tensor_info info;
 
-    if (nuc_runner_output(r, index, &info) != NUC_OK || nuc_program_output(&r->program, index, &t) != NUC_OK ||
-        t.data == NULL)
-        nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: output %zu is not a tensor", r->name, index);
-    rearrange(&info, &r->outputs[index], to, t.data, false);
+    for (size_t i = 0; i < nuc_runner_n_inputs(r); i++) {
+        if (nuc_program_input_info(&r->main.run.program, i, &t) != NUC_OK)
+            nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, i);
+    }
+    for (size_t i = 0; i < nuc_runner_n_outputs(r); i++) {
+        if (nuc_program_output(&r->main.run.program, i, &t) != NUC_OK || t.data == NULL)
+            nuc_fail(r->c->cx, NUC_UNSUPPORTED, "%s: output %zu is not a tensor", r->name, i);
+    }
+}
+
+static void run_main(struct nuc_runner *r, const void *const *inputs, void *const *outputs)
+{
+    const double started = nuc_seconds();
+
+    check(r, run_lane(r, &r->main, inputs, outputs));
+    r->run_seconds = nuc_seconds() - started;
+    r->n_runs++;
 }
 
 enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, void *const *outputs)
@@ -603,11 +697,110 @@ enum nuc_status nuc_runner_run(struct nuc_runner *r, const void *const *inputs, 
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, inputs != NULL && outputs != NULL);
-        for (size_t i = 0; i < nuc_runner_n_inputs(r); i++)
-            set_input(r, i, inputs[i]);
-        check(r, nuc_program_execute(&r->program, fresh_detail(r)));
-        for (size_t i = 0; i < nuc_runner_n_outputs(r); i++)
-            get_output(r, i, outputs[i]);
+        check_tensors(r);
+        run_main(r, inputs, outputs);
+    }
+    return nuc_leave(&call);
+}
+
+/* ---- several at a time ---- */
+
+#define WARM_RUNS 3          /* by one thread: plain, planned, and the one that says how long it takes */
+#define LEAST_SECONDS 0.0005 /* of work that is shared out: starting threads takes a tenth of it */
+
+/* Samples that lanes take one after the other. */
+struct batch {
+    const struct nuc_runner *r;
+    const void *const *inputs;
+    void *const *outputs;
+    size_t n;
+    atomic_size_t next;
+};
+
+struct batch_thread {
+    struct batch *batch;
+    struct runner_lane *lane;
+    enum nuc_status status;
+    bool started;
+    pthread_t id;
+};
+
+static void *run_batch(void *arg)
+{
+    struct batch_thread *t = arg;
+    struct batch *b = t->batch;
+    const size_t n_inputs = nuc_runner_n_inputs(b->r), n_outputs = nuc_runner_n_outputs(b->r);
+
+    for (size_t k; t->status == NUC_OK && (k = atomic_fetch_add(&b->next, 1)) < b->n;)
+        t->status = run_lane(b->r, t->lane, b->inputs + k * n_inputs, b->outputs + k * n_outputs);
+    return NULL;
+}
+
+/* Lanes for `n` threads. */
+static void add_lanes(struct nuc_runner *r, size_t n)
+{
+    const struct nuc_simulator_options one = {r->simulator.path, 1};
+
+    if (r->lanes == NULL)
+        r->lanes = lane_memory(r, n * sizeof *r->lanes);
+    while (r->n_lanes < n) {
+        struct runner_lane *lane = &r->lanes[r->n_lanes++];
+        if (!nuc_vector_calls_share(&lane->run.calls, &r->main.run.calls))
+            nuc_fail(r->c->cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
+        load(r, lane);
+        give_blocks(r, lane);
+        configure(r, lane, &one);
+    }
+}
+
+static size_t threads_of(const struct nuc_runner *r)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t most = cores > NUC_SIMULATOR_MAX_THREADS ? NUC_SIMULATOR_MAX_THREADS : cores > 1 ? (size_t)cores : 1;
+
+    if (nuc_program_n_states(&r->main.run.program) > 0)
+        return 1;
+    return r->simulator.threads != 0 && r->simulator.threads < most ? r->simulator.threads : most;
+}
+
+/* The caller is one of the threads; those that cannot be started leave their share to it. */
+static void share_batch(struct nuc_runner *r, size_t n_threads, struct batch *b)
+{
+    struct batch_thread *threads = nuc_alloc_array(r->c->cx, n_threads, sizeof *threads);
+
+    add_lanes(r, n_threads);
+    for (size_t i = 0; i < n_threads; i++) {
+        threads[i] = (struct batch_thread){.batch = b, .lane = &r->lanes[i]};
+        threads[i].started = i > 0 && pthread_create(&threads[i].id, NULL, run_batch, &threads[i]) == 0;
+    }
+    run_batch(&threads[0]);
+    for (size_t i = 1; i < n_threads; i++) {
+        if (threads[i].started)
+            pthread_join(threads[i].id, NULL);
+    }
+    for (size_t i = 0; i < n_threads; i++)
+        check_lane(r, threads[i].lane, threads[i].status);
+}
+
+enum nuc_status nuc_runner_run_batch(struct nuc_runner *r, size_t n, const void *const *inputs, void *const *outputs)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, inputs != NULL && outputs != NULL);
+        const size_t n_inputs = nuc_runner_n_inputs(r), n_outputs = nuc_runner_n_outputs(r), threads = threads_of(r);
+        size_t k = 0;
+        check_tensors(r);
+        while (k < n && (threads < 2 || n - k < 2 || r->n_runs < WARM_RUNS ||
+                         r->run_seconds * (double)(n - k) < LEAST_SECONDS)) {
+            run_main(r, inputs + k * n_inputs, outputs + k * n_outputs);
+            k++;
+        }
+        if (k < n) {
+            struct batch b = {.r = r, .inputs = inputs + k * n_inputs, .outputs = outputs + k * n_outputs, .n = n - k};
+            atomic_init(&b.next, 0);
+            share_batch(r, threads, &b);
+        }
     }
     return nuc_leave(&call);
 }
@@ -618,7 +811,7 @@ enum nuc_status nuc_runner_reset(struct nuc_runner *r)
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, r != NULL);
-        check(r, nuc_program_reset(&r->program, fresh_detail(r)));
+        check(r, nuc_program_reset(&r->main.run.program, fresh(&r->main)));
         if (r->decider.decision != NULL)
             nuc_decider_reset(&r->decider);
     }
@@ -632,7 +825,7 @@ size_t nuc_runner_states_size(const struct nuc_runner *r)
     struct nuc_tensor t;
     size_t size = 0;
 
-    for (size_t i = 0; nuc_program_state(&r->program, i, &t) == NUC_OK; i++)
+    for (size_t i = 0; nuc_program_state(&r->main.run.program, i, &t) == NUC_OK; i++)
         size += t.bytes;
     return size;
 }
@@ -650,7 +843,7 @@ static enum nuc_status move_states(const char *call_name, struct nuc_runner *r, 
             nuc_fail(r->c->cx, NUC_BAD_USAGE,
                      "%s: its states have %zu bytes, and %zu are given: are they of this program?", r->name,
                      nuc_runner_states_size(r), size);
-        for (size_t i = 0, at = 0; nuc_program_state(&r->program, i, &t) == NUC_OK; at += t.bytes, i++)
+        for (size_t i = 0, at = 0; nuc_program_state(&r->main.run.program, i, &t) == NUC_OK; at += t.bytes, i++)
             memcpy(save != NULL ? save + at : t.data, save != NULL ? t.data : restore + at, t.bytes);
     }
     return nuc_leave(&call);

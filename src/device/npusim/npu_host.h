@@ -21,6 +21,20 @@ bool npu_host_has(enum nuc_simulator_path path);
  */
 struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always);
 void npu_host_close(struct npu_host *host);
+
+/*
+ * The same, one call after the other: for n_calls, of `weights` bytes of weights. npu_host_plan() packs call `index`,
+ * whose record has been verified and of which nothing is borrowed; false: it has no plan. npu_host_ready() comes
+ * between planning and running; false: there is not enough memory.
+ */
+struct npu_host *npu_host_new(uint32_t n_calls, uint64_t weights, enum nuc_simulator_path path, uint32_t threads,
+                              bool always);
+bool npu_host_plan(struct npu_host *host, uint32_t index, const struct nuc_npu *npu, const union nuc_mc_record *r);
+bool npu_host_ready(struct npu_host *host);
+
+/* Runs the same calls in another thread, at the same time; what was planned lives as long as `from`. NULL: no memory.
+ */
+struct npu_host *npu_host_share(const struct npu_host *from);
 enum nuc_simulator_path npu_host_path(const struct npu_host *host);
 
 /* The fields of call `index`, as nuc_npu_load() gives them. */

@@ -294,12 +294,12 @@ enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *de
         return NUC_BAD_USAGE;
     }
     while (at < p->n_instructions) {
+        detail->instruction = (int32_t)at; /* also for the kernel */
         enum nuc_status status = step(p, &at, detail);
-        if (status != NUC_OK) {
-            detail->instruction = (int32_t)at;
+        if (status != NUC_OK)
             return status;
-        }
     }
+    detail->instruction = -1;
     detail->where = NULL;
     return NUC_OK;
 }

@@ -82,7 +82,6 @@ static void bind_inputs(struct nuc_scoring *s)
     if (s->reference != NULL)
         check_reference(s);
     check(s, nuc_runner_bind(s->runner, s->data, s->reference, &s->result->n_samples));
-    s->inputs = nuc_alloc_array(s->cx, nuc_runner_n_inputs(s->runner), sizeof *s->inputs);
 }
 
 static void check_output(const struct nuc_scoring *s, const struct nuc_scored_output *o, const char *name,
@@ -127,7 +126,6 @@ static void open_output(struct nuc_scoring *s, size_t i)
     o->score->info.name = o->score->name;
     o->score->is_integer = nuc_is_integer(o->program_type);
     o->score->is_quantized = nuc_runner_is_quantized_output(s->runner, i);
-    s->program_blocks[i] = nuc_alloc(s->cx, o->score->info.bytes);
     s->reference_blocks[i] = nuc_alloc_array(s->cx, o->n_elements, nuc_dtype_size(o->reference_type));
 }
 
@@ -142,7 +140,6 @@ static void open_outputs(struct nuc_scoring *s)
     s->result->n_outputs = n;
     s->result->outputs = s->scores = scores;
     s->outputs = nuc_alloc_array(s->cx, n, sizeof *s->outputs);
-    s->program_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
     s->reference_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
     for (size_t i = 0; i < n; i++) {
         s->outputs[i].score = &scores[i];
@@ -271,26 +268,88 @@ static void count_sample(struct nuc_scoring *s, size_t sample)
     }
 }
 
-static void run_sample(struct nuc_scoring *s, size_t sample)
+/* Samples that may run side by side, and no more than a few threads are busy with. */
+static size_t batch_size(const struct nuc_scoring *s, size_t sample_bytes)
 {
-    double started = nuc_seconds();
+    const size_t most = 64, n = ((size_t)1 << 24) / (sample_bytes + 1);
 
-    check(s, nuc_dataset_sample(s->data, sample, s->inputs));
-    if (nuc_dataset_begins(s->data, sample)) {
-        check(s, nuc_runner_reset(s->runner));
-        nuc_model_reset(s->reference);
+    /* States and decisions are of one sample after the other. */
+    if (nuc_program_n_states(nuc_runner_program(s->runner)) > 0 || nuc_runner_decision(s->runner) != NULL)
+        return 1;
+    return n < 1 ? 1 : n > most ? most : n;
+}
+
+static void open_batch(struct nuc_scoring *s)
+{
+    const size_t n_inputs = nuc_runner_n_inputs(s->runner), n_outputs = s->result->n_outputs;
+    struct nuc_tensor_info *inputs = nuc_alloc_array(s->cx, n_inputs + 1, sizeof *inputs);
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n_inputs; i++) {
+        check(s, nuc_runner_input(s->runner, i, &inputs[i]));
+        bytes += inputs[i].bytes;
     }
+    for (size_t i = 0; i < n_outputs; i++)
+        bytes += s->scores[i].info.bytes;
+    s->batch = batch_size(s, bytes);
+    s->inputs = nuc_alloc_array(s->cx, n_inputs + 1, sizeof *s->inputs);
+    s->batch_inputs = nuc_alloc_array(s->cx, s->batch * n_inputs + 1, sizeof *s->batch_inputs);
+    s->batch_outputs = nuc_alloc_array(s->cx, s->batch * n_outputs + 1, sizeof *s->batch_outputs);
+    for (size_t k = 0; k < s->batch; k++) {
+        for (size_t i = 0; i < n_inputs; i++)
+            s->batch_inputs[k * n_inputs + i] = nuc_alloc(s->cx, inputs[i].bytes);
+        for (size_t i = 0; i < n_outputs; i++)
+            s->batch_outputs[k * n_outputs + i] = nuc_alloc(s->cx, s->scores[i].info.bytes);
+    }
+}
+
+/* The samples from `first` on are read. */
+static void read_batch(const struct nuc_scoring *s, size_t first, size_t count)
+{
+    const size_t n = nuc_runner_n_inputs(s->runner);
+    struct nuc_tensor_info t;
+
+    for (size_t k = 0; k < count; k++) {
+        check(s, nuc_dataset_sample(s->data, first + k, s->inputs));
+        for (size_t i = 0; i < n; i++) {
+            check(s, nuc_runner_input(s->runner, i, &t));
+            if (t.bytes > 0)
+                memcpy(s->batch_inputs[k * n + i], s->inputs[i], t.bytes);
+        }
+    }
+}
+
+/* The program has run. */
+static void judge_sample(struct nuc_scoring *s, size_t sample, const void *const *inputs, void **outputs)
+{
+    const double before = nuc_seconds();
+
     if (s->reference != NULL) {
-        double before = nuc_seconds();
-        check(s, nuc_model_run(s->reference, s->inputs, s->reference_blocks));
+        if (nuc_dataset_begins(s->data, sample))
+            nuc_model_reset(s->reference);
+        check(s, nuc_model_run(s->reference, inputs, s->reference_blocks));
         s->result->reference_seconds += nuc_seconds() - before;
     }
-    double before = nuc_seconds();
-    check(s, nuc_runner_run(s->runner, s->inputs, s->program_blocks));
-    s->result->program_seconds += nuc_seconds() - before;
+    s->program_blocks = outputs;
     count_sample(s, sample);
     nuc_count_step(s, sample);
     nuc_count_decision(s, sample);
+}
+
+static void run_batch(struct nuc_scoring *s, size_t first, size_t count)
+{
+    const size_t n_inputs = nuc_runner_n_inputs(s->runner), n_outputs = s->result->n_outputs;
+    const void *const *inputs = (const void *const *)s->batch_inputs;
+    const double started = nuc_seconds();
+
+    read_batch(s, first, count);
+    if (nuc_dataset_begins(s->data, first))
+        check(s, nuc_runner_reset(s->runner));
+    const double before = nuc_seconds();
+    check(s, nuc_runner_run_batch(s->runner, count, inputs, s->batch_outputs));
+    s->result->program_seconds += nuc_seconds() - before;
+    for (size_t k = 0; k < count; k++)
+        judge_sample(s, first + k, inputs + k * n_inputs, s->batch_outputs + k * n_outputs);
     s->result->seconds += nuc_seconds() - started;
 }
 
@@ -460,6 +519,7 @@ static void prepare(struct nuc_scoring *s)
     bind_inputs(s);
     list_data(s);
     open_outputs(s);
+    open_batch(s);
     const struct nuc_classes known = known_classes(s);
     bool by_name = nuc_label_class_folders(s->data, &known);
     nuc_find_labels(s);
@@ -496,9 +556,11 @@ enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *dat
         };
         prepare(&s);
         nuc_progress(s.cx, "evaluate", 0, s.result->n_samples);
-        for (size_t i = 0; i < s.result->n_samples; i++) {
-            run_sample(&s, i);
-            nuc_progress(s.cx, "evaluate", i + 1, s.result->n_samples);
+        for (size_t i = 0, n = s.result->n_samples; i < n;) {
+            const size_t count = n - i < s.batch ? n - i : s.batch;
+            run_batch(&s, i, count);
+            i += count;
+            nuc_progress(s.cx, "evaluate", i, n);
         }
         finish(&s);
         *out = s.result;

@@ -104,8 +104,11 @@ struct nuc_scoring {
     size_t step;                            /* of the sequence under way, from 1 */
     bool of_sequences;                      /* the array under way has a label for each */
     struct nuc_decision_scoring *decisions; /* NULL: there are none, or no labels of them */
-    const void **inputs;
-    void **program_blocks, **reference_blocks;
+    /* Of the samples that run side by side: `batch` times those of one. */
+    size_t batch;
+    void **batch_inputs, **batch_outputs;
+    const void **inputs;                       /* of one, as the data set gives them */
+    void **program_blocks, **reference_blocks; /* of the sample under way */
 };
 
 /*
