@@ -4,7 +4,8 @@
  * them with random samples, compiles them, and compares program and evaluator, operator by operator (teacher.h). The
  * two share nothing but the quantization parameters. Every quantized value is at most one step apart, of int16 and
  * interpolated 32, and equal where the operators are exact; a program without the inner values as outputs gives the
- * same bytes where it runs the same operators on the NPU. The LiteRT models of partitions keep to the rules of sdk-3.2
+ * same bytes where it runs the same operators on the NPU. Programs give the same bytes by vector instructions as in
+ * plain C, one sample after the other and side by side. The LiteRT models of partitions keep to the rules of sdk-3.2
  * (rules/litert_rules.h). Exit code 0 when everything held.
  */
 #include <dirent.h>
@@ -22,6 +23,7 @@
 
 #define N_SAMPLES 4 /* of the calibration */
 #define N_RUNS 6    /* two more with values calibration has not seen */
+#define N_ROUNDS 8  /* of all runs, side by side */
 #define MAX_IO 1200
 #define INTERPOLATED 64 /* steps of int16, a five-hundredth of its values: what a line may leave of a bend */
 
@@ -52,12 +54,13 @@ struct trial {
     struct random_graph random;
     struct nuc_model *floating, *quantized, *exposed, *taught;
     struct teacher teacher;
-    struct nuc_runner *program, *inside; /* as compiled, and with all values as outputs */
-    float *samples[RANDOM_MAX_INPUTS];   /* N_RUNS of each input */
+    struct nuc_runner *program, *slow, *inside; /* as compiled, in plain C, and with all values as outputs */
+    float *samples[RANDOM_MAX_INPUTS];          /* N_RUNS of each input */
     size_t n_inputs, sample_bytes[RANDOM_MAX_INPUTS];
     void *plain[MAX_IO], *got[MAX_IO], *expected[MAX_IO]; /* outputs of program, inside, taught */
-    void *given[MAX_IO];                                  /* taught values */
-    bool same_places;                                     /* the two programs have the same operators on the NPU */
+    void *of_slow[N_RUNS][MAX_IO];
+    void *given[MAX_IO]; /* taught values */
+    bool same_places;    /* the two programs have the same operators on the NPU */
     bool good;
 };
 
@@ -163,6 +166,7 @@ static bool open_samples(struct trial *t, struct nuc_dataset **out)
 static bool open_program(struct trial *t, struct nuc_model *m, const char *name, struct nuc_runner **program,
                          size_t *n_delegated)
 {
+    static const struct nuc_simulator_options plain = {.path = NUC_SIMULATOR_PLAIN};
     struct nuc_model *partitioned, *lowered;
     struct nuc_program_report report;
     const uint8_t *bytes;
@@ -178,6 +182,8 @@ static bool open_program(struct trial *t, struct nuc_model *m, const char *name,
         return failed(t, "report", name);
     *n_delegated = report.n_delegated;
     if (program == &t->program) {
+        if (!check(t, nuc_runner_open_bytes(t->c, "program in plain C", bytes, size, &plain, &t->slow), "load"))
+            return false;
         t->sum->edge_nodes += report.n_nodes;
         t->sum->delegated_nodes += report.n_delegated;
         t->sum->partitions += report.n_partitions;
@@ -257,6 +263,9 @@ static void allocate(struct trial *t)
     }
     for (uint32_t i = 0; i < t->teacher.n_outputs; i++)
         t->plain[i] = malloc(output_bytes(t->quantized, i));
+    for (size_t i = 0; i < N_RUNS * t->teacher.n_outputs; i++)
+        t->of_slow[i / t->teacher.n_outputs][i % t->teacher.n_outputs] =
+            malloc(output_bytes(t->quantized, (uint32_t)(i % t->teacher.n_outputs)));
     for (uint32_t i = 0; i < n_values; i++)
         t->given[i] = malloc(t->teacher.values[i].elements * sizeof(int16_t));
 }
@@ -371,6 +380,38 @@ static bool judge_output(struct trial *t, uint32_t index)
     return true;
 }
 
+static bool same_as_slow(struct trial *t, void *const *outputs, size_t sample, const char *how)
+{
+    for (uint32_t i = 0; i < t->teacher.n_outputs; i++) {
+        if (memcmp(outputs[i], t->of_slow[sample][i], output_bytes(t->quantized, i)) != 0)
+            return failed(t, how, "the program gives other bytes than in plain C");
+    }
+    return true;
+}
+
+/* All samples several times over, by as many threads as there are cores. */
+static bool run_side_by_side(struct trial *t)
+{
+    const size_t n = (size_t)N_RUNS * N_ROUNDS, n_outputs = t->teacher.n_outputs;
+    const void **inputs = calloc(n * t->n_inputs + 1, sizeof *inputs);
+    void **outputs = calloc(n * n_outputs + 1, sizeof *outputs);
+
+    for (size_t i = 0; i < n * t->n_inputs; i++) {
+        size_t input = i % t->n_inputs, sample = i / t->n_inputs % N_RUNS;
+        inputs[i] = (const char *)t->samples[input] + sample * t->sample_bytes[input];
+    }
+    for (size_t i = 0; i < n * n_outputs; i++)
+        outputs[i] = malloc(output_bytes(t->quantized, (uint32_t)(i % n_outputs)));
+    bool good = check(t, nuc_runner_run_batch(t->program, n, inputs, outputs), "run side by side");
+    for (size_t k = 0; k < n && good; k++)
+        good = same_as_slow(t, outputs + k * n_outputs, k % N_RUNS, "side by side");
+    for (size_t i = 0; i < n * n_outputs; i++)
+        free(outputs[i]);
+    free(inputs);
+    free(outputs);
+    return good;
+}
+
 static bool run(struct trial *t, size_t sample)
 {
     const void *inputs[MAX_IO];
@@ -379,7 +420,9 @@ static bool run(struct trial *t, size_t sample)
     for (size_t i = 0; i < t->n_inputs; i++)
         inputs[i] = (const char *)t->samples[i] + sample * t->sample_bytes[i];
     if (!check(t, nuc_runner_run(t->program, inputs, t->plain), "run") ||
-        !check(t, nuc_runner_run(t->inside, inputs, t->got), "run with inner values"))
+        !check(t, nuc_runner_run(t->inside, inputs, t->got), "run with inner values") ||
+        !check(t, nuc_runner_run(t->slow, inputs, t->of_slow[sample]), "run in plain C") ||
+        !same_as_slow(t, t->plain, sample, "by vector instructions"))
         return false;
     if (!read_values(t))
         return false;
@@ -439,6 +482,7 @@ static void run_trial(const struct request *q, struct totals *sum)
         allocate(t);
     for (size_t k = 0; k < N_RUNS && t->good; k++)
         t->good = run(t, k);
+    t->good = t->good && run_side_by_side(t);
     if (q->save != NULL && !t->good)
         save(t);
     sum->graphs++;
