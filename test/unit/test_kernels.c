@@ -1,4 +1,8 @@
-/* Quantization by the float kernels. Others are compared by unit.program_ops and golden.torch. */
+/*
+ * Quantization by the float kernels, and what vectors of floats compute against plain C. Others are compared by
+ * unit.program_ops and golden.torch.
+ */
+#include "unit/numbers.h"
 #include "unit/test.h"
 
 #include <math.h>
@@ -89,10 +93,98 @@ static void test_convert(void **state)
     }
 }
 
+/* Of all magnitudes, infinities among them: no sum is exact, and none may read what it does not add. */
+static float *random_floats(struct numbers *n, size_t count)
+{
+    float *p = malloc((count + 1) * sizeof *p);
+
+    assert_non_null(p);
+    for (size_t i = 0; i < count; i++)
+        p[i] = number(n, 0, 200) == 0 ? INFINITY : ldexpf((float)number(n, -9999, 9999), number(n, -12, 2));
+    return p;
+}
+
+/* Equal bytes; of NaNs it is open which. */
+static bool same_floats(const float *a, const float *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i])))
+            return false;
+    }
+    return true;
+}
+
+static void set_strides(ptrdiff_t strides[4], bool channels_last, int32_t channels, const int32_t size[2])
+{
+    strides[0] = (ptrdiff_t)channels * size[0] * size[1];
+    strides[1] = channels_last ? 1 : (ptrdiff_t)size[0] * size[1];
+    strides[2] = channels_last ? (ptrdiff_t)size[1] * channels : size[1];
+    strides[3] = channels_last ? channels : 1;
+}
+
+static void test_convolution(void **state)
+{
+    struct numbers n = {0x5EED};
+
+    for (int round = 0; round < 400; round++) {
+        const int32_t groups = number(&n, 1, 3), in = number(&n, 1, 4), out = number(&n, 1, 9);
+        const bool last = number(&n, 0, 1) != 0;
+        struct nuc_conv2d c = {
+            .batch = number(&n, 1, 2), .groups = groups, .in_channels = groups * in, .out_channels = groups * out};
+        for (int d = 0; d < 2; d++) {
+            c.kernel[d] = number(&n, 1, number(&n, 0, 9) == 0 ? 12 : 4);
+            c.stride[d] = number(&n, 1, 3);
+            c.dilation[d] = number(&n, 1, 2);
+            c.padding[d] = number(&n, 0, 3);
+            c.in_size[d] = number(&n, 1, 23);
+            c.out_size[d] = (c.in_size[d] + 2 * c.padding[d] + number(&n, 0, 2)) / c.stride[d] + 1;
+        }
+        set_strides(c.in_strides, last, c.in_channels, c.in_size);
+        set_strides(c.weight_strides, number(&n, 0, 1) != 0, in, c.kernel);
+        set_strides(c.out_strides, last, c.out_channels, c.out_size);
+        const size_t n_out = (size_t)(c.batch * c.out_strides[0]);
+        float *x = random_floats(&n, (size_t)(c.batch * c.in_strides[0])),
+              *w = random_floats(&n, (size_t)(c.out_channels * c.weight_strides[0])),
+              *bias = random_floats(&n, (size_t)c.out_channels);
+        float *expected = calloc(n_out, sizeof *expected), *got = calloc(n_out, sizeof *got);
+        nuc_ref_convolution_f32(&c, x, w, round % 3 ? bias : NULL, expected);
+        nuc_kernel_convolution_f32(&c, x, w, round % 3 ? bias : NULL, got);
+        if (!same_floats(expected, got, n_out))
+            fail_msg("round %d differs", round);
+        free(x);
+        free(w);
+        free(bias);
+        free(expected);
+        free(got);
+    }
+}
+
+static void test_matmul(void **state)
+{
+    struct numbers n = {0xBEEF};
+
+    for (int round = 0; round < 200; round++) {
+        const struct nuc_matmul mm = {(size_t)number(&n, 1, 3), (size_t)number(&n, 1, 5), (size_t)number(&n, 0, 40),
+                                      (size_t)number(&n, 1, 70)};
+        const size_t n_out = mm.batch * mm.m * mm.p;
+        float *x = random_floats(&n, mm.batch * mm.m * mm.n), *y = random_floats(&n, mm.batch * mm.n * mm.p);
+        float *expected = calloc(n_out, sizeof *expected), *got = calloc(n_out, sizeof *got);
+        nuc_ref_matmul_f32(&mm, x, y, expected);
+        nuc_kernel_matmul_f32(&mm, x, y, got);
+        if (!same_floats(expected, got, n_out))
+            fail_msg("round %d differs", round);
+        free(x);
+        free(y);
+        free(expected);
+        free(got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_quantize), cmocka_unit_test(test_dequantize_types),
-                                       cmocka_unit_test(test_convert)};
+                                       cmocka_unit_test(test_convert), cmocka_unit_test(test_convolution),
+                                       cmocka_unit_test(test_matmul)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

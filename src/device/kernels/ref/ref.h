@@ -204,8 +204,9 @@ struct nuc_conv2d {
 };
 
 /* weight: out_channels x in_channels / groups x kernel. bias: out_channels, or NULL. */
-void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                                float *out);
+typedef void nuc_convolution_f32_fn(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
+                                    float *out);
+nuc_convolution_f32_fn nuc_ref_convolution_f32, nuc_wide_convolution_f32;
 
 /* weight: in_channels x out_channels / groups x kernel. */
 void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
@@ -326,16 +327,15 @@ struct nuc_matmul {
     size_t batch, m, n, p;
 };
 
-void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
+typedef void nuc_matmul_f32_fn(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
+nuc_matmul_f32_fn nuc_ref_matmul_f32, nuc_wide_matmul_f32;
 
 /* Integers of 1 to 8 bytes, which wrap. */
 void nuc_kernel_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out);
 
-/*
- * out = alpha * (x y) + beta * addend; strides of the addend by row and column, 0 repeats. batch is 1.
- */
-void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
-                          float beta, float alpha, const float *x, const float *y, float *out);
+/* out = alpha * out + beta * addend, m x p; strides of the addend by row and column, 0 repeats. */
+void nuc_kernel_add_scaled_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
+                               float beta, float alpha, float *out);
 
 enum nuc_reduce_op {
     NUC_REDUCE_SUM,

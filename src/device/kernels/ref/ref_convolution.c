@@ -63,8 +63,8 @@ static void output_plane(const struct nuc_conv2d *c, const float *in, const floa
     }
 }
 
-void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                                float *out)
+void nuc_ref_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
+                             float *out)
 {
     int32_t in_per_group = c->in_channels / c->groups;
     int32_t out_per_group = c->out_channels / c->groups;

@@ -11,7 +11,7 @@ static float dot(const float *x, const float *y, size_t count, size_t y_step)
     return sum;
 }
 
-void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out)
+void nuc_ref_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out)
 {
     for (size_t b = 0; b < mm->batch; b++) {
         for (size_t i = 0; i < mm->m; i++) {
@@ -22,15 +22,12 @@ void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const fl
     }
 }
 
-void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
-                          float beta, float alpha, const float *x, const float *y, float *out)
+void nuc_kernel_add_scaled_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
+                               float beta, float alpha, float *out)
 {
     for (size_t i = 0; i < mm->m; i++) {
-        for (size_t j = 0; j < mm->p; j++) {
-            float sum = dot(x + i * mm->n, y + j, mm->n, mm->p);
-            float added = addend[(ptrdiff_t)i * addend_strides[0] + (ptrdiff_t)j * addend_strides[1]];
-            out[i * mm->p + j] = sum * alpha + added * beta;
-        }
+        for (size_t j = 0; j < mm->p; j++, out++)
+            *out = *out * alpha + addend[(ptrdiff_t)i * addend_strides[0] + (ptrdiff_t)j * addend_strides[1]] * beta;
     }
 }
 

@@ -99,4 +99,17 @@ static nuc_recurrence_s8_fn *const nuc_kernel_recurrence_s8 = nuc_ref_recurrence
 static nuc_conv_s16_fn *const nuc_kernel_conv_s16 = nuc_ref_conv_s16;
 
 #endif
+
+/* In float32: by vectors where there are some. */
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(NUC_SELECT_REF)
+
+static nuc_convolution_f32_fn *const nuc_kernel_convolution_f32 = nuc_wide_convolution_f32;
+static nuc_matmul_f32_fn *const nuc_kernel_matmul_f32 = nuc_wide_matmul_f32;
+
+#else
+
+static nuc_convolution_f32_fn *const nuc_kernel_convolution_f32 = nuc_ref_convolution_f32;
+static nuc_matmul_f32_fn *const nuc_kernel_matmul_f32 = nuc_ref_matmul_f32;
+
+#endif
 #endif

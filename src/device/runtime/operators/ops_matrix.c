@@ -51,8 +51,9 @@ enum nuc_status nuc_op_addmm(struct nuc_kernel_context *cx, struct nuc_value *co
         return NUC_OK;
     strides[0] = loops.rank == 2 ? loops.a[0] : (ptrdiff_t)mm.p;
     strides[1] = loops.rank == 2 ? loops.a[1] : 1;
-    nuc_kernel_addmm_f32(&mm, addend->data, strides, nuc_value_float(a->beta), nuc_value_float(a->alpha), x->data,
-                         y->data, out->data);
+    nuc_kernel_matmul_f32(&mm, x->data, y->data, out->data);
+    nuc_kernel_add_scaled_f32(&mm, addend->data, strides, nuc_value_float(a->beta), nuc_value_float(a->alpha),
+                              out->data);
     return NUC_OK;
 }
 
