@@ -1346,8 +1346,10 @@ def int16_moves(m):
 cases.append(('int16.moves', int16_moves))
 
 
-litert_states.add(cases, random, requantized)
+integer_lstm = litert_states.add(cases, random, requantized)
 litert_signal.add(cases, random)
+integer_lstm('in_integers', False, 2.0**-11, 0, long_requantized)
+integer_lstm('in_integers_clipped', True, 2.0**-13, 1.25, long_requantized)
 
 
 def as_int8(values):

@@ -45,7 +45,7 @@ def to_8(x):
     return np.clip(x, -128, 127)
 
 
-def add(cases, random, requantized):
+def add(cases, random, plain):
     def sequence(m, values, **quantization):
         t = m.input(values[0], **quantization)
         m.inputs[-1] = (t, values)
@@ -71,11 +71,11 @@ def add(cases, random, requantized):
             state, results = np.full((2, rows, memory), zeros[1], 'int64'), []
             for frame in x.astype('int64'):
                 sums = (frame - zeros[0]) @ features.astype('int64').T
-                new = np.clip(requantized(sums, float(scales[0] * scales[1] / scales[2])), -most - 1, most) + zeros[1]
+                new = np.clip(plain(sums, float(scales[0] * scales[1] / scales[2])), -most - 1, most) + zeros[1]
                 state = np.concatenate([state[:, :, 1:], new[:, :, None]], 2)
                 state = state.astype(kind).astype('int64')  # what exceeds it wraps
                 sums = ((state - zeros[1]) * times).sum(2).reshape(2, units, rank).sum(2) + bias
-                results.append(to_8(requantized(sums, float(scales[2] * scales[3] / scales[4])) + zeros[2]))
+                results.append(to_8(plain(sums, float(scales[2] * scales[3] / scales[4])) + zeros[2]))
             operands = [sequence(m, x, scale=scales[0], zero_point=zeros[0]), m.constant(features, scale=scales[1]),
                         m.constant(times, scale=scales[3]), m.constant(bias, scale=scales[2] * scales[3]),
                         m.tensor((2, rows * memory), kind, scale=scales[2], zero_point=zeros[1], variable=True)]
@@ -96,13 +96,21 @@ def add(cases, random, requantized):
         y = np.stack(results).astype('float32')
         return [m.add('SVDF', operands, y.shape[1:], options={0: ('i', rank), 1: ('b', 1)})], [y]
 
-    def integer_lstm(name, time_major, cell_scale, clip):
+    def integer_lstm(name, time_major, cell_scale, clip, words=None):
+        """words: how sums of 64 bits are requantized, of input and states in int16, else in int8."""
+        requantized, least = (words or plain), 2**15 if words else 2**7
+
         def make(m):
-            batch, steps, features, units = 2, 3, 5, 6
-            x = int8(RUNS, *((steps, batch) if time_major else (batch, steps)), features)
+            kind, batch, steps, features, units = 'int16' if words else 'int8', 2, 3, 5, 6
+            sizes = RUNS, *((steps, batch) if time_major else (batch, steps)), features
+            x = random.integers(-least, least, sizes).astype(kind) if words else int8(*sizes)
             in_scale, h_scale, in_zero, h_zero = np.float32(0.03), np.float32(0.0078), -7, 3
+            if words:
+                in_scale, h_scale, in_zero, h_zero = np.float32(0.00011), np.float32(2**-15), 0, 0
             w, r = int8(4, units, features), int8(4, units, units)
             bias = random.integers(-3000, 3000, (4, units)).astype('int32')
+            if words:
+                bias = random.integers(-2**20, 2**20, (4, units))
             scales = [np.float32(0.006 + 0.001 * k) for k in range(4)]
             h, c, results = np.full((batch, units), h_zero), np.zeros((batch, units), 'int64'), []
             for sample in x.astype('int64'):
@@ -115,24 +123,24 @@ def add(cases, random, requantized):
                         of_h = requantized((h - h_zero) @ r[k].astype('int64').T, float(h_scale * scales[k]) * 4096)
                         sums = 3 * to_16(to_16(of_x) + to_16(of_h))
                         gates.append(tanh(sums) if k == 2 else logistic(sums))
-                    kept = to_16(requantized(gates[1] * c, 2**-15))
-                    c = to_16(kept + to_16(requantized(gates[0] * gates[2], 2**-30 / cell_scale)))
+                    kept = to_16(plain(gates[1] * c, 2**-15))
+                    c = to_16(kept + to_16(plain(gates[0] * gates[2], 2**-30 / cell_scale)))
                     c = np.clip(c, -int(clip / cell_scale), int(clip / cell_scale)) if clip else c
-                    bent = tanh(c * 3 * int(cell_scale * 4096))
-                    h = to_8(requantized(bent * gates[3], 2**-30 / float(h_scale)) + h_zero)
+                    bent = tanh(np.floor(c * 3 * cell_scale * 4096 + 0.5).astype('int64'))
+                    h = np.clip(plain(bent * gates[3], 2**-30 / float(h_scale)) + h_zero, -least, least - 1)
                     outputs.append(h)
                 results.append(np.stack(outputs, 0 if time_major else 1))
-            y = np.stack(results).astype('int8')
+            y = np.stack(results).astype(kind)
             operands = [sequence(m, x, scale=in_scale, zero_point=in_zero)]
             operands += [m.constant(v, scale=s) for v, s in zip(w, scales)]
             operands += [m.constant(v, scale=s) for v, s in zip(r, scales)]
             operands += [-1] * 3 + [m.constant(v, scale=in_scale * s) for v, s in zip(bias, scales)] + [-1] * 2
-            operands += [m.tensor((batch, units), 'int8', scale=h_scale, zero_point=h_zero, variable=True),
+            operands += [m.tensor((batch, units), kind, scale=h_scale, zero_point=h_zero, variable=True),
                          m.tensor((batch, units), 'int16', scale=cell_scale, variable=True)] + [-1] * 4
             options = {0: ('b', 4), 1: ('f', clip), 3: ('?', time_major)}
-            return [m.add('UNIDIRECTIONAL_SEQUENCE_LSTM', operands, y.shape[1:], 'int8', options, scale=h_scale,
+            return [m.add('UNIDIRECTIONAL_SEQUENCE_LSTM', operands, y.shape[1:], kind, options, scale=h_scale,
                           zero_point=h_zero)], [y]
-        cases.append(('UNIDIRECTIONAL_SEQUENCE_LSTM.' + name, make))
+        cases.append((('int16.' if words else '') + 'UNIDIRECTIONAL_SEQUENCE_LSTM.' + name, make))
 
     def whole_lstm(m):
         """Peepholes, norms, a projection, clips, and an input gate that is what the forget gate leaves."""
@@ -195,3 +203,4 @@ def add(cases, random, requantized):
     cases.append(('UNIDIRECTIONAL_SEQUENCE_LSTM.whole', whole_lstm))
     variable('zeros', False)
     variable('constant', True)
+    return integer_lstm

@@ -61,6 +61,10 @@ struct call {
     {                                                                                                                  \
         'T', NUC_I32, 2, {n, 2}, false                                                                                 \
     }
+#define LONG_PAIRS(n)                                                                                                  \
+    {                                                                                                                  \
+        'T', NUC_I64, 2, {n, 2}, false                                                                                 \
+    }
 #define SCRATCH(n)                                                                                                     \
     {                                                                                                                  \
         'T', NUC_U8, 1, {n}, false                                                                                     \
@@ -224,6 +228,11 @@ static const struct call calls[] = {
       LIST(1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3,
            1 << 30, -14, 1 << 30, -18, 1 << 30, -22, 5, -11, 300),
       T8(3, 2, 4), T8(1, 2, 4), T16(1, 2, 4)}},
+    {"nucleon::quantized_litert_lstm.out", /* of int16 */
+     {T16(2, 3, 5), T16(1, 2, 4), T16(1, 2, 4), T8(16, 5), T8(16, 4), LONG_PAIRS(16), B(1),
+      LIST(1 << 30, 7, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -3, 1 << 30, -31,
+           1 << 30, -14, 1 << 30, -18, 1 << 30, -15, 0, -13, 0),
+      T16(2, 3, 4), T16(1, 2, 4), T16(1, 2, 4)}},
     {"nucleon::signal_window.out", {T16(2, 6), T16(6), I(12), T16(2, 6)}},
     {"nucleon::signal_auto_scale.out", {T16(6), T16(6), T32(1)}},
     {"nucleon::signal_rfft.out", {T16(2, 12), T16(20), I(16), T16(2, 18)}},
@@ -675,6 +684,7 @@ static void test_refused(void **state)
         {"nucleon::quantized_litert_lstm.out", 3, T8(16, 4)},                            /* weights of four inputs */
         {"nucleon::quantized_litert_lstm.out", 5, T32(32)},                              /* biases without pairs */
         {"nucleon::quantized_litert_lstm.out", 7, LIST(1, 2, 3)},                        /* three numbers */
+        {"nucleon::quantized_litert_lstm.out", 0, T16(3, 2, 5)},                         /* states of another type */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -688,6 +698,21 @@ static void test_refused(void **state)
             if (run(&c) == NUC_OK)
                 fail_msg("row %zu: %s", i, rows[i].name);
         }
+    }
+}
+
+/* An LSTM whose biases are of the type of the other width, and a shift that is too far for sums of 64 bits. */
+static void test_widths_of_an_lstm(void **state)
+{
+    for (size_t i = 0; i < N_CALLS; i++) {
+        struct call biases = calls[i], shift = calls[i];
+        if (strcmp(calls[i].name, "nucleon::quantized_litert_lstm.out") != 0)
+            continue;
+        const bool wide = calls[i].args[0].dtype == NUC_I16;
+        biases.args[5].dtype = wide ? NUC_I32 : NUC_I64;
+        shift.args[7].v[1] = 8;
+        assert_int_not_equal(run(&biases), NUC_OK);
+        assert_int_equal(run(&shift) == NUC_OK, !wide);
     }
 }
 
@@ -712,7 +737,7 @@ int main(void)
         cmocka_unit_test(test_minimum_layouts),   cmocka_unit_test(test_pad_values),
         cmocka_unit_test(test_transpose_values),  cmocka_unit_test(test_changed_arguments),
         cmocka_unit_test(test_changed_pairs),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_inputs_of_a_layer),
+        cmocka_unit_test(test_widths_of_an_lstm), cmocka_unit_test(test_inputs_of_a_layer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

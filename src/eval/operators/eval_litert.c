@@ -29,13 +29,13 @@ static int64_t element(const void *data, bool wide, size_t i)
     return wide ? (int64_t)((const int16_t *)data)[i] : (int64_t)((const int8_t *)data)[i];
 }
 
-static int32_t row_times(const int8_t *row, const int8_t *x, size_t count, int64_t zero)
+static int64_t row_times(const int8_t *row, const void *x, bool wide, size_t count, int64_t zero)
 {
     int64_t sum = 0;
 
     for (size_t i = 0; i < count; i++)
-        sum += (int64_t)row[i] * (x[i] - zero);
-    return low_half((uint64_t)sum);
+        sum += (int64_t)row[i] * (element(x, wide, i) - zero);
+    return sum;
 }
 
 /* ---- SVDF ---- */
@@ -60,9 +60,10 @@ static void run_svdf(const struct nuc_eval_call *c)
     for (size_t i = 0; i + 1 < batch * rows * memory; i++)
         nuc_eval_store_int(dtype, c->out[1], i, element(c->out[1], wide, i + 1));
     for (size_t i = 0; i < batch * rows; i++) {
-        int32_t dot = row_times((const int8_t *)nuc_eval_in(c, SVDF(features)) + i % rows * features,
-                                (const int8_t *)nuc_eval_in(c, NUC_SELF) + i / rows * features, features, numbers[0]);
-        int64_t new = within(nuc_requantize(dot, to_state), low, high) + numbers[1];
+        int64_t dot =
+            row_times((const int8_t *)nuc_eval_in(c, SVDF(features)) + i % rows * features,
+                      (const int8_t *)nuc_eval_in(c, NUC_SELF) + i / rows * features, false, features, numbers[0]);
+        int64_t new = within(nuc_requantize(low_half((uint64_t)dot), to_state), low, high) + numbers[1];
         nuc_eval_store_int(dtype, c->out[1], i * memory + memory - 1, new);
     }
     for (size_t i = 0; i < batch * rows / rank; i++) {
@@ -95,21 +96,37 @@ static int32_t product(const int64_t *numbers, int32_t a, int32_t b)
     return to_16(nuc_requantize(a * b, multiplier_at(numbers)));
 }
 
+/* The bias and product of a row of one of both products (`which`) in units of 2^-12. */
+static int32_t sum_of_row(const struct nuc_eval_call *c, bool wide, size_t row, size_t which, int64_t products,
+                          const int64_t *numbers)
+{
+    const void *biases = nuc_eval_in(c, LSTM(biases));
+    const struct nuc_multiplier m = multiplier_at(numbers);
+
+    if (wide)
+        return to_16(nuc_requantize_long(products + ((const int64_t *)biases)[2 * row + which], m));
+    products += ((const int32_t *)biases)[2 * row + which];
+    return to_16(nuc_requantize(low_half((uint64_t)products), m));
+}
+
 /* One step of one sample. gates: room for all of them. */
-static void step(const struct nuc_eval_call *c, const int8_t *x, size_t inputs, int8_t *h, int16_t *cell, size_t hidden,
+static void step(const struct nuc_eval_call *c, const void *x, size_t inputs, void *h, int16_t *cell, size_t hidden,
                  int32_t *gates)
 {
+    const enum nuc_dtype dtype = c->node->vals[0].dtype;
+    const bool wide = dtype == NUC_I16;
     const int64_t *n = c->node->args[LSTM(numbers)].u.ints;
     const int8_t *w_x = nuc_eval_in(c, LSTM(input_weights)), *w_h = nuc_eval_in(c, LSTM(recurrent_weights));
-    const int32_t *biases = nuc_eval_in(c, LSTM(biases));
+    int64_t low, high;
 
+    nuc_eval_range(dtype, &low, &high);
     for (size_t row = 0; row < GATES * hidden; row++) {
         const size_t gate = row / hidden;
-        int64_t of_x = (int64_t)row_times(w_x + row * inputs, x, inputs, 0) + biases[2 * row];
-        int64_t of_h = (int64_t)row_times(w_h + row * hidden, h, hidden, 0) + biases[2 * row + 1];
-        of_x = nuc_requantize(low_half((uint64_t)of_x), multiplier_at(n + FROM_X + 2 * gate));
-        of_h = nuc_requantize(low_half((uint64_t)of_h), multiplier_at(n + FROM_H + 2 * gate));
-        int32_t sum = nuc_to_q15_units(nuc_q15_units(-12), to_16((int64_t)to_16(of_x) + to_16(of_h)));
+        int64_t of_x = row_times(w_x + row * inputs, x, wide, inputs, 0);
+        int64_t of_h = row_times(w_h + row * hidden, h, wide, hidden, 0);
+        of_x = sum_of_row(c, wide, row, 0, of_x, n + FROM_X + 2 * gate);
+        of_h = sum_of_row(c, wide, row, 1, of_h, n + FROM_H + 2 * gate);
+        int32_t sum = nuc_to_q15_units(nuc_q15_units(-12), to_16(of_x + of_h));
         gates[row] = gate == 2 ? nuc_tanh_q15(sum) : nuc_logistic_q15(sum);
     }
     for (size_t i = 0; i < hidden; i++) {
@@ -118,7 +135,7 @@ static void step(const struct nuc_eval_call *c, const int8_t *x, size_t inputs, 
         cell[i] = (int16_t)(n[CLIP] > 0 ? within(next, -n[CLIP], n[CLIP]) : next);
         int32_t bent = nuc_tanh_q15(nuc_to_q15_units(nuc_q15_units((int32_t)n[CELL_POWER]), cell[i]));
         int64_t shown = (int64_t)nuc_requantize(bent * gates[3 * hidden + i], multiplier_at(n + SHOW)) + n[ZERO_POINT];
-        h[i] = (int8_t)within(shown, INT8_MIN, INT8_MAX);
+        nuc_eval_store_int(dtype, h, i, within(shown, low, high));
     }
 }
 
@@ -134,16 +151,18 @@ static void run_lstm(const struct nuc_eval_call *c)
     const size_t hidden = (size_t)state->sizes[2], batch = (size_t)state->sizes[1], inputs = (size_t)in->sizes[2];
     const bool batch_first = nuc_flag(c->node, LSTM(batch_first));
     const size_t steps = (size_t)in->sizes[batch_first ? 1 : 0];
-    int8_t *h = c->out[1];
+    const size_t width = in->dtype == NUC_I16 ? 2 : 1;
+    const uint8_t *x = nuc_eval_in(c, NUC_SELF);
+    uint8_t *h = c->out[1];
     int16_t *cell = c->out[2];
 
     memcpy(h, nuc_eval_in(c, LSTM(h0)), nuc_bytes(&c->node->vals[1]));
     memcpy(cell, nuc_eval_in(c, LSTM(c0)), nuc_bytes(&c->node->vals[2]));
     for (size_t i = 0; i < steps * batch; i++) {
         const size_t t = i / batch, n = i % batch, at = batch_first ? n * steps + t : i;
-        step(c, (const int8_t *)nuc_eval_in(c, NUC_SELF) + at * inputs, inputs, h + n * hidden, cell + n * hidden,
-             hidden, c->scratch);
-        memcpy((int8_t *)c->out[0] + at * hidden, h + n * hidden, hidden);
+        uint8_t *of_sample = h + n * hidden * width;
+        step(c, x + at * inputs * width, inputs, of_sample, cell + n * hidden, hidden, c->scratch);
+        memcpy((uint8_t *)c->out[0] + at * hidden * width, of_sample, hidden * width);
     }
 }
 

@@ -124,7 +124,7 @@ static void check_lstm(const struct nuc_ti *ti)
  * each row.
  */
 static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, int64_t units, int64_t columns, int64_t zero_point,
-                                int32_t *biases)
+                                int64_t *biases)
 {
     const int64_t sizes[2] = {GATES * units, columns};
     const struct nuc_meta meta = nuc_meta_make(NUC_I8, sizes, 2);
@@ -144,29 +144,44 @@ static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, int64_t units
         int64_t sum = 0;
         for (int64_t k = 0; k < columns; k++)
             sum += (int8_t)bytes[row * columns + k];
-        biases[2 * row] = (int32_t)(uint32_t)(-(uint64_t)(zero_point * sum));
+        biases[2 * row] = -zero_point * sum;
     }
     return nuc_add_constant(ti->g, "weights", &meta, bytes);
 }
 
-static void add_biases(struct nuc_ti *ti, int64_t units, int32_t *biases)
+/* Those of the gates are added; beside int16 sums have 64 bits. */
+static struct nuc_node *add_biases(struct nuc_ti *ti, int64_t units, int64_t *biases)
 {
+    const enum nuc_dtype dtype = nuc_ti_in(ti, 0)->dtype == NUC_I16 ? NUC_I64 : NUC_I32;
+    const int64_t pairs[2] = {GATES * units, 2};
+    const struct nuc_meta meta = nuc_meta_make(dtype, pairs, 2);
+
     for (uint32_t gate = 0; gate < GATES; gate++) {
         const struct nuc_lt_tensor *t = nuc_ti_in(ti, NUC_TI_LSTM_BIASES + gate);
-        if (t->dtype != NUC_I32 || t->data.data == NULL || nuc_ti_held(t) != units)
-            nuc_ti_fail(ti, "bias '%s' must be a constant of %lld int32", t->name, (long long)units);
+        if (t->dtype != dtype || t->data.data == NULL || nuc_ti_held(t) != units)
+            nuc_ti_fail(ti, "bias '%s' must be a constant of %lld %s", t->name, (long long)units,
+                        nuc_dtype_name(dtype));
         for (int64_t k = 0; k < units; k++) {
-            int32_t *bias = &biases[2 * (gate * units + k)];
-            *bias = (int32_t)((uint32_t)*bias + nuc_load_u32(t->data.data + 4 * k));
+            int64_t *bias = &biases[2 * (gate * units + k)];
+            uint64_t of_gate =
+                dtype == NUC_I64 ? nuc_load_u64(t->data.data + 8 * k) : nuc_load_u32(t->data.data + 4 * k);
+            *bias = (int64_t)((uint64_t)*bias + of_gate);
         }
     }
+    if (dtype == NUC_I64)
+        return nuc_add_constant(ti->g, "biases", &meta, biases);
+    int32_t *narrow = nuc_alloc_array(ti->cx, 2 * GATES * (size_t)units, sizeof *narrow);
+    for (int64_t i = 0; i < 2 * GATES * units; i++)
+        narrow[i] = (int32_t)(uint32_t)(uint64_t)biases[i];
+    return nuc_add_constant(ti->g, "biases", &meta, narrow);
 }
 
 static void put_lstm_numbers(struct nuc_ti *ti, int64_t numbers[NUMBERS])
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *h = nuc_ti_in(ti, NUC_TI_LSTM_OUTPUT_STATE);
     const struct nuc_lt_tensor *c = nuc_ti_in(ti, NUC_TI_LSTM_CELL_STATE);
-    const float of_x = scale_of(ti, x, NUC_I8), of_h = scale_of(ti, h, NUC_I8), of_cell = scale_of(ti, c, NUC_I16);
+    const enum nuc_dtype wide = x->dtype == NUC_I16 ? NUC_I16 : NUC_I8;
+    const float of_x = scale_of(ti, x, wide), of_h = scale_of(ti, h, wide), of_cell = scale_of(ti, c, NUC_I16);
     const double gate_in = ldexp(1, -12), gate_out = ldexp(1, -15), clip = (double)ti->op->options.lstm.cell_clip;
 
     for (uint32_t gate = 0; gate < GATES; gate++) {
@@ -174,6 +189,11 @@ static void put_lstm_numbers(struct nuc_ti *ti, int64_t numbers[NUMBERS])
         const float w_h = scale_of(ti, nuc_ti_in(ti, NUC_TI_LSTM_RECURRENT_WEIGHTS + gate), NUC_I8);
         put(numbers + FROM_X + 2 * gate, (double)(of_x * w_x) / gate_in);
         put(numbers + FROM_H + 2 * gate, (double)(of_h * w_h) / gate_in);
+        for (uint32_t k = 0; wide == NUC_I16 && k < 2; k++) {
+            if (numbers[FROM_X + 2 * gate + k * (FROM_H - FROM_X) + 1] > NUC_MOST_LONG_SHIFT)
+                nuc_ti_fail(ti, "has products of gate %u in units above 2^%d", (unsigned)gate,
+                            NUC_MOST_LONG_SHIFT - 12);
+        }
     }
     put(numbers + KEEP, gate_out * (double)of_cell / (double)of_cell);
     put(numbers + ADD, gate_out * gate_out / (double)of_cell);
@@ -193,8 +213,7 @@ static void put_lstm_numbers(struct nuc_ti *ti, int64_t numbers[NUMBERS])
 
 void nuc_ti_integer_lstm(struct nuc_ti *ti, const struct nuc_ti_lstm *z)
 {
-    const int64_t state[3] = {1, z->batches, z->units}, rows = GATES * z->units, pairs[2] = {rows, 2};
-    const struct nuc_meta biases_meta = nuc_meta_make(NUC_I32, pairs, 2);
+    const int64_t state[3] = {1, z->batches, z->units};
     int64_t numbers[NUMBERS];
 
     check_lstm(ti);
@@ -203,13 +222,12 @@ void nuc_ti_integer_lstm(struct nuc_ti *ti, const struct nuc_ti_lstm *z)
         nuc_ti_fail(ti, "has %lld results of %lld units", (long long)z->outputs, (long long)z->units);
     struct nuc_node *before = nuc_ti_state(ti, NUC_TI_LSTM_OUTPUT_STATE, state, 3);
     struct nuc_node *cell = nuc_ti_state(ti, NUC_TI_LSTM_CELL_STATE, state, 3);
-    int32_t *biases = nuc_alloc_array(ti->cx, 2 * (size_t)rows, sizeof *biases);
+    int64_t *biases = nuc_alloc_array(ti->cx, 2 * GATES * (size_t)z->units, sizeof *biases);
     const int64_t of_x = zero_point_of(nuc_ti_in(ti, 0)), of_h = numbers[ZERO_POINT];
     struct nuc_node *w_x = stacked(ti, NUC_TI_LSTM_INPUT_WEIGHTS, z->units, z->features, of_x, biases);
     struct nuc_node *w_h = stacked(ti, NUC_TI_LSTM_RECURRENT_WEIGHTS, z->units, z->units, of_h, biases + 1);
-    add_biases(ti, z->units, biases);
     struct nuc_node *x = quantized_operand(ti, 0);
-    struct nuc_node *bias = nuc_add_constant(ti->g, "biases", &biases_meta, biases);
+    struct nuc_node *bias = add_biases(ti, z->units, biases);
     struct nuc_node *layer = nuc_ti_emit(ti, NUC_OP_NUCLEON_LITERT_LSTM,
                                          NUC_ARGS(nuc_node_arg(x), nuc_node_arg(before), nuc_node_arg(cell),
                                                   nuc_node_arg(w_x), nuc_node_arg(w_h), nuc_node_arg(bias),

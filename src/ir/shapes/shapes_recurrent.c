@@ -1,4 +1,5 @@
 /* Shape rule of the recurrent layers. */
+#include "device/base/fixed_point.h"
 #include "ir/recurrent_args.h"
 #include "ir/shapes/shapes.h"
 
@@ -226,23 +227,29 @@ void nuc_shape_litert_lstm(const struct nuc_shape_call *c)
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF), *h0 = nuc_shape_input(c, LSTM(h0));
     enum { GATES = 4, PAIRS = 11, ZERO_POINT = 22, CELL_POWER, CLIP, NUMBERS };
 
-    if (in->rank != 3 || in->dtype != NUC_I8 || h0->rank != 3 || in->sizes[0] < 1 || in->sizes[1] < 1)
+    if (in->rank != 3 || (in->dtype != NUC_I8 && in->dtype != NUC_I16) || h0->rank != 3 || in->sizes[0] < 1 ||
+        in->sizes[1] < 1)
         nuc_shape_fail(c, "%s and state %s do not fit", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, h0));
     const bool batch_first = nuc_shape_bool(c, LSTM(batch_first));
     const int64_t hidden = h0->sizes[2], rows = GATES * hidden, state[3] = {1, in->sizes[batch_first ? 0 : 1], hidden};
     const int64_t w_x[2] = {rows, in->sizes[2]}, w_h[2] = {rows, hidden}, biases[2] = {rows, 2};
     const int64_t out[3] = {in->sizes[0], in->sizes[1], hidden};
-    typed(c, LSTM(h0), NUC_I8, state, 3);
+    const bool wide = in->dtype == NUC_I16;
+    typed(c, LSTM(h0), in->dtype, state, 3);
     typed(c, LSTM(c0), NUC_I16, state, 3);
     typed(c, LSTM(input_weights), NUC_I8, w_x, 2);
     typed(c, LSTM(recurrent_weights), NUC_I8, w_h, 2);
-    typed(c, LSTM(biases), NUC_I32, biases, 2);
+    typed(c, LSTM(biases), wide ? NUC_I64 : NUC_I32, biases, 2);
     const int64_t *numbers = numbers_of(c, LSTM(numbers), NUMBERS, 0, PAIRS);
+    for (uint32_t i = 0; wide && i < 4 * GATES; i += 2) {
+        if (numbers[i + 1] > NUC_MOST_LONG_SHIFT)
+            nuc_shape_fail(c, "number %u is a shift beyond %d", (unsigned)i + 1, NUC_MOST_LONG_SHIFT);
+    }
     if (numbers[ZERO_POINT] < INT8_MIN || numbers[ZERO_POINT] > INT8_MAX || numbers[CELL_POWER] < -24 ||
         numbers[CELL_POWER] > 0 || numbers[CLIP] < 0 || numbers[CLIP] > INT16_MAX)
         nuc_shape_fail(c, "a zero point, exponent or clip is out of range");
     nuc_shape_results(c,
-                      (struct nuc_meta[]){nuc_meta_make(NUC_I8, out, 3), nuc_meta_make(NUC_I8, state, 3),
+                      (struct nuc_meta[]){nuc_meta_make(in->dtype, out, 3), nuc_meta_make(in->dtype, state, 3),
                                           nuc_meta_make(NUC_I16, state, 3)},
                       3);
 }

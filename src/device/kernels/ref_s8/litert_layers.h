@@ -28,19 +28,20 @@ void nuc_kernel_svdf_s8(const struct nuc_svdf_s8 *p, const int8_t *in, const voi
 /* Gates in the order input, forget, candidate, output. Products become sums of gates in units of 2^-12. */
 struct nuc_litert_lstm {
     struct nuc_recurrence r;
+    bool wide;               /* input, hidden state and result are int16, `biases` int64, else int8 and int32 */
     const int8_t *w_x, *w_h; /* 4 * hidden x inputs, 4 * hidden x hidden */
-    const int32_t *biases;   /* 4 * hidden x 2: of both products; those of zero points are in them */
-    struct nuc_multiplier from_x[4], from_h[4];
-    struct nuc_multiplier keep, add, show; /* forget * cell, input * candidate, tanh of the cell * output */
-    int32_t zero_point;                    /* of the hidden state */
-    int32_t cell_power;                    /* the cell is in units of 2^cell_power */
-    int32_t clip;                          /* of the cell, 0: none */
-    const int8_t *h0;                      /* batch x hidden, as all states */
+    const void *biases;      /* 4 * hidden x 2: of both products; those of zero points are in them */
+    struct nuc_multiplier from_x[4], from_h[4]; /* wide: shifts up to NUC_MOST_LONG_SHIFT */
+    struct nuc_multiplier keep, add, show;      /* forget * cell, input * candidate, tanh of the cell * output */
+    int32_t zero_point;                         /* of the hidden state */
+    int32_t cell_power;                         /* the cell is in units of 2^cell_power */
+    int32_t clip;                               /* of the cell, 0: none */
+    const void *h0;                             /* batch x hidden, as all states */
     const int16_t *c0;
-    int8_t *h_n; /* may be h0 */
+    void *h_n; /* may be h0 */
     int16_t *c_n;
 };
 
-void nuc_kernel_litert_lstm(const struct nuc_litert_lstm *p, const int8_t *in, int8_t *out);
+void nuc_kernel_litert_lstm(const struct nuc_litert_lstm *p, const void *in, void *out);
 
 #endif

@@ -67,20 +67,42 @@ void nuc_kernel_svdf_s8(const struct nuc_svdf_s8 *p, const int8_t *in, const voi
 
 enum { INPUT, FORGET, CANDIDATE, SHOWN };
 
-/* The sum of a gate of unit k, in units of 2^-12. */
-static int32_t gate(const struct nuc_litert_lstm *p, int32_t gate, int32_t k, const int8_t *x, const int8_t *h)
+/* The same of int16, by parts whose sums have 32 bits. */
+static int64_t long_dot(const int8_t *w, const int16_t *x, int32_t count, int64_t sum)
 {
-    const ptrdiff_t row = (ptrdiff_t)gate * p->r.hidden + k;
-    const int32_t *bias = p->biases + 2 * row;
-    const int8_t *w_x = p->w_x + row * p->r.inputs, *w_h = p->w_h + row * p->r.hidden;
-    int32_t of_x = nuc_requantize(dot(w_x, x, p->r.inputs, 0, bias[0]), p->from_x[gate]);
-    int32_t of_h = nuc_requantize(dot(w_h, h, p->r.hidden, 0, bias[1]), p->from_h[gate]);
+    enum { PART = 256 };
 
-    return saturated(saturated(of_x) + saturated(of_h));
+    for (int32_t first = 0; first < count; first += PART) {
+        const int32_t end = count - first < PART ? count : first + PART;
+        int32_t part = 0;
+        for (int32_t i = first; i < end; i++)
+            part += w[i] * x[i];
+        sum += part;
+    }
+    return sum;
 }
 
-static int8_t unit(const struct nuc_litert_lstm *p, int32_t k, const int8_t *x, const int8_t *h, int16_t before,
-                   int16_t *c)
+/* A row of weights times a vector, in units of 2^-12. */
+static int32_t product(const struct nuc_litert_lstm *p, const int8_t *w, const void *x, int32_t count, ptrdiff_t bias,
+                       struct nuc_multiplier m)
+{
+    if (p->wide)
+        return saturated(nuc_requantize_long(long_dot(w, x, count, ((const int64_t *)p->biases)[bias]), m));
+    return saturated(nuc_requantize(dot(w, x, count, 0, ((const int32_t *)p->biases)[bias]), m));
+}
+
+/* The sum of a gate of unit k, in these units. */
+static int32_t gate(const struct nuc_litert_lstm *p, int32_t gate, int32_t k, const void *x, const void *h)
+{
+    const ptrdiff_t row = (ptrdiff_t)gate * p->r.hidden + k;
+    int32_t of_x = product(p, p->w_x + row * p->r.inputs, x, p->r.inputs, 2 * row, p->from_x[gate]);
+    int32_t of_h = product(p, p->w_h + row * p->r.hidden, h, p->r.hidden, 2 * row + 1, p->from_h[gate]);
+
+    return saturated(of_x + of_h);
+}
+
+static int32_t unit(const struct nuc_litert_lstm *p, int32_t k, const void *x, const void *h, int16_t before,
+                    int16_t *c)
 {
     const struct nuc_q15_units sums = nuc_q15_units(-12);
     int32_t forget = nuc_logistic_q15(nuc_to_q15_units(sums, gate(p, FORGET, k, x, h)));
@@ -94,26 +116,36 @@ static int8_t unit(const struct nuc_litert_lstm *p, int32_t k, const int8_t *x, 
     if (p->clip > 0)
         *c = (int16_t)nuc_clamp_i32(*c, -p->clip, p->clip);
     int32_t bent = nuc_tanh_q15(nuc_to_q15_units(nuc_q15_units(p->cell_power), *c));
-    return nuc_saturate_i8(nuc_wrap_add(nuc_requantize(bent * shown, p->show), p->zero_point));
+    return nuc_wrap_add(nuc_requantize(bent * shown, p->show), p->zero_point);
 }
 
-void nuc_kernel_litert_lstm(const struct nuc_litert_lstm *p, const int8_t *in, int8_t *out)
+static void store(void *to, int32_t k, bool wide, int32_t v)
+{
+    if (wide)
+        ((int16_t *)to)[k] = saturated(v);
+    else
+        ((int8_t *)to)[k] = nuc_saturate_i8(v);
+}
+
+void nuc_kernel_litert_lstm(const struct nuc_litert_lstm *p, const void *in, void *out)
 {
     const struct nuc_recurrence *r = &p->r;
+    const ptrdiff_t bytes = p->wide ? 2 : 1;
 
     for (int32_t n = 0; n < r->batch; n++) {
         const ptrdiff_t state = (ptrdiff_t)n * r->hidden;
-        const int8_t *h = p->h0 + state;
+        uint8_t *final = (uint8_t *)p->h_n + state * bytes;
+        const uint8_t *h = (const uint8_t *)p->h0 + state * bytes;
         const int16_t *c = p->c0 + state;
         for (int32_t t = 0; t < r->steps; t++) {
-            const int8_t *x = in + t * r->in_step + n * r->in_sample;
-            int8_t *next = out + t * r->out_step + n * r->out_sample;
+            const uint8_t *x = (const uint8_t *)in + (t * r->in_step + n * r->in_sample) * bytes;
+            uint8_t *next = (uint8_t *)out + (t * r->out_step + n * r->out_sample) * bytes;
             for (int32_t k = 0; k < r->hidden; k++)
-                next[k] = unit(p, k, x, h, c[k], &p->c_n[state + k]);
+                store(next, k, p->wide, unit(p, k, x, h, c[k], &p->c_n[state + k]));
             h = next;
             c = p->c_n + state;
         }
-        for (int32_t k = 0; k < r->hidden; k++)
-            p->h_n[state + k] = h[k];
+        for (ptrdiff_t k = 0; k < r->hidden * bytes; k++)
+            final[k] = h[k];
     }
 }

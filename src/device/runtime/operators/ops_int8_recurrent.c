@@ -253,6 +253,15 @@ enum nuc_status nuc_op_int8_svdf(struct nuc_kernel_context *cx, struct nuc_value
     return NUC_OK;
 }
 
+static bool fit_shifts(const struct nuc_multiplier *m, uint32_t count, int32_t most)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (m[i].shift > most)
+            return false;
+    }
+    return true;
+}
+
 static bool is_matrix(const struct nuc_tensor *t, int64_t rows, int64_t columns)
 {
     return t->sizes[0] == rows && t->sizes[1] == columns;
@@ -260,11 +269,14 @@ static bool is_matrix(const struct nuc_tensor *t, int64_t rows, int64_t columns)
 
 static bool read_litert_lstm(struct nuc_kernel_context *cx, const struct nuc_value *list, struct nuc_litert_lstm *p)
 {
+    const int32_t most = p->wide ? NUC_MOST_LONG_SHIFT : 30;
+
     return list->u.list.count == 25 && read_multipliers(cx, list, 0, 4, p->from_x) &&
            read_multipliers(cx, list, 8, 4, p->from_h) && read_multipliers(cx, list, 16, 1, &p->keep) &&
            read_multipliers(cx, list, 18, 1, &p->add) && read_multipliers(cx, list, 20, 1, &p->show) &&
            read_within(cx, list, 22, INT8_MIN, INT8_MAX, &p->zero_point) &&
-           read_within(cx, list, 23, -24, 0, &p->cell_power) && read_within(cx, list, 24, 0, INT16_MAX, &p->clip);
+           read_within(cx, list, 23, -24, 0, &p->cell_power) && read_within(cx, list, 24, 0, INT16_MAX, &p->clip) &&
+           fit_shifts(p->from_x, 4, most) && fit_shifts(p->from_h, 4, most);
 }
 
 enum nuc_status nuc_op_int8_litert_lstm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
@@ -279,6 +291,7 @@ enum nuc_status nuc_op_int8_litert_lstm(struct nuc_kernel_context *cx, struct nu
         return NUC_UNSUPPORTED;
     const int64_t rows = (int64_t)nuc_cell_gates(NUC_CELL_LSTM) * l.r.hidden;
     struct nuc_litert_lstm p = {.r = l.r,
+                                .wide = in->dtype == NUC_I16,
                                 .w_x = w_x->data,
                                 .w_h = w_h->data,
                                 .biases = biases->data,
@@ -290,7 +303,9 @@ enum nuc_status nuc_op_int8_litert_lstm(struct nuc_kernel_context *cx, struct nu
         if (!nuc_need(cx, nuc_is_layer_state(&l, states[s]), NUC_TEXT("a state is not of the layer's sizes")))
             return NUC_UNSUPPORTED;
     }
-    if (!nuc_need(cx,
+    if (!nuc_need(cx, biases->dtype == (p.wide ? NUC_I64 : NUC_I32),
+                  NUC_TEXT("argument 'biases' is not of its type")) ||
+        !nuc_need(cx,
                   is_matrix(w_x, rows, l.r.inputs) && is_matrix(w_h, rows, l.r.hidden) && is_matrix(biases, rows, 2),
                   NUC_TEXT("a weight does not fit the sizes of the layer")) ||
         !nuc_need(cx, read_litert_lstm(cx, a->numbers, &p), NUC_TEXT("argument 'numbers' is out of range")))
