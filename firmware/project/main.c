@@ -1,7 +1,8 @@
 /*
  * Runs the program on samples and says what an inference takes. In QEMU (run.sh) the samples come from a file of the
- * host and the outputs go to one: main [SAMPLES [OUTPUT]], per sample all inputs, or outputs, one after the other.
- * Without files there is one sample of zeros.
+ * host and the outputs go to one: main [SAMPLES [OUTPUT [PACKAGE SAMPLES OUTPUT]...]], per sample all inputs, or
+ * outputs, one after the other. Without files there is one sample of zeros. A package takes the place of the program;
+ * one that is refused leaves it there.
  */
 #include <string.h>
 
@@ -18,6 +19,12 @@ static int failed(const char *what, enum nuc_status status, const struct nuc_det
         nuc_port_print(": ");
         nuc_port_print(d->argument);
     }
+    if (d->where != NULL) {
+        nuc_port_print(", at ");
+        nuc_port_print(d->where);
+    }
+    if (d->missing > 0)
+        nuc_print_line(", ", (int64_t)d->missing, " bytes are missing");
     nuc_port_print("\n");
     return 1;
 }
@@ -25,7 +32,7 @@ static int failed(const char *what, enum nuc_status status, const struct nuc_det
 /* The next sample, from its sensor in a firmware; 1: there is none, -1: the file ends inside of it. */
 static int read_inputs(int file)
 {
-    for (size_t i = 0; i < N_INPUTS; i++) {
+    for (size_t i = 0; i < inference_inputs(); i++) {
         struct tensor t = inference_input(i);
         size_t n = nuc_port_read(file, t.data, t.bytes);
         if (n != t.bytes)
@@ -36,7 +43,7 @@ static int read_inputs(int file)
 
 static int write_outputs(int file)
 {
-    for (size_t i = 0; i < N_OUTPUTS; i++) {
+    for (size_t i = 0; i < inference_outputs(); i++) {
         struct tensor t = inference_output(i);
         if (nuc_port_write(file, t.data, t.bytes) != 0)
             return -1;
@@ -79,23 +86,73 @@ static int run_samples(int in, int out)
     return more < 0 || count == 0 ? failed("read", NUC_BAD_INPUT, &detail) : 0;
 }
 
-int nuc_firmware_main(void)
+/* Loads the program that is to run; a newer one that was passed over is said. */
+static int load(void)
 {
-    const char *words[3] = {NULL, NULL, NULL};
     struct nuc_detail detail = {.message = NULL};
-    size_t n_words = nuc_port_arguments(words, 3);
-    int in = n_words > 1 ? nuc_port_open(words[1], 0) : -1;
-    int out = n_words > 2 ? nuc_port_open(words[2], 1) : -1;
     enum nuc_status status = inference_load(&detail);
 
     if (status != NUC_OK)
         return failed("load", status, &detail);
-    if ((n_words > 1 && in < 0) || (n_words > 2 && out < 0))
-        return failed("open", NUC_IO, &detail);
-    for (size_t i = 0; i < N_INPUTS; i++)
+    if (detail.message != NULL)
+        failed("passed over", status, &detail);
+    for (size_t i = 0; i < inference_inputs(); i++)
         memset(inference_input(i).data, 0, inference_input(i).bytes);
+    return 0;
+}
+
+/* A package as it comes over a wire: in pieces. */
+static int update(const char *path)
+{
+    static uint8_t piece[300];
+    struct nuc_detail detail = {.message = NULL};
+    int file = nuc_port_open(path, 0);
+    enum nuc_status status = file < 0 ? NUC_IO : inference_update_begin(&detail);
+
+    for (size_t n = sizeof piece; status == NUC_OK && n == sizeof piece;) {
+        n = nuc_port_read(file, piece, sizeof piece);
+        status = inference_update_write(piece, n, &detail);
+    }
+    if (status == NUC_OK)
+        status = inference_update_finish(&detail);
+    if (file >= 0)
+        nuc_port_close(file);
+    if (status != NUC_OK)
+        failed("update refused", status, &detail);
+    int code = load();
+    if (code == 0)
+        nuc_print_line("program: version ", inference_version(), "\n");
+    return code;
+}
+
+static int run_files(const char *samples, const char *output)
+{
+    struct nuc_detail detail = {.message = NULL};
+    int in = samples != NULL ? nuc_port_open(samples, 0) : -1;
+    int out = output != NULL ? nuc_port_open(output, 1) : -1;
+
+    if ((samples != NULL && in < 0) || (output != NULL && out < 0))
+        return failed("open", NUC_IO, &detail);
     int code = run_samples(in, out);
+    if (in >= 0)
+        nuc_port_close(in);
     if (out >= 0)
         nuc_port_close(out);
+    return code;
+}
+
+int nuc_firmware_main(void)
+{
+    const char *words[32] = {NULL};
+    size_t n_words = nuc_port_arguments(words, 32);
+    int code = load();
+
+    if (code == 0)
+        code = run_files(words[1], words[2]);
+    for (size_t i = 3; i + 2 < n_words && code == 0; i += 3) {
+        code = update(words[i]);
+        if (code == 0)
+            code = run_files(words[i + 1], words[i + 2]);
+    }
     return code;
 }

@@ -6,6 +6,7 @@
 #define NUCLEON_FIRMWARE_H
 
 #include "nucleon/compile.h"
+#include "nucleon/update.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,11 +73,28 @@ enum nuc_status nuc_write_memory_plan(struct nuc_compiler *c, const char *const 
 enum nuc_status nuc_memory_plan_json(struct nuc_compiler *c, const struct nuc_memory_plan_info *info,
                                      const char **text);
 
+/* ---- a program that is replaced in the field ---- */
+
+/*
+ * Writes the package of the program at `path` to `output` (nucleon/update.h, docs/update.md). `version` is higher for a
+ * newer program of the firmware. `signature` is a file with the signature of what this call writes without one; NULL:
+ * there is none. `info` may be NULL; it points to memory of the compiler. NUC_UNSUPPORTED as for
+ * nuc_write_kernel_tables().
+ */
+enum nuc_status nuc_pack_program(struct nuc_compiler *c, const char *path, const char *output, uint32_t version,
+                                 const char *signature, struct nuc_package *info);
+
+/* The same as JSON (docs/json.md, "nucleon pack"). */
+enum nuc_status nuc_package_json(struct nuc_compiler *c, const struct nuc_package *info, const char **text);
+
 /* ---- a complete project ---- */
 
 struct nuc_project_options {
     const char *name; /* a C identifier; NULL: the name of the program file */
     const char *data; /* samples for the image, in a form of nuc_dataset_open(); NULL: one sample of zeros */
+    /* Programs that may take the place of the first one: the image has their kernels, and memory for each of them. */
+    const char *const *others;
+    size_t n_others;
 };
 
 /*

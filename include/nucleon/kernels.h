@@ -30,6 +30,7 @@ struct nuc_detail {
     int32_t instruction;  /* index in the method, during a call that of the kernel; -1: none */
     int32_t value;        /* index of the value, -1: none */
     int32_t code;         /* status of a driver call, 0: none */
+    size_t missing;       /* bytes by which memory is too small, 0: none is */
 };
 
 #ifdef NUCLEON_NO_MESSAGES

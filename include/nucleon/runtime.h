@@ -42,7 +42,8 @@ extern "C" {
 struct nuc_backend_sizes {
     size_t state;
     size_t temporary;
-    size_t scratch; /* the part of temporary that a program may plan: one block, `scratch` of nuc_kernel_context */
+    size_t scratch;     /* the part of temporary that a program may plan: one block, `scratch` of nuc_kernel_context */
+    uint32_t microcode; /* version of the code for the hardware, 0: it has none */
 };
 
 /*
@@ -109,6 +110,7 @@ struct nuc_program_sizes {
     size_t n_planned;                 /* memories in use: entries of planned */
     size_t planned[NUC_MAX_MEMORIES]; /* inputs, outputs and intermediates */
     size_t temporary;                 /* during a call, delegate scratch included */
+    uint32_t microcode;               /* the latest version of a delegate's, 0: there is none */
 };
 
 /*

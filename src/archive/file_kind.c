@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "archive/zip.h"
+#include "device/base/package.h"
 #include "device/base/program_schema.h"
 #include "host/file.h"
 
@@ -106,6 +107,11 @@ static bool is_litert(const struct look *l)
 static bool is_program(const struct look *l)
 {
     return has(l, 4, NUC_PROGRAM_IDENTIFIER, 4);
+}
+
+static bool is_package(const struct look *l)
+{
+    return has(l, 0, NUC_PACKAGE_MAGIC, 4);
 }
 
 static bool is_other_program(const struct look *l)
@@ -240,6 +246,8 @@ static const struct kind {
     {is_litert, 1 << NUC_FILE_MODEL | 1 << NUC_FILE_LITERT | 1 << NUC_FILE_DESCRIBED, "a LiteRT model (.tflite)",
      "'nucleon compile' takes it", "'nucleon compile' makes a program of it", NULL},
     {is_program, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "an ExecuTorch program (.pte)",
+     "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
+    {is_package, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a package of a program (.npk)",
      "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
     {is_other_program, 0, "an ExecuTorch program of another version", "make it with ExecuTorch 1.x or nucleon", NULL,
      NULL},

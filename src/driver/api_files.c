@@ -5,6 +5,7 @@
 #include "nucleon/runtime.h"
 
 #include "archive/file_kind.h"
+#include "archive/program_package.h"
 #include "back/profile/profile.h"
 #include "back/program/out_variant.h"
 #include "cpu/cortexm.h"
@@ -161,8 +162,7 @@ enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, con
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL && files != NULL && count != NULL);
         struct nuc_context *cx = c->cx;
         size_t n;
-        nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
-        const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_file(cx, path));
+        const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_program(cx, path));
         const struct nuc_extracted *models = nuc_extract_litert(cx, view, &n);
         if (n == 0)
             nuc_fail(cx, NUC_BAD_INPUT, "%s: nothing in it is on the NPU, there is no LiteRT model to take out", path);

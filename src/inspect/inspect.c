@@ -5,6 +5,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/json_build.h"
+#include "archive/program_package.h"
 #include "archive/zip.h"
 #include "front/pt2/pt2.h"
 #include "host/file.h"
@@ -101,11 +102,16 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
 {
     json_t *tree = new_tree(in, "pte", bytes.size);
 
+    const struct nuc_span program = nuc_program_of(in->cx, in->file, bytes);
+    struct nuc_package package;
+
     if (form == NUC_INSPECT_DOT) {
-        nuc_inspect_program_dot(out, in->file, bytes);
+        nuc_inspect_program_dot(out, in->file, program);
         return;
     }
-    nuc_inspect_program(in, bytes, tree);
+    if (nuc_package_of(in->cx, in->file, bytes, &package))
+        nuc_package_put(in->cx, &package, nuc_put_object(in->cx, tree, "package"));
+    nuc_inspect_program(in, program, tree);
     if (form == NUC_INSPECT_JSON)
         nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));
     else

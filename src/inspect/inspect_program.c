@@ -384,6 +384,10 @@ void nuc_print_program(struct nuc_text *out, const json_t *tree)
 {
     const json_t *methods = json_object_get(tree, "methods"), *lint = json_object_get(tree, "lint");
 
+    if (json_object_get(tree, "package") != NULL)
+        nuc_print_members(out, json_object_get(tree, "package"),
+                          "package of a program: version {program_version}, program {program_bytes} bytes, "
+                          "microcode {microcode_version:x}, signature {signature_bytes} bytes\n");
     nuc_print_members(out, tree, "ExecuTorch program, {bytes} bytes\n");
     if (json_object_get(tree, "program_bytes") != NULL)
         nuc_print_members(out, tree, "extended header: program {program_bytes} bytes, segments at {segments_at}\n");

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "archive/file_kind.h"
+#include "archive/program_package.h"
 #include "archive/program_view.h"
 #include "data/decision.h"
 #include "data/npz_write.h"
@@ -364,11 +364,10 @@ static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), call_name, given && input.path != NULL && out != NULL);
-        if (input.bytes.data == NULL)
-            nuc_expect_file(c->cx, input.path, NUC_FILE_PROGRAM);
         struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->cx);
         struct nuc_runner *r = nuc_alloc(c->cx, sizeof *r);
-        struct nuc_span file = input.bytes.data == NULL ? nuc_read_file(c->cx, input.path) : input.bytes;
+        struct nuc_span file = input.bytes.data == NULL ? nuc_read_program(c->cx, input.path)
+                                                        : nuc_program_of(c->cx, input.path, input.bytes);
         r->c = c;
         r->memory = memory;
         r->arena = c->cx->arena;
@@ -407,7 +406,7 @@ enum nuc_status nuc_runner_sizes(struct nuc_compiler *c, const char *path, struc
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && out != NULL);
         struct nuc_arena *outer = nuc_push_arena(c->cx);
-        struct nuc_span file = nuc_read_file(c->cx, path);
+        struct nuc_span file = nuc_read_program(c->cx, path);
         struct nuc_runner r = {.c = c, .name = path, .size = file.size};
         r.image = nuc_copy(c->cx, file.data, file.size);
         check(&r, nuc_program_sizes(r.image, r.size, &nuc_default_backends, out, fresh(&r.main)));

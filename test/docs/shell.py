@@ -11,7 +11,7 @@ import threading
 KNOWN = set(
     """. : [ adduser apt apt-cache apt-get arm-none-eabi-gcc arm-none-eabi-objdump arm-none-eabi-size awk bash cat cc cd
     chmod cmp cp curl cut date debootstrap diff dot dpkg echo env exit export false field find gcc git grep gunzip
-    gzip head jq jupyter ls make man mkdir mktemp mv nice objdump od openocd parallel paste pip pip3 pkg-config
+    gzip head jq jupyter ls make man mkdir mktemp mv nice objdump od openocd openssl parallel paste pip pip3 pkg-config
     printf pwd pytest python python3 qemu-aarch64 qemu-system-arm rm sbatch sed seq set sh sort srun su sudo tail
     tar tee test time touch tr true unset unzip update-alternatives useradd valgrind wc xargs zip""".split()
 )

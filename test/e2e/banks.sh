@@ -176,6 +176,7 @@ for bank in sram big; do
         grep -q "section(\"\.bss\.$bank\")" project/program/$source.c || fail "$source.c: no bank $bank"
     done
 done
-grep -q 'banks\[\] = {{bank0, sizeof bank0}, {bank1, sizeof bank1}, {NULL, 0}};' project/program/inference_pte.c ||
+grep -q 'banks\[\] = {{NULL, arena, sizeof arena}, {"sram", bank1, sizeof bank1}, {"big", bank2, sizeof bank2}};' \
+    project/program/inference_pte.c ||
     fail "banks of the program file: $(grep 'banks\[\]' project/program/inference_pte.c)"
 echo "ok   banks and plans"

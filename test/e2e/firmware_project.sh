@@ -34,7 +34,7 @@ compile() { # NAME MODEL OPTIONS
 
 # Code, constants and program of an image.
 flash() {
-    arm-none-eabi-size -A "$1" | awk '$1 ~ /^\.(vectors|text|rodata|ARM\.exidx|data|program)$/ { n += $2 } END { print n }'
+    arm-none-eabi-size -A "$1" | awk '$1 ~ /^\.(vectors|text|rodata|ARM\.exidx|data|program|slots)$/ { n += $2 } END { print n }'
 }
 
 build_project() { # NAME OPTIONS: writes it, and builds both images

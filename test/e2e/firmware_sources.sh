@@ -54,10 +54,10 @@ cd digits || exit 2
 for form in c pte; do
     case $form in
     c) own="program/inference_c.c program/digits.c program/digits_data.c" ;;
-    pte) own="program/inference_pte.c program/program.S program/digits_tables.c" ;;
+    pte) own="program/inference_pte.c program/slots.S program/digits_tables.c" ;;
     esac
     # shellcheck disable=SC2086
-    arm-none-eabi-gcc $(echo $flags) -I"$root/include" -I. -Iprogram -DPROGRAM='"program/digits.pte"' main.c $own port/*.c \
+    arm-none-eabi-gcc $(echo $flags) -I"$root/include" -I. -Iprogram -DPACKAGE='"program/digits.npk"' main.c $own port/*.c \
         port/mps2_an505/*.c ../*.o -nostartfiles -T port/mps2_an505/mps2_an505.ld -Wl,--gc-sections -lm -o $form.elf 2>log ||
         fail "$form: is not linked: $(cat log)"
     sh run.sh $form.elf >ran || fail "$form: QEMU: $(cat ran)"

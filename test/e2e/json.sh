@@ -203,6 +203,11 @@ ends 0 compile $digits -o banked.pte --memory m_ncache=48Ki,m_data=1Ki --weights
 ends 0 inspect features.pte
 ends 0 inspect banked.pte
 ends 1 plan nothing.pte -o plan.c
+ends 0 pack digits.pte -o digits.npk --program-version 2
+ends 0 pack banked.pte -o banked.npk --program-version 2
+ends 1 pack nothing.pte -o none.npk --program-version 2
+ends 2 pack digits.pte -o none.npk
+ends 0 inspect digits.npk
 "$nucleon" compile $digits -o none.pte --dump-kernel-selection one.c >/dev/null || fail "a kernel selection"
 ends 0 merge-kernel-selection one.c -o kernels.c
 ends 1 merge-kernel-selection nothing.c -o kernels.c

@@ -16,6 +16,16 @@ enum nuc_status inference_load(struct nuc_detail *detail)
     return @NAME@_load(detail);
 }
 
+size_t inference_inputs(void)
+{
+    return @INPUTS@;
+}
+
+size_t inference_outputs(void)
+{
+    return @OUTPUTS@;
+}
+
 struct tensor inference_input(size_t index)
 {
     switch (index) {
@@ -30,7 +40,12 @@ enum nuc_status inference_run(struct nuc_detail *detail)
     return @NAME@_run(detail);
 }
 
-#if STATES_BYTES > 0
+size_t inference_states(void)
+{
+    return @STATES_BYTES@;
+}
+
+#if @STATES_BYTES@ > 0
 void inference_reset(void)
 {
     @NAME@_reset();
@@ -75,4 +90,29 @@ struct tensor inference_output(size_t index)
     default:
         return (struct tensor){NULL, 0};
     }
+}
+
+/* ---- updates ---- */
+
+enum nuc_status inference_update_begin(struct nuc_detail *detail)
+{
+    *detail = (struct nuc_detail){.message = "the program is linked in as C"};
+    return NUC_UNSUPPORTED;
+}
+
+enum nuc_status inference_update_write(const void *data, size_t size, struct nuc_detail *detail)
+{
+    (void)data;
+    (void)size;
+    return inference_update_begin(detail);
+}
+
+enum nuc_status inference_update_finish(struct nuc_detail *detail)
+{
+    return inference_update_begin(detail);
+}
+
+uint32_t inference_version(void)
+{
+    return 0;
 }

@@ -1,16 +1,21 @@
-/* Made by nucleon codegen. The program file, read in place, in one static block of memory; of the kernels the image has those of the tables. */
+/*
+ * Made by nucleon codegen. The newest program of two slots of flash, read in place, in memory of constant sizes; of the
+ * kernels the image has those of the tables, or all. docs/update.md of nucleon describes slots and packages.
+ */
 #include <string.h>
 
 #include "inference.h"
 
 #include "@NAME@_tables.h"
+#include "nucleon/update.h"
+#include "port/flash.h"
 
 /*
- * State, planned tensors and temporary memory. With another driver than the simulator a delegate may take more:
- * inference_load() says so.
+ * State, planned tensors and temporary memory of the program that needs most. With another driver than the simulator a
+ * delegate may take more: inference_load() says by how many bytes.
  */
-#ifndef MEMORY_BYTES
-#define MEMORY_BYTES @MEMORY_BYTES@
+#ifndef ARENA_BYTES
+#define ARENA_BYTES @ARENA_BYTES@
 #endif
 
 /* Where it lies: nothing, or __attribute__((section("..."))). The NPU reads and writes it. */
@@ -18,16 +23,87 @@
 #define ARENA
 #endif
 
-extern const uint8_t program_start[], program_end[]; /* program.S */
+/* What the firmware asks of a package besides: `verify`, where programs are signed, and the oldest version. */
+#ifndef VERIFY
+#define VERIFY NULL
+#endif
+#ifndef LEAST_VERSION
+#define LEAST_VERSION 0
+#endif
 
-static ARENA _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t memory[MEMORY_BYTES];
-static size_t taken;
-
-/* Planned memories and temporary memory that lie in banks of their own, by the program; NULL: in the block. */
+static ARENA _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t arena[ARENA_BYTES];
 @BANKS@
 
+/* Where the NPU does not read flash, programs are copied before they run: into so many bytes. */
+#ifndef COPY_BYTES
+#define COPY_BYTES 0
+#endif
+#if COPY_BYTES > 0
+static ARENA _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t copy[COPY_BYTES];
+#define COPY copy
+#else
+#define COPY NULL
+#endif
+
+#ifdef ALL_KERNELS
+#define KERNELS nuc_default_kernels
+#else
+#define KERNELS @NAME@_tables_kernels
+#endif
+#ifdef HAS_NPU
+extern const uint32_t neutronKernelsVersion; /* of the driver */
+#endif
+#if defined ALL_KERNELS && defined HAS_NPU
+static const struct nuc_backend *const npu[] = {&NUC_NPU_BACKEND};
+static const struct nuc_backend_table backends = {npu, 1};
+#define BACKENDS backends
+#define START NUC_NPU_START
+#else
+#define BACKENDS @NAME@_tables_backends
+#define START @NAME@_tables_start
+#endif
+
+static struct nuc_firmware firmware = {
+    .kernels = &KERNELS,
+    .backends = &BACKENDS,
+    .banks = banks,
+    .n_banks = sizeof banks / sizeof banks[0],
+    .copy = COPY,
+    .cpu = "@CPU@",
+    .copy_size = COPY_BYTES,
+    .least_version = LEAST_VERSION,
+    .verify = VERIFY,
+};
+
+#ifndef SLOT_BYTES
+#define SLOT_BYTES @SLOT_BYTES@
+#endif
+extern const uint8_t slot0[], slot1[]; /* slots.S */
+
+static enum nuc_status erase(void *user, size_t slot, size_t offset)
+{
+    (void)user;
+    return nuc_port_flash_erase((slot == 0 ? slot0 : slot1) + offset) == 0 ? NUC_OK : NUC_IO;
+}
+
+static enum nuc_status write(void *user, size_t slot, size_t offset, const uint8_t *data, size_t size)
+{
+    (void)user;
+    return nuc_port_flash_write((slot == 0 ? slot0 : slot1) + offset, data, size) == 0 ? NUC_OK : NUC_IO;
+}
+
+static const struct nuc_slots slots = {
+    .data = {slot0, slot1},
+    .size = SLOT_BYTES,
+    .erase_size = NUC_PORT_ERASE_SIZE,
+    .write_size = NUC_PORT_WRITE_SIZE,
+    .erase = erase,
+    .write = write,
+};
+
 static struct nuc_program program;
-static void *input_data[N_INPUTS + 1];
+static struct nuc_package package;
+static uint8_t *io; /* inputs and outputs for which the program plans no memory, one after the other */
 
 #if @UPPER@_TABLES_DECISIONS > 0
 /* What the program carries of decisions, which another program of this image may have others of. */
@@ -58,66 +134,54 @@ static enum nuc_status load_decision(struct nuc_detail *detail)
 }
 #endif
 
-/* NULL when so much is not left. */
-static void *take(size_t size)
-{
-    size_t rounded = (size + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
+/* ---- loading ---- */
 
-    if (rounded > sizeof memory - taken)
-        return NULL;
-    taken += rounded;
-    return memory + taken - rounded;
+static size_t rounded(size_t size)
+{
+    return (size + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
 }
 
-static void *place_memory(size_t index, size_t size)
+static enum nuc_status start(struct nuc_detail *detail)
 {
-    if (banks[index].data == NULL)
-        return take(size);
-    return size <= banks[index].bytes ? banks[index].data : NULL;
+    static bool started;
+
+    *detail = (struct nuc_detail){.message = started ? NULL : "the NPU's driver does not start"};
+    enum nuc_status status = started ? NUC_OK : START();
+    started = status == NUC_OK;
+#ifdef HAS_NPU
+    firmware.microcode = neutronKernelsVersion;
+#endif
+    return status;
 }
 
-/* Inputs and outputs for which the program plans no memory get some here. */
-static enum nuc_status place(struct nuc_detail *detail)
+static enum nuc_status place_outputs(uint8_t *at, struct nuc_detail *detail)
 {
     struct nuc_tensor t;
     enum nuc_status status = NUC_OK;
 
-    for (size_t i = 0; i < N_INPUTS && status == NUC_OK; i++) {
-        status = nuc_program_input_info(&program, i, &t);
-        input_data[i] = t.planned ? t.data : take(t.bytes);
-        if (input_data[i] == NULL)
-            return NUC_NO_MEMORY;
-    }
-    for (size_t i = 0; i < N_OUTPUTS && status == NUC_OK; i++) {
+    for (size_t i = 0; i < inference_outputs() && status == NUC_OK; i++) {
         status = nuc_program_output_info(&program, i, &t);
-        if (status == NUC_OK && !t.planned && !t.constant)
-            status = nuc_program_set_output(&program, i, take(t.bytes), t.bytes, detail);
+        if (status != NUC_OK || t.planned || t.constant)
+            continue;
+        status = nuc_program_set_output(&program, i, at, t.bytes, detail);
+        at += rounded(t.bytes);
     }
     return status;
 }
 
 enum nuc_status inference_load(struct nuc_detail *detail)
 {
-    const size_t size = (size_t)(program_end - program_start);
-    struct nuc_program_memory m = {.state = NULL};
-    struct nuc_program_sizes sizes;
+    struct nuc_bank rest; /* the package says what inputs and outputs take of it */
+    enum nuc_status status = start(detail);
 
-    enum nuc_status status = nuc_program_verify(program_start, size, detail);
-    if (status != NUC_OK && status != NUC_UNSUPPORTED) /* a program of --no-metadata has no checksum */
-        return status;
-    *detail = (struct nuc_detail){.message = "the NPU's driver does not start"};
-    status = @NAME@_tables_start();
+    nuc_program_unload(&program);
     if (status == NUC_OK)
-        status = nuc_program_sizes(program_start, size, &@NAME@_tables_backends, &sizes, detail);
+        status = nuc_slots_load(&program, &slots, &firmware, &package, &rest, detail);
     if (status != NUC_OK)
         return status;
-    m.state = take(m.state_size = sizes.state);
-    for (size_t i = 0; i < sizes.n_planned; i++)
-        m.planned[i] = place_memory(i, m.planned_size[i] = sizes.planned[i]);
-    m.temporary = place_memory(sizes.n_planned, m.temporary_size = sizes.temporary);
-    status = nuc_program_load(&program, program_start, size, &m, &@NAME@_tables_kernels, &@NAME@_tables_backends, detail);
-    if (status == NUC_OK)
-        status = place(detail);
+    io = rest.data;
+    struct tensor end = inference_input(inference_inputs());
+    status = place_outputs(end.data, detail);
 #if @UPPER@_TABLES_DECISIONS > 0
     if (status == NUC_OK)
         status = load_decision(detail);
@@ -125,20 +189,41 @@ enum nuc_status inference_load(struct nuc_detail *detail)
     return status;
 }
 
+uint32_t inference_version(void)
+{
+    return package.version;
+}
+
+/* ---- running ---- */
+
+size_t inference_inputs(void)
+{
+    return nuc_program_n_inputs(&program);
+}
+
+size_t inference_outputs(void)
+{
+    return nuc_program_n_outputs(&program);
+}
+
 struct tensor inference_input(size_t index)
 {
+    struct tensor found = {io, 0};
     struct nuc_tensor t;
+    uint8_t *next = io;
 
-    if (nuc_program_input_info(&program, index, &t) != NUC_OK)
-        return (struct tensor){NULL, 0};
-    return (struct tensor){input_data[index], t.bytes};
+    for (size_t i = 0; i <= index && nuc_program_input_info(&program, i, &t) == NUC_OK; i++) {
+        found = (struct tensor){t.planned ? t.data : next, t.bytes};
+        next += t.planned ? 0 : rounded(t.bytes);
+    }
+    return index < inference_inputs() ? found : (struct tensor){next, 0};
 }
 
 enum nuc_status inference_run(struct nuc_detail *detail)
 {
     enum nuc_status status = NUC_OK;
 
-    for (size_t i = 0; i < N_INPUTS && status == NUC_OK; i++) {
+    for (size_t i = 0; i < inference_inputs() && status == NUC_OK; i++) {
         struct tensor t = inference_input(i);
         status = nuc_program_set_input(&program, i, t.data, t.bytes, detail);
     }
@@ -157,6 +242,16 @@ void inference_reset(void)
 #if @UPPER@_TABLES_DECISIONS > 0
     begin_decisions();
 #endif
+}
+
+size_t inference_states(void)
+{
+    struct nuc_tensor t;
+    size_t bytes = 0;
+
+    for (size_t i = 0; nuc_program_state(&program, i, &t) == NUC_OK; i++)
+        bytes += t.bytes;
+    return bytes;
 }
 
 void inference_save(void *to)
@@ -197,4 +292,26 @@ struct tensor inference_output(size_t index)
     if (nuc_program_output(&program, index, &t) != NUC_OK)
         return (struct tensor){NULL, 0};
     return (struct tensor){t.data, t.bytes};
+}
+
+/* ---- updates ---- */
+
+/* A header that fits it is checked before anything is erased. */
+static uint8_t piece[1024];
+static struct nuc_update update;
+
+enum nuc_status inference_update_begin(struct nuc_detail *detail)
+{
+    *detail = (struct nuc_detail){.message = NULL};
+    return nuc_update_begin(&update, &slots, &firmware, program.image != NULL ? &package : NULL, piece, sizeof piece);
+}
+
+enum nuc_status inference_update_write(const void *data, size_t size, struct nuc_detail *detail)
+{
+    return nuc_update_write(&update, data, size, detail);
+}
+
+enum nuc_status inference_update_finish(struct nuc_detail *detail)
+{
+    return nuc_update_finish(&update, detail);
 }

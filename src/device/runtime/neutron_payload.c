@@ -116,6 +116,7 @@ enum nuc_status nuc_neutron_sizes(const uint8_t *processed, size_t size, struct 
         return bad(detail, NUC_TEXT("the microcode asks for more memory than there is"));
     out->temporary = (size_t)temporary;
     out->scratch = s.scratch;
+    out->microcode = word(parts.microcode, NUC_MC_WORD_VERSION);
     out->state = nuc_align_up(sizeof(struct neutron_state), NEUTRON_ALIGNMENT);
     return NUC_OK;
 }

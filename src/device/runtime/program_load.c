@@ -166,7 +166,7 @@ static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backen
     if (*backend == NULL)
         return NUC_UNSUPPORTED;
     im->detail->where = (*backend)->id;
-    *sizes = (struct nuc_backend_sizes){0, 0, 0};
+    *sizes = (struct nuc_backend_sizes){.state = 0};
     enum nuc_status status = (*backend)->sizes(processed->data, processed->size, sizes, im->detail);
     /* A quarter each leaves sums of them and of what is added here without overflow. */
     if (status == NUC_OK && (sizes->state > SIZE_MAX / 4 || sizes->temporary > SIZE_MAX / 4))
@@ -232,6 +232,7 @@ static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_bac
             return status;
         if (!nuc_add_size(out->state, nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT), &out->state))
             return NUC_NO_MEMORY;
+        out->microcode = sizes.microcode > out->microcode ? sizes.microcode : out->microcode;
     }
     return call_sizes(im, backends, out);
 }

@@ -67,12 +67,13 @@ static const struct cli_command commands[] = {
      "Describes a file; its kind is found by content.",
      "nucleon inspect model.pte --disassemble\nnucleon inspect model.pte --tflite parts", 1, 1, NULL},
     {"Build a firmware", "codegen", CODEGEN, cli_codegen, "C sources of a program, for a firmware",
-     "PROGRAM.pte -o DIR|--project DIR [--name NAME] [--input DATA]",
+     "PROGRAM.pte -o DIR [--name NAME]\nPROGRAM.pte ... --project DIR [--name NAME] [--input DATA]",
      "Writes C sources for a firmware: static tables and buffers instead of the program file and its reader. With "
-     "--project a complete CMake project around them, which runs in QEMU.",
+     "--project a complete CMake project around them, which runs in QEMU; its memory and kernels suffice for each of "
+     "the programs.",
      "nucleon codegen model.pte -o src --name digits\n"
      "nucleon codegen model.pte --project firmware --input samples.npz",
-     1, 1, "the program"},
+     1, CLI_MAX_ARGUMENTS, "the program"},
     {NULL, "kernels", KERNELS, cli_kernels, "tables that link only what programs call", "PROGRAM.pte ... -o NAME.c",
      "Writes the tables of operators and backends that nuc_program_load() takes, with what the programs call: the "
      "linker drops all other kernels.",
@@ -82,6 +83,12 @@ static const struct cli_command commands[] = {
      "of "
      "the program that needs most, states are each program's own.",
      "nucleon plan model.pte best.pte -o plan.c", 1, CLI_MAX_ARGUMENTS, NULL},
+    {NULL, "pack", PACK, cli_pack, "a package of a program, for firmware that replaces it",
+     "PROGRAM.pte -o FILE.npk --program-version N [--signature FILE]",
+     "Writes a package: the program, and in front of it what a firmware checks before it uses one, its version, "
+     "memory, "
+     "kernels and checksum.",
+     "nucleon pack model.pte -o model.npk --program-version 2", 1, 1, "the program"},
     {NULL, "merge-kernel-selection", MERGE, cli_merge_kernel_selection, "the NPU kernels that several programs need",
      "IN.c ... -o OUT.c",
      "Merges kernel selection files, which 'nucleon compile --dump-kernel-selection' writes, for a firmware with "

@@ -2,8 +2,9 @@
 #include "nucleon/firmware.h"
 #include <string.h>
 
-#include "archive/file_kind.h"
 #include "archive/json_build.h"
+#include "archive/program_package.h"
+#include "device/base/package.h"
 #include "host/call.h"
 #include "host/file.h"
 #include "tools/codegen/codegen.h"
@@ -17,9 +18,9 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
         struct nuc_context *cx = nuc_context_of(c);
-        nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
+        const struct nuc_span image = nuc_read_program(cx, path);
         const char *stem = name != NULL ? name : nuc_codegen_name(cx, path);
-        struct nuc_codegen_files files = nuc_generate_code(cx, path, nuc_read_file(cx, path), stem);
+        struct nuc_codegen_files files = nuc_generate_code(cx, path, image, stem);
         nuc_make_folder(cx, folder);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.h", folder, stem), files.header);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.c", folder, stem), files.source);
@@ -39,10 +40,8 @@ static void write_tables(struct nuc_context *cx, const char *const *paths, size_
 
     if (stem < 3 || strcmp(output + stem - 2, ".c") != 0)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is no name for C sources: give one that ends in .c", output);
-    for (size_t i = 0; i < count; i++) {
-        nuc_expect_file(cx, paths[i], NUC_FILE_PROGRAM);
-        programs[i] = nuc_program_view_open(cx, paths[i], nuc_read_file(cx, paths[i]));
-    }
+    for (size_t i = 0; i < count; i++)
+        programs[i] = nuc_program_view_open(cx, paths[i], nuc_read_program(cx, paths[i]));
     const char *name = nuc_codegen_name(cx, output);
     struct nuc_table_files files = plan != NULL ? nuc_memory_plan(cx, programs, count, name, plan)
                                                 : nuc_kernel_tables(cx, programs, count, name, "kernels");
@@ -86,6 +85,49 @@ enum nuc_status nuc_write_memory_plan(struct nuc_compiler *c, const char *const 
     }
     return nuc_leave(&call);
 }
+
+/* ---- packages ---- */
+
+enum nuc_status nuc_pack_program(struct nuc_compiler *c, const char *path, const char *output, uint32_t version,
+                                 const char *signature, struct nuc_package *info)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && output != NULL);
+        struct nuc_context *cx = nuc_context_of(c);
+        struct nuc_span package =
+            nuc_make_package(cx, nuc_program_view_open(cx, path, nuc_read_program(cx, path)), version);
+        if (signature != NULL) {
+            struct nuc_span file = nuc_read_file(cx, signature);
+            if (file.size == 0 || file.size > NUC_PACKAGE_HEADER_MAX)
+                nuc_fail(cx, NUC_BAD_INPUT,
+                         "%s: has %zu bytes: a signature has 1 to %d; 'openssl dgst -sign' writes one of the package",
+                         signature, file.size, NUC_PACKAGE_HEADER_MAX);
+            package = nuc_sign_package(cx, package, file);
+        }
+        nuc_write_file(cx, output, package);
+        if (info != NULL)
+            nuc_package_of(cx, output, package, info);
+    }
+    return nuc_leave(&call);
+}
+
+enum nuc_status nuc_package_json(struct nuc_compiler *c, const struct nuc_package *info, const char **text)
+{
+    struct nuc_call call;
+
+    if (setjmp(call.catch.here) == 0) {
+        nuc_enter(&call, nuc_context_of(c), __func__, info != NULL && text != NULL);
+        struct nuc_context *cx = nuc_context_of(c);
+        json_t *tree = nuc_json_tree(cx);
+        nuc_package_put(cx, info, nuc_put_object(cx, tree, "package"));
+        *text = nuc_json_text(cx, tree);
+    }
+    return nuc_leave(&call);
+}
+
+/* ---- JSON of tables ---- */
 
 static void put_names(struct nuc_context *cx, json_t *to, const char *key, const char *const *names, size_t count)
 {

@@ -54,4 +54,8 @@ struct nuc_table_files nuc_kernel_tables(struct nuc_context *cx, const struct nu
 struct nuc_table_files nuc_memory_plan(struct nuc_context *cx, const struct nuc_program_view *const *programs,
                                        size_t count, const char *name, struct nuc_memory_plan_info *info);
 
+/* The package of a program (nucleon/update.h), and the same with a signature of it behind. */
+struct nuc_span nuc_make_package(struct nuc_context *cx, const struct nuc_program_view *view, uint32_t version);
+struct nuc_span nuc_sign_package(struct nuc_context *cx, struct nuc_span package, struct nuc_span signature);
+
 #endif

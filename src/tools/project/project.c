@@ -7,7 +7,7 @@
 
 #include "nucleon/firmware.h"
 
-#include "archive/file_kind.h"
+#include "archive/program_package.h"
 #include "archive/program_view.h"
 #include "data/metadata.h"
 #include "host/call.h"
@@ -29,12 +29,20 @@ static const struct board {
 
 #define N_BOARDS (sizeof boards / sizeof boards[0])
 
+/* Memory of the firmware: of each program what it asks for, of all the most. */
+struct bank {
+    const char *name;
+    size_t bytes, taken;
+};
+
 struct project {
     struct nuc_context *cx;
     const char *folder, *name;
     const struct board *board;
     const struct nuc_metadata *metadata; /* of the program; NULL: it has none */
     struct nuc_project_run run;
+    struct bank banks[NUC_MAX_BANKS]; /* the arena, then what programs name */
+    size_t n_banks, slot;
     struct nuc_text kept; /* files that are there and differ */
 };
 
@@ -53,47 +61,23 @@ static const char *cases(const struct project *p, const char *kind, size_t count
     return nuc_text_string(&out);
 }
 
-/* The section of what lies in a bank; NULL: in the block with all the rest. */
-static const char *bank_of(const struct project *p, enum nuc_memory_holds holds, size_t index, size_t bytes)
-{
-    const char *name = bytes > 0 ? nuc_metadata_memory(p->metadata, holds, index) : NULL;
-
-    return name == NULL ? NULL : nuc_format(p->cx, "__attribute__((section(\".bss.%s\")))", name);
-}
-
-/* An array for each memory in a bank, and where they all are: planned ones, then temporary memory. */
+/* An array for each bank besides the arena, and where they all are. */
 static const char *banks(const struct project *p)
 {
     struct nuc_text arrays, places;
 
     nuc_text_init(&arrays, p->cx);
     nuc_text_init(&places, p->cx);
-    for (size_t i = 0; i <= p->run.n_planned; i++) {
-        bool last = i == p->run.n_planned;
-        size_t bytes = last ? p->run.temporary : p->run.planned[i];
-        const char *bank = bank_of(p, last ? NUC_HOLDS_TEMPORARY : NUC_HOLDS_PLANNED, last ? 0 : i, bytes);
-        if (bank != NULL)
-            nuc_text_addf(&arrays, "static %s\n    _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t bank%zu[%zu];\n", bank, i,
-                          bytes);
-        nuc_text_addf(&places, bank != NULL ? "%s{bank%zu, sizeof bank%zu}" : "%s{NULL, 0}", i > 0 ? ", " : "", i, i);
+    for (size_t i = 1; i < p->n_banks; i++) {
+        const struct bank *b = &p->banks[i];
+        nuc_text_addf(&arrays,
+                      "static __attribute__((section(\".bss.%s\")))\n    _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t "
+                      "bank%zu[%zu];\n",
+                      b->name, i, b->bytes);
+        nuc_text_addf(&places, ", {\"%1$s\", bank%2$zu, sizeof bank%2$zu}", b->name, i);
     }
-    return nuc_format(p->cx, "%sstatic const struct tensor banks[] = {%s};", nuc_text_string(&arrays),
-                      nuc_text_string(&places));
-}
-
-/* Of the block: all that is not in a bank. */
-static size_t block_of(const struct project *p)
-{
-    const size_t unit = NUC_MEMORY_ALIGNMENT;
-    size_t bytes = p->run.memory;
-
-    for (size_t i = 0; i < p->run.n_planned; i++) {
-        if (bank_of(p, NUC_HOLDS_PLANNED, i, p->run.planned[i]) != NULL)
-            bytes -= (p->run.planned[i] + unit - 1) / unit * unit;
-    }
-    if (bank_of(p, NUC_HOLDS_TEMPORARY, 0, p->run.temporary) != NULL)
-        bytes -= (p->run.temporary + unit - 1) / unit * unit;
-    return bytes;
+    return nuc_format(p->cx, "%sstatic const struct nuc_bank banks[] = {{NULL, arena, sizeof arena}%s};",
+                      nuc_text_string(&arrays), nuc_text_string(&places));
 }
 
 /* What stands for @KEY@; NULL: that is no placeholder. */
@@ -114,7 +98,8 @@ static const char *value_of(const struct project *p, const char *key, size_t len
         {"INPUT_CASES", cases(p, "input", p->run.n_inputs)},
         {"OUTPUT_CASES", cases(p, "output", p->run.n_outputs)},
         {"STATES_BYTES", nuc_format(p->cx, "%zu", p->run.states)},
-        {"MEMORY_BYTES", nuc_format(p->cx, "%zu", block_of(p))},
+        {"ARENA_BYTES", nuc_format(p->cx, "%zu", p->banks[0].bytes)},
+        {"SLOT_BYTES", nuc_format(p->cx, "%zu", p->slot)},
         {"BANKS", banks(p)},
     };
 
@@ -158,15 +143,69 @@ static void make_folders(const struct project *p, const char *path)
         nuc_make_folder(p->cx, nuc_format(p->cx, "%s/%.*s", p->folder, (int)(slash - path), path));
 }
 
-static void write_program(const struct project *p, const char *path, struct nuc_span image)
+/* ---- programs ---- */
+
+static struct bank *bank_of(struct project *p, const char *file, const char *name)
+{
+    size_t i = 0;
+
+    while (name != NULL && ++i < p->n_banks && strcmp(p->banks[i].name, name) != 0)
+        ;
+    if (i == NUC_MAX_BANKS)
+        nuc_fail(p->cx, NUC_UNSUPPORTED,
+                 "%s: the programs name more than %d banks: compile them with the same --memory", file, NUC_MAX_BANKS);
+    if (i >= p->n_banks)
+        p->banks[p->n_banks++] = (struct bank){.name = name};
+    return &p->banks[i];
+}
+
+static void add_bytes(struct bank *b, size_t bytes)
+{
+    b->taken += (bytes + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
+    b->bytes = b->taken > b->bytes ? b->taken : b->bytes;
+}
+
+/* Slot and banks become large enough for the package; the state is that of this machine, an upper bound. */
+static void make_room(struct project *p, const char *file, struct nuc_span package)
+{
+    struct nuc_program_sizes sizes;
+    struct nuc_package parts;
+    struct nuc_detail d = {.message = NULL};
+    const size_t block = 4096; /* of port/flash.h */
+
+    if (nuc_package_open(package.data, package.size, &parts, &d) != NUC_OK ||
+        nuc_program_sizes(parts.program, parts.program_size, &nuc_default_backends, &sizes, &d) != NUC_OK)
+        nuc_fail(p->cx, NUC_BAD_INPUT, "%s: %s", file, d.message);
+    p->slot = package.size > p->slot ? (package.size + block - 1) / block * block : p->slot;
+    for (size_t i = 0; i < p->n_banks; i++)
+        p->banks[i].taken = 0;
+    add_bytes(&p->banks[0], sizes.state);
+    for (uint32_t i = 0; i < parts.n_memories; i++) {
+        const struct nuc_package_memory m = nuc_package_memory(&parts, i);
+        add_bytes(bank_of(p, file, m.bank), m.bytes);
+    }
+}
+
+/* The first program, in both its forms; of the others kernels and memory. */
+static void write_programs(struct project *p, const char *path, const char *const *others, size_t n_others)
 {
     struct nuc_context *cx = p->cx;
-    const struct nuc_program_view *view = nuc_program_view_open(cx, path, image);
-    struct nuc_codegen_files code = nuc_generate_code(cx, path, image, p->name);
-    struct nuc_table_files tables = nuc_kernel_tables(cx, &view, 1, nuc_format(cx, "%s_tables", p->name), "codegen");
+    const struct nuc_program_view **views = nuc_alloc_array(cx, n_others + 1, sizeof *views);
+    const struct nuc_span image = nuc_read_program(cx, path);
     const char *stem = in_project(p, nuc_format(cx, "program/%s", p->name));
 
-    nuc_write_file(cx, nuc_format(cx, "%s.pte", stem), image);
+    p->n_banks = 1;
+    for (size_t i = 0; i <= n_others; i++) {
+        const char *file = i == 0 ? path : others[i - 1];
+        views[i] = nuc_program_view_open(cx, file, i == 0 ? image : nuc_read_program(cx, file));
+        struct nuc_span package = nuc_make_package(cx, views[i], 1);
+        make_room(p, file, package);
+        if (i == 0)
+            nuc_write_file(cx, nuc_format(cx, "%s.npk", stem), package);
+    }
+    struct nuc_codegen_files code = nuc_generate_code(cx, path, image, p->name);
+    struct nuc_table_files tables =
+        nuc_kernel_tables(cx, views, n_others + 1, nuc_format(cx, "%s_tables", p->name), "codegen");
     nuc_write_text(cx, nuc_format(cx, "%s.h", stem), code.header);
     nuc_write_text(cx, nuc_format(cx, "%s.c", stem), code.source);
     nuc_write_text(cx, nuc_format(cx, "%s_data.c", stem), code.data);
@@ -185,7 +224,7 @@ static const struct board *board_of(const char *cpu)
 
 static const struct nuc_metadata *metadata_of(struct nuc_context *cx, const char *path)
 {
-    const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_file(cx, path));
+    const struct nuc_program_view *view = nuc_program_view_open(cx, path, nuc_read_program(cx, path));
     const struct nuc_metadata *m = NULL;
     const char *why;
 
@@ -249,14 +288,13 @@ enum nuc_status nuc_write_project(struct nuc_compiler *c, const char *path, cons
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
         struct nuc_context *cx = nuc_context_of(c);
         struct project p = {.cx = cx, .folder = folder};
-        nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
         p.metadata = metadata_of(cx, path);
         p.board = board_for(&p, path, &target);
         p.name = options != NULL && options->name != NULL ? options->name : nuc_codegen_name(cx, path);
         nuc_project_run(c, path, options != NULL ? options->data : NULL, &p.run);
         nuc_make_folder(cx, p.folder);
         make_folders(&p, "program/");
-        write_program(&p, path, nuc_read_file(cx, path));
+        write_programs(&p, path, options != NULL ? options->others : NULL, options != NULL ? options->n_others : 0);
         nuc_text_init(&p.kept, cx);
         for (size_t i = 0; i < nuc_n_project_files; i++) {
             if (!is_of_another_board(&p, &nuc_project_files[i]))

@@ -18,32 +18,6 @@ static void check(const struct job *j, enum nuc_status status)
         nuc_fail_again(nuc_context_of(j->c), status);
 }
 
-static size_t rounded(size_t size)
-{
-    return (size + NUC_MEMORY_ALIGNMENT - 1) / NUC_MEMORY_ALIGNMENT * NUC_MEMORY_ALIGNMENT;
-}
-
-static void measure(struct job *j, const char *program)
-{
-    const struct nuc_program *p = nuc_runner_program(j->runner);
-    struct nuc_program_sizes sizes;
-    struct nuc_tensor t;
-    size_t total;
-
-    j->out->states = nuc_runner_states_size(j->runner);
-    check(j, nuc_runner_sizes(j->c, program, &sizes));
-    total = rounded(sizes.state) + rounded(sizes.temporary);
-    for (size_t i = 0; i < sizes.n_planned; i++)
-        total += rounded(j->out->planned[i] = sizes.planned[i]);
-    j->out->n_planned = sizes.n_planned;
-    j->out->temporary = sizes.temporary;
-    for (size_t i = 0; i < j->out->n_inputs; i++)
-        total += nuc_program_input_info(p, i, &t) == NUC_OK && !t.planned ? rounded(t.bytes) : 0;
-    for (size_t i = 0; i < j->out->n_outputs; i++)
-        total += nuc_program_output_info(p, i, &t) == NUC_OK && !t.planned && !t.constant ? rounded(t.bytes) : 0;
-    j->out->memory = total;
-}
-
 /* Buffers in logical order; the program's own have what is kept. */
 static void give_buffers(struct job *j)
 {
@@ -88,7 +62,7 @@ void nuc_project_run(struct nuc_compiler *c, const char *program, const char *da
         check(&j, nuc_dataset_open(c, data, &j.data));
         check(&j, nuc_runner_bind(j.runner, j.data, NULL, &n_samples));
     }
-    measure(&j, program);
+    out->states = nuc_runner_states_size(j.runner);
     give_buffers(&j);
     for (size_t k = 0; k < n_samples; k++) {
         if (j.data != NULL)

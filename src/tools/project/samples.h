@@ -1,19 +1,14 @@
-/* What a run on the host tells about a program: samples for the image, their results, the memory that the image takes.
- */
+/* What a run on the host tells about a program: samples for the image, and their results. */
 #ifndef NUC_TOOLS_PROJECT_SAMPLES_H
 #define NUC_TOOLS_PROJECT_SAMPLES_H
 
 #include "host/pieces.h"
 #include "nucleon/compile.h"
-#include "nucleon/runtime.h"
 
 struct nuc_project_run {
     struct nuc_pieces inputs, outputs; /* per sample all of them, one after the other, as they lie in memory */
     size_t n_inputs, n_outputs;
     size_t states; /* bytes of them */
-    size_t n_planned, planned[NUC_MAX_MEMORIES];
-    size_t temporary;
-    size_t memory; /* state, planned tensors, temporary memory, tensors that are not planned; of this machine */
 };
 
 /* Over the data set at `data`, all of it; NULL: one sample of zeros. */

@@ -87,6 +87,12 @@ static struct cli_option rows[] = {
      "where tables and memory go; NAME.h, next to it, declares NAME_kernels, NAME_backends, NAME_start() and "
      "NAME_memories[]",
      .alias = "-o", .file = CLI_WRITTEN, .missing = "-o NAME.c is missing: it says where tables and memory go"},
+    {"--output", PACK, CLI_STRING, TO(output), "FILE.npk", "where the package goes", .alias = "-o", .file = CLI_WRITTEN,
+     .missing = "-o FILE.npk is missing: it says where the package goes"},
+    {"--program-version", PACK, CLI_NUMBER, TO(program_version), "N", "a greater number for a newer program",
+     .missing = "--program-version N is missing: a firmware takes a program with a greater one than its own"},
+    {"--signature", PACK, CLI_STRING, TO(signature), "FILE",
+     "a signature of what the same command writes without this option, to put behind it", .file = CLI_READ},
     {"--output", MERGE, CLI_STRING, TO(output), "OUT.c", "where the merged file goes", .alias = "-o",
      .file = CLI_WRITTEN, .missing = "-o OUT.c is missing: it says where the file goes"},
     {"--output", REPORT, CLI_STRING, TO(output), "FILE.html|FILE.json", "where the report goes: a page or the data",

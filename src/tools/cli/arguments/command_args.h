@@ -30,7 +30,8 @@ enum {
     REPORT = 1 << 13,
     MERGE_EVALUATIONS = 1 << 20,
     KERNELS = 1 << 21,
-    PLAN = 1 << 22
+    PLAN = 1 << 22,
+    PACK = 1 << 23
 };
 
 #define CLI_LIST_MAX 8192 /* classes, for instance */
@@ -52,9 +53,9 @@ struct cli_args {
     size_t n_min_sqnr;
     struct nuc_evaluate_options evaluate;
     const char *input, *output, *calibration, *reference, *quantized, *etdump, *etrecord, *name, *compare, *shard,
-        *project;
+        *project, *signature;
     uint64_t cycle_budget;
-    unsigned threshold;
+    unsigned threshold, program_version;
     enum nuc_inspect_form form;
     bool confusion, disassemble, markdown, verbose, quiet, help, timings, profile, json;
     enum cli_color color;

@@ -1,5 +1,6 @@
 /* nucleon codegen and kernels: sources of a firmware. */
 #include <stdio.h>
+#include <string.h>
 
 #include "nucleon/firmware.h"
 #include "tools/cli/commands/commands.h"
@@ -30,7 +31,8 @@ static int generate(struct nuc_compiler *c, struct cli_args *args)
 
 static int write_project(struct nuc_compiler *c, struct cli_args *args)
 {
-    const struct nuc_project_options options = {.name = args->name, .data = args->input};
+    const struct nuc_project_options options = {
+        .name = args->name, .data = args->input, .others = args->positional + 1, .n_others = args->n_positional - 1};
     int code = cli_check(c, nuc_write_project(c, args->positional[0], args->project, &options));
     const char *path;
     size_t bytes, count = 0;
@@ -52,6 +54,9 @@ int cli_codegen(struct cli_args *args)
         return cli_usage("codegen: -o and --project are two things to make: leave one of them out");
     if (args->input != NULL && args->project == NULL)
         return cli_usage("codegen: --input is for --project DIR, whose images run the samples");
+    if (args->n_positional > 1 && args->project == NULL)
+        return cli_usage("codegen: several programs are for --project DIR, whose firmware runs one after the other; -o "
+                         "takes one");
     return cli_with_compiler(args, args->project != NULL ? write_project : generate);
 }
 
@@ -103,6 +108,46 @@ static int write_plan(struct nuc_compiler *c, struct cli_args *args)
     cli_print_row("next", "%1$s_start(), then %1$s_kernels, %1$s_backends and %1$s_memories[] for nuc_program_load()",
                   info.tables.name);
     return code;
+}
+
+/* ---- pack ---- */
+
+static void print_package(const struct nuc_compiler *c, const struct nuc_package *p)
+{
+    const char *name = p->names;
+
+    print_files(c);
+    cli_print_row("program", "version %u, %s bytes%s%s", p->version, cli_commas(p->program_size),
+                  p->cpu[0] != '\0' ? ", for a " : "", p->cpu);
+    for (uint32_t i = 0; i < p->n_memories; i++) {
+        static const char *const holds[] = {"planned", "temporary", "inputs and outputs"};
+        const struct nuc_package_memory m = nuc_package_memory(p, i);
+        cli_print_row(i == 0 ? "memory" : "", "%s %s bytes%s%s", holds[m.holds], cli_commas(m.bytes),
+                      m.bank != NULL ? " in " : "", m.bank != NULL ? m.bank : "");
+    }
+    for (uint32_t i = 0; i < p->n_kernels + p->n_backends; i++, name += strlen(name) + 1)
+        cli_print_row(i == 0 ? "operators" : i == p->n_kernels ? "backends" : "", "%s", name);
+    cli_print_row("signature", p->signature_size > 0 ? "%s bytes" : "none", cli_commas(p->signature_size));
+    cli_print_row("next", "nuc_update_write() takes it in pieces: docs/update.md");
+}
+
+static int pack(struct nuc_compiler *c, struct cli_args *args)
+{
+    struct nuc_package info;
+    const char *text;
+    int code = cli_check(
+        c, nuc_pack_program(c, args->positional[0], args->output, args->program_version, args->signature, &info));
+
+    if (code == CLI_OK && args->json)
+        code = cli_json_result(c, nuc_package_json(c, &info, &text), &text);
+    if (code == CLI_OK && !args->quiet)
+        print_package(c, &info);
+    return code;
+}
+
+int cli_pack(struct cli_args *args)
+{
+    return cli_with_compiler(args, pack);
 }
 
 int cli_plan(struct cli_args *args)

@@ -13,6 +13,7 @@ int cli_inspect(struct cli_args *args);
 int cli_make_report(struct cli_args *args);
 int cli_merge_evaluations(struct cli_args *args);
 int cli_kernels(struct cli_args *args);
+int cli_pack(struct cli_args *args);
 int cli_plan(struct cli_args *args);
 int cli_merge_kernel_selection(struct cli_args *args);
 int cli_ops(struct cli_args *args);

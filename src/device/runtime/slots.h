@@ -1,0 +1,14 @@
+/* What the check of a package and an update that is being written share. */
+#ifndef NUC_DEVICE_RUNTIME_SLOTS_H
+#define NUC_DEVICE_RUNTIME_SLOTS_H
+
+#include "nucleon/update.h"
+
+/* What the header of a package says against what the firmware has. */
+enum nuc_status nuc_package_suits(const struct nuc_package *p, const struct nuc_firmware *f, struct nuc_detail *detail);
+
+/* All that nuc_package_check() looks at in a package that is open. */
+enum nuc_status nuc_package_check_open(const struct nuc_package *p, const struct nuc_firmware *f,
+                                       struct nuc_detail *detail);
+
+#endif
