@@ -64,6 +64,12 @@ done
 [ "$before" = "$(cksum <$image)" ] || fail "the image was made again"
 echo "ok   five programs in one image"
 
+# The same where programs are copied to memory before they run.
+cmake -S all -B all/copy -DCMAKE_PREFIX_PATH="$work/prefix" -DCOPY_BYTES=131072 >log 2>&1 &&
+    cmake --build all/copy --target all_pte >log 2>&1 || fail "does not build: $(cat log)"
+sh all/run.sh all/copy/all_pte.elf of_npu/samples.bin npu.out float.npk of_float/samples.bin float.out >ran || fail "QEMU: $(cat ran)"
+cmp npu.out of_npu/expected.bin && cmp float.out of_float/expected.bin || fail "a copied program computes something else"
+
 # ---- what is refused leaves the program that runs ----
 
 refused() { # PACKAGE TEXT: after the update from version 1 to 3
@@ -84,6 +90,16 @@ refused float.npk "its checksum does not fit"
 "$nucleon" run float.npk --input digits.npz 2>err && fail "a damaged package runs on the host"
 grep -q "float.npk: the package is damaged: its checksum does not fit" err || fail "a damaged package: $(cat err)"
 "$nucleon" pack float.pte -o float.npk --program-version 4 --quiet
+
+# Many of them, in one start of the board.
+"$nucleon" codegen two.pte states.pte --project many --name many --quiet || fail "no project"
+cp "$root/test/e2e/update_damage.c" many/main.c
+CFLAGS=-DVERIFY=verify cmake -S many -B many/build -DCMAKE_PREFIX_PATH="$work/prefix" >log 2>&1 &&
+    cmake --build many/build --target many_pte >log 2>&1 || fail "does not build: $(cat log)"
+sh many/run.sh many/build/many_pte.elf states.npk none.out >ran || fail "QEMU: $(cat ran)"
+[ "$(cat ran)" = "damaged: 1000, cut off: 50, taken: 0, old program lost: 0
+whole: version 5, verified" ] || fail "damaged packages: $(cat ran)"
+echo "ok   $(head -n 1 ran)"
 
 # A firmware for two of them: the kernel that another one needs, and the bytes.
 "$nucleon" codegen two.pte --project small --name small --input two.npz --quiet || fail "no project"

@@ -23,8 +23,10 @@
 #define ARENA
 #endif
 
-/* What the firmware asks of a package besides: `verify`, where programs are signed, and the oldest version. */
-#ifndef VERIFY
+/* What the firmware asks of a package besides: a function that verifies its signature, and the oldest version. */
+#ifdef VERIFY
+enum nuc_status VERIFY(void *user, const uint8_t *bytes, size_t size, const uint8_t *signature, size_t signature_size);
+#else
 #define VERIFY NULL
 #endif
 #ifndef LEAST_VERSION
