@@ -10,7 +10,8 @@ endif()
 
 function(nucleon_common target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-    if(NOT NUCLEON_DEVICE_ONLY) # on the device, relocated constant tables would lie in writable memory
+    # On the device, relocated constant tables would lie in writable memory; WebAssembly has no shared libraries.
+    if(NOT NUCLEON_DEVICE_ONLY AND NOT EMSCRIPTEN)
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
     # Without fused multiply-adds floats are the same bits on every machine.

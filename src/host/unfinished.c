@@ -1,13 +1,12 @@
 /* Only calls that POSIX allows in a signal handler, and getdents64(), which is a plain system call. */
 #include "host/unfinished.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,7 +29,7 @@ void nuc_temporary_name(char name[NUC_TEMPORARY_NAME])
     uint8_t bytes[16];
 
     /* Where there are no random numbers, time and process make a name that no other process has now. */
-    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
+    if (getentropy(bytes, sizeof bytes) != 0) {
         struct timespec now = {0, 0};
         clock_gettime(CLOCK_REALTIME, &now);
         const uint64_t values[2] = {(uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec, (uint64_t)getpid()};
@@ -98,7 +97,7 @@ static bool remove_below(int folder, const char *name, int depth)
     for (int removed = fd >= 0; removed > 0;) {
         removed = 0;
         lseek(fd, 0, SEEK_SET);
-        for (long size; (size = syscall(SYS_getdents64, fd, records.bytes, sizeof records.bytes)) > 0;)
+        for (long size; (size = getdents64(fd, (void *)records.bytes, sizeof records.bytes)) > 0;)
             removed += remove_records(fd, records.bytes, (size_t)size, depth);
     }
     if (fd >= 0)

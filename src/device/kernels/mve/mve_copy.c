@@ -6,7 +6,7 @@
 #include "device/kernels/ref/copy_nest.h"
 
 /* Eight of them end within 16 bits. */
-#define MOST_STEP (UINT16_MAX / NUC_LANES_H)
+#define MOST_STEP ((ptrdiff_t)(UINT16_MAX / NUC_LANES_H))
 /* A row of bytes side by side that is not worth taking apart. */
 #define LONG_ROW 16
 

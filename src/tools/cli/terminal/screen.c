@@ -64,10 +64,11 @@ enum { BAR = 20, MILLISECONDS = 100 };
  */
 static struct {
     pthread_mutex_t lock;
-    bool drawing; /* there is a thread */
+    bool drawing; /* a step was begun */
+    bool alone;   /* no thread could be started: the line is drawn when the work reports */
     char what[32];
     size_t done, total;
-    double began, printed;
+    double began, printed, drawn;
     bool active, shown;
 } step = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -143,10 +144,12 @@ static void put_line(const char *text)
 static void draw(void)
 {
     char text[128];
-    double elapsed = now() - step.began;
+    double time = now(), elapsed = time - step.began;
 
-    if (!step.active || elapsed < A_MOMENT || now() - step.printed < PAUSE)
+    if (!step.active || elapsed < A_MOMENT || time - step.printed < PAUSE ||
+        (step.alone && time - step.drawn < MILLISECONDS / 1e3))
         return;
+    step.drawn = time;
     line_text(elapsed, text, sizeof text);
     put_line(text);
     step.shown = step.active;
@@ -174,8 +177,9 @@ static void start_drawing(void)
     /* Signals go to the thread that works. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    step.drawing = pthread_create(&thread, NULL, draw_on, NULL) == 0;
-    if (step.drawing)
+    step.drawing = true;
+    step.alone = pthread_create(&thread, NULL, draw_on, NULL) != 0;
+    if (!step.alone)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -203,6 +207,8 @@ void cli_progress(void *user, const char *what, size_t done, size_t total)
     step.done = done;
     step.total = total;
     step.active = true;
+    if (step.alone)
+        draw();
     pthread_mutex_unlock(&step.lock);
     if (total > 0 && done >= total)
         cli_end_progress();

@@ -80,26 +80,3 @@ function tiles(summary, target) {
     if (isNumber(summary.macs) && summary.macs && rows.length < 6) rows.push(["Work", [shortCount(summary.macs), "MACs"], isNumber(summary.cycles) && summary.cycles ? trimmed(summary.macs / summary.cycles) + " per cycle" : null]);
     return rows.filter((row) => row[1][0] !== DASH);
 }
-
-/* Light, dark, or as the system has it. Where a browser keeps nothing for files, the choice holds until the page closes. */
-function themeSwitch() {
-    const stored = () => {
-        try {
-            return localStorage.getItem("nucleon-theme");
-        } catch (refused) {
-            return null;
-        }
-    };
-    const apply = (theme) => {
-        if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-        else delete document.documentElement.dataset.theme;
-    };
-    const now = stored() || "auto";
-    apply(now);
-    return choice("Colours", [{ value: "auto", title: "Auto" }, { value: "light", title: "Light" }, { value: "dark", title: "Dark" }], now, (theme) => {
-        apply(theme);
-        try {
-            localStorage.setItem("nucleon-theme", theme);
-        } catch (refused) { /* nothing to keep it in */ }
-    });
-}

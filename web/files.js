@@ -1,0 +1,48 @@
+/* Files as the page takes them: { path, file }, where `path` begins with the folder that was dropped, if one was. */
+
+const MODEL = /\.(pt2|tflite)$/i, BESIDE = /\.(json|txt)$/i;
+
+function readEntries(reader) {
+    return new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+}
+
+async function walk(entry, folder) {
+    if (entry.name.startsWith(".")) return [];
+    if (entry.isFile) return [{ path: folder + entry.name, file: await new Promise((resolve, reject) => entry.file(resolve, reject)) }];
+    const reader = entry.createReader(), all = [];
+    for (let some; (some = await readEntries(reader)).length;) { // a browser gives a hundred at a time
+        for (const inner of some) all.push(...await walk(inner, folder + entry.name + "/"));
+    }
+    return all;
+}
+
+function chosenFiles(list) {
+    return [...list].map((file) => ({ path: file.webkitRelativePath || file.name, file })).filter(({ path }) => !/(^|\/)\./.test(path));
+}
+
+async function droppedFiles(transfer) {
+    const files = chosenFiles(transfer.files), entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
+    return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : files;
+}
+
+/* One argument of a command: a file, a folder, or a folder for files that were chosen together. */
+function asArgument(files, folder) {
+    const tops = new Set(files.map(({ path }) => path.split("/")[0])), [top] = tops;
+    const loose = tops.size > 1;
+    return {
+        argument: loose ? folder : top,
+        files: files.map(({ path, file }) => ({ path: loose ? folder + "/" + path : path, file })),
+        bytes: files.reduce((sum, { file }) => sum + file.size, 0),
+    };
+}
+
+/* The same below another folder, where `taken` has a file of its name. */
+function besides(taken, one, folder) {
+    if (!taken.some((other) => other && other.argument === one.argument)) return one;
+    return { ...one, argument: folder + "/" + one.argument, files: one.files.map(({ path, file }) => ({ path: folder + "/" + path, file })) };
+}
+
+function sizeText(bytes) {
+    if (bytes < 1000) return bytes + " bytes";
+    return bytes < 999500 ? Math.round(bytes / 1000) + " KB" : (bytes / 1e6).toFixed(1) + " MB";
+}
