@@ -183,7 +183,7 @@ static void read_decision(struct nuc_runner *r)
     struct nuc_context *cx = r->c->cx;
     struct nuc_decision_rule *d = nuc_alloc(cx, sizeof *d);
     struct nuc_detail detail;
-    const enum nuc_status status = nuc_program_decision(&r->program, d, &detail);
+    const enum nuc_status status = nuc_program_decision(&r->main.run.program, d, &detail);
 
     if (status == NUC_UNSUPPORTED)
         return;
@@ -218,7 +218,7 @@ enum nuc_status nuc_runner_decide(struct nuc_runner *r, const struct nuc_decider
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(nuc_runner_compiler(r)), __func__, r->decider.decision != NULL && out != NULL);
-        check(r, nuc_program_decide(&r->program, &r->decider));
+        check(r, nuc_program_decide(&r->main.run.program, &r->decider));
         *out = &r->decider;
     }
     return nuc_leave(&call);

@@ -94,7 +94,7 @@ static void add_memories(struct packing *p, const struct nuc_program_view *view,
 
 static void add_names(struct packing *p, const struct nuc_program_view *view)
 {
-    struct nuc_table_files called = nuc_kernel_tables(p->cx, &view, 1, "package");
+    struct nuc_table_files called = nuc_kernel_tables(p->cx, &view, 1, "package", "codegen");
 
     set(p, NUC_PACKAGE_N_KERNELS, called.n_operators);
     set(p, NUC_PACKAGE_N_BACKENDS, called.n_backends);
