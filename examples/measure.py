@@ -4,15 +4,19 @@
     measure.py header EXAMPLE TARGET         prints what the firmware's application includes
     measure.py page EXAMPLE TARGET...        prints the page, writes figures.txt: a line "COLUMN FIGURE VALUE" for each
 
-EXAMPLE/measure.py, where there is one, replaces result(), figures(), log_figures() and header() below.
+DATA in the environment is the folder of the data, TEST what is tested with. EXAMPLE/measure.py, where there is one, replaces result(), figures(), log_figures() and header() below.
 """
 import importlib.util
 import json
 import os
 import re
 import sys
+import wave
 
 import numpy as np
+
+
+HOP = 0  # samples of a step, of a recording that is a stream
 
 
 def result(x, y):
@@ -61,15 +65,34 @@ def own(example):
         theirs = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(theirs)
         module.float_figures = lambda: None
-        for name in ('result', 'figures', 'decision_figures', 'log_figures', 'header'):
+        for name in ('HOP', 'result', 'figures', 'decision_figures', 'log_figures', 'header'):
             setattr(module, name, getattr(theirs, name, getattr(module, name)))
     return module
 
 
-def data_sets():
+def sound(path):
+    with wave.open(path) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), '<i2')
+
+
+def test_data(example):
+    """arrays of TEST: those of a file, recordings in a folder for each class, or the steps of a recording"""
+    path = os.environ['TEST']
+    if path.endswith('.npz'):
+        return dict(np.load(path))
+    if os.path.isdir(path):
+        names = open(os.path.join(example, 'classes.txt')).read().split()
+        files = [(os.path.join(path, n, f), n) for n in sorted(os.listdir(path)) for f in sorted(os.listdir(os.path.join(path, n)))]
+        return {'input': np.stack([sound(f) for f, _ in files]), 'label': np.array([names.index(n) for _, n in files])}
+    x, hop = sound(path), own(example).HOP
+    return {'input': x[:len(x) // hop * hop].reshape(-1, hop)}
+
+
+def data_sets(example):
     folder = os.environ['DATA']
-    names = sorted(n[:-4] for n in os.listdir(folder) if n.endswith('.npz') and n != 'calibration.npz')
-    return {n: dict(np.load(os.path.join(folder, n + '.npz'))) for n in names}
+    names = [n[:-4] for n in os.listdir(folder) if n.endswith('.npz') and n not in ('calibration.npz', 'test.npz')]
+    sets = {n: dict(np.load(os.path.join(folder, n + '.npz'))) for n in names}
+    return dict(sorted({**sets, 'test': test_data(example)}.items()))
 
 
 def inputs(arrays):

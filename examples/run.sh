@@ -1,13 +1,15 @@
 #!/bin/sh
 # Runs an example and prints on a page what it is worth: float model, programs of three targets, and their firmware.
-#   run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]
-# EXAMPLE is a folder with EXAMPLE.pt2, calibration.npz, test.npz, perhaps further data, or simulate.py that makes the
-# data, and measure.py where accuracy is not the measure; front_end.json, decision.json and classes.txt are for the options of these names. Where it has application.c, that is the firmware, with generated C; else firmware/runner. QEMU
-# runs all samples, or the first N. Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and
+#   run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--test DATA] [--stream AXIS:HOP] [--out DIR]
+# EXAMPLE is a folder with EXAMPLE.pt2, calibration and test data, which are .npz files or recordings, perhaps further
+# .npz files, or simulate.py that makes the data, and measure.py where accuracy is not the measure; front_end.json,
+# decision.json and classes.txt are for the options of these names. DATA is tested with in place of its own. Where it has
+# application.c, that is the firmware, with generated C; else firmware/runner. QEMU runs all samples, or the first N.
+# Results stay in DIR (out/EXAMPLE): programs, outputs, images' output, and
 # figures.txt, the figures one by one. An installed copy, without the sources, takes the installed nucleon, leaves out the
 # firmware and writes to out/EXAMPLE of the working folder.
 set -eu
-usage='usage: run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--out DIR]'
+usage='usage: run.sh EXAMPLE [--targets "NAME ..."] [--firmware-samples N] [--test DATA] [--stream AXIS:HOP] [--out DIR]'
 [ $# -ge 1 ] && [ -d "$1" ] || { echo "$usage" >&2; exit 2; }
 example=$(cd "$1" && pwd)
 name=$(basename "$example")
@@ -15,6 +17,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 targets='imxrt700 imxrt700cm cortex-m33'
 samples=all
+test=
+stream=
 has_sources=
 [ ! -f "$root/tools/firmware.sh" ] || has_sources=1
 out=${has_sources:+$root/}out/$name
@@ -24,6 +28,8 @@ while [ $# -gt 0 ]; do
     case $1 in
     --targets) targets=$2 ;;
     --firmware-samples) samples=$2 ;;
+    --test) test=$2 ;;
+    --stream) stream=$2 ;;
     --out) out=$2 ;;
     *) echo "$usage" >&2; exit 2 ;;
     esac
@@ -43,6 +49,7 @@ done
 [ "$complete" ] || [ "$has_sources" ] ||
     { echo "run.sh: this takes $NUCLEON and python3-numpy: install what is missing" >&2; exit 1; }
 [ "$complete" ] || make --no-print-directory -C "$root" example-tools
+case $test in '' | /*) ;; *) test=$PWD/$test ;; esac
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$out"
@@ -54,39 +61,48 @@ run() {
 
 # outputs PROGRAM: of every data set but the calibration's.
 outputs() {
-    for file in "$DATA"/*.npz; do
-        set=$(basename "$file" .npz)
-        [ "$set" = calibration ] || run "$NUCLEON" run "$1.pte" --input "$file" --output "$1.$set.npz"
+    run "$NUCLEON" run "$1.pte" --input "$TEST" --output "$1.test.npz"
+    for data in "$DATA"/*.npz; do
+        case $(basename "$data") in calibration.npz | test.npz | '*.npz') continue ;; esac
+        run "$NUCLEON" run "$1.pte" --input "$data" --output "$1.$(basename "$data")"
     done
 }
 
 DATA=$example
-export DATA
 if [ -f "$example/simulate.py" ]; then
     DATA=$out/data
     run $python "$example/simulate.py" "$DATA"
 fi
-calibration=$DATA/calibration.npz
-[ -f "$calibration" ] || calibration=$DATA/calibration.csv
+# The data of that name: arrays, recordings, a recording.
+data() {
+    for kind in .npz .wav .csv; do [ ! -f "$DATA/$1$kind" ] || { echo "$DATA/$1$kind"; return; }; done
+    echo "$DATA/$1"
+}
+calibration=$(data calibration)
+TEST=${test:-$(data test)}
+export DATA TEST
 # A threshold that is a quantile is one of the float program, too.
 threshold=
 ! grep -q quantile "$example/decision.json" 2>/dev/null || threshold=$calibration
 set --
-[ ! -f "$example/front_end.json" ] || set -- "$@" --front-end "$example/front_end.json"
+front_end=$example/front_end.json
+[ -f "$front_end" ] || front_end=
+[ ! "$front_end" ] || set -- "$@" --front-end "$front_end"
 [ ! -f "$example/decision.json" ] || set -- "$@" --decision "$example/decision.json"
 [ ! -f "$example/classes.txt" ] || set -- "$@" --classes "$example/classes.txt"
+[ ! "$stream" ] || set -- "$@" --stream "$stream"
 "$NUCLEON" compile "$example/$name.pt2" --no-quantize ${threshold:+--calibration "$threshold"} -o float.pte --json \
     "$@" >float.json
 [ ! -f "$example/measure.py" ] || outputs float
-[ ! -f "$example/decision.json" ] ||
-    "$NUCLEON" evaluate float.pte --dataset "$DATA/test.npz" --json >float.evaluate.json
+[ ! -f "$example/measure.py" ] || [ ! -f "$example/decision.json" ] ||
+    "$NUCLEON" evaluate float.pte --dataset "$TEST" --json >float.evaluate.json
 $python "$here/measure.py" input "$example" "$samples"
 for target in $targets; do
     "$NUCLEON" compile "$example/$name.pt2" --calibration "$calibration" --target "$target" \
         -o "$target.pte" --json "$@" >"$target.json"
     outputs "$target"
-    [ ! -f "$example/decision.json" ] ||
-        "$NUCLEON" evaluate "$target.pte" --dataset "$DATA/test.npz" --json >"$target.evaluate.json"
+    [ ! -f "$example/measure.py" ] || [ ! -f "$example/decision.json" ] ||
+        "$NUCLEON" evaluate "$target.pte" --dataset "$TEST" --json >"$target.evaluate.json"
     [ "$has_sources" ] || continue
     application=
     input=input.npy
@@ -104,8 +120,8 @@ for target in ${has_sources:+$targets}; do
     sh "$root/tools/firmware_run.sh" "$target.elf" $input "$target.bin" >"$target.log" 2>&1 &
 done
 # Where accuracy is the measure, evaluate says what the float model's is.
-[ -f "$example/measure.py" ] || "$NUCLEON" evaluate "${targets%% *}.pte" --dataset "$DATA/test.npz" \
-    --reference "$example/$name.pt2" --json >evaluate.json
+[ -f "$example/measure.py" ] || "$NUCLEON" evaluate "${targets%% *}.pte" --dataset "$TEST" \
+    --reference "$example/$name.pt2" ${front_end:+--front-end "$front_end"} --json >evaluate.json
 wait
 # shellcheck disable=SC2086
 $python "$here/measure.py" page "$example" $targets

@@ -1,23 +1,23 @@
 #!/usr/bin/python3
-"""Speaks the ten digits with espeak-ng and writes their MFCC.
+"""Speaks the ten digits with espeak-ng and writes a .wav file of a second for each.
 
-    record.py FEATURES.npz [--train 9000] [--test 1600] [--seed 1]
+    record.py FOLDER [--train 9000] [--test 1600] [--seed 1]
 
-FEATURES.npz holds float32 'train' and 'test' of shape [recordings, 1, 49, 10] and their labels, 'train_label' and
-'test_label'. Every recording has a random voice, speed, pitch, volume, place in its second, and noise 10 to 40 dB below
-it. Held-out recordings are spoken by variants of voices that no training recording has; half of them in accents new as
-well. The same seed and espeak-ng give the same file. Needs Debian's espeak-ng and python3-numpy.
+FOLDER gets train/DIGIT/NUMBER.wav and test/DIGIT/NUMBER.wav. Every recording has a random voice, speed, pitch, volume, place
+in its second, and noise 10 to 40 dB below it. Held-out recordings are spoken by variants of voices that no training recording
+has; half of them in accents new as well. The same seed and espeak-ng give the same files. Needs Debian's espeak-ng and
+python3-numpy.
 """
 import argparse
 import io
+import os
 import re
 import subprocess
 import wave
 
 import numpy as np
 
-from mfcc import RATE, mfcc
-
+RATE = 8000
 DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
 ACCENTS = ['en-gb', 'en-us', 'en-gb-scotland', 'en-gb-x-gbclan', 'en-gb-x-gbcwmd', 'en-029']
 NEW_ACCENTS = ['en-us-nyc', 'en-gb-x-rp']  # held-out recordings alone have these
@@ -48,7 +48,7 @@ def second(x, random):
     if free < 0:
         x, free = x[:RATE], 0
     y = np.zeros(RATE)
-    start = int(np.clip(free // 2 + random.integers(-1600, 1601), 0, free))
+    start = int(np.clip(free // 2 + random.integers(-RATE // 10, RATE // 10 + 1), 0, free))
     y[start:start + len(x)] = x
     noise = np.fft.rfft(random.standard_normal(RATE))
     noise /= np.maximum(np.arange(len(noise)), 20) ** random.uniform(0, 0.5)  # between white and pink
@@ -57,21 +57,26 @@ def second(x, random):
     return y + level * noise
 
 
-def record(count, accents, speakers, random):
-    """features and labels of recordings; `accents` take turns with every ten digits"""
-    features, labels = [], []
+def save(path, x):
+    """samples between -1 and 1 as a .wav file of 16 bits"""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with wave.open(path, 'wb') as out:
+        out.setparams((1, 2, RATE, 0, 'NONE', ''))
+        out.writeframes(np.clip(np.round(32768 * x), -32768, 32767).astype('<i2').tobytes())
+
+
+def record(folder, count, accents, speakers, random):
+    """recordings; `accents` take turns with every ten digits"""
     for i in range(count):
         digit, choice = i % 10, accents[i // 10 % len(accents)]
         voice = str(random.choice(choice)) + '+' + str(random.choice(speakers))
         x = speak(DIGITS[digit], voice, random.integers(110, 231), random.integers(15, 86), random.integers(40, 161))
-        features.append(mfcc(second(x, random)))
-        labels.append(digit)
-    return np.stack(features), np.array(labels, np.uint8)
+        save(os.path.join(folder, DIGITS[digit], '%03d.wav' % (i // 10)), second(x, random))
 
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument('output')
+    arguments.add_argument('folder')
     arguments.add_argument('--train', type=int, default=9000)
     arguments.add_argument('--test', type=int, default=1600)
     arguments.add_argument('--seed', type=int, default=1)
@@ -80,12 +85,10 @@ def main():
     speakers = variants()
     random.shuffle(speakers)
     held_out, known = speakers[:len(speakers) // 4], speakers[len(speakers) // 4:]
-    data = {}
     for part, count, accents, voices in (('train', options.train, [ACCENTS], known),
                                          ('test', options.test, [ACCENTS, NEW_ACCENTS], held_out)):
-        data[part], data[part + '_label'] = record(count, accents, voices, random)
+        record(os.path.join(options.folder, part), count, accents, voices, random)
         print('%s: %d recordings, %d variants of voices' % (part, count, len(voices)), flush=True)
-    np.savez_compressed(options.output, **data)
 
 
 if __name__ == '__main__':

@@ -1,17 +1,22 @@
-"""Trains a DS-CNN, the keyword spotting network of MLPerf Tiny, on the features of record.py.
+"""Trains a DS-CNN, the keyword spotting network of MLPerf Tiny, on the recordings of record.py.
 
-    train.py FEATURES.npz FOLDER [--epochs 30]
+    train.py RECORDINGS FOLDER [--epochs 30]
 
-FOLDER gets spoken.pt2 (torch.export archive, input [1, 1, 49, 10]), calibration.npz ('input': 128 training recordings)
-and test.npz ('input': the held-out recordings, 'label'). Needs PyTorch 2.9 or later.
+FOLDER gets spoken.pt2 (torch.export archive, input [1, 1, 49, 10]), and of the recordings calibration/NUMBER.wav, 20 of
+training, and test/DIGIT/NUMBER.wav, 100 that are held out. Needs PyTorch 2.9 or later.
 """
 import argparse
+import glob
 import os
+import shutil
 import time
 
-import numpy as np
 import torch
 from torch import nn
+
+from mfcc import Mfcc, read_wav
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def convolution(inputs, outputs, kernel, stride=1, padding=0, groups=1):
@@ -52,28 +57,47 @@ def train(model, x, label, epochs, batch=100, rate=4e-3):
     model.eval()
 
 
+def load(folder, digits, mfcc):
+    """paths of the recordings, their features and their labels"""
+    files = [(path, label) for label, digit in enumerate(digits)
+             for path in sorted(glob.glob(os.path.join(folder, digit, '*.wav')))]
+    features = [mfcc(torch.stack([read_wav(path) for path, _ in files[i:i + 500]])) for i in range(0, len(files), 500)]
+    return [path for path, _ in files], torch.cat(features)[:, None], torch.tensor([label for _, label in files])
+
+
+def keep(path, folder, name):
+    os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
+    shutil.copyfile(path, os.path.join(folder, name))
+
+
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument('features')
+    arguments.add_argument('recordings')
     arguments.add_argument('folder')
     arguments.add_argument('--epochs', type=int, default=30)
     options = arguments.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    data = {k: torch.from_numpy(v) for k, v in np.load(options.features).items()}
+    with open(os.path.join(HERE, 'classes.txt')) as file:
+        digits = file.read().split()
+    mfcc = Mfcc(os.path.join(HERE, 'front_end.json'))
+    paths, x, label = load(os.path.join(options.recordings, 'train'), digits, mfcc)
     model = DSCNN()
-    train(model, data['train'], data['train_label'].long(), options.epochs)
+    train(model, x, label, options.epochs)
+    chosen = torch.randperm(len(x))[:20].tolist()
+    test_paths, test, test_label = load(os.path.join(options.recordings, 'test'), digits, mfcc)
     with torch.no_grad():
-        right = sum(int((model(x).argmax(1) == y).sum())
-                    for x, y in zip(data['test'].split(200), data['test_label'].split(200)))
-    print('held out: %.2f %% of %d recordings' % (100 * right / len(data['test']), len(data['test'])))
+        right = sum(int((model(x).argmax(1) == y).sum()) for x, y in zip(test.split(200), test_label.split(200)))
+    print('held out: %.2f %% of %d recordings' % (100 * right / len(test), len(test)))
     os.makedirs(options.folder, exist_ok=True)
     exported = torch.export.export(model, (torch.zeros(1, 1, 49, 10),))
     torch.export.save(exported, os.path.join(options.folder, 'spoken.pt2'))
-    chosen = torch.randperm(len(data['train']))[:128]
-    np.savez_compressed(os.path.join(options.folder, 'calibration.npz'), input=data['train'][chosen].numpy())
-    np.savez_compressed(os.path.join(options.folder, 'test.npz'), input=data['test'].numpy(),
-                        label=data['test_label'].numpy())
+    for i, at in enumerate(chosen):
+        keep(paths[at], options.folder, 'calibration/%02d.wav' % i)
+    for path in test_paths:
+        name = os.path.relpath(path, options.recordings)
+        if os.path.basename(path) < '010.wav':
+            keep(path, options.folder, name)
 
 
 if __name__ == '__main__':

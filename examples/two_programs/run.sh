@@ -20,10 +20,10 @@ cd "$out"
 # Programs, samples, and what the host computes of them: a project of each has these.
 "$nucleon" compile "$root/examples/digits/digits.pt2" --calibration "$root/examples/digits/calibration.npz" \
     -o digits.pte --quiet
-"$nucleon" compile "$root/examples/listen/listen.pt2" --calibration "$root/examples/listen/calibration.npz" \
-    -o listen.pte --quiet
+"$nucleon" compile "$root/examples/listen/listen.pt2" --calibration "$root/examples/listen/calibration" \
+    --front-end "$root/examples/listen/front_end.json" --stream 1:320 -o listen.pte --quiet
 "$nucleon" codegen digits.pte --project digits_project --input "$root/examples/digits/calibration.npz" --quiet
-"$nucleon" codegen listen.pte --project listen_project --input "$root/examples/listen/test.npz" --quiet
+"$nucleon" codegen listen.pte --project listen_project --input "$root/examples/listen/test.wav" --quiet
 
 # What an image is made of: the plan of its programs, and their files.
 prepare() { # IMAGE PROGRAM...

@@ -93,7 +93,8 @@ ends 0 explain digits_unsupported.pt2
 ends 0 explain $digits --target imxrt700cm
 ends 0 explain "$root/test/e2e/states.pt2"
 ends 0 explain "$root/test/e2e/stream.pt2" --stream 2
-ends 0 explain "$root/examples/listen/listen.pt2" --calibration "$root/examples/listen/calibration.npz"
+ends 0 explain "$root/examples/listen/listen.pt2" --calibration "$root/examples/listen/calibration" --front-end \
+    "$root/examples/listen/front_end.json" --stream 1:320
 ends 0 explain $digits --target cortex-m33 --memory-budget 4000
 ends 3 explain digits_unsupported.pt2 --target cortex-m33 --memory-budget 4000
 ends 3 explain $digits --cycle-budget 1000
