@@ -34,6 +34,11 @@ def axes(count: int, **members: Any) -> Description:
     return {"sensor": {"axes": count, **members}}
 
 
+def values(count: int, **members: Any) -> Description:
+    """The values of ``count`` axes themselves, less ``mean`` and divided by ``std``: one number, or one for each axis."""
+    return {"values": {"axes": count, **members}}
+
+
 def image(format: str, width: int, height: int, **members: Any) -> Description:
     """Frames of a camera with so many pixels, in the format "rgb565", "rgb888", "bgr888", "yuyv", "uyvy" or "grey"."""
     return {"image": {"format": format, "width": width, "height": height, **members}}

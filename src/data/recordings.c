@@ -93,24 +93,24 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
 
 /* ---- what a model takes ---- */
 
-/* Samples a second of the front end; 0: it does not say. */
-static int64_t rate_of(const struct nuc_dataset *d)
+/* A whole number of the front end, which has read it; 0: it does not say it. */
+static int64_t front_end_number(const struct nuc_dataset *d, const char *key)
 {
-    static const char *const kinds[] = {"audio", "micro_frontend", "sensor"};
+    static const char *const kinds[] = {"audio", "micro_frontend", "sensor", "values"};
     const struct nuc_json root = nuc_json_maybe_parse(d->cx, d->front_end);
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const struct nuc_json kind = nuc_json_maybe_member(&root, kinds[i]);
-        const struct nuc_json rate = nuc_json_maybe_member(&kind, "rate");
-        if (rate.type == NUC_JSON_INTEGER)
-            return nuc_json_int(&rate);
+        const struct nuc_json number = nuc_json_maybe_member(&kind, key);
+        if (number.type == NUC_JSON_INTEGER)
+            return nuc_json_int(&number);
     }
     return 0;
 }
 
 static void check_rates(const struct nuc_dataset *d)
 {
-    const int64_t rate = rate_of(d);
+    const int64_t rate = front_end_number(d, "rate"); /* samples a second */
 
     for (size_t i = 0; i < d->found->count; i++) {
         const struct nuc_recording *r = &d->recordings[i];
@@ -126,6 +126,7 @@ static void check_rates(const struct nuc_dataset *d)
 /* How recordings are cut. */
 struct cut {
     size_t window;   /* points of time of the input */
+    size_t step;     /* of rows between the beginnings of two windows of axes */
     bool axes_first; /* [axes, window] */
     bool is_float;
 };
@@ -141,6 +142,8 @@ static struct cut cut_for(const struct nuc_dataset *d, const struct nuc_tensor_i
                  nuc_dtype_name(t->dtype));
     if (axes > 0 && elements % axes == 0)
         c.window = elements / axes;
+    const int64_t step = front_end_number(d, "step");
+    c.step = step > 0 && !d->has_states ? (size_t)step : c.window; /* hops of a stream do not overlap */
     c.axes_first = axes > 1 && last != axes && last == c.window;
     if (c.window == 0 || (axes > 1 && last != axes && !c.axes_first))
         nuc_fail(d->cx, NUC_BAD_INPUT,
@@ -149,7 +152,7 @@ static struct cut cut_for(const struct nuc_dataset *d, const struct nuc_tensor_i
     return c;
 }
 
-/* Sound is one sample, or as many hops as it takes; windows of axes lie one behind the other. */
+/* Sound is one sample, or as many hops as it takes; windows of axes begin a step apart. */
 static size_t windows_of(const struct nuc_dataset *d, const struct nuc_recording *r, const struct cut *c)
 {
     const bool whole = r->sound != NULL && !d->has_states;
@@ -162,7 +165,7 @@ static size_t windows_of(const struct nuc_dataset *d, const struct nuc_recording
     if (r->sound == NULL && r->length < c->window)
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: has %zu rows, a window of the input has %zu: leave the file out", r->path,
                  r->length, c->window);
-    return r->sound != NULL ? (r->length + c->window - 1) / c->window : r->length / c->window;
+    return r->sound != NULL ? (r->length + c->window - 1) / c->window : (r->length - c->window) / c->step + 1;
 }
 
 static void put_value(const struct nuc_recording *r, const struct cut *c, size_t row, size_t axis, void *to, size_t at)
@@ -186,7 +189,7 @@ static void put_window(const struct nuc_recording *r, const struct cut *c, size_
 {
     for (size_t i = 0; i < c->window; i++) {
         for (size_t axis = 0; axis < r->axes; axis++)
-            put_value(r, c, window * c->window + i, axis, to,
+            put_value(r, c, window * (r->sound != NULL ? c->window : c->step) + i, axis, to,
                       at + (c->axes_first ? axis * c->window + i : i * r->axes + axis));
     }
 }

@@ -41,7 +41,7 @@ struct nuc_dataset *nuc_dataset_of_recordings(struct nuc_context *cx, const char
 /*
  * Makes arrays of the recordings that the input can take. Sound: one sample each, or a sequence of hops where the model
  * has states, zeros behind what is too short; label tracks become the array label_events. Axes: windows of as many rows
- * as the input has, one behind the other.
+ * as the input has, one behind the other or, as the front end says, a step apart.
  */
 void nuc_dataset_fit_recordings(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
 

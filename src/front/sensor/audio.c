@@ -30,7 +30,7 @@ struct audio {
         "highest", "mel", "triangles", "norm", "log", "floor", "offset", "coefficients", "dct", "mean", "std",         \
         "order", "peak", "full_scale"
 
-static const char *const audio_keys[] = {KEYS, NULL}, *const sensor_keys[] = {KEYS, "axes", NULL};
+static const char *const audio_keys[] = {KEYS, NULL}, *const sensor_keys[] = {KEYS, "axes", "step", NULL};
 
 /* Samples of a frame and of its transform. */
 static void read_frames(const struct nuc_json *j, struct audio *a)
@@ -383,6 +383,7 @@ struct nuc_node *nuc_build_audio(struct nuc_front_end *f, const struct nuc_json 
 struct nuc_node *nuc_build_sensor(struct nuc_front_end *f, const struct nuc_json *description)
 {
     nuc_json_only(description, sensor_keys);
+    nuc_front_end_int(description, "step", 1, 1 << 24, 1); /* of recordings: data/recordings.c */
     return build(f, description,
                  (struct audio){.axes = nuc_front_end_int(description, "axes", 1, 64, 3), .mel = MEL_LINEAR});
 }

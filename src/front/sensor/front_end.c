@@ -16,6 +16,7 @@ static const struct {
     {"image", nuc_build_image},
     {"micro_frontend", nuc_build_micro},
     {"sensor", nuc_build_sensor},
+    {"values", nuc_build_values},
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])

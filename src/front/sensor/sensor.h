@@ -18,7 +18,7 @@ struct nuc_front_end {
  */
 typedef struct nuc_node *nuc_front_end_builder(struct nuc_front_end *f, const struct nuc_json *description);
 
-nuc_front_end_builder nuc_build_audio, nuc_build_image, nuc_build_micro, nuc_build_sensor;
+nuc_front_end_builder nuc_build_audio, nuc_build_image, nuc_build_micro, nuc_build_sensor, nuc_build_values;
 
 struct nuc_node *nuc_front_end_input(struct nuc_front_end *f, const char *name, const struct nuc_meta *meta);
 
