@@ -50,6 +50,9 @@ struct nuc_package_memory {
 };
 struct nuc_package_memory nuc_package_memory(const struct nuc_package *package, uint32_t index);
 
+/* A static string: "planned", "temporary", "inputs and outputs". */
+const char *nuc_package_holds_name(enum nuc_package_holds holds);
+
 /*
  * Takes a package apart. Checks every bound and the checksum, nothing else. NUC_BAD_INPUT: there is none at `bytes`, or
  * it is damaged. NUC_UNSUPPORTED: it has a later format.

@@ -34,12 +34,10 @@ struct nuc_span nuc_read_program(struct nuc_context *cx, const char *path)
 
 static void put_memories(struct nuc_context *cx, const struct nuc_package *p, json_t *list)
 {
-    static const char *const holds[] = {"planned", "temporary", "inputs and outputs"};
-
     for (uint32_t i = 0; i < p->n_memories; i++) {
         struct nuc_package_memory m = nuc_package_memory(p, i);
         json_t *item = nuc_put_object(cx, list, NULL);
-        nuc_put_string(cx, item, "holds", holds[m.holds]);
+        nuc_put_string(cx, item, "holds", nuc_package_holds_name(m.holds));
         nuc_put_count(cx, item, "bytes", m.bytes);
         if (m.bank != NULL)
             nuc_put_text(cx, item, "bank", m.bank);

@@ -18,6 +18,8 @@ repeat() { head -c "$1" /dev/zero | tr '\000' "\\$2"; }
 
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o p.pte >/dev/null || exit 1
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o cpu.pte --no-delegate >/dev/null || exit 1
+"$nucleon" pack p.pte -o damaged.npk --program-version 1 >/dev/null || exit 1
+printf x | dd of=damaged.npk bs=1 seek=5000 conv=notrunc 2>/dev/null
 "$nucleon" quantize "$d/digits.pt2" --calibration "$d/calibration.npz" -o quantized.pt2 >/dev/null || exit 1
 "$nucleon" convert -i "$root/test/fuzz/corpus/litert/conv2d.tflite" -o converted.tflite >/dev/null || exit 1
 mkdir folder saved data_plain data_y data_1 data_255 data_few data_bool data_half
@@ -193,6 +195,10 @@ done <<'ROWS'
 1 | the folder 'none' of --output does not exist           | codegen nothing.pte -o none/x
 1 | the folder 'none' of --project does not exist          | codegen p.pte --project none/x
 2 | or --project DIR for a project                         | codegen p.pte
+2 | several programs are for --project DIR                 | codegen p.pte p.pte -o src
+2 | --program-version N is missing                         | pack p.pte -o p.npk
+1 | empty.pt2: has 0 bytes: a signature has 1 to 65536     | pack p.pte -o p.npk --program-version 2 --signature empty.pt2
+1 | is damaged: its checksum does not fit: 'nucleon pack'  | inspect damaged.npk
 2 | leave one of them out                                  | codegen p.pte -o src --project firmware
 2 | --input is for --project DIR                           | codegen p.pte -o src --input "$d/test.npz"
 2 | give one that ends in .c                               | kernels p.pte -o tables

@@ -116,6 +116,13 @@ enum nuc_status nuc_package_open(const void *bytes, size_t size, struct nuc_pack
     return status;
 }
 
+const char *nuc_package_holds_name(enum nuc_package_holds holds)
+{
+    return holds == NUC_PACKAGE_PLANNED     ? "planned"
+           : holds == NUC_PACKAGE_TEMPORARY ? "temporary"
+                                            : "inputs and outputs";
+}
+
 struct nuc_package_memory nuc_package_memory(const struct nuc_package *package, uint32_t index)
 {
     const uint8_t *r = package->records + (size_t)index * NUC_PACKAGE_RECORD_SIZE;

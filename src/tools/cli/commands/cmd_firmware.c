@@ -120,9 +120,8 @@ static void print_package(const struct nuc_compiler *c, const struct nuc_package
     cli_print_row("program", "version %u, %s bytes%s%s", p->version, cli_commas(p->program_size),
                   p->cpu[0] != '\0' ? ", for a " : "", p->cpu);
     for (uint32_t i = 0; i < p->n_memories; i++) {
-        static const char *const holds[] = {"planned", "temporary", "inputs and outputs"};
         const struct nuc_package_memory m = nuc_package_memory(p, i);
-        cli_print_row(i == 0 ? "memory" : "", "%s %s bytes%s%s", holds[m.holds], cli_commas(m.bytes),
+        cli_print_row(i == 0 ? "memory" : "", "%s %s bytes%s%s", nuc_package_holds_name(m.holds), cli_commas(m.bytes),
                       m.bank != NULL ? " in " : "", m.bank != NULL ? m.bank : "");
     }
     for (uint32_t i = 0; i < p->n_kernels + p->n_backends; i++, name += strlen(name) + 1)
