@@ -3,6 +3,7 @@
 
 #include "back/profile/profile.h"
 #include "host/text.h"
+#include "ir/op_list.h"
 #include "npu/support/estimate.h"
 #include "npu/support/kernel_cycles.h"
 
@@ -207,6 +208,28 @@ static double channels_again(const struct nuc_program_view *view, const struct n
     return nuc_channels_again(call, listed.data, (size_t)count);
 }
 
+static double litert_products(const struct nuc_view_method *m, enum nuc_op op, struct nuc_view_list args)
+{
+    double held[NUC_LITERT_OPERANDS] = {0}, first, row = 1, last;
+
+    for (uint32_t i = 0; i < NUC_LITERT_OPERANDS && i < args.count; i++) {
+        held[i] = tensor_size(arg(m, args, i), &first, &last);
+        row = i == 0 && last > 0 ? last : row;
+    }
+    return nuc_litert_products(op, held[0] / row, held);
+}
+
+static double elements_together(const struct nuc_view_method *m, const struct nuc_meta *out,
+                                const struct nuc_view_value *order)
+{
+    int64_t dims[NUC_MAX_RANK] = {0};
+    uint32_t count = order->kind == NUC_VALUE_INTS && order->u.list.count <= NUC_MAX_RANK ? order->u.list.count : 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        dims[i] = m->values[nuc_view_int(order->u.list, i)].u.i;
+    return nuc_elements_together(out, dims, count);
+}
+
 /* 0: it is none of these. */
 static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_costs *c,
                             const struct nuc_program_view *view, const char *name, struct nuc_view_list args,
@@ -233,6 +256,10 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
     double edge;
     if (call.op == NUC_OP_INDEX_PUT && args.count > NUC_ARG(INDEX_PUT, values))
         call.products = tensor_size(arg(m, args, NUC_ARG(INDEX_PUT, values)), &edge, &edge);
+    const double of_litert = litert_products(m, call.op, args);
+    call.products = of_litert > 0 ? of_litert : call.products;
+    if (nuc_op_is_in(call.op, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CORTEXM_TRANSPOSE)))
+        call.together = elements_together(m, &out, arg(m, args, 1));
     call.again = channels_again(view, &call, args);
     return nuc_kernel_call_cycles(c, &call);
 }

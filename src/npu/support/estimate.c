@@ -330,6 +330,7 @@ static uint64_t call_cycles(const struct nuc_kernel_costs *c, const struct nuc_n
                     : work_of(node) == WORK_WINDOW || node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D
                         ? touched(node)
                         : nuc_litert_layer_products(node);
+    call.together = nuc_permuted_together(node);
     return nuc_kernel_call_cycles(c, &call);
 }
 

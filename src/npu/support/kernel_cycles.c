@@ -184,7 +184,7 @@ static const struct row {
     {NUC_OPS(NUC_OP_SLICE, NUC_OP_CAT), PARTS, {.call = 2300, .written = 2.8, .run = 12, .scalar = 4}}, /* 63 % */
     {NUC_OPS(NUC_OP_CORTEXM_PAD, NUC_OP_CONSTANT_PAD),
      PARTS,
-     {.call = 1560, .written = 1.2, .run = 29, .scalar = 1.4}},                         /* 5 % */
+     {.call = 1560, .written = 1.2, .run = 48, .scalar = 1.4}},                         /* 5 % */
     {NUC_OPS(NUC_OP_EMBEDDING), VALUES, {.call = 1350, .written = 6.2, .scalar = 1.4}}, /* 1 % */
     {NUC_OPS(NUC_OP_INDEX_PUT),
      VALUES,
@@ -202,7 +202,13 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), VALUES, {.call = 1100, .written = 20, .scalar = 1.5}},
     {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 1700, .written = 42, .scalar = 2}},
     {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), ROWS, {.call = 1400, .written = 45, .run = 116, .scalar = 8}},
-    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 6, .written = 27, .scalar = 1}},
+    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 3.6, .written = 43, .scalar = 2}},
+    {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1400, .written = 2.3, .run = 50, .scalar = 1.4}},
+    {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), VALUES, {.call = 1500, .written = 12, .scalar = 1.2}},
+    {NUC_OPS(NUC_OP_CORTEXM_QUANTIZE, NUC_OP_QUANTIZE_PER_TENSOR),
+     VALUES,
+     {.call = 1160, .written = 14, .scalar = 15.8}},
+    {NUC_OPS(NUC_OP_NUCLEON_LITERT_LSTM), VALUES, {.call = 2000, .product = 5, .written = 970, .scalar = 2}},
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
      VALUES,
      {.call = 1000, .product = 3.2, .written = 50, .scalar = 1.5}},
@@ -449,6 +455,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.runs = is_pad(call->op) ? w.read / (double)longest(in) : w.written / (double)longest(call->out);
     if (row->form == PARTS || row->form == ORDER) {
         double length = run_length(in, call->out, row->form == PARTS);
+        if (call->together > 0 && length >= elements_of(call->out))
+            length = call->together;
         w.runs = length > 1 ? w.written / length : w.written;
     }
     bool is_few = row->fit.few != NULL && elements_of(call->out) < FEW;
@@ -500,25 +508,66 @@ static double elements_in(const struct nuc_node *node, uint32_t arg)
     return elements_of(nuc_input_meta(node, arg));
 }
 
+double nuc_elements_together(const struct nuc_meta *out, const int64_t *order, uint32_t count)
+{
+    double length = 1;
+
+    for (uint32_t i = count; i-- > 0 && count == out->rank && (order[i] + count) % count == i;)
+        length *= (double)out->sizes[i];
+    return length;
+}
+
+double nuc_permuted_together(const struct nuc_node *node)
+{
+    const struct nuc_arg *order = nuc_arg_at(node, NUC_OTHER);
+    bool is_permuted = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CORTEXM_TRANSPOSE));
+
+    return is_permuted && order->kind == NUC_ARG_INTS
+               ? nuc_elements_together(&node->vals[0], order->u.ints, order->count)
+               : 0;
+}
+
+double nuc_litert_macs(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS])
+{
+    if (op == NUC_OP_NUCLEON_SVDF)
+        return rows * held[NUC_ARG(NUCLEON_SVDF, features)] + held[NUC_ARG(NUCLEON_SVDF, state)];
+    if (op != NUC_OP_NUCLEON_LITERT_LSTM)
+        return -1;
+    return rows *
+           (held[NUC_ARG(NUCLEON_LITERT_LSTM, input_weights)] + held[NUC_ARG(NUCLEON_LITERT_LSTM, recurrent_weights)]);
+}
+
+double nuc_litert_products(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS])
+{
+    const double macs = nuc_litert_macs(op, rows, held);
+
+    if (op == NUC_OP_NUCLEON_SVDF)
+        return macs + held[NUC_ARG(NUCLEON_SVDF, state)];
+    return macs > 0 ? macs : 0;
+}
+
+static double of_litert_layer(const struct nuc_node *node,
+                              double count(enum nuc_op, double, const double[NUC_LITERT_OPERANDS]))
+{
+    double held[NUC_LITERT_OPERANDS] = {0};
+
+    if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_NUCLEON_SVDF, NUC_OP_NUCLEON_LITERT_LSTM)))
+        return count(node->op, 0, held);
+    for (uint32_t i = 0; i < NUC_LITERT_OPERANDS && i < node->n_args; i++)
+        held[i] = nuc_arg_node(node, i) != NULL ? elements_in(node, i) : 0;
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF);
+    const int64_t row = in->sizes[in->rank - 1];
+    return count(node->op, row > 0 ? held[0] / (double)row : 0, held);
+}
+
 double nuc_litert_layer_macs(const struct nuc_node *node)
 {
-    if (node->op == NUC_OP_NUCLEON_SVDF)
-        return (double)nuc_input_meta(node, NUC_SELF)->sizes[0] * elements_in(node, NUC_ARG(NUCLEON_SVDF, features)) +
-               elements_in(node, NUC_ARG(NUCLEON_SVDF, state));
-    if (node->op != NUC_OP_NUCLEON_LITERT_LSTM)
-        return -1;
-    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF);
-    return (double)(in->sizes[0] * in->sizes[1]) * (elements_in(node, NUC_ARG(NUCLEON_LITERT_LSTM, input_weights)) +
-                                                    elements_in(node, NUC_ARG(NUCLEON_LITERT_LSTM, recurrent_weights)));
+    return of_litert_layer(node, nuc_litert_macs);
 }
 
 double nuc_litert_layer_products(const struct nuc_node *node)
 {
-    const double macs = nuc_litert_layer_macs(node);
-
-    if (node->op == NUC_OP_NUCLEON_SVDF)
-        return macs + elements_in(node, NUC_ARG(NUCLEON_SVDF, state));
-    return macs > 0 ? macs : 0;
+    return of_litert_layer(node, nuc_litert_products);
 }
 
 /* ---- lowered nodes ---- */
@@ -571,6 +620,7 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
         .written = part,
         .read = is_conv && dim == 2 ? part_touched(node, n_rows) : part,
         .products = nuc_litert_layer_products(node),
+        .together = nuc_permuted_together(node),
     };
 
     const struct nuc_node *excess = nuc_arg_node(node, nuc_excess_arg(node->op));

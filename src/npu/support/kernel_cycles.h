@@ -21,6 +21,7 @@ struct nuc_kernel_call {
     double products; /* where sizes do not say them: elements of windows, products of gates, values put at indices */
     double gates;    /* of a recurrent layer, over all steps */
     double written, read; /* how much of the result and of the first operand it is: 1 of all */
+    double together;      /* elements that a permutation leaves side by side where no sizes change; 0: none is one */
     double again;         /* output channels with weights of more than eight bits, which are computed once more */
 };
 
@@ -37,11 +38,21 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
 uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nuc_node *node, uint32_t dim,
                            int64_t rows);
 
-/* Multiply-accumulates of the layers that LiteRT computes in integers; -1 for other operators. */
+/* Elements that lie side by side in front of a permutation to the sizes of `out` and behind it; of a node: 0, none. */
+double nuc_elements_together(const struct nuc_meta *out, const int64_t *order, uint32_t count);
+double nuc_permuted_together(const struct nuc_node *node);
+
+/*
+ * Multiply-accumulates of the layers that LiteRT computes in integers; -1 for other operators. Of an operator of a
+ * program by how many rows the input has, the steps of all samples, and how many elements the first operands.
+ */
+#define NUC_LITERT_OPERANDS 5
 double nuc_litert_layer_macs(const struct nuc_node *node);
+double nuc_litert_macs(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS]);
 
 /* The same as work: a place of SVDF's state that moves on counts once more. 0 for other operators. */
 double nuc_litert_layer_products(const struct nuc_node *node);
+double nuc_litert_products(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS]);
 
 /* A copy of so many bytes that lie together. */
 uint64_t nuc_copy_cycles(const struct nuc_kernel_costs *costs, uint64_t bytes);

@@ -154,6 +154,15 @@ static inline uint32_t nuc_max_bytes(uint32_t a, uint32_t b)
     return result;
 }
 
+/* The larger of each pair of halves. */
+static inline uint32_t nuc_max_halves(uint32_t a, uint32_t b)
+{
+    uint32_t result;
+
+    __asm("ssub16 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b));
+    return result;
+}
+
 #else
 
 static inline int32_t nuc_lane(uint32_t word, int lane)
@@ -241,6 +250,13 @@ static inline uint32_t nuc_max_bytes(uint32_t a, uint32_t b)
         result |= from & (uint32_t)0xFF << shift;
     }
     return result;
+}
+
+static inline uint32_t nuc_max_halves(uint32_t a, uint32_t b)
+{
+    uint32_t low = nuc_lane(a, 0) > nuc_lane(b, 0) ? a : b, high = nuc_lane(a, 1) > nuc_lane(b, 1) ? a : b;
+
+    return (low & 0xFFFF) | (high & 0xFFFF0000);
 }
 
 #endif

@@ -59,6 +59,8 @@ struct nuc_elements {
 struct nuc_binary {
     float (*f32)(float a, float b);       /* NULL: there is none */
     int64_t (*i64)(int64_t a, int64_t b); /* wraps; NULL: integers are computed as float32 */
+    /* Of int16 alone, without alpha; NULL: as other integers. */
+    void (*i16)(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out);
 };
 #define NUC_BINARY_DECLARATION(X, name) extern const struct nuc_binary nuc_binary_##name;
 NUC_BINARIES(NUC_BINARY_DECLARATION, )

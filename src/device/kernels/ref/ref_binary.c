@@ -3,6 +3,7 @@
 
 #include "device/base/real.h"
 #include "device/kernels/ref/ref.h"
+#include "device/kernels/ref_s16/quantized_s16.h"
 
 /* A row of name, result of floats a and b, result of integers a and b. */
 #define OF_FLOATS(name, value)                                                                                         \
@@ -18,13 +19,13 @@
 #define OPERATOR(name, of_floats, of_integers)                                                                         \
     OF_FLOATS(name, of_floats)                                                                                         \
     OF_INTEGERS(name, of_integers)                                                                                     \
-    const struct nuc_binary nuc_binary_##name = {name##_f32, name##_i64};
+    const struct nuc_binary nuc_binary_##name = {name##_f32, name##_i64, NULL};
 #define REAL_OPERATOR(name, of_floats)                                                                                 \
     OF_FLOATS(name, of_floats)                                                                                         \
-    const struct nuc_binary nuc_binary_##name = {name##_f32, NULL};
+    const struct nuc_binary nuc_binary_##name = {name##_f32, NULL, NULL};
 #define INTEGER_OPERATOR(name, of_integers)                                                                            \
     OF_INTEGERS(name, of_integers)                                                                                     \
-    const struct nuc_binary nuc_binary_##name = {NULL, name##_i64};
+    const struct nuc_binary nuc_binary_##name = {NULL, name##_i64, NULL};
 
 /* ---- arithmetic ---- */
 
@@ -42,7 +43,7 @@ static float maximum_f32(float a, float b)
 }
 
 OF_INTEGERS(maximum, a > b ? a : b)
-const struct nuc_binary nuc_binary_maximum = {maximum_f32, maximum_i64};
+const struct nuc_binary nuc_binary_maximum = {maximum_f32, maximum_i64, nuc_kernel_maximum_s16};
 
 static float minimum_f32(float a, float b)
 {
@@ -52,7 +53,7 @@ static float minimum_f32(float a, float b)
 }
 
 OF_INTEGERS(minimum, a < b ? a : b)
-const struct nuc_binary nuc_binary_minimum = {minimum_f32, minimum_i64};
+const struct nuc_binary nuc_binary_minimum = {minimum_f32, minimum_i64, nuc_kernel_minimum_s16};
 
 /* ---- division ---- */
 
@@ -96,7 +97,7 @@ static int64_t floor_divide_i64(int64_t a, int64_t b)
     return quotient(a, b) - (rest(a, b) != 0 && signs_differ(a, b) ? 1 : 0);
 }
 
-const struct nuc_binary nuc_binary_floor_divide = {floor_divide_f32, floor_divide_i64};
+const struct nuc_binary nuc_binary_floor_divide = {floor_divide_f32, floor_divide_i64, NULL};
 
 /* The sign is that of b. */
 static float remainder_f32(float a, float b)
@@ -113,7 +114,7 @@ static int64_t remainder_i64(int64_t a, int64_t b)
     return left != 0 && signs_differ(left, b) ? left + b : left;
 }
 
-const struct nuc_binary nuc_binary_remainder = {remainder_f32, remainder_i64};
+const struct nuc_binary nuc_binary_remainder = {remainder_f32, remainder_i64, NULL};
 
 /* ---- power ---- */
 
@@ -135,7 +136,7 @@ static int64_t pow_i64(int64_t a, int64_t b)
 }
 
 OF_FLOATS(pow, nuc_real_pow(a, b))
-const struct nuc_binary nuc_binary_pow = {pow_f32, pow_i64};
+const struct nuc_binary nuc_binary_pow = {pow_f32, pow_i64, NULL};
 
 /* ---- comparisons, logic ---- */
 

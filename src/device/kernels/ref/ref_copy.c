@@ -74,10 +74,20 @@ void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void
 
 void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count)
 {
-    if (element_size == 1) {
-        memset(out, *(const uint8_t *)value, count);
+    const uint8_t *bytes = value;
+    uint8_t *to = out;
+    bool equal = true;
+
+    for (size_t i = 1; i < element_size; i++)
+        equal = equal && bytes[i] == bytes[0];
+    if (equal) { /* as those of 0 */
+        memset(to, bytes[0], count * element_size);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        memcpy((uint8_t *)out + i * element_size, value, element_size);
+    for (size_t i = 0; element_size == 2 && i < count; i++)
+        __builtin_memcpy(to + 2 * i, value, 2);
+    for (size_t i = 0; element_size == 4 && i < count; i++)
+        copy_word(value, to + 4 * i);
+    for (size_t i = 0; element_size > 4 && i < count; i++)
+        memcpy(to + i * element_size, value, element_size);
 }

@@ -52,18 +52,24 @@ static bool is_int8(const struct nuc_affine *q)
     return q->dtype == NUC_I8 && q->zero_point >= INT8_MIN && q->zero_point <= INT8_MAX;
 }
 
+static bool is_int16(const struct nuc_affine *q)
+{
+    return q->dtype == NUC_I16 && q->zero_point >= INT16_MIN && q->zero_point <= INT16_MAX;
+}
+
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
 {
     const float inverse = 1.0f / q->scale;
-    const bool fits = is_int8(q), whole = q->quant_min == INT8_MIN && q->quant_max == INT8_MAX;
-    int32_t zero_point = q->zero_point;
+    const bool fits = is_int8(q), wide = is_int16(q), whole = q->quant_min == INT8_MIN && q->quant_max == INT8_MAX;
+    const int32_t zero_point = q->zero_point, low = (int32_t)q->quant_min, high = (int32_t)q->quant_max;
 
     for (size_t i = 0; fits && whole && i < count; i++)
         ((int8_t *)out)[i] = nuc_saturate_i8(nuc_nearest_int(inverse * in[i], zero_point));
     for (size_t i = 0; fits && !whole && i < count; i++)
-        ((int8_t *)out)[i] = (int8_t)nuc_clamp_i32(nuc_nearest_int(inverse * in[i], zero_point), (int32_t)q->quant_min,
-                                                   (int32_t)q->quant_max);
-    for (size_t i = 0; !fits && i < count; i++)
+        ((int8_t *)out)[i] = (int8_t)nuc_clamp_i32(nuc_nearest_int(inverse * in[i], zero_point), low, high);
+    for (size_t i = 0; wide && i < count; i++)
+        ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(nuc_nearest_int(inverse * in[i], zero_point), low, high);
+    for (size_t i = 0; !fits && !wide && i < count; i++)
         store(q->dtype, out, i, quantize_one(q, inverse, in[i]));
 }
 
@@ -91,11 +97,13 @@ static int32_t load(enum nuc_dtype dtype, const void *in, size_t i)
 
 void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
 {
-    const bool fits = is_int8(q);
+    const bool fits = is_int8(q), wide = is_int16(q);
 
     for (size_t i = 0; fits && i < count; i++)
         out[i] = (float)(((const int8_t *)in)[i] - q->zero_point) * q->scale;
-    for (size_t i = 0; !fits && i < count; i++) {
+    for (size_t i = 0; wide && i < count; i++)
+        out[i] = (float)(((const int16_t *)in)[i] - q->zero_point) * q->scale;
+    for (size_t i = 0; !fits && !wide && i < count; i++) {
         uint32_t difference = (uint32_t)load(q->dtype, in, i) - (uint32_t)q->zero_point;
         out[i] = (float)(int32_t)difference * q->scale;
     }

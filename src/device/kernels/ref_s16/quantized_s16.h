@@ -54,6 +54,10 @@ void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loop
 void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int16_t *in,
                           const int8_t *slopes, int16_t *out);
 
+/* The larger or smaller of each pair, which have one scale. */
+void nuc_kernel_maximum_s16(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out);
+void nuc_kernel_minimum_s16(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out);
+
 /* samples: as sampled.h has them, NUC_EVEN or twice NUC_OCTAVES. */
 void nuc_kernel_function_s16(const int32_t *samples, bool even, const int16_t *in, int16_t *out, size_t count);
 

@@ -226,6 +226,28 @@ void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *
     each(prelu_of, p, loops, in, NUC_I8, slopes, out);
 }
 
+static int16_t larger_of(const void *params, int32_t a, int32_t b)
+{
+    (void)params;
+    return (int16_t)(a > b ? a : b);
+}
+
+static int16_t smaller_of(const void *params, int32_t a, int32_t b)
+{
+    (void)params;
+    return (int16_t)(a < b ? a : b);
+}
+
+void nuc_kernel_maximum_s16(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out)
+{
+    each(larger_of, NULL, loops, a, NUC_I16, b, out);
+}
+
+void nuc_kernel_minimum_s16(const struct nuc_loops *loops, const int16_t *a, const int16_t *b, int16_t *out)
+{
+    each(smaller_of, NULL, loops, a, NUC_I16, b, out);
+}
+
 void nuc_kernel_function_s16(const int32_t *samples, bool even, const int16_t *in, int16_t *out, size_t count)
 {
     for (size_t i = 0; even && i < count; i++)

@@ -1,4 +1,5 @@
 /* Pooling and sums of int16. */
+#include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s16/quantized_s16.h"
 
 /* A window outside of the image has the mean 0; halves are rounded away from it. */
@@ -74,19 +75,52 @@ static struct nuc_pool_part dilated_part_of(const struct nuc_pool_s8 *p, int32_t
     return part;
 }
 
-static void largest(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out)
+/* Of four channels, or of one. */
+static void largest_of_four(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image,
+                            int16_t out[4])
 {
-    for (int32_t c = 0; c < p->channels; c++)
-        out[c] = (int16_t)p->low;
-    for (int32_t y = part->first[0]; y < part->last[0]; y += p->dilation[0]) {
-        for (int32_t x = part->first[1]; x < part->last[1]; x += p->dilation[1]) {
-            const int16_t *at = image + ((ptrdiff_t)y * p->in_size[1] + x) * p->channels;
-            for (int32_t c = 0; c < p->channels; c++)
-                out[c] = at[c] > out[c] ? at[c] : out[c];
+    const ptrdiff_t down = (ptrdiff_t)p->in_size[1] * p->channels * p->dilation[0];
+    const ptrdiff_t right = (ptrdiff_t)p->channels * p->dilation[1];
+    const int16_t *row = image + ((ptrdiff_t)part->first[0] * p->in_size[1] + part->first[1]) * p->channels;
+    uint32_t found[2] = {nuc_twice(p->low), nuc_twice(p->low)};
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y += p->dilation[0], row += down) {
+        const int16_t *at = row;
+        for (int32_t x = part->first[1]; x < part->last[1]; x += p->dilation[1], at += right) {
+            found[0] = nuc_max_halves(found[0], nuc_load_word((const int8_t *)at));
+            found[1] = nuc_max_halves(found[1], nuc_load_word((const int8_t *)(at + 2)));
         }
     }
-    for (int32_t c = 0; c < p->channels; c++)
-        out[c] = out[c] < p->high ? out[c] : (int16_t)p->high;
+    for (int k = 0; k < 4; k++) {
+        int16_t v = (int16_t)(found[k / 2] >> (k % 2 * 16));
+        out[k] = v < p->high ? v : (int16_t)p->high;
+    }
+}
+
+static int16_t largest_of_one(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image)
+{
+    int32_t found = p->low;
+
+    for (int32_t y = part->first[0]; y < part->last[0]; y += p->dilation[0]) {
+        const int16_t *row = image + (ptrdiff_t)y * p->in_size[1] * p->channels;
+        for (int32_t x = part->first[1]; x < part->last[1]; x += p->dilation[1]) {
+            int32_t v = row[(ptrdiff_t)x * p->channels];
+            found = v > found ? v : found;
+        }
+    }
+    return (int16_t)(found < p->high ? found : p->high);
+}
+
+static void largest(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int16_t *image, int16_t *out)
+{
+    int32_t c = 0;
+
+    for (; c + 4 <= p->channels; c += 4)
+        largest_of_four(p, part, image + c, out + c);
+    if (c < p->channels && c > 0) /* some of them once more */
+        largest_of_four(p, part, image + p->channels - 4, out + p->channels - 4);
+    for (; c < p->channels && p->channels < 4; c++)
+        out[c] = largest_of_one(p, part, image + c);
 }
 
 /* All channels of a window. */

@@ -32,6 +32,8 @@ static enum nuc_status binary(struct nuc_kernel_context *cx, const struct nuc_bi
         return NUC_OK;
     if (nuc_is_f32(a) && nuc_is_f32(b) && nuc_is_f32(out))
         nuc_kernel_binary_f32(op, &loops, factor.f32, a->data, b->data, out->data);
+    else if (op->i16 != NULL && a->dtype == NUC_I16 && b->dtype == NUC_I16 && out->dtype == NUC_I16)
+        op->i16(&loops, a->data, b->data, out->data);
     else
         nuc_kernel_binary(op, &loops, factor, elements(a), elements(b), elements(out));
     return NUC_OK;
