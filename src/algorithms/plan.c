@@ -230,20 +230,41 @@ static struct nuc_plan_part make_part(struct planner *p, const struct chain *cha
                                   .effort = p->effort};
 }
 
+#define MOST_LEVELS 33
+
+/* levels[k][t]: the most of the 2^k steps from t on. */
+static void make_levels(struct nuc_context *cx, uint64_t *live, uint32_t n_steps, uint64_t *levels[MOST_LEVELS])
+{
+    levels[0] = live;
+    for (uint32_t width = 1, n = 1; width <= n_steps / 2; width *= 2, n++) {
+        levels[n] = nuc_alloc_array(cx, n_steps, sizeof *live);
+        for (uint32_t t = 0; t + 2 * width <= n_steps; t++) {
+            uint64_t left = levels[n - 1][t], right = levels[n - 1][t + width];
+            levels[n][t] = left > right ? left : right;
+        }
+    }
+}
+
 /* The most bytes live during each item, and over all of them. */
 static uint64_t *crowds(const struct planner *p, const struct nuc_plan_part *part, uint64_t *most)
 {
-    uint64_t *live = nuc_alloc_array(p->cx, part->n_steps, sizeof *live);
+    uint64_t *live = nuc_alloc_array(p->cx, (size_t)part->n_steps + 1, sizeof *live), *levels[MOST_LEVELS];
     uint64_t *crowd = nuc_alloc_array(p->cx, part->n, sizeof *crowd);
 
     *most = 0;
+    /* What begins less what has ended, as sums that wrap. */
     for (uint32_t i = 0; i < part->n; i++) {
-        for (uint32_t t = part->items[i].first; t <= part->items[i].last; t++)
-            live[t] += part->items[i].size;
+        live[part->items[i].first] += part->items[i].size;
+        live[part->items[i].last + 1] -= part->items[i].size;
     }
+    for (uint32_t t = 1; t < part->n_steps; t++)
+        live[t] += live[t - 1];
+    make_levels(p->cx, live, part->n_steps, levels);
     for (uint32_t i = 0; i < part->n; i++) {
-        for (uint32_t t = part->items[i].first; t <= part->items[i].last; t++)
-            crowd[i] = live[t] > crowd[i] ? live[t] : crowd[i];
+        uint32_t steps = part->items[i].last - part->items[i].first + 1, level = 31 - (uint32_t)__builtin_clz(steps);
+        uint64_t left = levels[level][part->items[i].first],
+                 right = levels[level][part->items[i].last + 1 - (1u << level)];
+        crowd[i] = left > right ? left : right;
         *most = crowd[i] > *most ? crowd[i] : *most;
     }
     return crowd;

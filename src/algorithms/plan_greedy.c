@@ -32,11 +32,17 @@ struct span {
     uint64_t begin, end;
 };
 
+/* Where an item lies, and when it lives. */
+struct placed {
+    uint64_t begin, end;
+    uint32_t first, last;
+};
+
 /* A plan in the making. */
 struct greedy {
     const struct nuc_plan_part *part;
     uint64_t *addresses;
-    uint32_t *placed; /* items by address; not kept where `met` is */
+    struct placed *placed; /* items by address; not kept where `met` is */
     /* The items that item i meets: met[first[i]] to met[first[i + 1] - 1]. NULL: too many. */
     uint32_t *met;
     size_t *first;
@@ -98,15 +104,31 @@ static uint64_t lowest_gap(const struct greedy *g, const struct nuc_plan_item *i
     uint64_t at = 0;
 
     for (uint32_t i = 0; i < n_placed; i++) {
-        uint32_t other = g->placed[i];
-        if (!nuc_plan_meet(item, &g->part->items[other]))
+        const struct placed *other = &g->placed[i];
+        if (other->first > item->last || other->last < item->first)
             continue;
-        if (g->addresses[other] >= at + item->size)
+        if (other->begin >= at + item->size)
             break;
-        uint64_t end = nuc_plan_align(g->addresses[other] + g->part->items[other].size, item->alignment);
+        uint64_t end = nuc_plan_align(other->end, item->alignment);
         at = end > at ? end : at;
     }
     return at;
+}
+
+/* Behind all that begin at the address or below. */
+static void insert(struct greedy *g, const struct nuc_plan_item *item, uint64_t at, uint32_t n_placed)
+{
+    uint32_t low = 0, high = n_placed;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->placed[middle].begin > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    memmove(g->placed + low + 1, g->placed + low, (n_placed - low) * sizeof *g->placed);
+    g->placed[low] = (struct placed){at, at + item->size, item->first, item->last};
 }
 
 static int compare_spans(const void *pa, const void *pb)
@@ -161,10 +183,7 @@ static uint64_t place_all(struct greedy *g, const uint32_t *order)
     for (uint32_t k = 0; k < g->part->n; k++) {
         const struct nuc_plan_item *item = &g->part->items[order[k]];
         uint64_t at = item->fixed ? item->address : lowest_gap(g, item, k);
-        uint32_t where = k;
-        for (; where > 0 && g->addresses[g->placed[where - 1]] > at; where--)
-            g->placed[where] = g->placed[where - 1];
-        g->placed[where] = order[k];
+        insert(g, item, at, k);
         g->addresses[order[k]] = at;
         size = at + item->size > size ? at + item->size : size;
     }
@@ -214,7 +233,7 @@ static struct greedy start(struct nuc_context *cx, const struct nuc_plan_part *p
 {
     struct greedy g = {.part = part,
                        .addresses = nuc_alloc_array(cx, part->n, sizeof(uint64_t)),
-                       .placed = nuc_alloc_array(cx, part->n, sizeof(uint32_t))};
+                       .placed = nuc_alloc_array(cx, part->n, sizeof(struct placed))};
 
     if (part->n > FEW)
         list_met(cx, &g);

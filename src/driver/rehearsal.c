@@ -1,7 +1,8 @@
 /*
- * The finished program, loaded and run once on zeros: what compiles runs. Programs that take longer on the CPU than
- * some hundredths of a second are not; about a second is allowed where an operator there takes other element types than
- * the usual ones. Delegates are not run; what they leave is zeros.
+ * The finished program, loaded and run once on zeros: what compiles runs. Of one that takes longer than a moment only
+ * what was not made for its kernels is run, for some hundredths of a second; about a second is allowed where an
+ * operator takes other element types than the usual ones. Delegates are not run, nor are layers in int8 then; what they
+ * leave is zeros.
  */
 #include <math.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static bool has_unusual_type(const struct nuc_node *n)
     return false;
 }
 
-/* Products and values of a run that takes some hundredths of a second, and of one that takes about a second. */
+/* Products and values of a run that takes a moment, some hundredths of a second, and about a second. */
+#define MOST_WHOLE_WORK ((int64_t)1 << 20)
 #define MOST_WORK ((int64_t)1 << 24)
 #define MOST_UNUSUAL_WORK ((int64_t)1 << 29)
 
@@ -78,17 +80,24 @@ static int64_t work_of(const struct nuc_node *n)
     return products < MOST_UNUSUAL_WORK ? products + most + elements(n) : MOST_UNUSUAL_WORK;
 }
 
-static bool needs_rehearsal(const struct nuc_graph *g)
-{
-    int64_t work = 0, most = MOST_WORK;
+enum extent { NOTHING, FOREIGN, EVERYTHING };
 
-    for (const struct nuc_node *n = g->first; n != NULL && work < MOST_UNUSUAL_WORK; n = n->next) {
+static enum extent extent_of(const struct nuc_graph *g)
+{
+    int64_t all = 0, foreign = 0, most = MOST_WORK;
+
+    for (const struct nuc_node *n = g->first; n != NULL && foreign < MOST_UNUSUAL_WORK; n = n->next) {
+        if (!nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH)
+            continue;
+        int64_t work = is_checked(n) || all < MOST_WHOLE_WORK ? work_of(n) : 0;
+        all += work;
+        foreign += is_checked(n) ? work : 0;
         if (is_checked(n) && has_unusual_type(n))
             most = MOST_UNUSUAL_WORK;
-        if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH)
-            work += work_of(n);
     }
-    return work < most;
+    if (all < MOST_WHOLE_WORK)
+        return EVERYTHING;
+    return foreign > 0 && foreign < most ? FOREIGN : NOTHING;
 }
 
 /* ---- running ---- */
@@ -114,6 +123,25 @@ static enum nuc_status no_sizes(const uint8_t *processed, size_t size, struct nu
     return NUC_OK;
 }
 
+static enum nuc_status compute_nothing(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    (void)cx, (void)args;
+    return NUC_OK;
+}
+
+/* All kernels, but of our own layers in int8 only those that are run. */
+static struct nuc_kernel_table kernels_for(struct nuc_context *cx, enum extent extent)
+{
+    const size_t n = nuc_default_kernels.count;
+    struct nuc_kernel_entry *entries = nuc_copy(cx, nuc_default_kernels.entries, n * sizeof *entries);
+
+    for (size_t i = 0; i < n && extent != EVERYTHING; i++) {
+        if (strncmp(entries[i].name, "cortex_m::", 10) == 0 || strncmp(entries[i].name, "nucleon::quantized_", 19) == 0)
+            entries[i].run = compute_nothing;
+    }
+    return (struct nuc_kernel_table){entries, n};
+}
+
 /* In the place of the NPU's, which needs a driver. */
 static const struct nuc_backend idle = {
     .id = "NeutronBackend", .sizes = no_sizes, .load = load_nothing, .run = run_nothing};
@@ -135,7 +163,7 @@ static void check(const struct nuc_job *j, enum nuc_status status, const struct 
         refuse(j, status, d);
 }
 
-static void rehearse(const struct nuc_job *j)
+static void rehearse(const struct nuc_job *j, enum extent extent)
 {
     struct nuc_context *cx = j->c->cx;
     const struct nuc_backend *const backends[] = {&idle};
@@ -144,15 +172,17 @@ static void rehearse(const struct nuc_job *j)
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program_sizes sizes;
     struct nuc_program program;
-    uint8_t *image = nuc_alloc(cx, j->made.bytes.size);
+    const struct nuc_kernel_table kernels = kernels_for(cx, extent);
+    const uint8_t *image = j->made.bytes.data;
 
-    memcpy(image, j->made.bytes.data, j->made.bytes.size);
+    if ((uintptr_t)image % NUC_MEMORY_ALIGNMENT != 0)
+        image = nuc_copy(cx, image, j->made.bytes.size);
     check(j, nuc_program_sizes(image, j->made.bytes.size, &table, &sizes, &detail), &detail);
     m.state = nuc_alloc(cx, m.state_size = sizes.state);
     m.temporary = nuc_alloc(cx, m.temporary_size = sizes.temporary);
     for (size_t i = 0; i < sizes.n_planned; i++)
         m.planned[i] = nuc_alloc(cx, m.planned_size[i] = sizes.planned[i]);
-    check(j, nuc_program_load(&program, image, j->made.bytes.size, &m, &nuc_default_kernels, &table, &detail), &detail);
+    check(j, nuc_program_load(&program, image, j->made.bytes.size, &m, &kernels, &table, &detail), &detail);
     struct nuc_tensor tensor;
     for (size_t i = 0; i < nuc_program_n_inputs(&program); i++) {
         check(j, nuc_program_input_info(&program, i, &tensor), &detail);
@@ -168,11 +198,13 @@ static void rehearse(const struct nuc_job *j)
 
 void nuc_rehearse_program(const struct nuc_job *j)
 {
-    if (!needs_rehearsal(j->m->graph))
+    const enum extent extent = extent_of(j->m->graph);
+
+    if (extent == NOTHING)
         return;
     double started = nuc_seconds();
     struct nuc_arena *outer = nuc_push_arena(j->c->cx);
-    rehearse(j);
+    rehearse(j, extent);
     nuc_pop_arena(j->c->cx, outer);
     nuc_note_seconds(j->c, "rehearse", started);
 }

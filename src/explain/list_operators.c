@@ -203,7 +203,8 @@ static const char *archive_name_at(const void *count, size_t index)
 const char *nuc_operator_text(struct nuc_context *cx, const struct nuc_support *s, nuc_runs_on_fn *runs_on,
                               const char *name)
 {
-    enum nuc_op alias = nuc_pt2_find_op(name).op;
+    struct nuc_known_ops none = {.of = {{.name = NULL}}};
+    enum nuc_op alias = nuc_pt2_find_op(&none, name).op;
     uint32_t count;
     const enum nuc_op *ops = sorted_archive_operators(cx, &count);
     struct nuc_text out;

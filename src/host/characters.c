@@ -41,12 +41,15 @@ bool nuc_is_plain(const char *text)
 {
     size_t bytes;
 
-    for (; *text != '\0'; text += bytes) {
+    for (;; text += bytes) {
+        while (*text >= ' ' && *text < 0x7f) /* what names are made of */
+            text++;
+        if (*text == '\0')
+            return true;
         uint32_t c = nuc_character(text, &bytes);
         if (bytes == 0 || nuc_is_control(c))
             return false;
     }
-    return true;
 }
 
 const char *nuc_plain_text(struct nuc_context *cx, const char *text)

@@ -18,6 +18,15 @@ struct nuc_scope {
     struct nuc_node **nodes;
 };
 
+/* Operators of names that were met, by their hash: archives have few of them many times. */
+#define NUC_N_KNOWN_OPS 64
+struct nuc_known_ops {
+    struct {
+        const char *name;
+        struct nuc_op_form form;
+    } of[NUC_N_KNOWN_OPS];
+};
+
 struct nuc_importer {
     struct nuc_context *cx;
     const struct nuc_zip *zip;
@@ -27,6 +36,7 @@ struct nuc_importer {
     struct nuc_json model; /* models/model.json, and what is needed of it */
     struct nuc_json graph_module;
     struct nuc_scope *scope; /* the graph that is being read */
+    struct nuc_known_ops known;
 
     bool is_double; /* an input is float64: a module after double(), of which a program computes in float32 */
 
@@ -156,8 +166,8 @@ void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node);
 /* The operator's name as the archive writes it, without "torch.ops.". */
 const char *nuc_pt2_op_name(const struct nuc_json *node);
 
-/* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. */
-struct nuc_op_form nuc_pt2_find_op(const char *name);
+/* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. The name stays. */
+struct nuc_op_form nuc_pt2_find_op(struct nuc_known_ops *known, const char *name);
 
 /* Whether the node computes sizes alone, or checks them: the archive states their values besides. */
 bool nuc_is_about_sizes(const struct nuc_json *node);

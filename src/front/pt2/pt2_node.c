@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "front/pt2/importer.h"
+#include "host/hash.h"
 #include "ir/args.h"
 
 /* ---- operators ---- */
@@ -66,7 +67,7 @@ static enum nuc_op find_other_name_in_place(const char *name)
     return op != NUC_OP_COUNT && nuc_op_has_in_place(op) ? op : NUC_OP_COUNT;
 }
 
-struct nuc_op_form nuc_pt2_find_op(const char *name)
+static struct nuc_op_form find_op(const char *name)
 {
     struct nuc_op_form form = nuc_op_find(name);
     enum nuc_op other = find_other_name(name), in_place = find_other_name_in_place(name);
@@ -78,6 +79,17 @@ struct nuc_op_form nuc_pt2_find_op(const char *name)
     if (form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
         form.op = NUC_OP_COUNT;
     return form;
+}
+
+struct nuc_op_form nuc_pt2_find_op(struct nuc_known_ops *known, const char *name)
+{
+    const size_t at = nuc_hash_text(NUC_HASH_OF_NOTHING, name) % NUC_N_KNOWN_OPS;
+
+    if (known->of[at].name == NULL || strcmp(known->of[at].name, name) != 0) {
+        known->of[at].name = name;
+        known->of[at].form = find_op(name);
+    }
+    return known->of[at].form;
 }
 
 /* ---- results ---- */
@@ -280,7 +292,7 @@ void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node)
 static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 {
     const char *name = nuc_pt2_op_name(json);
-    struct nuc_op_form form = nuc_pt2_find_op(name);
+    struct nuc_op_form form = nuc_pt2_find_op(&im->known, name);
 
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;

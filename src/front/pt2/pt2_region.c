@@ -182,11 +182,12 @@ const bool *nuc_nodes_to_import(struct nuc_context *cx, const struct nuc_scope *
     struct nuc_json nodes = nuc_json_field(&scope->graph, "nodes");
     struct marks out = {scope, nuc_alloc_array(cx, scope->n_values, sizeof *out.used)};
     bool *taken = nuc_live_nodes(cx, scope);
+    struct nuc_known_ops known = {.of = {{.name = NULL}}};
 
     for (size_t i = 0, count = nuc_json_count(&nodes); i < count; i++) {
         struct nuc_json node = nuc_json_item(&nodes, i);
         struct nuc_json results = nuc_json_field(&node, "outputs");
-        bool is_known = nuc_has_region(&node) || nuc_pt2_find_op(nuc_pt2_op_name(&node)).op != NUC_OP_COUNT;
+        bool is_known = nuc_has_region(&node) || nuc_pt2_find_op(&known, nuc_pt2_op_name(&node)).op != NUC_OP_COUNT;
         taken[i] = taken[i] || (is_known && !reads(&out, &node));
         if (!taken[i])
             mark_names(&out, &results);

@@ -128,7 +128,7 @@ static void list_unknown(struct unknown *u, struct nuc_scope *scope)
                 list_unknown(u, nuc_open_scope(u->im->cx, nuc_json_field(&value, "graph")));
         }
         if (!live[i] || nuc_is_about_sizes(&node) || nuc_has_region(&node) ||
-            nuc_pt2_find_op(name).op != NUC_OP_COUNT || is_listed(u->names, u->count, name))
+            nuc_pt2_find_op(&u->im->known, name).op != NUC_OP_COUNT || is_listed(u->names, u->count, name))
             continue;
         u->names[u->count++] = name;
         list_operator(u->im, &node, &u->list);

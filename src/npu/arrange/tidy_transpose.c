@@ -72,17 +72,20 @@ static bool may_vanish(const struct nuc_ltb *b, int32_t x, int32_t y)
     return !nuc_ltb_is_output(b, x) && !nuc_lt_contains(s->inputs, s->n_inputs, x) && !nuc_ltb_is_constant(b, x);
 }
 
+/* What stands for tensor `i` by now. */
+static int32_t now(const int32_t *instead, int32_t i)
+{
+    while (i >= 0 && instead[i] != i)
+        i = instead[i];
+    return i;
+}
+
+/* x stands for y: among the outputs at once, among the inputs of operators when all are known. */
 static void replace(struct nuc_ltb *b, int32_t y, int32_t x)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     bool is_output = false;
 
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
-            if (s->ops[i].inputs[k] == y)
-                s->ops[i].inputs[k] = x;
-        }
-    }
     for (uint32_t i = 0; i < s->n_outputs; i++) {
         if (s->outputs[i] == y) {
             s->outputs[i] = x;
@@ -96,17 +99,27 @@ static void replace(struct nuc_ltb *b, int32_t y, int32_t x)
 
 bool nuc_tidy_remove_identities(struct nuc_ltb *b)
 {
-    uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
-    bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    bool *drop = nuc_alloc_array(b->cx, s->n_ops, sizeof *drop);
+    int32_t *instead = nuc_alloc_array(b->cx, s->n_tensors + 1, sizeof *instead);
 
-    for (uint32_t i = 0; i < n_ops; i++) {
-        const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
-        const int32_t *perm = nuc_ltb_perm_of(b, op);
-        if (perm == NULL || !nuc_perm_is_identity(perm, nuc_ltb_at(b, op->inputs[0])->rank) ||
-            !may_vanish(b, op->inputs[0], op->outputs[0]))
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        instead[i] = (int32_t)i;
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        const struct nuc_lt_op *op = &s->ops[i];
+        const int32_t *perm = nuc_ltb_perm_of(b, op), y = op->outputs[0];
+        if (perm == NULL)
             continue;
-        replace(b, op->outputs[0], op->inputs[0]);
+        const int32_t x = now(instead, op->inputs[0]);
+        if (!nuc_perm_is_identity(perm, nuc_ltb_at(b, x)->rank) || !may_vanish(b, x, y))
+            continue;
+        replace(b, y, x);
+        instead[y] = x;
         drop[i] = true;
+    }
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++)
+            s->ops[i].inputs[k] = now(instead, s->ops[i].inputs[k]);
     }
     return nuc_ltb_drop_ops(b, drop);
 }
