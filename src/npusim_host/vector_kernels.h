@@ -433,25 +433,35 @@ VEC_INLINE void vec_average_block(const struct vec_pool *p, const int8_t *in, co
     }
 }
 
-/* The loops below are vectorized by the compiler for the file's instruction set. */
-
-VEC_INLINE void vec_maximum_block(const struct vec_pool *p, const int8_t *in, const int32_t n, int8_t *out)
-{
-    int8_t best[VEC_CHANNELS];
-    int8_t low = (int8_t)p->output.low, high = (int8_t)p->output.high;
-
-    for (int32_t i = 0; i < n; i++)
-        best[i] = low;
-    for (int32_t y = 0; y < p->rows; y++) {
-        for (int32_t x = 0; x < p->columns; x++) {
-            const int8_t *tap = in + y * p->row + x * p->pixel;
-            for (int32_t i = 0; i < n; i++)
-                best[i] = tap[i] > best[i] ? tap[i] : best[i];
-        }
+/* `bytes` channels, in a register of the compiler's choice. */
+#define VEC_MAXIMUM_OF(bytes)                                                                                          \
+    typedef int8_t vec_loose##bytes __attribute__((vector_size(bytes), aligned(1), may_alias));                        \
+    typedef int8_t vec_bytes##bytes __attribute__((vector_size(bytes)));                                               \
+                                                                                                                       \
+    VEC_INLINE void vec_maximum_##bytes(const struct vec_pool *p, const int8_t *in, int8_t *out)                       \
+    {                                                                                                                  \
+        vec_bytes##bytes best = (vec_bytes##bytes){0} + (int8_t)p->output.low;                                         \
+        const vec_bytes##bytes high = (vec_bytes##bytes){0} + (int8_t)p->output.high;                                  \
+                                                                                                                       \
+        for (int32_t y = 0; y < p->rows; y++) {                                                                        \
+            const int8_t *tap = in + y * p->row;                                                                       \
+            for (int32_t x = 0; x < p->columns; x++, tap += p->pixel) {                                                \
+                vec_bytes##bytes v = *(const vec_loose##bytes *)tap, more = (vec_bytes##bytes)(v > best);              \
+                best = (v & more) | (best & ~more);                                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+        const vec_bytes##bytes above = (vec_bytes##bytes)(best > high);                                                \
+        *(vec_loose##bytes *)out = (high & above) | (best & ~above);                                                   \
     }
-    for (int32_t i = 0; i < n; i++)
-        out[i] = best[i] > high ? high : best[i];
-}
+
+VEC_MAXIMUM_OF(16)
+VEC_MAXIMUM_OF(8)
+#ifdef __AVX2__
+VEC_MAXIMUM_OF(32)
+#endif
+#ifdef __AVX512BW__
+VEC_MAXIMUM_OF(64)
+#endif
 
 static void vec_average(const struct vec_pool *p, const int8_t *in, int8_t *out)
 {
@@ -467,14 +477,32 @@ static void vec_average(const struct vec_pool *p, const int8_t *in, int8_t *out)
 
 static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
 {
-    int32_t i = 0;
+    int32_t i = 0, n = p->channels;
 
-    for (; i + VEC_CHANNELS <= p->channels; i += VEC_CHANNELS)
-        vec_maximum_block(p, in + i, VEC_CHANNELS, out + i);
-    for (; i + VEC_LANES <= p->channels; i += VEC_LANES)
-        vec_maximum_block(p, in + i, VEC_LANES, out + i);
-    if (i < p->channels)
-        vec_maximum_block(p, in + i, p->channels - i, out + i);
+#ifdef __AVX512BW__
+    for (; i + 64 <= n; i += 64)
+        vec_maximum_64(p, in + i, out + i);
+#endif
+#ifdef __AVX2__
+    for (; i + 32 <= n; i += 32)
+        vec_maximum_32(p, in + i, out + i);
+#endif
+    for (; i + 16 <= n; i += 16)
+        vec_maximum_16(p, in + i, out + i);
+    for (; i + 8 <= n; i += 8)
+        vec_maximum_8(p, in + i, out + i);
+    if (i < n && n > 8) { /* some of those in front once more */
+        vec_maximum_8(p, in + n - 8, out + n - 8);
+        return;
+    }
+    for (; i < n; i++) {
+        int32_t best = p->output.low;
+        for (int32_t t = 0; t < p->rows * p->columns; t++) {
+            int32_t v = in[t / p->columns * p->row + t % p->columns * p->pixel + i];
+            best = v > best ? v : best;
+        }
+        out[i] = (int8_t)vec_smaller(best, p->output.high);
+    }
 }
 
 VEC_INLINE void vec_copy_words(int8_t *to, const int8_t *from, const int n, uint64_t flip)
