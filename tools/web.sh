@@ -23,13 +23,14 @@ root=$(cd "$build" && pwd)/libraries
 if [ ! -f "$root/complete" ]; then
     sh tools/web_libraries.sh "$root" >"$build/libraries.log" 2>&1 || {
         tail -n 5 "$build/libraries.log" >&2
-        skip "zlib, jansson, libpng and libjpeg cannot be loaded or compiled, see $build/libraries.log"
+        skip "zlib, jansson, libpng and libjpeg cannot be loaded from deb.debian.org or compiled, see $build/libraries.log"
     }
 fi
 PKG_CONFIG_LIBDIR=$root/lib/pkgconfig EM_PKG_CONFIG_PATH=$root/lib/pkgconfig
 export PKG_CONFIG_LIBDIR EM_PKG_CONFIG_PATH
 {
-    emcmake cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF "$@" &&
+    emcmake cmake -Wno-dev -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+        -DCMAKE_FIND_ROOT_PATH="$root" -DCMAKE_C_FLAGS=-msimd128 "$@" &&
         cmake --build "$build" --target web
 } >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; exit 1; }
 echo "built build/web/nucleon.html"

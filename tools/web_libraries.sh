@@ -17,6 +17,7 @@ cd "$root/source"
 apt update
 apt source --download-only zlib jansson libpng1.6 libjpeg-turbo
 for archive in *.orig.tar.*; do
+    case $archive in *.asc) continue ;; esac
     mkdir "${archive%%_*}"
     tar -xf "$archive" -C "${archive%%_*}" --strip-components=1
 done

@@ -1,8 +1,8 @@
 /* The page: what was given on the left, the report on the right. A change of anything starts the commands anew. */
 
-const CHOICES = [["--cpu", "CPU kernels"], ["--io", "Inputs and outputs"], ["--activations", "Activations"], ["--accuracy", "Effort for accuracy"]];
+const CHOICES = [["--cpu", "CPU kernels"], ["--io", "I/O type"], ["--activations", "Activations"], ["--accuracy", "Accuracy effort"]];
 const given = { model: null, calibration: null, dataset: null, beside: null };
-const running = { commands: [], began: 0, timer: 0 };
+const running = { commands: [], timer: 0 };
 const made = { program: null, report: null };
 const at = {};
 
@@ -74,6 +74,7 @@ function slotField(slot, title, hint, folders) {
 function fillSlot(slot) {
     const one = given[slot];
     at[slot + "-hint"].hidden = Boolean(one);
+    at[slot].parentNode.classList.toggle("filled", Boolean(one));
     at[slot].replaceChildren(...(one ? [element("span", { class: "name" }, one.argument), element("span", { class: "quiet" },
         (one.files.length > 1 ? one.files.length + " files, " : "") + sizeText(one.bytes)),
         element("button", { type: "button", class: "link remove", title: "Remove", "aria-label": "Remove " + one.argument, click: () => take(slot) }, "\u00d7")] : []));
@@ -102,7 +103,7 @@ function choiceField(help, name, title) {
 function optionFields(help) {
     const budget = optionHelp(help, "--memory-budget");
     return element("details", { class: "options" }, element("summary", {}, "Options"),
-        CHOICES.map(([name, title]) => choiceField(help, name, title)),
+        element("div", { class: "pairs" }, CHOICES.map(([name, title]) => choiceField(help, name, title))),
         field("Memory budget", element("input", { class: "option", "data-option": "--memory-budget", placeholder: "64Ki", title: budget.text, spellcheck: "false", change: run })),
         field("Other options", element("input", { id: "words", placeholder: "--weights per-tensor", spellcheck: "false", autocapitalize: "off", change: run }),
             element("small", {}, "Options of \u201cnucleon compile\u201d. Drop the .json or .txt files that they name anywhere on this page.")),
@@ -155,8 +156,10 @@ async function run() {
     at.elapsed.textContent = "";
     progress("", "");
     at.progress.hidden = false;
-    at.command.textContent = "nucleon " + compile.map(quoted).join(" ");
+    at.command.replaceChildren(...["nucleon", ...compile.map(quoted)].flatMap((word) => [element("span", {}, word), " "]));
     document.body.dataset.state = "running";
+    document.title = given.model.argument + " \u2013 nucleon";
+    at.waiting.textContent = "The report appears here.";
     const program = start(compile, stem + ".pte").then((done) => {
         made.program = done.files[0] || null;
         show({ compiled: done });
@@ -173,7 +176,7 @@ async function run() {
 /* "calibrate  [####....] 120/360  33 %  85/s  3 s left" */
 function progress(command, line) {
     const percent = /(\d+) %/.exec(line);
-    at.step.textContent = line ? line.replace(/\[.*?\] \d+\/\d+ +/, "").replace(/\s+/g, " ") : command ? at.step.textContent : "Compiling";
+    if (line || !command) at.step.textContent = line ? line.replace(/\[.*?\] +\d+\/\d+ +/, " ").split(/ {2,}/).join(" \u00b7 ") : "Compiling";
     if (percent) at.bar.value = Number(percent[1]) / 100;
     else at.bar.removeAttribute("value");
 }
@@ -210,6 +213,7 @@ function show({ compiled, reported, error }) {
     at.welcome.hidden = Boolean(given.model);
     if (made.report) showReport(new TextDecoder().decode(made.report.bytes));
     else if (reported || !given.model) at.report.hidden = true;
+    at.waiting.hidden = !given.model || !at.report.hidden || Boolean(reported);
 }
 
 /* The report as it is, without the line that says so and switches colours: this page has one. */
@@ -260,7 +264,7 @@ function welcome() {
         element("ul", { class: "promises" },
             element("li", {}, element("strong", {}, "Your files stay in this tab."), " The page cannot load or send anything: its content security policy tells the browser to refuse."),
             element("li", {}, element("strong", {}, "It works offline."), " The compiler and the NPU simulator are in this file. You can save it."),
-            element("li", {}, element("strong", {}, "Samples make the figures real."), " A float model is quantized with calibration samples. Without them its ranges are made up."))), "model");
+            element("li", {}, element("strong", {}, "Samples give real figures."), " A float model is quantized with calibration samples. Without them its ranges are made up."))), "model");
 }
 
 function layOut(help, targets, version) {
@@ -272,32 +276,38 @@ function layOut(help, targets, version) {
         element("button", { type: "button", class: "button", click: () => {
             stop();
             document.body.dataset.state = "stopped";
+            at.report.hidden = true;
+            show({});
+            at.waiting.replaceChildren("Stopped. ", element("button", { type: "button", class: "link", click: run }, "Compile again"));
         } }, "Stop"));
     at.welcome = welcome();
-    at.report = element("iframe", { title: "Report", sandbox: "allow-scripts", hidden: true, load: tellTheme });
-    const head = element("header", { class: "bar" }, element("p", { class: "product" }, element("strong", {}, "nucleon"),
-        element("span", { class: "wide" }, version + " \u00b7 compiles models for NXP microcontrollers, in this tab"), themeSwitch()));
+    at.waiting = element("p", { class: "waiting", hidden: true });
+    at.report = element("iframe", { title: "Report", sandbox: "allow-scripts allow-downloads", hidden: true, load: tellTheme });
+    const head = element("header", { class: "top" }, element("p", { class: "product" }, element("strong", {}, "nucleon"),
+        element("span", { class: "tagline" }, version + " \u00b7 compiles models for NXP microcontrollers, in this tab"), themeSwitch()));
     document.body.append(head,
         element("aside", { class: "panel", "aria-label": "Model and options" },
             slotField("model", "Model", ".pt2 or .tflite"),
             slotField("calibration", "Calibration samples", ".npz, .npy, .wav, .csv, images", true),
             slotField("dataset", "Test samples with labels", "for accuracy", true),
             targetField(targets), optionFields(help), downloads()),
-        element("main", { class: "stage" }, at.progress, at.messages, at.welcome, at.report));
+        element("main", { class: "stage" }, at.progress, at.messages, at.welcome, at.waiting, at.report));
     new MutationObserver(tellTheme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     catchDrags();
 }
 
 async function start() {
+    const starting = document.getElementById("starting");
     try {
         await loadEngine();
         const [help, targets] = await Promise.all([["help", "compile"], ["targets", "--json"]].map((args) => startCommand(args, [], []).done));
         const { targets: all, nucleon } = JSON.parse(targets.output);
+        starting.remove();
         layOut(help.output, all, nucleon);
         document.body.dataset.state = "ready";
     } catch (problem) {
-        document.body.append(element("p", { class: "notice" }, "nucleon does not start in this browser: " + problem.message
-            + ". It needs WebAssembly with SIMD and DecompressionStream: take a browser of 2024 or later."));
+        starting.textContent = "nucleon does not start in this browser: " + problem.message
+            + ". It needs WebAssembly with SIMD and DecompressionStream: take a browser of 2024 or later.";
     }
 }
 

@@ -1,7 +1,7 @@
 "use strict";
 /* One command of nucleon with files and memory of its own, for the page's worker and for the suite. */
 
-const FOLDER = "/work";
+const FOLDER = "/files";
 
 function writeFile(fs, path, bytes) {
     const full = FOLDER + "/" + path;

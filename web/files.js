@@ -2,16 +2,22 @@
 
 const MODEL = /\.(pt2|tflite)$/i, BESIDE = /\.(json|txt)$/i;
 
-function readEntries(reader) {
-    return new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+/* Two interfaces for what is dropped: handles, where a browser has them, since pages that were opened as files may not read
+ * entries; else entries. */
+async function walkHandle(handle, folder) {
+    if (handle.name.startsWith(".")) return [];
+    if (handle.kind === "file") return [{ path: folder + handle.name, file: await handle.getFile() }];
+    const all = [];
+    for await (const inner of handle.values()) all.push(...await walkHandle(inner, folder + handle.name + "/"));
+    return all;
 }
 
-async function walk(entry, folder) {
+async function walkEntry(entry, folder) {
     if (entry.name.startsWith(".")) return [];
     if (entry.isFile) return [{ path: folder + entry.name, file: await new Promise((resolve, reject) => entry.file(resolve, reject)) }];
     const reader = entry.createReader(), all = [];
-    for (let some; (some = await readEntries(reader)).length;) { // a browser gives a hundred at a time
-        for (const inner of some) all.push(...await walk(inner, folder + entry.name + "/"));
+    for (let some; (some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length;) { // a hundred at a time
+        for (const inner of some) all.push(...await walkEntry(inner, folder + entry.name + "/"));
     }
     return all;
 }
@@ -21,8 +27,10 @@ function chosenFiles(list) {
 }
 
 async function droppedFiles(transfer) {
-    const files = chosenFiles(transfer.files), entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
-    return entries.length ? (await Promise.all(entries.map((entry) => walk(entry, "")))).flat() : files;
+    const items = [...transfer.items].filter(({ kind }) => kind === "file"), plain = chosenFiles(transfer.files);
+    const handles = "getAsFileSystemHandle" in DataTransferItem.prototype;
+    const read = items.map((item) => (handles ? item.getAsFileSystemHandle().then((one) => walkHandle(one, "")) : walkEntry(item.webkitGetAsEntry(), "")));
+    return Promise.all(read).then((all) => all.flat(), () => plain);
 }
 
 /* One argument of a command: a file, a folder, or a folder for files that were chosen together. */

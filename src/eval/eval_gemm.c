@@ -4,6 +4,8 @@
 #include <stdint.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 /* Eight floats: one AVX register, or two SSE or NEON registers. */
@@ -58,38 +60,105 @@ typedef int32_t mask __attribute__((vector_size(NUC_VECTOR * sizeof(int32_t))));
 #include "eval/eval_kernels.h"
 #endif
 
-/* Without the instruction at hand: exact, and slow where the C library computes it in software. */
+/*
+ * Without the instruction at hand, in double: the product of two floats is exact there, and the sum, rounded to double
+ * and then to float, is that of fmaf() unless it lies half way between two floats, where what the first rounding lost
+ * decides. A C library that computes fmaf() in software takes many times as long.
+ */
+typedef double wide_vector __attribute__((vector_size(NUC_VECTOR * sizeof(double))));
+typedef int64_t wide_mask __attribute__((vector_size(NUC_VECTOR * sizeof(int64_t))));
+
+#define WIDE(v) __builtin_convertvector(v, wide_vector)
+#define LOST_BITS ((INT64_C(1) << 29) - 1) /* of a double's mantissa, when it becomes a float */
+#define HALF_WAY (INT64_C(1) << 28)
+
+#if defined(__wasm_simd128__)
+/* The instruction that clang does not find. */
+static inline vector narrow(wide_vector v)
+{
+    const union {
+        wide_vector all;
+        v128_t pairs[NUC_VECTOR / 2];
+    } wide = {v};
+    union {
+        v128_t fours[NUC_VECTOR / 4];
+        vector all;
+    } out;
+
+    for (size_t i = 0; i < NUC_VECTOR / 4; i++)
+        out.fours[i] = wasm_i32x4_shuffle(wasm_f32x4_demote_f64x2_zero(wide.pairs[2 * i]),
+                                          wasm_f32x4_demote_f64x2_zero(wide.pairs[2 * i + 1]), 0, 1, 4, 5);
+    return out.all;
+}
+#else
+#define narrow(v) __builtin_convertvector(v, vector)
+#endif
+
+/* Rows of `b`, one for each factor. */
+struct fused {
+    const float *factors, *b;
+    const size_t *offsets; /* NULL: at distances of `step` */
+    size_t count, step;
+};
+
+static inline const float *fused_row(const struct fused *f, size_t i)
+{
+    return f->b + (f->offsets != NULL ? f->offsets[i] : i * f->step);
+}
+
+static float fused_one(const struct fused *f, size_t column, float sum)
+{
+    for (size_t i = 0; i < f->count; i++)
+        sum = fmaf(f->factors[i], fused_row(f, i)[column], sum);
+    return sum;
+}
+
+/* out[j] += factors[i] * b[i][j], for all i. `columns` is a multiple of NUC_VECTOR. */
+static inline void add_fused(const struct fused *f, size_t columns, float *out)
+{
+    for (size_t j = 0; j < columns; j += NUC_VECTOR) {
+        vector sum = LOAD(out + j);
+        wide_mask half_way = {0};
+        int64_t any = 0;
+        for (size_t i = 0; i < f->count; i++) {
+            wide_vector s = WIDE(LOAD(fused_row(f, i) + j)) * (double)f->factors[i] + WIDE(sum);
+            half_way |= ((wide_mask)s & LOST_BITS) == HALF_WAY;
+            sum = narrow(s);
+        }
+        for (size_t k = 0; k < NUC_VECTOR; k++)
+            any |= half_way[k];
+        for (size_t k = 0; any != 0 && k < NUC_VECTOR; k++)
+            sum[k] = fused_one(f, j + k, out[j + k]);
+        STORE(out + j, sum);
+    }
+}
 
 static void tile_fused_portable(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile)
 {
     for (size_t r = 0; r < rows; r++, a += a_stride, tile += NUC_TILE_COLUMNS) {
-        for (size_t i = 0; i < k; i++) {
-            for (size_t j = 0; j < NUC_TILE_COLUMNS; j++)
-                tile[j] = fmaf(a[i], panel[i * NUC_TILE_COLUMNS + j], tile[j]);
-        }
+        const struct fused f = {.factors = a, .b = panel, .count = k, .step = NUC_TILE_COLUMNS};
+        add_fused(&f, NUC_TILE_COLUMNS, tile);
     }
 }
 
 static void block_fused_portable(const struct nuc_block *g)
 {
     for (size_t r = 0; r < g->rows; r++) {
+        const struct fused f = {.factors = g->a + r * g->a_stride, .b = g->b, .count = g->k, .step = g->columns};
         float *out = g->out + r * g->columns;
         for (size_t j = 0; j < g->columns; j++)
             out[j] = g->start[r];
-        for (size_t i = 0; i < g->k; i++) {
-            for (size_t j = 0; j < g->columns; j++)
-                out[j] = fmaf(g->a[r * g->a_stride + i], g->b[i * g->columns + j], out[j]);
-        }
+        add_fused(&f, g->columns, out);
     }
 }
 
 static void taps_fused_portable(const struct nuc_taps *t, const float *in, size_t count, float *out)
 {
-    for (size_t i = 0; i < count; i++) {
+    const struct fused f = {.factors = t->weights, .b = in, .offsets = t->offsets, .count = t->count};
+
+    for (size_t i = 0; i < count; i++)
         out[i] = t->start;
-        for (size_t k = 0; k < t->count; k++)
-            out[i] = fmaf(t->weights[k], in[t->offsets[k] + i], out[i]);
-    }
+    add_fused(&f, count, out);
 }
 
 struct nuc_gemm nuc_gemm_select(bool fused, bool portable)

@@ -40,23 +40,20 @@ function observe({ listen }, console, requests) {
 async function openPage(program, url, { folder, downloads, width = 1280, height = 860 }) {
     const browser = spawn(program, ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--hide-scrollbars",
         "--user-data-dir=" + folder, "--window-size=" + width + "," + height, "about:blank"], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
-    const pipe = connect(browser), console = [], requests = [], frames = new Set();
+    const pipe = connect(browser), console = [], requests = [];
     observe(pipe, console, requests);
     const prepare = async (session) => {
         for (const domain of ["Runtime", "Log", "Network", "Page"]) await pipe.call(domain + ".enable", {}, session).catch(() => {});
     };
-    pipe.listen(({ method, params }) => {
-        if (method === "Target.attachedToTarget" && params.targetInfo.type === "iframe") prepare(params.sessionId, frames.add(params.sessionId));
-        if (method === "Target.detachedFromTarget") frames.delete(params.sessionId);
-    });
     const { targetInfos } = await pipe.call("Target.getTargets");
     const { targetId } = targetInfos.find(({ type }) => type === "page");
     const { sessionId } = await pipe.call("Target.attachToTarget", { targetId, flatten: true });
     const call = (method, params) => pipe.call(method, params, sessionId);
     if (downloads) await pipe.call("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
     await prepare(sessionId);
-    await call("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
+    const loaded = new Promise((resolve) => pipe.listen(({ method }) => method === "Page.loadEventFired" && resolve()));
     await call("Page.navigate", { url });
+    await loaded;
     const run = async (expression, session = sessionId) => {
         const { result, exceptionDetails } = await pipe.call("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true }, session);
         if (exceptionDetails) throw new Error(expression + ": " + JSON.stringify(exceptionDetails));
@@ -74,7 +71,12 @@ async function openPage(program, url, { folder, downloads, width = 1280, height 
         const { nodeId } = await call("DOM.querySelector", { nodeId: root.nodeId, selector: "#" + id });
         await call("DOM.setFileInputFiles", { nodeId, files });
     };
-    return { call, run, until, choose, console, frames: () => Promise.all([...frames].map((session) => run("document.body.innerText", session))),
+    const frames = async () => {
+        const inner = (await pipe.call("Target.getTargets")).targetInfos.filter(({ type }) => type === "iframe");
+        const sessions = await Promise.all(inner.map((one) => pipe.call("Target.attachToTarget", { targetId: one.targetId, flatten: true })));
+        return Promise.all(sessions.map((one) => run("document.body.innerText", one.sessionId)));
+    };
+    return { call, run, until, choose, console, frames,
         onRequest: (tell) => requests.push(tell), close: () => browser.kill() };
 }
 

@@ -23,8 +23,10 @@ done
 
 cp "$digits"/*.pt2 "$digits"/*.npz "$tests"/*.pt2 "$tests"/*.npz "$root/examples/tutorial/motion.pt2" . || exit 2
 cp "$root/examples/tutorial/samples.npz" motion.npz
-"$nucleon" compile digits.pt2 --calibration calibration.npz -q -o digits.pte --intermediates-dir . || fail "digits"
-mv ./*_pure.et.tflite digits.tflite
+cp -r "$root/test/fault/images" "$root/test/fault/tiny.pt2" . && mkdir jpegs && cp "$root"/test/fuzz/corpus/image/*.jpg jpegs || exit 2
+"$nucleon" compile digits.pt2 --calibration calibration.npz -q -o digits.pte || fail "digits"
+"$nucleon" compile digits.pt2 --calibration calibration.npz -q -o out.pte --intermediates-dir . || fail "LiteRT"
+mv ./*_pure.et.tflite digits.tflite && rm out.pte ./*.et.tflite
 
 # same NAME ARGUMENTS...: both write the same files and folders "out*", the same text and messages, with the same exit code.
 same() {
@@ -37,7 +39,8 @@ same() {
         echo "exit code $?" >>$where.messages
         mv out* $where.made 2>/dev/null
     done
-    check "$name: files" diff -r native.made web.made
+    # The runtime's own part of a buffer is smaller where pointers have 32 bits, as on the microcontroller.
+    check "$name: files" diff -r -I ' call_memory\[' -I '_BYTES [0-9]*$' native.made web.made
     check "$name: text" diff native.text web.text
     check "$name: messages" diff native.messages web.messages
 }
@@ -55,6 +58,8 @@ made "a report" report digits.pt2 --calibration calibration.npz --dataset test.n
 made "motion" compile motion.pt2 --calibration motion.npz --accuracy high -o out.pte
 made "int16" compile int16.pt2 --calibration int16.npz --activations int16 -o out.pte
 made "a float program" compile features.pt2 --no-quantize -o out.pte
+made "PNG" compile tiny.pt2 --calibration images --resize crop -o out.pte
+made "JPEG" compile tiny.pt2 --calibration jpegs --resize stretch -o out.pte
 made "LiteRT" compile digits.tflite -o out.pte
 made "C" codegen digits.pte -o out
 made "a project" codegen digits.pte --project out
@@ -73,7 +78,7 @@ if [ -z "$browser" ]; then
 else
     "$nucleon" compile digits.pt2 --calibration calibration.npz --target cortex-m33 -q -o m33.pte || fail "digits on a Cortex-M33"
     "$nucleon" codegen digits.pte -q -o digits-c && "$nucleon" codegen digits.pte -q --project digits-firmware || fail "codegen"
-    "$nucleon" report digits.pt2 --calibration calibration.npz --dataset test.npz -q -o digits.html || fail "report"
+    "$nucleon" report digits.pt2 --calibration calibration.npz --dataset test.npz -o digits.html >/dev/null || fail "report"
     check "the page" timeout 300 node "$tests/web_page.js" "$(command -v "$browser")" "$page" "$work"
 fi
 echo "$passes checks passed, $failures failed"

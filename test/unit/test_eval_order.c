@@ -46,6 +46,19 @@ static void tiles_agree(void **state)
     }
 }
 
+/* A sum that is half way between two floats once it is rounded to double: rounded once, it is the lower one. */
+static void half_way_is_rounded_once(void **state)
+{
+    const float a = 1 + 0x1p-15f;
+    float panel[NUC_TILE_COLUMNS] = {[3] = 1 - 0x1p-15f, [9] = 1};
+
+    for (size_t portable = 0; portable < 2; portable++) {
+        float tile[NUC_TILE_COLUMNS] = {[3] = 0x1p24f + 2, [9] = 1};
+        nuc_gemm_select(true, portable == 1).tile(&a, 1, panel, 1, 1, tile);
+        assert_true(tile[3] == 0x1p24f + 2 && tile[9] == 2 + 0x1p-15f && tile[0] == 0);
+    }
+}
+
 /* Rows in fours and single ones, columns in threes, twos and a single vector. */
 static void blocks_agree(void **state)
 {
@@ -400,9 +413,9 @@ static void matrix_rules_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_agree),       cmocka_unit_test(blocks_agree), cmocka_unit_test(taps_agree),
-        cmocka_unit_test(rows_are_finished), cmocka_unit_test(rules_hold),   cmocka_unit_test(geometries_hold),
-        cmocka_unit_test(matrix_rules_hold),
+        cmocka_unit_test(tiles_agree),     cmocka_unit_test(half_way_is_rounded_once), cmocka_unit_test(blocks_agree),
+        cmocka_unit_test(taps_agree),      cmocka_unit_test(rows_are_finished),        cmocka_unit_test(rules_hold),
+        cmocka_unit_test(geometries_hold), cmocka_unit_test(matrix_rules_hold),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
