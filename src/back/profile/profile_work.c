@@ -3,7 +3,6 @@
 
 #include "back/profile/profile.h"
 #include "host/text.h"
-#include "ir/op_list.h"
 #include "npu/support/estimate.h"
 #include "npu/support/kernel_cycles.h"
 
@@ -258,7 +257,7 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
         call.products = tensor_size(arg(m, args, NUC_ARG(INDEX_PUT, values)), &edge, &edge);
     const double of_litert = litert_products(m, call.op, args);
     call.products = of_litert > 0 ? of_litert : call.products;
-    if (nuc_op_is_in(call.op, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CORTEXM_TRANSPOSE)))
+    if (call.op == NUC_OP_PERMUTE || call.op == NUC_OP_CORTEXM_TRANSPOSE)
         call.together = elements_together(m, &out, arg(m, args, 1));
     call.again = channels_again(view, &call, args);
     return nuc_kernel_call_cycles(c, &call);
