@@ -60,6 +60,31 @@ typedef int32_t mask __attribute__((vector_size(NUC_VECTOR * sizeof(int32_t))));
 #include "eval/eval_kernels.h"
 #endif
 
+/* ---- fused, in plain C ---- */
+
+/* Rows of `b`, one for each factor. */
+struct fused {
+    const float *factors, *b;
+    const size_t *offsets; /* NULL: at distances of `step` */
+    size_t count, step;
+};
+
+static inline const float *fused_row(const struct fused *f, size_t i)
+{
+    return f->b + (f->offsets != NULL ? f->offsets[i] : i * f->step);
+}
+
+#if defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
+/* out[j] += factors[i] * b[i][j], for all i. */
+static inline void add_fused(const struct fused *f, size_t columns, float *out)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const float *row = fused_row(f, i);
+        for (size_t j = 0; j < columns; j++)
+            out[j] = fmaf(f->factors[i], row[j], out[j]);
+    }
+}
+#else
 /*
  * Without the instruction at hand, in double: the product of two floats is exact there, and the sum, rounded to double
  * and then to float, is that of fmaf() unless it lies half way between two floats, where what the first rounding lost
@@ -94,44 +119,44 @@ static inline vector narrow(wide_vector v)
 #define narrow(v) __builtin_convertvector(v, vector)
 #endif
 
-/* Rows of `b`, one for each factor. */
-struct fused {
-    const float *factors, *b;
-    const size_t *offsets; /* NULL: at distances of `step` */
-    size_t count, step;
-};
-
-static inline const float *fused_row(const struct fused *f, size_t i)
+/*
+ * out[j] += factors[i] * b[i][j], for all i, of eight columns; false, and nothing is changed, where one is half way.
+ * `careful`: it is moved to the side of what was lost, by the least there is, and so is rounded as if once.
+ */
+static inline bool add_fused_eight(const struct fused *f, size_t column, bool careful, float *out)
 {
-    return f->b + (f->offsets != NULL ? f->offsets[i] : i * f->step);
+    vector sum = LOAD(out);
+    wide_mask half_way = {0};
+    int64_t any = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        wide_vector product = WIDE(LOAD(fused_row(f, i) + column)) * (double)f->factors[i], before = WIDE(sum);
+        wide_vector s = product + before;
+        wide_mask half = ((wide_mask)s & LOST_BITS) == HALF_WAY;
+        if (careful) {
+            wide_vector added = s - product, lost = (product - (s - added)) + (before - added);
+            wide_mask one = (((wide_mask)lost ^ (wide_mask)s) >> 63) | 1; /* away from zero, or towards it */
+            s = (wide_vector)((wide_mask)s + (one & half & (lost != 0.0)));
+        }
+        half_way += half;
+        sum = narrow(s);
+    }
+    for (size_t k = 0; k < NUC_VECTOR && !careful; k++)
+        any |= half_way[k];
+    if (any == 0)
+        STORE(out, sum);
+    return any == 0;
 }
 
-static float fused_one(const struct fused *f, size_t column, float sum)
-{
-    for (size_t i = 0; i < f->count; i++)
-        sum = fmaf(f->factors[i], fused_row(f, i)[column], sum);
-    return sum;
-}
-
-/* out[j] += factors[i] * b[i][j], for all i. `columns` is a multiple of NUC_VECTOR. */
+/* `columns` is a multiple of NUC_VECTOR. */
 static inline void add_fused(const struct fused *f, size_t columns, float *out)
 {
     for (size_t j = 0; j < columns; j += NUC_VECTOR) {
-        vector sum = LOAD(out + j);
-        wide_mask half_way = {0};
-        int64_t any = 0;
-        for (size_t i = 0; i < f->count; i++) {
-            wide_vector s = WIDE(LOAD(fused_row(f, i) + j)) * (double)f->factors[i] + WIDE(sum);
-            half_way |= ((wide_mask)s & LOST_BITS) == HALF_WAY;
-            sum = narrow(s);
-        }
-        for (size_t k = 0; k < NUC_VECTOR; k++)
-            any |= half_way[k];
-        for (size_t k = 0; any != 0 && k < NUC_VECTOR; k++)
-            sum[k] = fused_one(f, j + k, out[j + k]);
-        STORE(out + j, sum);
+        if (!add_fused_eight(f, j, false, out + j))
+            add_fused_eight(f, j, true, out + j);
     }
 }
+#endif
 
 static void tile_fused_portable(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile)
 {
