@@ -264,7 +264,7 @@ static const struct row real_kernels[] = {
     {NUC_OPS(NUC_OP_SIGNAL_FEATURES),
      FRAMES,
      {.call = 1000, .product = 104, .scalar = 2}}, /* 6 %: of 480 samples in a transform of 512, of 256 in one of 256 */
-    {NUC_OPS(NUC_OP_SIGNAL_MICRO), VALUES, {.call = 1000, .read = 200, .scalar = 2}},  /* of the same frames */
+    {NUC_OPS(NUC_OP_SIGNAL_MICRO), VALUES, {.call = 1000, .read = 178, .scalar = 2}},  /* of 480 samples every 320 */
     {NUC_OPS(NUC_OP_CONVOLUTION), VOLUME, {.call = 2000, .product = 75, .scalar = 8}}, /* 15 % */
 };
 
