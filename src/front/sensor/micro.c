@@ -42,7 +42,7 @@ static void read_description(const struct nuc_json *j, struct micro *m)
                                        NULL};
 
     nuc_json_only(j, keys);
-    m->rate = nuc_front_end_int(j, "rate", 100, 1000000, 16000);
+    m->rate = nuc_front_end_int(j, "rate", 100, 192000, 16000); /* a window of 30 ms fits the longest transform */
     m->window = nuc_front_end_int(j, "window", 2, NUC_RFFT_LONGEST, 30 * m->rate / 1000);
     m->hop = nuc_front_end_int(j, "hop", 1, INT16_MAX, 20 * m->rate / 1000);
     for (m->length = NUC_RFFT_SHORTEST; m->length < m->window;)
