@@ -139,8 +139,8 @@ static void bands_of(struct nuc_front_end *f, const struct nuc_json *j, struct m
     }
     m->end = bin;
     if (count == 0 || m->end >= bins)
-        nuc_json_fail(j, NUC_BAD_INPUT, "has %s between lowest and highest: LiteRT refuses such bands, too",
-                      count == 0 ? "no bin of its transform" : "the last bin of its transform");
+        nuc_json_fail(j, NUC_BAD_INPUT, "has %s of its transform between lowest and highest: give a %s highest",
+                      count == 0 ? "no bin" : "the last bin", count == 0 ? "higher" : "lower");
     memmove(w + count, w + bins, (size_t)count * sizeof *w);
     *weights = add_i16(f, "weights", w, 2, count);
     *bands = add_i16(f, "bands", lists, 3, rows);

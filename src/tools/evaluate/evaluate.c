@@ -63,9 +63,10 @@ static void check_reference(const struct nuc_scoring *s)
             nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's input %zu is not a tensor", i);
         check(s, nuc_model_input(s->reference, i, &t));
         if (!same_sizes(&t, &inputs[i]))
-            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s",
+            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s%s",
                      nuc_model_file(s->reference), t.name, nuc_sizes_text(s->cx, t.sizes, t.rank),
-                     nuc_sizes_text(s->cx, inputs[i].sizes, inputs[i].rank));
+                     nuc_sizes_text(s->cx, inputs[i].sizes, inputs[i].rank),
+                     inputs[i].dtype != t.dtype ? ": where it has a front end, give --front-end here, too" : "");
         if (t.dtype != inputs[i].dtype)
             nuc_fail(s->cx, NUC_BAD_USAGE,
                      "%s: input '%s' is %s, the program's %s: give the data set as %s, the program takes it converted",
