@@ -67,8 +67,8 @@ cat $graphs $sources | awk '
         return known[name] = frame[name] + most
     }
     END {
-        split("nuc_program_sizes nuc_program_load nuc_program_set_input nuc_program_execute nuc_slots_load " \
-              "nuc_update_finish neutronModelPrepare neutronRunBlocking", roots, " ")
+        split("nuc_program_sizes nuc_program_load nuc_program_set_input nuc_program_execute nuc_program_decision " \
+              "nuc_program_decide nuc_slots_load nuc_update_finish neutronModelPrepare neutronRunBlocking", roots, " ")
         for (i = 1; i in roots; i++) {
             if (!(roots[i] in frame)) { print "FAIL " roots[i] " is not in the graphs"; bad = 1; continue }
             printf "%-24s %5d bytes of stack\n", roots[i], depth(roots[i])
