@@ -143,6 +143,7 @@ with zipfile.ZipFile("test.npz") as old, zipfile.ZipFile("decided.npz", "w") as 
     new.writestr("label_anomaly.npy", npy((360,), bytes([i % 2 for i in range(360)])))
 PYTHON
 ends 0 evaluate boxes.pte --dataset decided.npz --reference digits.pt2
+ends 0 evaluate boxes.pte --dataset decided.npz --reference digits.pt2 --shard 1/2
 ends 0 report $digits --dataset decided.npz --decision '{"anomaly":{"threshold":0.1}}'
 for rule in '"classes":{"step_seconds":1}' '"keypoints":{"form":"coordinates","points":5}' '"anomaly":{"threshold":0.1}'; do
     "$nucleon" compile $digits -o decided.pte -q --decision "{$rule}" || fail "$rule"
