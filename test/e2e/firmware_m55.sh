@@ -25,6 +25,9 @@ cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(c
 # The program says what it is for.
 "$nucleon" codegen digits.pte --project wrong --target cortex-m33 --quiet 2>err && fail "a project for another CPU"
 grep -q 'digits.pte: the program is for a Cortex-M55' err || fail "another CPU: $(cat err)"
+"$nucleon" compile "$root/test/e2e/two_inputs.pt2" --no-quantize -o two.pte --quiet || fail "no program"
+"$nucleon" codegen two.pte digits.pte --project wrong --quiet 2>err && fail "a project of programs for two CPUs"
+grep -q 'digits.pte: is for a Cortex-M55, and the project for a Cortex-M33' err || fail "two CPUs: $(cat err)"
 CPU=cortex-m33 NUCLEON=$nucleon sh "$root/tools/firmware.sh" digits.pte 2>err && fail "an image for another CPU"
 grep -q 'digits.pte: is for a Cortex-M55: leave CPU=cortex-m33 out' err || fail "another CPU: $(cat err)"
 "$nucleon" run digits.pte --input "$digits/calibration.npz" --profile --json >said 2>err || fail "run: $(cat err)"

@@ -130,9 +130,7 @@ static enum nuc_status check_places(struct places *to, const struct nuc_package 
     return NUC_OK;
 }
 
-/* By the header alone, before the program is there: what it plans, without the state. */
-static enum nuc_status check_records(const struct nuc_package *p, const struct nuc_firmware *f,
-                                     struct nuc_detail *detail)
+enum nuc_status nuc_package_fits(const struct nuc_package *p, const struct nuc_firmware *f, struct nuc_detail *detail)
 {
     struct places to = {.firmware = f};
 
@@ -155,8 +153,7 @@ enum nuc_status nuc_package_suits(const struct nuc_package *p, const struct nuc_
     if (f->copy != NULL && p->program_size > f->copy_size)
         return too_small(detail, NUC_TEXT("memory of the firmware is too small for the program"), "copy",
                          p->program_size - f->copy_size);
-    enum nuc_status status = check_kernels(p, f, detail);
-    return status == NUC_OK ? check_records(p, f, detail) : status;
+    return check_kernels(p, f, detail);
 }
 
 /* ---- a package that is whole ---- */
@@ -177,8 +174,7 @@ enum nuc_status nuc_package_check_open(const struct nuc_package *p, const struct
     struct nuc_program_memory memory;
     struct nuc_program_sizes sizes;
 
-    if (f == NULL || f->kernels == NULL || f->n_banks == 0 || f->n_banks > NUC_MAX_BANKS ||
-        (uintptr_t)p->bytes % NUC_PACKAGE_ALIGNMENT != 0)
+    if (!nuc_is_firmware(f) || (uintptr_t)p->bytes % NUC_PACKAGE_ALIGNMENT != 0)
         return NUC_BAD_USAGE;
     enum nuc_status status = check_signature(p, f, detail);
     if (status == NUC_OK)
@@ -188,7 +184,9 @@ enum nuc_status nuc_package_check_open(const struct nuc_package *p, const struct
     if (status != NUC_OK)
         return status;
     place_program(&to, p, &sizes, &memory);
-    return check_places(&to, p, detail);
+    status = check_places(&to, p, detail);
+    /* An update asks this of the header before the program is there: one that is in its slot is asked no less. */
+    return status == NUC_OK ? nuc_package_fits(p, f, detail) : status;
 }
 
 enum nuc_status nuc_package_check(const void *bytes, size_t size, const struct nuc_firmware *firmware,

@@ -74,7 +74,7 @@ enum nuc_status nuc_update_begin(struct nuc_update *u, const struct nuc_slots *s
                                  const struct nuc_firmware *firmware, const struct nuc_package *current, void *buffer,
                                  size_t buffer_size)
 {
-    if (u == NULL || slots == NULL || firmware == NULL || buffer == NULL || slots->write_size == 0 ||
+    if (u == NULL || slots == NULL || !nuc_is_firmware(firmware) || buffer == NULL || slots->write_size == 0 ||
         slots->erase_size == 0 || slots->erase_size % slots->write_size != 0 || slots->size % slots->erase_size != 0 ||
         buffer_size < NUC_UPDATE_BUFFER || buffer_size < slots->write_size)
         return NUC_BAD_USAGE;
@@ -102,7 +102,9 @@ static enum nuc_status check_start(const struct nuc_update *u, struct nuc_detail
     if ((size_t)(package.program - package.bytes) > bytes.size)
         return NUC_OK;
     status = nuc_package_header(bytes, &package, detail);
-    return status == NUC_OK ? nuc_package_suits(&package, u->firmware, detail) : status;
+    if (status == NUC_OK)
+        status = nuc_package_suits(&package, u->firmware, detail);
+    return status == NUC_OK ? nuc_package_fits(&package, u->firmware, detail) : status;
 }
 
 /* Writes the buffer, whole writes of which are filled. Blocks are erased as they are reached. */

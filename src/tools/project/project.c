@@ -176,6 +176,9 @@ static void make_room(struct project *p, const char *file, struct nuc_span packa
     if (nuc_package_open(package.data, package.size, &parts, &d) != NUC_OK ||
         nuc_program_sizes(parts.program, parts.program_size, &nuc_default_backends, &sizes, &d) != NUC_OK)
         nuc_fail(p->cx, NUC_BAD_INPUT, "%s: %s", file, d.message);
+    if (parts.cpu[0] != '\0' && strcmp(parts.cpu, p->board->cpu) != 0)
+        nuc_fail(p->cx, NUC_BAD_USAGE, "%s: is for a %s, and the project for a %s: compile it for that", file,
+                 parts.cpu, p->board->cpu);
     p->slot = package.size > p->slot ? (package.size + block - 1) / block * block : p->slot;
     for (size_t i = 0; i < p->n_banks; i++)
         p->banks[i].taken = 0;
