@@ -175,6 +175,8 @@ openssl ecparam -name prime256v1 -genkey -noout -out private.pem 2>log && openss
 "$nucleon" pack float.pte -o other.npk --program-version 5 --signature float.sig --quiet || fail "no signed package"
 [ "$(./verify public.pem other.npk)" = "refused: the signature of the package is refused" ] || fail "of another version"
 "$nucleon" run signed.npk --input digits.npz --output signed.npz --quiet || fail "a signed package does not run on the host"
+"$nucleon" codegen signed.npk --project signed --quiet && cmp signed.npk signed/program/signed.npk ||
+    fail "a project does not begin with the package that it is given"
 "$nucleon" pack float.pte -o none.npk --program-version 4 --signature /dev/null 2>err && fail "an empty signature"
 echo "ok   signatures"
 exit 0

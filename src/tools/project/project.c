@@ -7,6 +7,7 @@
 
 #include "nucleon/firmware.h"
 
+#include "archive/file_kind.h"
 #include "archive/program_package.h"
 #include "archive/program_view.h"
 #include "data/metadata.h"
@@ -194,19 +195,22 @@ static void write_programs(struct project *p, const char *path, const char *cons
 {
     struct nuc_context *cx = p->cx;
     const struct nuc_program_view **views = nuc_alloc_array(cx, n_others + 1, sizeof *views);
-    const struct nuc_span image = nuc_read_program(cx, path);
     const char *stem = in_project(p, nuc_format(cx, "program/%s", p->name));
 
     p->n_banks = 1;
     for (size_t i = 0; i <= n_others; i++) {
         const char *file = i == 0 ? path : others[i - 1];
-        views[i] = nuc_program_view_open(cx, file, i == 0 ? image : nuc_read_program(cx, file));
-        struct nuc_span package = nuc_make_package(cx, views[i], 1);
+        struct nuc_package given;
+        nuc_expect_file(cx, file, NUC_FILE_PROGRAM);
+        struct nuc_span package = nuc_read_file(cx, file);
+        views[i] = nuc_program_view_open(cx, file, nuc_program_of(cx, file, package));
+        if (!nuc_package_of(cx, file, package, &given)) /* one that is given keeps its version and its signature */
+            package = nuc_make_package(cx, views[i], 1);
         make_room(p, file, package);
         if (i == 0)
             nuc_write_file(cx, nuc_format(cx, "%s.npk", stem), package);
     }
-    struct nuc_codegen_files code = nuc_generate_code(cx, path, image, p->name);
+    struct nuc_codegen_files code = nuc_generate_code(cx, path, views[0]->bytes, p->name);
     struct nuc_table_files tables =
         nuc_kernel_tables(cx, views, n_others + 1, nuc_format(cx, "%s_tables", p->name), "codegen");
     nuc_write_text(cx, nuc_format(cx, "%s.h", stem), code.header);
