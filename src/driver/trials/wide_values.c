@@ -20,6 +20,9 @@
 #define WORTHWHILE 2.0
 #define WORTHWHILE_MIXED 1.122
 
+/* What a region adds to that of the others: 0.05 dB. */
+#define NOTICED_MIXED 1.01
+
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
@@ -164,16 +167,23 @@ static bool gains(const struct outcome *with, const struct outcome *without, dou
 static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_width width)
 {
     const struct nuc_kernel_costs *k = &s->target->costs.real, *int8 = &s->target->costs.int8;
-    const struct nuc_width_costs in_int16 = {0, 70, 15, s->delegates ? 1.9 : 1.1, 49, false};
+    const struct nuc_width_costs in_int16 = {0, 70, 15, s->delegates ? 1.9 : 1.1, 49, false, false};
     const struct nuc_width_costs in_float = {fmax(k->call - int8->call, 0),
                                              fmax(k->element - int8->element / 2, 0),
                                              k->function - int8->function,
                                              k->mac - int8->mac,
                                              int8->element,
-                                             true};
+                                             true,
+                                             false};
 
     return width == NUC_WIDTH_INT16 ? in_int16 : in_float;
 }
+
+/*
+ * What int16 takes on a CPU that has both. With the costs above regions are large and few, with these they are small
+ * and many, or paths of sums: what these surely gain more is tried.
+ */
+static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 16, false, true};
 
 struct widening {
     struct nuc_model *m; /* prepared and calibrated */
@@ -200,15 +210,24 @@ static bool find_within(const struct widening *w, double share, bool *wide, stru
     return false;
 }
 
-/* Of some proposals of int16 that take that share of the cycles or less the one that surely gains most. */
+/* The next estimate to try: between the largest one that was within the limit and the least that was beyond. */
+static double next_estimate(double estimated, double more, double limit, double bounds[2])
+{
+    double next = estimated * fmin(fmax(0.95 * limit / fmax(more, 1), 0.25), 4);
+
+    bounds[more > limit] = estimated;
+    return bounds[0] > 0 && bounds[1] > 0 && !(next > bounds[0] && next < bounds[1]) ? (bounds[0] + bounds[1]) / 2
+                                                                                     : next;
+}
+
+/* Of some proposals of int16 that take that share of the cycles or less the one that surely gains most over `out`. */
 static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out)
 {
     uint32_t n_ids = w->m->graph->next_id;
-    double limit = MOST_SHARE * (double)w->int8.cycles, estimated = limit;
+    double limit = MOST_SHARE * (double)w->int8.cycles, estimated = limit, bounds[2] = {0, 0};
     bool *trial = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *trial), found = false;
     struct outcome tried;
 
-    *out = w->int8;
     for (int i = 0; i < MOST_MIXED_TRIALS; i++) {
         if (!(nuc_width_propose(w->search, &w->costs, estimated, trial) > 0) ||
             !try_widths(w->m, trial, w->width, true, &tried))
@@ -221,7 +240,7 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
         }
         if (more <= limit && more > NEAR * limit)
             break;
-        estimated *= fmin(fmax(0.95 * limit / fmax(more, 1), 0.25), 4);
+        estimated = next_estimate(estimated, more, limit, bounds);
     }
     return found;
 }
@@ -230,8 +249,13 @@ static bool find_mixed(const struct widening *w, bool *wide, struct outcome *out
 static bool find(const struct widening *w, bool *wide, struct outcome *out)
 {
     uint32_t n_ids = w->m->graph->next_id;
-    if (is_mixed(w->m))
-        return find_mixed(w, wide, out);
+    if (is_mixed(w->m)) {
+        struct widening beside = *w;
+        beside.costs = beside_int8;
+        *out = w->int8;
+        bool found = find_mixed(w, wide, out);
+        return (!w->m->settings->delegates && find_mixed(&beside, wide, out)) || found;
+    }
     bool *more = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *more);
     bool found = find_within(w, MOST_SHARE, wide, out);
     struct outcome of_more;
@@ -297,7 +321,10 @@ static double decibels(const struct outcome *without, const struct outcome *with
     return 10 * log10(fmax(without->error, LEAST_ERROR) / fmax(with->error, LEAST_ERROR));
 }
 
-/* Leaves out what alone does not gain enough; loss[i]: of region i. False: nothing is left. */
+/*
+ * Leaves out what alone does not gain enough; loss[i]: of region i. Where the error is spread over the network, what a
+ * region gains is less than samples show for sure: then all together have to. False: nothing is left.
+ */
 static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t count, bool *wide, struct outcome *all,
                          double *loss)
 {
@@ -311,13 +338,13 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         if (left > 1 && !try_widths(w->m, rest, w->width, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
-        if (gains(all, &without, is_mixed(w->m) ? 1 : WORTHWHILE))
+        if (is_mixed(w->m) ? without.error > NOTICED_MIXED * all->error : gains(all, &without, WORTHWHILE))
             continue;
         memcpy(wide, rest, n_ids * sizeof *wide);
         *all = without;
         left--;
     }
-    return left > 0;
+    return left > 0 && (!is_mixed(w->m) || gains(all, &w->int8, WORTHWHILE_MIXED));
 }
 
 /* ---- what is said about it ---- */
@@ -423,15 +450,35 @@ static struct choice find_widths(struct widening *w)
     return is_better(w, &own, &best) ? own : best;
 }
 
+/*
+ * Without wider numbers. Samples that were not measured when ranges were chosen are in a trial; of both errors of a
+ * sample the mean counts.
+ */
+static bool measure_int8(struct widening *w)
+{
+    double known[NUC_CHOICE_MOST];
+    const size_t count = nuc_held_out_samples(w->m->calibration);
+
+    if (!try_widths(w->m, NULL, NUC_WIDTH_OPEN, is_mixed(w->m), &w->int8))
+        return false;
+    w->int8.error = nuc_held_out_error(w->m->calibration, known);
+    for (size_t k = 0; k < count; k++)
+        w->int8.errors[k] = k < w->int8.n_samples ? (known[k] + w->int8.errors[k]) / 2 : known[k];
+    w->int8.n_samples = count > w->int8.n_samples ? count : w->int8.n_samples;
+    double sum = 0;
+    for (size_t k = 0; k < w->int8.n_samples; k++)
+        sum += w->int8.errors[k];
+    w->int8.error = is_mixed(w->m) ? sum / (double)w->int8.n_samples : w->int8.error;
+    return true;
+}
+
 /* Marks what surely gains; false: nothing does. */
 static bool widen_values(struct widening *w)
 {
     struct nuc_graph *g = w->m->graph;
 
-    if (w->search == NULL || !try_widths(w->m, NULL, NUC_WIDTH_OPEN, false, &w->int8))
+    if (w->search == NULL || !measure_int8(w))
         return false;
-    w->int8.error = nuc_held_out_error(w->m->calibration, w->int8.errors);
-    w->int8.n_samples = nuc_held_out_samples(w->m->calibration);
     struct choice c = find_widths(w);
     if (c.wide == NULL)
         return false;

@@ -58,6 +58,7 @@ struct value {
     bool may_be_free;  /* of int8 */
     bool few_products; /* its operators have a small share of the network's */
     double error;      /* that it makes alone */
+    uint32_t path;     /* the first of the values that it is one sum of after the other with */
     uint32_t n_members;
     const struct nuc_node **members; /* operators that compute it or with it */
 };
@@ -333,6 +334,41 @@ bool nuc_may_free_values(struct nuc_calibration *c, size_t n_samples)
     return !(c->without & NUC_STEP_WIDTH) && may_free(&s, n_samples);
 }
 
+static uint32_t value_of(const struct nuc_width_search *s, uint32_t group)
+{
+    uint32_t i = 0;
+
+    while (i < s->n_values && s->values[i].group != group)
+        i++;
+    return i < s->n_values ? i : NONE;
+}
+
+/*
+ * What goes on from sum to sum, as in a network with residuals, is one path: alone each of them gains little, since the
+ * next one is int8 again.
+ */
+static void find_paths(struct nuc_width_search *s)
+{
+    const struct nuc_calibration *c = s->c;
+
+    for (uint32_t i = 0; i < s->n_values; i++)
+        s->values[i].path = i;
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct nuc_cursor at = {0, 0};
+        const uint32_t sum = is_int8(c, n) && n->op == NUC_OP_ADD ? value_of(s, c->observed[n->id].output) : NONE;
+        if (sum == NONE)
+            continue;
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+            const uint32_t term = value_of(s, nuc_observed_group(c, in, n));
+            if (term == NONE || nuc_is_static(in) || s->values[term].n_members < 3) /* what nothing else reads */
+                continue;
+            const uint32_t old = s->values[sum].path, path = s->values[term].path;
+            for (uint32_t i = 0; i < s->n_values; i++)
+                s->values[i].path = s->values[i].path == old ? path : s->values[i].path;
+        }
+    }
+}
+
 struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool quantized_io)
 {
     struct nuc_context *cx = c->g->cx;
@@ -359,6 +395,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
     for (uint32_t i = 0; i < s->n_values; i++)
         free += s->values[i].may_be_free ? s->values[i].error : 0;
     s->all = c->mixed ? fmax(s->all, s->error) : s->all;
+    find_paths(s);
     return s->all > worthwhile(c) * (s->all - free) ? s : NULL;
 }
 
@@ -393,26 +430,63 @@ static void collect(const struct proposal *p, uint32_t without, bool *wide)
     }
 }
 
-/* The value that gains most decibels for the cycles that it takes; NONE: none that may be taken. */
-static uint32_t best_value(const struct proposal *p, double most_cycles)
+static bool may_take(const struct proposal *p, uint32_t i)
+{
+    const struct value *v = &p->s->values[i];
+
+    return !p->taken[i] && v->may_be_free && (!p->costs->few_products || v->few_products);
+}
+
+/* What the values numbers `from` to `to` - 1 of a path, NONE: of any, gain for a cycle together; 0: too many cycles. */
+static double gain_of(const struct proposal *p, uint32_t from, uint32_t to, uint32_t path, double most_cycles)
 {
     const struct nuc_width_search *s = p->s;
-    double best = 0;
-    uint32_t found = NONE;
+    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < s->n_values; i++) {
-        if (p->taken[i] || !s->values[i].may_be_free || (p->costs->few_products && !s->values[i].few_products))
+    memcpy(p->trial, p->wide, s->c->g->next_id * sizeof *p->trial);
+    for (uint32_t i = from; i < to; i++) {
+        if (!may_take(p, i) || (path != NONE && s->values[i].path != path))
             continue;
-        memcpy(p->trial, p->wide, s->c->g->next_id * sizeof *p->trial);
         add_value(&s->values[i], p->trial);
-        double cycles = total_cycles(s->c, p->costs, p->trial);
-        double gain = log(p->error / error_left(s, p->trial)) / fmax(cycles - p->cycles, 1);
-        if (cycles > most_cycles || !(gain > best))
-            continue;
-        best = gain;
-        found = i;
+        count++;
     }
-    return found;
+    if (count < (path == NONE ? 1 : 2))
+        return 0;
+    double cycles = total_cycles(s->c, p->costs, p->trial);
+    return cycles > most_cycles ? 0 : log(p->error / error_left(s, p->trial)) / fmax(cycles - p->cycles, 1);
+}
+
+/* Takes the value, or the path, that gains most decibels for the cycles that it takes. False: none may be.
+ */
+static bool take_best(struct proposal *p, double most_cycles)
+{
+    const uint32_t n = p->s->n_values;
+    double best = 0;
+    uint32_t from = 0, to = 0, path = NONE;
+
+    for (uint32_t i = 0; i < n; i++) {
+        double gain = may_take(p, i) ? gain_of(p, i, i + 1, NONE, most_cycles) : 0;
+        if (gain > best) {
+            best = gain;
+            from = i;
+            to = i + 1;
+            path = NONE;
+        }
+        gain = p->costs->by_path && p->s->values[i].path == i ? gain_of(p, 0, n, i, most_cycles) : 0;
+        if (gain > best) {
+            best = gain;
+            from = 0;
+            to = n;
+            path = i;
+        }
+    }
+    for (uint32_t i = from; i < to; i++) {
+        if (may_take(p, i) && (path == NONE || p->s->values[i].path == path)) {
+            p->taken[i] = true;
+            add_value(&p->s->values[i], p->wide);
+        }
+    }
+    return best > 0;
 }
 
 /* What hardly counts goes again, the last first. */
@@ -473,11 +547,7 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
 
     memset(wide, 0, n_ids * sizeof *wide);
     before = p.cycles = total_cycles(s->c, costs, wide);
-    for (uint32_t i = 0; p.error > small_error(s->c);) {
-        if ((i = best_value(&p, before + most_cycles)) == NONE)
-            break;
-        p.taken[i] = true;
-        add_value(&s->values[i], wide);
+    while (p.error > small_error(s->c) && take_best(&p, before + most_cycles)) {
         p.cycles = total_cycles(s->c, costs, wide);
         p.error = error_left(s, wide);
     }

@@ -16,6 +16,7 @@ struct nuc_width_costs {
     double product;    /* multiply-accumulate */
     double conversion; /* value from int8, or to it */
     bool few_products; /* values alone whose operators have a small share of the network's */
+    bool by_path;      /* sums that are computed one after the other together, too */
 };
 
 struct nuc_width_search;
