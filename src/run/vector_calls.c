@@ -568,6 +568,13 @@ void nuc_vector_calls_open(struct nuc_context *cx, size_t size, struct nuc_vecto
     *v = (struct nuc_vector_calls){.table = {entries, n}, .image_size = size};
 }
 
+/* A build that chose kernels is to run them. */
+#if defined(NUC_SELECT_REF) || defined(NUC_SELECT_DSP) || defined(NUC_SELECT_MVE) || defined(NUC_SELECT_CMSIS)
+#define KERNELS_ARE_CHOSEN true
+#else
+#define KERNELS_ARE_CHOSEN false
+#endif
+
 /* Numbers that move may be others in the next execution: a call is planned for those of the one before. */
 void nuc_vector_calls_start(struct nuc_context *cx, struct nuc_run_program *p, enum nuc_simulator_path path,
                             uint32_t threads)
@@ -577,7 +584,7 @@ void nuc_vector_calls_start(struct nuc_context *cx, struct nuc_run_program *p, e
     npu_host_close(v->host);
     path = path == NUC_SIMULATOR_BEST ? npu_host_best() : path;
     v->calls = nuc_alloc_array(cx, p->program.n_instructions, sizeof *v->calls);
-    v->host = path == NUC_SIMULATOR_PLAIN || p->program.numbers_move
+    v->host = KERNELS_ARE_CHOSEN || path == NUC_SIMULATOR_PLAIN || p->program.numbers_move
                   ? NULL
                   : npu_host_new(p->program.n_instructions, v->image_size, path, threads, false);
 }

@@ -239,13 +239,12 @@ static struct cli_option rows[] = {
     {"--use-profiling", CONVERT, CLI_FLAG, TO(convert.profile), NULL, "programs record the time of each kernel"},
 
     GROUP("The simulator"),
-    {"--threads", RUN, CLI_NUMBER, TO(simulator.threads), "N", "threads of the simulator (default: 1)",
-     .needs = CLI_NPU_PARTS},
+    {"--threads", RUN, CLI_NUMBER, TO(simulator.threads), "N", "threads of the simulator (default: 1)"},
     {"--threads", EVALUATE, CLI_NUMBER, TO(simulator.threads), "N",
-     "threads of the reference (default: one per core) and of the simulator (default: 1)"},
+     "threads of the reference, and samples of the program side by side (default: one per core)"},
     {"--simulator", RUN | EVALUATE, CLI_CHOICE, TO(simulator.path), "PATH",
      "instructions of the simulator: best (default), plain, avx2, avx512vnni, neondot; the results are the same",
-     CHOICES("best", "plain", "avx2", "avx512vnni", "neondot"), .needs = CLI_NPU_PARTS},
+     CHOICES("best", "plain", "avx2", "avx512vnni", "neondot")},
 
     GROUP("What is printed"),
     {"--dot", INSPECT, CLI_SET, TO(form), NULL,

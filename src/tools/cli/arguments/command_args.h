@@ -90,7 +90,6 @@ enum {
     CLI_A_QUANTIZED = 1 << 7,
     CLI_LABELS = 1 << 8, /* of the data set; refused without them */
     CLI_LABELS_OR_REFERENCE = 1 << 12,
-    CLI_NPU_PARTS = 1 << 9, /* of the program */
     CLI_ONE_RULE_SET = 1 << 10,
     CLI_A_PROFILE = 1 << 13,
     CLI_IMAGES = 1 << 11 /* as data: the library notes these */

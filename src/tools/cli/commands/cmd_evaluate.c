@@ -47,8 +47,6 @@ static int print_text(const struct cli_args *args, const struct nuc_evaluation *
 
 static void warn(const struct cli_args *args, const struct opened *o)
 {
-    if (nuc_program_device(nuc_runner_program(o->program), 0) == NULL)
-        cli_warn_unused_options(args, CLI_NPU_PARTS, "the program has no parts for the NPU");
     if (o->reference == NULL)
         cli_warn_unused_options(args, CLI_A_REFERENCE, "there is no --reference to compare with");
     if (o->quantized == NULL)

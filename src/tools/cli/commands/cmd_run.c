@@ -279,8 +279,6 @@ static int run(struct nuc_compiler *c, struct cli_args *args)
 
     if (code == CLI_OK)
         code = open_program(&r, args);
-    if (code == CLI_OK && nuc_program_device(nuc_runner_program(r.program), 0) == NULL)
-        cli_warn_unused_options(args, CLI_NPU_PARTS, "the program has no parts for the NPU");
     if (code == CLI_OK && !args->profile && args->etdump == NULL)
         cli_warn_unused_options(args, CLI_A_PROFILE, "there is neither --profile nor --etdump");
     if (code == CLI_OK)
