@@ -230,7 +230,6 @@ done <<'ROWS'
 0 | array 'y' looks like labels and is not used            | evaluate p.pte --dataset data_y
 0 | --mean, --std and --resize are without effect          | run p.pte -i "$d/test.npz" --mean 0.5 -o out.npz
 0 | --mean, --std and --resize are without effect          | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --resize crop -o x.pte
-0 | --simulator: without effect                            | run cpu.pte -i "$d/test.npz" --simulator plain -o out.npz
 0 | --disagreements: without effect                        | evaluate p.pte --dataset "$d/test.npz" --disagreements 3
 0 | --threshold: without effect                            | evaluate p.pte --dataset "$d/test.npz" --threshold 30
 0 | --accuracy: without effect, --reference-compat         | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --reference-compat --accuracy high -o x.pte

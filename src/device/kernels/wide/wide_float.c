@@ -51,23 +51,27 @@ static int64_t position(const struct nuc_conv2d *c, int axis, int32_t o, int32_t
     return (int64_t)o * c->stride[axis] - c->padding[axis] + (int64_t)k * c->dilation[axis];
 }
 
+/* Unless it is outside the image for all of them. */
 static void add_tap(const struct nuc_conv2d *c, struct tile *t, int32_t ky, int32_t kx, bool adjacent)
 {
     struct tap *tap = &t->taps[t->n_taps];
     int32_t inside = 0;
 
-    *tap = (struct tap){.in = ky * c->dilation[0] * c->in_strides[2] + kx * c->dilation[1] * c->in_strides[3],
-                        .weight = ky * c->weight_strides[2] + kx * c->weight_strides[3]};
+    *tap = (struct tap){.weight = ky * c->weight_strides[2] + kx * c->weight_strides[3]};
     for (int32_t j = 0; j < t->n; j++) {
         int64_t y = position(c, 0, t->y[j], ky), x = position(c, 1, t->x[j], kx);
         bool is_inside = y >= 0 && y < c->in_size[0] && x >= 0 && x < c->in_size[1];
         tap->of.inside[j] = is_inside ? -1 : 0;
         inside += is_inside;
     }
+    if (inside == 0)
+        return;
+    tap->in = (ptrdiff_t)((int64_t)ky * c->dilation[0]) * c->in_strides[2] +
+              (ptrdiff_t)((int64_t)kx * c->dilation[1]) * c->in_strides[3];
     ptrdiff_t first = t->at[0] + tap->in, plane = (ptrdiff_t)c->in_size[0] * c->in_size[1];
     tap->adjacent = adjacent && first >= 0 && first + PIXELS <= plane;
     tap->all = tap->adjacent && inside == PIXELS;
-    t->n_taps += inside > 0;
+    t->n_taps++;
 }
 
 /* The tile of `n` elements from element `first` of a plane on. */
