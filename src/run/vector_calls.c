@@ -402,6 +402,38 @@ static bool lower_table(struct lowering *l, struct nuc_value *const *args, union
     return out->bytes <= INT32_MAX;
 }
 
+/* The step from one position to the next in 1/1024, where it is whole and half of it too: none is rounded then. */
+static bool step_of(int32_t in, int32_t out, bool align_corners, int32_t *step)
+{
+    const int64_t from = in - (align_corners ? 1 : 0), to = out - (align_corners ? 1 : 0);
+
+    if (to <= 0 || from * 1024 % to != 0)
+        return false;
+    *step = (int32_t)(from * 1024 / to);
+    return align_corners || *step % 2 == 0;
+}
+
+static bool lower_resize(struct lowering *l, struct nuc_value *const *args, union nuc_mc_record *r)
+{
+    const struct nuc_args_int8_resize_bilinear *a = (const void *)args;
+    const struct nuc_tensor *in = &a->input->u.tensor, *out = &a->out->u.tensor;
+    struct nuc_mc_resize *z = &r->resize;
+
+    (void)l;
+    *z = (struct nuc_mc_resize){.call = call_of(NUC_MC_OP_RESIZE_BILINEAR),
+                                .input = first_input,
+                                .output = output,
+                                .batches = in->sizes[0],
+                                .in_h = in->sizes[2],
+                                .in_w = in->sizes[3],
+                                .channels = in->sizes[1],
+                                .out_h = out->sizes[2],
+                                .out_w = out->sizes[3],
+                                .half_pixel = a->align_corners->u.b ? 0 : 1};
+    return out->dtype == NUC_I8 && step_of(z->in_h, z->out_h, a->align_corners->u.b, &z->scale_h) &&
+           step_of(z->in_w, z->out_w, a->align_corners->u.b, &z->scale_w);
+}
+
 /* ---- the operators ---- */
 
 /* Where the operands are among the arguments; `table`: one that is read as the weights when the call runs. */
@@ -433,6 +465,7 @@ static const struct row rows[] = {
     {"cortex_m::quantized_avg_pool2d.out", lower_average, ONE(int8_avg_pool2d, pool.input)},
     {"cortex_m::quantized_max_pool2d.out", lower_largest, ONE(int8_max_pool2d, pool.input)},
     {"nucleon::quantized_sum.out", lower_sum, ONE(int8_sum, input)},
+    {"nucleon::quantized_resize_bilinear.out", lower_resize, ONE(int8_resize_bilinear, input)},
     {"cortex_m::softmax.out", lower_softmax, ONE(int8_softmax, input), .overlays = true},
     {"cortex_m::quantized_activation.out", lower_table, ONE(int8_activation, input), .table = AT(int8_activation, lut),
      .overlays = true},
