@@ -1,7 +1,7 @@
 /*
- * Runs programs (.pte) on the host. Memory comes from the compiler object, and the simulator runs delegates. Data are
- * in logical order for every dim order of the program. int8 inputs and outputs may be float32 if the program states
- * their quantization.
+ * Runs programs (.pte, also bundled: .bpte) on the host. Memory comes from the compiler object, and the simulator runs
+ * delegates. Data are in logical order for every dim order of the program. int8 inputs and outputs may be float32 if
+ * the program states their quantization.
  */
 #ifndef NUCLEON_RUNNER_H
 #define NUCLEON_RUNNER_H
@@ -112,6 +112,34 @@ enum nuc_status nuc_runner_decisions_json(const struct nuc_runner *r, const stru
 size_t nuc_runner_states_size(const struct nuc_runner *r);
 enum nuc_status nuc_runner_save_states(struct nuc_runner *r, void *to, size_t size);
 enum nuc_status nuc_runner_restore_states(struct nuc_runner *r, const void *from, size_t size);
+
+/* ---- test cases ---- */
+
+/* Cases of a bundled program, each with inputs and the outputs expected of them; 0: the program came without. */
+size_t nuc_runner_n_cases(const struct nuc_runner *r);
+
+/* How the outputs of a case differ from the expected ones. */
+struct nuc_case_result {
+    bool passed;                   /* every byte is the expected one */
+    size_t output, element;        /* the first one that is not, in the order of the program's memory; */
+    const void *values, *expected; /* of that output, until the next inference */
+    size_t n_different;            /* elements of all outputs */
+    size_t n_elements;
+};
+
+/*
+ * Runs case `index` from the initial values of the states. NUC_BAD_USAGE: there is no such case. NUC_BAD_INPUT: its
+ * inputs or outputs are not those of the program.
+ */
+enum nuc_status nuc_runner_verify(struct nuc_runner *r, size_t index, struct nuc_case_result *out);
+
+/*
+ * Writes the program and `n_cases` cases as a bundled program (docs/formats.md, "Bundled programs"). Their inputs are
+ * samples of `data`, spread evenly over all, bound as nuc_runner_bind() does; NULL: made up, with a note. The expected
+ * outputs are those of this runner, byte for byte, each from the initial values of the states.
+ */
+enum nuc_status nuc_runner_write_bundle(struct nuc_runner *r, struct nuc_dataset *data,
+                                        const struct nuc_model *named_after, size_t n_cases, const char *path);
 
 /* Input or output `index` of the last inference in the program's memory, valid until the next inference. */
 const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes);

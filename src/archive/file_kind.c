@@ -114,6 +114,11 @@ static bool is_package(const struct look *l)
     return has(l, 0, NUC_PACKAGE_MAGIC, 4);
 }
 
+static bool is_bundle(const struct look *l)
+{
+    return has(l, 4, NUC_BUNDLE_IDENTIFIER, 4);
+}
+
 static bool is_other_program(const struct look *l)
 {
     return has(l, 4, "ET", 2) && l->n_head >= 8 && isdigit(l->head[6]) && isdigit(l->head[7]);
@@ -248,6 +253,8 @@ static const struct kind {
     {is_program, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "an ExecuTorch program (.pte)",
      "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
     {is_package, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a package of a program (.npk)",
+     "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
+    {is_bundle, 1 << NUC_FILE_PROGRAM | 1 << NUC_FILE_DESCRIBED, "a bundled program (.bpte)",
      "give the model it was compiled from; 'nucleon run' and 'nucleon evaluate' take programs", NULL, NULL},
     {is_other_program, 0, "an ExecuTorch program of another version", "make it with ExecuTorch 1.x or nucleon", NULL,
      NULL},

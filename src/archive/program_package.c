@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "archive/bundle.h"
 #include "archive/file_kind.h"
 #include "archive/json_build.h"
 #include "device/base/package.h"
@@ -21,7 +22,8 @@ struct nuc_span nuc_program_of(struct nuc_context *cx, const char *file, struct 
 {
     struct nuc_package p;
 
-    return nuc_package_of(cx, file, bytes, &p) ? (struct nuc_span){p.program, p.program_size} : bytes;
+    return nuc_package_of(cx, file, bytes, &p) ? (struct nuc_span){p.program, p.program_size}
+                                               : nuc_bundled_program(cx, file, bytes);
 }
 
 struct nuc_span nuc_read_program(struct nuc_context *cx, const char *path)

@@ -13,7 +13,7 @@
  */
 bool nuc_package_of(struct nuc_context *cx, const char *file, struct nuc_span bytes, struct nuc_package *out);
 
-/* The program in the bytes: that of the package, or what is there. */
+/* The program in the bytes: that of a package or of a bundle (archive/bundle.h), or what is there. */
 struct nuc_span nuc_program_of(struct nuc_context *cx, const char *file, struct nuc_span bytes);
 
 /* The same of a file, which is looked at first (archive/file_kind.h). */

@@ -142,7 +142,7 @@ const char *nuc_view_operator_name(struct nuc_context *cx, const struct nuc_view
 
 /* ---- values ---- */
 
-static enum nuc_dtype dtype_of(int8_t scalar_type)
+enum nuc_dtype nuc_view_dtype(int8_t scalar_type)
 {
     switch (scalar_type) {
 #define CASE(number, dtype)                                                                                            \
@@ -181,7 +181,7 @@ static void take_value(struct parser *p, struct nuc_fb_table t, void *item)
     else if (value->kind == NUC_VALUE_TENSOR) {
         struct nuc_fb_table allocation = nuc_fb_sub(&p->r, content, NUC_TENSOR_ALLOCATION);
         struct nuc_view_tensor tensor = {
-            .dtype = dtype_of(nuc_fb_i8(&p->r, content, NUC_TENSOR_TYPE, 0)),
+            .dtype = nuc_view_dtype(nuc_fb_i8(&p->r, content, NUC_TENSOR_TYPE, 0)),
             .sizes = take_list(p, content, NUC_TENSOR_SIZES, 4),
             .dim_order = take_list(p, content, NUC_TENSOR_DIM_ORDER, 1),
             .planned = allocation.at != 0,

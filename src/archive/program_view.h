@@ -127,6 +127,9 @@ bool nuc_view_begins(struct nuc_view_list text, const char *expected);
 /* The text, which may hold any bytes, in the arena: what is not printable ASCII becomes \xNN. */
 const char *nuc_view_text(struct nuc_context *cx, struct nuc_view_list text);
 
+/* The element type of a scalar type of the format, NUC_DTYPE_COUNT: none of ours. */
+enum nuc_dtype nuc_view_dtype(int8_t scalar_type);
+
 /* "aten::add.out", as above. */
 const char *nuc_view_operator_name(struct nuc_context *cx, const struct nuc_view_operator *op);
 

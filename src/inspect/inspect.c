@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "archive/bundle.h"
 #include "archive/file_kind.h"
 #include "archive/json_build.h"
 #include "archive/program_package.h"
@@ -97,20 +98,33 @@ static void inspect_litert(const struct nuc_inspection *in, struct nuc_text *out
     }
 }
 
-static void inspect_program(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
-                            struct nuc_span bytes)
+/* What a bundle adds to the program, which is described as if it were alone. */
+static void inspect_bundle(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
+                           struct nuc_span file, json_t *tree)
 {
-    json_t *tree = new_tree(in, "pte", bytes.size);
+    const struct nuc_bundle *b = nuc_bundle_read(in->cx, in->file, file);
 
-    const struct nuc_span program = nuc_program_of(in->cx, in->file, bytes);
+    if (form == NUC_INSPECT_TEXT)
+        nuc_text_addf(out, "bundled program, %zu bytes, with %u test case%s; its program:\n", file.size, b->n_cases,
+                      b->n_cases == 1 ? "" : "s");
+    nuc_put_count(in->cx, nuc_put_object(in->cx, tree, "bundle"), "test_cases", b->n_cases);
+}
+
+static void inspect_program(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
+                            struct nuc_span file)
+{
+    const struct nuc_span program = nuc_program_of(in->cx, in->file, file);
+    json_t *tree = new_tree(in, "pte", nuc_is_bundle(file) ? program.size : file.size);
     struct nuc_package package;
 
     if (form == NUC_INSPECT_DOT) {
         nuc_inspect_program_dot(out, in->file, program);
         return;
     }
-    if (nuc_package_of(in->cx, in->file, bytes, &package))
+    if (nuc_package_of(in->cx, in->file, file, &package))
         nuc_package_put(in->cx, &package, nuc_put_object(in->cx, tree, "package"));
+    if (nuc_is_bundle(file))
+        inspect_bundle(in, out, form, file, tree);
     nuc_inspect_program(in, program, tree);
     if (form == NUC_INSPECT_JSON)
         nuc_text_addf(out, "%s", nuc_json_text(in->cx, tree));

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "archive/bundle.h"
+#include "archive/file_kind.h"
 #include "archive/program_package.h"
 #include "archive/program_view.h"
 #include "data/decision.h"
@@ -18,6 +20,7 @@
 #include "host/file.h"
 #include "host/limits.h"
 #include "nucleon/NeutronDriver.h"
+#include "run/test_cases.h"
 #include "run/vector_calls.h"
 
 struct runner_io {
@@ -49,7 +52,8 @@ struct nuc_runner {
     const char *name;
     unsigned char *image;
     size_t size;
-    bool driver; /* it has been started */
+    const struct nuc_bundle *bundle; /* NULL: the program came without test cases */
+    bool driver;                     /* it has been started */
     struct nuc_simulator_options simulator;
     struct nuc_program_sizes sizes;
     struct runner_lane main;
@@ -366,14 +370,21 @@ static enum nuc_status open_runner(const char *call_name, struct nuc_compiler *c
         nuc_enter(&call, nuc_context_of(c), call_name, given && input.path != NULL && out != NULL);
         struct nuc_sub_arena *memory = nuc_enter_sub_arena(c->cx);
         struct nuc_runner *r = nuc_alloc(c->cx, sizeof *r);
-        struct nuc_span file = input.bytes.data == NULL ? nuc_read_program(c->cx, input.path)
-                                                        : nuc_program_of(c->cx, input.path, input.bytes);
+        if (input.bytes.data == NULL)
+            nuc_expect_file(c->cx, input.path, NUC_FILE_PROGRAM);
+        struct nuc_span file = input.bytes.data == NULL ? nuc_read_file(c->cx, input.path) : input.bytes;
         r->c = c;
         r->memory = memory;
         r->arena = c->cx->arena;
         r->name = nuc_strdup(c->cx, input.path);
-        r->image = nuc_copy(c->cx, file.data, file.size);
-        r->size = file.size;
+        struct nuc_span program = nuc_program_of(c->cx, r->name, file);
+        r->image = nuc_copy(c->cx, program.data, program.size);
+        r->size = program.size;
+        if (nuc_is_bundle(file)) {
+            if (input.bytes.data != NULL)
+                file.data = nuc_copy(c->cx, file.data, file.size);
+            r->bundle = nuc_bundle_read(c->cx, r->name, file);
+        }
         prepare(r, simulator);
         nuc_leave_sub_arena(c->cx, memory);
         *out = r;
@@ -486,6 +497,16 @@ void nuc_runner_suit(struct nuc_runner *r, const struct nuc_dataset *data)
     }
     if (any)
         nuc_runner_float_outputs(r);
+}
+
+const struct nuc_bundle *nuc_runner_bundle(const struct nuc_runner *r)
+{
+    return r->bundle;
+}
+
+const struct nuc_metadata *nuc_runner_metadata(const struct nuc_runner *r)
+{
+    return r->metadata;
 }
 
 const void *nuc_runner_image(const struct nuc_runner *r, size_t *size)

@@ -89,4 +89,14 @@ enum nuc_instruction_kind {
 enum { NUC_INSTRUCTION_TYPE, NUC_INSTRUCTION_ARGS };
 enum { NUC_CALL_INDEX, NUC_CALL_ARGS };
 
+/* Bundled programs, in the order of devtools/bundled_program/schema/bundled_program_schema.fbs. */
+#define NUC_BUNDLE_IDENTIFIER "BP08"
+enum { NUC_BUNDLE_ALIGNMENT = 32, NUC_BUNDLE_DATA_ALIGNMENT = 16 }; /* of the program, of a tensor's bytes */
+enum { NUC_BUNDLE_VERSION, NUC_BUNDLE_SUITES, NUC_BUNDLE_PROGRAM };
+enum { NUC_SUITE_METHOD, NUC_SUITE_CASES };
+enum { NUC_CASE_INPUTS, NUC_CASE_OUTPUTS };
+enum { NUC_BUNDLED_TYPE, NUC_BUNDLED_VALUE };
+enum nuc_bundled_kind { NUC_BUNDLED_TENSOR = 1, NUC_BUNDLED_INT, NUC_BUNDLED_BOOL, NUC_BUNDLED_DOUBLE };
+enum { NUC_BUNDLED_SCALAR_TYPE, NUC_BUNDLED_SIZES, NUC_BUNDLED_DATA, NUC_BUNDLED_DIM_ORDER };
+
 #endif

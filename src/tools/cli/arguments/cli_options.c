@@ -117,7 +117,7 @@ static struct cli_option rows[] = {
      .file = CLI_WRITTEN},
     {"--input", RUN, CLI_STRING, TO(input), "DATA",
      "inputs by name or in order, samples, or sequences and steps, first: .npz, .npy, a folder of .npy or of images",
-     .alias = "-i", .file = CLI_READ, .missing = "--input DATA is missing: it holds the inputs"},
+     .alias = "-i", .file = CLI_READ},
     {"--output", RUN, CLI_STRING, TO(output), "FILE.npz",
      "where the outputs go, by their keys or as out0, out1, ...; without it they are printed", .alias = "-o",
      .file = CLI_WRITTEN},
@@ -216,6 +216,9 @@ static struct cli_option rows[] = {
     {SHARED("--classes", MAKES)},
     {SHARED("--decision", MAKES)},
     {SHARED("--no-metadata", MAKES)},
+    {"--self-test", COMPILE, CLI_NUMBER, TO(self_test), "N",
+     "write a bundled program (.bpte): the program with N samples of --calibration and the outputs that the simulator "
+     "gives, for 'nucleon run' and a self-test of the firmware"},
     {SHARED("--delegate-data", MAKES), .needs = CLI_AN_NPU},
     {SHARED("--payload-version", MAKES), .needs = CLI_AN_NPU},
     {SHARED("--extra-flags", MAKES), .needs = CLI_AN_NPU},

@@ -55,7 +55,7 @@ struct cli_args {
     const char *input, *output, *calibration, *reference, *quantized, *etdump, *etrecord, *name, *compare, *shard,
         *project, *signature;
     uint64_t cycle_budget;
-    unsigned threshold, program_version;
+    unsigned threshold, program_version, self_test;
     enum nuc_inspect_form form;
     bool confusion, disassemble, markdown, verbose, quiet, help, timings, profile, json;
     enum cli_color color;

@@ -223,6 +223,25 @@ static int add_json(struct nuc_compiler *c, int code)
     return code == CLI_OK ? failed : code;
 }
 
+/* The program with test cases, whose outputs it computes itself on the simulator. */
+static enum nuc_status compile_bundle(struct nuc_compiler *c, struct nuc_model *m, const struct cli_args *args)
+{
+    struct nuc_dataset *samples = NULL;
+    struct nuc_runner *r = NULL;
+    const uint8_t *bytes;
+    size_t size;
+    enum nuc_status s = args->calibration != NULL ? nuc_dataset_open(c, args->calibration, &samples) : NUC_OK;
+
+    if (s == NUC_OK)
+        s = nuc_compile_to_memory(m, samples, &bytes, &size);
+    if (s == NUC_OK)
+        s = nuc_runner_open_bytes(c, args->output, bytes, size, NULL, &r);
+    if (s == NUC_OK)
+        s = nuc_runner_write_bundle(r, samples, m, args->self_test, args->output);
+    nuc_runner_close(r);
+    return s;
+}
+
 static int compile(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_model *m;
@@ -234,7 +253,7 @@ static int compile(struct nuc_compiler *c, struct cli_args *args)
     if (status != NUC_OK)
         return cli_check(c, status);
     warn_for_model(args, m);
-    status = nuc_compile_model(m, args->calibration, args->output);
+    status = args->self_test > 0 ? compile_bundle(c, m, args) : nuc_compile_model(m, args->calibration, args->output);
     code = cli_check(c, status);
     if (args->json)
         return add_json(c, code);

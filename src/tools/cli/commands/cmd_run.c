@@ -271,6 +271,58 @@ static int show(struct run *r, const struct cli_args *args)
     return code == CLI_OK ? cli_check(r->compiler, nuc_commit_files(r->compiler)) : code;
 }
 
+static int run_data(struct run *r, const struct cli_args *args)
+{
+    if (args->input == NULL)
+        return cli_usage("run: --input DATA is missing: it holds the inputs");
+    int code = open_data(r, args->input);
+    if (code == CLI_OK && (args->profile || args->etdump != NULL))
+        cli_profiler_attach(&r->profiler, nuc_runner_program(r->program));
+    if (code == CLI_OK)
+        code = open_decisions(r);
+    if (code == CLI_OK)
+        code = run_samples(r);
+    return code == CLI_OK ? show(r, args) : code;
+}
+
+/* ---- a bundled program without other inputs ---- */
+
+static void print_case(const struct run *r, size_t index, const struct nuc_case_result *c)
+{
+    struct nuc_tensor_info o;
+
+    if (c->passed) {
+        cli_printf("case %zu: equal\n", index);
+    } else if (nuc_runner_output(r->program, c->output, &o) == NUC_OK) {
+        cli_printf("case %zu: %zu of %zu elements differ, the first is element %zu of %s: %.9g instead of %.9g\n",
+                   index, c->n_different, c->n_elements, c->element, o.name, element(&o, c->values, c->element),
+                   element(&o, c->expected, c->element));
+    }
+}
+
+static int verify(struct run *r, const struct cli_args *args)
+{
+    const size_t n_cases = nuc_runner_n_cases(r->program);
+    size_t n_passed = 0;
+
+    for (size_t i = 0; i < n_cases; i++) {
+        struct nuc_case_result result;
+        int code = cli_check(r->compiler, nuc_runner_verify(r->program, i, &result));
+        if (code != CLI_OK)
+            return code;
+        n_passed += result.passed;
+        if (!args->json && (!args->quiet || !result.passed))
+            print_case(r, i, &result);
+    }
+    if (args->json) {
+        cli_json_number("test_cases", n_cases);
+        cli_json_number("passed", n_passed);
+    } else {
+        cli_printf("%s: %zu of %zu test cases\n", n_passed == n_cases ? "PASS" : "FAIL", n_passed, n_cases);
+    }
+    return n_passed == n_cases ? CLI_OK : CLI_PROPERTY;
+}
+
 static int run(struct nuc_compiler *c, struct cli_args *args)
 {
     struct run r = {.compiler = c};
@@ -281,16 +333,10 @@ static int run(struct nuc_compiler *c, struct cli_args *args)
         code = open_program(&r, args);
     if (code == CLI_OK && !args->profile && args->etdump == NULL)
         cli_warn_unused_options(args, CLI_A_PROFILE, "there is neither --profile nor --etdump");
-    if (code == CLI_OK)
-        code = open_data(&r, args->input);
-    if (code == CLI_OK && (args->profile || args->etdump != NULL))
-        cli_profiler_attach(&r.profiler, nuc_runner_program(r.program));
-    if (code == CLI_OK)
-        code = open_decisions(&r);
-    if (code == CLI_OK)
-        code = run_samples(&r);
-    if (code == CLI_OK)
-        code = show(&r, args);
+    if (code == CLI_OK && args->input == NULL && nuc_runner_n_cases(r.program) > 0)
+        code = verify(&r, args);
+    else if (code == CLI_OK)
+        code = run_data(&r, args);
     cli_blocks_free(r.results, r.n_outputs);
     free(r.found);
     free(r.counts);
