@@ -10,7 +10,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/nucleon)
 
 # ---- headers ----
 
-set(device_headers NeutronDriver.h NeutronErrors.h decision.h kernels.h runtime.h runtime.hpp simulator.h simulator_faults.h types.h update.h)
+set(device_headers NeutronDriver.h NeutronErrors.h decision.h kernels.h runtime.h runtime.hpp selftest.h simulator.h simulator_faults.h types.h update.h)
 if(NUCLEON_BUILD_HOST)
     install(DIRECTORY include/nucleon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 else()

@@ -4,6 +4,7 @@
 # GENERATED=1: with C from nucleon codegen instead of the program file and the runtime.
 # APPLICATION=FILE.c: with that program, which calls the generated C, in place of the runner. The working folder is an
 # include folder, too.
+# SELFTEST=1: of a bundled program (.bpte), an image that runs its test cases and says PASS or which node differs.
 # NUCLEON_CMSIS_NN_DIR=DIR: with CMSIS-NN's kernels.
 # NPU: none (default when the program has no delegate), sim (default else), or a driver library for silicon.
 set -eu
@@ -11,8 +12,13 @@ set -eu
 absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
 program=$(absolute "$1")
 [ -f "$program" ] || { echo "firmware.sh: $1: no such file" >&2; exit 1; }
-[ "$(dd if="$program" bs=1 skip=4 count=4 2>/dev/null | tr -d '\000')" = ET12 ] ||
+kind=$(dd if="$program" bs=1 skip=4 count=4 2>/dev/null | tr -d '\000')
+[ "$kind" = ET12 ] || [ "$kind" = BP08 ] ||
     { echo "firmware.sh: $1: is not a program (.pte): make one with 'nucleon compile'" >&2; exit 1; }
+[ "$kind" = BP08 ] || [ -z "${SELFTEST:-}" ] || {
+    echo "firmware.sh: $1: has no test cases: compile it with '--self-test N -o FILE.bpte'" >&2
+    exit 1
+}
 root=$(cd "$(dirname "$0")/.." && pwd)
 nucleon=${NUCLEON:-$root/build/release/nucleon}
 [ -x "$nucleon" ] || { echo "firmware.sh: $nucleon is missing: run 'make' first" >&2; exit 1; }
@@ -47,6 +53,7 @@ if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/$
     -DCMAKE_BUILD_TYPE=MinSizeRel -DNUCLEON_DEVICE_ONLY=ON -DNUCLEON_PROGRAM="$program" -DNUCLEON_NPU="$npu" \
     -DNUCLEON_INPUT="$input" -DNUCLEON_GENERATED="${GENERATED:-OFF}" -DNUCLEON_HOST="$nucleon" \
     -DNUCLEON_APPLICATION="$application" -DNUCLEON_APPLICATION_INCLUDE="$PWD" \
+    -DNUCLEON_SELFTEST="${SELFTEST:-OFF}" -DNUCLEON_FAULTS="${FAULTS:-}" \
     -DNUCLEON_CMSIS_NN_DIR="${NUCLEON_CMSIS_NN_DIR:-}" >"$log" 2>&1 ||
     ! cmake --build "$build" --target firmware >>"$log" 2>&1; then
     cat "$log" >&2
@@ -54,6 +61,7 @@ if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/$
 fi
 name=$(basename "$program")
 case ${GENERATED:-OFF} in 1 | ON) suffix=_generated ;; *) suffix= ;; esac
+[ -z "${SELFTEST:-}" ] || suffix=${suffix}_selftest
 image=$build/firmware/${name%%.*}$suffix.elf
 echo "image $image"
 arm-none-eabi-size -A "$image" | awk '

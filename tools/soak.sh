@@ -20,6 +20,7 @@ metamorphic    10  2,000 models: what must not change a program does not
 paths          60  every command with paths of 1 to 4,095 bytes, under AddressSanitizer
 differential   20  20,000 random networks: evaluator and program agree at every operator
 strips          5  3,000 random networks: programs in strips of rows give the bytes of those without
+selftest        2  100 faults on a board are named at their node
 pages           3  figures of the pages that need the reference data in ../shared
 fuzz           25  every boundary with damaged input: libFuzzer for 90 seconds on each target
 LIST
@@ -48,6 +49,13 @@ part_pages() {
         { print }
         /^[0-9]+ pages: / { cases = $3 + $9; failed = $14 }
         END { printf "pages: %d cases, %d failed\n", cases, cases ? failed : 1 }'
+}
+
+part_selftest() {
+    python3 test/e2e/selftest.py "$build/nucleon" . 100 | awk '
+        { print }
+        /^[0-9]+ of [0-9]+ faults/ { cases = $3; failed = $3 - $1 }
+        END { printf "selftest: %d cases, %d failed\n", cases, cases ? failed : 1 }'
 }
 
 # A build of its own, and the tests of its inputs.

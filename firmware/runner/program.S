@@ -1,6 +1,6 @@
 /* The program and, when there is one, its input, as they lie in the files. */
     .section .program, "a", %progbits
-    .balign 16
+    .balign 32 /* of a bundled program */
     .global nuc_image, nuc_image_end, nuc_input, nuc_input_end
 nuc_image:
     .incbin NUC_PROGRAM

@@ -36,47 +36,6 @@ static int failed(const char *what, enum nuc_status status, const struct nuc_det
     return 1;
 }
 
-/* ---- memory ---- */
-
-struct memory {
-    uint8_t *at;
-    size_t left;
-};
-
-/* NULL when `size` bytes are not left. */
-static void *take(struct memory *m, size_t size)
-{
-    size_t rounded = (size + NUC_MEMORY_ALIGNMENT - 1) & ~(size_t)(NUC_MEMORY_ALIGNMENT - 1);
-
-    if (rounded > m->left)
-        return NULL;
-    uint8_t *block = m->at;
-    m->at += rounded;
-    m->left -= rounded;
-    return block;
-}
-
-static bool give_memory(struct memory *m, const struct nuc_program_sizes *sizes, struct nuc_program_memory *out)
-{
-    size_t planned = 0;
-
-    *out = (struct nuc_program_memory){.state = take(m, sizes->state),
-                                       .state_size = sizes->state,
-                                       .temporary = take(m, sizes->temporary),
-                                       .temporary_size = sizes->temporary};
-    bool given = out->state != NULL && out->temporary != NULL;
-    for (size_t i = 0; i < sizes->n_planned; i++) {
-        out->planned[i] = take(m, sizes->planned[i]);
-        out->planned_size[i] = sizes->planned[i];
-        given = given && out->planned[i] != NULL;
-        planned += sizes->planned[i];
-    }
-    nuc_print_line("memory: planned ", (int64_t)planned, "");
-    nuc_print_line(", temporary ", (int64_t)sizes->temporary, "");
-    nuc_print_line(", state ", (int64_t)sizes->state, "\n");
-    return given;
-}
-
 /* ---- samples ---- */
 
 struct samples {
@@ -312,46 +271,34 @@ static int run_all(struct runner *r, struct samples *s, const char *output)
     return code;
 }
 
-/* Loads the program in the port's memory, and takes memory for the input and for outputs that are not planned. */
-static int load(struct runner *r, struct memory *m)
+static int load(struct runner *r, struct nuc_board_memory *m)
 {
-    struct nuc_program_sizes sizes;
-    struct nuc_program_memory memory;
     struct nuc_detail detail;
-    struct nuc_tensor out;
-    size_t size = (size_t)(nuc_image_end - nuc_image);
-    enum nuc_status status = nuc_program_verify(nuc_image, size, &detail);
+    const void *image;
+    size_t size;
+    enum nuc_status status = nuc_find_image(&image, &size, &detail);
 
+    if (status == NUC_OK)
+        status = nuc_program_verify(image, size, &detail);
     if (status == NUC_OK || status == NUC_UNSUPPORTED) /* of another compiler, which gives no checksum */
-        status = nuc_program_sizes(nuc_image, size, &tables_backends, &sizes, &detail);
-    if (status != NUC_OK)
-        return failed("reading the program", status, &detail);
-    if (!give_memory(m, &sizes, &memory)) {
-        nuc_port_print("runner: the board's memory is too small for the program\n");
-        return 1;
-    }
-    status = nuc_program_load(&r->program, nuc_image, size, &memory, &tables_kernels, &tables_backends, &detail);
+        status = nuc_load_image(&r->program, image, size, m, &detail);
     if (status == NUC_OK)
         status = nuc_program_input_info(&r->program, 0, &r->input);
-    for (size_t i = 0; status == NUC_OK && i < nuc_program_n_outputs(&r->program); i++) {
-        if (nuc_program_output_info(&r->program, i, &out) == NUC_OK && !out.planned && !out.constant)
-            status = nuc_program_set_output(&r->program, i, take(m, out.bytes), out.bytes, &detail);
-    }
 #if TABLES_DECISIONS > 0
     if (status == NUC_OK)
         status = load_decision(r, &detail);
 #endif
     if (status != NUC_OK)
         return failed("loading the program", status, &detail);
-    r->raw = take(m, r->input.bytes);
-    r->sample = take(m, r->input.bytes);
+    r->raw = nuc_take(m, r->input.bytes);
+    r->sample = nuc_take(m, r->input.bytes);
     return r->raw != NULL && r->sample != NULL ? 0 : 1;
 }
 
 int nuc_firmware_main(void)
 {
     const char *words[3] = {NULL, NULL, NULL};
-    struct memory m;
+    struct nuc_board_memory m;
     struct runner r;
     struct samples samples;
     size_t n_words = nuc_port_arguments(words, 3);

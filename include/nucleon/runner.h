@@ -141,6 +141,15 @@ enum nuc_status nuc_runner_verify(struct nuc_runner *r, size_t index, struct nuc
 enum nuc_status nuc_runner_write_bundle(struct nuc_runner *r, struct nuc_dataset *data,
                                         const struct nuc_model *named_after, size_t n_cases, const char *path);
 
+/*
+ * What a self-test on the device compares with (nucleon/selftest.h): the nodes of the program, CRC-32s of their weights
+ * and of what they compute in each case of the bundle. The runner has NUC_SIMULATOR_PLAIN, or the program no parts for
+ * the NPU. `payloads` is NULL, `payload` of a block an index of the method's delegates and `at` an offset in its
+ * payload. `file` is for messages. NUC_UNSUPPORTED: which operators run depends on the data.
+ */
+struct nuc_selftest;
+enum nuc_status nuc_runner_selftest(struct nuc_runner *r, const char *file, const struct nuc_selftest **out);
+
 /* Input or output `index` of the last inference in the program's memory, valid until the next inference. */
 const void *nuc_runner_raw(const struct nuc_runner *r, bool input, size_t index, size_t *bytes);
 

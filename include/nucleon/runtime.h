@@ -223,6 +223,12 @@ enum nuc_status nuc_program_named_data(const void *image, size_t size, const cha
  */
 enum nuc_status nuc_program_verify(const void *image, size_t size, struct nuc_detail *detail);
 
+/*
+ * The program of a bundled program (.bpte), inside the file: for the calls above, which take no bundle. A file that is
+ * no bundle is the program itself. NUC_BAD_INPUT: the bundle is damaged.
+ */
+enum nuc_status nuc_program_in_bundle(const void *file, size_t size, const void **image, size_t *image_size);
+
 static inline size_t nuc_program_n_inputs(const struct nuc_program *p)
 {
     return p->n_inputs;

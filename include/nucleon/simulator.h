@@ -1,7 +1,7 @@
 /*
  * Configures the simulator behind NeutronDriver.h: the instructions and the number of threads that it uses on the host.
  * The choice does not change results. Not part of the driver API; a library for a device has plain C only, and of these
- * functions nuc_simulator_power().
+ * functions nuc_simulator_power() and nuc_simulator_watch().
  */
 #ifndef NUCLEON_SIMULATOR_H
 #define NUCLEON_SIMULATOR_H
@@ -52,6 +52,13 @@ struct nuc_simulator_power {
     uint32_t resumes, suspends;
 };
 void nuc_simulator_power(struct nuc_simulator_power *out);
+
+/*
+ * Calls watcher(user, handle, call, sum) after each kernel call of each run, with the number of the call in its program
+ * and the CRC-32 of what it has written; 0 for calls that write nothing but weights. NULL: no more. Neither while a
+ * program runs.
+ */
+void nuc_simulator_watch(void (*watcher)(void *user, const void *handle, uint32_t call, uint32_t sum), void *user);
 
 #ifdef __cplusplus
 }

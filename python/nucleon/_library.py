@@ -283,6 +283,7 @@ class ReportOptions(ctypes.Structure):
         ("dataset", c_char_p),
         ("evaluate", POINTER(EvaluateOptions)),
         ("compare", c_char_p),
+        ("device", c_char_p),
         ("invocation", c_char_p),
         ("calibration_data", Dataset),
         ("dataset_data", Dataset),

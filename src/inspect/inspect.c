@@ -107,7 +107,7 @@ static void inspect_bundle(const struct nuc_inspection *in, struct nuc_text *out
     if (form == NUC_INSPECT_TEXT)
         nuc_text_addf(out, "bundled program, %zu bytes, with %u test case%s; its program:\n", file.size, b->n_cases,
                       b->n_cases == 1 ? "" : "s");
-    nuc_put_count(in->cx, nuc_put_object(in->cx, tree, "bundle"), "test_cases", b->n_cases);
+    nuc_put_count(in->cx, tree, "test_cases", b->n_cases);
 }
 
 static void inspect_program(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,

@@ -108,6 +108,26 @@ ends 0 run fetched.pte --input test.npz
 ends 0 run boxes.pte --input test.npz
 ends 1 run nothing.pte --input test.npz
 ends 2 run digits.pte
+ends 0 compile $digits -o digits.bpte --self-test 2
+ends 0 run digits.bpte
+ends 0 inspect digits.bpte
+cat >device.log <<'LOG'
+selftest 1 digits nodes 3 cases 1
+node 0 0 CPU cortex_m::quantize_per_tensor.out x (int8)
+node 1 1 NPU NeutronBackend
+node 2 1.0 NPU CONV_2D stem + relu6
+case 0
+ok 0 68b6330b
+bad 2 01234567 89abcdef
+FAIL result node 2: 1.0 NPU CONV_2D stem + relu6
+LOG
+ends 3 compare-device device.log
+sed '7,$d' device.log >cut.log
+ends 1 compare-device cut.log
+sed '7,$d' device.log >passed.log
+echo PASS >>passed.log
+ends 0 compare-device passed.log
+ends 0 report $digits --device device.log
 
 ends 0 evaluate digits.pte --dataset test.npz --reference digits.pt2 --quantized quantized.pt2 --disagreements 9
 ends 0 evaluate digits.pte --dataset test.npz

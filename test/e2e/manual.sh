@@ -90,7 +90,7 @@ mkdir box box/folder box/data.d
 cd box || exit 2
 touch a.pt2 'b c.tflite' d.pte e.npz f.html g.c
 cat >../cases <<'E2'
-nucleon co|codegen compile convert
+nucleon co|codegen compare-device compile convert
 nucleon help ev|evaluate
 nucleon compile |a.pt2 b_c.tflite data.d folder
 nucleon run |d.pte data.d folder

@@ -1,7 +1,7 @@
 /*
  * make_seeds OUT FOLDER...: inputs of the fuzz targets, made from today's formats, so that none is refused for being of
- * yesterday. OUT gets a folder for each kind: graph_text, pt2, litert, container, program, payload, selection, arrays,
- * and pairs (fuzz_support.h) for calibrate, run, runtime and driver. They come from small random networks
+ * yesterday. OUT gets a folder for each kind: graph_text, pt2, litert, container, program, bundle, payload, selection,
+ * arrays, and pairs (fuzz_support.h) for calibrate, run, runtime and driver. They come from small random networks
  * (test/differential), compiled for each target, and from the models in the FOLDERs (`golden --save`). The same build
  * makes the same files.
  */
@@ -20,6 +20,7 @@
 #include "host/file.h"
 #include "npu/container/container.h"
 #include "npu/convert/kernel_selection.h"
+#include "nucleon/runner.h"
 #include "nucleon/runtime.h"
 
 #define MOST_BYTES 12288        /* of a seed: what is longer takes mutations longer to get anywhere */
@@ -230,6 +231,20 @@ static void keep_calls(const struct maker *m, const char *name, const uint8_t *p
     keep_pair(m, "runtime", file, program, size, calls, n);
 }
 
+static void keep_bundle(const struct maker *m, struct nuc_compiler *c, const char *name, const uint8_t *program,
+                        size_t size)
+{
+    struct nuc_runner *r;
+    char file[160];
+
+    if (nuc_runner_open_bytes(c, name, program, size, NULL, &r) != NUC_OK)
+        return; /* of more memory than there is */
+    snprintf(file, sizeof file, "%s.bpte", name);
+    if (nuc_runner_write_bundle(r, NULL, NULL, 2, m->temporary) == NUC_OK)
+        keep_file(m, "bundle", file);
+    nuc_runner_close(r);
+}
+
 static void lower(struct maker *m, struct nuc_compiler *c, struct nuc_model *model, const char *name)
 {
     struct nuc_model *partitioned, *lowered;
@@ -254,6 +269,7 @@ static void lower(struct maker *m, struct nuc_compiler *c, struct nuc_model *mod
     }
     snprintf(file, sizeof file, "%s.run", name);
     keep_pair(m, "run", file, bytes, size, m->samples, m->n_samples);
+    keep_bundle(m, c, name, bytes, size);
     keep_partitions(m, c, lowered, name);
     struct selected s = {m, lowered->lowered, name};
     if (nuc_model_n_partitions(lowered) != 0 && nuc_try(c->cx, keep_selection, &s) != NUC_OK)

@@ -1,6 +1,6 @@
 /*
- * FlatBuffers, field by field: LiteRT models and programs of ExecuTorch, each with its schema as a table. The checksum
- * of a program is written by fuzz_copy().
+ * FlatBuffers, field by field: LiteRT models, programs of ExecuTorch and bundles of these, each with its schema as a
+ * table. The checksum of a program is written by fuzz_copy().
  */
 #include <stdbool.h>
 #include <string.h>
@@ -63,6 +63,15 @@ static tables program_tables = {
     ['f'] = "ll",
     ['g'] = "iQ",
     ['h'] = "si", /* Buffer, DataSegment, SubsegmentOffsets, NamedData */
+};
+
+static tables bundle_tables = {
+    ['A'] = "i[BB",                           /* BundledProgram */
+    ['B'] = "s[C",                            /* BundledMethodTestSuite */
+    ['C'] = "[D[D",                           /* BundledMethodTestCase */
+    ['D'] = "b?E",                            /* Value */
+    ['E'] = "bIBB",                           /* Tensor */
+    ['F'] = "l",    ['G'] = "b", ['H'] = "l", /* Int, Bool, Double */
 };
 
 #define MOST_FIELDS 16384
@@ -231,12 +240,14 @@ size_t fuzz_mutate_flat(uint8_t *data, size_t size, uint32_t seed)
     uint32_t state = seed | 1;
     const bool is_program = size >= ROOT && memcmp(data + 4, NUC_PROGRAM_IDENTIFIER, 4) == 0;
 
-    if (!is_program && (size < ROOT || memcmp(data + 4, "TFL3", 4) != 0))
+    const bool is_bundle = size >= ROOT && memcmp(data + 4, NUC_BUNDLE_IDENTIFIER, 4) == 0;
+
+    if (!is_program && !is_bundle && (size < ROOT || memcmp(data + 4, "TFL3", 4) != 0))
         return 0;
     f.data = data;
     f.size = size;
     f.count = f.visits = 0;
-    f.tables = is_program ? program_tables : model_tables;
+    f.tables = is_program ? program_tables : is_bundle ? bundle_tables : model_tables;
     if (is_program)
         find_header(&f);
     find_fields(&f, 'A', number(&f, 0, 4), 0);

@@ -18,6 +18,12 @@ void nuc_simulator_inject(const struct nuc_simulator_fault *fault)
         the_device.fault = *fault;
 }
 
+void nuc_simulator_watch(void (*watcher)(void *user, const void *handle, uint32_t call, uint32_t sum), void *user)
+{
+    the_device.watcher = watcher;
+    the_device.watcher_user = user;
+}
+
 void nuc_simulator_power(struct nuc_simulator_power *out)
 {
     *out = the_device.power;

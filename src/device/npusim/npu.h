@@ -88,12 +88,17 @@ struct nuc_npu_device {
     struct nuc_simulator_power power;
     bool faulty;
     struct nuc_simulator_fault fault;
+    void (*watcher)(void *user, const void *handle, uint32_t call, uint32_t sum); /* NULL: nobody looks */
+    void *watcher_user;
 };
 
 struct nuc_npu_device *nuc_npu_device(void);
 
 /* Whether a fault of that kind is due now. */
 bool nuc_npu_fails(enum nuc_simulator_fault_kind kind);
+
+/* The CRC-32 of what the call has just written; 0: it writes nothing. */
+uint32_t nuc_npu_result_sum(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 
 /* How a run ended. */
 enum nuc_npu_stop { NPU_DONE, NPU_COPY_FAILED, NPU_CALL_FAILED, NPU_CALL_HANGS };

@@ -89,6 +89,7 @@ static const union nuc_mc_record *load(const uint8_t *record, union nuc_mc_recor
 enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *buffers, uint8_t *profile,
                               struct nuc_npu_trace *trace, uint32_t *at)
 {
+    const struct nuc_npu_device *device = nuc_npu_device();
     struct nuc_npu_memory memory = *buffers;
     const uint8_t *record = npu->calls;
     struct nuc_npu_clock clock = {.now = 0};
@@ -104,6 +105,8 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
         if (stop != NPU_DONE)
             return stop;
         record += (size_t)r->call.words * 4;
+        if (device->watcher != NULL)
+            device->watcher(device->watcher_user, npu, *at, nuc_npu_result_sum(&memory, r));
         if (profile || trace)
             note(npu, r, *at, &clock, profile, trace);
     }

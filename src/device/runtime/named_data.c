@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "device/base/program_sum.h"
 #include "device/runtime/image.h"
 #include "device/runtime/same_text.h"
@@ -49,4 +51,19 @@ enum nuc_status nuc_program_verify(const void *image, size_t size, struct nuc_de
         return NUC_OK;
     detail->message = NUC_TEXT("the checksum does not fit: the program is damaged");
     return NUC_BAD_INPUT;
+}
+
+enum nuc_status nuc_program_in_bundle(const void *file, size_t size, const void **image, size_t *image_size)
+{
+    struct nuc_fb_reader r = {.bytes = {file, size}};
+
+    *image = file;
+    *image_size = size;
+    if (file == NULL || size < 8 || memcmp((const uint8_t *)file + 4, NUC_BUNDLE_IDENTIFIER, 4) != 0)
+        return NUC_OK;
+    struct nuc_fb_table root = nuc_fb_root(&r, 0);
+    struct nuc_span program = nuc_fb_bytes(&r, root, NUC_BUNDLE_PROGRAM);
+    *image = program.data;
+    *image_size = program.size;
+    return r.bad || program.size == 0 ? NUC_BAD_INPUT : NUC_OK;
 }

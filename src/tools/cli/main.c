@@ -54,6 +54,12 @@ static const struct cli_command commands[] = {
      "nucleon evaluate model.pte --dataset test.npz --reference model.pt2\n"
      "nucleon evaluate model.pte --dataset test.npz --min-accuracy 90",
      1, 1, NULL},
+    {NULL, "compare-device", COMPARE_DEVICE, cli_compare_device, "the first node that a device computes otherwise",
+     "PORT|FILE [--baud N]",
+     "Reads what a firmware with a self-test prints on a serial port, or printed into a file: every node of the "
+     "program "
+     "next to what the simulator computes, the first one that differs and what usually causes it.",
+     "nucleon compare-device device.log\nnucleon compare-device device.log --json", 1, 1, NULL},
     {NULL, "merge-evaluations", MERGE_EVALUATIONS, cli_merge_evaluations, "one evaluation of its shards",
      "SHARD.json ... [options]",
      "Makes one evaluation of what 'nucleon evaluate --shard I/N --json' printed for each of N parts of a data set, on "

@@ -2,12 +2,37 @@
 #include "nucleon/firmware.h"
 #include <string.h>
 
+#include "archive/bundle.h"
+#include "archive/file_kind.h"
 #include "archive/json_build.h"
 #include "archive/program_package.h"
 #include "device/base/package.h"
 #include "host/call.h"
 #include "host/file.h"
-#include "tools/codegen/codegen.h"
+#include "nucleon/runner.h"
+#include "tools/codegen/codegen_private.h"
+
+/* Of a bundled program with test cases: what a self-test compares with, to `output`. */
+static void write_selftest(struct nuc_compiler *c, const char *path, const char *output, const char *name, bool is_c)
+{
+    struct nuc_context *cx = nuc_context_of(c);
+    const struct nuc_simulator_options plain = {.path = NUC_SIMULATOR_PLAIN};
+    const struct nuc_selftest *t;
+    struct nuc_span program;
+    struct nuc_runner *r;
+    enum nuc_status s = nuc_runner_open(c, path, &plain, &r);
+
+    if (s == NUC_OK && nuc_runner_n_cases(r) > 0) {
+        s = nuc_runner_selftest(r, path, &t);
+        program.data = nuc_runner_image(r, &program.size);
+        if (s == NUC_OK)
+            nuc_write_text(cx, output,
+                           nuc_selftest_tables(cx, nuc_program_view_open(cx, path, program), t, name, is_c));
+    }
+    if (s != NUC_OK)
+        nuc_fail_again(cx, s);
+    nuc_runner_close(r);
+}
 
 /* ---- C sources of a program ---- */
 
@@ -18,13 +43,16 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, path != NULL && folder != NULL);
         struct nuc_context *cx = nuc_context_of(c);
-        const struct nuc_span image = nuc_read_program(cx, path);
+        nuc_expect_file(cx, path, NUC_FILE_PROGRAM);
+        struct nuc_span file = nuc_read_file(cx, path);
         const char *stem = name != NULL ? name : nuc_codegen_name(cx, path);
-        struct nuc_codegen_files files = nuc_generate_code(cx, path, image, stem);
+        struct nuc_codegen_files files = nuc_generate_code(cx, path, nuc_program_of(cx, path, file), stem);
         nuc_make_folder(cx, folder);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.h", folder, stem), files.header);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.c", folder, stem), files.source);
         nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", folder, stem), files.data);
+        if (nuc_is_bundle(file))
+            write_selftest(c, path, nuc_format(cx, "%s/%s_selftest.c", folder, stem), stem, true);
     }
     return nuc_leave(&call);
 }
@@ -64,7 +92,12 @@ enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *cons
 
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, (programs != NULL || n_programs == 0) && output != NULL);
-        write_tables(nuc_context_of(c), programs, n_programs, output, info, NULL);
+        struct nuc_context *cx = nuc_context_of(c);
+        write_tables(cx, programs, n_programs, output, info, NULL);
+        if (n_programs == 1 && nuc_is_bundle(nuc_read_file(cx, programs[0])))
+            write_selftest(c, programs[0],
+                           nuc_format(cx, "%.*s_selftest.c", (int)(strlen(output) - strlen(".c")), output),
+                           nuc_codegen_name(cx, output), false);
     }
     return nuc_leave(&call);
 }

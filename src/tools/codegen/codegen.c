@@ -335,19 +335,25 @@ static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index
     }
 }
 
+static bool has_moves(const struct nuc_codegen *g)
+{
+    for (uint32_t i = 0; i < g->n_instructions; i++) {
+        if (g->instructions[i].kind == NUC_INSTRUCTION_MOVE)
+            return true;
+    }
+    return false;
+}
+
 static void add_moves(struct nuc_codegen *g, struct nuc_text *out)
 {
-    bool moves = false;
-
     for (uint32_t i = 0; i < g->n_instructions; i++) {
         const struct nuc_view_instruction *in = &g->instructions[i];
         if (in->kind != NUC_INSTRUCTION_MOVE)
             continue;
-        moves = true;
         nuc_text_addf(out, "static struct nuc_value *const args%u[] = {V(%u), V(%u)};\n", i, g->number_of[in->words[0]],
                       g->number_of[in->words[1]]);
     }
-    if (moves)
+    if (has_moves(g))
         nuc_text_addf(out,
                       "\nstatic enum nuc_status move(struct nuc_kernel_context *cx, struct nuc_value *const *args)\n"
                       "{\n    (void)cx;\n    memmove(args[1]->u.tensor.data, args[0]->u.tensor.data, "
@@ -374,6 +380,11 @@ static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
 static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
 {
     nuc_text_addf(out,
+                  "#ifdef %1$s_TRACE /* a function that sees what each call has left, for nucleon/selftest.h */\n"
+                  "void %1$s_TRACE(const struct nuc_value *all, struct nuc_value *const *args, size_t n_args);\n"
+                  "#endif\n\n",
+                  g->upper);
+    nuc_text_addf(out,
                   "enum nuc_status %s_run(struct nuc_detail *detail)\n{\n    struct nuc_detail unused;\n\n"
                   "    detail = detail != NULL ? detail : &unused;\n"
                   "    *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n%s"
@@ -397,7 +408,10 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
         nuc_text_addf(out, "        enum nuc_status status = steps[i].run(&cx, steps[i].args);\n");
     nuc_text_addf(out,
                   "        if (status != NUC_OK) {\n            detail->instruction = i;\n            return status;\n"
-                  "        }\n    }\n%s    return NUC_OK;\n}\n",
+                  "        }\n#ifdef %s_TRACE\n"
+                  "%s        %s_TRACE(values, steps[i].args, steps[i].n_args);\n#endif\n"
+                  "    }\n%s    return NUC_OK;\n}\n",
+                  g->upper, has_moves(g) ? "        if (steps[i].run != move)\n    " : "", g->upper,
                   g->decision != NULL ? "    has_run = true;\n" : "");
 }
 

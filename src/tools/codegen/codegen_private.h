@@ -87,6 +87,22 @@ bool nuc_codegen_is_list(const struct nuc_view_value *v);
  */
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
 
+/* ---- what a self-test compares with (selftest_tables.c) ---- */
+
+struct nuc_selftest;
+
+/* Where the payloads of delegates are in the image: arrays of generated C, or in the program file. */
+struct nuc_selftest_image {
+    const char *name;
+    bool is_c;
+    uint32_t n_places, *place_of; /* by delegate of the method: number of its array */
+    size_t *payload_at;           /* and offset in the file */
+};
+
+/* NAME_selftest as C, for a program in generated C or for the program file. */
+const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program_view *view,
+                                const struct nuc_selftest *t, const char *name, bool is_c);
+
 /* ---- constants and decisions (codegen_facts.c) ---- */
 
 /* Of an input or output: "#define"s of its size, shape, scale, range and classes. */

@@ -35,6 +35,7 @@ struct nuc_report {
     struct nuc_dataset *data;
     struct decisions *decisions;
     struct nuc_report_note *notes, **last_note;
+    const struct nuc_device_test *device; /* NULL: no self-test of one is given */
     const char *missed;
     json_t *tree;
     const char *json, *page; /* NULL: not asked for yet */

@@ -6,6 +6,7 @@
 #include "host/file.h"
 #include "host/text.h"
 #include "introspect/trial.h"
+#include "tools/report/device.h"
 #include "tools/report/full_report.h"
 
 void nuc_report_add_missed(struct nuc_report *r, const char *text)
@@ -39,6 +40,10 @@ static void put_tree(struct nuc_report *r)
     nuc_put_network_memory(r->network, r->tree);
     nuc_put_network_placement(r->network, r->tree);
     nuc_put_report_evaluation(r);
+    if (r->o.device != NULL)
+        nuc_device_put(r->cx, nuc_put_object(r->cx, r->tree, "self_test"), r->device);
+    else
+        nuc_put_null(r->cx, r->tree, "self_test");
     nuc_put_report_compare(r);
 }
 
@@ -72,6 +77,8 @@ static void make(struct nuc_context *cx, void *arg)
 
     (void)cx;
     nuc_check_report_compare(r);
+    if (r->o.device != NULL)
+        r->device = nuc_device_take(r->cx, r->o.device, 0);
     check_samples(r);
     r->network = nuc_compile_network(r->model, r->calibration);
     r->facts = nuc_network_facts(r->network);

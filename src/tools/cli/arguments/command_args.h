@@ -31,7 +31,8 @@ enum {
     MERGE_EVALUATIONS = 1 << 20,
     KERNELS = 1 << 21,
     PLAN = 1 << 22,
-    PACK = 1 << 23
+    PACK = 1 << 23,
+    COMPARE_DEVICE = 1 << 24
 };
 
 #define CLI_LIST_MAX 8192 /* classes, for instance */
@@ -53,9 +54,9 @@ struct cli_args {
     size_t n_min_sqnr;
     struct nuc_evaluate_options evaluate;
     const char *input, *output, *calibration, *reference, *quantized, *etdump, *etrecord, *name, *compare, *shard,
-        *project, *signature;
+        *device, *project, *signature;
     uint64_t cycle_budget;
-    unsigned threshold, program_version, self_test;
+    unsigned threshold, program_version, self_test, baud;
     enum nuc_inspect_form form;
     bool confusion, disassemble, markdown, verbose, quiet, help, timings, profile, json;
     enum cli_color color;

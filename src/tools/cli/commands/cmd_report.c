@@ -50,6 +50,7 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
                                                .dataset = args->input,
                                                .evaluate = &args->evaluate,
                                                .compare = args->compare,
+                                               .device = args->device,
                                                .invocation = invocation};
     struct nuc_report *r = NULL;
     struct nuc_model *m = NULL;
@@ -95,4 +96,26 @@ int cli_make_report(struct cli_args *args)
         return cli_usage("report: -o FILE.html is missing: it says where the report goes (.json: the data alone); or "
                          "print the data with --json");
     return cli_with_compiler(args, report);
+}
+
+/* ---- compare-device ---- */
+
+static int compare_device(struct nuc_compiler *c, struct cli_args *args)
+{
+    const struct nuc_device_test *t;
+    const char *text;
+    int code = cli_check(c, nuc_device_read(c, args->positional[0], args->baud, &t));
+
+    if (code == CLI_OK && args->json)
+        code = cli_json_result(c, nuc_device_json(c, t, &text), &text);
+    else if (code == CLI_OK && !args->quiet)
+        code = cli_check(c, nuc_device_text(c, t, &text));
+    if (code == CLI_OK && !args->json && !args->quiet)
+        cli_put(text);
+    return code == CLI_OK && !t->passed ? cli_report(NUC_PROPERTY, t->verdict) : code;
+}
+
+int cli_compare_device(struct cli_args *args)
+{
+    return cli_with_compiler(args, compare_device);
 }

@@ -5,6 +5,7 @@
 #include "tools/cli/arguments/command_args.h"
 
 int cli_codegen(struct cli_args *args);
+int cli_compare_device(struct cli_args *args);
 int cli_compile(struct cli_args *args);
 int cli_convert(struct cli_args *args);
 int cli_evaluate(struct cli_args *args);

@@ -13,7 +13,7 @@ function start() {
     report.reveal = () => {};
     document.title = fileName(report.model.file) + " \u2013 nucleon report";
     const parts = [
-        ["Comparison", compareSection], ["Graph", graphSection], ["On the CPU", onCpuSection], ["Cycles", cyclesSection],
+        ["Device", deviceSection], ["Comparison", compareSection], ["Graph", graphSection], ["On the CPU", onCpuSection], ["Cycles", cyclesSection],
         ["Memory", memorySection], ["Error", errorsSection], ["Accuracy", accuracySection], ["About", (one) => aboutSection(one, text)],
     ].map(([title, make]) => [title, makePart(title, make, report)]).filter(([, part]) => part);
     page.append(overview(report), navigation(parts), element("main", { id: "main", tabindex: -1 }, parts.map(([, part]) => part)));

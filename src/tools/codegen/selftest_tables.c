@@ -1,0 +1,139 @@
+/* What a self-test on the device compares with, as C (nucleon/selftest.h). */
+#include "nucleon/selftest.h"
+
+#include "nucleon/runner.h"
+#include "tools/codegen/codegen_private.h"
+
+static const char *const kinds[] = {[NUC_SELFTEST_INPUT] = "INPUT",
+                                    [NUC_SELFTEST_CONSTANT] = "CONSTANT",
+                                    [NUC_SELFTEST_OUTPUT] = "OUTPUT",
+                                    [NUC_SELFTEST_KERNEL] = "KERNEL"};
+
+/* Texts are printable ASCII. */
+static const char *quoted(struct nuc_context *cx, const char *text)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    for (const char *c = text; *c != '\0'; c++)
+        nuc_text_addf(&out, *c == '"' || *c == '\\' || *c == '?' ? "\\%c" : "%c", *c);
+    return nuc_text_string(&out);
+}
+
+static void add_nodes(struct nuc_text *out, const struct nuc_selftest *t)
+{
+    nuc_text_addf(out, "static const struct nuc_selftest_node nodes[] = {\n");
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        const struct nuc_selftest_node *n = &t->nodes[i];
+        nuc_text_addf(out, "    {\"%s\", \"%s\", \"%s\", %s},\n", n->number, quoted(out->cx, n->name),
+                      quoted(out->cx, n->label), n->on_npu ? "true" : "false");
+    }
+    nuc_text_addf(out, "};\n\nstatic const struct nuc_selftest_check checks[] = {\n");
+    for (uint32_t i = 0; i < t->n_checks; i++) {
+        const struct nuc_selftest_check *c = &t->checks[i];
+        nuc_text_addf(out, "    {%u, %u, %u, NUC_SELFTEST_%s},\n", c->node, c->from, c->argument, kinds[c->kind]);
+    }
+    nuc_text_addf(out, "    {0, 0, 0, 0},\n};\n\n");
+}
+
+/* Offsets in a program file count from its beginning, in generated C from that of the payload's array. */
+static void add_blocks(struct nuc_text *out, const struct nuc_selftest *t, const struct nuc_selftest_image *image)
+{
+    nuc_text_addf(out, "static const struct nuc_selftest_block blocks[] = {\n");
+    for (uint32_t i = 0; i < t->n_blocks; i++) {
+        const struct nuc_selftest_block *b = &t->blocks[i];
+        nuc_text_addf(out, "    {%u, %u, 0x%08x, %u, %u},\n",
+                      b->at + (image->is_c ? 0 : (unsigned)image->payload_at[b->payload]), b->size, b->sum, b->node,
+                      image->is_c ? image->place_of[b->payload] : 0);
+    }
+    nuc_text_addf(out, "    {0, 0, 0, 0, 0},\n};\n\n");
+    for (uint32_t i = 0; image->is_c && i < image->n_places; i++)
+        nuc_text_addf(out, "extern const uint8_t %s_payload%u[];\n", image->name, i);
+    if (image->is_c)
+        nuc_text_addf(out, "static const uint8_t *const payloads[] = {");
+    for (uint32_t i = 0; image->is_c && i < image->n_places; i++)
+        nuc_text_addf(out, "%s_payload%u, ", image->name, i);
+    if (image->is_c)
+        nuc_text_addf(out, "NULL};\n\n");
+}
+
+static void add_cases(struct nuc_text *out, const struct nuc_selftest *t)
+{
+    const uint32_t n_sums = t->n_cases * t->n_checks, n_inputs = (uint32_t)t->n_cases * t->n_inputs;
+
+    nuc_text_addf(out, "static const uint32_t sums[] = {");
+    for (uint32_t i = 0; i < n_sums; i++)
+        nuc_text_addf(out, "%s0x%08x,", i % 8 == 0 ? "\n    " : " ", t->sums[i]);
+    nuc_text_addf(out, "\n    0,\n};\n\n");
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        nuc_text_addf(out, "static const _Alignas(NUC_MEMORY_ALIGNMENT) uint8_t input%u[] = {\n", i);
+        nuc_codegen_bytes(out, t->inputs[i], t->input_bytes[i % t->n_inputs]);
+        nuc_text_addf(out, "%s};\n\n", t->input_bytes[i % t->n_inputs] == 0 ? "0" : "");
+    }
+    nuc_text_addf(out, "static const uint8_t *const inputs[] = {");
+    for (uint32_t i = 0; i < n_inputs; i++)
+        nuc_text_addf(out, "%sinput%u, ", i % 8 == 0 ? "\n    " : "", i);
+    nuc_text_addf(out, "NULL};\n\nstatic const uint32_t input_bytes[] = {");
+    for (uint32_t i = 0; i < t->n_inputs; i++)
+        nuc_text_addf(out, "%u, ", t->input_bytes[i]);
+    nuc_text_addf(out, "0};\n\n");
+}
+
+/* Where the delegates' payloads are. */
+static void find_payloads(struct nuc_context *cx, const struct nuc_program_view *view, const struct nuc_selftest *t,
+                          struct nuc_selftest_image *image)
+{
+    const struct nuc_view_method *m = view->methods;
+
+    image->payload_at = nuc_alloc_array(cx, (size_t)m->n_delegates + 1, sizeof *image->payload_at);
+    image->place_of = nuc_alloc_array(cx, (size_t)m->n_delegates + 1, sizeof *image->place_of);
+    for (uint32_t i = 0; i < m->n_delegates; i++) {
+        image->payload_at[i] = (size_t)(m->delegates[i].data.data - view->bytes.data);
+        image->place_of[i] = UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < t->n_blocks; i++) { /* which are in the order of the calls */
+        if (image->place_of[t->blocks[i].payload] == UINT32_MAX)
+            image->place_of[t->blocks[i].payload] = image->n_places++;
+    }
+}
+
+/* How generated C gets the inputs of a case. */
+static void add_giver(struct nuc_text *out, const struct nuc_selftest *t, const char *name)
+{
+    nuc_text_addf(
+        out,
+        "/* Before each case. */\nvoid %1$s_selftest_inputs(uint32_t n_case);\n\n"
+        "void %1$s_selftest_inputs(uint32_t n_case)\n{\n    const uint8_t *const *of = inputs + n_case * %2$u;\n\n"
+        "    (void)of;\n",
+        name, t->n_inputs);
+    for (uint32_t i = 0; i < t->n_inputs; i++)
+        nuc_text_addf(out, "    memcpy(%1$s_input%2$u(), of[%2$u], %3$u);\n", name, i, t->input_bytes[i]);
+    nuc_text_addf(out, "}\n\n");
+}
+
+const char *nuc_selftest_tables(struct nuc_context *cx, const struct nuc_program_view *view,
+                                const struct nuc_selftest *t, const char *name, bool is_c)
+{
+    struct nuc_selftest_image image = {.name = name, .is_c = is_c};
+    struct nuc_text out;
+
+    find_payloads(cx, view, t, &image);
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out,
+                  "/* Made by nucleon of a bundled program: what a self-test on the device compares with. */\n"
+                  "#include \"nucleon/selftest.h\"\n\n%2$sextern const struct nuc_selftest %1$s_selftest;\n\n",
+                  name, is_c ? nuc_format(cx, "#include <string.h>\n\n#include \"%s.h\"\n\n", name) : "");
+    add_nodes(&out, t);
+    add_blocks(&out, t, &image);
+    add_cases(&out, t);
+    if (is_c)
+        add_giver(&out, t, name);
+    nuc_text_addf(
+        &out,
+        "const struct nuc_selftest %1$s_selftest = {\n"
+        "    \"%8$s\", %2$u, %3$u, %4$u, %5$u, %6$u, nodes, checks, blocks, sums, inputs, input_bytes, %7$s,\n"
+        "};\n",
+        name, t->n_nodes, t->n_inputs, t->n_cases, t->n_checks, t->n_blocks, is_c ? "payloads" : "NULL",
+        nuc_codegen_name(cx, view->file));
+    return nuc_text_string(&out);
+}

@@ -1,0 +1,135 @@
+/* Bundled programs, and what is read of a device: cases as text. */
+#include "test.h"
+#include "archive/bundle.h"
+#include "device/base/flatbuf.h"
+#include "host/flatbuilder.h"
+#include "tools/report/device.h"
+
+struct parsing {
+    char *text;
+    const struct nuc_device_test *test;
+};
+
+static void parse(struct nuc_context *cx, void *arg)
+{
+    struct parsing *p = arg;
+
+    p->test = nuc_device_parse(cx, "device", p->text);
+}
+
+#define HEAD "selftest 1 net nodes 2 cases 2\nnode 0 0 CPU aten::relu.out a\nnode 1 1.0 NPU CONV_2D b + c\n"
+
+/* Lines, and the verdict or the error. */
+static const struct {
+    const char *lines, *verdict;
+} logs[] = {
+    {HEAD "case 0\nok 0 00000000\nok 1 ffffffff\nPASS\n", "net: PASS: every node leaves"},
+    {"Boot 1.0\r\nPASS\r\n" HEAD "ok 0 1\r\n\xff\x01\r\nPASS\r\n", "net: PASS"},
+    {HEAD "bad 1 00000001 00000002\nFAIL result node 1: 1.0 NPU CONV_2D b + c\n",
+     "net: FAIL at 1.0, NPU CONV_2D, b + c: its inputs"},
+    {HEAD "FAIL memory from 0 node 1: x\n", "net: FAIL at 1.0, NPU CONV_2D, b + c: its input changed after a (0)"},
+    {HEAD "FAIL driver code 02000113 node 1: x\n",
+     "net: FAIL at 1.0, NPU CONV_2D, b + c: the driver refuses the program, code 0x2000113"},
+    {HEAD "FAIL image\n", "net: FAIL: the program's checksum"},
+    {HEAD "FAIL weights node 7: x\n", "net: FAIL: its microcode"},
+    {HEAD "ok 0 1\n" HEAD "PASS\n", "net: PASS"},
+    {HEAD "FAIL nonsense node 1: x\n", "device: ends before PASS or FAIL"},
+    {HEAD "ok 0 1\n", "device: ends before PASS or FAIL"},
+    {"selftest 2 net nodes 2 cases 2\nPASS\n", "device: holds no self-test"},
+    {"selftest 1 net nodes 99999 cases 2\nPASS\n", "device: holds no self-test"},
+    {"selftest 1 net nodes\nPASS", "device: holds no self-test"},
+    {"", "device: holds no self-test"},
+};
+
+static void test_logs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        struct parsing p = {.text = nuc_strdup(cx, logs[i].lines)};
+        enum nuc_status status = nuc_try(cx, parse, &p);
+        const char *found = status == NUC_OK ? p.test->verdict : cx->message;
+        if (strncmp(found, logs[i].verdict, strlen(logs[i].verdict)) != 0)
+            fail_msg("%zu: %s instead of %s", i, found, logs[i].verdict);
+        if (status == NUC_OK)
+            assert_int_equal(p.test->passed, strstr(found, "PASS") != NULL);
+        nuc_context_free(cx);
+    }
+}
+
+struct reading {
+    struct nuc_span file;
+    const struct nuc_bundle *bundle;
+};
+
+static void read_bundle(struct nuc_context *cx, void *arg)
+{
+    struct reading *r = arg;
+
+    r->bundle = nuc_bundle_read(cx, "b", r->file);
+}
+
+static struct nuc_span write_one(struct nuc_context *cx)
+{
+    static const uint8_t program[] = "\20\0\0\0ET12 and the rest of a program";
+    static const uint8_t data[] = {1, 2, 3, 4, 5, 6};
+    const struct nuc_bundle_tensor t = {NUC_I8, 2, {2, 3}, {1, 0}, {data, sizeof data}};
+    const struct nuc_bundle_case one = {1, 1, &t, &t};
+    const struct nuc_bundle b = {"forward", {program, sizeof program}, 1, &one};
+
+    return nuc_bundle_write(cx, &b);
+}
+
+/* Alignments that ExecuTorch's schema demands. */
+static void test_bundle(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct reading r = {.file = write_one(cx)};
+
+    (void)state;
+    assert_int_equal(nuc_try(cx, read_bundle, &r), NUC_OK);
+    const struct nuc_bundle_tensor *t = r.bundle->cases[0].inputs;
+    assert_string_equal(r.bundle->method, "forward");
+    assert_int_equal(r.bundle->n_cases, 1);
+    assert_int_equal((r.bundle->program.data - r.file.data) % NUC_BUNDLE_ALIGNMENT, 0);
+    assert_int_equal((t->data.data - r.file.data) % NUC_BUNDLE_DATA_ALIGNMENT, 0);
+    assert_int_equal(t->sizes[1], 3);
+    assert_int_equal(t->dim_order[0], 1);
+    assert_int_equal(t->data.data[5], 6);
+    nuc_context_free(cx);
+}
+
+/* Every cut, and every byte with every bit turned over: refused with a line, or read. */
+static void test_damaged(void **state)
+{
+    struct nuc_context *outer = nuc_context_new(NULL);
+    struct nuc_span whole = write_one(outer);
+    size_t refused = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * whole.size; i++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        uint8_t *copy = nuc_copy(cx, whole.data, whole.size);
+        struct reading r = {.file = {copy, i < whole.size ? i : whole.size}};
+        if (i >= whole.size)
+            copy[i - whole.size] ^= 0xff;
+        enum nuc_status status = nuc_try(cx, read_bundle, &r);
+        refused += status != NUC_OK;
+        assert_true(status == NUC_OK || cx->message[0] != '\0');
+        assert_true(i >= whole.size || i > whole.size - 32 || status != NUC_OK);
+        nuc_context_free(cx);
+    }
+    assert_true(refused > whole.size);
+    nuc_context_free(outer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_logs),
+        cmocka_unit_test(test_bundle),
+        cmocka_unit_test(test_damaged),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
