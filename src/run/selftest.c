@@ -295,7 +295,7 @@ static void add_kernel_blocks(struct making *m, const uint8_t *base, const struc
     const uint32_t n_calls = nuc_mc_word(p->microcode, NUC_MC_WORD_CALLS);
     uint64_t at = nuc_mc_word(p->microcode, NUC_MC_WORD_CALLS_OFFSET);
     struct start *starts = nuc_alloc_array(m->cx, 8 * (size_t)n_calls + 1, sizeof *starts);
-    struct nuc_span head, record;
+    struct nuc_span head;
     size_t n = 0;
 
     if (nuc_span_slice(p->microcode, 0, at, &head))
@@ -303,6 +303,7 @@ static void add_kernel_blocks(struct making *m, const uint8_t *base, const struc
     for (uint32_t k = 0; k < n_calls && nuc_span_slice(p->microcode, at, sizeof(struct nuc_mc_call), &head); k++) {
         const uint32_t size = nuc_mc_whole_size(nuc_load_u32(head.data));
         struct nuc_mc_ref refs[8];
+        struct nuc_span record;
         if (size == 0 || !nuc_span_slice(p->microcode, at, size, &record))
             break;
         add_block(m, base, record, payload, call + 1 + k);
