@@ -42,9 +42,10 @@ struct making {
     uint32_t *sums;
     uint32_t n_sums, checks_room, blocks_room, sums_room;
     uint32_t n_case;
-    uint16_t *row_of;        /* by instruction: its node */
-    uint16_t *writer_of;     /* by value: the last call that writes it, */
-    struct written *written; /* in the case under way, in order */
+    const struct nuc_kernel_entry **operators; /* of the method */
+    uint16_t *row_of;                          /* by instruction: its node */
+    uint16_t *writer_of;                       /* by value: the last call that writes it, */
+    struct written *written;                   /* in the case under way, in order */
     uint32_t n_written, written_room;
     bool *is_given;             /* by value: it has content before any call */
     struct kernel_sum *kernels; /* of the NPU call under way */
@@ -115,8 +116,7 @@ static bool is_written(const struct making *m, const struct nuc_view_instruction
     if (in->kind == NUC_INSTRUCTION_DELEGATE)
         return !m->is_given[value] && (m->writer_of[value] == NUC_SELFTEST_NO_NODE ||
                                        m->writer_of[value] == m->row_of[in - m->method->chains[0].instructions]);
-    const struct nuc_kernel_entry *kernel =
-        nuc_kernel_find(&nuc_default_kernels, nuc_view_operator_name(m->cx, &m->method->operators[in->index]));
+    const struct nuc_kernel_entry *kernel = m->operators[in->index];
     for (uint32_t i = 0; kernel != NULL && kernel->accepts[i] != 0; i++) {
         if (i == argument)
             return (kernel->accepts[i] & 1) != 0;
@@ -189,6 +189,9 @@ static void find_writers(struct making *m)
 {
     const struct nuc_view_method *method = m->method;
 
+    m->operators = nuc_alloc_array(m->cx, (size_t)method->n_operators + 1, sizeof(struct nuc_kernel_entry *));
+    for (uint32_t i = 0; i < method->n_operators; i++)
+        m->operators[i] = nuc_kernel_find(&nuc_default_kernels, nuc_view_operator_name(m->cx, &method->operators[i]));
     m->is_given = nuc_alloc_array(m->cx, (size_t)method->n_values + 1, sizeof *m->is_given);
     m->writer_of = nuc_alloc_array(m->cx, (size_t)method->n_values + 1, sizeof *m->writer_of);
     memset(m->writer_of, 0xff, method->n_values * sizeof *m->writer_of);

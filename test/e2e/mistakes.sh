@@ -225,6 +225,11 @@ done <<'ROWS'
 2 | are demanded of all samples: give them to 'nucleon mer | evaluate p.pte --dataset "$d/test.npz" --json --shard 1/2 --min-accuracy 9
 2 | an argument is missing; usage: nucleon merge-evaluatio | merge-evaluations
 1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations text.txt
+1 | holds no self-test: give the port of a device          | compare-device text.txt
+1 | nothing.log: cannot be opened                          | compare-device nothing.log
+2 | whose name ends in .bpte                               | compile "$d/digits.pt2" --self-test 2 -o x.pte
+2 | say how many with --self-test N                        | compile "$d/digits.pt2" -o x.bpte
+2 | at most 1000 cases                                     | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --accuracy fast --self-test 1001 -o x.bpte
 1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations "$d/test.npz"
 0 | is bool, so that only 2 of the 10 classes              | evaluate p.pte --dataset data_bool
 0 | array 'y' looks like labels and is not used            | evaluate p.pte --dataset data_y

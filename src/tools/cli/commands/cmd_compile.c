@@ -268,6 +268,15 @@ static int compile(struct nuc_compiler *c, struct cli_args *args)
 
 int cli_compile(struct cli_args *args)
 {
+    const char *suffix = strrchr(args->output, '.');
+
+    if (suffix != NULL && args->self_test > 0 && strcmp(suffix, ".pte") == 0)
+        return cli_usage("compile: -o %s: --self-test writes a bundled program, whose name ends in .bpte",
+                         args->output);
+    if (suffix != NULL && args->self_test == 0 && strcmp(suffix, ".bpte") == 0)
+        return cli_usage("compile: -o %s: a bundled program has test cases: say how many with --self-test N, or name "
+                         "the program .pte",
+                         args->output);
     if (args->json && args->o.dump_after != NULL)
         return cli_usage(
             "compile: --json prints one object, without the graphs of --dump-after: leave one of them out");
