@@ -14,7 +14,8 @@ extern "C" {
 
 /*
  * Writes the program at `path` as C sources: folder/NAME.h, NAME.c and NAME_data.c (docs/firmware.md). `name`, a C
- * identifier, is the prefix of all public names; NULL: the name of the file. Creates the folder if necessary.
+ * identifier, is the prefix of all public names; NULL: the name of the file. Creates the folder if necessary. Of a
+ * bundled program also NAME_selftest.c, what a self-test compares with (nucleon/selftest.h).
  * NUC_UNSUPPORTED: the program has jumps, or initial data of planned tensors.
  */
 enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, const char *folder, const char *name);
@@ -31,7 +32,7 @@ struct nuc_kernel_tables_info {
  * Writes tables for nuc_program_load() as C source. They list only the operators and backends that the programs at
  * `programs` call, so the linker drops all other kernels, and programs without delegates need no NPU driver. `output`
  * is FOLDER/NAME.c; FOLDER/NAME.h declares the tables. `info` may be NULL. NUC_BAD_USAGE: the output does not end in
- * .c. NUC_UNSUPPORTED: the runtime lacks an operator or a backend.
+ * .c. NUC_UNSUPPORTED: the runtime lacks an operator or a backend. Of one bundled program also FOLDER/NAME_selftest.c.
  */
 enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *const *programs, size_t n_programs,
                                         const char *output, struct nuc_kernel_tables_info *info);

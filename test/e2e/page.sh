@@ -36,8 +36,17 @@ done
     -o "$tmp/digits.html" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 "$nucleon" report "$digits/digits_unsupported.pt2" --cpu float --calibration "$digits/calibration.npz" \
     -o "$tmp/float.html" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
+cat >"$tmp/device.log" <<'LOG'
+selftest 1 digits nodes 2 cases 1
+node 0 0 CPU cortex_m::quantize_per_tensor.out x (int8)
+node 1 1.0 NPU CONV_2D stem + relu6
+case 0
+ok 0 68b6330b
+bad 1 01234567 89abcdef
+FAIL result node 1: 1.0 NPU CONV_2D stem + relu6
+LOG
 "$nucleon" report "$digits/digits_unsupported.pt2" --calibration "$digits/calibration.npz" -o "$tmp/unsupported.html" \
-    >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
+    --device "$tmp/device.log" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 if grep -n -o -E '(src|href)="[^"]*"' "$tmp/digits.html" | grep -v -E '"(#|data:)'; then fail "the report links to files"; fi
 
 browser=
@@ -91,6 +100,9 @@ refuse "$tmp/digits.dom" '<p class="notice">The data of'
 
 dom "$tmp/unsupported.html" >"$tmp/unsupported.dom"
 expect "$tmp/unsupported.dom" 'class="item cpu"'
+expect "$tmp/unsupported.dom" '<section id="device"'
+expect "$tmp/unsupported.dom" '<strong>differs</strong>'
+refuse "$tmp/digits.dom" '<section id="device"'
 dom "$tmp/float.html" >"$tmp/float.dom"
 expect "$tmp/float.dom" 'class="item cpu_float"'
 expect "$tmp/unsupported.dom" '<strong>kernel_size=[3, 3] without dilation'

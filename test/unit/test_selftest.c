@@ -41,6 +41,20 @@ static const struct {
     {"", "device: holds no self-test"},
 };
 
+/* A device that a watchdog resets. */
+static void test_resets(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct parsing p = {.text = nuc_alloc(cx, 101 * strlen(HEAD) + 1)};
+
+    (void)state;
+    for (int i = 0; i < 101; i++)
+        memcpy(p.text + (size_t)i * strlen(HEAD), HEAD, strlen(HEAD));
+    assert_int_equal(nuc_try(cx, parse, &p), NUC_BAD_INPUT);
+    assert_non_null(strstr(cx->message, "100 times"));
+    nuc_context_free(cx);
+}
+
 static void test_logs(void **state)
 {
     (void)state;
@@ -127,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_logs),
+        cmocka_unit_test(test_resets),
         cmocka_unit_test(test_bundle),
         cmocka_unit_test(test_damaged),
     };

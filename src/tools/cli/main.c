@@ -44,7 +44,9 @@ static const struct cli_command commands[] = {
      "nucleon report model.pt2 --calibration samples.npz -o model.html \\\n    --dataset test.npz", 1, 1, "the model"},
     {NULL, "run", RUN, cli_run, "run a program on the host, the NPU simulated",
      "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE] [--etrecord FILE]",
-     "Runs a program on the host, its NPU parts on the simulator.",
+     "Runs a program on the host, its NPU parts on the simulator. A bundled program (.bpte) without --input runs its "
+     "test "
+     "cases and says whether its outputs are the expected ones.",
      "nucleon run model.pte --input samples.npz --output results.npz\nnucleon run model.pte --input samples.npz "
      "--profile",
      1, 1, "the program"},

@@ -15,6 +15,7 @@
 #define MOST_BYTES ((size_t)64 << 20)
 #define SILENCE_MS 60000
 #define MOST_NODES 65535
+#define MOST_BEGINNINGS 100
 
 static const struct cause {
     const char *word, *finding, *usually;
@@ -152,6 +153,8 @@ struct taking {
     struct nuc_device_node *nodes;
     size_t n_case;
     const struct nuc_device_node *from; /* what wrote an input that changed */
+    const char *path;
+    unsigned n_beginnings;
     bool begun, over;
 };
 
@@ -196,9 +199,15 @@ static void take_header(struct taking *k, char *at)
     if (program == NULL || !expect(&at, "nodes") || !number(&at, 10, MOST_NODES, &n_nodes) || !expect(&at, "cases") ||
         !number(&at, 10, MOST_NODES, &n_cases))
         return;
+    if (k->n_beginnings++ == MOST_BEGINNINGS)
+        nuc_fail(k->cx, NUC_BAD_INPUT,
+                 "%s: begins a self-test %d times without an end: the device resets under way, look at its supply and "
+                 "its watchdog",
+                 k->path, MOST_BEGINNINGS);
     *k->t = (struct nuc_device_test){
         .program = nuc_strdup(k->cx, program), .n_cases = n_cases, .n_nodes = n_nodes, .node = n_nodes};
-    k->nodes = nuc_alloc_array(k->cx, n_nodes + 1, sizeof *k->nodes);
+    if (k->nodes == NULL)
+        k->nodes = nuc_alloc_array(k->cx, MOST_NODES, sizeof *k->nodes);
     for (size_t i = 0; i < n_nodes; i++)
         k->nodes[i] = (struct nuc_device_node){.number = "?", .name = "?", .label = ""};
     k->t->nodes = k->nodes;
@@ -327,7 +336,7 @@ static void take_line(struct taking *k, char *line)
 const struct nuc_device_test *nuc_device_parse(struct nuc_context *cx, const char *path, char *text)
 {
     struct nuc_device_test *t = nuc_alloc(cx, sizeof *t);
-    struct taking k = {.cx = cx, .t = t};
+    struct taking k = {.cx = cx, .t = t, .path = path};
 
     for (char *line = text, *next; line != NULL && !k.over; line = next) {
         next = strchr(line, '\n');
