@@ -113,8 +113,12 @@ void nuc_selftest_stopped(struct nuc_selftest_run *r, enum nuc_status status, co
         node = t->checks[r->check].node;
     for (uint16_t i = 0; is_loading && status == NUC_DEVICE && i < t->n_nodes && node == NUC_SELFTEST_NO_NODE; i++)
         node = t->nodes[i].on_npu ? i : node;
-    fail(r, is_loading && status == NUC_DEVICE ? NUC_SELFTEST_DRIVER : NUC_SELFTEST_STOPPED, node,
-         NUC_SELFTEST_NO_NODE);
+    /* Of a damaged program a call may refuse its own constants. */
+    fail(r,
+         is_loading && status == NUC_DEVICE ? NUC_SELFTEST_DRIVER
+         : r->is_damaged && !is_loading     ? NUC_SELFTEST_WEIGHTS
+                                            : NUC_SELFTEST_STOPPED,
+         node, NUC_SELFTEST_NO_NODE);
 }
 
 /* ---- values ---- */
