@@ -769,7 +769,8 @@ static void add_lanes(struct nuc_runner *r, size_t n)
             nuc_fail(r->c->cx, NUC_NO_MEMORY, "%s: the simulator has no memory", r->name);
         load(r, lane);
         give_blocks(r, lane);
-        configure(r, lane, &one);
+        if (one.path != NUC_SIMULATOR_BEST) /* which a program is prepared for */
+            configure(r, lane, &one);
     }
 }
 
