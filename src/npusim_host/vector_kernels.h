@@ -471,8 +471,15 @@ static void vec_average(const struct vec_pool *p, const int8_t *in, int8_t *out)
         vec_average_block(p, in + i, VEC_CHANNELS / VEC_LANES, VEC_LANES, out + i);
     for (; i + 2 * VEC_LANES <= p->channels; i += 2 * VEC_LANES)
         vec_average_block(p, in + i, 2, VEC_LANES, out + i);
-    for (; i < p->channels; i += VEC_LANES)
-        vec_average_block(p, in + i, 1, vec_smaller(p->channels - i, VEC_LANES), out + i);
+    for (; i + VEC_LANES <= p->channels; i += VEC_LANES)
+        vec_average_block(p, in + i, 1, VEC_LANES, out + i);
+    if (i == p->channels)
+        return;
+    /* A whole vector with some of those in front once more, or a part of one. */
+    if (i > 0)
+        vec_average_block(p, in + p->channels - VEC_LANES, 1, VEC_LANES, out + p->channels - VEC_LANES);
+    else
+        vec_average_block(p, in, 1, p->channels, out);
 }
 
 static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
