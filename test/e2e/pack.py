@@ -103,6 +103,10 @@ try:
     check(f'in the pack: {named - names}', named <= names)
     more = {n for n in names - named if not n.endswith(('.h', '.hpp', '.def', '.inc'))}
     check(f'described: {more}', more == {'LICENSE', 'nucleon.nucleon.pdsc'})
+    on_disk = {p.relative_to(root).as_posix() for p in root.glob('src/device/**/*.[cS]')
+               if p.parent.name not in ('cmsis', 'wide')}  # with CMSIS-NN's sources; of a host
+    missing = on_disk - named
+    check(f'sources: {missing}', not missing)
     version = pack.name.removeprefix('nucleon.nucleon.').removesuffix('.pack')
     check('versions', call(nucleon, 'version').split()[1] == version)
     check('of components', {c.attrib['Cversion'] for c in description.iter('component')} == {version})

@@ -78,6 +78,9 @@ def build(name, board, cpu, values, assignments):
          f'-DTEST_STUB={stub}', f'-DTEST_BOARD={board}', f'-DNUCLEON={nucleon}', *launcher)
     call('cmake', '--build', name)
     commands = pathlib.Path(name, 'build.ninja').read_text()
+    without = {'cmsis', 'wide'} | (set() if 'NUCLEON_NPU_SIMULATOR' in values else {'npusim'})  # wide: of a host
+    missing = [p for p in root.glob('src/device/**/*.[cS]') if p.parent.name not in without and f'{p} ' not in commands]
+    check(f'sources: {missing}', not missing)
     simulated = values.get('NUCLEON_NPU_SIMULATOR') == 'y'
     check('the simulator', simulated == ('npusim' in commands))
     check('suspension', simulated == ('-DNUCLEON_SUSPEND_NPU' in commands))
