@@ -1350,6 +1350,7 @@ integer_lstm = litert_states.add(cases, random, requantized)
 litert_signal.add(cases, random)
 integer_lstm('in_integers', False, 2.0**-11, 0, long_requantized)
 integer_lstm('in_integers_clipped', True, 2.0**-13, 1.25, long_requantized)
+int16_operator('MINIMUM', 'MINIMUM', [(2, 4, 5), (2, 1, 5)], (A_SCALE, A_SCALE), A_SCALE, lambda x, y, *_: np.minimum(x, y))
 
 
 def as_int8(values):
