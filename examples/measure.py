@@ -124,7 +124,7 @@ def image(target):
 
 def columns(example, targets, measure):
     """{column: {row: (number, text)}}"""
-    data = data_sets()
+    data = data_sets(example)
     table = {}
     for column in ['float'] + targets:
         facts = json.load(open(column + '.json'))
@@ -177,12 +177,12 @@ def page(example, targets):
 def main():
     example = sys.argv[2]
     if sys.argv[1] == 'input':
-        x = inputs(data_sets()['test'])
+        x = inputs(data_sets(example)['test'])
         x = x[:len(x) if sys.argv[3] == 'all' else int(sys.argv[3])]
         np.save('input.npy', x)
         x.tofile('input.bin')
     elif sys.argv[1] == 'header':
-        measure, data = own(example), data_sets()
+        measure, data = own(example), data_sets(example)
         print(measure.header(results_of(sys.argv[3], data, measure), data), end='')
     else:
         page(example, sys.argv[3:])

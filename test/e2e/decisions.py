@@ -158,15 +158,15 @@ def on_the_board():
         assert n > 30, (name, n)
         print(f"ok   {name}: {n} on the board, of generated C and of the program file")
     # Another program in the image that was linked: its decision is read, and what takes more memory is refused.
-    old = open("project/program/cells.pte", "rb").read()
+    old = open("cells.pte", "rb").read()
     steps = compile_digits("cells.pte", {"anomaly": {"threshold": 0.5, "score": "max"}})["decisions"]
     new = open("cells.pte", "rb").read()
     assert new != old
-    shutil.copy("cells.pte", "project/program/cells.pte")
+    run(nucleon, "pack", "cells.pte", "-o", "project/program/cells.npk", "--program-version", "2")
     run("cmake", "--build", "built", "--target", "cells_pte")
     assert boxes_of(run("sh", "project/run.sh", "built/cells_pte.elf").decode(), steps) > 30
     compile_digits("cells.pte", CELLS)
-    shutil.copy("cells.pte", "project/program/cells.pte")
+    run(nucleon, "pack", "cells.pte", "-o", "project/program/cells.npk", "--program-version", "2")
     run("cmake", "--build", "built", "--target", "cells_pte")
     done = subprocess.run(["sh", "project/run.sh", "built/cells_pte.elf"], capture_output=True)
     assert done.returncode != 0 and b"takes more memory than the image was made for" in done.stdout, done.stdout
