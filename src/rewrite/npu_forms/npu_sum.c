@@ -237,6 +237,7 @@ static int64_t part_of(int64_t count, int64_t parts)
     return (count + parts - 1) / parts;
 }
 
+/* A sum in the steps of its values saturates; a mean only loses some, and gets no more weights than in one kernel. */
 static bool form_sum_in_parts_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_target *t = s->target;
@@ -244,12 +245,11 @@ static bool form_sum_in_parts_applies(const struct nuc_support *s, const struct 
 
     if (!is_reduction(s, node, &r) || takes_kernel(t, r.kernel[0], r.kernel[1], channels_of(&r)))
         return false;
-    int64_t channels = channels_of(&r), parts = parts_of(r.kernel[0]);
-    if (r.is_image)
-        return !r.is_row && r.kernel[0] > 1 && r.kernel[1] > 1 && takes_kernel(t, 1, r.kernel[1], channels) &&
-               takes_kernel(t, r.kernel[0], 1, channels);
-    return r.by_channel && takes_kernel(t, parts, 1, channels) &&
-           takes_kernel(t, part_of(r.kernel[0], parts), 1, channels);
+    int64_t channels = channels_of(&r), parts = r.is_image ? r.kernel[1] : parts_of(r.kernel[0]);
+    int64_t part = r.is_image ? r.kernel[0] : part_of(r.kernel[0], parts);
+    bool has_two = r.is_image ? !r.is_row && parts > 1 && part > 1 : r.by_channel;
+    return has_two && takes_kernel(t, r.is_image ? 1 : parts, r.is_image ? parts : 1, channels) &&
+           takes_kernel(t, part, 1, channels) && (is_sum(node) || (parts + part) * channels <= MAX_WEIGHTS);
 }
 
 /* Of an image the columns, then the rows; else as many values as have a kernel, then the sums of these. */
