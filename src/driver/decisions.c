@@ -71,9 +71,10 @@ void nuc_check_decision(const struct nuc_model *m, bool has_samples)
     if (m->settings->o.no_metadata)
         nuc_fail(m->c->cx, NUC_BAD_USAGE, "--decision: is a part of the program's facts: leave --no-metadata out");
     if (isnan(d->threshold) && !has_samples)
-        nuc_fail(m->c->cx, NUC_BAD_USAGE,
-                 "--decision: the threshold is a quantile of calibration data: give samples with --calibration DATA, or "
-                 "a threshold");
+        nuc_fail(
+            m->c->cx, NUC_BAD_USAGE,
+            "--decision: the threshold is a quantile of calibration data: give samples with --calibration DATA, or "
+            "a threshold");
 }
 
 /* ---- quantiles ---- */

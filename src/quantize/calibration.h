@@ -46,11 +46,11 @@ struct nuc_calibration {
     uint32_t n_points;
     struct nuc_observation_point *points; /* every one in order of execution */
 
-    struct nuc_input_means *means;      /* NULL: biases are not corrected */
-    unsigned without;                   /* steps of the search */
-    bool high;                          /* accuracy */
-    bool mixed;                         /* as in struct nuc_quantize_options */
-    bool is_open;                       /* ranges are chosen by their effect */
+    struct nuc_input_means *means; /* NULL: biases are not corrected */
+    unsigned without;              /* steps of the search */
+    bool high;                     /* accuracy */
+    bool mixed;                    /* as in struct nuc_quantize_options */
+    bool is_open;                  /* ranges are chosen by their effect */
     double run_cost; /* of this network, or of the one that it is compared with: what may be measured goes by it */
     struct nuc_chosen_ranges *ranges;   /* as in struct nuc_quantize_options */
     struct nuc_equalizer *equalizer;    /* NULL: no channel is scaled */

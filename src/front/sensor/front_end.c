@@ -12,11 +12,8 @@ static const struct {
     const char *key;
     nuc_front_end_builder *build;
 } kinds[] = {
-    {"audio", nuc_build_audio},
-    {"image", nuc_build_image},
-    {"micro_frontend", nuc_build_micro},
-    {"sensor", nuc_build_sensor},
-    {"values", nuc_build_values},
+    {"audio", nuc_build_audio},   {"image", nuc_build_image},   {"micro_frontend", nuc_build_micro},
+    {"sensor", nuc_build_sensor}, {"values", nuc_build_values},
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
