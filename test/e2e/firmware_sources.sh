@@ -1,7 +1,7 @@
 #!/bin/sh
 # firmware_sources.sh NUCLEON SOURCE_ROOT: the sources and include folders that docs/firmware.md names for an own project
 # (an IDE's, say) are all that it takes: exactly these are compiled, without any definition, linked with both forms of a
-# program, and give in QEMU what the host gives. 77, "skipped", without the Arm toolchain or QEMU.
+# program, and give in QEMU what the host gives; the component for the MCUXpresso SDK has the same lists. 77, "skipped", without the Arm toolchain or QEMU.
 set -u
 [ $# -eq 2 ] || { echo "usage: firmware_sources.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
 case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
@@ -28,6 +28,29 @@ listed() {
 listed sources >sources
 listed simulator >>sources
 [ "$(wc -l <sources)" -ge 8 ] || fail "docs/firmware.md lists no sources"
+
+# The component for the MCUXpresso SDK, read with functions in place of the SDK's, has the same lists.
+cat >component.cmake <<'END'
+function(mcux_add_source)
+    cmake_parse_arguments(A "" "BASE_PATH" "SOURCES" ${ARGN})
+    foreach(pattern IN LISTS A_SOURCES)
+        file(APPEND component_sources "${pattern}\n")
+    endforeach()
+endfunction()
+function(mcux_add_include)
+    cmake_parse_arguments(A "" "BASE_PATH" "INCLUDES" ${ARGN})
+    foreach(folder IN LISTS A_INCLUDES)
+        file(APPEND component_includes "${folder}\n")
+    endforeach()
+endfunction()
+set(CONFIG_MCUX_COMPONENT_middleware.nucleon y)
+set(CONFIG_MCUX_COMPONENT_middleware.nucleon.simulator y)
+include(${COMPONENT})
+END
+cmake -DCOMPONENT="$root/packaging/mcuxpresso/CMakeLists.txt" -P component.cmake || fail "the component cannot be read"
+cmp sources component_sources || fail "docs/firmware.md and packaging/mcuxpresso list other sources"
+listed includes | cmp - component_includes || fail "docs/firmware.md and packaging/mcuxpresso list other include folders"
+
 includes=$(listed includes | sed "s|^|-I$root/|")
 flags=$(listed flags)
 [ -n "$includes" ] && [ -n "$flags" ] || fail "docs/firmware.md lists no include folders or flags"
