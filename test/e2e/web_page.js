@@ -35,7 +35,7 @@ async function sameArchive(page, button, name) {
     await downloaded(page, button, name + ".zip");
     const unpacked = path.join(folder, "unpacked");
     execFileSync("unzip", ["-q", path.join(downloads, name + ".zip"), "-d", unpacked]);
-    execFileSync("diff", ["-r", "-I", " call_memory\\[", "-I", "_BYTES [0-9]*", "-x", "*.npk", path.join(unpacked, name), path.join(folder, name)], { stdio: "inherit" });
+    execFileSync("diff", ["-r", "-I", " call_memory\\[", "-I", "_BYTES [0-9]*", path.join(unpacked, name), path.join(folder, name)], { stdio: "inherit" });
 }
 
 async function use(page) {

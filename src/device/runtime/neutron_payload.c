@@ -109,8 +109,11 @@ enum nuc_status nuc_neutron_sizes(const uint8_t *processed, size_t size, struct 
 
     if (status != NUC_OK)
         return status;
-    /* Two pointer arrays, then scratch, profile, debug and prefetch buffers: each may lose bytes to alignment. */
-    uint64_t temporary = (s.n_inputs + s.n_outputs + 3) * sizeof(void *) + (uint64_t)s.scratch + s.profile + s.debug +
+    /*
+     * Two pointer arrays, as large as a 64-bit host has them, so that a package (nucleon/update.h) says the same
+     * wherever it is made; then scratch, profile, debug and prefetch buffers: each may lose bytes to alignment.
+     */
+    uint64_t temporary = (s.n_inputs + s.n_outputs + 3) * sizeof(uint64_t) + (uint64_t)s.scratch + s.profile + s.debug +
                          s.prefetch + 6 * NEUTRON_ALIGNMENT;
     if (temporary > SIZE_MAX / 4)
         return bad(detail, NUC_TEXT("the microcode asks for more memory than there is"));
