@@ -59,7 +59,7 @@ async function openPage(program, url, { folder, downloads, width = 1280, height 
         if (exceptionDetails) throw new Error(expression + ": " + JSON.stringify(exceptionDetails));
         return result.value;
     };
-    const until = async (expression, seconds = 120) => {
+    const until = async (expression, seconds = 300) => {
         for (const end = Date.now() + 1000 * seconds; Date.now() < end;) {
             if (await run(expression)) return;
             await new Promise((resolve) => setTimeout(resolve, 100));
