@@ -226,7 +226,9 @@ done <<'ROWS'
 2 | an argument is missing; usage: nucleon merge-evaluatio | merge-evaluations
 1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations text.txt
 1 | holds no self-test: give the port of a device          | compare-device text.txt
-1 | nothing.log: cannot be opened                          | compare-device nothing.log
+1 | 'ls /dev/tty*' lists ports; or give the file           | compare-device nothing.log
+1 | is a folder: give the file in it                       | compare-device .
+2 | take 9600, 19200                                       | compare-device text.txt --baud 5
 2 | whose name ends in .bpte                               | compile "$d/digits.pt2" --self-test 2 -o x.pte
 2 | say how many with --self-test N                        | compile "$d/digits.pt2" -o x.bpte
 2 | at most 1000 cases                                     | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --accuracy fast --self-test 1001 -o x.bpte

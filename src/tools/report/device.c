@@ -10,6 +10,7 @@
 
 #include "archive/json_build.h"
 #include "host/call.h"
+#include "host/clock.h"
 #include "host/text.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
@@ -51,16 +52,19 @@ static const struct {
 } speeds[] = {{9600, B9600},     {19200, B19200},   {38400, B38400},   {57600, B57600},
               {115200, B115200}, {230400, B230400}, {460800, B460800}, {921600, B921600}};
 
-static void set_up_terminal(struct nuc_context *cx, const char *path, int fd, unsigned baud)
+static speed_t speed_of(struct nuc_context *cx, unsigned baud)
+{
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
+        if (speeds[i].baud == baud)
+            return speeds[i].speed;
+    }
+    nuc_fail(cx, NUC_BAD_USAGE, "--baud %u: take 9600, 19200, 38400, 57600, 115200, 230400, 460800 or 921600", baud);
+}
+
+static void set_up_terminal(struct nuc_context *cx, const char *path, int fd, speed_t speed)
 {
     struct termios t;
-    size_t i = 0;
 
-    while (i < sizeof speeds / sizeof speeds[0] && speeds[i].baud != baud)
-        i++;
-    if (i == sizeof speeds / sizeof speeds[0])
-        nuc_fail(cx, NUC_BAD_USAGE, "--baud %u: take 9600, 19200, 38400, 57600, 115200, 230400, 460800 or 921600",
-                 baud);
     if (tcgetattr(fd, &t) != 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be set up: %s", path, strerror(errno));
     t.c_iflag = 0;
@@ -69,8 +73,7 @@ static void set_up_terminal(struct nuc_context *cx, const char *path, int fd, un
     t.c_cflag = CS8 | CREAD | CLOCAL;
     t.c_cc[VMIN] = 1;
     t.c_cc[VTIME] = 0;
-    if (cfsetispeed(&t, speeds[i].speed) != 0 || cfsetospeed(&t, speeds[i].speed) != 0 ||
-        tcsetattr(fd, TCSANOW, &t) != 0)
+    if (cfsetispeed(&t, speed) != 0 || cfsetospeed(&t, speed) != 0 || tcsetattr(fd, TCSANOW, &t) != 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be set up: %s", path, strerror(errno));
 }
 
@@ -89,6 +92,8 @@ static size_t read_some(struct nuc_context *cx, const char *path, int fd, bool i
                  "run its self-test?",
                  path);
     ssize_t n = read(fd, to, most);
+    if (n < 0 && errno == EISDIR)
+        nuc_fail(cx, NUC_IO, "%s: is a folder: give the file in it that holds what the device printed", path);
     if (n < 0 && errno != EIO) /* the other end of a pty is closed */
         nuc_fail(cx, NUC_IO, "%s: cannot be read: %s", path, strerror(errno));
     return n < 0 ? 0 : (size_t)n;
@@ -118,14 +123,18 @@ static char *read_text(struct nuc_context *cx, const char *path, unsigned baud)
     int *fd = nuc_alloc(cx, sizeof *fd);
     char *text = nuc_alloc(cx, room);
     bool begun = false;
+    const speed_t speed = speed_of(cx, baud != 0 ? baud : 115200);
 
     *fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (*fd < 0)
-        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s: %s", path, strerror(errno),
+                 errno == EACCES ? "members of its group can read it ('ls -l')"
+                                 : "'ls /dev/tty*' lists ports; or give the file of what one printed");
     nuc_defer(cx, close_port, fd);
     const bool is_terminal = isatty(*fd) == 1;
+    const double start = nuc_seconds();
     if (is_terminal)
-        set_up_terminal(cx, path, *fd, baud != 0 ? baud : 115200);
+        set_up_terminal(cx, path, *fd, speed);
     while (!has_verdict(text, size, &from, &begun)) {
         if (size + 1 == room) {
             char *more = nuc_alloc(cx, room *= 2);
@@ -138,6 +147,11 @@ static char *read_text(struct nuc_context *cx, const char *path, unsigned baud)
         if (n == 0)
             break;
         size += n;
+        if (is_terminal && !begun && nuc_seconds() - start > SILENCE_MS / 1000)
+            nuc_fail(cx, NUC_IO,
+                     "%s: the device has begun no self-test for a minute: is it the right port and --baud, and does "
+                     "the firmware run one?",
+                     path);
     }
     text[size] = '\0';
     char *copy = nuc_copy_out(cx, outer, text, size + 1);
@@ -371,27 +385,31 @@ static const char *state_of(struct nuc_context *cx, const struct nuc_device_test
     if (i == t->node && !n->differs)
         return "FAILS";
     if (n->differs)
-        return nuc_format(cx, "DIFFERS in case %zu: %08x, not %08x", n->n_case, n->sum, n->expected);
+        return nuc_format(cx, "DIFFERS in case %zu", n->n_case);
     return n->n_equal == 0 ? "-" : n->n_equal == 1 ? "equal" : nuc_format(cx, "equal %zu times", n->n_equal);
 }
 
+/* Of 80 columns; names and labels as in the table of a profile. */
 static const char *text_of(struct nuc_context *cx, const struct nuc_device_test *t)
 {
-    enum { NUMBER = 7, WHERE = 4, NAME = 38, LABEL = 36 };
+    enum { NUMBER = 6, WHERE = 3, NAME = 25, LABEL = 23 };
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    nuc_text_addf(&out, "%-*s%-*s%-*s%-*s%s\n", NUMBER, "no.", WHERE, "on", NAME, "operator or kernel", LABEL, "label",
-                  "self-test");
+    nuc_text_addf(&out, "%-*s %-*s %-*s %-*s %s\n", NUMBER, "no.", WHERE, "on", NAME, "operator or kernel", LABEL,
+                  "label", "self-test");
     for (size_t i = 0; i < t->n_nodes; i++) {
         const struct nuc_device_node *n = &t->nodes[i];
+        const char *scope = strstr(n->name, "::");
         nuc_text_add_column(&out, n->number, NUMBER, NUMBER - 2);
-        nuc_text_add_column(&out, n->on_npu ? "NPU" : "CPU", WHERE, WHERE - 1);
-        nuc_text_add_column(&out, n->name, NAME, NAME - 2);
-        nuc_text_add_column(&out, n->label[0] != '\0' ? n->label : "-", LABEL, LABEL - 2);
+        nuc_text_add_column(&out, n->on_npu ? "NPU" : "CPU", WHERE, WHERE - 2);
+        nuc_text_add_column(&out, scope != NULL ? scope + 2 : n->name, NAME, NAME - 2);
+        nuc_text_add_column(&out, n->label[0] != '\0' ? n->label : "-", LABEL, (LABEL - 2) / 2);
         nuc_text_addf(&out, "%s\n", state_of(cx, t, i));
     }
-    nuc_text_addf(&out, "\n%s%s\n", t->passed ? "" : "usually: ", t->passed ? t->verdict : t->usually);
+    if (t->node < t->n_nodes && t->nodes[t->node].differs)
+        nuc_text_addf(&out, "\nno. %s leaves CRC-32 %08x, not %08x\n", t->nodes[t->node].number, t->nodes[t->node].sum,
+                      t->nodes[t->node].expected);
     return nuc_text_string(&out);
 }
 

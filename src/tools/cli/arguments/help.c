@@ -10,7 +10,7 @@ const struct cli_exit_code cli_exit_codes[] = {
     {CLI_OK, "done"},
     {CLI_BAD_INPUT, "an input is bad, or a file cannot be read or written"},
     {CLI_BAD_USAGE, "the command line is wrong"},
-    {CLI_PROPERTY, "a demand does not hold: full delegation, a budget or a --min option"},
+    {CLI_PROPERTY, "a demand does not hold: full delegation, a budget, a --min option, a test"},
 };
 
 const size_t cli_n_exit_codes = sizeof cli_exit_codes / sizeof cli_exit_codes[0];

@@ -110,8 +110,13 @@ static int compare_device(struct nuc_compiler *c, struct cli_args *args)
         code = cli_json_result(c, nuc_device_json(c, t, &text), &text);
     else if (code == CLI_OK && !args->quiet)
         code = cli_check(c, nuc_device_text(c, t, &text));
-    if (code == CLI_OK && !args->json && !args->quiet)
-        cli_put(text);
+    if (code == CLI_OK && !args->json && !args->quiet) {
+        cli_printf("%s\n", text);
+        if (t->passed)
+            cli_printf("%s\n", t->verdict);
+        else
+            cli_print_row("usually", "%s", t->usually);
+    }
     return code == CLI_OK && !t->passed ? cli_report(NUC_PROPERTY, t->verdict) : code;
 }
 
