@@ -12,6 +12,9 @@ set -eu
 absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
 program=$(absolute "$1")
 [ -f "$program" ] || { echo "firmware.sh: $1: no such file" >&2; exit 1; }
+case ${SELFTEST:-} in 0 | OFF) SELFTEST= ;; esac
+[ "$(dd if="$program" bs=1 count=4 2>/dev/null | tr -d '\000')" != NUCP ] ||
+    { echo "firmware.sh: $1: is a package (.npk): give the program (.pte) that it was made of" >&2; exit 1; }
 kind=$(dd if="$program" bs=1 skip=4 count=4 2>/dev/null | tr -d '\000')
 [ "$kind" = ET12 ] || [ "$kind" = BP08 ] ||
     { echo "firmware.sh: $1: is not a program (.pte): make one with 'nucleon compile'" >&2; exit 1; }

@@ -81,8 +81,11 @@ def main() -> None:
     parser.add_argument("dataset", type=pathlib.Path)
     parser.add_argument("--performance", action="store_true")
     arguments = parser.parse_args()
-    with open(arguments.dataset / "y_labels.csv", newline="") as file:
-        rows = list(csv.reader(file))[:5 if arguments.performance else None]
+    try:
+        with open(arguments.dataset / "y_labels.csv", newline="") as file:
+            rows = list(csv.reader(file))[:5 if arguments.performance else None]
+    except (OSError, ValueError, csv.Error) as error:
+        sys.exit(f"runner.py: {error}: DATASET is the folder of y_labels.csv and the files that it names")
     if not rows:
         sys.exit(f"runner.py: {arguments.dataset / 'y_labels.csv'}: names no files")
     hits, rates = 0, []

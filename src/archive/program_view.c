@@ -24,7 +24,7 @@ struct parser {
 
 _Noreturn static void damaged(struct parser *p, const char *what)
 {
-    nuc_fail(p->cx, NUC_BAD_INPUT, "%s: the program is damaged: %s", p->view->file, what);
+    nuc_fail(p->cx, NUC_BAD_INPUT, "%s: the program is damaged: %s: copy or compile it again", p->view->file, what);
 }
 
 static void check(struct parser *p, const char *what)

@@ -114,7 +114,7 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
                             struct nuc_span file)
 {
     const struct nuc_span program = nuc_program_of(in->cx, in->file, file);
-    json_t *tree = new_tree(in, "pte", nuc_is_bundle(file) ? program.size : file.size);
+    json_t *tree = new_tree(in, "pte", program.size);
     struct nuc_package package;
 
     if (form == NUC_INSPECT_DOT) {

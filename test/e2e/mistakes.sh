@@ -18,6 +18,9 @@ repeat() { head -c "$1" /dev/zero | tr '\000' "\\$2"; }
 
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o p.pte >/dev/null || exit 1
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o cpu.pte --no-delegate >/dev/null || exit 1
+"$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" --accuracy fast --self-test 2 -o b.bpte \
+    >/dev/null || exit 1
+head -c 3000 p.pte >cut.pte
 "$nucleon" pack p.pte -o damaged.npk --program-version 1 >/dev/null || exit 1
 printf x | dd of=damaged.npk bs=1 seek=5000 conv=notrunc 2>/dev/null
 "$nucleon" quantize "$d/digits.pt2" --calibration "$d/calibration.npz" -o quantized.pt2 >/dev/null || exit 1
@@ -199,6 +202,9 @@ done <<'ROWS'
 2 | --program-version N is missing                         | pack p.pte -o p.npk
 1 | empty.pt2: has 0 bytes: a signature has 1 to 65536     | pack p.pte -o p.npk --program-version 2 --signature empty.pt2
 1 | is damaged: its checksum does not fit: 'nucleon pack'  | inspect damaged.npk
+1 | than the file has: copy or compile it again            | pack cut.pte -o p.npk --program-version 2
+2 | --profile goes with --input DATA: without it           | run b.bpte --profile
+2 | --output goes with --input DATA: without it            | run b.bpte --output x.npz
 2 | leave one of them out                                  | codegen p.pte -o src --project firmware
 2 | --input is for --project DIR                           | codegen p.pte -o src --input "$d/test.npz"
 2 | give one that ends in .c                               | kernels p.pte -o tables
@@ -230,7 +236,7 @@ done <<'ROWS'
 1 | is a folder: give the file in it                       | compare-device .
 2 | take 9600, 19200                                       | compare-device text.txt --baud 5
 2 | whose name ends in .bpte                               | compile "$d/digits.pt2" --self-test 2 -o x.pte
-2 | say how many with --self-test N                        | compile "$d/digits.pt2" -o x.bpte
+2 | say how many, from 1 on, with --self-test N            | compile "$d/digits.pt2" -o x.bpte
 2 | at most 1000 cases                                     | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --accuracy fast --self-test 1001 -o x.bpte
 1 | is no evaluation: give what 'nucleon evaluate --shard  | merge-evaluations "$d/test.npz"
 0 | is bool, so that only 2 of the 10 classes              | evaluate p.pte --dataset data_bool

@@ -70,9 +70,9 @@ static const struct cli_command commands[] = {
      "nucleon evaluate model.pte --dataset test.npz --shard 2/2 --json >2.json\n"
      "nucleon merge-evaluations 1.json 2.json --min-accuracy 90",
      1, CLI_MAX_ARGUMENTS, NULL},
-    {NULL, "inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
+    {NULL, "inspect", INSPECT, cli_inspect, "describe a model or a program",
      "FILE.pt2|FILE.tflite|FILE.pte [--dot] [--disassemble] [--tflite DIR]",
-     "Describes a file; its kind is found by content.",
+     "Describes a file, a package (.npk) or bundled program (.bpte), too; its kind is found by content.",
      "nucleon inspect model.pte --disassemble\nnucleon inspect model.pte --tflite parts", 1, 1, NULL},
     {"Build a firmware", "codegen", CODEGEN, cli_codegen, "C sources of a program, for a firmware",
      "PROGRAM.pte -o DIR [--name NAME]\nPROGRAM.pte ... --project DIR [--name NAME] [--input DATA]",

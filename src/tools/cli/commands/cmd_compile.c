@@ -154,6 +154,8 @@ static void print_summary(const struct nuc_compiler *c, const struct cli_args *a
     print_dim_order(c);
     cli_print_quality(c);
     print_runtime(r);
+    if (args->self_test > 0)
+        cli_print_row("next", "'nucleon run' compares its test cases; a self-test of the firmware: docs/firmware.md");
 }
 
 /* ---- --verbose ---- */
@@ -274,9 +276,10 @@ int cli_compile(struct cli_args *args)
         return cli_usage("compile: -o %s: --self-test writes a bundled program, whose name ends in .bpte",
                          args->output);
     if (suffix != NULL && args->self_test == 0 && strcmp(suffix, ".bpte") == 0)
-        return cli_usage("compile: -o %s: a bundled program has test cases: say how many with --self-test N, or name "
-                         "the program .pte",
-                         args->output);
+        return cli_usage(
+            "compile: -o %s: a bundled program has test cases: say how many, from 1 on, with --self-test N, or name "
+            "the program .pte",
+            args->output);
     if (args->json && args->o.dump_after != NULL)
         return cli_usage(
             "compile: --json prints one object, without the graphs of --dump-after: leave one of them out");

@@ -303,7 +303,17 @@ static void print_case(const struct run *r, size_t index, const struct nuc_case_
 static int verify(struct run *r, const struct cli_args *args)
 {
     const size_t n_cases = nuc_runner_n_cases(r->program);
+    const char *unused = args->output != NULL     ? "--output"
+                         : args->etdump != NULL   ? "--etdump"
+                         : args->etrecord != NULL ? "--etrecord"
+                         : args->profile          ? "--profile"
+                                                  : NULL;
     size_t n_passed = 0;
+
+    if (unused != NULL)
+        return cli_usage("run: %s goes with --input DATA: without it the test cases of a bundled program are compared, "
+                         "and no more",
+                         unused);
 
     for (size_t i = 0; i < n_cases; i++) {
         struct nuc_case_result result;
