@@ -53,9 +53,14 @@ class Board:
         answer = b""
         latest = time.monotonic() + seconds
         while not answer.endswith(end):
-            if not select.select([self.line], [], [], max(0.0, latest - time.monotonic()))[0]:
+            wait = latest - time.monotonic()
+            if wait <= 0 or not select.select([self.line], [], [], wait)[0]:
+                self.process.kill()
                 raise SystemExit(f"runner.py: no answer to '{text}' within {seconds:.0f} s: {answer!r}")
-            answer += os.read(self.line, 4096)
+            more = os.read(self.line, 4096)
+            if not more:  # the image ended
+                raise SystemExit(f"runner.py: no answer to '{text}': is it an image of firmware/mlperf/mlperf.c?")
+            answer += more
         return answer.decode().split("\r\n")[:-2]
 
     def load(self, data: bytes) -> None:
@@ -86,13 +91,18 @@ def main() -> None:
             rows = list(csv.reader(file))[:5 if arguments.performance else None]
     except (OSError, ValueError, csv.Error) as error:
         sys.exit(f"runner.py: {error}: DATASET is the folder of y_labels.csv and the files that it names")
-    if not rows:
-        sys.exit(f"runner.py: {arguments.dataset / 'y_labels.csv'}: names no files")
+    if not rows or any(len(row) < 3 or not row[2].strip().isdigit() for row in rows):
+        sys.exit(f"runner.py: {arguments.dataset / 'y_labels.csv'}: has to have a line 'FILE, CLASSES, LABEL' for each "
+                 "file")
     hits, rates = 0, []
     with Board(arguments.image) as board:
         print("\n".join(board.command("name") + board.command("profile")))
         for name, _, label, *_ in rows:
-            board.load((arguments.dataset / name).read_bytes())
+            try:
+                data = (arguments.dataset / name).read_bytes()
+            except OSError as error:
+                sys.exit(f"runner.py: {error}: y_labels.csv names it")
+            board.load(data)
             count, warmups = (70, 10) if arguments.performance else (1, 0)
             results, microseconds = board.infer(count, warmups)
             hits += results.index(max(results)) == int(label)
