@@ -21,6 +21,7 @@ struct nuc_report_options {
     const struct nuc_evaluate_options *evaluate; /* measurement of the accuracy, and its gates; NULL: defaults */
     const char *compare;                         /* an older report of the model to compare with, as JSON or page */
     const char *device;     /* what a self-test on the device printed, as nuc_device_read() takes */
+    unsigned baud;          /* of `device`, where it is a serial port; 0: 115200 */
     const char *invocation; /* the command line, which the report contains unchanged */
     /* Data sets of the same compiler in place of the paths, which are then NULL. Each call binds them again. */
     const struct nuc_dataset *calibration_data, *dataset_data;

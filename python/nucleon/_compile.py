@@ -164,7 +164,7 @@ class Report:
 
 def report(model: Any, calibration: Any = None, dataset: Any = None, *, target: str = "imxrt700",
            compare: str | os.PathLike[str] | None = None, device: str | os.PathLike[str] | None = None,
-           task: str = "auto", class_axis: int | None = None,
+           baud: int = 0, task: str = "auto", class_axis: int | None = None,
            ignore_label: int | None = None, disagreements: int = 0, min_accuracy: float | None = None,
            min_agreement: float | None = None, min_sqnr: float | None = None, max_false_alarms: float | None = None,
            progress: Progress | bool | None = None, **options: Any) -> Report:
@@ -180,6 +180,7 @@ def report(model: Any, calibration: Any = None, dataset: Any = None, *, target: 
         asked.invocation = s.keep(_invocation(model, calibration, dataset, {"target": target, **options}))
         asked.compare = s.keep(encode(compare)) if compare is not None else None
         asked.device = s.keep(encode(device)) if device is not None else None
+        asked.baud = baud
         asked.calibration_data = samples
         asked.dataset_data = _samples(s, opened, dataset, "dataset", with_labels=True)
         made = ctypes.c_void_p()

@@ -284,6 +284,7 @@ class ReportOptions(ctypes.Structure):
         ("evaluate", POINTER(EvaluateOptions)),
         ("compare", c_char_p),
         ("device", c_char_p),
+        ("baud", c_uint),
         ("invocation", c_char_p),
         ("calibration_data", Dataset),
         ("dataset_data", Dataset),

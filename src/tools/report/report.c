@@ -78,7 +78,7 @@ static void make(struct nuc_context *cx, void *arg)
     (void)cx;
     nuc_check_report_compare(r);
     if (r->o.device != NULL)
-        r->device = nuc_device_take(r->cx, r->o.device, 0);
+        r->device = nuc_device_take(r->cx, r->o.device, r->o.baud);
     check_samples(r);
     r->network = nuc_compile_network(r->model, r->calibration);
     r->facts = nuc_network_facts(r->network);

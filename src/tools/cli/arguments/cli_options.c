@@ -115,7 +115,7 @@ static struct cli_option rows[] = {
      .file = CLI_READ},
     {"--device", REPORT, CLI_STRING, TO(device), "PORT|FILE",
      "a self-test of the program on a device, as 'nucleon compare-device' takes it", .file = CLI_READ},
-    {"--baud", COMPARE_DEVICE, CLI_NUMBER, TO(baud), "N", "the speed of a serial port (default 115200)"},
+    {"--baud", COMPARE_DEVICE | REPORT, CLI_NUMBER, TO(baud), "N", "the speed of a serial port (default 115200)"},
     {"--output", TUNE, CLI_STRING, TO(output), "BEST.pte", "where the best program goes", .alias = "-o",
      .file = CLI_WRITTEN},
     {"--input", RUN, CLI_STRING, TO(input), "DATA",

@@ -51,6 +51,7 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
                                                .evaluate = &args->evaluate,
                                                .compare = args->compare,
                                                .device = args->device,
+                                               .baud = args->baud,
                                                .invocation = invocation};
     struct nuc_report *r = NULL;
     struct nuc_model *m = NULL;
