@@ -160,6 +160,22 @@ static const char *word_at(const void *words, size_t index)
     return ((const char *const *)words)[index];
 }
 
+static const char *list_of(struct nuc_context *cx, const char *const *words)
+{
+    const char *list = words[0];
+
+    for (size_t i = 1; words[i] != NULL; i++)
+        list = nuc_format(cx, "%s, %s", list, words[i]);
+    return list;
+}
+
+static const char *instead_of(struct nuc_context *cx, const char *name, const char *const *words)
+{
+    const char *near = nuc_did_you_mean(cx, name, word_at, words);
+
+    return *near != '\0' ? near : nuc_format(cx, ": give one of: %s", list_of(cx, words));
+}
+
 void nuc_json_only(const struct nuc_json *object, const char *const *words)
 {
     const struct nuc_json_text *text = object->file->text;
@@ -174,19 +190,9 @@ void nuc_json_only(const struct nuc_json *object, const char *const *words)
             i++;
         const struct nuc_json member = make(object->file, object, name, 0, key + 1);
         if (words[i] == NULL)
-            nuc_json_fail(&member, NUC_BAD_INPUT, "is not known here%s",
-                          nuc_did_you_mean(object->file->cx, name, word_at, words));
+            nuc_json_fail(&member, NUC_BAD_INPUT, "is not known here%s", instead_of(object->file->cx, name, words));
         key = text->tokens[key + 1].next;
     }
-}
-
-static const char *list_of(struct nuc_context *cx, const char *const *words)
-{
-    const char *list = words[0];
-
-    for (size_t i = 1; words[i] != NULL; i++)
-        list = nuc_format(cx, "%s, %s", list, words[i]);
-    return list;
 }
 
 struct nuc_json nuc_json_kind(const struct nuc_json *object, const char *const *words, int *which)

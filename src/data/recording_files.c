@@ -1,6 +1,7 @@
 /* .wav and .csv files, and label tracks. */
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "data/recordings.h"
 #include "device/base/span.h"
@@ -19,7 +20,8 @@ struct wav {
 static void read_format(struct nuc_context *cx, const char *where, struct nuc_span chunk, struct wav *w)
 {
     if (chunk.size < 16)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the chunk 'fmt ' has %zu bytes, 16 are the least", where, chunk.size);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the chunk 'fmt ' has %zu bytes, 16 are the least: leave the file out", where,
+                 chunk.size);
     w->tag = nuc_load_u16(chunk.data);
     w->channels = nuc_load_u16(chunk.data + 2);
     w->rate = nuc_load_u32(chunk.data + 4);
@@ -103,13 +105,14 @@ struct nuc_recording nuc_read_wav(struct nuc_context *cx, const char *where, str
     struct wav w = {0};
 
     if (file.size < 12 || memcmp(file.data, "RIFF", 4) != 0 || memcmp(file.data + 8, "WAVE", 4) != 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: is no .wav file: it does not begin with RIFF and WAVE", where);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: is no .wav file, which begins with RIFF and WAVE: convert it, or leave it out",
+                 where);
     read_chunks(cx, where, file, &w);
     if (!w.has_format || !w.has_data)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: has no chunk '%s'", where, w.has_format ? "data" : "fmt ");
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: has no chunk '%s': leave the file out", where, w.has_format ? "data" : "fmt ");
     const size_t bytes = w.bits / 8, count = w.data.size / bytes;
     if (count == 0 || w.rate == 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: holds no %s", where, count == 0 ? "sample" : "rate");
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: holds no %s: leave the file out", where, count == 0 ? "sample" : "rate");
     int16_t *sound = nuc_alloc_array(cx, count, sizeof *sound);
     for (size_t i = 0; i < count; i++) {
         const uint8_t *at = w.data.data + i * bytes;
@@ -174,6 +177,18 @@ static bool read_number(struct csv *c, double *out)
     return any && isfinite(*out) && fabs(*out) < 1e38;
 }
 
+/* What floats that are not finite are written as; a name of an axis may begin with it. */
+static bool is_no_number(const struct csv *c)
+{
+    const char *begin = c->at;
+
+    while (begin < c->end && (is_blank(*begin) || *begin == '-' || *begin == '+' || *begin == '"'))
+        begin++;
+    const size_t left = (size_t)(c->end - begin);
+    const bool is_one = left >= 3 && (strncasecmp(begin, "nan", 3) == 0 || strncasecmp(begin, "inf", 3) == 0);
+    return is_one && (left == 3 || strchr(",; \t\r\n", begin[3]) != NULL);
+}
+
 /* The numbers of a line, from values[count] on; 0: in this column, from 1 on, there is something else. */
 static size_t read_line(struct csv *c, struct nuc_context *cx, float **values, size_t *capacity, size_t count,
                         size_t *column)
@@ -187,11 +202,15 @@ static size_t read_line(struct csv *c, struct nuc_context *cx, float **values, s
             return 0;
         *values = nuc_grow(cx, *values, capacity, count + n + 1, sizeof **values);
         (*values)[count + n++] = (float)number;
+        const char *behind = c->at;
         while (c->at < c->end && is_blank(*c->at))
             c->at++;
         if (c->at == c->end || *c->at == '\n')
             return n;
-        c->at += *c->at == ',' || *c->at == ';';
+        const bool separated = *c->at == ',' || *c->at == ';';
+        if (!separated && c->at == behind) /* a date, for example */
+            return 0;
+        c->at += separated;
     }
 }
 
@@ -225,20 +244,23 @@ struct nuc_recording nuc_read_csv(struct nuc_context *cx, const char *where, str
     for (; c.at < c.end; skip_line(&c)) {
         if (is_empty(&c))
             continue;
+        const bool has_names = c.line == 1 && !is_no_number(&c);
         const size_t n = read_line(&c, cx, &values, &capacity, r.length * r.axes, &column);
-        if (n == 0 && c.line == 1 && column == 1) /* names of the axes */
+        if (n == 0 && column == 1 && has_names)
             continue;
         if (n == 0)
             nuc_fail(cx, NUC_BAD_INPUT,
-                     "%s: line %zu: column %zu is no finite number: a line is numbers separated by commas", where,
-                     c.line, column);
+                     "%s: line %zu: column %zu is no finite number: a line is numbers separated by commas, leave out "
+                     "what is none",
+                     where, c.line, column);
         if (r.length > 0 && n != r.axes)
-            nuc_fail(cx, NUC_BAD_INPUT, "%s: line %zu has %zu numbers, those before it %zu", where, c.line, n, r.axes);
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: line %zu has %zu numbers, those before it %zu: leave the line out", where,
+                     c.line, n, r.axes);
         r.axes = n;
         r.length++;
     }
     if (r.length == 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: holds no numbers", where);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: holds no numbers: leave the file out", where);
     r.values = values;
     return r;
 }

@@ -138,8 +138,8 @@ static struct cut cut_for(const struct nuc_dataset *d, const struct nuc_tensor_i
     struct cut c = {.is_float = t->dtype == NUC_F32};
 
     if (t->dtype != NUC_F32 && t->dtype != NUC_I16)
-        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: input '%s' is %s: recordings are float32 or int16", d->path, t->name,
-                 nuc_dtype_name(t->dtype));
+        nuc_fail(d->cx, NUC_BAD_INPUT, "%s: input '%s' is %s: recordings are float32 or int16, give arrays%s", d->path,
+                 t->name, nuc_dtype_name(t->dtype), t->dtype == NUC_U8 ? ", images or raw frames" : "");
     if (axes > 0 && elements % axes == 0)
         c.window = elements / axes;
     const int64_t step = front_end_number(d, "step");
@@ -161,7 +161,9 @@ static size_t windows_of(const struct nuc_dataset *d, const struct nuc_recording
         nuc_fail(
             d->cx, NUC_BAD_INPUT,
             "%s: has %zu samples, the input %zu: cut it, or compile the model with --stream, which takes it in hops%s",
-            r->path, r->length, c->window, d->front_end != NULL ? ", or with as many 'samples' in its front end" : "");
+            r->path, r->length, c->window,
+            d->front_end != NULL ? ", or with as many 'samples' in its front end"
+                                 : ", or with --front-end, which makes features of sound");
     if (r->sound == NULL && r->length < c->window)
         nuc_fail(d->cx, NUC_BAD_INPUT, "%s: has %zu rows, a window of the input has %zu: leave the file out", r->path,
                  r->length, c->window);

@@ -157,6 +157,10 @@ static void reads_tables(struct nuc_context *cx, void *arg)
     refused(cx, read_csv, (char[]){"1,2\n3,\n"}, "line 2: column 2 is no finite number");
     refused(cx, read_csv, (char[]){"1,,3\n1,2,3\n"}, "line 1: column 2 is no finite number");
     refused(cx, read_csv, (char[]){"x,y\nx,y\n"}, "line 2: column 1 is no finite number");
+    refused(cx, read_csv, (char[]){"2026-01-02,1\n"}, "holds no numbers");
+    refused(cx, read_csv, (char[]){"time,x\n2026-01-02,1\n"}, "line 2: column 1 is no finite number");
+    refused(cx, read_csv, (char[]){"nan,1\n2,3\n"}, "line 1: column 1 is no finite number");
+    refused(cx, read_csv, (char[]){" -Inf\n2\n"}, "line 1: column 1 is no finite number");
 }
 
 static void read_track(struct nuc_context *cx, void *arg)

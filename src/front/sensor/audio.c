@@ -266,7 +266,8 @@ static void bands_of(struct nuc_front_end *f, const struct nuc_json *j, const st
     while (first + count < bins && b->band[first + count] >= 0)
         count++;
     if (count == 0 || !(b->most > 0))
-        nuc_json_fail(j, NUC_BAD_INPUT, "has no bin of its transform of %lld between lowest and highest",
+        nuc_json_fail(j, NUC_BAD_INPUT,
+                      "has no bin of its transform of %lld between lowest and highest: give a higher highest",
                       (long long)a->fft);
     for (int64_t row = 0; row < rows; row++) {
         const int64_t begin = at;

@@ -50,8 +50,8 @@ bool nuc_front_end_flag(const struct nuc_json *object, const char *key, bool abs
 
 void nuc_front_end_misfit(const struct nuc_front_end *f, const struct nuc_json *description, const char *makes)
 {
-    nuc_json_fail(description, NUC_BAD_INPUT, "makes %s, and the input '%s' of %s is %s", makes, f->input->name,
-                  f->g->file, nuc_meta_text(f->g->cx, &f->wanted));
+    nuc_json_fail(description, NUC_BAD_INPUT, "makes %s, and the input '%s' of %s is %s: give what it was trained with",
+                  makes, f->input->name, f->g->file, nuc_meta_text(f->g->cx, &f->wanted));
 }
 
 /* ---- the graph ---- */

@@ -356,5 +356,5 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
     if (could_be_classes(e))
         cli_printf("\nno agreement: whether an output is a classifier's, --task classify says\n");
     if (!any)
-        cli_printf("nothing to compare with: give --reference MODEL, or labels as array 'label'\n");
+        cli_printf("nothing to compare with: give --reference MODEL, array 'label' or class folders\n");
 }
