@@ -527,7 +527,7 @@ double nuc_permuted_together(const struct nuc_node *node)
                : 0;
 }
 
-double nuc_litert_macs(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS])
+static double litert_macs(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS])
 {
     if (op == NUC_OP_NUCLEON_SVDF)
         return rows * held[NUC_ARG(NUCLEON_SVDF, features)] + held[NUC_ARG(NUCLEON_SVDF, state)];
@@ -539,7 +539,7 @@ double nuc_litert_macs(enum nuc_op op, double rows, const double held[NUC_LITERT
 
 double nuc_litert_products(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS])
 {
-    const double macs = nuc_litert_macs(op, rows, held);
+    const double macs = litert_macs(op, rows, held);
 
     if (op == NUC_OP_NUCLEON_SVDF)
         return macs + held[NUC_ARG(NUCLEON_SVDF, state)];
@@ -562,7 +562,7 @@ static double of_litert_layer(const struct nuc_node *node,
 
 double nuc_litert_layer_macs(const struct nuc_node *node)
 {
-    return of_litert_layer(node, nuc_litert_macs);
+    return of_litert_layer(node, litert_macs);
 }
 
 double nuc_litert_layer_products(const struct nuc_node *node)

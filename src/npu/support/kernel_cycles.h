@@ -42,15 +42,14 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
 double nuc_elements_together(const struct nuc_meta *out, const int64_t *order, uint32_t count);
 double nuc_permuted_together(const struct nuc_node *node);
 
+/* Multiply-accumulates of the layers that LiteRT computes in integers; -1 for other operators. */
+double nuc_litert_layer_macs(const struct nuc_node *node);
+
 /*
- * Multiply-accumulates of the layers that LiteRT computes in integers; -1 for other operators. Of an operator of a
+ * The same as work: a place of SVDF's state that moves on counts once more. 0 for other operators. Of an operator of a
  * program by how many rows the input has, the steps of all samples, and how many elements the first operands.
  */
 #define NUC_LITERT_OPERANDS 5
-double nuc_litert_layer_macs(const struct nuc_node *node);
-double nuc_litert_macs(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS]);
-
-/* The same as work: a place of SVDF's state that moves on counts once more. 0 for other operators. */
 double nuc_litert_layer_products(const struct nuc_node *node);
 double nuc_litert_products(enum nuc_op op, double rows, const double held[NUC_LITERT_OPERANDS]);
 
