@@ -4,8 +4,10 @@
  */
 #include "nucleon/update.h"
 
+#include "device/base/flatbuf.h"
 #include "device/base/microcode.h"
 #include "device/base/package.h"
+#include "device/base/program_schema.h"
 #include "device/base/program_sum.h"
 #include "program_graphs.h"
 #include "tools/codegen/codegen.h"
@@ -96,6 +98,47 @@ static void suits(struct nuc_context *cx, void *arg)
     bank.size = least;
     assert_int_equal(nuc_package_load(&program, &p, &f, &rest, &d), NUC_OK);
     assert_true(result_of(&program, &rest) == 6);
+}
+
+/* The program with inputs and outputs that the caller places, where all its tensors are such. */
+static struct nuc_span caller_places(struct nuc_context *cx, struct nuc_span image)
+{
+    struct nuc_fb_reader r = {.bytes = {nuc_copy(cx, image.data, image.size), image.size}};
+    struct nuc_fb_table plan = nuc_fb_vec_table(&r, nuc_fb_vec(&r, nuc_fb_root(&r, 0), 1, 4), 0);
+    struct nuc_fb_table tensor = nuc_fb_sub(&r, nuc_fb_vec_table(&r, nuc_fb_vec(&r, plan, 2, 4), 0), 1);
+    uint8_t *fields = (uint8_t *)(uintptr_t)r.bytes.data + tensor.at - nuc_load_u32(r.bytes.data + tensor.at) + 4;
+
+    memset(fields + 2 * (size_t)NUC_TENSOR_ALLOCATION, 0, 2);
+    return r.bytes;
+}
+
+/* Room for inputs and outputs is checked against the program, whatever the header says. */
+static void understated(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_program_options o = {.named = NULL};
+    struct nuc_graph *g = parse_quantized(cx, "%x = input : float32[1, 8]\n%a = edge.aten.add.Tensor(%x, %x)\n");
+    struct nuc_span image = caller_places(cx, nuc_write_program(g, &o));
+    struct nuc_span package = nuc_make_package(cx, nuc_program_view_open(cx, "test.pte", image), 7);
+    struct nuc_program program;
+    struct nuc_package p;
+    struct nuc_detail d;
+    struct nuc_bank bank, rest;
+    struct nuc_firmware f = firmware_with(&bank, ARENA);
+    uint8_t *changed = nuc_copy(cx, package.data, package.size);
+
+    assert_int_equal(nuc_package_check(package.data, package.size, &f, &p, &d), NUC_OK);
+    assert_int_equal(nuc_package_memory(&p, p.n_memories - 1).bytes, 64); /* an input and an output */
+    assert_int_equal(nuc_package_load(&program, &p, &f, &rest, &d), NUC_OK);
+    assert_true(result_of(&program, &rest) == 6);
+    nuc_store_u32(changed + (p.records - p.bytes) + (p.n_memories - 1) * NUC_PACKAGE_RECORD_SIZE + 4, 0);
+    seal(changed);
+    bank.size = bank.size - rest.size + 63;
+    assert_int_equal(nuc_package_check(package.data, package.size, &f, &p, &d), NUC_NO_MEMORY);
+    assert_int_equal(nuc_package_check(changed, package.size, &f, &p, &d), NUC_OK);
+    assert_int_equal(nuc_package_load(&program, &p, &f, &rest, &d), NUC_NO_MEMORY);
+    assert_string_equal(d.argument, "arena");
+    assert_int_equal(d.missing, 1);
+    assert_int_equal(nuc_program_execute(&program, &d), NUC_BAD_USAGE);
 }
 
 static void lacks(struct nuc_context *cx, void *arg)
@@ -472,9 +515,10 @@ static void power_failures(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(suits),     CONTEXT_TEST(lacks),           CONTEXT_TEST(copies),
-        CONTEXT_TEST(signature), CONTEXT_TEST(damaged_bytes),   CONTEXT_TEST(damaged_fields),
-        CONTEXT_TEST(updates),   CONTEXT_TEST(refused_updates), CONTEXT_TEST(power_failures),
+        CONTEXT_TEST(suits),          CONTEXT_TEST(understated), CONTEXT_TEST(lacks),
+        CONTEXT_TEST(copies),         CONTEXT_TEST(signature),   CONTEXT_TEST(damaged_bytes),
+        CONTEXT_TEST(damaged_fields), CONTEXT_TEST(updates),     CONTEXT_TEST(refused_updates),
+        CONTEXT_TEST(power_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,17 +117,22 @@ static size_t io_bytes(const struct nuc_package *p)
     return 0;
 }
 
-static enum nuc_status check_places(struct places *to, const struct nuc_package *p, struct nuc_detail *detail)
+static enum nuc_status check_taken(const struct places *to, struct nuc_detail *detail)
 {
     const struct nuc_bank *banks = to->firmware->banks;
 
-    (void)place(to, NULL, io_bytes(p));
     for (size_t i = 0; i < to->firmware->n_banks; i++) {
         if (to->taken[i] > banks[i].size)
             return too_small(detail, NUC_TEXT("memory of the firmware is too small for the program"),
                              i == 0 ? "arena" : banks[i].name, to->taken[i] - banks[i].size);
     }
     return NUC_OK;
+}
+
+static enum nuc_status check_places(struct places *to, const struct nuc_package *p, struct nuc_detail *detail)
+{
+    (void)place(to, NULL, io_bytes(p));
+    return check_taken(to, detail);
 }
 
 enum nuc_status nuc_package_fits(const struct nuc_package *p, const struct nuc_firmware *f, struct nuc_detail *detail)
@@ -199,6 +204,20 @@ enum nuc_status nuc_package_check(const void *bytes, size_t size, const struct n
     return status == NUC_OK ? nuc_package_check_open(out, firmware, detail) : status;
 }
 
+/* What the program says itself: the record of a package may be too small. */
+static void place_io(struct places *to, const struct nuc_program *p)
+{
+    const size_t n_inputs = nuc_program_n_inputs(p), n = n_inputs + nuc_program_n_outputs(p);
+    struct nuc_tensor t;
+
+    for (size_t i = 0; i < n; i++) {
+        enum nuc_status status =
+            i < n_inputs ? nuc_program_input_info(p, i, &t) : nuc_program_output_info(p, i - n_inputs, &t);
+        if (status == NUC_OK && !t.planned && (i < n_inputs || !t.constant))
+            (void)place(to, NULL, t.bytes);
+    }
+}
+
 enum nuc_status nuc_package_load(struct nuc_program *p, const struct nuc_package *package,
                                  const struct nuc_firmware *firmware, struct nuc_bank *rest, struct nuc_detail *detail)
 {
@@ -206,7 +225,9 @@ enum nuc_status nuc_package_load(struct nuc_program *p, const struct nuc_package
     struct places to = {.firmware = firmware};
     struct nuc_program_memory memory;
     struct nuc_program_sizes sizes;
+    struct nuc_detail unused;
 
+    detail = detail != NULL ? detail : &unused;
     if (firmware->copy != NULL) {
         if (package->program_size > firmware->copy_size)
             return NUC_NO_MEMORY;
@@ -219,5 +240,12 @@ enum nuc_status nuc_package_load(struct nuc_program *p, const struct nuc_package
     if (rest != NULL && to.taken[0] <= firmware->banks[0].size)
         *rest = (struct nuc_bank){NULL, (uint8_t *)firmware->banks[0].data + to.taken[0],
                                   firmware->banks[0].size - to.taken[0]};
-    return nuc_program_load(p, image, package->program_size, &memory, firmware->kernels, firmware->backends, detail);
+    status = nuc_program_load(p, image, package->program_size, &memory, firmware->kernels, firmware->backends, detail);
+    if (status != NUC_OK || rest == NULL)
+        return status;
+    place_io(&to, p);
+    status = check_taken(&to, detail);
+    if (status != NUC_OK)
+        nuc_program_unload(p);
+    return status;
 }
