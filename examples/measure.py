@@ -75,15 +75,27 @@ def sound(path):
         return np.frombuffer(file.readframes(file.getnframes()), '<i2')
 
 
+def labelled_recordings(example, path):
+    """of a folder for each class, as long as the program's input, as the program takes them"""
+    classes = open(os.path.join(example, 'classes.txt')).read().split()
+    length = json.load(open(os.path.join(example, 'front_end.json')))['audio']['samples']
+    folders = sorted(n for n in os.listdir(path) if os.path.isdir(os.path.join(path, n)))
+    files = [(os.path.join(path, n, f), n) for n in folders for f in sorted(os.listdir(os.path.join(path, n))) if f.lower().endswith('.wav')]
+    unknown = [n for _, n in files if n not in classes]
+    if not files or unknown:
+        sys.exit('measure.py: %s: %s: put .wav files in folders that are named as the classes: %s' % (
+            path, 'holds %s' % unknown[0] if unknown else 'holds no recordings of classes', ', '.join(classes)))
+    x = [sound(f)[:length] for f, _ in files]
+    return {'input': np.stack([np.pad(r, (0, length - len(r))) for r in x]), 'label': np.array([classes.index(n) for _, n in files])}
+
+
 def test_data(example):
     """arrays of TEST: those of a file, recordings in a folder for each class, or the steps of a recording"""
     path = os.environ['TEST']
     if path.endswith('.npz'):
         return dict(np.load(path))
     if os.path.isdir(path):
-        names = open(os.path.join(example, 'classes.txt')).read().split()
-        files = [(os.path.join(path, n, f), n) for n in sorted(os.listdir(path)) for f in sorted(os.listdir(os.path.join(path, n)))]
-        return {'input': np.stack([sound(f) for f, _ in files]), 'label': np.array([names.index(n) for _, n in files])}
+        return labelled_recordings(example, path)
     x, hop = sound(path), own(example).HOP
     return {'input': x[:len(x) // hop * hop].reshape(-1, hop)}
 

@@ -35,6 +35,12 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
+case $samples in
+all) ;;
+0 | *[!0-9]*) echo "run.sh: --firmware-samples $samples: give a number from 1 on, or all" >&2; exit 2 ;;
+esac
+[ ! "$test" ] || [ -e "$test" ] || { echo "run.sh: --test $test: is not there: give an .npz or .wav file, or a folder of recordings" >&2; exit 2; }
+case $test in '' | /*) ;; *) test=$PWD/$test ;; esac
 python=/usr/bin/python3 # Debian's, which Debian's packages are for
 [ "$has_sources" ] || NUCLEON=${NUCLEON:-$(command -v nucleon)} ||
     { echo "run.sh: nucleon is not installed: put it on PATH, or name it with NUCLEON=FILE" >&2; exit 1; }
@@ -49,7 +55,6 @@ done
 [ "$complete" ] || [ "$has_sources" ] ||
     { echo "run.sh: this takes $NUCLEON and python3-numpy: install what is missing" >&2; exit 1; }
 [ "$complete" ] || make --no-print-directory -C "$root" example-tools
-case $test in '' | /*) ;; *) test=$PWD/$test ;; esac
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$out"
