@@ -458,6 +458,6 @@ const char *nuc_decision_bind(struct nuc_context *cx, struct nuc_decision_rule *
     }
     while (d->ignored[ignored] < d->views[index].values)
         ignored++;
-    return nuc_format(cx, "class %u, which is ignored, is none of the %u of output '%.60s'",
+    return nuc_format(cx, "class %u, which is ignored, is none of the %u of output '%.60s': leave it out",
                       (unsigned)d->ignored[ignored], (unsigned)d->views[index].values, o->name);
 }

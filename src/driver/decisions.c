@@ -27,7 +27,8 @@ static const char *put_on_outputs(const struct nuc_model *m, struct nuc_decision
     for (size_t i = 0; i < d->n_views && why == NULL; i++) {
         const size_t index = d->views[i].output;
         if (nuc_model_output(m, index, &t) != NUC_OK)
-            return nuc_format(cx, "is of output %zu, %s has %zu", index, m->graph->file, nuc_model_n_outputs(m));
+            return nuc_format(cx, "is of output %zu, %s has %zu: numbers count from 0", index, m->graph->file,
+                              nuc_model_n_outputs(m));
         const struct nuc_decision_output o = {
             .name = nuc_output_name(m, index), .dtype = t.dtype, .rank = t.rank, .sizes = t.sizes, .scale = 1};
         why = nuc_decision_bind(cx, d, i, &o);

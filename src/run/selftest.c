@@ -490,6 +490,9 @@ static void give_inputs(struct making *m)
     const uint8_t **inputs = nuc_alloc_array(m->cx, (size_t)n * b->n_cases + 1, sizeof *inputs);
     uint32_t *bytes = nuc_alloc_array(m->cx, (size_t)n + 1, sizeof *bytes);
 
+    if (b->n_cases > UINT16_MAX)
+        nuc_fail(m->cx, NUC_UNSUPPORTED, "%s: has %u test cases: a self-test takes at most %d, bundle fewer",
+                 m->view->file, b->n_cases, UINT16_MAX);
     for (uint32_t k = 0; k < b->n_cases; k++) {
         for (uint32_t i = 0; i < n; i++) {
             inputs[k * n + i] = b->cases[k].inputs[i].data.data;

@@ -24,16 +24,13 @@ static const struct cause {
     {"passed", "every node leaves what the simulator computes", ""},
     {"weights", "its microcode, weights or constants are not those that were compiled",
      "flash that was written in part or to another address, another version of the program than of its tables, a "
-     "section "
-     "that start-up code does not copy"},
+     "section that start-up code does not copy"},
     {"memory", "its input changed after it had been written",
      "something else writes to the program's buffers: a stack that grows into them, a DMA, another program's buffers "
-     "at "
-     "the same place"},
+     "at the same place"},
     {"result", "its inputs and weights are right, its output is not",
      "on the NPU a driver or firmware of another version than the converter, buffers in cached memory, or a write to "
-     "the "
-     "NPU's scratch; on the CPU a kernel that was replaced, or compiled with other flags (-ffast-math)"},
+     "the NPU's scratch; on the CPU a kernel that was replaced, or compiled with other flags (-ffast-math)"},
     {"driver", "the driver refuses the program",
      "driver and firmware of another version than the microcode ('nucleon inspect' names its converter), or an NPU "
      "without power or clock"},
