@@ -277,6 +277,8 @@ static void release(struct trial *t)
         free(t->expected[i]);
         free(t->plain[i]);
         free(t->given[i]);
+        for (size_t k = 0; k < N_RUNS; k++)
+            free(t->of_slow[k][i]);
     }
     for (size_t i = 0; i < RANDOM_MAX_INPUTS; i++)
         free(t->samples[i]);

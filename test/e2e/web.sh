@@ -6,6 +6,8 @@ command -v emcc >/dev/null && command -v node >/dev/null || {
     exit 77
 }
 sh "$2/tools/web.sh" || exit $?
+TMPDIR=/tmp # Chromium keeps a page from folders below /dev, where memory may be
+export TMPDIR
 # shellcheck source=test/e2e/begin.sh
 . "$(dirname "$0")/begin.sh"
 tests=$root/test/e2e

@@ -3,8 +3,8 @@
 
 #include "device/base/microcode.h"
 #include "device/base/package.h"
+#include "device/runtime/package_load.h"
 #include "device/runtime/same_text.h"
-#include "device/runtime/slots.h"
 
 static enum nuc_status refuse(struct nuc_detail *detail, enum nuc_status status, const char *message)
 {

@@ -1,5 +1,5 @@
 /* Two slots: the newest program that can run, and writing another one to the slot that is not in use. */
-#include "device/runtime/slots.h"
+#include "device/runtime/package_load.h"
 
 #include <string.h>
 

@@ -616,7 +616,8 @@ void nuc_score_decision_shards(struct nuc_context *cx, const struct nuc_decision
         for (int k = 0; k < 2; k++) {
             struct marks *to = &all.of[k];
             to->items = nuc_grow(cx, to->items, &to->room, to->count + p->of[k].count + 1, sizeof *to->items);
-            memcpy(to->items + to->count, p->of[k].items, p->of[k].count * sizeof *to->items);
+            if (p->of[k].count > 0)
+                memcpy(to->items + to->count, p->of[k].items, p->of[k].count * sizeof *to->items);
             to->count += p->of[k].count;
         }
     }

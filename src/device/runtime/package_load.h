@@ -1,6 +1,6 @@
-/* What the check of a package and an update that is being written share. */
-#ifndef NUC_DEVICE_RUNTIME_SLOTS_H
-#define NUC_DEVICE_RUNTIME_SLOTS_H
+/* A package against the firmware, for the update that is being written, too. */
+#ifndef NUC_DEVICE_RUNTIME_PACKAGE_LOAD_H
+#define NUC_DEVICE_RUNTIME_PACKAGE_LOAD_H
 
 #include "nucleon/update.h"
 
