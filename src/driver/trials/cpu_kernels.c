@@ -624,21 +624,22 @@ static bool choose_norms(struct trying *t, const bool *rounds, struct outcome *b
 
 /*
  * Softmaxes of long rows in parts on the NPU, where the network surely gains by it: judged as it is in int8, since
- * float in place of a softmax is no reason to leave it whole.
+ * float in place of a softmax is no reason to leave it whole. `found` is the network with them whole; returns whether
+ * they are in parts.
  */
-static void choose_softmax(struct trying *t, const bool *rounds)
+static bool choose_softmax(struct trying *t, const bool *rounds, const struct outcome *found)
 {
-    struct outcome whole, parts;
-    bool was_narrow = t->narrow;
+    struct outcome whole = *found, parts;
 
     t->narrow = true;
-    if (t->has_long_softmax && try_rounding(t, rounds, &whole)) {
+    if (t->has_long_softmax && (!whole.is_wide || try_rounding(t, rounds, &whole))) {
         t->of_norms.softmax_in_parts = true;
         t->of_norms.softmax_in_parts = try_rounding(t, rounds, &parts) &&
                                        loss(&parts, &whole, SURE) < -LEAST_BY_PARTS &&
                                        parts.cycles <= whole.cycles + whole.cycles / MOST_FOR_PARTS;
     }
-    t->narrow = was_narrow;
+    t->narrow = false;
+    return t->of_norms.softmax_in_parts;
 }
 
 static void choose(struct trying *t, bool *rounds)
@@ -647,8 +648,8 @@ static void choose(struct trying *t, bool *rounds)
     bool trial[NUC_OP_COUNT] = {false};
     uint32_t order[MOST_KINDS], n, n_taken = 0;
 
-    choose_softmax(t, rounds);
-    if (!try_rounding(t, trial, &in_float))
+    if (!try_rounding(t, trial, &in_float) ||
+        (choose_softmax(t, trial, &in_float) && !try_rounding(t, trial, &in_float)))
         return;
     t->narrow = !in_float.is_wide;
     choose_recurrent(t, &in_float, rounds);

@@ -12,9 +12,10 @@
 #include "nucleon/runner.h"
 #include "tools/codegen/codegen_private.h"
 
-/* Of a bundled program with test cases: what a self-test compares with, to `output`. */
-static void write_selftest(struct nuc_compiler *c, const char *path, const char *output, const char *name, bool is_c)
+/* Of a bundled program with test cases: what a self-test compares with, as C. NULL: there are none. */
+static const char *selftest_of(struct nuc_compiler *c, const char *path, const char *name, bool is_c)
 {
+    const char *text = NULL;
     struct nuc_context *cx = nuc_context_of(c);
     const struct nuc_simulator_options plain = {.path = NUC_SIMULATOR_PLAIN};
     const struct nuc_selftest *t;
@@ -26,12 +27,12 @@ static void write_selftest(struct nuc_compiler *c, const char *path, const char 
         s = nuc_runner_selftest(r, path, &t);
         program.data = nuc_runner_image(r, &program.size);
         if (s == NUC_OK)
-            nuc_write_text(cx, output,
-                           nuc_selftest_tables(cx, nuc_program_view_open(cx, path, program), t, name, is_c));
+            text = nuc_selftest_tables(cx, nuc_program_view_open(cx, path, program), t, name, is_c);
     }
     if (s != NUC_OK)
         nuc_fail_again(cx, s);
     nuc_runner_close(r);
+    return text;
 }
 
 /* ---- C sources of a program ---- */
@@ -47,12 +48,13 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
         struct nuc_span file = nuc_read_file(cx, path);
         const char *stem = name != NULL ? name : nuc_codegen_name(cx, path);
         struct nuc_codegen_files files = nuc_generate_code(cx, path, nuc_program_of(cx, path, file), stem);
+        const char *selftest = nuc_is_bundle(file) ? selftest_of(c, path, stem, true) : NULL;
         nuc_make_folder(cx, folder);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.h", folder, stem), files.header);
         nuc_write_text(cx, nuc_format(cx, "%s/%s.c", folder, stem), files.source);
         nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", folder, stem), files.data);
-        if (nuc_is_bundle(file))
-            write_selftest(c, path, nuc_format(cx, "%s/%s_selftest.c", folder, stem), stem, true);
+        if (selftest != NULL)
+            nuc_write_text(cx, nuc_format(cx, "%s/%s_selftest.c", folder, stem), selftest);
     }
     return nuc_leave(&call);
 }
@@ -93,11 +95,13 @@ enum nuc_status nuc_write_kernel_tables(struct nuc_compiler *c, const char *cons
     if (setjmp(call.catch.here) == 0) {
         nuc_enter(&call, nuc_context_of(c), __func__, (programs != NULL || n_programs == 0) && output != NULL);
         struct nuc_context *cx = nuc_context_of(c);
+        bool has_cases = n_programs == 1 && nuc_is_bundle(nuc_read_file(cx, programs[0]));
+        /* Before anything is written, so that a case that fails leaves no half of the files. */
+        const char *selftest = has_cases ? selftest_of(c, programs[0], nuc_codegen_name(cx, output), false) : NULL;
         write_tables(cx, programs, n_programs, output, info, NULL);
-        if (n_programs == 1 && nuc_is_bundle(nuc_read_file(cx, programs[0])))
-            write_selftest(c, programs[0],
-                           nuc_format(cx, "%.*s_selftest.c", (int)(strlen(output) - strlen(".c")), output),
-                           nuc_codegen_name(cx, output), false);
+        if (selftest != NULL)
+            nuc_write_text(cx, nuc_format(cx, "%.*s_selftest.c", (int)(strlen(output) - strlen(".c")), output),
+                           selftest);
     }
     return nuc_leave(&call);
 }
