@@ -3,27 +3,8 @@
 # checkout, build from installed files alone and give in QEMU what the host gives, with generated C and with the program
 # file; the tables of 'nucleon kernels' link what programs call and nothing else. 77, "skipped", without the Arm
 # toolchain, QEMU or the build of the device libraries.
-set -u
-[ $# -eq 3 ] || { echo "usage: firmware_project.sh NUCLEON CM33_BUILD SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$3" && pwd)
-for tool in arm-none-eabi-gcc qemu-system-arm; do
-    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
-done
-[ -d "$2" ] || { echo "no build in $2"; exit 77; }
-build=$(cd "$2" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
-
-fail() {
-    echo "FAIL $*" >&2
-    exit 1
-}
-
-digits=$root/examples/digits
-cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(cat log)"
+# shellcheck source=test/e2e/begin_device.sh
+. "$(dirname "$0")/begin_device.sh"
 
 compile() { # NAME MODEL OPTIONS
     name=$1

@@ -7,28 +7,15 @@ inference takes the instructions that the runner counts; what is wrong is answer
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import numpy
 
-nucleon, root = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-sys.path.insert(0, f'{root}/firmware/mlperf')
 sys.dont_write_bytecode = True
+from on_board import call, nucleon, root  # noqa: E402
+sys.path.insert(0, f'{root}/firmware/mlperf')
 from runner import Board  # noqa: E402
-
-for tool in ('arm-none-eabi-gcc', 'qemu-system-arm'):
-    if shutil.which(tool) is None:
-        print(f'no {tool}')
-        sys.exit(77)
-
-
-def call(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, 'NUCLEON': nucleon, **more})
-    if done.returncode != 0:
-        sys.exit(f'FAIL {" ".join(command)}: {done.stdout}{done.stderr}')
-    return done.stdout
 
 
 def check(what, found, wanted):

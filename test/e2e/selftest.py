@@ -17,20 +17,9 @@ import tempfile
 import termios
 import time
 
-nucleon, root = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+sys.dont_write_bytecode = True
+from on_board import call, nucleon, root  # noqa: E402
 n_faults = int(sys.argv[3]) if len(sys.argv) > 3 else 24
-
-for tool in ('arm-none-eabi-gcc', 'qemu-system-arm'):
-    if shutil.which(tool) is None:
-        print(f'no {tool}')
-        sys.exit(77)
-
-
-def call(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, 'NUCLEON': nucleon, **more})
-    if done.returncode != 0:
-        sys.exit(f'FAIL {" ".join(command)}: {done.stdout}{done.stderr}')
-    return done.stdout
 
 
 def image(bundle, **more):

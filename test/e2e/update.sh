@@ -3,27 +3,8 @@
 # which is linked again; what does not suit the firmware is refused with its reason, and a slot whose writing was cut off
 # leaves the old program. Signatures are those of openssl and mbedtls, where both are installed. 77, "skipped", without the
 # Arm toolchain, QEMU or the build of the device libraries.
-set -u
-[ $# -eq 3 ] || { echo "usage: update.sh NUCLEON CM33_BUILD SOURCE_ROOT" >&2; exit 2; }
-case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
-root=$(cd "$3" && pwd)
-for tool in arm-none-eabi-gcc qemu-system-arm; do
-    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
-done
-[ -d "$2" ] || { echo "no build in $2"; exit 77; }
-build=$(cd "$2" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 2
-
-fail() {
-    echo "FAIL $*" >&2
-    exit 1
-}
-
-cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(cat log)"
-digits=$root/examples/digits
+# shellcheck source=test/e2e/begin_device.sh
+. "$(dirname "$0")/begin_device.sh"
 
 # Five programs: on the NPU, on the CPU, of another model, in float, with states. Each says what it computes.
 program() { # NAME VERSION DATA MODEL OPTIONS
