@@ -2,7 +2,7 @@
 #ifndef NUC_DATA_DECISION_ANCHORS_H
 #define NUC_DATA_DECISION_ANCHORS_H
 
-#include "data/decision.h"
+#include "data/decision_json.h"
 
 /* Sets grids and anchors. `folder` is where files are; NULL: none are read. */
 void nuc_anchors_read(const struct nuc_json *decision, const char *folder, struct nuc_decision_rule *d);

@@ -5,7 +5,7 @@
 
 #include "archive/json.h"
 #include "archive/json_build.h"
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "host/text.h"
 
 enum {

@@ -76,7 +76,7 @@ struct nuc_metadata {
     struct nuc_front_end_metadata *front_ends;
     size_t n_memories; /* 0: nothing is said */
     struct nuc_memory_metadata *memories;
-    const struct nuc_decision_rule *decision; /* what the outputs mean; NULL: not said (data/decision.h) */
+    const struct nuc_decision_rule *decision; /* what the outputs mean; NULL: not said (data/decision_json.h) */
     size_t n_target;                          /* 0: the default or not known, or 1 */
     struct nuc_target_metadata *target;
 };

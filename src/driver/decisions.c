@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "data/metadata.h"
 #include "device/decision/bind.h"
 #include "driver/model_metadata.h"

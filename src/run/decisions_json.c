@@ -1,6 +1,6 @@
 /* What was found in the outputs of inferences, as JSON. */
 #include "archive/json_build.h"
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "host/call.h"
 #include "nucleon/runner.h"
 

@@ -13,7 +13,7 @@
 #include "archive/file_kind.h"
 #include "archive/program_package.h"
 #include "archive/program_view.h"
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "data/npz_write.h"
 #include "driver/model_metadata.h"
 #include "host/clock.h"

@@ -3,7 +3,7 @@
 
 #include "archive/json_build.h"
 #include "contexts.h"
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "device/decision/bind.h"
 
 static struct nuc_decision_rule *read(struct nuc_context *cx, const char *text)

@@ -7,7 +7,7 @@
 #include "failing_memory.h"
 #include "nucleon/runner.h"
 #include "tools/report/full_report.h"
-#include "tools/report/png.h"
+#include "tools/report/png_write.h"
 
 #define DIGITS NUCLEON_EXAMPLES "/digits/"
 

@@ -137,9 +137,9 @@ struct conv nuc_conv_of(const struct nuc_node *node)
     return c;
 }
 
-struct pool nuc_pool_of(const struct nuc_node *node)
+struct nuc_pool nuc_pool_of(const struct nuc_node *node)
 {
-    struct pool p = {.kernel = nuc_pair(node, POOL(kernel_size), (struct nuc_pair){1, 1})};
+    struct nuc_pool p = {.kernel = nuc_pair(node, POOL(kernel_size), (struct nuc_pair){1, 1})};
 
     p.stride = nuc_pair(node, POOL(stride), p.kernel);
     p.padding = nuc_pair(node, POOL(padding), (struct nuc_pair){0, 0});

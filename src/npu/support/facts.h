@@ -48,10 +48,10 @@ struct conv {
 struct conv nuc_conv_of(const struct nuc_node *node);
 
 /* Kernel, stride and padding of a pooling (input, kernel, stride, padding, ...). */
-struct pool {
+struct nuc_pool {
     struct nuc_pair kernel, stride, padding;
 };
-struct pool nuc_pool_of(const struct nuc_node *node);
+struct nuc_pool nuc_pool_of(const struct nuc_node *node);
 
 /* Bounds with an operator of their own: ReluN1To1, Relu0To1, Relu6, and Relu with an infinite upper bound. */
 bool nuc_is_relu_like(struct nuc_bounds b, bool allow_infinite);

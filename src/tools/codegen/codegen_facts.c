@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "tools/codegen/codegen_private.h"
 
 /* ---- constants ---- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "archive/json_build.h"
-#include "data/decision.h"
+#include "data/decision_json.h"
 #include "tools/evaluate/shard.h"
 
 /* What was found in a sample, or is labelled: for each box or step. */

@@ -6,7 +6,7 @@
 #include "data/dataset.h"
 #include "tools/evaluate/scored_output.h"
 #include "tools/report/full_report.h"
-#include "tools/report/png.h"
+#include "tools/report/png_write.h"
 
 #define MOST_CLASSES 128u     /* of a confusion matrix; of more the most frequent confusions are listed */
 #define MOST_CONFUSIONS 64u   /* of these */
@@ -288,8 +288,9 @@ void nuc_evaluate_report(struct nuc_report *r)
     r->data = nuc_dataset_for(r->cx, nuc_compiler_options(r->c), r->dataset);
     check(r, nuc_evaluate(r->runner, r->data, nuc_model_is_quantized(r->model) ? NULL : r->model, &options,
                           &r->evaluation));
-    if (r->evaluation->missed != NULL)
-        nuc_report_add_missed(r, r->evaluation->missed);
+    const char *missed = r->evaluation->missed;
+    if (missed != NULL)
+        r->missed = r->missed == NULL ? missed : nuc_format(r->cx, "%s; %s", r->missed, missed);
 }
 
 void nuc_put_report_evaluation(struct nuc_report *r)

@@ -49,9 +49,6 @@ void nuc_evaluate_report(struct nuc_report *r);
 /* Fails where what is to be compared with is no report, before anything takes time (compare.c). */
 void nuc_check_report_compare(struct nuc_report *r);
 
-/* A property that is demanded does not hold. */
-void nuc_report_add_missed(struct nuc_report *r, const char *text);
-
 /* ---- members of the tree ---- */
 
 void nuc_put_report_model(struct nuc_report *r);

@@ -9,11 +9,6 @@
 #include "tools/report/device.h"
 #include "tools/report/full_report.h"
 
-void nuc_report_add_missed(struct nuc_report *r, const char *text)
-{
-    r->missed = r->missed == NULL ? text : nuc_format(r->cx, "%s; %s", r->missed, text);
-}
-
 /* ---- the object ---- */
 
 static void check_samples(const struct nuc_report *r)

@@ -102,14 +102,14 @@ static const struct nuc_support_rule conv_target[] = {
 
 static bool pool_stride(const struct nuc_rule_query *q)
 {
-    struct pool p = nuc_pool_of(q->node);
+    struct nuc_pool p = nuc_pool_of(q->node);
 
     return p.stride.h == 1 || p.stride.h == 2 || nuc_rule_report(q, "1 or 2", "%lld", (long long)p.stride.h);
 }
 
 static bool pool_padding(const struct nuc_rule_query *q)
 {
-    struct pool p = nuc_pool_of(q->node);
+    struct nuc_pool p = nuc_pool_of(q->node);
 
     return (p.padding.h <= p.kernel.h && p.padding.w <= p.kernel.w) ||
            nuc_rule_report_pair(q, nuc_rule_text(q, "%lld x %lld", (long long)p.kernel.h, (long long)p.kernel.w),

@@ -70,7 +70,7 @@ static struct {
     size_t done, total;
     double began, printed, drawn;
     bool active, shown;
-} step = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} line = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now(void)
 {
@@ -108,22 +108,22 @@ static void line_text(double elapsed, char *text, size_t size)
     char time[32], rate[32];
 
     time_text(elapsed, time, sizeof time);
-    size_t n = (size_t)snprintf(text, size, "%-18s ", step.what);
-    if (step.total == 0) {
+    size_t n = (size_t)snprintf(text, size, "%-18s ", line.what);
+    if (line.total == 0) {
         snprintf(text + n, size - n, "%s", time);
         return;
     }
-    int filled = (int)(step.done * BAR / step.total);
+    int filled = (int)(line.done * BAR / line.total);
     n += (size_t)snprintf(text + n, size - n, "[%.*s%.*s] %zu/%zu %3zu %%", filled, "####################",
-                          BAR - filled, "....................", step.done, step.total, step.done * 100 / step.total);
-    if (step.done == 0)
+                          BAR - filled, "....................", line.done, line.total, line.done * 100 / line.total);
+    if (line.done == 0)
         return;
-    rate_text((double)step.done / elapsed, rate, sizeof rate);
-    time_text((double)(step.total - step.done) * elapsed / (double)step.done, time, sizeof time);
+    rate_text((double)line.done / elapsed, rate, sizeof rate);
+    time_text((double)(line.total - line.done) * elapsed / (double)line.done, time, sizeof time);
     snprintf(text + n, size - n, "  %s  %s left", rate, time);
 }
 
-static size_t columns(void)
+static size_t terminal_columns(void)
 {
     struct winsize w;
 
@@ -134,25 +134,26 @@ static size_t columns(void)
 static void put_line(const char *text)
 {
     char out[160];
-    int length = snprintf(out, sizeof out, "\r%.*s\033[K%s", (int)(columns() - 1 < 120 ? columns() - 1 : 120), text,
-                          *text == '\0' ? "" : "\r");
+    int length =
+        snprintf(out, sizeof out, "\r%.*s\033[K%s", (int)(terminal_columns() - 1 < 120 ? terminal_columns() - 1 : 120),
+                 text, *text == '\0' ? "" : "\r");
 
     if (length > 0 && write(STDERR_FILENO, out, (size_t)length) < 0)
-        step.active = false;
+        line.active = false;
 }
 
 static void draw(void)
 {
     char text[128];
-    double time = now(), elapsed = time - step.began;
+    double time = now(), elapsed = time - line.began;
 
-    if (!step.active || elapsed < A_MOMENT || time - step.printed < PAUSE ||
-        (step.alone && time - step.drawn < MILLISECONDS / 1e3))
+    if (!line.active || elapsed < A_MOMENT || time - line.printed < PAUSE ||
+        (line.alone && time - line.drawn < MILLISECONDS / 1e3))
         return;
-    step.drawn = time;
+    line.drawn = time;
     line_text(elapsed, text, sizeof text);
     put_line(text);
-    step.shown = step.active;
+    line.shown = line.active;
 }
 
 static void *draw_on(void *unused)
@@ -162,9 +163,9 @@ static void *draw_on(void *unused)
     (void)unused;
     for (;;) {
         nanosleep(&pause, NULL);
-        pthread_mutex_lock(&step.lock);
+        pthread_mutex_lock(&line.lock);
         draw();
-        pthread_mutex_unlock(&step.lock);
+        pthread_mutex_unlock(&line.lock);
     }
     return NULL;
 }
@@ -177,9 +178,9 @@ static void start_drawing(void)
     /* Signals go to the thread that works. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    step.drawing = true;
-    step.alone = pthread_create(&thread, NULL, draw_on, NULL) != 0;
-    if (!step.alone)
+    line.drawing = true;
+    line.alone = pthread_create(&thread, NULL, draw_on, NULL) != 0;
+    if (!line.alone)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -197,42 +198,42 @@ void cli_progress(void *user, const char *what, size_t done, size_t total)
     (void)user;
     if (is_quiet || !is_terminal())
         return;
-    if (!step.drawing)
+    if (!line.drawing)
         start_drawing();
-    pthread_mutex_lock(&step.lock);
-    if (!step.active || strcmp(step.what, what) != 0 || done < step.done) {
-        snprintf(step.what, sizeof step.what, "%s", what);
-        step.began = now();
+    pthread_mutex_lock(&line.lock);
+    if (!line.active || strcmp(line.what, what) != 0 || done < line.done) {
+        snprintf(line.what, sizeof line.what, "%s", what);
+        line.began = now();
     }
-    step.done = done;
-    step.total = total;
-    step.active = true;
-    if (step.alone)
+    line.done = done;
+    line.total = total;
+    line.active = true;
+    if (line.alone)
         draw();
-    pthread_mutex_unlock(&step.lock);
+    pthread_mutex_unlock(&line.lock);
     if (total > 0 && done >= total)
         cli_end_progress();
 }
 
 void cli_hide_progress(void)
 {
-    if (!step.drawing)
+    if (!line.drawing)
         return;
-    pthread_mutex_lock(&step.lock);
-    if (step.shown)
+    pthread_mutex_lock(&line.lock);
+    if (line.shown)
         put_line("");
-    step.shown = false;
-    step.printed = now();
-    pthread_mutex_unlock(&step.lock);
+    line.shown = false;
+    line.printed = now();
+    pthread_mutex_unlock(&line.lock);
 }
 
 void cli_end_progress(void)
 {
-    if (!step.drawing)
+    if (!line.drawing)
         return;
-    pthread_mutex_lock(&step.lock);
-    step.active = false;
-    pthread_mutex_unlock(&step.lock);
+    pthread_mutex_lock(&line.lock);
+    line.active = false;
+    pthread_mutex_unlock(&line.lock);
     cli_hide_progress();
 }
 

@@ -1,6 +1,6 @@
 /* Small pictures as text: PNG files that are not compressed, so that their bytes depend on no library's version. */
-#ifndef NUC_TOOLS_REPORT_PNG_H
-#define NUC_TOOLS_REPORT_PNG_H
+#ifndef NUC_TOOLS_REPORT_PNG_WRITE_H
+#define NUC_TOOLS_REPORT_PNG_WRITE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "data/decision.h"
+#include "data/decision_json.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,8 +2,8 @@
  * Decisions as JSON (docs/decisions.md): read from what a user writes and from the facts of a program,
  * where the same object stands with every member said (docs/formats.md, "Facts"), and put on the outputs of a program.
  */
-#ifndef NUC_DATA_DECISION_H
-#define NUC_DATA_DECISION_H
+#ifndef NUC_DATA_DECISION_JSON_H
+#define NUC_DATA_DECISION_JSON_H
 
 #include <jansson.h>
 

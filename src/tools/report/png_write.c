@@ -1,5 +1,5 @@
 /* PNG (ISO/IEC 15948) with stored blocks (RFC 1951, 1950), in base64 (RFC 4648). */
-#include "tools/report/png.h"
+#include "tools/report/png_write.h"
 
 #include <assert.h>
 #include <string.h>
