@@ -15,25 +15,6 @@
 
 #define MAX_GEOMETRY ((int64_t)1 << 30)
 
-/*
- * The weight in the order of the sums, [groups][out][k], from [groups][out][in][taps] or, transposed, from
- * [groups][in][out][taps] with the taps mirrored.
- */
-void nuc_conv_arrange(const struct conv *v, const float *weight, float *arranged)
-{
-    size_t taps = nuc_conv_volume(v->kernel);
-
-    for (size_t channel = 0; channel < v->groups * v->out_channels; channel++) {
-        size_t group = channel / v->out_channels, o = channel % v->out_channels;
-        for (size_t i = 0; i < v->k; i++) {
-            size_t c = v->sources[i] / taps, tap = v->sources[i] % taps;
-            size_t row =
-                v->transposed ? (group * v->in_channels + c) * v->out_channels + o : channel * v->in_channels + c;
-            *arranged++ = weight[row * taps + (v->transposed ? taps - 1 - tap : tap)];
-        }
-    }
-}
-
 /* Tap `tap` of channel `ch`, at position `i` of the sum. */
 static void set_tap(struct conv *v, size_t i, size_t ch, size_t tap)
 {
@@ -83,14 +64,6 @@ static void set_geometry(struct nuc_eval_call *c, struct conv *v, const int64_t 
             v->padded[d] = v->in[d];
         v->in_place = v->in_place && v->origin[d] == 0 && v->spread[d] == 1 && v->padded[d] == v->in[d];
     }
-}
-
-bool nuc_conv_padded_at(const struct conv *v, int d, size_t at, size_t *padded)
-{
-    int64_t place = v->origin[d] + (int64_t)(at * v->spread[d]);
-
-    *padded = (size_t)place;
-    return place >= 0 && place < (int64_t)v->padded[d];
 }
 
 /* How the padded image lies. */

@@ -4,6 +4,18 @@
 
 #include "eval/eval_sum.h"
 
+uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c)
+{
+    uint32_t rank = nuc_eval_in_meta(c, NUC_SELF)->rank;
+    const struct nuc_arg *dim = nuc_arg_at(c->node, NUC_ARG(MEAN_DIM, dim));
+
+    if (c->node->op == NUC_OP_SUM)
+        return (1u << rank) - 1;
+    if (dim->kind == NUC_ARG_INT)
+        return rank == 0 ? 0 : 1u << nuc_positive_dim(dim->u.i, rank);
+    return nuc_dims_mask(c->node, NUC_ARG(MEAN_DIM, dim), rank);
+}
+
 /* ---- mean and sum of float32 ---- */
 
 struct sums {

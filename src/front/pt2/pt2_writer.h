@@ -15,11 +15,17 @@ struct nuc_pt2_writer {
     bool *is_scalar;    /* by node id: a constant that is written as a number where it is read */
 };
 
+/* ---- pt2_write_tensor.c ---- */
+
 /* {"name": ...} */
 void nuc_put_name(struct nuc_context *cx, json_t *parent, const char *key, const char *name);
 
 /* {"as_tensor": {"name": ...}} */
 void nuc_put_tensor(struct nuc_context *cx, json_t *parent, const char *key, const char *name);
+
+/* Type, sizes, strides and the rest of what torch says of a tensor. */
+void nuc_put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_meta *meta,
+                         const int64_t *strides, bool requires_grad);
 
 /* Notes a value among the graph's tensor_values. */
 void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_meta *meta, bool requires_grad);

@@ -1,7 +1,6 @@
 /* The walk over the model: inputs, operators by table, outputs. */
 #include "front/tflite/tflite.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "host/characters.h"
@@ -14,14 +13,6 @@
 
 const char *const nuc_tflite_preserved[NUC_TFLITE_N_PRESERVED] = {"aten.prelu.default", "aten.pad.default",
                                                                   "aten.hardswish.default"};
-
-_Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    nuc_lt_refuse(ti->m, ti->index, ti->op, format, args);
-}
 
 static nuc_ti_importer *const importers[NUC_LT_CODES] = {
 #define nuc_ti_none NULL
@@ -90,19 +81,6 @@ static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
         zero > nuc_ti_range(t->dtype).high)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: tensor '%s' has scale %g and zero point %lld", ti->m->file, t->name,
                  (double)t->quant.scale[0], (long long)zero);
-}
-
-const char *nuc_ti_identifier(struct nuc_context *cx, const char *name, const char *other)
-{
-    if (name == NULL || *name == '\0' || strlen(name) > 64)
-        return other;
-    char *text = nuc_format(cx, "%s%s", *name >= '0' && *name <= '9' ? "input_" : "", name);
-    for (char *p = text; *p != '\0'; p++) {
-        bool good = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
-        if (!good)
-            *p = '_';
-    }
-    return text;
 }
 
 /* False: its sizes are those of no value. Then the operators that read it say so, where obstacles are not collected. */

@@ -1,10 +1,32 @@
 /* Values of tensors in the form an operator asks for, constants, quantization. */
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "host/file.h"
 #include "ir/quant.h"
 #include "tflite_import.h"
+
+_Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    nuc_lt_refuse(ti->m, ti->index, ti->op, format, args);
+}
+
+const char *nuc_ti_identifier(struct nuc_context *cx, const char *name, const char *other)
+{
+    if (name == NULL || *name == '\0' || strlen(name) > 64)
+        return other;
+    char *text = nuc_format(cx, "%s%s", *name >= '0' && *name <= '9' ? "input_" : "", name);
+    for (char *p = text; *p != '\0'; p++) {
+        bool good = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
+        if (!good)
+            *p = '_';
+    }
+    return text;
+}
 
 /* Dimension of an image for axis i of [N, H, W, C]; axis of [N, H, W, C] for dimension i of an image. */
 static const uint32_t image_dim[4] = {0, 2, 3, 1};

@@ -213,9 +213,8 @@ enum nuc_cv_rows {
 /* Appends the calls of one node. */
 typedef void nuc_cv_emitter(struct nuc_cv *cv, const struct nuc_cv_node *n);
 
-/* How operators of one kind become kernel calls. */
+/* What the kernel calls of operators of one kind are like. */
 struct nuc_cv_kernel {
-    nuc_cv_emitter *emit; /* NULL: the NPU has no such kernel */
     enum nuc_cv_rows rows;
     bool clamps; /* its result, to a range that activations after it become part of */
     bool tables; /* one call, which can apply a table to its result */

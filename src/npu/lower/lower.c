@@ -53,146 +53,6 @@ bool nuc_can_lower(enum nuc_op op)
     return op < NUC_OP_COUNT && lowerings[op].append != NULL;
 }
 
-int32_t nuc_lower_code(const struct nuc_node *node)
-{
-    return lowerings[node->op].code;
-}
-
-_Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what)
-{
-    nuc_fail(l->cx, NUC_INTERNAL,
-             "%s: %s cannot be lowered to LiteRT: %s: the partitioner should have kept it on the "
-             "CPU, exclude it from delegation",
-             l->g->file, nuc_node_text(l->cx, node), what);
-}
-
-/* ---- tensors ---- */
-
-/* Its place, or the free slot where that would go. */
-static struct nuc_lower_place *place_of(const struct nuc_lowering *l, const struct nuc_node *node)
-{
-    size_t i = (node->id * 2654435761u) & (l->n_slots - 1); /* Knuth's multiplicative hash */
-
-    while (l->places[i].node != NULL && l->places[i].node != node)
-        i = (i + 1) & (l->n_slots - 1);
-    return &l->places[i];
-}
-
-/* Quantization is no operator of a LiteRT model: its tensors are the values that are quantized. */
-static const char *label_of(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
-{
-    while ((nuc_is_quantize(node) || nuc_is_dequantize(node)) && node->args[NUC_SELF].kind == NUC_ARG_NODE)
-        node = node->args[NUC_SELF].u.node;
-    if (node->op == NUC_OP_GETITEM) {
-        index = (uint32_t)node->args[NUC_ARG(GETITEM, index)].u.i;
-        node = node->args[NUC_SELF].u.node;
-    }
-    return nuc_label_of_result(l->cx, l->options.labels, node, index);
-}
-
-static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
-{
-    const struct nuc_meta *meta = &node->vals[index];
-    struct nuc_lt_tensor t = {.name = node->name, .dtype = meta->dtype, .rank = meta->rank};
-    int32_t sizes[NUC_MAX_RANK], perm[NUC_MAX_RANK];
-    bool first = node->format == NUC_CHANNELS_FIRST;
-
-    if (node->n_vals > 1)
-        t.name = nuc_format(l->cx, "%s_<getitem_extracted_output_%u>", node->name, index);
-    for (uint32_t i = 0; i < meta->rank; i++) {
-        if (meta->sizes[i] > INT32_MAX)
-            nuc_lower_refuse(l, node, "a dimension exceeds 2^31");
-        sizes[i] = (int32_t)meta->sizes[i];
-    }
-    for (uint32_t i = 0; i < meta->rank; i++)
-        perm[i] = (int32_t)i;
-    if (first)
-        nuc_perm_to_last(perm, meta->rank);
-    nuc_perm_apply(t.shape, sizes, perm, meta->rank);
-    if (nuc_is_static(node)) {
-        t.data.size = nuc_bytes(meta);
-        t.data.data = nuc_const_contiguous(l->g, node);
-        if (first)
-            t.data.data = nuc_permute_data(l->cx, t.data.data, nuc_dtype_size(t.dtype), sizes, meta->rank, perm);
-    }
-    enum nuc_ltb_format format = first                            ? NUC_LTB_CHANNELS_LAST
-                                 : node->format == NUC_FORMATLESS ? NUC_LTB_FORMATLESS
-                                                                  : NUC_LTB_NONE;
-    int32_t tensor = nuc_ltb_add(l->b, &t, format);
-    if (l->options.labels != NULL)
-        l->b->notes[tensor].label = label_of(l, node, index);
-    if (index == 0)
-        *place_of(l, node) = (struct nuc_lower_place){node, tensor};
-}
-
-static void add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (place_of(l, nodes[i])->node != NULL)
-            continue;
-        for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
-            add_value(l, nodes[i], k);
-    }
-}
-
-int32_t nuc_lower_first_value(const struct nuc_lowering *l, const struct nuc_node *node)
-{
-    const struct nuc_lower_place *place = place_of(l, node);
-
-    if (place->node == NULL)
-        nuc_fail(l->cx, NUC_INTERNAL, "%s: %s is read in partition '%s' but belongs neither to it nor to its inputs",
-                 l->g->file, nuc_node_text(l->cx, node), l->partition->tag);
-    return place->tensor;
-}
-
-int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
-{
-    const struct nuc_node *input = nuc_arg_node(node, index);
-
-    return input == NULL ? -1 : nuc_ltb_root(l->b, nuc_lower_first_value(l, input));
-}
-
-int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node)
-{
-    return nuc_ltb_root(l->b, nuc_lower_first_value(l, node));
-}
-
-/* ---- what lowerings share ---- */
-
-int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor)
-{
-    uint32_t rank = nuc_ltb_at(l->b, tensor)->rank;
-    int64_t axis = nuc_dim(node, index, INT32_MAX, rank);
-    int32_t place[NUC_MAX_RANK];
-
-    if (axis < 0 || axis >= (int64_t)rank)
-        nuc_lower_refuse(l, node, "its dimension is outside the tensor");
-    if (!nuc_ltb_is_last(l->b, tensor))
-        return (int32_t)axis;
-    nuc_perm_to_first(place, rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
-    return place[axis];
-}
-
-int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high)
-{
-    double q = nearbyint(value / scale) + (double)zero_point;
-
-    if (!(q > (double)low))
-        return low;
-    return q > (double)high ? high : (int64_t)q;
-}
-
-void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
-{
-    const struct nuc_lt_tensor *x = nuc_ltb_at(l->b, from);
-    struct nuc_lt_tensor *y = nuc_ltb_at(l->b, to);
-
-    if (x->quant.count == 0 || y->quant.count != 0)
-        return;
-    y->quant = x->quant;
-    y->dtype = x->dtype;
-}
-
 /* ---- the partition ---- */
 
 /* Identities at boundaries were made before getitem nodes gave their tensors up for those of the operators. */
@@ -216,6 +76,7 @@ static enum phase phase_of(const struct nuc_node *node)
 
 static void append(struct nuc_lowering *l, const struct nuc_node *node)
 {
+    l->code = lowerings[node->op].code;
     lowerings[node->op].append(l, node, nuc_lower_input(l, node, NUC_SELF), nuc_lower_output(l, node));
 }
 
@@ -387,9 +248,9 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
         l.n_slots *= 2;
     nuc_ltb_reserve(l.b, n_values + n_values / 8); /* lists and transposes come in addition */
     l.places = nuc_alloc_array(g->cx, l.n_slots, sizeof *l.places);
-    add_values(&l, p->constants, p->n_constants);
-    add_values(&l, p->inputs, p->n_inputs);
-    add_values(&l, p->nodes, p->n_nodes);
+    nuc_lower_add_values(&l, p->constants, p->n_constants);
+    nuc_lower_add_values(&l, p->inputs, p->n_inputs);
+    nuc_lower_add_values(&l, p->nodes, p->n_nodes);
     lower_nodes(&l);
     nuc_tidy_sort(l.b);
     convert_boundaries(&l, io);

@@ -7,12 +7,13 @@
 /* An operator of one operand whose LiteRT operator has no options. */
 void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y);
+    (void)node;
+    nuc_ltb_op(l->b, l->code, &x, 1, y);
 }
 
 void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, l->code, &x, 1, y);
 
     op->options.leaky_relu.alpha = (float)nuc_scalar(node, NUC_ARG(LEAKY_RELU, negative_slope), 0.01);
 }
@@ -21,7 +22,7 @@ void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node, i
 static const struct {
     double low, high;
     int32_t code;
-} bounded[] = {
+} clips[] = {
 #define LT_CLIP(name, number, low, high) {low, high, number},
 #include "litert/lt_ops.def"
     {0, HUGE_VAL, NUC_LT_RELU},
@@ -47,10 +48,10 @@ void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node, int32_
     double low = bounds.min, high = bounds.max;
     bool has_low = isfinite(low), has_high = isfinite(high);
 
-    for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++) {
-        if (has_low && nuc_numbers_equal(low, bounded[i].low) &&
-            nuc_numbers_equal(has_high ? high : HUGE_VAL, bounded[i].high)) {
-            nuc_ltb_op(l->b, bounded[i].code, &x, 1, y);
+    for (size_t i = 0; i < sizeof clips / sizeof clips[0]; i++) {
+        if (has_low && nuc_numbers_equal(low, clips[i].low) &&
+            nuc_numbers_equal(has_high ? high : HUGE_VAL, clips[i].high)) {
+            nuc_ltb_op(l->b, clips[i].code, &x, 1, y);
             return;
         }
     }
@@ -67,5 +68,6 @@ void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node, int32_
 /* Over the last dimension, which is where channels are: the support rules admit no other. */
 void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y)->options.softmax.beta = 1;
+    (void)node;
+    nuc_ltb_op(l->b, l->code, &x, 1, y)->options.softmax.beta = 1;
 }

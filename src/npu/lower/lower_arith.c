@@ -91,7 +91,7 @@ static void align_operands(struct nuc_lowering *l, const struct nuc_node *node, 
 void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
     int32_t operands[2] = {x, nuc_lower_input(l, node, NUC_ARG(ADD, other))};
-    int32_t code = nuc_lower_code(node);
+    int32_t code = l->code;
 
     if (operands[0] < 0 || operands[1] < 0)
         nuc_lower_refuse(l, node, "it does not have two tensors as operands");
@@ -115,5 +115,5 @@ void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node, int32_
 {
     int32_t slope = nuc_lower_input(l, node, NUC_ARG(PRELU, weight));
 
-    nuc_ltb_op(l->b, nuc_lower_code(node), (const int32_t[]){x, slope}, 2, y);
+    nuc_ltb_op(l->b, l->code, (const int32_t[]){x, slope}, 2, y);
 }

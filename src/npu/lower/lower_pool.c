@@ -5,10 +5,9 @@
 /* The poolings' arguments have the same places. */
 #define ARG(name) NUC_ARG(AVG_POOL2D, name)
 
-static void append_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y,
-                        struct nuc_pair kernel, struct nuc_pair stride)
+static void append_pool(struct nuc_lowering *l, int32_t x, int32_t y, struct nuc_pair kernel, struct nuc_pair stride)
 {
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, l->code, &x, 1, y);
 
     op->options.pool.padding = NUC_LT_VALID;
     op->options.pool.filter_h = (int32_t)kernel.h;
@@ -25,7 +24,7 @@ static void lower_pool(struct nuc_lowering *l, const struct nuc_node *node, int3
     struct nuc_pair padding = nuc_pair(node, ARG(padding), (struct nuc_pair){0, 0});
 
     x = nuc_lower_pad_hw(l, x, padding, value_rank, value);
-    append_pool(l, node, x, y, kernel, nuc_pair(node, ARG(stride), kernel));
+    append_pool(l, x, y, kernel, nuc_pair(node, ARG(stride), kernel));
 }
 
 /* Padded elements count in the mean, so they are padded with the value that stands for 0. */
@@ -54,7 +53,7 @@ void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *
     struct nuc_pair stride = {in->shape[1] / out->shape[1], in->shape[2] / out->shape[2]};
     struct nuc_pair kernel = {in->shape[1] - (out->shape[1] - 1) * stride.h,
                               in->shape[2] - (out->shape[2] - 1) * stride.w};
-    append_pool(l, node, x, y, kernel, stride);
+    append_pool(l, x, y, kernel, stride);
 }
 
 /*
@@ -70,7 +69,7 @@ void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node, int32
     if (output->rank != 4 || !nuc_ltb_is_last(l->b, x) || !nuc_ltb_is_last(l->b, y))
         nuc_lower_refuse(l, node, "input and output must be images");
     int32_t size = nuc_ltb_list(l->b, "sizes", (const int32_t[]){output->shape[1], output->shape[2]}, 2);
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), (const int32_t[]){x, size}, 2, y);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, l->code, (const int32_t[]){x, size}, 2, y);
     op->options.resize.align_corners = corners;
     op->options.resize.half_pixel_centers = bilinear && !corners;
 }

@@ -65,7 +65,7 @@ void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node, in
     struct nuc_ltb_result result =
         nuc_ltb_begin_result(l->b, y, last_out && !keep_dims ? to_last : NULL, NUC_LTB_CHANNELS_FIRST);
     int32_t axes_tensor = nuc_ltb_list(l->b, "axes", axes, count);
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), (const int32_t[]){x, axes_tensor}, 2, result.written);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, l->code, (const int32_t[]){x, axes_tensor}, 2, result.written);
     op->options.reduce.keep_dims = keep_dims;
     nuc_ltb_end_result(l->b, &result);
 }

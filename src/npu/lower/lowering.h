@@ -18,6 +18,7 @@ struct nuc_lowering {
     const struct nuc_partition *partition;
     struct nuc_lower_options options;
     struct nuc_ltb *b;
+    int32_t code; /* of LiteRT, that the node at hand becomes where that follows from its operator alone; else 0 */
     /* Hash table of the partition's nodes, not of the graph's: there may be as many partitions as nodes. */
     struct nuc_lower_place *places;
     size_t n_slots; /* a power of two */
@@ -36,11 +37,11 @@ nuc_lower_fn nuc_lower_quantize, nuc_lower_dequantize, nuc_lower_getitem;
 
 /* ---- what lowerings share ---- */
 
-/* The LiteRT operator that the node becomes, where that follows from the node's operator alone. */
-int32_t nuc_lower_code(const struct nuc_node *node);
-
 /* Fails with NUC_INTERNAL: the support rules let through what cannot be lowered. */
 _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what);
+
+/* Tensors for the values of the nodes that have none yet. */
+void nuc_lower_add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count);
 
 /* The tensor of the node's first value. */
 int32_t nuc_lower_first_value(const struct nuc_lowering *l, const struct nuc_node *node);

@@ -53,6 +53,9 @@ struct nuc_codegen_row {
 };
 const struct nuc_codegen_row *nuc_codegen_row(const char *name);
 
+/* A letter, a digit or _, in any locale. */
+bool nuc_codegen_is_name_part(char c);
+
 /* Fails with NUC_BAD_USAGE for a name that is no C identifier, or taken. */
 void nuc_codegen_check_name(struct nuc_context *cx, const char *name);
 

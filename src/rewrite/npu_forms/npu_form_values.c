@@ -1,0 +1,25 @@
+#include "rewrite/npu_forms/npu_forms.h"
+
+bool nuc_can_view(const struct nuc_support *s, uint32_t rank)
+{
+    struct nuc_meta meta = {.dtype = NUC_F32, .rank = (uint8_t)rank};
+    struct nuc_node input = {.n_vals = 1, .vals = &meta};
+    struct nuc_arg args[] = {nuc_node_arg(&input)};
+    struct nuc_node view = {.op = NUC_OP_VIEW, .args = args, .n_args = 1, .n_vals = 1, .vals = &meta};
+
+    return rank <= NUC_MAX_RANK && nuc_check_unquantized(s, NUC_OP_VIEW, &view).ok;
+}
+
+bool nuc_is_float_value(const struct nuc_node *x)
+{
+    return x != NULL && !x->is_tuple && x->n_vals == 1 && x->vals[0].dtype == NUC_F32 && nuc_elements(&x->vals[0]) > 0;
+}
+
+bool nuc_is_written(const struct nuc_node *x)
+{
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        if (x->users[i]->in_place)
+            return true;
+    }
+    return false;
+}
