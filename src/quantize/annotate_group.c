@@ -23,19 +23,6 @@ static uint32_t members(const struct nuc_annotator *a, const struct nuc_node *no
     return puts ? 1 : count;
 }
 
-const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const struct nuc_node *node)
-{
-    for (uint32_t steps = 0; steps <= a->g->n_nodes; steps++) {
-        const struct nuc_annotation *at = a->by_id[node->id];
-        if (at == NULL || at->output.kind == NUC_QSPEC_NONE)
-            return NULL;
-        if (at->output.kind != NUC_QSPEC_SHARED || at->output.from[0].user != NULL)
-            return &at->output;
-        node = at->output.from[0].node;
-    }
-    return NULL;
-}
-
 /* Fixed parameters that any other tensor of the group would be clipped by. */
 static bool is_too_narrow(const struct nuc_annotator *a, const struct nuc_qspec *spec, struct nuc_node *const *inputs,
                           uint32_t count)

@@ -28,6 +28,9 @@ struct nuc_annotator {
 const struct nuc_quant_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node);
 const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec);
 
+/* On the side of int16. */
+bool nuc_is_wide(const struct nuc_annotator *a, const struct nuc_node *node);
+
 /* Argument `i` that the pattern quantizes, NULL when there is none, and how that is done. */
 struct nuc_node *nuc_anchor_arg(const struct nuc_quant_pattern *p, const struct nuc_node *node, uint32_t i);
 struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i);
@@ -37,6 +40,9 @@ const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const str
 
 /* The type of what `node` gives, at the end of a chain of sharing places; NUC_F32: it is not quantized. */
 enum nuc_dtype nuc_output_dtype(const struct nuc_annotator *a, const struct nuc_node *node);
+
+/* The weight of a convolution that is no constant: an activation, which kernels of the CPU take as a weight. */
+bool nuc_computes_weight(const struct nuc_node *node);
 
 /* One float32 tensor: anything else is left alone. */
 bool nuc_is_quantizable(const struct nuc_node *node);
@@ -49,7 +55,10 @@ void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const s
 /* Annotates one node by its own specs or its producer's, unless it is annotated already or cannot be. */
 void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node);
 
-/* The same, together with the activation that follows a compute operator. */
+/* A sum with a mask, whose result has the parameters of the scores; false for another node. */
+bool nuc_annotate_masked(struct nuc_annotator *a, struct nuc_node *node);
+
+/* nuc_annotate_alone(), together with the activation that follows a compute operator. */
 void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node);
 
 /*

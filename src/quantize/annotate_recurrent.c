@@ -199,7 +199,7 @@ void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node)
     if (!is_int8_layer(a, node))
         return;
     /* The kernel takes float32 where it does not take int8: sequences of int16 are dequantized. */
-    bool is_wide = a->side[node->id] == NUC_SIDE_WIDE;
+    bool is_wide = nuc_is_wide(a, node);
     if (!a->stays_float[r.input->id] && !is_wide)
         nuc_annotate_input(a, node, r.input, activation);
     for (uint32_t s = 0; s < r.n_states; s++) {

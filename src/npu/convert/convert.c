@@ -1,7 +1,6 @@
 /* From the LiteRT model to the image: checks, order of the parts, addresses, the microcode's bytes. */
 #include "npu/convert/convert.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "npu/convert/convert_private.h"

@@ -1,8 +1,5 @@
 #include "npu/lower/lower.h"
 
-#include <math.h>
-
-#include "ir/labels.h"
 #include "npu/arrange/arrange.h"
 #include "npu/arrange/tidy.h"
 #include "npu/lower/lowering.h"
