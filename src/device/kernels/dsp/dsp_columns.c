@@ -12,7 +12,7 @@ void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t wi
     }
 }
 
-/* Shifts that leave room for the offset beside a product, see nuc_dsp_finish(). */
+/* Shifts that leave room for the offset beside a product, see fused(). */
 #define MOST_SHIFT 22
 
 bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count)
@@ -41,27 +41,6 @@ void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32
         nuc_dsp_widen(in + i * step, offset, blocks, NUC_COLUMN_PIXELS, out + i);
 }
 
-void nuc_dsp_dot(const struct nuc_dot *d)
-{
-    int32_t *sums = d->sums;
-    const int8_t *row = d->weight;
-
-    for (int32_t o = 0; o < d->rows; o++, row += d->row, sums += NUC_COLUMN_PIXELS) {
-        const uint32_t *x = d->columns;
-        for (int32_t i = 0; d->bias != NULL && i < NUC_COLUMN_PIXELS; i++)
-            sums[i] = d->bias[o];
-        for (int32_t b = 0; b < d->blocks; b++) {
-            uint32_t word = nuc_load_word(row + 4 * b);
-            for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++)
-                sums[i] = nuc_smlad(x[i], nuc_sxtb16(word), sums[i]);
-            x += NUC_COLUMN_PIXELS;
-            for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++)
-                sums[i] = nuc_smlad(x[i], nuc_sxtb16_odd(word), sums[i]);
-            x += NUC_COLUMN_PIXELS;
-        }
-    }
-}
-
 /*
  * With the rounded product h = round(2 * sum * m / 2^32), the result is floor((h + 2^(s - 1)) / 2^s) + offset =
  * floor((h + 2^(s - 1) + offset * 2^s) / 2^s), a negative h moved below the tie by the sum's sign (where h is 0 and the
@@ -76,39 +55,28 @@ static inline int8_t fused(int32_t sum, int32_t multiplier, int32_t shift, int32
     return (int8_t)nuc_ssat8(nuc_smmlar(sum, (int32_t)((uint32_t)multiplier << 1), from) >> shift);
 }
 
-void nuc_dsp_finish_five(const struct nuc_finish_five *f)
+void nuc_dsp_dot(const struct nuc_dot *d)
 {
-    int8_t *out = f->out;
-    int32_t o = 0;
+    const int8_t *row = d->weight;
 
-    for (const int32_t *sums = f->sums; sums < f->last; sums += NUC_COLUMN_PIXELS, o++) {
+    for (int32_t o = 0; o < d->rows; o++, row += d->row) {
+        int32_t *sums = d->sums + o * NUC_COLUMN_PIXELS, five[NUC_COLUMN_PIXELS];
+        const uint32_t *x = d->columns;
         for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++)
-            out[i * f->step + o] = fused(sums[i], f->multipliers[o], -f->shifts[o], f->offset);
+            five[i] = d->bias != NULL ? d->bias[o] : sums[i];
+        for (int32_t b = 0; b < d->blocks; b++, x += NUC_COLUMN_BLOCK) {
+            uint32_t word = nuc_load_word(row + 4 * b);
+            for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++)
+                five[i] = nuc_smlad(x[NUC_COLUMN_PIXELS + i], nuc_sxtb16_odd(word),
+                                    nuc_smlad(x[i], nuc_sxtb16(word), five[i]));
+        }
+        for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++) {
+            if (d->out == NULL)
+                sums[i] = five[i];
+            else
+                d->out[i * d->step + o] = fused(five[i], d->multipliers[o], -d->shifts[o], d->offset);
+        }
     }
 }
 
 #endif
-
-void nuc_dsp_finish(const struct nuc_finish *f, int8_t *out)
-{
-    const struct nuc_rescale *r = f->rescale;
-    const int32_t *sums = f->sums;
-
-    if (f->fused && f->pixels == NUC_COLUMN_PIXELS) {
-        const struct nuc_finish_five five = {
-            .sums = sums,
-            .multipliers = r->multipliers + f->first,
-            .shifts = r->shifts + f->first,
-            .out = out + f->first,
-            .step = f->step,
-            .last = sums + f->count * NUC_COLUMN_PIXELS,
-            .offset = 2 * r->offset + 1,
-        };
-        nuc_dsp_finish_five(&five);
-        return;
-    }
-    for (int32_t o = f->first; o < f->first + f->count; o++, sums += NUC_COLUMN_PIXELS) {
-        for (int32_t i = 0; i < f->pixels; i++)
-            out[i * f->step + o] = nuc_dsp_rescaled(r, o, sums[i]);
-    }
-}

@@ -22,7 +22,7 @@ void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t wi
 /* The same for five pixels `step` elements apart, in blocks of five. */
 void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32_t blocks, uint32_t *out);
 
-/* Rows of weights against columns, or against a part of them. */
+/* Rows of weights against columns, or against a part of them. dsp_columns_m33.S reads the structure. */
 struct nuc_dot {
     const uint32_t *columns;
     int32_t blocks; /* from 1 */
@@ -31,33 +31,14 @@ struct nuc_dot {
     const int32_t *bias; /* what the sums of each row begin with; NULL: with what they are */
     int32_t *sums;       /* rows x NUC_COLUMN_PIXELS */
     int32_t rows;        /* from 1 */
-};
 
-void nuc_dsp_dot(const struct nuc_dot *d); /* dsp_columns_m33.S reads the structure */
-
-/* Sums to results: out[pixel * step + o] for output channels o from `first` on. */
-struct nuc_finish {
-    const struct nuc_rescale *rescale;
-    bool fused;    /* nuc_dsp_fuses() of it */
-    int32_t first; /* output channel */
-    int32_t count; /* output channels, from 1 */
-    const int32_t *sums;
-    int32_t pixels; /* that are stored */
+    int8_t *out; /* results of what nuc_dsp_fuses(), a row's pixels `step` apart; NULL: sums are stored instead */
     ptrdiff_t step;
+    const int32_t *multipliers, *shifts; /* of the rows */
+    int32_t offset;                      /* twice that of the results, and one */
 };
 
-void nuc_dsp_finish(const struct nuc_finish *f, int8_t *out);
-
-/* Five pixels of what nuc_dsp_fuses(), from the first of some channels on. */
-struct nuc_finish_five {
-    const int32_t *sums, *multipliers, *shifts;
-    int8_t *out;
-    ptrdiff_t step;
-    const int32_t *last; /* the end of the sums */
-    int32_t offset;      /* twice that of the outputs, and one */
-};
-
-void nuc_dsp_finish_five(const struct nuc_finish_five *f); /* dsp_columns_m33.S reads the structure */
+void nuc_dsp_dot(const struct nuc_dot *d);
 
 /*
  * Whether sums of `count` products of an int8 input with offset and an int8 weight, plus the bias, can be rescaled in

@@ -4,8 +4,7 @@
  *
  * Stack, for tools/stack_bound.sh:
  * stack nuc_dsp_widen_five 40
- * stack nuc_dsp_dot 64
- * stack nuc_dsp_finish_five 44
+ * stack nuc_dsp_dot 92
  */
 #ifdef __ARM_FEATURE_DSP
 
@@ -51,8 +50,10 @@
  * void nuc_dsp_dot(const struct nuc_dot *d)
  *
  * r0: columns, r1: weight, r2 to r6: sums of five pixels, r7 to r11: half a block of columns, r12: four weights, lr: two
- * of them widened. On the stack: 0 columns, 4 where the loop is entered, 8 end of the columns, 12 sums, 16 from the end
- * of a row's blocks to the next row, 20 end of the sums, 24 bias.
+ * of them widened. On the stack: 0 columns, 4 where the loop is entered, 8 from the end of a row's blocks to the next
+ * row, 12 from the multiplier to the bias, 16 multiplier, 20 from it to the shift, 24 out, or where sums go, 28 step,
+ * 32 end of the columns, 36 offset, 40 how a row begins, 44 sums that it begins with, 48 end of what is written, 52 how
+ * a row ends.
  */
     .macro  half_block
     smlad   r2, r7, lr, r2
@@ -73,103 +74,133 @@
     half_block
     .endm
 
+/* With the shift in r8, twice the multiplier less 2^32 in r9 and what is added in r10. */
+    .macro  rescale sum, negative
+    add     lr, \sum, r10
+    .if     \negative
+    add     lr, lr, \sum, asr #31
+    .endif
+    smmlar  \sum, \sum, r9, lr
+    asr     \sum, \sum, r8
+    ssat    \sum, #8, \sum
+    .endm
+
+    .macro  rescale_row negative
+    ldrd    r7, r8, [sp, #16]
+    ldr     r8, [r7, r8]
+    ldr     r9, [r7], #4
+    str     r7, [sp, #16]
+    ldr     r10, [sp, #36]
+    mvn     r11, r8
+    lsl     r10, r10, r11
+    lsl     r9, r9, #1
+    rsb     r8, r8, #0
+    rescale r2, \negative
+    rescale r3, \negative
+    rescale r4, \negative
+    rescale r5, \negative
+    rescale r6, \negative
+    .endm
+
     function nuc_dsp_dot
     push    {r4-r11, lr}
-    ldmia   r0, {r0-r6}             /* columns, blocks, weight, row, bias, sums, rows */
-    rsb     r7, r1, #0              /* the loop takes four blocks: it is entered where the odd ones remain */
-    and     r7, r7, #3
-    rsb     r7, r7, r7, lsl #4
-    adr.w   r8, 4f
-    add     r7, r8, r7, lsl #2
-    orr     r7, r7, #1
-    add     r8, r1, r1, lsl #2
-    add     r8, r0, r8, lsl #3
-    mov     r9, r5
-    sub     r10, r3, r1, lsl #2
-    add     r11, r6, r6, lsl #2
-    add     r11, r5, r11, lsl #2
-    mov     r12, r4
-    push    {r0, r7-r12}
-    mov     r1, r2
+    ldmia   r0, {r1-r12} /* columns, blocks, weight, row, bias, sums, rows, out, step, multipliers, shifts, offset */
+    adr.w   r0, 4f
+    cbnz    r5, 1f
+    adr.w   r0, 3f
 1:
-    ldr     r0, [sp, #24]
-    cbnz    r0, 2f
-    ldr     r7, [sp, #12]
-    ldmia   r7, {r2-r6}
-    b       3f
+    cmp     r8, #0
+    bne     1f
+    mov     r8, r6
+    add     r7, r7, r7, lsl #2
+    add     r7, r6, r7, lsl #2
+    adr.w   lr, 7f
+    b       2f
+1:
+    add     r7, r8, r7
+    adr.w   lr, 8f
+    cmn     r12, #255
+    bne     2f
+    adr.w   lr, 9f
 2:
-    ldr     r2, [r0], #4
-    str     r0, [sp, #24]
+    orr     r0, r0, #1
+    orr     lr, lr, #1
+    push    {r0, r6, r7, lr}
+    sub     r4, r4, r2, lsl #2
+    sub     r5, r5, r10
+    mov     r6, r10
+    sub     r7, r11, r10
+    add     r10, r2, r2, lsl #2
+    add     r10, r1, r10, lsl #3
+    rsb     r2, r2, #0              /* the loop takes eight blocks: it is entered where the odd ones remain */
+    and     r2, r2, #7
+    rsb     r2, r2, r2, lsl #4
+    adr.w   lr, 6f
+    add     r2, lr, r2, lsl #2
+    orr     r2, r2, #1
+    push    {r1, r2, r4-r10, r12}
+    mov     r1, r3
+    ldr     pc, [sp, #40]
+    .balign 4
+3:
+    ldr     r7, [sp, #44]
+    ldmia   r7!, {r2-r6}
+    str     r7, [sp, #44]
+    b       5f
+    .balign 4
+4:
+    ldrd    r7, r8, [sp, #12]
+    ldr     r2, [r7, r8]
     mov     r3, r2
     mov     r4, r2
     mov     r5, r2
     mov     r6, r2
-3:
+5:
     ldrd    r0, r12, [sp]
     bx      r12
-4:
+    .balign 4
+6:
+    .rept   8
     block
-    block
-    block
-    block
-    ldr     r12, [sp, #8]
+    .endr
+    ldr     r12, [sp, #32]
     cmp     r0, r12
-    bne     4b
-    ldrd    r7, r8, [sp, #12]
-    ldr     r9, [sp, #20]
-    add     r1, r8
+    bne     6b
+    ldr     pc, [sp, #52]
+    .balign 4
+7:
+    ldr     r7, [sp, #24]
+    ldr     r8, [sp, #16]
     stmia   r7!, {r2-r6}
-    str     r7, [sp, #12]
+    add     r8, r8, #4
+    str     r8, [sp, #16]
+    b       2f
+    .balign 4
+8:
+    rescale_row 1
+    b       1f
+    .balign 4
+9:  /* with the least offset: what is negative saturates, however it is rounded */
+    rescale_row 0
+1:
+    ldrd    r7, r12, [sp, #24]
+    add     lr, r12, r12, lsl #1
+    strb    r3, [r7, r12]
+    strb    r4, [r7, r12, lsl #1]
+    strb    r5, [r7, lr]
+    strb    r6, [r7, r12, lsl #2]
+    strb    r2, [r7], #1
+2:
+    ldr     r8, [sp, #8]
+    ldr     r9, [sp, #48]
+    str     r7, [sp, #24]
+    add     r1, r1, r8
     cmp     r7, r9
-    bne     1b
-    add     sp, #28
+    it      ne
+    ldrne   pc, [sp, #40]
+    add     sp, sp, #56
     pop     {r4-r11, pc}
     .size   nuc_dsp_dot, . - nuc_dsp_dot
-
-/*
- * void nuc_dsp_finish_five(const struct nuc_finish_five *f)
- *
- * r0: sums, r1: multipliers, r2: shifts, r3: out, r4: step, r5 to r9: sums of five pixels, r10: twice the multiplier less
- * 2^32, r11: shift, r12: what is added. sp: end of the sums, sp + 4: twice the offset and one.
- */
-    .macro  rescale sum
-    add     lr, \sum, r12
-    add     lr, lr, \sum, asr #31
-    smmlar  \sum, \sum, r10, lr
-    asr     \sum, \sum, r11
-    ssat    \sum, #8, \sum
-    .endm
-
-    function nuc_dsp_finish_five
-    push    {r4-r11, lr}
-    ldmia   r0, {r0-r6}
-    push    {r5, r6}
-1:
-    ldr     r11, [r2], #4
-    ldr     r10, [r1], #4
-    ldr     r12, [sp, #4]
-    ldmia   r0!, {r5-r9}
-    mvn     lr, r11
-    lsl     r12, r12, lr
-    lsl     r10, r10, #1
-    rsb     r11, r11, #0
-    rescale r5
-    rescale r6
-    rescale r7
-    rescale r8
-    rescale r9
-    add     lr, r4, r4, lsl #1
-    strb    r6, [r3, r4]
-    strb    r7, [r3, r4, lsl #1]
-    strb    r8, [r3, lr]
-    strb    r9, [r3, r4, lsl #2]
-    strb    r5, [r3], #1
-    ldr     lr, [sp]
-    cmp     r0, lr
-    bne     1b
-    add     sp, #8
-    pop     {r4-r11, pc}
-    .size   nuc_dsp_finish_five, . - nuc_dsp_finish_five
 
 #endif
 

@@ -4,9 +4,11 @@
  */
 #include "device/kernels/dsp/dsp.h"
 #include "device/kernels/dsp/dsp_columns.h"
+#include "device/kernels/dsp/fused_scale.h"
 
 #define STACK_WORDS 512
-#define FEW_PIXELS 2 /* that a matrix product is faster for */
+#define FEW_PIXELS 2 /* that a matrix product is faster for, also when they are left over */
+#define FEW_DEPTH 32 /* elements of a pixel that it is not worth that for */
 
 static int32_t least(int32_t a, int32_t b)
 {
@@ -299,7 +301,9 @@ static void sum_cut(struct nuc_dot d)
     d.rows = 1;
     d.blocks--;
     if (d.blocks > 0) {
-        nuc_dsp_dot(&d);
+        struct nuc_dot whole = d;
+        whole.out = NULL;
+        nuc_dsp_dot(&whole);
         d.bias = NULL;
     }
     for (int32_t i = 0; i < rest; i++)
@@ -311,25 +315,42 @@ static void sum_cut(struct nuc_dot d)
 }
 
 /*
- * Sums of output channels [first, last) and one part. The last block of a row may reach into the next rows, against
- * zeros.
+ * Adds a part to the sums of `d`'s rows, output channels from `first` on. The last block of a row may reach into the
+ * next rows, against zeros.
  */
-static void sum_part(const struct plan *p, const struct part *part, int32_t first, int32_t last, const int8_t *weight)
+static void sum_part(const struct plan *p, const struct part *part, int32_t first, struct nuc_dot d)
 {
-    const int32_t *bias = part->first == 0 && p->c->bias != NULL ? p->c->bias + first : NULL;
-    struct nuc_dot d = {p->columns, part->blocks, weight + 4 * part->first, p->row, bias, p->sums, last - first};
     bool to_end = part->first + part->blocks == p->blocks;
+    int32_t rows = d.rows, whole = to_end ? least(p->uncut - first, rows) : rows, o = whole > 0 ? whole : 0;
 
-    if (to_end && last > p->uncut)
-        d.rows = first < p->uncut ? p->uncut - first : 0;
-    if (d.rows > 0)
+    d.blocks = part->blocks;
+    d.weight += 4 * part->first;
+    d.bias = part->first == 0 ? d.bias : NULL;
+    d.out = to_end ? d.out : NULL;
+    d.rows = o;
+    if (o > 0)
         nuc_dsp_dot(&d);
-    for (int32_t o = first + d.rows; o < last; o++) {
+    for (; o < rows; o++) {
         struct nuc_dot cut = d;
-        cut.weight += (o - first) * p->row;
-        cut.sums += (o - first) * NUC_COLUMN_PIXELS;
-        cut.bias = bias != NULL ? bias + (o - first) : NULL;
+        cut.weight += o * p->row;
+        cut.sums += o * NUC_COLUMN_PIXELS;
+        cut.bias = d.bias != NULL ? d.bias + o : NULL;
+        if (d.out != NULL) {
+            cut.out += o;
+            cut.multipliers += o;
+            cut.shifts += o;
+        }
         sum_cut(cut);
+    }
+}
+
+/* Results of `count` output channels from `o` on that are not rescaled in one step. */
+static void finish(const struct plan *p, int32_t o, int32_t count, int32_t pixels, int8_t *out)
+{
+    for (int32_t k = 0; k < count; k++) {
+        for (int32_t i = 0; i < pixels; i++)
+            out[i * p->c->out_channels + o + k] =
+                nuc_dsp_rescaled(&p->c->rescale, o + k, p->sums[k * NUC_COLUMN_PIXELS + i]);
     }
 }
 
@@ -338,19 +359,32 @@ __attribute__((noinline)) static void five_pixels(const struct plan *p, const st
                                                   int32_t last, const int8_t *weight, int8_t *out)
 {
     const struct nuc_conv_s8 *c = p->c;
+    bool fused = p->fused && at->pixels == NUC_COLUMN_PIXELS;
 
     for (int32_t o = first; o < last; o += p->chunk, weight += p->chunk * p->row) {
-        int32_t count = least(p->chunk, last - o);
+        const struct nuc_dot d = {
+            .columns = p->columns,
+            .weight = weight,
+            .row = p->row,
+            .bias = c->bias != NULL ? c->bias + o : NULL,
+            .sums = p->sums,
+            .rows = least(p->chunk, last - o),
+            .out = fused ? out + o : NULL,
+            .step = c->out_channels,
+            .multipliers = c->rescale.multipliers + o * c->rescale.step,
+            .shifts = c->rescale.shifts + o * c->rescale.step,
+            .offset = 2 * c->rescale.offset + 1,
+        };
         if (c->bias == NULL)
-            memset(p->sums, 0, (size_t)(count * NUC_COLUMN_PIXELS) * sizeof *p->sums);
+            memset(p->sums, 0, (size_t)(d.rows * NUC_COLUMN_PIXELS) * sizeof *p->sums);
         for (int32_t block = 0; block < p->blocks; block += p->part) {
             struct part part = part_at(p, block);
             if (o == first || p->part < p->blocks)
                 put_columns(p, &part, at);
-            sum_part(p, &part, o, o + count, weight);
+            sum_part(p, &part, o, d);
         }
-        const struct nuc_finish f = {&c->rescale, p->fused, o, count, p->sums, at->pixels, c->out_channels};
-        nuc_dsp_finish(&f, out);
+        if (!fused)
+            finish(p, o, d.rows, at->pixels, out);
     }
 }
 
@@ -461,7 +495,7 @@ __attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, cons
 
 void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    const struct nuc_matmul_s8 m = {
+    struct nuc_matmul_s8 m = {
         .rows = c->batch * c->out_size[0] * c->out_size[1],
         .depth = c->in_channels,
         .columns = c->out_channels,
@@ -469,11 +503,20 @@ void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t
         .rescale = c->rescale,
         .bias = c->bias,
     };
+    struct nuc_conv_s8 fives = *c;
 
-    if (is_pointwise(c) && c->groups == 1 && c->out_size[0] * c->out_size[1] <= FEW_PIXELS)
-        nuc_dsp_matmul_s8(&m, in, weight, out);
-    else
+    if (!is_pointwise(c) || c->groups != 1 || m.rows % NUC_COLUMN_PIXELS > FEW_PIXELS ||
+        (m.rows > FEW_PIXELS && (m.depth < FEW_DEPTH || m.depth % 4 != 0 || c->batch != 1))) {
         on_stack(c, in, weight, out);
+        return;
+    }
+    fives.in_size[0] = fives.out_size[0] = 1;
+    fives.in_size[1] = fives.out_size[1] = m.rows - m.rows % NUC_COLUMN_PIXELS;
+    m.rows %= NUC_COLUMN_PIXELS;
+    if (fives.in_size[1] > 0)
+        on_stack(&fives, in, weight, out);
+    nuc_dsp_matmul_s8(&m, in + (ptrdiff_t)fives.in_size[1] * m.depth, weight,
+                      out + (ptrdiff_t)fives.in_size[1] * m.columns);
 }
 
 #define ONE_CHANNEL_WORDS 640
