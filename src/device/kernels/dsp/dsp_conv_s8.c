@@ -221,12 +221,15 @@ static void put_runs(const struct plan *p, const struct part *part, const struct
         widen_lines(p, part);
 }
 
-static void put_columns(const struct plan *p, const struct part *part, const struct place *at)
+__attribute__((noinline)) static void put_columns(const struct plan *p, const struct part *part, const struct place *at)
 {
     const int32_t more = NUC_COLUMN_PIXELS - 1;
     bool inside = is_inside(p, at->in_y, at->in_x) && at->in_x + more * p->c->stride[1] <= p->last[1];
 
-    if (at->pixels == NUC_COLUMN_PIXELS && at->x + more < p->out_size[1] && (inside || p->strip != NULL))
+    if (inside && p->run == 4 * p->blocks && part->blocks == p->blocks && at->x + more < p->out_size[1])
+        nuc_dsp_widen_five(at->image + ((ptrdiff_t)at->in_y * p->in_size[1] + at->in_x) * p->c->in_channels, p->step,
+                           p->offset, part->blocks, p->columns);
+    else if (at->pixels == NUC_COLUMN_PIXELS && at->x + more < p->out_size[1] && (inside || p->strip != NULL))
         put_runs(p, part, at, inside);
     else
         put_pixels(p, part, at);
@@ -349,42 +352,35 @@ static void finish(const struct plan *p, int32_t o, int32_t count, int32_t pixel
 {
     for (int32_t k = 0; k < count; k++) {
         for (int32_t i = 0; i < pixels; i++)
-            out[i * p->c->out_channels + o + k] =
+            out[i * p->c->out_channels + k] =
                 nuc_dsp_rescaled(&p->c->rescale, o + k, p->sums[k * NUC_COLUMN_PIXELS + i]);
     }
 }
 
-/* Five pixels of output channels [first, last). Not inlined: registers suffice then. */
+/* Five pixels of the output channels from `first` on; `all` has what is the same for all pixels. */
 __attribute__((noinline)) static void five_pixels(const struct plan *p, const struct place *at, int32_t first,
-                                                  int32_t last, const int8_t *weight, int8_t *out)
+                                                  const struct nuc_dot *all, int8_t *out)
 {
-    const struct nuc_conv_s8 *c = p->c;
     bool fused = p->fused && at->pixels == NUC_COLUMN_PIXELS;
+    struct nuc_dot d = *all;
 
-    for (int32_t o = first; o < last; o += p->chunk, weight += p->chunk * p->row) {
-        const struct nuc_dot d = {
-            .columns = p->columns,
-            .weight = weight,
-            .row = p->row,
-            .bias = c->bias != NULL ? c->bias + o : NULL,
-            .sums = p->sums,
-            .rows = least(p->chunk, last - o),
-            .out = fused ? out + o : NULL,
-            .step = c->out_channels,
-            .multipliers = c->rescale.multipliers + o * c->rescale.step,
-            .shifts = c->rescale.shifts + o * c->rescale.step,
-            .offset = 2 * c->rescale.offset + 1,
-        };
-        if (c->bias == NULL)
+    for (int32_t o = 0; o < all->rows; o += p->chunk) {
+        d.rows = least(p->chunk, all->rows - o);
+        d.out = fused ? out + o : NULL;
+        if (d.bias == NULL)
             memset(p->sums, 0, (size_t)(d.rows * NUC_COLUMN_PIXELS) * sizeof *p->sums);
         for (int32_t block = 0; block < p->blocks; block += p->part) {
             struct part part = part_at(p, block);
-            if (o == first || p->part < p->blocks)
+            if (o == 0 || p->part < p->blocks)
                 put_columns(p, &part, at);
-            sum_part(p, &part, o, d);
+            sum_part(p, &part, first + o, d);
         }
         if (!fused)
-            finish(p, o, d.rows, at->pixels, out);
+            finish(p, first + o, d.rows, at->pixels, out + o);
+        d.weight += d.rows * p->row;
+        d.bias = d.bias != NULL ? d.bias + d.rows : NULL;
+        d.multipliers += d.rows * p->c->rescale.step;
+        d.shifts += d.rows * p->c->rescale.step;
     }
 }
 
@@ -395,6 +391,21 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
     const struct nuc_conv_s8 *c = p->c;
     int32_t n_pixels = p->out_size[0] * p->out_size[1];
     struct place at = {.image = image, .pixels = least(n_pixels, NUC_COLUMN_PIXELS)};
+    const struct part whole = part_at(p, 0);
+    struct nuc_dot d = {
+        .columns = p->columns,
+        .blocks = p->blocks,
+        .weight = weight,
+        .row = p->row,
+        .bias = c->bias != NULL ? c->bias + first : NULL,
+        .sums = p->sums,
+        .rows = last - first,
+        .step = c->out_channels,
+        .multipliers = c->rescale.multipliers + first * c->rescale.step,
+        .shifts = c->rescale.shifts + first * c->rescale.step,
+        .offset = 2 * c->rescale.offset + 1,
+    };
+    bool at_once = p->fused && d.bias != NULL && p->chunk >= d.rows && p->part == p->blocks && last <= p->uncut;
 
     for (int32_t done = 0; done < n_pixels; done += NUC_COLUMN_PIXELS) {
         int32_t pixel = least(done, n_pixels - at.pixels);
@@ -402,7 +413,13 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
         at.x = pixel - y * p->out_size[1];
         at.in_y = y * c->stride[0] - c->padding[0];
         at.in_x = at.x * c->stride[1] - c->padding[1];
-        five_pixels(p, &at, first, last, weight, out + (ptrdiff_t)pixel * c->out_channels);
+        d.out = out + (ptrdiff_t)pixel * c->out_channels + first;
+        if (at_once && at.pixels == NUC_COLUMN_PIXELS) {
+            put_columns(p, &whole, &at);
+            nuc_dsp_dot(&d);
+        } else {
+            five_pixels(p, &at, first, &d, d.out);
+        }
     }
 }
 
