@@ -17,21 +17,22 @@ static int32_t common_divisor(int32_t a, int32_t b)
 
 /* Where the parts of a depthwise plan lie after it, in bytes. */
 struct layout {
-    int32_t rows, tables, groups;
+    int32_t rows, height, tables, groups; /* height: rows of the image that taps are of */
     uint64_t table_bytes, params, bias, taps, size;
 };
 
-/* Two rows at once share the taps of four rows of the image: one group per column of taps. */
-static bool takes_two_rows(const struct nuc_mc_conv *c)
-{
-    return (c->k_h == 2 || c->k_h == 3) && c->stride_h == 1 && c->dilation_h == 1 && c->out_h > 1;
-}
-
+/*
+ * Taps are numbered down the columns of the window. Two rows at once share those of the rows of the image that either
+ * has; the other's weights are 0 there.
+ */
 static struct layout depthwise_layout(const struct vec_isa *isa, const struct nuc_mc_conv *c, int32_t tables)
 {
-    bool two = takes_two_rows(c);
-    struct layout l = {two ? 2 : 1, tables, two ? c->k_w : vec_up(c->k_h * c->k_w, VEC_DEPTH), 0, 0, 0, 0, 0};
+    int64_t both = (int64_t)(c->k_h + c->stride_h) * c->k_w, one = (int64_t)c->k_h * c->k_w;
+    bool two = c->out_h > 1 && c->dilation_h == 1 && both <= VEC_MAX_TAPS &&
+               (both + VEC_DEPTH - 1) / VEC_DEPTH < 2 * vec_up((int32_t)one, VEC_DEPTH);
+    struct layout l = {.rows = two ? 2 : 1, .height = two ? c->k_h + c->stride_h : c->k_h, .tables = tables};
 
+    l.groups = vec_up(l.height * c->k_w, VEC_DEPTH);
     l.table_bytes = (uint64_t)(l.rows * l.groups) * VEC_DEPTH * (uint64_t)isa->block * (uint64_t)isa->weight_bytes;
     l.params = (uint64_t)tables * l.table_bytes;
     l.bias = l.params + (uint64_t)tables * (uint64_t)(isa->block / VEC_LANES) * sizeof(struct vec_params);
@@ -62,10 +63,9 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
             int8_t w = weight[(int64_t)t * c->out_c + channel];
             vec_sums_add(&sums, w);
             for (int32_t r = 0; r < l->rows; r++) {
-                /* Tap t of output row r: its group, and its place among the four there. */
-                int32_t g = l->rows == 2 ? t % c->k_w : t / VEC_DEPTH;
-                int32_t k = l->rows == 2 ? t / c->k_w + r : t % VEC_DEPTH;
-                vec_weight_set(isa, lane + (size_t)(g * l->rows + r) * group, a % VEC_LANES, k, w);
+                int32_t tap = t % c->k_w * l->height + t / c->k_w + r * c->stride_h;
+                vec_weight_set(isa, lane + (size_t)(tap / VEC_DEPTH * l->rows + r) * group, a % VEC_LANES,
+                               tap % VEC_DEPTH, w);
             }
         }
         if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, folded + a, bias[channel], &sums, c->input_zero,
@@ -84,10 +84,9 @@ static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window 
     int32_t bytes = w->pixel * w->spread, all = l->groups * VEC_DEPTH;
 
     for (int32_t t = 0; t < all; t++) {
-        int32_t index = t < c->k_h * c->k_w ? t : 0;
-        int32_t row = l->rows == 2 ? t % VEC_DEPTH : index / c->k_w;
-        int32_t column = (l->rows == 2 ? t / VEC_DEPTH : index % c->k_w) * c->dilation_w;
-        taps[t].row = row;
+        int32_t index = t < l->height * c->k_w ? t : 0;
+        int32_t column = index / l->height * c->dilation_w;
+        taps[t].row = index % l->height;
         taps[t].at = (int32_t)((size_t)(column % w->split) * w->plane) + column / w->split * bytes;
     }
 }
@@ -138,12 +137,14 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     w.spread = c->out_c / c->in_c;
     w.split = c->stride_w;
     w.flip = (int8_t)isa->input_offset;
-    w.ring += takes_two_rows(c) ? 1 : 0;
-    w.tap_rows = takes_two_rows(c) ? VEC_DEPTH : c->k_h;
-    uint64_t scratch = vec_window_measure(&w, true);
-    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS || scratch > VEC_MOST_SCRATCH)
+    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS)
         return NULL;
     struct layout l = depthwise_layout(isa, c, flat ? repeat : vec_up(c->out_c, isa->block));
+    w.ring += (l.rows - 1) * c->stride_h;
+    w.tap_rows = l.height;
+    uint64_t scratch = vec_window_measure(&w, true);
+    if (scratch > VEC_MOST_SCRATCH)
+        return NULL;
     struct vec_plan *plan = vec_plan_new(budget, VEC_DEPTHWISE, l.size, &memory);
     if (!plan)
         return NULL;

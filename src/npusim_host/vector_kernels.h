@@ -255,43 +255,53 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
     }
 }
 
-/* One or two rows of outputs at once; of two, the second is stored when it is one of the output's. */
+/* A block of one or two rows of outputs at once; of two, the second is stored when it is one of the output's. */
+VEC_INLINE void vec_depthwise_block(const struct vec_depthwise *d, const int8_t *const *tap, ptrdiff_t at,
+                                    int32_t table, const int rows, const int32_t groups, int32_t stored, int32_t n,
+                                    int8_t *out)
+{
+    const uint8_t *w = d->weights + (size_t)table * d->table_bytes;
+    const struct vec_params *p = d->params + table * VEC_VECTORS;
+    const struct vec_output output = d->output;
+    vec_i32 acc[2][VEC_VECTORS];
+
+    VEC_UNROLL
+    for (int v = 0; v < rows * VEC_VECTORS; v++)
+        acc[v / VEC_VECTORS][v % VEC_VECTORS] = vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
+    for (int32_t t = 0; t < groups; t++) {
+        vec_mixed x = vec_mix(tap + t * VEC_DEPTH, at);
+        VEC_UNROLL
+        for (int r = 0; r < rows; r++, w += VEC_BLOCK_WEIGHTS)
+            vec_dot_mixed(acc[r], &x, w);
+    }
+    VEC_UNROLL
+    for (int v = 0; v < VEC_VECTORS; v++) {
+        vec_i32 both[2];
+        VEC_UNROLL
+        for (int r = 0; r < rows; r++)
+            both[r] = acc[r][v];
+        vec_requant_all(both, rows, p + v, output.zero);
+        VEC_UNROLL
+        for (int r = 0; r < rows; r++)
+            acc[r][v] = both[r];
+    }
+    vec_store_block(acc[0], &output, out, n);
+    if (rows > 1 && stored > 1)
+        vec_store_block(acc[1], &output, out + d->out_row, n);
+}
+
+/* All blocks of a table one after the other: tables of many channels are larger than the cache that is nearest. */
 VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *const *tap, const int rows,
                                    const int32_t groups, int32_t stored, int8_t *out)
 {
-    const struct vec_output output = d->output;
+    int32_t step = d->tables * VEC_BLOCK;
 
-    for (int32_t l = 0; l < d->lines; l++, out += d->out_line) {
-        int32_t table = 0;
-        for (int32_t done = 0; done < d->line; done += VEC_BLOCK) {
-            const uint8_t *w = d->weights + (size_t)table * d->table_bytes;
-            const struct vec_params *p = d->params + table * VEC_VECTORS;
-            vec_i32 acc[2][VEC_VECTORS];
-            VEC_UNROLL
-            for (int v = 0; v < rows * VEC_VECTORS; v++)
-                acc[v / VEC_VECTORS][v % VEC_VECTORS] =
-                    vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
-            for (int32_t t = 0; t < groups; t++) {
-                vec_mixed x = vec_mix(tap + t * VEC_DEPTH, (ptrdiff_t)l * d->line + done);
-                VEC_UNROLL
-                for (int r = 0; r < rows; r++, w += VEC_BLOCK_WEIGHTS)
-                    vec_dot_mixed(acc[r], &x, w);
-            }
-            VEC_UNROLL
-            for (int v = 0; v < VEC_VECTORS; v++) {
-                vec_i32 both[2];
-                VEC_UNROLL
-                for (int r = 0; r < rows; r++)
-                    both[r] = acc[r][v];
-                vec_requant_all(both, rows, p + v, output.zero);
-                VEC_UNROLL
-                for (int r = 0; r < rows; r++)
-                    acc[r][v] = both[r];
-            }
-            vec_store_block(acc[0], &output, out + done, d->line - done);
-            if (rows > 1 && stored > 1)
-                vec_store_block(acc[1], &output, out + d->out_row + done, d->line - done);
-            table = table + 1 == d->tables ? 0 : table + 1;
+    for (int32_t table = 0; table < d->tables; table++) {
+        for (int32_t l = 0; l < d->lines; l++) {
+            int8_t *to = out + l * d->out_line;
+            for (int32_t done = table * VEC_BLOCK; done < d->line; done += step)
+                vec_depthwise_block(d, tap, (ptrdiff_t)l * d->line + done, table, rows, groups, stored, d->line - done,
+                                    to + done);
         }
     }
 }
