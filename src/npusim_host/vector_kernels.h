@@ -573,11 +573,45 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
     }
 }
 
+#define VEC_SUMMED_ROWS 256 /* whose sums 16 bits hold */
+
+/* Adds `rows` of as many channels to their sums. */
+#define VEC_SUM_OF(channels)                                                                                           \
+    typedef int8_t vec_summands##channels __attribute__((vector_size(channels), aligned(1), may_alias));               \
+    typedef int16_t vec_sums##channels __attribute__((vector_size(2 * (channels))));                                   \
+                                                                                                                       \
+    VEC_INLINE void vec_sum_##channels(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t *sum)                    \
+    {                                                                                                                  \
+        vec_sums##channels partial = {0};                                                                              \
+                                                                                                                       \
+        for (int32_t r = 0; r < rows; r++)                                                                             \
+            partial += __builtin_convertvector(*(const vec_summands##channels *)(in + r * row), vec_sums##channels);   \
+        for (int k = 0; k < (channels); k++)                                                                           \
+            sum[k] += partial[k];                                                                                      \
+    }
+
+VEC_SUM_OF(8)
+VEC_SUM_OF(16)
+#ifdef __AVX512BW__
+VEC_SUM_OF(32)
+#endif
+
 static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum)
 {
-    for (int32_t r = 0; r < rows; r++, in += row) {
-        for (int32_t i = 0; i < n; i++)
-            sum[i] += in[i];
+    for (int32_t done = 0; done < rows; done += VEC_SUMMED_ROWS, in += VEC_SUMMED_ROWS * row) {
+        int32_t some = vec_smaller(rows - done, VEC_SUMMED_ROWS), i = 0;
+#ifdef __AVX512BW__
+        for (; i + 32 <= n; i += 32)
+            vec_sum_32(in + i, row, some, sum + i);
+#endif
+        for (; i + 16 <= n; i += 16)
+            vec_sum_16(in + i, row, some, sum + i);
+        for (; i + 8 <= n; i += 8)
+            vec_sum_8(in + i, row, some, sum + i);
+        for (; i < n; i++) {
+            for (int32_t r = 0; r < some; r++)
+                sum[i] += in[r * row + i];
+        }
     }
 }
 

@@ -393,13 +393,29 @@ static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce
         out[i] = (int8_t)nuc_clamp_i32(npu_reduced_sum(d, sum[i] - count * d->input_zero), d->clamp_min, d->clamp_max);
 }
 
-void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out)
+/* The last two reduced dimensions as one where that is a list of rows as well. */
+static bool join_reduced(struct nuc_mc_reduce *d)
+{
+    int32_t last = d->reduced_rank - 1;
+
+    if (last < 1 || d->reduced_stride[last - 1] != (int64_t)d->reduced_shape[last] * d->reduced_stride[last])
+        return false;
+    d->reduced_shape[last - 1] *= d->reduced_shape[last];
+    d->reduced_stride[last - 1] = d->reduced_stride[last];
+    d->reduced_rank = last;
+    return true;
+}
+
+void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *reduce, const int8_t *in, int8_t *out)
 {
     static const int32_t none[NUC_MC_MAX_RANK] = {0};
+    struct nuc_mc_reduce joined = *reduce, *d = &joined;
     int32_t last = d->rank - 1, size = d->shape[last];
     struct npu_walk walk = {.rank = last, .shape = d->shape};
     int64_t at = 0, unused = 0;
 
+    while (join_reduced(d)) {
+    }
     do {
         for (int32_t i = 0; i < size; i += REDUCED_BLOCK)
             reduce_block(v, d, in + at + i, size - i < REDUCED_BLOCK ? size - i : REDUCED_BLOCK, out + i);

@@ -83,7 +83,7 @@ static uint32_t random_reduction(struct program *p, struct generator *g, union n
     static const uint32_t opcodes[] = {NUC_MC_OP_MEAN, NUC_MC_OP_SUM, NUC_MC_OP_REDUCE_MAX, NUC_MC_OP_REDUCE_MIN};
     *r = (union nuc_mc_record){.reduce = {.input_zero = random_zero(g), .output_zero = random_zero(g)}};
     struct nuc_mc_reduce *d = &r->reduce;
-    int32_t outer = range(g, 1, 6), middle = range(g, 1, 20);
+    int32_t outer = range(g, 1, 6), middle = one_of(g, range(g, 1, 20), range(g, 1, 20), range(g, 250, 600));
     int32_t inner = range(g, 1, 100);
     bool middle_reduced = random_bits(g) % 4 != 0;
     d->rank = 2;
@@ -94,6 +94,14 @@ static uint32_t random_reduction(struct program *p, struct generator *g, union n
     d->reduced_rank = 1;
     d->reduced_shape[0] = middle_reduced ? middle : inner;
     d->reduced_stride[0] = middle_reduced ? inner : 1;
+    if (middle_reduced && middle % 3 == 0) { /* two dimensions, one after the other or by turns */
+        bool turns = random_bits(g) % 2 == 0;
+        d->reduced_rank = 2;
+        d->reduced_shape[0] = turns ? 3 : middle / 3;
+        d->reduced_shape[1] = middle / d->reduced_shape[0];
+        d->reduced_stride[0] = turns ? inner : 3 * inner;
+        d->reduced_stride[1] = turns ? 3 * inner : inner;
+    }
     random_pair(g, &d->multiplier, &d->shift);
     d->divisor = 1;
     if (opcodes[n % 4] == NUC_MC_OP_SUM) {
