@@ -159,6 +159,9 @@ struct vec_isa {
     void (*sum_rows)(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum);
     /* out[i] = low[i] * (1024 - part) + high[i] * part */
     void (*blend_rows)(const int8_t *low, const int8_t *high, int32_t part, int32_t n, int32_t *out);
+    /* out[column * out_row + row] = in[row * in_row + column] */
+    void (*transpose)(const int8_t *in, ptrdiff_t in_row, int32_t rows, int32_t columns, int8_t *out,
+                      ptrdiff_t out_row);
     void (*blend_columns)(const struct vec_blend *b, const int32_t *row, int8_t *out);
 };
 

@@ -244,7 +244,8 @@ static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_mem
                       npu_target_i8(m, r->lut.output));
         return true;
     }
-    return false;
+    return opcode == NUC_MC_OP_COPY &&
+           vec_run_copy(v, &r->copy, npu_source(m, r->copy.input), npu_target(m, r->copy.output));
 }
 
 const union nuc_mc_record *npu_host_record(const struct npu_host *h, uint32_t index)

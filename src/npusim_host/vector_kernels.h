@@ -12,7 +12,7 @@
 #ifdef __clang__
 #define VEC_UNROLL _Pragma("unroll")
 #else
-#define VEC_UNROLL _Pragma("GCC unroll 8")
+#define VEC_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 /* Tiles are instances of one function whose sizes the compiler knows. */
@@ -473,6 +473,78 @@ VEC_MAXIMUM_OF(32)
 VEC_MAXIMUM_OF(64)
 #endif
 
+/* Bytes of `a` and then `b`, by their numbers. */
+#ifdef __clang__
+#define VEC_BYTES_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define VEC_BYTES_OF(a, b, ...) __builtin_shuffle(a, b, (vec_bytes16){__VA_ARGS__})
+#endif
+#define VEC_ZIP_LOW(a, b) VEC_BYTES_OF(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define VEC_ZIP_HIGH(a, b) VEC_BYTES_OF(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
+/* A tile of 16 x 16 bytes. */
+VEC_INLINE void vec_transpose_tile(const int8_t *in, ptrdiff_t in_row, int8_t *out, ptrdiff_t out_row)
+{
+    vec_bytes16 v[16], w[16];
+
+    VEC_UNROLL
+    for (int i = 0; i < 16; i++)
+        v[i] = *(const vec_loose16 *)(in + i * in_row);
+    VEC_UNROLL
+    for (int round = 0; round < 4; round++) {
+        VEC_UNROLL
+        for (int i = 0; i < 8; i++) {
+            w[2 * i] = VEC_ZIP_LOW(v[i], v[i + 8]);
+            w[2 * i + 1] = VEC_ZIP_HIGH(v[i], v[i + 8]);
+        }
+        VEC_UNROLL
+        for (int i = 0; i < 16; i++)
+            v[i] = w[i];
+    }
+    VEC_UNROLL
+    for (int i = 0; i < 16; i++)
+        *(vec_loose16 *)(out + i * out_row) = v[i];
+}
+
+/* Three rows next to each other in the output: planes of an image become pixels. Returns the columns it did. */
+static int32_t vec_transpose_three(const int8_t *in, ptrdiff_t in_row, int32_t columns, int8_t *out)
+{
+    int32_t c = 0;
+
+    /* Stores reach four bytes into what the next one writes. */
+    for (; c + 18 <= columns; c += 16, out += 48) {
+        vec_bytes16 v0 = *(const vec_loose16 *)(in + c), v1 = *(const vec_loose16 *)(in + in_row + c);
+        vec_bytes16 v2 = *(const vec_loose16 *)(in + 2 * in_row + c);
+        vec_bytes16 low = VEC_ZIP_LOW(v0, v1), high = VEC_ZIP_HIGH(v0, v1);
+        *(vec_loose16 *)out = VEC_BYTES_OF(low, v2, 0, 1, 16, 2, 3, 17, 4, 5, 18, 6, 7, 19, 0, 0, 0, 0);
+        *(vec_loose16 *)(out + 12) = VEC_BYTES_OF(low, v2, 8, 9, 20, 10, 11, 21, 12, 13, 22, 14, 15, 23, 0, 0, 0, 0);
+        *(vec_loose16 *)(out + 24) = VEC_BYTES_OF(high, v2, 0, 1, 24, 2, 3, 25, 4, 5, 26, 6, 7, 27, 0, 0, 0, 0);
+        *(vec_loose16 *)(out + 36) = VEC_BYTES_OF(high, v2, 8, 9, 28, 10, 11, 29, 12, 13, 30, 14, 15, 31, 0, 0, 0, 0);
+    }
+    return c;
+}
+
+/* Tiles at the ends overlap those before them. */
+static void vec_transpose(const int8_t *in, ptrdiff_t in_row, int32_t rows, int32_t columns, int8_t *out,
+                          ptrdiff_t out_row)
+{
+    if (rows >= 16 && columns >= 16) {
+        for (int32_t r = 0; r < rows; r += 16) {
+            int32_t row = vec_smaller(r, rows - 16);
+            for (int32_t c = 0; c < columns; c += 16) {
+                int32_t column = vec_smaller(c, columns - 16);
+                vec_transpose_tile(in + row * in_row + column, in_row, out + column * out_row + row, out_row);
+            }
+        }
+        return;
+    }
+    int32_t done = rows == 3 && out_row == 3 ? vec_transpose_three(in, in_row, columns, out) : 0;
+    for (int32_t r = 0; r < rows; r++) {
+        for (int32_t c = done; c < columns; c++)
+            out[c * out_row + r] = in[r * in_row + c];
+    }
+}
+
 static void vec_average(const struct vec_pool *p, const int8_t *in, int8_t *out)
 {
     int32_t i = 0;
@@ -666,7 +738,7 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
         .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,                      \
         .binary = vec_binary, .copy = vec_copy, .average = vec_average, .maximum = vec_maximum,                        \
         .sum_rows = vec_sum_rows, .lookup = vec_lookup, .blend_rows = vec_blend_rows,                                  \
-        .blend_columns = vec_blend_columns,                                                                            \
+        .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \
     }
 
 #endif

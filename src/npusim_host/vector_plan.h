@@ -259,6 +259,9 @@ void vec_run_resize(const struct vec_machine *v, const struct vec_resize_plan *p
 void vec_run_gather(const struct vec_machine *v, const struct nuc_mc_gather *g, const int32_t *tables,
                     const uint8_t *in, uint8_t *out);
 
+/* False: not one that puts a dimension of bytes in the place of another one, and nothing was done. */
+bool vec_run_copy(const struct vec_machine *v, const struct nuc_mc_copy *c, const uint8_t *in, uint8_t *out);
+
 void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
                    int8_t *out);
 

@@ -146,11 +146,12 @@ static uint32_t random_table(struct program *p, struct generator *g, union nuc_m
 static uint32_t random_copy(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int32_t most[2][3] = {{9, 24, 24}, {9, 40, 150}};
     *r = (union nuc_mc_record){.copy = {.rank = 3, .unit = one_of(g, 1, 1, range(g, 1, 9))}};
     struct nuc_mc_copy *c = &r->copy;
     int32_t size[3], stride[3], out = c->unit, pad = range(g, 0, 20);
     for (int d = 0; d < 3; d++)
-        size[d] = range(g, 1, d == 0 ? 9 : 24);
+        size[d] = one_of(g, range(g, 1, most[0][d]), d == 0 ? 3 : 16, range(g, 1, most[c->unit == 1][d]));
     stride[2] = c->unit;
     stride[1] = stride[2] * size[2];
     stride[0] = stride[1] * size[1];
