@@ -134,7 +134,7 @@ int main(void)
         REWRITE_TEST("npu_matrix.txt", stages),   REWRITE_TEST("npu_move.txt", stages),
         REWRITE_TEST("npu_norm.txt", stages),     REWRITE_TEST("computed_weight.txt", stages),
         REWRITE_TEST("npu_softmax.txt", stages),  REWRITE_TEST("masks.txt", stages),
-        REWRITE_TEST("distances.txt", stages),
+        REWRITE_TEST("distances.txt", stages),    REWRITE_TEST("npu_rows.txt", stages),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

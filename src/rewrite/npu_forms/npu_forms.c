@@ -33,9 +33,9 @@ static const struct nuc_npu_form root_forms[] = {
 
 /* What is built is looked at again, so that a form may use operators that have one. */
 static const struct nuc_npu_form *const families[] = {
-    root_forms,     nuc_softmax_forms, nuc_linear_map_forms, nuc_sum_forms,       nuc_computed_conv_forms,
-    nuc_conv_forms, nuc_window_forms,  nuc_matrix_forms,     nuc_broadcast_forms, nuc_stride_forms,
-    nuc_move_forms,
+    root_forms,       nuc_softmax_forms,       nuc_row_forms,    nuc_linear_map_forms,
+    nuc_sum_forms,    nuc_computed_conv_forms, nuc_conv_forms,   nuc_window_forms,
+    nuc_matrix_forms, nuc_broadcast_forms,     nuc_stride_forms, nuc_move_forms,
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)

@@ -18,8 +18,8 @@ struct nuc_npu_form {
 
 /* In the order in which they are tried; each ends with a row without a builder. */
 extern const struct nuc_npu_form nuc_linear_map_forms[], nuc_sum_forms[], nuc_computed_conv_forms[], nuc_conv_forms[],
-    nuc_softmax_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[], nuc_stride_forms[],
-    nuc_move_forms[];
+    nuc_softmax_forms[], nuc_row_forms[], nuc_window_forms[], nuc_matrix_forms[], nuc_broadcast_forms[],
+    nuc_stride_forms[], nuc_move_forms[];
 
 /* Whether the NPU takes a reshape to that number of dimensions. */
 bool nuc_can_view(const struct nuc_support *s, uint32_t rank);

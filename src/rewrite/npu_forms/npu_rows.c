@@ -1,0 +1,216 @@
+/*
+ * Rows of a linear layer that need no product: those that a padding has made, which are all alike, and those that
+ * nothing reads. The layer changes places with the views, permutations, paddings and slices next to it, which move
+ * rows as a whole.
+ */
+#include "rewrite/npu_forms/npu_forms.h"
+
+#include <string.h>
+
+#include "ir/axis_map.h"
+#include "npu/support/estimate.h"
+
+static int64_t width(const struct nuc_node *x)
+{
+    return x->vals[0].rank > 0 ? x->vals[0].sizes[x->vals[0].rank - 1] : 0;
+}
+
+/* Values in a row that a layer reads. */
+static int64_t depth(const struct nuc_node *layer)
+{
+    const struct nuc_meta *in = nuc_input_meta(layer, NUC_SELF);
+
+    return in->rank > 0 ? in->sizes[in->rank - 1] : 0;
+}
+
+static int64_t rows(const struct nuc_node *x)
+{
+    return nuc_elements(&x->vals[0]) / width(x);
+}
+
+/* What a value has the rows of, which are some of them in another order; NULL: of none. */
+static struct nuc_node *source_of_rows(const struct nuc_node *x)
+{
+    enum nuc_family family = nuc_op_family(x->op);
+    struct nuc_node *source = nuc_is_call(x) ? nuc_arg_node(x, NUC_SELF) : NULL;
+    struct nuc_axis_map map;
+
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(source) || width(source) != width(x) || nuc_is_written(source) ||
+        (family != NUC_FAMILY_VIEW && family != NUC_FAMILY_PERMUTE && family != NUC_FAMILY_COPY &&
+         x->op != NUC_OP_SLICE))
+        return NULL;
+    const struct nuc_axis *last =
+        nuc_axis_map(x, 0, NUC_SELF, 0, &map) ? nuc_axis_to(&map, x->vals[0].rank - 1u) : NULL;
+    bool whole = last != NULL && last->kind == NUC_AXIS_ELEMENT && last->from + 1 == last->from_end &&
+                 last->to + 1 == last->to_end && last->from_end == source->vals[0].rank && last->start == 0;
+    return whole ? source : NULL;
+}
+
+/* The first in front of a value that does not move rows alone, where nothing else reads what lies between. */
+static struct nuc_node *behind_moves(struct nuc_node *x)
+{
+    for (struct nuc_node *source; x->n_users == 1 && (source = source_of_rows(x)) != NULL;)
+        x = source;
+    return x;
+}
+
+/* The moves from `from` to `x` once more, of rows of another width. */
+static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                              const struct nuc_node *from, struct nuc_node *to)
+{
+    if (x == from)
+        return to;
+    struct nuc_node *inner = moved(g, node, source_of_rows(x), from, to);
+    struct nuc_meta out = x->vals[0];
+    out.sizes[out.rank - 1] = width(to);
+    if (nuc_op_family(x->op) == NUC_FAMILY_COPY)
+        return inner;
+    if (nuc_op_family(x->op) == NUC_FAMILY_VIEW)
+        return nuc_insert_reshaped(g, node, inner, out.sizes, out.rank);
+    struct nuc_node *made = nuc_insert(g, node, x->op, x);
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(inner)));
+    for (uint32_t i = 1; i < x->n_args; i++)
+        nuc_copy_arg(g, made, i, x, i);
+    nuc_infer_shape(g, made);
+    return made;
+}
+
+static struct nuc_node *layer_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *linear,
+                                 struct nuc_node *x)
+{
+    return nuc_emit(g, node, NUC_OP_LINEAR, linear,
+                    NUC_ARGS(nuc_node_arg(x), nuc_node_arg(nuc_operand(g, linear, NUC_ARG(LINEAR, weight))),
+                             nuc_node_arg(nuc_arg_node(linear, NUC_ARG(LINEAR, bias)))));
+}
+
+static bool is_layer(const struct nuc_node *x)
+{
+    const struct nuc_node *weight = x->op == NUC_OP_LINEAR ? nuc_arg_node(x, NUC_ARG(LINEAR, weight)) : NULL;
+    const struct nuc_node *bias = weight != NULL ? nuc_arg_node(x, NUC_ARG(LINEAR, bias)) : NULL;
+
+    return nuc_is_float_value(x) && nuc_is_float_value(weight) && nuc_is_static(weight) &&
+           nuc_is_float_value(nuc_arg_node(x, NUC_SELF)) && (bias == NULL || nuc_is_static(bias));
+}
+
+/* Whether that many rows fewer are worth moves of so many more values. */
+static bool saves(const struct nuc_support *s, const struct nuc_node *layer, int64_t fewer, uint64_t moves)
+{
+    uint64_t n = (uint64_t)rows(layer), columns = (uint64_t)width(layer), k = (uint64_t)depth(layer);
+
+    return fewer > 0 && nuc_estimate_product(s->target, n, columns, k) >
+                            moves + nuc_estimate_product(s->target, n - (uint64_t)fewer, columns, k);
+}
+
+/* ---- rows that nothing reads ---- */
+
+static bool is_part_of_layer(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct nuc_node *source = source_of_rows(node), *layer = source != NULL ? behind_moves(source) : NULL;
+
+    if (layer == NULL || layer->n_users != 1 || !is_layer(layer))
+        return false;
+    int64_t wider = depth(layer) - width(layer);
+    return saves(s, layer, rows(layer) - rows(node),
+                 wider > 0 ? nuc_estimate_move(s->target, (uint64_t)(wider * rows(layer))) : 0);
+}
+
+static struct nuc_node *to_layer_of_part(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *layer = behind_moves(source_of_rows(node));
+
+    return layer_of(g, node, layer, moved(g, node, node, layer, nuc_operand(g, layer, NUC_SELF)));
+}
+
+/* ---- rows that are padded ---- */
+
+/* The padding of rows in front of a layer, which adds as many as `count` says; NULL: there is none. */
+static struct nuc_node *padding_of(const struct nuc_node *layer, int64_t *count)
+{
+    struct nuc_node *x = nuc_arg_node(layer, NUC_SELF), *pad = x != NULL ? behind_moves(x) : NULL;
+    const struct nuc_arg *pairs = pad != NULL && pad->op == NUC_OP_PAD ? nuc_arg_at(pad, NUC_ARG(PAD, pad)) : NULL;
+    const struct nuc_arg *mode = pairs != NULL ? nuc_arg_at(pad, NUC_ARG(PAD, mode)) : NULL;
+
+    x = pairs != NULL ? nuc_arg_node(pad, NUC_SELF) : NULL;
+    if (!nuc_is_float_value(x) || pad->n_users != 1 || pairs->kind != NUC_ARG_INTS || width(x) != width(pad) ||
+        (mode->kind == NUC_ARG_STRING && strcmp(mode->u.string, "constant") != 0))
+        return NULL;
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        if (pairs->u.ints[i] < 0 || (i < 2 && pairs->u.ints[i] != 0))
+            return NULL;
+    }
+    *count = rows(pad) - rows(x);
+    return pad;
+}
+
+static bool is_layer_of_padded(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+    int64_t count;
+
+    return is_layer(node) && x != NULL && x->n_users == 1 && padding_of(node, &count) != NULL &&
+           saves(s, node, count, 2 * nuc_estimate_move(s->target, (uint64_t)(rows(node) * width(node))));
+}
+
+/* What the layer makes of a row of one value. */
+static float *padded_row(struct nuc_graph *g, const struct nuc_node *layer, double value)
+{
+    const struct nuc_node *bias = nuc_arg_node(layer, NUC_ARG(LINEAR, bias));
+    const float *w = nuc_const_contiguous(g, nuc_operand(g, layer, NUC_ARG(LINEAR, weight)));
+    const float *b = bias != NULL ? nuc_const_contiguous(g, bias) : NULL;
+    size_t columns = (size_t)width(layer), n = (size_t)depth(layer);
+    float *row = nuc_alloc_array(g->cx, columns, sizeof *row);
+
+    for (size_t i = 0; i < columns; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < n; k++)
+            sum += (double)w[i * n + k];
+        row[i] = (float)(value * sum + (b != NULL ? (double)b[i] : 0));
+    }
+    return row;
+}
+
+/* `count` rows that are all alike, as many along the others as `like` has. */
+static struct nuc_node *repeated(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *like, uint32_t dim,
+                                 int64_t count, const float *row)
+{
+    struct nuc_meta m = nuc_meta_make(NUC_F32, like->vals[0].sizes, like->vals[0].rank);
+    size_t columns = (size_t)width(like);
+
+    m.sizes[dim] = count;
+    size_t total = (size_t)nuc_elements(&m);
+    float *values = nuc_alloc_array(g->cx, total, sizeof *values);
+    for (size_t i = 0; i < total; i++)
+        values[i] = row[i % columns];
+    return nuc_insert_floats(g, node, values, m.sizes, m.rank);
+}
+
+static struct nuc_node *to_padded_layer(struct nuc_graph *g, struct nuc_node *node)
+{
+    int64_t count;
+    struct nuc_node *pad = padding_of(node, &count);
+    const struct nuc_arg *pairs = nuc_arg_at(pad, NUC_ARG(PAD, pad));
+    const float *row = padded_row(g, node, nuc_scalar(pad, NUC_ARG(PAD, value), 0.0));
+    struct nuc_node *value = layer_of(g, node, node, nuc_operand(g, pad, NUC_SELF));
+
+    for (uint32_t i = 2; i < pairs->count; i += 2) {
+        uint32_t dim = pad->vals[0].rank - 1u - i / 2, n = 0;
+        const int64_t *pair = &pairs->u.ints[i];
+        struct nuc_node *parts[3];
+        if (pair[0] > 0)
+            parts[n++] = repeated(g, node, value, dim, pair[0], row);
+        parts[n++] = value;
+        if (pair[1] > 0)
+            parts[n++] = repeated(g, node, value, dim, pair[1], row);
+        if (n > 1)
+            value = nuc_insert_cat(g, node, parts, n, dim);
+    }
+    return moved(g, node, nuc_operand(g, node, NUC_SELF), pad, value);
+}
+
+/* ---- the forms ---- */
+
+const struct nuc_npu_form nuc_row_forms[] = {
+    {NUC_OP_SLICE, to_layer_of_part, is_part_of_layer},
+    {NUC_OP_LINEAR, to_padded_layer, is_layer_of_padded},
+    {.build = NULL},
+};
