@@ -49,6 +49,7 @@ static const struct nuc_pass aten_passes[] = {
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
     {"batch-norm-to-conv", nuc_batch_norm_to_conv, BETTER},
     {"conv1d-to-2d-again", nuc_conv1d_to_2d, BETTER},
+    {"crop-kernels", nuc_crop_kernels, BETTER},
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
 };
 
