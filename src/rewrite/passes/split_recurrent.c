@@ -1,7 +1,10 @@
 /*
  * A recurrent layer of several layers becomes a chain of single ones. An initial state [D * layers, ...] is split into
- * one [D, ...] per layer, D being 2 when bidirectional; the final states are concatenated again.
+ * one [D, ...] per layer, D being 2 when bidirectional; the final states are concatenated again. An LSTM that projects
+ * its hidden state becomes one that does not.
  */
+#include <string.h>
+
 #include "ir/args.h"
 #include "ir/recurrent_args.h"
 #include "rewrite/insert.h"
@@ -100,4 +103,154 @@ bool nuc_split_recurrent(struct nuc_graph *g)
 bool nuc_split_recurrent_as_reference(struct nuc_graph *g)
 {
     return nuc_rewrite_each(g, LAYERS, split_like_reference);
+}
+
+/* ---- projections ---- */
+
+/*
+ * X with A A^T X = A of the rows A [rows, columns]: A X^T is the identity. False: rows depend on each other. `gram` is
+ * A A^T, which is lost.
+ */
+static bool solve_rows(double *gram, double *x, size_t rows, size_t columns)
+{
+    double least = 1e-6 * gram[0];
+
+    for (size_t k = 0; k < rows; k++) {
+        if (!(gram[k * rows + k] > least))
+            return false;
+        for (size_t i = 0; i < rows; i++) {
+            double factor = gram[i * rows + k] / gram[k * rows + k];
+            for (size_t j = k; i != k && j < rows; j++)
+                gram[i * rows + j] -= factor * gram[k * rows + j];
+            for (size_t j = 0; i != k && j < columns; j++)
+                x[i * columns + j] -= factor * x[k * columns + j];
+        }
+    }
+    for (size_t k = 0; k < rows; k++) {
+        for (size_t j = 0; j < columns; j++)
+            x[k * columns + j] /= gram[k * rows + k];
+    }
+    return true;
+}
+
+/* [hidden, outputs]: what is projected to a given state. NULL: there is none for each. */
+static struct nuc_node *insert_inverse(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *projection)
+{
+    size_t rows = (size_t)projection->vals[0].sizes[0], columns = (size_t)projection->vals[0].sizes[1];
+    const int64_t sizes[2] = {(int64_t)columns, (int64_t)rows};
+    const float *a = nuc_const_contiguous(g, projection);
+    double *x = nuc_alloc_array(g->cx, rows * columns, sizeof *x),
+           *gram = nuc_alloc_array(g->cx, rows * rows, sizeof *x);
+    float *inverse = nuc_alloc_array(g->cx, rows * columns, sizeof *inverse);
+
+    for (size_t i = 0; i < rows * columns; i++)
+        x[i] = (double)a[i];
+    for (size_t i = 0; i < rows * rows; i++) {
+        for (size_t j = 0; j < columns; j++)
+            gram[i] += x[i / rows * columns + j] * x[i % rows * columns + j];
+    }
+    if (!solve_rows(gram, x, rows, columns))
+        return NULL;
+    for (size_t i = 0; i < rows * columns; i++)
+        inverse[i] = (float)x[i % rows * columns + i / rows];
+    return nuc_insert_floats(g, node, inverse, sizes, 2);
+}
+
+static struct nuc_node *insert_linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
+                                      struct nuc_node *weight)
+{
+    return nuc_emit(g, node, NUC_OP_LINEAR, node, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(weight), nuc_node_arg(NULL)));
+}
+
+/* The layers of a state [directions, ...], one for each. */
+static struct nuc_node *insert_each(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *state,
+                                    struct nuc_node *const weights[2], uint32_t directions)
+{
+    struct nuc_node *parts[2];
+
+    for (uint32_t d = 0; d < directions; d++)
+        parts[d] = insert_linear(g, node, nuc_insert_part(g, node, state, 0, d, d + 1), weights[d]);
+    return directions == 1 ? parts[0] : nuc_insert_cat(g, node, parts, directions, 0);
+}
+
+/* One layer for the values of both directions, which lie side by side. */
+static struct nuc_node *both_projections(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *const weights[2])
+{
+    size_t rows = (size_t)weights[0]->vals[0].sizes[0], columns = (size_t)weights[0]->vals[0].sizes[1];
+    const int64_t sizes[2] = {(int64_t)(2 * rows), (int64_t)(2 * columns)};
+    float *values = nuc_alloc_array(g->cx, 4 * rows * columns, sizeof *values);
+
+    for (size_t i = 0; i < 2 * rows; i++) {
+        const float *row = (const float *)nuc_const_contiguous(g, weights[i / rows]) + i % rows * columns;
+        memcpy(values + i * 2 * columns + i / rows * columns, row, columns * sizeof *row);
+    }
+    return nuc_insert_floats(g, node, values, sizes, 2);
+}
+
+static bool is_static_float(const struct nuc_node *value)
+{
+    return nuc_is_static(value) && value->vals[0].dtype == NUC_F32;
+}
+
+/* What is projected at the beginning: zeros, or what becomes the given state. */
+static struct nuc_node *initial_hidden(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
+                                       struct nuc_node *const projections[2])
+{
+    struct nuc_meta m = r->states[1]->vals[0];
+    struct nuc_node *inverse[2];
+
+    if (nuc_is_zero_state(g, r->states[0]))
+        return nuc_insert_filled(g, node, &m, 0);
+    for (uint32_t d = 0; d < r->directions; d++) {
+        inverse[d] = insert_inverse(g, node, projections[d]);
+        if (inverse[d] == NULL)
+            return NULL;
+    }
+    return insert_each(g, node, r->states[0], inverse, r->directions);
+}
+
+/*
+ * W_hh (W_hr h) = (W_hh W_hr) h: the state is h before it is projected, which a linear layer does for all steps. The
+ * int8 kernel has no projection, and written out in steps the layer would stay in float32.
+ */
+static bool fold_projection(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_recurrent r = nuc_recurrent_of(node);
+    struct nuc_node *params[2 * 4], *projections[2], *states[MOST_STATES];
+    uint32_t count = r.per_cell - 1;
+
+    if (r.layers != 1 || !r.projected || nuc_flag(node, NUC_RECURRENT(train)))
+        return false;
+    for (uint32_t d = 0; d < r.directions; d++) {
+        struct nuc_recurrent_cell cell = nuc_recurrent_cell(&r, d);
+        if (!is_static_float(cell.w_hh) || !is_static_float(cell.w_hr))
+            return false;
+        projections[d] = cell.w_hr;
+    }
+    states[0] = initial_hidden(g, node, &r, projections);
+    states[1] = r.states[1];
+    if (states[0] == NULL)
+        return false;
+    for (uint32_t i = 0; i < count * r.directions; i++) {
+        struct nuc_node *param = r.params[i / count * r.per_cell + i % count];
+        params[i] = i % count == 1 ? nuc_insert_binary(g, node, NUC_OP_MM, param, projections[i / count]) : param;
+    }
+    struct nuc_node *whole = nuc_insert(g, node, node->op, node);
+    for (uint32_t i = NUC_SELF; i <= NUC_RECURRENT(batch_first); i++)
+        nuc_copy_arg(g, whole, i, node, i);
+    nuc_set_arg_nodes(whole, g, NUC_RECURRENT(hx), states, MOST_STATES);
+    nuc_set_arg_nodes(whole, g, NUC_RECURRENT(params), params, count * r.directions);
+    nuc_infer_shape(g, whole);
+    struct nuc_node *all = r.directions == 2 ? both_projections(g, node, projections) : projections[0];
+    nuc_replace_item(g, node, 0, insert_linear(g, node, nuc_insert_getitem(g, node, whole, 0), all));
+    if (nuc_is_item_read(node, 1))
+        nuc_replace_item(g, node, 1,
+                         insert_each(g, node, nuc_insert_getitem(g, node, whole, 1), projections, r.directions));
+    nuc_replace_item(g, node, 2, nuc_insert_getitem(g, node, whole, 2));
+    return true;
+}
+
+bool nuc_fold_projections(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_LSTM), fold_projection);
 }
