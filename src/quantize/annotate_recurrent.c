@@ -25,14 +25,18 @@ static bool is_state_of(const struct nuc_node *layer, const struct nuc_node *val
     return found && r.input != value;
 }
 
-/* Every reader is a layer that begins with the value; or, of an input of several layers, a slice of which that holds.
- */
-static bool only_begins_layers(const struct nuc_node *value, bool sliced)
+static bool is_part(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_SLICE || nuc_op_family(node->op) == NUC_FAMILY_VIEW;
+}
+
+/* Every reader is a layer that begins with the value, or with parts of it. */
+static bool only_begins_layers(const struct nuc_node *value)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         const struct nuc_node *user = value->users[i];
         bool begins = is_layer(user) && is_state_of(user, value);
-        if (!begins && (sliced || user->op != NUC_OP_SLICE || !only_begins_layers(user, true)))
+        if (!begins && (!is_part(user) || !only_begins_layers(user)))
             return false;
     }
     return value->n_users > 0;
@@ -41,19 +45,23 @@ static bool only_begins_layers(const struct nuc_node *value, bool sliced)
 /* The input of the model that a layer begins with; NULL: something else. */
 static struct nuc_node *origin_of(struct nuc_node *state)
 {
-    struct nuc_node *input = state->op == NUC_OP_SLICE ? nuc_arg_node(state, NUC_SELF) : state;
-
-    if (input == NULL || !nuc_is_input(input) || !nuc_is_quantizable(input))
-        return NULL;
-    return only_begins_layers(input, false) ? input : NULL;
+    while (is_part(state) && nuc_arg_node(state, NUC_SELF) != NULL)
+        state = nuc_arg_node(state, NUC_SELF);
+    return nuc_is_input(state) && nuc_is_quantizable(state) && only_begins_layers(state) ? state : NULL;
 }
 
-/* Every reader is the output, or a concatenation for it of the states of several layers. */
+/* What a final state goes through on its way out: views, and, `joined`, concatenations with those of other layers. */
+static bool goes_through(const struct nuc_node *node, bool joined)
+{
+    return (joined && node->op == NUC_OP_CAT) || nuc_op_family(node->op) == NUC_FAMILY_VIEW;
+}
+
+/* Every reader is the output, perhaps behind these. */
 static bool only_goes_out(const struct nuc_node *value, bool joined)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         const struct nuc_node *user = value->users[i];
-        if (user->op != NUC_OP_OUTPUT && (joined || user->op != NUC_OP_CAT || !only_goes_out(user, true)))
+        if (user->op != NUC_OP_OUTPUT && (!goes_through(user, joined) || !only_goes_out(user, joined)))
             return false;
     }
     return value->n_users > 0;
@@ -73,11 +81,20 @@ static bool keeps_states(const struct nuc_node *layer)
         const struct nuc_node *item = layer->users[i];
         if (item->op != NUC_OP_GETITEM || nuc_integer(item, NUC_ARG(GETITEM, index), 0) == 0)
             continue;
-        if (!only_goes_out(item, false))
+        if (!only_goes_out(item, true))
             return false;
         found++;
     }
     return found == r.n_states && layer->op != NUC_OP_RNN_RELU;
+}
+
+static void mark_out(struct nuc_annotator *a, const struct nuc_node *value, bool keeps)
+{
+    a->stays_float[value->id] = keeps;
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        if (goes_through(value->users[i], true))
+            mark_out(a, value->users[i], keeps);
+    }
 }
 
 static void mark_states(struct nuc_annotator *a, const struct nuc_node *layer, bool keeps)
@@ -86,17 +103,16 @@ static void mark_states(struct nuc_annotator *a, const struct nuc_node *layer, b
 
     for (uint32_t s = 0; s < r.n_states; s++) {
         const struct nuc_node *origin = origin_of(r.states[s]);
-        a->stays_float[r.states[s]->id] = keeps;
-        if (origin != NULL)
-            a->stays_float[origin->id] = keeps;
+        for (const struct nuc_node *n = r.states[s]; n != NULL; n = n == origin ? NULL : nuc_arg_node(n, NUC_SELF)) {
+            a->stays_float[n->id] = keeps;
+            if (origin == NULL)
+                break;
+        }
     }
     for (uint32_t i = 0; i < layer->n_users; i++) {
         const struct nuc_node *item = layer->users[i];
-        if (item->op != NUC_OP_GETITEM || nuc_integer(item, NUC_ARG(GETITEM, index), 0) == 0)
-            continue;
-        a->stays_float[item->id] = keeps;
-        for (uint32_t k = 0; k < item->n_users; k++)
-            a->stays_float[item->users[k]->id] = keeps && item->users[k]->op == NUC_OP_CAT;
+        if (item->op == NUC_OP_GETITEM && nuc_integer(item, NUC_ARG(GETITEM, index), 0) > 0)
+            mark_out(a, item, keeps);
     }
 }
 
@@ -184,8 +200,8 @@ void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io)
         bool state = made && nuc_integer(n, NUC_ARG(GETITEM, index), 0) > 0;
         if ((given || made) && (only_feeds_layers(a, n) || ((given || state) && begins_layer(a, n))))
             keep_sequence(a, n);
-        else if (made && !state && !quantized_io && only_goes_out(n, true))
-            a->stays_float[n->id] = true;
+        else if (made && !state && !quantized_io && only_goes_out(n, false))
+            mark_out(a, n, true);
     }
 }
 

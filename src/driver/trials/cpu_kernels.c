@@ -28,7 +28,7 @@ struct allowance {
 static const struct allowance of_kernels = {0.3, 0, 2};
 
 /* Whose float kernels take several times as long and all of whose weights are rounded. */
-static const struct allowance of_recurrent = {0.3, 0.3, 2};
+static const struct allowance of_recurrent = {1, 0, 2};
 
 /* On the NPU, whose errors are others and not only more, so that their difference varies more. */
 static const struct allowance of_norms = {0.5, 0.3, 1};
@@ -403,19 +403,36 @@ static void drop_chosen(struct kinds *kinds, const bool *rounds)
     kinds->count = left;
 }
 
-/* Recurrent layers before all others, whose loss is measured beside theirs. */
+/* False: there are none. */
+static bool set_recurrent(const struct kinds *kinds, bool *rounds)
+{
+    bool any = false;
+
+    for (uint32_t k = 0; k < kinds->count; k++) {
+        enum nuc_op op = kinds->ops[k];
+        rounds[op] = nuc_op_family(op) == NUC_FAMILY_RECURRENT;
+        any = any || rounds[op];
+    }
+    return any;
+}
+
+/*
+ * Recurrent layers before all others, whose loss is measured beside theirs, and in a network that is int8 but for them:
+ * what else stays in float around a float layer, up to the whole network, is no reason to leave it so.
+ */
 static void choose_recurrent(struct trying *t, struct outcome *in_float, bool *rounds)
 {
-    bool trial[NUC_OP_COUNT] = {false}, any = false;
-    struct outcome found;
+    bool trial[NUC_OP_COUNT] = {false};
+    const bool *none = rounds;
+    struct outcome found, whole = *in_float;
 
-    for (uint32_t k = 0; k < t->kinds.count; k++) {
-        enum nuc_op op = t->kinds.ops[k];
-        trial[op] = nuc_op_family(op) == NUC_FAMILY_RECURRENT;
-        any = any || trial[op];
-    }
-    if (!any || !try_rounding(t, trial, &found) || !is_worth(&found, in_float, in_float, of_recurrent))
+    t->narrow = true;
+    bool holds = set_recurrent(&t->kinds, trial) && (!in_float->is_wide || try_rounding(t, none, &whole)) &&
+                 try_rounding(t, trial, &found) && is_worth(&found, &whole, &whole, of_recurrent);
+    t->narrow = !in_float->is_wide;
+    if (!holds || (!t->narrow && !try_rounding(t, trial, &found)))
         return;
+    t->narrow = !found.is_wide;
     memcpy(rounds, trial, sizeof trial);
     *in_float = found;
     drop_chosen(&t->kinds, rounds);
@@ -651,7 +668,6 @@ static void choose(struct trying *t, bool *rounds)
     if (!try_rounding(t, trial, &in_float) ||
         (choose_softmax(t, trial, &in_float) && !try_rounding(t, trial, &in_float)))
         return;
-    t->narrow = !in_float.is_wide;
     choose_recurrent(t, &in_float, rounds);
     if (choose_norms(t, rounds, &in_float)) {
         list_kinds(t);
@@ -662,7 +678,8 @@ static void choose(struct trying *t, bool *rounds)
     for (uint32_t k = 0; k < t->kinds.count; k++)
         trial[t->kinds.ops[k]] = true;
     bool is_possible = t->kinds.count > 0 && try_rounding(t, trial, &int8);
-    if (is_possible && is_worth(&int8, &in_float, &in_float, of_kernels)) {
+    bool recurs = set_recurrent(&t->kinds, (bool[NUC_OP_COUNT]){false});
+    if (is_possible && is_worth(&int8, &in_float, &in_float, recurs ? of_recurrent : of_kernels)) {
         memcpy(rounds, trial, sizeof trial);
         return;
     }

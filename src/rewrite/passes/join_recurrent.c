@@ -5,9 +5,12 @@
  * sequence in reverse; with one of the same parts forwards it is a layer of two directions.
  */
 #include "ir/args.h"
+#include "ir/axis_map.h"
 #include "ir/recurrent_args.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
+
+#define LAYERS NUC_OPS(NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)
 
 enum { MOST_STATES = 2 };
 
@@ -345,11 +348,59 @@ static void join_readers(const struct joined *j, struct nuc_node *value)
     }
 }
 
+/* ---- steps or samples in front ---- */
+
+/* What the value [a, b, c] has as [b, a, c]; NULL: it is nothing such. */
+static struct nuc_node *behind_swap(const struct nuc_node *value)
+{
+    struct nuc_axis_map map;
+
+    if (nuc_op_family(value->op) != NUC_FAMILY_PERMUTE || value->vals[0].rank != 3 ||
+        !nuc_axis_map(value, 0, NUC_SELF, 0, &map))
+        return NULL;
+    const struct nuc_axis *first = nuc_axis_to(&map, 0), *second = nuc_axis_to(&map, 1);
+    return first != NULL && second != NULL && first->from == 1 && second->from == 0 ? nuc_arg_node(value, NUC_SELF)
+                                                                                    : NULL;
+}
+
+/* All that reads the sequence swaps it. */
+static bool is_swapped(const struct nuc_node *layer, struct nuc_node **sequence)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < layer->n_users; i++) {
+        if (!nuc_is_item(layer->users[i], 0))
+            continue;
+        *sequence = layer->users[i];
+        for (uint32_t k = 0; k < (*sequence)->n_users; k++)
+            all = all && behind_swap((*sequence)->users[k]) != NULL;
+    }
+    return all;
+}
+
+/* A layer between two swaps of steps and samples, as decomposed archives have it, takes and gives what is around. */
+static bool fold_swaps(struct nuc_graph *g, struct nuc_node *layer)
+{
+    struct nuc_node *x = behind_swap(nuc_operand(g, layer, NUC_SELF)), *sequence = NULL;
+
+    if (x == NULL || !is_swapped(layer, &sequence))
+        return false;
+    nuc_set_arg_node(layer, g, NUC_SELF, x);
+    nuc_set_arg_bool(layer, NUC_RECURRENT(batch_first), !nuc_flag(layer, NUC_RECURRENT(batch_first)));
+    nuc_infer_shape(g, layer);
+    struct nuc_node *now = sequence == NULL ? NULL : nuc_insert_getitem(g, layer->next, layer, 0);
+    for (uint32_t i = layer->n_users; now != NULL && i > 0; i--) {
+        const struct nuc_node *item = layer->users[i - 1];
+        for (uint32_t k = item->n_users; item != now && nuc_is_item(item, 0) && k > 0; k--)
+            nuc_replace_uses(g, item->users[k - 1], now, NULL);
+    }
+    return true;
+}
+
 bool nuc_join_recurrent(struct nuc_graph *g)
 {
     uint32_t count;
-    struct nuc_node **layers =
-        nuc_collect(g, NUC_OPS(NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU), &count);
+    struct nuc_node **layers = nuc_collect(g, LAYERS, &count);
     struct nuc_node **chain = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
     struct joined *found = nuc_alloc_array(g->cx, count, sizeof *found);
     uint32_t n_found = 0;
@@ -379,5 +430,5 @@ bool nuc_join_recurrent(struct nuc_graph *g)
     }
     if (n_found > 0)
         nuc_remove_dead(g);
-    return n_found > 0;
+    return nuc_rewrite_each(g, LAYERS, fold_swaps) || n_found > 0;
 }

@@ -426,7 +426,7 @@ static void write_cell(const struct cell *c)
     for (uint32_t i = 0; biases && i < 2; i++)
         params[2 + i] = bias_of(c, i, at);
     struct nuc_node *x = step_input(c, at);
-    states[0] = nuc_insert_reshaped(g, at, nuc_operand(g, p[STATE].linear, NUC_SELF), sizes, 3);
+    states[0] = nuc_insert_reshaped(g, at, value_of(g, p[STATE].linear, NUC_SELF), sizes, 3);
     if (n_states == 2)
         states[1] = nuc_insert_reshaped(g, at, c->old, sizes, 3);
     struct nuc_arg list =
