@@ -164,7 +164,7 @@ static double largest_state(struct nuc_cm *c, const struct layer *l)
             largest = fmax(largest, 2 * reach(&l->out[i].params));
     }
     if (l->real[0] != NULL)
-        return is_own_state(c, l) ? 1 : 4;
+        return is_own_state(c, l) ? 1 : fmax(largest, 4);
     return l->initial[0].node == NULL ? largest : fmax(largest, reach(&l->initial[0]));
 }
 

@@ -301,34 +301,35 @@ static bool is_at(const struct joined *j, struct nuc_node *value, int64_t place)
     return read_part(value, &p) && p.of == j->sequence && p.dim == (j->batch_first ? 1 : 0) && p.at == place;
 }
 
-static bool has_all_steps(const struct joined *j, const struct nuc_node *cat, uint32_t dim)
+static bool has_all_steps(const struct joined *j, const struct nuc_node *cat)
 {
     const struct nuc_arg *list = &cat->args[NUC_SELF];
     bool all = list->count == (uint64_t)j->steps;
 
     for (uint32_t i = 0; all && i < list->count; i++)
-        all = list->u.nodes[i]->vals[0].sizes[dim] == 1 && is_at(j, list->u.nodes[i], i);
-    return all;
+        all = nuc_same_sizes(&list->u.nodes[i]->vals[0], &list->u.nodes[0]->vals[0]) && is_at(j, list->u.nodes[i], i);
+    return all && cat->vals[0].rank < NUC_MAX_RANK;
 }
 
 static void read_sequence(const struct joined *j, struct nuc_node *cat, uint32_t dim)
 {
-    const struct nuc_meta *m = &cat->vals[0];
+    const struct nuc_meta *m = &cat->vals[0], *step = &cat->args[NUC_SELF].u.nodes[0]->vals[0];
     const int64_t swapped[3] = {1, 0, 2}, front = 0, to = dim;
     int64_t sizes[NUC_MAX_RANK] = {j->steps};
     struct nuc_node *value = j->sequence;
+    uint32_t rank = 1;
 
-    if (!j->batch_first || !nuc_same_sizes(m, &value->vals[0]) || dim != 1) {
+    if (!j->batch_first || m->sizes[0] != j->r.batch || dim != 1) {
         if (j->batch_first)
             value = nuc_insert_permute(j->g, cat, value, swapped);
-        for (uint32_t i = 0, next = 1; i < m->rank; i++) {
-            if (i != dim)
-                sizes[next++] = m->sizes[i];
+        for (uint32_t i = 0; i < m->rank; i++) {
+            if (i != dim || step->sizes[i] != 1)
+                sizes[rank++] = step->sizes[i];
         }
-        value = nuc_insert_reshaped(j->g, cat, value, sizes, m->rank);
+        value = nuc_insert_reshaped(j->g, cat, value, sizes, rank);
         value = nuc_insert_moved_dims(j->g, cat, value, &front, &to, 1);
     }
-    nuc_replace_uses(j->g, cat, value, NULL);
+    nuc_replace_uses(j->g, cat, nuc_insert_reshaped(j->g, cat, value, m->sizes, m->rank), NULL);
 }
 
 /* Concatenations among what reads the value, past slices and views. */
@@ -343,7 +344,7 @@ static void join_readers(const struct joined *j, struct nuc_node *value)
         if (user->op != NUC_OP_CAT || user->n_users == 0)
             continue;
         uint32_t dim = (uint32_t)nuc_dim(user, NUC_ARG(CAT, dim), 0, user->vals[0].rank);
-        if (has_all_steps(j, user, dim))
+        if (has_all_steps(j, user))
             read_sequence(j, user, dim);
     }
 }

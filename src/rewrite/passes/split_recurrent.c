@@ -107,55 +107,6 @@ bool nuc_split_recurrent_as_reference(struct nuc_graph *g)
 
 /* ---- projections ---- */
 
-/*
- * X with A A^T X = A of the rows A [rows, columns]: A X^T is the identity. False: rows depend on each other. `gram` is
- * A A^T, which is lost.
- */
-static bool solve_rows(double *gram, double *x, size_t rows, size_t columns)
-{
-    double least = 1e-6 * gram[0];
-
-    for (size_t k = 0; k < rows; k++) {
-        if (!(gram[k * rows + k] > least))
-            return false;
-        for (size_t i = 0; i < rows; i++) {
-            double factor = gram[i * rows + k] / gram[k * rows + k];
-            for (size_t j = k; i != k && j < rows; j++)
-                gram[i * rows + j] -= factor * gram[k * rows + j];
-            for (size_t j = 0; i != k && j < columns; j++)
-                x[i * columns + j] -= factor * x[k * columns + j];
-        }
-    }
-    for (size_t k = 0; k < rows; k++) {
-        for (size_t j = 0; j < columns; j++)
-            x[k * columns + j] /= gram[k * rows + k];
-    }
-    return true;
-}
-
-/* [hidden, outputs]: what is projected to a given state. NULL: there is none for each. */
-static struct nuc_node *insert_inverse(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *projection)
-{
-    size_t rows = (size_t)projection->vals[0].sizes[0], columns = (size_t)projection->vals[0].sizes[1];
-    const int64_t sizes[2] = {(int64_t)columns, (int64_t)rows};
-    const float *a = nuc_const_contiguous(g, projection);
-    double *x = nuc_alloc_array(g->cx, rows * columns, sizeof *x),
-           *gram = nuc_alloc_array(g->cx, rows * rows, sizeof *x);
-    float *inverse = nuc_alloc_array(g->cx, rows * columns, sizeof *inverse);
-
-    for (size_t i = 0; i < rows * columns; i++)
-        x[i] = (double)a[i];
-    for (size_t i = 0; i < rows * rows; i++) {
-        for (size_t j = 0; j < columns; j++)
-            gram[i] += x[i / rows * columns + j] * x[i % rows * columns + j];
-    }
-    if (!solve_rows(gram, x, rows, columns))
-        return NULL;
-    for (size_t i = 0; i < rows * columns; i++)
-        inverse[i] = (float)x[i % rows * columns + i / rows];
-    return nuc_insert_floats(g, node, inverse, sizes, 2);
-}
-
 static struct nuc_node *insert_linear(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                                       struct nuc_node *weight)
 {
@@ -187,31 +138,10 @@ static struct nuc_node *both_projections(struct nuc_graph *g, struct nuc_node *n
     return nuc_insert_floats(g, node, values, sizes, 2);
 }
 
-static bool is_static_float(const struct nuc_node *value)
-{
-    return nuc_is_static(value) && value->vals[0].dtype == NUC_F32;
-}
-
-/* What is projected at the beginning: zeros, or what becomes the given state. */
-static struct nuc_node *initial_hidden(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
-                                       struct nuc_node *const projections[2])
-{
-    struct nuc_meta m = r->states[1]->vals[0];
-    struct nuc_node *inverse[2];
-
-    if (nuc_is_zero_state(g, r->states[0]))
-        return nuc_insert_filled(g, node, &m, 0);
-    for (uint32_t d = 0; d < r->directions; d++) {
-        inverse[d] = insert_inverse(g, node, projections[d]);
-        if (inverse[d] == NULL)
-            return NULL;
-    }
-    return insert_each(g, node, r->states[0], inverse, r->directions);
-}
-
 /*
  * W_hh (W_hr h) = (W_hh W_hr) h: the state is h before it is projected, which a linear layer does for all steps. The
- * int8 kernel has no projection, and written out in steps the layer would stay in float32.
+ * int8 kernel has no projection, and written out in steps the layer would stay in float32. Of a state that is given,
+ * nothing is known but what it is projected to.
  */
 static bool fold_projection(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -219,18 +149,16 @@ static bool fold_projection(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *params[2 * 4], *projections[2], *states[MOST_STATES];
     uint32_t count = r.per_cell - 1;
 
-    if (r.layers != 1 || !r.projected || nuc_flag(node, NUC_RECURRENT(train)))
+    if (r.layers != 1 || !r.projected || nuc_flag(node, NUC_RECURRENT(train)) || !nuc_is_zero_state(g, r.states[0]))
         return false;
     for (uint32_t d = 0; d < r.directions; d++) {
         struct nuc_recurrent_cell cell = nuc_recurrent_cell(&r, d);
-        if (!is_static_float(cell.w_hh) || !is_static_float(cell.w_hr))
+        if (!nuc_is_static(cell.w_hr) || cell.w_hr->vals[0].dtype != NUC_F32)
             return false;
         projections[d] = cell.w_hr;
     }
-    states[0] = initial_hidden(g, node, &r, projections);
+    states[0] = nuc_insert_filled(g, node, &r.states[1]->vals[0], 0);
     states[1] = r.states[1];
-    if (states[0] == NULL)
-        return false;
     for (uint32_t i = 0; i < count * r.directions; i++) {
         struct nuc_node *param = r.params[i / count * r.per_cell + i % count];
         params[i] = i % count == 1 ? nuc_insert_binary(g, node, NUC_OP_MM, param, projections[i / count]) : param;

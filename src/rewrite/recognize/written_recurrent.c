@@ -1,26 +1,55 @@
 /*
- * Cells of recurrent layers that a model writes out, as decomposed archives have them: gates are parts of the sum of
- * two linear layers, of the input and of the state. Each cell becomes a layer of one step. Where the linear layer of
- * the inputs of all steps is one, a step reads its part of these inputs, so that cells in a row become one layer.
+ * Cells of recurrent layers that a model writes out, as loops in Python and decomposed archives have them: gates are
+ * rows of linear layers of the input and of the state, added up or of both in a row. Each cell becomes a layer of one
+ * step. Where the linear layer of the inputs of all steps is one, a step reads its part of these inputs, so that cells
+ * in a row become one layer.
  */
+#include <string.h>
+
 #include "ir/args.h"
 #include "ir/recurrent_args.h"
 #include "rewrite/insert.h"
 #include "rewrite/pass_list.h"
 #include "rewrite/recognize/written.h"
 
-enum { MOST_GATES = 4, INPUT = 0, STATE = 1 };
+enum { MOST_GATES = 4, MOST_PARAMS = 5, INPUT = 0, STATE = 1 };
+
+/* Rows of a bias: the first of the gate's. */
+struct bias {
+    struct nuc_node *of;
+    int64_t at;
+};
+
+/* What cells have to share to be of one layer: rows of a weight, from column `column` on, and biases. */
+struct rows {
+    struct nuc_node *weight;
+    int64_t at, column, columns;
+    struct bias biases[2]; /* of the linear layer, and added behind it */
+};
 
 /* A part of the results of a linear layer: of one step, where `step` slices them. */
 struct part {
-    struct nuc_node *linear, *bias, *step; /* bias: added behind the layer */
-    int64_t at;                            /* the first of the features */
-    bool turned;                           /* steps are counted from the last one */
+    struct nuc_node *linear, *step;
+    struct nuc_node *input; /* of the linear layer, or what its operand concatenates */
+    struct rows rows;
+    bool turned; /* steps are counted from the last one */
 };
 
 /* A gate adds up a part of each layer. */
 struct gate {
     struct part parts[2];
+    uint32_t count;
+    bool splits; /* what a linear layer reads in a row are parts */
+    int64_t elements;
+};
+
+/* Parameters of layers that have been written, which other cells of the same rows share. */
+struct known {
+    struct known *next;
+    enum nuc_op op;
+    const struct nuc_node *projection;
+    struct rows rows[MOST_GATES][2];
+    struct nuc_node *params[MOST_PARAMS];
     uint32_t count;
 };
 
@@ -29,8 +58,10 @@ struct cell {
     enum nuc_op op;
     struct nuc_node *h, *c;      /* what it computes; c is NULL without a cell state */
     struct nuc_node *from, *old; /* the hidden state, where it is known, and the cell state that it goes on from */
+    struct nuc_node *projected;  /* the linear layer of h that the next cell goes on from */
     struct gate gates[MOST_GATES];
     int64_t hidden, batch;
+    struct known **known;
 };
 
 /* ---- gates ---- */
@@ -97,17 +128,81 @@ static bool read_sum(struct nuc_graph *g, struct nuc_node *sum, struct part p, s
 {
     struct nuc_node *a = nuc_operand(g, sum, NUC_SELF), *b = nuc_operand(g, sum, NUC_OTHER);
 
-    if (p.bias == NULL && is_vector_beside(b, sum)) {
-        p.bias = b;
+    if (p.rows.biases[1].of == NULL && is_vector_beside(b, sum)) {
+        p.rows.biases[1] = (struct bias){b, p.rows.at};
         return read_gate(g, a, p, out);
     }
     return nuc_elements(&a->vals[0]) == nuc_elements(&b->vals[0]) && read_gate(g, a, p, out) && read_gate(g, b, p, out);
 }
 
+static bool is_parameter(const struct nuc_node *node, uint32_t rank)
+{
+    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == rank;
+}
+
+/* What stands side by side in the operand of a linear layer; 1: the operand itself. */
+static uint32_t inputs_of(struct nuc_graph *g, const struct nuc_node *linear, struct nuc_node *inputs[2])
+{
+    struct nuc_node *x = nuc_operand(g, linear, NUC_ARG(LINEAR, input)), *cat = nuc_behind_views(x);
+    const struct nuc_arg *list = &cat->args[NUC_SELF];
+
+    inputs[0] = x;
+    if (cat->op != NUC_OP_CAT || list->count != 2 || last_size(cat) != last_size(x) ||
+        nuc_dim(cat, NUC_ARG(CAT, dim), 0, cat->vals[0].rank) + 1 != cat->vals[0].rank)
+        return 1;
+    memcpy(inputs, list->u.nodes, 2 * sizeof *inputs);
+    return 2;
+}
+
+static bool read_linear(struct nuc_graph *g, struct nuc_node *linear, struct part p, struct gate *out)
+{
+    struct nuc_node *weight = nuc_operand(g, linear, NUC_ARG(LINEAR, weight)), *inputs[2];
+    struct nuc_node *bias = nuc_arg_node(linear, NUC_ARG(LINEAR, bias));
+    uint32_t count = inputs_of(g, linear, inputs);
+
+    if (!out->splits || p.step != NULL) {
+        inputs[0] = nuc_operand(g, linear, NUC_ARG(LINEAR, input));
+        count = 1;
+    }
+    if (out->count + count > 2 || !is_parameter(weight, 2) || (bias != NULL && !is_parameter(bias, 1)))
+        return false;
+    p.linear = linear;
+    p.rows.weight = weight;
+    if (bias != NULL)
+        p.rows.biases[0] = (struct bias){bias, p.rows.at};
+    for (uint32_t i = 0; i < count; i++) {
+        p.input = inputs[i];
+        p.rows.columns = last_size(inputs[i]);
+        out->parts[out->count++] = p;
+        p.rows.column += p.rows.columns;
+        memset(p.rows.biases, 0, sizeof p.rows.biases);
+    }
+    return true;
+}
+
+/* Value `index` of a chunk or split along the last dimension; *at moves on by what is in front of it. */
+static struct nuc_node *chunked(const struct nuc_node *value, int64_t *at)
+{
+    const struct nuc_node *list = value->op == NUC_OP_GETITEM ? nuc_arg_node(value, NUC_SELF) : NULL;
+    int64_t index = list != NULL ? nuc_integer(value, NUC_ARG(GETITEM, index), -1) : -1;
+
+    if (index < 0 || list->op != NUC_OP_CHUNK ||
+        nuc_dim(list, NUC_ARG(CHUNK, dim), 0, list->vals[0].rank) + 1 != list->vals[0].rank)
+        return NULL;
+    for (int64_t i = 0; i < index; i++)
+        *at += list->vals[i].sizes[list->vals[i].rank - 1];
+    return nuc_arg_node(list, NUC_SELF);
+}
+
 static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p, struct gate *out)
 {
     while (is_float(value)) {
-        struct nuc_node *input = nuc_arg_node(value, NUC_SELF);
+        struct nuc_node *input = chunked(value, &p.rows.at);
+        if (input != NULL) {
+            value = input;
+            continue;
+        }
+        input = nuc_arg_node(value, NUC_SELF);
         bool views = nuc_op_family(value->op) == NUC_FAMILY_VIEW || nuc_is_plain_copy(value);
         if (value->op == NUC_OP_LINEAR || is_sum(value) || !is_float(input))
             break;
@@ -115,7 +210,7 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
             const struct nuc_meta *m = &input->vals[0];
             uint32_t dim = (uint32_t)nuc_dim(value, NUC_ARG(SLICE, dim), 0, m->rank);
             if (dim + 1 == m->rank)
-                p.at += nuc_slice_end(nuc_integer(value, NUC_ARG(SLICE, start), 0), m->sizes[dim]);
+                p.rows.at += nuc_slice_end(nuc_integer(value, NUC_ARG(SLICE, start), 0), m->sizes[dim]);
             else if (p.step == NULL && value->vals[0].sizes[dim] == 1)
                 p.step = value;
             else
@@ -131,17 +226,18 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         return false;
     if (is_sum(value))
         return read_sum(g, value, p, out);
-    if (value->op != NUC_OP_LINEAR || out->count == 2)
-        return false;
-    p.linear = value;
-    out->parts[out->count++] = p;
-    return true;
+    return value->op == NUC_OP_LINEAR && read_linear(g, value, p, out);
 }
 
 static bool is_gate(struct nuc_graph *g, struct nuc_node *value, uint32_t count, struct gate *out)
 {
-    out->count = 0;
-    return value != NULL && read_gate(g, value, (struct part){.linear = NULL}, out) && out->count == count;
+    if (value == NULL)
+        return false;
+    *out = (struct gate){.elements = nuc_elements(&value->vals[0])};
+    if (read_gate(g, value, (struct part){.linear = NULL}, out) && out->count == count)
+        return true;
+    *out = (struct gate){.elements = out->elements, .splits = true};
+    return count == 2 && read_gate(g, value, (struct part){.linear = NULL}, out) && out->count == count;
 }
 
 /* ---- what is computed of the gates ---- */
@@ -200,7 +296,10 @@ static bool is_complement(struct nuc_graph *g, struct nuc_node *node, const stru
 
     uint32_t count = nuc_terms_of(g, node, terms);
     for (uint32_t i = 0; i < count; i++) {
-        if (terms[i].sign > 0 && nuc_number_of(g, terms[i].value, &number) && nuc_numbers_equal(number, 1))
+        const struct nuc_node *one = terms[i].value;
+        if (one->op == NUC_OP_TO_DTYPE)
+            one = nuc_operand(g, one, NUC_SELF);
+        if (terms[i].sign > 0 && nuc_number_of(g, one, &number) && nuc_numbers_equal(number, 1))
             return count == 2 && terms[1 - i].sign < 0 && nuc_behind_views(terms[1 - i].value) == z;
     }
     return false;
@@ -259,43 +358,40 @@ static bool is_gru(struct nuc_node *h, struct cell *out)
     return false;
 }
 
+/* tanh or relu of the sum */
+static bool is_rnn(struct nuc_node *h, struct cell *out)
+{
+    if (h->op != NUC_OP_TANH && h->op != NUC_OP_RELU)
+        return false;
+    out->op = h->op == NUC_OP_TANH ? NUC_OP_RNN_TANH : NUC_OP_RNN_RELU;
+    out->h = h;
+    return is_gate(out->g, nuc_arg_node(h, NUC_SELF), 2, &out->gates[0]);
+}
+
 /* ---- the two layers ---- */
 
-static bool is_same_layer(const struct part *a, const struct part *b)
+/* Where a step is in what it is sliced from; 0 of a value that is not sliced. */
+static int64_t place_of(struct nuc_graph *g, const struct part *p)
 {
-    return a->linear == b->linear && a->bias == b->bias && a->step == b->step;
+    uint32_t dim;
+
+    if (p->step == NULL)
+        return 0;
+    const struct nuc_meta *m = steps_of(g, p, &dim);
+    int64_t start = nuc_slice_end(nuc_integer(p->step, NUC_ARG(SLICE, start), 0), m->sizes[dim]);
+    return p->turned ? m->sizes[dim] - 1 - start : start;
 }
 
-/* Rows of gate k are those from k hidden on, in both layers, which stand in the same order in each gate. */
-static bool settle(struct cell *c, uint32_t gates)
+static bool reads_same(struct nuc_graph *g, const struct part *a, const struct part *b)
 {
-    struct part *whole = c->gates[gates - 1].parts;
-
-    for (uint32_t k = 0; k < gates; k++) {
-        struct part *p = c->gates[k].parts;
-        if (!is_same_layer(&p[0], &whole[0])) {
-            const struct part swapped = p[0];
-            p[0] = p[1];
-            p[1] = swapped;
-        }
-        for (uint32_t i = 0; i < 2; i++) {
-            if (!is_same_layer(&p[i], &whole[i]) || p[i].at != k * c->hidden)
-                return false;
-        }
-    }
-    return true;
+    return nuc_behind_views(a->input) == nuc_behind_views(b->input) && (a->step == NULL) == (b->step == NULL) &&
+           place_of(g, a) == place_of(g, b);
 }
 
-static bool is_parameter(const struct nuc_node *node, uint32_t rank)
+/* A part has rows for the gate, and is computed for `batch` rows of each step. */
+static bool is_layer(const struct cell *c, const struct part *p)
 {
-    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == rank;
-}
-
-/* The layer has rows for each gate and is computed for the steps of `batch` rows. */
-static bool is_layer(const struct cell *c, uint32_t gates, const struct part *p)
-{
-    const struct nuc_node *w = nuc_arg_node(p->linear, NUC_ARG(LINEAR, weight));
-    const struct nuc_node *b = nuc_arg_node(p->linear, NUC_ARG(LINEAR, bias));
+    const struct rows *r = &p->rows;
     int64_t rows = nuc_elements(&p->linear->vals[0]) / last_size(p->linear);
 
     if (p->step != NULL) {
@@ -303,48 +399,127 @@ static bool is_layer(const struct cell *c, uint32_t gates, const struct part *p)
         const struct nuc_meta *m = steps_of(c->g, p, &dim);
         rows /= m->sizes[dim];
     }
-    return is_parameter(w, 2) && w->vals[0].sizes[0] == gates * c->hidden && rows == c->batch &&
-           (b == NULL || (is_parameter(b, 1) && p->bias == NULL));
+    for (uint32_t i = 0; i < 2; i++) {
+        if (r->biases[i].of != NULL && r->biases[i].at + c->hidden > last_size(r->biases[i].of))
+            return false;
+    }
+    return rows == c->batch && r->at + c->hidden <= r->weight->vals[0].sizes[0] &&
+           nuc_elements(&p->input->vals[0]) / last_size(p->input) ==
+               nuc_elements(&p->linear->vals[0]) / last_size(p->linear);
 }
 
-/* It may be the layer of the state. Weights of an LSTM do not tell which of the two it is: either is right. */
-static bool may_be_state(const struct cell *c, const struct part *p)
+/* Parts of all gates read the same two values, which stand in the same order in each. */
+static bool settle(struct cell *c, uint32_t gates)
 {
-    return p->step == NULL && last_size(nuc_operand(c->g, p->linear, NUC_SELF)) == c->hidden;
+    const struct part *whole = c->gates[gates - 1].parts;
+
+    for (uint32_t k = 0; k < gates; k++) {
+        struct part *p = c->gates[k].parts;
+        if (!reads_same(c->g, &p[0], &whole[0])) {
+            const struct part swapped = p[0];
+            p[0] = p[1];
+            p[1] = swapped;
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            if (!reads_same(c->g, &p[i], &whole[i]) || p[i].rows.columns != whole[i].rows.columns ||
+                !is_layer(c, &p[i]))
+                return false;
+        }
+        if (c->gates[k].elements != c->batch * c->hidden)
+            return false;
+    }
+    return true;
 }
 
-static bool goes_on(struct nuc_graph *g, const struct part *p)
+/* How much speaks for a value to be the state: a cell of the kind makes it, or it is what such a cell begins with. */
+static int likeness(const struct cell *c, const struct part *p)
 {
-    const struct nuc_node *input = value_of(g, p->linear, NUC_SELF);
+    const struct nuc_node *input = nuc_behind_views(p->input), *from = nuc_arg_node(input, NUC_SELF);
 
-    return input->op == NUC_OP_GETITEM || input->op == NUC_OP_SLICE || nuc_is_static(input);
+    if (p->step != NULL)
+        return -1;
+    if (nuc_is_item(input, 1) && from->op == c->op)
+        return 2;
+    return input->op == NUC_OP_GETITEM || input->op == NUC_OP_SLICE || input->op == NUC_OP_ZEROS ||
+           input->op == NUC_OP_FULL || nuc_is_static(input);
 }
 
+/* The linear layer of the hidden state, all that reads it, whose result is as wide as what the next cell reads. */
+static struct nuc_node *projection_of(const struct cell *c, int64_t size)
+{
+    struct nuc_node *value = c->h;
+
+    while (value->n_users == 1 && nuc_op_family(value->users[0]->op) == NUC_FAMILY_VIEW)
+        value = value->users[0];
+    struct nuc_node *user = value->n_users == 1 ? value->users[0] : NULL;
+    if (user == NULL || user->op != NUC_OP_LINEAR || nuc_arg_node(user, NUC_ARG(LINEAR, bias)) != NULL ||
+        nuc_arg_node(user, NUC_ARG(LINEAR, input)) != value || last_size(value) != c->hidden)
+        return NULL;
+    const struct nuc_node *weight = nuc_arg_node(user, NUC_ARG(LINEAR, weight));
+    return is_parameter(weight, 2) && weight->vals[0].sizes[0] == size && size < c->hidden ? user : NULL;
+}
+
+/* It may be the layer of the state, which is as wide as the hidden state, or as what that is projected to. */
+static bool may_be_state(struct cell *c, const struct part *p)
+{
+    c->projected = NULL;
+    if (p->step != NULL)
+        return false;
+    if (p->rows.columns == c->hidden)
+        return true;
+    c->projected = c->op == NUC_OP_LSTM ? projection_of(c, p->rows.columns) : NULL;
+    return c->projected != NULL;
+}
+
+/* Weights of an LSTM or RNN do not tell which of the two it is: either is right, and one is likelier. */
 static bool tell_apart(struct cell *c, uint32_t gates)
 {
-    struct part *p = c->gates[0].parts;
-    bool swap = !may_be_state(c, &p[STATE]) ||
-                (may_be_state(c, &p[INPUT]) && goes_on(c->g, &p[INPUT]) && !goes_on(c->g, &p[STATE]));
+    const struct part *p = c->gates[0].parts;
+    bool swap =
+        !may_be_state(c, &p[STATE]) || (may_be_state(c, &p[INPUT]) && likeness(c, &p[INPUT]) > likeness(c, &p[STATE]));
 
-    for (uint32_t k = 0; swap && c->op == NUC_OP_LSTM && k < gates; k++) {
+    for (uint32_t k = 0; swap && c->op != NUC_OP_GRU && k < gates; k++) {
         const struct part input = c->gates[k].parts[STATE];
         c->gates[k].parts[STATE] = c->gates[k].parts[INPUT];
         c->gates[k].parts[INPUT] = input;
     }
-    return may_be_state(c, &p[STATE]) && (c->from == NULL || value_of(c->g, p[STATE].linear, NUC_SELF) == c->from);
+    return may_be_state(c, &p[STATE]) && (c->from == NULL || nuc_behind_views(p[STATE].input) == c->from);
+}
+
+/* A linear layer of the weight reads the value, past views and concatenations. */
+static bool feeds(const struct nuc_node *value, const struct nuc_node *weight)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < value->n_users && !found; i++) {
+        const struct nuc_node *user = value->users[i];
+        found = user->op == NUC_OP_LINEAR
+                    ? nuc_arg_node(user, NUC_ARG(LINEAR, weight)) == weight
+                    : (user->op == NUC_OP_CAT || nuc_op_family(user->op) == NUC_FAMILY_VIEW) && feeds(user, weight);
+    }
+    return found;
+}
+
+/* Two layers that are added up in front of a tanh or ReLU recur if they are cells in a row. */
+static bool recurs(const struct cell *c)
+{
+    const struct part *p = &c->gates[0].parts[STATE];
+    int like = likeness(c, p);
+
+    return like == 2 || (like == 1 && feeds(c->h, p->rows.weight));
 }
 
 static bool is_cell(struct nuc_node *node, struct cell *c)
 {
-    *c = (struct cell){.g = c->g};
-    if (!is_float(node) || (!is_lstm(node, c) && !is_gru(node, c)))
+    *c = (struct cell){.g = c->g, .known = c->known};
+    bool bounded = is_float(node) && (is_lstm(node, c) || is_gru(node, c));
+    if (!bounded && (!is_float(node) || !is_rnn(node, c)))
         return false;
     uint32_t gates = nuc_recurrent_gates(c->op);
-    c->hidden = last_size(c->gates[0].parts[0].linear) / gates;
+    c->hidden = last_size(c->h);
     c->batch = nuc_elements(&c->h->vals[0]) / c->hidden;
     return (c->old == NULL || nuc_elements(&c->old->vals[0]) == c->batch * c->hidden) && settle(c, gates) &&
-           is_layer(c, gates, &c->gates[0].parts[0]) && is_layer(c, gates, &c->gates[0].parts[1]) &&
-           tell_apart(c, gates);
+           tell_apart(c, gates) && (bounded || recurs(c));
 }
 
 /* ---- the layer of one step ---- */
@@ -365,39 +540,126 @@ static struct nuc_node *inputs_of_steps(struct nuc_graph *g, const struct part *
     return nuc_insert_reshaped(g, p->linear, x, m.sizes, m.rank);
 }
 
+/* ---- its parameters ---- */
+
+/* Rows of tensors for each gate, one below the other; the tensor itself, where they are that. */
+static struct nuc_node *stacked(const struct cell *c, const struct bias *rows, struct nuc_node *before)
+{
+    uint32_t gates = nuc_recurrent_gates(c->op);
+    struct nuc_node *parts[MOST_GATES];
+    bool whole = rows[0].of->vals[0].sizes[0] == gates * c->hidden;
+
+    for (uint32_t k = 0; k < gates; k++)
+        whole = whole && rows[k].of == rows[0].of && rows[k].at == k * c->hidden;
+    for (uint32_t k = 0; !whole && k < gates; k++)
+        parts[k] = nuc_insert_part(c->g, before, rows[k].of, 0, rows[k].at, rows[k].at + c->hidden);
+    return whole ? rows[0].of : gates == 1 ? parts[0] : nuc_insert_cat(c->g, before, parts, gates, 0);
+}
+
+static struct nuc_node *weight_of(const struct cell *c, uint32_t layer, struct nuc_node *before)
+{
+    struct bias rows[MOST_GATES];
+
+    for (uint32_t k = 0; k < nuc_recurrent_gates(c->op); k++) {
+        const struct rows *r = &c->gates[k].parts[layer].rows, *last = &c->gates[k > 0 ? k - 1 : 0].parts[layer].rows;
+        rows[k].at = r->at;
+        rows[k].of = k > 0 && r->weight == last->weight && r->column == last->column
+                         ? rows[k - 1].of
+                         : nuc_insert_part(c->g, before, r->weight, 1, r->column, r->column + r->columns);
+    }
+    return stacked(c, rows, before);
+}
+
+/* Bias `index` of the layer's gates, zeros where there is none; NULL: none of them has it. */
+static struct nuc_node *one_bias(const struct cell *c, uint32_t layer, uint32_t index, struct nuc_node *before)
+{
+    const struct nuc_meta m = nuc_meta_make(NUC_F32, &c->hidden, 1);
+    uint32_t gates = nuc_recurrent_gates(c->op);
+    struct bias rows[MOST_GATES];
+    bool any = false;
+
+    for (uint32_t k = 0; k < gates; k++) {
+        rows[k] = c->gates[k].parts[layer].rows.biases[index];
+        any = any || rows[k].of != NULL;
+    }
+    for (uint32_t k = 0; any && k < gates; k++)
+        rows[k].of = rows[k].of != NULL ? rows[k].of : nuc_insert_filled(c->g, before, &m, 0);
+    return any ? stacked(c, rows, before) : NULL;
+}
+
+static struct nuc_node *bias_of(const struct cell *c, uint32_t layer, struct nuc_node *before)
+{
+    struct nuc_node *own = one_bias(c, layer, 0, before), *added = one_bias(c, layer, 1, before);
+
+    return own != NULL && added != NULL ? nuc_insert_binary(c->g, before, NUC_OP_ADD, own, added)
+           : own != NULL                ? own
+                                        : added;
+}
+
+static void write_params(const struct cell *c, struct known *k, struct nuc_node *before)
+{
+    const int64_t size = nuc_recurrent_gates(c->op) * c->hidden;
+    const struct nuc_meta m = nuc_meta_make(NUC_F32, &size, 1);
+    struct nuc_node *biases[2];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        k->params[k->count++] = weight_of(c, i, before);
+        biases[i] = bias_of(c, i, before);
+    }
+    /* Where one of the layers has a bias, both have. */
+    for (uint32_t i = 0; (biases[0] != NULL || biases[1] != NULL) && i < 2; i++)
+        k->params[k->count++] = biases[i] != NULL ? biases[i] : nuc_insert_filled(c->g, before, &m, 0);
+    if (c->projected != NULL)
+        k->params[k->count++] = nuc_operand(c->g, c->projected, NUC_ARG(LINEAR, weight));
+}
+
+static bool same_rows(const struct cell *c, const struct known *k)
+{
+    bool same = true;
+
+    for (uint32_t i = 0; same && i < 2 * nuc_recurrent_gates(c->op); i++) {
+        const struct rows *a = &c->gates[i / 2].parts[i % 2].rows, *b = &k->rows[i / 2][i % 2];
+        same = a->weight == b->weight && a->at == b->at && a->column == b->column && a->columns == b->columns;
+        for (uint32_t n = 0; n < 2; n++)
+            same = same && a->biases[n].of == b->biases[n].of && a->biases[n].at == b->biases[n].at;
+    }
+    return same;
+}
+
+static const struct known *params_of(const struct cell *c, struct nuc_node *before)
+{
+    const struct nuc_node *projection =
+        c->projected != NULL ? nuc_arg_node(c->projected, NUC_ARG(LINEAR, weight)) : NULL;
+    struct known *k = *c->known;
+
+    while (k != NULL && (k->op != c->op || k->projection != projection || !same_rows(c, k)))
+        k = k->next;
+    if (k != NULL)
+        return k;
+    k = nuc_alloc(c->g->cx, sizeof *k);
+    *k = (struct known){.next = *c->known, .op = c->op, .projection = projection};
+    for (uint32_t i = 0; i < 2 * nuc_recurrent_gates(c->op); i++)
+        k->rows[i / 2][i % 2] = c->gates[i / 2].parts[i % 2].rows;
+    write_params(c, k, before);
+    *c->known = k;
+    return k;
+}
+
+/* ---- the layer ---- */
+
 static struct nuc_node *step_input(const struct cell *c, struct nuc_node *at)
 {
     const struct part *p = &c->gates[0].parts[INPUT];
-    struct nuc_node *x = nuc_operand(c->g, p->linear, NUC_SELF);
+    struct nuc_node *x = p->input;
     const int64_t sizes[3] = {1, c->batch, last_size(x)};
 
     if (p->step != NULL) {
         uint32_t dim;
-        const struct nuc_meta *m = steps_of(c->g, p, &dim);
-        int64_t start = nuc_slice_end(nuc_integer(p->step, NUC_ARG(SLICE, start), 0), m->sizes[dim]);
-        start = p->turned ? m->sizes[dim] - 1 - start : start;
+        int64_t start = place_of(c->g, p);
+        steps_of(c->g, p, &dim);
         x = nuc_insert_slice(c->g, at, inputs_of_steps(c->g, p), dim, start, start + 1);
     }
     return nuc_insert_reshaped(c->g, at, x, sizes, 3);
-}
-
-/* Where one of the layers has a bias, both have: zeros, the same ones for all cells with that weight. */
-static struct nuc_node *bias_of(const struct cell *c, uint32_t layer, struct nuc_node *at)
-{
-    const struct part *p = &c->gates[0].parts[layer];
-    struct nuc_node *b = p->bias != NULL ? p->bias : nuc_arg_node(p->linear, NUC_ARG(LINEAR, bias));
-    const struct nuc_node *w = nuc_operand(c->g, p->linear, NUC_ARG(LINEAR, weight));
-    const int64_t size = last_size(p->linear);
-    const struct nuc_meta m = nuc_meta_make(NUC_F32, &size, 1);
-
-    for (uint32_t i = 0; b == NULL && i < w->n_users; i++) {
-        if (w->users[i]->op != c->op)
-            continue;
-        struct nuc_recurrent r = nuc_recurrent_of(w->users[i]);
-        if (r.per_cell == 4 && r.params[layer] == w)
-            b = r.params[2 + layer];
-    }
-    return b != NULL ? b : nuc_insert_filled(c->g, at, &m, 0);
 }
 
 static struct nuc_node *item(const struct cell *c, struct nuc_node *at, struct nuc_node *layer, uint32_t index,
@@ -410,46 +672,39 @@ static struct nuc_node *item(const struct cell *c, struct nuc_node *at, struct n
 
 static void write_cell(const struct cell *c)
 {
-    const struct part *p = c->gates[0].parts;
+    const struct part *state = &c->gates[0].parts[STATE];
     struct nuc_graph *g = c->g;
     struct nuc_node *at = c->c != NULL ? c->c : c->h; /* all gates but the last one of an LSTM are there */
-    const int64_t sizes[3] = {1, c->batch, c->hidden};
-    struct nuc_node *params[4] = {NULL}, *states[2] = {NULL};
-    uint32_t n_states = c->c != NULL ? 2 : 1;
-    bool biased[2];
-
-    for (uint32_t i = 0; i < 2; i++) {
-        params[i] = nuc_operand(g, p[i].linear, NUC_ARG(LINEAR, weight));
-        biased[i] = p[i].bias != NULL || nuc_arg_node(p[i].linear, NUC_ARG(LINEAR, bias)) != NULL;
-    }
-    bool biases = biased[INPUT] || biased[STATE];
-    for (uint32_t i = 0; biases && i < 2; i++)
-        params[2 + i] = bias_of(c, i, at);
+    struct nuc_node *last = c->projected != NULL ? c->projected : c->h, *states[2] = {NULL};
+    const int64_t sizes[3] = {1, c->batch, state->rows.columns}, cell_sizes[3] = {1, c->batch, c->hidden};
+    const struct known *k = params_of(c, at);
     struct nuc_node *x = step_input(c, at);
-    states[0] = nuc_insert_reshaped(g, at, value_of(g, p[STATE].linear, NUC_SELF), sizes, 3);
-    if (n_states == 2)
-        states[1] = nuc_insert_reshaped(g, at, c->old, sizes, 3);
+
+    states[0] = nuc_insert_reshaped(g, at, nuc_behind_views(state->input), sizes, 3);
+    if (c->c != NULL)
+        states[1] = nuc_insert_reshaped(g, at, c->old, cell_sizes, 3);
     struct nuc_arg list =
-        n_states > 1 ? nuc_nodes_arg(nuc_copy(g->cx, states, sizeof states), 2) : nuc_node_arg(states[0]);
-    struct nuc_node **all = nuc_copy(g->cx, params, sizeof params);
+        c->c != NULL ? nuc_nodes_arg(nuc_copy(g->cx, states, sizeof states), 2) : nuc_node_arg(states[0]);
+    struct nuc_node **params = nuc_copy(g->cx, k->params, sizeof k->params);
     struct nuc_node *layer =
         nuc_emit(g, at, c->op, c->h,
-                 NUC_ARGS(nuc_node_arg(x), list, nuc_nodes_arg(all, biases ? 4 : 2), nuc_bool_arg(biases),
+                 NUC_ARGS(nuc_node_arg(x), list, nuc_nodes_arg(params, k->count), nuc_bool_arg(k->count >= 4),
                           nuc_int_arg(1), (struct nuc_arg){.kind = NUC_ARG_FLOAT}, nuc_bool_arg(false),
                           nuc_bool_arg(false), nuc_bool_arg(false)));
-    struct nuc_node *h = item(c, at, layer, 1, c->h), *cell = c->c != NULL ? item(c, at, layer, 2, c->c) : NULL;
-    nuc_replace_uses(g, c->h, h, NULL);
+    struct nuc_node *h = item(c, at, layer, 1, last), *cell = c->c != NULL ? item(c, at, layer, 2, c->c) : NULL;
+    nuc_replace_uses(g, last, h, NULL);
     if (cell != NULL)
         nuc_replace_uses(g, c->c, cell, NULL);
 }
 
 bool nuc_written_cells(struct nuc_graph *g)
 {
+    struct known *known = NULL;
     bool any = false;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct cell c = {.g = g};
-        if ((n->op != NUC_OP_MUL && n->op != NUC_OP_ADD) || n->n_users == 0 || !is_cell(n, &c))
+        struct cell c = {.g = g, .known = &known};
+        if (n->n_users == 0 || !is_cell(n, &c))
             continue;
         write_cell(&c);
         any = true;
