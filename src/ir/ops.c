@@ -12,6 +12,7 @@ static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1}, first_two[] = {0, 
 #define TENSOR .kind = NUC_ARG_NODE
 #define TENSOR_OPT .kind = NUC_ARG_NODE, .optional = true
 #define TENSORS .kind = NUC_ARG_NODES, .is_list = true
+#define TENSORS_OPT .kind = NUC_ARG_NODES, .is_list = true, .optional = true
 #define INT .kind = NUC_ARG_INT
 #define INT_OPT .kind = NUC_ARG_INT, .optional = true
 #define INTS .kind = NUC_ARG_INTS, .is_list = true

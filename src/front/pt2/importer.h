@@ -13,6 +13,7 @@ struct nuc_scope {
 
     /* Inside of another graph names stand for these nodes, NULL before they are made. At the top the graph knows. */
     bool is_region;
+    bool has_complex; /* one of its values is complex */
     size_t n_values;
     uint32_t *tokens; /* of the values in tensor_values, in order */
     struct nuc_node **nodes;
@@ -27,6 +28,9 @@ struct nuc_known_ops {
     } of[NUC_N_KNOWN_OPS];
 };
 
+/* Which part of complex values is read: none, since the operator works on real ones alone; one of the two. */
+enum nuc_part { NUC_PART_NONE, NUC_PART_REAL, NUC_PART_IMAGINARY };
+
 struct nuc_importer {
     struct nuc_context *cx;
     const struct nuc_zip *zip;
@@ -39,6 +43,11 @@ struct nuc_importer {
     struct nuc_known_ops known;
 
     bool is_double; /* an input is float64: a module after double(), of which a program computes in float32 */
+
+    /* By the id of the node that has a complex value's name: its real and imaginary part; NULL: it is real. */
+    enum nuc_part part;
+    struct nuc_node *(*parts)[2];
+    size_t n_parts, parts_capacity;
 
     struct nuc_symbol *symbols; /* sizes that the archive leaves open */
     size_t n_symbols, symbols_capacity;
@@ -64,15 +73,20 @@ struct nuc_importer {
 struct nuc_tensor_meta {
     struct nuc_meta meta;
     int64_t strides[NUC_MAX_RANK];
-    int64_t offset; /* of the first element in its storage, in elements */
+    int64_t offset;  /* of the first element in its storage, in elements */
+    bool is_complex; /* meta, strides and offset are those of a part: a real number has the type of both */
 };
 
-/* An element type or memory format by torch's number. half, bfloat16 and the double of a double module: float32. */
+/* An element type or memory format by torch's number. half, bfloat16 and the double of a double module: float32; of a
+ * complex type that of its parts. */
 enum nuc_dtype nuc_read_dtype(const struct nuc_importer *im, const struct nuc_json *j);
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
 
 /* The same as the archive has it. */
 enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j);
+
+/* Whether torch's number stands for a complex type. */
+bool nuc_is_complex_dtype(int64_t number);
 
 /* The meta of the value `name` in the graph's tensor_values. `at` is where it is named. */
 struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at);
@@ -80,6 +94,28 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 /* The bytes that the state-dict name `target` stands for, checked against `meta`. `at` is where it is named. */
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at);
+
+/* ---- pt2_complex.c ---- */
+
+/* Whether a value of the scope is complex; whether an operator's first result or an operand is. */
+bool nuc_has_complex(const struct nuc_scope *scope);
+bool nuc_is_complex_call(const struct nuc_importer *im, const struct nuc_json *json);
+
+/* The operator of complex numbers that goes by the archive's name: "aten.mul.complex"; NUC_OP_COUNT: none. */
+enum nuc_op nuc_find_complex_op(const char *name);
+
+/* Adds what the operator does to both parts of complex numbers. */
+void nuc_import_complex(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json);
+
+/* The part of the node's value that is being read; fails where it is complex and none is. */
+struct nuc_node *nuc_part_of(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *name);
+
+/* A parameter or buffer of that name has an imaginary part. */
+void nuc_set_parts(struct nuc_importer *im, struct nuc_node *node, struct nuc_node *real, struct nuc_node *imaginary);
+
+/* Splits the model's complex inputs, which are pairs of numbers; makes such pairs of a complex output. */
+void nuc_split_inputs(struct nuc_importer *im);
+struct nuc_node *nuc_output_value(struct nuc_importer *im, const struct nuc_json *name);
 
 /* ---- pt2_symbols.c ---- */
 
@@ -160,6 +196,14 @@ const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nu
 /* Adds a call node for every node of the scope that is being read. */
 void nuc_import_nodes(struct nuc_importer *im);
 
+/*
+ * A call of the operator with its source and arguments, named `text` unless that is NULL; results are to follow. And
+ * all of it, where the archive's results are those of the operator.
+ */
+struct nuc_node *nuc_start_call(struct nuc_importer *im, struct nuc_op_form form, const char *text,
+                                const struct nuc_json *json);
+struct nuc_node *nuc_add_call(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json);
+
 /* Marks a node whose result is its operand: it goes when nothing more is going to read values by name. */
 void nuc_add_identity(struct nuc_importer *im, struct nuc_node *node);
 
@@ -182,7 +226,7 @@ _Noreturn void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *
 const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
 void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_node *node);
 
-/* The node of that name, which stands in front of this. */
+/* The node of that name, which stands in front of this; of a complex value the part that is being read. */
 struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
 
 /* Removes what only passes its input on, when nothing more is going to read values by name. */
@@ -192,6 +236,9 @@ void nuc_remove_identities(struct nuc_importer *im);
 
 /* Sets the arguments of a new node; those that are not given keep their defaults. */
 void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json);
+
+/* Sets argument `index` to what the archive gives, {"as_int": 3} for instance. */
+void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t index, const struct nuc_json *arg);
 
 /* ---- pt2_source.c ---- */
 

@@ -150,6 +150,22 @@ static bool has_double_input(const struct nuc_importer *im, const struct nuc_jso
     return false;
 }
 
+/* A complex parameter is two. */
+static void add_imaginary_part(struct nuc_importer *im, struct nuc_node *node, const struct nuc_meta *meta,
+                               const struct nuc_json *target)
+{
+    struct nuc_node *imaginary =
+        nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, nuc_format(im->cx, "%s_imag", node->name));
+
+    imaginary->input_kind = node->input_kind;
+    nuc_set_val(im->g, imaginary, meta);
+    imaginary->target = nuc_format(im->cx, "%s.imag", node->target);
+    im->part = NUC_PART_IMAGINARY;
+    imaginary->data = nuc_read_data(im, node->target, meta, target);
+    im->part = NUC_PART_NONE;
+    nuc_set_parts(im, node, node, imaginary);
+}
+
 static void add_placeholder(struct nuc_importer *im, size_t index, const struct nuc_json *spec)
 {
     if (skip_constant_input(im, spec))
@@ -175,6 +191,10 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
         struct nuc_json target = nuc_json_field(spec, nuc_torch_inputs[kind].target);
         node->target = nuc_strdup(im->cx, nuc_json_string(&target));
         node->data = nuc_read_data(im, node->target, &t.meta, &target);
+        if (t.is_complex)
+            add_imaginary_part(im, node, &t.meta, &target);
+    } else if (t.is_complex) {
+        nuc_set_parts(im, node, node, node);
     }
 }
 
@@ -265,7 +285,7 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
         struct nuc_json name = nuc_json_field(&value, "name");
         if (im->is_cut && nuc_find_node(im->g, nuc_json_string(&name)) == NULL)
             continue;
-        values[count] = nuc_named_value(im, &name);
+        values[count] = nuc_output_value(im, &name);
         if (values[count]->is_tuple)
             nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a single tensor", values[count]->name);
         count++;
@@ -345,6 +365,7 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
         add_placeholder(im, i, &spec);
     }
     const size_t n_inputs = count_user_inputs(im->g);
+    nuc_split_inputs(im);
     if (cx->obstacles == NULL)
         nuc_check_operators(im);
     nuc_import_nodes(im);

@@ -56,6 +56,7 @@ static enum nuc_dtype number_dtype(enum nuc_dtype own, enum nuc_dtype other, con
 static void set_scalar_tensor(const struct arg_reader *r)
 {
     const struct nuc_node *self = nuc_arg_node(r->node, NUC_SELF);
+    const bool of_none = r->im->part == NUC_PART_IMAGINARY; /* a real number has no imaginary part */
     bool truth = r->value->type == NUC_JSON_TRUE, is_truth = truth || r->value->type == NUC_JSON_FALSE;
     double value = is_truth ? (truth ? 1.0 : 0.0) : nuc_json_double(r->value);
     struct nuc_context *cx = r->im->cx;
@@ -70,9 +71,11 @@ static void set_scalar_tensor(const struct arg_reader *r)
         meta.dtype = NUC_BOOL;
         bytes = &truth;
     }
+    if (of_none)
+        value = as_float = 0;
     if (r->value->type == NUC_JSON_INTEGER && (self == NULL || !nuc_is_floating(self->vals[0].dtype))) {
         meta.dtype = NUC_I64;
-        as_int = nuc_json_int(r->value);
+        as_int = of_none ? 0 : nuc_json_int(r->value);
         bytes = &as_int;
     }
     if (self != NULL)
@@ -175,10 +178,24 @@ static void set_constant_int(const struct arg_reader *r)
     nuc_set_arg_int(r->node, r->index, (int64_t)value);
 }
 
+/* The part of a complex number that is being read. */
+static void set_complex_scalar(const struct arg_reader *r)
+{
+    const bool imaginary = r->im->part == NUC_PART_IMAGINARY;
+    struct nuc_json part = nuc_json_field(r->value, imaginary ? "imag" : "real");
+    float value = (float)nuc_json_double(&part);
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, NULL, 0);
+    const char *name = nuc_format(r->im->cx, "%s_%s", r->node->name, r->schema->name);
+
+    nuc_set_arg_node(r->node, r->im->g, r->index, nuc_add_constant(r->im->g, name, &meta, &value));
+}
+
 /* A whole number stays one beside integers, whose type it leaves as it is. */
 static void set_float_or_int(const struct arg_reader *r)
 {
-    if (r->schema->is_scalar && nuc_keeps_whole_numbers(r->node))
+    if (r->im->part == NUC_PART_IMAGINARY)
+        nuc_set_arg_float(r->node, r->index, 0);
+    else if (r->schema->is_scalar && nuc_keeps_whole_numbers(r->node))
         nuc_set_arg_int(r->node, r->index, nuc_json_int(r->value));
     else
         nuc_set_arg_float(r->node, r->index, nuc_json_double(r->value));
@@ -186,7 +203,7 @@ static void set_float_or_int(const struct arg_reader *r)
 
 static void set_float(const struct arg_reader *r)
 {
-    nuc_set_arg_float(r->node, r->index, nuc_json_double(r->value));
+    nuc_set_arg_float(r->node, r->index, r->im->part == NUC_PART_IMAGINARY ? 0 : nuc_json_double(r->value));
 }
 
 static void set_floats(const struct arg_reader *r)
@@ -265,6 +282,7 @@ static const struct {
     {"as_float", NUC_ARG_NODE, set_scalar_tensor},
     {"as_int", NUC_ARG_NODE, set_scalar_tensor},
     {"as_bool", NUC_ARG_NODE, set_scalar_tensor},
+    {"as_complex", NUC_ARG_NODE, set_complex_scalar},
     {"as_tensors", NUC_ARG_NODES, set_tensors},
     {"as_optional_tensors", NUC_ARG_NODES, set_tensors},
     {"as_int", NUC_ARG_INT, set_int},
@@ -311,8 +329,14 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
     if (node->args[index].given)
         nuc_json_fail(&name, NUC_BAD_INPUT, "%s: argument '%s' is given twice", nuc_node_text(im->cx, node),
                       nuc_json_string(&name));
-    struct nuc_json value = nuc_json_union(&arg);
-    const struct arg_reader *r = &(struct arg_reader){im, node, (uint32_t)index, &schema->args[index], &value};
+    nuc_read_arg_value(im, node, (uint32_t)index, &arg);
+}
+
+void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t index, const struct nuc_json *arg)
+{
+    struct nuc_json value = nuc_json_union(arg);
+    const struct arg_reader *r = &(struct arg_reader){im, node, index, &nuc_op_schema(node->op)->args[index], &value};
+
     if (strcmp(r->value->key, "as_none") == 0) {
         if (!r->schema->optional)
             wrong_kind(r);

@@ -9,15 +9,16 @@ struct named_input {
     const struct nuc_json *name;
 };
 
-/* Of a type that no value here has, as complex numbers: then its readers are left out with it. */
+/* Of a type that no value here has, or complex: then its readers are left out with it. */
 static void add_input(struct nuc_context *cx, void *arg)
 {
     const struct named_input *in = arg;
     const char *text = nuc_json_string(in->name);
-    struct nuc_meta meta = nuc_value_meta(in->im, text, in->name).meta;
+    struct nuc_tensor_meta t = nuc_value_meta(in->im, text, in->name);
 
-    (void)cx;
-    nuc_name_value(in->im, text, nuc_add_placeholder(in->im->g, text, NUC_USER_INPUT, &meta));
+    if (t.is_complex)
+        nuc_fail(cx, NUC_UNSUPPORTED, "is complex");
+    nuc_name_value(in->im, text, nuc_add_placeholder(in->im->g, text, NUC_USER_INPUT, &t.meta));
 }
 
 static void add_result(struct nuc_importer *im, const struct nuc_json *tensor)
@@ -140,6 +141,7 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
     if (nuc_attempt(im->cx, import, &(struct importing){im, node, import_node}) == NUC_OK)
         return;
     im->scope = scope;
+    im->part = NUC_PART_NONE;
     im->n_identities = n_identities;
     im->n_cut_reads = n_cut_reads; /* of operators in a region that is left out as a whole */
     while (im->g->last != last)

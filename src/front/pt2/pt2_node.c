@@ -76,8 +76,8 @@ static struct nuc_op_form find_op(const char *name)
         return (struct nuc_op_form){.op = other};
     if (form.op == NUC_OP_COUNT && in_place != NUC_OP_COUNT)
         return (struct nuc_op_form){.op = in_place, .in_place = true};
-    if (form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
-        form.op = NUC_OP_COUNT;
+    if (form.op == NUC_OP_COUNT || form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
+        form = (struct nuc_op_form){.op = nuc_find_complex_op(name)};
     return form;
 }
 
@@ -104,7 +104,7 @@ struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json 
     im->misses_value |= !found;
     if (!found)
         nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", text);
-    return node;
+    return nuc_part_of(im, node, name);
 }
 
 /* What the operator's shape rule computed must be what the archive states. */
@@ -142,10 +142,17 @@ void nuc_name_value(const struct nuc_importer *im, const char *name, struct nuc_
         *slot = node;
 }
 
+/* Of two parts of one value the real one has the archive's name; no archive's name is that of the other. */
+static const char *new_name(const struct nuc_importer *im, const struct nuc_json *name)
+{
+    return im->part != NUC_PART_IMAGINARY ? nuc_unused_name(im, name)
+                                          : nuc_format(im->cx, "%s_imag", nuc_json_string(name));
+}
+
 static void add_item(struct nuc_importer *im, struct nuc_node *tuple, uint32_t index, const struct nuc_json *tensor)
 {
     struct nuc_json name = nuc_json_field(tensor, "name");
-    const char *text = nuc_unused_name(im, &name);
+    const char *text = new_name(im, &name);
     struct nuc_node *item = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, text);
 
     nuc_name_value(im, text, item);
@@ -221,20 +228,13 @@ static void take_stated(struct nuc_importer *im, struct nuc_node *node, const st
         nuc_set_val(im->g, node, &metas[0]);
 }
 
-static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form form, const char *op,
-                                 const struct nuc_json *json)
+struct nuc_node *nuc_start_call(struct nuc_importer *im, struct nuc_op_form form, const char *text,
+                                const struct nuc_json *json)
 {
     struct nuc_json metadata = nuc_json_optional(json, "metadata");
-    struct nuc_json name;
-    struct results results;
-
-    read_results(json, &results);
-    if (results.is_tuple)
-        name = nuc_json_optional(json, "name");
-    else
-        name = nuc_json_field(&results.value, "name");
-    const char *text = nuc_json_is_there(&name) ? nuc_unused_name(im, &name) : NULL;
     struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, text);
+    const char *op = nuc_pt2_op_name(json);
+
     if (text != NULL)
         nuc_name_value(im, text, node);
     node->in_place = form.in_place;
@@ -253,6 +253,20 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     if (training && !has_no_running_statistics(node))
         nuc_json_fail(json, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
                       nuc_node_text(im->cx, node));
+    return node;
+}
+
+struct nuc_node *nuc_add_call(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
+{
+    struct nuc_json name;
+    struct results results;
+
+    read_results(json, &results);
+    if (results.is_tuple)
+        name = nuc_json_optional(json, "name");
+    else
+        name = nuc_json_field(&results.value, "name");
+    struct nuc_node *node = nuc_start_call(im, form, nuc_json_is_there(&name) ? new_name(im, &name) : NULL, json);
     if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)
         take_stated(im, node, &results);
     nuc_infer_shape(im->g, node);
@@ -298,7 +312,14 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
         return;
     if (form.op == NUC_OP_COUNT)
         nuc_fail_unknown(im, json);
-    struct nuc_node *node = add_call(im, form, name, json);
+    im->part = NUC_PART_NONE;
+    if (im->scope->has_complex && nuc_is_complex_call(im, json)) {
+        nuc_import_complex(im, form, json);
+        return;
+    }
+    if (form.op == nuc_find_complex_op(name))
+        nuc_fail_unknown(im, json);
+    struct nuc_node *node = nuc_add_call(im, form, json);
     if (find_identity(name) != NUC_OP_COUNT)
         nuc_add_identity(im, node);
 }

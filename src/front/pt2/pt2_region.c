@@ -55,6 +55,7 @@ struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph)
         scope->tokens[i] = token;
         token = text->tokens[token].next;
     }
+    scope->has_complex = nuc_has_complex(scope);
     return scope;
 }
 

@@ -9,11 +9,12 @@
 /* Numbers of torch/_export/serde/schema.py; 0 marks those without a counterpart here. */
 static const struct {
     bool known;
-    enum nuc_dtype dtype;
+    enum nuc_dtype dtype; /* of complex numbers that of their parts */
 } dtypes[] = {
-    [1] = {true, NUC_U8},    [2] = {true, NUC_I8},    [3] = {true, NUC_I16},  [4] = {true, NUC_I32},
-    [5] = {true, NUC_I64},   [6] = {true, NUC_F16},   [7] = {true, NUC_F32},  [8] = {true, NUC_F64},
-    [12] = {true, NUC_BOOL}, [13] = {true, NUC_BF16}, [28] = {true, NUC_U16},
+    [1] = {true, NUC_U8},    [2] = {true, NUC_I8},   [3] = {true, NUC_I16},  [4] = {true, NUC_I32},
+    [5] = {true, NUC_I64},   [6] = {true, NUC_F16},  [7] = {true, NUC_F32},  [8] = {true, NUC_F64},
+    [9] = {true, NUC_F16},   [10] = {true, NUC_F32}, [11] = {true, NUC_F64}, [12] = {true, NUC_BOOL},
+    [13] = {true, NUC_BF16}, [28] = {true, NUC_U16},
 };
 
 int nuc_torch_dtype(enum nuc_dtype dtype)
@@ -23,6 +24,11 @@ int nuc_torch_dtype(enum nuc_dtype dtype)
     while (!dtypes[number].known || dtypes[number].dtype != dtype)
         number++;
     return number;
+}
+
+bool nuc_is_complex_dtype(int64_t number)
+{
+    return number >= 9 && number <= 11;
 }
 
 /* Its place in the list is the format's number, counted from 1. */
@@ -43,8 +49,7 @@ enum nuc_dtype nuc_stored_dtype(const struct nuc_json *j)
     int64_t number = nuc_json_int(j);
 
     if (number < 0 || number >= (int64_t)(sizeof dtypes / sizeof dtypes[0]) || !dtypes[number].known)
-        nuc_json_fail(j, NUC_UNSUPPORTED, "element type %lld is not handled (1 to 8 and 12, 13, 28 are)",
-                      (long long)number);
+        nuc_json_fail(j, NUC_UNSUPPORTED, "element type %lld is not handled (1 to 13 and 28 are)", (long long)number);
     return dtypes[number].dtype;
 }
 
@@ -95,6 +100,7 @@ static struct nuc_tensor_meta read_tensor_meta(const struct nuc_importer *im, co
     struct nuc_json offset = nuc_json_field(j, "storage_offset");
 
     t.meta.dtype = nuc_read_dtype(im, &dtype);
+    t.is_complex = nuc_is_complex_dtype(nuc_json_int(&dtype));
     if (nuc_json_int(&layout) != NUC_TORCH_STRIDED)
         nuc_json_fail(&layout, NUC_UNSUPPORTED, "layout %lld: only strided tensors (%d) are handled",
                       (long long)nuc_json_int(&layout), NUC_TORCH_STRIDED);
@@ -107,6 +113,9 @@ static struct nuc_tensor_meta read_tensor_meta(const struct nuc_importer *im, co
     if (nuc_checked_elements(t.meta.sizes, t.meta.rank) < 0)
         nuc_json_fail(&sizes, NUC_UNSUPPORTED, "the tensor has more than %lld elements", (long long)NUC_MAX_ELEMENTS);
     nuc_dim_order_of_strides(t.meta.sizes, t.strides, t.meta.rank, t.meta.dim_order);
+    t.offset *= t.is_complex ? 2 : 1;
+    for (uint32_t i = 0; i < t.meta.rank; i++)
+        t.strides[i] *= t.is_complex ? 2 : 1;
     return t;
 }
 
@@ -164,6 +173,7 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     if (t.meta.dtype != meta->dtype || !nuc_same_sizes(&t.meta, meta))
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "is %s, in the graph %s", nuc_meta_text(im->cx, &t.meta),
                       nuc_meta_text(im->cx, meta));
+    t.offset += t.is_complex && im->part == NUC_PART_IMAGINARY;
     struct nuc_span bytes = read_payload(im, &entry, folder);
     struct nuc_json dtype = nuc_json_field(&tensor_meta, "dtype");
     enum nuc_dtype stored = nuc_stored_dtype(&dtype);

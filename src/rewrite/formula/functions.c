@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "host/numbers.h"
 #include "ir/args.h"
 #include "ir/masks.h"
 #include "ir/shapes/shapes.h"
@@ -139,6 +140,8 @@ static struct nuc_arg new_list(const struct nuc_formula_site *s, uint32_t count,
     return nuc_ints_arg(*values, count);
 }
 
+enum { MAX_WAVES = 1 << 22 }; /* numbers in the matrix of a transform */
+
 #define FUNCTION(name) static struct nuc_arg call_##name(const struct nuc_formula_site *s, const struct nuc_arg *args)
 
 /* ---- sizes and types ---- */
@@ -219,6 +222,18 @@ FUNCTION(same)
 FUNCTION(static)
 {
     return nuc_bool_arg(nuc_is_static(tensor(s, &args[0])));
+}
+
+/* Whether a tensor is known to be zero everywhere. */
+FUNCTION(zero)
+{
+    const struct nuc_node *x = tensor(s, &args[0]);
+    const void *data = nuc_is_static(x) && x->data != NULL ? nuc_const_contiguous(s->g, x) : NULL;
+    bool is_zero = data != NULL;
+
+    for (int64_t i = 0; is_zero && i < nuc_elements(&x->vals[0]); i++)
+        is_zero = nuc_numbers_equal(nuc_number_at(x->vals[0].dtype, data, (size_t)i), 0);
+    return nuc_bool_arg(is_zero);
 }
 
 FUNCTION(finite)
@@ -389,6 +404,53 @@ FUNCTION(filled_as)
     return nuc_node_arg(nuc_insert_filled(s->g, s->node, meta(s, &args[0]), nuc_number_arg(&args[1])));
 }
 
+/*
+ * The matrix [outputs, inputs] of a Fourier transform of length n by exp(+-2 pi i j k / n), times |factor|, whose sign
+ * is that of the angles. Kinds: from real numbers to 0: real parts, 1: imaginary parts; from real parts and imaginary
+ * ones behind them to 2 and 3: the same, 4: real numbers, where the inputs are half of a spectrum.
+ */
+FUNCTION(waves)
+{
+    const int64_t n = whole(s, &args[0]), inputs = whole(s, &args[1]), outputs = whole(s, &args[2]);
+    const double factor = nuc_number_arg(&args[3]), turn = (factor < 0 ? -2 : 2) * M_PI / (double)n;
+    const int64_t kind = whole(s, &args[4]), rows = kind < 2 ? 1 : 2, sizes[2] = {outputs, rows * inputs};
+
+    if (n < 1 || inputs < 1 || outputs < 1)
+        nuc_formula_fail(s, "transforms no elements");
+    if ((double)sizes[0] * (double)sizes[1] > MAX_WAVES)
+        nuc_formula_fail(s,
+                         "is a transform of %lld elements, with a matrix of %lld x %lld where %d constants are the "
+                         "limit: transform shorter frames (torch.stft), or do it outside of the model",
+                         (long long)n, (long long)sizes[0], (long long)sizes[1], MAX_WAVES);
+    float *matrix = nuc_alloc_array(s->g->cx, (size_t)(sizes[0] * sizes[1]), sizeof *matrix);
+    for (int64_t k = 0; k < outputs; k++) {
+        for (int64_t j = 0; j < inputs; j++) {
+            const double angle = turn * (double)(j * k % n), twice = kind == 4 && j > 0 && 2 * j != n ? 2 : 1;
+            const double c = fabs(factor) * twice * cos(angle), z = fabs(factor) * twice * sin(angle);
+            float *at = matrix + k * sizes[1] + j;
+            at[0] = (float)(kind % 2 == 0 ? c : z);
+            if (rows == 2)
+                at[inputs] = (float)(kind % 2 == 0 ? -z : c);
+        }
+    }
+    return nuc_node_arg(nuc_insert_floats(s->g, s->node, matrix, sizes, 2));
+}
+
+/* Einstein's equation of two tensors that both have another dimension in front, over which it sums. */
+FUNCTION(over_parts)
+{
+    const char *equation = args[0].kind == NUC_ARG_STRING ? args[0].u.string : "", *second = strchr(equation, ',');
+    char letter = 'A';
+
+    while (letter < 'Z' && strchr(equation, letter) != NULL)
+        letter++;
+    if (second == NULL)
+        nuc_formula_fail(s, "has an equation of one tensor for two");
+    return (struct nuc_arg){.kind = NUC_ARG_STRING,
+                            .u.string = nuc_format(s->g->cx, "%c%.*s,%c%s", letter, (int)(second - equation), equation,
+                                                   letter, second + 1)};
+}
+
 /* ---- views and copies ---- */
 
 FUNCTION(cast)
@@ -453,6 +515,14 @@ FUNCTION(repeated)
     return nuc_node_arg(nuc_insert_repeated(s->g, s->node, x, dim, whole(s, &args[2])));
 }
 
+FUNCTION(along)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    uint32_t dim = axis_of(s, &args[1], x->vals[0].rank);
+
+    return nuc_node_arg(nuc_insert_along(s->g, s->node, x, dim, tensor(s, &args[2])));
+}
+
 FUNCTION(moved_dims)
 {
     const struct nuc_arg *from = ints(s, &args[1]), *to = ints(s, &args[2]);
@@ -480,6 +550,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"stated", 1, 1, call_stated, "sizes that the archive states for item i"},
         {"same", 2, 2, call_same, "whether two tensors are one value"},
         {"static", 1, 1, call_static, "whether a tensor is a parameter, a buffer or a constant"},
+        {"zero", 1, 1, call_zero, "whether a tensor is known to be zero everywhere"},
         {"finite", 1, 1, call_finite, "whether zero times a tensor is zero"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
@@ -503,6 +574,9 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"part", 4, 4, call_part, "part(x, dim, start, end): x itself where that is all of it"},
         {"taken", 3, 3, call_taken, "taken(x, dim, places): x itself where they are all in order"},
         {"repeated", 3, 3, call_repeated, "repeated(x, dim, times)"},
+        {"along", 3, 3, call_along, "along(x, dim, matrix): the product with [out, in] along a dimension"},
+        {"waves", 5, 5, call_waves, "waves(n, inputs, outputs, factor, kind): the matrix of a Fourier transform"},
+        {"over_parts", 1, 1, call_over_parts, "an equation of einsum that sums over a dimension in front, too"},
         {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
     };
 

@@ -137,6 +137,9 @@ struct nuc_node *nuc_formula_emit(const struct nuc_formula_site *s, const struct
     nuc_set_args(s->g, node, placed, most);
     for (uint32_t i = 0; i < most; i++)
         node->args[i].given = placed[i].given;
+    /* What a composite operator states is the whole value; it is compared when that one is expanded. */
+    if (nuc_op_family(op) == NUC_FAMILY_COMPOSITE)
+        nuc_set_val(s->g, node, &s->node->vals[0]);
     nuc_infer_shape(s->g, node);
     return node;
 }

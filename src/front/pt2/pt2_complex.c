@@ -1,0 +1,343 @@
+/*
+ * Complex numbers of a .pt2 archive: every complex value is two, its real and its imaginary part, so that nothing after
+ * the importer knows them. What moves or adds values is imported twice, once for each part; what computes with both has
+ * an operator of its own, whose name ends in ".complex" (ir/complex_ops.def).
+ */
+#include <string.h>
+
+#include "front/pt2/importer.h"
+#include "ir/args.h"
+#include "ir/shapes/shapes.h"
+
+/* ---- what is complex ---- */
+
+static bool is_complex_value(const struct nuc_json *value)
+{
+    struct nuc_json dtype = nuc_json_maybe_member(value, "dtype");
+
+    return dtype.type == NUC_JSON_INTEGER && nuc_is_complex_dtype(nuc_json_int(&dtype));
+}
+
+bool nuc_has_complex(const struct nuc_scope *scope)
+{
+    for (size_t i = 0; i < scope->n_values; i++) {
+        const struct nuc_json value = {.file = scope->graph.file,
+                                       .parent = &scope->tensor_values,
+                                       .token = scope->tokens[i],
+                                       .type = NUC_JSON_OBJECT};
+        if (is_complex_value(&value))
+            return true;
+    }
+    return false;
+}
+
+/* A tensor {"name": ...}, or a list of such, also within unions. */
+static bool names_complex(const struct nuc_importer *im, const struct nuc_json *value)
+{
+    struct nuc_json name = nuc_json_maybe_member(value, "name");
+    const char *text = nuc_json_maybe_text(&name);
+
+    if (text != NULL) {
+        struct nuc_json meta = nuc_json_entry(&im->scope->tensor_values, text);
+        return is_complex_value(&meta);
+    }
+    for (size_t i = 0, n = value->type == NUC_JSON_ARRAY ? nuc_json_count(value) : 0; i < n; i++) {
+        struct nuc_json item = nuc_json_item(value, i);
+        if (names_complex(im, &item))
+            return true;
+    }
+    if (value->type != NUC_JSON_OBJECT || nuc_json_maybe_count(value) != 1)
+        return false;
+    struct nuc_json member = nuc_json_union(value);
+    return strcmp(member.key, "as_complex") == 0 || names_complex(im, &member);
+}
+
+static bool has_complex_result(const struct nuc_importer *im, const struct nuc_json *json)
+{
+    struct nuc_json outputs = nuc_json_field(json, "outputs");
+
+    return names_complex(im, &outputs);
+}
+
+/* The argument at a place of the archive's list. */
+static bool has_complex_operand(const struct nuc_importer *im, const struct nuc_json *json)
+{
+    struct nuc_json inputs = nuc_json_field(json, "inputs");
+
+    for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
+        struct nuc_json input = nuc_json_item(&inputs, i), arg = nuc_json_field(&input, "arg");
+        if (names_complex(im, &arg))
+            return true;
+    }
+    return false;
+}
+
+bool nuc_is_complex_call(const struct nuc_importer *im, const struct nuc_json *json)
+{
+    return has_complex_result(im, json) || has_complex_operand(im, json);
+}
+
+/* ---- parts ---- */
+
+void nuc_set_parts(struct nuc_importer *im, struct nuc_node *node, struct nuc_node *real, struct nuc_node *imaginary)
+{
+    if (node->id >= im->n_parts) {
+        const size_t count = (size_t)node->id + 1, had = im->n_parts;
+        im->parts = nuc_grow(im->cx, im->parts, &im->parts_capacity, count, sizeof *im->parts);
+        memset(im->parts + had, 0, (count - had) * sizeof *im->parts);
+        im->n_parts = count;
+    }
+    im->parts[node->id][0] = real;
+    im->parts[node->id][1] = imaginary;
+}
+
+static bool has_parts(const struct nuc_importer *im, const struct nuc_node *node)
+{
+    return node->id < im->n_parts && im->parts[node->id][0] != NULL;
+}
+
+static struct nuc_node *zeros_like(struct nuc_importer *im, struct nuc_node *node)
+{
+    struct nuc_node *zeros = nuc_add_node(im->g, NULL, NUC_OP_ZEROS_LIKE, nuc_format(im->cx, "%s_zeros", node->name));
+
+    nuc_set_arg_node(zeros, im->g, NUC_SELF, node);
+    nuc_set_val(im->g, zeros, &node->vals[0]);
+    nuc_made_of(zeros, node);
+    return zeros;
+}
+
+struct nuc_node *nuc_part_of(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *name)
+{
+    if (has_parts(im, node)) {
+        if (im->part == NUC_PART_NONE)
+            nuc_json_fail(name, NUC_UNSUPPORTED, "'%s' is complex: read it by torch.view_as_real(), abs() or angle()",
+                          node->name);
+        return im->parts[node->id][im->part == NUC_PART_IMAGINARY];
+    }
+    /* Indices and masks are for both parts. */
+    return im->part == NUC_PART_IMAGINARY && nuc_is_floating(node->vals[0].dtype) ? zeros_like(im, node) : node;
+}
+
+static struct nuc_node *add_select(struct nuc_importer *im, struct nuc_node *pair, int64_t part)
+{
+    struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_SELECT, nuc_format(im->cx, "%s_part", pair->name));
+    struct nuc_meta meta = pair->vals[0];
+
+    meta.rank--;
+    nuc_set_arg_node(node, im->g, NUC_SELF, pair);
+    nuc_set_arg_int(node, NUC_ARG(SELECT, dim), -1);
+    nuc_set_arg_int(node, NUC_ARG(SELECT, index), part);
+    meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank);
+    nuc_set_val(im->g, node, &meta);
+    nuc_made_of(node, pair);
+    return node;
+}
+
+/* Nodes come after all inputs. */
+void nuc_split_inputs(struct nuc_importer *im)
+{
+    for (struct nuc_node *n = im->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (!nuc_is_user_input(n) || !has_parts(im, n))
+            continue;
+        struct nuc_meta meta = n->vals[0];
+        if (meta.rank == NUC_MAX_RANK)
+            nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: input '%s' is complex and has %d dimensions: one less is the limit",
+                     im->zip->path, n->name, NUC_MAX_RANK);
+        meta.sizes[meta.rank] = 2;
+        meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank + 1u);
+        nuc_set_val(im->g, n, &meta);
+        struct nuc_node *real = add_select(im, n, 0);
+        struct nuc_node *imaginary = add_select(im, n, 1);
+        nuc_set_parts(im, n, real, imaginary);
+    }
+}
+
+static struct nuc_node *add_pair(struct nuc_importer *im, const char *name, struct nuc_node *const *parts)
+{
+    struct nuc_node *pair = nuc_add_node(im->g, NULL, NUC_OP_STACK, name);
+    struct nuc_meta meta = parts[0]->vals[0];
+
+    nuc_set_arg_nodes(pair, im->g, NUC_ARG(STACK, tensors), parts, 2);
+    nuc_set_arg_int(pair, NUC_ARG(STACK, dim), -1);
+    if (meta.rank == NUC_MAX_RANK)
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: '%s' has %d dimensions and a pair's: one less is the limit",
+                 im->zip->path, pair->name, NUC_MAX_RANK);
+    meta.sizes[meta.rank] = 2;
+    meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank + 1u);
+    nuc_set_val(im->g, pair, &meta);
+    nuc_made_of(pair, parts[0]);
+    return pair;
+}
+
+struct nuc_node *nuc_output_value(struct nuc_importer *im, const struct nuc_json *name)
+{
+    struct nuc_node *parts[2];
+
+    im->part = NUC_PART_REAL;
+    parts[0] = nuc_named_value(im, name);
+    im->part = NUC_PART_IMAGINARY;
+    const bool is_complex = names_complex(im, name->parent);
+    parts[1] = is_complex ? nuc_named_value(im, name) : NULL;
+    im->part = NUC_PART_NONE;
+    return is_complex ? add_pair(im, nuc_format(im->cx, "%s_pairs", nuc_json_string(name)), parts) : parts[0];
+}
+
+/* ---- operators ---- */
+
+enum nuc_op nuc_find_complex_op(const char *name)
+{
+    const char *overload = strrchr(name, '.');
+    char full[80];
+
+    if (overload == NULL || overload == name || (size_t)(overload - name) + sizeof ".complex" > sizeof full)
+        return NUC_OP_COUNT;
+    size_t length = (size_t)(overload - name) - (overload[-1] == '_');
+    memcpy(full, name, length);
+    strcpy(full + length, ".complex");
+    return nuc_op_find(full).op;
+}
+
+static const bool moves[NUC_OP_COUNT] = {
+#define OP(enumerator, ...) [NUC_OP_##enumerator] = true,
+#define IS(...)
+#define SHAPE(...)
+#define SYNONYMS(...)
+#include "ir/composite_view_ops.def"
+#undef OP
+#undef IS
+#undef SHAPE
+#undef SYNONYMS
+};
+
+/* Whether the operator does the same to both parts: it moves values, or is linear and has no other constants than 0. */
+static bool is_of_parts(enum nuc_op op)
+{
+    static const enum nuc_op more[] = {
+        NUC_OP_NEG,      NUC_OP_MEAN,       NUC_OP_MEAN_DIM,           NUC_OP_SUM,
+        NUC_OP_SUM_DIM,  NUC_OP_CUMSUM,     NUC_OP_MASKED_FILL,        NUC_OP_MASKED_FILL_TENSOR,
+        NUC_OP_ZEROS,    NUC_OP_INDEX_COPY, NUC_OP_WHERE_SCALAR_OTHER, NUC_OP_WHERE_SCALAR_SELF,
+        NUC_OP_FFTSHIFT, NUC_OP_IFFTSHIFT,
+    };
+    static const enum nuc_op but[] = {
+        NUC_OP_VIEW_DTYPE, NUC_OP_MH,    NUC_OP_ADJOINT, NUC_OP_ONES_LIKE,
+        NUC_OP_NEW_ONES,   NUC_OP_RRELU, NUC_OP_VANDER,  NUC_OP_DIAGFLAT,
+    };
+    const enum nuc_family family = op == NUC_OP_COUNT ? NUC_FAMILY_GRAPH : nuc_op_family(op);
+
+    for (size_t i = 0; i < sizeof but / sizeof *but; i++) {
+        if (but[i] == op)
+            return false;
+    }
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        if (more[i] == op)
+            return true;
+    }
+    return op != NUC_OP_COUNT &&
+           (moves[op] || family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_SLICE ||
+            family == NUC_FAMILY_COPY || family == NUC_FAMILY_CAST || family == NUC_FAMILY_CAT ||
+            family == NUC_FAMILY_PAD || family == NUC_FAMILY_SCATTER || family == NUC_FAMILY_SELECT);
+}
+
+static void set_parts_of_items(struct nuc_importer *im, struct nuc_node *real, struct nuc_node *imaginary)
+{
+    for (uint32_t i = 0; i < real->n_users; i++) {
+        struct nuc_node *item = real->users[i];
+        for (uint32_t k = 0; k < imaginary->n_users; k++) {
+            struct nuc_node *other = imaginary->users[k];
+            if (nuc_integer(item, NUC_ARG(GETITEM, index), 0) == nuc_integer(other, NUC_ARG(GETITEM, index), 0))
+                nuc_set_parts(im, item, item, other);
+        }
+    }
+}
+
+static void add_for_each_part(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
+{
+    const bool of_both = has_complex_operand(im, json);
+
+    im->part = NUC_PART_REAL;
+    struct nuc_node *real = nuc_add_call(im, form, json);
+    im->part = NUC_PART_IMAGINARY;
+    /* A real result of complex numbers is that of their real parts. */
+    if (has_complex_result(im, json)) {
+        struct nuc_node *imaginary = of_both ? nuc_add_call(im, form, json) : zeros_like(im, real);
+        if (real->is_tuple)
+            set_parts_of_items(im, real, imaginary);
+        else
+            nuc_set_parts(im, real, real, imaginary);
+    }
+    im->part = NUC_PART_NONE;
+}
+
+/* Arguments named "x_imag" are imaginary parts of the arguments x that are complex. */
+static void set_imaginary_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json)
+{
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
+    struct nuc_json inputs = nuc_json_field(json, "inputs");
+
+    im->part = NUC_PART_IMAGINARY;
+    for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
+        struct nuc_json input = nuc_json_item(&inputs, i);
+        struct nuc_json name = nuc_json_field(&input, "name"), arg = nuc_json_field(&input, "arg");
+        const char *wanted = nuc_format(im->cx, "%s_imag", nuc_json_string(&name));
+        int index = nuc_schema_arg_index(schema, wanted);
+        if (!names_complex(im, &arg))
+            continue;
+        if (index < 0)
+            nuc_json_fail(&name, NUC_UNSUPPORTED, "%s: '%s' must be real", nuc_node_text(im->cx, node),
+                          nuc_json_string(&name));
+        nuc_read_arg_value(im, node, (uint32_t)index, &arg);
+    }
+    im->part = NUC_PART_REAL;
+}
+
+/* A result that is complex is the two items of a tuple. In place, they are written over the operand. */
+static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const struct nuc_json *json)
+{
+    struct nuc_json outputs = nuc_json_field(json, "outputs"), item = nuc_json_item(&outputs, 0);
+    struct nuc_json value = nuc_json_union(&item), name = nuc_json_field(&value, "name");
+    const bool is_complex = has_complex_result(im, json);
+    struct nuc_meta metas[2] = {nuc_value_meta(im, nuc_json_string(&name), &name).meta};
+    const char *text = nuc_unused_name(im, &name), *overload = strrchr(nuc_pt2_op_name(json), '.');
+    struct nuc_node *parts[2];
+
+    if (nuc_json_count(&outputs) != 1 || is_complex != (nuc_op_schema(op)->n_returns == 2))
+        nuc_fail_unknown(im, json);
+    metas[1] = metas[0];
+    im->part = NUC_PART_REAL;
+    struct nuc_node *node = nuc_start_call(im, (struct nuc_op_form){.op = op},
+                                           is_complex ? nuc_format(im->cx, "%s_parts", text) : text, json);
+    set_imaginary_args(im, node, json);
+    if (!is_complex) {
+        nuc_set_val(im->g, node, &metas[0]);
+        im->part = NUC_PART_NONE;
+        return;
+    }
+    nuc_set_tuple(im->g, node, metas, 2);
+    for (int64_t i = 0; i < 2; i++) {
+        parts[i] = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, i == 0 ? text : nuc_format(im->cx, "%s_imag", text));
+        nuc_set_arg_node(parts[i], im->g, NUC_ARG(GETITEM, self), node);
+        nuc_set_arg_int(parts[i], NUC_ARG(GETITEM, index), i);
+        nuc_made_of(parts[i], node);
+        nuc_infer_shape(im->g, parts[i]);
+    }
+    im->part = NUC_PART_NONE;
+    nuc_name_value(im, text, parts[0]);
+    nuc_set_parts(im, parts[0], parts[0], parts[1]);
+    if (overload[-1] == '_')
+        nuc_json_fail(json, NUC_UNSUPPORTED, "%s is in place, of complex numbers: assign its result instead",
+                      nuc_pt2_op_name(json));
+}
+
+void nuc_import_complex(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
+{
+    enum nuc_op op = nuc_find_complex_op(nuc_pt2_op_name(json));
+
+    if (op == NUC_OP_COUNT && form.op != NUC_OP_COUNT)
+        op = nuc_find_complex_op(nuc_op_name(form.op, NUC_ATEN)); /* which the archive calls otherwise */
+    if (op != NUC_OP_COUNT)
+        add_complex_call(im, op, json);
+    else if (is_of_parts(form.op))
+        add_for_each_part(im, form, json);
+    else
+        nuc_fail_unknown(im, json);
+}
