@@ -55,14 +55,15 @@ static struct nuc_node *emit_halves(struct nuc_cm *c, const struct nuc_cm_unary 
                              nuc_int_arg(below < 0 ? -(int64_t)n.multiplier : n.multiplier), nuc_int_arg(n.shift)));
 }
 
-/* Steps of the input as units of 1 / 12288: a number of 15 bits, shifted. */
-static struct nuc_multiplier sigmoid_factor(double scale, bool is_tanh)
+/* Steps of the input as units of 1 / 12288: a number of 15 bits, shifted. LiteRT takes what is near some powers of two
+ * for these. */
+static struct nuc_multiplier sigmoid_factor(const struct nuc_cm *c, double scale, bool is_tanh)
 {
     const double power = log2(scale), whole = nearbyint(power);
     double factor = scale * 12288.0;
     struct nuc_multiplier m = {0, 0};
 
-    if (fabs(power - whole) < 1e-3 && whole >= -12 && whole <= (is_tanh ? -11 : -12)) /* near a power of two */
+    if (c->options->as_litert && fabs(power - whole) < 1e-3 && whole >= -12 && whole <= (is_tanh ? -11 : -12))
         return (struct nuc_multiplier){3 << ((int)whole + 12), 0};
     for (; factor <= 32767.0 / 2.0 && m.shift <= 30; m.shift++)
         factor *= 2;
@@ -73,7 +74,7 @@ static struct nuc_multiplier sigmoid_factor(double scale, bool is_tanh)
 static struct nuc_node *emit_sigmoid(struct nuc_cm *c, const struct nuc_cm_unary *u, bool is_tanh,
                                      struct nuc_node *before)
 {
-    const struct nuc_multiplier m = sigmoid_factor(u->in.scale, is_tanh);
+    const struct nuc_multiplier m = sigmoid_factor(c, u->in.scale, is_tanh);
 
     if (m.multiplier == 0 || !nuc_numbers_equal(u->out.params.scale, 0x1p-15))
         return NULL;

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "device/base/sampled.h"
 #include "driver/driver.h"
+#include "ir/args.h"
 #include "ir/quant.h"
 
 /*
@@ -76,21 +78,6 @@ const char *teacher_reason(enum nuc_op op)
     return reasons[op];
 }
 
-bool teacher_interpolates(const struct teacher_value *v)
-{
-    static const char *const of_tables[] = {TABLE, ON_THE_CPU, EXPONENTIAL};
-    bool found = false;
-
-    for (unsigned i = 0; v->dtype == NUC_I16 && i < v->n_ops; i++) {
-        /* Positions in an image have 10 fractional bits, as LiteRT's do. */
-        found = found || v->ops[i] == NUC_OP_UPSAMPLE_BILINEAR;
-        for (size_t k = 0; k < sizeof of_tables / sizeof of_tables[0]; k++)
-            found = found || v->ops[i] == NUC_OP_HARDSWISH ||
-                    (reasons[v->ops[i]] != NULL && strcmp(reasons[v->ops[i]], of_tables[k]) == 0);
-    }
-    return found;
-}
-
 /* Values that depend on user inputs, by node id. */
 static bool *find_live(const struct nuc_graph *g)
 {
@@ -136,6 +123,7 @@ static void find_ops(const struct nuc_graph *g, const bool *live, struct teacher
 {
     bool *wanted = nuc_alloc_array(g->cx, g->next_id, sizeof *wanted);
     struct nuc_node *inputs[64];
+    unsigned n_sources = 0;
 
     wanted[v->quantize->args[0].u.node->id] = true;
     for (const struct nuc_node *n = v->quantize->prev; n != NULL; n = n->prev) {
@@ -143,6 +131,7 @@ static void find_ops(const struct nuc_graph *g, const bool *live, struct teacher
             continue;
         if (nuc_is_dequantize(n)) {
             v->exact = v->exact && !has_other_parameters(n, v->quantize);
+            v->source = ++n_sources == 1 ? nuc_arg_node(n, NUC_SELF) : NULL;
             continue;
         }
         if (n->op != NUC_OP_GETITEM)
@@ -182,6 +171,15 @@ static struct nuc_graph *expose(const struct teacher *t, const struct nuc_graph 
     return g;
 }
 
+/* What int16 cuts off is between 16 and 21 bits wide. */
+static void widen(struct nuc_graph *g, struct nuc_node *node)
+{
+    nuc_set_arg_dtype(node, NUC_ARG(QUANTIZE_PER_TENSOR, dtype), NUC_I32);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_TENSOR, quant_min), -NUC_MOST_SAMPLE - 1);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_TENSOR, quant_max), NUC_MOST_SAMPLE);
+    nuc_infer_shape(g, node);
+}
+
 static struct nuc_graph *teach(const struct teacher *t, const struct nuc_graph *from)
 {
     struct nuc_graph *g = nuc_graph_copy(from);
@@ -190,8 +188,13 @@ static struct nuc_graph *teach(const struct teacher *t, const struct nuc_graph *
 
     for (uint32_t i = 0; i < t->n_values; i++) {
         struct nuc_node *q = nuc_find_node(g, t->values[i].quantize->name);
+        const bool wide = t->values[i].dtype == NUC_I16;
+        if (wide)
+            widen(g, q);
         struct nuc_node *given = nuc_add_placeholder(g, "taught", NUC_USER_INPUT, &q->vals[0]);
         nuc_replace_uses(g, q, given, NULL);
+        for (uint32_t k = 0; wide && k < given->n_users; k++)
+            widen(g, given->users[k]);
         results[i] = q;
     }
     memcpy(results + t->n_values, output->args[0].u.nodes, t->n_outputs * sizeof(struct nuc_node *));

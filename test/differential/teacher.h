@@ -19,25 +19,21 @@ struct teacher_value {
     size_t elements;
     enum nuc_op ops[TEACHER_MAX_OPS]; /* in the order of the enumeration, each once; none: a second quantization */
     unsigned n_ops;
-    bool exact; /* all of `ops` are bit-exact, and what they begin with has the same parameters */
+    bool exact;                    /* all of `ops` are bit-exact, and what they begin with has the same parameters */
+    const struct nuc_node *source; /* the quantized value that `ops` begin with, where it is one alone */
 };
 
 struct teacher {
     uint32_t n_values, n_outputs, n_inputs;
     struct teacher_value *values;
     struct nuc_graph *exposed; /* outputs: those of the graph, then the values, dequantized */
-    struct nuc_graph *taught;  /* inputs: those of the graph, then the values; outputs: the values, then the graph's */
+    /* Inputs: those of the graph, then the values; outputs: the values, then the graph's. Those of int16 are int32. */
+    struct nuc_graph *taught;
 };
 
 struct teacher teacher_make(const struct nuc_graph *quantized);
 
 /* Whether evaluator and program give the same bytes for the operator, and if not, why one step is allowed. */
 const char *teacher_reason(enum nuc_op op); /* NULL: exact */
-
-/*
- * Whether the value has 16 bits, which lie between results of a table or pixels of an image, or come from a softmax's
- * exponentials.
- */
-bool teacher_interpolates(const struct teacher_value *v);
 
 #endif

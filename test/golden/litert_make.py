@@ -1353,6 +1353,57 @@ integer_lstm('in_integers_clipped', True, 2.0**-13, 1.25, long_requantized)
 int16_operator('MINIMUM', 'MINIMUM', [(2, 4, 5), (2, 1, 5)], (A_SCALE, A_SCALE), A_SCALE, lambda x, y, *_: np.minimum(x, y))
 
 
+def int16_prelu(m):
+    x, slopes = words(1, 5, 6, 7), whole(1, 1, 7, low=-127, high=128, dtype='int8')
+    slope, out = np.float32(0.007), np.float32(0.00027)
+    below = requantized(x.astype('int64') * slopes, float(A_SCALE) * float(slope) / float(out))
+    y = saturated(np.where(x >= 0, requantized(x.astype('int64'), float(A_SCALE) / float(out)), below))
+    operands = [m.input(x, scale=A_SCALE), m.constant(slopes, scale=slope)]
+    return [m.add('PRELU', operands, y.shape, 'int16', scale=out)], [y]
+
+
+def int16_choices(m):
+    """Elements as they are: one of two, backwards, in place of others, parts, stacked."""
+    x, y, part = words(4, 6), words(4, 6), words(2, 3)
+    choice = whole(4, 6, low=0, high=2, dtype='bool')
+    kept = {'dtype': 'int16', 'scale': A_SCALE}
+    expected = np.where(choice, x, y)[:, ::-1].copy()
+    expected[1:3, 2:5] = part
+    t = m.add('SELECT_V2', [m.input(choice), m.input(x, scale=A_SCALE), m.input(y, scale=A_SCALE)], (4, 6), **kept)
+    t = m.add('REVERSE_V2', [t, m.constant(ints(1))], (4, 6), **kept)
+    t = m.add('DYNAMIC_UPDATE_SLICE', [t, m.input(part, scale=A_SCALE), m.constant(ints(1, 2))], (4, 6), **kept)
+    t = m.add('STRIDED_SLICE', [t, *(m.constant(ints(*v)) for v in ((0, 5), (4, -7), (2, -2)))], (2, 3),
+              options={0: ('i', 0), 1: ('i', 2)}, **kept)
+    u = m.add('EXPAND_DIMS', [t, m.constant(ints(0))], (1, 2, 3), **kept)
+    t = m.add('PACK', [t, t], (2, 2, 3), options={0: ('i', 2), 1: ('i', 0)}, **kept)
+    t = m.add('CONCATENATION', [u, t], (3, 2, 3), options={0: ('i', 0)}, **kept)
+    return [t], [np.tile(expected[::2, ::-2], (3, 1, 1))]
+
+
+def int16_nearest(m):
+    x = words(1, 4, 5, 3)
+    operands = [m.input(x, scale=A_SCALE), m.constant(ints(8, 10))]
+    y = x.repeat(2, 1).repeat(2, 2)
+    return [m.add('RESIZE_NEAREST_NEIGHBOR', operands, y.shape, 'int16', scale=A_SCALE)], [y]
+
+
+def int16_to_floats(m):
+    x = words(1, 512)
+    return [m.add('DEQUANTIZE', [m.input(x, scale=A_SCALE)], x.shape)], [x.astype('float32') * A_SCALE]
+
+
+def int16_sum(m):
+    x = words(1, 5, 6, 8)
+    y = saturated(requantized(x.sum((1, 2), 'int64'), float(A_SCALE) / 0.0013))
+    return [m.add('SUM', [m.input(x, scale=A_SCALE), m.constant(ints(1, 2))], y.shape, 'int16', scale=0.0013)], [y]
+
+
+int16_operator('RELU6', 'RELU6', LINE, (A_SCALE * 2,), A_SCALE * 2, lambda x, a, out: x.clip(0, round(6 / a)))
+cases += [('int16.' + name, make) for name, make in (
+    ('PRELU', int16_prelu), ('choices', int16_choices), ('RESIZE_NEAREST_NEIGHBOR', int16_nearest),
+    ('DEQUANTIZE', int16_to_floats), ('SUM', int16_sum))]
+
+
 def as_int8(values):
     return (values ^ 128).view('int8') if values.dtype == np.uint8 else values
 

@@ -199,8 +199,26 @@ static bool has_its_dimension(const struct nuc_rule_query *q)
            nuc_rule_report(q, "", "0 dimensions");
 }
 
+/* Of every flavor: what a user can ask for, and the NPU does not have. */
+static bool has_no_int16(const struct nuc_rule_query *q)
+{
+    struct nuc_cursor at = {0, 0};
+    struct nuc_quant found;
+
+    for (const struct nuc_node *in = nuc_next_input(q->node, &at); in != NULL; in = nuc_next_input(q->node, &at)) {
+        if (nuc_dequantize_quant(in, &found) && found.dtype == NUC_I16)
+            return nuc_rule_report(q, "int8", "int16");
+    }
+    for (uint32_t i = 0; i < q->node->n_users; i++) {
+        if (nuc_quantize_quant(q->node->users[i], &found) && found.dtype == NUC_I16)
+            return nuc_rule_report(q, "int8", "int16");
+    }
+    return true;
+}
+
 /* Of every operator: LiteRT has no such tensors. */
 static const struct nuc_support_rule any_target[] = {
+    RULE("its values are int8", has_no_int16, 0),
     RULE("its tensors have elements", has_elements, 0),
     RULE("what works along a dimension has one", has_its_dimension, 0),
     RULES_END,
