@@ -147,7 +147,11 @@ bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node 
     int64_t *longs = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *longs);
     for (int64_t i = 0; i < n; i++) {
         double q = nearbyint((double)values[i] / (in->scale * nuc_cm_channel_scale(weight, i)));
-        longs[i] = q > 0x1p46 ? (int64_t)1 << 46 : q < -0x1p46 ? -((int64_t)1 << 46) : (int64_t)q;
+        const bool fits =
+            fabs(q) <= 0x1p46; /* where inputs are next to nothing it may not, and int16 would be of no use */
+        if (wide && !fits)
+            return false;
+        longs[i] = fits ? (int64_t)q : q > 0 ? INT32_MAX : INT32_MIN;
         quantized[i] = nuc_saturate_i32(longs[i]);
     }
     *out = nuc_cm_constant(c, like, "_bias", wide ? NUC_I64 : NUC_I32, &n, 1, wide ? (const void *)longs : quantized);

@@ -173,16 +173,36 @@ static const struct nuc_node *without_copies(const struct nuc_node *node)
     return node;
 }
 
-/* What computes the value, where it has a definition of its own. */
-static const struct nuc_node *operator_of(const struct teacher_value *v)
+/* What computes the value, where it has a definition of its own; what turns the axes of that follows. */
+static const struct nuc_node *operator_of(const struct teacher_value *v, const struct nuc_node **permute)
 {
     const struct nuc_node *node = without_copies(nuc_arg_node(v->quantize, NUC_SELF));
 
+    *permute = node != NULL && node->op == NUC_OP_PERMUTE ? node : NULL;
+    if (*permute != NULL)
+        node = without_copies(nuc_arg_node(node, NUC_SELF));
     if (node == NULL ||
         !nuc_op_is_in(node->op, NUC_OPS(NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_SOFTMAX, NUC_OP_UPSAMPLE_BILINEAR)))
         return NULL;
     const struct nuc_node *in = without_copies(nuc_arg_node(node, NUC_SELF));
     return in != NULL && nuc_is_dequantize(in) ? node : NULL;
+}
+
+static void turn(const struct nuc_node *permute, const int32_t *from, int32_t *to)
+{
+    const struct nuc_meta *in = nuc_input_meta(permute, NUC_SELF), *m = &permute->vals[0];
+    const int64_t *dims = permute->args[NUC_ARG(PERMUTE, dims)].u.ints, elements = nuc_elements(m);
+
+    for (int64_t k = 0; k < elements; k++) {
+        int64_t rest = k, at = 0;
+        for (uint32_t d = m->rank; d-- > 0; rest /= m->sizes[d]) {
+            int64_t stride = 1;
+            for (int64_t i = (dims[d] + in->rank) % in->rank + 1; i < in->rank; i++)
+                stride *= in->sizes[i];
+            at += rest % m->sizes[d] * stride;
+        }
+        to[k] = from[at];
+    }
 }
 
 /* The numbers, of another scale where the parameters of a value do not allow the kernel's. */
@@ -201,20 +221,24 @@ static bool is_of_scale(const struct teacher_value *v, double scale, const int32
 bool sixteen_defines(const struct teacher_value *v, const struct teacher_value *of, const int32_t *source,
                      const int32_t *const at[SIXTEEN_ENDS], const int32_t *got)
 {
-    const struct nuc_node *node = operator_of(v);
+    const struct nuc_node *permute, *node = operator_of(v, &permute);
     bool same = v->elements == of->elements && (is_line(v, source, at[EVEN_LOWER], at[EVEN_UPPER], true, got) ||
                                                 is_line(v, source, at[OCTAVE_LOWER], at[OCTAVE_UPPER], false, got));
 
     if (same || node == NULL)
         return same;
-    int32_t *defined = malloc(v->elements * sizeof *defined);
+    int32_t *defined = malloc(v->elements * sizeof *defined), *turned = malloc(v->elements * sizeof *turned);
     if (node->op == NUC_OP_SOFTMAX)
         softmax(node, of, source, defined);
     else if (node->op == NUC_OP_UPSAMPLE_BILINEAR)
         resize(node, source, defined);
     else
         logistic(node, of, source, defined);
-    same = is_of_scale(v, node->op == NUC_OP_UPSAMPLE_BILINEAR ? of->scale : 0x1p-15, defined, got);
+    if (permute != NULL)
+        turn(permute, defined, turned);
+    same = is_of_scale(v, node->op == NUC_OP_UPSAMPLE_BILINEAR ? of->scale : 0x1p-15,
+                       permute != NULL ? turned : defined, got);
     free(defined);
+    free(turned);
     return same;
 }
