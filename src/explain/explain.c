@@ -55,26 +55,6 @@ static void estimate_cycles(struct nuc_context *cx, struct nuc_explanation *e)
     e->n_boundaries = e->n_partitions;
 }
 
-uint64_t nuc_explained_cycles(const struct nuc_explanation *e)
-{
-    return e->npu_cycles + e->cpu_cycles;
-}
-
-bool nuc_goes_with_int8_io(enum nuc_boundary_kind kind, const struct nuc_node *node)
-{
-    bool is_output = false;
-
-    if (node == NULL || (kind != NUC_BOUNDARY_QUANTIZE && kind != NUC_BOUNDARY_DEQUANTIZE))
-        return false;
-    if (kind == NUC_BOUNDARY_QUANTIZE) {
-        const struct nuc_node *value = nuc_is_quantize(node) ? nuc_arg_node(node, NUC_SELF) : node;
-        return value != NULL && nuc_is_placeholder(value) && !nuc_is_static(value);
-    }
-    for (uint32_t i = 0; i < node->n_users; i++)
-        is_output = is_output || node->users[i]->op == NUC_OP_OUTPUT;
-    return is_output;
-}
-
 struct nuc_explanation *nuc_explain_graph(struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
                                           const struct nuc_explain_cycles *cycles)

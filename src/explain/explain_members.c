@@ -5,6 +5,26 @@
 #include "archive/json_build.h"
 #include "explain/explain_lines.h"
 
+uint64_t nuc_explained_cycles(const struct nuc_explanation *e)
+{
+    return e->npu_cycles + e->cpu_cycles;
+}
+
+bool nuc_goes_with_int8_io(enum nuc_boundary_kind kind, const struct nuc_node *node)
+{
+    bool is_output = false;
+
+    if (node == NULL || (kind != NUC_BOUNDARY_QUANTIZE && kind != NUC_BOUNDARY_DEQUANTIZE))
+        return false;
+    if (kind == NUC_BOUNDARY_QUANTIZE) {
+        const struct nuc_node *value = nuc_is_quantize(node) ? nuc_arg_node(node, NUC_SELF) : node;
+        return value != NULL && nuc_is_placeholder(value) && !nuc_is_static(value);
+    }
+    for (uint32_t i = 0; i < node->n_users; i++)
+        is_output = is_output || node->users[i]->op == NUC_OP_OUTPUT;
+    return is_output;
+}
+
 static const char *const effects[] = {[NUC_CHANGE_EXACT] = "exact",
                                       [NUC_CHANGE_CLOSE] = "close",
                                       [NUC_CHANGE_TRAIN] = "train",

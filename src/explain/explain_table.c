@@ -69,56 +69,6 @@ static void add_line(struct nuc_text *out, const struct nuc_explanation *e, cons
 
 /* ---- reasons ---- */
 
-const char *nuc_part_name(struct nuc_context *cx, const struct nuc_node *node)
-{
-    const char *name = nuc_short_op_name(nuc_node_op_name(node)), *dot = strchr(name, '.');
-
-    return dot == NULL ? name : nuc_format(cx, "%.*s", (int)strcspn(dot + 1, "."), dot + 1);
-}
-
-/* The node of that name; NULL: none. */
-static const struct nuc_node *named(const struct nuc_explanation *e, const char *name, size_t length)
-{
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        const struct nuc_node *node = e->rows[i].node;
-        if (strncmp(node->name, name, length) == 0 && node->name[length] == '\0')
-            return nuc_is_operator(node) ? node : NULL;
-    }
-    return NULL;
-}
-
-/* Node names in what a rule found become places in the model. True: there are some. */
-static bool print_found(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_node *of,
-                        const char *found)
-{
-    bool any = false;
-
-    while (*found != '\0') {
-        size_t length = strcspn(found, " ,:;"), gap = strspn(found + length, " ,:;");
-        const struct nuc_node *node = length > 0 && memchr(found, '_', length) != NULL ? named(e, found, length) : NULL;
-        if (node != NULL && nuc_is_same_call(node, of))
-            nuc_text_addf(out, "its own %s", nuc_part_name(out->cx, node));
-        else if (node != NULL)
-            nuc_text_addf(out, "%s", nuc_place_text(out->cx, node));
-        else
-            nuc_text_add(out, found, length);
-        nuc_text_add(out, found + length, gap);
-        any = any || node != NULL;
-        found += length + gap;
-    }
-    return any;
-}
-
-const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation *e, const struct nuc_decision *d,
-                           bool *names_place)
-{
-    struct nuc_text out;
-
-    nuc_text_init(&out, cx);
-    *names_place = d->actual != NULL && print_found(&out, e, d->node, d->actual);
-    return nuc_text_string(&out);
-}
-
 static bool is_same_text(const char *a, const char *b)
 {
     return nuc_is_text(a) ? nuc_is_text(b) && strcmp(a, b) == 0 : !nuc_is_text(b);

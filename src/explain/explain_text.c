@@ -3,69 +3,7 @@
 #include <string.h>
 
 #include "explain/explain_lines.h"
-#include "host/file.h"
 #include "ir/quant.h"
-
-/* ---- pieces of lines ---- */
-
-const char *nuc_shortened(struct nuc_context *cx, const char *text, size_t width)
-{
-    size_t length = strlen(text), head = (width - 2) / 2;
-
-    if (length <= width)
-        return text;
-    return nuc_format(cx, "%.*s..%s", (int)head, text, text + length - (width - 2 - head));
-}
-
-void nuc_print_words(struct nuc_text *out, size_t column, size_t indent, const char *text)
-{
-    while (*text != '\0') {
-        size_t word = strcspn(text, " ");
-        word = word > NUC_LINE_WIDTH - indent ? NUC_LINE_WIDTH - indent : word;
-        if (column + word > NUC_LINE_WIDTH) {
-            nuc_text_addf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        }
-        nuc_text_addf(out, "%.*s", (int)word, text);
-        text += word;
-        column += word;
-        if (*text == ' ' && text[strspn(text, " ")] != '\0' &&
-            column + 1 + strcspn(text + strspn(text, " "), " ") <= NUC_LINE_WIDTH) {
-            nuc_text_addf(out, " ");
-            column++;
-        } else if (*text == ' ') {
-            column = NUC_LINE_WIDTH;
-        }
-        text += strspn(text, " ");
-    }
-    nuc_text_addf(out, "\n");
-}
-
-bool nuc_is_text(const char *text)
-{
-    return text != NULL && *text != '\0';
-}
-
-const char *nuc_source_text(struct nuc_context *cx, const struct nuc_source *source)
-{
-    return source->file == NULL ? "-" : nuc_format(cx, "%s:%d", nuc_base_name(source->file), source->line);
-}
-
-const char *nuc_place_text(struct nuc_context *cx, const struct nuc_node *node)
-{
-    const struct nuc_source *source = node->source;
-    bool has_line = source->file != NULL;
-    const char *module = has_line ? NULL : source->call;
-
-    if (nuc_is_text(source->module))
-        module = nuc_shortened(cx, source->module, 40);
-    else if (source->module == NULL && source->label != NULL)
-        module = nuc_shortened(cx, source->label, 40);
-
-    return nuc_format(cx, "%s%s%s%s%s%s", nuc_written_operator(cx, node), has_line ? " at " : "",
-                      has_line ? nuc_source_text(cx, source) : "", module != NULL ? " (" : "",
-                      module != NULL ? module : "", module != NULL ? ")" : "");
-}
 
 /* ---- why there are several partitions ---- */
 

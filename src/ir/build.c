@@ -60,11 +60,6 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
     return g;
 }
 
-void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
-{
-    return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);
-}
-
 #define FIRST_BLOCK ((size_t)2 * 1024)
 #define LAST_BLOCK ((size_t)64 * 1024)
 

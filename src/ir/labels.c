@@ -220,13 +220,6 @@ void nuc_label_sources(struct nuc_graph *g)
 
 /* ---- nodes of a graph at any stage ---- */
 
-const char *nuc_own_label(const struct nuc_node *node)
-{
-    if (node->source->label != NULL)
-        return node->source->label;
-    return nuc_is_static(node) && node->target != NULL ? node->target : node->name;
-}
-
 /* The first input that is no parameter or constant. */
 static const struct nuc_node *carried(const struct nuc_node *n)
 {

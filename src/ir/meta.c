@@ -265,3 +265,10 @@ const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node)
     return nuc_format(cx, "node '%s' (%s, %s:%d)", label, nuc_node_op_name(node), nuc_base_name(node->source->file),
                       node->source->line);
 }
+
+const char *nuc_own_label(const struct nuc_node *node)
+{
+    if (node->source->label != NULL)
+        return node->source->label;
+    return nuc_is_static(node) && node->target != NULL ? node->target : node->name;
+}

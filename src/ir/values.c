@@ -4,6 +4,11 @@
 #include "ir/graph.h"
 #include "ir/values.h"
 
+void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
+{
+    return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);
+}
+
 /* Open addressing; metas are never removed. */
 struct nuc_meta_table {
     const struct nuc_meta **entries;

@@ -287,20 +287,6 @@ static struct shape parts(const struct nuc_ti *ti)
     return x;
 }
 
-void nuc_ti_restate_result(struct nuc_ti *ti, uint32_t k, const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_lt_tensor *y = &ti->tensors[ti->op->outputs[k]];
-    int64_t elements = 1;
-
-    for (uint32_t d = 0; d < rank; d++) {
-        if (sizes[d] < 1 || __builtin_mul_overflow(elements, sizes[d], &elements) || elements > INT32_MAX)
-            return;
-    }
-    y->rank = rank;
-    for (uint32_t d = 0; d < rank; d++)
-        y->shape[d] = (int32_t)sizes[d];
-}
-
 void nuc_ti_restate(struct nuc_ti *ti)
 {
     struct shape s = unknown;
