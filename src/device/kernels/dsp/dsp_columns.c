@@ -41,6 +41,14 @@ void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32
         nuc_dsp_widen(in + i * step, offset, blocks, NUC_COLUMN_PIXELS, out + i);
 }
 
+void nuc_dsp_copy_five(const int8_t *from, ptrdiff_t step, int8_t *to, ptrdiff_t line, int32_t count)
+{
+    for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++) {
+        for (int32_t k = 0; k < count; k += 4)
+            nuc_store_word(to + i * line + k, nuc_load_word(from + i * step + k));
+    }
+}
+
 /*
  * With the rounded product h = round(2 * sum * m / 2^32), the result is floor((h + 2^(s - 1)) / 2^s) + offset =
  * floor((h + 2^(s - 1) + offset * 2^s) / 2^s), a negative h moved below the tie by the sum's sign (where h is 0 and the

@@ -22,6 +22,9 @@ void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t wi
 /* The same for five pixels `step` elements apart, in blocks of five. */
 void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32_t blocks, uint32_t *out);
 
+/* Copies `count` elements of each, in words: up to 3 are read and written beyond. `line`: from one copy to the next. */
+void nuc_dsp_copy_five(const int8_t *from, ptrdiff_t step, int8_t *to, ptrdiff_t line, int32_t count);
+
 /* Rows of weights against columns, or against a part of them. dsp_columns_m33.S reads the structure. */
 struct nuc_dot {
     const uint32_t *columns;

@@ -4,6 +4,7 @@
  *
  * Stack, for tools/stack_bound.sh:
  * stack nuc_dsp_widen_five 40
+ * stack nuc_dsp_copy_five 28
  * stack nuc_dsp_dot 92
  */
 #ifdef __ARM_FEATURE_DSP
@@ -45,6 +46,28 @@
     add     sp, #4
     pop     {r4-r11, pc}
     .size   nuc_dsp_widen_five, . - nuc_dsp_widen_five
+
+/* void nuc_dsp_copy_five(const int8_t *from, ptrdiff_t step, int8_t *to, ptrdiff_t line, int32_t count) */
+    function nuc_dsp_copy_five
+    push    {r4-r9, lr}
+    ldr     r4, [sp, #28]
+    add     r5, r1, r1, lsl #1
+    add     r6, r3, r3, lsl #1
+1:
+    ldr     r7, [r0, r1]
+    ldr     r8, [r0, r1, lsl #1]
+    ldr     r9, [r0, r5]
+    ldr     r12, [r0, r1, lsl #2]
+    ldr     lr, [r0], #4
+    str     r7, [r2, r3]
+    str     r8, [r2, r3, lsl #1]
+    str     r9, [r2, r6]
+    str     r12, [r2, r3, lsl #2]
+    str     lr, [r2], #4
+    subs    r4, r4, #4
+    bgt     1b
+    pop     {r4-r9, pc}
+    .size   nuc_dsp_copy_five, . - nuc_dsp_copy_five
 
 /*
  * void nuc_dsp_dot(const struct nuc_dot *d)

@@ -209,11 +209,11 @@ static void put_runs(const struct plan *p, const struct part *part, const struct
             to += (count >> 2) * NUC_COLUMN_BLOCK;
             continue;
         }
-        for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++, from += p->step) {
-            if (end - from < count + 3) /* nothing is read beyond */
+        if (end - from - (NUC_COLUMN_PIXELS - 1) * p->step >= count + 3) {
+            nuc_dsp_copy_five(from, p->step, line, p->line, count);
+        } else { /* nothing is read beyond */
+            for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++, from += p->step)
                 memcpy(line + i * p->line, from, (size_t)count);
-            else
-                copy_words(from, line + i * p->line, count);
         }
         line += count;
     }
@@ -317,25 +317,17 @@ static void sum_cut(struct nuc_dot d)
     nuc_dsp_dot(&d);
 }
 
-/*
- * Adds a part to the sums of `d`'s rows, output channels from `first` on. The last block of a row may reach into the
- * next rows, against zeros.
- */
-static void sum_part(const struct plan *p, const struct part *part, int32_t first, struct nuc_dot d)
+/* `whole` rows of `d`, and the others, whose last block would reach beyond the weights. */
+static void sum_rows(struct nuc_dot d, int32_t whole)
 {
-    bool to_end = part->first + part->blocks == p->blocks;
-    int32_t rows = d.rows, whole = to_end ? least(p->uncut - first, rows) : rows, o = whole > 0 ? whole : 0;
+    int32_t rows = d.rows, o = whole < 0 ? 0 : least(whole, rows);
 
-    d.blocks = part->blocks;
-    d.weight += 4 * part->first;
-    d.bias = part->first == 0 ? d.bias : NULL;
-    d.out = to_end ? d.out : NULL;
     d.rows = o;
     if (o > 0)
         nuc_dsp_dot(&d);
     for (; o < rows; o++) {
         struct nuc_dot cut = d;
-        cut.weight += o * p->row;
+        cut.weight += o * d.row;
         cut.sums += o * NUC_COLUMN_PIXELS;
         cut.bias = d.bias != NULL ? d.bias + o : NULL;
         if (d.out != NULL) {
@@ -345,6 +337,21 @@ static void sum_part(const struct plan *p, const struct part *part, int32_t firs
         }
         sum_cut(cut);
     }
+}
+
+/*
+ * Adds a part to the sums of `d`'s rows, output channels from `first` on. The last block of a row may reach into the
+ * next rows, against zeros.
+ */
+static void sum_part(const struct plan *p, const struct part *part, int32_t first, struct nuc_dot d)
+{
+    bool to_end = part->first + part->blocks == p->blocks;
+
+    d.blocks = part->blocks;
+    d.weight += 4 * part->first;
+    d.bias = part->first == 0 ? d.bias : NULL;
+    d.out = to_end ? d.out : NULL;
+    sum_rows(d, to_end ? p->uncut - first : d.rows);
 }
 
 /* Results of `count` output channels from `o` on that are not rescaled in one step. */
@@ -405,7 +412,7 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
         .shifts = c->rescale.shifts + first * c->rescale.step,
         .offset = 2 * c->rescale.offset + 1,
     };
-    bool at_once = p->fused && d.bias != NULL && p->chunk >= d.rows && p->part == p->blocks && last <= p->uncut;
+    bool at_once = p->fused && d.bias != NULL && p->chunk >= d.rows && p->part == p->blocks;
 
     for (int32_t done = 0; done < n_pixels; done += NUC_COLUMN_PIXELS) {
         int32_t pixel = least(done, n_pixels - at.pixels);
@@ -416,7 +423,10 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
         d.out = out + (ptrdiff_t)pixel * c->out_channels + first;
         if (at_once && at.pixels == NUC_COLUMN_PIXELS) {
             put_columns(p, &whole, &at);
-            nuc_dsp_dot(&d);
+            if (last <= p->uncut)
+                nuc_dsp_dot(&d);
+            else
+                sum_rows(d, p->uncut - first);
         } else {
             five_pixels(p, &at, first, &d, d.out);
         }
