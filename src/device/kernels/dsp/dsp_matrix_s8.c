@@ -115,16 +115,8 @@ static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
     nuc_dsp_multiply_rows(rest, p->depth, weight, p->m->depth, p->columns, p->sums);
 }
 
-/* One multiplier for all columns. Returns how many there are before one that is not rescaled in one step. */
-static int32_t finish_alike(const int32_t *sums, int32_t count, const struct nuc_fused *f, int8_t *out)
-{
-    const struct nuc_fused g = *f;
-    int32_t c = 0;
-
-    for (; c < count && nuc_fused_takes(sums[c]); c++)
-        out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(2 * sums[c], &g));
-    return c;
-}
+/* Up to this shift a result of a sum whose double saturates saturates, too. */
+#define SATURATING_SHIFT 20
 
 /* Results of the columns from `first` on. */
 static void finish(const struct product *p, int32_t first, int8_t *out)
@@ -133,10 +125,10 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
     struct nuc_clamp bounds = nuc_clamp_of(r->low, r->high);
     struct nuc_fused f = {0, 0, 0};
     bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
-    int32_t c = 0;
+    int32_t alike = fused && r->step == 0 && !bounds.narrow && f.shift <= SATURATING_SHIFT ? p->columns : 0, c = 0;
 
-    if (fused && r->step == 0 && !bounds.narrow)
-        c = finish_alike(p->sums, p->columns, &f, out);
+    for (; c < alike; c++)
+        out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(p->sums[c]), &f));
     for (; c < p->columns; c++) {
         int32_t sum = p->sums[c];
         if (r->step != 0)

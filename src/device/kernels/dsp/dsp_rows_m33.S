@@ -23,22 +23,26 @@
     .endm
 
     .macro  eight_of_both
-    ldmia   r0!, {r8-r11}
+    ldmia.w r0!, {r8-r11}
     eight   r1, r4
     eight   r2, r5
     .endm
 
 /*
- * r0: x, r1: first row, r2: second row, r3: turns of two blocks, r4 and r5: their sums, r6, r12, lr: weights, r7: sums,
- * r8 to r11: input. On the stack: 0 x, 4 turns, 8 whether the first one has one block, 12 pairs to do, 16 step.
+ * r0: x, r1: first row, r2: second row, r3: turns of four blocks, r4 and r5: their sums, r6, r12, lr: weights, r7: sums,
+ * r8 to r11: input. On the stack: 0 x, 4 turns, 8 where the first one is entered, 12 pairs to do, 16 step.
  */
     function nuc_dsp_multiply_pairs
     push    {r4-r11, lr}
     ldmia   r0, {r0-r6}             /* x, blocks, first, second, sums, count, step */
     mov     r7, r4
-    and     r10, r1, #1
-    add     r9, r10, r1
-    lsr     r9, r9, #1
+    add     r9, r1, #3
+    lsr     r9, r9, #2
+    rsb     r1, r1, #0
+    and     r1, r1, #3
+    mov     r10, #76                /* a block is 19 instructions of 4 bytes */
+    adr.w   r12, 2f + 1
+    mla     r10, r1, r10, r12
     mov     r8, r0
     mov     r11, r5
     mov     r12, r6
@@ -47,14 +51,13 @@
     mov     r2, r3
 1:
     ldrd    r0, r3, [sp]
-    ldr     r6, [sp, #8]
     ldrd    r4, r5, [r7]
-    cmp     r6, #0
-    bne     3f
+    ldr     pc, [sp, #8]
+    .balign 4
 2:
+    .rept   4
     eight_of_both
-3:
-    eight_of_both
+    .endr
     subs    r3, r3, #1
     bne     2b
     ldrd    r8, r9, [sp, #12]

@@ -118,6 +118,15 @@ static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
     return result;
 }
 
+/* Twice a number, saturated. */
+static inline int32_t nuc_doubled(int32_t v)
+{
+    int32_t result;
+
+    __asm("qadd %0, %1, %1" : "=r"(result) : "r"(v));
+    return result;
+}
+
 /* Clamped to int8. */
 static inline int32_t nuc_ssat8(int32_t v)
 {
@@ -224,6 +233,11 @@ static inline uint32_t nuc_add_pairs(uint32_t a, uint32_t b)
 static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
 {
     return (int32_t)((uint32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32) + (uint32_t)to);
+}
+
+static inline int32_t nuc_doubled(int32_t v)
+{
+    return v > INT32_MAX / 2 ? INT32_MAX : v < INT32_MIN / 2 ? INT32_MIN : 2 * v;
 }
 
 static inline int32_t nuc_ssat8(int32_t v)
