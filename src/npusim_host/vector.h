@@ -103,15 +103,34 @@ struct vec_linear {
     int32_t a_high, a_low, b_high, b_low, high, low, shift;
 };
 
+/*
+ * Products with one operand that many rows share: v = (x - zero) * weight, (v + addend - (v < 0 ? less : 0)) >> shift,
+ * by the byte of the shared operand. Both roundings of a product go away from 0, so negative ones begin elsewhere.
+ */
+struct vec_lines {
+    int32_t weight[256], addend[256];
+    int32_t zero, less, shift;
+    int32_t rows; /* that share it */
+    bool a_is_shared;
+};
+
 /* Elementwise operators over a run of the last dimension; strides are 0 or 1. */
 struct vec_binary {
     struct vec_params a, b, out;
     struct vec_linear linear;
-    bool is_linear; /* what is computed is `linear` */
-    int32_t form;   /* of all three: VEC_BOUNDED or VEC_ANY */
+    bool is_linear;                /* what is computed is `linear` */
+    const struct vec_lines *lines; /* or these; NULL: not */
+    int32_t form;                  /* of all three: VEC_BOUNDED or VEC_ANY */
     int32_t a_zero, b_zero, left_shift;
     uint32_t opcode;
     struct vec_output output;
+};
+
+struct vec_scaled_rows {
+    const int32_t *weight, *addend; /* in whole blocks of 64 */
+    int32_t zero, less, shift;
+    int64_t rows, in_row, out_row;
+    struct vec_output output; /* its zero point is 0 */
 };
 
 /* One output pixel of a pool: windows of `rows` x `columns` taps inside the input. */
@@ -151,6 +170,8 @@ struct vec_isa {
     void (*depthwise)(const struct vec_depthwise *d, const int8_t *const *tap, int32_t rows, int8_t *out);
     void (*binary)(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,
                    int32_t n, int8_t *out);
+    /* Lines of n values in each row, the same in all rows. */
+    void (*scale_rows)(const struct vec_scaled_rows *s, const int8_t *in, int32_t n, int8_t *out);
     void (*average)(const struct vec_pool *p, const int8_t *in, int8_t *out);
     void (*maximum)(const struct vec_pool *p, const int8_t *in, int8_t *out);
     /* out[i] = table[in[i] + 128] */

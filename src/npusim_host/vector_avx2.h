@@ -181,7 +181,7 @@ static inline void vec_store_words(__m256i words, const struct vec_output *o, in
         return;
     }
     _mm_storeu_si128((void *)bytes, r);
-    memcpy(out, bytes, (size_t)n);
+    memcpy(out, bytes, (size_t)n % VEC_LANES);
 }
 
 /* `n` of 1 to 16 results. */

@@ -417,6 +417,45 @@ static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_st
     }
 }
 
+VEC_INLINE void vec_scale_block(const struct vec_scaled_rows *s, const int8_t *in, int32_t at, const int vectors,
+                                int32_t n, int8_t *out)
+{
+    vec_i32 weight[VEC_ROW], addend[VEC_ROW], lower[VEC_ROW], result[VEC_ROW], zero = vec_splat(s->zero);
+
+    VEC_UNROLL
+    for (int i = 0; i < vectors; i++) {
+        weight[i] = vec_load(s->weight + at + i * VEC_LANES);
+        addend[i] = vec_load(s->addend + at + i * VEC_LANES);
+        lower[i] = vec_sub(addend[i], vec_splat(s->less));
+    }
+    for (int64_t r = 0; r < s->rows; r++) {
+        const int8_t *from = in + r * s->in_row + at;
+        int8_t *to = out + r * s->out_row + at;
+        VEC_UNROLL
+        for (int i = 0; i < vectors; i++) {
+            vec_i32 x = vec_widen(from + i * VEC_LANES, vec_smaller(n, VEC_LANES));
+            vec_i32 v = vec_mul(vec_sub(x, zero), weight[i]);
+            result[i] = vec_shift_right(vec_add(v, vec_if_negative(v, lower[i], addend[i])), s->shift);
+        }
+        if (vectors > 1)
+            vec_store_row(result, &s->output, to, n);
+        else
+            vec_store(result[0], &s->output, to, n);
+    }
+}
+
+static void vec_scale_rows(const struct vec_scaled_rows *s, const int8_t *in, int32_t n, int8_t *out)
+{
+    int32_t at = 0;
+
+    for (; at + VEC_ROW * VEC_LANES <= n; at += VEC_ROW * VEC_LANES)
+        vec_scale_block(s, in, at, VEC_ROW, VEC_ROW * VEC_LANES, out);
+    for (; at + VEC_LANES <= n; at += VEC_LANES)
+        vec_scale_block(s, in, at, 1, VEC_LANES, out);
+    if (at < n)
+        vec_scale_block(s, in, at, 1, n - at, out);
+}
+
 #define VEC_CHANNELS 64 /* of a block of pools */
 
 /* `vectors` times 16 channels, the last of them `n`. */
@@ -736,8 +775,8 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
     {                                                                                                                  \
         .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .left = (its_left),                   \
         .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,                      \
-        .binary = vec_binary, .copy = vec_copy, .average = vec_average, .maximum = vec_maximum,                        \
-        .sum_rows = vec_sum_rows, .lookup = vec_lookup, .blend_rows = vec_blend_rows,                                  \
+        .binary = vec_binary, .scale_rows = vec_scale_rows, .copy = vec_copy, .average = vec_average,                  \
+        .maximum = vec_maximum, .sum_rows = vec_sum_rows, .lookup = vec_lookup, .blend_rows = vec_blend_rows,          \
         .blend_columns = vec_blend_columns, .transpose = vec_transpose,                                                \
     }
 

@@ -69,6 +69,36 @@ static bool becomes_linear(struct vec_binary *p, const struct nuc_mc_binary *e, 
     return vec_sum_is_linear(&p->linear, e);
 }
 
+/* Rows next to each other that share operand `shared`: dimensions in front of the last in which it stays. */
+static int32_t rows_that_share(const struct nuc_mc_binary *e, const int32_t *shared, const int32_t *other)
+{
+    int32_t rows = 1, d = e->rank - 2;
+
+    for (; d >= 0 && shared[d] == 0; d--) {
+        if (d < e->rank - 2 && other[d] != (int64_t)e->shape[d + 1] * other[d + 1])
+            break;
+        rows *= e->shape[d];
+    }
+    return other[e->rank - 1] == 1 ? rows : 1;
+}
+
+#define WORTH_LINES 8 /* rows */
+
+/* Whether a product of rows becomes lines. */
+static bool becomes_lines(struct vec_lines *l, const struct nuc_mc_binary *e, struct vec_budget *budget)
+{
+    int32_t a_rows = rows_that_share(e, e->a_stride, e->b_stride),
+            b_rows = rows_that_share(e, e->b_stride, e->a_stride);
+
+    l->a_is_shared = a_rows > b_rows;
+    l->rows = l->a_is_shared ? a_rows : b_rows;
+    if (nuc_mc_opcode_of(&e->call) != NUC_MC_OP_MUL || l->rows < WORTH_LINES ||
+        (int64_t)l->rows * e->shape[e->rank - 1] < WORTH_A_PROOF || budget->proofs == 0)
+        return false;
+    budget->proofs--;
+    return vec_product_is_lines(l, e);
+}
+
 struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e, struct vec_budget *budget)
 {
     int32_t last = e->rank - 1;
@@ -76,7 +106,7 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
 
     if (e->a_stride[last] < 0 || e->a_stride[last] > 1 || e->b_stride[last] < 0 || e->b_stride[last] > 1)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(budget, VEC_BINARY, 0, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, VEC_BINARY, sizeof(struct vec_lines), &memory);
     if (!plan)
         return NULL;
     plan->u.binary = (struct vec_binary){.a_zero = e->a_zero,
@@ -86,7 +116,9 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
                                          .output = {e->output_zero, e->clamp_min, e->clamp_max}};
     struct vec_binary *p = &plan->u.binary;
     if (set_pairs(isa, p, e, VEC_BOUNDED) || set_pairs(isa, p, e, VEC_ANY)) {
+        struct vec_lines *lines = (struct vec_lines *)(void *)memory;
         p->is_linear = becomes_linear(p, e, budget);
+        p->lines = becomes_lines(lines, e, budget) ? lines : NULL;
         return plan;
     }
     free(plan);

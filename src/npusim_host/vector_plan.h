@@ -225,6 +225,7 @@ struct vec_machine {
 #define VEC_STEPS_REQUANT 8 /* of 16 outputs */
 #define VEC_STEPS_MIX 8     /* of four taps of 64 outputs, products included */
 #define VEC_STEPS_BINARY 16 /* of 16 outputs */
+#define VEC_STEPS_SCALE 4   /* of 16 outputs */
 #define VEC_STEPS_LOOKUP 8  /* of 64 values */
 #define VEC_STEPS_BLEND 4   /* of 16 values, in rows or in columns */
 
@@ -233,6 +234,9 @@ struct vec_machine {
  * pairs of them. False: none was found. Takes a fraction of a millisecond.
  */
 bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e);
+
+/* The same of a product, for each byte of the operand that is shared. */
+bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e);
 
 /* Steps of a planned convolution, dense or depthwise; 0 for others, which are small beside them. */
 int64_t vec_plan_steps(const struct vec_plan *p);

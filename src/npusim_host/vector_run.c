@@ -180,6 +180,66 @@ struct binary_job {
 };
 
 /* Offsets of the operands at row `row` of all dimensions but the last. */
+static void places_of_row(const struct nuc_mc_binary *e, int64_t row, int64_t *at_a, int64_t *at_b)
+{
+    *at_a = 0;
+    *at_b = 0;
+    for (int32_t d = e->rank - 2; d >= 0; d--) {
+        *at_a += row % e->shape[d] * e->a_stride[d];
+        *at_b += row % e->shape[d] * e->b_stride[d];
+        row /= e->shape[d];
+    }
+}
+
+#define SCALED 64 /* values of a row at a time */
+
+/* `rows` rows from `row` on, which share an operand. */
+static void scale_rows(const struct binary_job *job, int64_t row, int64_t rows)
+{
+    const struct nuc_mc_binary *e = job->e;
+    const struct vec_lines *l = job->plan->lines;
+    int32_t last = e->rank - 1, weight[SCALED], addend[SCALED];
+    const int32_t *strides = l->a_is_shared ? e->b_stride : e->a_stride;
+    int32_t step = (l->a_is_shared ? e->a_stride : e->b_stride)[last];
+    struct vec_scaled_rows s = {.weight = weight,
+                                .addend = addend,
+                                .zero = l->zero,
+                                .less = l->less,
+                                .shift = l->shift,
+                                .rows = rows,
+                                .in_row = strides[last - 1],
+                                .out_row = npu_pitch(e->out_pitch, e->shape[last]),
+                                .output = {0, e->clamp_min, e->clamp_max}};
+    int64_t at_a, at_b;
+
+    places_of_row(e, row, &at_a, &at_b);
+    const int8_t *shared = l->a_is_shared ? job->a + at_a : job->b + at_b;
+    const int8_t *in = l->a_is_shared ? job->b + at_b : job->a + at_a;
+    for (int32_t at = 0; at < e->shape[last]; at += SCALED) {
+        int32_t n = e->shape[last] - at < SCALED ? e->shape[last] - at : SCALED;
+        for (int32_t i = 0; i < SCALED; i++) {
+            int32_t byte = shared[(int64_t)(at + (i < n ? i : 0)) * step] - INT8_MIN;
+            weight[i] = l->weight[byte];
+            addend[i] = l->addend[byte];
+        }
+        job->isa->scale_rows(&s, in + at, n, job->out + row * s.out_row + at);
+    }
+}
+
+static void scaled_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct binary_job *job = arg;
+    int64_t rows = job->plan->lines->rows;
+
+    (void)thread;
+    while (begin < end) {
+        int64_t next = (begin / rows + 1) * rows;
+        next = next < end ? next : end;
+        scale_rows(job, begin, next - begin);
+        begin = next;
+    }
+}
+
 static void binary_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct binary_job *job = arg;
@@ -189,12 +249,8 @@ static void binary_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 
     (void)thread;
     for (int64_t row = begin; row < end; row++) {
-        int64_t rest = row, at_a = 0, at_b = 0;
-        for (int32_t d = last - 1; d >= 0; d--) {
-            at_a += rest % e->shape[d] * e->a_stride[d];
-            at_b += rest % e->shape[d] * e->b_stride[d];
-            rest /= e->shape[d];
-        }
+        int64_t at_a, at_b;
+        places_of_row(e, row, &at_a, &at_b);
         job->isa->binary(job->plan, job->a + at_a, e->a_stride[last], job->b + at_b, e->b_stride[last], e->shape[last],
                          job->out + row * pitch);
     }
@@ -224,7 +280,8 @@ void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, con
     }
     for (int32_t d = 0; d < e->rank - 1; d++)
         rows *= e->shape[d];
-    vec_share(v, binary_rows, &job, rows, (int64_t)vec_up(e->shape[e->rank - 1], VEC_LANES) * VEC_STEPS_BINARY);
+    vec_share(v, p->lines ? scaled_rows : binary_rows, &job, rows,
+              (int64_t)vec_up(e->shape[e->rank - 1], VEC_LANES) * (p->lines ? VEC_STEPS_SCALE : VEC_STEPS_BINARY));
 }
 
 struct table_job {

@@ -1,5 +1,9 @@
-/* Additions and subtractions as one linear function of both operands, where that gives every byte. */
+/*
+ * Additions and subtractions as one linear function of both operands, products as one of either for each byte of the
+ * other, where that gives every byte.
+ */
 #include <math.h>
+#include <stdlib.h>
 
 #include "device/base/microcode_binary.h"
 #include "npusim_host/vector_plan.h"
@@ -86,5 +90,49 @@ bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
     split(b_weight, &l->b_high, &l->b_low);
     split(c.first + (c.last - c.first) / 2, &l->high, &l->low);
     l->shift = fraction - LOW_BITS;
+    return true;
+}
+
+/* The line of byte `shared`, whose weight is to be `slope`, or nearly so. */
+static bool find_line(struct vec_lines *l, const struct nuc_mc_binary *e, int32_t shared, double slope)
+{
+    static const int32_t near[] = {0, 1, -1, 2, -2};
+
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+        int64_t weight = (int64_t)floor(ldexp(slope, l->shift) + 0.5) + near[i];
+        struct interval c = {-((int64_t)1 << 30), (int64_t)1 << 30};
+        for (int32_t x = INT8_MIN; x <= INT8_MAX && c.first <= c.last; x++) {
+            int8_t a = (int8_t)(l->a_is_shared ? shared : x), b = (int8_t)(l->a_is_shared ? x : shared);
+            int64_t v = (x - l->zero) * weight;
+            narrow(&c, v - (v < 0 ? l->less : 0), nuc_mc_binary_value(e, NUC_MC_OP_MUL, a, b), e, l->shift);
+        }
+        int64_t addend = c.first + (c.last - c.first) / 2, reach = 255 * llabs(weight) + llabs(addend) + l->less;
+        if (c.first <= c.last && reach <= INT32_MAX) {
+            l->weight[shared - INT8_MIN] = (int32_t)weight;
+            l->addend[shared - INT8_MIN] = (int32_t)addend;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool vec_product_is_lines(struct vec_lines *l, const struct nuc_mc_binary *e)
+{
+    double unit = factor(e->out_multiplier, e->out_shift);
+    int32_t zero = l->a_is_shared ? e->a_zero : e->b_zero;
+    int exponent;
+
+    /* Results, and what is added to them, stay inside 31 bits. */
+    (void)frexp(unit * 255.0 * 255.0 + 255.0, &exponent);
+    l->shift = 30 - exponent;
+    l->zero = l->a_is_shared ? e->b_zero : e->a_zero;
+    if (l->shift < 1 || l->shift > 30 || e->out_shift > 0 || -e->out_shift > l->shift)
+        return false;
+    /* What is rounded a second time has `-out_shift` bits that the first one has left. */
+    l->less = e->out_shift < 0 ? 1 << (l->shift + e->out_shift) : 0;
+    for (int32_t shared = INT8_MIN; shared <= INT8_MAX; shared++) {
+        if (!find_line(l, e, shared, unit * (shared - zero)))
+            return false;
+    }
     return true;
 }

@@ -341,14 +341,58 @@ static uint32_t random_sum(struct program *p, struct generator *g, union nuc_mc_
     return opcode;
 }
 
-static void linear_sums_agree(void **state)
+/* A product of rows with a row that they share, as squeeze-and-excitation has it. */
+static uint32_t random_shared_product(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
 {
-    struct generator g = {.seed = 419};
+    int32_t outer = range(g, 1, 2), rows = range(g, 70, 90), channels = range(g, 60, 150), inner = range(g, 0, 3) > 0;
+    struct nuc_multiplier m = nuc_multiplier_from_scale(random_scale(g) * 0.01);
+
+    *r = (union nuc_mc_record){.binary = {.rank = 3, .shape = {outer, rows, channels}}};
+    struct nuc_mc_binary *e = &r->binary;
+    int32_t *shared = n % 2 ? e->a_stride : e->b_stride, *other = n % 2 ? e->b_stride : e->a_stride;
+    shared[0] = inner ? channels : 1;
+    shared[2] = inner;
+    other[0] = rows * channels;
+    other[1] = channels;
+    other[2] = 1;
+    e->out_multiplier = m.multiplier;
+    e->out_shift = m.shift;
+    e->a_zero = random_zero(g);
+    e->b_zero = random_zero(g);
+    e->output_zero = random_zero(g);
+    random_clamp(g, &e->clamp_min, &e->clamp_max);
+    e->a = program_input(p, (uint32_t)(outer * (n % 2 ? shared[0] : other[0])), &g->seed);
+    e->b = program_input(p, (uint32_t)(outer * (n % 2 ? other[0] : shared[0])), &g->seed);
+    e->out_pitch = random_pitch(g, channels);
+    e->output = output_rows(p, outer * rows, channels, e->out_pitch);
+    return NUC_MC_OP_MUL;
+}
+
+/* Of products as networks have them nearly all are lines. */
+static void products_are_lines(void **state)
+{
+    struct generator g = {.seed = 421};
+    int found = 0;
 
     for (int n = 0; n < CASES; n++) {
         struct program *p = program_new();
         union nuc_mc_record r;
-        uint32_t opcode = random_sum(p, &g, &r, n);
+        struct vec_lines l = {.a_is_shared = n % 2 != 0};
+        random_shared_product(p, &g, &r, n);
+        found += vec_product_is_lines(&l, &r.binary);
+        free(p);
+    }
+    assert_true(found > CASES * 9 / 10);
+}
+
+static void linear_operators_agree(void **state)
+{
+    struct generator g = {.seed = 419};
+
+    for (int n = 0; n < 2 * CASES; n++) {
+        struct program *p = program_new();
+        union nuc_mc_record r;
+        uint32_t opcode = (n < CASES ? random_sum : random_shared_product)(p, &g, &r, n);
         program_call(p, opcode, &r);
         check(p);
     }
@@ -384,9 +428,10 @@ static void options_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_agrees), cmocka_unit_test(extreme_sums_agree),
-        cmocka_unit_test(sums_are_linear),   cmocka_unit_test(ties_are_not_linear),
-        cmocka_unit_test(linear_sums_agree), cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(every_path_agrees),   cmocka_unit_test(extreme_sums_agree),
+        cmocka_unit_test(sums_are_linear),     cmocka_unit_test(ties_are_not_linear),
+        cmocka_unit_test(products_are_lines),  cmocka_unit_test(linear_operators_agree),
+        cmocka_unit_test(options_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
