@@ -8,6 +8,7 @@
 #include "npusim_host/vector.h"
 
 #define VEC_VECTORS (VEC_BLOCK / VEC_LANES)
+#define VEC_AT_ONCE (VEC_VECTORS > 1 ? 2 : 1) /* blocks of the depthwise kernel, as registers allow */
 
 #ifdef __clang__
 #define VEC_UNROLL _Pragma("unroll")
@@ -255,39 +256,53 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
     }
 }
 
-/* A block of one or two rows of outputs at once; of two, the second is stored when it is one of the output's. */
-VEC_INLINE void vec_depthwise_block(const struct vec_depthwise *d, const int8_t *const *tap, ptrdiff_t at,
-                                    int32_t table, const int rows, const int32_t groups, int32_t stored, int32_t n,
-                                    int8_t *out)
+/* Blocks of a table that share what is read of it. */
+struct vec_blocks {
+    ptrdiff_t at, step; /* bytes from the taps */
+    int8_t *out;
+    ptrdiff_t out_step;
+    int32_t n, n_step; /* outputs: of the first, and how many fewer the next one has */
+};
+
+/* `blocks` of one or two rows of outputs at once; of two, the second is stored when it is one of the output's. */
+VEC_INLINE void vec_depthwise_blocks(const struct vec_depthwise *d, const int8_t *const *tap, int32_t table,
+                                     const int rows, const int32_t groups, const int blocks, int32_t stored,
+                                     const struct vec_blocks *b)
 {
     const uint8_t *w = d->weights + (size_t)table * d->table_bytes;
     const struct vec_params *p = d->params + table * VEC_VECTORS;
     const struct vec_output output = d->output;
-    vec_i32 acc[2][VEC_VECTORS];
+    vec_i32 acc[4][VEC_VECTORS];
 
     VEC_UNROLL
-    for (int v = 0; v < rows * VEC_VECTORS; v++)
+    for (int v = 0; v < rows * blocks * VEC_VECTORS; v++)
         acc[v / VEC_VECTORS][v % VEC_VECTORS] = vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
-    for (int32_t t = 0; t < groups; t++) {
-        vec_mixed x = vec_mix(tap + t * VEC_DEPTH, at);
+    for (int32_t t = 0; t < groups; t++, w += rows * VEC_BLOCK_WEIGHTS) {
         VEC_UNROLL
-        for (int r = 0; r < rows; r++, w += VEC_BLOCK_WEIGHTS)
-            vec_dot_mixed(acc[r], &x, w);
+        for (int k = 0; k < blocks; k++) {
+            vec_mixed x = vec_mix(tap + t * VEC_DEPTH, b->at + k * b->step);
+            VEC_UNROLL
+            for (int r = 0; r < rows; r++)
+                vec_dot_mixed(acc[k * rows + r], &x, w + r * VEC_BLOCK_WEIGHTS);
+        }
     }
     VEC_UNROLL
     for (int v = 0; v < VEC_VECTORS; v++) {
-        vec_i32 both[2];
+        vec_i32 all[4];
         VEC_UNROLL
-        for (int r = 0; r < rows; r++)
-            both[r] = acc[r][v];
-        vec_requant_all(both, rows, p + v, output.zero);
+        for (int r = 0; r < rows * blocks; r++)
+            all[r] = acc[r][v];
+        vec_requant_all(all, rows * blocks, p + v, output.zero);
         VEC_UNROLL
-        for (int r = 0; r < rows; r++)
-            acc[r][v] = both[r];
+        for (int r = 0; r < rows * blocks; r++)
+            acc[r][v] = all[r];
     }
-    vec_store_block(acc[0], &output, out, n);
-    if (rows > 1 && stored > 1)
-        vec_store_block(acc[1], &output, out + d->out_row, n);
+    VEC_UNROLL
+    for (int k = 0; k < blocks; k++) {
+        vec_store_block(acc[k * rows], &output, b->out + k * b->out_step, b->n - k * b->n_step);
+        if (rows > 1 && stored > 1)
+            vec_store_block(acc[k * rows + 1], &output, b->out + k * b->out_step + d->out_row, b->n - k * b->n_step);
+    }
 }
 
 /* All blocks of a table one after the other: tables of many channels are larger than the cache that is nearest. */
@@ -295,13 +310,28 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
                                    const int32_t groups, int32_t stored, int8_t *out)
 {
     int32_t step = d->tables * VEC_BLOCK;
+    bool flat = d->lines == 1;
 
     for (int32_t table = 0; table < d->tables; table++) {
-        for (int32_t l = 0; l < d->lines; l++) {
-            int8_t *to = out + l * d->out_line;
-            for (int32_t done = table * VEC_BLOCK; done < d->line; done += step)
-                vec_depthwise_block(d, tap, (ptrdiff_t)l * d->line + done, table, rows, groups, stored, d->line - done,
-                                    to + done);
+        int32_t first = table * VEC_BLOCK, i = 0;
+        int32_t n = flat ? (d->line - first + step - 1) / step : d->lines;
+        struct vec_blocks b = {.at = first,
+                               .step = flat ? step : d->line,
+                               .out = out + first,
+                               .out_step = flat ? step : d->out_line,
+                               .n = d->line - first,
+                               .n_step = flat ? step : 0};
+        for (; i + VEC_AT_ONCE <= n; i += VEC_AT_ONCE) {
+            vec_depthwise_blocks(d, tap, table, rows, groups, VEC_AT_ONCE, stored, &b);
+            b.at += VEC_AT_ONCE * b.step;
+            b.out += VEC_AT_ONCE * b.out_step;
+            b.n -= VEC_AT_ONCE * b.n_step;
+        }
+        for (; i < n; i++) {
+            vec_depthwise_blocks(d, tap, table, rows, groups, 1, stored, &b);
+            b.at += b.step;
+            b.out += b.out_step;
+            b.n -= b.n_step;
         }
     }
 }
