@@ -25,7 +25,7 @@ static int32_t number(int32_t low, int32_t high)
     return low + (int32_t)((state >> 8) % (uint32_t)(high - low + 1));
 }
 
-enum kind { CONV, DEPTHWISE, LINEAR, POOL, SOFTMAX, ADD, MUL };
+enum kind { CONV, DEPTHWISE, LINEAR, POOL, MAX_POOL, MATMUL, SOFTMAX, ADD, MUL };
 
 static const struct layer {
     const char *name;
@@ -37,6 +37,13 @@ static const struct layer {
     {"kws: depthwise 3 x 3", DEPTHWISE, {25, 5}, 64, 64, {3, 3}, {1, 1}, {1, 1}, {25, 5}},
     {"kws: pointwise", CONV, {25, 5}, 64, 64, {1, 1}, {1, 1}, {0, 0}, {25, 5}},
     {"ad: linear", LINEAR, {1, 1}, 640, 128, {1, 1}, {1, 1}, {0, 0}, {1, 1}},
+    {"8 channels: pointwise", CONV, {14, 14}, 8, 12, {1, 1}, {1, 1}, {0, 0}, {14, 14}},
+    {"13 channels: depthwise 3 x 3", DEPTHWISE, {7, 7}, 13, 13, {3, 3}, {1, 1}, {1, 1}, {7, 7}},
+    {"1 to 8: depthwise 3 x 3", DEPTHWISE, {28, 28}, 1, 8, {3, 3}, {1, 1}, {1, 1}, {28, 28}},
+    {"3 to 12: depthwise 3 x 3", DEPTHWISE, {28, 28}, 3, 12, {3, 3}, {1, 1}, {1, 1}, {28, 28}},
+    {"3 to 6: depthwise 3 x 3", DEPTHWISE, {28, 28}, 3, 6, {3, 3}, {1, 1}, {1, 1}, {28, 28}},
+    {"attention: matrices", MATMUL, {49, 49}, 32, 49, {1, 1}, {1, 1}, {0, 0}, {49, 1}},
+    {"resnet8: maximum 2 x 2", MAX_POOL, {32, 32}, 16, 16, {2, 2}, {2, 2}, {0, 0}, {16, 16}},
     {"kws: average pool", POOL, {25, 5}, 64, 64, {25, 5}, {1, 1}, {0, 0}, {1, 1}},
     {"kws: softmax", SOFTMAX, {1, 1}, 12, 12, {1, 1}, {1, 1}, {0, 0}, {1, 1}},
     {"resnet8: sum", ADD, {32, 32}, 16, 16, {1, 1}, {1, 1}, {0, 0}, {32, 32}},
@@ -66,16 +73,26 @@ static void run_ours(const struct layer *l, int32_t count)
             c.c.out_size[d] = l->out[d];
         }
         nuc_dsp_conv_s16(&c, l->kind == DEPTHWISE ? NUC_DEPTHWISE : NUC_CONV, in, weight, ours);
-    } else if (l->kind == POOL) {
+    } else if (l->kind == MATMUL) {
+        const struct nuc_matmul_s8 m = {.rows = l->in[0],
+                                        .depth = l->channels,
+                                        .columns = l->out_channels,
+                                        .rescale = {multipliers, shifts, 0, 0, INT16_MIN, INT16_MAX}};
+        nuc_kernel_matmul_s16(&m, in, other, ours);
+    } else if (l->kind == POOL || l->kind == MAX_POOL) {
         const struct nuc_pool_s8 p = {.batch = 1,
                                       .channels = l->channels,
                                       .in_size = {l->in[0], l->in[1]},
                                       .out_size = {l->out[0], l->out[1]},
                                       .kernel = {l->kernel[0], l->kernel[1]},
                                       .stride = {l->stride[0], l->stride[1]},
+                                      .dilation = {1, 1},
                                       .low = INT16_MIN,
                                       .high = INT16_MAX};
-        nuc_kernel_avg_pool_s16(&p, in, ours);
+        if (l->kind == POOL)
+            nuc_kernel_avg_pool_s16(&p, in, ours);
+        else
+            nuc_kernel_max_pool_s16(&p, in, ours);
     } else if (l->kind == SOFTMAX) {
         const struct nuc_softmax_s16 s = {1, l->channels, exponentials, reciprocals, third};
         nuc_kernel_softmax_s16(&s, in, ours);
@@ -106,8 +123,8 @@ static arm_cmsis_nn_status run_theirs(const struct layer *l, int32_t count)
         return arm_convolve_wrapper_s16(&context, &p, &quant, &in_dims, in, &filter, weight, &biases, &b, &out, theirs);
     }
     case DEPTHWISE: {
-        const cmsis_nn_dw_conv_params p = {0, 0, 1, stride, padding, one, all};
-        const cmsis_nn_dims filter = {1, l->kernel[0], l->kernel[1], l->channels};
+        const cmsis_nn_dw_conv_params p = {0, 0, l->out_channels / l->channels, stride, padding, one, all};
+        const cmsis_nn_dims filter = {1, l->kernel[0], l->kernel[1], l->out_channels};
         return arm_depthwise_conv_wrapper_s16(&context, &p, &quant, &in_dims, in, &filter, weight, &biases, bias, &out,
                                               theirs);
     }
@@ -121,6 +138,18 @@ static arm_cmsis_nn_status run_theirs(const struct layer *l, int32_t count)
         const cmsis_nn_pool_params p = {stride, padding, all};
         const cmsis_nn_dims filter = {1, l->kernel[0], l->kernel[1], 1};
         return arm_avgpool_s16(&context, &p, &in_dims, in, &filter, &out, theirs);
+    }
+    case MAX_POOL: {
+        const cmsis_nn_pool_params p = {stride, padding, all};
+        const cmsis_nn_dims filter = {1, l->kernel[0], l->kernel[1], 1};
+        return arm_max_pool_s16(&context, &p, &in_dims, in, &filter, &out, theirs);
+    }
+    case MATMUL: {
+        const cmsis_nn_bmm_params p = {false, true, {0, 0, 0, all}};
+        const cmsis_nn_per_tensor_quant_params m = {multipliers[0], shifts[0]};
+        const cmsis_nn_dims left = {1, 1, l->in[0], l->channels}, right = {1, 1, l->out_channels, l->channels},
+                            result = {1, 1, l->in[0], l->out_channels};
+        return arm_batch_matmul_s16(&context, &p, &m, &left, in, &right, other, &result, theirs);
     }
     case SOFTMAX: {
         const cmsis_nn_softmax_lut_s16 tables = {exponentials, reciprocals};

@@ -34,7 +34,7 @@ static void random_shape(struct one *t)
     c->batch = number(1, 2);
     c->groups = t->kind == NUC_DEPTHWISE ? number(1, 12) : number(1, 3);
     c->in_channels = t->kind == NUC_DEPTHWISE ? c->groups : c->groups * number(1, most);
-    c->out_channels = c->groups * (t->kind == NUC_DEPTHWISE ? number(1, 4) == 4 ? 2 : 1 : number(1, 6));
+    c->out_channels = c->groups * (t->kind == NUC_DEPTHWISE ? number(1, 3) == 3 ? number(2, 5) : 1 : number(1, 6));
     for (int d = 0; d < 2; d++) {
         c->kernel[d] = number(1, 4);
         c->stride[d] = number(1, 3);

@@ -328,44 +328,51 @@ static inline struct taps taps_of(const struct nuc_conv_s8 *c, int axis, int32_t
     return t;
 }
 
-/* Sums of four channels of one pixel of as many inputs, whose weights lie next to each other. */
-INLINE struct nuc_quad add_taps(const struct nuc_conv_s8 *c, const int16_t *image, const int8_t *weight, int32_t top,
-                                int32_t left)
+/*
+ * Sums of four channels of one pixel, whose weights lie next to each other: of the inputs `at`, which are next to each
+ * other, too, unless `several` channels may have one in common.
+ */
+INLINE struct nuc_quad add_taps(const struct nuc_conv_s8 *c, const int16_t *image, const ptrdiff_t at[CHANNELS],
+                                bool several, const int8_t *weight, int32_t top, int32_t left)
 {
     const struct taps y = taps_of(c, 0, top), x = taps_of(c, 1, left);
-    const ptrdiff_t step = c->out_channels, in_step = c->dilation[1] * step;
+    const ptrdiff_t step = c->out_channels, in_step = (ptrdiff_t)c->dilation[1] * c->in_channels;
     struct nuc_quad q = {0, 0, 0, 0};
 
     for (int32_t ky = y.first; ky < y.end; ky++) {
         ptrdiff_t row = (ptrdiff_t)(top + ky * c->dilation[0]) * c->in_size[1] + left + x.first * c->dilation[1];
-        const int16_t *in = image + row * step;
+        const int16_t *in = image + row * c->in_channels;
         const int8_t *w = weight + (ky * c->kernel[1] + x.first) * step;
         for (int32_t count = x.end - x.first; count > 0; count--, in += in_step, w += step) {
-            uint32_t first = two(in), second = two(in + 2), word = nuc_load_word(w);
-            uint32_t even = nuc_sxtb16(word), odd = nuc_sxtb16_odd(word);
-            q.a += lower(first) * lower(even);
-            q.b += upper(first) * lower(odd);
-            q.c += lower(second) * upper(even);
-            q.d += upper(second) * upper(odd);
+            uint32_t word = nuc_load_word(w), even = nuc_sxtb16(word), odd = nuc_sxtb16_odd(word);
+            uint32_t first = several ? 0 : two(in + at[0]), second = several ? 0 : two(in + at[0] + 2);
+            q.a += (several ? in[at[0]] : lower(first)) * lower(even);
+            q.b += (several ? in[at[1]] : upper(first)) * lower(odd);
+            q.c += (several ? in[at[2]] : lower(second)) * upper(even);
+            q.d += (several ? in[at[3]] : upper(second)) * upper(odd);
         }
     }
     return q;
 }
 
-/* An image, four channels after the other. */
-static void convolve_depthwise(const struct nuc_conv_s16 *conv, const int16_t *image, const int8_t *weight,
-                               int16_t *out)
+/* An image, four channels after the other, the last four again where fewer are left. */
+INLINE void convolve_depthwise(const struct nuc_conv_s16 *conv, const int16_t *image, bool several,
+                               const int8_t *weight, int16_t *out)
 {
     const struct nuc_conv_s8 *c = &conv->c;
 
-    for (int32_t o = 0; o < c->out_channels; o += CHANNELS) {
+    for (int32_t begin = 0; begin < c->out_channels; begin += CHANNELS) {
+        const int32_t o = begin + CHANNELS <= c->out_channels ? begin : c->out_channels - CHANNELS;
         struct scale scales[CHANNELS];
+        ptrdiff_t at[CHANNELS];
         int16_t *to = out + o;
-        for (int32_t k = 0; k < CHANNELS; k++)
+        for (int32_t k = 0; k < CHANNELS; k++) {
             scales[k] = scale_of(conv, o + k);
+            at[k] = several ? (o + k) / (c->out_channels / c->in_channels) : o + k;
+        }
         for (int32_t y = 0; y < c->out_size[0]; y++) {
             for (int32_t x = 0; x < c->out_size[1]; x++, to += c->out_channels) {
-                const struct nuc_quad q = add_taps(c, image + o, weight + o, y * c->stride[0] - c->padding[0],
+                const struct nuc_quad q = add_taps(c, image, at, several, weight + o, y * c->stride[0] - c->padding[0],
                                                    x * c->stride[1] - c->padding[1]);
                 to[0] = result(conv, &scales[0], o, q.a);
                 to[1] = result(conv, &scales[1], o + 1, q.b);
@@ -374,6 +381,18 @@ static void convolve_depthwise(const struct nuc_conv_s16 *conv, const int16_t *i
             }
         }
     }
+}
+
+__attribute__((noinline)) static void depthwise(const struct nuc_conv_s16 *conv, const int16_t *image,
+                                                const int8_t *weight, int16_t *out)
+{
+    convolve_depthwise(conv, image, false, weight, out);
+}
+
+__attribute__((noinline)) static void depthwise_of_several(const struct nuc_conv_s16 *conv, const int16_t *image,
+                                                           const int8_t *weight, int16_t *out)
+{
+    convolve_depthwise(conv, image, true, weight, out);
 }
 
 /* ---- pixels by themselves ---- */
@@ -479,9 +498,10 @@ void nuc_dsp_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
                       int16_t *out)
 {
     const struct nuc_conv_s8 *c = &conv->c;
-    bool even = c->in_channels == c->out_channels && c->out_channels % CHANNELS == 0;
 
-    if (kind == NUC_DEPTHWISE && (!even || (int64_t)c->kernel[0] * c->kernel[1] > MOST)) {
+    /* Of one channel weights lie as those of a convolution do. */
+    kind = kind == NUC_DEPTHWISE && c->out_channels == 1 ? NUC_CONV : kind;
+    if (kind == NUC_DEPTHWISE && (c->out_channels < CHANNELS || (int64_t)c->kernel[0] * c->kernel[1] > MOST)) {
         nuc_ref_conv_s16(conv, kind, in, weight, out);
         return;
     }
@@ -491,8 +511,10 @@ void nuc_dsp_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
         if (row > 0 || kind == NUC_DEPTHWISE) {
             if (row > 0)
                 convolve_rows(conv, row, image, weight, out);
+            else if (c->in_channels < c->out_channels)
+                depthwise_of_several(conv, image, weight, out);
             else
-                convolve_depthwise(conv, image, weight, out);
+                depthwise(conv, image, weight, out);
             out += (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
             continue;
         }

@@ -40,17 +40,34 @@ void nuc_ref_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
     }
 }
 
-static int64_t dot(const int16_t *a, const int16_t *b, int32_t count)
+/* Four products of a row with each of one column or two. */
+static inline __attribute__((always_inline)) void four_products(const int16_t *row, const int16_t *column,
+                                                                const int16_t *second, bool both, int64_t sums[2])
 {
-    int64_t sum = 0;
+    const uint32_t low = nuc_load_word((const int8_t *)row), high = nuc_load_word((const int8_t *)(row + 2));
 
-    for (; count >= 4; count -= 4, a += 4, b += 4) {
-        sum = nuc_smlald(nuc_load_word((const int8_t *)a), nuc_load_word((const int8_t *)b), sum);
-        sum = nuc_smlald(nuc_load_word((const int8_t *)(a + 2)), nuc_load_word((const int8_t *)(b + 2)), sum);
+    sums[0] = nuc_smlald(low, nuc_load_word((const int8_t *)column), sums[0]);
+    sums[0] = nuc_smlald(high, nuc_load_word((const int8_t *)(column + 2)), sums[0]);
+    if (both) {
+        sums[1] = nuc_smlald(low, nuc_load_word((const int8_t *)second), sums[1]);
+        sums[1] = nuc_smlald(high, nuc_load_word((const int8_t *)(second + 2)), sums[1]);
     }
-    for (; count > 0; count--)
-        sum += (int32_t)*a++ * *b++;
-    return sum;
+}
+
+static inline __attribute__((always_inline)) void dots(const int16_t *row, const int16_t *column, const int16_t *second,
+                                                       bool both, int32_t depth, int64_t sums[2])
+{
+    sums[0] = sums[1] = 0;
+    for (const int16_t *end = row + depth / 8 * 8; row != end; row += 8, column += 8) {
+        four_products(row, column, second, both, sums);
+        four_products(row + 4, column + 4, second + 4, both, sums);
+        second += 8;
+    }
+    for (int32_t left = depth % 8; left > 0; left--, row++, column++) {
+        sums[0] += (int32_t)*row * *column;
+        if (both)
+            sums[1] += (int32_t)*row * *second++;
+    }
 }
 
 void nuc_kernel_matmul_s16(const struct nuc_matmul_s8 *m, const int16_t *in, const int16_t *right, int16_t *out)
@@ -58,9 +75,16 @@ void nuc_kernel_matmul_s16(const struct nuc_matmul_s8 *m, const int16_t *in, con
     const struct nuc_multiplier scale = {m->rescale.multipliers[0], m->rescale.shifts[0]};
 
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
-        for (int32_t column = 0; column < m->columns; column++) {
-            int64_t sum = dot(in, right + (ptrdiff_t)column * m->depth, m->depth);
-            *out++ = (int16_t)nuc_clamp_i32(nuc_requantize_long(sum, scale), m->rescale.low, m->rescale.high);
+        for (int32_t at = 0, count; at < m->columns; at += count) {
+            const int16_t *column = right + (ptrdiff_t)at * m->depth;
+            int64_t sums[2];
+            count = m->columns - at > 1 ? 2 : 1;
+            if (count > 1)
+                dots(in, column, column + m->depth, true, m->depth, sums);
+            else
+                dots(in, column, column, false, m->depth, sums);
+            for (int32_t k = 0; k < count; k++)
+                *out++ = (int16_t)nuc_clamp_i32(nuc_requantize_long(sums[k], scale), m->rescale.low, m->rescale.high);
         }
     }
 }
