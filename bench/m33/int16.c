@@ -42,6 +42,7 @@ static const struct layer {
     {"1 to 8: depthwise 3 x 3", DEPTHWISE, {28, 28}, 1, 8, {3, 3}, {1, 1}, {1, 1}, {28, 28}},
     {"3 to 12: depthwise 3 x 3", DEPTHWISE, {28, 28}, 3, 12, {3, 3}, {1, 1}, {1, 1}, {28, 28}},
     {"3 to 6: depthwise 3 x 3", DEPTHWISE, {28, 28}, 3, 6, {3, 3}, {1, 1}, {1, 1}, {28, 28}},
+    {"1 to 2: depthwise 16 x 1", DEPTHWISE, {16, 128}, 1, 2, {16, 1}, {1, 1}, {0, 0}, {1, 128}},
     {"attention: matrices", MATMUL, {49, 49}, 32, 49, {1, 1}, {1, 1}, {0, 0}, {49, 1}},
     {"resnet8: maximum 2 x 2", MAX_POOL, {32, 32}, 16, 16, {2, 2}, {2, 2}, {0, 0}, {16, 16}},
     {"kws: average pool", POOL, {25, 5}, 64, 64, {25, 5}, {1, 1}, {0, 0}, {1, 1}},

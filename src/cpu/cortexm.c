@@ -139,7 +139,7 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
         return false;
     /* A function of one tensor is best a table, unless it joins the operator that computes the tensor. */
     bool table = !c->options->reference_compat && lower != nuc_cm_lower_clamp && lower != nuc_cm_lower_clone &&
-                 nuc_cm_is_table(node);
+                 nuc_cm_is_table(c, node);
     return !table && lower(c, node);
 }
 

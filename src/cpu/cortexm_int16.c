@@ -92,22 +92,25 @@ static struct nuc_node *emit_leaky_relu(struct nuc_cm *c, const struct nuc_cm_un
     return emit_halves(c, u, 1, below, before);
 }
 
-/* A number times the value is another scale of the input. */
-static struct nuc_node *emit_multiple(struct nuc_cm *c, const struct nuc_cm_unary *u, const struct nuc_node *node,
+/* A positive number times the value, on either side, is another scale of it. */
+static struct nuc_node *emit_multiple(struct nuc_cm *c, const struct nuc_cm_unary *u, struct nuc_node *node,
                                       struct nuc_node *before)
 {
-    const struct nuc_node *number = nuc_arg_node(node, NUC_OTHER);
     struct nuc_cm_value times = u->in;
+    double number;
+    bool after = nuc_cm_number(c->g, nuc_arg_node(node, NUC_OTHER), &number);
 
-    if (number == NULL || !nuc_is_static(number) || number->vals[0].dtype != NUC_F32 ||
-        nuc_elements(&number->vals[0]) != 1)
+    if (!after && (!nuc_cm_number(c->g, nuc_arg_node(node, NUC_SELF), &number) ||
+                   !nuc_cm_tensor(node, NUC_OTHER, &times) || times.dtype != u->out.params.dtype))
         return NULL;
-    times.scale *= (double)*(const float *)nuc_const_contiguous(c->g, number);
-    return times.scale > 0 ? nuc_cm_requantize(c, &times, &u->out.params, before) : NULL;
+    times.scale *= number;
+    return number > 0 && !c->options->as_litert && nuc_same_sizes(&times.node->vals[0], &node->vals[0])
+               ? nuc_cm_requantize(c, &times, &u->out.params, before)
+               : NULL;
 }
 
 /* NULL: there is no kernel of its own. */
-static struct nuc_node *emit_function(struct nuc_cm *c, const struct nuc_node *node, struct nuc_cm_unary *u,
+static struct nuc_node *emit_function(struct nuc_cm *c, struct nuc_node *node, struct nuc_cm_unary *u,
                                       struct nuc_node *before)
 {
     switch ((int)node->op) {

@@ -530,7 +530,7 @@ bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
     if (!nuc_cm_read_unary(node, false, &u) || !is_image(&u))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out), *resize;
-    if (!c->options->executorch_ops_only && u.in.dtype == NUC_I8 &&
+    if (!c->options->executorch_ops_only && (u.in.dtype == NUC_I8 || !c->options->reference_compat) &&
         scales_fit(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors))) {
         struct nuc_node *in = nuc_cm_channels_last(c, u.in.node, before);
         resize = nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,

@@ -241,7 +241,10 @@ bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node);
 bool nuc_cm_is_pointwise(enum nuc_op op);
 
 /* The node belongs to such a function. */
-bool nuc_cm_is_table(struct nuc_node *node);
+bool nuc_cm_is_table(struct nuc_cm *c, struct nuc_node *node);
+
+/* Whether the node is a number, the same everywhere, and which. */
+bool nuc_cm_number(struct nuc_graph *g, const struct nuc_node *node, double *number);
 
 /* ---- lowerings: false when the node has no int8 form; nothing is changed then ---- */
 

@@ -157,11 +157,24 @@ static bool find_chain(struct nuc_cm *c, struct nuc_node *last, struct chain *v)
     return v->n_nodes > 0 && nuc_same_sizes(&last->vals[0], &v->in.node->vals[0]);
 }
 
-bool nuc_cm_is_table(struct nuc_node *node)
+/* A line, which no table of lines bends, with a number: LiteRT rounds the number, too. */
+static bool is_line(const struct nuc_cm *c, const struct nuc_node *node)
+{
+    const struct nuc_node *other = nuc_arg_node(node, NUC_OTHER);
+    bool line = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL)) ||
+                (node->op == NUC_OP_DIV && other != NULL && is_number(other));
+
+    for (uint32_t i = 0; i < node->n_users; i++)
+        line = line && nuc_is_quantize(node->users[i]);
+    return line && !c->options->as_litert;
+}
+
+bool nuc_cm_is_table(struct nuc_cm *c, struct nuc_node *node)
 {
     struct chain v;
 
-    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v) && v.in.dtype == NUC_I8;
+    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v) &&
+           (v.in.dtype == NUC_I8 || (v.in.dtype == NUC_I16 && is_line(c, node)));
 }
 
 /* ---- computing ---- */
@@ -189,6 +202,14 @@ static double number_of(struct nuc_graph *g, const struct nuc_node *node)
     default:
         return 0.0;
     }
+}
+
+bool nuc_cm_number(struct nuc_graph *g, const struct nuc_node *node, double *number)
+{
+    bool is = node != NULL && is_number(node);
+
+    *number = is ? number_of(g, node) : 0;
+    return is;
 }
 
 struct copying {

@@ -383,6 +383,31 @@ INLINE void convolve_depthwise(const struct nuc_conv_s16 *conv, const int16_t *i
     }
 }
 
+/* Fewer than four channels, one after the other. */
+__attribute__((noinline)) static void few_channels(const struct nuc_conv_s16 *conv, const int16_t *image,
+                                                   const int8_t *weight, int16_t *out)
+{
+    const struct nuc_conv_s8 *c = &conv->c;
+
+    for (int32_t o = 0; o < c->out_channels; o++, weight++) {
+        const struct scale s = scale_of(conv, o);
+        const int16_t *plane = image + o / (c->out_channels / c->in_channels);
+        for (int32_t at = 0; at < c->out_size[0] * c->out_size[1]; at++) {
+            const int32_t top = at / c->out_size[1] * c->stride[0] - c->padding[0];
+            const int32_t left = at % c->out_size[1] * c->stride[1] - c->padding[1];
+            const struct taps y = taps_of(c, 0, top), x = taps_of(c, 1, left);
+            int32_t sum = 0;
+            for (int32_t ky = y.first; ky < y.end; ky++) {
+                const ptrdiff_t row = (ptrdiff_t)(top + ky * c->dilation[0]) * c->in_size[1] + left;
+                for (int32_t kx = x.first; kx < x.end; kx++)
+                    sum += plane[(row + kx * c->dilation[1]) * c->in_channels] *
+                           weight[(ky * c->kernel[1] + kx) * c->out_channels];
+            }
+            out[(ptrdiff_t)at * c->out_channels + o] = result(conv, &s, o, sum);
+        }
+    }
+}
+
 __attribute__((noinline)) static void depthwise(const struct nuc_conv_s16 *conv, const int16_t *image,
                                                 const int8_t *weight, int16_t *out)
 {
@@ -501,7 +526,7 @@ void nuc_dsp_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
 
     /* Of one channel weights lie as those of a convolution do. */
     kind = kind == NUC_DEPTHWISE && c->out_channels == 1 ? NUC_CONV : kind;
-    if (kind == NUC_DEPTHWISE && (c->out_channels < CHANNELS || (int64_t)c->kernel[0] * c->kernel[1] > MOST)) {
+    if (kind == NUC_DEPTHWISE && (int64_t)c->kernel[0] * c->kernel[1] > MOST) {
         nuc_ref_conv_s16(conv, kind, in, weight, out);
         return;
     }
@@ -511,6 +536,8 @@ void nuc_dsp_conv_s16(const struct nuc_conv_s16 *conv, enum nuc_conv_kind kind, 
         if (row > 0 || kind == NUC_DEPTHWISE) {
             if (row > 0)
                 convolve_rows(conv, row, image, weight, out);
+            else if (c->out_channels < CHANNELS)
+                few_channels(conv, image, weight, out);
             else if (c->in_channels < c->out_channels)
                 depthwise_of_several(conv, image, weight, out);
             else

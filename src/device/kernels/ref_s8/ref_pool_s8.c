@@ -1,4 +1,5 @@
 /* Pooling, sums and resizing in int8. */
+#include "device/kernels/dsp/packed.h"
 #include "device/kernels/ref_s8/resize.h"
 
 static int8_t maximum(const struct nuc_pool_s8 *p, const struct nuc_pool_part *part, const int8_t *image)
@@ -151,8 +152,11 @@ void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *i
             for (int32_t ox = 0; ox < r->out_size[1]; ox++) {
                 int32_t x = (int32_t)((int64_t)ox * r->in_size[1] / r->out_size[1]);
                 const int8_t *pixel = in + y * row + (ptrdiff_t)x * r->channels;
-                for (int32_t c = 0; c < r->channels; c++)
-                    *out++ = pixel[c];
+                const int8_t *end = pixel + r->channels;
+                for (; end - pixel >= 4; pixel += 4, out += 4)
+                    nuc_store_word(out, nuc_load_word(pixel));
+                while (pixel != end)
+                    *out++ = *pixel++;
             }
         }
     }

@@ -225,6 +225,7 @@ enum nuc_status nuc_op_int8_resize_nearest(struct nuc_kernel_context *cx, struct
 
     if (!read_resize(cx, in, out, a->output_size, &r))
         return NUC_UNSUPPORTED;
+    r.channels *= (int32_t)nuc_element_size(in); /* bytes */
     nuc_kernel_resize_nearest_s8(&r, in->data, out->data);
     return NUC_OK;
 }
