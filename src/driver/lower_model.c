@@ -129,14 +129,16 @@ struct handles {
     uint32_t count;                /* of ids */
     const struct nuc_node **nodes; /* by id */
     struct nuc_labels labels;
-    bool as_reference;             /* LiteRT tensors and kernels are named after nodes */
+    bool as_reference;             /* LiteRT tensors and kernels are named after nodes: there are no labels */
     struct nuc_kernel_name *names; /* by handle: labels and the user's lines; NULL: not asked for */
 };
 
 static struct handles list_handles(const struct nuc_graph *g, bool with_names, bool as_reference)
 {
-    struct handles h = {.count = g->next_id, .labels = nuc_label_graph(g), .as_reference = as_reference};
+    struct handles h = {.count = g->next_id, .as_reference = as_reference};
 
+    if (!as_reference)
+        h.labels = nuc_label_graph(g);
     h.nodes = nuc_alloc_array(g->cx, h.count, sizeof(struct nuc_node *));
     if (with_names)
         h.names = nuc_alloc_array(g->cx, (size_t)h.count + 1, sizeof *h.names);
@@ -305,13 +307,14 @@ static bool lower_partition(struct nuc_model *m, const struct handles *h, struct
 
 /* ---- the whole graph ---- */
 
-/* The nodes of the same names in a copy of their graph. */
-static struct nuc_node **same_nodes(struct nuc_graph *copy, struct nuc_node *const *nodes, uint32_t count)
+/* The nodes that they are in a copy of their graph, `copies` by their ids. */
+static struct nuc_node **same_nodes(struct nuc_context *cx, struct nuc_node *const *copies,
+                                    struct nuc_node *const *nodes, uint32_t count)
 {
-    struct nuc_node **same = nuc_alloc_array(copy->cx, count, sizeof(struct nuc_node *));
+    struct nuc_node **same = nuc_alloc_array(cx, count, sizeof(struct nuc_node *));
 
     for (uint32_t i = 0; i < count; i++)
-        same[i] = nuc_find_node(copy, nodes[i]->name);
+        same[i] = copies[nodes[i]->id];
     return same;
 }
 
@@ -324,15 +327,19 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     struct nuc_context *cx = from->c->cx;
     struct nuc_model *m = nuc_model_after(from, nuc_graph_copy(from->graph));
     struct nuc_partitions *p = nuc_alloc(cx, sizeof *p);
+    struct nuc_node **copies = nuc_alloc_array(cx, from->graph->next_id, sizeof(struct nuc_node *));
+    struct nuc_node *copy = m->graph->first;
 
+    for (const struct nuc_node *n = from->graph->first; n != NULL; n = n->next, copy = copy->next)
+        copies[n->id] = copy;
     p->count = from->partitions->count;
     p->items = nuc_copy(cx, from->partitions->items, p->count * sizeof *p->items);
     for (uint32_t i = 0; i < p->count; i++) {
         struct nuc_partition *item = &p->items[i];
-        item->nodes = same_nodes(m->graph, item->nodes, item->n_nodes);
-        item->inputs = same_nodes(m->graph, item->inputs, item->n_inputs);
-        item->outputs = same_nodes(m->graph, item->outputs, item->n_outputs);
-        item->constants = same_nodes(m->graph, item->constants, item->n_constants);
+        item->nodes = same_nodes(cx, copies, item->nodes, item->n_nodes);
+        item->inputs = same_nodes(cx, copies, item->inputs, item->n_inputs);
+        item->outputs = same_nodes(cx, copies, item->outputs, item->n_outputs);
+        item->constants = same_nodes(cx, copies, item->constants, item->n_constants);
     }
     m->partitions = p;
     return m;
@@ -370,7 +377,9 @@ static void lower_partitions(struct nuc_model *m, bool for_caller)
 {
     struct nuc_lowered *l = m->lowered;
     struct nuc_program_report *r = &l->report;
-    const struct handles handles = list_handles(m->graph, m->settings->o.profile, m->settings->o.reference_compat);
+    const struct nuc_settings *s = m->settings;
+    /* No one reads names of a trial. */
+    const struct handles handles = list_handles(m->graph, s->o.profile && !s->trial, s->o.reference_compat || s->trial);
 
     uint32_t *origins = nuc_alloc_array(m->c->cx, (size_t)handles.count + 1, sizeof *origins);
     for (uint32_t i = 0; i < handles.count; i++)

@@ -123,13 +123,48 @@ static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partit
 static const uint32_t call_counts[] = {
     [NUC_PLACING_BY_CALLS] = 1, [NUC_PLACING_FEWER_CALLS] = 3, [NUC_PLACING_GREEDY] = 0};
 
+/* A placement while others are tried, and what each node of the graph then says of it. */
+struct placed {
+    struct nuc_sub_arena *memory;
+    struct nuc_partitions *partitions;
+    struct mark {
+        int partition;
+        bool on_cpu;
+    } * marks; /* in the order of the graph */
+};
+
+static struct placed try_placing(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct placed p = {.memory = nuc_enter_sub_arena(cx)};
+    uint32_t i = 0;
+
+    p.partitions = place(m, options, by_cost);
+    p.marks = nuc_alloc_array(cx, m->graph->n_nodes, sizeof *p.marks);
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
+        p.marks[i++] = (struct mark){n->partition, n->do_not_delegate};
+    nuc_leave_sub_arena(cx, p.memory);
+    return p;
+}
+
+static struct nuc_partitions *take_placing(struct nuc_model *m, const struct placed *p)
+{
+    uint32_t i = 0;
+
+    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next, i++) {
+        n->partition = p->marks[i].partition;
+        n->do_not_delegate = p->marks[i].on_cpu;
+    }
+    return p->partitions;
+}
+
 /* UINT64_MAX: it cannot be converted. */
-static uint64_t converted_cycles(const struct nuc_model *m, struct nuc_partitions *partitions)
+static uint64_t converted_cycles(const struct nuc_model *m, const struct placed *p)
 {
     struct nuc_model as = *m;
     uint64_t cycles;
 
-    as.partitions = partitions;
+    as.partitions = p->partitions;
     return nuc_count_cycles(&as, &cycles) ? cycles : UINT64_MAX;
 }
 
@@ -138,30 +173,34 @@ static uint64_t converted_cycles(const struct nuc_model *m, struct nuc_partition
  * partitions, or not at all, in the greedy placement, which stays if it takes hardly more, by at most half of the start
  * of a kernel and a twentieth, as exactly as cycles are known (docs/cycle-model.md).
  */
-static uint32_t best_count(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
-                           struct nuc_partitions *found)
+static struct placed best_placement(struct nuc_model *m, const struct nuc_partition_options *options, uint32_t by_cost,
+                                    struct placed found)
 {
-    uint64_t least = converted_cycles(m, found);
+    uint64_t least = converted_cycles(m, &found);
+    struct placed other;
 
-    if (by_cost == 1 && found->count > 1) {
-        uint64_t fewer = converted_cycles(m, place(m, options, call_counts[NUC_PLACING_FEWER_CALLS]));
-        by_cost = fewer < least ? call_counts[NUC_PLACING_FEWER_CALLS] : by_cost;
+    if (by_cost == 1 && found.partitions->count > 1) {
+        other = try_placing(m, options, call_counts[NUC_PLACING_FEWER_CALLS]);
+        uint64_t fewer = converted_cycles(m, &other);
+        nuc_free_sub_arena((fewer < least ? found : other).memory);
+        found = fewer < least ? other : found;
         least = fewer < least ? fewer : least;
     }
-    uint64_t greedy = converted_cycles(m, place(m, options, 0));
+    other = try_placing(m, options, 0);
+    uint64_t greedy = converted_cycles(m, &other);
     uint64_t start = m->settings->target->npu->kernel / 2, share = greedy / 20;
-    return greedy < UINT64_MAX && (least == UINT64_MAX || greedy <= least + (start < share ? start : share)) ? 0
-                                                                                                             : by_cost;
+    bool stays = greedy < UINT64_MAX && (least == UINT64_MAX || greedy <= least + (start < share ? start : share));
+    nuc_free_sub_arena((stays ? found : other).memory);
+    return stays ? other : found;
 }
 
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
 {
     const struct nuc_settings *s = m->settings;
     uint32_t by_cost = s->o.placement == NUC_PLACEMENT_GREEDY ? 0 : call_counts[m->placing];
-    struct nuc_partitions *partitions;
 
     if (options->no_delegate) {
-        partitions = nuc_partition_graph(m->graph, options);
+        struct nuc_partitions *partitions = nuc_partition_graph(m->graph, options);
         if (s->target->npu_name == NULL) {
             for (uint32_t i = 0; i < partitions->n_decisions; i++)
                 partitions->decisions[i] = (struct nuc_decision){
@@ -169,8 +208,10 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
         }
         return partitions;
     }
-    partitions = place(m, options, by_cost);
-    if (partitions->n_by_cost == 0 || s->trial)
-        return partitions;
-    return place(m, options, best_count(m, options, by_cost, partitions));
+    if (s->trial)
+        return place(m, options, by_cost);
+    struct placed best = try_placing(m, options, by_cost);
+    if (best.partitions->n_by_cost > 0)
+        best = best_placement(m, options, by_cost, best);
+    return take_placing(m, &best);
 }

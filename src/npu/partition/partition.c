@@ -238,6 +238,7 @@ static void place_by_cost(struct partitioning *p)
     struct nuc_context *cx = p->g->cx;
     const struct nuc_place_proposer proposer = {propose_trial, p};
     struct nuc_proposal *greedy = p->proposal;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
 
     p->first_refused = nuc_copy(cx, p->refused, p->g->next_id * sizeof *p->refused);
     p->model = nuc_place_model_new(p->g, p->support.target, p->refused, p->options->has_int8_kernel);
@@ -248,11 +249,11 @@ static void place_by_cost(struct partitioning *p)
     p->is_trial = false;
     memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
     p->proposal = greedy;
-    if (!changed)
-        return;
-    propose_trial(p, on_cpu);
-    const struct nuc_verdict *reasons = nuc_place_reasons(p->model, p->proposal, on_cpu);
-    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+    nuc_leave_sub_arena(cx, sub);
+    if (changed)
+        propose_trial(p, on_cpu);
+    const struct nuc_verdict *reasons = changed ? nuc_place_reasons(p->model, p->proposal, on_cpu) : NULL;
+    for (struct nuc_node *n = p->g->first; changed && n != NULL; n = n->next) {
         uint32_t item = p->model->item_of[n->id];
         if (item == NUC_NO_ITEM || !on_cpu[item])
             continue;
@@ -260,6 +261,7 @@ static void place_by_cost(struct partitioning *p)
         decision_of(p, n)->by_cost = true;
         p->out->n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
     }
+    nuc_free_sub_arena(sub);
 }
 
 /* ---- result ---- */
@@ -445,8 +447,10 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
         .supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported),
     };
 
+    struct nuc_arena *outer = nuc_push_arena(cx);
     nuc_tag_clusters(g);
     nuc_infer_formats(g, p.support.flavor);
+    nuc_pop_arena(cx, outer);
     struct nuc_partitions *out = p.out;
     out->n_by_id = p.g->next_id;
     out->by_id = nuc_alloc_array(p.g->cx, out->n_by_id, sizeof *out->by_id);
