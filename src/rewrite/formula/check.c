@@ -197,6 +197,8 @@ void nuc_formulas_check(struct nuc_context *cx)
         struct nuc_definition d;
         struct checker c = {formulas, cx, nuc_definition_texts[i][0], NUC_ATEN, true, NULL, 0, {0}, {0}};
         nuc_read_definition(cx, nuc_definition_texts[i][0], nuc_definition_texts[i][1], &d);
+        if (nuc_formula_function(d.name) != NULL)
+            fail(&c, "hides what it names:", d.name);
         for (uint32_t k = 0; k < d.n_parameters; k++)
             declare(&c, d.parameters[k]);
         check_formula(&c, &d.body);

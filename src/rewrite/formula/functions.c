@@ -515,7 +515,7 @@ FUNCTION(repeated)
     return nuc_node_arg(nuc_insert_repeated(s->g, s->node, x, dim, whole(s, &args[2])));
 }
 
-FUNCTION(along)
+FUNCTION(times_along)
 {
     struct nuc_node *x = tensor(s, &args[0]);
     uint32_t dim = axis_of(s, &args[1], x->vals[0].rank);
@@ -574,7 +574,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"part", 4, 4, call_part, "part(x, dim, start, end): x itself where that is all of it"},
         {"taken", 3, 3, call_taken, "taken(x, dim, places): x itself where they are all in order"},
         {"repeated", 3, 3, call_repeated, "repeated(x, dim, times)"},
-        {"along", 3, 3, call_along, "along(x, dim, matrix): the product with [out, in] along a dimension"},
+        {"times_along", 3, 3, call_times_along,
+         "times_along(x, dim, matrix): the product with [out, in] along a dimension"},
         {"waves", 5, 5, call_waves, "waves(n, inputs, outputs, factor, kind): the matrix of a Fourier transform"},
         {"over_parts", 1, 1, call_over_parts, "an equation of einsum that sums over a dimension in front, too"},
         {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
