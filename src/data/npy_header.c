@@ -22,7 +22,7 @@ static const struct {
 } descrs[] = {
     {"|u1", NUC_U8},  {"|i1", NUC_I8},  {"<i2", NUC_I16},  {"<i4", NUC_I32},  {"<i8", NUC_I64},
     {"<f2", NUC_F16}, {"<f4", NUC_F32}, {"<f8", NUC_F64},  {"|b1", NUC_BOOL}, {"<u2", NUC_U16},
-    {"<u1", NUC_U8},  {"<i1", NUC_I8},  {"<b1", NUC_BOOL},
+    {"<u1", NUC_U8},  {"<i1", NUC_I8},  {"<b1", NUC_BOOL}, {"<c8", NUC_F32},  {"<c16", NUC_F64},
 };
 
 struct header_reader {
@@ -31,6 +31,7 @@ struct header_reader {
     const char *p, *end;
     struct nuc_npy_header *header;
     bool has_descr, has_order, has_shape;
+    bool is_pair; /* a complex number, whose parts are a dimension more */
 };
 
 _Noreturn static void bad(const struct header_reader *r, const char *what)
@@ -92,6 +93,7 @@ static void read_descr(struct header_reader *r)
     for (size_t i = 0; i < sizeof descrs / sizeof descrs[0]; i++) {
         if (strcmp(descrs[i].descr, descr) == 0) {
             r->header->dtype = descrs[i].dtype;
+            r->is_pair = descr[1] == 'c';
             r->has_descr = true;
             return;
         }
@@ -103,8 +105,8 @@ static void read_descr(struct header_reader *r)
             "mark in an array 'reset' where each begins",
             r->where);
     nuc_fail(r->cx, NUC_UNSUPPORTED,
-             "%s: element type '%.20s' is not read: little-endian f2 f4 f8 i1 i2 i4 i8 u1 u2 and bool are", r->where,
-             descr);
+             "%s: element type '%.20s' is not read: little-endian f2 f4 f8 c8 c16 i1 i2 i4 i8 u1 u2 and bool are",
+             r->where, descr);
 }
 
 static void read_order(struct header_reader *r)
@@ -167,6 +169,10 @@ static void read_dictionary(struct header_reader *r)
     }
     if (!r->has_descr || !r->has_order || !r->has_shape)
         bad(r, "descr, fortran_order or shape is missing");
+    if (r->is_pair && (r->header->fortran_order || r->header->rank == NUC_MAX_RANK))
+        bad(r, "complex numbers are read in C order, of 15 dimensions at most");
+    if (r->is_pair)
+        r->header->shape[r->header->rank++] = 2;
 }
 
 /* The stated elements are in the file of `size` bytes. */

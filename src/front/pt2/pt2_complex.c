@@ -146,6 +146,8 @@ void nuc_split_inputs(struct nuc_importer *im)
         meta.sizes[meta.rank] = 2;
         meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank + 1u);
         nuc_set_val(im->g, n, &meta);
+        nuc_warn(im->cx, "%s: input '%s' is complex: the program takes it as torch.view_as_real() has it, %s",
+                 im->zip->path, n->name, nuc_meta_text(im->cx, &meta));
         struct nuc_node *real = add_select(im, n, 0);
         struct nuc_node *imaginary = add_select(im, n, 1);
         nuc_set_parts(im, n, real, imaginary);
@@ -179,7 +181,11 @@ struct nuc_node *nuc_output_value(struct nuc_importer *im, const struct nuc_json
     const bool is_complex = names_complex(im, name->parent);
     parts[1] = is_complex ? nuc_named_value(im, name) : NULL;
     im->part = NUC_PART_NONE;
-    return is_complex ? add_pair(im, nuc_format(im->cx, "%s_pairs", nuc_json_string(name)), parts) : parts[0];
+    if (!is_complex)
+        return parts[0];
+    nuc_warn(im->cx, "%s: output '%s' is complex: the program gives it as torch.view_as_real() does", im->zip->path,
+             nuc_json_string(name));
+    return add_pair(im, nuc_format(im->cx, "%s_pairs", nuc_json_string(name)), parts);
 }
 
 /* ---- operators ---- */
@@ -298,6 +304,7 @@ static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const stru
     const bool is_complex = has_complex_result(im, json);
     struct nuc_meta metas[2] = {nuc_value_meta(im, nuc_json_string(&name), &name).meta};
     const char *text = nuc_unused_name(im, &name), *overload = strrchr(nuc_pt2_op_name(json), '.');
+    const bool in_place = overload[-1] == '_';
     struct nuc_node *parts[2];
 
     if (nuc_json_count(&outputs) != 1 || is_complex != (nuc_op_schema(op)->n_returns == 2))
@@ -314,18 +321,26 @@ static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const stru
     }
     nuc_set_tuple(im->g, node, metas, 2);
     for (int64_t i = 0; i < 2; i++) {
-        parts[i] = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, i == 0 ? text : nuc_format(im->cx, "%s_imag", text));
+        const char *item_name = nuc_format(im->cx, "%s_%s", text, i == 0 ? "real" : "imag");
+        parts[i] = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, i > 0 || in_place ? item_name : text);
         nuc_set_arg_node(parts[i], im->g, NUC_ARG(GETITEM, self), node);
         nuc_set_arg_int(parts[i], NUC_ARG(GETITEM, index), i);
         nuc_made_of(parts[i], node);
         nuc_infer_shape(im->g, parts[i]);
     }
+    const int of_imag = nuc_schema_arg_index(nuc_op_schema(op), "self_imag");
+    for (uint32_t i = 0; in_place && of_imag >= 0 && i < 2; i++) {
+        struct nuc_node *copy = nuc_add_node(im->g, NULL, NUC_OP_COPY, i == 0 ? text : NULL);
+        copy->in_place = true;
+        nuc_set_arg_node(copy, im->g, NUC_SELF, nuc_arg_node(node, i == 0 ? NUC_SELF : (uint32_t)of_imag));
+        nuc_set_arg_node(copy, im->g, NUC_ARG(COPY, src), parts[i]);
+        nuc_made_of(copy, node);
+        nuc_infer_shape(im->g, copy);
+        parts[i] = copy;
+    }
     im->part = NUC_PART_NONE;
     nuc_name_value(im, text, parts[0]);
     nuc_set_parts(im, parts[0], parts[0], parts[1]);
-    if (overload[-1] == '_')
-        nuc_json_fail(json, NUC_UNSUPPORTED, "%s is in place, of complex numbers: assign its result instead",
-                      nuc_pt2_op_name(json));
 }
 
 void nuc_import_complex(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)

@@ -269,6 +269,9 @@ struct nuc_node *nuc_add_call(struct nuc_importer *im, struct nuc_op_form form, 
     struct nuc_node *node = nuc_start_call(im, form, nuc_json_is_there(&name) ? new_name(im, &name) : NULL, json);
     if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)
         take_stated(im, node, &results);
+    /* arange(3.) holds floats, whose numbers are no longer told from whole ones. */
+    if (node->op == NUC_OP_ARANGE && nuc_arg_at(node, NUC_ARG(ARANGE, dtype))->kind == NUC_ARG_NONE)
+        nuc_set_arg_dtype(node, NUC_ARG(ARANGE, dtype), nuc_value_meta(im, nuc_json_string(&name), &name).meta.dtype);
     nuc_infer_shape(im->g, node);
     if (node->is_tuple != results.is_tuple)
         nuc_json_fail(&results.outputs, NUC_BAD_INPUT, "%s: these are not the results of the operator",
@@ -313,12 +316,10 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
     if (form.op == NUC_OP_COUNT)
         nuc_fail_unknown(im, json);
     im->part = NUC_PART_NONE;
-    if (im->scope->has_complex && nuc_is_complex_call(im, json)) {
+    if (form.op == nuc_find_complex_op(name) || (im->scope->has_complex && nuc_is_complex_call(im, json))) {
         nuc_import_complex(im, form, json);
         return;
     }
-    if (form.op == nuc_find_complex_op(name))
-        nuc_fail_unknown(im, json);
     struct nuc_node *node = nuc_add_call(im, form, json);
     if (find_identity(name) != NUC_OP_COUNT)
         nuc_add_identity(im, node);

@@ -18,9 +18,6 @@ static const struct {
       "randperm", "bernoulli",  "bernoulli_",  "normal",     "normal_",     "normal_functional",
       "uniform",  "uniform_",   "multinomial", "poisson",    "exponential", "exponential_",
       "cauchy*",  "geometric*", "log_normal*", "random_",    "*_with_noise"}},
-    {"works on complex numbers: keep it outside of the model, or write it as a product with real matrices",
-     {"fft_*", "_fft_*", "stft", "istft", "complex", "polar", "view_as_real*", "view_as_complex*", "imag", "angle",
-      "_conj*", "real_if_close"}},
     {"gives a tensor whose shape depends on the data, where a program has fixed memory: use a mask or a fixed number "
      "of elements",
      {"nonzero", "nonzero_numpy", "argwhere", "masked_select", "unique*", "_unique*", "bincount", "histc",
@@ -51,8 +48,13 @@ static bool matches(const char *const *patterns, size_t count, const char *base)
     return i < count;
 }
 
-static const char *reason_of(struct nuc_context *cx, const char *name)
+static const char *reason_of(struct nuc_importer *im, const struct nuc_json *node)
 {
+    struct nuc_context *cx = im->cx;
+    const char *name = nuc_pt2_op_name(node);
+
+    if (im->scope->has_complex && nuc_is_complex_call(im, node))
+        return "is not handled on complex numbers: compute it from z.real and z.imag";
     if (strncmp(name, "aten.", 5) != 0)
         return "is not an operator of torch: replace it in the model by operators of torch";
     size_t length = strcspn(name + 5, ".");
@@ -91,7 +93,7 @@ static void list_operator(struct nuc_importer *im, const struct nuc_json *node, 
                   !nuc_json_is_there(&name) ? "?" : nuc_json_string(&name));
     if (source->file != NULL)
         nuc_text_addf(list, ", %s:%d", nuc_base_name(source->file), source->line);
-    nuc_text_addf(list, "), which %s", reason_of(im->cx, nuc_pt2_op_name(node)));
+    nuc_text_addf(list, "), which %s", reason_of(im, node));
 }
 
 void nuc_fail_unknown(struct nuc_importer *im, const struct nuc_json *node)
