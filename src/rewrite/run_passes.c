@@ -55,10 +55,15 @@ static const struct nuc_pass aten_passes[] = {
 };
 
 static const struct nuc_pass written_passes[] = {
-    {"written-gathers", nuc_written_gathers, BETTER}, {"written-norms", nuc_written_norms, BETTER},
-    {"written-softmax", nuc_written_softmax, BETTER}, {"written-products", nuc_written_products, BETTER},
-    {"finite-masks", nuc_finite_masks, BETTER},       {"rank-distances", nuc_rank_distances, BETTER},
-    {"fuse-linears", nuc_fuse_linears, BETTER},       {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},
+    {"written-gathers", nuc_written_gathers, BETTER},
+    {"written-norms", nuc_written_norms, BETTER},
+    {"written-softmax", nuc_written_softmax, BETTER},
+    {"written-products", nuc_written_products, BETTER},
+    {"written-groups", nuc_written_groups, BETTER},
+    {"finite-masks", nuc_finite_masks, BETTER},
+    {"rank-distances", nuc_rank_distances, BETTER},
+    {"fuse-linears", nuc_fuse_linears, BETTER},
+    {"fold-undone-permutes", nuc_fold_undone_permutes, BETTER},
 };
 
 static const struct nuc_pass int8_passes[] = {
