@@ -66,6 +66,15 @@ void nuc_norm_see(struct nuc_norm_sums *s, unsigned part, const float *x, size_t
  */
 struct nuc_norm_of nuc_norm_form_of(const struct nuc_norm_sums *s, double *error);
 
+/* Places along one dimension that an index takes, all others whole. */
+struct nuc_places {
+    const int64_t *at; /* NULL: the operator takes others */
+    int64_t count;
+    uint32_t dim;
+};
+
+struct nuc_places nuc_places_of(struct nuc_graph *g, const struct nuc_node *node);
+
 /* One float32 tensor with elements. */
 bool nuc_is_float_value(const struct nuc_node *x);
 

@@ -183,17 +183,10 @@ static struct nuc_node *to_slices_of_split(struct nuc_graph *g, struct nuc_node 
 
 /* ---- elements by constant places ---- */
 
-struct places {
-    const int64_t *at; /* NULL: the operator takes others */
-    int64_t count;
-    uint32_t dim;
-};
-
-/* A vector of places along one dimension, all others whole. */
-static struct places places_of_index(struct nuc_graph *g, const struct nuc_node *node)
+struct nuc_places nuc_places_of(struct nuc_graph *g, const struct nuc_node *node)
 {
     const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(INDEX, indices));
-    struct places none = {.at = NULL}, p = none;
+    struct nuc_places none = {.at = NULL}, p = none;
     struct nuc_node *index = NULL;
 
     if (node->op == NUC_OP_INDEX_SELECT) {
@@ -215,13 +208,13 @@ static struct places places_of_index(struct nuc_graph *g, const struct nuc_node 
     return p;
 }
 
-static int64_t place(const struct places *p, int64_t i, int64_t size)
+static int64_t place(const struct nuc_places *p, int64_t i, int64_t size)
 {
     return p->at[i] < 0 ? p->at[i] + size : p->at[i];
 }
 
 /* The end of the run that begins at `i`: places next to each other, or each as far from the one before it. */
-static int64_t end_of_run(const struct places *p, int64_t i, int64_t size)
+static int64_t end_of_run(const struct nuc_places *p, int64_t i, int64_t size)
 {
     int64_t end = i + 1, step = end < p->count ? place(p, end, size) - place(p, i, size) : 0;
 
@@ -233,7 +226,7 @@ static int64_t end_of_run(const struct places *p, int64_t i, int64_t size)
     return step > 1 && end - i < 3 ? i + 1 : end;
 }
 
-static uint64_t runs_of(const struct places *p, int64_t size)
+static uint64_t runs_of(const struct nuc_places *p, int64_t size)
 {
     uint64_t runs = 0;
 
@@ -245,7 +238,7 @@ static uint64_t runs_of(const struct places *p, int64_t size)
 }
 
 static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                                    const struct places *p)
+                                    const struct nuc_places *p)
 {
     int64_t size = value->vals[0].sizes[p->dim];
     struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)p->count, sizeof(struct nuc_node *));
@@ -279,7 +272,7 @@ static int64_t bent_place(const char *mode, int64_t behind)
     return strcmp(mode, "reflect") == 0 ? behind : 0;
 }
 
-static struct bent bent_of(const struct places *p, int64_t size)
+static struct bent bent_of(const struct nuc_places *p, int64_t size)
 {
     static const char *const modes[] = {"reflect", "replicate"};
 
@@ -307,7 +300,7 @@ static struct bent bent_of(const struct places *p, int64_t size)
 /* Of the last or the last two dimensions of an image or a sequence, as torch's padding has them. */
 static bool is_bent(const struct nuc_support *s, const struct nuc_node *node)
 {
-    struct places p = places_of_index(s->g, node);
+    struct nuc_places p = nuc_places_of(s->g, node);
     uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
 
     return is_real(node) && p.at != NULL && (rank == 3 || rank == 4) && p.dim + (rank == 3 ? 1 : 2) >= rank &&
@@ -317,7 +310,7 @@ static bool is_bent(const struct nuc_support *s, const struct nuc_node *node)
 static struct nuc_node *to_bent_pad(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    struct places p = places_of_index(g, node);
+    struct nuc_places p = nuc_places_of(g, node);
     struct bent b = bent_of(&p, value->vals[0].sizes[p.dim]);
     uint32_t last = value->vals[0].rank - 1u, count = last == 2 ? 2 : 4, at = 2 * (last - p.dim);
     int64_t pads[4] = {0};
@@ -349,7 +342,7 @@ static bool is_taken_in_runs(const struct nuc_support *s, const struct nuc_node 
         return false;
     if (node->op == NUC_OP_FLIP)
         return gains(s, node, calls_of_flip(node), 1);
-    struct places p = places_of_index(s->g, node);
+    struct nuc_places p = nuc_places_of(s->g, node);
     return p.at != NULL && p.count > 0 && p.dim < nuc_input_meta(node, NUC_SELF)->rank &&
            gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]), 1);
 }
@@ -357,10 +350,10 @@ static bool is_taken_in_runs(const struct nuc_support *s, const struct nuc_node 
 static struct nuc_node *to_runs(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
-    struct places p;
+    struct nuc_places p;
 
     if (node->op != NUC_OP_FLIP) {
-        p = places_of_index(g, node);
+        p = nuc_places_of(g, node);
         return insert_runs(g, node, value, &p);
     }
     uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), value->vals[0].rank);
@@ -371,7 +364,7 @@ static struct nuc_node *to_runs(struct nuc_graph *g, struct nuc_node *node)
 
         for (int64_t i = 0; i < size; i++)
             at[i] = size - 1 - i;
-        p = (struct places){at, size, d};
+        p = (struct nuc_places){at, size, d};
         if ((mask >> d & 1u) != 0)
             value = insert_runs(g, node, value, &p);
     }
