@@ -78,6 +78,9 @@ static void simplify(struct nuc_job *j, enum nuc_pass_mode mode)
     /* Operators for what the model writes out; its outputs lie in memory as they did. */
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
     nuc_run_stage_passes(j, &nuc_written_passes, mode);
+    struct nuc_support npu = {.g = j->m->graph, .target = j->m->settings->target, .flavor = j->m->settings->flavor};
+    if (nuc_expresses_for_npu(j->m->settings) && nuc_take_fewer_rows(&npu))
+        nuc_refresh_layouts(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 

@@ -55,6 +55,15 @@ static void to_npu_forms(struct nuc_graph *g)
     to_npu_forms_with(g, NUC_NORM_WHOLE);
 }
 
+static void take_fewer_rows(struct nuc_graph *g)
+{
+    struct nuc_support s = {
+        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
+
+    if (nuc_take_fewer_rows(&s))
+        nuc_refresh_layouts(g);
+}
+
 static void to_npu_norms(struct nuc_graph *g)
 {
     to_npu_forms_with(g, NUC_NORM_SHORT);
@@ -105,6 +114,7 @@ static const struct stage stages[] = {
     {.name = "to-edge-preserving", .run = preserving},
     {.name = "to-edge-for-executorch", .run = to_edge_for_executorch},
     {.name = "npu-forms", .run = to_npu_forms},
+    {.name = "npu-rows", .run = take_fewer_rows},
     {.name = "npu-norms", .run = to_npu_norms},
     {.name = "npu-fine-norms", .run = to_fine_npu_norms},
     {.name = "npu-wide-norms", .run = to_wide_npu_norms},

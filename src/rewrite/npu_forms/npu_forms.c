@@ -33,20 +33,39 @@ static const struct nuc_npu_form root_forms[] = {
 
 /* What is built is looked at again, so that a form may use operators that have one. */
 static const struct nuc_npu_form *const families[] = {
-    root_forms,       nuc_softmax_forms,       nuc_row_forms,    nuc_linear_map_forms,
-    nuc_sum_forms,    nuc_computed_conv_forms, nuc_conv_forms,   nuc_window_forms,
-    nuc_matrix_forms, nuc_broadcast_forms,     nuc_stride_forms, nuc_move_forms,
+    root_forms,     nuc_softmax_forms, nuc_linear_map_forms, nuc_sum_forms,       nuc_computed_conv_forms,
+    nuc_conv_forms, nuc_window_forms,  nuc_matrix_forms,     nuc_broadcast_forms, nuc_stride_forms,
+    nuc_move_forms,
 };
+
+static expansion form_in(const struct nuc_npu_form *form, const struct nuc_support *s, const struct nuc_node *node)
+{
+    while (form->build != NULL && (form->op != node->op || !form->applies(s, node)))
+        form++;
+    return form->build;
+}
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)
 {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        for (const struct nuc_npu_form *form = families[i]; form->build != NULL; form++) {
-            if (form->op == node->op && form->applies(s, node))
-                return form->build;
-        }
+    expansion build = NULL;
+
+    for (size_t i = 0; build == NULL && i < sizeof families / sizeof *families; i++)
+        build = form_in(families[i], s, node);
+    return build;
+}
+
+bool nuc_take_fewer_rows(const struct nuc_support *s)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = s->g->first, *next; n != NULL; n = next) {
+        expansion build = nuc_is_call(n) ? form_in(nuc_row_forms, s, n) : NULL;
+        next = build != NULL ? nuc_expand_node(s->g, n, build) : n->next;
+        changed = changed || build != NULL;
     }
-    return NULL;
+    if (changed)
+        nuc_remove_dead(s->g);
+    return changed;
 }
 
 bool nuc_to_npu_forms(const struct nuc_support *s)

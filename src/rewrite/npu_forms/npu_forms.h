@@ -27,6 +27,10 @@ bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
 /* Returns whether anything changed. Only an ATen graph without quantize nodes. */
 bool nuc_to_npu_forms(const struct nuc_support *s);
 
+/* The same by nuc_row_forms alone, in front of what decides where norms are computed, since norms go to other places.
+ */
+bool nuc_take_fewer_rows(const struct nuc_support *s);
+
 /*
  * Whether the norm has a form that takes fewer cycles, and that s->norms asks for; what it is made of, NULL where there
  * is none.

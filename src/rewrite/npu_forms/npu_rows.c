@@ -268,6 +268,8 @@ static bool follows(const struct nuc_node *node, uint32_t arg, uint32_t dim, uin
     if (!nuc_axis_map(node, 0, arg, 0, &map))
         return false;
     const struct nuc_axis *a = nuc_axis_to(&map, dim);
+    if (node->op == NUC_OP_SLICE && nuc_dim(node, NUC_ARG(SLICE, dim), 0, node->vals[0].rank) == (int64_t)dim)
+        return false;
     *from = a == NULL || a->step == 0 ? NO_DIM : a->from;
     bool is_view = nuc_op_family(node->op) == NUC_FAMILY_VIEW;
     int64_t runs = 1; /* of places in the whole of what a view divides */
