@@ -258,8 +258,10 @@ static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
                        vec_mix_pair(vec_tap(tap[2] + at), vec_tap(tap[3] + at))};
 }
 
-static inline void vec_dot_mixed(vec_i32 *acc, const vec_mixed *x, const uint8_t *w)
+static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x, const int blocks, const uint8_t *w)
 {
+    (void)step; /* there is one block */
+    (void)blocks;
     __m256i low = _mm256_add_epi32(acc->low, _mm256_madd_epi16(x->first.low, vec_half(w)));
     __m256i high = _mm256_add_epi32(acc->high, _mm256_madd_epi16(x->first.high, vec_half(w + 32)));
 

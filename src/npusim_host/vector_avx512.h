@@ -255,6 +255,8 @@ static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
     __m512i x0 = _mm512_loadu_si512(tap[0] + at), x1 = _mm512_loadu_si512(tap[1] + at);
     __m512i x2 = _mm512_loadu_si512(tap[2] + at), x3 = _mm512_loadu_si512(tap[3] + at);
+
+    __asm__("" : "+v"(x0), "+v"(x1), "+v"(x2), "+v"(x3)); /* not read once more by each instruction */
     __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
     __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
 
@@ -262,12 +264,17 @@ static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
                         _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)}};
 }
 
-static inline void vec_dot_mixed(vec_i32 *acc, const vec_mixed *x, const uint8_t *w)
+/* `blocks` of accumulators, `step` vectors apart. Each vector of weights is read once. */
+static inline __attribute__((always_inline)) void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x,
+                                                                const int blocks, const uint8_t *w)
 {
-    acc[0] = vec_dot_products(acc[0], x->part[0], _mm512_load_si512(w));
-    acc[1] = vec_dot_products(acc[1], x->part[1], _mm512_load_si512(w + 64));
-    acc[2] = vec_dot_products(acc[2], x->part[2], _mm512_load_si512(w + 128));
-    acc[3] = vec_dot_products(acc[3], x->part[3], _mm512_load_si512(w + 192));
+    for (int v = 0; v < 4; v++) {
+        __m512i weights = _mm512_load_si512(w + v * 64);
+        if (blocks > 1)
+            __asm__("" : "+v"(weights));
+        for (int k = 0; k < blocks; k++)
+            acc[k * step + v] = vec_dot_products(acc[k * step + v], x[k].part[v], weights);
+    }
 }
 
 static const uint8_t vec_order[VEC_BLOCK] = {0,  1,  2,  3,  16, 17, 18, 19, 32, 33, 34, 35, 48, 49, 50, 51,

@@ -272,36 +272,37 @@ VEC_INLINE void vec_depthwise_blocks(const struct vec_depthwise *d, const int8_t
     const uint8_t *w = d->weights + (size_t)table * d->table_bytes;
     const struct vec_params *p = d->params + table * VEC_VECTORS;
     const struct vec_output output = d->output;
-    vec_i32 acc[4][VEC_VECTORS];
+    vec_i32 acc[2 * VEC_AT_ONCE * VEC_VECTORS];
 
     VEC_UNROLL
     for (int v = 0; v < rows * blocks * VEC_VECTORS; v++)
-        acc[v / VEC_VECTORS][v % VEC_VECTORS] = vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
+        acc[v] = vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
     for (int32_t t = 0; t < groups; t++, w += rows * VEC_BLOCK_WEIGHTS) {
+        vec_mixed x[VEC_AT_ONCE];
         VEC_UNROLL
-        for (int k = 0; k < blocks; k++) {
-            vec_mixed x = vec_mix(tap + t * VEC_DEPTH, b->at + k * b->step);
-            VEC_UNROLL
-            for (int r = 0; r < rows; r++)
-                vec_dot_mixed(acc[k * rows + r], &x, w + r * VEC_BLOCK_WEIGHTS);
-        }
+        for (int k = 0; k < blocks; k++)
+            x[k] = vec_mix(tap + t * VEC_DEPTH, b->at + k * b->step);
+        VEC_UNROLL
+        for (int r = 0; r < rows; r++)
+            vec_dot_mixed(acc + r * VEC_VECTORS, rows * VEC_VECTORS, x, blocks, w + r * VEC_BLOCK_WEIGHTS);
     }
     VEC_UNROLL
     for (int v = 0; v < VEC_VECTORS; v++) {
-        vec_i32 all[4];
+        vec_i32 all[2 * VEC_AT_ONCE];
         VEC_UNROLL
         for (int r = 0; r < rows * blocks; r++)
-            all[r] = acc[r][v];
+            all[r] = acc[r * VEC_VECTORS + v];
         vec_requant_all(all, rows * blocks, p + v, output.zero);
         VEC_UNROLL
         for (int r = 0; r < rows * blocks; r++)
-            acc[r][v] = all[r];
+            acc[r * VEC_VECTORS + v] = all[r];
     }
     VEC_UNROLL
     for (int k = 0; k < blocks; k++) {
-        vec_store_block(acc[k * rows], &output, b->out + k * b->out_step, b->n - k * b->n_step);
+        vec_store_block(acc + k * rows * VEC_VECTORS, &output, b->out + k * b->out_step, b->n - k * b->n_step);
         if (rows > 1 && stored > 1)
-            vec_store_block(acc[k * rows + 1], &output, b->out + k * b->out_step + d->out_row, b->n - k * b->n_step);
+            vec_store_block(acc + (k * rows + 1) * VEC_VECTORS, &output, b->out + k * b->out_step + d->out_row,
+                            b->n - k * b->n_step);
     }
 }
 

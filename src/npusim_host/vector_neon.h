@@ -212,8 +212,10 @@ static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
     return mixed;
 }
 
-static inline void vec_dot_mixed(vec_i32 *acc, const vec_mixed *x, const uint8_t *w)
+static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x, const int blocks, const uint8_t *w)
 {
+    (void)step; /* there is one block */
+    (void)blocks;
     for (int i = 0; i < 4; i++)
         acc->val[i] = vdotq_s32(acc->val[i], vec_quarter(w + 16 * i), x->part[i]);
 }
