@@ -169,56 +169,67 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
     }
 }
 
+/* `tiles` of as many pixels, one after the other. */
+VEC_INLINE void vec_tiles(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                          const int pixels, int32_t tiles, const int blocks, const bool staged, int8_t *out)
+{
+    for (int32_t t = 0; t < tiles; t++) {
+        vec_tile(g, segment, at, first, pixels, blocks, staged, out);
+        at += pixels * g->pixel;
+        out += pixels * g->out_pixel;
+    }
+}
+
 /* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
-VEC_INLINE void vec_tile_of(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                            int32_t pixels, const int blocks, const bool staged, int8_t *out)
+VEC_INLINE void vec_tiles_of(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                             int32_t pixels, int32_t tiles, const int blocks, const bool staged, int8_t *out)
 {
     switch (pixels) {
     case 1:
-        vec_tile(g, segment, at, first, 1, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 1, tiles, blocks, staged, out);
         break;
     case 2:
-        vec_tile(g, segment, at, first, 2, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 2, tiles, blocks, staged, out);
         break;
     case 3:
-        vec_tile(g, segment, at, first, 3, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 3, tiles, blocks, staged, out);
         break;
     case 4:
-        vec_tile(g, segment, at, first, 4, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 4, tiles, blocks, staged, out);
         break;
 #if VEC_TILE_PIXELS > 4
     case 5:
-        vec_tile(g, segment, at, first, 5, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 5, tiles, blocks, staged, out);
         break;
     case 6:
-        vec_tile(g, segment, at, first, 6, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 6, tiles, blocks, staged, out);
         break;
     case 7:
-        vec_tile(g, segment, at, first, 7, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 7, tiles, blocks, staged, out);
         break;
     default:
-        vec_tile(g, segment, at, first, 8, blocks, staged, out);
+        vec_tiles(g, segment, at, first, 8, tiles, blocks, staged, out);
         break;
 #endif
     }
 }
 
-static void vec_tile_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                            int32_t pixels, int8_t *out)
+static void vec_tiles_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                             int32_t pixels, int32_t tiles, int8_t *out)
 {
     if (VEC_OFFSET && g->staged)
-        vec_tile_of(g, segment, at, first, pixels, 1, true, out);
+        vec_tiles_of(g, segment, at, first, pixels, tiles, 1, true, out);
     else
-        vec_tile_of(g, segment, at, first, pixels, 1, false, out);
+        vec_tiles_of(g, segment, at, first, pixels, tiles, 1, false, out);
 }
 
-static void vec_tile_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                             int32_t pixels, int8_t *out)
+static void vec_tiles_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                              int32_t pixels, int32_t tiles, int8_t *out)
 {
     if (VEC_OFFSET && g->staged)
-        vec_tile_of(g, segment, at, first, pixels, VEC_TILE_BLOCKS, true, out);
+        vec_tiles_of(g, segment, at, first, pixels, tiles, VEC_TILE_BLOCKS, true, out);
     else
-        vec_tile_of(g, segment, at, first, pixels, VEC_TILE_BLOCKS, false, out);
+        vec_tiles_of(g, segment, at, first, pixels, tiles, VEC_TILE_BLOCKS, false, out);
 }
 
 static void vec_tile_wide(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
@@ -243,14 +254,13 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
             first += VEC_TILE_WIDE;
             continue;
         }
-        for (int32_t t = 0, done = 0; t < tiles; t++) {
+        for (int32_t t = 0, done = 0; t < tiles;) {
             int32_t n = (pixels - done + tiles - t - 1) / (tiles - t);
-            int8_t *to = out + done * g->out_pixel;
-            if (blocks == 1)
-                vec_tile_single(g, segment, done * g->pixel, first, n, to);
-            else
-                vec_tile_several(g, segment, done * g->pixel, first, n, to);
-            done += n;
+            int32_t some = n * (tiles - t) == pixels - done ? tiles - t : pixels - done - (n - 1) * (tiles - t);
+            (blocks == 1 ? vec_tiles_single : vec_tiles_several)(g, segment, done * g->pixel, first, n, some,
+                                                                 out + done * g->out_pixel);
+            done += some * n;
+            t += some;
         }
         first += blocks;
     }
