@@ -255,6 +255,8 @@ static uint64_t call_cycles(struct nuc_context *cx, const struct nuc_kernel_cost
     double edge;
     if (call.op == NUC_OP_INDEX_PUT && args.count > NUC_ARG(INDEX_PUT, values))
         call.products = tensor_size(arg(m, args, NUC_ARG(INDEX_PUT, values)), &edge, &edge);
+    if (call.op == NUC_OP_NUCLEON_FUNCTION)
+        call.products = tensor_size(arg(m, args, NUC_ARG(NUCLEON_FUNCTION, samples)), &edge, &edge);
     const double of_litert = litert_products(m, call.op, args);
     call.products = of_litert > 0 ? of_litert : call.products;
     if (call.op == NUC_OP_PERMUTE || call.op == NUC_OP_CORTEXM_TRANSPOSE)

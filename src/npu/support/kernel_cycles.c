@@ -1,5 +1,6 @@
 #include "npu/support/kernel_cycles.h"
 
+#include "device/base/sampled.h"
 #include "device/base/span.h"
 #include "ir/args.h"
 #include "ir/conv_args.h"
@@ -54,11 +55,14 @@ static const struct fit depthwise_once_more = {.product = 68.3, .written = 8, .s
 
 /* Of int16 values (bench/m33/int16.sh). */
 static const struct fit wide_windows = {
-    .call = 1500, .product = 1.25, .written = 38, .pixel = 1000, .scalar = 6}; /* 7 % */
+    .call = 1500, .product = 1.19, .written = 63.3, .read = 4.94, .pixel = 20.9, .scalar = 6}; /* 12 % */
 static const struct fit wide_pointwise = {
-    .call = 1500, .product = 1.25, .written = 38, .pixel = 400, .scalar = 6};                          /* 2 % */
+    .call = 1500, .product = 1.39, .written = 37.5, .pixel = 274, .scalar = 6};                        /* 18 % */
 static const struct fit wide_few_pixels = {.call = 1500, .product = 1.9, .written = 160, .scalar = 4}; /* 1 % */
-static const struct fit wide_depthwise = {.call = 1500, .product = 3.5, .written = 56, .scalar = 8};   /* 1 % */
+static const struct fit wide_depthwise = {.call = 1500, .product = 3.2, .written = 63, .scalar = 8};   /* 18 % */
+static const struct fit wide_depthwise_of_several = {
+    .call = 1500, .product = 4.86, .written = 66.5, .scalar = 8};                                           /* 5 % */
+static const struct fit wide_depthwise_of_few = {.call = 1500, .product = 36, .written = 2.3, .scalar = 8}; /* one */
 
 /* Elements that are worth tables (device/kernels/dsp/dsp_elementwise_s8.c). */
 #define FEW 64
@@ -76,6 +80,7 @@ enum form {
     MOVES,    /* along the longest dimension (device/kernels/mve/mve_copy.c) */
     FRAMES,   /* of sound: samples of all windows */
     PIXELS,   /* of a frame, one for each value: what is no result as it stands is read */
+    SAMPLES,  /* of a function: a product for each value between those of octaves */
 };
 
 /* A row that vectors move, and one of bytes side by side that they leave to plain C. */
@@ -173,7 +178,8 @@ static const struct row {
      {.call = 1270, .written = 21.1, .pixel = 110, .scalar = 4}}, /* 1 % */
     {NUC_OPS(NUC_OP_NUCLEON_RESIZE_NEAREST, NUC_OP_UPSAMPLE_NEAREST),
      VALUES,
-     {.call = 1000, .written = 8.5, .scalar = 1.5}}, /* of one call */
+     {.call = 1000, .written = 1.25, .pixel = 79.5, .scalar = 1.5}},                                         /* 2 % */
+    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), VALUES, {.call = 1000, .written = 92, .read = 16.1, .scalar = 1.5}}, /* 5 % */
     {NUC_OPS(NUC_OP_TO_DIM_ORDER_COPY),
      VALUES,
      {.call = 3600, .written = 8.6, .scalar = 4.7}}, /* 67 %: a few values each */
@@ -198,9 +204,9 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_CORTEXM_MUL), VALUES, {.call = 1500, .written = 21, .scalar = 3}},
     {NUC_OPS(NUC_OP_NUCLEON_PRELU), VALUES, {.call = 1500, .written = 49, .scalar = 1.2}},
     {NUC_OPS(NUC_OP_NUCLEON_REQUANTIZE), VALUES, {.call = 1100, .written = 16, .scalar = 3}},
-    {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 24, .scalar = 1.1}},
-    {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), VALUES, {.call = 1100, .written = 20, .scalar = 1.5}},
-    {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), VALUES, {.call = 1700, .written = 42, .scalar = 2}},
+    {NUC_OPS(NUC_OP_NUCLEON_SIGMOID), VALUES, {.call = 1100, .written = 31.7, .scalar = 1.1}},
+    {NUC_OPS(NUC_OP_NUCLEON_FUNCTION), SAMPLES, {.call = 650, .product = 12, .written = 15.1, .scalar = 1.5}},
+    {NUC_OPS(NUC_OP_NUCLEON_SOFTMAX), ROWS, {.call = 1100, .written = 36, .run = 110, .scalar = 2}},
     {NUC_OPS(NUC_OP_NUCLEON_LOG_SOFTMAX), ROWS, {.call = 1400, .written = 45, .run = 116, .scalar = 8}},
     {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D), VALUES, {.call = 1000, .product = 3.6, .written = 43, .scalar = 2}},
     {NUC_OPS(NUC_OP_CORTEXM_PAD), PARTS, {.call = 1400, .written = 2.3, .run = 50, .scalar = 1.4}},
@@ -212,9 +218,14 @@ static const struct row wide_kernels[] = {
     {NUC_OPS(NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D),
      VALUES,
      {.call = 1000, .product = 3.2, .written = 50, .scalar = 1.5}},
-    {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1440, .written = 60, .read = 11, .scalar = 1}},
+    {NUC_OPS(NUC_OP_NUCLEON_SUM), VALUES, {.call = 1440, .written = 300, .read = 8.2, .scalar = 1}},         /* 9 % */
+    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), VALUES, {.call = 1000, .written = 97, .read = 34.4, .scalar = 1.5}}, /* 4 % */
+    {NUC_OPS(NUC_OP_NUCLEON_RESIZE_NEAREST),
+     VALUES,
+     {.call = 1000, .written = 2.5, .pixel = 79.5, .scalar = 1.5}},                         /* 2 % */
+    {NUC_OPS(NUC_OP_CAT), PARTS, {.call = 2300, .written = 4.8, .run = 17.7, .scalar = 4}}, /* 40 % */
     {NUC_OPS(NUC_OP_NUCLEON_TRANSPOSE_CONV2D), VALUES, {.call = 1500, .product = 2.5, .written = 250, .scalar = 4}},
-    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1000, .product = 2, .written = 60, .scalar = 4}},
+    {NUC_OPS(NUC_OP_CORTEXM_BATCH_MATMUL), PRODUCTS, {.call = 1000, .product = 1.75, .written = 55, .scalar = 4}},
     {NUC_OPS(NUC_OP_NUCLEON_LAYER_NORM, NUC_OP_NUCLEON_RMS_NORM),
      ROWS,
      {.call = 900, .written = 29.5, .run = 160, .scalar = 18}},
@@ -338,10 +349,13 @@ static const struct fit *fit_of_conv(const struct nuc_kernel_call *call, double 
     const struct nuc_meta *w = call->weight;
 
     if (call->in->dtype == NUC_I16)
-        return nuc_op_is_in(call->op, depthwise) ? &wide_depthwise
-               : pixels < 2                      ? &wide_few_pixels
-               : w->sizes[1] * w->sizes[2] > 1   ? &wide_windows
-                                                 : &wide_pointwise;
+        return nuc_op_is_in(call->op, depthwise)
+                   ? (call->out->sizes[1] < 4                    ? &wide_depthwise_of_few
+                      : call->in->sizes[1] < call->out->sizes[1] ? &wide_depthwise_of_several
+                                                                 : &wide_depthwise)
+               : pixels < 2                    ? &wide_few_pixels
+               : w->sizes[1] * w->sizes[2] > 1 ? &wide_windows
+                                               : &wide_pointwise;
     if (nuc_op_is_in(call->op, depthwise) && call->in->sizes[1] == 1)
         return w->sizes[1] * w->sizes[2] > NUC_ONE_CHANNEL_WINDOW ? &depthwise_of_many : &depthwise_of_one;
     if (nuc_op_is_in(call->op, depthwise))
@@ -381,6 +395,8 @@ static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct n
     w.weights = elements_of(weight);
     w.products = w.written * (double)(weight->sizes[1] * weight->sizes[2]) *
                  (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
+    if (call->in->dtype == NUC_I16) /* the windows are copied */
+        w.read = w.products / w.channels;
     double share = call->again / w.channels;
     const struct work more = {.products = w.products * share, .written = w.written * share};
     bool vectors =
@@ -443,6 +459,8 @@ static uint64_t row_cycles(const struct nuc_kernel_costs *costs, const struct nu
         w.products = in != NULL && in->rank > 0 ? w.written * (double)in->sizes[in->rank - 1] : 0;
     if (row->form == FRAMES && call->weight != NULL && call->out->rank > 0 && call->out->sizes[call->out->rank - 1] > 0)
         w.products = w.written / (double)call->out->sizes[call->out->rank - 1] * elements_of(call->weight);
+    if (row->form == SAMPLES)
+        w.products = call->products > NUC_EVEN ? w.written : 0;
     if (row->form == LAYER)
         w.written = call->gates;
     if (row->form == PIXELS)
@@ -628,6 +646,8 @@ uint64_t nuc_kernel_cycles(const struct nuc_kernel_costs *costs, const struct nu
         call.again = nuc_channels_again(&call, excess->data->bytes.data, (size_t)excess->vals[0].sizes[0]);
     if (is_pool)
         call.products = window_of(node);
+    if (node->op == NUC_OP_NUCLEON_FUNCTION)
+        call.products = elements_in(node, NUC_ARG(NUCLEON_FUNCTION, samples));
     if (node->op == NUC_OP_INDEX_PUT)
         call.products = elements_of(nuc_input_meta(node, NUC_ARG(INDEX_PUT, values)));
     if (is_transposed)

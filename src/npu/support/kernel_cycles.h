@@ -18,8 +18,9 @@ struct nuc_kernel_call {
     const struct nuc_meta
         *weight; /* of products: [O, H, W, I], depthwise [1, H, W, O]; of frames: columns, or window; else NULL */
     const struct nuc_meta *out;
-    double products; /* where sizes do not say them: elements of windows, products of gates, values put at indices */
-    double gates;    /* of a recurrent layer, over all steps */
+    double products;      /* where sizes do not say them: elements of windows, products of gates, values put at indices,
+                             samples of a function */
+    double gates;         /* of a recurrent layer, over all steps */
     double written, read; /* how much of the result and of the first operand it is: 1 of all */
     double together;      /* elements that a permutation leaves side by side where no sizes change; 0: none is one */
     double again;         /* output channels with weights of more than eight bits, which are computed once more */
