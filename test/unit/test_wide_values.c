@@ -81,6 +81,14 @@ static const struct network {
              "%a = aten.linear.default(%z, %o); %b = aten.linear.default(%z, %v); %s = aten.sigmoid.default(%b)\n"
              "%m = aten.mul.Tensor(%a, %k); %y = aten.cat.default([%m, %s], 1)\n",
      PLAIN, "mul cat", 0, .accuracy = NUC_ACCURACY_DEFAULT},
+#define LSTM                                                                                                           \
+    "%u = parameter : float32[96, 1]; %w = parameter : float32[96, 24]; %v = parameter : float32[4, 384]\n"            \
+    "%h = constant : float32[1, 1, 24]; %x = input : float32[1, 16]; %s = aten.view.default(%x, [1, 16, 1])\n"         \
+    "%l = aten.lstm.input(%s, [%h, %h], [%u, %w], false, 1, 0.0, false, false, true)\n"                                \
+    "%i = getitem(%l, 0); %z = aten.view.default(%i, [1, 384]); %y = aten.linear.default(%z, %v)\n"
+    {"sequences around a recurrent layer in int8", LSTM, PLAIN, "lstm view_1 linear", 3,
+     .accuracy = NUC_ACCURACY_DEFAULT},
+    {"the same, fast", LSTM, PLAIN, "", 0, .accuracy = NUC_ACCURACY_FAST},
 };
 
 struct flow {

@@ -416,22 +416,38 @@ static bool set_recurrent(const struct kinds *kinds, bool *rounds)
     return any;
 }
 
+/* `found` is the network with them in int8; false: it loses too much. */
+static bool holds_in_int8(struct trying *t, const bool *recurrent, const struct outcome *in_float,
+                          struct outcome *found)
+{
+    return try_rounding(t, recurrent, found) && is_worth(found, in_float, in_float, of_recurrent);
+}
+
 /*
  * Recurrent layers before all others, whose loss is measured beside theirs, and in a network that is int8 but for them:
- * what else stays in float around a float layer, up to the whole network, is no reason to leave it so.
+ * what else stays in float around a float layer, up to the whole network, is no reason to leave it so. Where they lose
+ * too much between sequences of int8 they are tried between wider ones.
  */
 static void choose_recurrent(struct trying *t, struct outcome *in_float, bool *rounds)
 {
     bool trial[NUC_OP_COUNT] = {false};
     const bool *none = rounds;
+    const bool narrow = !in_float->is_wide;
     struct outcome found, whole = *in_float;
 
-    t->narrow = true;
-    bool holds = set_recurrent(&t->kinds, trial) && (!in_float->is_wide || try_rounding(t, none, &whole)) &&
-                 try_rounding(t, trial, &found) && is_worth(&found, &whole, &whole, of_recurrent);
-    t->narrow = !in_float->is_wide;
-    if (!holds || (!t->narrow && !try_rounding(t, trial, &found)))
+    if (!set_recurrent(&t->kinds, trial)) {
+        t->narrow = narrow;
         return;
+    }
+    t->narrow = true;
+    bool holds = (narrow || try_rounding(t, none, &whole)) && holds_in_int8(t, trial, &whole, &found);
+    t->narrow = holds && narrow;
+    if (!t->narrow)
+        holds = holds ? try_rounding(t, trial, &found) : holds_in_int8(t, trial, in_float, &found);
+    if (!holds) {
+        t->narrow = narrow;
+        return;
+    }
     t->narrow = !found.is_wide;
     memcpy(rounds, trial, sizeof trial);
     *in_float = found;
@@ -699,6 +715,15 @@ static void choose(struct trying *t, bool *rounds)
         note_int8(t, &best, &int8);
 }
 
+static bool has_recurrent(const bool *rounds)
+{
+    int op = 0;
+
+    while (op < NUC_OP_COUNT && !(rounds[op] && nuc_op_family((enum nuc_op)op) == NUC_FAMILY_RECURRENT))
+        op++;
+    return op < NUC_OP_COUNT;
+}
+
 void nuc_choose_cpu_kernels(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
@@ -724,7 +749,7 @@ void nuc_choose_cpu_kernels(struct nuc_job *j)
     struct nuc_settings *decided = nuc_copy(cx, s, sizeof *decided);
     decided->rounds = rounds;
     decided->norms = &t->of_norms;
-    decided->narrow = t->narrow;
+    decided->narrow = t->narrow && !has_recurrent(rounds); /* wider sequences around them are looked for once */
     decided->weighed = t->weighed;
     j->m->settings = decided;
 }

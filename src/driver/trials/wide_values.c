@@ -26,9 +26,10 @@
 /* Standard errors of the mean gain of the samples that they have to gain more than. */
 #define SURE 2.0
 
-/* Share of the cycles of the int8 program that they may take in addition: nine times as many where its result is
- * useless. */
+/* Share of the cycles of the int8 program that they may take in addition: less where its error is small, nine times as
+ * many where its result is useless. */
 #define MOST_SHARE 0.25
+#define MOST_SHARE_OF_GOOD 0.1
 #define MOST_SHARE_OF_USELESS 9.0
 
 /* Error of the outputs relative to their power: 6 dB. */
@@ -163,14 +164,18 @@ static bool gains(const struct outcome *with, const struct outcome *without, dou
 
 /* ---- proposals ---- */
 
-/* What an operator takes more than in int8; of int16 near enough to the fits of kernel_cycles.c for a proposal. */
+/*
+ * What an operator takes more than in int8; of int16 near enough to the fits of kernel_cycles.c for a proposal.
+ * Recurrent layers have the same kernel beside int16.
+ */
 static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_width width)
 {
     const struct nuc_kernel_costs *k = &s->target->costs.real, *int8 = &s->target->costs.int8;
-    const struct nuc_width_costs in_int16 = {0, 70, 15, s->delegates ? 1.9 : 1.1, 49, false, false};
+    const struct nuc_width_costs in_int16 = {0, 70, 15, s->delegates ? 1.9 : 1.1, 0, 49, false, false};
     const struct nuc_width_costs in_float = {fmax(k->call - int8->call, 0),
                                              fmax(k->element - int8->element / 2, 0),
                                              k->function - int8->function,
+                                             k->mac - int8->mac,
                                              k->mac - int8->mac,
                                              int8->element,
                                              true,
@@ -183,7 +188,7 @@ static struct nuc_width_costs costs_of(const struct nuc_settings *s, enum nuc_wi
  * What int16 takes on a CPU that has both. With the costs above regions are large and few, with these they are small
  * and many, or paths of sums: what these surely gain more is tried.
  */
-static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 16, false, true};
+static const struct nuc_width_costs beside_int8 = {600, 18, 15, 0.6, 0, 16, false, true};
 
 struct widening {
     struct nuc_model *m; /* prepared and calibrated */
@@ -257,7 +262,7 @@ static bool find(const struct widening *w, bool *wide, struct outcome *out)
         return (!w->m->settings->delegates && find_mixed(&beside, wide, out)) || found;
     }
     bool *more = nuc_alloc_array(w->m->c->cx, n_ids, sizeof *more);
-    bool found = find_within(w, MOST_SHARE, wide, out);
+    bool found = find_within(w, w->int8.error > NUC_SMALL_ERROR ? MOST_SHARE : MOST_SHARE_OF_GOOD, wide, out);
     struct outcome of_more;
 
     bool is_useless = (found ? out->error : w->int8.error) > USELESS;
@@ -435,7 +440,7 @@ static struct choice find_widths(struct widening *w)
 {
     struct choice best = {.wide = NULL}, own;
 
-    if (!is_mixed(w->m))
+    if (!is_mixed(w->m) && w->int8.error > NUC_SMALL_ERROR)
         best = look_for(w, NUC_WIDTH_FLOAT);
     if (!has_int16(w->m->settings))
         return best;

@@ -14,12 +14,16 @@ struct nuc_width_costs {
     double element;    /* value read and written */
     double function;   /* of a value */
     double product;    /* multiply-accumulate */
+    double recurrent;  /* the same in a recurrent layer */
     double conversion; /* value from int8, or to it */
     bool few_products; /* values alone whose operators have a small share of the network's */
     bool by_path;      /* sums that are computed one after the other together, too */
 };
 
 struct nuc_width_search;
+
+/* Error of the outputs, relative to their power, that is no reason to leave int8: 30 dB. */
+#define NUC_SMALL_ERROR 1e-3
 
 /*
  * Whether there may be values to free of int8, which is asked of the held-out errors of the network on so many samples:
