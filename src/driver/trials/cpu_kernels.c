@@ -36,6 +36,12 @@ static const struct allowance of_norms = {0.5, 0.3, 1};
 /* Of some of them, which were found by many trials on the same samples. */
 static const struct allowance of_parts = {0.5, 0.3, 2};
 
+/*
+ * dB that all choices together may lose, in the mean of the samples, against the network without any, as --accuracy
+ * fast has it, where they do not halve the cycles.
+ */
+#define MOST_OF_ALL 0.3
+
 /* dB that norms lose at most by the mean that the shorter form leaves. */
 #define MOST_OF_MEAN 3.0
 
@@ -94,7 +100,9 @@ struct trying {
     struct nuc_norms of_norms;
     bool narrow;
     bool has_long_softmax; /* that the NPU can compute in parts */
-    struct outcome out, found;
+    unsigned without;      /* steps of the search for parameters */
+    struct outcome out, found, plain;
+    bool has_plain;                   /* the network without any choice was tried */
     struct nuc_alternatives *weighed; /* in memory of the job */
 };
 
@@ -241,6 +249,7 @@ static void quantize_and_place(struct nuc_model *m, void *arg)
     settings.trial = false; /* which spends less on accuracy */
     settings.judges = true;
     settings.narrow = t->narrow;
+    settings.without |= t->without;
     if (settings.o.accuracy == NUC_ACCURACY_HIGH) /* whose search starts from what the default chooses */
         settings.o.accuracy = NUC_ACCURACY_DEFAULT;
     nuc_quantize_with(&j, (struct nuc_sample_source){NULL, t->j->samples}, t->j->samples->part);
@@ -335,9 +344,26 @@ static bool try_rounding(struct trying *t, const bool *rounds, struct outcome *o
     if (nuc_trial(t->j->m, &as, quantize_and_place, t) != NUC_OK)
         return false;
     *out = t->out;
-    if (out->n_samples > 0)
+    if (out->n_samples > 0 && t->without == 0)
         note_alternative(t, out);
     return out->n_samples > 0;
+}
+
+/* As --accuracy fast has it; it has no samples where it cannot be compiled. */
+static const struct outcome *plain(struct trying *t)
+{
+    static const bool none[NUC_OP_COUNT];
+    const struct nuc_norms norms = t->of_norms;
+
+    if (t->has_plain)
+        return &t->plain;
+    t->of_norms = (struct nuc_norms){.form = NUC_NORM_WHOLE, .others = norms.others};
+    t->without = NUC_STEP_RANGES | NUC_STEP_EQUALIZE | NUC_STEP_WIDTH;
+    t->has_plain = true;
+    try_rounding(t, none, &t->plain);
+    t->of_norms = norms;
+    t->without = 0;
+    return &t->plain;
 }
 
 /* ---- the choice ---- */
@@ -372,17 +398,18 @@ static double allowed(const struct outcome *o, const struct outcome *in_float, s
     return a.mean + a.more * halvings(o, in_float);
 }
 
-static bool is_allowed(const struct outcome *o, const struct outcome *in_float, struct allowance a)
+static bool is_allowed(struct trying *t, const struct outcome *o, const struct outcome *in_float, struct allowance a)
 {
-    return loss(o, in_float, 0) <= allowed(o, in_float, a) &&
-           loss(o, in_float, a.sure) <= a.mean + halvings(o, in_float);
+    if (loss(o, in_float, 0) > allowed(o, in_float, a) || loss(o, in_float, a.sure) > a.mean + halvings(o, in_float))
+        return false;
+    return halvings(o, in_float) >= 1 || loss(o, in_float, 0) <= MOST_OF_ALL || loss(o, plain(t), 0) <= MOST_OF_ALL;
 }
 
 /* in_float: without the kinds whose loss together is allowed. */
-static bool is_worth(const struct outcome *o, const struct outcome *before, const struct outcome *in_float,
-                     struct allowance a)
+static bool is_worth(struct trying *t, const struct outcome *o, const struct outcome *before,
+                     const struct outcome *in_float, struct allowance a)
 {
-    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && is_allowed(o, in_float, a);
+    return o->cycles < before->cycles - before->cycles / LEAST_GAIN && is_allowed(t, o, in_float, a);
 }
 
 static void set_kind(const struct kinds *kinds, uint32_t k, bool *rounds, bool to)
@@ -420,7 +447,7 @@ static bool set_recurrent(const struct kinds *kinds, bool *rounds)
 static bool holds_in_int8(struct trying *t, const bool *recurrent, const struct outcome *in_float,
                           struct outcome *found)
 {
-    return try_rounding(t, recurrent, found) && is_worth(found, in_float, in_float, of_recurrent);
+    return try_rounding(t, recurrent, found) && is_worth(t, found, in_float, in_float, of_recurrent);
 }
 
 /*
@@ -466,7 +493,7 @@ static uint32_t order_kinds(struct trying *t, const struct outcome *in_float, co
         struct outcome alone;
         memcpy(rounds, before, sizeof rounds);
         set_kind(&t->kinds, k, rounds, true);
-        if (!try_rounding(t, rounds, &alone) || !is_worth(&alone, in_float, in_float, of_kernels))
+        if (!try_rounding(t, rounds, &alone) || !is_worth(t, &alone, in_float, in_float, of_kernels))
             continue;
         double cost = fmax(loss(&alone, in_float, 0), LEAST_LOSS);
         worth[k] = (double)(in_float->cycles - alone.cycles) / cost;
@@ -505,7 +532,7 @@ static void set_norms(struct trying *t, enum nuc_norm_form form, const enum nuc_
 /* Where the norms as they are set are worth it, `best` becomes what the network is with them. */
 static bool try_norms(struct trying *t, const bool *rounds, const struct outcome *on_cpu, struct outcome *best)
 {
-    bool holds = try_rounding(t, rounds, &t->found) && is_worth(&t->found, best, on_cpu, of_norms);
+    bool holds = try_rounding(t, rounds, &t->found) && is_worth(t, &t->found, best, on_cpu, of_norms);
 
     *best = holds ? t->found : *best;
     return holds;
@@ -557,11 +584,11 @@ static bool join_norms(struct trying *t, const bool *rounds, enum nuc_norm_form 
         in[order[i]] = forms[order[i]];
         set_norms(t, NUC_NORM_WHOLE, in, n_parts);
         bool holds = try_rounding(t, rounds, &t->found) && t->found.cycles < joined.cycles &&
-                     is_allowed(&t->found, on_cpu, of_parts);
+                     is_allowed(t, &t->found, on_cpu, of_parts);
         joined = holds ? t->found : joined;
         in[order[i]] = holds ? forms[order[i]] : NUC_NORM_WHOLE;
     }
-    bool any = joined.cycles < on_cpu->cycles && is_worth(&joined, on_cpu, on_cpu, of_parts);
+    bool any = joined.cycles < on_cpu->cycles && is_worth(t, &joined, on_cpu, on_cpu, of_parts);
     set_norms(t, NUC_NORM_WHOLE, any ? in : NULL, n_parts);
     *best = any ? joined : *best;
     return any;
@@ -695,7 +722,7 @@ static void choose(struct trying *t, bool *rounds)
         trial[t->kinds.ops[k]] = true;
     bool is_possible = t->kinds.count > 0 && try_rounding(t, trial, &int8);
     bool recurs = set_recurrent(&t->kinds, (bool[NUC_OP_COUNT]){false});
-    if (is_possible && is_worth(&int8, &in_float, &in_float, recurs ? of_recurrent : of_kernels)) {
+    if (is_possible && is_worth(t, &int8, &in_float, &in_float, recurs ? of_recurrent : of_kernels)) {
         memcpy(rounds, trial, sizeof trial);
         return;
     }
@@ -705,7 +732,7 @@ static void choose(struct trying *t, bool *rounds)
     for (uint32_t i = 0; i < n && n_taken + 1 < t->kinds.count; i++) {
         memcpy(trial, rounds, sizeof trial);
         set_kind(&t->kinds, order[i], trial, true);
-        if (i > 0 && (!try_rounding(t, trial, &found) || !is_worth(&found, &best, &in_float, of_kernels)))
+        if (i > 0 && (!try_rounding(t, trial, &found) || !is_worth(t, &found, &best, &in_float, of_kernels)))
             continue;
         memcpy(rounds, trial, sizeof trial);
         best = found;
