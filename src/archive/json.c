@@ -149,7 +149,7 @@ struct nuc_json nuc_json_union(const struct nuc_json *object)
 
     if (object->type != NUC_JSON_OBJECT)
         wrong_type(object, "an object");
-    uint32_t count = nuc_json_text_count(text, object->token), key = object->token + 2;
+    uint32_t count = nuc_json_text_count(text, object->token), key = nuc_json_text_first(object->token);
     if (count != 1)
         nuc_json_fail(object, NUC_BAD_INPUT, "has %u fields where one belongs", (unsigned)count);
     return make(object->file, object, nuc_json_text_string(text, key), 0, key + 1);
@@ -182,7 +182,7 @@ void nuc_json_only(const struct nuc_json *object, const char *const *words)
 
     if (object->type != NUC_JSON_OBJECT)
         wrong_type(object, "an object");
-    uint32_t key = object->token + 2;
+    uint32_t key = nuc_json_text_first(object->token);
     for (uint32_t left = nuc_json_text_count(text, object->token); left > 0; left--) {
         const char *name = nuc_json_text_string(text, key);
         size_t i = 0;
@@ -191,7 +191,7 @@ void nuc_json_only(const struct nuc_json *object, const char *const *words)
         const struct nuc_json member = make(object->file, object, name, 0, key + 1);
         if (words[i] == NULL)
             nuc_json_fail(&member, NUC_BAD_INPUT, "is not known here%s", instead_of(object->file->cx, name, words));
-        key = text->tokens[key + 1].next;
+        key = nuc_json_text_next(text, key + 1);
     }
 }
 

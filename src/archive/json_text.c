@@ -10,6 +10,7 @@
 #define MOST_DEPTH 2048 /* of lists and objects inside each other */
 #define SHORT 16u       /* members that are looked through one after the other */
 #define NUMBER_MAX 400  /* characters of a number that is looked at */
+#define MARK 0x80000000u
 
 /* ---- memory ---- */
 
@@ -85,7 +86,7 @@ static const char *end_of_string(const char *at, const char *end)
     return at;
 }
 
-/* Every value and key follows a sign that is counted here; lists and objects have a second token. */
+/* Every value and key follows a sign that is counted here; lists and objects have two more. */
 static size_t most_tokens(const struct nuc_json_text *t)
 {
     const char *end = t->text + t->size;
@@ -97,12 +98,12 @@ static size_t most_tokens(const struct nuc_json_text *t)
         else if (*at == ',' || *at == ':')
             count++;
         else if (*at == '[' || *at == '{')
-            count += 2;
+            count += 3;
     }
     return count;
 }
 
-static uint32_t add_token(struct parser *p, struct nuc_json_token token)
+static uint32_t add_token(struct parser *p, uint32_t token)
 {
     struct nuc_json_text *t = p->t;
 
@@ -325,6 +326,38 @@ static bool number(struct parser *p)
     return errno == 0 || wrong(p, "too big an integer");
 }
 
+/* ---- tokens ---- */
+
+static const char *text_at(const struct nuc_json_text *t, uint32_t token)
+{
+    return t->text + (t->tokens[token] & ~MARK);
+}
+
+uint32_t nuc_json_text_first(uint32_t container)
+{
+    return container + 3;
+}
+
+uint32_t nuc_json_text_next(const struct nuc_json_text *t, uint32_t i)
+{
+    return (t->tokens[i] & MARK) == 0 ? i + 1 : t->tokens[i + 1];
+}
+
+/* NULL: it is not long. */
+static uint32_t *index_of(const struct nuc_json_text *t, uint32_t container)
+{
+    const uint32_t count = t->tokens[container + 2];
+
+    return (count & MARK) == 0 ? NULL : t->indexes[count & ~MARK];
+}
+
+uint32_t nuc_json_text_count(const struct nuc_json_text *t, uint32_t i)
+{
+    const uint32_t *index = index_of(t, i);
+
+    return index != NULL ? index[0] : t->tokens[i + 2];
+}
+
 /* ---- long lists and objects ---- */
 
 static uint32_t hash_of(const char *key)
@@ -347,13 +380,13 @@ static uint32_t table_size(uint32_t count)
 
 static const char *key_text(const struct nuc_json_text *t, uint32_t token)
 {
-    return t->text + t->tokens[token].at + 1;
+    return text_at(t, token) + 1;
 }
 
-/* The slot of a key in the table of an object, or the free one where it would go. */
-static uint32_t *slot(const struct nuc_json_text *t, uint32_t object, const char *key)
+/* The slot of a key in the table of a long object, or the free one where it would go. */
+static uint32_t *slot(const struct nuc_json_text *t, uint32_t *index, const char *key)
 {
-    uint32_t size = table_size(t->tokens[object + 1].at), *table = t->indexes[t->tokens[object + 1].next];
+    uint32_t size = table_size(index[0]), *table = index + 1;
     uint32_t i = hash_of(key) & (size - 1);
 
     while (table[i] != 0 && strcmp(key_text(t, table[i]), key) != 0)
@@ -361,42 +394,43 @@ static uint32_t *slot(const struct nuc_json_text *t, uint32_t object, const char
     return &table[i];
 }
 
-/* Room for `count` numbers, all 0. */
-static uint32_t *add_index(struct nuc_json_text *t, uint32_t container, uint32_t count)
+/* Room for `size` numbers, all 0, behind the number of members. */
+static uint32_t *add_index(struct nuc_json_text *t, uint32_t container, uint32_t count, uint32_t size)
 {
     t->indexes = nuc_grow(t->cx, t->indexes, &t->indexes_capacity, t->n_indexes + 1, sizeof *t->indexes);
-    uint32_t *index = allocate(t->cx, count * sizeof *index);
-    t->tokens[container + 1].next = (uint32_t)t->n_indexes;
+    uint32_t *index = allocate(t->cx, ((size_t)size + 1) * sizeof *index);
+    t->tokens[container + 2] = MARK | (uint32_t)t->n_indexes;
     t->indexes[t->n_indexes++] = index;
-    return memset(index, 0, count * sizeof *index);
+    memset(index, 0, ((size_t)size + 1) * sizeof *index);
+    index[0] = count;
+    return index;
 }
 
 /* False when a key is there twice. */
 static bool index_members(struct nuc_json_text *t, uint32_t object, uint32_t count)
 {
-    uint32_t key = object + 2;
+    uint32_t key = nuc_json_text_first(object), *index = add_index(t, object, count, table_size(count));
 
-    add_index(t, object, table_size(count));
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t *place = slot(t, object, key_text(t, key));
+        uint32_t *place = slot(t, index, key_text(t, key));
         if (*place != 0)
             return false;
         *place = key;
-        key = t->tokens[key + 1].next;
+        key = nuc_json_text_next(t, key + 1);
     }
     return true;
 }
 
 static bool repeats_key(const struct nuc_json_text *t, uint32_t object, uint32_t count)
 {
-    uint32_t last = object + 2, key;
+    uint32_t last = nuc_json_text_first(object), key;
 
     for (uint32_t i = 0; i < count; i++) {
-        for (key = object + 2; key != last; key = t->tokens[key + 1].next) {
+        for (key = nuc_json_text_first(object); key != last; key = nuc_json_text_next(t, key + 1)) {
             if (strcmp(key_text(t, key), key_text(t, last)) == 0)
                 return true;
         }
-        last = t->tokens[last + 1].next;
+        last = nuc_json_text_next(t, last + 1);
     }
     return false;
 }
@@ -405,15 +439,15 @@ static bool finish(struct parser *p, uint32_t container, bool is_object, uint32_
 {
     struct nuc_json_text *t = p->t;
 
-    t->tokens[container].next = (uint32_t)t->n_tokens;
-    t->tokens[container + 1].at = count;
+    t->tokens[container + 1] = (uint32_t)t->n_tokens;
+    t->tokens[container + 2] = count;
     if (is_object && (count > SHORT ? !index_members(t, container, count) : repeats_key(t, container, count)))
         return wrong(p, "duplicate object key");
     if (!is_object && count > SHORT) {
-        uint32_t item = container + 2, *index = add_index(t, container, count);
+        uint32_t item = nuc_json_text_first(container), *index = add_index(t, container, count, count);
         for (uint32_t i = 0; i < count; i++) {
-            index[i] = item;
-            item = t->tokens[item].next;
+            index[i + 1] = item;
+            item = nuc_json_text_next(t, item);
         }
     }
     return true;
@@ -436,8 +470,7 @@ static bool value(struct parser *p, unsigned depth);
 static bool key(struct parser *p)
 {
     skip_space(p);
-    uint32_t token = add_token(p, (struct nuc_json_token){(uint32_t)(p->at - p->t->text), 0});
-    p->t->tokens[token].next = token + 1;
+    add_token(p, (uint32_t)(p->at - p->t->text));
     if (!take(p, '"') || !string(p))
         return wrong(p, "a key in quotation marks is missing");
     return take(p, ':') || wrong(p, "':' expected");
@@ -451,8 +484,7 @@ static bool value(struct parser *p, unsigned depth)
     skip_space(p);
     if (p->at == p->end)
         return wrong(p, "premature end of input");
-    uint32_t token = add_token(p, (struct nuc_json_token){(uint32_t)(p->at - p->t->text), 0});
-    p->t->tokens[token].next = token + 1;
+    const uint32_t token = add_token(p, (uint32_t)(p->at - p->t->text));
     switch (*p->at) {
     case '{':
     case '[':
@@ -463,7 +495,9 @@ static bool value(struct parser *p, unsigned depth)
         uint32_t count = 0;
         if (depth == MOST_DEPTH)
             return wrong(p, "maximum parsing depth reached");
-        add_token(p, (struct nuc_json_token){0, 0});
+        p->t->tokens[token] |= MARK;
+        add_token(p, 0);
+        add_token(p, 0);
         if (take(p, close))
             return finish(p, token, is_object, 0);
         do {
@@ -496,7 +530,7 @@ bool nuc_json_text_parse(struct nuc_json_text *t)
 {
     struct parser p = {t, t->text, t->text + t->size, 1};
 
-    assert(t->size < UINT32_MAX);
+    assert(t->size < MARK);
     t->text[t->size] = '\0';
     t->most_tokens = most_tokens(t);
     t->tokens = allocate(t->cx, t->most_tokens * sizeof *t->tokens);
@@ -520,7 +554,7 @@ static enum nuc_json_type type_of_number(const char *from)
 
 enum nuc_json_type nuc_json_text_type(const struct nuc_json_text *t, uint32_t i)
 {
-    const char *first = t->text + t->tokens[i].at;
+    const char *first = text_at(t, i);
 
     switch (*first) {
     case '{':
@@ -542,51 +576,46 @@ enum nuc_json_type nuc_json_text_type(const struct nuc_json_text *t, uint32_t i)
 
 const char *nuc_json_text_string(const struct nuc_json_text *t, uint32_t i)
 {
-    return t->text + t->tokens[i].at + 1;
+    return text_at(t, i) + 1;
 }
 
 int64_t nuc_json_text_integer(const struct nuc_json_text *t, uint32_t i)
 {
-    return strtoll(t->text + t->tokens[i].at, NULL, 10);
+    return strtoll(text_at(t, i), NULL, 10);
 }
 
 double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i)
 {
-    const char *from = t->text + t->tokens[i].at;
+    const char *from = text_at(t, i);
 
     return to_double(from, number_length(from));
 }
 
-uint32_t nuc_json_text_count(const struct nuc_json_text *t, uint32_t i)
-{
-    return t->tokens[i + 1].at;
-}
-
 uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, const char *wanted)
 {
-    uint32_t count = t->tokens[object + 1].at, at = object + 2;
+    uint32_t at = nuc_json_text_first(object), *index = index_of(t, object);
 
-    if (count > SHORT) {
-        uint32_t found = *slot(t, object, wanted);
+    if (index != NULL) {
+        uint32_t found = *slot(t, index, wanted);
         return found == 0 ? 0 : found + 1;
     }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t left = t->tokens[object + 2]; left > 0; left--) {
         if (strcmp(key_text(t, at), wanted) == 0)
             return at + 1;
-        at = t->tokens[at + 1].next;
+        at = nuc_json_text_next(t, at + 1);
     }
     return 0;
 }
 
 uint32_t nuc_json_text_item(const struct nuc_json_text *t, uint32_t array, uint32_t index)
 {
-    uint32_t count = t->tokens[array + 1].at, at = array + 2;
+    uint32_t at = nuc_json_text_first(array), *items = index_of(t, array);
 
-    if (index >= count)
+    if (index >= nuc_json_text_count(t, array))
         return 0;
-    if (count > SHORT)
-        return t->indexes[t->tokens[array + 1].next][index];
+    if (items != NULL)
+        return items[index + 1];
     for (; index > 0; index--)
-        at = t->tokens[at].next;
+        at = nuc_json_text_next(t, at);
     return at;
 }

@@ -1,6 +1,6 @@
 /*
  * JSON texts taken apart in place: one token per value, in the order of the text, and the text itself, in which strings
- * become what they stand for. Tokens take 8 bytes, an object or a list 16, so that a text of n bytes takes about 2 n.
+ * become what they stand for. Tokens take 4 bytes, an object or a list 12, so that a text of n bytes takes about 1.7 n.
  * Where a list or an object is long, an index leads to its items and members.
  */
 #ifndef NUC_ARCHIVE_JSON_TEXT_H
@@ -24,22 +24,19 @@ enum nuc_json_type {
     NUC_JSON_NULL
 };
 
-/*
- * A value. An object or a list has a second token, {members, index}, before those of its members: key, value, key, ...,
- * or value, value, ...
- */
-struct nuc_json_token {
-    uint32_t at;   /* its first character */
-    uint32_t next; /* the token after the whole value */
-};
-
 struct nuc_json_text {
     struct nuc_context *cx;
     char *text; /* strings end with a NUL where their quotation mark was, or before */
     size_t size;
-    struct nuc_json_token *tokens;
+    /*
+     * By value and key: where its first character is. Objects and lists are marked, and have two words more, the token
+     * after the whole and the number of members, before the tokens of these: key, value, key, ..., or value, value, ...
+     */
+    uint32_t *tokens;
     size_t n_tokens, most_tokens;
-    uint32_t **indexes; /* tokens of the items of a long list, or a hash table of the keys of a long object */
+    /* Of a long object or list, whose number of members is marked: that number; a hash table of its keys, or its items.
+     */
+    uint32_t **indexes;
     size_t n_indexes, indexes_capacity;
     int line;         /* where it ends to be JSON */
     const char *what; /* is wrong; NULL: nothing */
@@ -65,6 +62,10 @@ const char *nuc_json_text_string(const struct nuc_json_text *t, uint32_t i);
 int64_t nuc_json_text_integer(const struct nuc_json_text *t, uint32_t i);
 double nuc_json_text_number(const struct nuc_json_text *t, uint32_t i);
 uint32_t nuc_json_text_count(const struct nuc_json_text *t, uint32_t i);
+
+/* The first key or item of an object or a list that has any; what comes after a key or a whole value. */
+uint32_t nuc_json_text_first(uint32_t container);
+uint32_t nuc_json_text_next(const struct nuc_json_text *t, uint32_t i);
 
 /* The value of a member, or an item below the count; 0, which is the root, when there is none. */
 uint32_t nuc_json_text_member(const struct nuc_json_text *t, uint32_t object, const char *key);

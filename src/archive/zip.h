@@ -41,6 +41,9 @@ struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input);
 /* NULL when there is no entry of that name. */
 const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *name);
 
+/* Entries are no longer asked for; contents stay. */
+void nuc_zip_close(const struct nuc_zip *zip);
+
 /* The content; valid as long as the arena that was current at nuc_zip_open(). */
 struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_entry *entry);
 

@@ -50,10 +50,16 @@ struct directory {
     uint64_t offset, size, count;
 };
 
+#define AHEAD 4096u
+
 struct nuc_zip_state {
     struct nuc_arena *arena;    /* that contents live in */
     struct nuc_span *contents;  /* by entry; data NULL: not read yet */
     uint64_t inflated, allowed; /* bytes, all entries together */
+    /* What was read last of small entries and headers, which lie next to each other. */
+    uint64_t ahead_at;
+    size_t n_ahead;
+    uint8_t ahead[AHEAD];
 };
 
 bool nuc_is_zip(struct nuc_span bytes)
@@ -79,6 +85,24 @@ _Noreturn static void bad_entry(const struct nuc_zip *zip, const struct nuc_zip_
 static struct nuc_span read_here(const struct nuc_zip *zip, uint64_t offset, uint64_t size)
 {
     return nuc_read_part(zip->file, zip->cx->arena, offset, size);
+}
+
+static void read_near(const struct nuc_zip *zip, uint64_t offset, void *to, size_t size)
+{
+    struct nuc_zip_state *s = zip->state;
+    const uint64_t left = offset < zip->file->size ? zip->file->size - offset : 0;
+
+    if (size > AHEAD / 4 || size > left) {
+        nuc_read_at(zip->file, offset, to, size);
+        return;
+    }
+    if (offset < s->ahead_at || offset - s->ahead_at > s->n_ahead || size > s->n_ahead - (offset - s->ahead_at)) {
+        s->n_ahead = 0;
+        nuc_read_at(zip->file, offset, s->ahead, left < AHEAD ? (size_t)left : AHEAD);
+        s->ahead_at = offset;
+        s->n_ahead = left < AHEAD ? (size_t)left : AHEAD;
+    }
+    memcpy(to, s->ahead + (offset - s->ahead_at), size);
 }
 
 /* The end record: its signature, and a comment that reaches exactly to the end of the file. */
@@ -211,7 +235,8 @@ static void check_local(const struct nuc_zip *zip, struct nuc_zip_entry *e, uint
 
     if (e->header_offset > end || end - e->header_offset < LOCAL_SIZE + length)
         bad_entry(zip, e, "its header is not where the directory says");
-    const uint8_t *p = read_here(zip, e->header_offset, LOCAL_SIZE + length).data;
+    uint8_t *p = nuc_alloc(zip->cx, LOCAL_SIZE + length);
+    read_near(zip, e->header_offset, p, LOCAL_SIZE + length);
     uint16_t extra_size = nuc_load_u16(p + 28);
     bool later = (nuc_load_u16(p + 6) & DESCRIPTOR) != 0;
     uint64_t size = nuc_load_u32(p + 22), packed_size = nuc_load_u32(p + 18);
@@ -266,6 +291,9 @@ struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
     zip->cx = cx;
     zip->file = nuc_open_stored(cx, input);
     zip->path = zip->file->path;
+    zip->state = nuc_alloc(cx, sizeof *zip->state);
+    zip->state->arena = cx->arena;
+    zip->state->allowed = allowed_inflation(zip->file->size);
     struct directory d = find_directory(zip);
     struct nuc_span rest = read_here(zip, d.offset, d.size);
     struct nuc_zip_entry *entries = nuc_alloc_array(zip->cx, (size_t)d.count, sizeof *entries);
@@ -278,6 +306,7 @@ struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
     }
     if (rest.size != 0)
         bad_zip(zip, "its directory holds more than it counts");
+    nuc_give_back(cx, rest.data - d.size, (size_t)d.size);
     zip->entries = entries;
     zip->sorted = nuc_alloc_array(zip->cx, zip->count, sizeof *zip->sorted);
     for (size_t i = 0; i < zip->count; i++)
@@ -302,10 +331,15 @@ struct nuc_zip *nuc_zip_open(struct nuc_context *cx, struct nuc_stored input)
                      zip->path, list[i - 1]->name, list[i]->name);
     }
     nuc_pop_arena(zip->cx, outer);
-    zip->state = nuc_alloc(cx, sizeof *zip->state);
-    *zip->state = (struct nuc_zip_state){.arena = cx->arena, .allowed = allowed_inflation(zip->file->size)};
     zip->state->contents = nuc_alloc_array(cx, zip->count, sizeof *zip->state->contents);
     return zip;
+}
+
+void nuc_zip_close(const struct nuc_zip *zip)
+{
+    nuc_give_back(zip->cx, zip->entries, zip->count * sizeof *zip->entries);
+    nuc_give_back(zip->cx, zip->sorted, zip->count * sizeof *zip->sorted);
+    nuc_give_back(zip->cx, zip->state->contents, zip->count * sizeof *zip->state->contents);
 }
 
 const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *name)
@@ -390,7 +424,7 @@ static void read_content(const struct nuc_zip *zip, const struct nuc_zip_entry *
             bad_entry(zip, e, "its deflated bytes are damaged");
         nuc_pop_arena(zip->cx, outer);
     } else {
-        nuc_read_at(zip->file, e->offset, to, (size_t)e->size);
+        read_near(zip, e->offset, to, (size_t)e->size);
     }
     check_checksum(zip, e, nuc_crc32_of(0, to, (size_t)e->size));
 }

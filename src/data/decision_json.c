@@ -205,9 +205,9 @@ static void check_members(const struct nuc_json *object, const struct nuc_decisi
 {
     const struct nuc_json_text *text = object->file->text;
     const struct known known = {kind_of(d)};
-    uint32_t key = object->token + 2;
+    uint32_t key = nuc_json_text_first(object->token);
 
-    for (size_t i = 0; i < nuc_json_maybe_count(object); i++, key = text->tokens[key + 1].next) {
+    for (size_t i = 0; i < nuc_json_maybe_count(object); i++, key = nuc_json_text_next(text, key + 1)) {
         const char *name = nuc_json_text_string(text, key), *word;
         for (size_t k = 0; (word = known_member(&known, k)) != NULL && strcmp(word, name) != 0;)
             k++;

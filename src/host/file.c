@@ -114,9 +114,11 @@ void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t 
         changed(file);
 }
 
+#define NEVER_TOO_MUCH ((uint64_t)1 << 16) /* for which the system is not asked */
+
 void nuc_check_memory(const struct nuc_file *file, uint64_t size)
 {
-    uint64_t limit = nuc_memory_limit();
+    uint64_t limit = size > NEVER_TOO_MUCH ? nuc_memory_limit() : NEVER_TOO_MUCH;
 
     if (size > limit)
         nuc_fail(file->cx, NUC_UNSUPPORTED,

@@ -364,6 +364,8 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
         struct nuc_json spec = nuc_json_union(&item);
         add_placeholder(im, i, &spec);
     }
+    nuc_json_close(&im->weights);
+    nuc_json_close(&im->constants);
     const size_t n_inputs = count_user_inputs(im->g);
     nuc_split_inputs(im);
     if (cx->obstacles == NULL)
@@ -380,8 +382,7 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, struct nuc_stored input
     im->g->facts =
         entry == NULL || entry->size > NUC_PT2_FACTS_MAX ? (struct nuc_span){NULL, 0} : nuc_zip_read(im->zip, entry);
     nuc_json_close(&im->model);
-    nuc_json_close(&im->weights);
-    nuc_json_close(&im->constants);
+    nuc_zip_close(im->zip);
     remove_unread(im->g);
     if (im->is_cut)
         nuc_remove_unread_inputs(im, n_inputs);

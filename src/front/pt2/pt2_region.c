@@ -49,11 +49,10 @@ struct nuc_scope *nuc_open_scope(struct nuc_context *cx, struct nuc_json graph)
     scope->tokens = nuc_alloc_array(cx, scope->n_values, sizeof *scope->tokens);
     scope->nodes = nuc_alloc_array(cx, scope->n_values, sizeof(struct nuc_node *));
     /* The text has a key and its value in turn. */
-    uint32_t token = scope->tensor_values.token + 2;
+    uint32_t token = nuc_json_text_first(scope->tensor_values.token);
     for (size_t i = 0; i < scope->n_values; i++) {
-        token = text->tokens[token].next;
-        scope->tokens[i] = token;
-        token = text->tokens[token].next;
+        scope->tokens[i] = token + 1;
+        token = nuc_json_text_next(text, token + 1);
     }
     scope->has_complex = nuc_has_complex(scope);
     return scope;
