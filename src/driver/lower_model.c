@@ -373,7 +373,8 @@ static void note_partitioned(struct nuc_lowered *l, const struct nuc_model *m, c
     }
 }
 
-static void lower_partitions(struct nuc_model *m, bool for_caller)
+/* `in_place`: of the partitioned graph itself, not of a copy. */
+static void lower_partitions(struct nuc_model *m, bool for_caller, bool in_place)
 {
     struct nuc_lowered *l = m->lowered;
     struct nuc_program_report *r = &l->report;
@@ -383,7 +384,7 @@ static void lower_partitions(struct nuc_model *m, bool for_caller)
 
     uint32_t *origins = nuc_alloc_array(m->c->cx, (size_t)handles.count + 1, sizeof *origins);
     for (uint32_t i = 0; i < handles.count; i++)
-        origins[i] = handles.nodes[i] != NULL ? handles.nodes[i]->origin : 0;
+        origins[i] = handles.nodes[i] == NULL ? 0 : in_place ? i + 1 : handles.nodes[i]->origin;
     l->n_handles = handles.count;
     l->origins = origins;
     for (uint32_t i = 0; i < l->n_partitions; i++) {
@@ -406,31 +407,38 @@ void nuc_delegate_model(struct nuc_job *j)
 
     if (partitioned->partitions == NULL)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is not partitioned", partitioned->graph->file);
-    struct nuc_model *m = j->use_up ? take_partitioned(partitioned) : copy_partitioned(partitioned);
     struct nuc_lowered *l = nuc_alloc(cx, sizeof *l);
-    note_partitioned(l, m, partitioned->graph);
-    if (j->use_up)
-        nuc_renumber(m->graph);
-    l->n_partitions = m->partitions->count;
+    l->n_partitions = partitioned->partitions->count;
     l->partitions = nuc_alloc_array(cx, l->n_partitions, sizeof *l->partitions);
     /* What is known of the program before its partitions are gone from the graph. */
-    struct nuc_operator_counts counts = nuc_count_operators(m->graph);
+    struct nuc_operator_counts counts = nuc_count_operators(partitioned->graph);
     struct nuc_program_report r = {.n_operators = counts.all,
                                    .n_operators_delegated = counts.delegated,
-                                   .n_partitions = m->partitions->count,
-                                   .converter = nuc_converter_name(&m->settings->o),
+                                   .n_partitions = l->n_partitions,
+                                   .converter = nuc_converter_name(&partitioned->settings->o),
                                    .runs_on_simulator = true,
-                                   .has_npu = m->settings->target->npu_name != NULL};
-    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+                                   .has_npu = partitioned->settings->target->npu_name != NULL};
+    for (const struct nuc_node *n = partitioned->graph->first; n != NULL; n = n->next) {
         r.n_nodes += nuc_is_call(n);
         r.n_delegated += nuc_is_call(n) && n->partition >= 0;
     }
     l->report = r;
+    /* In a trial the copy is made when the memory of lowering is free again. */
+    const bool in_place = partitioned->settings->trial && !j->use_up;
+    if (in_place && !j->graph_only) {
+        struct nuc_model as = *partitioned;
+        as.lowered = l;
+        lower_partitions(&as, j->for_caller, true);
+    }
+    struct nuc_model *m = j->use_up ? take_partitioned(partitioned) : copy_partitioned(partitioned);
+    note_partitioned(l, m, partitioned->graph);
+    if (j->use_up)
+        nuc_renumber(m->graph);
     if (m->from_litert)
         l->io = nuc_note_io(m);
     m->lowered = l;
-    if (!j->graph_only)
-        lower_partitions(m, j->for_caller);
+    if (!in_place && !j->graph_only)
+        lower_partitions(m, j->for_caller, false);
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         calls[i]->delegate = l->partitions[i].delegate;

@@ -173,7 +173,8 @@ static void renumber(const int32_t *number, int32_t *list, uint32_t count)
 void nuc_lt_remove_dead(struct nuc_lt_model *m)
 {
     struct nuc_lt_subgraph *s = &m->subgraphs[0];
-    int32_t *number = nuc_alloc_array(m->cx, s->n_tensors, sizeof *number);
+    const size_t before = s->n_tensors;
+    int32_t *number = nuc_alloc_array(m->cx, before, sizeof *number);
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < s->n_tensors; i++)
@@ -197,6 +198,11 @@ void nuc_lt_remove_dead(struct nuc_lt_model *m)
         renumber(number, s->ops[i].inputs, s->ops[i].n_inputs);
         renumber(number, s->ops[i].outputs, s->ops[i].n_outputs);
     }
+    nuc_give_back(m->cx, number, before * sizeof *number);
+    const struct nuc_lt_tensor *all = s->tensors;
+    s->tensors = nuc_copy(m->cx, all, kept * sizeof *all);
+    nuc_give_back(m->cx, all, s->tensors_capacity * sizeof *all);
+    s->tensors_capacity = kept;
 }
 
 /* ---- messages ---- */

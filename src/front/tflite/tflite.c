@@ -550,6 +550,8 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
         *io = (struct nuc_litert_io){io->eight_bit_weights, n_inputs, ti.s->n_outputs, image_inputs(&ti, n_inputs),
                                      images};
     nuc_label_sources(ti.g);
+    nuc_give_back(cx, ti.tensors, 2 * (size_t)s.n_tensors * sizeof *ti.tensors);
+    nuc_give_back(cx, ti.values, 2 * (size_t)s.n_tensors * sizeof *ti.values);
     return ti.g;
 }
 
@@ -582,5 +584,11 @@ struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored in
     const char *kept = nuc_strdup(cx, input.path); /* nodes name it as their source for as long as the graph lives */
     const struct nuc_lt_model *m = nuc_lt_read(cx, kept, nuc_read_stored(cx, input));
 
-    return nuc_import_litert(cx, m, subgraph_of(cx, m, signature), io);
+    const uint32_t index = subgraph_of(cx, m, signature);
+    struct nuc_graph *g = nuc_import_litert(cx, m, index, io);
+
+    /* Names, scales and the bytes of constants stay. */
+    nuc_give_back(cx, m->subgraphs[index].tensors, m->subgraphs[index].n_tensors * sizeof(struct nuc_lt_tensor));
+    nuc_give_back(cx, m->subgraphs[index].ops, m->subgraphs[index].n_ops * sizeof(struct nuc_lt_op));
+    return g;
 }

@@ -359,14 +359,18 @@ void nuc_arrange(struct nuc_ltb *b)
         return;
     struct nuc_lt_op *ops = nuc_copy(b->cx, s->ops, s->n_ops * sizeof *ops);
     uint32_t n_ops = s->n_ops;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(b->cx);
     struct nuc_arrangement *a = set_up(b);
     search(a);
+    nuc_leave_sub_arena(b->cx, sub);
     for (uint32_t i = 0; i < a->n_ops; i++)
         a->ops[i].op = &ops[a->ops[i].op - s->ops];
     nuc_arrange_emit(a);
+    nuc_free_sub_arena(sub);
     struct nuc_moved after = nuc_moved_by_transposes(b->model);
-    if (after.bytes < before.bytes || (after.bytes == before.bytes && after.transposes < before.transposes))
-        return;
-    memcpy(s->ops, ops, n_ops * sizeof *ops);
-    s->n_ops = n_ops;
+    if (after.bytes > before.bytes || (after.bytes == before.bytes && after.transposes >= before.transposes)) {
+        memcpy(s->ops, ops, n_ops * sizeof *ops);
+        s->n_ops = n_ops;
+    }
+    nuc_give_back(b->cx, ops, n_ops * sizeof *ops);
 }

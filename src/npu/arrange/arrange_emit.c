@@ -452,4 +452,6 @@ void nuc_arrange_emit(struct nuc_arrangement *a)
         emit_op(&e, i);
     for (uint32_t i = 0; i < s->n_outputs; i++)
         emit_output(&e, s->outputs[i], i);
+    nuc_give_back(a->b->cx, e.of, a->n_values * sizeof *e.of);
+    nuc_give_back(a->b->cx, e.is_written, a->n_views * sizeof *e.is_written);
 }

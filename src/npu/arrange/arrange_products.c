@@ -78,4 +78,5 @@ void nuc_products_to_convolutions(struct nuc_ltb *b)
             *nuc_lt_add_op(b->model, ops[i].code, ops[i].inputs, ops[i].n_inputs, ops[i].outputs, ops[i].n_outputs) =
                 ops[i];
     }
+    nuc_give_back(b->cx, ops, n_ops * sizeof *ops);
 }

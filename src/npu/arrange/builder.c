@@ -16,6 +16,14 @@ struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file)
     return b;
 }
 
+void nuc_ltb_close(struct nuc_ltb *b)
+{
+    nuc_give_back(b->cx, b->notes, b->notes_capacity * sizeof *b->notes);
+    nuc_give_back(b->cx, b->names, b->n_slots * sizeof *b->names);
+    b->notes = NULL;
+    b->names = NULL;
+}
+
 /* ---- names ---- */
 
 static size_t hash(const char *text)
@@ -201,7 +209,7 @@ void nuc_ltb_name_by_labels(struct nuc_ltb *b)
         used[s->inputs[i]] = true;
     for (uint32_t i = 0; i < s->n_outputs; i++)
         used[s->outputs[i]] = true;
-    b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
+    memset(b->names, 0, b->n_slots * sizeof *b->names);
     b->n_names = 0;
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         used[i] = used[i] || uses.producer[i] >= 0 || uses.first[i] < uses.first[i + 1];
@@ -214,6 +222,7 @@ void nuc_ltb_name_by_labels(struct nuc_ltb *b)
         s->tensors[i].name = name_by_label(b, &b->notes[i]);
         add_name(b, s->tensors[i].name);
     }
+    nuc_give_back(b->cx, used, ((size_t)s->n_tensors + 1) * sizeof *used);
 }
 
 void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_quant *quant)

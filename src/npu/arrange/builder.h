@@ -46,6 +46,9 @@ struct nuc_ltb {
 
 struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file);
 
+/* Gives back what is not the model. */
+void nuc_ltb_close(struct nuc_ltb *b);
+
 /* Room for that many tensors, so that adding them copies none. */
 void nuc_ltb_reserve(struct nuc_ltb *b, size_t count);
 

@@ -43,9 +43,11 @@ static void bypass(struct nuc_ltb *b, uint32_t first, uint32_t second)
 bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
 {
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(b->cx);
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
     struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
 
+    nuc_leave_sub_arena(b->cx, sub);
     for (uint32_t i = 0; i < n_ops; i++) {
         const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
         int32_t y = op->outputs[0];
@@ -57,7 +59,9 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
             bypass(b, i, u.reader[r]);
         drop[i] = true;
     }
-    return nuc_ltb_drop_ops(b, drop);
+    bool dropped = nuc_ltb_drop_ops(b, drop);
+    nuc_free_sub_arena(sub);
+    return dropped;
 }
 
 /* ---- identities ---- */
@@ -99,6 +103,7 @@ static void replace(struct nuc_ltb *b, int32_t y, int32_t x)
 
 bool nuc_tidy_remove_identities(struct nuc_ltb *b)
 {
+    struct nuc_arena *outer = nuc_push_arena(b->cx);
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     bool *drop = nuc_alloc_array(b->cx, s->n_ops, sizeof *drop);
     int32_t *instead = nuc_alloc_array(b->cx, s->n_tensors + 1, sizeof *instead);
@@ -121,5 +126,7 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b)
         for (uint32_t k = 0; k < s->ops[i].n_inputs; k++)
             s->ops[i].inputs[k] = now(instead, s->ops[i].inputs[k]);
     }
-    return nuc_ltb_drop_ops(b, drop);
+    bool dropped = nuc_ltb_drop_ops(b, drop);
+    nuc_pop_arena(b->cx, outer);
+    return dropped;
 }

@@ -55,9 +55,11 @@ static int32_t moved_weights(struct nuc_ltb *b, int32_t weights, int32_t y)
 bool nuc_tidy_permute_weights(struct nuc_ltb *b)
 {
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(b->cx);
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
     struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
 
+    nuc_leave_sub_arena(b->cx, sub);
     for (uint32_t i = 0; i < n_ops; i++) {
         struct nuc_lt_op *ops = nuc_ltb_graph(b)->ops;
         if (!is_boundary_transpose(b, &ops[i]))
@@ -75,5 +77,7 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
         ops[reshape].inputs[0] = ops[i].inputs[0];
         drop[i] = true;
     }
-    return nuc_ltb_drop_ops(b, drop);
+    bool dropped = nuc_ltb_drop_ops(b, drop);
+    nuc_free_sub_arena(sub);
+    return dropped;
 }

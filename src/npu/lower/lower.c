@@ -251,6 +251,7 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     lower_nodes(&l);
     nuc_tidy_sort(l.b);
     convert_boundaries(&l, io);
+    nuc_give_back(l.cx, l.places, l.n_slots * sizeof *l.places);
     nuc_tidy(l.b);
     /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
     if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1) {
@@ -272,6 +273,7 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     nuc_pop_arena(l.cx, outer);
     if (l.options.labels != NULL)
         nuc_ltb_name_by_labels(l.b);
+    nuc_ltb_close(l.b);
     nuc_lt_remove_dead(l.b->model);
     finish_side(&l, io->inputs, io->n_inputs, nuc_ltb_graph(l.b)->inputs);
     finish_side(&l, io->outputs, io->n_outputs, nuc_ltb_graph(l.b)->outputs);
