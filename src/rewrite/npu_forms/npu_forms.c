@@ -56,6 +56,7 @@ static expansion form_of(const struct nuc_support *s, const struct nuc_node *nod
 
 bool nuc_take_fewer_rows(const struct nuc_support *s)
 {
+    uint32_t old_ids = s->g->next_id;
     bool changed = false;
 
     for (struct nuc_node *n = s->g->first, *next; n != NULL; n = next) {
@@ -63,7 +64,7 @@ bool nuc_take_fewer_rows(const struct nuc_support *s)
         next = build != NULL ? nuc_expand_node(s->g, n, build) : n->next;
         changed = changed || build != NULL;
     }
-    if (changed)
+    if (s->g->next_id != old_ids) /* also by what was looked at */
         nuc_remove_dead(s->g);
     return changed;
 }

@@ -5,10 +5,12 @@
  */
 #include "rewrite/npu_forms/npu_forms.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/axis_map.h"
 #include "npu/support/estimate.h"
+#include "rewrite/known.h"
 
 static int64_t width(const struct nuc_node *x)
 {
@@ -75,6 +77,22 @@ static struct nuc_node *behind_moves(struct nuc_node *x)
     return x;
 }
 
+/* An operator once more, of other operands where there are some. */
+static struct nuc_node *with_operands(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *x,
+                                      struct nuc_node *const *operands, uint32_t count)
+{
+    struct nuc_node *made = nuc_insert(g, node, x->op, x);
+
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(operands[0])));
+    for (uint32_t i = 1; i < x->n_args; i++) {
+        nuc_copy_arg(g, made, i, x, i);
+        if (i < count && operands[i] != NULL)
+            nuc_set_arg_node(made, g, i, operands[i]);
+    }
+    nuc_infer_shape(g, made);
+    return made;
+}
+
 /* The moves from `from` to `x` once more, of rows of another width. */
 static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                               const struct nuc_node *from, struct nuc_node *to)
@@ -88,12 +106,7 @@ static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct
         return inner;
     if (nuc_op_family(x->op) == NUC_FAMILY_VIEW)
         return nuc_insert_reshaped(g, node, inner, out.sizes, out.rank);
-    struct nuc_node *made = nuc_insert(g, node, x->op, x);
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(inner)));
-    for (uint32_t i = 1; i < x->n_args; i++)
-        nuc_copy_arg(g, made, i, x, i);
-    nuc_infer_shape(g, made);
-    return made;
+    return with_operands(g, node, x, &inner, 1);
 }
 
 static struct nuc_node *layer_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *linear,
@@ -393,15 +406,154 @@ static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node
         if (operands[i] != NULL && follows(x, i, p.dim, &from) && from != NO_DIM)
             operands[i] = taken(g, node, operands[i], (struct nuc_places){p.at, p.count, from});
     }
-    made = nuc_insert(g, node, x->op, x);
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(operands[0])));
-    for (uint32_t i = 1; i < x->n_args; i++) {
-        nuc_copy_arg(g, made, i, x, i);
-        if (i < NUC_MAX_RANK && operands[i] != NULL)
-            nuc_set_arg_node(made, g, i, operands[i]);
+    return with_operands(g, node, x, operands, NUC_MAX_RANK);
+}
+
+/* ---- rows of a norm that are known ---- */
+
+static bool moves(const struct nuc_node *x)
+{
+    enum nuc_family family = nuc_op_family(x->op);
+
+    return nuc_is_call(x) && nuc_is_float_value(x) && !nuc_is_written(x) &&
+           (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE || family == NUC_FAMILY_COPY ||
+            x->op == NUC_OP_SLICE || x->op == NUC_OP_CAT);
+}
+
+/* Operand `i` of what moves values; NULL: there are no more. */
+static struct nuc_node *moved_operand(const struct nuc_node *x, uint32_t i)
+{
+    const struct nuc_arg *list = x->op == NUC_OP_CAT ? nuc_arg_at(x, NUC_ARG(CAT, tensors)) : NULL;
+
+    if (list != NULL)
+        return list->kind == NUC_ARG_NODES && i < list->count ? list->u.nodes[i] : NULL;
+    return i == 0 ? nuc_arg_node(x, NUC_SELF) : NULL;
+}
+
+#define DEEPEST 16
+
+/* Some of a value is constant, behind what moves it. */
+static bool joins_constants(const struct nuc_node *x, unsigned depth)
+{
+    bool some = false;
+
+    for (uint32_t i = 0; depth > 0 && !some && moves(x); i++) {
+        const struct nuc_node *operand = moved_operand(x, i);
+        if (operand == NULL)
+            break;
+        some = nuc_is_static(operand) ? x->op == NUC_OP_CAT : joins_constants(operand, depth - 1);
     }
-    nuc_infer_shape(g, made);
-    return made;
+    return some;
+}
+
+/* The value once more, with a NaN for each element that is not constant. */
+static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, unsigned depth)
+{
+    if (nuc_is_static(x))
+        return x;
+    struct nuc_node *first = depth > 0 && moves(x) ? moved_operand(x, 0) : NULL;
+    if (first == NULL)
+        return nuc_insert_filled(g, node, &x->vals[0], NAN);
+    if (x->op == NUC_OP_CAT) {
+        uint32_t count = nuc_arg_at(x, NUC_ARG(CAT, tensors))->count;
+        struct nuc_node **parts = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
+        for (uint32_t i = 0; i < count; i++)
+            parts[i] = with_unknown(g, node, nuc_arg_at(x, NUC_ARG(CAT, tensors))->u.nodes[i], depth - 1);
+        return nuc_insert_cat(g, node, parts, count, nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank));
+    }
+    first = with_unknown(g, node, first, depth - 1);
+    return with_operands(g, node, x, &first, 1);
+}
+
+/* Which rows of what a norm reads are constant: places along one dimension, for all others. */
+struct known_rows {
+    const float *values; /* of all rows */
+    uint32_t dim;
+    bool *known;
+    int64_t count, size; /* places that are known, of all */
+    int64_t runs;        /* of places that are all known or not */
+};
+
+static void find_along(struct nuc_graph *g, const struct nuc_meta *m, uint32_t dim, struct known_rows *k)
+{
+    struct known_rows r = {.values = k->values, .dim = dim, .size = m->sizes[dim]};
+    int64_t inner = 1;
+
+    for (uint32_t d = dim + 1; d < m->rank; d++)
+        inner *= m->sizes[d];
+    r.known = nuc_alloc_array(g->cx, (size_t)r.size, sizeof *r.known);
+    memset(r.known, 1, (size_t)r.size * sizeof *r.known);
+    for (int64_t i = 0; i < nuc_elements(m); i++)
+        r.known[i / inner % r.size] = r.known[i / inner % r.size] && !isnan(r.values[i]);
+    for (int64_t i = 0; i < r.size; i++) {
+        r.count += r.known[i];
+        r.runs += i == 0 || r.known[i] != r.known[i - 1];
+    }
+    if (r.count > k->count)
+        *k = r;
+}
+
+static struct known_rows known_rows_of(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *before = node->prev;
+    const struct nuc_arg *shape = nuc_arg_at(node, nuc_arg_named(node, "normalized_shape"));
+    struct known_rows k = {.values = nuc_known_value(g, with_unknown(g, node, x, DEEPEST))};
+
+    while (node->prev != before)
+        nuc_remove_node(g, node->prev);
+    for (uint32_t d = 0; k.values != NULL && d + shape->count < x->vals[0].rank; d++)
+        find_along(g, &x->vals[0], d, &k);
+    return k;
+}
+
+/* A copy of each run is worth so many times the cycles that a CPU takes for what is known; an NPU takes fewer. */
+#define WORTH 4
+
+static bool is_norm_of_known(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    if (!nuc_is_float_value(node) || !nuc_is_float_value(x) || x->vals[0].rank != node->vals[0].rank ||
+        !joins_constants(x, DEEPEST))
+        return false;
+    struct known_rows k = known_rows_of(s->g, nuc_find_node(s->g, node->name));
+    uint64_t copies =
+        k.count > 0 ? (uint64_t)k.runs * nuc_estimate_move(s->target, (uint64_t)(nuc_elements(&x->vals[0]) / k.runs))
+                    : 0;
+    return k.count > 0 && k.count < k.size &&
+           nuc_estimate_cpu(s->target, node, false) * (uint64_t)k.count / (uint64_t)k.size > WORTH * copies;
+}
+
+/* What the norm makes of those that are not known, between what it makes of the others. */
+static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct known_rows k = known_rows_of(g, node);
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *rows_of[2];
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)k.runs, sizeof(struct nuc_node *));
+    int64_t *at[2], *own = nuc_alloc_array(g->cx, (size_t)k.size, sizeof *own), n[2] = {0, 0};
+
+    for (int known = 0; known < 2; known++)
+        at[known] = nuc_alloc_array(g->cx, (size_t)k.size, sizeof **at);
+    for (int64_t i = 0; i < k.size; i++) {
+        own[i] = i;
+        at[k.known[i]][n[k.known[i]]++] = i;
+    }
+    for (int known = 0; known < 2; known++) {
+        struct nuc_node *of = known ? nuc_insert_floats(g, node, k.values, x->vals[0].sizes, x->vals[0].rank) : x;
+        of = taken(g, node, of, (struct nuc_places){at[known], n[known], k.dim});
+        rows_of[known] = with_operands(g, node, node, &of, 1);
+        n[known] = 0;
+    }
+    const struct nuc_meta *m = &rows_of[1]->vals[0];
+    rows_of[1] = nuc_insert_floats(g, node, nuc_known_value(g, rows_of[1]), m->sizes, m->rank);
+    for (int64_t i = 0, run = 0; i < k.size; run++) {
+        bool known = k.known[i];
+        int64_t first = n[known];
+        for (; i < k.size && k.known[i] == known; i++)
+            n[known]++;
+        parts[run] = taken(g, node, rows_of[known], (struct nuc_places){own + first, n[known] - first, k.dim});
+    }
+    return nuc_insert_cat(g, node, parts, (uint32_t)k.runs, k.dim);
 }
 
 /* ---- the forms ---- */
@@ -411,5 +563,7 @@ const struct nuc_npu_form nuc_row_forms[] = {
     {NUC_OP_SLICE, to_operator_of_part, is_part_of_operator},
     {NUC_OP_INDEX, to_operator_of_part, is_part_of_operator},
     {NUC_OP_LINEAR, to_padded_layer, is_layer_of_padded},
+    {NUC_OP_LAYER_NORM, to_norm_of_unknown, is_norm_of_known},
+    {NUC_OP_RMS_NORM, to_norm_of_unknown, is_norm_of_known},
     {.build = NULL},
 };
