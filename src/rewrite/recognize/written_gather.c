@@ -189,17 +189,59 @@ static struct nuc_node *rewritten(struct nuc_graph *g, struct nuc_node *node)
     return value;
 }
 
+/*
+ * Windows, as decomposed archives unfold them: indices of neighbouring dimensions, each along dimensions of its own,
+ * which are those of the result in this order. Along one dimension after the other there is one index each.
+ */
+static bool split_windows(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(INDEX, indices));
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    uint32_t count = 0, rank = 0, next = 0;
+    const int64_t *at[NUC_MAX_RANK] = {NULL};
+
+    for (uint32_t d = 0; list->kind == NUC_ARG_NODES && d < list->count; d++) {
+        const struct nuc_node *places = list->u.nodes[d];
+        rank = places != NULL && places->vals[0].rank > rank ? places->vals[0].rank : rank;
+    }
+    for (uint32_t d = 0, last = 0; list->kind == NUC_ARG_NODES && d < list->count; d++) {
+        struct nuc_node *places = list->u.nodes[d];
+        if (places == NULL)
+            continue;
+        const struct nuc_meta *m = &places->vals[0];
+        at[d] = m->dtype == NUC_I64 ? nuc_known_integers(g, places) : NULL;
+        if (at[d] == NULL || (count > 0 && last + 1 != d))
+            return false;
+        for (uint32_t k = 0, first = next; k < m->rank; k++) {
+            if (m->sizes[k] != 1 && rank - m->rank + k < first)
+                return false;
+            next = m->sizes[k] != 1 ? rank - m->rank + k + 1 : next;
+        }
+        last = d;
+        count++;
+    }
+    if (count < 2 || count == rank)
+        return false;
+    for (uint32_t d = 0; d < list->count; d++) {
+        if (at[d] != NULL)
+            value = nuc_insert_taken(g, node, value, d, at[d], nuc_elements(&list->u.nodes[d]->vals[0]));
+    }
+    nuc_replace_uses(g, node, nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank), NULL);
+    return true;
+}
+
+/* Sums that are no terms of a larger one first; where the larger one is nothing such, its largest terms. */
 bool nuc_written_gathers(struct nuc_graph *g)
 {
     uint32_t count;
     struct nuc_node **nodes = nuc_collect(g, NUC_OPS(NUC_OP_ADD), &count);
     bool changed = false;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *node = nodes[i];
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        struct nuc_node *node = nodes[i < count ? i : 2 * count - 1 - i];
         bool is_term = node->n_users == 1 && adds(node->users[0]);
         uint32_t old_ids = g->next_id;
-        struct nuc_node *value = node->n_users > 0 && adds(node) && !is_term ? rewritten(g, node) : NULL;
+        struct nuc_node *value = node->n_users > 0 && adds(node) && is_term == (i >= count) ? rewritten(g, node) : NULL;
         if (value == NULL)
             continue;
         nuc_replace_uses(g, node, value, NULL);
@@ -208,5 +250,5 @@ bool nuc_written_gathers(struct nuc_graph *g)
             nuc_rename(g, value, node->name);
         changed = true;
     }
-    return changed;
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_INDEX), split_windows) || changed;
 }
