@@ -157,7 +157,7 @@ struct vec_blend {
 struct vec_isa {
     enum nuc_simulator_path path;
     int32_t input_offset; /* the kernels add to inputs */
-    int32_t weight_bytes; /* 1, or 2: weights widened, in pairs [2][16][2] */
+    int32_t weight_bytes; /* 1, or 2: weights widened, in pairs [2][16][2] of the first and third of four */
     int32_t left;         /* added to vec_params.left */
     int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
     const uint8_t *order; /* [block]: output of each accumulator of the depthwise kernel's block */

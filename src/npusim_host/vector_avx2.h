@@ -11,14 +11,14 @@
 #define VEC_TILE_BLOCKS 1
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16
-#define VEC_OFFSET 0
-#define VEC_COPY 16 /* bytes that are copied at once */
+#define VEC_OFFSET 128 /* added to inputs: unsigned bytes are widened in place, by a mask and a shift */
+#define VEC_COPY 16    /* bytes that are copied at once */
 
 typedef struct {
     __m256i low, high;
 } vec_i32;
 
-/* Two pairs of inputs as int16, each in every lane. */
+/* Pairs of inputs as int16 in every lane: the first and third of four, the second and fourth. */
 typedef struct {
     __m256i first, second;
 } vec_x;
@@ -211,13 +211,25 @@ static inline vec_i32 vec_divide(vec_i32 v, float count)
                      _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(v.high), divisor))};
 }
 
+static inline vec_x vec_pairs(__m256i four)
+{
+    return (vec_x){_mm256_and_si256(four, _mm256_set1_epi16(0xFF)), _mm256_srli_epi16(four, 8)};
+}
+
+static inline vec_x vec_staged_inputs(const int8_t *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof v);
+    return vec_pairs(_mm256_set1_epi32(v));
+}
+
 static inline vec_x vec_inputs(const int8_t *p)
 {
     int32_t v;
 
     memcpy(&v, p, sizeof v);
-    __m128i wide = _mm_cvtepi8_epi16(_mm_cvtsi32_si128(v));
-    return (vec_x){_mm256_broadcastd_epi32(wide), _mm256_broadcastd_epi32(_mm_srli_epi64(wide, 32))};
+    return vec_pairs(_mm256_xor_si256(_mm256_set1_epi32(v), _mm256_set1_epi8(INT8_MIN)));
 }
 
 static inline void vec_copy_step(int8_t *to, const int8_t *from, int8_t flip)
@@ -239,7 +251,7 @@ static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
 
 static inline __m256i vec_tap(const int8_t *p)
 {
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)p));
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)p));
 }
 
 /* Four taps of 16 outputs: two pairs, interleaved within 128 bits, which makes the order of the lanes. */
@@ -254,8 +266,8 @@ static inline vec_i32 vec_mix_pair(__m256i a, __m256i b)
 
 static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
-    return (vec_mixed){vec_mix_pair(vec_tap(tap[0] + at), vec_tap(tap[1] + at)),
-                       vec_mix_pair(vec_tap(tap[2] + at), vec_tap(tap[3] + at))};
+    return (vec_mixed){vec_mix_pair(vec_tap(tap[0] + at), vec_tap(tap[2] + at)),
+                       vec_mix_pair(vec_tap(tap[1] + at), vec_tap(tap[3] + at))};
 }
 
 static inline void vec_dot_mixed(vec_i32 *acc, const int step, const vec_mixed *x, const int blocks, const uint8_t *w)
@@ -297,7 +309,8 @@ static inline __m256i vec_linear_pairs(const struct vec_linear *l, __m256i pairs
 
 static inline __m256i vec_linear_half(const struct vec_linear *l, const int8_t *a, const int8_t *b)
 {
-    __m256i x = vec_tap(a), y = vec_tap(b);
+    __m256i x = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)a));
+    __m256i y = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)b));
 
     return _mm256_packs_epi32(vec_linear_pairs(l, _mm256_unpacklo_epi16(x, y)),
                               vec_linear_pairs(l, _mm256_unpackhi_epi16(x, y)));

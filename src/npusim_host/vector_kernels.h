@@ -26,6 +26,13 @@ static inline int32_t vec_smaller(int32_t a, int32_t b)
 
 /* ---- where an instruction set has no better way ---- */
 
+#if !VEC_OFFSET
+static inline vec_x vec_staged_inputs(const int8_t *p)
+{
+    return vec_inputs(p);
+}
+#endif
+
 #ifndef VEC_ROW
 #define VEC_ROW 1 /* vectors of columns next to each other that are stored at once */
 
@@ -40,11 +47,6 @@ static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, 
 static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
 {
     vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
-}
-
-static inline vec_x vec_staged_inputs(const int8_t *p)
-{
-    return vec_inputs(p);
 }
 
 /* Pixels that alternate with others are not copied several at a time. */

@@ -88,7 +88,7 @@ void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int
     if (isa->weight_bytes == 1)
         group[lane * VEC_DEPTH + k] = (uint8_t)weight;
     else
-        memcpy(group + (k / 2 * 2 * VEC_LANES + lane * 2 + k % 2) * 2, &wide, sizeof wide);
+        memcpy(group + (k % 2 * 2 * VEC_LANES + lane * 2 + k / 2) * 2, &wide, sizeof wide);
 }
 
 static int32_t magnitude(int32_t v)
