@@ -43,7 +43,7 @@ static const struct way ways[] = {
     {"as-seen", DEFAULT, NUC_STEP_AS_SEEN, "default", "of these: as seen"},
     {"far", DEFAULT, NUC_STEP_FAR, "default", "of these: 3 and 6 spreads"},
     {"equalize", DEFAULT, NUC_STEP_EQUALIZE, "default", "equalisation"},
-    {"width", DEFAULT, NUC_STEP_WIDTH, "default", "operators that stay in float"},
+    {"width", DEFAULT, NUC_STEP_WIDTH, "default", "operators in float or int16"},
     {"widening", DEFAULT, NUC_STEP_WIDEN, "default", "ranges beyond what was seen"},
     {"relevant", DEFAULT, NUC_STEP_RELEVANT, "default", "ranges without what activations cut off"},
     {"biases", DEFAULT, NUC_STEP_BIASES, "default", "bias correction"},
