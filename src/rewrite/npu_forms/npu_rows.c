@@ -453,7 +453,7 @@ static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node,
         return x;
     struct nuc_node *first = depth > 0 && moves(x) ? moved_operand(x, 0) : NULL;
     if (first == NULL)
-        return nuc_insert_filled(g, node, &x->vals[0], NAN);
+        return nuc_insert_filled(g, node, &x->vals[0], (double)NAN);
     if (x->op == NUC_OP_CAT) {
         uint32_t count = nuc_arg_at(x, NUC_ARG(CAT, tensors))->count;
         struct nuc_node **parts = nuc_alloc_array(g->cx, count, sizeof(struct nuc_node *));
