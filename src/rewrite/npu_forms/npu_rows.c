@@ -320,7 +320,7 @@ static bool takes_less(const struct nuc_node *node, uint32_t dim, unsigned depth
     bool less = family == NUC_FAMILY_MATRIX || family == NUC_FAMILY_SOFTMAX || family == NUC_FAMILY_NORM;
 
     if (!nuc_is_call(node) || !nuc_is_float_value(node) || node->in_place || !is_read_once(node) ||
-        nuc_is_written(node) || !is_made_in_parts(node))
+        nuc_is_written(node) || !is_made_in_parts(node) || nuc_arg_node(node, NUC_SELF) == NULL)
         return false;
     for (uint32_t i = 0; i < node->n_args; i++) {
         const struct nuc_node *x = nuc_arg_node(node, i);
