@@ -73,7 +73,11 @@ bool nuc_model_is_quantized(const struct nuc_model *m)
             nuc_op_family(n->op) == NUC_FAMILY_CORTEXM &&
             !nuc_op_is_in(n->op, NUC_OPS(NUC_OP_PREPARE_FRAME, NUC_OP_SIGNAL_FEATURES, NUC_OP_SIGNAL_MICRO));
         const bool says_so = nuc_is_dequantize(n) || computes || (nuc_is_input(n) && n->vals[0].dtype == NUC_I8);
-        if (nuc_is_quantize(n) || (m->from_litert && says_so))
+        const bool in_training =
+            nuc_op_is_in(n->op, NUC_OPS(NUC_OP_FAKE_QUANTIZE, NUC_OP_FAKE_QUANTIZE_CHANNELS, NUC_OP_FAKE_QUANTIZE_MASK,
+                                        NUC_OP_FAKE_QUANTIZE_MASK_TENSOR, NUC_OP_FAKE_QUANTIZE_CHANNELS_MASK,
+                                        NUC_OP_OBSERVED_FAKE_QUANTIZE));
+        if (nuc_is_quantize(n) || in_training || (m->from_litert && says_so))
             return true;
     }
     return false;

@@ -32,6 +32,7 @@ bool nuc_formula_constant(const char *name, struct nuc_arg *value)
         {"float64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_F64}},
         {"int64", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I64}},
         {"int32", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I32}},
+        {"int8", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_I8}},
         {"uint8", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_U8}},
         {"bool", {.kind = NUC_ARG_DTYPE, .u.dtype = NUC_BOOL}},
     };
@@ -249,6 +250,17 @@ FUNCTION(known)
 
     return values == NULL ? (struct nuc_arg){.kind = NUC_ARG_NONE}
                           : nuc_ints_arg(values, (uint32_t)nuc_elements(&x->vals[0]));
+}
+
+/* The number in a constant of one element. */
+FUNCTION(element_value)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    const void *data = nuc_elements(&x->vals[0]) == 1 ? nuc_known_value(s->g, x) : NULL;
+
+    if (data == NULL)
+        nuc_formula_fail(s, "has a parameter that is no constant of one element: make it a buffer of the model");
+    return nuc_float_arg(nuc_number_at(x->vals[0].dtype, data, 0));
 }
 
 FUNCTION(axis)
@@ -515,7 +527,7 @@ FUNCTION(repeated)
     return nuc_node_arg(nuc_insert_repeated(s->g, s->node, x, dim, whole(s, &args[2])));
 }
 
-FUNCTION(times_along)
+FUNCTION(linear_along)
 {
     struct nuc_node *x = tensor(s, &args[0]);
     uint32_t dim = axis_of(s, &args[1], x->vals[0].rank);
@@ -553,6 +565,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"zero", 1, 1, call_zero, "whether a tensor is known to be zero everywhere"},
         {"finite", 1, 1, call_finite, "whether zero times a tensor is zero"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
+        {"element_value", 1, 1, call_element_value, "the number in a constant of one element"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
         {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},
         {"put", 3, 3, call_put, "put(list, i, value): element i replaced"},
@@ -574,8 +587,8 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"part", 4, 4, call_part, "part(x, dim, start, end): x itself where that is all of it"},
         {"taken", 3, 3, call_taken, "taken(x, dim, places): x itself where they are all in order"},
         {"repeated", 3, 3, call_repeated, "repeated(x, dim, times)"},
-        {"times_along", 3, 3, call_times_along,
-         "times_along(x, dim, matrix): the product with [out, in] along a dimension"},
+        {"linear_along", 3, 3, call_linear_along,
+         "linear_along(x, dim, matrix): the product with [out, in] along a dimension"},
         {"waves", 5, 5, call_waves, "waves(n, inputs, outputs, factor, kind): the matrix of a Fourier transform"},
         {"over_parts", 1, 1, call_over_parts, "an equation of einsum that sums over a dimension in front, too"},
         {"moved_dims", 3, 3, call_moved_dims, "moved_dims(x, from, to)"},
