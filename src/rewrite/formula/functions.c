@@ -252,6 +252,17 @@ FUNCTION(known)
                           : nuc_ints_arg(values, (uint32_t)nuc_elements(&x->vals[0]));
 }
 
+/* A constant, where a tensor is computed of constants alone. */
+FUNCTION(folded)
+{
+    struct nuc_node *x = tensor(s, &args[0]);
+    struct nuc_meta m = nuc_meta_make(x->vals[0].dtype, x->vals[0].sizes, x->vals[0].rank);
+    const void *data = nuc_known_value(s->g, x);
+
+    return nuc_node_arg(
+        data == NULL ? x : nuc_add_constant(s->g, nuc_format(s->g->cx, "%s_constant", s->node->name), &m, data));
+}
+
 /* The number in a constant of one element. */
 FUNCTION(element_value)
 {
@@ -566,6 +577,7 @@ const struct nuc_formula_function *nuc_formula_function(const char *name)
         {"finite", 1, 1, call_finite, "whether zero times a tensor is zero"},
         {"known", 1, 1, call_known, "elements of a constant of ints, or none"},
         {"element_value", 1, 1, call_element_value, "the number in a constant of one element"},
+        {"folded", 1, 1, call_folded, "a constant, where a tensor is computed of constants alone"},
         {"axis", 2, 2, call_axis, "axis(dim, x): a dimension of x counted from the front"},
         {"axes", 2, 2, call_axes, "axes(dim, x): dimensions as a list, whatever form the argument has"},
         {"put", 3, 3, call_put, "put(list, i, value): element i replaced"},
