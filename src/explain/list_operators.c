@@ -260,7 +260,8 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
                   "operator (`aten.relu_`, `aten.add.Scalar`, `aten.concat`) count with it. NPU: where the\nrules "
                   "below hold. int8: a kernel or a table of the Cortex-M. "
                   "float: a float\nkernel of the CPU. others: expressed by operators of this list. nothing: gone "
-                  "before anything runs.\n\n");
+                  "before anything runs.\n`.complex`: on complex numbers, which are two values each, whatever overload "
+                  "torch has.\n\n");
     add_archive_table(&out, &newest, runs_on);
     nuc_text_addf(&out,
                   "\n# Rules of the NPU\n\nNames are those of the Edge dialect, which `nucleon explain` prints next "

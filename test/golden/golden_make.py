@@ -137,7 +137,7 @@ def check_static(program):
         for v in pytree.tree_leaves(node.meta.get('val')):
             if isinstance(v, (torch.SymInt, torch.SymBool, torch.SymFloat)):
                 raise Unusable('symbolic')
-            if isinstance(v, torch.Tensor) and (v.is_complex() or not all(isinstance(s, int) for s in v.shape)):
+            if isinstance(v, torch.Tensor) and not all(isinstance(s, int) for s in v.shape):
                 raise Unusable('shape')
     if program.graph_signature.user_inputs_to_mutate or program.graph_signature.buffers_to_mutate:
         raise Unusable('mutation')
