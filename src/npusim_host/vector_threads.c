@@ -15,8 +15,10 @@
 
 #define SPIN_NANOSECONDS 50000 /* that a thread spins before it sleeps */
 #define SPIN_PAUSES 16         /* between looks at the clock */
-#define ALONE 16               /* rounds nobody else began after which most are not offered */
-#define OFFERED 4              /* of those every fourth is: a thread that spins meets one */
+#define ALONE 16               /* rounds nobody else began after which most are not offered: */
+#define PAUSE 512              /* of as many calls, which take about as long as waking a hundred times, */
+#define BURST 64               /* the first ones are, while a thread that the first one woke spins, */
+#define OFFERED 4              /* and of those every fourth: it meets one */
 #define LINE 64                /* of the cache: what different threads write lies in different ones */
 
 /* The gate: who may work. A round is open from its start until the caller finds nothing left to do. */
@@ -35,7 +37,7 @@ struct vec_pool_of_threads {
     _Atomic uint32_t sleepers; /* workers to be woken */
     _Atomic uint32_t entries;  /* of workers into rounds; wraps */
     _Atomic bool stop;
-    uint32_t alone, asked; /* rounds since the last one with a worker; calls while there was none */
+    uint32_t alone, asked; /* rounds since the last one with a worker; calls since then */
     /* Of the round that is open. */
     vec_work work;
     void *arg;
@@ -247,10 +249,17 @@ static void close_gate(struct vec_pool_of_threads *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+static bool is_offered(struct vec_pool_of_threads *t)
+{
+    uint32_t at = t->alone < ALONE ? 0 : t->asked++ % PAUSE;
+
+    return at < BURST && at % OFFERED == 0;
+}
+
 void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n, int64_t grain)
 {
     /* Where cores are busy with something else, cutting work into pieces is in vain. */
-    if (!t || n < 2 || n > UINT32_MAX || (t->alone >= ALONE && ++t->asked % OFFERED != 0)) {
+    if (!t || n < 2 || n > UINT32_MAX || !is_offered(t)) {
         work(arg, 0, 0, n);
         return;
     }
