@@ -6,7 +6,7 @@ TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi lib
 
 EXAMPLE_PACKAGES = $(BUILD_PACKAGES) gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm python3-numpy
 
-.PHONY: all demo example example-tools test deb wheel web pack soak firmware asan fuzz clang format check-format clean
+.PHONY: all demo example example-tools test deb wheel web pack soak bench firmware asan fuzz clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -53,6 +53,11 @@ pack:
 web:
 	@sh tools/install_packages.sh cmake ninja-build pkg-config emscripten
 	@sh tools/web.sh
+
+# Everything next to peers, into the tables of bench/README.md: make bench MODELS=FOLDER. The head of bench/peers.sh says
+# where peers, a version before and networks are taken from: PEER=..., PEER_IMAGE=..., CMSIS_NN=..., BEFORE=..., NETWORKS=...
+bench: all
+	@sh bench/peers.sh -w "$(MODELS)"
 
 # An image for a board in QEMU: make firmware PROGRAM=x.pte [CPU=cortex-m33|cortex-m55] [NPU=none|sim|DRIVER.a] [INPUT=samples.bin] [GENERATED=1].
 # NUCLEON_CMSIS_NN_DIR=DIR takes CMSIS-NN's kernels. See docs/firmware.md.

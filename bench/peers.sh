@@ -1,25 +1,30 @@
 #!/bin/sh
-# peers.sh [-s SECTIONS] [-o FILE] MODELS: speed and memory next to other programs, as Markdown tables.
+# peers.sh [-s SECTIONS] [-o FILE] [-w] MODELS: speed and memory next to other programs, as Markdown tables.
 #
-# MODELS is a folder of .tflite files. SECTIONS, between commas: host, m33, compile, budget; all by default. What each
-# needs comes from the environment; a part whose peer or tool is missing is left out, which is said:
+# MODELS is a folder of .tflite files. SECTIONS, between commas: host, m33, int16, compile, budget; all by default. -w:
+# writes the tables into bench/README.md, too. What each section needs comes from the environment; a part whose peer or
+# tool is missing is left out, which is said:
 #
 #   BUILD        build folder with nucleon and bench/; build/release by default
 #   PASSES       of every measurement, of which the least is taken; 5 by default
 #   PEER         host: a command for `bench --peer` (bench/README.md), for each model with THREADS=1 and THREADS=2
 #   PEER_AVX2    host: the same one kept from AVX-512, next to the path avx2
+#   BEFORE       m33, compile: another checkout, built in build/release, which is measured by turns with this one
+#   CMSIS_NN     int16: the sources of CMSIS-NN
 #   PEER_IMAGE   m33: a command, called as PEER_IMAGE MODEL IMAGE.elf: makes an image for tools/firmware_run.sh that reads
 #                samples of its inputs and writes outputs as ours does, with its lines `memory:` and `execution instructions`
 #   NETWORKS     compile, budget: folders with NAME.fp32.pt2, NAME.calib.npz and NAME.qdq.pt2
 #
-# m33 needs arm-none-eabi-gcc and qemu-system-arm. Exit code 0: all was measured. 3: a part was left out. 1: a program
+# m33 and int16 need arm-none-eabi-gcc and qemu-system-arm. Exit code 0: all was measured. 3: a part was left out. 1: a program
 # failed, or gave other bytes than it must.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
-sections=host,m33,compile,budget
+sections=host,m33,int16,compile,budget
 output=
-while getopts s:o: option; do
+write=
+while getopts s:o:w option; do
     case $option in
+    w) write=1 ;;
     s) sections=$OPTARG ;;
     o) output=$OPTARG ;;
     *) sed -n '2s/^# /usage: /p' "$0" >&2; exit 2 ;;
@@ -35,6 +40,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 code=0
+output=${output:-${write:+$work/tables}}
+exec 3>&1
 [ -z "$output" ] || exec >"$output"
 
 left_out() {
@@ -155,18 +162,34 @@ measure_image() {
             END { if (run == "") exit 1; print run, planned, planned + other, flash }' >"$work/$1.m33"
 }
 
+# measure_own NAME ROOT NUCLEON CPU: the model by that compiler and those kernels. Texts of errors are left out, as the
+# peer's release build leaves them out.
+measure_own() {
+    "$3" compile "$model" --target "$4" -o "$work/$name.pte" >"$work/log" 2>&1 &&
+        CFLAGS=-DNUCLEON_NO_MESSAGES NUCLEON=$3 FIRMWARE_BUILD=$work/firmware_$1 sh "$2/tools/firmware.sh" \
+            "$work/$name.pte" >"$work/built" 2>>"$work/log" &&
+        measure_image "$1" "$(sed -n 's/^image //p' "$work/built")"
+}
+
+# other_column NAME ROOT NUCLEON CPU: instructions of another build of ours, which must give the same bytes.
+other_column() {
+    if measure_own "$@" && cmp -s "$work/own.bin" "$work/$1.bin"; then
+        printf ' %s |' "$(cut -d ' ' -f 1 "$work/$1.m33")"
+    else
+        printf ' - |'
+        code=1
+    fi
+}
+
 m33_model() {
     model=$1
     name=$(name_of "$model")
-    if ! "$nucleon" compile "$model" --target cortex-m33 -o "$work/$name.pte" >"$work/log" 2>&1 ||
-        ! NUCLEON=$nucleon FIRMWARE_BUILD=$work/firmware sh "$root/tools/firmware.sh" "$work/$name.pte" >"$work/built"; then
-        failed "$name: $(tail -n 1 "$work/log")"
-        return
-    fi
     sample "$model" >"$work/sample"
-    measure_image own "$(sed -n 's/^image //p' "$work/built")" || { failed "$name: the image does not run"; return; }
+    measure_own own "$root" "$nucleon" cortex-m33 || { failed "$name: $(tail -n 1 "$work/log")"; return; }
     read -r run planned ram flash <"$work/own.m33"
     printf '| %s | %s |' "$name" "$run"
+    [ -z "${BEFORE:-}" ] || other_column before "$BEFORE" "$BEFORE/build/release/nucleon" cortex-m33
+    other_column m55 "$root" "$nucleon" cortex-m55
     if [ -n "${PEER_IMAGE:-}" ]; then
         if "$PEER_IMAGE" "$model" "$work/peer.elf" >"$work/log" 2>&1 && measure_image peer "$work/peer.elf"; then
             read -r peer_run peer_planned peer_ram peer_flash <"$work/peer.m33"
@@ -191,17 +214,29 @@ m33() {
     for tool in arm-none-eabi-gcc qemu-system-arm; do
         have "$tool" || { left_out "the Cortex-M33: $tool is missing"; return; }
     done
-    echo 'Instructions of an inference under QEMU, bytes of the arena, of all RAM but the stack, and of flash without the'
-    echo 'program.'
+    echo 'Instructions of an inference under QEMU, on a Cortex-M55 with its vectors, too, bytes of the arena, of all RAM but'
+    echo 'the stack, and of flash without the program and without texts of errors.'
     [ -n "${PEER_IMAGE:-}" ] || left_out "the peer of the Cortex-M33: PEER_IMAGE names none"
     if [ -n "${PEER_IMAGE:-}" ]; then
-        columns model instructions peer ratio bytes arena peer RAM peer flash peer
+        columns model instructions ${BEFORE:+before} M55 peer ratio bytes arena peer RAM peer flash peer
     else
-        columns model instructions arena RAM flash
+        columns model instructions ${BEFORE:+before} M55 arena RAM flash
     fi
     : >"$work/ratios"
     for model in "$models"/*.tflite; do m33_model "$model"; done
     awk '{ sum += log($1 / $2) } END { if (NR) printf "\nGeometric mean of the ratios: %.3f.\n", exp(sum / NR) }' "$work/ratios"
+}
+
+# Layers of 16 bits: lines of m33/int16.sh as a table.
+int16() {
+    printf '\n### Layers of int16\n'
+    [ -n "${CMSIS_NN:-}" ] || { left_out "layers of int16: CMSIS_NN names no folder"; return; }
+    sh "$root/bench/m33/int16.sh" "$CMSIS_NN" >"$work/int16" || { failed "int16.sh"; return; }
+    columns layer instructions CMSIS-NN ratio
+    awk '/^[a-z0-9]*: / {
+        name = $1; for (i = 2; i <= NF - 4; i++) name = name " " $i
+        printf "| %s | %s | %s | %s |\n", name, $(NF - 3), $(NF - 2), $(NF - 1) }' "$work/int16"
+    sed -n 's/^geometric mean of .*: \(.*\)/\nGeometric mean of the ratios: \1./p' "$work/int16"
 }
 
 # ---- compiler ----
@@ -226,12 +261,14 @@ compile() {
                 failed "chain $kind $n"
                 continue
             fi
-            printf '| %s, %s |' "$kind" "$n"
-            cell "$nucleon" compile "$work/chain.pt2" --no-quantize -o "$work/chain.pte"
-            cell "$nucleon" quantize "$work/chain.pt2" --calibration "$work/chain.npz" -o "$work/chain_q.pt2"
-            cell "$nucleon" compile "$work/chain_q.pt2" -o "$work/chain.pte"
-            cell "$nucleon" compile "$work/chain.tflite" -o "$work/chain.pte"
-            printf '\n'
+            for by in ${BEFORE:+"$BEFORE/build/release/nucleon"} "$nucleon"; do
+                [ "$by" = "$nucleon" ] && printf '| %s, %s |' "$kind" "$n" || printf '| %s, %s, before |' "$kind" "$n"
+                cell "$by" compile "$work/chain.pt2" --no-quantize -o "$work/chain.pte"
+                cell "$by" quantize "$work/chain.pt2" --calibration "$work/chain.npz" -o "$work/chain_q.pt2"
+                cell "$by" compile "$work/chain_q.pt2" -o "$work/chain.pte"
+                cell "$by" compile "$work/chain.tflite" -o "$work/chain.pte"
+                printf '\n'
+            done
         done
     done
     [ -n "${NETWORKS:-}" ] || { left_out "networks of the compiler: NETWORKS names no folder"; return; }
@@ -322,6 +359,18 @@ for tool in "$nucleon" "$build/bench/bench" "$build/bench/chain" "$build/bench/c
 done
 if wanted host; then host; fi
 if wanted m33; then m33; fi
+if wanted int16; then int16; fi
 if wanted compile; then compile; fi
 if wanted budget; then budget; fi
+if [ -n "$write" ]; then
+    # The n-th table, or mean, below a heading of the page becomes the n-th one below that heading of the output.
+    awk '
+        function kind() { return /^\|/ ? "table" : /^Geometric mean/ ? "mean" : "" }
+        /^### / { heading = $0; split("", count) }
+        { k = kind(); if (k == "" || k != last) if (k != "") count[k]++; last = k }
+        NR == FNR { if (k != "") text[heading, k, count[k]] = text[heading, k, count[k]] $0 "\n"; next }
+        k != "" && (heading, k, count[k]) in text { printf "%s", text[heading, k, count[k]]; text[heading, k, count[k]] = ""; next }
+        { print }' "$output" "$root/bench/README.md" >"$work/page" && cp "$work/page" "$root/bench/README.md"
+    [ "$output" != "$work/tables" ] || cat "$output" >&3
+fi
 exit "$code"
