@@ -118,6 +118,14 @@ static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
 /* Up to this shift a result of a sum whose double saturates saturates, too. */
 #define SATURATING_SHIFT 20
 
+/* At least one. */
+static void finish_alike(const int32_t *sum, const int32_t *end, struct nuc_fused f, int8_t *out)
+{
+    do
+        *out++ = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(*sum++), &f));
+    while (sum < end);
+}
+
 /* Results of the columns from `first` on. */
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
@@ -125,11 +133,12 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
     struct nuc_clamp bounds = nuc_clamp_of(r->low, r->high);
     struct nuc_fused f = {0, 0, 0};
     bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
-    int32_t alike = fused && r->step == 0 && !bounds.narrow && f.shift <= SATURATING_SHIFT ? p->columns : 0, c = 0;
 
-    for (; c < alike; c++)
-        out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(nuc_doubled(p->sums[c]), &f));
-    for (; c < p->columns; c++) {
+    if (fused && r->step == 0 && !bounds.narrow && f.shift <= SATURATING_SHIFT) {
+        finish_alike(p->sums, p->sums + p->columns, f, out);
+        return;
+    }
+    for (int32_t c = 0; c < p->columns; c++) {
         int32_t sum = p->sums[c];
         if (r->step != 0)
             fused = nuc_fused_of(r->multipliers[first + c], r->shifts[first + c], r->offset, &f);
