@@ -32,6 +32,16 @@ bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t cha
     return true;
 }
 
+void nuc_dsp_tabulate(const struct nuc_dot *d, int32_t *table)
+{
+    for (int32_t o = 0; o < d->rows; o++) {
+        *table++ = -d->shifts[o];
+        *table++ = (int32_t)((uint32_t)d->multipliers[o] << 1);
+        *table++ = (int32_t)((uint32_t)d->offset << (-d->shifts[o] - 1));
+        *table++ = o + 1 < d->rows ? d->bias[o + 1] : 0;
+    }
+}
+
 /* Cores with the DSP extension have these in dsp_columns_m33.S. */
 #ifndef __ARM_FEATURE_DSP
 
@@ -53,14 +63,13 @@ void nuc_dsp_copy_five(const int8_t *from, ptrdiff_t step, int8_t *to, ptrdiff_t
  * With the rounded product h = round(2 * sum * m / 2^32), the result is floor((h + 2^(s - 1)) / 2^s) + offset =
  * floor((h + 2^(s - 1) + offset * 2^s) / 2^s), a negative h moved below the tie by the sum's sign (where h is 0 and the
  * sum negative the result is the same). 2 * m is 2^32 more than what a register holds of it: the sum itself is added to
- * the upper word. twice: two offsets and one.
+ * the upper word.
  */
-static inline int8_t fused(int32_t sum, int32_t multiplier, int32_t shift, int32_t twice)
+static inline int8_t fused(int32_t sum, const int32_t *table)
 {
-    uint32_t add = (uint32_t)twice << (shift - 1);
-    int32_t from = (int32_t)((uint32_t)sum + add + (uint32_t)(sum >> 31));
+    int32_t from = (int32_t)((uint32_t)sum + (uint32_t)table[2] + (uint32_t)(sum >> 31));
 
-    return (int8_t)nuc_ssat8(nuc_smmlar(sum, (int32_t)((uint32_t)multiplier << 1), from) >> shift);
+    return (int8_t)nuc_ssat8(nuc_smmlar(sum, table[1], from) >> table[0]);
 }
 
 void nuc_dsp_dot(const struct nuc_dot *d)
@@ -78,11 +87,18 @@ void nuc_dsp_dot(const struct nuc_dot *d)
                 five[i] = nuc_smlad(x[NUC_COLUMN_PIXELS + i], nuc_sxtb16_odd(word),
                                     nuc_smlad(x[i], nuc_sxtb16(word), five[i]));
         }
+        int32_t own[NUC_SCALE_WORDS] = {0};
+        if (d->out != NULL && d->shifts != NULL) {
+            const struct nuc_dot one = {
+                .rows = 1, .multipliers = d->multipliers + o, .shifts = d->shifts + o, .offset = d->offset};
+            nuc_dsp_tabulate(&one, own);
+        }
+        const int32_t *table = d->shifts != NULL ? own : d->multipliers + o * NUC_SCALE_WORDS;
         for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++) {
             if (d->out == NULL)
                 sums[i] = five[i];
             else
-                d->out[i * d->step + o] = fused(five[i], d->multipliers[o], -d->shifts[o], d->offset);
+                d->out[i * d->step + o] = fused(five[i], table);
         }
     }
 }

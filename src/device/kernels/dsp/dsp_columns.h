@@ -37,9 +37,14 @@ struct nuc_dot {
 
     int8_t *out; /* results of what nuc_dsp_fuses(), a row's pixels `step` apart; NULL: sums are stored instead */
     ptrdiff_t step;
-    const int32_t *multipliers, *shifts; /* of the rows */
+    const int32_t *multipliers, *shifts; /* of the rows; or a table of nuc_dsp_tabulate() and NULL */
     int32_t offset;                      /* twice that of the results, and one */
 };
+
+#define NUC_SCALE_WORDS 4 /* of a row */
+
+/* What rescaling and the sums of the next row take, row by row, of rows with a bias. */
+void nuc_dsp_tabulate(const struct nuc_dot *d, int32_t *table);
 
 void nuc_dsp_dot(const struct nuc_dot *d);
 

@@ -5,7 +5,7 @@
  * Stack, for tools/stack_bound.sh:
  * stack nuc_dsp_widen_five 40
  * stack nuc_dsp_copy_five 28
- * stack nuc_dsp_dot 92
+ * stack nuc_dsp_dot 96
  */
 #ifdef __ARM_FEATURE_DSP
 
@@ -76,7 +76,7 @@
  * of them widened. On the stack: 0 columns, 4 where the loop is entered, 8 from the end of a row's blocks to the next
  * row, 12 from the multiplier to the bias, 16 multiplier, 20 from it to the shift, 24 out, or where sums go, 28 step,
  * 32 end of the columns, 36 offset, 40 how a row begins, 44 sums that it begins with, 48 end of what is written, 52 how
- * a row ends.
+ * a row ends, 56 how it is rescaled. With a table r11 is the bias of the row that begins, and 16 is its place there.
  */
     .macro  half_block
     smlad   r2, r7, lr, r2
@@ -109,15 +109,6 @@
     .endm
 
     .macro  rescale_row negative
-    ldrd    r7, r8, [sp, #16]
-    ldr     r8, [r7, r8]
-    ldr     r9, [r7], #4
-    str     r7, [sp, #16]
-    ldr     r10, [sp, #36]
-    mvn     r11, r8
-    lsl     r10, r10, r11
-    lsl     r9, r9, #1
-    rsb     r8, r8, #0
     rescale r2, \negative
     rescale r3, \negative
     rescale r4, \negative
@@ -128,26 +119,32 @@
     function nuc_dsp_dot
     push    {r4-r11, lr}
     ldmia   r0, {r1-r12} /* columns, blocks, weight, row, bias, sums, rows, out, step, multipliers, shifts, offset */
-    adr.w   r0, 4f
+    adr.w   lr, 8f + 1
+    cmn     r12, #255
+    bne     1f
+    adr.w   lr, 9f + 1
+1:
+    push    {lr}
+    adr.w   r0, 4f + 1
     cbnz    r5, 1f
-    adr.w   r0, 3f
+    adr.w   r0, 3f + 1
 1:
     cmp     r8, #0
     bne     1f
     mov     r8, r6
     add     r7, r7, r7, lsl #2
     add     r7, r6, r7, lsl #2
-    adr.w   lr, 7f
+    adr.w   lr, 7f + 1
     b       2f
 1:
     add     r7, r8, r7
-    adr.w   lr, 8f
-    cmn     r12, #255
+    adr.w   lr, 11f + 1
+    cmp     r11, #0
     bne     2f
-    adr.w   lr, 9f
+    ldr     r11, [r5]
+    adr.w   r0, 10f + 1
+    adr.w   lr, 12f + 1
 2:
-    orr     r0, r0, #1
-    orr     lr, lr, #1
     push    {r0, r6, r7, lr}
     sub     r4, r4, r2, lsl #2
     sub     r5, r5, r10
@@ -158,10 +155,10 @@
     rsb     r2, r2, #0              /* the loop takes eight blocks: it is entered where the odd ones remain */
     and     r2, r2, #7
     rsb     r2, r2, r2, lsl #4
-    adr.w   lr, 6f
+    adr.w   lr, 6f + 1
     add     r2, lr, r2, lsl #2
-    orr     r2, r2, #1
     push    {r1, r2, r4-r10, r12}
+    add     r11, r6, r7
     mov     r1, r3
     ldr     pc, [sp, #40]
     .balign 4
@@ -182,6 +179,15 @@
     ldrd    r0, r12, [sp]
     bx      r12
     .balign 4
+10:
+    mov     r2, r11
+    mov     r3, r11
+    mov     r4, r11
+    mov     r5, r11
+    mov     r6, r11
+    ldrd    r0, r12, [sp]
+    bx      r12
+    .balign 4
 6:
     .rept   8
     block
@@ -198,6 +204,24 @@
     add     r8, r8, #4
     str     r8, [sp, #16]
     b       2f
+    .balign 4
+11:
+    ldrd    r7, r8, [sp, #16]
+    ldr     r8, [r7, r8]
+    ldr     r9, [r7], #4
+    str     r7, [sp, #16]
+    ldr     r10, [sp, #36]
+    mvn     r11, r8
+    lsl     r10, r10, r11
+    lsl     r9, r9, #1
+    rsb     r8, r8, #0
+    ldr     pc, [sp, #56]
+    .balign 4
+12:
+    ldr     r7, [sp, #16]
+    ldmia   r7!, {r8-r11}
+    str     r7, [sp, #16]
+    ldr     pc, [sp, #56]
     .balign 4
 8:
     rescale_row 1
@@ -221,7 +245,7 @@
     cmp     r7, r9
     it      ne
     ldrne   pc, [sp, #40]
-    add     sp, sp, #56
+    add     sp, sp, #60
     pop     {r4-r11, pc}
     .size   nuc_dsp_dot, . - nuc_dsp_dot
 

@@ -414,6 +414,12 @@ static void convolve(const struct plan *p, int32_t first, int32_t last, const in
     };
     bool at_once = p->fused && d.bias != NULL && p->chunk >= d.rows && p->part == p->blocks;
 
+    if (at_once && last <= p->uncut && at.pixels == NUC_COLUMN_PIXELS) { /* no sums are stored */
+        nuc_dsp_tabulate(&d, p->sums);
+        d.multipliers = p->sums;
+        d.shifts = NULL;
+    }
+
     for (int32_t done = 0; done < n_pixels; done += NUC_COLUMN_PIXELS) {
         int32_t pixel = least(done, n_pixels - at.pixels);
         int32_t y = pixel / p->out_size[1];
