@@ -164,12 +164,42 @@ static bool lower_masked(struct nuc_cm *c, struct nuc_node *node)
 
 /* ---- mul, div ---- */
 
+/* The square of a difference that nothing rounds, as LiteRT has it: a sum's factors, and no more bits than int8 needs.
+ */
+static bool lower_squared_difference(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *difference = nuc_arg_node(node, NUC_SELF);
+    struct nuc_cm_binary v;
+
+    if (difference == NULL || difference != nuc_arg_node(node, NUC_OTHER) || difference->op != NUC_OP_SUB ||
+        c->options->executorch_ops_only || c->options->reference_compat ||
+        !nuc_numbers_equal(nuc_scalar(difference, NUC_ARG(SUB, alpha), 1), 1) ||
+        !nuc_cm_tensor(difference, NUC_SELF, &v.a) || !nuc_cm_tensor(difference, NUC_OTHER, &v.b) ||
+        !nuc_cm_result(node, false, &v.out) || v.a.dtype != v.b.dtype || v.a.dtype != v.out.params.dtype)
+        return false;
+    const double twice_max = 2 * (v.a.scale > v.b.scale ? v.a.scale : v.b.scale);
+    const struct nuc_multiplier a = nuc_cm_multiplier(v.a.scale / twice_max),
+                                b = nuc_cm_multiplier(v.b.scale / twice_max);
+    const struct nuc_multiplier out =
+        nuc_cm_multiplier(twice_max * twice_max / (v.out.params.scale * (v.a.dtype == NUC_I8 ? 1 << 14 : 1)));
+    struct nuc_node *before = nuc_cm_place(&v.out);
+    align(c, &v, &node->vals[0], false, before);
+    nuc_cm_replace(c, &v.out,
+                   nuc_emit(c->g, before, NUC_OP_NUCLEON_SQUARED_DIFFERENCE, v.out.value,
+                            NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_int_arg(a.multiplier),
+                                     nuc_int_arg(a.shift), nuc_node_arg(v.b.node), nuc_int_arg(v.b.zero_point),
+                                     nuc_int_arg(b.multiplier), nuc_int_arg(b.shift),
+                                     nuc_int_arg(v.out.params.zero_point), nuc_int_arg(out.multiplier),
+                                     nuc_int_arg(out.shift), nuc_int_arg(v.out.low), nuc_int_arg(v.out.high))));
+    return true;
+}
+
 bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
 {
     struct nuc_cm_binary v;
 
     if (!nuc_cm_read_binary(node, false, &v))
-        return lower_masked(c, node);
+        return lower_squared_difference(c, node) || lower_masked(c, node);
     struct nuc_multiplier m = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);

@@ -1353,6 +1353,21 @@ integer_lstm('in_integers_clipped', True, 2.0**-13, 1.25, long_requantized)
 int16_operator('MINIMUM', 'MINIMUM', [(2, 4, 5), (2, 1, 5)], (A_SCALE, A_SCALE), A_SCALE, lambda x, y, *_: np.minimum(x, y))
 
 
+def squared_difference(x, y, a, b, out):
+    twice = 2 * float(max(a, b))
+    return requantized((requantized(x, float(a) / twice) - requantized(y, float(b) / twice))**2, twice**2 / float(out))
+
+
+def int8_squared_difference(m):
+    x, y = (whole(1, 5, 6, 7, low=-128, high=128, dtype='int8') for _ in range(2))
+    a, b, out = np.float32(0.03), np.float32(0.02), np.float32(0.11)
+    twice = 2 * float(max(a, b))
+    parts = requantized((x.astype('int64') - 3) * 128, float(a) / twice) - requantized((y.astype('int64') + 5) * 128, float(b) / twice)
+    z = (requantized(parts**2, twice**2 / (2**14 * float(out))) - 128).clip(-128, 127).astype('int8')
+    operands = [m.input(x, scale=a, zero_point=3), m.input(y, scale=b, zero_point=-5)]
+    return [m.add('SQUARED_DIFFERENCE', operands, z.shape, 'int8', scale=out, zero_point=-128)], [z]
+
+
 def int16_prelu(m):
     x, slopes = words(1, 5, 6, 7), whole(1, 1, 7, low=-127, high=128, dtype='int8')
     slope, out = np.float32(0.007), np.float32(0.00027)
@@ -1398,9 +1413,10 @@ def int16_sum(m):
     return [m.add('SUM', [m.input(x, scale=A_SCALE), m.constant(ints(1, 2))], y.shape, 'int16', scale=0.0013)], [y]
 
 
+int16_operator('SQUARED_DIFFERENCE', 'SQUARED_DIFFERENCE', PAIR, (A_SCALE, B_SCALE), 0.004, squared_difference)
 int16_operator('RELU6', 'RELU6', LINE, (A_SCALE * 2,), A_SCALE * 2, lambda x, a, out: x.clip(0, round(6 / a)))
 cases += [('int16.' + name, make) for name, make in (
-    ('PRELU', int16_prelu), ('choices', int16_choices), ('RESIZE_NEAREST_NEIGHBOR', int16_nearest),
+    ('SQUARED_DIFFERENCE.int8', int8_squared_difference), ('PRELU', int16_prelu), ('choices', int16_choices), ('RESIZE_NEAREST_NEIGHBOR', int16_nearest),
     ('DEQUANTIZE', int16_to_floats), ('SUM', int16_sum))]
 
 

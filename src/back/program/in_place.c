@@ -23,7 +23,7 @@ static const struct row {
         }                                                                                                              \
     }
     TWO(CORTEXM_ADD), TWO(CORTEXM_MUL),        TWO(CORTEXM_MINIMUM), TWO(CORTEXM_MAXIMUM),
-    TWO(CORTEXM_DIV), ONE(CORTEXM_ACTIVATION), ONE(NUCLEON_PRELU),
+    TWO(CORTEXM_DIV), ONE(CORTEXM_ACTIVATION), ONE(NUCLEON_PRELU),   TWO(NUCLEON_SQUARED_DIFFERENCE),
 #undef TWO
 #undef ONE
 };

@@ -50,8 +50,6 @@ void nuc_ti_binary(struct nuc_ti *ti)
 void nuc_ti_squared_difference(struct nuc_ti *ti)
 {
     enum nuc_ti_form form = nuc_ti_common_form(ti, 2);
-
-    nuc_ti_need_float(ti);
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form);
     struct nuc_node *difference = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y)));
     nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(difference), nuc_node_arg(difference))), form);

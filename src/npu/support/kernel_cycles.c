@@ -134,6 +134,7 @@ static const struct row {
       .written = 12.7,
       .scalar = 22,
       .few = &few_sums}}, /* 21 %: sums of both operands' 256 values first */
+    {NUC_OPS(NUC_OP_NUCLEON_SQUARED_DIFFERENCE), VALUES, {.call = 1500, .written = 60, .scalar = 3}},
     {NUC_OPS(NUC_OP_CORTEXM_MUL, NUC_OP_MUL, NUC_OP_NUCLEON_PRELU, NUC_OP_PRELU),
      VALUES,
      {.call = 1450, .written = 14.5, .scalar = 22}},                                              /* 25 % */

@@ -49,6 +49,9 @@ void nuc_kernel_requantize(const struct nuc_requantize *r, const void *in, void 
  */
 void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int16_t *a, const int16_t *b,
                         int16_t *out);
+/* Of int8, shifted left by 7, or of int16. */
+void nuc_kernel_squared_difference(const struct nuc_add_s8 *p, enum nuc_dtype dtype, const struct nuc_loops *loops,
+                                   const void *a, const void *b, void *out);
 void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int16_t *a, const int16_t *b,
                         int16_t *out);
 void nuc_kernel_prelu_s16(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int16_t *in,

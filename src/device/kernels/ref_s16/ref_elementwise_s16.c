@@ -192,6 +192,35 @@ void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loop
     while (nuc_walk_next_row(loops, &walk));
 }
 
+static int32_t squared_difference(const struct nuc_add_s8 *p, int32_t a, int32_t b)
+{
+    const uint32_t d = (uint32_t)nuc_requantize(a, p->a) - (uint32_t)nuc_requantize(b, p->b);
+
+    return nuc_clamp_i32(nuc_wrap_add(nuc_requantize((int32_t)(d * d), p->sum), p->offset), p->low, p->high);
+}
+
+void nuc_kernel_squared_difference(const struct nuc_add_s8 *p, enum nuc_dtype dtype, const struct nuc_loops *loops,
+                                   const void *a, const void *b, void *out)
+{
+    const uint32_t last = loops->rank - 1;
+    const ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last], step_b = loops->rank == 0 ? 0 : loops->b[last];
+    const ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    const int32_t unit = dtype == NUC_I8 ? 1 << 7 : 1;
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
+            const int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * step_a) + p->offset_a;
+            const int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * step_b) + p->offset_b;
+            const int32_t v = squared_difference(p, x * unit, y * unit);
+            if (dtype == NUC_I8)
+                ((int8_t *)out)[walk.out + i * step_out] = (int8_t)v;
+            else
+                ((int16_t *)out)[walk.out + i * step_out] = (int16_t)v;
+        }
+    } while (nuc_walk_next_row(loops, &walk));
+}
+
 /* Only the product of the two least numbers is too large. */
 static void multiply_row(const struct nuc_mul_s8 *p, const struct quick *q, const int16_t *a, const int16_t *b,
                          int32_t count, int16_t *out)
