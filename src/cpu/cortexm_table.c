@@ -157,16 +157,24 @@ static bool find_chain(struct nuc_cm *c, struct nuc_node *last, struct chain *v)
     return v->n_nodes > 0 && nuc_same_sizes(&last->vals[0], &v->in.node->vals[0]);
 }
 
-/* A line, which no table of lines bends, with a number: LiteRT rounds the number, too. */
+/*
+ * A line, which no table of lines bends, with a number: a positive factor is another scale, and of many values the rest
+ * is a table, which would be larger than fewer are. LiteRT rounds the number, too.
+ */
 static bool is_line(const struct nuc_cm *c, const struct nuc_node *node)
 {
-    const struct nuc_node *other = nuc_arg_node(node, NUC_OTHER);
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
     bool line = nuc_op_is_in(node->op, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL)) ||
-                (node->op == NUC_OP_DIV && other != NULL && is_number(other));
+                (node->op == NUC_OP_DIV && b != NULL && is_number(b));
+    double number;
 
     for (uint32_t i = 0; i < node->n_users; i++)
         line = line && nuc_is_quantize(node->users[i]);
-    return line && !c->options->as_litert;
+    if (!line || c->options->as_litert)
+        return false;
+    bool scales =
+        node->op == NUC_OP_MUL && (nuc_cm_number(c->g, a, &number) || nuc_cm_number(c->g, b, &number)) && number > 0;
+    return scales || nuc_elements(&node->vals[0]) >= 2 * NUC_EVEN;
 }
 
 bool nuc_cm_is_table(struct nuc_cm *c, struct nuc_node *node)
