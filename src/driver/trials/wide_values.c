@@ -16,7 +16,8 @@
 #include "quantize/search/running_sums.h"
 #include "quantize/search/width_choice.h"
 
-/* What wider numbers have to gain, as a factor of the error: 3 dB; where the user asks for them, half a dB. */
+/* What wider numbers have to gain, as a factor of the error: 3 dB; where the user asks for them or the error is small,
+ * half a dB. */
 #define WORTHWHILE 2.0
 #define WORTHWHILE_MIXED 1.122
 
@@ -198,6 +199,11 @@ struct widening {
     struct nuc_width_costs costs;
 };
 
+static double worthwhile(const struct widening *w)
+{
+    return w->int8.error > NUC_SMALL_ERROR ? WORTHWHILE : WORTHWHILE_MIXED;
+}
+
 /* A proposal that surely gains and takes at most that share of the cycles of int8 more. */
 static bool find_within(const struct widening *w, double share, bool *wide, struct outcome *out)
 {
@@ -209,7 +215,7 @@ static bool find_within(const struct widening *w, double share, bool *wide, stru
             return false;
         double more = (double)out->cycles - (double)w->int8.cycles;
         if (more <= limit)
-            return gains(out, &w->int8, WORTHWHILE);
+            return gains(out, &w->int8, worthwhile(w));
         estimated *= 0.9 * limit / more;
     }
     return false;
@@ -343,7 +349,7 @@ static bool keep_regions(const struct widening *w, const uint32_t *of, uint32_t 
         if (left > 1 && !try_widths(w->m, rest, w->width, true, &without))
             without = w->int8;
         loss[r] = decibels(&without, all);
-        if (is_mixed(w->m) ? without.error > NOTICED_MIXED * all->error : gains(all, &without, WORTHWHILE))
+        if (is_mixed(w->m) ? without.error > NOTICED_MIXED * all->error : gains(all, &without, worthwhile(w)))
             continue;
         memcpy(wide, rest, n_ids * sizeof *wide);
         *all = without;

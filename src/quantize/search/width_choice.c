@@ -55,11 +55,6 @@ static double small_error(const struct nuc_calibration *c)
     return c->mixed ? SMALL_ERROR_OF_MIXED : has_recurrent ? SMALL_ERROR_BY_RECURRENT : NUC_SMALL_ERROR;
 }
 
-static double worthwhile(const struct nuc_calibration *c)
-{
-    return c->mixed ? NOTICED : WORTHWHILE;
-}
-
 struct value {
     uint32_t group;
     bool may_be_free;  /* of int8 */
@@ -79,6 +74,12 @@ struct nuc_width_search {
     uint32_t n_values;
     struct value *values; /* of those that are measured the ones that make the largest errors, in this order */
 };
+
+/* Where a small error is to become a smaller one, less is worth it. */
+static double worthwhile(const struct nuc_width_search *s)
+{
+    return s->error > NUC_SMALL_ERROR && !s->c->mixed ? WORTHWHILE : NOTICED;
+}
 
 /* ---- operators that a value is free of int8 with ---- */
 
@@ -407,7 +408,7 @@ struct nuc_width_search *nuc_width_search_new(struct nuc_calibration *c, bool qu
         free += s->values[i].may_be_free ? s->values[i].error : 0;
     s->all = c->mixed ? fmax(s->all, s->error) : s->all;
     find_paths(s);
-    return s->all > worthwhile(c) * (s->all - free) ? s : NULL;
+    return s->all > worthwhile(s) * (s->all - free) ? s : NULL;
 }
 
 /* ---- regions ---- */
@@ -563,7 +564,7 @@ double nuc_width_propose(const struct nuc_width_search *s, const struct nuc_widt
         p.error = error_left(s, wide);
     }
     prune(&p);
-    if (!(s->all > worthwhile(s->c) * p.error))
+    if (!(s->all > worthwhile(s) * p.error))
         return 0;
     close_over(&p);
     return fmax(p.cycles - before, 1); /* conversions that it does without may be more than it takes */
