@@ -318,12 +318,7 @@ static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, str
         return nuc_operand(g, mul, NUC_SELF);
     }
     struct nuc_node *inner = unscaled(g, node, nuc_operand(g, factor, NUC_SELF), scale);
-    struct nuc_node *made = nuc_insert(g, node, factor->op, factor);
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(inner)));
-    for (uint32_t i = 1; i < factor->n_args; i++)
-        nuc_copy_arg(g, made, i, factor, i);
-    nuc_infer_shape(g, made);
-    return made;
+    return nuc_insert_with_operands(g, node, factor, &inner, 1);
 }
 
 /* The number goes behind the product, whose kernel takes it with it. */

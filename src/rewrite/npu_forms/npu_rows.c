@@ -77,22 +77,6 @@ static struct nuc_node *behind_moves(struct nuc_node *x)
     return x;
 }
 
-/* An operator once more, of other operands where there are some. */
-static struct nuc_node *with_operands(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *x,
-                                      struct nuc_node *const *operands, uint32_t count)
-{
-    struct nuc_node *made = nuc_insert(g, node, x->op, x);
-
-    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(operands[0])));
-    for (uint32_t i = 1; i < x->n_args; i++) {
-        nuc_copy_arg(g, made, i, x, i);
-        if (i < count && operands[i] != NULL)
-            nuc_set_arg_node(made, g, i, operands[i]);
-    }
-    nuc_infer_shape(g, made);
-    return made;
-}
-
 /* The moves from `from` to `x` once more, of rows of another width. */
 static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
                               const struct nuc_node *from, struct nuc_node *to)
@@ -106,7 +90,7 @@ static struct nuc_node *moved(struct nuc_graph *g, struct nuc_node *node, struct
         return inner;
     if (nuc_op_family(x->op) == NUC_FAMILY_VIEW)
         return nuc_insert_reshaped(g, node, inner, out.sizes, out.rank);
-    return with_operands(g, node, x, &inner, 1);
+    return nuc_insert_with_operands(g, node, x, &inner, 1);
 }
 
 static struct nuc_node *layer_of(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *linear,
@@ -406,7 +390,7 @@ static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node
         if (operands[i] != NULL && follows(x, i, p.dim, &from) && from != NO_DIM)
             operands[i] = taken(g, node, operands[i], (struct nuc_places){p.at, p.count, from});
     }
-    return with_operands(g, node, x, operands, NUC_MAX_RANK);
+    return nuc_insert_with_operands(g, node, x, operands, NUC_MAX_RANK);
 }
 
 /* ---- rows of a norm that are known ---- */
@@ -462,7 +446,7 @@ static struct nuc_node *with_unknown(struct nuc_graph *g, struct nuc_node *node,
         return nuc_insert_cat(g, node, parts, count, nuc_dim(x, NUC_ARG(CAT, dim), 0, x->vals[0].rank));
     }
     first = with_unknown(g, node, first, depth - 1);
-    return with_operands(g, node, x, &first, 1);
+    return nuc_insert_with_operands(g, node, x, &first, 1);
 }
 
 /* Which rows of what a norm reads are constant: places along one dimension, for all others. */
@@ -541,7 +525,7 @@ static struct nuc_node *to_norm_of_unknown(struct nuc_graph *g, struct nuc_node 
     for (int known = 0; known < 2; known++) {
         struct nuc_node *of = known ? nuc_insert_floats(g, node, k.values, x->vals[0].sizes, x->vals[0].rank) : x;
         of = taken(g, node, of, (struct nuc_places){at[known], n[known], k.dim});
-        rows_of[known] = with_operands(g, node, node, &of, 1);
+        rows_of[known] = nuc_insert_with_operands(g, node, node, &of, 1);
         n[known] = 0;
     }
     const struct nuc_meta *m = &rows_of[1]->vals[0];
