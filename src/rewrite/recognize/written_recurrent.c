@@ -24,6 +24,7 @@ struct bias {
 struct rows {
     struct nuc_node *weight;
     int64_t at, column, columns;
+    bool is_turned;        /* rows are the columns of the weight */
     struct bias biases[2]; /* of the linear layer, and added behind it */
 };
 
@@ -132,7 +133,10 @@ static bool read_sum(struct nuc_graph *g, struct nuc_node *sum, struct part p, s
         p.rows.biases[1] = (struct bias){b, p.rows.at};
         return read_gate(g, a, p, out);
     }
-    return nuc_elements(&a->vals[0]) == nuc_elements(&b->vals[0]) && read_gate(g, a, p, out) && read_gate(g, b, p, out);
+    struct part rest = p;
+    rest.rows.biases[1].of = NULL;
+    return nuc_elements(&a->vals[0]) == nuc_elements(&b->vals[0]) && read_gate(g, a, p, out) &&
+           read_gate(g, b, rest, out);
 }
 
 static bool is_parameter(const struct nuc_node *node, uint32_t rank)
@@ -140,10 +144,17 @@ static bool is_parameter(const struct nuc_node *node, uint32_t rank)
     return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == rank;
 }
 
+/* A linear layer, or a product with a parameter [inputs, outputs]. */
+static bool is_linear(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_LINEAR ||
+           ((node->op == NUC_OP_MM || node->op == NUC_OP_MATMUL) && is_parameter(nuc_arg_node(node, NUC_OTHER), 2));
+}
+
 /* What stands side by side in the operand of a linear layer; 1: the operand itself. */
 static uint32_t inputs_of(struct nuc_graph *g, const struct nuc_node *linear, struct nuc_node *inputs[2])
 {
-    struct nuc_node *x = nuc_operand(g, linear, NUC_ARG(LINEAR, input)), *cat = nuc_behind_views(x);
+    struct nuc_node *x = nuc_operand(g, linear, NUC_SELF), *cat = nuc_behind_views(x);
     const struct nuc_arg *list = &cat->args[NUC_SELF];
 
     inputs[0] = x;
@@ -156,18 +167,19 @@ static uint32_t inputs_of(struct nuc_graph *g, const struct nuc_node *linear, st
 
 static bool read_linear(struct nuc_graph *g, struct nuc_node *linear, struct part p, struct gate *out)
 {
-    struct nuc_node *weight = nuc_operand(g, linear, NUC_ARG(LINEAR, weight)), *inputs[2];
-    struct nuc_node *bias = nuc_arg_node(linear, NUC_ARG(LINEAR, bias));
+    struct nuc_node *weight = nuc_operand(g, linear, NUC_OTHER), *inputs[2];
+    struct nuc_node *bias = linear->op == NUC_OP_LINEAR ? nuc_arg_node(linear, NUC_ARG(LINEAR, bias)) : NULL;
     uint32_t count = inputs_of(g, linear, inputs);
 
     if (!out->splits || p.step != NULL) {
-        inputs[0] = nuc_operand(g, linear, NUC_ARG(LINEAR, input));
+        inputs[0] = nuc_operand(g, linear, NUC_SELF);
         count = 1;
     }
     if (out->count + count > 2 || !is_parameter(weight, 2) || (bias != NULL && !is_parameter(bias, 1)))
         return false;
     p.linear = linear;
     p.rows.weight = weight;
+    p.rows.is_turned = linear->op != NUC_OP_LINEAR;
     if (bias != NULL)
         p.rows.biases[0] = (struct bias){bias, p.rows.at};
     for (uint32_t i = 0; i < count; i++) {
@@ -204,7 +216,7 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         }
         input = nuc_arg_node(value, NUC_SELF);
         bool views = nuc_op_family(value->op) == NUC_FAMILY_VIEW || nuc_is_plain_copy(value);
-        if (value->op == NUC_OP_LINEAR || is_sum(value) || !is_float(input))
+        if (is_linear(value) || is_sum(value) || !is_float(input))
             break;
         if (value->op == NUC_OP_SLICE && nuc_integer(value, NUC_ARG(SLICE, step), 1) == 1) {
             const struct nuc_meta *m = &input->vals[0];
@@ -226,36 +238,65 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
         return false;
     if (is_sum(value))
         return read_sum(g, value, p, out);
-    return value->op == NUC_OP_LINEAR && read_linear(g, value, p, out);
+    return is_linear(value) && read_linear(g, value, p, out);
 }
 
-static bool is_gate(struct nuc_graph *g, struct nuc_node *value, uint32_t count, struct gate *out)
+/* What a function is of, and where a gate is in it: a function may be computed for several gates at once. */
+struct argument {
+    struct nuc_node *of;
+    int64_t at, elements;
+};
+
+static bool is_gate(struct nuc_graph *g, struct argument a, uint32_t count, struct gate *out)
 {
-    if (value == NULL)
+    const struct part p = {.rows.at = a.at};
+
+    if (a.of == NULL)
         return false;
-    *out = (struct gate){.elements = nuc_elements(&value->vals[0])};
-    if (read_gate(g, value, (struct part){.linear = NULL}, out) && out->count == count)
+    *out = (struct gate){.elements = a.elements};
+    if (read_gate(g, a.of, p, out) && out->count == count)
         return true;
-    *out = (struct gate){.elements = out->elements, .splits = true};
-    return count == 2 && read_gate(g, value, (struct part){.linear = NULL}, out) && out->count == count;
+    *out = (struct gate){.elements = a.elements, .splits = true};
+    return count == 2 && read_gate(g, a.of, p, out) && out->count == count;
 }
 
 /* ---- what is computed of the gates ---- */
 
-/* The operand of a function. */
-static struct nuc_node *argument(const struct nuc_node *node, enum nuc_op op)
+static struct argument whole(struct nuc_node *value)
 {
-    return node != NULL && node->op == op ? nuc_arg_node(node, NUC_SELF) : NULL;
+    return (struct argument){value, 0, value == NULL ? 0 : nuc_elements(&value->vals[0])};
+}
+
+/* The operand of a function; `of` is NULL where the node is nothing such. */
+static struct argument argument(struct nuc_node *node, enum nuc_op op)
+{
+    struct argument a = whole(node);
+
+    for (struct nuc_node *next; a.of != NULL && a.of->op != op; a.of = next) {
+        next = chunked(a.of, &a.at);
+        if (next == NULL && a.of->op == NUC_OP_SLICE && nuc_integer(a.of, NUC_ARG(SLICE, step), 1) == 1) {
+            const struct nuc_node *input = nuc_arg_node(a.of, NUC_SELF);
+            uint32_t dim = input == NULL ? 0 : (uint32_t)nuc_dim(a.of, NUC_ARG(SLICE, dim), 0, input->vals[0].rank);
+            if (input == NULL || dim + 1 != input->vals[0].rank)
+                return (struct argument){NULL, 0, 0};
+            a.at += nuc_slice_end(nuc_integer(a.of, NUC_ARG(SLICE, start), 0), input->vals[0].sizes[dim]);
+            next = nuc_arg_node(a.of, NUC_SELF);
+        }
+    }
+    if (a.of != NULL)
+        a.of = nuc_arg_node(a.of, NUC_SELF);
+    return a;
 }
 
 /* A product or sum of op(x) and another value, in either order, from order `from` on. */
-static bool has_function(const struct nuc_node *node, enum nuc_op op, uint32_t from, struct nuc_node **x,
+static bool has_function(const struct nuc_node *node, enum nuc_op op, uint32_t from, struct argument *x,
                          struct nuc_node **other)
 {
     for (uint32_t i = from; i < 2; i++) {
-        *x = argument(operand(node, i), op);
+        struct nuc_node *value = operand(node, i);
         *other = operand(node, 1 - i);
-        if (*x != NULL && *other != NULL)
+        *x = argument(value, op);
+        if (x->of != NULL && *other != NULL)
             return true;
     }
     return false;
@@ -264,7 +305,8 @@ static bool has_function(const struct nuc_node *node, enum nuc_op op, uint32_t f
 /* sigmoid(o) tanh(c) of c = sigmoid(f) c' + sigmoid(i) tanh(g) */
 static bool is_lstm(struct nuc_node *h, struct cell *out)
 {
-    struct nuc_node *o, *tanh, *f, *i;
+    struct argument o, f, i;
+    struct nuc_node *tanh;
 
     if (h->op != NUC_OP_MUL || !has_function(h, NUC_OP_SIGMOID, 0, &o, &tanh) || tanh->op != NUC_OP_TANH)
         return false;
@@ -278,7 +320,7 @@ static bool is_lstm(struct nuc_node *h, struct cell *out)
         if (kept->op != NUC_OP_MUL || added->op != NUC_OP_MUL || !has_function(added, NUC_OP_SIGMOID, 0, &i, &tanh) ||
             tanh->op != NUC_OP_TANH || !has_function(kept, NUC_OP_SIGMOID, 0, &f, &out->old))
             continue;
-        struct nuc_node *const gates[] = {i, f, nuc_arg_node(tanh, NUC_SELF), o};
+        const struct argument gates[] = {i, f, whole(nuc_arg_node(tanh, NUC_SELF)), o};
         bool all = true;
         for (uint32_t n = 0; n < 4 && all; n++)
             all = is_gate(out->g, gates[n], 2, &out->gates[n]);
@@ -306,8 +348,7 @@ static bool is_complement(struct nuc_graph *g, struct nuc_node *node, const stru
 }
 
 /* (h' - n) z + n, or (1 - z) n + z h': returns n. */
-static struct nuc_node *mixed(struct nuc_graph *g, const struct nuc_node *h, struct nuc_node **from,
-                              struct nuc_node **z)
+static struct nuc_node *mixed(struct nuc_graph *g, const struct nuc_node *h, struct nuc_node **from, struct argument *z)
 {
     struct nuc_node *other;
 
@@ -333,11 +374,11 @@ static struct nuc_node *mixed(struct nuc_graph *g, const struct nuc_node *h, str
 /* n = tanh(i + sigmoid(r) j), j of the state */
 static bool is_gru(struct nuc_node *h, struct cell *out)
 {
-    struct nuc_node *z, *r, *j, *n = is_sum(h) ? mixed(out->g, h, &out->from, &z) : NULL;
-    struct nuc_node *sum = argument(n, NUC_OP_TANH);
+    struct argument z, r;
+    struct nuc_node *j, *n = is_sum(h) ? mixed(out->g, h, &out->from, &z) : NULL;
+    struct nuc_node *sum = n != NULL && n->op == NUC_OP_TANH ? operand(n, NUC_SELF) : NULL;
     struct gate of_state;
 
-    sum = sum != NULL ? nuc_behind_views(sum) : NULL;
     if (sum == NULL || !is_sum(sum))
         return false;
     out->op = NUC_OP_GRU;
@@ -347,8 +388,8 @@ static bool is_gru(struct nuc_node *h, struct cell *out)
         const struct nuc_node *product = value_of(out->g, sum, k);
         for (uint32_t i = 0; product->op == NUC_OP_MUL && i < 2; i++) {
             struct gate *last = &out->gates[2];
-            if (!has_function(product, NUC_OP_SIGMOID, i, &r, &j) || !is_gate(out->g, j, 1, &of_state) ||
-                !is_gate(out->g, nuc_arg_node(sum, 1 - k), 1, last) || !is_gate(out->g, r, 2, &out->gates[0]) ||
+            if (!has_function(product, NUC_OP_SIGMOID, i, &r, &j) || !is_gate(out->g, whole(j), 1, &of_state) ||
+                !is_gate(out->g, whole(nuc_arg_node(sum, 1 - k)), 1, last) || !is_gate(out->g, r, 2, &out->gates[0]) ||
                 !is_gate(out->g, z, 2, &out->gates[1]))
                 continue;
             last->parts[last->count++] = of_state.parts[0];
@@ -365,7 +406,7 @@ static bool is_rnn(struct nuc_node *h, struct cell *out)
         return false;
     out->op = h->op == NUC_OP_TANH ? NUC_OP_RNN_TANH : NUC_OP_RNN_RELU;
     out->h = h;
-    return is_gate(out->g, nuc_arg_node(h, NUC_SELF), 2, &out->gates[0]);
+    return is_gate(out->g, whole(nuc_arg_node(h, NUC_SELF)), 2, &out->gates[0]);
 }
 
 /* ---- the two layers ---- */
@@ -382,10 +423,23 @@ static int64_t place_of(struct nuc_graph *g, const struct part *p)
     return p->turned ? m->sizes[dim] - 1 - start : start;
 }
 
+/* Also a part that is taken twice. */
+static bool is_same_value(struct nuc_graph *g, struct nuc_node *a, struct nuc_node *b)
+{
+    const struct part p = {.step = a}, q = {.step = b};
+    uint32_t i, k;
+
+    if (a == b || a->op != NUC_OP_SLICE || b->op != NUC_OP_SLICE || !nuc_same_sizes(&a->vals[0], &b->vals[0]))
+        return a == b;
+    return steps_of(g, &p, &i) != NULL && steps_of(g, &q, &k) != NULL && i == k && place_of(g, &p) == place_of(g, &q) &&
+           nuc_arg_node(a, NUC_SELF) == nuc_arg_node(b, NUC_SELF) && nuc_integer(a, NUC_ARG(SLICE, step), 1) == 1 &&
+           nuc_integer(b, NUC_ARG(SLICE, step), 1) == 1;
+}
+
 static bool reads_same(struct nuc_graph *g, const struct part *a, const struct part *b)
 {
-    return nuc_behind_views(a->input) == nuc_behind_views(b->input) && (a->step == NULL) == (b->step == NULL) &&
-           place_of(g, a) == place_of(g, b);
+    return is_same_value(g, nuc_behind_views(a->input), nuc_behind_views(b->input)) &&
+           (a->step == NULL) == (b->step == NULL) && place_of(g, a) == place_of(g, b);
 }
 
 /* A part has rows for the gate, and is computed for `batch` rows of each step. */
@@ -403,7 +457,7 @@ static bool is_layer(const struct cell *c, const struct part *p)
         if (r->biases[i].of != NULL && r->biases[i].at + c->hidden > last_size(r->biases[i].of))
             return false;
     }
-    return rows == c->batch && r->at + c->hidden <= r->weight->vals[0].sizes[0] &&
+    return rows == c->batch && r->at + c->hidden <= r->weight->vals[0].sizes[r->is_turned ? 1 : 0] &&
            nuc_elements(&p->input->vals[0]) / last_size(p->input) ==
                nuc_elements(&p->linear->vals[0]) / last_size(p->linear);
 }
@@ -558,14 +612,19 @@ static struct nuc_node *stacked(const struct cell *c, const struct bias *rows, s
 
 static struct nuc_node *weight_of(const struct cell *c, uint32_t layer, struct nuc_node *before)
 {
+    const int64_t turned[2] = {1, 0};
     struct bias rows[MOST_GATES];
 
     for (uint32_t k = 0; k < nuc_recurrent_gates(c->op); k++) {
         const struct rows *r = &c->gates[k].parts[layer].rows, *last = &c->gates[k > 0 ? k - 1 : 0].parts[layer].rows;
-        rows[k].at = r->at;
-        rows[k].of = k > 0 && r->weight == last->weight && r->column == last->column
-                         ? rows[k - 1].of
-                         : nuc_insert_part(c->g, before, r->weight, 1, r->column, r->column + r->columns);
+        rows[k] = (struct bias){r->weight, r->at};
+        if (k > 0 && r->weight == last->weight && r->column == last->column && r->is_turned == last->is_turned) {
+            rows[k].of = rows[k - 1].of;
+            continue;
+        }
+        if (r->is_turned)
+            rows[k].of = nuc_insert_permute(c->g, before, r->weight, turned);
+        rows[k].of = nuc_insert_part(c->g, before, rows[k].of, 1, r->column, r->column + r->columns);
     }
     return stacked(c, rows, before);
 }
@@ -619,7 +678,8 @@ static bool same_rows(const struct cell *c, const struct known *k)
 
     for (uint32_t i = 0; same && i < 2 * nuc_recurrent_gates(c->op); i++) {
         const struct rows *a = &c->gates[i / 2].parts[i % 2].rows, *b = &k->rows[i / 2][i % 2];
-        same = a->weight == b->weight && a->at == b->at && a->column == b->column && a->columns == b->columns;
+        same = a->weight == b->weight && a->is_turned == b->is_turned && a->at == b->at && a->column == b->column &&
+               a->columns == b->columns;
         for (uint32_t n = 0; n < 2; n++)
             same = same && a->biases[n].of == b->biases[n].of && a->biases[n].at == b->biases[n].at;
     }
