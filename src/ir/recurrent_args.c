@@ -35,17 +35,10 @@ struct nuc_recurrent nuc_recurrent_of(const struct nuc_node *node)
     return r;
 }
 
-bool nuc_is_zero_state(struct nuc_graph *g, const struct nuc_node *state)
+static bool is_zero(struct nuc_graph *g, const struct nuc_node *state)
 {
     while (state->op == NUC_OP_SLICE || nuc_op_family(state->op) == NUC_FAMILY_VIEW)
         state = nuc_arg_node(state, NUC_SELF);
-    if (state->op == NUC_OP_CAT) {
-        const struct nuc_arg *list = &state->args[NUC_SELF];
-        uint32_t zeros = 0;
-        while (zeros < list->count && nuc_is_zero_state(g, list->u.nodes[zeros]))
-            zeros++;
-        return zeros == list->count;
-    }
     if (state->op == NUC_OP_ZEROS)
         return true;
     if (state->op == NUC_OP_FULL)
@@ -58,6 +51,18 @@ bool nuc_is_zero_state(struct nuc_graph *g, const struct nuc_node *state)
             return false;
     }
     return true;
+}
+
+bool nuc_is_zero_state(struct nuc_graph *g, const struct nuc_node *state)
+{
+    const struct nuc_arg *list = &state->args[NUC_SELF];
+    uint32_t zeros = 0;
+
+    if (state->op != NUC_OP_CAT)
+        return is_zero(g, state);
+    while (zeros < list->count && is_zero(g, list->u.nodes[zeros]))
+        zeros++;
+    return zeros == list->count;
 }
 
 struct nuc_recurrent_cell nuc_recurrent_cell(const struct nuc_recurrent *r, uint32_t cell)

@@ -50,7 +50,7 @@ static struct nuc_node *origin_of(struct nuc_node *state)
     return nuc_is_input(state) && nuc_is_quantizable(state) && only_begins_layers(state) ? state : NULL;
 }
 
-/* What a final state goes through on its way out: views, and, `joined`, concatenations with those of other layers. */
+/* What a final state goes through on its way out: views, and, `joined`, a concatenation with those of other layers. */
 static bool goes_through(const struct nuc_node *node, bool joined)
 {
     return (joined && node->op == NUC_OP_CAT) || nuc_op_family(node->op) == NUC_FAMILY_VIEW;
@@ -61,7 +61,8 @@ static bool only_goes_out(const struct nuc_node *value, bool joined)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         const struct nuc_node *user = value->users[i];
-        if (user->op != NUC_OP_OUTPUT && (!goes_through(user, joined) || !only_goes_out(user, joined)))
+        if (user->op != NUC_OP_OUTPUT &&
+            (!goes_through(user, joined) || !only_goes_out(user, joined && user->op != NUC_OP_CAT)))
             return false;
     }
     return value->n_users > 0;
@@ -88,12 +89,13 @@ static bool keeps_states(const struct nuc_node *layer)
     return found == r.n_states && layer->op != NUC_OP_RNN_RELU;
 }
 
-static void mark_out(struct nuc_annotator *a, const struct nuc_node *value, bool keeps)
+static void mark_out(struct nuc_annotator *a, const struct nuc_node *value, bool joined, bool keeps)
 {
     a->stays_float[value->id] = keeps;
     for (uint32_t i = 0; i < value->n_users; i++) {
-        if (goes_through(value->users[i], true))
-            mark_out(a, value->users[i], keeps);
+        const struct nuc_node *user = value->users[i];
+        if (goes_through(user, joined))
+            mark_out(a, user, joined && user->op != NUC_OP_CAT, keeps);
     }
 }
 
@@ -112,7 +114,7 @@ static void mark_states(struct nuc_annotator *a, const struct nuc_node *layer, b
     for (uint32_t i = 0; i < layer->n_users; i++) {
         const struct nuc_node *item = layer->users[i];
         if (item->op == NUC_OP_GETITEM && nuc_integer(item, NUC_ARG(GETITEM, index), 0) > 0)
-            mark_out(a, item, keeps);
+            mark_out(a, item, true, keeps);
     }
 }
 
@@ -201,7 +203,7 @@ void nuc_find_kept_sequences(struct nuc_annotator *a, bool quantized_io)
         if ((given || made) && (only_feeds_layers(a, n) || ((given || state) && begins_layer(a, n))))
             keep_sequence(a, n);
         else if (made && !state && !quantized_io && only_goes_out(n, false))
-            mark_out(a, n, true);
+            mark_out(a, n, false, true);
     }
 }
 

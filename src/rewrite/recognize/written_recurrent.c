@@ -540,16 +540,18 @@ static bool tell_apart(struct cell *c, uint32_t gates)
     return may_be_state(c, &p[STATE]) && (c->from == NULL || nuc_behind_views(p[STATE].input) == c->from);
 }
 
-/* A linear layer of the weight reads the value, past views and concatenations. */
-static bool feeds(const struct nuc_node *value, const struct nuc_node *weight)
+/* A linear layer of the weight reads the value, past views and a concatenation. */
+static bool feeds(const struct nuc_node *value, const struct nuc_node *weight, bool joined)
 {
     bool found = false;
 
     for (uint32_t i = 0; i < value->n_users && !found; i++) {
         const struct nuc_node *user = value->users[i];
-        found = user->op == NUC_OP_LINEAR
-                    ? nuc_arg_node(user, NUC_ARG(LINEAR, weight)) == weight
-                    : (user->op == NUC_OP_CAT || nuc_op_family(user->op) == NUC_FAMILY_VIEW) && feeds(user, weight);
+        bool is_cat = user->op == NUC_OP_CAT;
+        if (is_linear(user))
+            found = nuc_arg_node(user, NUC_OTHER) == weight;
+        else if ((is_cat && !joined) || nuc_op_family(user->op) == NUC_FAMILY_VIEW)
+            found = feeds(user, weight, joined || is_cat);
     }
     return found;
 }
@@ -560,7 +562,7 @@ static bool recurs(const struct cell *c)
     const struct part *p = &c->gates[0].parts[STATE];
     int like = likeness(c, p);
 
-    return like == 2 || (like == 1 && feeds(c->h, p->rows.weight));
+    return like == 2 || (like == 1 && feeds(c->h, p->rows.weight, false));
 }
 
 static bool is_cell(struct nuc_node *node, struct cell *c)
