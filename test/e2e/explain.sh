@@ -186,7 +186,7 @@ run 1 "$nucleon" explain "$work/refused.pt2" $fast
 narrow
 has err "has 2 obstacles; the first is: not handled: aten.linalg_inv.default"
 has out "is refused for 2 obstacles"
-has out "keep it outside of the model"
+has out "for which no kernel is there: keep it"
 has out "mine.softmax (node 'softmax', train.py:25), which is not an"
 has out "of 26 operators on the NPU in "
 run 1 "$nucleon" report "$work/refused.pt2" -o "$work/refused.json"

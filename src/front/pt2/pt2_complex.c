@@ -308,7 +308,10 @@ static void add_complex_call(struct nuc_importer *im, enum nuc_op op, const stru
     struct nuc_node *parts[2];
 
     if (nuc_json_count(&outputs) != 1 || is_complex != (nuc_op_schema(op)->n_returns == 2))
-        nuc_fail_unknown(im, json);
+        nuc_json_fail(&outputs, NUC_UNSUPPORTED,
+                      "the archive states a %s result for %s: export the model again (torch.stft() with "
+                      "return_complex=True)",
+                      is_complex ? "complex" : "real", nuc_pt2_op_name(json));
     metas[1] = metas[0];
     im->part = NUC_PART_REAL;
     struct nuc_node *node = nuc_start_call(im, (struct nuc_op_form){.op = op},
