@@ -24,7 +24,7 @@ bool nuc_has_complex(const struct nuc_scope *scope)
         const struct nuc_json value = {.file = scope->graph.file,
                                        .parent = &scope->tensor_values,
                                        .token = scope->tokens[i],
-                                       .type = NUC_JSON_OBJECT};
+                                       .type = nuc_json_text_type(scope->graph.file->text, scope->tokens[i])};
         if (is_complex_value(&value))
             return true;
     }
