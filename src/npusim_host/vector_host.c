@@ -78,14 +78,36 @@ static struct vec_plan *plan_matmul(const struct vec_isa *isa, const struct nuc_
     return plan ? plan : vec_plan_product(isa, npu, g);
 }
 
+/* An image of one pixel in width, as one of a pixel in height: a row of many pixels rather than rows of one. */
+static struct nuc_mc_conv laid_flat(const struct nuc_mc_conv *c)
+{
+    struct nuc_mc_conv flat = *c;
+
+    if (c->in_w != 1 || c->out_w != 1 || c->k_w != 1 || c->pad_left != 0)
+        return flat;
+    flat.in_w = c->in_h;
+    flat.out_w = c->out_h;
+    flat.k_w = c->k_h;
+    flat.stride_w = c->stride_h;
+    flat.dilation_w = c->dilation_h;
+    flat.pad_left = c->pad_top;
+    flat.in_h = flat.out_h = flat.k_h = flat.stride_h = flat.dilation_h = 1;
+    flat.pad_top = 0;
+    return flat;
+}
+
 static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                   struct vec_budget *budget)
 {
+    struct nuc_mc_conv flat;
+
     switch (nuc_mc_opcode_of(&r->call)) {
     case NUC_MC_OP_CONV_2D:
-        return vec_plan_conv(isa, npu, &r->conv, budget);
+        flat = laid_flat(&r->conv);
+        return vec_plan_conv(isa, npu, &flat, budget);
     case NUC_MC_OP_DEPTHWISE_CONV_2D:
-        return vec_plan_depthwise(isa, npu, &r->conv, budget);
+        flat = laid_flat(&r->conv);
+        return vec_plan_depthwise(isa, npu, &flat, budget);
     case NUC_MC_OP_TRANSPOSE_CONV:
         return vec_plan_transposed(isa, npu, &r->conv, budget);
     case NUC_MC_OP_RESIZE_BILINEAR:

@@ -132,6 +132,10 @@ static inline void random_geometry(struct generator *g, struct nuc_mc_conv *v)
     v->dilation_w = one_of(g, 1, 1, 3);
     v->pad_top = one_of(g, 0, 1, 6);
     v->pad_left = one_of(g, 0, 1, 6);
+    if (random_bits(g) % 8 == 0) { /* a column of pixels */
+        v->in_w = v->out_w = v->k_w = 1;
+        v->pad_left = 0;
+    }
 }
 
 static inline void finish_conv(struct program *p, struct generator *g, struct nuc_mc_conv *v, uint32_t n_weights)
