@@ -97,9 +97,10 @@ bool vec_sum_is_linear(struct vec_linear *l, const struct nuc_mc_binary *e)
 static bool find_line(struct vec_lines *l, const struct nuc_mc_binary *e, int32_t shared, double slope)
 {
     static const int32_t near[] = {0, 1, -1, 2, -2};
+    int64_t middle = rounded(ldexp(slope < 0.0 ? -slope : slope, l->shift));
 
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
-        int64_t weight = rounded(ldexp(slope, l->shift)) + near[i];
+        int64_t weight = (slope < 0.0 ? -middle : middle) + near[i];
         struct interval c = {-((int64_t)1 << 30), (int64_t)1 << 30};
         for (int32_t x = INT8_MIN; x <= INT8_MAX && c.first <= c.last; x++) {
             int8_t a = (int8_t)(l->a_is_shared ? shared : x), b = (int8_t)(l->a_is_shared ? x : shared);
