@@ -100,6 +100,8 @@ struct nuc_emission {
     size_t n_storages, storages_capacity;
     struct nuc_span *constants; /* entry 0 stands for "no constant" */
     size_t n_constants, constants_capacity;
+    uint32_t *constant_slots;  /* entries by the hash of their bytes; 0: free */
+    size_t n_constant_slots;   /* a power of two */
     struct nuc_span *initials; /* of states; entry 0 stands for "no state" */
     size_t n_initials, initials_capacity;
     struct nuc_emit_write *writes; /* in the order of the states */

@@ -16,7 +16,8 @@
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
 #define HUGE_PAGE (2 << 20)
 
-/* Address space of the heap at first, of which only what is touched becomes memory. */
+/* Address space of the heap at first, of which only what is touched becomes memory; and what it grows by then. */
+#define FIRST_HEAP (256 << 20)
 #define HEAP (32 << 20)
 
 static uintptr_t huge_pages_before(uintptr_t address)
@@ -29,11 +30,12 @@ void cli_prepare_heap(void)
 {
     mallopt(M_MMAP_THRESHOLD, HUGE_PAGE);
     mallopt(M_TRIM_THRESHOLD, 8 * HEAP);
-    mallopt(M_TOP_PAD, HEAP);
+    mallopt(M_TOP_PAD, FIRST_HEAP);
     void *first = malloc(1);
+    mallopt(M_TOP_PAD, HEAP);
     uintptr_t begin = huge_pages_before((uintptr_t)first + HUGE_PAGE - 1), end = huge_pages_before((uintptr_t)sbrk(0));
     /* Another allocator's block is not in this heap. */
-    if (begin < end && end - begin <= 2 * HEAP)
+    if (begin < end && end - begin <= 2 * FIRST_HEAP)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
     free(first);
 }
