@@ -31,7 +31,7 @@ static const struct work_case work_cases[] = {
          "16, 3, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
                         "float32[1, 16, 4, 4]\n%output = output([%r])\n",
      6912, 4600 + 256 * 72 / 64 + (108 + 256 + 432 + 192 + 7) / 8,
-     CYCLES(2500 + 0.853 * 6912 + 9.2 * 256 + 291 * 16 + 3.65 * 432), 1200 + 6912 * 26},
+     CYCLES(2500 + 0.841 * 6912 + 12 * 256 + 182 * 16 + 1.8 * 432), 1200 + 6912 * 26},
     /* every one of 8 * 1 * 16 inputs goes to 16 * 4 outputs */
     {PLACE("x", "1, 8, 1, 16") PLACE(
          "w",
@@ -58,7 +58,7 @@ static const struct work_case work_cases[] = {
      0},
     {PLACE("x", "1, 8, 4, 4") "%r = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 8, 2, 2]\n%output = "
                               "output([%r])\n",
-     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, CYCLES(1330 + 2.07 * 128 + 27.4 * 32), 1200 + 4 * 32 * 30},
+     0, 4600 + 4 * 32 / 8 + (128 + 32) / 8, CYCLES(1100 + 2.1 * 128 + 19.5 * 32), 1200 + 4 * 32 * 30},
     /* 5 steps of 2 samples: 3 gates of 3 units in 2 directions, 4 inputs and 3 states each */
     {PLACE("x", "5, 2, 4") PLACE("h", "2, 2, 3") PLACE("w", "9, 4")
          PLACE("u", "9, 3") "%r = edge.aten.gru.input(%x, %h, [%w, %u, %w, %u], false, 1, 0.0, false, true, false) : "
