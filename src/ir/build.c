@@ -92,7 +92,7 @@ struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum
     node->dialect = NUC_EDGE;
     if (nuc_op_in_dialect(op, NUC_ATEN) && (g->dialect == NUC_ATEN || !nuc_op_in_dialect(op, NUC_EDGE)))
         node->dialect = NUC_ATEN;
-    node->name = nuc_claim_name(g, node, name, g->names_last);
+    node->name = g->is_copying ? name : nuc_claim_name(g, node, name);
     node->partition = -1;
     node->source = &unknown_source;
     for (uint32_t i = 0; i < schema->n_args; i++) {

@@ -44,11 +44,11 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
 
     to->call_spec = g->call_spec;
     to->dialect = g->dialect;
-    to->names_last = true;
-    nuc_names_reserve(to, g->n_nodes);
+    to->is_copying = true;
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         copies[n->id] = copy_node(to, n, copies);
-    to->names_last = false;
+    to->is_copying = false;
+    nuc_names_copy(to, g, copies);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (n->cluster != NULL)
             copies[n->id]->cluster = copies[n->cluster->id];

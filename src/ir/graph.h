@@ -256,7 +256,7 @@ struct nuc_graph {
     struct nuc_meta_table *metas;
     struct nuc_sub_arena *memory; /* of nodes with their arguments, users and values */
     struct nuc_graph_pool nodes, args;
-    bool names_last; /* names of nodes that are added live as long as the graph: they are not copied */
+    bool is_copying; /* nodes that are added have names, which are entered when all are there */
 };
 
 /* ---- operators ---- */

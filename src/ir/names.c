@@ -116,6 +116,25 @@ void nuc_names_reserve(struct nuc_graph *g, size_t count)
         grow(g->cx, g->names, capacity);
 }
 
+/* The names that nodes have, without reading them; NULL: for the same nodes. */
+static void take_names(struct nuc_name_table *to, const struct nuc_name_table *from, struct nuc_node *const *copies)
+{
+    for (uint32_t i = 0; i < from->used; i++) {
+        const struct entry *e = &from->entries[i];
+        if (e->node == NULL)
+            continue;
+        to->entries[to->used] =
+            (struct entry){.name = e->name, .node = copies == NULL ? e->node : copies[e->node->id], .hash = e->hash};
+        put_in_slot(to, to->used++);
+    }
+}
+
+void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct nuc_node *const *copies)
+{
+    nuc_names_reserve(to, from->n_nodes);
+    take_names(to->names, from->names, copies);
+}
+
 static uint32_t enter(struct nuc_graph *g, const char *name, uint32_t hash, bool lasts)
 {
     struct nuc_name_table *t = g->names;
@@ -189,9 +208,9 @@ static const char *claim_default(struct nuc_graph *g, struct nuc_node *node)
     return claim(g, node, text, false);
 }
 
-const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
+const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted)
 {
-    return wanted != NULL ? claim(g, node, wanted, lasts) : claim_default(g, node);
+    return wanted != NULL ? claim(g, node, wanted, false) : claim_default(g, node);
 }
 
 static uint32_t place_of(const struct nuc_graph *g, const char *name)
@@ -230,12 +249,14 @@ const struct nuc_node *nuc_find_misnamed(const struct nuc_graph *g, struct nuc_n
     return count == g->n_nodes ? NULL : g->first;
 }
 
-/* All names are given up, so that numbering starts afresh. */
-static void forget_names(struct nuc_graph *g)
+/* All names are given up, so that numbering starts afresh. What they were is the caller's to free. */
+static struct nuc_name_table forget_names(struct nuc_graph *g)
 {
-    nuc_names_free(g->names);
+    struct nuc_name_table before = *g->names;
+
     *g->names = (struct nuc_name_table){.capacity = SHORT_TABLE / 2};
     nuc_names_reserve(g, g->n_nodes + room(SHORT_TABLE));
+    return before;
 }
 
 void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
@@ -246,17 +267,20 @@ void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
 
 void nuc_renumber(struct nuc_graph *g)
 {
-    forget_names(g);
+    struct nuc_name_table before = forget_names(g);
+
+    take_names(g->names, &before, NULL);
+    nuc_names_free(&before);
     g->next_id = 0;
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         n->id = g->next_id++;
-        n->name = claim(g, n, n->name, true);
-    }
 }
 
 void nuc_rename_as_traced(struct nuc_graph *g)
 {
-    forget_names(g);
+    struct nuc_name_table before = forget_names(g);
+
+    nuc_names_free(&before);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
             n->name = claim(g, n, n->name, true);

@@ -10,11 +10,11 @@ void nuc_names_free(struct nuc_name_table *t);
 /* Room for as many names. */
 void nuc_names_reserve(struct nuc_graph *g, size_t count);
 
-/*
- * What the node is called from now on: `wanted`, or that with a suffix; NULL stands for the name of its operator.
- * `lasts`: the text lives as long as the graph, and is not copied.
- */
-const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts);
+/* The names of all nodes of a graph for those that are copies of them, by id. */
+void nuc_names_copy(struct nuc_graph *to, const struct nuc_graph *from, struct nuc_node *const *copies);
+
+/* What the node is called from now on: `wanted`, or that with a suffix; NULL stands for the name of its operator. */
+const char *nuc_claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted);
 void nuc_release_name(struct nuc_graph *g, const struct nuc_node *node);
 
 /*
