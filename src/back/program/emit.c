@@ -112,7 +112,7 @@ static uint64_t hash_of(struct nuc_span bytes)
 /* The slot of the entry with these bytes, or the free one where it would go. */
 static uint32_t *slot_of_constant(const struct nuc_emission *e, struct nuc_span bytes)
 {
-    size_t i = hash_of(bytes) & (e->n_constant_slots - 1);
+    size_t i = (size_t)hash_of(bytes) & (e->n_constant_slots - 1);
 
     while (e->constant_slots[i] != 0 && !same_bytes(e->constants[e->constant_slots[i]], bytes))
         i = (i + 1) & (e->n_constant_slots - 1);
