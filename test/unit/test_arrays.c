@@ -111,6 +111,19 @@ static void reads_fortran_order(void **state)
     assert_memory_equal(a.data.data, rows, sizeof rows);
 }
 
+static void reads_complex_numbers_as_pairs(void **state)
+{
+    static const float parts[] = {1, -2, 3, 4};
+    struct nuc_context *cx = *state;
+    struct nuc_array a;
+
+    expect_array(cx, npy(cx, "{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", parts, sizeof parts), &a);
+    assert_int_equal(a.dtype, NUC_F32);
+    assert_int_equal(a.rank, 2);
+    assert_int_equal(a.shape[1], 2);
+    assert_memory_equal(a.data.data, parts, sizeof parts);
+}
+
 static void reads_scalars_and_empty_arrays(void **state)
 {
     static const float seven = 7.0f;
@@ -129,7 +142,7 @@ static void refuses_bad_headers(void **state)
 {
     static const char *const headers[] = {
         "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<c8', 'fortran_order': True, 'shape': (0,)}",
         "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}",
         "{'descr': '<f4', 'fortran_order': False}",
@@ -337,11 +350,17 @@ static void survives_flipped_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_element_types),    STATE_TEST(aligns_elements_on_demand),
-        STATE_TEST(reads_fortran_order),          STATE_TEST(reads_scalars_and_empty_arrays),
-        cmocka_unit_test(refuses_bad_headers),    STATE_TEST(refuses_truncated_files),
-        STATE_TEST(written_archives_read_back),   STATE_TEST(other_readers_accept_archives),
-        STATE_TEST(reads_deflated_entries),       STATE_TEST(reads_folders_sorted_and_single_files),
+        cmocka_unit_test(reads_element_types),
+        STATE_TEST(aligns_elements_on_demand),
+        STATE_TEST(reads_fortran_order),
+        STATE_TEST(reads_complex_numbers_as_pairs),
+        STATE_TEST(reads_scalars_and_empty_arrays),
+        cmocka_unit_test(refuses_bad_headers),
+        STATE_TEST(refuses_truncated_files),
+        STATE_TEST(written_archives_read_back),
+        STATE_TEST(other_readers_accept_archives),
+        STATE_TEST(reads_deflated_entries),
+        STATE_TEST(reads_folders_sorted_and_single_files),
         cmocka_unit_test(survives_flipped_bytes),
     };
 

@@ -71,8 +71,8 @@ static void set_scalar_tensor(const struct arg_reader *r)
         meta.dtype = NUC_BOOL;
         bytes = &truth;
     }
-    if (of_none)
-        value = as_float = 0;
+    value = of_none ? 0 : value;
+    as_float = of_none ? 0 : as_float;
     if (r->value->type == NUC_JSON_INTEGER && (self == NULL || !nuc_is_floating(self->vals[0].dtype))) {
         meta.dtype = NUC_I64;
         as_int = of_none ? 0 : nuc_json_int(r->value);
