@@ -24,8 +24,8 @@ uint64_t nuc_memory_limit(void);
 /* Of a .npy file; NumPy itself refuses headers above 10,000 bytes unless told otherwise. */
 #define NUC_MAX_NPY_HEADER ((size_t)64 << 10)
 
-/* Of one JSON text. Its values take up to eight times as much in memory, mostly once. */
-#define NUC_MAX_JSON ((size_t)64 << 20)
+/* Of one JSON text. Its values take up to six times as much in memory, mostly once. */
+#define NUC_MAX_JSON ((size_t)96 << 20)
 
 /* Files that are listed in a data set's folder, its classes included. */
 #define NUC_MAX_FOLDER_FILES ((size_t)1 << 21)
