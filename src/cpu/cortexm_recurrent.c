@@ -76,7 +76,9 @@ static bool read_results(struct layer *l)
         int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
         if (index < 0 || index > l->r.n_states || l->items[index] != NULL || item->n_users == 0)
             return false;
-        l->is_real[index] = !nuc_cm_result(item, false, &l->out[index]) || l->out[index].params.dtype != NUC_I8;
+        if (!nuc_cm_result(item, false, &l->out[index]))
+            l->out[index] = (struct nuc_cm_result){.value = NULL};
+        l->is_real[index] = l->out[index].params.scale == 0 || l->out[index].params.dtype != NUC_I8;
         l->items[index] = item;
     }
     return true;
@@ -93,10 +95,16 @@ static bool read_input(struct layer *l)
     return is_real(x);
 }
 
+/* What ReLUs give is bounded by what was observed alone. */
+static bool is_bounded(const struct layer *l)
+{
+    return l->r.op != NUC_OP_RNN_RELU || l->out[0].params.scale > 0 || l->out[1].params.scale > 0;
+}
+
 static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l, struct weights weights[2])
 {
     *l = (struct layer){.r = nuc_recurrent_of(node), .node = node};
-    if (l->r.layers != 1 || l->r.projected || !read_input(l) || !read_results(l))
+    if (l->r.layers != 1 || l->r.projected || !read_input(l) || !read_results(l) || !is_bounded(l))
         return false;
     for (uint32_t s = 0; s < l->r.n_states; s++) {
         if (!read_state(c, l, s))
@@ -120,10 +128,11 @@ static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l,
 
 /* ---- the step of the hidden state ---- */
 
-/* The largest absolute value of int8 with these parameters. */
+/* The largest absolute value of integers with these parameters. */
 static double reach(const struct nuc_cm_value *v)
 {
-    double low = (double)(v->zero_point - INT8_MIN), high = (double)(INT8_MAX - v->zero_point);
+    const struct nuc_cm_range range = nuc_cm_range(v->dtype);
+    double low = (double)(v->zero_point - range.low), high = (double)(range.high - v->zero_point);
 
     return v->scale * (low > high ? low : high);
 }
@@ -160,7 +169,7 @@ static double largest_state(struct nuc_cm *c, const struct layer *l)
     double largest = l->r.op == NUC_OP_RNN_RELU ? 0 : 1;
 
     for (uint32_t i = 0; i < 2 && l->r.op == NUC_OP_RNN_RELU; i++) {
-        if (l->items[i] != NULL && !l->is_real[i])
+        if (l->items[i] != NULL && l->out[i].params.scale > 0)
             largest = fmax(largest, 2 * reach(&l->out[i].params));
     }
     if (l->real[0] != NULL)
