@@ -147,17 +147,17 @@ static void run_float(struct nuc_context *cx, void *arg)
 
 /*
  * The steps of the outputs, which dequantize nodes say; states that are inputs and outputs have none, nor has a
- * sequence unless inputs and outputs are int8.
+ * sequence unless inputs and outputs are int8. Of int16, whose steps are finer than the kernel's 0.001, these.
  */
-static void output_steps(const struct nuc_graph *g, const struct layer *l, bool int8_io, double steps[3])
+static void output_steps(const struct nuc_graph *g, const struct layer *l, bool int8_io, bool int16, double steps[3])
 {
     const struct nuc_node *output = nuc_output_node(g);
 
     for (int i = 0; i <= l->states; i++) {
         const struct nuc_node *d = output->args[0].u.nodes[i];
         bool kept = i == 0 ? !int8_io : l->given && strcmp(l->op, "rnn_relu") != 0;
-        assert_int_equal(d->op == NUC_OP_DEQUANTIZE_PER_TENSOR, !kept);
-        steps[i] = kept ? 0.001 : d->args[NUC_ARG(DEQUANTIZE_PER_TENSOR, scale)].u.f;
+        assert_true(int16 || (d->op == NUC_OP_DEQUANTIZE_PER_TENSOR) == !kept);
+        steps[i] = kept || int16 ? 0.001 : d->args[NUC_ARG(DEQUANTIZE_PER_TENSOR, scale)].u.f;
     }
 }
 
@@ -171,9 +171,10 @@ static uint32_t count_float(const struct nuc_graph *g)
 }
 
 /* Roundings inside the kernel move a value over the border between two steps at most. */
-static void run_int8_as(struct nuc_context *cx, const struct layer *l, bool int8_io)
+static void run_int8_as(struct nuc_context *cx, const struct layer *l, bool int8_io, bool int16)
 {
-    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1, .quantized_inputs = int8_io};
+    const struct nuc_quantize_options options = {
+        .side = NUC_SIDE_CPU, .threads = 1, .quantized_inputs = int8_io, .int16 = int16};
     const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
     uint32_t seed = 11;
     struct nuc_calibration *c = nuc_quantize_prepare(layer_graph(cx, l, &seed), &options);
@@ -186,18 +187,48 @@ static void run_int8_as(struct nuc_context *cx, const struct layer *l, bool int8
     }
     struct nuc_graph *g = nuc_quantize_convert(c);
     evaluate(g, s);
-    output_steps(g, l, int8_io, steps);
+    output_steps(g, l, int8_io, int16, steps);
     nuc_to_edge(g, NULL);
     nuc_cortexm_lower(g, &cpu);
     nuc_graph_verify(g, "lowering");
-    assert_int_equal(count_float(g), 0);
+    assert_int_equal(count_float(g), int16 && strcmp(l->op, "rnn_relu") == 0); /* whose results nothing bounds */
     run_program(cx, g, l, s, steps, 1.001);
 }
 
 static void run_int8(struct nuc_context *cx, void *arg)
 {
-    run_int8_as(cx, arg, false);
-    run_int8_as(cx, arg, true);
+    run_int8_as(cx, arg, false, false);
+    run_int8_as(cx, arg, true, false);
+    run_int8_as(cx, arg, true, true);
+}
+
+/* A state of ReLUs of which only a sequence of int16 says how large it becomes. */
+static void reach_of_relus(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1, .int16 = true};
+    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+    uint32_t seed = 5;
+    struct nuc_text text;
+
+    (void)arg;
+    nuc_text_init(&text, cx);
+    add_constant(&text, "w", HIDDEN, INPUTS, 6, &seed);
+    add_constant(&text, "u", HIDDEN, HIDDEN, 0.4f, &seed);
+    add_constant(&text, "v", 2, HIDDEN, 0.4f, &seed);
+    nuc_text_addf(&text,
+                  "%%h = constant : float32[1, 1, 7] values(0, 0, 0, 0, 0, 0, 0)\n%%x = input : float32[6, 1, 5]\n"
+                  "%%f = aten.rnn_relu.input(%%x, %%h, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
+                  "%%y = getitem(%%f, 0)\n%%l = aten.linear.default(%%y, %%v)\n%%output = output([%%l])\n");
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(&text)), &options);
+    fill(s, &seed);
+    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
+    struct nuc_graph *g = nuc_quantize_convert(c);
+    evaluate(g, s);
+    nuc_to_edge(g, NULL);
+    nuc_cortexm_lower(g, &cpu);
+    assert_int_equal(count_float(g), 0);
+    run_program(cx, g, &(struct layer){.op = "rnn_relu"}, s, (const double[]){0.01, 1, 1}, 1);
 }
 
 /* Nothing between an input of the model, two layers and an output is quantized: neither the sequence nor the state. */
@@ -412,6 +443,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW_TEST(run_float, layers),       ROW_TEST(run_int8, layers),        ROW_TEST(run_torch_row, torch_rows),
         CONTEXT_TEST(keep_for_executorch), CONTEXT_TEST(keep_between_layers), CONTEXT_TEST(keep_state_beside_readers),
+        CONTEXT_TEST(reach_of_relus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
