@@ -36,6 +36,41 @@ def operator_layer(x):
     return fft.irfft2(out, s=(5, 6))
 
 
+def in_parts(x):
+    z = fft.fft(x)
+    before = z.imag
+    z.real[..., 1:3] = x[..., :2]
+    z.imag -= z.real
+    z.real.mul_(2)
+    z.mul_(1 + 2j)
+    return real(z), before
+
+
+def as_complex(x):
+    y = x[:, :6].clone().reshape(2, 3, 2)
+    z = torch.view_as_complex(y)
+    z[:, 1:].mul_(1j)
+    y[0] += 1
+    z.imag.mul_(3)
+    return y, real(z)
+
+
+def casts(x):
+    z = x.to(torch.cfloat)
+    w = z.to(torch.float32)
+    z.mul_(2j)
+    w.add_(1)
+    return x + 0, real(z), w
+
+
+def whole_numbers(x):
+    z, n = fft.fft(x), torch.arange(14).reshape(2, 7)
+    copied = z.clone()
+    copied[0] = n[1]
+    copied[1] = x[1]
+    return real(torch.cat([z, n, x, x > 0])), real(torch.where(x > 0, z, n)), real(torch.stack([n, z])), real(copied)
+
+
 WEIGHT = torch.linspace(0.5, 2, 24).reshape(2, 2, 2, 3)
 ROTATION = torch.polar(torch.ones(3, 2), torch.outer(torch.arange(3.), torch.tensor([1, 0.1])))
 
@@ -62,7 +97,7 @@ PROGRAMS = {
     'angle': (LINE, lambda x: (torch.angle(fft.fft(x + 1)[..., 1:4]), torch.cos(fft.rfft(x).angle()))),
     'mul': (LINE, lambda x: real(fft.fft(x) * torch.complex(x, 1 - x) * x * 0.5 * (1 + 2j))),
     'div': (LINE, lambda x: real(fft.fft(x) / torch.complex(x, 2 + x) + 1 / torch.complex(2 + x, x) + fft.fft(x) / 3)),
-    'add': (LINE, lambda x: real(torch.add(fft.fft(x), x, alpha=2) - x + (x - fft.fft(x).conj()))),
+    'add': (LINE, lambda x: real(torch.add(fft.fft(x), x, alpha=2) - x + (x - fft.fft(x).conj()) + (1j - fft.fft(x)))),
     'exp': (LINE, lambda x: (real(torch.exp(1j * x)), real(torch.exp(torch.complex(x, x))))),
     'pow': (LINE, lambda x: real(fft.fft(x)**2 + torch.square(torch.complex(x, x)))),
     'polar': ((3, 4), lambda x: torch.view_as_real(torch.view_as_complex(x.reshape(3, 2, 2)) * ROTATION).flatten(1)),
@@ -71,6 +106,10 @@ PROGRAMS = {
     'moves': (PLANE, lambda x: real(torch.cat([torch.roll(z, 2, -1) for z in fft.fft(x).chunk(2, 1)], 1).sum(0)[None])),
     'where': (LINE, lambda x: real(torch.where(x > 0, fft.fft(x), torch.stack([fft.fft(x), x.to(torch.cfloat)])))),
     'in_place': (LINE, in_place),
+    'in_place.parts': (LINE, in_parts),
+    'in_place.as_complex': (LINE, as_complex),
+    'casts': (LINE, casts),
+    'whole_numbers': (LINE, whole_numbers),
     'operator_layer': (PLANE, operator_layer),
 }
 

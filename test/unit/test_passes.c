@@ -312,9 +312,20 @@ static void test_refusals(void **state)
 static const struct {
     const char *graph, *message;
 } unwritable[] = {
+#define COMPLEX "%x = input : float32[4]\n%a = aten.neg.default(%x)\n%b = aten.exp.default(%x)\n"
     {"%x = input : float32[1, 4]\n%a = aten.neg.default(%x)\n%e = aten.expand.default(%a, [2, 4])\n"
      "%r = aten.relu_.default(%e)\n%output = output([%a])",
      "write to a copy"},
+    /* memory of complex numbers in another form: a write through it, one beneath it, one of a conjugate's part */
+    {COMPLEX "%v = aten.view_as_real.complex(%a, self_imag=%b) : float32[4, 2]\n%r = aten.relu_.default(%v)\n"
+             "%output = output([%b])",
+     "node 'r' (aten.relu_.default) writes to memory that node 'v' (aten.view_as_real.complex) shows in another form"},
+    {COMPLEX "%v = aten.view_as_real.complex(%a, self_imag=%b) : float32[4, 2]\n%r = aten.relu_.default(%b)\n"
+             "%output = output([%v])",
+     "node 'r' (aten.relu_.default) writes to memory that node 'v' (aten.view_as_real.complex) shows in another form"},
+    {COMPLEX "%c = aten._conj.complex(%a, self_imag=%b) : (float32[4], float32[4])\n%i = getitem(%c, 1)\n"
+             "%s = aten.slice.Tensor(%i, 0, 0, 2)\n%r = aten.relu_.default(%s)\n%output = output([%a, %b])",
+     "node 'r' (aten.relu_.default) writes to memory that node 'c' (aten._conj.complex) shows in another form"},
 };
 
 static void run_expand(struct nuc_context *cx, void *arg)

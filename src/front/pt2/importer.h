@@ -110,6 +110,9 @@ void nuc_import_complex(struct nuc_importer *im, struct nuc_op_form form, const 
 /* The part of the node's value that is being read; fails where it is complex and none is. */
 struct nuc_node *nuc_part_of(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *name);
 
+/* Whether the argument of that name says where, which is the same for both parts: an index or a mask. */
+bool nuc_is_for_both_parts(const char *arg);
+
 /* A parameter or buffer of that name has an imaginary part. */
 void nuc_set_parts(struct nuc_importer *im, struct nuc_node *node, struct nuc_node *real, struct nuc_node *imaginary);
 

@@ -22,6 +22,9 @@ struct arg_reader {
 
 _Noreturn static void wrong_kind(const struct arg_reader *r)
 {
+    if (strcmp(r->value->key, "as_complex") == 0)
+        nuc_json_fail(r->value, NUC_UNSUPPORTED, "argument '%s' of %s must be real: compute with z.real and z.imag",
+                      r->schema->name, nuc_node_text(r->im->cx, r->node));
     nuc_json_fail(r->value, NUC_BAD_INPUT, "argument '%s' of %s cannot be given so", r->schema->name,
                   nuc_node_text(r->im->cx, r->node));
 }
@@ -343,9 +346,13 @@ void nuc_read_arg_value(struct nuc_importer *im, struct nuc_node *node, uint32_t
         r->node->args[r->index] = (struct nuc_arg){.kind = NUC_ARG_NONE, .given = true};
         return;
     }
+    const enum nuc_part part = im->part;
+    if (part == NUC_PART_IMAGINARY && nuc_is_for_both_parts(r->schema->name))
+        im->part = NUC_PART_REAL;
     for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {
         if (setters[i].kind == r->schema->kind && strcmp(setters[i].key, r->value->key) == 0) {
             setters[i].set(r);
+            im->part = part;
             return;
         }
     }

@@ -98,7 +98,8 @@ static bool has_parts(const struct nuc_importer *im, const struct nuc_node *node
 
 static struct nuc_node *zeros_like(struct nuc_importer *im, struct nuc_node *node)
 {
-    struct nuc_node *zeros = nuc_add_node(im->g, NULL, NUC_OP_ZEROS_LIKE, nuc_format(im->cx, "%s_zeros", node->name));
+    struct nuc_node *last = im->g->last, *reader = nuc_is_call(last) && last->n_vals == 0 ? last : NULL;
+    struct nuc_node *zeros = nuc_add_node(im->g, reader, NUC_OP_ZEROS_LIKE, nuc_format(im->cx, "%s_zeros", node->name));
 
     nuc_set_arg_node(zeros, im->g, NUC_SELF, node);
     nuc_set_val(im->g, zeros, &node->vals[0]);
@@ -114,8 +115,18 @@ struct nuc_node *nuc_part_of(struct nuc_importer *im, struct nuc_node *node, con
                           node->name);
         return im->parts[node->id][im->part == NUC_PART_IMAGINARY];
     }
-    /* Indices and masks are for both parts. */
-    return im->part == NUC_PART_IMAGINARY && nuc_is_floating(node->vals[0].dtype) ? zeros_like(im, node) : node;
+    return im->part == NUC_PART_IMAGINARY ? zeros_like(im, node) : node;
+}
+
+bool nuc_is_for_both_parts(const char *arg)
+{
+    static const char *const names[] = {"index", "indices", "mask", "condition", "repeats"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], arg) == 0)
+            return true;
+    }
+    return false;
 }
 
 static struct nuc_node *add_select(struct nuc_importer *im, struct nuc_node *pair, int64_t part)
@@ -225,8 +236,8 @@ static bool is_of_parts(enum nuc_op op)
         NUC_OP_FFTSHIFT, NUC_OP_IFFTSHIFT,
     };
     static const enum nuc_op but[] = {
-        NUC_OP_VIEW_DTYPE, NUC_OP_MH,    NUC_OP_ADJOINT, NUC_OP_ONES_LIKE,
-        NUC_OP_NEW_ONES,   NUC_OP_RRELU, NUC_OP_VANDER,  NUC_OP_DIAGFLAT,
+        NUC_OP_VIEW_DTYPE, NUC_OP_MH,     NUC_OP_ADJOINT,  NUC_OP_ONES_LIKE,      NUC_OP_NEW_ONES,
+        NUC_OP_RRELU,      NUC_OP_VANDER, NUC_OP_DIAGFLAT, NUC_OP_SCATTER_REDUCE,
     };
     const enum nuc_family family = op == NUC_OP_COUNT ? NUC_FAMILY_GRAPH : nuc_op_family(op);
 
@@ -256,12 +267,33 @@ static void set_parts_of_items(struct nuc_importer *im, struct nuc_node *real, s
     }
 }
 
+/* Between real and complex numbers a cast is never a view, which one between types of parts may be. */
+static void copy_operand(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json)
+{
+    struct nuc_json inputs = nuc_json_field(json, "inputs"), input = nuc_json_item(&inputs, 0);
+    struct nuc_json arg = nuc_json_field(&input, "arg");
+    struct nuc_node *self = nuc_arg_node(node, NUC_SELF);
+
+    if (self == NULL || names_complex(im, &arg) == has_complex_result(im, json))
+        return;
+    struct nuc_node *clone = nuc_add_node(im->g, node, NUC_OP_CLONE, nuc_format(im->cx, "%s_clone", self->name));
+    nuc_set_arg_node(clone, im->g, NUC_SELF, self);
+    nuc_infer_shape(im->g, clone);
+    nuc_made_of(clone, node);
+    nuc_set_arg_node(node, im->g, NUC_SELF, clone);
+    nuc_add_identity(im, clone);
+}
+
 static void add_for_each_part(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
 {
     const bool of_both = has_complex_operand(im, json);
 
     im->part = NUC_PART_REAL;
     struct nuc_node *real = nuc_add_call(im, form, json);
+    if (!real->is_tuple && real->vals[0].dtype == NUC_BOOL)
+        nuc_fail_unknown(im, json);
+    if (nuc_op_family(form.op) == NUC_FAMILY_CAST || form.op == NUC_OP_TO_OTHER || form.op == NUC_OP_TYPE_AS)
+        copy_operand(im, real, json);
     im->part = NUC_PART_IMAGINARY;
     /* A real result of complex numbers is that of their real parts. */
     if (has_complex_result(im, json)) {

@@ -315,7 +315,6 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
         return;
     if (form.op == NUC_OP_COUNT)
         nuc_fail_unknown(im, json);
-    im->part = NUC_PART_NONE;
     /* By the name that it has here, an archive of nucleon's has it, of the parts. */
     const bool is_own = form.op != NUC_OP_COUNT && strcmp(nuc_op_name(form.op, NUC_ATEN), name) == 0;
     if ((form.op == nuc_find_complex_op(name) && !is_own) ||
@@ -353,6 +352,7 @@ void nuc_import_nodes(struct nuc_importer *im)
         if (!taken[i] || nuc_is_about_sizes(&node))
             continue;
         bool is_region = nuc_has_region(&node);
+        im->part = NUC_PART_NONE;
         if (im->cx->obstacles != NULL)
             nuc_import_or_cut(im, &node, is_region ? nuc_import_region : import_node);
         else if (is_region)

@@ -23,9 +23,20 @@ struct place {
     uint32_t version;
 
     /* Of a root. */
-    uint32_t writes;              /* version of the memory */
-    const struct nuc_node *newer; /* a view that was written, while `value` is what the root was before; NULL: none */
-    bool read;                    /* by an operator that is not a view */
+    uint32_t writes;               /* version of the memory */
+    const struct nuc_node *newer;  /* a view that was written, while `value` is what the root was before; NULL: none */
+    bool read;                     /* by an operator that is not a view */
+    const struct nuc_node *writer; /* the last */
+
+    /*
+     * Of a root that is not one in torch: memory of complex numbers in another form. It is a value as good as any until
+     * one is written and the other read.
+     */
+    const struct nuc_node *form;     /* the operator that makes it; NULL: it is a root in torch */
+    const struct nuc_node *bases[2]; /* the roots in whose memory it is; NULL: there are no more */
+    uint32_t versions[2];            /* of their memories that it shows */
+    uint32_t depth;                  /* how many forms in a row this is the last of */
+    const struct nuc_node *other;    /* of a base: the form of it that was written; NULL: none */
 };
 
 struct writes {
@@ -176,17 +187,97 @@ static bool view_strides(const struct nuc_node *node, const int64_t *from, int64
 }
 
 /* Composite operators that make views: they are expanded before writes are looked at. */
-static const enum nuc_op *const composite_views = NUC_OPS(
-    NUC_OP_UNFLATTEN, NUC_OP_RESHAPE_AS, NUC_OP_VIEW_AS, NUC_OP_VIEW_DTYPE, NUC_OP_ATLEAST_1D, NUC_OP_ATLEAST_2D,
-    NUC_OP_ATLEAST_3D, NUC_OP_MOVEDIM, NUC_OP_MOVEDIM_INT, NUC_OP_NUMPY_T, NUC_OP_MT, NUC_OP_MH, NUC_OP_ADJOINT,
-    NUC_OP_SELECT, NUC_OP_NARROW, NUC_OP_UNBIND, NUC_OP_TENSOR_SPLIT, NUC_OP_TENSOR_SPLIT_SECTIONS, NUC_OP_HSPLIT,
-    NUC_OP_HSPLIT_ARRAY, NUC_OP_VSPLIT, NUC_OP_VSPLIT_ARRAY, NUC_OP_DSPLIT, NUC_OP_DSPLIT_ARRAY, NUC_OP_EXPAND_AS,
-    NUC_OP_BROADCAST_TO, NUC_OP_BROADCAST_TENSORS, NUC_OP_TYPE_AS, NUC_OP_TO_OTHER, NUC_OP_TO_DEVICE,
-    NUC_OP_FEATURE_DROPOUT, NUC_OP_ALPHA_DROPOUT, NUC_OP_FEATURE_ALPHA_DROPOUT);
+static const enum nuc_op *const composite_views =
+    NUC_OPS(NUC_OP_UNFLATTEN, NUC_OP_RESHAPE_AS, NUC_OP_VIEW_AS, NUC_OP_VIEW_DTYPE, NUC_OP_ATLEAST_1D,
+            NUC_OP_ATLEAST_2D, NUC_OP_ATLEAST_3D, NUC_OP_MOVEDIM, NUC_OP_MOVEDIM_INT, NUC_OP_NUMPY_T, NUC_OP_MT,
+            NUC_OP_MH, NUC_OP_ADJOINT, NUC_OP_COMPLEX_REAL, NUC_OP_COMPLEX_IMAG, NUC_OP_VIEW_AS_COMPLEX, NUC_OP_SELECT,
+            NUC_OP_NARROW, NUC_OP_UNBIND, NUC_OP_TENSOR_SPLIT, NUC_OP_TENSOR_SPLIT_SECTIONS, NUC_OP_HSPLIT,
+            NUC_OP_HSPLIT_ARRAY, NUC_OP_VSPLIT, NUC_OP_VSPLIT_ARRAY, NUC_OP_DSPLIT, NUC_OP_DSPLIT_ARRAY,
+            NUC_OP_EXPAND_AS, NUC_OP_BROADCAST_TO, NUC_OP_BROADCAST_TENSORS, NUC_OP_TYPE_AS, NUC_OP_TO_OTHER,
+            NUC_OP_TO_DEVICE, NUC_OP_FEATURE_DROPOUT, NUC_OP_ALPHA_DROPOUT, NUC_OP_FEATURE_ALPHA_DROPOUT);
 
 bool nuc_is_composite_view(const struct nuc_node *node)
 {
     return nuc_op_is_in(node->op, composite_views);
+}
+
+/* ---- complex numbers in another form ---- */
+
+#define MOST_FORMS 8 /* in a row: checks go up all of them, and each may have two bases */
+
+/* What shows the memory of its operand in another form, with `node` as its result or an item; NULL: nothing does. */
+static const struct nuc_node *form_of(const struct nuc_node *node)
+{
+    const struct nuc_node *made = node->op == NUC_OP_GETITEM ? operand(node) : node;
+
+    return made != NULL &&
+                   nuc_op_is_in(made->op, NUC_OPS(NUC_OP_VIEW_AS_REAL, NUC_OP_COMPLEX_CONJ, NUC_OP_COMPLEX_CONJ_OF))
+               ? made
+               : NULL;
+}
+
+static void find_bases(struct writes *w, const struct nuc_node *node)
+{
+    struct place *p = &w->places[node->id];
+    const struct nuc_node *form = form_of(node);
+    struct nuc_cursor at = {0, 0};
+
+    if (form == NULL)
+        return;
+    p->form = form;
+    if (form != node) { /* the real part is of the real part, the imaginary one of the imaginary one */
+        const size_t part = nuc_integer(node, NUC_ARG(GETITEM, index), 0) == 1;
+        p->bases[0] = w->places[form->id].bases[part];
+        p->versions[0] = w->places[form->id].versions[part];
+        p->depth = w->places[form->id].depth;
+        return;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct nuc_node *in = nuc_next_input(node, &at);
+        if (in == NULL || in->id >= w->n_places || w->places[in->id].root == NULL)
+            continue;
+        p->bases[i] = place_of(w, in)->root;
+        const struct place *base = place_of(w, p->bases[i]);
+        p->versions[i] = base->writes;
+        p->depth = base->depth >= p->depth ? base->depth + 1 : p->depth;
+    }
+    if (p->depth > MOST_FORMS)
+        nuc_fail(w->g->cx, NUC_UNSUPPORTED, "%s: %s shows complex numbers in more than %d forms in a row: clone() one",
+                 w->g->file, nuc_node_text(w->g->cx, node), MOST_FORMS);
+}
+
+/* Fails where another form of the memory was written, but for `form`, which is that form. */
+static void check_written(struct writes *w, const struct place *root, const struct nuc_node *form)
+{
+    const struct nuc_node *writer = NULL, *view = root->other;
+
+    if (view != NULL && view != form)
+        writer = w->places[view->id].writer;
+    for (uint32_t i = 0; writer == NULL && i < 2 && root->bases[i] != NULL; i++) {
+        const struct place *base = place_of(w, root->bases[i]);
+        view = root->form;
+        if (base->writes != root->versions[i])
+            writer = base->writer;
+        else
+            check_written(w, base, root->form);
+    }
+    if (writer != NULL)
+        nuc_fail(w->g->cx, NUC_UNSUPPORTED,
+                 "%s: %s writes to memory that %s shows in another form, and both are used: write to a "
+                 "clone(), or export with run_decompositions({})",
+                 w->g->file, nuc_node_text(w->g->cx, writer), nuc_node_text(w->g->cx, view));
+}
+
+static void note_write(struct writes *w, struct place *root, const struct nuc_node *writer)
+{
+    root->writer = writer;
+    if (root->form != NULL)
+        w->places[root->form->id].writer = writer;
+    for (uint32_t i = 0; i < 2 && root->bases[i] != NULL; i++) {
+        struct place *base = place_of(w, root->bases[i]);
+        base->other = root->form;
+        note_write(w, base, writer);
+    }
 }
 
 /* ---- values ---- */
@@ -396,6 +487,7 @@ static struct nuc_node *read_value(struct writes *w, const struct nuc_node *node
     struct place *p = place_of(w, node);
     struct place *root = place_of(w, p->root);
 
+    check_written(w, root, NULL);
     if (p->version == root->writes)
         return p->value;
     if (p->parent == NULL) {
@@ -558,8 +650,10 @@ static void write(struct writes *w, struct nuc_node *node)
     self = named(w, self);
     find_state(w, node, self);
     struct place *p = place_of(w, self), *root = place_of(w, p->root);
+    check_written(w, root, NULL);
     struct nuc_node *value = written_value(w, node);
     if (value != NULL) {
+        note_write(w, root, node);
         if (root->newer != NULL && root->newer != self)
             settle(w, root);
         if (value == node && nuc_op_family(node->op) == NUC_FAMILY_COMPARE) {
@@ -605,6 +699,7 @@ static void visit(struct writes *w, struct nuc_node *node)
     }
     if (add_view(w, node))
         return;
+    find_bases(w, node);
     read_inputs(w, node, false);
     add_root(w, node);
 }
