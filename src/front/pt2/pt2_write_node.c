@@ -245,7 +245,7 @@ static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nu
     if (source->wide != NULL && nuc_is_operator(node))
         nuc_put_string(w->cx, metadata, source->width == NUC_WIDTH_INT16 ? "nucleon_int16" : "nucleon_wide",
                        source->wide);
-    if (source->file != NULL && strpbrk(source->file, "\"\n") == NULL)
+    if (source->file != NULL && strchr(source->file, '\n') == NULL && strstr(source->file, "\", line ") == NULL)
         nuc_put_string(w->cx, metadata, "stack_trace",
                        nuc_format(w->cx, "  File \"%s\", line %d, in forward\n", source->file, source->line));
     if (module == NULL || strpbrk(module, ",;()[]") != NULL)
