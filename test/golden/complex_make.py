@@ -55,6 +55,13 @@ def as_complex(x):
     return y, real(z)
 
 
+def part_of_the_other(x):
+    z = fft.fft(x)
+    z.real.copy_(z.imag)
+    z.imag.zero_()
+    return real(z)
+
+
 def casts(x):
     z = x.to(torch.cfloat)
     w = z.to(torch.float32)
@@ -108,6 +115,7 @@ PROGRAMS = {
     'in_place': (LINE, in_place),
     'in_place.parts': (LINE, in_parts),
     'in_place.as_complex': (LINE, as_complex),
+    'in_place.part_of_the_other': (LINE, part_of_the_other),
     'casts': (LINE, casts),
     'whole_numbers': (LINE, whole_numbers),
     'operator_layer': (PLANE, operator_layer),

@@ -501,6 +501,15 @@ static struct nuc_node *read_value(struct writes *w, const struct nuc_node *node
 
 /* ---- walking through the graph ---- */
 
+/* Whether the node is what its name stands for now: a value that was copied elsewhere may have been written since. */
+static bool is_present(struct writes *w, const struct nuc_node *node)
+{
+    if (node->id >= w->n_places || w->places[node->id].root == NULL)
+        return true;
+    const struct place *p = place_of(w, node);
+    return p->value == node && p->version == place_of(w, p->root)->writes;
+}
+
 static void read_inputs(struct writes *w, struct nuc_node *node, bool is_view)
 {
     struct nuc_cursor at = {0, 0};
@@ -510,6 +519,8 @@ static void read_inputs(struct writes *w, struct nuc_node *node, bool is_view)
             continue;
         struct nuc_node *value = read_value(w, in);
         place_of(w, place_of(w, in)->root)->read |= !is_view;
+        if (value != in && !is_present(w, value))
+            value = nuc_emit(w->g, w->at, NUC_OP_ALIAS, value, NUC_ARGS(nuc_node_arg(value)));
         if (value != in)
             nuc_replace_input(w->g, node, in, value);
     }
