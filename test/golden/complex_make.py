@@ -112,6 +112,8 @@ PROGRAMS = {
     'einsum': (PLANE, lambda x: real(torch.einsum('bij,bkj->ik', fft.fft(x), torch.complex(x, -x)))),
     'moves': (PLANE, lambda x: real(torch.cat([torch.roll(z, 2, -1) for z in fft.fft(x).chunk(2, 1)], 1).sum(0)[None])),
     'where': (LINE, lambda x: real(torch.where(x > 0, fft.fft(x), torch.stack([fft.fft(x), x.to(torch.cfloat)])))),
+    'adjoint': (PLANE, lambda x: (real(fft.fft(x).mH @ torch.ones_like(fft.fft(x))), real(fft.fft(x).adjoint()),
+                                real(fft.fft(x[0]).H))),
     'in_place': (LINE, in_place),
     'in_place.parts': (LINE, in_parts),
     'in_place.as_complex': (LINE, as_complex),

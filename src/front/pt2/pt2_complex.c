@@ -236,8 +236,8 @@ static bool is_of_parts(enum nuc_op op)
         NUC_OP_FFTSHIFT, NUC_OP_IFFTSHIFT,
     };
     static const enum nuc_op but[] = {
-        NUC_OP_VIEW_DTYPE, NUC_OP_MH,     NUC_OP_ADJOINT,  NUC_OP_ONES_LIKE,      NUC_OP_NEW_ONES,
-        NUC_OP_RRELU,      NUC_OP_VANDER, NUC_OP_DIAGFLAT, NUC_OP_SCATTER_REDUCE,
+        NUC_OP_VIEW_DTYPE, NUC_OP_MH,       NUC_OP_ADJOINT,        NUC_OP_RRELU,
+        NUC_OP_VANDER,     NUC_OP_DIAGFLAT, NUC_OP_SCATTER_REDUCE,
     };
     const enum nuc_family family = op == NUC_OP_COUNT ? NUC_FAMILY_GRAPH : nuc_op_family(op);
 
@@ -286,7 +286,8 @@ static void copy_operand(struct nuc_importer *im, struct nuc_node *node, const s
 
 static void add_for_each_part(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
 {
-    const bool of_both = has_complex_operand(im, json);
+    const bool is_one = form.op == NUC_OP_ONES_LIKE || form.op == NUC_OP_NEW_ONES;
+    const bool of_both = has_complex_operand(im, json) && !is_one;
 
     im->part = NUC_PART_REAL;
     struct nuc_node *real = nuc_add_call(im, form, json);

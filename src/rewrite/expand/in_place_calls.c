@@ -211,7 +211,8 @@ static const struct nuc_node *form_of(const struct nuc_node *node)
     const struct nuc_node *made = node->op == NUC_OP_GETITEM ? operand(node) : node;
 
     return made != NULL &&
-                   nuc_op_is_in(made->op, NUC_OPS(NUC_OP_VIEW_AS_REAL, NUC_OP_COMPLEX_CONJ, NUC_OP_COMPLEX_CONJ_OF))
+                   nuc_op_is_in(made->op, NUC_OPS(NUC_OP_VIEW_AS_REAL, NUC_OP_COMPLEX_CONJ, NUC_OP_COMPLEX_CONJ_OF,
+                                                  NUC_OP_COMPLEX_MH, NUC_OP_COMPLEX_ADJOINT, NUC_OP_COMPLEX_MATRIX_H))
                ? made
                : NULL;
 }
