@@ -84,6 +84,12 @@ void nuc_calibration_parameters(struct nuc_calibration *c);
 void nuc_own_parameters(struct nuc_calibration *c);
 
 /* Group of the observation point that `user` reads `node` through, NUC_NO_GROUP when it reads the value itself. */
-uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user);
+static inline uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node,
+                                          const struct nuc_node *user)
+{
+    uint32_t group = nuc_edge_group(c->sharing, c->annotations, node, user);
+
+    return group != NUC_NO_GROUP ? group : c->observed[node->id].output;
+}
 
 #endif
