@@ -188,7 +188,7 @@ sed 's/"cycles":[0-9]*/"cycles":"many"/g' all.json >words.json
 mistake 1 'words.json' $model $calibrated --compare words.json -o no.json
 printf '{"schema":1,"command":"report"}' >empty.json
 mistake 1 'empty.json' $model $calibrated --compare empty.json -o no.json
-head -c 68000000 /dev/zero | tr '\000' ' ' >large.json
+head -c 101000000 /dev/zero | tr '\000' ' ' >large.json
 printf '{"schema":1,"command":"report"' | cat - large.json >larger.json
 mistake 1 'a report at most' $model $calibrated --compare larger.json -o no.json
 rm -f large.json larger.json
