@@ -233,7 +233,7 @@ int16() {
     [ -n "${CMSIS_NN:-}" ] || { left_out "layers of int16: CMSIS_NN names no folder"; return; }
     sh "$root/bench/m33/int16.sh" "$CMSIS_NN" >"$work/int16" || { failed "int16.sh"; return; }
     columns layer instructions CMSIS-NN ratio
-    awk '/^[a-z0-9]*: / {
+    awk '/^[a-z0-9 ]*: / {
         name = $1; for (i = 2; i <= NF - 4; i++) name = name " " $i
         printf "| %s | %s | %s | %s |\n", name, $(NF - 3), $(NF - 2), $(NF - 1) }' "$work/int16"
     sed -n 's/^geometric mean of .*: \(.*\)/\nGeometric mean of the ratios: \1./p' "$work/int16"
