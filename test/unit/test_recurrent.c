@@ -202,11 +202,26 @@ static void run_int8(struct nuc_context *cx, void *arg)
     run_int8_as(cx, arg, true, true);
 }
 
+/* The network of a text in int8, or int16, as it runs on the CPU; `s` has inputs, and outputs that are evaluated. */
+static struct nuc_graph *lowered(struct nuc_context *cx, struct nuc_text *text, bool int16, uint32_t *seed,
+                                 struct sample *s)
+{
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1, .int16 = int16};
+    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(text)), &options);
+
+    fill(s, seed);
+    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
+    struct nuc_graph *g = nuc_quantize_convert(c);
+    evaluate(g, s);
+    nuc_to_edge(g, NULL);
+    nuc_cortexm_lower(g, &cpu);
+    return g;
+}
+
 /* A state of ReLUs of which only a sequence of int16 says how large it becomes. */
 static void reach_of_relus(struct nuc_context *cx, void *arg)
 {
-    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1, .int16 = true};
-    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
     struct sample *s = nuc_alloc(cx, sizeof *s);
     uint32_t seed = 5;
     struct nuc_text text;
@@ -220,13 +235,7 @@ static void reach_of_relus(struct nuc_context *cx, void *arg)
                   "%%h = constant : float32[1, 1, 7] values(0, 0, 0, 0, 0, 0, 0)\n%%x = input : float32[6, 1, 5]\n"
                   "%%f = aten.rnn_relu.input(%%x, %%h, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
                   "%%y = getitem(%%f, 0)\n%%l = aten.linear.default(%%y, %%v)\n%%output = output([%%l])\n");
-    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(&text)), &options);
-    fill(s, &seed);
-    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
-    struct nuc_graph *g = nuc_quantize_convert(c);
-    evaluate(g, s);
-    nuc_to_edge(g, NULL);
-    nuc_cortexm_lower(g, &cpu);
+    struct nuc_graph *g = lowered(cx, &text, true, &seed, s);
     assert_int_equal(count_float(g), 0);
     run_program(cx, g, &(struct layer){.op = "rnn_relu"}, s, (const double[]){0.01, 1, 1}, 1);
 }
@@ -234,8 +243,6 @@ static void reach_of_relus(struct nuc_context *cx, void *arg)
 /* Nothing between an input of the model, two layers and an output is quantized: neither the sequence nor the state. */
 static void keep_between_layers(struct nuc_context *cx, void *arg)
 {
-    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1};
-    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
     struct sample *s = nuc_alloc(cx, sizeof *s);
     uint32_t seed = 5, kernels = 0;
     struct nuc_text text;
@@ -250,13 +257,7 @@ static void keep_between_layers(struct nuc_context *cx, void *arg)
                   "%%k = aten.reshape.default(%%r, [1, 1, 7])\n"
                   "%%g = aten.gru.input(%%y, %%k, [%%u, %%u], false, 1, 0.0, false, false, false)\n"
                   "%%z = getitem(%%g, 0)\n%%output = output([%%z])\n");
-    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(&text)), &options);
-    fill(s, &seed);
-    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
-    struct nuc_graph *g = nuc_quantize_convert(c);
-    evaluate(g, s);
-    nuc_to_edge(g, NULL);
-    nuc_cortexm_lower(g, &cpu);
+    struct nuc_graph *g = lowered(cx, &text, false, &seed, s);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         assert_false(nuc_is_quantize(n) || nuc_is_dequantize(n));
         kernels += n->op == NUC_OP_NUCLEON_GRU;
@@ -268,8 +269,6 @@ static void keep_between_layers(struct nuc_context *cx, void *arg)
 /* What one layer begins with after another stays float32, although an int8 operator reads it, too. */
 static void keep_state_beside_readers(struct nuc_context *cx, void *arg)
 {
-    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1};
-    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
     struct sample *s = nuc_alloc(cx, sizeof *s);
     uint32_t seed = 5, kernels = 0, linears = 0;
     struct nuc_text text;
@@ -286,12 +285,7 @@ static void keep_state_beside_readers(struct nuc_context *cx, void *arg)
                   "%%l = aten.linear.default(%%r, %%v)\n%%k = aten.reshape.default(%%r, [1, 1, 7])\n"
                   "%%g = aten.gru.input(%%x, %%k, [%%w, %%u], false, 1, 0.0, false, false, false)\n"
                   "%%t = getitem(%%g, 0)\n%%output = output([%%t, %%l])\n");
-    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, nuc_text_string(&text)), &options);
-    fill(s, &seed);
-    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
-    struct nuc_graph *g = nuc_quantize_convert(c);
-    nuc_to_edge(g, NULL);
-    nuc_cortexm_lower(g, &cpu);
+    struct nuc_graph *g = lowered(cx, &text, false, &seed, s);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         const struct nuc_node *begin = n->op == NUC_OP_NUCLEON_GRU ? nuc_arg_node(n, NUC_ARG(NUCLEON_GRU, h0)) : NULL;
         kernels += begin != NULL;

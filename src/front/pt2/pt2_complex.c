@@ -144,6 +144,13 @@ static struct nuc_node *add_select(struct nuc_importer *im, struct nuc_node *pai
     return node;
 }
 
+/* Both parts of such a value behind each other, as torch.view_as_real() has them; one dimension has to be left. */
+static struct nuc_meta of_pairs(struct nuc_meta part)
+{
+    part.sizes[part.rank] = 2;
+    return nuc_meta_make(part.dtype, part.sizes, part.rank + 1u);
+}
+
 /* Nodes come after all inputs. */
 void nuc_split_inputs(struct nuc_importer *im)
 {
@@ -154,8 +161,7 @@ void nuc_split_inputs(struct nuc_importer *im)
         if (meta.rank == NUC_MAX_RANK)
             nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: input '%s' is complex and has %d dimensions: one less is the limit",
                      im->zip->path, n->name, NUC_MAX_RANK);
-        meta.sizes[meta.rank] = 2;
-        meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank + 1u);
+        meta = of_pairs(meta);
         nuc_set_val(im->g, n, &meta);
         nuc_warn(im->cx, "%s: input '%s' is complex: the program takes it as torch.view_as_real() has it, %s",
                  im->zip->path, n->name, nuc_meta_text(im->cx, &meta));
@@ -175,8 +181,7 @@ static struct nuc_node *add_pair(struct nuc_importer *im, const char *name, stru
     if (meta.rank == NUC_MAX_RANK)
         nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: '%s' has %d dimensions and a pair's: one less is the limit",
                  im->zip->path, pair->name, NUC_MAX_RANK);
-    meta.sizes[meta.rank] = 2;
-    meta = nuc_meta_make(meta.dtype, meta.sizes, meta.rank + 1u);
+    meta = of_pairs(meta);
     nuc_set_val(im->g, pair, &meta);
     nuc_made_of(pair, parts[0]);
     return pair;
