@@ -1,9 +1,9 @@
-# What the scripts of this folder begin with that are called SCRIPT.sh NUCLEON CM33_BUILD SOURCE_ROOT; they read it with '.'.
+# What the scripts of this folder begin with that are called SCRIPT.sh NUCLEON DEVICE_BUILD SOURCE_ROOT; they read it with '.'.
 # They are in an empty folder then, which goes when they end, with the installed device libraries in `work`/prefix.
 # `nucleon`, `build`, `root` and `digits` are absolute paths. 77, "skipped", without the Arm toolchain, QEMU or the build.
 # shellcheck shell=sh disable=SC2034
 set -u
-[ $# -eq 3 ] || { echo "usage: $0 NUCLEON CM33_BUILD SOURCE_ROOT" >&2; exit 2; }
+[ $# -eq 3 ] || { echo "usage: $0 NUCLEON DEVICE_BUILD SOURCE_ROOT" >&2; exit 2; }
 case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
 root=$(cd "$3" && pwd)
 for tool in arm-none-eabi-gcc qemu-system-arm; do

@@ -2,24 +2,9 @@
 # firmware_m55.sh NUCLEON CM55BUILD SOURCE: the project of a program for a Cortex-M55, built from installed libraries,
 # computes on QEMU's mps3-an547 what the host computes, and takes kernels with vector instructions. 77, "skipped",
 # without QEMU, the compiler or the build.
-set -u
-nucleon=$1
-build=$2
-root=$3
-for tool in arm-none-eabi-gcc qemu-system-arm; do
-    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
-done
-[ -f "$build/libnucleon-runtime.a" ] || { echo "no build in $build"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-fail() {
-    echo "FAIL $*" >&2
-    exit 1
-}
-
-digits=$root/examples/digits
-cmake --install "$build" --prefix "$work/prefix" >log || fail "installation: $(cat log)"
+[ -f "${2:-}/libnucleon-runtime.a" ] || { echo "no build in ${2:-}"; exit 77; }
+# shellcheck source=test/e2e/begin_device.sh
+. "$(dirname "$0")/begin_device.sh"
 "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --target cortex-m55 -o digits.pte --quiet ||
     fail "no program"
 # The program says what it is for.
