@@ -16,50 +16,14 @@ static nuc_cm_lowering *const by_family[NUC_FAMILY_COUNT] = {
     [NUC_FAMILY_CAT] = nuc_cm_lower_cat,         [NUC_FAMILY_RECURRENT] = nuc_cm_lower_recurrent,
 };
 
-static const struct row {
-    const enum nuc_op *ops;
-    nuc_cm_lowering *lower;
-} rows[] = {
-    {NUC_OPS(NUC_OP_LINEAR), nuc_cm_lower_linear},
-    {NUC_OPS(NUC_OP_ADDMM), nuc_cm_lower_addmm},
-    {NUC_OPS(NUC_OP_MM), nuc_cm_lower_mm},
-    {NUC_OPS(NUC_OP_BMM), nuc_cm_lower_bmm},
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), nuc_cm_lower_add},
-    {NUC_OPS(NUC_OP_MUL), nuc_cm_lower_mul},
-    {NUC_OPS(NUC_OP_DIV), nuc_cm_lower_div},
-    {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), nuc_cm_lower_extreme},
-    {NUC_OPS(NUC_OP_PRELU), nuc_cm_lower_prelu},
-    {NUC_OPS(NUC_OP_WHERE), nuc_cm_lower_where},
-    {NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), nuc_cm_lower_max_pool},
-    {NUC_OPS(NUC_OP_AVG_POOL2D), nuc_cm_lower_avg_pool},
-    {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool},
-    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM), nuc_cm_lower_sum},
-    {NUC_OPS(NUC_OP_VAR), nuc_cm_lower_var},
-    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), nuc_cm_lower_reduce_extreme},
-    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN), nuc_cm_lower_arg_extreme},
-    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM), nuc_cm_lower_layer_norm},
-    {NUC_OPS(NUC_OP_NATIVE_GROUP_NORM), nuc_cm_lower_group_norm},
-    {NUC_OPS(NUC_OP_NATIVE_LOG_SOFTMAX), nuc_cm_lower_log_softmax},
-    {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), nuc_cm_lower_bilinear},
-    {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), nuc_cm_lower_nearest},
-    {NUC_OPS(NUC_OP_EXPAND, NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), nuc_cm_lower_view},
-    {NUC_OPS(NUC_OP_TOPK, NUC_OP_SORT_STABLE), nuc_cm_lower_order},
-    {NUC_OPS(NUC_OP_DIAGONAL, NUC_OP_UNFOLD), nuc_cm_lower_view},
-    {NUC_OPS(NUC_OP_SLICE), nuc_cm_lower_slice},
-    {NUC_OPS(NUC_OP_FLIP), nuc_cm_lower_flip},
-    {NUC_OPS(NUC_OP_SLICE_SCATTER), nuc_cm_lower_slice_scatter},
-    {NUC_OPS(NUC_OP_INDEX_PUT, NUC_OP_SCATTER), nuc_cm_lower_put},
-    {NUC_OPS(NUC_OP_GETITEM), nuc_cm_lower_part},
-    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY), nuc_cm_lower_clone},
+static nuc_cm_lowering *const by_operator[NUC_OP_COUNT] = {
+#define CPU(op, lowering) [NUC_OP_##op] = nuc_cm_lower_##lowering,
+#include "ir/ops.def"
 };
 
 static nuc_cm_lowering *lowering_of(enum nuc_op op)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (nuc_op_is_in(op, rows[i].ops))
-            return rows[i].lower;
-    }
-    return by_family[nuc_op_family(op)];
+    return by_operator[op] != NULL ? by_operator[op] : by_family[nuc_op_family(op)];
 }
 
 /* ---- what stays quantized by operators of its own ---- */

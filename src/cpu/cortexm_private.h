@@ -250,20 +250,10 @@ bool nuc_cm_number(struct nuc_graph *g, const struct nuc_node *node, double *num
 
 typedef bool nuc_cm_lowering(struct nuc_cm *c, struct nuc_node *node);
 
-nuc_cm_lowering nuc_cm_lower_convolution;                                                   /* cortexm_conv.c */
-nuc_cm_lowering nuc_cm_lower_linear, nuc_cm_lower_addmm, nuc_cm_lower_mm, nuc_cm_lower_bmm; /* cortexm_matrix.c */
-nuc_cm_lowering nuc_cm_lower_add, nuc_cm_lower_mul, nuc_cm_lower_div, nuc_cm_lower_prelu;   /* cortexm_arith.c */
-nuc_cm_lowering nuc_cm_lower_extreme, nuc_cm_lower_softmax, nuc_cm_lower_clamp, nuc_cm_lower_where;
-nuc_cm_lowering nuc_cm_lower_max_pool, nuc_cm_lower_avg_pool, nuc_cm_lower_adaptive_pool; /* cortexm_pool.c */
-nuc_cm_lowering nuc_cm_lower_sum, nuc_cm_lower_reduce_extreme, nuc_cm_lower_bilinear, nuc_cm_lower_nearest;
-nuc_cm_lowering nuc_cm_lower_var, nuc_cm_lower_arg_extreme;
-nuc_cm_lowering nuc_cm_lower_layer_norm, nuc_cm_lower_group_norm, nuc_cm_lower_log_softmax; /* cortexm_norm.c */
-nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_cm_lower_slice, nuc_cm_lower_flip,
-    nuc_cm_lower_slice_scatter, nuc_cm_lower_put; /* cortexm_move.c */
-nuc_cm_lowering nuc_cm_lower_part, nuc_cm_lower_cat, nuc_cm_lower_clone;
-nuc_cm_lowering nuc_cm_lower_recurrent; /* cortexm_recurrent.c */
-
-nuc_cm_lowering nuc_cm_lower_order; /* cortexm_order.c */
+nuc_cm_lowering nuc_cm_lower_convolution, nuc_cm_lower_softmax, nuc_cm_lower_clamp, nuc_cm_lower_pad,
+    nuc_cm_lower_permute, nuc_cm_lower_cat, nuc_cm_lower_recurrent;
+#define CPU(op, lowering) nuc_cm_lowering nuc_cm_lower_##lowering;
+#include "ir/ops.def"
 
 /* ---- cortexm_fold.c ---- */
 

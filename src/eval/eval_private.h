@@ -185,29 +185,12 @@ void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, 
 /* Converts `count` elements; equal dtypes are copied. */
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);
 
-/* Operators and groups of operators. */
-extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_power, nuc_eval_prelu, nuc_eval_compare,
-    nuc_eval_where;
-extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent, nuc_eval_svdf,
-    nuc_eval_litert_lstm;
-extern const struct nuc_eval_op nuc_eval_signal_features, nuc_eval_signal_micro, nuc_eval_signal_window,
-    nuc_eval_signal_auto_scale, nuc_eval_signal_rfft, nuc_eval_signal_energy, nuc_eval_signal_filter_bank,
-    nuc_eval_signal_root, nuc_eval_signal_noise_reduction, nuc_eval_signal_pcan, nuc_eval_signal_log;
-extern const struct nuc_eval_op nuc_eval_prepare_frame;
-extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
-extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;
-extern const struct nuc_eval_op nuc_eval_upsample, nuc_eval_grid_sampler;
-extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_float_sum, nuc_eval_fold, nuc_eval_scan, nuc_eval_softmax;
-extern const struct nuc_eval_op nuc_eval_layer_norm, nuc_eval_group_norm, nuc_eval_rms_norm;
-extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels, nuc_eval_rounding;
-extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
-    nuc_eval_split;
-extern const struct nuc_eval_op nuc_eval_flip, nuc_eval_diagonal, nuc_eval_unfold;
-extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_slice_scatter, nuc_eval_index;
-extern const struct nuc_eval_op nuc_eval_index_select, nuc_eval_gather, nuc_eval_embedding;
-extern const struct nuc_eval_op nuc_eval_scatter, nuc_eval_scatter_value, nuc_eval_index_put, nuc_eval_masked_scatter;
-extern const struct nuc_eval_op nuc_eval_sort, nuc_eval_select_scatter;
-extern const struct nuc_eval_op nuc_eval_view, nuc_eval_dropout, nuc_eval_cast, nuc_eval_nothing;
-extern const struct nuc_eval_op nuc_eval_zeros, nuc_eval_arange;
+/* Operators and groups of operators: those of families and of the columns EVAL of ops.def. */
+extern const struct nuc_eval_op nuc_eval_binary, nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent,
+    nuc_eval_matmul, nuc_eval_max_pool, nuc_eval_upsample, nuc_eval_fold, nuc_eval_scan, nuc_eval_softmax,
+    nuc_eval_quant, nuc_eval_permute, nuc_eval_split, nuc_eval_cat, nuc_eval_pad, nuc_eval_cast, nuc_eval_nothing,
+    nuc_eval_zeros, nuc_eval_rounding, nuc_eval_float_sum, nuc_eval_global_pool;
+#define EVAL(op, by) extern const struct nuc_eval_op nuc_eval_##by;
+#include "ir/ops.def"
 
 #endif

@@ -475,43 +475,16 @@ static axis_rule *const of_family[NUC_FAMILY_COUNT] = {
 };
 
 /* Families of several kinds: their other operators decide by values, or have no map yet. */
-static const struct {
-    const enum nuc_op *ops;
-    axis_rule *rule;
-} of_ops[] = {
-    {NUC_OPS(NUC_OP_WHERE), map_elements},
-    {NUC_OPS(NUC_OP_SLICE), map_slice},
-    {NUC_OPS(NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES, NUC_OP_CHUNK), map_split},
-    {NUC_OPS(NUC_OP_EXPAND), map_first},
-    {NUC_OPS(NUC_OP_FLIP), map_flip},
-    {NUC_OPS(NUC_OP_DIAGONAL), map_diagonal},
-    {NUC_OPS(NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_DIV, NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM,
-             NUC_OP_NUCLEON_PRELU, NUC_OP_NUCLEON_SQUARED_DIFFERENCE),
-     map_elements},
-    {NUC_OPS(NUC_OP_CORTEXM_ACTIVATION, NUC_OP_NUCLEON_REQUANTIZE, NUC_OP_NUCLEON_SIGMOID, NUC_OP_NUCLEON_FUNCTION),
-     map_first},
-    {NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_NUCLEON_WIDE_CONV2D, NUC_OP_CORTEXM_DEPTHWISE,
-             NUC_OP_NUCLEON_DEPTHWISE, NUC_OP_NUCLEON_WIDE_DEPTHWISE),
-     map_conv},
-    {NUC_OPS(NUC_OP_SIGNAL_FEATURES), map_features},
-    {NUC_OPS(NUC_OP_SIGNAL_MICRO), map_micro},
-    {NUC_OPS(NUC_OP_CORTEXM_MAX_POOL2D, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_NUCLEON_AVG_POOL2D), map_pool},
+static axis_rule *const of_ops[NUC_OP_COUNT] = {
+#define AXES(op, rule) [NUC_OP_##op] = map_##rule,
+#include "ir/ops.def"
 };
-
-static axis_rule *rule_of(enum nuc_op op)
-{
-    axis_rule *rule = of_family[nuc_op_family(op)];
-
-    for (size_t i = 0; rule == NULL && i < sizeof of_ops / sizeof of_ops[0]; i++)
-        rule = nuc_op_is_in(op, of_ops[i].ops) ? of_ops[i].rule : NULL;
-    return rule;
-}
 
 bool nuc_axis_map(const struct nuc_node *node, uint32_t value, uint32_t arg, uint32_t element, struct nuc_axis_map *map)
 {
     const struct nuc_arg *a = nuc_arg_at(node, arg);
     const struct nuc_node *operand = nuc_arg_node(node, arg);
-    axis_rule *rule = rule_of(node->op);
+    axis_rule *family = of_family[nuc_op_family(node->op)], *rule = family != NULL ? family : of_ops[node->op];
 
     if (a->kind == NUC_ARG_NODES && element < a->count)
         operand = a->u.nodes[element];

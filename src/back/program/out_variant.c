@@ -10,30 +10,15 @@
 #include "ir/op_list.h"
 
 /* Out variants that torch declares by hand. */
-static const struct {
-    const enum nuc_op *ops;
-    const char *overload;
-} by_hand[] = {
-    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MEAN_DIM), "out"},
-    {NUC_OPS(NUC_OP_SUM_DIM), "IntList_out"},
-    {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
-    {NUC_OPS(NUC_OP_ARANGE), "start_out"},
-    {NUC_OPS(NUC_OP_DIV_MODE), "out_mode"},
-    {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
-    {NUC_OPS(NUC_OP_ANY), "all_out"},
-    {NUC_OPS(NUC_OP_ANY_DIM), "out"},
-    {NUC_OPS(NUC_OP_MAX_DIM), "dim_max"},
-    {NUC_OPS(NUC_OP_MIN_DIM), "dim_min"},
-    {NUC_OPS(NUC_OP_TOPK), "values"},
-    {NUC_OPS(NUC_OP_SORT_STABLE), "values_stable"},
+static const char *const by_hand[NUC_OP_COUNT] = {
+#define OUT(op, overload) [NUC_OP_##op] = (overload),
+#include "ir/ops.def"
 };
 
 static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const char *overload)
 {
-    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
-        if (nuc_op_is_in(op, by_hand[i].ops))
-            return by_hand[i].overload;
-    }
+    if (by_hand[op] != NULL)
+        return by_hand[op];
     return strcmp(overload, "default") == 0 ? "out" : nuc_format(cx, "%s_out", overload);
 }
 

@@ -27,13 +27,9 @@ struct nuc_lowering {
 /* Appends the operators of one node. Tensor `x` is its argument 0, -1 when that is not one node; `y` its result. */
 typedef void nuc_lower_fn(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
 
-nuc_lower_fn nuc_lower_convolution, nuc_lower_avg_pool, nuc_lower_adaptive_avg_pool, nuc_lower_max_pool,
-    nuc_lower_reduction, nuc_lower_unary, nuc_lower_leaky_relu, nuc_lower_clamp, nuc_lower_softmax, nuc_lower_binary,
-    nuc_lower_neg, nuc_lower_prelu, nuc_lower_addmm, nuc_lower_mm, nuc_lower_bmm, nuc_lower_pad, nuc_lower_mirror_pad,
-    nuc_lower_resize, nuc_lower_cat, nuc_lower_slice, nuc_lower_view, nuc_lower_permute, nuc_lower_clone;
-
-/* Quantize, dequantize: quantization of the tensors on both sides, which become one. */
-nuc_lower_fn nuc_lower_quantize, nuc_lower_dequantize, nuc_lower_getitem;
+nuc_lower_fn nuc_lower_reduction, nuc_lower_unary, nuc_lower_binary;
+#define LITERT(op, lowering, code) nuc_lower_fn nuc_lower_##lowering;
+#include "ir/ops.def"
 
 /* ---- what lowerings share ---- */
 

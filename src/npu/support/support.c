@@ -18,54 +18,16 @@ static const struct nuc_support_row *const rule_sets[NUC_RULE_SET_COUNT][MAX_ROW
 
 static const struct nuc_verdict passed = {true, NULL, "", ""};
 
-/*
- * What calls of an operator are made of. A permutation and whatever else transposes has nuc_can_transpose(), a view
- * moves nothing, and a product of batches has a rule of its own.
- */
-static const uint8_t kernels[NUC_OP_COUNT] = {
-    [NUC_OP_ABS] = NUC_FW_Abs,
-    [NUC_OP_RELU] = NUC_FW_Activation,
-    [NUC_OP_HARDTANH] = NUC_FW_Activation,
-    [NUC_OP_CLAMP] = NUC_FW_Activation,
-    [NUC_OP_EXP] = NUC_FW_Activation,
-    [NUC_OP_HARDSWISH] = NUC_FW_Activation,
-    [NUC_OP_LEAKY_RELU] = NUC_FW_Activation,
-    [NUC_OP_LOG] = NUC_FW_Activation,
-    [NUC_OP_RSQRT] = NUC_FW_Activation,
-    [NUC_OP_SIGMOID] = NUC_FW_Activation,
-    [NUC_OP_TANH] = NUC_FW_Activation,
-    [NUC_OP_PRELU] = NUC_FW_PRelu,
-    [NUC_OP_ADD] = NUC_FW_Add,
-    [NUC_OP_SUB] = NUC_FW_Add,
-    [NUC_OP_NEG] = NUC_FW_Add,
-    [NUC_OP_MUL] = NUC_FW_Mul,
-    [NUC_OP_MAXIMUM] = NUC_FW_Maximum,
-    [NUC_OP_MINIMUM] = NUC_FW_Maximum,
-    [NUC_OP_CONVOLUTION] = NUC_FW_Conv2DStandardV1,
-    [NUC_OP_ADDMM] = NUC_FW_FullyConnected,
-    [NUC_OP_MM] = NUC_FW_FullyConnected,
-    [NUC_OP_BMM] = NUC_FW_BatchMatMul,
-    [NUC_OP_NATIVE_SOFTMAX] = NUC_FW_Softmax,
-    [NUC_OP_MAX_POOL2D_INDICES] = NUC_FW_MaxPool,
-    [NUC_OP_AVG_POOL2D] = NUC_FW_Conv2DDepthwiseV1,
-    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = NUC_FW_GlobalAvgPool,
-    [NUC_OP_MEAN_DIM] = NUC_FW_GlobalAvgPool,
-    [NUC_OP_SUM_DIM] = NUC_FW_GlobalAvgPool,
-    [NUC_OP_AMAX] = NUC_FW_GlobalMaxPool,
-    [NUC_OP_AMIN] = NUC_FW_GlobalMaxPool,
-    [NUC_OP_UPSAMPLE_NEAREST] = NUC_FW_Upsample2DNearestNeighbor,
-    [NUC_OP_UPSAMPLE_BILINEAR] = NUC_FW_InterpolationOnePipe,
-    [NUC_OP_CONSTANT_PAD] = NUC_FW_Pad,
-    [NUC_OP_PAD] = NUC_FW_MirrorPad,
-    [NUC_OP_CAT] = NUC_FW_Concat,
-    [NUC_OP_SLICE] = NUC_FW_Slice,
+static const uint8_t functions[NUC_OP_COUNT] = {
+#define NPU(op, function) [NUC_OP_##op] = NUC_FW_##function,
+#include "ir/ops.def"
 };
 
 const struct nuc_support_row *nuc_support_row(const struct nuc_support *s, enum nuc_op op)
 {
     const struct nuc_support_row *const *lists = rule_sets[s->flavor->rules];
 
-    if (s->target != NULL && !nuc_has_firmware_kernel(s->target, kernels[op]))
+    if (s->target != NULL && !nuc_has_firmware_kernel(s->target, functions[op]))
         return NULL;
     for (uint32_t i = 0; i < MAX_ROW_LISTS && lists[i] != NULL; i++) {
         for (const struct nuc_support_row *row = lists[i]; row->ops != NULL; row++) {
@@ -87,36 +49,17 @@ enum nuc_no_op nuc_no_op_kind(const struct nuc_support *s, enum nuc_op op)
 
 const char nuc_has_operator_rule[] = "the NPU supports the operator";
 
-/* Where the name of the operator is not what people call it. */
-static const struct {
-    enum nuc_op op;
-    const char *noun;
-} nouns[] = {
-    {NUC_OP_NATIVE_LAYER_NORM, "layer norm"},
-    {NUC_OP_NATIVE_GROUP_NORM, "group norm"},
-    {NUC_OP_NATIVE_BATCH_NORM, "batch norm without a layer to fold it into"},
-    {NUC_OP_RMS_NORM, "RMS norm"},
-    {NUC_OP_DIV, "division of computed values"},
-    {NUC_OP_SQRT, "square root"},
-    {NUC_OP_GELU, "GELU"},
-    {NUC_OP_LSTM, "LSTM"},
-    {NUC_OP_GRU, "GRU"},
-    {NUC_OP_WHERE, "choice by a mask (where)"},
-    {NUC_OP_INDEX, "indexing by tensors"},
-    {NUC_OP_INDEX_PUT, "assignment by indices (index_put)"},
-    {NUC_OP_TO_DIM_ORDER_COPY, "conversion of element types"},
-    {NUC_OP_POW, "power with a tensor as exponent"},
-    {NUC_OP_POW_SCALAR, "power with this exponent"},
+static const char *const nouns[NUC_OP_COUNT] = {
+#define NOUN(op, text) [NUC_OP_##op] = (text),
+#include "ir/ops.def"
 };
 
 const char *nuc_operator_noun(struct nuc_context *cx, enum nuc_op op)
 {
     const char *name = nuc_short_op_name(nuc_op_name(op, NUC_EDGE)), *base = strchr(name, '.');
 
-    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
-        if (nouns[i].op == op)
-            return nouns[i].noun;
-    }
+    if (nouns[op] != NULL)
+        return nouns[op];
     if (nuc_op_family(op) == NUC_FAMILY_COMPARE)
         return "comparison";
     base = base == NULL ? name : base + 1;
