@@ -48,23 +48,6 @@ static double sum_unit(const struct nuc_cm_binary *v)
     return v->a.dtype == NUC_I8 ? 1 << 20 : 1 << 15;
 }
 
-/* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py; a difference is a sum with a negative multiplier. */
-static struct nuc_node *emit_add(struct nuc_cm *c, const struct nuc_cm_binary *v, double factor,
-                                 struct nuc_node *before)
-{
-    double scale_b = v->b.scale * fabs(factor);
-    double twice_max = 2 * (v->a.scale > scale_b ? v->a.scale : scale_b);
-    struct nuc_multiplier a = nuc_cm_multiplier(v->a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
-    struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v->out.params.scale * sum_unit(v)));
-
-    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v->out.value,
-                    NUC_ARGS(nuc_node_arg(v->a.node), nuc_int_arg(v->a.zero_point), nuc_int_arg(a.multiplier),
-                             nuc_int_arg(a.shift), nuc_node_arg(v->b.node), nuc_int_arg(v->b.zero_point),
-                             nuc_int_arg(factor < 0 ? -(int64_t)b.multiplier : b.multiplier), nuc_int_arg(b.shift),
-                             nuc_int_arg(v->out.params.zero_point), nuc_int_arg(out.multiplier), nuc_int_arg(out.shift),
-                             nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)));
-}
-
 /* Shifted to the left for a result of a far finer scale a sum would overflow. */
 static bool may_overflow(const struct nuc_cm_binary *v, double factor)
 {
@@ -83,7 +66,19 @@ bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);
-    nuc_cm_replace(c, &v.out, emit_add(c, &v, factor, before));
+    /* Source: backends/cortex_m/passes/aten_to_cortex_m_pass.py; a difference is a sum with a negative multiplier. */
+    double scale_b = v.b.scale * fabs(factor);
+    double twice_max = 2 * (v.a.scale > scale_b ? v.a.scale : scale_b);
+    struct nuc_multiplier a = nuc_cm_multiplier(v.a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
+    struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v.out.params.scale * sum_unit(&v)));
+    nuc_cm_replace(
+        c, &v.out,
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_int_arg(a.multiplier),
+                          nuc_int_arg(a.shift), nuc_node_arg(v.b.node), nuc_int_arg(v.b.zero_point),
+                          nuc_int_arg(factor < 0 ? -(int64_t)b.multiplier : b.multiplier), nuc_int_arg(b.shift),
+                          nuc_int_arg(v.out.params.zero_point), nuc_int_arg(out.multiplier), nuc_int_arg(out.shift),
+                          nuc_int_arg(v.out.low), nuc_int_arg(v.out.high))));
     return true;
 }
 

@@ -79,22 +79,6 @@ static bool absorb(struct nuc_graph *g, struct nuc_node *frame)
     return true;
 }
 
-/* Sums of rows of the result, a row of it and one of the frame. */
-static void add_scratch(struct nuc_graph *g, struct nuc_node *frame)
-{
-    const int64_t *numbers = frame->args[NUC_ARG(PREPARE_FRAME, numbers)].u.ints;
-    const struct nuc_node *columns = frame->args[NUC_ARG(PREPARE_FRAME, columns)].u.node;
-    const struct nuc_node *rows = frame->args[NUC_ARG(PREPARE_FRAME, rows)].u.node;
-    const int64_t *x = columns->vals[0].sizes, *y = rows->vals[0].sizes;
-    const struct nuc_frame_input p = {
-        .pixels = (enum nuc_pixel_format)numbers[0],
-        .channels = (enum nuc_colours)numbers[1],
-        .columns = {(const int32_t *)(const void *)columns->data->bytes.data, (size_t)x[0], (size_t)x[1]},
-        .rows = {(const int32_t *)(const void *)rows->data->bytes.data, (size_t)y[0], (size_t)y[1]}};
-
-    nuc_cm_scratch(g, frame, NUC_ARG(PREPARE_FRAME, scratch), nuc_frame_scratch(&p));
-}
-
 void nuc_cortexm_lower_frames(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -102,6 +86,16 @@ void nuc_cortexm_lower_frames(struct nuc_graph *g)
             continue;
         while (absorb(g, n))
             ;
-        add_scratch(g, n);
+        /* Sums of rows of the result, a row of it and one of the frame. */
+        const int64_t *numbers = n->args[NUC_ARG(PREPARE_FRAME, numbers)].u.ints;
+        const struct nuc_node *columns = n->args[NUC_ARG(PREPARE_FRAME, columns)].u.node;
+        const struct nuc_node *rows = n->args[NUC_ARG(PREPARE_FRAME, rows)].u.node;
+        const int64_t *x = columns->vals[0].sizes, *y = rows->vals[0].sizes;
+        const struct nuc_frame_input p = {
+            .pixels = (enum nuc_pixel_format)numbers[0],
+            .channels = (enum nuc_colours)numbers[1],
+            .columns = {(const int32_t *)(const void *)columns->data->bytes.data, (size_t)x[0], (size_t)x[1]},
+            .rows = {(const int32_t *)(const void *)rows->data->bytes.data, (size_t)y[0], (size_t)y[1]}};
+        nuc_cm_scratch(g, n, NUC_ARG(PREPARE_FRAME, scratch), nuc_frame_scratch(&p));
     }
 }

@@ -104,17 +104,6 @@ bool nuc_cm_lower_group_norm(struct nuc_cm *c, struct nuc_node *node)
     return true;
 }
 
-/* exp of 0, -1, -2, ... steps of the input; of int16 then of 0, -256, -512, ... steps. */
-static struct nuc_node *exponentials(struct nuc_cm *c, const struct nuc_cm_unary *u)
-{
-    const int64_t count = u->in.dtype == NUC_I8 ? 256 : 512;
-    float *values = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *values);
-
-    for (int i = 0; i < count; i++)
-        values[i] = (float)exp(-(i < 256 ? i : (i - 256) * 256) * u->in.scale);
-    return nuc_cm_constant(c, u->out.value, "_exponentials", NUC_F32, &count, 1, values);
-}
-
 /* Along any dimension of a tensor as it lies. */
 bool nuc_cm_lower_log_softmax(struct nuc_cm *c, struct nuc_node *node)
 {
@@ -123,11 +112,17 @@ bool nuc_cm_lower_log_softmax(struct nuc_cm *c, struct nuc_node *node)
     if (!is_own(c) || !nuc_cm_read_unary(node, false, &u) ||
         nuc_flag(node, NUC_ARG(NATIVE_LOG_SOFTMAX, half_to_float)) || nuc_elements(&node->vals[0]) == 0)
         return false;
+    /* exp of 0, -1, -2, ... steps of the input; of int16 then of 0, -256, -512, ... steps. */
+    const int64_t count = u.in.dtype == NUC_I8 ? 256 : 512;
+    float *values = nuc_alloc_array(c->g->cx, (size_t)count, sizeof *values);
+    for (int i = 0; i < count; i++)
+        values[i] = (float)exp(-(i < 256 ? i : (i - 256) * 256) * u.in.scale);
     struct nuc_node *softmax =
         nuc_emit(c->g, nuc_cm_place(&u.out), NUC_OP_NUCLEON_LOG_SOFTMAX, u.out.value,
                  NUC_ARGS(nuc_node_arg(u.in.node), nuc_int_arg(nuc_integer(node, NUC_ARG(NATIVE_LOG_SOFTMAX, dim), -1)),
-                          nuc_node_arg(exponentials(c, &u)), nuc_int_arg(u.out.params.zero_point),
-                          nuc_float_arg(u.in.scale / u.out.params.scale), nuc_float_arg(1 / u.out.params.scale)));
+                          nuc_node_arg(nuc_cm_constant(c, u.out.value, "_exponentials", NUC_F32, &count, 1, values)),
+                          nuc_int_arg(u.out.params.zero_point), nuc_float_arg(u.in.scale / u.out.params.scale),
+                          nuc_float_arg(1 / u.out.params.scale)));
     nuc_cm_replace(c, &u.out, softmax);
     return true;
 }

@@ -220,26 +220,6 @@ static bool want_operands(struct nuc_strip_stage *s, const struct nuc_node *node
     return true;
 }
 
-static struct nuc_strip_node strip_node(struct nuc_graph *g, struct nuc_node *node, uint32_t dim,
-                                        const struct nuc_strip_reads *reads)
-{
-    return (struct nuc_strip_node){.node = node,
-                                   .dim = dim,
-                                   .reads = nuc_copy(g->cx, reads, sizeof *reads),
-                                   .row_bytes = nuc_bytes(&node->vals[0]) / (uint64_t)node->vals[0].sizes[dim]};
-}
-
-static void reverse(struct nuc_strip_stage *s)
-{
-    for (uint32_t i = 0; i < s->n / 2; i++) {
-        struct nuc_strip_node other = s->nodes[i];
-        s->nodes[i] = s->nodes[s->n - 1 - i];
-        s->nodes[s->n - 1 - i] = other;
-    }
-    for (uint32_t i = 0; i < s->n; i++)
-        s->place[s->nodes[i].node->id] = 1 + i;
-}
-
 bool nuc_strip_stage(struct nuc_graph *g, struct nuc_node *cut, const struct nuc_node *from,
                      struct nuc_strip_stage *out)
 {
@@ -266,10 +246,20 @@ bool nuc_strip_stage(struct nuc_graph *g, struct nuc_node *cut, const struct nuc
                 return false;
             continue;
         }
-        out->nodes[out->n++] = strip_node(g, n, dim, &reads);
+        out->nodes[out->n++] =
+            (struct nuc_strip_node){.node = n,
+                                    .dim = dim,
+                                    .reads = nuc_copy(g->cx, &reads, sizeof reads),
+                                    .row_bytes = nuc_bytes(&n->vals[0]) / (uint64_t)n->vals[0].sizes[dim]};
         out->place[n->id] = out->n;
     }
-    reverse(out);
+    for (uint32_t i = 0; i < out->n / 2; i++) {
+        struct nuc_strip_node other = out->nodes[i];
+        out->nodes[i] = out->nodes[out->n - 1 - i];
+        out->nodes[out->n - 1 - i] = other;
+    }
+    for (uint32_t i = 0; i < out->n; i++)
+        out->place[out->nodes[i].node->id] = 1 + i;
     return reaches_from;
 }
 

@@ -125,27 +125,6 @@ static void print_value(struct nuc_text *out, const struct nuc_arg *a)
     }
 }
 
-/* Given arguments only: by position as long as none is left out, then by name. */
-static void print_args(struct nuc_text *out, const struct nuc_node *node)
-{
-    const struct nuc_schema *schema = nuc_op_schema(node->op);
-    bool by_position = true;
-    bool first = true;
-
-    nuc_text_addf(out, "(");
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        by_position = by_position && node->args[i].given && !schema->args[i].keyword_only;
-        if (!node->args[i].given)
-            continue;
-        nuc_text_addf(out, "%s", first ? "" : ", ");
-        if (!by_position)
-            nuc_text_addf(out, "%s=", schema->args[i].name);
-        print_value(out, &node->args[i]);
-        first = false;
-    }
-    nuc_text_addf(out, ")");
-}
-
 /* ---- values, annotations, data ---- */
 
 static void print_vals(struct nuc_text *out, const struct nuc_node *node)
@@ -235,7 +214,22 @@ const char *nuc_graph_print(struct nuc_graph *g, bool with_data)
             }
         } else {
             nuc_text_addf(&out, "%s", nuc_node_op_name(n));
-            print_args(&out, n);
+            /* Given arguments only: by position as long as none is left out, then by name. */
+            const struct nuc_schema *schema = nuc_op_schema(n->op);
+            bool by_position = true;
+            bool first = true;
+            nuc_text_addf(&out, "(");
+            for (uint32_t i = 0; i < n->n_args; i++) {
+                by_position = by_position && n->args[i].given && !schema->args[i].keyword_only;
+                if (!n->args[i].given)
+                    continue;
+                nuc_text_addf(&out, "%s", first ? "" : ", ");
+                if (!by_position)
+                    nuc_text_addf(&out, "%s=", schema->args[i].name);
+                print_value(&out, &n->args[i]);
+                first = false;
+            }
+            nuc_text_addf(&out, ")");
         }
         print_vals(&out, n);
         print_annotations(&out, n);

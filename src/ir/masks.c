@@ -89,13 +89,6 @@ static bool follows_from_inputs(const struct nuc_node *node, uint32_t *left, uin
     return true;
 }
 
-static bool may_leave_numbers(const struct nuc_node *node)
-{
-    double power = node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_OTHER, -1) : -1;
-
-    return nuc_op_is_partial(node->op) && !(power > 0 && power <= 4 && power == floor(power));
-}
-
 static bool stays_finite(struct nuc_graph *g, const struct nuc_node *node, uint32_t *left)
 {
     struct nuc_cursor at = {0};
@@ -104,7 +97,10 @@ static bool stays_finite(struct nuc_graph *g, const struct nuc_node *node, uint3
         return node->vals[0].dtype != NUC_F32 || are_values_of(g, node, -FLT_MAX, FLT_MAX, 0);
     if (node->is_tuple || !is_elementwise(node))
         return true;
-    if (*left == 0 || may_leave_numbers(node))
+    if (*left == 0)
+        return false;
+    double power = node->op == NUC_OP_POW_SCALAR ? nuc_scalar(node, NUC_OTHER, -1) : -1;
+    if (nuc_op_is_partial(node->op) && !(power > 0 && power <= 4 && power == floor(power)))
         return false;
     --*left;
     for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {

@@ -471,28 +471,6 @@ static void store_number(struct reader *r, enum nuc_dtype dtype, void *element, 
     }
 }
 
-/* Numbers in the order of `data`, repeated until the tensor is full. */
-static void take_values(struct reader *r, struct nuc_node *node)
-{
-    if ((!nuc_is_static(node) && !nuc_is_state(node)) || node->n_vals != 1)
-        bad(r, "only a parameter, buffer, constant or state has data");
-    size_t step = nuc_dtype_size(node->vals[0].dtype), size = nuc_bytes(&node->vals[0]);
-    uint8_t *bytes = nuc_alloc(r->cx, size);
-    size_t used = 0;
-
-    expect(r, '(');
-    do {
-        if (used == size)
-            bad(r, "more values than the tensor has elements");
-        store_number(r, node->vals[0].dtype, bytes + used, take_number(r));
-        used += step;
-    } while (take(r, ','));
-    expect(r, ')');
-    for (size_t i = used; i < size; i++)
-        bytes[i] = bytes[i - used];
-    node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
-}
-
 static void take_cluster(struct reader *r, struct nuc_node *node, struct cluster_ref **refs)
 {
     struct cluster_ref *ref = nuc_alloc(r->cx, sizeof *ref);
@@ -535,7 +513,23 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
             r->p += digits;
             node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
         } else if (take_keyword(r, "values")) {
-            take_values(r, node);
+            /* Numbers in the order of `data`, repeated until the tensor is full. */
+            if ((!nuc_is_static(node) && !nuc_is_state(node)) || node->n_vals != 1)
+                bad(r, "only a parameter, buffer, constant or state has data");
+            size_t step = nuc_dtype_size(node->vals[0].dtype), size = nuc_bytes(&node->vals[0]);
+            uint8_t *bytes = nuc_alloc(r->cx, size);
+            size_t used = 0;
+            expect(r, '(');
+            do {
+                if (used == size)
+                    bad(r, "more values than the tensor has elements");
+                store_number(r, node->vals[0].dtype, bytes + used, take_number(r));
+                used += step;
+            } while (take(r, ','));
+            expect(r, ')');
+            for (size_t i = used; i < size; i++)
+                bytes[i] = bytes[i - used];
+            node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
         } else {
             bad(r, "unknown annotation");
         }

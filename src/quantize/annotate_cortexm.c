@@ -63,18 +63,6 @@ static enum head head_of(const struct nuc_node *node)
 
 static const enum nuc_op *const clamps = NUC_OPS(NUC_OP_RELU, NUC_OP_HARDTANH, NUC_OP_CLAMP);
 
-/* Whether `next` is an activation that the chain of `node` takes; an addition in place takes none. */
-static bool may_follow(const struct nuc_node *node, const struct nuc_node *next)
-{
-    unsigned takes = node->in_place ? FOLLOWS_NONE : head_row_of(node->op)->takes, is = FOLLOWS_NONE;
-
-    if (nuc_op_is_in(next->op, clamps))
-        is = next->in_place ? FOLLOWS_CLAMP_IN_PLACE : FOLLOWS_CLAMP;
-    else if (next->op == NUC_OP_HARDSIGMOID)
-        is = FOLLOWS_HARDSIGMOID;
-    return (takes & is) != 0;
-}
-
 /* One parameter set for all its tensors, that of its neighbours. The reference does not know clamp in place as such. */
 static bool shares(const struct nuc_node *node)
 {
@@ -215,7 +203,15 @@ static struct nuc_node *follower(const struct nuc_annotator *a, const struct nuc
 {
     struct nuc_node *next = node->n_users == 1 ? node->users[0] : NULL;
 
-    if (next == NULL || next != node->next || a->by_id[next->id] != NULL || !may_follow(node, next))
+    /* An activation that the chain of `node` takes; an addition in place takes none. */
+    if (next == NULL || next != node->next || a->by_id[next->id] != NULL)
+        return NULL;
+    unsigned takes = node->in_place ? FOLLOWS_NONE : head_row_of(node->op)->takes, is = FOLLOWS_NONE;
+    if (nuc_op_is_in(next->op, clamps))
+        is = next->in_place ? FOLLOWS_CLAMP_IN_PLACE : FOLLOWS_CLAMP;
+    else if (next->op == NUC_OP_HARDSIGMOID)
+        is = FOLLOWS_HARDSIGMOID;
+    if ((takes & is) == 0)
         return NULL;
     return head_of(node) == HEAD_CONV && !is_image(next) ? NULL : next;
 }
@@ -312,24 +308,6 @@ static void annotate_clique(struct clique *c)
     nuc_annotate_input(c->a, root, input, &found);
 }
 
-static void share_around(struct nuc_annotator *a, struct nuc_node *root)
-{
-    struct clique c = {.a = a};
-
-    c.members = nuc_alloc_array(a->g->cx, a->g->n_nodes, sizeof(struct nuc_node *));
-    c.in = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *c.in);
-    join(&c, root);
-    for (uint32_t i = 0; i < c.n_members; i++) {
-        c.at = c.members[i];
-        struct nuc_cursor at = {0, 0};
-        for (struct nuc_node *in = nuc_next_input(c.at, &at); in != NULL; in = nuc_next_input(c.at, &at))
-            look_at_input(&c, in);
-        for (uint32_t k = 0; k < c.at->n_users; k++)
-            look_at_user(&c, c.at->users[k]);
-    }
-    annotate_clique(&c);
-}
-
 /* ---- the graph ---- */
 
 static bool is_convolution(const struct nuc_node *node)
@@ -354,7 +332,20 @@ void nuc_annotate_as_cortexm(struct nuc_annotator *a)
     if (output != NULL)
         annotate_operands(&(struct chain){a, output, NULL});
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        if (shares(n) && a->by_id[n->id] == NULL)
-            share_around(a, n);
+        if (shares(n) && a->by_id[n->id] == NULL) {
+            struct clique c = {.a = a};
+            c.members = nuc_alloc_array(a->g->cx, a->g->n_nodes, sizeof(struct nuc_node *));
+            c.in = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *c.in);
+            join(&c, n);
+            for (uint32_t i = 0; i < c.n_members; i++) {
+                c.at = c.members[i];
+                struct nuc_cursor at = {0, 0};
+                for (struct nuc_node *in = nuc_next_input(c.at, &at); in != NULL; in = nuc_next_input(c.at, &at))
+                    look_at_input(&c, in);
+                for (uint32_t k = 0; k < c.at->n_users; k++)
+                    look_at_user(&c, c.at->users[k]);
+            }
+            annotate_clique(&c);
+        }
     }
 }

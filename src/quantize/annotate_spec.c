@@ -80,26 +80,6 @@ static uint32_t weight_repeats(const struct nuc_node *node, const struct nuc_qsp
 }
 
 /*
- * Whether a scale for each output takes a fifth of the power off the rounding of weights [O, I], steps of s giving
- * s^2 / 12.
- */
-static bool rows_differ(struct nuc_graph *g, const struct nuc_node *weight)
-{
-    const float *w = nuc_const_contiguous(g, weight);
-    int64_t rows = weight->vals[0].sizes[0], row = weight->vals[0].sizes[1];
-    double greatest = 0, sum = 0;
-
-    for (int64_t r = 0; r < rows; r++) {
-        double most = 0;
-        for (int64_t i = 0; i < row; i++)
-            most = fmax(most, fabs((double)w[r * row + i]));
-        sum += most * most;
-        greatest = fmax(greatest, most);
-    }
-    return 5 * sum < 4 * (double)rows * greatest * greatest;
-}
-
-/*
  * Weights [O, I] whose rows are those of a convolution of one pixel, which has a scale for each output. With one scale
  * the CPU takes a quarter fewer instructions for one or two rows of input, for many half as many more.
  */
@@ -113,7 +93,23 @@ static bool has_scale_for_each_row(const struct nuc_annotator *a, enum nuc_side 
         return weight->vals[0].sizes[1] <= a->max_matrix_inputs;
     if (side == NUC_SIDE_WIDE) /* as many cycles either way */
         return true;
-    return nuc_elements(&node->vals[0]) > 2 * weight->vals[0].sizes[0] || rows_differ(a->g, weight);
+    /*
+     * A scale for each output is to take a fifth of the power off the rounding of weights [O, I], steps of s giving
+     * s^2 / 12.
+     */
+    if (nuc_elements(&node->vals[0]) > 2 * weight->vals[0].sizes[0])
+        return true;
+    const float *w = nuc_const_contiguous(a->g, weight);
+    int64_t rows = weight->vals[0].sizes[0], row = weight->vals[0].sizes[1];
+    double greatest = 0, sum = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        double most = 0;
+        for (int64_t i = 0; i < row; i++)
+            most = fmax(most, fabs((double)w[r * row + i]));
+        sum += most * most;
+        greatest = fmax(greatest, most);
+    }
+    return 5 * sum < 4 * (double)rows * greatest * greatest;
 }
 
 bool nuc_computes_weight(const struct nuc_node *node)

@@ -106,14 +106,35 @@ static int by_value(const void *a, const void *b)
 /* dB: folds with a tenth of the noise of others tell little of the next samples, and the lowest is the figure. */
 #define WIDE 10
 
-/* Of the folds with a signal; of those that are all zeros where there is none. */
-static void sum_up_folds(struct nuc_measured_output *o, const struct nuc_sqnr *folds, unsigned n_folds)
+static void sum_up(struct nuc_measured_output *o, size_t output, const struct nuc_sample_figures *figures,
+                   const unsigned *fold, size_t n_samples)
 {
+    struct nuc_sqnr folds[NUC_MOST_FOLDS] = {{0, 0}};
+    size_t last = SIZE_MAX;
+
+    for (size_t k = 0; k < n_samples; k++) {
+        if (fold[k] == NUC_NO_FOLD)
+            continue;
+        const struct nuc_measured_output *sample = &figures[k].outputs[output];
+        o->is_float = sample->is_float;
+        o->min = o->samples == 0 || sample->min < o->min ? sample->min : o->min;
+        o->max = o->samples == 0 || sample->max > o->max ? sample->max : o->max;
+        o->samples++;
+        folds[fold[k]].signal += sample->signal;
+        folds[fold[k]].noise += sample->noise;
+        if (last != SIZE_MAX) {
+            const struct nuc_sample_figures *before = &figures[last];
+            o->float_varies |= before->float_fingerprints[output] != figures[k].float_fingerprints[output];
+            /* What is quantized alike. */
+            o->varies |= fold[k] == fold[last] && before->fingerprints[output] != figures[k].fingerprints[output];
+        }
+        last = k;
+    }
+    /* Of the folds with a signal; of those that are all zeros where there is none. */
     struct nuc_sqnr all = {0, 0};
     double db[NUC_MOST_FOLDS];
     size_t n = 0;
-
-    for (unsigned f = 0; f < n_folds; f++) {
+    for (unsigned f = 0; f < NUC_MOST_FOLDS; f++) {
         all.signal += folds[f].signal;
         all.noise += folds[f].noise;
         if (folds[f].signal > 0)
@@ -131,54 +152,6 @@ static void sum_up_folds(struct nuc_measured_output *o, const struct nuc_sqnr *f
         o->sqnr_db = nuc_sqnr_db(&all);
     if (o->highest_db - o->lowest_db > WIDE)
         o->sqnr_db = o->lowest_db;
-}
-
-static void add_sample(struct nuc_measured_output *o, const struct nuc_measured_output *sample)
-{
-    o->is_float = sample->is_float;
-    o->min = o->samples == 0 || sample->min < o->min ? sample->min : o->min;
-    o->max = o->samples == 0 || sample->max > o->max ? sample->max : o->max;
-    o->samples++;
-}
-
-static void sum_up(struct nuc_measured_output *o, size_t output, const struct nuc_sample_figures *figures,
-                   const unsigned *fold, size_t n_samples)
-{
-    struct nuc_sqnr folds[NUC_MOST_FOLDS] = {{0, 0}};
-    size_t last = SIZE_MAX;
-
-    for (size_t k = 0; k < n_samples; k++) {
-        if (fold[k] == NUC_NO_FOLD)
-            continue;
-        const struct nuc_measured_output *sample = &figures[k].outputs[output];
-        add_sample(o, sample);
-        folds[fold[k]].signal += sample->signal;
-        folds[fold[k]].noise += sample->noise;
-        if (last != SIZE_MAX) {
-            const struct nuc_sample_figures *before = &figures[last];
-            o->float_varies |= before->float_fingerprints[output] != figures[k].float_fingerprints[output];
-            /* What is quantized alike. */
-            o->varies |= fold[k] == fold[last] && before->fingerprints[output] != figures[k].fingerprints[output];
-        }
-        last = k;
-    }
-    sum_up_folds(o, folds, NUC_MOST_FOLDS);
-}
-
-static void sum_errors(struct nuc_measured *m, const struct nuc_sample_figures *figures, const unsigned *fold,
-                       size_t n_samples)
-{
-    for (size_t k = 0; k < n_samples; k++) {
-        if (fold[k] == NUC_NO_FOLD)
-            continue;
-        double *error = &m->errors[m->n_errors++];
-        *error = 0;
-        for (size_t i = 0; i < m->n_outputs; i++) {
-            const struct nuc_measured_output *o = &m->outputs[i];
-            double signal = o->signal / (double)o->samples, noise = figures[k].outputs[i].noise;
-            *error += signal > 0 ? noise / signal : noise;
-        }
-    }
 }
 
 static bool seems_constant(const struct nuc_measured *m)
@@ -204,7 +177,17 @@ static void measure(struct nuc_calibration *c)
         o->name = nuc_arg_at(c->g->last, NUC_ARG(OUTPUT, values))->u.nodes[i]->name;
         sum_up(o, i, figures, fold, c->samples->count);
     }
-    sum_errors(m, figures, fold, c->samples->count);
+    for (size_t k = 0; k < c->samples->count; k++) {
+        if (fold[k] == NUC_NO_FOLD)
+            continue;
+        double *error = &m->errors[m->n_errors++];
+        *error = 0;
+        for (size_t i = 0; i < m->n_outputs; i++) {
+            const struct nuc_measured_output *o = &m->outputs[i];
+            double signal = o->signal / (double)o->samples, noise = figures[k].outputs[i].noise;
+            *error += signal > 0 ? noise / signal : noise;
+        }
+    }
     c->measured = m;
     if (!seems_constant(m))
         return;

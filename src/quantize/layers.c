@@ -7,11 +7,6 @@
 /* The operators that are layers have input, weight and bias in the same places. */
 #define ARG(name) NUC_ARG(CONV2D, name)
 
-static uint32_t groups_of(const struct nuc_node *node)
-{
-    return node->op == NUC_OP_LINEAR ? 1 : (uint32_t)nuc_integer(node, ARG(groups), 1);
-}
-
 static bool is_constant(const struct nuc_node *node)
 {
     return node != NULL && nuc_is_static(node) && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
@@ -26,7 +21,7 @@ static bool read_layer(struct nuc_node *node, struct nuc_layer *out)
                           .input = nuc_arg_node(node, ARG(input)),
                           .weight = nuc_arg_node(node, ARG(weight)),
                           .bias = nuc_arg_node(node, ARG(bias)),
-                          .groups = groups_of(node),
+                          .groups = node->op == NUC_OP_LINEAR ? 1 : (uint32_t)nuc_integer(node, ARG(groups), 1),
                           .taps = 1};
     if (l.input == NULL || !is_constant(l.weight) || (l.bias != NULL && !is_constant(l.bias)))
         return false;

@@ -39,25 +39,23 @@ bool nuc_names_width(const char *const *entries, size_t count, enum nuc_width wi
     return false;
 }
 
-/* The module, or one that it is in. "decoder.*" is also the module itself. */
-static bool matches_module(struct nuc_context *cx, const char *glob, const char *module)
+static bool matches(struct nuc_graph *g, const struct nuc_labels *labels, const char *glob, const struct nuc_node *n)
 {
+    /* The module, or one that it is in. "decoder.*" is also the module itself. */
+    const char *module = n->source->module;
+    if (nuc_glob_matches(glob, n->name) || nuc_glob_matches(glob, labels->of[n->id]) ||
+        nuc_glob_matches(glob, labels->value[n->id]))
+        return true;
     for (size_t end = 0; module != NULL && module[0] != '\0'; end++) {
         if (module[end] != '.' && module[end] != '\0')
             continue;
-        const char *path = nuc_format(cx, "%.*s", (int)end, module);
-        if (nuc_glob_matches(glob, path) || nuc_glob_matches(glob, nuc_format(cx, "%s.", path)))
+        const char *path = nuc_format(g->cx, "%.*s", (int)end, module);
+        if (nuc_glob_matches(glob, path) || nuc_glob_matches(glob, nuc_format(g->cx, "%s.", path)))
             return true;
         if (module[end] == '\0')
             break;
     }
     return false;
-}
-
-static bool matches(struct nuc_graph *g, const struct nuc_labels *labels, const char *glob, const struct nuc_node *n)
-{
-    return nuc_glob_matches(glob, n->name) || nuc_glob_matches(glob, labels->of[n->id]) ||
-           nuc_glob_matches(glob, labels->value[n->id]) || matches_module(g->cx, glob, n->source->module);
 }
 
 static const char *word_at(const void *list, size_t index)

@@ -162,25 +162,6 @@ static bool is_dead(const struct pair *p)
     return p->n_own == 0 && !p->has_others;
 }
 
-static void add_frozen(struct conversion *v, const struct nuc_node *node)
-{
-    struct image *image = &v->images[node->id];
-
-    for (uint32_t i = 0; i < image->n_pairs; i++) {
-        struct pair *p = &image->pairs[i];
-        struct nuc_meta meta;
-        if (is_dead(p))
-            continue;
-        if (v->c->observers[p->group]->spec.ch_axis >= 0)
-            add_parameters(v, p);
-        const float *values = v->biases != NULL && v->biases[node->id] != NULL ? v->biases[node->id]
-                                                                               : nuc_const_contiguous(v->c->g, node);
-        const void *bytes = nuc_quantize_constant(v->c->g, node, values, v->c->observers[p->group], &meta);
-        p->quantized = nuc_add_buffer(v->to, free_target(v, "_frozen_param", &v->n_frozen), &meta, bytes);
-        nuc_made_of(p->quantized, node);
-    }
-}
-
 /* Kinds in the order of torch.export; among the buffers are the new ones, at the place of what they stand for. */
 static void add_placeholders(struct conversion *v)
 {
@@ -201,8 +182,23 @@ static void add_placeholders(struct conversion *v)
                 nuc_made_of(copy, n);
                 v->images[n->id].value = copy;
             }
-            if (kinds[k] == NUC_BUFFER && nuc_is_static(n))
-                add_frozen(v, n);
+            if (kinds[k] == NUC_BUFFER && nuc_is_static(n)) {
+                struct image *image = &v->images[n->id];
+                for (uint32_t m = 0; m < image->n_pairs; m++) {
+                    struct pair *p = &image->pairs[m];
+                    struct nuc_meta meta;
+                    if (is_dead(p))
+                        continue;
+                    if (v->c->observers[p->group]->spec.ch_axis >= 0)
+                        add_parameters(v, p);
+                    const float *values = v->biases != NULL && v->biases[n->id] != NULL
+                                              ? v->biases[n->id]
+                                              : nuc_const_contiguous(v->c->g, n);
+                    const void *bytes = nuc_quantize_constant(v->c->g, n, values, v->c->observers[p->group], &meta);
+                    p->quantized = nuc_add_buffer(v->to, free_target(v, "_frozen_param", &v->n_frozen), &meta, bytes);
+                    nuc_made_of(p->quantized, n);
+                }
+            }
         }
     }
 }

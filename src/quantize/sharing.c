@@ -22,18 +22,6 @@ struct builder {
 
 /* ---- entries ---- */
 
-static uint32_t count_entries(const struct builder *b)
-{
-    uint32_t count = 0;
-
-    for (const struct nuc_node *n = b->g->first; n != NULL; n = n->next) {
-        const struct nuc_annotation *a = b->annotations[n->id];
-        if (a != NULL)
-            count += a->n_inputs + (a->output.kind != NUC_QSPEC_NONE);
-    }
-    return count;
-}
-
 static void add_entry(struct builder *b, struct nuc_node *node, struct nuc_node *user, const struct nuc_qspec *spec)
 {
     uint32_t i = b->n_entries++;
@@ -198,7 +186,13 @@ struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annot
     struct builder b = {.g = g, .annotations = annotations, .share_derived = share_derived};
     struct nuc_sharing *s = nuc_alloc(g->cx, sizeof *s);
 
-    b.entries = nuc_alloc_array(b.g->cx, count_entries(&b), sizeof *b.entries);
+    uint32_t count = 0;
+    for (const struct nuc_node *n = b.g->first; n != NULL; n = n->next) {
+        const struct nuc_annotation *a = b.annotations[n->id];
+        if (a != NULL)
+            count += a->n_inputs + (a->output.kind != NUC_QSPEC_NONE);
+    }
+    b.entries = nuc_alloc_array(b.g->cx, count, sizeof *b.entries);
     b.first_entry = nuc_alloc_array(b.g->cx, b.g->next_id, sizeof *b.first_entry);
     for (struct nuc_node *k = b.g->first; k != NULL; k = k->next) {
         const struct nuc_annotation *a = b.annotations[k->id];

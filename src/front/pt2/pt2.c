@@ -150,22 +150,6 @@ static bool has_double_input(const struct nuc_importer *im, const struct nuc_jso
     return false;
 }
 
-/* A complex parameter is two. */
-static void add_imaginary_part(struct nuc_importer *im, struct nuc_node *node, const struct nuc_meta *meta,
-                               const struct nuc_json *target)
-{
-    struct nuc_node *imaginary =
-        nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, nuc_format(im->cx, "%s_imag", node->name));
-
-    imaginary->input_kind = node->input_kind;
-    nuc_set_val(im->g, imaginary, meta);
-    imaginary->target = nuc_format(im->cx, "%s.imag", node->target);
-    im->part = NUC_PART_IMAGINARY;
-    imaginary->data = nuc_read_data(im, node->target, meta, target);
-    im->part = NUC_PART_NONE;
-    nuc_set_parts(im, node, node, imaginary);
-}
-
 static void add_placeholder(struct nuc_importer *im, size_t index, const struct nuc_json *spec)
 {
     if (skip_constant_input(im, spec))
@@ -191,8 +175,18 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
         struct nuc_json target = nuc_json_field(spec, nuc_torch_inputs[kind].target);
         node->target = nuc_strdup(im->cx, nuc_json_string(&target));
         node->data = nuc_read_data(im, node->target, &t.meta, &target);
-        if (t.is_complex)
-            add_imaginary_part(im, node, &t.meta, &target);
+        if (t.is_complex) {
+            /* A complex parameter is two. */
+            struct nuc_node *imaginary =
+                nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, nuc_format(im->cx, "%s_imag", node->name));
+            imaginary->input_kind = node->input_kind;
+            nuc_set_val(im->g, imaginary, &t.meta);
+            imaginary->target = nuc_format(im->cx, "%s.imag", node->target);
+            im->part = NUC_PART_IMAGINARY;
+            imaginary->data = nuc_read_data(im, node->target, &t.meta, &target);
+            im->part = NUC_PART_NONE;
+            nuc_set_parts(im, node, node, imaginary);
+        }
     } else if (t.is_complex) {
         nuc_set_parts(im, node, node, node);
     }

@@ -56,22 +56,6 @@ static void each_tensor(struct nuc_importer *im, const struct nuc_json *item,
     }
 }
 
-static void cut(struct nuc_importer *im, const struct nuc_json *node)
-{
-    struct nuc_json inputs = nuc_json_field(node, "inputs"), outputs = nuc_json_field(node, "outputs");
-
-    for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
-        struct nuc_json input = nuc_json_item(&inputs, i);
-        struct nuc_json arg = nuc_json_field(&input, "arg");
-        each_tensor(im, &arg, add_read);
-    }
-    for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
-        struct nuc_json item = nuc_json_item(&outputs, i);
-        each_tensor(im, &item, add_result);
-    }
-    im->is_cut = true;
-}
-
 static bool is_among(struct nuc_node *const *values, size_t count, const struct nuc_node *value)
 {
     size_t i = 0;
@@ -115,21 +99,6 @@ static void import(struct nuc_context *cx, void *arg)
     i->import(i->im, i->node);
 }
 
-static void add_obstacle(struct nuc_importer *im, const struct nuc_json *node)
-{
-    struct nuc_json name = nuc_json_optional(node, "name"), metadata = nuc_json_optional(node, "metadata");
-    const char *text = nuc_strdup(im->cx, im->cx->message);
-    const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
-
-    nuc_add_obstacle(im->cx, im->zip->path,
-                     &(struct nuc_obstacle){.op = nuc_pt2_op_name(node),
-                                            .node = nuc_json_is_there(&name) ? nuc_json_string(&name) : NULL,
-                                            .file = source->file,
-                                            .module = source->module,
-                                            .line = source->line,
-                                            .text = text});
-}
-
 void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
                        void (*import_node)(struct nuc_importer *im, const struct nuc_json *node))
 {
@@ -146,9 +115,29 @@ void nuc_import_or_cut(struct nuc_importer *im, const struct nuc_json *node,
     im->n_cut_reads = n_cut_reads; /* of operators in a region that is left out as a whole */
     while (im->g->last != last)
         nuc_remove_node(im->g, im->g->last);
-    if (!im->misses_value || !im->is_cut) /* else it reads what was left out */
-        add_obstacle(im, node);
-    cut(im, node);
+    if (!im->misses_value || !im->is_cut) /* else it reads what was left out */ {
+        struct nuc_json name = nuc_json_optional(node, "name"), metadata = nuc_json_optional(node, "metadata");
+        const char *text = nuc_strdup(im->cx, im->cx->message);
+        const struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+        nuc_add_obstacle(im->cx, im->zip->path,
+                         &(struct nuc_obstacle){.op = nuc_pt2_op_name(node),
+                                                .node = nuc_json_is_there(&name) ? nuc_json_string(&name) : NULL,
+                                                .file = source->file,
+                                                .module = source->module,
+                                                .line = source->line,
+                                                .text = text});
+    }
+    struct nuc_json inputs = nuc_json_field(node, "inputs"), outputs = nuc_json_field(node, "outputs");
+    for (size_t i = 0, count = nuc_json_count(&inputs); i < count; i++) {
+        struct nuc_json input = nuc_json_item(&inputs, i);
+        struct nuc_json arg = nuc_json_field(&input, "arg");
+        each_tensor(im, &arg, add_read);
+    }
+    for (size_t i = 0, count = nuc_json_count(&outputs); i < count; i++) {
+        struct nuc_json item = nuc_json_item(&outputs, i);
+        each_tensor(im, &item, add_result);
+    }
+    im->is_cut = true;
 }
 
 void nuc_remove_unread_inputs(struct nuc_importer *im, size_t n_inputs)

@@ -219,17 +219,6 @@ static struct fraction read_symbol(struct expression *x)
     return no_value(x);
 }
 
-static struct fraction read_number(struct expression *x)
-{
-    char *end;
-    long long number = strtoll(x->at, &end, 10);
-
-    if (end == x->at)
-        return no_value(x);
-    x->at = end;
-    return (struct fraction){number, 1};
-}
-
 /* NAME(operand, ...), or a whole number. */
 static struct fraction read_expression(struct expression *x)
 {
@@ -246,8 +235,14 @@ static struct fraction read_expression(struct expression *x)
         }
     }
     size_t own = length - (size_t)(name - x->at);
-    if (x->at[length] != '(')
-        return read_number(x);
+    if (x->at[length] != '(') {
+        char *end;
+        long long number = strtoll(x->at, &end, 10);
+        if (end == x->at)
+            return no_value(x);
+        x->at = end;
+        return (struct fraction){number, 1};
+    }
     if (++x->depth > MAX_DEPTH)
         return no_value(x);
     x->at += length + 1;
@@ -487,22 +482,6 @@ static void take_size(struct nuc_importer *im, const struct dimensions *d, const
                  value);
 }
 
-/* The range that torch.export found or was told for a symbol. */
-static void check_range(const struct nuc_importer *im, const struct nuc_symbol *s)
-{
-    struct nuc_json ranges = nuc_json_optional(&im->model, "range_constraints");
-    struct nuc_json range = nuc_json_maybe_member(&ranges, s->name);
-    struct nuc_json least = nuc_json_maybe_member(&range, "min_val"), most = nuc_json_maybe_member(&range, "max_val");
-
-    if ((least.type == NUC_JSON_INTEGER && s->value < nuc_json_int(&least)) ||
-        (most.type == NUC_JSON_INTEGER && s->value > nuc_json_int(&most)))
-        nuc_fail(
-            im->cx, NUC_BAD_INPUT, "%s: the size '%s' is %lld, the model was exported for %s to %s: choose such a size",
-            im->zip->path, s->name, (long long)s->value,
-            least.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&least)) : "0",
-            most.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&most)) : "any number");
-}
-
 /* The array with samples of an input: of its name or number, or the only one where it is the only input. */
 static const struct nuc_array *samples_of(const struct nuc_importer *im, const struct nuc_arrays *arrays,
                                           const char *input)
@@ -581,6 +560,20 @@ void nuc_bind_sizes(struct nuc_importer *im, const struct nuc_sizes *sizes)
         take_sizes(im, &d, &data->arrays, "data");
     }
     take_sizes(im, &d, NULL, "example inputs");
-    for (size_t i = 0; i < im->n_symbols; i++)
-        check_range(im, &im->symbols[i]);
+    for (size_t i = 0; i < im->n_symbols; i++) {
+        /* The range that torch.export found or was told for a symbol. */
+        const struct nuc_symbol *s = &im->symbols[i];
+        struct nuc_json ranges = nuc_json_optional(&im->model, "range_constraints");
+        struct nuc_json range = nuc_json_maybe_member(&ranges, s->name);
+        struct nuc_json least = nuc_json_maybe_member(&range, "min_val"),
+                        most = nuc_json_maybe_member(&range, "max_val");
+        if ((least.type == NUC_JSON_INTEGER && s->value < nuc_json_int(&least)) ||
+            (most.type == NUC_JSON_INTEGER && s->value > nuc_json_int(&most)))
+            nuc_fail(im->cx, NUC_BAD_INPUT,
+                     "%s: the size '%s' is %lld, the model was exported for %s to %s: choose such a size",
+                     im->zip->path, s->name, (long long)s->value,
+                     least.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&least)) : "0",
+                     most.type == NUC_JSON_INTEGER ? nuc_format(im->cx, "%lld", (long long)nuc_json_int(&most))
+                                                   : "any number");
+    }
 }

@@ -258,17 +258,6 @@ static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nu
 
 /* ---- nodes ---- */
 
-/* "torch.ops.aten.relu_.default", without the '_' when the operator may not work in place. */
-static const char *target(struct nuc_pt2_writer *w, const struct nuc_node *node, bool keep)
-{
-    const char *name = keep ? nuc_node_op_name(node) : nuc_op_name(node->op, node->dialect);
-
-    if (strncmp(name, "aten.", 5) != 0 && strncmp(name, "quantized_decomposed.", 21) != 0)
-        nuc_fail(w->cx, NUC_BAD_USAGE, "%s: %s: only ATen operators and those of quantization go into a .pt2 archive",
-                 w->g->file, nuc_node_text(w->cx, node));
-    return nuc_format(w->cx, "torch.ops.%s", name);
-}
-
 void nuc_put_nodes(struct nuc_pt2_writer *w)
 {
     const bool *safe_in_place = nuc_find_safe_in_place(w->g);
@@ -279,7 +268,13 @@ void nuc_put_nodes(struct nuc_pt2_writer *w)
         if (!nuc_is_call(n) || n->op == NUC_OP_GETITEM)
             continue;
         json_t *json = nuc_put_object(w->cx, w->nodes.container, NULL);
-        nuc_put_string(w->cx, json, "target", target(w, n, safe_in_place[n->id]));
+        /* "torch.ops.aten.relu_.default", without the '_' when the operator may not work in place. */
+        const char *name = (safe_in_place[n->id]) ? nuc_node_op_name(n) : nuc_op_name(n->op, n->dialect);
+        if (strncmp(name, "aten.", 5) != 0 && strncmp(name, "quantized_decomposed.", 21) != 0)
+            nuc_fail(w->cx, NUC_BAD_USAGE,
+                     "%s: %s: only ATen operators and those of quantization go into a .pt2 archive", w->g->file,
+                     nuc_node_text(w->cx, n));
+        nuc_put_string(w->cx, json, "target", nuc_format(w->cx, "torch.ops.%s", name));
         /* Given arguments by position as long as none is left out, then by name. */
         const struct nuc_schema *schema = nuc_op_schema(n->op);
         json_t *inputs = nuc_put_array(w->cx, json, "inputs");

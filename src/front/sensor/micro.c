@@ -93,16 +93,6 @@ static struct nuc_node *add_i16(struct nuc_front_end *f, const char *name, const
     return nuc_add_constant(f->g, name, &meta, values);
 }
 
-static struct nuc_node *window_of(struct nuc_front_end *f, const struct micro *m)
-{
-    const double pi = 3.14159265358979323846, step = 2 * pi / (double)m->window;
-    int16_t *w = nuc_alloc_array(f->g->cx, (size_t)m->window, sizeof *w);
-
-    for (int64_t i = 0; i < m->window; i++)
-        w[i] = (int16_t)lround((0.5 - 0.5 * cos(step * ((double)i + 0.5))) * (1 << WINDOW_BITS));
-    return add_i16(f, "window", w, 1, m->window);
-}
-
 /* ---- bands ---- */
 
 static float mel_of(double hz)
@@ -215,7 +205,12 @@ struct nuc_node *nuc_build_micro(struct nuc_front_end *f, const struct nuc_json 
     const struct nuc_meta sound = nuc_meta_make(NUC_I16, sizes, 2), quiet = nuc_meta_make(NUC_I32, &m.bands, 1);
     const int32_t *zeros = nuc_alloc_array(f->g->cx, (size_t)m.bands, sizeof *zeros);
     struct nuc_node *input = nuc_front_end_input(f, "samples", &sound);
-    struct nuc_node *noise = nuc_add_constant(f->g, "noise", &quiet, zeros), *window = window_of(f, &m);
+    const double pi = 3.14159265358979323846, step = 2 * pi / (double)m.window;
+    int16_t *w = nuc_alloc_array(f->g->cx, (size_t)m.window, sizeof *w);
+    for (int64_t i = 0; i < m.window; i++)
+        w[i] = (int16_t)lround((0.5 - 0.5 * cos(step * ((double)i + 0.5))) * (1 << WINDOW_BITS));
+    struct nuc_node *noise = nuc_add_constant(f->g, "noise", &quiet, zeros),
+                    *window = add_i16(f, "window", w, 1, m.window);
     struct nuc_node *cosines = add_i16(f, "cosines", nuc_rfft_table_s16(f->g->cx, (size_t)m.length), 1, table);
     const struct nuc_arg gains =
         m.pcan ? nuc_node_arg(gains_of(f, &m, m.smoothing_bits - correction)) : (struct nuc_arg){.kind = NUC_ARG_NONE};

@@ -129,25 +129,6 @@ static void import_input_in_attempt(struct nuc_context *cx, void *arg)
     import_input(i->ti, i->index);
 }
 
-/* Where obstacles are collected, an input that cannot be is one, and what reads it is left out. */
-static void import_inputs(struct nuc_ti *ti, struct nuc_lt_subgraph *s)
-{
-    int32_t *kept = nuc_alloc_array(ti->cx, (size_t)s->n_inputs + 1, sizeof *kept);
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < s->n_inputs; i++) {
-        if (ti->cx->obstacles == NULL)
-            import_input(ti, i);
-        else if (nuc_attempt(ti->cx, import_input_in_attempt, &(struct importing){ti, i}) != NUC_OK) {
-            nuc_add_obstacle(ti->cx, ti->m->file, &(struct nuc_obstacle){.text = nuc_strdup(ti->cx, ti->cx->message)});
-            continue;
-        }
-        kept[count++] = s->inputs[i];
-    }
-    s->inputs = kept;
-    s->n_inputs = count;
-}
-
 /* Operators whose results are a list, or values and positions. */
 static bool has_several_results(int32_t code)
 {
@@ -259,21 +240,6 @@ static const char *operator_label(const struct nuc_ti *ti)
     return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
 }
 
-static void import_custom(struct nuc_ti *ti)
-{
-    const char *name = ti->op->custom_code;
-    uint32_t n_operands = 3;
-    nuc_ti_importer *import =
-        strcmp(name, "Convolution2DTransposeBias") == 0 ? nuc_ti_transpose_conv_bias : nuc_ti_signal(name, &n_operands);
-
-    if (import == NULL)
-        nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT", name);
-    check_operands(ti);
-    if (ti->op->n_inputs != n_operands)
-        nuc_ti_fail(ti, "'%s' has %u operands instead of %u", name, ti->op->n_inputs, n_operands);
-    import(ti);
-}
-
 void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
@@ -296,7 +262,16 @@ void nuc_ti_import_operator(struct nuc_ti *ti, uint32_t index)
         return;
     }
     if (ti->op->code == NUC_LT_CUSTOM) {
-        import_custom(ti);
+        const char *name = ti->op->custom_code;
+        uint32_t n_operands = 3;
+        nuc_ti_importer *import = strcmp(name, "Convolution2DTransposeBias") == 0 ? nuc_ti_transpose_conv_bias
+                                                                                  : nuc_ti_signal(name, &n_operands);
+        if (import == NULL)
+            nuc_ti_fail(ti, "custom operator '%s' is not handled: express it by operators of LiteRT", name);
+        check_operands(ti);
+        if (ti->op->n_inputs != n_operands)
+            nuc_ti_fail(ti, "'%s' has %u operands instead of %u", name, ti->op->n_inputs, n_operands);
+        import(ti);
         return;
     }
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
@@ -323,20 +298,6 @@ static void check_result(struct nuc_context *cx, void *arg)
     (void)cx;
     for (uint32_t k = 0; k < ti->op->n_outputs; k++)
         check_value(ti, &ti->s->tensors[ti->op->outputs[k]]);
-}
-
-/* Its results as inputs of the model. What has no such type or no sizes is left out with what reads it. */
-static void cut_operator(struct nuc_ti *ti)
-{
-    if (nuc_attempt(ti->cx, check_result, ti) != NUC_OK)
-        return;
-    for (uint32_t k = 0; k < ti->op->n_outputs; k++) {
-        struct nuc_lt_tensor *t = &ti->tensors[ti->op->outputs[k]];
-        struct nuc_ti_value *v = &ti->values[ti->op->outputs[k]];
-        *v = (struct nuc_ti_value){.form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN};
-        if (t->data.data == NULL && add_input(ti, t, v, nuc_format(ti->cx, "operator_%u_%u", ti->index, k)))
-            ti->n_cut++;
-    }
 }
 
 static void import_in_attempt(struct nuc_context *cx, void *arg)
@@ -376,7 +337,16 @@ static void import_or_cut(struct nuc_ti *ti, uint32_t index)
         if (op->inputs[i] >= 0)
             ti->is_cut_read[op->inputs[i]] = true;
     }
-    cut_operator(ti);
+    /* Its results as inputs of the model. What has no such type or no sizes is left out with what reads it. */
+    if (nuc_attempt(ti->cx, check_result, ti) != NUC_OK)
+        return;
+    for (uint32_t k = 0; k < ti->op->n_outputs; k++) {
+        struct nuc_lt_tensor *t = &ti->tensors[ti->op->outputs[k]];
+        struct nuc_ti_value *v = &ti->values[ti->op->outputs[k]];
+        *v = (struct nuc_ti_value){.form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN};
+        if (t->data.data == NULL && add_input(ti, t, v, nuc_format(ti->cx, "operator_%u_%u", ti->index, k)))
+            ti->n_cut++;
+    }
 }
 
 /* The value as its reader outside finds it: bytes in the order of the tensor's, and whether as an image. */
@@ -413,11 +383,10 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
     return quantized ? nuc_ti_quantize(ti, real, t) : real;
 }
 
-/* Those of the model and room for constants as floats. */
-static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct nuc_lt_subgraph *s)
+void nuc_ti_prepare(struct nuc_ti *ti, struct nuc_lt_subgraph *s)
 {
-    struct nuc_lt_tensor *tensors = nuc_alloc_array(cx, 2 * (size_t)s->n_tensors, sizeof *tensors);
-
+    /* Those of the model and room for constants as floats. */
+    struct nuc_lt_tensor *tensors = nuc_alloc_array(ti->cx, 2 * (size_t)s->n_tensors, sizeof *tensors);
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         tensors[i] = s->tensors[i];
         /* A scale that says nothing: that of a type without scales, which training leaves, or zero. */
@@ -427,12 +396,7 @@ static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct n
             (t->dtype == NUC_I32 && t->quant.count == 1 && !(t->quant.scale[0] > 0) && !(t->quant.scale[0] < 0)))
             tensors[i].quant.count = 0;
     }
-    return tensors;
-}
-
-void nuc_ti_prepare(struct nuc_ti *ti, struct nuc_lt_subgraph *s)
-{
-    s->tensors = ti->tensors = copy_tensors(ti->cx, s);
+    s->tensors = ti->tensors = tensors;
     nuc_ti_adapt_tensors(ti);
     ti->values = nuc_alloc_array(ti->cx, 2 * (size_t)s->n_tensors, sizeof *ti->values);
 }
@@ -529,7 +493,20 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
                         .subgraph = index,
                         .eight_bit_weights = io != NULL && io->eight_bit_weights};
     nuc_ti_prepare(&ti, &s);
-    import_inputs(&ti, &s);
+    /* Where obstacles are collected, an input that cannot be is one, and what reads it is left out. */
+    int32_t *kept = nuc_alloc_array(ti.cx, (size_t)s.n_inputs + 1, sizeof *kept);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s.n_inputs; i++) {
+        if (ti.cx->obstacles == NULL)
+            import_input(&ti, i);
+        else if (nuc_attempt(ti.cx, import_input_in_attempt, &(struct importing){&ti, i}) != NUC_OK) {
+            nuc_add_obstacle(ti.cx, ti.m->file, &(struct nuc_obstacle){.text = nuc_strdup(ti.cx, ti.cx->message)});
+            continue;
+        }
+        kept[count++] = s.inputs[i];
+    }
+    s.inputs = kept;
+    s.n_inputs = count;
     for (uint32_t i = 0; i < ti.s->n_ops; i++)
         cx->obstacles != NULL ? import_or_cut(&ti, i) : nuc_ti_import_operator(&ti, i);
     nuc_ti_find_norms(&ti);
@@ -555,12 +532,15 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     return ti.g;
 }
 
-/* The subgraph that a signature stands for. */
-static uint32_t subgraph_of(struct nuc_context *cx, const struct nuc_lt_model *m, const char *signature)
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, const char *signature,
+                                    struct nuc_litert_io *io)
 {
+    const char *kept = nuc_strdup(cx, input.path); /* nodes name it as their source for as long as the graph lives */
+    const struct nuc_lt_model *m = nuc_lt_read(cx, kept, nuc_read_stored(cx, input));
+
+    /* The subgraph that a signature stands for. */
     struct nuc_text keys;
     const struct nuc_lt_signature *found = m->n_signatures > 0 ? &m->signatures[0] : NULL;
-
     nuc_text_init(&keys, cx);
     for (uint32_t i = 0; i < m->n_signatures; i++) {
         const struct nuc_lt_signature *s = &m->signatures[i];
@@ -575,16 +555,7 @@ static uint32_t subgraph_of(struct nuc_context *cx, const struct nuc_lt_model *m
     if (signature == NULL && m->n_signatures > 1)
         nuc_warn(cx, "%s: of the signatures %s it is '%s' that is taken: --signature NAME takes another", m->file,
                  nuc_text_string(&keys), nuc_plain_text(cx, found->key));
-    return found == NULL ? 0 : found->subgraph;
-}
-
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, struct nuc_stored input, const char *signature,
-                                    struct nuc_litert_io *io)
-{
-    const char *kept = nuc_strdup(cx, input.path); /* nodes name it as their source for as long as the graph lives */
-    const struct nuc_lt_model *m = nuc_lt_read(cx, kept, nuc_read_stored(cx, input));
-
-    const uint32_t index = subgraph_of(cx, m, signature);
+    const uint32_t index = found == NULL ? 0 : found->subgraph;
     struct nuc_graph *g = nuc_import_litert(cx, m, index, io);
 
     /* Names, scales and the bytes of constants stay. */

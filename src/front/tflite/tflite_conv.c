@@ -211,18 +211,6 @@ static struct nuc_node *copies(struct nuc_ti *ti, struct nuc_node *x, int32_t co
         ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, (uint32_t)count), nuc_int_arg(1))), like);
 }
 
-/* [O, KH, KW, I] as [I, O, KH, KW]. */
-static struct nuc_node *transposed_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
-{
-    int64_t row = (int64_t)w->shape[2] * w->shape[3];
-    int64_t sizes[4] = {w->shape[3], w->shape[0], w->shape[1], w->shape[2]};
-    int64_t strides[4] = {1, w->shape[1] * row, row, w->shape[3]};
-    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
-
-    nuc_set_channels_last(&meta);
-    return nuc_ti_constant(ti, w, &meta, strides, 1);
-}
-
 /* Along one axis: what is cut off the full result on both sides, and what is computed beyond it or cut off after. */
 struct transposed_axis {
     int64_t padding, extra, cut;
@@ -266,7 +254,13 @@ static void define_transposed(struct nuc_ti *ti, uint32_t data, uint32_t bias_at
     int32_t parts = count_parts(ti, w);
     const struct nuc_lt_tensor eight = parts > 1 ? in_parts(ti, w, parts) : *w;
     real = copies(ti, real, parts, x);
-    struct nuc_node *weights = with_rounded_product(ti, data, transposed_weights(ti, &eight));
+    /* [O, KH, KW, I] as [I, O, KH, KW]. */
+    int64_t row = (int64_t)eight.shape[2] * eight.shape[3];
+    int64_t sizes[4] = {eight.shape[3], eight.shape[0], eight.shape[1], eight.shape[2]};
+    int64_t strides[4] = {1, eight.shape[1] * row, row, eight.shape[3]};
+    struct nuc_meta meta = nuc_meta_make(eight.dtype, sizes, 4);
+    nuc_set_channels_last(&meta);
+    struct nuc_node *weights = with_rounded_product(ti, data, nuc_ti_constant(ti, &eight, &meta, strides, 1));
     struct nuc_node *bias = bias_of(ti, bias_at, x, w, w->shape[0]);
     const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
     struct nuc_node *conv =

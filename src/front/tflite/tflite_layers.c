@@ -98,27 +98,6 @@ void nuc_ti_integer_svdf(struct nuc_ti *ti, const struct nuc_ti_svdf *z)
 
 enum { GATES = 4, FROM_X = 0, FROM_H = 8, KEEP = 16, ADD = 18, SHOW = 20, ZERO_POINT = 22, CELL_POWER, CLIP, NUMBERS };
 
-/* What LiteRT's kernels for int8 have, and those of its microcontrollers do not, is handled in float alone. */
-static void check_lstm(const struct nuc_ti *ti)
-{
-    static const struct {
-        uint32_t first, count;
-        const char *what;
-    } absent[] = {{NUC_TI_LSTM_PEEPHOLES, 3, "peepholes"},
-                  {NUC_TI_LSTM_PROJECTION, 2, "a projection"},
-                  {NUC_TI_LSTM_NORMS, GATES, "norms"}};
-
-    for (size_t k = 0; k < sizeof absent / sizeof *absent; k++) {
-        for (uint32_t i = 0; i < absent[k].count; i++) {
-            if (nuc_ti_has(ti, absent[k].first + i))
-                nuc_ti_fail(ti,
-                            "has %s in int8, which LiteRT Micro does not have: convert the model without quantization, "
-                            "it is quantized here",
-                            absent[k].what);
-        }
-    }
-}
-
 /*
  * The weights of the gates one below the other; what their zero point adds to each row goes to `biases`, a pair for
  * each row.
@@ -216,7 +195,22 @@ void nuc_ti_integer_lstm(struct nuc_ti *ti, const struct nuc_ti_lstm *z)
     const int64_t state[3] = {1, z->batches, z->units};
     int64_t numbers[NUMBERS];
 
-    check_lstm(ti);
+    /* What LiteRT's kernels for int8 have, and those of its microcontrollers do not, is handled in float alone. */
+    static const struct {
+        uint32_t first, count;
+        const char *what;
+    } absent[] = {{NUC_TI_LSTM_PEEPHOLES, 3, "peepholes"},
+                  {NUC_TI_LSTM_PROJECTION, 2, "a projection"},
+                  {NUC_TI_LSTM_NORMS, GATES, "norms"}};
+    for (size_t k = 0; k < sizeof absent / sizeof *absent; k++) {
+        for (uint32_t i = 0; i < absent[k].count; i++) {
+            if (nuc_ti_has(ti, absent[k].first + i))
+                nuc_ti_fail(ti,
+                            "has %s in int8, which LiteRT Micro does not have: convert the model without quantization, "
+                            "it is quantized here",
+                            absent[k].what);
+        }
+    }
     put_lstm_numbers(ti, numbers);
     if (z->outputs != z->units)
         nuc_ti_fail(ti, "has %lld results of %lld units", (long long)z->outputs, (long long)z->units);

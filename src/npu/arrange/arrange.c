@@ -99,18 +99,6 @@ static bool follow_reshape(struct nuc_arrangement *a, const struct nuc_lt_op *op
     return i == x->rank;
 }
 
-static void add_op(struct nuc_arrangement *a, const struct nuc_lt_op *op)
-{
-    struct nuc_arranged_op *o = &a->ops[a->n_ops];
-
-    nuc_arrange_describe(a, o, op);
-    for (uint32_t k = 0; k < op->n_inputs; k++)
-        add_reader(a, op->inputs[k], a->n_ops, k);
-    for (uint32_t k = 0; k < op->n_outputs; k++)
-        new_value(a, op->outputs[k], a->n_ops);
-    a->n_ops++;
-}
-
 /* Ranks whose orders fit 64 bits, and results that exist. */
 static bool is_ordinary(const struct nuc_lt_subgraph *s)
 {
@@ -135,8 +123,16 @@ static struct nuc_arrangement *set_up(struct nuc_ltb *b)
     for (uint32_t i = 0; i < s->n_inputs; i++)
         new_value(a, s->inputs[i], NUC_BOUNDARY);
     for (uint32_t i = 0; i < s->n_ops; i++) {
-        if (!follow_transpose(a, &s->ops[i]) && !follow_reshape(a, &s->ops[i]))
-            add_op(a, &s->ops[i]);
+        if (!follow_transpose(a, &s->ops[i]) && !follow_reshape(a, &s->ops[i])) {
+            const struct nuc_lt_op *op = &s->ops[i];
+            struct nuc_arranged_op *o = &a->ops[a->n_ops];
+            nuc_arrange_describe(a, o, op);
+            for (uint32_t k = 0; k < op->n_inputs; k++)
+                add_reader(a, op->inputs[k], a->n_ops, k);
+            for (uint32_t k = 0; k < op->n_outputs; k++)
+                new_value(a, op->outputs[k], a->n_ops);
+            a->n_ops++;
+        }
     }
     for (uint32_t i = 0; i < s->n_outputs; i++)
         add_reader(a, s->outputs[i], NUC_BOUNDARY, i);

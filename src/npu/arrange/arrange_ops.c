@@ -22,37 +22,6 @@ static const struct nuc_lt_tensor *result_of(const struct nuc_arrangement *a, co
 
 /* ---- positions ---- */
 
-/*
- * Dimensions that keep their size together: the finest grouping in which both shapes have groups of equal size, in
- * order. Returns the number of groups.
- */
-static uint32_t group_dimensions(const struct nuc_lt_tensor *x, const struct nuc_lt_tensor *y, uint8_t *of_x,
-                                 uint8_t *of_y)
-{
-    uint32_t i = 0, k = 0, groups = 0;
-
-    while (i < x->rank && k < y->rank) {
-        int64_t in = x->shape[i], out = y->shape[k];
-        of_x[i++] = of_y[k++] = (uint8_t)groups;
-        while (in != out && (in < out ? i < x->rank : k < y->rank)) {
-            if (in < out) {
-                in *= x->shape[i];
-                of_x[i++] = (uint8_t)groups;
-            } else {
-                out *= y->shape[k];
-                of_y[k++] = (uint8_t)groups;
-            }
-        }
-        groups++;
-    }
-    /* What is left has size 1. */
-    for (; i < x->rank; i++)
-        of_x[i] = (uint8_t)(groups == 0 ? 0 : groups - 1);
-    for (; k < y->rank; k++)
-        of_y[k] = (uint8_t)(groups == 0 ? 0 : groups - 1);
-    return groups;
-}
-
 /* The position of each dimension of the result: as in the input, or the n-th that is kept. */
 static bool place_kept(const struct nuc_arrangement *a, struct nuc_arranged_op *o)
 {
@@ -104,7 +73,33 @@ static void describe_reshape(const struct nuc_arrangement *a, struct nuc_arrange
         o->rank = x->rank;
         return;
     }
-    o->rank = group_dimensions(x, y, o->in_position, o->out_position);
+    /*
+     * Dimensions that keep their size together: the finest grouping in which both shapes have groups of equal size, in
+     * order.
+     */
+    uint8_t *of_x = o->in_position;
+    uint8_t *of_y = o->out_position;
+    uint32_t i = 0, k = 0, groups = 0;
+    while (i < x->rank && k < y->rank) {
+        int64_t in = x->shape[i], out = y->shape[k];
+        of_x[i++] = of_y[k++] = (uint8_t)groups;
+        while (in != out && (in < out ? i < x->rank : k < y->rank)) {
+            if (in < out) {
+                in *= x->shape[i];
+                of_x[i++] = (uint8_t)groups;
+            } else {
+                out *= y->shape[k];
+                of_y[k++] = (uint8_t)groups;
+            }
+        }
+        groups++;
+    }
+    /* What is left has size 1. */
+    for (; i < x->rank; i++)
+        of_x[i] = (uint8_t)(groups == 0 ? 0 : groups - 1);
+    for (; k < y->rank; k++)
+        of_y[k] = (uint8_t)(groups == 0 ? 0 : groups - 1);
+    o->rank = groups;
     if (o->rank == 0)
         o->permutable = NUC_AXES_FIXED;
 }
@@ -221,18 +216,6 @@ static uint32_t positions_of(const struct nuc_arrangement *a, const struct nuc_p
 /* Each channel an image of its own: N, C, H, W. */
 static const uint8_t planes[4] = {0, 3, 1, 2};
 
-/* Windows know two permutations. */
-static bool permute_window(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *perm)
-{
-    static const uint8_t identity[4] = {0, 1, 2, 3};
-
-    memcpy(perm, identity, sizeof identity);
-    if (nuc_arrange_order(a, port, perm) == order)
-        return true;
-    memcpy(perm, planes, sizeof planes);
-    return nuc_arrange_order(a, port, perm) == order;
-}
-
 bool nuc_arrange_permute(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *perm)
 {
     const struct nuc_arranged_op *o = &a->ops[port->op];
@@ -241,8 +224,15 @@ bool nuc_arrange_permute(const struct nuc_arrangement *a, const struct nuc_port 
 
     if (keeps_order(o, port->operand))
         return false;
-    if (o->permutable == NUC_AXES_WINDOW)
-        return permute_window(a, port, order, perm);
+    if (o->permutable == NUC_AXES_WINDOW) {
+        /* Windows know two permutations. */
+        static const uint8_t identity[4] = {0, 1, 2, 3};
+        memcpy(perm, identity, sizeof identity);
+        if (nuc_arrange_order(a, port, perm) == order)
+            return true;
+        memcpy(perm, planes, sizeof planes);
+        return nuc_arrange_order(a, port, perm) == order;
+    }
     uint32_t count = positions_of(a, port, order, wanted);
     for (uint32_t i = 0; i < o->rank; i++)
         perm[i] = memchr(wanted, o->perm[i], count) != NULL ? wanted[next++] : o->perm[i];

@@ -4,11 +4,6 @@
  */
 #include "npu/arrange/arrange.h"
 
-static bool has_scale_for_each_row(const struct nuc_ltb *b, const struct nuc_lt_op *op)
-{
-    return op->code == NUC_LT_FULLY_CONNECTED && op->n_inputs > 1 && nuc_ltb_at(b, op->inputs[1])->quant.count > 1;
-}
-
 /* [.., C] as [1, rows, 1, C]. */
 static int32_t as_image(struct nuc_ltb *b, int32_t tensor)
 {
@@ -72,7 +67,8 @@ void nuc_products_to_convolutions(struct nuc_ltb *b)
 
     s->n_ops = 0;
     for (uint32_t i = 0; i < n_ops; i++) {
-        if (has_scale_for_each_row(b, &ops[i]))
+        if (ops[i].code == NUC_LT_FULLY_CONNECTED && ops[i].n_inputs > 1 &&
+            nuc_ltb_at(b, ops[i].inputs[1])->quant.count > 1)
             append_convolution(b, &ops[i]);
         else
             *nuc_lt_add_op(b->model, ops[i].code, ops[i].inputs, ops[i].n_inputs, ops[i].outputs, ops[i].n_outputs) =

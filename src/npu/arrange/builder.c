@@ -184,21 +184,6 @@ static const char *form_text(struct nuc_context *cx, const char *suffix)
     return text;
 }
 
-static const char *name_by_label(struct nuc_ltb *b, const struct nuc_ltb_note *note)
-{
-    const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
-    const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
-    struct nuc_ltb_name *taken = slot(b, name);
-
-    /* Numbers begin with 2. */
-    for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
-        unsigned number = ++taken->next_number + 1;
-        name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
-                            : nuc_format(b->cx, "%s (%u)", note->label, number);
-    }
-    return name;
-}
-
 void nuc_ltb_name_by_labels(struct nuc_ltb *b)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
@@ -219,7 +204,17 @@ void nuc_ltb_name_by_labels(struct nuc_ltb *b)
     for (uint32_t i = 0; i < s->n_tensors; i++) {
         if (!used[i] || b->notes[i].label == NULL)
             continue;
-        s->tensors[i].name = name_by_label(b, &b->notes[i]);
+        const struct nuc_ltb_note *note = &b->notes[i];
+        const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
+        const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
+        struct nuc_ltb_name *taken = slot(b, name);
+        /* Numbers begin with 2. */
+        for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
+            unsigned number = ++taken->next_number + 1;
+            name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
+                                : nuc_format(b->cx, "%s (%u)", note->label, number);
+        }
+        s->tensors[i].name = name;
         add_name(b, s->tensors[i].name);
     }
     nuc_give_back(b->cx, used, ((size_t)s->n_tensors + 1) * sizeof *used);

@@ -10,22 +10,18 @@ static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_lt_uses *u,
     return (int32_t)u->reader[u->first[tensor]];
 }
 
-static bool is_to_first(const int32_t *perm, uint32_t rank)
-{
-    int32_t expected[NUC_MAX_RANK];
-
-    nuc_perm_to_first(expected, rank);
-    return memcmp(perm, expected, rank * sizeof *perm) == 0;
-}
-
 /* TRANSPOSE x -> y from channels-last to channels-first. */
 static bool is_boundary_transpose(const struct nuc_ltb *b, const struct nuc_lt_op *op)
 {
     const int32_t *perm = nuc_ltb_perm_of(b, op);
 
-    return perm != NULL && nuc_ltb_is_last(b, op->inputs[0]) &&
-           nuc_ltb_format(b, op->outputs[0]) == NUC_LTB_CHANNELS_FIRST &&
-           is_to_first(perm, nuc_ltb_at(b, op->inputs[0])->rank);
+    uint32_t rank = nuc_ltb_at(b, op->inputs[0])->rank;
+    if (perm == NULL || !nuc_ltb_is_last(b, op->inputs[0]) ||
+        nuc_ltb_format(b, op->outputs[0]) != NUC_LTB_CHANNELS_FIRST)
+        return false;
+    int32_t expected[NUC_MAX_RANK];
+    nuc_perm_to_first(expected, rank);
+    return memcmp(perm, expected, rank * sizeof *perm) == 0;
 }
 
 /* FULLY_CONNECTED of the rank-2 tensor z with constant weights [O, C*H*W]. */
@@ -38,18 +34,6 @@ static bool fits(const struct nuc_ltb *b, const struct nuc_lt_op *op, int32_t y,
         return false;
     const struct nuc_lt_tensor *w = nuc_ltb_at(b, op->inputs[1]);
     return w->data.data != NULL && w->rank == 2 && w->shape[1] == flat->shape[1];
-}
-
-/* [O, C*H*W] seen as [O, C, H, W] and moved to [O, H, W, C]; y is [N, C, H, W]. A copy: others may read the weights. */
-static int32_t moved_weights(struct nuc_ltb *b, int32_t weights, int32_t y)
-{
-    int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
-    uint32_t rank = nuc_ltb_at(b, y)->rank;
-
-    memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
-    shape[0] = nuc_ltb_at(b, weights)->shape[0];
-    nuc_perm_to_last(perm, rank);
-    return nuc_ltb_permuted_constant(b, weights, "", shape, rank, perm);
 }
 
 bool nuc_tidy_permute_weights(struct nuc_ltb *b)
@@ -72,7 +56,14 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
         int32_t reader = only_reader(b, &u, z);
         if (reader < 0 || !fits(b, &ops[reader], y, z))
             continue;
-        int32_t weights = moved_weights(b, ops[reader].inputs[1], y);
+        /* [O, C*H*W] seen as [O, C, H, W] and moved to [O, H, W, C]; y is [N, C, H, W]. A copy: others may read the
+         * weights. */
+        int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
+        uint32_t rank = nuc_ltb_at(b, y)->rank;
+        memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
+        shape[0] = nuc_ltb_at(b, ops[reader].inputs[1])->shape[0];
+        nuc_perm_to_last(perm, rank);
+        int32_t weights = nuc_ltb_permuted_constant(b, ops[reader].inputs[1], "", shape, rank, perm);
         ops[reader].inputs[1] = weights;
         ops[reshape].inputs[0] = ops[i].inputs[0];
         drop[i] = true;

@@ -293,31 +293,6 @@ static bool moves_nothing(int32_t code)
     return code == NUC_LT_RESHAPE || code == NUC_LT_SQUEEZE;
 }
 
-/* Groups that are not worth it go outside, which may divide nothing further: levels are set again. */
-static void find_levels(struct builder *b)
-{
-    for (bool changed = true; changed;) {
-        changed = false;
-        b->n_levels = 0;
-        for (uint32_t i = 0; i < b->s->n_ops; i++)
-            set_level(b, i);
-        uint32_t *sizes = nuc_alloc_array(b->cx, b->n_levels, sizeof *sizes);
-        uint32_t *work = nuc_alloc_array(b->cx, b->n_levels, sizeof *work);
-        for (uint32_t i = 0; i < b->s->n_ops; i++) {
-            sizes[b->ops[i].level] += b->ops[i].inside;
-            work[b->ops[i].level] += b->ops[i].inside && !moves_nothing(b->s->ops[i].code);
-        }
-        for (uint32_t i = 0; i < b->s->n_ops; i++) {
-            struct group_op *op = &b->ops[i];
-            if (!op->inside || (work[op->level] > 0 && sizes[op->level] >= b->options.min_ops))
-                continue;
-            op->inside = false;
-            op->reason = work[op->level] == 0 ? "a reshape on its own" : "a group of too few operators";
-            changed = true;
-        }
-    }
-}
-
 /* ---- the new model ---- */
 
 static void copy_operator(struct builder *b, uint32_t i)
@@ -412,7 +387,27 @@ struct nuc_lt_model *nuc_container_build(struct nuc_context *cx, const struct nu
         b.ops[i].reason = reason_outside(&b, i);
         b.ops[i].inside = b.ops[i].reason == NULL;
     }
-    find_levels(&b);
+    /* Groups that are not worth it go outside, which may divide nothing further: levels are set again. */
+    for (bool changed = true; changed;) {
+        changed = false;
+        b.n_levels = 0;
+        for (uint32_t i = 0; i < b.s->n_ops; i++)
+            set_level(&b, i);
+        uint32_t *sizes = nuc_alloc_array(b.cx, b.n_levels, sizeof *sizes);
+        uint32_t *work = nuc_alloc_array(b.cx, b.n_levels, sizeof *work);
+        for (uint32_t i = 0; i < b.s->n_ops; i++) {
+            sizes[b.ops[i].level] += b.ops[i].inside;
+            work[b.ops[i].level] += b.ops[i].inside && !moves_nothing(b.s->ops[i].code);
+        }
+        for (uint32_t i = 0; i < b.s->n_ops; i++) {
+            struct group_op *op = &b.ops[i];
+            if (!op->inside || (work[op->level] > 0 && sizes[op->level] >= b.options.min_ops))
+                continue;
+            op->inside = false;
+            op->reason = work[op->level] == 0 ? "a reshape on its own" : "a group of too few operators";
+            changed = true;
+        }
+    }
     /* Level by level: the operators outside, then the group. Neither depends on the other there. */
     for (uint32_t level = 0; level < b.n_levels; level++) {
         bool any;

@@ -86,33 +86,6 @@ static bool is_dense(const struct nuc_mc_binary *e, const int32_t *stride)
     return true;
 }
 
-static void add_pairs(struct lives *l)
-{
-    for (uint32_t i = 0; i < l->cv->n_calls; i++) {
-        union nuc_mc_record r;
-        const uint8_t *record = record_of(l->cv, i);
-        uint32_t opcode = nuc_load_u32(record) & 0xFFFFu;
-        nuc_mc_load(record, &r);
-        if (opcode == NUC_MC_OP_LUT) {
-            add_pair(l, r.lut.input, r.lut.output, r.lut.out_pitch | r.lut.in_pitch);
-        } else if (opcode == NUC_MC_OP_SOFTMAX)
-            add_pair(l, r.softmax.input, r.softmax.output, r.softmax.out_pitch);
-        else if (opcode == NUC_MC_OP_SOFTMAX_TABLE)
-            add_pair(l, r.softmax_table.input, r.softmax_table.output, r.softmax_table.out_pitch);
-        else if (opcode >= NUC_MC_OP_ADD && opcode <= NUC_MC_OP_PRELU) {
-            const struct nuc_mc_binary *e = &r.binary;
-            bool a = is_dense(e, e->a_stride), b = is_dense(e, e->b_stride);
-            /* Both operands in one buffer: only when each element of the one is that of the other. */
-            if (e->a.where == e->b.where && !(a && b && e->a.where == e->b.where && e->a.offset == e->b.offset))
-                continue;
-            if (a)
-                add_pair(l, e->a, e->output, e->out_pitch);
-            if (b)
-                add_pair(l, e->b, e->output, e->out_pitch);
-        }
-    }
-}
-
 /* ---- inputs and outputs ---- */
 
 /* Addresses of the tensors that hold inputs, or outputs. */
@@ -187,7 +160,29 @@ void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
         if (r->size > 0 && l.cv->tensors[t].output_index >= 0)
             r->last = l.cv->n_calls;
     }
-    add_pairs(&l);
+    for (uint32_t i = 0; i < l.cv->n_calls; i++) {
+        union nuc_mc_record r;
+        const uint8_t *record = record_of(l.cv, i);
+        uint32_t opcode = nuc_load_u32(record) & 0xFFFFu;
+        nuc_mc_load(record, &r);
+        if (opcode == NUC_MC_OP_LUT) {
+            add_pair(&l, r.lut.input, r.lut.output, r.lut.out_pitch | r.lut.in_pitch);
+        } else if (opcode == NUC_MC_OP_SOFTMAX)
+            add_pair(&l, r.softmax.input, r.softmax.output, r.softmax.out_pitch);
+        else if (opcode == NUC_MC_OP_SOFTMAX_TABLE)
+            add_pair(&l, r.softmax_table.input, r.softmax_table.output, r.softmax_table.out_pitch);
+        else if (opcode >= NUC_MC_OP_ADD && opcode <= NUC_MC_OP_PRELU) {
+            const struct nuc_mc_binary *e = &r.binary;
+            bool a = is_dense(e, e->a_stride), b = is_dense(e, e->b_stride);
+            /* Both operands in one buffer: only when each element of the one is that of the other. */
+            if (e->a.where == e->b.where && !(a && b && e->a.where == e->b.where && e->a.offset == e->b.offset))
+                continue;
+            if (a)
+                add_pair(&l, e->a, e->output, e->out_pitch);
+            if (b)
+                add_pair(&l, e->b, e->output, e->out_pitch);
+        }
+    }
     const struct nuc_plan_problem problem = {
         .ranges = l.ranges, .n = cv->graph->n_tensors, .pairs = l.pairs, .n_pairs = l.n_pairs};
     struct nuc_plan plan = nuc_plan_memory(cv->cx, &problem);

@@ -23,21 +23,6 @@ static bool has_list_by_channel(const struct nuc_node *node)
     return nuc_axis_dims(&map) == 1u << 1;
 }
 
-/* Windows go over images, and dimensions that stay where they are keep their format. */
-static enum format_rule rule_by_axes(const struct nuc_node *node, enum nuc_rule_set rules)
-{
-    struct nuc_axis_map map;
-
-    if (node->n_vals == 0 || !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
-        return RULE_ANY;
-    if (nuc_has_axis(&map, NUC_AXIS_WINDOW))
-        return RULE_CHANNELS_FIRST;
-    if (!map.keeps_dims)
-        return RULE_BOUNDARY;
-    /* The converter of sdk-3.1 takes a PReLU in any format. */
-    return rules != NUC_RULES_SDK_3_1 && has_list_by_channel(node) ? RULE_CHANNELS_FIRST : RULE_ANY;
-}
-
 /* An operator is known when the newest rules have it, whatever target and flavor. */
 static enum format_rule rule_of(const struct nuc_node *node, enum nuc_rule_set rules)
 {
@@ -54,7 +39,16 @@ static enum format_rule rule_of(const struct nuc_node *node, enum nuc_rule_set r
     /* The converter of sdk-3.1 takes a mean in any format, and no other reductions. */
     if (family == NUC_FAMILY_REDUCE && rules == NUC_RULES_SDK_3_1)
         return node->op == NUC_OP_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
-    return rule_by_axes(node, rules);
+    /* Windows go over images, and dimensions that stay where they are keep their format. */
+    struct nuc_axis_map map;
+    if (node->n_vals == 0 || !nuc_axis_map(node, 0, NUC_SELF, 0, &map))
+        return RULE_ANY;
+    if (nuc_has_axis(&map, NUC_AXIS_WINDOW))
+        return RULE_CHANNELS_FIRST;
+    if (!map.keeps_dims)
+        return RULE_BOUNDARY;
+    /* The converter of sdk-3.1 takes a PReLU in any format. */
+    return rules != NUC_RULES_SDK_3_1 && has_list_by_channel(node) ? RULE_CHANNELS_FIRST : RULE_ANY;
 }
 
 const char *nuc_format_name(enum nuc_format format)

@@ -209,22 +209,6 @@ static bool is_converted(const struct nuc_node *n)
     return nuc_is_placeholder(n) && n->vals[0].rank == 4 && n->input_kind != NUC_CONSTANT;
 }
 
-/* A changed input is reported: from now on its bytes lie in another order. */
-static void report_order(struct nuc_graph *g, const struct nuc_node *n)
-{
-    const struct nuc_meta *m = &n->vals[0];
-    struct nuc_text text;
-
-    nuc_text_init(&text, g->cx);
-    for (uint32_t i = 0; i < m->rank; i++)
-        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[m->dim_order[i]]);
-    nuc_warn(g->cx,
-             "%s: input '%s' is %s now: its bytes are those of an array [%s], dimensions %s ('nucleon run' and "
-             "'evaluate' take arrays as before)",
-             g->file, n->name, nuc_is_contiguous(m) ? "contiguous" : "channels-last", nuc_text_string(&text),
-             nuc_is_contiguous(m) ? "N, C, H, W" : "N, H, W, C");
-}
-
 void nuc_convert_orders(struct nuc_graph *g, bool channels_last)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -237,8 +221,19 @@ void nuc_convert_orders(struct nuc_graph *g, bool channels_last)
         if (n->data != NULL)
             n->data = nuc_dense_data(g->cx, &to, nuc_in_dim_order(g->cx, &to, nuc_const_contiguous(g, n)));
         nuc_set_val(g, n, &to);
-        if (n->input_kind == NUC_USER_INPUT)
-            report_order(g, n);
+        if (n->input_kind == NUC_USER_INPUT) {
+            /* A changed input is reported: from now on its bytes lie in another order. */
+            const struct nuc_meta *m = &n->vals[0];
+            struct nuc_text text;
+            nuc_text_init(&text, g->cx);
+            for (uint32_t i = 0; i < m->rank; i++)
+                nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[m->dim_order[i]]);
+            nuc_warn(g->cx,
+                     "%s: input '%s' is %s now: its bytes are those of an array [%s], dimensions %s ('nucleon run' and "
+                     "'evaluate' take arrays as before)",
+                     g->file, n->name, nuc_is_contiguous(m) ? "contiguous" : "channels-last", nuc_text_string(&text),
+                     nuc_is_contiguous(m) ? "N, C, H, W" : "N, H, W, C");
+        }
     }
     nuc_infer_all(g);
 }

@@ -291,16 +291,6 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
         d->rule = p->options->no_delegate ? "delegation is on" : "the nodes around it form a partition";
 }
 
-static void tag_constant(const struct nuc_partitions *out, struct nuc_node *constant)
-{
-    constant->partition = -1;
-    for (uint32_t i = 0; i < constant->n_users; i++) {
-        int k = constant->users[i]->partition;
-        if (k >= 0 && (constant->partition < 0 || strcmp(out->items[k].tag, out->items[constant->partition].tag) < 0))
-            constant->partition = k;
-    }
-}
-
 /* A list of nodes while it grows; each partition has four. */
 struct list {
     struct nuc_node ***nodes;
@@ -320,19 +310,6 @@ struct boundary {
     uint32_t *seen; /* by node id: index + 1 of the partition that has the node among its inputs or constants */
     struct list nodes, inputs, outputs, constants;
 };
-
-static void add_boundary_inputs(struct boundary *b, const struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-
-    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        bool inside = nuc_is_call(in) && in->partition == b->index;
-        if (inside || b->seen[in->id] == (uint32_t)b->index + 1)
-            continue;
-        b->seen[in->id] = (uint32_t)b->index + 1;
-        push(b->g, nuc_is_static(in) ? &b->constants : &b->inputs, in);
-    }
-}
 
 static bool is_read_outside(const struct nuc_node *node)
 {
@@ -367,8 +344,18 @@ static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
             push(g, &all[n->partition].outputs, n);
     }
     for (uint32_t i = 0; i < out->count; i++) {
-        for (uint32_t k = 0; k < out->items[i].n_nodes; k++)
-            add_boundary_inputs(&all[i], out->items[i].nodes[k]);
+        for (uint32_t k = 0; k < out->items[i].n_nodes; k++) {
+            struct boundary *b = &all[i];
+            struct nuc_cursor at = {0, 0};
+            for (struct nuc_node *in = nuc_next_input(out->items[i].nodes[k], &at); in != NULL;
+                 in = nuc_next_input(out->items[i].nodes[k], &at)) {
+                bool inside = nuc_is_call(in) && in->partition == b->index;
+                if (inside || b->seen[in->id] == (uint32_t)b->index + 1)
+                    continue;
+                b->seen[in->id] = (uint32_t)b->index + 1;
+                push(b->g, nuc_is_static(in) ? &b->constants : &b->inputs, in);
+            }
+        }
     }
 }
 
@@ -387,8 +374,14 @@ static void add_result(struct partitioning *p)
             n->do_not_delegate = true;
     }
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_static(n))
-            tag_constant(out, n);
+        if (nuc_is_static(n)) {
+            n->partition = -1;
+            for (uint32_t i = 0; i < n->n_users; i++) {
+                int k = n->users[i]->partition;
+                if (k >= 0 && (n->partition < 0 || strcmp(out->items[k].tag, out->items[n->partition].tag) < 0))
+                    n->partition = k;
+            }
+        }
     }
     add_members(g, out);
     for (uint32_t i = 0; i < out->n_decisions; i++)

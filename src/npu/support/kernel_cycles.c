@@ -390,26 +390,6 @@ double nuc_channels_again(const struct nuc_kernel_call *call, const uint8_t *lis
     return again;
 }
 
-static uint64_t conv_cycles(const struct nuc_kernel_costs *costs, const struct nuc_kernel_call *call, struct work w)
-{
-    const struct nuc_meta *weight = call->weight;
-
-    w.channels = (double)call->out->sizes[1];
-    w.pixels = w.written / w.channels;
-    w.weights = elements_of(weight);
-    w.products = w.written * (double)(weight->sizes[1] * weight->sizes[2]) *
-                 (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
-    if (call->in->dtype == NUC_I16) /* the windows are copied */
-        w.read = w.products / w.channels;
-    double share = call->again / w.channels;
-    const struct work more = {.products = w.products * share, .written = w.written * share};
-    bool vectors =
-        costs->vector && call->in->dtype == NUC_I8 &&
-        (!nuc_op_is_in(call->op, depthwise) || call->in->sizes[1] == 1 || call->in->sizes[1] == call->out->sizes[1]);
-    return cycles(costs, vectors ? fit_of_vectors(call, &w) : fit_of_conv(call, w.pixels), &w) +
-           cycles(costs, nuc_op_is_in(call->op, depthwise) ? &depthwise_once_more : &once_more, &more);
-}
-
 /*
  * Elements that lie together in both: those of the inner dimensions of one size in both, and `part`: of the next one,
  * as many as the smaller one has.
@@ -499,8 +479,23 @@ uint64_t nuc_kernel_call_cycles(const struct nuc_kernel_costs *costs, const stru
     bool is_conv = nuc_op_is_in(call->op, convolutions) || nuc_op_is_in(call->op, depthwise);
 
     if (!costs->real && is_conv && call->weight->rank == 4 && call->in->rank > 1 && call->out->rank > 1 &&
-        call->out->sizes[1] > 0)
-        return conv_cycles(costs, call, w);
+        call->out->sizes[1] > 0) {
+        const struct nuc_meta *weight = call->weight;
+        w.channels = (double)call->out->sizes[1];
+        w.pixels = w.written / w.channels;
+        w.weights = elements_of(weight);
+        w.products = w.written * (double)(weight->sizes[1] * weight->sizes[2]) *
+                     (nuc_op_is_in(call->op, depthwise) ? 1 : (double)weight->sizes[3]);
+        if (call->in->dtype == NUC_I16) /* the windows are copied */
+            w.read = w.products / w.channels;
+        double share = call->again / w.channels;
+        const struct work more = {.products = w.products * share, .written = w.written * share};
+        bool vectors = costs->vector && call->in->dtype == NUC_I8 &&
+                       (!nuc_op_is_in(call->op, depthwise) || call->in->sizes[1] == 1 ||
+                        call->in->sizes[1] == call->out->sizes[1]);
+        return cycles(costs, vectors ? fit_of_vectors(call, &w) : fit_of_conv(call, w.pixels), &w) +
+               cycles(costs, nuc_op_is_in(call->op, depthwise) ? &depthwise_once_more : &once_more, &more);
+    }
     for (size_t i = 0; costs->real && i < sizeof real_kernels / sizeof real_kernels[0]; i++) {
         bool volume = call->in != NULL && call->in->rank == 5;
         if ((real_kernels[i].form != VOLUME || volume) && nuc_op_is_in(call->op, real_kernels[i].ops))

@@ -306,39 +306,6 @@ static size_t walk(const float edges[BINS + 1], float value, size_t bin)
     return bin;
 }
 
-/*
- * Adds the old bins, each cut into UPSAMPLE equal parts, to the new ones over [min, max]: a part counts where its
- * middle lies. The sum of the bin at hand is not stored before the next one.
- */
-static void add_upscaled(const struct nuc_histogram *old, float min, float max, float out[BINS])
-{
-    enum { PARTS = BINS * UPSAMPLE };
-    float edges[BINS + 1], moved[BINS] = {0};
-    float half = 0.5f * ((old->max - old->min) / (float)PARTS);
-    float sum = 0;
-    size_t bin = 0;
-
-    for (size_t i = 0; i <= BINS; i++)
-        edges[i] = linspace(min, max, BINS + 1, i);
-    for (size_t b = 0; b < BINS; b++) {
-        float part = old->bins[b] / (float)UPSAMPLE;
-        if (part == 0)
-            continue;
-        for (size_t i = b * UPSAMPLE; i < (b + 1) * UPSAMPLE; i++) {
-            size_t next = walk(edges, linspace(old->min, old->max, PARTS + 1, i) + half, bin);
-            if (next != bin) {
-                moved[bin] = sum;
-                sum = moved[next];
-                bin = next;
-            }
-            sum += part;
-        }
-    }
-    moved[bin] = sum;
-    for (size_t b = 0; b < BINS; b++)
-        out[b] += moved[b];
-}
-
 /* Makes `counts` over [min, max], which contains the old range, include the old histogram. */
 static void join(const struct nuc_histogram *old, float min, float max, float counts[BINS])
 {
@@ -350,7 +317,34 @@ static void join(const struct nuc_histogram *old, float min, float max, float co
         bin_numbers(&old->min, 1, min, max - min, &bin);
         counts[bin] += nuc_histogram_sum(old->bins);
     } else {
-        add_upscaled(old, min, max, counts);
+        /*
+         * Adds the old bins, each cut into UPSAMPLE equal parts, to the new ones over [min, max]: a part counts where
+         * its middle lies. The sum of the bin at hand is not stored before the next one.
+         */
+        enum { PARTS = BINS * UPSAMPLE };
+        float edges[BINS + 1], moved[BINS] = {0};
+        float half = 0.5f * ((old->max - old->min) / (float)PARTS);
+        float sum = 0;
+        size_t bin = 0;
+        for (size_t i = 0; i <= BINS; i++)
+            edges[i] = linspace(min, max, BINS + 1, i);
+        for (size_t b = 0; b < BINS; b++) {
+            float part = old->bins[b] / (float)UPSAMPLE;
+            if (part == 0)
+                continue;
+            for (size_t i = b * UPSAMPLE; i < (b + 1) * UPSAMPLE; i++) {
+                size_t next = walk(edges, linspace(old->min, old->max, PARTS + 1, i) + half, bin);
+                if (next != bin) {
+                    moved[bin] = sum;
+                    sum = moved[next];
+                    bin = next;
+                }
+                sum += part;
+            }
+        }
+        moved[bin] = sum;
+        for (size_t b = 0; b < BINS; b++)
+            counts[b] += moved[b];
     }
 }
 

@@ -71,18 +71,6 @@ struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
 
 /* ---- seeing ---- */
 
-/* Widens the range of a channel; `first`: nothing was seen before. */
-static bool see_slice(struct nuc_observer *o, uint32_t channel, bool first, const float *x, size_t count)
-{
-    float min, max;
-
-    if (!nuc_min_max(x, count, &min, &max) || isinf(min) || isinf(max))
-        return false;
-    o->min[channel] = first || min < o->min[channel] ? min : o->min[channel];
-    o->max[channel] = first || max > o->max[channel] ? max : o->max[channel];
-    return true;
-}
-
 /* The step from the range so far towards the range of this sample; torchao's averaging_constant. */
 #define AVERAGING 0.01f
 
@@ -105,8 +93,14 @@ static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const s
     if (o->n != s.channels)
         set_channels(cx, o, (uint32_t)s.channels);
     for (size_t i = 0; i < s.count / s.inner; i++) {
-        if (!see_slice(o, (uint32_t)(i % s.channels), !o->seen && i < s.channels, x + i * s.inner, s.inner))
+        /* The range of a channel, wider than what was seen before. */
+        uint32_t channel = (uint32_t)(i % s.channels);
+        bool first = !o->seen && i < s.channels;
+        float min, max;
+        if (!nuc_min_max((x + i * s.inner), s.inner, &min, &max) || isinf(min) || isinf(max))
             return false;
+        o->min[channel] = first || min < o->min[channel] ? min : o->min[channel];
+        o->max[channel] = first || max > o->max[channel] ? max : o->max[channel];
     }
     return true;
 }

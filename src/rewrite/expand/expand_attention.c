@@ -185,33 +185,6 @@ static struct nuc_node *transposed(const struct attention *a, struct nuc_node *x
     return nuc_insert_permuted(a->g, a->node, x, dims);
 }
 
-/* The common sizes in front of the matrices. */
-static void join_leads(struct attention *a)
-{
-    const struct nuc_node *all[3] = {a->query, a->key, a->value};
-
-    a->n_lead = 0;
-    for (int i = 0; i < 3; i++) {
-        if (all[i]->vals[0].rank < 2)
-            nuc_expand_fail(a->g, a->node, "the operands are not matrices");
-        a->n_lead = all[i]->vals[0].rank - 2u > a->n_lead ? all[i]->vals[0].rank - 2u : a->n_lead;
-    }
-    a->batch = 1;
-    for (uint32_t i = 0; i < a->n_lead; i++) {
-        a->lead[i] = 1;
-        for (int k = 0; k < 3; k++) {
-            int64_t size = size_from_end(all[k], a->n_lead + 1 - i);
-            if (size != 1 && a->lead[i] != 1 && size != a->lead[i])
-                nuc_expand_fail(a->g, a->node, "the batches of query, key and value differ");
-            a->lead[i] = size == 1 ? a->lead[i] : size;
-        }
-        a->batch *= a->lead[i];
-    }
-    a->rows = size_from_end(a->query, 1);
-    a->columns = size_from_end(a->key, 1);
-    a->width = size_from_end(a->value, 0);
-}
-
 /* Heads of the query that share keys and values become more rows of one head. */
 static struct nuc_node *grouped_query(struct attention *a, int64_t *group)
 {
@@ -271,7 +244,28 @@ static struct nuc_node *attend(struct attention *a)
     prepare_mask(a);
     struct nuc_node *full_query = a->query;
     a->query = grouped_query(a, &group);
-    join_leads(a);
+    /* The common sizes in front of the matrices. */
+    const struct nuc_node *all[3] = {a->query, a->key, a->value};
+    a->n_lead = 0;
+    for (int i = 0; i < 3; i++) {
+        if (all[i]->vals[0].rank < 2)
+            nuc_expand_fail(a->g, a->node, "the operands are not matrices");
+        a->n_lead = all[i]->vals[0].rank - 2u > a->n_lead ? all[i]->vals[0].rank - 2u : a->n_lead;
+    }
+    a->batch = 1;
+    for (uint32_t i = 0; i < a->n_lead; i++) {
+        a->lead[i] = 1;
+        for (int k = 0; k < 3; k++) {
+            int64_t size = size_from_end(all[k], a->n_lead + 1 - i);
+            if (size != 1 && a->lead[i] != 1 && size != a->lead[i])
+                nuc_expand_fail(a->g, a->node, "the batches of query, key and value differ");
+            a->lead[i] = size == 1 ? a->lead[i] : size;
+        }
+        a->batch *= a->lead[i];
+    }
+    a->rows = size_from_end(a->query, 1);
+    a->columns = size_from_end(a->key, 1);
+    a->width = size_from_end(a->value, 0);
     struct nuc_node *q = as_batch(a, a->query, a->rows, depth);
     struct nuc_node *k = as_batch(a, transposed(a, a->key), depth, a->columns);
     struct nuc_node *v = as_batch(a, a->value, a->columns, a->width);
@@ -311,13 +305,6 @@ static struct nuc_node *finish(struct attention *a, struct nuc_node *x)
     return nuc_insert_reshaped(a->g, a->node, x, sizes, a->n_lead + 2);
 }
 
-static double scale_of(const struct nuc_node *node, uint32_t arg, const struct nuc_node *query)
-{
-    double depth = (double)size_from_end(query, 0);
-
-    return nuc_scalar(node, arg, depth > 0 ? 1.0 / sqrt(depth) : 1.0);
-}
-
 /* ---- scaled_dot_product_attention ---- */
 
 /* Where the two forms of the operator have what they do not have in the same place. */
@@ -338,7 +325,8 @@ static struct attention read_attention(struct nuc_graph *g, struct nuc_node *nod
     uint32_t arg = at->dropout;
     if (nuc_scalar(node, arg, 0.0) > 0.0)
         nuc_expand_fail(g, node, "drops values at random: give dropout_p=0.0 in evaluation mode");
-    a.scale = scale_of(node, at->scale, a.query);
+    double depth = (double)size_from_end(a.query, 0);
+    a.scale = nuc_scalar(node, at->scale, depth > 0 ? 1.0 / sqrt(depth) : 1.0);
     a.rows = size_from_end(a.query, 1);
     a.columns = size_from_end(a.key, 1);
     return a;

@@ -716,27 +716,6 @@ static void visit(struct writes *w, struct nuc_node *node)
     add_root(w, node);
 }
 
-/* What the states become is returned after all else: of those the graph had before, what it said unless it wrote. */
-static void return_states(struct writes *w, uint32_t n_results)
-{
-    struct nuc_node *output = nuc_output_node(w->g);
-    const struct nuc_arg given = output->args[NUC_ARG(OUTPUT, values)];
-    uint32_t n_states = nuc_n_states(w->g), count = n_results, n_old = n_results;
-    struct nuc_node **values = nuc_alloc_array(w->g->cx, (size_t)n_results + n_states, sizeof(struct nuc_node *));
-
-    w->at = output;
-    for (uint32_t i = 0; i < n_results; i++)
-        values[i] = given.u.nodes[i];
-    for (struct nuc_node *n = w->g->first; nuc_is_placeholder(n); n = n->next) {
-        bool was_one = n->id < w->n_places && w->was_state[n->id];
-        if (nuc_is_state(n))
-            values[count++] = was_one && place_of(w, n)->writes == 0 ? given.u.nodes[n_old] : read_value(w, n);
-        n_old += was_one;
-    }
-    if (n_states > 0)
-        nuc_set_arg_nodes(output, w->g, NUC_ARG(OUTPUT, values), values, count);
-}
-
 bool nuc_resolve_writes(struct nuc_graph *g)
 {
     struct writes w = {.g = g, .n_places = g->next_id};
@@ -751,7 +730,23 @@ bool nuc_resolve_writes(struct nuc_graph *g)
         if (n->id < w.n_places)
             visit(&w, n);
     }
-    return_states(&w, n_results);
+    /* What the states become is returned after all else: of those the graph had before, what it said unless it wrote.
+     */
+    struct nuc_node *output = nuc_output_node(w.g);
+    const struct nuc_arg given = output->args[NUC_ARG(OUTPUT, values)];
+    uint32_t n_states = nuc_n_states(w.g), count = n_results, n_old = n_results;
+    struct nuc_node **values = nuc_alloc_array(w.g->cx, (size_t)n_results + n_states, sizeof(struct nuc_node *));
+    w.at = output;
+    for (uint32_t i = 0; i < n_results; i++)
+        values[i] = given.u.nodes[i];
+    for (struct nuc_node *n = w.g->first; nuc_is_placeholder(n); n = n->next) {
+        bool was_one = n->id < w.n_places && w.was_state[n->id];
+        if (nuc_is_state(n))
+            values[count++] = was_one && place_of(&w, n)->writes == 0 ? given.u.nodes[n_old] : read_value(&w, n);
+        n_old += was_one;
+    }
+    if (n_states > 0)
+        nuc_set_arg_nodes(output, w.g, NUC_ARG(OUTPUT, values), values, count);
     /* A copy of a constant is the constant, unless it is written to. */
     for (struct nuc_node *n = w.g->first; n != NULL; n = n->next) {
         if (n->op != NUC_OP_CLONE || n->id >= w.n_places || w.places[n->id].writes > 0 || operand(n) == NULL ||

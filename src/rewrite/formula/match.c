@@ -171,17 +171,6 @@ static bool match_quotient(struct nuc_formula_site *s, struct nuc_term *t, struc
     return false;
 }
 
-static bool match_product(struct nuc_formula_site *s, struct nuc_term *t, struct nuc_node *node)
-{
-    struct product pattern = {.number = 1}, value = {.number = 1};
-
-    if (!take_term(t, &pattern) || !take_node(s->g, node, 1, &value, MAX_FACTORS) || pattern.count != value.count)
-        return false;
-    return (pattern.free != NULL ? bind(s, pattern.free, nuc_float_arg(value.number / pattern.number))
-                                 : nuc_is_number(value.number, pattern.number)) &&
-           match_factors(s, &pattern, &value, 0);
-}
-
 /* ---- calls ---- */
 
 static bool match_argument(struct nuc_formula_site *s, struct nuc_term *t, const struct nuc_arg *a)
@@ -243,8 +232,14 @@ static bool match_call(struct nuc_formula_site *s, struct nuc_term *t, struct nu
 
     if (special != 0)
         return special > 0;
-    if (is_product_term(t))
-        return match_product(s, t, node);
+    if (is_product_term(t)) {
+        struct product pattern = {.number = 1}, value = {.number = 1};
+        if (!take_term(t, &pattern) || !take_node(s->g, node, 1, &value, MAX_FACTORS) || pattern.count != value.count)
+            return false;
+        return (pattern.free != NULL ? bind(s, pattern.free, nuc_float_arg(value.number / pattern.number))
+                                     : nuc_is_number(value.number, pattern.number)) &&
+               match_factors(s, &pattern, &value, 0);
+    }
     if (t->name[0] == '/')
         return match_quotient(s, t, node);
     while (*op != NUC_OP_COUNT && *op != node->op)

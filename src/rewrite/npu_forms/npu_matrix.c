@@ -43,22 +43,16 @@ static struct nuc_node *with_bias(struct nuc_graph *g, struct nuc_node *node, st
     return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_ADD, product, bias);
 }
 
-/* The sizes of x with the last one replaced. */
-static struct nuc_meta with_last(const struct nuc_node *x, int64_t last)
-{
-    struct nuc_meta m = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
-
-    m.sizes[m.rank - 1] = last;
-    return m;
-}
-
 /* ---- constant weights ---- */
 
 /* x [.., K] times constant weights [O, K], and those transposed: [.., O]. */
 static struct nuc_node *dense(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, struct nuc_node *weight,
                               struct nuc_node *bias)
 {
-    const struct nuc_meta out = with_last(x, weight->vals[0].sizes[0]);
+    /* The sizes of x with the last one replaced. */
+    struct nuc_meta m = nuc_meta_make(NUC_F32, x->vals[0].sizes, x->vals[0].rank);
+    m.sizes[m.rank - 1] = weight->vals[0].sizes[0];
+    const struct nuc_meta out = m;
     struct nuc_node *product =
         nuc_emit(g, node, NUC_OP_LINEAR, node,
                  NUC_ARGS(nuc_node_arg(as_rows(g, node, x)), nuc_node_arg(weight), nuc_node_arg(bias)));
@@ -526,33 +520,6 @@ static bool is_finite(struct nuc_graph *g, const struct nuc_node *x)
     return x != NULL;
 }
 
-/* No row of the scores is minus infinity as a whole. */
-static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
-{
-    const struct nuc_node *whole = scores;
-
-    while (nuc_is_float_value(whole) && from_end(whole, 0) == from_end(scores, 0)) {
-        scores = whole;
-        whole = nuc_op_family(scores->op) == NUC_FAMILY_VIEW ? nuc_arg_node(scores, NUC_SELF) : NULL;
-    }
-    const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
-    if (!nuc_is_float_value(mask) || !is_constant(mask))
-        return is_finite(g, scores);
-    if (!is_finite(g, nuc_arg_node(scores, NUC_SELF)))
-        return false;
-    /* Each row of a constant mask lets something through. */
-    const float *values = nuc_const_contiguous(g, mask);
-    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
-    bool each = true;
-    for (int64_t row = 0; row < rows; row++) {
-        bool some = false;
-        for (int64_t i = 0; i < columns; i++)
-            some = some || isfinite(values[row * columns + i]);
-        each = each && some;
-    }
-    return each;
-}
-
 static const struct nuc_node *argument_of(const struct nuc_node *node, enum nuc_op op)
 {
     return node != NULL && node->op == op ? nuc_arg_node(node, NUC_SELF) : NULL;
@@ -579,8 +546,31 @@ static bool form_safe_softmax_applies(const struct nuc_support *s, const struct 
     const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
     const struct nuc_node *x = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
 
-    return x != NULL && nuc_is_float_value(kept) && nuc_same_sizes(&kept->vals[0], &node->vals[0]) &&
-           has_finite_rows(s->g, x);
+    /* No row of the scores is minus infinity as a whole. */
+    const struct nuc_node *scores = x;
+    if (x == NULL || !nuc_is_float_value(kept) || !nuc_same_sizes(&kept->vals[0], &node->vals[0]))
+        return false;
+    const struct nuc_node *whole = scores;
+    while (nuc_is_float_value(whole) && from_end(whole, 0) == from_end(scores, 0)) {
+        scores = whole;
+        whole = nuc_op_family(scores->op) == NUC_FAMILY_VIEW ? nuc_arg_node(scores, NUC_SELF) : NULL;
+    }
+    const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
+    if (!nuc_is_float_value(mask) || !is_constant(mask))
+        return is_finite(s->g, scores);
+    if (!is_finite(s->g, nuc_arg_node(scores, NUC_SELF)))
+        return false;
+    /* Each row of a constant mask lets something through. */
+    const float *values = nuc_const_contiguous(s->g, mask);
+    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
+    bool each = true;
+    for (int64_t row = 0; row < rows; row++) {
+        bool some = false;
+        for (int64_t i = 0; i < columns; i++)
+            some = some || isfinite(values[row * columns + i]);
+        each = each && some;
+    }
+    return each;
 }
 
 static struct nuc_node *form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)

@@ -354,25 +354,6 @@ static struct nuc_node *taken(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_insert_floats(g, node, to, m.sizes, m.rank);
 }
 
-/* Of a view, which may divide the dimension: places in the whole of it. */
-static struct nuc_places places_behind_view(struct nuc_graph *g, const struct nuc_node *view, struct nuc_places p,
-                                            uint32_t from)
-{
-    const struct nuc_meta *out = &view->vals[0];
-    struct nuc_axis_map map;
-    int64_t size = out->sizes[p.dim], inner = 1, all = nuc_input_meta(view, NUC_SELF)->sizes[from];
-
-    (void)nuc_axis_map(view, 0, NUC_SELF, 0, &map);
-    for (uint32_t d = p.dim + 1; d < nuc_axis_to(&map, p.dim)->to_end; d++)
-        inner *= out->sizes[d];
-    struct nuc_places whole = {.count = all / size * p.count, .dim = from};
-    int64_t *at = nuc_alloc_array(g->cx, (size_t)whole.count, sizeof *at);
-    for (int64_t i = 0; i < whole.count; i++)
-        at[i] = (i / inner / p.count * size + p.at[i / inner % p.count]) * inner + i % inner;
-    whole.at = at;
-    return whole;
-}
-
 static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *made;
@@ -381,7 +362,19 @@ static struct nuc_node *to_operator_of_part(struct nuc_graph *g, struct nuc_node
 
     if (nuc_op_family(x->op) == NUC_FAMILY_VIEW) {
         (void)follows(x, NUC_SELF, p.dim, &from);
-        made = taken(g, node, nuc_operand(g, x, NUC_SELF), places_behind_view(g, x, p, from));
+        /* Of a view, which may divide the dimension: places in the whole of it. */
+        const struct nuc_meta *out = &x->vals[0];
+        struct nuc_axis_map map;
+        int64_t size = out->sizes[p.dim], inner = 1, all = nuc_input_meta(x, NUC_SELF)->sizes[from];
+        (void)nuc_axis_map(x, 0, NUC_SELF, 0, &map);
+        for (uint32_t d = p.dim + 1; d < nuc_axis_to(&map, p.dim)->to_end; d++)
+            inner *= out->sizes[d];
+        struct nuc_places whole = {.count = all / size * p.count, .dim = from};
+        int64_t *at = nuc_alloc_array(g->cx, (size_t)whole.count, sizeof *at);
+        for (int64_t i = 0; i < whole.count; i++)
+            at[i] = (i / inner / p.count * size + p.at[i / inner % p.count]) * inner + i % inner;
+        whole.at = at;
+        made = taken(g, node, nuc_operand(g, x, NUC_SELF), whole);
         return nuc_insert_reshaped(g, node, made, node->vals[0].sizes, node->vals[0].rank);
     }
     struct nuc_node *operands[NUC_MAX_RANK] = {NULL};

@@ -257,12 +257,6 @@ static struct nuc_node *insert_taken_of_pieces(struct nuc_graph *g, struct nuc_n
     return nuc_insert_reshaped(g, node, value, m.sizes, m.rank);
 }
 
-/* A pooling begins with the first element, and takes what is left over at the end only where a window starts there. */
-static bool needs_part(const struct strided *s, uint32_t dim, int64_t size, bool pooled)
-{
-    return !is_stepped(s, dim) || (pooled && (s->start[dim] > 0 || (size - 1) / s->step[dim] >= s->count[dim]));
-}
-
 static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
 {
     struct strided s = strided_of(node);
@@ -271,7 +265,10 @@ static struct nuc_node *to_plain_slices(struct nuc_graph *g, struct nuc_node *no
 
     for (uint32_t d = 0; d < s.rank; d++) {
         int64_t last = s.start[d] + (s.count[d] - 1) * (is_stepped(&s, d) ? s.step[d] : 1);
-        if (needs_part(&s, d, value->vals[0].sizes[d], pooled))
+        /* A pooling begins with the first element, and takes what is left over at the end only where a window starts
+         * there. */
+        if (!is_stepped(&s, d) ||
+            (pooled && (s.start[d] > 0 || (value->vals[0].sizes[d] - 1) / s.step[d] >= s.count[d])))
             value = nuc_insert_part(g, node, value, d, s.start[d], last + 1);
     }
     if (pooled)

@@ -40,23 +40,6 @@ static bool taps_along(const struct nuc_node *conv, int d, struct taps *t)
            (in + 2 * t->padding - reach) / stride[d] + 1 == out;
 }
 
-/* The weight [outputs, inputs, height, width] without the other taps. */
-static struct nuc_node *cropped(struct nuc_graph *g, struct nuc_node *weight, const struct taps t[AXES])
-{
-    const struct nuc_meta *from = &weight->vals[0];
-    const int64_t sizes[] = {from->sizes[0], from->sizes[1], t[0].count, t[1].count};
-    const struct nuc_meta to = nuc_meta_make(NUC_F32, sizes, 4);
-    const float *data = nuc_const_contiguous(g, weight);
-    float *left = nuc_alloc_array(g->cx, (size_t)nuc_elements(&to), sizeof *left), *at = left;
-
-    for (int64_t row = 0; row < sizes[0] * sizes[1] * sizes[2]; row++) {
-        int64_t y = row / sizes[2] * from->sizes[2] + t[0].first + row % sizes[2];
-        for (int64_t x = 0; x < sizes[3]; x++)
-            *at++ = data[y * from->sizes[3] + t[1].first + x];
-    }
-    return nuc_take_parameter(g, weight, "_cropped", &to, left);
-}
-
 static bool crop(struct nuc_graph *g, struct nuc_node *conv)
 {
     struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT);
@@ -68,7 +51,18 @@ static bool crop(struct nuc_graph *g, struct nuc_node *conv)
         !taps_along(conv, 0, &t[0]) || !taps_along(conv, 1, &t[1]) ||
         (t[0].count == m->sizes[2] && t[1].count == m->sizes[3]))
         return false;
-    nuc_set_arg_node(conv, g, NUC_CONV_WEIGHT, cropped(g, weight, t));
+    /* The weight [outputs, inputs, height, width] without the other taps. */
+    const struct nuc_meta *from = &weight->vals[0];
+    const int64_t sizes[] = {from->sizes[0], from->sizes[1], t[0].count, t[1].count};
+    const struct nuc_meta to = nuc_meta_make(NUC_F32, sizes, 4);
+    const float *data = nuc_const_contiguous(g, weight);
+    float *left = nuc_alloc_array(g->cx, (size_t)nuc_elements(&to), sizeof *left), *at = left;
+    for (int64_t row = 0; row < sizes[0] * sizes[1] * sizes[2]; row++) {
+        int64_t y = row / sizes[2] * from->sizes[2] + t[0].first + row % sizes[2];
+        for (int64_t x = 0; x < sizes[3]; x++)
+            *at++ = data[y * from->sizes[3] + t[1].first + x];
+    }
+    nuc_set_arg_node(conv, g, NUC_CONV_WEIGHT, nuc_take_parameter(g, weight, "_cropped", &to, left));
     nuc_set_arg_ints(conv, g, NUC_ARG(CONV2D, padding), (const int64_t[]){t[0].padding, t[1].padding}, AXES);
     return true;
 }

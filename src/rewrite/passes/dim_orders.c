@@ -31,19 +31,15 @@ static bool would_requantize(struct nuc_graph *g, const struct nuc_node *n)
     return false;
 }
 
-/* An output of the program keeps a value of its own. */
-static bool may_go(struct nuc_graph *g, const struct nuc_node *n)
-{
-    return is_copy(n) && n->n_users > 0 && !nuc_feeds_output(n) && !would_requantize(g, n);
-}
-
 /* Bypasses the copies that keep the layout, or those that change it, too. */
 static bool bypass_copies(struct nuc_graph *g, bool changing)
 {
     bool any = false;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!may_go(g, n) || (!changing && !nuc_same_layout(&n->vals[0], &nuc_operand(g, n, NUC_SELF)->vals[0])))
+        /* An output of the program keeps a value of its own. */
+        if (!(is_copy(n) && n->n_users > 0 && !nuc_feeds_output(n) && !would_requantize(g, n)) ||
+            (!changing && !nuc_same_layout(&n->vals[0], &nuc_operand(g, n, NUC_SELF)->vals[0])))
             continue;
         nuc_replace_uses(g, n, nuc_operand(g, n, NUC_SELF), NULL);
         any = true;
@@ -171,25 +167,6 @@ static const struct nuc_arg *order_argument(const struct nuc_node *node)
     return order->kind == NUC_ARG_INTS && order->count == node->vals[0].rank ? order : NULL;
 }
 
-/*
- * Copies keep the order of dimensions of what they copy, also that of a permuted view, which no tensor has at run time:
- * there they are contiguous. Where a size of 1 lets one layout go by several names, the result goes by the name the
- * copy's argument has.
- */
-static bool settle_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *order)
-{
-    struct nuc_meta before = node->vals[0], named = before;
-
-    for (uint32_t i = 0; i < named.rank && i < NUC_MAX_RANK; i++)
-        named.dim_order[i] = (uint8_t)order->u.ints[i];
-    if (!nuc_is_known_order(&named)) {
-        nuc_set_contiguous(&named);
-        nuc_set_order_arg(g, node, &named);
-    }
-    nuc_set_val(g, node, &named);
-    return !nuc_same_order(&before, &named);
-}
-
 /* A channels-last operand and a smaller one may give such an order together. */
 static bool has_unknown_order(const struct nuc_node *node)
 {
@@ -208,7 +185,20 @@ bool nuc_plain_orders(struct nuc_graph *g)
         changed |= nuc_refresh_layout(g, n);
         const struct nuc_arg *order = order_argument(n);
         if (order != NULL) {
-            changed |= settle_copy(g, n, order);
+            /*
+             * Copies keep the order of dimensions of what they copy, also that of a permuted view, which no tensor has
+             * at run time: there they are contiguous. Where a size of 1 lets one layout go by several names, the result
+             * goes by the name the copy's argument has.
+             */
+            struct nuc_meta before = n->vals[0], named = before;
+            for (uint32_t i = 0; i < named.rank && i < NUC_MAX_RANK; i++)
+                named.dim_order[i] = (uint8_t)order->u.ints[i];
+            if (!nuc_is_known_order(&named)) {
+                nuc_set_contiguous(&named);
+                nuc_set_order_arg(g, n, &named);
+            }
+            nuc_set_val(g, n, &named);
+            changed |= !nuc_same_order(&before, &named);
         } else if (has_unknown_order(n)) {
             nuc_copy_operands_contiguous(g, n);
             changed |= nuc_refresh_layout(g, n);

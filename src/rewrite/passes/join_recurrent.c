@@ -167,25 +167,6 @@ static struct nuc_node *turned(const struct joined *j, struct nuc_node *before, 
                : nuc_emit(j->g, before, NUC_OP_FLIP, before, NUC_ARGS(nuc_node_arg(sequence), nuc_ints_arg(&dim, 1)));
 }
 
-/* [samples, steps, inputs] as it is, anything else with the steps in front. */
-static void insert_layer(struct joined *j, struct nuc_node *first)
-{
-    const struct part *part = &j->part;
-    const struct nuc_meta *m = &part->of->vals[0];
-    const int64_t front = 0, sizes[3] = {j->steps, j->r.batch, j->r.inputs};
-    struct nuc_node *x = nuc_insert_part(j->g, first, part->of, (uint32_t)part->dim, part->at, part->at + j->steps);
-    struct nuc_node **params = nuc_copy(j->g->cx, j->r.params, j->r.per_cell * sizeof *params);
-    struct nuc_node *states[MOST_STATES] = {j->r.states[0], j->r.n_states > 1 ? j->r.states[1] : NULL};
-
-    j->batch_first = m->rank == 3 && part->dim == 1 && m->sizes[0] == j->r.batch && m->sizes[2] == j->r.inputs;
-    if (!j->batch_first)
-        x = nuc_insert_reshaped(j->g, first, nuc_insert_moved_dims(j->g, first, x, &part->dim, &front, 1), sizes, 3);
-    j->layer = insert_recurrent(j, first, turned(j, first, x), states, params, 1);
-    j->sequence = turned(j, first, nuc_insert_getitem(j->g, first, j->layer, 0));
-    for (uint32_t s = 0; s < j->r.n_states; s++)
-        j->states[s] = nuc_insert_getitem(j->g, first, j->layer, s + 1);
-}
-
 /* ---- two directions ---- */
 
 static bool stands_before(const struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *other)
@@ -301,16 +282,6 @@ static bool is_at(const struct joined *j, struct nuc_node *value, int64_t place)
     return read_part(value, &p) && p.of == j->sequence && p.dim == (j->batch_first ? 1 : 0) && p.at == place;
 }
 
-static bool has_all_steps(const struct joined *j, const struct nuc_node *cat)
-{
-    const struct nuc_arg *list = &cat->args[NUC_SELF];
-    bool all = list->count == (uint64_t)j->steps;
-
-    for (uint32_t i = 0; all && i < list->count; i++)
-        all = nuc_same_sizes(&list->u.nodes[i]->vals[0], &list->u.nodes[0]->vals[0]) && is_at(j, list->u.nodes[i], i);
-    return all && cat->vals[0].rank < NUC_MAX_RANK;
-}
-
 static void read_sequence(const struct joined *j, struct nuc_node *cat, uint32_t dim)
 {
     const struct nuc_meta *m = &cat->vals[0], *step = &cat->args[NUC_SELF].u.nodes[0]->vals[0];
@@ -344,7 +315,12 @@ static void join_readers(const struct joined *j, struct nuc_node *value)
         if (user->op != NUC_OP_CAT || user->n_users == 0)
             continue;
         uint32_t dim = (uint32_t)nuc_dim(user, NUC_ARG(CAT, dim), 0, user->vals[0].rank);
-        if (has_all_steps(j, user))
+        const struct nuc_arg *list = &user->args[NUC_SELF];
+        bool all = list->count == (uint64_t)j->steps;
+        for (uint32_t k = 0; all && k < list->count; k++)
+            all =
+                nuc_same_sizes(&list->u.nodes[k]->vals[0], &list->u.nodes[0]->vals[0]) && is_at(j, list->u.nodes[k], k);
+        if (all && user->vals[0].rank < NUC_MAX_RANK)
             read_sequence(j, user, dim);
     }
 }
@@ -420,8 +396,25 @@ bool nuc_join_recurrent(struct nuc_graph *g)
             pair = is_pair(&found[k], j) ? &found[k] : NULL;
         if (pair != NULL)
             insert_pair(pair, j);
-        else
-            insert_layer(j, layers[i]);
+        else {
+            /* [samples, steps, inputs] as it is, anything else with the steps in front. */
+            struct nuc_node *first = layers[i];
+            const struct part *part = &j->part;
+            const struct nuc_meta *m = &part->of->vals[0];
+            const int64_t front = 0, sizes[3] = {j->steps, j->r.batch, j->r.inputs};
+            struct nuc_node *x =
+                nuc_insert_part(j->g, first, part->of, (uint32_t)part->dim, part->at, part->at + j->steps);
+            struct nuc_node **params = nuc_copy(j->g->cx, j->r.params, j->r.per_cell * sizeof *params);
+            struct nuc_node *states[MOST_STATES] = {j->r.states[0], j->r.n_states > 1 ? j->r.states[1] : NULL};
+            j->batch_first = m->rank == 3 && part->dim == 1 && m->sizes[0] == j->r.batch && m->sizes[2] == j->r.inputs;
+            if (!j->batch_first)
+                x = nuc_insert_reshaped(j->g, first, nuc_insert_moved_dims(j->g, first, x, &part->dim, &front, 1),
+                                        sizes, 3);
+            j->layer = insert_recurrent(j, first, turned(j, first, x), states, params, 1);
+            j->sequence = turned(j, first, nuc_insert_getitem(j->g, first, j->layer, 0));
+            for (uint32_t s = 0; s < j->r.n_states; s++)
+                j->states[s] = nuc_insert_getitem(j->g, first, j->layer, s + 1);
+        }
         for (uint32_t k = 0; k < j->steps; k++)
             replace_step(j, chain[k], k, layers[i]);
         join_readers(j, j->sequence);

@@ -5,13 +5,6 @@
 #include "rewrite/pass_list.h"
 #include "rewrite/rewrite.h"
 
-/* Where the largest or smallest value is. */
-static bool rank_argmax(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *ranked)
-{
-    nuc_set_arg_node(node, g, NUC_SELF, ranked);
-    return true;
-}
-
 static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
@@ -32,8 +25,11 @@ static bool rank_before(struct nuc_graph *g, struct nuc_node *node)
         softmax || (value->op == NUC_OP_SIGMOID && !value->in_place) ? nuc_arg_node(value, NUC_SELF) : NULL;
     if (ranked == NULL || !nuc_is_floating(ranked->vals[0].dtype))
         return false;
-    if (arg)
-        return rank_argmax(g, node, ranked);
+    if (arg) {
+        /* Where the largest or smallest value is. */
+        nuc_set_arg_node(node, g, NUC_SELF, ranked);
+        return true;
+    }
     /* topk, sort: the values, where they are read, are gathered by the indices. */
     if (!nuc_is_item_read(node, 1))
         return false;

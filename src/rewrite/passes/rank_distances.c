@@ -19,12 +19,6 @@ static bool is_same_along(const struct nuc_node *value, uint32_t from_end)
     return m->rank < from_end || m->sizes[m->rank - from_end] == 1;
 }
 
-/* x or -x */
-static struct nuc_node *with_sign(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *x, bool negative)
-{
-    return negative ? nuc_insert_unary(g, before, NUC_OP_NEG, x) : x;
-}
-
 /* What has the same order along the dimension: without terms that do not vary along it, and without a root. */
 static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *node, uint32_t from_end,
                                 unsigned left)
@@ -40,8 +34,11 @@ static struct nuc_node *ordered(struct nuc_graph *g, struct nuc_node *before, st
         return node;
     if (is_same_along(b, from_end) && nuc_same_sizes(&a->vals[0], &node->vals[0]))
         return ordered(g, before, a, from_end, left - 1);
-    if (is_same_along(a, from_end) && nuc_same_sizes(&b->vals[0], &node->vals[0]))
-        return with_sign(g, before, ordered(g, before, b, from_end, left - 1), node->op == NUC_OP_SUB);
+    if (is_same_along(a, from_end) && nuc_same_sizes(&b->vals[0], &node->vals[0])) {
+        /* x or -x */
+        struct nuc_node *x = ordered(g, before, b, from_end, left - 1);
+        return (node->op == NUC_OP_SUB) ? nuc_insert_unary(g, before, NUC_OP_NEG, x) : x;
+    }
     /* (|x|^2 + |c|^2) - 2 x c: the constant is less than the whole, which the other term is. */
     struct nuc_node *less = a->op == NUC_OP_ADD ? a : NULL;
     for (uint32_t i = NUC_SELF; less != NULL && i <= NUC_OTHER; i++) {

@@ -245,16 +245,6 @@ bool nuc_merge_quantize(struct nuc_graph *g)
     return changed;
 }
 
-static struct nuc_node *copy_of(struct nuc_graph *g, const struct nuc_node *dequantize)
-{
-    struct nuc_node *copy = nuc_insert(g, dequantize->next, dequantize->op, dequantize);
-
-    for (uint32_t i = 0; i < dequantize->n_args; i++)
-        nuc_copy_arg(g, copy, i, dequantize, i);
-    nuc_set_val(g, copy, &dequantize->vals[0]);
-    return copy;
-}
-
 bool nuc_split_dequantize(struct nuc_graph *g)
 {
     struct nuc_cluster_ends ends = nuc_cluster_ends(g);
@@ -269,7 +259,11 @@ bool nuc_split_dequantize(struct nuc_graph *g)
             struct nuc_node *user = node->users[k];
             if (!nuc_is_call(user) || nuc_is_quantize(user) || !ends.inputs[user->id])
                 continue;
-            nuc_replace_input(g, user, node, copy_of(g, node));
+            struct nuc_node *copy = nuc_insert(g, node->next, node->op, node);
+            for (uint32_t m = 0; m < node->n_args; m++)
+                nuc_copy_arg(g, copy, m, node, m);
+            nuc_set_val(g, copy, &node->vals[0]);
+            nuc_replace_input(g, user, node, copy);
             changed = true;
         }
     }

@@ -12,12 +12,6 @@
 
 enum { MOST_STATES = 2 };
 
-/* Dropout between layers only acts in training. */
-static bool can_split(const struct nuc_node *node)
-{
-    return nuc_integer(node, NUC_RECURRENT(num_layers), 1) > 1 && !nuc_flag(node, NUC_RECURRENT(train));
-}
-
 /* states: of this layer, then those it leaves. Returns the values of all steps. */
 static struct nuc_node *insert_layer(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
                                      uint32_t layer, struct nuc_node *input, struct nuc_node **states)
@@ -43,7 +37,8 @@ static struct nuc_node *insert_layer(struct nuc_graph *g, struct nuc_node *node,
 
 static bool split_layers(struct nuc_graph *g, struct nuc_node *node, bool as_reference)
 {
-    if (!can_split(node))
+    /* Dropout between layers only acts in training. */
+    if (nuc_integer(node, NUC_RECURRENT(num_layers), 1) <= 1 || !(!nuc_flag(node, NUC_RECURRENT(train))))
         return false;
     struct nuc_recurrent r = nuc_recurrent_of(node);
     struct nuc_node **layers[MOST_STATES], *value = r.input;

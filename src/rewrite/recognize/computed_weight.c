@@ -250,19 +250,6 @@ static bool same_computed(const term *a, const term *b)
     return n == m;
 }
 
-static void group_terms(struct conv *c)
-{
-    for (uint32_t k = 0; k < c->sum.count && c->sum.count > 1; k++) {
-        for (uint32_t i = 0; i < c->sum.terms[k].count; i++)
-            take_whole(c, &c->sum.terms[k], i);
-    }
-    for (uint32_t k = 0; k < c->sum.count; k++) {
-        c->first[k] = 0;
-        while (!same_computed(&c->sum.terms[c->first[k]], &c->sum.terms[k]))
-            c->first[k]++;
-    }
-}
-
 /* The sum of the constants of all terms with the computed factors of term k. NULL: too large. */
 static float *constant_of(const struct conv *c, uint32_t k, const uint8_t *labels, uint32_t n)
 {
@@ -301,46 +288,10 @@ static bool belongs_to_output(const struct conv *c, const factor *f)
     return c->sum.count > 1 || elements_of(c->node) <= elements_of(c->x);
 }
 
-/* Takes the factors for output channels out of all terms. False when a factor is none of a channel. */
-static bool take_outer(struct conv *c)
-{
-    term *first = &c->sum.terms[0];
-
-    for (uint32_t i = 0; i < first->count;) {
-        const factor f = first->factors[i];
-        bool common = belongs_to_output(c, &f) && c->n_outer < MAX_CHANNEL_FACTORS;
-        for (uint32_t k = 1; k < c->sum.count; k++)
-            common = common && place_in(&c->sum.terms[k], &f) < c->sum.terms[k].count;
-        for (uint32_t k = 0; common && k < c->sum.count; k++)
-            drop(&c->sum.terms[k], place_in(&c->sum.terms[k], &f));
-        if (common)
-            c->outer[c->n_outer++] = f;
-        else
-            i++;
-    }
-    for (uint32_t k = 0; k < c->sum.count; k++) {
-        const term *t = &c->sum.terms[k];
-        for (uint32_t i = 0; i < t->count; i++) {
-            if (t->factors[i].known == NULL && (nuc_factor_labels(&t->factors[i]) & ~c->sum.whole[0]) != 0)
-                return false;
-        }
-    }
-    return true;
-}
-
 /* What the factors of a term are summed over: the experts. */
 static uint64_t experts_of(const term *t)
 {
     return nuc_term_labels(t, false) & ~(BIT(N_FIXED) - 1);
-}
-
-static int64_t count_experts(const struct conv *c)
-{
-    double count = 0;
-
-    for (uint32_t k = 0; k < c->sum.count; k++)
-        count += c->first[k] == k ? nuc_labelled_elements(&c->sum, experts_of(&c->sum.terms[k])) : 0;
-    return (int64_t)count;
 }
 
 /* ---- factors as tensors ---- */
@@ -806,11 +757,41 @@ static struct nuc_node *with_constants(struct conv *c, const struct nuc_support 
         if ((nuc_term_labels(&c->sum.terms[k], true) & BIT(BATCH)) != 0)
             return NULL;
     }
-    if (!take_outer(c))
-        return NULL;
-    group_terms(c);
+    /* The factors for output channels are taken out of all terms. */
+    term *first = &c->sum.terms[0];
+    for (uint32_t i = 0; i < first->count;) {
+        const factor f = first->factors[i];
+        bool common = belongs_to_output(c, &f) && c->n_outer < MAX_CHANNEL_FACTORS;
+        for (uint32_t k = 1; k < c->sum.count; k++)
+            common = common && place_in(&c->sum.terms[k], &f) < c->sum.terms[k].count;
+        for (uint32_t k = 0; common && k < c->sum.count; k++)
+            drop(&c->sum.terms[k], place_in(&c->sum.terms[k], &f));
+        if (common)
+            c->outer[c->n_outer++] = f;
+        else
+            i++;
+    }
+    for (uint32_t k = 0; k < c->sum.count; k++) {
+        const term *t = &c->sum.terms[k];
+        for (uint32_t i = 0; i < t->count; i++) {
+            if (t->factors[i].known == NULL && (nuc_factor_labels(&t->factors[i]) & ~c->sum.whole[0]) != 0)
+                return NULL;
+        }
+    }
+    for (uint32_t k = 0; k < c->sum.count && c->sum.count > 1; k++) {
+        for (uint32_t i = 0; i < c->sum.terms[k].count; i++)
+            take_whole(c, &c->sum.terms[k], i);
+    }
+    for (uint32_t k = 0; k < c->sum.count; k++) {
+        c->first[k] = 0;
+        while (!same_computed(&c->sum.terms[c->first[k]], &c->sum.terms[k]))
+            c->first[k]++;
+    }
     read_norm(c);
-    c->experts = count_experts(c);
+    double count = 0;
+    for (uint32_t k = 0; k < c->sum.count; k++)
+        count += c->first[k] == k ? nuc_labelled_elements(&c->sum, experts_of(&c->sum.terms[k])) : 0;
+    c->experts = (int64_t)count;
     if (c->experts > 1 && !gains_by_mix(c, npu))
         return with_norm(c);
     const float *weight = weight_of(c);

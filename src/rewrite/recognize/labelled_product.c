@@ -95,29 +95,6 @@ static void divide(struct taking *t, uint8_t label, int64_t outer)
     t->again = true;
 }
 
-/* Where the labels of each dimension of the value begin. False when a label belongs to two dimensions. */
-static bool find_dims(struct taking *t, const factor *f, uint32_t first[NUC_MAX_RANK + 1])
-{
-    const struct nuc_meta *m = &f->value->vals[0];
-    uint32_t at = 0;
-
-    for (uint32_t d = 0; d < m->rank; d++) {
-        int64_t size = 1;
-        first[d] = at;
-        while (size < m->sizes[d] && at < f->count) {
-            int64_t of_label = t->e->sizes[f->labels[at]];
-            if (size * of_label > m->sizes[d] && m->sizes[d] % size == 0)
-                divide(t, f->labels[at], m->sizes[d] / size);
-            size *= of_label;
-            at++;
-        }
-        if (size != m->sizes[d])
-            return false;
-    }
-    first[m->rank] = at;
-    return at == f->count;
-}
-
 /* The labels of what is summed: new ones where *s has none. */
 static bool add_summed(struct taking *t, int64_t size, struct summed *s, factor *out)
 {
@@ -157,7 +134,26 @@ static bool operand_of(struct taking *t, const factor *f, uint32_t arg, struct s
     struct nuc_axis_map map;
     uint32_t first[NUC_MAX_RANK + 1];
 
-    if (!nuc_is_real_value(x) || !nuc_axis_map(f->value, 0, arg, 0, &map) || !find_dims(t, f, first))
+    /* Where the labels of each dimension of the value begin: a label belongs to one. */
+    if (!nuc_is_real_value(x) || !nuc_axis_map(f->value, 0, arg, 0, &map))
+        return false;
+    const struct nuc_meta *m = &f->value->vals[0];
+    uint32_t at = 0;
+    for (uint32_t d = 0; d < m->rank; d++) {
+        int64_t size = 1;
+        first[d] = at;
+        while (size < m->sizes[d] && at < f->count) {
+            int64_t of_label = t->e->sizes[f->labels[at]];
+            if (size * of_label > m->sizes[d] && m->sizes[d] % size == 0)
+                divide(t, f->labels[at], m->sizes[d] / size);
+            size *= of_label;
+            at++;
+        }
+        if (size != m->sizes[d])
+            return false;
+    }
+    first[m->rank] = at;
+    if (at != f->count)
         return false;
     *out = (factor){.value = x, .power = f->power};
     const struct nuc_meta *from = &x->vals[0], *to = &f->value->vals[0];
@@ -315,23 +311,6 @@ static bool take_matrix_product(struct taking *t, const factor *f, int depth, st
     return take_operand(t, f, bias, 1, NULL, depth, &c) && add(t->g, &product, &c, 1, out);
 }
 
-static bool take_sum(struct taking *t, const factor *f, int depth, struct terms *out)
-{
-    uint8_t before = (uint8_t)t->e->n_labels;
-    factor x;
-
-    if (f->power != 1 || !operand_of(t, f, NUC_SELF, NULL, &x))
-        return false;
-    uint8_t after = (uint8_t)t->e->n_labels;
-    if (!take(t, &x, depth - 1, out))
-        return false;
-    count_repeated(t->e, out, before, after);
-    double count = (double)nuc_elements(&x.value->vals[0]) / (double)nuc_elements(&f->value->vals[0]);
-    for (uint32_t i = 0; i < out->count && f->value->op == NUC_OP_MEAN_DIM; i++)
-        out->list[i].number /= count;
-    return true;
-}
-
 static bool take_call(struct taking *t, const factor *f, int depth, struct terms *out)
 {
     const struct nuc_node *node = f->value;
@@ -356,8 +335,20 @@ static bool take_call(struct taking *t, const factor *f, int depth, struct terms
         return false;
     if (node->op == NUC_OP_ADD || node->op == NUC_OP_SUB)
         return take_two(t, f, depth, out);
-    if (node->op == NUC_OP_SUM_DIM || node->op == NUC_OP_MEAN_DIM)
-        return take_sum(t, f, depth, out);
+    if (node->op == NUC_OP_SUM_DIM || node->op == NUC_OP_MEAN_DIM) {
+        uint8_t before = (uint8_t)t->e->n_labels;
+        factor x;
+        if (f->power != 1 || !operand_of(t, f, NUC_SELF, NULL, &x))
+            return false;
+        uint8_t after = (uint8_t)t->e->n_labels;
+        if (!take(t, &x, depth - 1, out))
+            return false;
+        count_repeated(t->e, out, before, after);
+        double count = (double)nuc_elements(&x.value->vals[0]) / (double)nuc_elements(&f->value->vals[0]);
+        for (uint32_t i = 0; i < out->count && f->value->op == NUC_OP_MEAN_DIM; i++)
+            out->list[i].number /= count;
+        return true;
+    }
     return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MM, NUC_OP_BMM, NUC_OP_MATMUL, NUC_OP_LINEAR, NUC_OP_ADDMM)) &&
            take_matrix_product(t, f, depth, out);
 }

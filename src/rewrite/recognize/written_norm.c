@@ -402,16 +402,6 @@ static bool read_term(struct nuc_graph *g, const struct nuc_node *root, const st
     return deviation >= 0 && found == 1;
 }
 
-static bool same_weights(const float *a, const float *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        float x = a == NULL ? 1.0f : a[i], y = b == NULL ? 1.0f : b[i];
-        if (!(fabsf(x - y) <= 1e-6f * fabsf(x)))
-            return false;
-    }
-    return true;
-}
-
 /* x / deviation - mean / deviation */
 static bool is_opposite(struct nuc_graph *g, const struct nuc_node *root, const struct nuc_summand *t,
                         const struct deviation *d, const struct norm *n)
@@ -421,9 +411,16 @@ static bool is_opposite(struct nuc_graph *g, const struct nuc_node *root, const 
     double number;
     enum role role;
 
-    return read_term(g, root, t, &other, &role, &number, &weight) && role == MEANS && is_same(&other.of, &d->of) &&
-           nuc_is_number(other.eps / other.of.factor, d->eps / d->of.factor) && nuc_is_number(number, -n->number) &&
-           same_weights(n->weight, weight, (size_t)nuc_elements(&root->vals[0]));
+    size_t count = (size_t)nuc_elements(&root->vals[0]);
+    if (!read_term(g, root, t, &other, &role, &number, &weight) || role != MEANS || !is_same(&other.of, &d->of) ||
+        !nuc_is_number(other.eps / other.of.factor, d->eps / d->of.factor) || !nuc_is_number(number, -n->number))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        float x = n->weight == NULL ? 1.0f : n->weight[i], y = weight == NULL ? 1.0f : weight[i];
+        if (!(fabsf(x - y) <= 1e-6f * fabsf(x)))
+            return false;
+    }
+    return true;
 }
 
 static bool find(struct nuc_graph *g, struct nuc_node *root, struct norm *out)
@@ -716,11 +713,6 @@ static struct nuc_node *build(struct nuc_graph *g, struct nuc_node *node)
                  nuc_insert_reshaped(g, node, y, m->sizes, m->rank));
 }
 
-static bool can_be_built(const struct nuc_node *node, const struct norm *n)
-{
-    return normalized_dims(&node->vals[0], &n->groups) != 0 || n->groups.count == 2;
-}
-
 bool nuc_written_norms(struct nuc_graph *g)
 {
     static const enum nuc_op roots[] = {NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_COUNT};
@@ -731,7 +723,9 @@ bool nuc_written_norms(struct nuc_graph *g)
     /* From the end, so that a norm is found with what is applied to it; parts of one that is found are dead then. */
     for (uint32_t i = count; i-- > 0;) {
         struct norm n;
-        if (nodes[i]->n_users == 0 || !find(g, nodes[i], &n) || !can_be_built(nodes[i], &n))
+        if (nodes[i]->n_users == 0 || !find(g, nodes[i], &n))
+            continue;
+        if (!(normalized_dims(&nodes[i]->vals[0], &n.groups) != 0) && n.groups.count != 2)
             continue;
         nuc_expand_node(g, nodes[i], build);
         nuc_remove_dead(g);

@@ -125,20 +125,6 @@ static bool is_turned(struct nuc_graph *g, const struct nuc_node *value, const s
 
 static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p, struct gate *out);
 
-static bool read_sum(struct nuc_graph *g, struct nuc_node *sum, struct part p, struct gate *out)
-{
-    struct nuc_node *a = nuc_operand(g, sum, NUC_SELF), *b = nuc_operand(g, sum, NUC_OTHER);
-
-    if (p.rows.biases[1].of == NULL && is_vector_beside(b, sum)) {
-        p.rows.biases[1] = (struct bias){b, p.rows.at};
-        return read_gate(g, a, p, out);
-    }
-    struct part rest = p;
-    rest.rows.biases[1].of = NULL;
-    return nuc_elements(&a->vals[0]) == nuc_elements(&b->vals[0]) && read_gate(g, a, p, out) &&
-           read_gate(g, b, rest, out);
-}
-
 static bool is_parameter(const struct nuc_node *node, uint32_t rank)
 {
     return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32 && node->vals[0].rank == rank;
@@ -236,8 +222,17 @@ static bool read_gate(struct nuc_graph *g, struct nuc_node *value, struct part p
     }
     if (!is_float(value))
         return false;
-    if (is_sum(value))
-        return read_sum(g, value, p, out);
+    if (is_sum(value)) {
+        struct nuc_node *a = nuc_operand(g, value, NUC_SELF), *b = nuc_operand(g, value, NUC_OTHER);
+        if (p.rows.biases[1].of == NULL && is_vector_beside(b, value)) {
+            p.rows.biases[1] = (struct bias){b, p.rows.at};
+            return read_gate(g, a, p, out);
+        }
+        struct part rest = p;
+        rest.rows.biases[1].of = NULL;
+        return nuc_elements(&a->vals[0]) == nuc_elements(&b->vals[0]) && read_gate(g, a, p, out) &&
+               read_gate(g, b, rest, out);
+    }
     return is_linear(value) && read_linear(g, value, p, out);
 }
 
@@ -657,23 +652,6 @@ static struct nuc_node *bias_of(const struct cell *c, uint32_t layer, struct nuc
                                         : added;
 }
 
-static void write_params(const struct cell *c, struct known *k, struct nuc_node *before)
-{
-    const int64_t size = nuc_recurrent_gates(c->op) * c->hidden;
-    const struct nuc_meta m = nuc_meta_make(NUC_F32, &size, 1);
-    struct nuc_node *biases[2];
-
-    for (uint32_t i = 0; i < 2; i++) {
-        k->params[k->count++] = weight_of(c, i, before);
-        biases[i] = bias_of(c, i, before);
-    }
-    /* Where one of the layers has a bias, both have. */
-    for (uint32_t i = 0; (biases[0] != NULL || biases[1] != NULL) && i < 2; i++)
-        k->params[k->count++] = biases[i] != NULL ? biases[i] : nuc_insert_filled(c->g, before, &m, 0);
-    if (c->projected != NULL)
-        k->params[k->count++] = nuc_operand(c->g, c->projected, NUC_ARG(LINEAR, weight));
-}
-
 static bool same_rows(const struct cell *c, const struct known *k)
 {
     bool same = true;
@@ -702,7 +680,18 @@ static const struct known *params_of(const struct cell *c, struct nuc_node *befo
     *k = (struct known){.next = *c->known, .op = c->op, .projection = projection};
     for (uint32_t i = 0; i < 2 * nuc_recurrent_gates(c->op); i++)
         k->rows[i / 2][i % 2] = c->gates[i / 2].parts[i % 2].rows;
-    write_params(c, k, before);
+    const int64_t size = nuc_recurrent_gates(c->op) * c->hidden;
+    const struct nuc_meta m = nuc_meta_make(NUC_F32, &size, 1);
+    struct nuc_node *biases[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        k->params[k->count++] = weight_of(c, i, before);
+        biases[i] = bias_of(c, i, before);
+    }
+    /* Where one of the layers has a bias, both have. */
+    for (uint32_t i = 0; (biases[0] != NULL || biases[1] != NULL) && i < 2; i++)
+        k->params[k->count++] = biases[i] != NULL ? biases[i] : nuc_insert_filled(c->g, before, &m, 0);
+    if (c->projected != NULL)
+        k->params[k->count++] = nuc_operand(c->g, c->projected, NUC_ARG(LINEAR, weight));
     *c->known = k;
     return k;
 }

@@ -126,35 +126,6 @@ static struct nuc_node *insert_part(const struct conv3d *c, struct nuc_node *ima
     return insert_reshape(c, part, sizes, 5);
 }
 
-/*
- * All parts as channels, those of a group together. Depth d of the result meets image d * stride + k * dilation -
- * padding, or when transposed, with gaps between the images, d - k * dilation + padding.
- */
-static struct nuc_node *insert_columns(const struct conv3d *c)
-{
-    struct nuc_node *images = insert_images(c);
-    struct nuc_node **parts = nuc_alloc_array(c->g->cx, (size_t)c->kernel, sizeof(struct nuc_node *));
-    int64_t front = c->padding[0], back = c->padding[0] + c->more[0], step = c->stride[0];
-
-    if (c->transposed) {
-        images = insert_gaps(c, images);
-        front = at_least_0((c->kernel - 1) * c->dilation[0] - c->padding[0]);
-        back = at_least_0(c->depth + c->padding[0] - images->vals[0].sizes[1]);
-        step = 1;
-    }
-    const int64_t pad[] = {0, c->more[2], 0, c->more[1], 0, 0, front, back};
-    images = insert_padding(c, images, pad, 8);
-    for (int64_t k = 0; k < c->kernel; k++) {
-        int64_t start = k * c->dilation[0];
-        parts[k] = insert_part(c, images, c->transposed ? front + c->padding[0] - start : start, step);
-    }
-    bool one = c->kernel == 1 && c->g->dialect == NUC_ATEN;
-    struct nuc_node *all = one ? parts[0] : nuc_insert_cat(c->g, c->node, parts, (uint32_t)c->kernel, 2);
-    const struct nuc_meta m = all->vals[0];
-    const int64_t sizes[] = {m.sizes[0], m.sizes[1] * m.sizes[2], m.sizes[3], m.sizes[4]};
-    return insert_reshape(c, all, sizes, 4);
-}
-
 /* Weight [O, I, K, H, W] to [O, K * I, H, W]; when transposed [G * I, O, K, H, W] to [G * K * I, O, H, W]. */
 static struct nuc_node *insert_weight(const struct conv3d *c)
 {
@@ -185,7 +156,30 @@ static struct nuc_node *insert_weight(const struct conv3d *c)
 
 static struct nuc_node *insert_convolution(const struct conv3d *c)
 {
-    struct nuc_node *input = insert_columns(c), *weight = insert_weight(c);
+    /*
+     * All parts as channels, those of a group together. Depth d of the result meets image d * stride + k * dilation -
+     * padding, or when transposed, with gaps between the images, d - k * dilation + padding.
+     */
+    struct nuc_node *images = insert_images(c);
+    struct nuc_node **parts = nuc_alloc_array(c->g->cx, (size_t)c->kernel, sizeof(struct nuc_node *));
+    int64_t front = c->padding[0], back = c->padding[0] + c->more[0], step = c->stride[0];
+    if (c->transposed) {
+        images = insert_gaps(c, images);
+        front = at_least_0((c->kernel - 1) * c->dilation[0] - c->padding[0]);
+        back = at_least_0(c->depth + c->padding[0] - images->vals[0].sizes[1]);
+        step = 1;
+    }
+    const int64_t pad[] = {0, c->more[2], 0, c->more[1], 0, 0, front, back};
+    images = insert_padding(c, images, pad, 8);
+    for (int64_t k = 0; k < c->kernel; k++) {
+        int64_t start = k * c->dilation[0];
+        parts[k] = insert_part(c, images, c->transposed ? front + c->padding[0] - start : start, step);
+    }
+    bool one = c->kernel == 1 && c->g->dialect == NUC_ATEN;
+    struct nuc_node *all = one ? parts[0] : nuc_insert_cat(c->g, c->node, parts, (uint32_t)c->kernel, 2);
+    const struct nuc_meta m = all->vals[0];
+    const int64_t sizes[] = {m.sizes[0], m.sizes[1] * m.sizes[2], m.sizes[3], m.sizes[4]};
+    struct nuc_node *input = insert_reshape(c, all, sizes, 4), *weight = insert_weight(c);
     const struct nuc_arg common[] = {nuc_node_arg(input), nuc_node_arg(weight),
                                      nuc_node_arg(nuc_arg_node(c->node, NUC_CONV_BIAS)), nuc_ints_arg(c->stride + 1, 2),
                                      nuc_ints_arg(c->padding + 1, 2)};

@@ -63,32 +63,6 @@ static struct nuc_node *constant_indices(const struct padding *p, int64_t start,
     return nuc_add_parameter(p->g, p->node, "_indices", &meta, indices);
 }
 
-static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
-{
-    const struct nuc_meta in = p->input->vals[0];
-    struct nuc_node *value = p->input;
-
-    /* What is taken by index out of another order has an order no kernel takes. */
-    if (!p->traced && !nuc_is_contiguous(&in)) {
-        struct nuc_meta contiguous = nuc_in_contiguous_order(&in);
-        value = nuc_insert_clone(p->g, p->node, value, &contiguous);
-    }
-    for (uint32_t i = p->n_dims; i-- > 0;) {
-        uint32_t dim = dim_of(p, i);
-        int64_t size = in.sizes[dim], start = -p->pad[2 * i], end = size + p->pad[2 * i + 1];
-        struct nuc_node *index = p->traced && !reflect ? traced_indices(p, start, end, size)
-                                                       : constant_indices(p, start, end, size, reflect);
-        struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
-        indices[dim] = index;
-        value = nuc_emit(p->g, p->node, NUC_OP_INDEX, p->node,
-                         NUC_ARGS(nuc_node_arg(value), nuc_nodes_arg(indices, value->vals[0].rank)));
-    }
-    if (!nuc_is_channels_last(&in))
-        return value;
-    struct nuc_meta like = nuc_in_channels_last_order(&value->vals[0]);
-    return nuc_insert_clone(p->g, p->node, value, &like);
-}
-
 /* ---- circular ---- */
 
 static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_meta *out)
@@ -219,8 +193,30 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
     p.n_dims = pad->count / 2;
     if (strcmp(name, "constant") == 0)
         return to_constant(&p);
-    if (strcmp(name, "reflect") == 0 || strcmp(name, "replicate") == 0)
-        return to_indexed(&p, name[2] == 'f');
+    if (strcmp(name, "reflect") == 0 || strcmp(name, "replicate") == 0) {
+        bool reflect = name[2] == 'f';
+        const struct nuc_meta in = p.input->vals[0];
+        struct nuc_node *value = p.input;
+        /* What is taken by index out of another order has an order no kernel takes. */
+        if (!p.traced && !nuc_is_contiguous(&in)) {
+            struct nuc_meta contiguous = nuc_in_contiguous_order(&in);
+            value = nuc_insert_clone(p.g, p.node, value, &contiguous);
+        }
+        for (uint32_t i = p.n_dims; i-- > 0;) {
+            uint32_t dim = dim_of(&p, i);
+            int64_t size = in.sizes[dim], start = -p.pad[2 * i], end = size + p.pad[2 * i + 1];
+            struct nuc_node *index = p.traced && !reflect ? traced_indices(&p, start, end, size)
+                                                          : constant_indices(&p, start, end, size, reflect);
+            struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
+            indices[dim] = index;
+            value = nuc_emit(p.g, p.node, NUC_OP_INDEX, p.node,
+                             NUC_ARGS(nuc_node_arg(value), nuc_nodes_arg(indices, value->vals[0].rank)));
+        }
+        if (!nuc_is_channels_last(&in))
+            return value;
+        struct nuc_meta like = nuc_in_channels_last_order(&value->vals[0]);
+        return nuc_insert_clone(p.g, p.node, value, &like);
+    }
     if (strcmp(name, "circular") == 0)
         return to_circular(&p);
     nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s pads with mode '%s': use constant, reflect, replicate or circular",
