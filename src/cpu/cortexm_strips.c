@@ -59,6 +59,37 @@ static void touch(struct lives *l, const struct nuc_node *node, uint32_t positio
     life->last = position > life->last ? position : life->last;
 }
 
+static void find_lives(struct nuc_graph *g, struct lives *l)
+{
+    size_t ids = (size_t)g->next_id + 1;
+
+    *l = (struct lives){.g = g,
+                        .position = nuc_alloc_array(g->cx, ids, sizeof *l->position),
+                        .base = nuc_alloc_array(g->cx, ids, sizeof *l->base),
+                        .items = nuc_alloc_array(g->cx, ids, sizeof *l->items)};
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *viewed = is_view(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
+        l->position[n->id] = l->n;
+        l->base[n->id] = viewed != NULL ? l->base[viewed->id] : n->id;
+        l->items[n->id] = (struct life){viewed != NULL ? 0 : bytes_of(n), UINT32_MAX, 0};
+        l->n++;
+    }
+    /* Parts of a joined value are bytes of it, from the first on. */
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_arg *parts = &n->args[0];
+        for (uint32_t i = 0; n->op == NUC_OP_NUCLEON_JOINED_ROWS && i < parts->count; i++) {
+            l->base[parts->u.nodes[i]->id] = n->id;
+            l->items[parts->u.nodes[i]->id].bytes = 0;
+        }
+    }
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_cursor at = {0, 0};
+        touch(l, n, nuc_is_placeholder(n) ? 0 : l->position[n->id]);
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            touch(l, in, l->position[n->id]);
+    }
+}
+
 /* Works in place where the operand is not read any more: value by value, and depthwise. */
 static bool in_place(const struct nuc_node *node)
 {
@@ -163,6 +194,36 @@ static uint64_t node_cycles(const struct search *f, const struct tried *t, uint3
     return *cycles;
 }
 
+/* One strip: values are made, each after what is kept of it, and end with their last reader but for what is kept. */
+static void measure_strip(const struct search *f, const struct tried *t, struct measured *m)
+{
+    const struct nuc_strip_stage *s = t->s;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct nuc_strip_node *n = &t->now[i];
+        bool view = nuc_is_strip_view(n->node), own = i + 1 < s->n && !view;
+        uint64_t kept = nuc_no_rows(n->fresh) || view ? 0 : rows_bytes(n, nuc_kept_rows(n));
+        if (!nuc_no_rows(n->fresh)) {
+            m->alive += own ? rows_bytes(n, n->rows) : 0;
+            m->most = m->alive > m->most ? m->alive : m->most;
+            m->alive -= kept;
+            uint64_t now = m->alive + scratch_of(n->node);
+            m->most = now > m->most ? now : m->most;
+            m->cycles += node_cycles(f, t, i, n->fresh);
+            m->cycles += kept > 0 ? 2 * nuc_copy_cycles(&f->target->costs.int8, kept) : 0;
+        }
+        for (uint32_t k = 0; k <= i; k++) {
+            const struct nuc_strip_node *next = &s->nodes[k];
+            bool ends = t->last[k] == i && t->owner[k] == k && k + 1 < s->n && !nuc_is_strip_view(next->node);
+            if (!ends || (nuc_no_rows(next->fresh) && !nuc_no_rows(next->rows)) || nuc_no_rows(t->now[k].rows))
+                continue;
+            m->alive += nuc_no_rows(next->fresh) ? 0 : rows_bytes(next, nuc_kept_rows(next));
+            m->most = m->alive > m->most ? m->alive : m->most;
+            m->alive -= rows_bytes(&t->now[k], t->now[k].rows);
+        }
+    }
+}
+
 static int64_t height_of(struct nuc_rows rows)
 {
     return rows.high - rows.low;
@@ -198,32 +259,7 @@ static bool measure(struct search *f, struct tried *t, struct nuc_strips *strips
         }
         uint64_t cycles = m.cycles;
         f->work += (uint64_t)t->s->n * t->s->n;
-        /* One strip: values are made, each after what is kept of it, and end with their last reader but for what is
-         * kept. */
-        const struct nuc_strip_stage *s = t->s;
-        for (uint32_t j = 0; j < s->n; j++) {
-            const struct nuc_strip_node *n = &t->now[j];
-            bool view = nuc_is_strip_view(n->node), own = j + 1 < s->n && !view;
-            uint64_t kept = nuc_no_rows(n->fresh) || view ? 0 : rows_bytes(n, nuc_kept_rows(n));
-            if (!nuc_no_rows(n->fresh)) {
-                m.alive += own ? rows_bytes(n, n->rows) : 0;
-                m.most = m.alive > m.most ? m.alive : m.most;
-                m.alive -= kept;
-                uint64_t now = m.alive + scratch_of(n->node);
-                m.most = now > m.most ? now : m.most;
-                m.cycles += node_cycles(f, t, j, n->fresh);
-                m.cycles += kept > 0 ? 2 * nuc_copy_cycles(&f->target->costs.int8, kept) : 0;
-            }
-            for (uint32_t k = 0; k <= j; k++) {
-                const struct nuc_strip_node *next = &s->nodes[k];
-                bool ends = t->last[k] == j && t->owner[k] == k && k + 1 < s->n && !nuc_is_strip_view(next->node);
-                if (!ends || (nuc_no_rows(next->fresh) && !nuc_no_rows(next->rows)) || nuc_no_rows(t->now[k].rows))
-                    continue;
-                m.alive += nuc_no_rows(next->fresh) ? 0 : rows_bytes(next, nuc_kept_rows(next));
-                m.most = m.alive > m.most ? m.alive : m.most;
-                m.alive -= rows_bytes(&t->now[k], t->now[k].rows);
-            }
-        }
+        measure_strip(f, t, &m);
         before = m.cycles - cycles;
         repeats = steady;
     }
@@ -415,33 +451,7 @@ void nuc_find_strips(struct nuc_graph *g, const struct nuc_target *target, uint6
     struct search f = {.g = g, .target = target, .bytes = bytes, .out = out};
 
     *out = (struct nuc_strip_choices){.count = 0};
-    struct lives *l = &f.lives;
-    size_t ids = (size_t)g->next_id + 1;
-    *l = (struct lives){.g = g,
-                        .position = nuc_alloc_array(g->cx, ids, sizeof *l->position),
-                        .base = nuc_alloc_array(g->cx, ids, sizeof *l->base),
-                        .items = nuc_alloc_array(g->cx, ids, sizeof *l->items)};
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        const struct nuc_node *viewed = is_view(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
-        l->position[n->id] = l->n;
-        l->base[n->id] = viewed != NULL ? l->base[viewed->id] : n->id;
-        l->items[n->id] = (struct life){viewed != NULL ? 0 : bytes_of(n), UINT32_MAX, 0};
-        l->n++;
-    }
-    /* Parts of a joined value are bytes of it, from the first on. */
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        const struct nuc_arg *parts = &n->args[0];
-        for (uint32_t i = 0; n->op == NUC_OP_NUCLEON_JOINED_ROWS && i < parts->count; i++) {
-            l->base[parts->u.nodes[i]->id] = n->id;
-            l->items[parts->u.nodes[i]->id].bytes = 0;
-        }
-    }
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_cursor at = {0, 0};
-        touch(l, n, nuc_is_placeholder(n) ? 0 : l->position[n->id]);
-        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
-            touch(l, in, l->position[n->id]);
-    }
+    find_lives(g, &f.lives);
     for (struct nuc_node *n = g->first; n != NULL && f.work < MOST_WORK; n = n->next) {
         if (nuc_is_call(n) && nuc_has_strips(n))
             try_cut(&f, n);

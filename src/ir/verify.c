@@ -159,6 +159,40 @@ static void check_shape(const struct verifier *v, const struct nuc_node *node)
 
 /* ---- the graph ---- */
 
+static void check_node(struct verifier *v, struct nuc_node *node)
+{
+    if ((unsigned)node->op >= NUC_OP_COUNT)
+        nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: a node has no operator", v->g->file, v->stage);
+    if (node->name == NULL || node->name[0] == '\0')
+        nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: a node (%s) has no name", v->g->file, v->stage,
+                 nuc_node_op_name(node));
+    if (node->id >= v->g->next_id || v->seen[node->id] != NULL)
+        broken(v, node, "its id belongs to another node");
+    if (node->next == NULL ? v->g->last != node : node->next->prev != node)
+        broken(v, node, "the list of nodes is broken after it");
+    if (nuc_is_placeholder(node) && node->prev != NULL && !nuc_is_placeholder(node->prev))
+        broken(v, node, "a placeholder stands after an operator");
+    if ((node->op == NUC_OP_OUTPUT) != (node->next == NULL))
+        broken(v, node, "the last node, and only that, is the output");
+    if (!nuc_op_in_dialect(node->op, node->dialect))
+        broken(v, node, "its dialect does not have the operator");
+    if (node->in_place && (node->dialect != NUC_ATEN || !nuc_op_has_in_place(node->op)))
+        broken(v, node, "the operator has no form in place");
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
+    if (node->n_args != schema->n_args)
+        broken(v, node, "it does not have the arguments of its operator");
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        if (!nuc_arg_fits(&schema->args[i], &node->args[i]))
+            broken(v, node, nuc_format(v->g->cx, "argument '%s' has the wrong type", schema->args[i].name));
+    }
+    check_inputs(v, node);
+    check_values(v, node);
+    check_shape(v, node);
+    v->n_users += node->n_users;
+    v->seen[node->id] = node;
+    v->n_of_op[node->op]++;
+}
+
 /* Each state has a next value of its type and sizes. */
 static void check_states(const struct verifier *v)
 {
@@ -185,38 +219,8 @@ void nuc_graph_verify(struct nuc_graph *g, const char *stage)
     v.n_of_op = nuc_alloc_array(g->cx, NUC_OP_COUNT, sizeof *v.n_of_op);
     if (g->first == NULL || g->first->prev != NULL)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph has no output or no beginning", g->file, stage);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next, count++) {
-        if ((unsigned)n->op >= NUC_OP_COUNT)
-            nuc_fail(v.g->cx, NUC_INTERNAL, "%s: after %s: a node has no operator", v.g->file, v.stage);
-        if (n->name == NULL || n->name[0] == '\0')
-            nuc_fail(v.g->cx, NUC_INTERNAL, "%s: after %s: a node (%s) has no name", v.g->file, v.stage,
-                     nuc_node_op_name(n));
-        if (n->id >= v.g->next_id || v.seen[n->id] != NULL)
-            broken(&v, n, "its id belongs to another node");
-        if (n->next == NULL ? v.g->last != n : n->next->prev != n)
-            broken(&v, n, "the list of nodes is broken after it");
-        if (nuc_is_placeholder(n) && n->prev != NULL && !nuc_is_placeholder(n->prev))
-            broken(&v, n, "a placeholder stands after an operator");
-        if ((n->op == NUC_OP_OUTPUT) != (n->next == NULL))
-            broken(&v, n, "the last node, and only that, is the output");
-        if (!nuc_op_in_dialect(n->op, n->dialect))
-            broken(&v, n, "its dialect does not have the operator");
-        if (n->in_place && (n->dialect != NUC_ATEN || !nuc_op_has_in_place(n->op)))
-            broken(&v, n, "the operator has no form in place");
-        const struct nuc_schema *schema = nuc_op_schema(n->op);
-        if (n->n_args != schema->n_args)
-            broken(&v, n, "it does not have the arguments of its operator");
-        for (uint32_t i = 0; i < n->n_args; i++) {
-            if (!nuc_arg_fits(&schema->args[i], &n->args[i]))
-                broken(&v, n, nuc_format(v.g->cx, "argument '%s' has the wrong type", schema->args[i].name));
-        }
-        check_inputs(&v, n);
-        check_values(&v, n);
-        check_shape(&v, n);
-        v.n_users += n->n_users;
-        v.seen[n->id] = n;
-        v.n_of_op[n->op]++;
-    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next, count++)
+        check_node(&v, n);
     if (count != g->n_nodes || memcmp(v.n_of_op, g->n_of_op, sizeof g->n_of_op) != 0)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph counts %u nodes, it has %u", g->file, stage,
                  (unsigned)g->n_nodes, (unsigned)count);

@@ -150,6 +150,27 @@ static bool may_hide(const struct nuc_calibration *c, const struct nuc_node *nod
     return kind == NUC_MASK_HIDES ? !nuc_is_static(mask) : o->hides || nuc_is_plain_mask(o);
 }
 
+/*
+ * Scores that nothing but masks is added to, in the parameters of the sum: what is taken out of them does not count.
+ */
+static void find_unseen(struct nuc_calibration *c)
+{
+    const uint32_t *group = c->sharing->output_group;
+
+    c->unseen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->unseen);
+    for (const struct nuc_node *n = c->g->last; n != NULL && !c->reference_compat; n = n->prev) {
+        c->unseen[n->id] = n->n_users > 0 && group[n->id] != NUC_NO_GROUP;
+        for (uint32_t i = 0; i < n->n_users && c->unseen[n->id]; i++) {
+            const struct nuc_node *user = n->users[i];
+            enum nuc_mask kind;
+            const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
+            bool masked = mask != NULL && mask != n && kind == NUC_MASK_HIDES;
+            c->unseen[n->id] =
+                group[user->id] == group[n->id] && (masked || (nuc_moves_values(user) && c->unseen[user->id]));
+        }
+    }
+}
+
 /* Masks that something is multiplied with, of 0 and 1 as far as is known. */
 static void find_gates(struct nuc_calibration *c)
 {
@@ -222,23 +243,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
     make_points(c);
-    /*
-     * Scores that nothing but masks is added to, in the parameters of the sum: what is taken out of them does not
-     * count.
-     */
-    const uint32_t *group = c->sharing->output_group;
-    c->unseen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->unseen);
-    for (const struct nuc_node *n = c->g->last; n != NULL && !c->reference_compat; n = n->prev) {
-        c->unseen[n->id] = n->n_users > 0 && group[n->id] != NUC_NO_GROUP;
-        for (uint32_t i = 0; i < n->n_users && c->unseen[n->id]; i++) {
-            const struct nuc_node *user = n->users[i];
-            enum nuc_mask kind;
-            const struct nuc_node *mask = nuc_added_mask(c->g, user, &kind);
-            bool masked = mask != NULL && mask != n && kind == NUC_MASK_HIDES;
-            c->unseen[n->id] =
-                group[user->id] == group[n->id] && (masked || (nuc_moves_values(user) && c->unseen[user->id]));
-        }
-    }
+    find_unseen(c);
     find_gates(c);
     const struct nuc_sharing *s = c->sharing;
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
@@ -275,6 +280,14 @@ static void keep_steps_above(struct nuc_calibration *c, uint32_t group, float st
         c->observers[group]->spec.least = step;
 }
 
+/* What reads a value as it is, so that its result has the same steps. */
+static bool passes_on(const struct nuc_node *node)
+{
+    enum nuc_family family = nuc_op_family(node->op);
+
+    return family == NUC_FAMILY_VIEW || family == NUC_FAMILY_COPY || family == NUC_FAMILY_POOL;
+}
+
 #define MOST_PASSED 4 /* operators that pass a value on, one behind the other */
 
 static void bound_groups(struct nuc_calibration *c, const struct nuc_node *node, float step, int depth)
@@ -284,11 +297,21 @@ static void bound_groups(struct nuc_calibration *c, const struct nuc_node *node,
     for (uint32_t i = 0; i <= t->n_edges; i++)
         keep_steps_above(c, i < t->n_edges ? t->edges[i] : t->output, step);
     for (uint32_t i = 0; depth > 0 && i < node->n_users; i++) {
-        /* What reads a value as it is, so that its result has the same steps. */
-        enum nuc_family family = nuc_op_family(node->users[i]->op);
-        if (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_COPY || family == NUC_FAMILY_POOL)
+        if (passes_on(node->users[i]))
             bound_groups(c, node->users[i], step, depth - 1);
     }
+}
+
+/*
+ * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below that would tell
+ * roundings apart, which differ from one computation to another.
+ */
+static void bound_steps(struct nuc_calibration *c, const struct nuc_node *gelu, const float *data, size_t elements)
+{
+    float min, max;
+
+    if (nuc_min_max(data, elements, &min, &max))
+        bound_groups(c, gelu, 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), MOST_PASSED);
 }
 
 /* Steps of scores below which LiteRT's softmax has no multiplier; they tell no weights apart. */
@@ -322,15 +345,8 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     if (c->means != NULL)
         nuc_input_means_see(c->means, c->pool, c->n_samples - 1, node, data, elements);
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
-        if (node->users[i]->op == NUC_OP_GELU) {
-            /*
-             * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below
-             * that would tell roundings apart, which differ from one computation to another.
-             */
-            float min, max;
-            if (nuc_min_max(data, elements, &min, &max))
-                bound_groups(c, node->users[i], 0x1p-24f * fmaxf(fabsf(min), fabsf(max)), MOST_PASSED);
-        }
+        if (node->users[i]->op == NUC_OP_GELU)
+            bound_steps(c, node->users[i], data, elements);
         if (nuc_op_family(node->users[i]->op) == NUC_FAMILY_SOFTMAX)
             keep_steps_above(c, t->output, LEAST_SCORE_STEP);
     }
@@ -362,20 +378,26 @@ static bool is_read_by_gelu(const struct nuc_node *node)
     return false;
 }
 
+/* By node id: what observe() makes anything of. */
+static const bool *seen_nodes(const struct nuc_calibration *c)
+{
+    bool *seen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *seen);
+
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        const struct nuc_observed *t = &c->observed[n->id];
+        seen[n->id] = t->output != NUC_NO_GROUP || t->n_edges != 0 ||
+                      (c->means != NULL && nuc_input_means_want(c->means, n)) || is_read_by_gelu(n);
+    }
+    for (size_t i = 0; c->samples != NULL && i < c->samples->n_scores; i++)
+        seen[c->samples->scores[i].node->id] = true;
+    return seen;
+}
+
 static void open_evaluator(struct nuc_calibration *c)
 {
     if (c->evaluator == NULL) {
         c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
-        /* By node id: what observe() makes anything of. */
-        bool *seen = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *seen);
-        for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-            const struct nuc_observed *t = &c->observed[n->id];
-            seen[n->id] = t->output != NUC_NO_GROUP || t->n_edges != 0 ||
-                          (c->means != NULL && nuc_input_means_want(c->means, n)) || is_read_by_gelu(n);
-        }
-        for (size_t i = 0; c->samples != NULL && i < c->samples->n_scores; i++)
-            seen[c->samples->scores[i].node->id] = true;
-        c->evaluator = nuc_eval_new_observed(c->g, c->threads, seen);
+        c->evaluator = nuc_eval_new_observed(c->g, c->threads, seen_nodes(c));
         c->pool = nuc_pool_new(c->g->cx, c->threads);
         c->sequence = nuc_sequence_new(c->g);
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);

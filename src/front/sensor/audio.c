@@ -32,6 +32,33 @@ struct audio {
 
 static const char *const audio_keys[] = {KEYS, NULL}, *const sensor_keys[] = {KEYS, "axes", "step", NULL};
 
+/* Samples of a frame and of its transform. */
+static void read_frames(const struct nuc_json *j, struct audio *a)
+{
+    static const char *const pads[] = {"reflect", "zeros", NULL};
+    static const char *const windows[] = {"hann", "hann-symmetric", "hamming", "none", NULL};
+
+    a->rate = nuc_front_end_int(j, "rate", 100, 1000000, 16000);
+    a->window = nuc_front_end_int(j, "window", 2, NUC_RFFT_LONGEST, 480);
+    a->hop = nuc_front_end_int(j, "hop", 1, INT16_MAX, a->window / 2);
+    for (a->fft = NUC_RFFT_SHORTEST; a->fft < a->window;)
+        a->fft *= 2;
+    a->fft = nuc_front_end_int(j, "fft", a->fft, NUC_RFFT_LONGEST, a->fft);
+    if ((a->fft & (a->fft - 1)) != 0) {
+        const struct nuc_json fft = nuc_json_field(j, "fft");
+        nuc_json_fail(&fft, NUC_UNSUPPORTED, "is %lld: powers of two are taken", (long long)a->fft);
+    }
+    a->window_function = nuc_json_word(j, "window_function", windows, HANN);
+    a->center = nuc_front_end_flag(j, "center", false);
+    a->reflect = nuc_json_word(j, "pad", pads, 0) == 0 && a->center;
+    if (a->center) { /* frame i has its centre at i * hop */
+        a->pad = a->fft / 2 - (a->fft - a->window) / 2;
+        a->pad_both = a->window;
+    }
+    a->peak = nuc_front_end_flag(j, "peak", false);
+    a->full_scale = nuc_front_end_real(j, "full_scale", 1e-3, 1e6, 1);
+}
+
 static void read_bands(const struct nuc_json *j, struct audio *a)
 {
     static const char *const mels[] = {"htk", "slaney", "linear", NULL};
@@ -135,6 +162,19 @@ static int32_t in_units(double value, double one)
     const double v = floor(value * one + 0.5);
 
     return v > INT32_MAX ? INT32_MAX : (int32_t)v;
+}
+
+static struct nuc_node *window_of(struct nuc_front_end *f, const struct audio *a)
+{
+    const struct nuc_meta meta = nuc_meta_make(NUC_I32, &a->window, 1);
+    int32_t *w = nuc_alloc_array(f->g->cx, (size_t)a->window, sizeof *w);
+    const double end = (double)a->window - (a->window_function == HANN_SYMMETRIC ? 1 : 0);
+
+    for (int64_t i = 0; i < a->window; i++) {
+        const double share = a->window_function == RECTANGLE ? 0 : a->window_function == HAMMING ? 0.46 : 0.5;
+        w[i] = in_units(1 - share - share * cos(2 * PI * (double)i / end), 2147483648.0);
+    }
+    return nuc_add_constant(f->g, "window", &meta, w);
 }
 
 static struct nuc_node *table_of(struct nuc_front_end *f, int64_t length)
@@ -258,6 +298,17 @@ static struct nuc_node *cosines_of(struct nuc_front_end *f, const struct audio *
 
 /* ---- the operator ---- */
 
+/*
+ * A sum in integers, of a frame that is not shifted, is the real one times `unit`: the window and the weights are in
+ * units of 2^-15, the spectrum is divided by the length, and squares by 2^12.
+ */
+static double unit_of(const struct audio *a, const struct bands *b)
+{
+    const double of_bin = 32768.0 * 32768.0 / ((double)a->fft * a->full_scale), of_weight = INT16_MAX / b->most;
+
+    return a->power == 2 ? of_bin * of_bin / 4096 * of_weight : of_bin * of_weight;
+}
+
 static void set_numbers(const struct audio *a, double unit, int64_t *n)
 {
     const double of_log[] = {[LOG_LN] = log(2), [LOG_10] = log10(2), [LOG_DB] = 20 * log10(2) / (double)a->power};
@@ -299,47 +350,14 @@ static struct nuc_node *build(struct nuc_front_end *f, const struct nuc_json *de
     int64_t numbers[NUC_FEATURE_NUMBERS] = {0};
     struct nuc_features check;
 
-    /* Samples of a frame and of its transform. */
-    static const char *const pads[] = {"reflect", "zeros", NULL};
-    static const char *const windows[] = {"hann", "hann-symmetric", "hamming", "none", NULL};
-    a.rate = nuc_front_end_int(description, "rate", 100, 1000000, 16000);
-    a.window = nuc_front_end_int(description, "window", 2, NUC_RFFT_LONGEST, 480);
-    a.hop = nuc_front_end_int(description, "hop", 1, INT16_MAX, a.window / 2);
-    for (a.fft = NUC_RFFT_SHORTEST; a.fft < a.window;)
-        a.fft *= 2;
-    a.fft = nuc_front_end_int(description, "fft", a.fft, NUC_RFFT_LONGEST, a.fft);
-    if ((a.fft & (a.fft - 1)) != 0) {
-        const struct nuc_json fft = nuc_json_field(description, "fft");
-        nuc_json_fail(&fft, NUC_UNSUPPORTED, "is %lld: powers of two are taken", (long long)a.fft);
-    }
-    a.window_function = nuc_json_word(description, "window_function", windows, HANN);
-    a.center = nuc_front_end_flag(description, "center", false);
-    a.reflect = nuc_json_word(description, "pad", pads, 0) == 0 && a.center;
-    if (a.center) { /* frame i has its centre at i * hop */
-        a.pad = a.fft / 2 - (a.fft - a.window) / 2;
-        a.pad_both = a.window;
-    }
-    a.peak = nuc_front_end_flag(description, "peak", false);
-    a.full_scale = nuc_front_end_real(description, "full_scale", 1e-3, 1e6, 1);
+    read_frames(description, &a);
     read_bands(description, &a);
     read_logarithms(description, &a);
     read_order(f, description, &a);
     struct nuc_node *samples = rows_of(f, &a);
-    const struct nuc_meta meta = nuc_meta_make(NUC_I32, &a.window, 1);
-    int32_t *w = nuc_alloc_array(f->g->cx, (size_t)a.window, sizeof *w);
-    const double end = (double)a.window - (a.window_function == HANN_SYMMETRIC ? 1 : 0);
-    for (int64_t i = 0; i < a.window; i++) {
-        const double share = a.window_function == RECTANGLE ? 0 : a.window_function == HAMMING ? 0.46 : 0.5;
-        w[i] = in_units(1 - share - share * cos(2 * PI * (double)i / end), 2147483648.0);
-    }
-    struct nuc_node *window = nuc_add_constant(f->g, "window", &meta, w), *table = table_of(f, a.fft);
+    struct nuc_node *window = window_of(f, &a), *table = table_of(f, a.fft);
     bands_of(f, description, &a, &b, &weights, &bands);
-    /*
-     * A sum in integers, of a frame that is not shifted, is the real one times `unit`: the window and the weights are
-     * in units of 2^-15, the spectrum is divided by the length, and squares by 2^12.
-     */
-    const double of_bin = 32768.0 * 32768.0 / ((double)a.fft * a.full_scale), of_weight = INT16_MAX / b.most;
-    const double unit = a.power == 2 ? of_bin * of_bin / 4096 * of_weight : of_bin * of_weight;
+    const double unit = unit_of(&a, &b);
     set_numbers(&a, unit, numbers);
     if (numbers[NUC_FEATURE_MULTIPLIER] == INT32_MAX || !nuc_features_read(numbers, NUC_FEATURE_NUMBERS, &check))
         nuc_json_fail(description, NUC_UNSUPPORTED, "has numbers of another size than 32 bits can express");

@@ -47,6 +47,42 @@ static void sort_users(struct nuc_graph *g)
     }
 }
 
+/*
+ * The order torch.fx's legalize_graph gives: breadth first from the nodes that read nothing, readers in their order. A
+ * call stands after all its partition reads, so nodes that stood between the partition's nodes may move after it.
+ */
+static void sort_graph(struct nuc_graph *g)
+{
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    struct sorting s = {
+        .g = g,
+        .missing = nuc_alloc_array(g->cx, g->next_id, sizeof(uint32_t)),
+        .queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *)),
+    };
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_users; i++)
+            s.missing[n->users[i]->id]++;
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (s.missing[n->id] == 0)
+            s.queue[s.count++] = n;
+    }
+    for (uint32_t at = 0; at < s.count; at++) {
+        struct nuc_node *n = s.queue[at];
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            if (--s.missing[n->users[i]->id] == 0)
+                s.queue[s.count++] = n->users[i];
+        }
+    }
+    if (s.count != g->n_nodes)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: the partitions form a cycle", g->file);
+    for (uint32_t i = 0; i < s.count; i++)
+        nuc_move_before(g, s.queue[i], NULL);
+    nuc_pop_arena(g->cx, outer);
+    sort_users(g);
+}
+
 /* Indices of the partitions in the order of their last nodes. */
 static uint32_t *order_of_calls(struct nuc_graph *g, const struct nuc_partitions *partitions)
 {
@@ -89,40 +125,8 @@ struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions
         for (uint32_t k = partitions->items[i].n_nodes; k > 0; k--)
             nuc_remove_node(g, partitions->items[i].nodes[k - 1]);
     }
-    if (partitions->count > 0) {
-        /*
-         * The order torch.fx's legalize_graph gives: breadth first from the nodes that read nothing, readers in their
-         * order. A call stands after all its partition reads, so nodes that stood between the partition's nodes may
-         * move after it.
-         */
-        struct nuc_arena *outer = nuc_push_arena(g->cx);
-        struct sorting s = {
-            .g = g,
-            .missing = nuc_alloc_array(g->cx, g->next_id, sizeof(uint32_t)),
-            .queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *)),
-        };
-        for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-            for (uint32_t i = 0; i < n->n_users; i++)
-                s.missing[n->users[i]->id]++;
-        }
-        for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-            if (s.missing[n->id] == 0)
-                s.queue[s.count++] = n;
-        }
-        for (uint32_t at = 0; at < s.count; at++) {
-            struct nuc_node *n = s.queue[at];
-            for (uint32_t i = 0; i < n->n_users; i++) {
-                if (--s.missing[n->users[i]->id] == 0)
-                    s.queue[s.count++] = n->users[i];
-            }
-        }
-        if (s.count != g->n_nodes)
-            nuc_fail(g->cx, NUC_INTERNAL, "%s: the partitions form a cycle", g->file);
-        for (uint32_t i = 0; i < s.count; i++)
-            nuc_move_before(g, s.queue[i], NULL);
-        nuc_pop_arena(g->cx, outer);
-        sort_users(g);
-    }
+    if (partitions->count > 0)
+        sort_graph(g);
     nuc_remove_dead(g);
     return calls;
 }
