@@ -12,7 +12,7 @@
 /* How the values of a node show one of its arguments. */
 struct strided {
     uint32_t arg;
-    size_t strides[NUC_MAX_RANK]; /* of the argument, in elements, by output dimension */
+    size_t strides[NUC_MAX_RANK]; /* of the argument, in elements, by output dimension; negative ones wrap */
     size_t *first;                /* [values] element the value starts with */
 };
 
@@ -30,7 +30,7 @@ static struct strided *new_strided(struct nuc_eval_call *c, uint32_t arg)
 }
 
 /* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
-static void copy_row(char *to, const char *from, size_t count, size_t step, size_t size)
+static void copy_row(char *to, const char *from, size_t count, ptrdiff_t step, size_t size)
 {
     if (step == 1) {
         memcpy(to, from, count * size);
@@ -38,11 +38,11 @@ static void copy_row(char *to, const char *from, size_t count, size_t step, size
     }
     if (size == 4) { /* float32: a constant size makes the copy a single load and store */
         for (size_t i = 0; i < count; i++)
-            memcpy(to + i * 4, from + i * step * 4, 4);
+            memcpy(to + i * 4, from + (ptrdiff_t)i * step * 4, 4);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        memcpy(to + i * size, from + i * step * size, size);
+        memcpy(to + i * size, from + (ptrdiff_t)i * step * (ptrdiff_t)size, size);
 }
 
 static void copy_value(const struct nuc_eval_call *c, uint32_t val)
@@ -51,18 +51,18 @@ static void copy_value(const struct nuc_eval_call *c, uint32_t val)
     const struct nuc_meta *out = &c->node->vals[val];
     enum nuc_dtype in_dtype = nuc_eval_in_meta(c, s->arg)->dtype;
     size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
-    size_t step = out->rank == 0 ? 1 : s->strides[out->rank - 1];
-    const char *in = (const char *)nuc_eval_in(c, s->arg) + s->first[val] * in_size;
+    ptrdiff_t step = out->rank == 0 ? 1 : (ptrdiff_t)s->strides[out->rank - 1];
+    const char *in = nuc_eval_in(c, s->arg);
     char *to = c->out[val];
 
     for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
-        const char *from = in + nuc_eval_row_offset(out, row, s->strides) * in_size;
+        const char *from = in + (s->first[val] + nuc_eval_row_offset(out, row, s->strides)) * in_size;
         if (in_dtype == out->dtype) {
             copy_row(to, from, length, step, size);
             continue;
         }
         for (size_t i = 0; i < length; i++)
-            nuc_eval_convert(in_dtype, from + i * step * in_size, out->dtype, to + i * size, 1);
+            nuc_eval_convert(in_dtype, from + (ptrdiff_t)i * step * (ptrdiff_t)in_size, out->dtype, to + i * size, 1);
     }
 }
 
@@ -165,7 +165,7 @@ static void prepare_split(struct nuc_eval_call *c)
 
 const struct nuc_eval_op nuc_eval_split = {.prepare = prepare_split, .run = run_strided};
 
-/* ---- diagonals, windows ---- */
+/* ---- diagonals, windows, flips ---- */
 
 static void prepare_diagonal(struct nuc_eval_call *c)
 {
@@ -202,40 +202,25 @@ static void prepare_unfold(struct nuc_eval_call *c)
 
 const struct nuc_eval_op nuc_eval_unfold = {.prepare = prepare_unfold, .run = run_strided};
 
-/* ---- flip ---- */
-
-/* The state is the mask of the dimensions whose elements come in reverse. */
+/* Along these dimensions the elements come in reverse: their strides are negative. */
 static void prepare_flip(struct nuc_eval_call *c)
 {
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    struct strided *s = new_strided(c, NUC_SELF);
     const struct nuc_arg *dims = nuc_arg_at(c->node, NUC_ARG(FLIP, dims));
-    uint32_t *mask = nuc_alloc(c->cx, sizeof *mask);
+    uint32_t mask = dims->count == 0 ? 0 : nuc_dims_mask(c->node, NUC_ARG(FLIP, dims), in->rank);
 
-    *mask = dims->count == 0 ? 0 : nuc_dims_mask(c->node, NUC_ARG(FLIP, dims), nuc_eval_result(c)->rank);
-    c->state = mask;
-}
-
-/* Blocks below `dim` go to their places one by one, or are a single element. */
-static void flip(const struct nuc_meta *m, uint32_t mask, uint32_t dim, const char *from, char *to)
-{
-    size_t block = nuc_product_of_dims(m, dim + 1, m->rank) * nuc_dtype_size(m->dtype);
-
-    if (dim >= m->rank || mask >> dim == 0) {
-        memcpy(to, from, dim >= m->rank ? nuc_dtype_size(m->dtype) : block * (size_t)m->sizes[dim]);
-        return;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if ((mask >> d & 1) == 0)
+            continue;
+        s->first[0] += ((size_t)in->sizes[d] - 1) * s->strides[d];
+        s->strides[d] = 0 - s->strides[d];
     }
-    for (size_t i = 0, n = (size_t)m->sizes[dim]; i < n; i++)
-        flip(m, mask, dim + 1, from + ((mask >> dim & 1) != 0 ? n - 1 - i : i) * block, to + i * block);
 }
 
-static void run_flip(const struct nuc_eval_call *c)
-{
-    if (nuc_eval_elements(c) > 0)
-        flip(nuc_eval_result(c), *(const uint32_t *)c->state, 0, nuc_eval_in(c, NUC_SELF), c->out[0]);
-}
+const struct nuc_eval_op nuc_eval_flip = {.prepare = prepare_flip, .run = run_strided};
 
-const struct nuc_eval_op nuc_eval_flip = {.prepare = prepare_flip, .run = run_flip};
-
-/* ---- slice_scatter ---- */
+/* ---- slice_scatter, select_scatter ---- */
 
 static void prepare_slice_scatter(struct nuc_eval_call *c)
 {
@@ -243,6 +228,19 @@ static void prepare_slice_scatter(struct nuc_eval_call *c)
 
     *slice = read_slice(c, NUC_ARG(SLICE_SCATTER, dim) - NUC_ARG(SLICE, dim));
     nuc_eval_expect(c, NUC_ARG(SLICE_SCATTER, src), nuc_eval_result(c)->dtype);
+    c->state = slice;
+}
+
+/* One index of a dimension. */
+static void prepare_select_scatter(struct nuc_eval_call *c)
+{
+    const struct nuc_meta *out = nuc_eval_result(c);
+    struct slice *slice = nuc_alloc(c->cx, sizeof *slice);
+    int64_t index = nuc_integer(c->node, NUC_ARG(SELECT_SCATTER, index), 0);
+
+    slice->dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SELECT_SCATTER, dim), 0, out->rank);
+    slice->start = (size_t)(index < 0 ? index + out->sizes[slice->dim] : index);
+    slice->count = 1;
     c->state = slice;
 }
 
@@ -262,6 +260,7 @@ static void run_slice_scatter(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_slice_scatter = {.prepare = prepare_slice_scatter, .run = run_slice_scatter};
+const struct nuc_eval_op nuc_eval_select_scatter = {.prepare = prepare_select_scatter, .run = run_slice_scatter};
 
 /* ---- as_strided: places in the memory of its argument, which lies there in its dim order ---- */
 
