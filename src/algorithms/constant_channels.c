@@ -118,14 +118,6 @@ static int64_t choose(const struct nuc_channels *s, int32_t result, int64_t befo
     return steps_to(s, result) * BIAS_OF_STEP;
 }
 
-static void clear(const struct nuc_channels *s, int8_t *weights, int64_t channel)
-{
-    for (int64_t r = 0; r < s->rows; r++) {
-        for (int64_t i = 0; i < s->row; i++)
-            weights[first_weight(s, channel) + r * s->row_stride + i * s->stride] = 0;
-    }
-}
-
 int64_t nuc_fold_constant_channels(struct nuc_context *cx, const struct nuc_channels *shape,
                                    struct nuc_channel_constants *constants)
 {
@@ -148,7 +140,10 @@ int64_t nuc_fold_constant_channels(struct nuc_context *cx, const struct nuc_chan
             constants->weights = weights = nuc_copy(cx, constants->weights, constants->n_weights);
             constants->bias = biases = nuc_copy(cx, constants->bias, (size_t)s->channels * sizeof *biases);
         }
-        clear(s, weights, c);
+        for (int64_t r = 0; r < s->rows; r++) {
+            for (int64_t i = 0; i < s->row; i++)
+                weights[first_weight(s, c) + r * s->row_stride + i * s->stride] = 0;
+        }
         biases[c] = (int32_t)bias;
         if (!s->one_multiplier)
             *rescale = m;

@@ -29,20 +29,6 @@ bool nuc_plan_clash(const struct nuc_plan_range *a, const struct nuc_plan_range 
            a->address < b->address + b->size && b->address < a->address + a->size;
 }
 
-static void check_range(const struct planner *p, size_t i)
-{
-    const struct nuc_plan_range *r = &p->problem->ranges[i];
-
-    if (r->alignment == 0 || (r->alignment & (r->alignment - 1)) != 0 || r->last < r->first ||
-        (r->fixed && r->address % r->alignment != 0))
-        nuc_fail(p->cx, NUC_INTERNAL, "memory plan: range %zu is not well formed", i);
-    for (size_t k = 0; r->fixed && k < i; k++) {
-        if (nuc_plan_clash(r, &p->problem->ranges[k]))
-            nuc_fail(p->cx, NUC_UNSUPPORTED, "memory plan: ranges %zu and %zu are fixed at overlapping addresses", k,
-                     i);
-    }
-}
-
 static void measure(struct planner *p)
 {
     const struct nuc_plan_problem *problem = p->problem;
@@ -50,7 +36,15 @@ static void measure(struct planner *p)
 
     p->unit = problem->n > 0 ? problem->ranges[0].alignment : 1;
     for (size_t i = 0; i < problem->n; i++) {
-        check_range(p, i);
+        const struct nuc_plan_range *r = &p->problem->ranges[i];
+        if (r->alignment == 0 || (r->alignment & (r->alignment - 1)) != 0 || r->last < r->first ||
+            (r->fixed && r->address % r->alignment != 0))
+            nuc_fail(p->cx, NUC_INTERNAL, "memory plan: range %zu is not well formed", i);
+        for (size_t k = 0; r->fixed && k < i; k++) {
+            if (nuc_plan_clash(r, &p->problem->ranges[k]))
+                nuc_fail(p->cx, NUC_UNSUPPORTED, "memory plan: ranges %zu and %zu are fixed at overlapping addresses",
+                         k, i);
+        }
         p->unit = problem->ranges[i].alignment < p->unit ? problem->ranges[i].alignment : p->unit;
     }
     for (size_t i = 0; i < problem->n; i++) {
@@ -205,31 +199,6 @@ static uint32_t start_before(const uint32_t *starts, uint32_t n, uint32_t step)
     return low;
 }
 
-/* Steps in which nothing begins say no more than the one before: steps become numbers of starts. */
-static struct nuc_plan_part make_part(struct planner *p, const struct chain *chains, uint32_t n)
-{
-    struct nuc_plan_item *items = nuc_alloc_array(p->cx, n, sizeof *items);
-    uint32_t *starts = nuc_alloc_array(p->cx, n, sizeof *starts), n_starts = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (i == 0 || chains[i].item.first != starts[n_starts - 1])
-            starts[n_starts++] = chains[i].item.first;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        items[i] = chains[i].item;
-        items[i].first = start_before(starts, n_starts, items[i].first);
-        items[i].last = start_before(starts, n_starts, items[i].last);
-    }
-    return (struct nuc_plan_part){.items = items,
-                                  .n = n,
-                                  .n_steps = n_starts,
-                                  .unit = p->unit,
-                                  .addresses = nuc_alloc_array(p->cx, n, sizeof(uint64_t)),
-                                  .size = UINT64_MAX,
-                                  .method = "none",
-                                  .effort = p->effort};
-}
-
 #define MOST_LEVELS 33
 
 /* levels[k][t]: the most of the 2^k steps from t on. */
@@ -272,7 +241,26 @@ static uint64_t *crowds(const struct planner *p, const struct nuc_plan_part *par
 
 static struct nuc_plan_part plan_part(struct planner *p, const struct chain *chains, uint32_t n)
 {
-    struct nuc_plan_part part = make_part(p, chains, n);
+    /* Steps in which nothing begins say no more than the one before: steps become numbers of starts. */
+    struct nuc_plan_item *items = nuc_alloc_array(p->cx, n, sizeof *items);
+    uint32_t *starts = nuc_alloc_array(p->cx, n, sizeof *starts), n_starts = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || chains[i].item.first != starts[n_starts - 1])
+            starts[n_starts++] = chains[i].item.first;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        items[i] = chains[i].item;
+        items[i].first = start_before(starts, n_starts, items[i].first);
+        items[i].last = start_before(starts, n_starts, items[i].last);
+    }
+    struct nuc_plan_part part = {.items = items,
+                                 .n = n,
+                                 .n_steps = n_starts,
+                                 .unit = p->unit,
+                                 .addresses = nuc_alloc_array(p->cx, n, sizeof(uint64_t)),
+                                 .size = UINT64_MAX,
+                                 .method = "none",
+                                 .effort = p->effort};
     uint64_t bound, *crowd = crowds(p, &part, &bound);
 
     part.target = bound > p->bound ? bound : p->bound;
@@ -292,12 +280,6 @@ static struct nuc_plan_part plan_part(struct planner *p, const struct chain *cha
 
 /* ---- the plan ---- */
 
-static void place_chain(const struct planner *p, uint64_t *addresses, uint32_t range, uint64_t address)
-{
-    for (; range != NOT_JOINED; range = p->taken_by[range])
-        addresses[range] = address;
-}
-
 /* Plans with the pairs joined now. `proven`: no plan with these pairs is smaller. */
 static struct nuc_plan plan_joined(struct planner *p)
 {
@@ -313,8 +295,11 @@ static struct nuc_plan plan_joined(struct planner *p)
         for (end = first + 1; end < n && chains[end].item.first <= last; end++)
             last = chains[end].item.last > last ? chains[end].item.last : last;
         struct nuc_plan_part part = plan_part(p, chains + first, end - first);
-        for (uint32_t i = 0; i < part.n; i++)
-            place_chain(p, plan.addresses, chains[first + i].range, part.addresses[i]);
+        for (uint32_t i = 0; i < part.n; i++) {
+            uint32_t range = chains[first + i].range;
+            for (; range != NOT_JOINED; range = p->taken_by[range])
+                plan.addresses[range] = part.addresses[i];
+        }
         if (part.size > plan.size) {
             plan.size = part.size;
             plan.method = part.method;

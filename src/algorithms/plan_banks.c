@@ -211,23 +211,6 @@ static uint64_t plan_bank(const struct banks *b, uint32_t bank, struct nuc_bank_
     return plan.size;
 }
 
-static void spread(const struct banks *b, struct nuc_bank_plan *out)
-{
-    for (uint32_t i = 0; i < b->n_groups; i++)
-        out->banks[b->groups[i].head] = b->groups[i].bank;
-}
-
-/* Ranges behind the first of their group. */
-static void follow_heads(const struct banks *b, struct nuc_bank_plan *out)
-{
-    for (size_t i = 0; i < b->problem->n; i++) {
-        if (b->head_of[i] == UINT32_MAX)
-            continue;
-        out->banks[i] = out->banks[b->head_of[i]];
-        out->addresses[i] = out->addresses[b->head_of[i]];
-    }
-}
-
 /* A bank whose plan is larger than its room gets less of it the next time. */
 static bool plan_in_order(struct banks *b, int (*order)(const void *, const void *), struct nuc_bank_plan *out)
 {
@@ -243,7 +226,8 @@ static bool plan_in_order(struct banks *b, int (*order)(const void *, const void
             b->room[k] = over < b->room[k] ? b->room[k] - over : 0;
         }
         if (fits) {
-            spread(b, out);
+            for (uint32_t i = 0; i < b->n_groups; i++)
+                out->banks[b->groups[i].head] = b->groups[i].bank;
             return true;
         }
     }
@@ -267,7 +251,13 @@ struct nuc_bank_plan nuc_plan_banks(struct nuc_context *cx, const struct nuc_ban
     make_groups(&b);
     for (size_t i = 0; i < sizeof orders / sizeof orders[0] && !out.fits; i++)
         out.fits = plan_in_order(&b, orders[i], &out);
-    follow_heads(&b, &out);
+    /* Ranges behind the first of their group. */
+    for (size_t i = 0; i < b.problem->n; i++) {
+        if (b.head_of[i] == UINT32_MAX)
+            continue;
+        out.banks[i] = out.banks[b.head_of[i]];
+        out.addresses[i] = out.addresses[b.head_of[i]];
+    }
     nuc_pop_arena(cx, outer);
     return out;
 }

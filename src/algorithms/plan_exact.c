@@ -119,22 +119,12 @@ static bool descend(struct search *s, uint32_t level)
     return false;
 }
 
-static uint64_t size_of(const struct search *s, const uint64_t *addresses)
-{
-    uint64_t size = 0;
-
-    for (uint32_t i = 0; i < s->part->n; i++) {
-        uint64_t end = addresses[i] + s->part->items[i].size;
-        size = end > size ? end : size;
-    }
-    return size;
-}
-
 enum outcome { FOUND, NONE, GAVE_UP };
 
-static void reset(struct search *s)
+static enum outcome find(struct search *s)
 {
     const struct nuc_plan_part *part = s->part;
+    uint32_t level = 0;
 
     memset(s->load, 0, part->n_steps * sizeof *s->load);
     for (uint32_t i = 0; i < part->n; i++) {
@@ -142,17 +132,10 @@ static void reset(struct search *s)
         set_load(s, i, true);
     }
     s->next[0] = 0;
-}
-
-static enum outcome find(struct search *s)
-{
-    uint32_t level = 0;
-
-    reset(s);
     if (!space_is_left(s, s->lowest, 0))
         return NONE;
-    while (level < s->part->n) {
-        if (s->part->effort < s->cost)
+    while (level < part->n) {
+        if (part->effort < s->cost)
             return GAVE_UP;
         s->part->effort -= s->cost;
         if (descend(s, level)) {
@@ -166,12 +149,24 @@ static enum outcome find(struct search *s)
     return FOUND;
 }
 
-/* Long-lived and large items first: they decide most. */
-static void rank_items(struct search *s)
+void nuc_plan_search(struct nuc_context *cx, struct nuc_plan_part *part, uint64_t limit)
 {
-    const struct nuc_plan_item *items = s->part->items;
-
-    for (uint32_t i = 0; i < s->part->n; i++) {
+    if (part->n > MOST_ITEMS || part->proven)
+        return;
+    struct search *s = nuc_alloc(cx, sizeof *s);
+    size_t n = part->n;
+    s->part = part;
+    s->lowest = nuc_alloc_array(cx, (n + 1) * n, sizeof *s->lowest);
+    s->chosen = nuc_alloc_array(cx, n + 1, sizeof *s->chosen);
+    s->next = nuc_alloc_array(cx, n + 1, sizeof *s->next);
+    s->ranked = nuc_alloc_array(cx, n, sizeof *s->ranked);
+    s->placed = nuc_alloc_array(cx, n, sizeof *s->placed);
+    s->load = nuc_alloc_array(cx, part->n_steps, sizeof *s->load);
+    s->floor = nuc_alloc_array(cx, part->n_steps, sizeof *s->floor);
+    s->cost = 8 * (uint64_t)n + part->n_steps;
+    /* Long-lived and large items first: they decide most. */
+    const struct nuc_plan_item *items = part->items;
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t at = i;
         double key = (double)items[i].size * (items[i].last - items[i].first + 1.0);
         for (; at > 0; at--) {
@@ -182,31 +177,6 @@ static void rank_items(struct search *s)
         }
         s->ranked[at] = i;
     }
-}
-
-static struct search *start(struct nuc_context *cx, struct nuc_plan_part *part)
-{
-    struct search *s = nuc_alloc(cx, sizeof *s);
-    size_t n = part->n;
-
-    s->part = part;
-    s->lowest = nuc_alloc_array(cx, (n + 1) * n, sizeof *s->lowest);
-    s->chosen = nuc_alloc_array(cx, n + 1, sizeof *s->chosen);
-    s->next = nuc_alloc_array(cx, n + 1, sizeof *s->next);
-    s->ranked = nuc_alloc_array(cx, n, sizeof *s->ranked);
-    s->placed = nuc_alloc_array(cx, n, sizeof *s->placed);
-    s->load = nuc_alloc_array(cx, part->n_steps, sizeof *s->load);
-    s->floor = nuc_alloc_array(cx, part->n_steps, sizeof *s->floor);
-    s->cost = 8 * (uint64_t)n + part->n_steps;
-    rank_items(s);
-    return s;
-}
-
-void nuc_plan_search(struct nuc_context *cx, struct nuc_plan_part *part, uint64_t limit)
-{
-    if (part->n > MOST_ITEMS || part->proven)
-        return;
-    struct search *s = start(cx, part);
     while (!part->proven && limit < part->size) {
         s->limit = limit;
         enum outcome outcome = find(s);
@@ -214,7 +184,11 @@ void nuc_plan_search(struct nuc_context *cx, struct nuc_plan_part *part, uint64_
             return;
         if (outcome == FOUND) {
             memcpy(part->addresses, level_of(s, part->n), part->n * sizeof *part->addresses);
-            part->size = size_of(s, part->addresses);
+            part->size = 0;
+            for (uint32_t i = 0; i < part->n; i++) {
+                uint64_t end = part->addresses[i] + part->items[i].size;
+                part->size = end > part->size ? end : part->size;
+            }
             part->method = "search";
             part->proven = part->size <= part->target;
         } else if (limit + part->unit >= part->size) {

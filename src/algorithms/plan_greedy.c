@@ -257,16 +257,6 @@ void nuc_plan_greedy(struct nuc_context *cx, struct nuc_plan_part *part, const u
     }
 }
 
-/* The order of addresses of the best plan: placing in it gives a plan that is not larger. */
-static void order_of_plan(struct nuc_context *cx, const struct nuc_plan_part *part, uint32_t *order)
-{
-    struct rank *ranks = nuc_alloc_array(cx, part->n, sizeof *ranks);
-
-    for (uint32_t i = 0; i < part->n; i++)
-        ranks[i] = (struct rank){part->items[i].fixed, UINT64_MAX - part->addresses[i], 0, i};
-    sort_ranks(ranks, part->n, order);
-}
-
 static void swap(uint32_t *order, uint32_t a, uint32_t b)
 {
     uint32_t kept = order[a];
@@ -290,8 +280,11 @@ void nuc_plan_exchange(struct nuc_context *cx, struct nuc_plan_part *part)
     uint32_t *order = nuc_alloc_array(cx, part->n, sizeof *order), first = count_fixed(part);
     uint64_t cost = (uint64_t)part->n * part->n, current = part->size;
     uint32_t random = 1;
-
-    order_of_plan(cx, part, order);
+    /* The order of addresses of the best plan: placing in it gives a plan that is not larger. */
+    struct rank *ranks = nuc_alloc_array(cx, part->n, sizeof *ranks);
+    for (uint32_t i = 0; i < part->n; i++)
+        ranks[i] = (struct rank){part->items[i].fixed, UINT64_MAX - part->addresses[i], 0, i};
+    sort_ranks(ranks, part->n, order);
     while (!part->proven && part->n > first + 1 && part->effort >= cost) {
         part->effort -= cost;
         random = random * 1664525u + 1013904223u; /* Numerical Recipes' generator: the same sequence everywhere */

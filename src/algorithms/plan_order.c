@@ -171,12 +171,6 @@ static void find_candidates(struct order *o, struct level *level, uint64_t limit
     o->pool_size += level->n;
 }
 
-static void keep(const struct order *o, struct nuc_plan_order *best, uint64_t peak)
-{
-    memcpy(best->operators, o->chosen, o->problem->n_operators * sizeof *best->operators);
-    best->peak = peak;
-}
-
 /* Searches all orders with peaks below best->peak. Returns whether it came to an end. */
 static bool search(struct order *o, struct nuc_plan_order *best, uint64_t bound)
 {
@@ -203,8 +197,10 @@ static bool search(struct order *o, struct nuc_plan_order *best, uint64_t bound)
         o->effort -= cost;
         run(o, op);
         o->chosen[level] = op;
-        if (level + 1 == n)
-            keep(o, best, peak);
+        if (level + 1 == n) {
+            memcpy(best->operators, o->chosen, o->problem->n_operators * sizeof *best->operators);
+            best->peak = peak;
+        }
         if (best->peak <= bound)
             return true;
         if (level + 1 == n || !enter(o, peak)) {
@@ -238,34 +234,6 @@ static void set_up_followers(struct order *o)
     o->follower_at = at;
 }
 
-static struct order *start(struct nuc_context *cx, const struct nuc_order_problem *problem)
-{
-    struct order *o = nuc_alloc(cx, sizeof *o);
-
-    o->cx = cx;
-    o->problem = problem;
-    o->effort = problem->effort ? problem->effort : DEFAULT_EFFORT;
-    o->left = nuc_alloc_array(cx, problem->n_buffers, sizeof *o->left);
-    o->starter = nuc_alloc_array(cx, problem->n_buffers, sizeof *o->starter);
-    o->live = nuc_alloc_array(cx, problem->n_buffers, sizeof *o->live);
-    o->waits = nuc_alloc_array(cx, problem->n_operators, sizeof *o->waits);
-    o->done = nuc_alloc_array(cx, problem->n_operators, sizeof *o->done);
-    o->levels = nuc_alloc_array(cx, (size_t)problem->n_operators + 1, sizeof *o->levels);
-    o->chosen = nuc_alloc_array(cx, problem->n_operators, sizeof *o->chosen);
-    set_up_followers(o);
-    for (uint32_t i = 0; i < problem->n_operators; i++) {
-        for (uint32_t k = 0; k < problem->operators[i].n_buffers; k++)
-            o->left[problem->operators[i].buffers[k]]++;
-    }
-    for (uint32_t b = 0; b < problem->n_buffers; b++) {
-        o->starter[b] = NOBODY;
-        o->live[b] = problem->buffers[b].from_start;
-        if (o->live[b] && (o->left[b] > 0 || problem->buffers[b].to_end))
-            o->bytes += problem->buffers[b].size;
-    }
-    return o;
-}
-
 /* The peak of the order given, and what no order goes below: an operator with all it touches, less what it may save. */
 static uint64_t given_peak(struct order *o, uint64_t *bound)
 {
@@ -292,7 +260,28 @@ struct nuc_plan_order nuc_plan_operators(struct nuc_context *cx, const struct nu
 {
     struct nuc_plan_order best = {.operators = nuc_alloc_array(cx, (size_t)problem->n_operators + 1, sizeof(uint32_t))};
     struct nuc_arena *outer = nuc_push_arena(cx);
-    struct order *o = start(cx, problem);
+    struct order *o = nuc_alloc(cx, sizeof *o);
+    o->cx = cx;
+    o->problem = problem;
+    o->effort = problem->effort ? problem->effort : DEFAULT_EFFORT;
+    o->left = nuc_alloc_array(cx, problem->n_buffers, sizeof *o->left);
+    o->starter = nuc_alloc_array(cx, problem->n_buffers, sizeof *o->starter);
+    o->live = nuc_alloc_array(cx, problem->n_buffers, sizeof *o->live);
+    o->waits = nuc_alloc_array(cx, problem->n_operators, sizeof *o->waits);
+    o->done = nuc_alloc_array(cx, problem->n_operators, sizeof *o->done);
+    o->levels = nuc_alloc_array(cx, (size_t)problem->n_operators + 1, sizeof *o->levels);
+    o->chosen = nuc_alloc_array(cx, problem->n_operators, sizeof *o->chosen);
+    set_up_followers(o);
+    for (uint32_t i = 0; i < problem->n_operators; i++) {
+        for (uint32_t k = 0; k < problem->operators[i].n_buffers; k++)
+            o->left[problem->operators[i].buffers[k]]++;
+    }
+    for (uint32_t b = 0; b < problem->n_buffers; b++) {
+        o->starter[b] = NOBODY;
+        o->live[b] = problem->buffers[b].from_start;
+        if (o->live[b] && (o->left[b] > 0 || problem->buffers[b].to_end))
+            o->bytes += problem->buffers[b].size;
+    }
     uint64_t bound;
 
     for (uint32_t i = 0; i < problem->n_operators; i++)

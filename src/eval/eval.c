@@ -531,17 +531,12 @@ void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
         e->values[e->inputs[i]].data = inputs[i];
 }
 
-static void run_step(const struct step *s)
-{
-    if (s->call != NULL && !s->follows)
-        s->call->op->run(s->call);
-}
-
 void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
 {
     for (uint32_t s = from; s < to; s++) {
         const struct nuc_node *node = e->steps[s].node;
-        run_step(&e->steps[s]);
+        if (e->steps[s].call != NULL && !e->steps[s].follows)
+            e->steps[s].call->op->run(e->steps[s].call);
         if (e->observer != NULL && (e->seen == NULL || e->seen[node->id])) {
             for (uint32_t v = 0; v < node->n_vals; v++) {
                 const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];

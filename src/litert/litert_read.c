@@ -250,16 +250,6 @@ static void read_sparse(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
     out->data = (struct nuc_span){x.out, x.elements * x.size};
 }
 
-/* Of a type that no tensor is read with. */
-static const char *type_name(struct lt_reader *r, int type)
-{
-    static const char *const names[] = {
-        [5] = "string", [8] = "complex64", [11] = "complex128", [13] = "resource", [14] = "variant", [17] = "int4"};
-    bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
-
-    return known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
-}
-
 const char *nuc_lt_type_text(struct nuc_context *cx, const char *name, const char *type)
 {
     return nuc_format(
@@ -279,7 +269,11 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
         out->dtype = type == NUC_LT_UINT32 ? NUC_I32 : NUC_I64;
     require_good(r, "a tensor");
     if (out->dtype == NUC_DTYPE_COUNT) {
-        out->unhandled = type_name(r, type);
+        /* Types that no tensor is read with. */
+        static const char *const names[] = {
+            [5] = "string", [8] = "complex64", [11] = "complex128", [13] = "resource", [14] = "variant", [17] = "int4"};
+        bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
+        out->unhandled = known ? names[type] : nuc_format(r->cx, "%d of the schema", type);
         out->is_resource = type == NUC_LT_RESOURCE;
         if (r->cx->obstacles == NULL && !out->is_resource)
             nuc_fail(r->cx, NUC_UNSUPPORTED, "%s: %s", r->file, nuc_lt_type_text(r->cx, out->name, out->unhandled));
@@ -366,21 +360,6 @@ static void read_subgraph(struct lt_reader *r, struct nuc_fb_table t, struct nuc
     require_good(r, "a subgraph");
 }
 
-static void read_signatures(struct lt_reader *r, struct nuc_fb_table root, uint32_t n_subgraphs, struct nuc_lt_model *m)
-{
-    struct nuc_fb_vector list = nuc_fb_vec(&r->fb, root, 7, 4);
-
-    m->signatures = take(r, list.count, sizeof *m->signatures);
-    for (uint32_t i = 0; i < list.count; i++) {
-        struct nuc_fb_table t = nuc_fb_vec_table(&r->fb, list, i);
-        const char *key = nuc_fb_string(&r->fb, t, 2, NULL);
-        uint32_t subgraph = nuc_fb_u32(&r->fb, t, 4, 0);
-        if (subgraph >= n_subgraphs)
-            fail(r, "a signature belongs to a subgraph that is not there");
-        m->signatures[m->n_signatures++] = (struct nuc_lt_signature){key == NULL ? "" : key, subgraph};
-    }
-}
-
 struct nuc_lt_model *nuc_lt_read(struct nuc_context *cx, const char *file, struct nuc_span bytes)
 {
     struct lt_reader r = {.cx = cx, .file = file, .fb = {bytes, false}};
@@ -401,7 +380,16 @@ struct nuc_lt_model *nuc_lt_read(struct nuc_context *cx, const char *file, struc
                  nuc_fb_u32(&r.fb, root, 0, 0));
 
     struct nuc_lt_model *m = nuc_lt_model_new(cx, file);
-    read_signatures(&r, root, subgraphs.count, m);
+    struct nuc_fb_vector list = nuc_fb_vec(&r.fb, root, 7, 4);
+    m->signatures = take(&r, list.count, sizeof *m->signatures);
+    for (uint32_t i = 0; i < list.count; i++) {
+        struct nuc_fb_table t = nuc_fb_vec_table(&r.fb, list, i);
+        const char *key = nuc_fb_string(&r.fb, t, 2, NULL);
+        uint32_t subgraph = nuc_fb_u32(&r.fb, t, 4, 0);
+        if (subgraph >= subgraphs.count)
+            fail(&r, "a signature belongs to a subgraph that is not there");
+        m->signatures[m->n_signatures++] = (struct nuc_lt_signature){key == NULL ? "" : key, subgraph};
+    }
     m->description = nuc_fb_string(&r.fb, root, 3, NULL);
     m->n_subgraphs = subgraphs.count;
     m->subgraphs = take(&r, subgraphs.count, sizeof *m->subgraphs);

@@ -24,16 +24,13 @@ struct lt_writer {
     size_t n_buffers, buffers_capacity;
 };
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static uint32_t code_index(struct lt_writer *w, const struct nuc_lt_op *op)
 {
     for (size_t i = 0; i < w->n_codes; i++) {
         const struct code *c = &w->codes[i];
-        if (c->code == op->code && c->version == op->version && same_text(c->custom_code, op->custom_code))
+        if (c->code == op->code && c->version == op->version &&
+            (c->custom_code == op->custom_code ||
+             (c->custom_code != NULL && op->custom_code != NULL && strcmp(c->custom_code, op->custom_code) == 0)))
             return (uint32_t)i;
     }
     w->codes = nuc_grow(w->cx, w->codes, &w->codes_capacity, w->n_codes + 1, sizeof *w->codes);
@@ -131,23 +128,6 @@ static nuc_fb_ref write_subgraph(struct lt_writer *w, const struct nuc_lt_subgra
     return nuc_fb_table_end(w->b);
 }
 
-static nuc_fb_ref write_codes(struct lt_writer *w)
-{
-    nuc_fb_ref *refs = nuc_alloc_array(w->cx, w->n_codes, sizeof *refs);
-
-    for (size_t i = 0; i < w->n_codes; i++) {
-        const struct code *c = &w->codes[i];
-        nuc_fb_ref custom = c->custom_code == NULL ? 0 : nuc_fb_add_string(w->b, c->custom_code);
-        nuc_fb_table_begin(w->b);
-        nuc_fb_put_i8(w->b, 0, (int8_t)(c->code < OLD_CODE_MAX ? c->code : OLD_CODE_MAX), 0);
-        nuc_fb_put_ref(w->b, 1, custom);
-        nuc_fb_put_i32(w->b, 2, c->version, 1);
-        nuc_fb_put_i32(w->b, 3, c->code, 0);
-        refs[i] = nuc_fb_table_end(w->b);
-    }
-    return nuc_fb_add_refs(w->b, refs, w->n_codes);
-}
-
 struct nuc_span nuc_lt_write(struct nuc_lt_model *m)
 {
     struct lt_writer w = {.cx = m->cx, .b = nuc_fb_builder_new(m->cx)};
@@ -169,7 +149,18 @@ struct nuc_span nuc_lt_write(struct nuc_lt_model *m)
         subgraphs[i] = write_subgraph(&w, &m->subgraphs[i]);
     nuc_fb_ref subgraph_list = nuc_fb_add_refs(w.b, subgraphs, m->n_subgraphs);
     nuc_fb_ref buffers = nuc_fb_add_refs(w.b, w.buffers, w.n_buffers);
-    nuc_fb_ref codes = write_codes(&w);
+    nuc_fb_ref *refs = nuc_alloc_array(w.cx, w.n_codes, sizeof *refs);
+    for (size_t i = 0; i < w.n_codes; i++) {
+        const struct code *c = &w.codes[i];
+        nuc_fb_ref custom = c->custom_code == NULL ? 0 : nuc_fb_add_string(w.b, c->custom_code);
+        nuc_fb_table_begin(w.b);
+        nuc_fb_put_i8(w.b, 0, (int8_t)(c->code < OLD_CODE_MAX ? c->code : OLD_CODE_MAX), 0);
+        nuc_fb_put_ref(w.b, 1, custom);
+        nuc_fb_put_i32(w.b, 2, c->version, 1);
+        nuc_fb_put_i32(w.b, 3, c->code, 0);
+        refs[i] = nuc_fb_table_end(w.b);
+    }
+    nuc_fb_ref codes = nuc_fb_add_refs(w.b, refs, w.n_codes);
     nuc_fb_ref description = m->description == NULL ? 0 : nuc_fb_add_string(w.b, m->description);
 
     nuc_fb_table_begin(w.b);

@@ -209,22 +209,6 @@ static const char *python_name(struct nuc_context *cx, const struct nuc_profile_
     return name[0] >= '0' && name[0] <= '9' ? nuc_format(cx, "_%s", name) : name;
 }
 
-static void put_metadata(struct nuc_context *cx, json_t *metadata, const struct nuc_profile_row *row, int64_t handle)
-{
-    const char *line = row->source != NULL ? strrchr(row->source, ':') : NULL;
-
-    if (line != NULL)
-        nuc_put_text(cx, metadata, "stack_trace",
-                     nuc_format(cx, "File \"%.*s\", line %s", (int)(line - row->source), row->source, line + 1));
-    if (row->label != NULL) {
-        /* Of the first part: "blocks.0.c1" of "blocks.0.c1 + blocks.0/relu6", "blocks.0" of "blocks.0/add". */
-        const char *module = nuc_format(cx, "%.*s", (int)strcspn(row->label, "/ ,;"), row->label);
-        nuc_put_text(cx, metadata, "nn_module_stack",
-                     nuc_format(cx, "L__self__,,torch.nn.Module;L__self___%s,%s,torch.nn.Module", module, module));
-    }
-    nuc_put_string(cx, metadata, "debug_handle", nuc_format(cx, "%lld", (long long)handle));
-}
-
 static void put_handle(struct nuc_context *cx, json_t *parent, const char *key, int64_t handle)
 {
     json_t *list = json_object_get(parent, key);
@@ -244,7 +228,18 @@ static void add_node(struct record *r, const struct nuc_profile_row *row)
     nuc_put_string(r->cx, input, "name", "self");
     put_tensor(r->cx, input, "arg", r->last);
     put_tensor(r->cx, nuc_put_array(r->cx, node, "outputs"), NULL, name);
-    put_metadata(r->cx, nuc_put_object(r->cx, node, "metadata"), row, ++r->handle);
+    json_t *metadata = nuc_put_object(r->cx, node, "metadata");
+    const char *line = row->source != NULL ? strrchr(row->source, ':') : NULL;
+    if (line != NULL)
+        nuc_put_text(r->cx, metadata, "stack_trace",
+                     nuc_format(r->cx, "File \"%.*s\", line %s", (int)(line - row->source), row->source, line + 1));
+    if (row->label != NULL) {
+        /* Of the first part: "blocks.0.c1" of "blocks.0.c1 + blocks.0/relu6", "blocks.0" of "blocks.0/add". */
+        const char *module = nuc_format(r->cx, "%.*s", (int)strcspn(row->label, "/ ,;"), row->label);
+        nuc_put_text(r->cx, metadata, "nn_module_stack",
+                     nuc_format(r->cx, "L__self__,,torch.nn.Module;L__self___%s,%s,torch.nn.Module", module, module));
+    }
+    nuc_put_string(r->cx, metadata, "debug_handle", nuc_format(r->cx, "%lld", (long long)(++r->handle)));
     add_value(r, name);
     put_handle(r->cx, r->handles, instruction, r->handle);
     if (json_object_get(r->results, instruction) == NULL)

@@ -168,18 +168,6 @@ static const char *plain(struct nuc_context *cx, const char *text)
     return text != NULL ? nuc_plain_text(cx, text) : NULL;
 }
 
-/* The names are the file's. */
-static void make_plain(struct nuc_context *cx, struct nuc_profile *p)
-{
-    for (size_t i = 0; i < p->n_rows; i++) {
-        struct nuc_profile_row *row = &p->rows[i];
-        row->what = nuc_plain_text(cx, row->what);
-        row->label = plain(cx, row->label);
-        row->node = plain(cx, row->node);
-        row->source = plain(cx, row->source);
-    }
-}
-
 struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target, const char *file,
                                      struct nuc_span program, const struct nuc_profile_run *run)
 {
@@ -197,7 +185,14 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
         else if (in->kind == NUC_INSTRUCTION_KERNEL)
             add_operator(&f, i, view, in);
     }
-    make_plain(cx, f.p);
+    /* The names are the file's. */
+    for (size_t i = 0; i < f.p->n_rows; i++) {
+        struct nuc_profile_row *row = &f.p->rows[i];
+        row->what = nuc_plain_text(cx, row->what);
+        row->label = plain(cx, row->label);
+        row->node = plain(cx, row->node);
+        row->source = plain(cx, row->source);
+    }
     return f.p;
 }
 
@@ -209,47 +204,6 @@ static void add_column(struct nuc_text *out, const char *text, size_t width)
     nuc_text_add_column(out, text, width, width - 2);
 }
 
-static void add_line(struct nuc_text *out, const struct nuc_profile *p, const struct nuc_profile_row *row)
-{
-    enum { NUMBER = 6, WHAT = 24, LABEL = 40 };
-    const char *number = row->kind == NUC_PROFILE_KERNEL ? nuc_format(out->cx, "%u.%u", row->instruction, row->kernel)
-                                                         : nuc_format(out->cx, "%u", row->instruction);
-    const char *scope = row->kind == NUC_PROFILE_CPU ? strstr(row->what, "::") : NULL;
-    const char *name = scope != NULL ? scope + 2 : row->what;
-    const char *what = row->kind == NUC_PROFILE_CALL ? nuc_format(out->cx, "call of %s", name) : name;
-
-    add_column(out, number, NUMBER);
-    add_column(out, row->kind == NUC_PROFILE_CPU ? "CPU" : "NPU", 3);
-    add_column(out, what, WHAT);
-    nuc_text_addf(out, "%11s %9.1f %5.1f%%  ", nuc_with_commas(out->cx, row->cycles),
-                  (double)row->cycles / p->target->clock_hz * 1e6,
-                  p->cycles > 0 ? (double)row->cycles / (double)p->cycles * 100 : 0.0);
-    nuc_text_add_column(out, row->label != NULL ? row->label : "-", LABEL, (LABEL - 2) / 2);
-    nuc_text_addf(out, "%s\n", row->source != NULL ? nuc_base_name(row->source) : "-");
-}
-
-static void add_notes(struct nuc_text *out, const struct nuc_profile *p)
-{
-    struct nuc_context *cx = out->cx;
-
-    nuc_text_addf(out, "\n%s cycles, %s at %.0f MHz: NPU %s, CPU %s\n", nuc_with_commas(cx, p->cycles),
-                  nuc_time_text(cx, p->cycles, p->target->clock_hz), p->target->clock_hz * 1e-6,
-                  nuc_with_commas(cx, p->npu_cycles), nuc_with_commas(cx, p->cycles - p->npu_cycles));
-    nuc_text_addf(out, "NPU: cycles of the simulator's model; CPU: estimated from sizes and types; not measured "
-                       "on\nsilicon (docs/cycle-model.md has the error)\n");
-    if (p->fetched > 0)
-        nuc_text_addf(out,
-                      "%s of these cycles: %s bytes of weights from flash, copied by the CPU; by a DMA beside the "
-                      "kernels %s\n",
-                      nuc_with_commas(cx, p->fetch_cycles), nuc_with_commas(cx, p->fetched),
-                      nuc_with_commas(cx, p->fetch_cycles_by_dma));
-    if (p->unrecorded)
-        nuc_text_addf(out,
-                      "the program was compiled without --profile: kernels have their modelled times and no names\n");
-    if (p->foreign)
-        nuc_text_addf(out, "microcode of another converter: its kernels cannot be told apart or timed\n");
-}
-
 const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *p)
 {
     struct nuc_text out;
@@ -257,8 +211,38 @@ const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *
     nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%-6s %-3s %-24s %11s %9s %6s  %-40s %s\n", "no.", "on", "operator or kernel", "cycles", "us",
                   "share", "label", "source");
-    for (size_t i = 0; i < p->n_rows; i++)
-        add_line(&out, p, &p->rows[i]);
-    add_notes(&out, p);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct nuc_profile_row *row = &p->rows[i];
+        enum { NUMBER = 6, WHAT = 24, LABEL = 40 };
+        const char *number = row->kind == NUC_PROFILE_KERNEL ? nuc_format(cx, "%u.%u", row->instruction, row->kernel)
+                                                             : nuc_format(cx, "%u", row->instruction);
+        const char *scope = row->kind == NUC_PROFILE_CPU ? strstr(row->what, "::") : NULL;
+        const char *name = scope != NULL ? scope + 2 : row->what;
+        const char *what = row->kind == NUC_PROFILE_CALL ? nuc_format(cx, "call of %s", name) : name;
+        add_column(&out, number, NUMBER);
+        add_column(&out, row->kind == NUC_PROFILE_CPU ? "CPU" : "NPU", 3);
+        add_column(&out, what, WHAT);
+        nuc_text_addf(&out, "%11s %9.1f %5.1f%%  ", nuc_with_commas(cx, row->cycles),
+                      (double)row->cycles / p->target->clock_hz * 1e6,
+                      p->cycles > 0 ? (double)row->cycles / (double)p->cycles * 100 : 0.0);
+        nuc_text_add_column(&out, row->label != NULL ? row->label : "-", LABEL, (LABEL - 2) / 2);
+        nuc_text_addf(&out, "%s\n", row->source != NULL ? nuc_base_name(row->source) : "-");
+    }
+    nuc_text_addf(&out, "\n%s cycles, %s at %.0f MHz: NPU %s, CPU %s\n", nuc_with_commas(cx, p->cycles),
+                  nuc_time_text(cx, p->cycles, p->target->clock_hz), p->target->clock_hz * 1e-6,
+                  nuc_with_commas(cx, p->npu_cycles), nuc_with_commas(cx, p->cycles - p->npu_cycles));
+    nuc_text_addf(&out, "NPU: cycles of the simulator's model; CPU: estimated from sizes and types; not measured "
+                        "on\nsilicon (docs/cycle-model.md has the error)\n");
+    if (p->fetched > 0)
+        nuc_text_addf(&out,
+                      "%s of these cycles: %s bytes of weights from flash, copied by the CPU; by a DMA beside the "
+                      "kernels %s\n",
+                      nuc_with_commas(cx, p->fetch_cycles), nuc_with_commas(cx, p->fetched),
+                      nuc_with_commas(cx, p->fetch_cycles_by_dma));
+    if (p->unrecorded)
+        nuc_text_addf(&out,
+                      "the program was compiled without --profile: kernels have their modelled times and no names\n");
+    if (p->foreign)
+        nuc_text_addf(&out, "microcode of another converter: its kernels cannot be told apart or timed\n");
     return nuc_text_string(&out);
 }

@@ -7,31 +7,10 @@ static double microseconds(const struct nuc_profile *p, uint64_t cycles)
     return (double)cycles / p->target->clock_hz * 1e6;
 }
 
-static void put_row(struct nuc_context *cx, json_t *list, const struct nuc_profile *p,
-                    const struct nuc_profile_row *row)
+const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p)
 {
     static const char *const kinds[] = {
         [NUC_PROFILE_CPU] = "operator", [NUC_PROFILE_CALL] = "call", [NUC_PROFILE_KERNEL] = "kernel"};
-    json_t *o = nuc_put_object(cx, list, NULL);
-
-    nuc_put_text(cx, o, "kind", kinds[row->kind]);
-    nuc_put_text(cx, o, "on", row->kind == NUC_PROFILE_CPU ? "cpu" : "npu");
-    nuc_put_int(cx, o, "instruction", row->instruction);
-    if (row->kind == NUC_PROFILE_KERNEL)
-        nuc_put_int(cx, o, "kernel", row->kernel);
-    else
-        nuc_put_null(cx, o, "kernel");
-    nuc_put_text(cx, o, "operator", row->what);
-    nuc_put_text(cx, o, "label", row->label);
-    nuc_put_text(cx, o, "node", row->node);
-    nuc_put_text(cx, o, "source", row->source);
-    nuc_put_count(cx, o, "cycles", row->cycles);
-    nuc_put_double(cx, o, "us", microseconds(p, row->cycles));
-    nuc_put_bool(cx, o, "recorded", row->recorded);
-}
-
-const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p)
-{
     json_t *tree = nuc_json_tree(cx);
 
     nuc_put_text(cx, tree, "target", p->target->name);
@@ -46,7 +25,23 @@ const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p
     nuc_put_bool(cx, tree, "recorded", !p->unrecorded);
     nuc_put_bool(cx, tree, "foreign_microcode", p->foreign);
     json_t *list = nuc_put_array(cx, tree, "rows");
-    for (size_t i = 0; i < p->n_rows; i++)
-        put_row(cx, list, p, &p->rows[i]);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct nuc_profile_row *row = &p->rows[i];
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "kind", kinds[row->kind]);
+        nuc_put_text(cx, o, "on", row->kind == NUC_PROFILE_CPU ? "cpu" : "npu");
+        nuc_put_int(cx, o, "instruction", row->instruction);
+        if (row->kind == NUC_PROFILE_KERNEL)
+            nuc_put_int(cx, o, "kernel", row->kernel);
+        else
+            nuc_put_null(cx, o, "kernel");
+        nuc_put_text(cx, o, "operator", row->what);
+        nuc_put_text(cx, o, "label", row->label);
+        nuc_put_text(cx, o, "node", row->node);
+        nuc_put_text(cx, o, "source", row->source);
+        nuc_put_count(cx, o, "cycles", row->cycles);
+        nuc_put_double(cx, o, "us", microseconds(p, row->cycles));
+        nuc_put_bool(cx, o, "recorded", row->recorded);
+    }
     return nuc_json_text(cx, tree);
 }

@@ -54,15 +54,6 @@ static uint32_t add_tensor(struct nuc_emission *e, const struct nuc_meta *meta, 
         e, (struct nuc_emit_value){.kind = NUC_EMIT_TENSOR, .meta = meta, .storage = storage, .constant = constant});
 }
 
-/* The same from byte `offset` of the storage on. */
-static uint32_t add_tensor_at(struct nuc_emission *e, const struct nuc_meta *meta, uint32_t storage, size_t offset)
-{
-    uint32_t value = add_tensor(e, meta, storage, 0);
-
-    e->values[value].offset = offset;
-    return value;
-}
-
 static uint32_t tensor_of(struct nuc_emission *e, const struct nuc_node *node)
 {
     uint32_t *values = e->value_of[node->id];
@@ -220,7 +211,8 @@ static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node
 
     if (e->places[node->id].part) {
         const struct nuc_emit_place *place = &e->places[node->id];
-        values[0] = add_tensor_at(e, &node->vals[0], place->storage, place->offset);
+        values[0] = add_tensor(e, &node->vals[0], place->storage, 0);
+        e->values[values[0]].offset = place->offset;
         e->value_of[node->id] = values;
         return values;
     }
@@ -381,17 +373,6 @@ static bool same_places(const struct nuc_meta *source, const struct nuc_meta *vi
     return true;
 }
 
-/* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
-static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, uint32_t source)
-{
-    uint32_t result = add_results(e, node)[0];
-    uint32_t sizes = node->op == NUC_OP_VIEW ? add_argument(e, node, NUC_ARG(VIEW, size))
-                                             : add_ints(e, node->vals[0].sizes, node->vals[0].rank);
-    const uint32_t args[] = {source, sizes, result, result};
-
-    add_call(e, need_variant(e, node), args, sizeof args / sizeof *args);
-}
-
 /* The node is another name for the bytes of value `base`. */
 static void emit_name(struct nuc_emission *e, const struct nuc_node *node, uint32_t base)
 {
@@ -414,7 +395,12 @@ static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
     bool contiguous = nuc_lies_contiguous(&source->vals[0]), result = nuc_lies_contiguous(&node->vals[0]);
     bool in_place = same_places(&source->vals[0], &node->vals[0]);
     if (contiguous && result && nuc_feeds_output(node)) {
-        emit_view_copy(e, node, tensor_of(e, source));
+        /* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
+        uint32_t copy = add_results(e, node)[0];
+        uint32_t sizes = node->op == NUC_OP_VIEW ? add_argument(e, node, NUC_ARG(VIEW, size))
+                                                 : add_ints(e, node->vals[0].sizes, node->vals[0].rank);
+        const uint32_t args[] = {tensor_of(e, source), sizes, copy, copy};
+        add_call(e, need_variant(e, node), args, sizeof args / sizeof *args);
         return;
     }
     if (!result && !in_place)

@@ -17,11 +17,6 @@ static const enum need needs[NUC_OP_COUNT] = {
 static const enum nuc_op *const reference_ops =
     NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_EXPAND, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM);
 
-static enum need need_of(enum nuc_op op, bool as_reference)
-{
-    return as_reference && !nuc_op_is_in(op, reference_ops) ? NEED_NOTHING : needs[op];
-}
-
 static bool operands_differ(const struct nuc_node *node)
 {
     struct nuc_cursor at = {0, 0};
@@ -147,7 +142,8 @@ void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
 
     for (struct nuc_node *node = g->first; node != NULL; node = node->next) {
         if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)
-            legalize(g, node, need_of(node->op, as_reference), stale);
+            legalize(g, node, as_reference && !nuc_op_is_in(node->op, reference_ops) ? NEED_NOTHING : needs[node->op],
+                     stale);
         else if (node->op == NUC_OP_CALL_DELEGATE && !as_reference)
             name_delegate_inputs(g, node);
         if (node->op == NUC_OP_QUANTIZE_PER_CHANNEL && !as_reference)

@@ -138,12 +138,6 @@ static void add_escaped(struct nuc_text *out, const char *text)
     }
 }
 
-/* A hue of its own for neighbours in the list: multiples of the golden angle. */
-static uint32_t hue(size_t index)
-{
-    return (uint32_t)(index * 137 % 360);
-}
-
 static void draw_tensor(struct nuc_text *out, const struct nuc_map_pool *p, size_t index, double top, uint32_t steps)
 {
     const struct nuc_planned *t = &p->tensors[index];
@@ -154,10 +148,11 @@ static void draw_tensor(struct nuc_text *out, const struct nuc_map_pool *p, size
     nuc_text_addf(out, "<g><title>%llu bytes at %llu, %ss %u to %u: ", (unsigned long long)t->size,
                   (unsigned long long)t->address, p->step, t->first, t->last);
     add_escaped(out, t->name);
+    /* A hue of its own for neighbours in the list: multiples of the golden angle. */
     nuc_text_addf(out,
                   "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"hsl(%u,60%%,75%%)\" "
                   "fill-opacity=\"0.8\" stroke=\"#333\" stroke-width=\"0.5\"/>",
-                  x, y, w, h, hue(index));
+                  x, y, w, h, (uint32_t)(index * 137 % 360));
     size_t letters = w > 2 * LETTER && h > 12 ? (size_t)(w / LETTER) - 1 : 0;
     if (letters > 2) {
         nuc_text_addf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + h / 2 + 4);

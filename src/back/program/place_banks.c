@@ -14,11 +14,6 @@ struct beside {
 
 /* ---- who touches what ---- */
 
-static unsigned reach_of(const struct nuc_emit_instruction *in)
-{
-    return in->delegate ? NUC_BY_NPU : NUC_BY_CPU;
-}
-
 /* Banks that all who touch the storage reach; the caller's inputs and outputs are the CPU's. */
 static void find_uses(const struct nuc_emission *e, const struct nuc_banks *banks, uint32_t *allowed, uint64_t *uses,
                       unsigned *states)
@@ -31,7 +26,7 @@ static void find_uses(const struct nuc_emission *e, const struct nuc_banks *bank
     for (size_t i = 0; i < e->n_instructions; i++) {
         const struct nuc_emit_instruction *in = &e->instructions[i];
         for (uint32_t k = 0; k < in->n_storages; k++) {
-            reach[in->storages[k]] |= reach_of(in);
+            reach[in->storages[k]] |= in->delegate ? NUC_BY_NPU : NUC_BY_CPU;
             uses[in->storages[k]] += e->storages[in->storages[k]].bytes;
         }
     }

@@ -5,21 +5,6 @@
 #include "back/program/sink.h"
 #include "ir/labels.h"
 
-/* By storage: 1 + id of the first node whose value lies in it; of views that is what they view. */
-static uint32_t *storage_owners(const struct nuc_emission *e)
-{
-    uint32_t *owners = nuc_alloc_array(e->cx, e->n_storages + 1, sizeof *owners);
-
-    for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
-        for (uint32_t i = 0; e->value_of[n->id] != NULL && n->op != NUC_OP_CALL_DELEGATE && i < n->n_vals; i++) {
-            uint32_t storage = e->values[e->value_of[n->id][i]].storage;
-            if (storage != NUC_NO_STORAGE && owners[storage] == 0)
-                owners[storage] = n->id + 1;
-        }
-    }
-    return owners;
-}
-
 static const char *label_of(struct nuc_context *cx, const struct nuc_labels *labels, const struct nuc_emit_storage *s)
 {
     if (s->node == NULL)
@@ -54,7 +39,15 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
     const struct nuc_labels labels = nuc_label_graph(e->g);
     struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
     uint32_t *memories = nuc_alloc_array(e->cx, e->n_storages, sizeof *memories);
-    const uint32_t *owners = storage_owners(e);
+    /* By storage: 1 + id of the first node whose value lies in it; of views that is what they view. */
+    uint32_t *owners = nuc_alloc_array(e->cx, e->n_storages + 1, sizeof *owners);
+    for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; e->value_of[n->id] != NULL && n->op != NUC_OP_CALL_DELEGATE && i < n->n_vals; i++) {
+            uint32_t storage = e->values[e->value_of[n->id][i]].storage;
+            if (storage != NUC_NO_STORAGE && owners[storage] == 0)
+                owners[storage] = n->id + 1;
+        }
+    }
     out->n_tensors = 0;
     for (size_t i = 0; i < e->n_storages; i++) {
         const struct nuc_emit_storage *s = &e->storages[i];

@@ -210,17 +210,6 @@ static void join_all(struct nuc_decider *s)
     }
 }
 
-static void sort(struct nuc_decider *s)
-{
-    for (size_t i = 1; i < s->n_found; i++) {
-        const struct nuc_found box = s->found[i];
-        size_t at = i;
-        for (; at > 0 && box.score > s->found[at - 1].score; at--)
-            s->found[at] = s->found[at - 1];
-        s->found[at] = box;
-    }
-}
-
 static void find_centroids(struct nuc_decider *s, const void *const *outputs)
 {
     const struct nuc_decision_rule *d = s->decision;
@@ -233,7 +222,13 @@ static void find_centroids(struct nuc_decider *s, const void *const *outputs)
             *box = cell;
     }
     join_all(s);
-    sort(s);
+    for (size_t i = 1; i < s->n_found; i++) {
+        const struct nuc_found box = s->found[i];
+        size_t at = i;
+        for (; at > 0 && box.score > s->found[at - 1].score; at--)
+            s->found[at] = s->found[at - 1];
+        s->found[at] = box;
+    }
     s->n_found = s->n_found < d->maximum ? s->n_found : d->maximum;
     for (size_t i = 0; i < s->n_found; i++) {
         struct nuc_found *box = &s->found[i];

@@ -372,18 +372,6 @@ static void float_row(const struct binary *b, const struct operand *x, const str
     }
 }
 
-static void integer_row(const struct binary *b, const struct operand *x, const struct operand *y, enum nuc_dtype dtype,
-                        void *out, size_t n)
-{
-    uint64_t alpha = (uint64_t)(int64_t)b->alpha;
-
-    for (size_t i = 0; i < n; i++) {
-        uint64_t v = b->integers((uint64_t)nuc_int_at(x->dtype, x->data, i * x->step),
-                                 (uint64_t)nuc_int_at(y->dtype, y->data, i * y->step), alpha);
-        nuc_eval_store_int(dtype, out, i, (int64_t)v);
-    }
-}
-
 /* How many rows there are, and their length. */
 static size_t row_count(const struct nuc_eval_call *c, size_t *length)
 {
@@ -428,8 +416,11 @@ static void run_binary(const struct nuc_eval_call *c)
         char *out = (char *)c->out[0] + row * length * nuc_dtype_size(dtype);
         if (b->integers == NULL)
             float_row(b, &x, &y, dtype, out, length);
-        else
-            integer_row(b, &x, &y, dtype, out, length);
+        for (size_t i = 0; b->integers != NULL && i < length; i++) {
+            uint64_t v = b->integers((uint64_t)nuc_int_at(x.dtype, x.data, i * x.step),
+                                     (uint64_t)nuc_int_at(y.dtype, y.data, i * y.step), (uint64_t)(int64_t)b->alpha);
+            nuc_eval_store_int(dtype, out, i, (int64_t)v);
+        }
         if (dtype == NUC_F32)
             nuc_eval_finish(c, (float *)(void *)out, length);
     }

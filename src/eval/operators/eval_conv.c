@@ -137,13 +137,6 @@ static void read_padding(const struct nuc_eval_call *c, const struct conv *v, ui
     }
 }
 
-static bool is_transposed(const struct nuc_node *node)
-{
-    return node->op == NUC_OP_CONV_TRANSPOSE1D || node->op == NUC_OP_CONV_TRANSPOSE2D ||
-           node->op == NUC_OP_CONV_TRANSPOSE3D ||
-           (node->op == NUC_OP_CONVOLUTION && nuc_flag(node, NUC_ARG(CONVOLUTION, transposed)));
-}
-
 static void set_order(struct nuc_eval_call *c, struct conv *v, const int64_t stride[SPATIAL])
 {
     const struct nuc_meta *in = nuc_eval_in_meta(c, COMMON(input)), *weight = nuc_eval_in_meta(c, COMMON(weight));
@@ -177,7 +170,9 @@ static void prepare(struct nuc_eval_call *c)
         if (arg != COMMON(bias) || nuc_eval_has_in(c, arg))
             nuc_eval_expect_float(c, arg);
     }
-    v->transposed = is_transposed(c->node);
+    v->transposed = c->node->op == NUC_OP_CONV_TRANSPOSE1D || c->node->op == NUC_OP_CONV_TRANSPOSE2D ||
+                    c->node->op == NUC_OP_CONV_TRANSPOSE3D ||
+                    (c->node->op == NUC_OP_CONVOLUTION && nuc_flag(c->node, NUC_ARG(CONVOLUTION, transposed)));
     v->batch = in->rank == spatial + 2 ? (size_t)in->sizes[0] : 1;
     v->groups = (size_t)nuc_integer(c->node, position(c, "groups"), 1);
     assert(v->groups >= 1);

@@ -141,20 +141,6 @@ static size_t most_vectors(const struct conv *v)
     return fit < LEAST_VECTORS ? LEAST_VECTORS : smaller(fit, MOST_VECTORS);
 }
 
-/* All blocks have `step` pixels but the last one, which may have more, up to most_vectors(). */
-static void set_blocks(struct conv_run *r)
-{
-    size_t most = most_vectors(r->conv), step = most / LEAST_VECTORS * LEAST_VECTORS;
-    size_t vectors = vectors_of(nuc_conv_volume(r->conv->out)), threads = nuc_pool_threads(r->call->pool);
-
-    r->step = step * NUC_VECTOR;
-    r->blocks = vectors == 0 ? 0 : 1 + (vectors > most ? (vectors - most + step - 1) / step : 0);
-    r->shares = 1;
-    while (threads > 1 && r->conv->groups * r->blocks * r->shares < 4 * threads &&
-           2 * r->shares * ROWS <= r->conv->out_channels)
-        r->shares *= 2;
-}
-
 /* Pixels that lie side by side in the padded image: a vector of them, from where to where in a row of the columns. */
 struct place {
     size_t from, to;
@@ -411,7 +397,15 @@ void nuc_conv_run(const struct nuc_eval_call *c)
         nuc_conv_arrange(v, r.weight, r.padded + v->image);
         r.weight = r.padded + v->image;
     }
-    set_blocks(&r);
+    /* All blocks have `step` pixels but the last one, which may have more, up to most_vectors(). */
+    size_t most = most_vectors(r.conv), step = most / LEAST_VECTORS * LEAST_VECTORS;
+    size_t vectors = vectors_of(nuc_conv_volume(r.conv->out)), threads = nuc_pool_threads(r.call->pool);
+    r.step = step * NUC_VECTOR;
+    r.blocks = vectors == 0 ? 0 : 1 + (vectors > most ? (vectors - most + step - 1) / step : 0);
+    r.shares = 1;
+    while (threads > 1 && r.conv->groups * r.blocks * r.shares < 4 * threads &&
+           2 * r.shares * ROWS <= r.conv->out_channels)
+        r.shares *= 2;
     r.is_simple = nuc_eval_finish_of(c, &r.finish);
     for (size_t n = 0; n < v->batch; n++) {
         run_image(&r);

@@ -48,16 +48,6 @@ static int64_t combine_int(enum combination how, int64_t a, int64_t b)
     }
 }
 
-/* Integers wrap to their type. */
-static void store_wrapped(enum nuc_dtype dtype, void *data, size_t i, int64_t value)
-{
-    size_t size = nuc_dtype_size(dtype);
-
-    if (dtype == NUC_BOOL)
-        value = value != 0;
-    memcpy((char *)data + i * size, &value, size); /* little-endian, as everything here */
-}
-
 static void combine(enum combination how, enum nuc_dtype dtype, void *out, size_t to, const void *from, size_t at)
 {
     size_t size = nuc_dtype_size(dtype);
@@ -67,7 +57,7 @@ static void combine(enum combination how, enum nuc_dtype dtype, void *out, size_
     else if (dtype == NUC_F32)
         ((float *)out)[to] = combine_f32(how, ((const float *)out)[to], ((const float *)from)[at]);
     else
-        store_wrapped(dtype, out, to, combine_int(how, nuc_int_at(dtype, out, to), nuc_int_at(dtype, from, at)));
+        nuc_eval_store_int(dtype, out, to, combine_int(how, nuc_int_at(dtype, out, to), nuc_int_at(dtype, from, at)));
 }
 
 static void check_combination(const struct nuc_eval_call *c, enum combination how)

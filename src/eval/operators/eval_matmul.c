@@ -240,31 +240,24 @@ static void compute_panels(const void *arg, struct nuc_part part)
     }
 }
 
-static void run_whole(const struct nuc_eval_call *c)
-{
-    const struct matmul *m = c->state;
-    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
-    const void *a = nuc_eval_in(c, m->a), *b = nuc_eval_in(c, m->b);
-    size_t at = 0, size = nuc_dtype_size(dtype);
-
-    for (size_t p = 0; p < m->products; p++) {
-        size_t a_first = m->a_first[p], b_first = m->b_item[p] * m->k * m->columns;
-        for (size_t i = 0; i < m->rows * m->columns; i++, at++) {
-            uint64_t sum = 0;
-            for (size_t k = 0; k < m->k; k++)
-                sum += (uint64_t)nuc_int_at(dtype, a, a_first + i / m->columns * m->k + k) *
-                       (uint64_t)nuc_int_at(dtype, b, b_first + k * m->columns + i % m->columns);
-            memcpy((char *)c->out[0] + at * size, &sum, size);
-        }
-    }
-}
-
 static void run(const struct nuc_eval_call *c)
 {
     const struct matmul *m = c->state;
 
     if (m->whole) {
-        run_whole(c);
+        enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
+        const void *a = nuc_eval_in(c, m->a), *b = nuc_eval_in(c, m->b);
+        size_t at = 0, size = nuc_dtype_size(dtype);
+        for (size_t p = 0; p < m->products; p++) {
+            size_t a_first = m->a_first[p], b_first = m->b_item[p] * m->k * m->columns;
+            for (size_t i = 0; i < m->rows * m->columns; i++, at++) {
+                uint64_t sum = 0;
+                for (size_t k = 0; k < m->k; k++)
+                    sum += (uint64_t)nuc_int_at(dtype, a, a_first + i / m->columns * m->k + k) *
+                           (uint64_t)nuc_int_at(dtype, b, b_first + k * m->columns + i % m->columns);
+                memcpy((char *)c->out[0] + at * size, &sum, size);
+            }
+        }
         return;
     }
     const float *addend = m->beta != 0.0f ? nuc_eval_in(c, m->addend) : NULL;

@@ -45,31 +45,28 @@ static void copy_row(char *to, const char *from, size_t count, ptrdiff_t step, s
         memcpy(to + i * size, from + (ptrdiff_t)i * step * (ptrdiff_t)size, size);
 }
 
-static void copy_value(const struct nuc_eval_call *c, uint32_t val)
-{
-    const struct strided *s = c->state;
-    const struct nuc_meta *out = &c->node->vals[val];
-    enum nuc_dtype in_dtype = nuc_eval_in_meta(c, s->arg)->dtype;
-    size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
-    ptrdiff_t step = out->rank == 0 ? 1 : (ptrdiff_t)s->strides[out->rank - 1];
-    const char *in = nuc_eval_in(c, s->arg);
-    char *to = c->out[val];
-
-    for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
-        const char *from = in + (s->first[val] + nuc_eval_row_offset(out, row, s->strides)) * in_size;
-        if (in_dtype == out->dtype) {
-            copy_row(to, from, length, step, size);
-            continue;
-        }
-        for (size_t i = 0; i < length; i++)
-            nuc_eval_convert(in_dtype, from + (ptrdiff_t)i * step * (ptrdiff_t)in_size, out->dtype, to + i * size, 1);
-    }
-}
-
 static void run_strided(const struct nuc_eval_call *c)
 {
-    for (uint32_t v = 0; v < c->node->n_vals; v++)
-        copy_value(c, v);
+    const struct strided *s = c->state;
+    const char *in = nuc_eval_in(c, s->arg);
+    enum nuc_dtype in_dtype = nuc_eval_in_meta(c, s->arg)->dtype;
+
+    for (uint32_t v = 0; v < c->node->n_vals; v++) {
+        const struct nuc_meta *out = &c->node->vals[v];
+        size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
+        ptrdiff_t step = out->rank == 0 ? 1 : (ptrdiff_t)s->strides[out->rank - 1];
+        char *to = c->out[v];
+        for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
+            const char *from = in + (s->first[v] + nuc_eval_row_offset(out, row, s->strides)) * in_size;
+            if (in_dtype == out->dtype) {
+                copy_row(to, from, length, step, size);
+                continue;
+            }
+            for (size_t i = 0; i < length; i++)
+                nuc_eval_convert(in_dtype, from + (ptrdiff_t)i * step * (ptrdiff_t)in_size, out->dtype, to + i * size,
+                                 1);
+        }
+    }
 }
 
 /* permute(self, dims), transpose(self, dim0, dim1), and t(self) of at most two dimensions. */

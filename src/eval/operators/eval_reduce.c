@@ -123,15 +123,11 @@ static void log_softmax_one(const float *in, float *out, size_t size, size_t str
         out[i * stride] = (float)((double)(in[i * stride] - largest) - log(sum));
 }
 
-static bool is_logarithm(enum nuc_op op)
-{
-    return op == NUC_OP_LOG_SOFTMAX || op == NUC_OP_NATIVE_LOG_SOFTMAX;
-}
-
 static void run_softmax(const struct nuc_eval_call *c)
 {
     const struct softmax *s = c->state;
-    void (*one)(const float *, float *, size_t, size_t) = is_logarithm(c->node->op) ? log_softmax_one : softmax_one;
+    void (*one)(const float *, float *, size_t, size_t) =
+        c->node->op == NUC_OP_LOG_SOFTMAX || c->node->op == NUC_OP_NATIVE_LOG_SOFTMAX ? log_softmax_one : softmax_one;
     const float *in = nuc_eval_in(c, NUC_SELF);
     float *out = c->out[0];
 

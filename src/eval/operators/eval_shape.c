@@ -114,24 +114,6 @@ static pad_coordinate find_mode(const struct nuc_eval_call *c, const char *name)
     nuc_eval_fail(c, "unknown padding mode '%s'", name);
 }
 
-/* Neighbouring elements of a row that are neighbours in the input, or padding. A scalar has one element, itself. */
-static void set_runs(struct nuc_eval_call *c, struct pad *p, const size_t *map)
-{
-    size_t length = nuc_eval_row_length(nuc_eval_result(c));
-
-    p->runs = nuc_alloc_array(c->cx, length, sizeof *p->runs);
-    for (size_t i = 0; i < length; i++) {
-        size_t from = map == NULL ? i : map[i];
-        struct pad_run *last = p->n_runs == 0 ? NULL : &p->runs[p->n_runs - 1];
-        bool goes_on = last != NULL && (from == PAD_FILL ? last->from == PAD_FILL
-                                                         : last->from != PAD_FILL && from == last->from + last->count);
-        if (goes_on)
-            last->count++;
-        else
-            p->runs[p->n_runs++] = (struct pad_run){i, from, 1};
-    }
-}
-
 /* Amounts come in pairs {before, after}, last dimension first. */
 static void prepare_pad(struct nuc_eval_call *c)
 {
@@ -156,7 +138,20 @@ static void prepare_pad(struct nuc_eval_call *c)
             p->maps[d][i] = from < 0 ? PAD_FILL : (size_t)(from + first);
         }
     }
-    set_runs(c, p, in->rank == 0 ? NULL : p->maps[in->rank - 1]);
+    /* Neighbouring elements of a row that are neighbours in the input, or padding. A scalar has one element, itself. */
+    const size_t *map = in->rank == 0 ? NULL : p->maps[in->rank - 1];
+    size_t length = nuc_eval_row_length(nuc_eval_result(c));
+    p->runs = nuc_alloc_array(c->cx, length, sizeof *p->runs);
+    for (size_t i = 0; i < length; i++) {
+        size_t from = map == NULL ? i : map[i];
+        struct pad_run *last = p->n_runs == 0 ? NULL : &p->runs[p->n_runs - 1];
+        bool goes_on = last != NULL && (from == PAD_FILL ? last->from == PAD_FILL
+                                                         : last->from != PAD_FILL && from == last->from + last->count);
+        if (goes_on)
+            last->count++;
+        else
+            p->runs[p->n_runs++] = (struct pad_run){i, from, 1};
+    }
     if (nuc_eval_can_convert(out->dtype))
         nuc_eval_store_number(out->dtype, p->fill, 0, nuc_scalar(c->node, value, 0.0));
     c->state = p;

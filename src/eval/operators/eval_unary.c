@@ -220,25 +220,13 @@ static bool is_true(float x)
 FUNCTIONS(LOOP)
 LOOP(gelu_tanh, 60.0, gelu_tanh(x))
 
-struct unary_row {
+#define ROW(name, cost, value) {NUC_OP_##name, range_##name, cost},
+static const struct unary_row {
     enum nuc_op op;
     range_fn fn;
     double cost;
-};
-
-static const struct unary_row *find_row(enum nuc_op op)
-{
-#define ROW(name, cost, value) {NUC_OP_##name, range_##name, cost},
-    static const struct unary_row rows[] = {FUNCTIONS(ROW)};
+} unary_rows[] = {FUNCTIONS(ROW)};
 #undef ROW
-    size_t i = 0;
-
-    while (rows[i].op != op) {
-        i++;
-        assert(i < sizeof rows / sizeof rows[0]);
-    }
-    return &rows[i];
-}
 
 struct whole_numbers {
     int64_t low, high;
@@ -347,7 +335,9 @@ static struct whole_numbers whole_numbers_of(const struct nuc_eval_call *c)
 static void prepare(struct nuc_eval_call *c)
 {
     enum nuc_op op = nuc_has_bounds(c->node) ? NUC_OP_CLAMP : c->node->op;
-    const struct unary_row *row = find_row(op);
+    const struct unary_row *row = unary_rows;
+    for (; row->op != op; row++)
+        assert(row < unary_rows + sizeof unary_rows / sizeof *unary_rows);
     enum nuc_dtype in = nuc_eval_in_meta(c, NUC_SELF)->dtype, out = nuc_eval_result(c)->dtype;
     bool integers = nuc_is_integer(in) && nuc_is_integer(out);
     struct unary *u = nuc_alloc(c->cx, sizeof *u);
@@ -364,16 +354,6 @@ static void prepare(struct nuc_eval_call *c)
     if (op == NUC_OP_GELU && strcmp(c->node->args[NUC_ARG(GELU, approximate)].u.string, "tanh") == 0)
         u->fn = range_gelu_tanh;
     c->state = u;
-}
-
-static void integer_range(const struct nuc_eval_call *c, struct nuc_part part)
-{
-    const struct unary *u = c->state;
-    enum nuc_dtype in = nuc_eval_in_meta(c, NUC_SELF)->dtype, out = nuc_eval_result(c)->dtype;
-    const void *data = nuc_eval_in(c, NUC_SELF);
-
-    for (size_t i = part.begin; i < part.end; i++)
-        nuc_eval_store_int(out, c->out[0], i, u->integers(nuc_int_at(in, data, i), u->whole));
 }
 
 /* Through float32, some elements at a time. */
@@ -420,13 +400,18 @@ static bool describe(const struct nuc_eval_call *c, struct nuc_finish *f)
 static void compute_range(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
+    const struct unary *u = c->state;
+    enum nuc_dtype in = nuc_eval_in_meta(c, NUC_SELF)->dtype, out = nuc_eval_result(c)->dtype;
+    const void *data = nuc_eval_in(c, NUC_SELF);
 
-    if (((const struct unary *)c->state)->integers != NULL)
-        integer_range(c, part);
-    else if (!applies(c))
+    for (size_t i = part.begin; u->integers != NULL && i < part.end; i++)
+        nuc_eval_store_int(out, c->out[0], i, u->integers(nuc_int_at(in, data, i), u->whole));
+    if (u->integers != NULL)
+        return;
+    if (!applies(c))
         mixed_range(c, part);
     else
-        nuc_eval_apply(c, nuc_eval_in(c, NUC_SELF), part);
+        nuc_eval_apply(c, data, part);
 }
 
 static void run(const struct nuc_eval_call *c)

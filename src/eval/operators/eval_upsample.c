@@ -31,11 +31,6 @@ static float ratio(const struct nuc_eval_call *c, int d, size_t in, size_t out)
     return (float)in / (float)out;
 }
 
-static float aligned_ratio(size_t in, size_t out)
-{
-    return out > 1 ? (float)(in - 1) / (float)(out - 1) : 0.0f;
-}
-
 /* The input between whose pixels the output pixel lies; pixels are squares unless corners are aligned. */
 static struct tap linear_tap(size_t at, size_t in, float scale, bool align)
 {
@@ -49,29 +44,12 @@ static struct tap linear_tap(size_t at, size_t in, float scale, bool align)
     return (struct tap){first, first + (first + 1 < in), {1.0f - weight, weight}};
 }
 
-static struct tap *make_taps(const struct nuc_eval_call *c, int d, size_t in, size_t out)
-{
-    struct tap *taps = nuc_alloc_array(c->cx, out, sizeof *taps);
-    bool linear = c->node->op == NUC_OP_UPSAMPLE_BILINEAR;
-    bool align = linear && nuc_flag(c->node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners));
-    float scale = align ? aligned_ratio(in, out) : ratio(c, d, in, out);
-
-    for (size_t at = 0; at < out; at++) {
-        if (linear) {
-            taps[at] = in == out ? (struct tap){at, at, {1.0f, 0.0f}} : linear_tap(at, in, scale, align);
-        } else {
-            float source = floorf((float)at * scale);
-            size_t first = source < (float)in ? (size_t)source : in - 1;
-            taps[at] = (struct tap){first, first, {1.0f, 0.0f}};
-        }
-    }
-    return taps;
-}
-
 static void prepare(struct nuc_eval_call *c)
 {
     struct upsample *u = nuc_alloc(c->cx, sizeof *u);
     const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
+    bool linear = c->node->op == NUC_OP_UPSAMPLE_BILINEAR;
+    bool align = linear && nuc_flag(c->node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners));
 
     nuc_eval_expect_float(c, NUC_SELF);
     if (nuc_elements(in) == 0 && nuc_elements(out) != 0)
@@ -80,7 +58,18 @@ static void prepare(struct nuc_eval_call *c)
     for (int d = HEIGHT; d <= WIDTH; d++) {
         u->in[d] = (size_t)in->sizes[2 + d];
         u->out[d] = (size_t)out->sizes[2 + d];
-        u->taps[d] = make_taps(c, d, u->in[d], u->out[d]);
+        size_t size = u->in[d], count = u->out[d];
+        float aligned = count > 1 ? (float)(size - 1) / (float)(count - 1) : 0.0f;
+        float scale = align ? aligned : ratio(c, d, size, count);
+        u->taps[d] = nuc_alloc_array(c->cx, count, sizeof *u->taps[d]);
+        for (size_t at = 0; at < count; at++) {
+            float source = floorf((float)at * scale);
+            size_t first = source < (float)size ? (size_t)source : size - 1;
+            if (linear && size != count)
+                u->taps[d][at] = linear_tap(at, size, scale, align);
+            else
+                u->taps[d][at] = (struct tap){linear ? at : first, linear ? at : first, {1.0f, 0.0f}};
+        }
     }
     c->state = u;
 }

@@ -175,55 +175,30 @@ INTEGER_OPERATOR(bitwise_right_shift, shifted_right(a, b))
 
 /* ---- loops ---- */
 
-/* Along the innermost dimension of a nest. */
-struct row {
-    const float *a, *b;
-    float *out;
-    ptrdiff_t step_a, step_b, step_out;
-    int32_t size;
-};
-
-/* Sums and products, which most operators are, without a call for each element. */
-static void add_row(const struct row *r, float alpha)
-{
-    for (int32_t i = 0; i < r->size; i++)
-        r->out[i * r->step_out] = r->a[i * r->step_a] + alpha * r->b[i * r->step_b];
-}
-
-static void multiply_row(const struct row *r, float alpha)
-{
-    for (int32_t i = 0; i < r->size; i++)
-        r->out[i * r->step_out] = r->a[i * r->step_a] * (alpha * r->b[i * r->step_b]);
-}
-
-static void compute_row(const struct nuc_binary *op, const struct row *r, float alpha)
-{
-    for (int32_t i = 0; i < r->size; i++)
-        r->out[i * r->step_out] = op->f32(r->a[i * r->step_a], alpha * r->b[i * r->step_b]);
-}
-
 void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                            const float *b, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    struct row row = {.size = nuc_row_length(loops)};
+    const int32_t size = nuc_row_length(loops);
+    const uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
+    const ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last], step_b = loops->rank == 0 ? 0 : loops->b[last];
+    const ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    const float factor = op == &nuc_binary_sub ? -alpha : alpha;
 
-    if (loops->rank != 0) {
-        row.step_a = loops->a[last];
-        row.step_b = loops->b[last];
-        row.step_out = loops->out[last];
-    }
     do {
-        row.a = a + walk.a;
-        row.b = b + walk.b;
-        row.out = out + walk.out;
-        if (op == &nuc_binary_add || op == &nuc_binary_sub)
-            add_row(&row, op == &nuc_binary_add ? alpha : -alpha);
-        else if (op == &nuc_binary_mul)
-            multiply_row(&row, alpha);
-        else
-            compute_row(op, &row, alpha);
+        const float *x = a + walk.a, *y = b + walk.b;
+        float *to = out + walk.out;
+        /* Sums and products, which most operators are, without a call for each element. */
+        if (op == &nuc_binary_add || op == &nuc_binary_sub) {
+            for (int32_t i = 0; i < size; i++)
+                to[i * step_out] = x[i * step_a] + factor * y[i * step_b];
+        } else if (op == &nuc_binary_mul) {
+            for (int32_t i = 0; i < size; i++)
+                to[i * step_out] = x[i * step_a] * (alpha * y[i * step_b]);
+        } else {
+            for (int32_t i = 0; i < size; i++)
+                to[i * step_out] = op->f32(x[i * step_a], alpha * y[i * step_b]);
+        }
     } while (nuc_walk_next_row(loops, &walk));
 }
 

@@ -67,11 +67,6 @@ static int64_t narrow(const struct number *n, int64_t low, int64_t high)
     return v;
 }
 
-static bool truth(const struct number *n)
-{
-    return n->is_real ? n->f < 0.0 || n->f > 0.0 || n->f != n->f : n->i != 0;
-}
-
 static void store(enum nuc_dtype dtype, const struct number *n, void *at)
 {
     if (dtype == NUC_F32)
@@ -89,7 +84,7 @@ static void store(enum nuc_dtype dtype, const struct number *n, void *at)
     else if (dtype == NUC_I8)
         *(int8_t *)at = (int8_t)narrow(n, INT8_MIN, INT8_MAX);
     else if (dtype == NUC_BOOL)
-        *(bool *)at = truth(n);
+        *(bool *)at = n->is_real ? n->f < 0.0 || n->f > 0.0 || n->f != n->f : n->i != 0;
     else
         *(uint8_t *)at = (uint8_t)narrow(n, 0, UINT8_MAX);
 }

@@ -33,19 +33,6 @@ static int64_t quantize_one(const struct nuc_affine *q, float inverse, float val
     return v > q->quant_max ? q->quant_max : v;
 }
 
-static void store(enum nuc_dtype dtype, void *out, size_t i, int64_t v)
-{
-    if (dtype == NUC_I8 || dtype == NUC_U8) {
-        ((uint8_t *)out)[i] = (uint8_t)v;
-    } else if (dtype == NUC_I16 || dtype == NUC_U16) {
-        uint16_t narrow = (uint16_t)v;
-        memcpy((uint8_t *)out + 2 * i, &narrow, sizeof narrow);
-    } else {
-        uint32_t narrow = (uint32_t)v;
-        memcpy((uint8_t *)out + 4 * i, &narrow, sizeof narrow);
-    }
-}
-
 /* What most tensors are, and those of valid programs: without 64 bits and a choice for each element. */
 static bool is_int8(const struct nuc_affine *q)
 {
@@ -69,8 +56,18 @@ void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *
         ((int8_t *)out)[i] = (int8_t)nuc_clamp_i32(nuc_nearest_int(inverse * in[i], zero_point), low, high);
     for (size_t i = 0; wide && i < count; i++)
         ((int16_t *)out)[i] = (int16_t)nuc_clamp_i32(nuc_nearest_int(inverse * in[i], zero_point), low, high);
-    for (size_t i = 0; !fits && !wide && i < count; i++)
-        store(q->dtype, out, i, quantize_one(q, inverse, in[i]));
+    for (size_t i = 0; !fits && !wide && i < count; i++) {
+        int64_t v = quantize_one(q, inverse, in[i]);
+        if (q->dtype == NUC_I8 || q->dtype == NUC_U8) {
+            ((uint8_t *)out)[i] = (uint8_t)v;
+        } else if (q->dtype == NUC_I16 || q->dtype == NUC_U16) {
+            uint16_t narrow = (uint16_t)v;
+            memcpy((uint8_t *)out + 2 * i, &narrow, sizeof narrow);
+        } else {
+            uint32_t narrow = (uint32_t)v;
+            memcpy((uint8_t *)out + 4 * i, &narrow, sizeof narrow);
+        }
+    }
 }
 
 static int32_t load(enum nuc_dtype dtype, const void *in, size_t i)

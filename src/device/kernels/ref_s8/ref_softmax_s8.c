@@ -32,12 +32,6 @@ struct exponentials {
     int32_t of[NUC_SOFTMAX_VALUES]; /* of minus the index */
 };
 
-static void fill(const struct nuc_softmax_s8 *s, struct exponentials *e)
-{
-    for (int32_t i = 0; i < NUC_SOFTMAX_VALUES; i++)
-        e->of[i] = -i >= s->diff_min ? element(s, -i) : 0;
-}
-
 /* e: NULL where there are fewer elements than differences. */
 static int32_t exponential_of(const struct nuc_softmax_s8 *s, const struct exponentials *e, int32_t difference)
 {
@@ -71,8 +65,10 @@ void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, void *
     struct exponentials e;
     bool many = s->rows > NUC_SOFTMAX_VALUES / s->size; /* elements, each of which takes two */
 
-    if (many)
-        fill(s, &e);
+    if (many) {
+        for (int32_t i = 0; i < NUC_SOFTMAX_VALUES; i++)
+            e.of[i] = -i >= s->diff_min ? element(s, -i) : 0;
+    }
     for (int32_t r = 0; r < s->rows; r++) {
         ptrdiff_t at = (ptrdiff_t)r * s->size;
         softmax_row(s, many ? &e : NULL, in + at, (uint8_t *)out + (s->wide ? 2 * at : at));
