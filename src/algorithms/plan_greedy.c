@@ -265,21 +265,14 @@ static void swap(uint32_t *order, uint32_t a, uint32_t b)
     order[b] = kept;
 }
 
-static uint32_t count_fixed(const struct nuc_plan_part *part)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < part->n; i++)
-        n += part->items[i].fixed ? 1 : 0;
-    return n;
-}
-
 void nuc_plan_exchange(struct nuc_context *cx, struct nuc_plan_part *part)
 {
     struct greedy g = start(cx, part);
-    uint32_t *order = nuc_alloc_array(cx, part->n, sizeof *order), first = count_fixed(part);
+    uint32_t *order = nuc_alloc_array(cx, part->n, sizeof *order), first = 0, random = 1;
     uint64_t cost = (uint64_t)part->n * part->n, current = part->size;
-    uint32_t random = 1;
+
+    for (uint32_t i = 0; i < part->n; i++)
+        first += part->items[i].fixed ? 1 : 0;
     /* The order of addresses of the best plan: placing in it gives a plan that is not larger. */
     struct rank *ranks = nuc_alloc_array(cx, part->n, sizeof *ranks);
     for (uint32_t i = 0; i < part->n; i++)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* ---- the rows of lt_ops.def ---- */
 
@@ -140,63 +141,42 @@ static bool is_pair(const struct nuc_lt_field *f)
     return f->kind == NUC_LT_FIELD_PAIR;
 }
 
+/* Bytes of a member that is a whole number, by kind; 0 of the others. */
+static const uint8_t widths[] = {
+    [NUC_LT_FIELD_PAIR] = sizeof(int32_t),
+    [NUC_LT_FIELD_INT] = sizeof(int32_t),
+    [NUC_LT_FIELD_COUNT] = sizeof(int32_t),
+    [NUC_LT_FIELD_BYTE] = sizeof(int8_t),
+    [NUC_LT_FIELD_FLAG] = sizeof(bool),
+    [NUC_LT_FIELD_PADDING] = sizeof(enum nuc_lt_padding),
+    [NUC_LT_FIELD_ACTIVATION] = sizeof(enum nuc_lt_activation),
+    [NUC_LT_FIELD_BYTES] = 0,
+};
+_Static_assert(sizeof(enum nuc_lt_padding) == sizeof(int32_t) && sizeof(enum nuc_lt_activation) == sizeof(int32_t) &&
+                   sizeof(bool) == sizeof(int8_t),
+               "a number has one byte, or four");
+
 int32_t nuc_lt_field_int(const union nuc_lt_options *o, const struct nuc_lt_field *f, int part)
 {
     const void *member = (const uint8_t *)o + f->offset[part];
+    int32_t value = 0;
 
-    switch (f->kind) {
-    case NUC_LT_FIELD_BYTE:
+    if (widths[f->kind] == sizeof(int8_t))
         return *(const int8_t *)member;
-    case NUC_LT_FIELD_FLAG:
-        return *(const bool *)member;
-    case NUC_LT_FIELD_PADDING:
-        return (int32_t) * (const enum nuc_lt_padding *)member;
-    case NUC_LT_FIELD_ACTIVATION:
-        return (int32_t) * (const enum nuc_lt_activation *)member;
-    case NUC_LT_FIELD_PAIR:
-    case NUC_LT_FIELD_INT:
-    case NUC_LT_FIELD_COUNT:
-        return *(const int32_t *)member;
-    case NUC_LT_FIELD_REAL:
-    case NUC_LT_FIELD_LIST:
-    case NUC_LT_FIELD_TEXT:
-    case NUC_LT_FIELD_BYTES:
-        break;
-    }
-    return 0;
+    memcpy(&value, member, widths[f->kind]);
+    return value;
 }
 
 /* False: an activation outside the four that fuse. Ignoring it would change results. */
 static bool set_field(uint8_t *options, const struct nuc_lt_field *f, int part, int32_t value)
 {
-    void *member = options + f->offset[part];
+    int8_t byte = (int8_t)(f->kind == NUC_LT_FIELD_FLAG ? value != 0 : value);
 
-    switch (f->kind) {
-    case NUC_LT_FIELD_BYTE:
-        *(int8_t *)member = (int8_t)value;
-        break;
-    case NUC_LT_FIELD_FLAG:
-        *(bool *)member = value != 0;
-        break;
-    case NUC_LT_FIELD_PADDING:
-        *(enum nuc_lt_padding *)member = value == NUC_LT_VALID ? NUC_LT_VALID : NUC_LT_SAME;
-        break;
-    case NUC_LT_FIELD_ACTIVATION:
-        if (value < NUC_LT_ACT_NONE || value > NUC_LT_ACT_RELU6)
-            return false;
-        *(enum nuc_lt_activation *)member = (enum nuc_lt_activation)value;
-        break;
-    case NUC_LT_FIELD_PAIR:
-    case NUC_LT_FIELD_INT:
-    case NUC_LT_FIELD_COUNT:
-        *(int32_t *)member = value;
-        break;
-    case NUC_LT_FIELD_REAL:
-    case NUC_LT_FIELD_LIST:
-    case NUC_LT_FIELD_TEXT:
-    case NUC_LT_FIELD_BYTES:
-        break;
-    }
+    if (f->kind == NUC_LT_FIELD_ACTIVATION && (value < NUC_LT_ACT_NONE || value > NUC_LT_ACT_RELU6))
+        return false;
+    if (f->kind == NUC_LT_FIELD_PADDING)
+        value = value == NUC_LT_VALID ? NUC_LT_VALID : NUC_LT_SAME;
+    memcpy(options + f->offset[part], widths[f->kind] == sizeof byte ? (const void *)&byte : &value, widths[f->kind]);
     return true;
 }
 

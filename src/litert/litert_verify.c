@@ -34,31 +34,6 @@ static void check_index(const struct verifier *v, int32_t tensor, bool optional)
                  v->s->n_tensors);
 }
 
-/* ---- structure ---- */
-
-/* Every input is there when its operator runs, and every tensor has one producer. One without elements has no data. */
-static void check_order(struct verifier *v, int32_t *producer)
-{
-    for (uint32_t i = 0; i < v->op->n_inputs; i++) {
-        int32_t t = v->op->inputs[i];
-        check_index(v, t, true);
-        if (t >= 0 && producer[t] == NOT_PRODUCED && v->s->tensors[t].data.data == NULL &&
-            !v->s->tensors[t].is_variable && nuc_lt_elements(&v->s->tensors[t]) != 0)
-            fail(v, t, "is read before it is produced");
-    }
-    for (uint32_t i = 0; i < v->op->n_outputs; i++) {
-        int32_t t = v->op->outputs[i];
-        check_index(v, t, false);
-        if (producer[t] == SUBGRAPH_INPUT)
-            fail(v, t, "an input of the model is written");
-        if (producer[t] != NOT_PRODUCED)
-            fail(v, t, "has two producers");
-        if (v->s->tensors[t].data.data != NULL)
-            fail(v, t, "a constant is written");
-        producer[t] = (int32_t)v->op_index;
-    }
-}
-
 /* ---- operands and windows ---- */
 
 #define MANY 255
@@ -256,7 +231,26 @@ static int32_t *check_structure(struct verifier *v)
     }
     for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
         v->op = &v->s->ops[v->op_index];
-        check_order(v, producer);
+        /* Every input is there when its operator runs, and every tensor has one producer. One without elements has no
+         * data. */
+        for (uint32_t i = 0; i < v->op->n_inputs; i++) {
+            int32_t t = v->op->inputs[i];
+            check_index(v, t, true);
+            if (t >= 0 && producer[t] == NOT_PRODUCED && v->s->tensors[t].data.data == NULL &&
+                !v->s->tensors[t].is_variable && nuc_lt_elements(&v->s->tensors[t]) != 0)
+                fail(v, t, "is read before it is produced");
+        }
+        for (uint32_t i = 0; i < v->op->n_outputs; i++) {
+            int32_t t = v->op->outputs[i];
+            check_index(v, t, false);
+            if (producer[t] == SUBGRAPH_INPUT)
+                fail(v, t, "an input of the model is written");
+            if (producer[t] != NOT_PRODUCED)
+                fail(v, t, "has two producers");
+            if (v->s->tensors[t].data.data != NULL)
+                fail(v, t, "a constant is written");
+            producer[t] = (int32_t)v->op_index;
+        }
     }
     v->op = NULL;
     for (uint32_t i = 0; i < v->s->n_outputs; i++)

@@ -197,18 +197,6 @@ static void add_value(struct record *r, const char *name)
     r->last = name;
 }
 
-/* "stem + relu6" of kernel 0 of instruction 1 as Python's "stem___relu6_1_0". */
-static const char *python_name(struct nuc_context *cx, const struct nuc_profile_row *row)
-{
-    char *name = nuc_format(cx, "%s_%u_%u", row->label != NULL ? row->label : row->what, row->instruction, row->kernel);
-
-    for (char *p = name; *p != 0; p++) {
-        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
-        *p = letter ? *p : '_';
-    }
-    return name[0] >= '0' && name[0] <= '9' ? nuc_format(cx, "_%s", name) : name;
-}
-
 static void put_handle(struct nuc_context *cx, json_t *parent, const char *key, int64_t handle)
 {
     json_t *list = json_object_get(parent, key);
@@ -218,7 +206,15 @@ static void put_handle(struct nuc_context *cx, json_t *parent, const char *key, 
 
 static void add_node(struct record *r, const struct nuc_profile_row *row)
 {
-    const char *name = python_name(r->cx, row), *instruction = nuc_format(r->cx, "%u", row->instruction);
+    /* "stem + relu6" of kernel 0 of instruction 1 as Python's "stem___relu6_1_0". */
+    char *letters =
+        nuc_format(r->cx, "%s_%u_%u", row->label != NULL ? row->label : row->what, row->instruction, row->kernel);
+    for (char *p = letters; *p != 0; p++) {
+        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
+        *p = letter ? *p : '_';
+    }
+    const char *name = letters[0] >= '0' && letters[0] <= '9' ? nuc_format(r->cx, "_%s", letters) : letters;
+    const char *instruction = nuc_format(r->cx, "%u", row->instruction);
     json_t *node = nuc_put_object(r->cx, r->nodes, NULL);
     json_t *input;
 

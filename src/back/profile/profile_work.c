@@ -22,18 +22,6 @@ static double tensor_size(const struct nuc_view_value *value, double *first, dou
     return elements;
 }
 
-/* The elements of a pool's window. */
-static double product_of_ints(const struct nuc_view_method *m, const struct nuc_view_value *list)
-{
-    double product = 1;
-
-    for (uint32_t i = 0; list->kind == NUC_VALUE_INTS && i < list->u.list.count; i++) {
-        const struct nuc_view_value *item = &m->values[nuc_view_int(list->u.list, i)];
-        product *= item->kind == NUC_VALUE_INT ? (double)item->u.i : 1;
-    }
-    return product;
-}
-
 static bool is_named(const char *name, const char *const *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -127,7 +115,14 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
         tensor_size(arg(m, args, strstr(name, "addmm") != NULL ? 1 : 0), &first, &last); /* addmm: the bias is first */
         work.macs = result * last;
     } else if (strstr(name, "pool2d") != NULL) {
-        work.windows = work.values = result * product_of_ints(m, arg(m, args, 1));
+        /* The elements of a pool's window. */
+        const struct nuc_view_value *list = arg(m, args, 1);
+        work.windows = result;
+        for (uint32_t i = 0; list->kind == NUC_VALUE_INTS && i < list->u.list.count; i++) {
+            const struct nuc_view_value *item = &m->values[nuc_view_int(list->u.list, i)];
+            work.windows *= item->kind == NUC_VALUE_INT ? (double)item->u.i : 1;
+        }
+        work.values = work.windows;
     }
     return work;
 }

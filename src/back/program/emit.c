@@ -91,19 +91,15 @@ static bool same_bytes(struct nuc_span a, struct nuc_span b)
 
 #define HASHED_END ((size_t)128)
 
-/* Of the size and both ends: what has these in common is seldom different. */
-static uint64_t hash_of(struct nuc_span bytes)
-{
-    const size_t end = bytes.size < HASHED_END ? bytes.size : HASHED_END;
-    const uint64_t hash = nuc_hash_bytes(NUC_HASH_OF_NOTHING, &bytes.size, sizeof bytes.size);
-
-    return end == 0 ? hash : nuc_hash_bytes(nuc_hash_bytes(hash, bytes.data, end), bytes.data + bytes.size - end, end);
-}
-
 /* The slot of the entry with these bytes, or the free one where it would go. */
 static uint32_t *slot_of_constant(const struct nuc_emission *e, struct nuc_span bytes)
 {
-    size_t i = (size_t)hash_of(bytes) & (e->n_constant_slots - 1);
+    /* Of the size and both ends: what has these in common is seldom different. */
+    const size_t end = bytes.size < HASHED_END ? bytes.size : HASHED_END;
+    uint64_t hash = nuc_hash_bytes(NUC_HASH_OF_NOTHING, &bytes.size, sizeof bytes.size);
+    if (end > 0)
+        hash = nuc_hash_bytes(nuc_hash_bytes(hash, bytes.data, end), bytes.data + bytes.size - end, end);
+    size_t i = (size_t)hash & (e->n_constant_slots - 1);
 
     while (e->constant_slots[i] != 0 && !same_bytes(e->constants[e->constant_slots[i]], bytes))
         i = (i + 1) & (e->n_constant_slots - 1);

@@ -68,16 +68,6 @@ static void refresh(struct nuc_graph *g, struct nuc_node *node, bool *stale)
         stale[node->users[i]->id] = true;
 }
 
-/* Upper bound of the ids in use when all copies are there: one per use in front of and one after each node. */
-static size_t most_ids(const struct nuc_graph *g)
-{
-    size_t ids = (size_t)g->next_id + 1;
-
-    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
-        ids += 2 + (size_t)nuc_inputs(node, NULL, 0);
-    return ids;
-}
-
 static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
 {
     uint32_t left = contiguous_operands(need, node);
@@ -138,7 +128,11 @@ static void widen_scales(struct nuc_graph *g, struct nuc_node *quantize)
 
 void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
 {
-    bool *stale = nuc_alloc_array(g->cx, most_ids(g), sizeof *stale);
+    /* Upper bound of the ids in use when all copies are there: one per use in front of and one after each node. */
+    size_t ids = (size_t)g->next_id + 1;
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        ids += 2 + (size_t)nuc_inputs(node, NULL, 0);
+    bool *stale = nuc_alloc_array(g->cx, ids, sizeof *stale);
 
     for (struct nuc_node *node = g->first; node != NULL; node = node->next) {
         if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)

@@ -44,16 +44,6 @@ static uint32_t follow_parts(const struct nuc_emission *e, uint32_t reader, uint
     return n_after;
 }
 
-static size_t most_after(const struct nuc_emission *e, uint32_t instruction)
-{
-    const struct nuc_emit_instruction *in = &e->instructions[instruction];
-    size_t most = in->n_storages;
-
-    for (uint32_t k = 0; k < in->n_storages; k++)
-        most += e->storages[in->storages[k]].in_parts ? instruction : 0;
-    return most;
-}
-
 /* A storage is written by the first instruction that touches it, or in parts; all others come after that. */
 static struct nuc_plan_operator *describe(struct nuc_emission *e)
 {
@@ -64,7 +54,10 @@ static struct nuc_plan_operator *describe(struct nuc_emission *e)
         writer[s] = UINT32_MAX;
     for (uint32_t i = 0; i < e->n_instructions; i++) {
         const struct nuc_emit_instruction *in = &e->instructions[i];
-        uint32_t *after = nuc_alloc_array(e->cx, most_after(e, i), sizeof *after), n_after = 0;
+        size_t most = in->n_storages;
+        for (uint32_t k = 0; k < in->n_storages; k++)
+            most += e->storages[in->storages[k]].in_parts ? i : 0;
+        uint32_t *after = nuc_alloc_array(e->cx, most, sizeof *after), n_after = 0;
         for (uint32_t k = 0; k < in->n_storages; k++) {
             uint32_t s = in->storages[k];
             if (e->storages[s].in_parts) {

@@ -47,6 +47,16 @@ static nuc_fb_ref add_strings(struct serializer *s, const char *first, const cha
     return add_table(s, refs, 2);
 }
 
+/* A vector of the `count` tables that `add` makes. */
+static nuc_fb_ref add_list(struct serializer *s, size_t count, nuc_fb_ref (*add)(struct serializer *s, size_t index))
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    for (size_t i = 0; i < count; i++)
+        refs[i] = add(s, i);
+    return nuc_fb_add_refs(s->b, refs, count);
+}
+
 /* ---- values ---- */
 
 static nuc_fb_ref add_allocation(struct serializer *s, const struct nuc_emit_value *v)
@@ -142,31 +152,25 @@ static nuc_fb_ref add_union(struct serializer *s, uint8_t type, nuc_fb_ref conte
     return nuc_fb_table_end(s->b);
 }
 
-static nuc_fb_ref add_values(struct serializer *s)
+static nuc_fb_ref add_listed_value(struct serializer *s, size_t index)
 {
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_values, sizeof *refs);
+    const struct nuc_emit_value *v = &s->e->values[index];
 
-    for (size_t i = 0; i < s->e->n_values; i++)
-        refs[i] = add_union(s, (uint8_t)s->e->values[i].kind, add_content(s, &s->e->values[i]));
-    return nuc_fb_add_refs(s->b, refs, s->e->n_values);
+    return add_union(s, (uint8_t)v->kind, add_content(s, v));
 }
 
 /* ---- instructions, operators, delegates ---- */
 
-static nuc_fb_ref add_instructions(struct serializer *s)
+static nuc_fb_ref add_instruction(struct serializer *s, size_t index)
 {
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
+    const struct nuc_emit_instruction *in = &s->e->instructions[index];
+    nuc_fb_ref args = nuc_fb_add_vector(s->b, in->args, in->n_args, 4, 4);
 
-    for (size_t i = 0; i < s->e->n_instructions; i++) {
-        const struct nuc_emit_instruction *in = &s->e->instructions[i];
-        nuc_fb_ref args = nuc_fb_add_vector(s->b, in->args, in->n_args, 4, 4);
-        nuc_fb_table_begin(s->b);
-        nuc_fb_put_i32(s->b, 0, (int32_t)in->index, 0);
-        nuc_fb_put_ref(s->b, 1, args);
-        nuc_fb_ref call = nuc_fb_table_end(s->b);
-        refs[i] = add_union(s, in->delegate ? NUC_INSTRUCTION_DELEGATE : NUC_INSTRUCTION_KERNEL, call);
-    }
-    return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_i32(s->b, 0, (int32_t)in->index, 0);
+    nuc_fb_put_ref(s->b, 1, args);
+    nuc_fb_ref call = nuc_fb_table_end(s->b);
+    return add_union(s, in->delegate ? NUC_INSTRUCTION_DELEGATE : NUC_INSTRUCTION_KERNEL, call);
 }
 
 /*
@@ -207,13 +211,9 @@ static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions, nuc_
     return nuc_fb_add_refs(s->b, &chain, 1);
 }
 
-static nuc_fb_ref add_operators(struct serializer *s)
+static nuc_fb_ref add_operator(struct serializer *s, size_t index)
 {
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_operators, sizeof *refs);
-
-    for (size_t i = 0; i < s->e->n_operators; i++)
-        refs[i] = add_strings(s, s->e->operators[i].name, s->e->operators[i].overload);
-    return nuc_fb_add_refs(s->b, refs, s->e->n_operators);
+    return add_strings(s, s->e->operators[index].name, s->e->operators[index].overload);
 }
 
 /* Text without its terminator; an empty value is an empty vector, for runtimes read it unchecked. */
@@ -262,25 +262,11 @@ static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
     return add_table(s, refs, 3);
 }
 
-static nuc_fb_ref add_delegates(struct serializer *s)
+static nuc_fb_ref add_inline_data(struct serializer *s, size_t index)
 {
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_delegates, sizeof *refs);
+    struct nuc_span payload = s->e->delegates[index]->payload;
 
-    for (size_t i = 0; i < s->e->n_delegates; i++)
-        refs[i] = add_delegate(s, i);
-    return nuc_fb_add_refs(s->b, refs, s->e->n_delegates);
-}
-
-static nuc_fb_ref add_inline_data(struct serializer *s)
-{
-    size_t count = in_segments(s) ? 0 : s->e->n_delegates;
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
-
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_span payload = s->e->delegates[i]->payload;
-        refs[i] = add_holder(s, nuc_fb_add_vector(s->b, payload.data, payload.size, 1, ALIGNMENT));
-    }
-    return nuc_fb_add_refs(s->b, refs, count);
+    return add_holder(s, nuc_fb_add_vector(s->b, payload.data, payload.size, 1, ALIGNMENT));
 }
 
 /* ---- plan and program ---- */
@@ -309,11 +295,6 @@ static const char *inputs_text(const struct serializer *s)
                       tuple_text(s->cx, s->e->n_inputs));
 }
 
-static const char *outputs_text(const struct serializer *s)
-{
-    return nuc_format(s->cx, "[1, %s]", s->e->n_outputs == 1 ? LEAF : tuple_text(s->cx, s->e->n_outputs));
-}
-
 static nuc_fb_ref add_method(struct serializer *s, const char *name, const char *inputs, bool stack_traces)
 {
     enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
@@ -327,14 +308,15 @@ static nuc_fb_ref add_method(struct serializer *s, const char *name, const char 
     buffer_sizes[n + 1] = (int64_t)s->e->states_size;
 
     refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, name);
-    refs[NUC_PLAN_CONTAINER] = add_strings(s, inputs, outputs_text(s));
-    refs[NUC_PLAN_VALUES] = add_values(s);
+    refs[NUC_PLAN_CONTAINER] = add_strings(
+        s, inputs, nuc_format(s->cx, "[1, %s]", s->e->n_outputs == 1 ? LEAF : tuple_text(s->cx, s->e->n_outputs)));
+    refs[NUC_PLAN_VALUES] = add_list(s, s->e->n_values, add_listed_value);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
-    nuc_fb_ref instructions = add_instructions(s);
+    nuc_fb_ref instructions = add_list(s, s->e->n_instructions, add_instruction);
     refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s, s->o->labels) : 0);
-    refs[NUC_PLAN_OPERATORS] = add_operators(s);
-    refs[NUC_PLAN_DELEGATES] = add_delegates(s);
+    refs[NUC_PLAN_OPERATORS] = add_list(s, s->e->n_operators, add_operator);
+    refs[NUC_PLAN_DELEGATES] = add_list(s, s->e->n_delegates, add_delegate);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, s->e->n_writes > 0 ? n + 2 : n + 1, 8, 8);
     return add_table(s, refs, FIELDS);
 }
@@ -353,28 +335,19 @@ static nuc_fb_ref add_constant_method(struct serializer *s, const struct nuc_con
 }
 
 /* The method first: runtimes that know one method run that. */
-static nuc_fb_ref add_plans(struct serializer *s)
+static nuc_fb_ref add_plan(struct serializer *s, size_t index)
 {
-    size_t count = s->o->n_numbers + 1;
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
-
-    refs[0] = add_method(s, s->o->method != NULL ? s->o->method : "forward", inputs_text(s), s->o->stack_traces);
-    for (size_t i = 1; i < count; i++)
-        refs[i] = add_constant_method(s, &s->o->numbers[i - 1]);
-    return nuc_fb_add_refs(s->b, refs, count);
+    if (index > 0)
+        return add_constant_method(s, &s->o->numbers[index - 1]);
+    return add_method(s, s->o->method != NULL ? s->o->method : "forward", inputs_text(s), s->o->stack_traces);
 }
 
-static nuc_fb_ref add_segments(struct serializer *s)
+static nuc_fb_ref add_segment(struct serializer *s, size_t index)
 {
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->n_segments, sizeof *refs);
-
-    for (size_t i = 0; i < s->n_segments; i++) {
-        nuc_fb_table_begin(s->b);
-        nuc_fb_put_u64(s->b, 0, s->segments[i].offset, 0);
-        nuc_fb_put_u64(s->b, 1, s->segments[i].bytes.size, 0);
-        refs[i] = nuc_fb_table_end(s->b);
-    }
-    return nuc_fb_add_refs(s->b, refs, s->n_segments);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u64(s->b, 0, s->segments[index].offset, 0);
+    nuc_fb_put_u64(s->b, 1, s->segments[index].bytes.size, 0);
+    return nuc_fb_table_end(s->b);
 }
 
 static nuc_fb_ref add_offsets(struct serializer *s, size_t segment, const uint64_t *offsets, size_t count)
@@ -387,12 +360,6 @@ static nuc_fb_ref add_offsets(struct serializer *s, size_t segment, const uint64
     return nuc_fb_table_end(s->b);
 }
 
-/* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
-static nuc_fb_ref add_constant_segment(struct serializer *s)
-{
-    return add_offsets(s, 0, s->constant_offsets, s->e->n_constants);
-}
-
 /* 0 without any, so that the field is absent. */
 static nuc_fb_ref add_mutable_segments(struct serializer *s)
 {
@@ -402,20 +369,14 @@ static nuc_fb_ref add_mutable_segments(struct serializer *s)
     return nuc_fb_add_refs(s->b, &only, 1);
 }
 
-/* 0 without any, so that the field is absent. */
-static nuc_fb_ref add_named_data(struct serializer *s)
+static nuc_fb_ref add_named(struct serializer *s, size_t index)
 {
-    size_t count = s->o->n_named;
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+    nuc_fb_ref key = nuc_fb_add_string(s->b, s->o->named[index].key);
 
-    for (size_t i = 0; i < count; i++) {
-        nuc_fb_ref key = nuc_fb_add_string(s->b, s->o->named[i].key);
-        nuc_fb_table_begin(s->b);
-        nuc_fb_put_ref(s->b, NUC_NAMED_KEY, key);
-        nuc_fb_put_u32(s->b, NUC_NAMED_SEGMENT, (uint32_t)(s->first_named + i), 0);
-        refs[i] = nuc_fb_table_end(s->b);
-    }
-    return count == 0 ? 0 : nuc_fb_add_refs(s->b, refs, count);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, NUC_NAMED_KEY, key);
+    nuc_fb_put_u32(s->b, NUC_NAMED_SEGMENT, (uint32_t)(s->first_named + index), 0);
+    return nuc_fb_table_end(s->b);
 }
 
 static struct nuc_span add_program(struct serializer *s)
@@ -424,13 +385,14 @@ static struct nuc_span add_program(struct serializer *s)
     enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
     nuc_fb_ref refs[FIELDS] = {0};
 
-    refs[NUC_PROGRAM_PLANS] = add_plans(s);
+    refs[NUC_PROGRAM_PLANS] = add_list(s, s->o->n_numbers + 1, add_plan);
     refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s->b, NULL, 0);
-    refs[NUC_PROGRAM_DELEGATE_DATA] = add_inline_data(s);
-    refs[NUC_PROGRAM_SEGMENTS] = add_segments(s);
-    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_constant_segment(s);
+    refs[NUC_PROGRAM_DELEGATE_DATA] = add_list(s, in_segments(s) ? 0 : s->e->n_delegates, add_inline_data);
+    refs[NUC_PROGRAM_SEGMENTS] = add_list(s, s->n_segments, add_segment);
+    /* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
+    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_offsets(s, 0, s->constant_offsets, s->e->n_constants);
     refs[NUC_PROGRAM_MUTABLE_SEGMENTS] = add_mutable_segments(s);
-    refs[NUC_PROGRAM_NAMED_DATA] = add_named_data(s);
+    refs[NUC_PROGRAM_NAMED_DATA] = s->o->n_named == 0 ? 0 : add_list(s, s->o->n_named, add_named);
     return nuc_fb_finish(s->b, add_table(s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
 }
 

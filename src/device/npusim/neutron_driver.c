@@ -203,21 +203,6 @@ NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron
     return check_data(nuc_npu_of(hdl), neutron_dcfg);
 }
 
-static NeutronError stop_error(enum nuc_npu_stop stop, uint32_t at)
-{
-    switch (stop) {
-    case NPU_DONE:
-        return ENONE;
-    case NPU_COPY_FAILED:
-        return GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_DMAPI_ERROR, at);
-    case NPU_CALL_FAILED:
-        return GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_INTR_ERROR, at);
-    case NPU_CALL_HANGS:
-        break;
-    }
-    return FAIL(TIMEOUT, at);
-}
-
 NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig *dcfg)
 {
     struct nuc_npu *npu = nuc_npu_of(hdl);
@@ -242,7 +227,17 @@ NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig 
         nuc_npu_trace_begin(trace);
     uint8_t *profile = npu->profile_size > 0 ? dcfg->outputs[npu->n_outputs + 1] : NULL;
     enum nuc_npu_stop stop = nuc_npu_run(npu, &memory, profile, trace, &at);
-    return stop_error(stop, at);
+    switch (stop) {
+    case NPU_DONE:
+        return ENONE;
+    case NPU_COPY_FAILED:
+        return GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_DMAPI_ERROR, at);
+    case NPU_CALL_FAILED:
+        return GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_INTR_ERROR, at);
+    case NPU_CALL_HANGS:
+        break;
+    }
+    return FAIL(TIMEOUT, at);
 }
 
 NeutronError neutronSuspend(void)

@@ -2,24 +2,18 @@
 #include "npu.h"
 #include "npu_math.h"
 
-/* sum of (l - lhs_zero) * (r - rhs_zero) over k, any strides. */
-static int32_t strided_sum(const struct nuc_mc_matmul *g, const int8_t *l, const int8_t *r, int32_t acc)
+static int32_t column_sum(const struct nuc_mc_matmul *g, const int8_t *l, const int8_t *r, int32_t acc)
 {
+    if (g->lhs_depth_stride == 1 && g->rhs_depth_stride == 1 && g->rhs_zero == 0)
+        return npu_dot(l, r, g->depth, (int16_t)g->lhs_zero, acc);
+    /* sum of (l - lhs_zero) * (r - rhs_zero) over k, any strides. */
     uint32_t sum = (uint32_t)acc;
-
     for (int64_t k = 0; k < g->depth; k++) {
         int32_t a = l[k * g->lhs_depth_stride] - g->lhs_zero;
         int32_t b = r[k * g->rhs_depth_stride] - g->rhs_zero;
         sum += (uint32_t)(a * b);
     }
     return (int32_t)sum;
-}
-
-static int32_t column_sum(const struct nuc_mc_matmul *g, const int8_t *l, const int8_t *r, int32_t acc)
-{
-    if (g->lhs_depth_stride == 1 && g->rhs_depth_stride == 1 && g->rhs_zero == 0)
-        return npu_dot(l, r, g->depth, (int16_t)g->lhs_zero, acc);
-    return strided_sum(g, l, r, acc);
 }
 
 void npu_matmul(const struct nuc_npu_memory *m, const union nuc_mc_record *record)

@@ -111,20 +111,6 @@ static uint32_t addend(int32_t exponential)
     return (uint32_t)nuc_rounding_shift_right(exponential, SUM_INTEGER_BITS);
 }
 
-static void softmax_row(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)
-{
-    int32_t largest = INT8_MIN;
-    uint32_t sum = 0;
-
-    for (int32_t i = 0; i < s->depth; i++)
-        largest = in[i] > largest ? in[i] : largest;
-    for (int32_t i = 0; i < s->depth; i++)
-        sum += addend(exponential(s, table, below(largest, in[i])));
-    struct denominator d = denominator_of(sum);
-    for (int32_t i = 0; i < s->depth; i++)
-        out[i] = probability(exponential(s, table, below(largest, in[i])), d.scale, d.exponent);
-}
-
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table)
 {
     for (int32_t i = 0; i < 256; i++)
@@ -148,7 +134,15 @@ void npu_softmax_bytes(const int32_t *table, uint32_t sum, int32_t largest, int8
 void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)
 {
     for (int32_t row = 0; row < s->rows; row++) {
-        softmax_row(s, table, in, out);
+        int32_t largest = INT8_MIN;
+        uint32_t sum = 0;
+        for (int32_t i = 0; i < s->depth; i++)
+            largest = in[i] > largest ? in[i] : largest;
+        for (int32_t i = 0; i < s->depth; i++)
+            sum += addend(exponential(s, table, below(largest, in[i])));
+        struct denominator d = denominator_of(sum);
+        for (int32_t i = 0; i < s->depth; i++)
+            out[i] = probability(exponential(s, table, below(largest, in[i])), d.scale, d.exponent);
         in += s->depth;
         out += npu_pitch(s->out_pitch, s->depth);
     }
@@ -161,22 +155,6 @@ void npu_softmax(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
     npu_softmax_from(s, NULL, npu_source_i8(m, s->input), npu_target_i8(m, s->output));
 }
 
-/* 256 * e / sum, rounded half up, less 128. The sum is below 2^59: at most 2^28 entries of at most 2^31. */
-static void softmax_table_row(const int8_t *in, int8_t *out, int32_t depth, const uint32_t *table)
-{
-    int32_t largest = INT8_MIN;
-    uint64_t sum = 0;
-
-    for (int32_t i = 0; i < depth; i++)
-        largest = in[i] > largest ? in[i] : largest;
-    for (int32_t i = 0; i < depth; i++)
-        sum += table[-below(largest, in[i])];
-    for (int32_t i = 0; i < depth; i++) {
-        uint64_t steps = (512 * (uint64_t)table[-below(largest, in[i])] + sum) / (2 * sum);
-        out[i] = (int8_t)(steps > 255 ? 127 : (int32_t)steps + INT8_MIN);
-    }
-}
-
 void npu_softmax_table(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
 {
     const struct nuc_mc_softmax_table *s = &r->softmax_table;
@@ -185,7 +163,17 @@ void npu_softmax_table(const struct nuc_npu_memory *m, const union nuc_mc_record
     int8_t *out = npu_target_i8(m, s->output);
 
     for (int32_t row = 0; row < s->rows; row++) {
-        softmax_table_row(in, out, s->depth, table);
+        /* 256 * e / sum, rounded half up, less 128. The sum is below 2^59: at most 2^28 entries of at most 2^31. */
+        int32_t largest = INT8_MIN;
+        uint64_t sum = 0;
+        for (int32_t i = 0; i < s->depth; i++)
+            largest = in[i] > largest ? in[i] : largest;
+        for (int32_t i = 0; i < s->depth; i++)
+            sum += table[-below(largest, in[i])];
+        for (int32_t i = 0; i < s->depth; i++) {
+            uint64_t steps = (512 * (uint64_t)table[-below(largest, in[i])] + sum) / (2 * sum);
+            out[i] = (int8_t)(steps > 255 ? 127 : (int32_t)steps + INT8_MIN);
+        }
         in += s->depth;
         out += npu_pitch(s->out_pitch, s->depth);
     }

@@ -96,19 +96,16 @@ static bool writes(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t by
 }
 
 /* `rows` runs of `row` bytes, `pitch` bytes from one to the next; a pitch of 0 means no gaps. */
-static bool writes_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
-{
-    if (pitch == 0)
-        return writes(npu, ref, times(rows, (uint64_t)row));
-    return is_size(pitch) && pitch >= row && writes(npu, ref, times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
-}
-
-/* The same for an operand that is read. */
 static bool reads_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
 {
     if (pitch == 0)
         return reads(npu, ref, times(rows, (uint64_t)row));
     return is_size(pitch) && pitch >= row && reads(npu, ref, times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
+}
+
+static bool writes_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
+{
+    return is_writable(ref) && reads_rows(npu, ref, rows, row, pitch);
 }
 
 /* `n` words of a table in the weights. */

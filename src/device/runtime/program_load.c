@@ -58,22 +58,6 @@ static bool count_args(struct nuc_image *im, struct counts *most)
     return nuc_image_ok(im);
 }
 
-/* A value that contradicts the format is refused when values are loaded, with its index. */
-static uint32_t count_slots(struct nuc_image *im)
-{
-    bool bad = im->reader.bad;
-    uint32_t count = 0;
-
-    for (uint32_t v = 0; v < im->values.count; v++) {
-        struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, v);
-        struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE);
-        bool tensor = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0) == NUC_VALUE_TENSOR;
-        count += tensor && nuc_is_of_caller(im, t) ? 1 : 0;
-    }
-    im->reader.bad = bad;
-    return count;
-}
-
 /* Offsets in the state memory; the delegates' states follow after `total`. */
 struct state_layout {
     size_t work, args, instructions, delegates, slots, places, kinds, given, total;
@@ -114,7 +98,17 @@ static bool layout_of(struct nuc_image *im, struct state_layout *layout)
         block(&total, im->instructions.count, sizeof(struct nuc_instruction), _Alignof(struct nuc_instruction));
     layout->delegates =
         block(&total, im->delegates.count, sizeof(struct nuc_loaded_delegate), _Alignof(struct nuc_loaded_delegate));
-    layout->slots = block(&total, count_slots(im), sizeof(struct nuc_slot), _Alignof(struct nuc_slot));
+    /* A value that contradicts the format is refused when values are loaded, with its index. */
+    bool bad = im->reader.bad;
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < im->values.count; v++) {
+        struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, v);
+        struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE);
+        bool tensor = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0) == NUC_VALUE_TENSOR;
+        count += tensor && nuc_is_of_caller(im, t) ? 1 : 0;
+    }
+    im->reader.bad = bad;
+    layout->slots = block(&total, count, sizeof(struct nuc_slot), _Alignof(struct nuc_slot));
     layout->places = block(&total, im->values.count, sizeof(uint32_t), sizeof(uint32_t));
     layout->kinds = block(&total, im->values.count, 1, 1);
     layout->given = block(&total, im->inputs.count, 1, 1);

@@ -60,14 +60,6 @@ static void combine(enum combination how, enum nuc_dtype dtype, void *out, size_
         nuc_eval_store_int(dtype, out, to, combine_int(how, nuc_int_at(dtype, out, to), nuc_int_at(dtype, from, at)));
 }
 
-static void check_combination(const struct nuc_eval_call *c, enum combination how)
-{
-    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
-
-    if (how != COMBINE_REPLACE && dtype != NUC_F32 && !nuc_is_integer(dtype))
-        nuc_eval_fail(c, "elements of type %s are not combined", nuc_dtype_name(dtype));
-}
-
 /* ---- the elements that indices pick ---- */
 
 struct picked {
@@ -233,7 +225,9 @@ const struct nuc_eval_op nuc_eval_embedding = {.prepare = prepare_embedding, .ru
 /* The values that are written are those of an argument. */
 static void write_argument(const struct nuc_eval_call *c, struct picked *p, enum combination how, uint32_t src)
 {
-    check_combination(c, how);
+    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
+    if (how != COMBINE_REPLACE && dtype != NUC_F32 && !nuc_is_integer(dtype))
+        nuc_eval_fail(c, "elements of type %s are not combined", nuc_dtype_name(dtype));
     p->how = how;
     p->src = src;
 }

@@ -111,16 +111,6 @@ static struct nuc_meta outer_dims(const struct nuc_meta *m)
     return outer;
 }
 
-/* The outer shape of the result. */
-static struct nuc_meta broadcast_outer(const struct nuc_meta *a, const struct nuc_meta *b)
-{
-    struct nuc_meta joined = {.rank = 0};
-
-    nuc_eval_join_shapes(&joined, a);
-    nuc_eval_join_shapes(&joined, b);
-    return joined;
-}
-
 static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint32_t right)
 {
     struct matmul *m = new_matmul(c, left, right);
@@ -133,7 +123,9 @@ static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint3
     m->b_k_stride = m->columns;
     m->b_column_stride = 1;
     /* Which matrix of a and of b each product takes. */
-    struct nuc_meta a_outer = outer_dims(&a), b_outer = outer_dims(&b), outer = broadcast_outer(&a_outer, &b_outer);
+    struct nuc_meta a_outer = outer_dims(&a), b_outer = outer_dims(&b), outer = {.rank = 0};
+    nuc_eval_join_shapes(&outer, &a_outer);
+    nuc_eval_join_shapes(&outer, &b_outer);
     size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
     nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
     nuc_eval_broadcast_strides(&b_outer, &outer, b_strides);

@@ -57,17 +57,31 @@ static void run_energy(const struct nuc_eval_call *c)
                           (size_t)number(c, NUC_ARG(SIGNAL_ENERGY, end)), (uint32_t *)c->out[0] + i * bins);
 }
 
-static struct nuc_filter_bank bank_of(const struct nuc_eval_call *c)
+/* Three rows of the bands, their weights and those of the next band, which are the second row without an argument. */
+static struct nuc_filter_bank bank_of(const struct nuc_eval_call *c, uint32_t bands, uint32_t weights,
+                                      const int16_t *unweights)
 {
-    const size_t size = frame_of(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
-    const int16_t *bands = nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, bands));
+    const size_t size = frame_of(c, bands);
+    const int16_t *rows = nuc_eval_in(c, bands), *first = nuc_eval_in(c, weights);
 
-    return (struct nuc_filter_bank){size - 1,
-                                    bands,
-                                    bands + size,
-                                    bands + 2 * size,
-                                    nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, weights)),
-                                    nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, unweights))};
+    return (struct nuc_filter_bank){size - 1,    rows,
+                                    rows + size, rows + 2 * size,
+                                    first,       unweights != NULL ? unweights : first + frame_of(c, weights)};
+}
+
+static struct nuc_filter_bank filter_bank_of(const struct nuc_eval_call *c)
+{
+    return bank_of(c, NUC_ARG(SIGNAL_FILTER_BANK, bands), NUC_ARG(SIGNAL_FILTER_BANK, weights),
+                   nuc_eval_in(c, NUC_ARG(SIGNAL_FILTER_BANK, unweights)));
+}
+
+/* Tables are read before the first run. */
+static void check_tables(const struct nuc_eval_call *c, uint32_t first, uint32_t last)
+{
+    for (uint32_t arg = first; arg <= last; arg++) {
+        if (nuc_eval_has_in(c, arg) && !nuc_eval_is_constant_in(c, arg))
+            nuc_eval_fail(c, "its tables are computed: make them constants");
+    }
 }
 
 static void prepare_filter_bank(struct nuc_eval_call *c)
@@ -76,14 +90,14 @@ static void prepare_filter_bank(struct nuc_eval_call *c)
 
     if (!nuc_eval_is_constant_in(c, bands))
         nuc_eval_fail(c, "its bands are computed: make them a constant");
-    const struct nuc_filter_bank p = bank_of(c);
+    const struct nuc_filter_bank p = filter_bank_of(c);
     if (!nuc_filter_bank_fits(&p, frame_of(c, NUC_SELF), frame_of(c, weights)))
         nuc_eval_fail(c, "a band lies outside the input or the weights");
 }
 
 static void run_filter_bank(const struct nuc_eval_call *c)
 {
-    const struct nuc_filter_bank p = bank_of(c);
+    const struct nuc_filter_bank p = filter_bank_of(c);
     const size_t bins = frame_of(c, NUC_SELF);
 
     for (size_t i = 0; i < frames_of(c); i++)
@@ -127,16 +141,13 @@ static void read_features(const struct nuc_eval_call *c, struct nuc_features *p)
 {
     const struct nuc_arg *numbers = &c->node->args[NUC_ARG(SIGNAL_FEATURES, numbers)];
     const uint32_t cosines = NUC_ARG(SIGNAL_FEATURES, cosines);
-    const size_t bands = frame_of(c, NUC_ARG(SIGNAL_FEATURES, bands)),
-                 weights = frame_of(c, NUC_ARG(SIGNAL_FEATURES, weights));
-    const int16_t *rows = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, bands)),
-                  *first = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, weights));
 
-    *p = (struct nuc_features){.window_size = frame_of(c, NUC_ARG(SIGNAL_FEATURES, window)),
-                               .window = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, window)),
-                               .table = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, table)),
-                               .factor = (float)nuc_scalar(c->node, NUC_ARG(SIGNAL_FEATURES, factor), 1),
-                               .bank = {bands - 1, rows, rows + bands, rows + 2 * bands, first, first + weights}};
+    *p = (struct nuc_features){
+        .window_size = frame_of(c, NUC_ARG(SIGNAL_FEATURES, window)),
+        .window = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, window)),
+        .table = nuc_eval_in(c, NUC_ARG(SIGNAL_FEATURES, table)),
+        .factor = (float)nuc_scalar(c->node, NUC_ARG(SIGNAL_FEATURES, factor), 1),
+        .bank = bank_of(c, NUC_ARG(SIGNAL_FEATURES, bands), NUC_ARG(SIGNAL_FEATURES, weights), NULL)};
     if (nuc_eval_has_in(c, cosines)) {
         p->cosines = nuc_eval_in(c, cosines);
         p->coefficients = (size_t)nuc_eval_in_meta(c, cosines)->sizes[0];
@@ -148,10 +159,7 @@ static void prepare_features(struct nuc_eval_call *c)
 {
     struct nuc_features p;
 
-    for (uint32_t arg = NUC_ARG(SIGNAL_FEATURES, window); arg <= NUC_ARG(SIGNAL_FEATURES, cosines); arg++) {
-        if (nuc_eval_has_in(c, arg) && !nuc_eval_is_constant_in(c, arg))
-            nuc_eval_fail(c, "its tables are computed: make them constants");
-    }
+    check_tables(c, NUC_ARG(SIGNAL_FEATURES, window), NUC_ARG(SIGNAL_FEATURES, cosines));
     read_features(c, &p);
     if (!nuc_features_fit(&p, frame_of(c, NUC_ARG(SIGNAL_FEATURES, weights))))
         nuc_eval_fail(c, "a band lies outside the spectrum or the weights");
@@ -174,17 +182,13 @@ static void read_micro(const struct nuc_eval_call *c, struct nuc_micro *p)
 {
     const struct nuc_arg *numbers = &c->node->args[NUC_ARG(SIGNAL_MICRO, numbers)];
     const uint32_t gains = NUC_ARG(SIGNAL_MICRO, gains);
-    const size_t bands = frame_of(c, NUC_ARG(SIGNAL_MICRO, bands)),
-                 weights = frame_of(c, NUC_ARG(SIGNAL_MICRO, weights));
-    const int16_t *rows = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, bands)),
-                  *first = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, weights));
 
     *p = (struct nuc_micro){.window_size = frame_of(c, NUC_ARG(SIGNAL_MICRO, window)),
                             .window = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, window)),
                             .table = nuc_eval_in(c, NUC_ARG(SIGNAL_MICRO, table)),
                             .gains = nuc_eval_has_in(c, gains) ? nuc_eval_in(c, gains) : NULL,
                             .factor = (float)nuc_scalar(c->node, NUC_ARG(SIGNAL_MICRO, factor), 1),
-                            .bank = {bands - 1, rows, rows + bands, rows + 2 * bands, first, first + weights}};
+                            .bank = bank_of(c, NUC_ARG(SIGNAL_MICRO, bands), NUC_ARG(SIGNAL_MICRO, weights), NULL)};
     nuc_micro_read(numbers->u.ints, numbers->count, p);
 }
 
@@ -192,10 +196,7 @@ static void prepare_micro(struct nuc_eval_call *c)
 {
     struct nuc_micro p;
 
-    for (uint32_t arg = NUC_ARG(SIGNAL_MICRO, window); arg <= NUC_ARG(SIGNAL_MICRO, gains); arg++) {
-        if (nuc_eval_has_in(c, arg) && !nuc_eval_is_constant_in(c, arg))
-            nuc_eval_fail(c, "its tables are computed: make them constants");
-    }
+    check_tables(c, NUC_ARG(SIGNAL_MICRO, window), NUC_ARG(SIGNAL_MICRO, gains));
     read_micro(c, &p);
     if (!nuc_micro_fits(&p, frame_of(c, NUC_ARG(SIGNAL_MICRO, weights))))
         nuc_eval_fail(c, "a band lies outside the spectrum or the weights");

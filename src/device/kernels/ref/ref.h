@@ -392,12 +392,24 @@ static inline int32_t nuc_row_length(const struct nuc_loops *loops)
     return loops->rank == 0 ? 1 : loops->sizes[loops->rank - 1];
 }
 
-/* Rows of all three tensors have their elements side by side. */
-static inline bool nuc_rows_are_dense(const struct nuc_loops *loops)
+/* The strides of that dimension: 0 when the rank is 0. */
+struct nuc_steps {
+    ptrdiff_t a, b, out;
+};
+static inline struct nuc_steps nuc_row_steps(const struct nuc_loops *loops)
 {
     uint32_t last = loops->rank - 1;
 
-    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
+    return loops->rank == 0 ? (struct nuc_steps){0, 0, 0}
+                            : (struct nuc_steps){loops->a[last], loops->b[last], loops->out[last]};
+}
+
+/* Rows of all three tensors have their elements side by side. */
+static inline bool nuc_rows_are_dense(const struct nuc_loops *loops)
+{
+    const struct nuc_steps steps = nuc_row_steps(loops);
+
+    return steps.a == 1 && steps.b == 1 && steps.out == 1;
 }
 
 #endif

@@ -34,13 +34,11 @@ static void each_line(void (*one)(const struct nuc_line *line, const float *in, 
                       const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;
-    ptrdiff_t in_step = lines->rank == 0 ? 0 : lines->a[last];
-    ptrdiff_t out_step = lines->rank == 0 ? 0 : lines->out[last];
+    const struct nuc_steps steps = nuc_row_steps(lines);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(lines); i++)
-            one(line, in + walk.a + i * in_step, out + walk.out + i * out_step);
+            one(line, in + walk.a + i * steps.a, out + walk.out + i * steps.out);
     } while (nuc_walk_next_row(lines, &walk));
 }
 

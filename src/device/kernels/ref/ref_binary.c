@@ -179,10 +179,8 @@ void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *
                            const float *b, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
+    const struct nuc_steps steps = nuc_row_steps(loops);
     const int32_t size = nuc_row_length(loops);
-    const uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    const ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last], step_b = loops->rank == 0 ? 0 : loops->b[last];
-    const ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
     const float factor = op == &nuc_binary_sub ? -alpha : alpha;
 
     do {
@@ -191,13 +189,13 @@ void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *
         /* Sums and products, which most operators are, without a call for each element. */
         if (op == &nuc_binary_add || op == &nuc_binary_sub) {
             for (int32_t i = 0; i < size; i++)
-                to[i * step_out] = x[i * step_a] + factor * y[i * step_b];
+                to[i * steps.out] = x[i * steps.a] + factor * y[i * steps.b];
         } else if (op == &nuc_binary_mul) {
             for (int32_t i = 0; i < size; i++)
-                to[i * step_out] = x[i * step_a] * (alpha * y[i * step_b]);
+                to[i * steps.out] = x[i * steps.a] * (alpha * y[i * steps.b]);
         } else {
             for (int32_t i = 0; i < size; i++)
-                to[i * step_out] = op->f32(x[i * step_a], alpha * y[i * step_b]);
+                to[i * steps.out] = op->f32(x[i * steps.a], alpha * y[i * steps.b]);
         }
     } while (nuc_walk_next_row(loops, &walk));
 }

@@ -1,6 +1,7 @@
 /* Element types: conversion, and operators over any of them. */
 #include <string.h>
 
+#include "device/kernels/ref/element.h"
 #include "device/kernels/ref/ref.h"
 
 /* One element: i when it is an integer or bool, f otherwise. */
@@ -18,18 +19,8 @@ static struct number load(enum nuc_dtype dtype, const void *at)
         n.f = (double)*(const float *)at;
     else if (dtype == NUC_F64)
         n.f = *(const double *)at;
-    else if (dtype == NUC_I64)
-        n.i = *(const int64_t *)at;
-    else if (dtype == NUC_I32)
-        n.i = *(const int32_t *)at;
-    else if (dtype == NUC_I16)
-        n.i = *(const int16_t *)at;
-    else if (dtype == NUC_U16)
-        n.i = *(const uint16_t *)at;
-    else if (dtype == NUC_I8)
-        n.i = *(const int8_t *)at;
     else
-        n.i = *(const uint8_t *)at;
+        n.i = nuc_load_whole(dtype, at, 0);
     return n;
 }
 
@@ -100,16 +91,14 @@ void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum
                         void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t step_in = loops->rank == 0 ? 0 : loops->a[last];
-    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    const struct nuc_steps steps = nuc_row_steps(loops);
     ptrdiff_t size_in = (ptrdiff_t)nuc_dtype_size(from);
     ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(to);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            convert(from, to, (const uint8_t *)in + (walk.a + i * step_in) * size_in,
-                    (uint8_t *)out + (walk.out + i * step_out) * size_out);
+            convert(from, to, (const uint8_t *)in + (walk.a + i * steps.a) * size_in,
+                    (uint8_t *)out + (walk.out + i * steps.out) * size_out);
         }
     } while (nuc_walk_next_row(loops, &walk));
 }
@@ -137,18 +126,15 @@ void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements
                               struct nuc_elements out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t step_in = loops->rank == 0 ? 0 : loops->a[last];
-    ptrdiff_t step = loops->rank == 0 ? 0 : loops->b[last];
-    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    const struct nuc_steps steps = nuc_row_steps(loops);
     ptrdiff_t size_in = (ptrdiff_t)nuc_dtype_size(in.dtype);
     ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(out.dtype);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            const uint8_t *from = (const uint8_t *)in.data + (walk.a + i * step_in) * size_in;
-            uint8_t *to = (uint8_t *)out.data + (walk.out + i * step_out) * size_out;
-            if (condition[walk.b + i * step] == 0)
+            const uint8_t *from = (const uint8_t *)in.data + (walk.a + i * steps.a) * size_in;
+            uint8_t *to = (uint8_t *)out.data + (walk.out + i * steps.out) * size_out;
+            if (condition[walk.b + i * steps.b] == 0)
                 continue;
             if (in.dtype == out.dtype)
                 copy_element((size_t)size_out, from, to);
@@ -201,11 +187,10 @@ void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loop
                        struct nuc_elements a, struct nuc_elements b, struct nuc_elements out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t size_a = (ptrdiff_t)nuc_dtype_size(a.dtype), step_a = loops->rank == 0 ? 0 : loops->a[last] * size_a;
-    ptrdiff_t size_b = (ptrdiff_t)nuc_dtype_size(b.dtype), step_b = loops->rank == 0 ? 0 : loops->b[last] * size_b;
+    const struct nuc_steps steps = nuc_row_steps(loops);
+    ptrdiff_t size_a = (ptrdiff_t)nuc_dtype_size(a.dtype);
+    ptrdiff_t size_b = (ptrdiff_t)nuc_dtype_size(b.dtype);
     ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(out.dtype);
-    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last] * size_out;
     bool real = op->i64 == NULL || is_real(a.dtype) || is_real(b.dtype);
 
     do {
@@ -219,9 +204,9 @@ void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loop
                 store_i64(
                     out.dtype,
                     op->i64(load_i64(a.dtype, x), (int64_t)((uint64_t)alpha.i64 * (uint64_t)load_i64(b.dtype, y))), z);
-            x += step_a;
-            y += step_b;
-            z += step_out;
+            x += steps.a * size_a;
+            y += steps.b * size_b;
+            z += steps.out * size_out;
         }
     } while (nuc_walk_next_row(loops, &walk));
 }
@@ -230,10 +215,9 @@ void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, str
                     struct nuc_elements out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t size_in = (ptrdiff_t)nuc_dtype_size(in.dtype), step_in = loops->rank == 0 ? 0 : loops->a[last] * size_in;
+    const struct nuc_steps steps = nuc_row_steps(loops);
+    ptrdiff_t size_in = (ptrdiff_t)nuc_dtype_size(in.dtype);
     ptrdiff_t size_out = (ptrdiff_t)nuc_dtype_size(out.dtype);
-    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last] * size_out;
     bool real = op->i64 == NULL || is_real(in.dtype);
 
     do {
@@ -244,8 +228,8 @@ void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, str
                 store_f32(out.dtype, op->f32(load_f32(in.dtype, x)), z);
             else
                 store_i64(out.dtype, op->i64(load_i64(in.dtype, x)), z);
-            x += step_in;
-            z += step_out;
+            x += steps.a * size_in;
+            z += steps.out * size_out;
         }
     } while (nuc_walk_next_row(loops, &walk));
 }

@@ -2,18 +2,6 @@
 #include "device/kernels/ref/element.h"
 #include "device/kernels/ref/ref.h"
 
-/* The row of a nest that ends in steps of `in_step` and `out_step`. */
-struct rows {
-    ptrdiff_t in_step, out_step;
-};
-
-static struct rows rows_of(const struct nuc_loops *loops)
-{
-    if (loops->rank == 0)
-        return (struct rows){0, 0};
-    return (struct rows){loops->a[loops->rank - 1], loops->out[loops->rank - 1]};
-}
-
 /* ---- integers ---- */
 
 static int64_t combine(enum nuc_reduce_op op, int64_t a, int64_t b)
@@ -39,7 +27,7 @@ static int64_t fold(enum nuc_reduce_op op, enum nuc_dtype dtype, const struct nu
                     ptrdiff_t first)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = rows_of(reduced).in_step;
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
     int64_t result = op == NUC_REDUCE_SUM || op == NUC_REDUCE_ANY ? 0 : nuc_load_whole(dtype, in, first);
     int32_t i = op == NUC_REDUCE_SUM || op == NUC_REDUCE_ANY ? 0 : 1;
 
@@ -55,12 +43,11 @@ void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, 
                            enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct rows rows = rows_of(kept);
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            nuc_store_whole(to, out, walk.out + i * rows.out_step,
-                            fold(op, from, reduced, in, walk.a + i * rows.in_step));
+            nuc_store_whole(to, out, walk.out + i * steps.out, fold(op, from, reduced, in, walk.a + i * steps.a));
     } while (nuc_walk_next_row(kept, &walk));
 }
 
@@ -69,7 +56,7 @@ void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, 
 static bool any_of(const struct nuc_loops *reduced, const float *in)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = rows_of(reduced).in_step;
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
 
     do {
         for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
@@ -84,11 +71,11 @@ static bool any_of(const struct nuc_loops *reduced, const float *in)
 void nuc_kernel_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct rows rows = rows_of(kept);
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * rows.out_step] = any_of(reduced, in + walk.a + i * rows.in_step);
+            out[walk.out + i * steps.out] = any_of(reduced, in + walk.a + i * steps.a);
     } while (nuc_walk_next_row(kept, &walk));
 }
 
@@ -106,7 +93,7 @@ static int64_t place(bool largest, enum nuc_dtype dtype, const struct nuc_loops 
                      ptrdiff_t first)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = rows_of(reduced).in_step;
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
     ptrdiff_t best = first;
     int64_t best_place = 0;
     int64_t at = 0;
@@ -135,11 +122,11 @@ void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const st
                             enum nuc_dtype dtype, const void *in, int64_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct rows rows = rows_of(kept);
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * rows.out_step] = place(largest, dtype, reduced, in, walk.a + i * rows.in_step);
+            out[walk.out + i * steps.out] = place(largest, dtype, reduced, in, walk.a + i * steps.a);
     } while (nuc_walk_next_row(kept, &walk));
 }
 
@@ -149,7 +136,7 @@ void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const st
 static float sum_around(const struct nuc_loops *reduced, const float *in, float centre, bool squares, size_t *count)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = rows_of(reduced).in_step;
+    const ptrdiff_t step = nuc_row_steps(reduced).a;
     float sum = 0.0f;
 
     *count = 0;
@@ -167,16 +154,16 @@ void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *re
                         const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct rows rows = rows_of(kept);
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++) {
-            const float *first = in + walk.a + i * rows.in_step;
+            const float *first = in + walk.a + i * steps.a;
             size_t count;
             float sum = sum_around(reduced, first, 0.0f, false, &count);
             double divisor = (double)count - correction;
             float squares = sum_around(reduced, first, sum / (float)count, true, &count);
-            out[walk.out + i * rows.out_step] = divisor > 0.0 ? (float)((double)squares / divisor) : __builtin_nanf("");
+            out[walk.out + i * steps.out] = divisor > 0.0 ? (float)((double)squares / divisor) : __builtin_nanf("");
         }
     } while (nuc_walk_next_row(kept, &walk));
 }
@@ -186,12 +173,12 @@ void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *re
 void nuc_kernel_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct rows rows = rows_of(lines);
+    const struct nuc_steps steps = nuc_row_steps(lines);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(lines); i++) {
-            const float *from = in + walk.a + i * rows.in_step;
-            float *to = out + walk.out + i * rows.out_step;
+            const float *from = in + walk.a + i * steps.a;
+            float *to = out + walk.out + i * steps.out;
             float sum = from[0];
             to[0] = sum;
             for (int32_t k = 1; k < line->size; k++) {
@@ -206,14 +193,14 @@ void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line 
                            enum nuc_dtype to, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct rows rows = rows_of(lines);
+    const struct nuc_steps steps = nuc_row_steps(lines);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(lines); i++) {
             uint64_t sum = 0;
             for (int32_t k = 0; k < line->size; k++) {
-                sum += (uint64_t)nuc_load_whole(from, in, walk.a + i * rows.in_step + k * line->in_step);
-                nuc_store_whole(to, out, walk.out + i * rows.out_step + k * line->out_step, (int64_t)sum);
+                sum += (uint64_t)nuc_load_whole(from, in, walk.a + i * steps.a + k * line->in_step);
+                nuc_store_whole(to, out, walk.out + i * steps.out + k * line->out_step, (int64_t)sum);
             }
         }
     } while (nuc_walk_next_row(lines, &walk));

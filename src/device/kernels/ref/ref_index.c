@@ -1,22 +1,13 @@
 /* Elements picked, and written, where indices say. An index outside its dimension ends a kernel. */
 #include <string.h>
 
+#include "device/kernels/ref/element.h"
 #include "device/kernels/ref/ref.h"
-
-static int64_t load_index(enum nuc_dtype dtype, const void *index, ptrdiff_t at)
-{
-    return dtype == NUC_I64 ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
-}
-
-static ptrdiff_t last_stride(const struct nuc_loops *loops, const ptrdiff_t *strides)
-{
-    return loops->rank == 0 ? 0 : strides[loops->rank - 1];
-}
 
 /* Where an index leads, from the start of its line on; false when it is none of the dimension. */
 static bool offset_of(const struct nuc_indexed *x, ptrdiff_t at, ptrdiff_t *offset)
 {
-    int64_t index = load_index(x->dtype, x->index, at);
+    int64_t index = nuc_load_whole(x->dtype, x->index, at);
 
     if (index < 0 || index >= x->size)
         return false;
@@ -28,20 +19,20 @@ bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *
                        void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t index_step = last_stride(loops, loops->a), in_step = last_stride(loops, loops->b);
-    ptrdiff_t out_step = last_stride(loops, loops->out), size = (ptrdiff_t)element_size;
+    const struct nuc_steps steps = nuc_row_steps(loops);
+    ptrdiff_t size = (ptrdiff_t)element_size;
     /* One index for a row that lies in one piece on both sides. */
-    bool whole = loops->rank > 0 && index_step == 0 && in_step == 1 && out_step == 1;
+    bool whole = steps.a == 0 && steps.b == 1 && steps.out == 1;
     int32_t count = whole ? 1 : nuc_row_length(loops);
     size_t bytes = whole ? element_size * (size_t)nuc_row_length(loops) : element_size;
 
     do {
         for (int32_t i = 0; i < count; i++) {
             ptrdiff_t offset;
-            if (!offset_of(x, walk.a + i * index_step, &offset))
+            if (!offset_of(x, walk.a + i * steps.a, &offset))
                 return false;
-            memmove((uint8_t *)out + (walk.out + i * out_step) * size,
-                    (const uint8_t *)in + (walk.b + i * in_step + offset) * size, bytes);
+            memmove((uint8_t *)out + (walk.out + i * steps.out) * size,
+                    (const uint8_t *)in + (walk.b + i * steps.b + offset) * size, bytes);
         }
     } while (nuc_walk_next_row(loops, &walk));
     return true;
@@ -90,30 +81,10 @@ static int64_t combine_int(enum nuc_combination how, int64_t a, int64_t b)
 
 int64_t nuc_load_int(enum nuc_dtype dtype, const void *data)
 {
-    switch (dtype) {
-    case NUC_I8:
-        return *(const int8_t *)data;
-    case NUC_I16:
-        return *(const int16_t *)data;
-    case NUC_U16:
-        return *(const uint16_t *)data;
-    case NUC_I32:
-        return *(const int32_t *)data;
-    case NUC_I64:
-        return *(const int64_t *)data;
-    case NUC_BOOL:
-    case NUC_U8:
-    case NUC_F16:
-    case NUC_BF16:
-    case NUC_F32:
-    case NUC_F64:
-    case NUC_DTYPE_COUNT:
-    default:
-        return *(const uint8_t *)data;
-    }
+    return nuc_load_whole(dtype, data, 0);
 }
 
-/* Integers wrap to their type; memory is little-endian. */
+/* Integers wrap to their type. */
 static void combine(enum nuc_combination how, enum nuc_dtype dtype, size_t size, const uint8_t *from, uint8_t *to)
 {
     if (how == NUC_COMBINE_REPLACE) {
@@ -125,27 +96,23 @@ static void combine(enum nuc_combination how, enum nuc_dtype dtype, size_t size,
         memcpy(to, &value, sizeof value);
         return;
     }
-    int64_t value = combine_int(how, nuc_load_int(dtype, to), nuc_load_int(dtype, from));
-    if (dtype == NUC_BOOL)
-        value = value != 0;
-    memcpy(to, &value, size);
+    nuc_store_whole(dtype, to, 0, combine_int(how, nuc_load_int(dtype, to), nuc_load_int(dtype, from)));
 }
 
 bool nuc_kernel_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
                         enum nuc_dtype dtype, const void *src, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t index_step = last_stride(loops, loops->a), src_step = last_stride(loops, loops->b);
-    ptrdiff_t out_step = last_stride(loops, loops->out);
+    const struct nuc_steps steps = nuc_row_steps(loops);
     size_t size = nuc_dtype_size(dtype);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
             ptrdiff_t offset;
-            if (!offset_of(x, walk.a + i * index_step, &offset))
+            if (!offset_of(x, walk.a + i * steps.a, &offset))
                 return false;
-            ptrdiff_t to = walk.out + i * out_step + offset;
-            combine(how, dtype, size, (const uint8_t *)src + (walk.b + i * src_step) * (ptrdiff_t)size,
+            ptrdiff_t to = walk.out + i * steps.out + offset;
+            combine(how, dtype, size, (const uint8_t *)src + (walk.b + i * steps.b) * (ptrdiff_t)size,
                     (uint8_t *)out + to * (ptrdiff_t)size);
         }
     } while (nuc_walk_next_row(loops, &walk));
@@ -156,13 +123,13 @@ void nuc_kernel_combine(const struct nuc_loops *loops, enum nuc_combination how,
                         void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t in_step = last_stride(loops, loops->a), out_step = last_stride(loops, loops->out);
+    const struct nuc_steps steps = nuc_row_steps(loops);
     size_t size = nuc_dtype_size(dtype);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++)
-            combine(how, dtype, size, (const uint8_t *)in + (walk.a + i * in_step) * (ptrdiff_t)size,
-                    (uint8_t *)out + (walk.out + i * out_step) * (ptrdiff_t)size);
+            combine(how, dtype, size, (const uint8_t *)in + (walk.a + i * steps.a) * (ptrdiff_t)size,
+                    (uint8_t *)out + (walk.out + i * steps.out) * (ptrdiff_t)size);
     } while (nuc_walk_next_row(loops, &walk));
 }
 
@@ -170,16 +137,16 @@ bool nuc_kernel_masked_scatter(const struct nuc_loops *loops, size_t element_siz
                                size_t count, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t mask_step = last_stride(loops, loops->a), out_step = last_stride(loops, loops->out);
+    const struct nuc_steps steps = nuc_row_steps(loops);
     size_t used = 0;
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            if (!mask[walk.a + i * mask_step])
+            if (!mask[walk.a + i * steps.a])
                 continue;
             if (used == count)
                 return false;
-            memmove((uint8_t *)out + (walk.out + i * out_step) * (ptrdiff_t)element_size,
+            memmove((uint8_t *)out + (walk.out + i * steps.out) * (ptrdiff_t)element_size,
                     (const uint8_t *)source + used++ * element_size, element_size);
         }
     } while (nuc_walk_next_row(loops, &walk));

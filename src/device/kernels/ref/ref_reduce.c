@@ -21,7 +21,7 @@ static float combine(enum nuc_reduce_op op, float accumulator, float value)
 static float reduce_one(enum nuc_reduce_op op, const struct nuc_loops *reduced, const float *in, size_t *count)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(reduced);
     int32_t row = nuc_row_length(reduced);
     float accumulator = in[0];
     int32_t i = 1;
@@ -30,10 +30,10 @@ static float reduce_one(enum nuc_reduce_op op, const struct nuc_loops *reduced, 
     do {
         if (op == NUC_REDUCE_SUM || op == NUC_REDUCE_MEAN) {
             for (; i < row; i++)
-                accumulator += in[walk.a + i * step];
+                accumulator += in[walk.a + i * steps.a];
         }
         for (; i < row; i++)
-            accumulator = combine(op, accumulator, in[walk.a + i * step]);
+            accumulator = combine(op, accumulator, in[walk.a + i * steps.a]);
         *count += (size_t)row;
         i = 0;
     } while (nuc_walk_next_row(reduced, &walk));
@@ -44,15 +44,13 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
                            const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
-    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[last];
-    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[last];
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++) {
             size_t count;
-            float value = reduce_one(op, reduced, in + walk.a + i * in_step, &count);
-            out[walk.out + i * out_step] = op == NUC_REDUCE_MEAN ? value / (float)count : value;
+            float value = reduce_one(op, reduced, in + walk.a + i * steps.a, &count);
+            out[walk.out + i * steps.out] = op == NUC_REDUCE_MEAN ? value / (float)count : value;
         }
     } while (nuc_walk_next_row(kept, &walk));
 }
@@ -60,12 +58,12 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
 static int8_t extreme_one(bool largest, const struct nuc_loops *reduced, const int8_t *in)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(reduced);
     int8_t extreme = in[0];
 
     do {
         for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
-            int8_t value = in[walk.a + i * step];
+            int8_t value = in[walk.a + i * steps.a];
             if (largest ? value > extreme : value < extreme)
                 extreme = value;
         }
@@ -77,12 +75,10 @@ void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const str
                            const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
-    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[last];
-    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[last];
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * out_step] = extreme_one(largest, reduced, in + walk.a + i * in_step);
+            out[walk.out + i * steps.out] = extreme_one(largest, reduced, in + walk.a + i * steps.a);
     } while (nuc_walk_next_row(kept, &walk));
 }

@@ -132,23 +132,13 @@ static inline void each(value_fn *value, const void *params, const struct nuc_lo
                         enum nuc_dtype type_b, const void *b, int16_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank - 1;
-    const ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last], step_b = loops->rank == 0 ? 0 : loops->b[last];
-    const ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    const struct nuc_steps steps = nuc_row_steps(loops);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++)
-            out[walk.out + i * step_out] =
-                value(params, a[walk.a + i * step_a], (int32_t)nuc_load_whole(type_b, b, walk.b + i * step_b));
+            out[walk.out + i * steps.out] =
+                value(params, a[walk.a + i * steps.a], (int32_t)nuc_load_whole(type_b, b, walk.b + i * steps.b));
     } while (nuc_walk_next_row(loops, &walk));
-}
-
-/* Rows of both operands and the result lie together. */
-static inline bool is_dense(const struct nuc_loops *loops)
-{
-    const uint32_t last = loops->rank - 1;
-
-    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
 }
 
 struct quick_sum {
@@ -183,7 +173,7 @@ void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loop
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct quick_sum q;
 
-    if (!is_dense(loops) || !quick_sum_of(p, &q)) {
+    if (!nuc_rows_are_dense(loops) || !quick_sum_of(p, &q)) {
         each(sum_of, p, loops, a, NUC_I16, b, out);
         return;
     }
@@ -192,31 +182,24 @@ void nuc_kernel_add_s16(const struct nuc_add_s8 *p, const struct nuc_loops *loop
     while (nuc_walk_next_row(loops, &walk));
 }
 
-static int32_t squared_difference(const struct nuc_add_s8 *p, int32_t a, int32_t b)
-{
-    const uint32_t d = (uint32_t)nuc_requantize(a, p->a) - (uint32_t)nuc_requantize(b, p->b);
-
-    return nuc_clamp_i32(nuc_wrap_add(nuc_requantize((int32_t)(d * d), p->sum), p->offset), p->low, p->high);
-}
-
 void nuc_kernel_squared_difference(const struct nuc_add_s8 *p, enum nuc_dtype dtype, const struct nuc_loops *loops,
                                    const void *a, const void *b, void *out)
 {
-    const uint32_t last = loops->rank - 1;
-    const ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last], step_b = loops->rank == 0 ? 0 : loops->b[last];
-    const ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
     const int32_t unit = dtype == NUC_I8 ? 1 << 7 : 1;
     struct nuc_walk walk = {{0}, 0, 0, 0};
+    const struct nuc_steps steps = nuc_row_steps(loops);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            const int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * step_a) + p->offset_a;
-            const int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * step_b) + p->offset_b;
-            const int32_t v = squared_difference(p, x * unit, y * unit);
+            const int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * steps.a) + p->offset_a;
+            const int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * steps.b) + p->offset_b;
+            const uint32_t d = (uint32_t)nuc_requantize(x * unit, p->a) - (uint32_t)nuc_requantize(y * unit, p->b);
+            const int32_t v =
+                nuc_clamp_i32(nuc_wrap_add(nuc_requantize((int32_t)(d * d), p->sum), p->offset), p->low, p->high);
             if (dtype == NUC_I8)
-                ((int8_t *)out)[walk.out + i * step_out] = (int8_t)v;
+                ((int8_t *)out)[walk.out + i * steps.out] = (int8_t)v;
             else
-                ((int16_t *)out)[walk.out + i * step_out] = (int16_t)v;
+                ((int16_t *)out)[walk.out + i * steps.out] = (int16_t)v;
         }
     } while (nuc_walk_next_row(loops, &walk));
 }
@@ -240,7 +223,7 @@ void nuc_kernel_mul_s16(const struct nuc_mul_s8 *p, const struct nuc_loops *loop
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct quick q;
 
-    if (!is_dense(loops) || !quick_of(p->product, 30, &q)) {
+    if (!nuc_rows_are_dense(loops) || !quick_of(p->product, 30, &q)) {
         each(product_of, p, loops, a, NUC_I16, b, out);
         return;
     }

@@ -154,12 +154,12 @@ void nuc_kernel_avg_pool_s16(const struct nuc_pool_s8 *p, const int16_t *in, int
 static int32_t sum_of(const struct nuc_loops *reduced, const int16_t *in)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(reduced);
     int32_t sum = 0;
 
     do {
         for (int32_t i = 0; i < nuc_row_length(reduced); i++)
-            sum = nuc_wrap_add(sum, in[walk.a + i * step]);
+            sum = nuc_wrap_add(sum, in[walk.a + i * steps.a]);
     } while (nuc_walk_next_row(reduced, &walk));
     return sum;
 }
@@ -168,13 +168,12 @@ void nuc_kernel_sum_s16(const struct nuc_loops *kept, const struct nuc_loops *re
                         const int16_t *in, int16_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[kept->rank - 1];
-    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[kept->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++) {
-            int32_t sum = sum_of(reduced, in + walk.a + i * in_step);
-            out[walk.out + i * out_step] = (int16_t)nuc_clamp_i32(nuc_requantize(sum, m), INT16_MIN, INT16_MAX);
+            int32_t sum = sum_of(reduced, in + walk.a + i * steps.a);
+            out[walk.out + i * steps.out] = (int16_t)nuc_clamp_i32(nuc_requantize(sum, m), INT16_MIN, INT16_MAX);
         }
     } while (nuc_walk_next_row(kept, &walk));
 }

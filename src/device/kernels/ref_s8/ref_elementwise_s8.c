@@ -2,23 +2,24 @@
 #include "device/kernels/ref/element.h"
 #include "device/kernels/ref_s8/quantized.h"
 
-/* Steps along the innermost dimension of a nest. */
-struct row {
-    int32_t size;
-    ptrdiff_t a, b, out;
-};
-
-static struct row row_of(const struct nuc_loops *loops)
+/* A function of two elements, inlined where it is known, in a nest of loops. */
+typedef int8_t value_fn(const void *params, int8_t a, int8_t b);
+static inline __attribute__((always_inline)) void
+each(value_fn *value, const void *params, const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
-    uint32_t last = loops->rank - 1;
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    const struct nuc_steps steps = nuc_row_steps(loops);
+    const int32_t size = nuc_row_length(loops);
 
-    if (loops->rank == 0)
-        return (struct row){1, 0, 0, 0};
-    return (struct row){loops->sizes[last], loops->a[last], loops->b[last], loops->out[last]};
+    do {
+        for (int32_t i = 0; i < size; i++)
+            out[walk.out + i * steps.out] = value(params, a[walk.a + i * steps.a], b[walk.b + i * steps.b]);
+    } while (nuc_walk_next_row(loops, &walk));
 }
 
-static int8_t sum_of(const struct nuc_add_s8 *p, int8_t a, int8_t b)
+static inline int8_t sum_of(const void *params, int8_t a, int8_t b)
 {
+    const struct nuc_add_s8 *p = params;
     int32_t left = nuc_requantize((a + p->offset_a) * (1 << 20), p->a);
     int32_t right = nuc_requantize((b + p->offset_b) * (1 << 20), p->b);
     int32_t sum = nuc_requantize(nuc_wrap_add(left, right), p->sum);
@@ -29,17 +30,12 @@ static int8_t sum_of(const struct nuc_add_s8 *p, int8_t a, int8_t b)
 void nuc_ref_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct row row = row_of(loops);
-
-    do {
-        for (int32_t i = 0; i < row.size; i++)
-            out[walk.out + i * row.out] = sum_of(p, a[walk.a + i * row.a], b[walk.b + i * row.b]);
-    } while (nuc_walk_next_row(loops, &walk));
+    each(sum_of, p, loops, a, b, out);
 }
 
-static int8_t product_of(const struct nuc_mul_s8 *p, int8_t a, int8_t b)
+static inline int8_t product_of(const void *params, int8_t a, int8_t b)
 {
+    const struct nuc_mul_s8 *p = params;
     int32_t product = nuc_requantize((a + p->offset_a) * (b + p->offset_b), p->product);
 
     return (int8_t)nuc_clamp_i32(nuc_wrap_add(product, p->offset), p->low, p->high);
@@ -48,41 +44,34 @@ static int8_t product_of(const struct nuc_mul_s8 *p, int8_t a, int8_t b)
 void nuc_ref_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct row row = row_of(loops);
-
-    do {
-        for (int32_t i = 0; i < row.size; i++)
-            out[walk.out + i * row.out] = product_of(p, a[walk.a + i * row.a], b[walk.b + i * row.b]);
-    } while (nuc_walk_next_row(loops, &walk));
+    each(product_of, p, loops, a, b, out);
 }
 
-static inline void extreme(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out, bool largest)
+static inline int8_t larger_of(const void *params, int8_t a, int8_t b)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct row row = row_of(loops);
+    (void)params;
+    return a > b ? a : b;
+}
 
-    do {
-        for (int32_t i = 0; i < row.size; i++) {
-            int8_t left = a[walk.a + i * row.a];
-            int8_t right = b[walk.b + i * row.b];
-            out[walk.out + i * row.out] = (left > right) == largest ? left : right;
-        }
-    } while (nuc_walk_next_row(loops, &walk));
+static inline int8_t smaller_of(const void *params, int8_t a, int8_t b)
+{
+    (void)params;
+    return a > b ? b : a;
 }
 
 void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
-    extreme(loops, a, b, out, true);
+    each(larger_of, NULL, loops, a, b, out);
 }
 
 void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
-    extreme(loops, a, b, out, false);
+    each(smaller_of, NULL, loops, a, b, out);
 }
 
-static int8_t prelu_of(const struct nuc_prelu_s8 *p, int8_t in, int8_t slope)
+static inline int8_t prelu_of(const void *params, int8_t in, int8_t slope)
 {
+    const struct nuc_prelu_s8 *p = params;
     int32_t x = in + p->input_offset;
     int32_t v = x >= 0 ? nuc_requantize(x, p->positive) : nuc_requantize(x * slope, p->negative);
 
@@ -92,13 +81,7 @@ static int8_t prelu_of(const struct nuc_prelu_s8 *p, int8_t in, int8_t slope)
 void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
                       const int8_t *slopes, int8_t *out)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct row row = row_of(loops);
-
-    do {
-        for (int32_t i = 0; i < row.size; i++)
-            out[walk.out + i * row.out] = prelu_of(p, in[walk.a + i * row.a], slopes[walk.b + i * row.b]);
-    } while (nuc_walk_next_row(loops, &walk));
+    each(prelu_of, p, loops, in, slopes, out);
 }
 
 static bool relates(enum nuc_relation relation, int32_t a, int32_t b)
@@ -124,14 +107,14 @@ void nuc_kernel_compare_int(const struct nuc_compare_s8 *p, const struct nuc_loo
                             const void *a, const void *b, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct row row = row_of(loops);
-    const int32_t unit = dtype == NUC_I8 ? 1 << 20 : 1 << 15;
+    const struct nuc_steps steps = nuc_row_steps(loops);
+    const int32_t unit = dtype == NUC_I8 ? 1 << 20 : 1 << 15, size = nuc_row_length(loops);
 
     do {
-        for (int32_t i = 0; i < row.size; i++) {
-            int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * row.a) + p->offset_a;
-            int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * row.b) + p->offset_b;
-            out[walk.out + i * row.out] =
+        for (int32_t i = 0; i < size; i++) {
+            int32_t x = (int32_t)nuc_load_whole(dtype, a, walk.a + i * steps.a) + p->offset_a;
+            int32_t y = (int32_t)nuc_load_whole(dtype, b, walk.b + i * steps.b) + p->offset_b;
+            out[walk.out + i * steps.out] =
                 relates(p->relation, nuc_requantize(x * unit, p->a), nuc_requantize(y * unit, p->b));
         }
     } while (nuc_walk_next_row(loops, &walk));

@@ -132,14 +132,14 @@ void nuc_kernel_norm_int(const struct nuc_norm_s8 *n, enum nuc_dtype dtype, cons
 INLINE float squared_deviations(const struct nuc_loops *reduced, enum nuc_dtype dtype, const void *in, ptrdiff_t at)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(reduced);
     int64_t count = 0;
     int64_t sum = 0;
     int64_t squares = 0;
 
     do {
         for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
-            int32_t x = (int32_t)nuc_load_whole(dtype, in, at + walk.a + i * step);
+            int32_t x = (int32_t)nuc_load_whole(dtype, in, at + walk.a + i * steps.a);
             sum += x;
             squares += x * x;
         }
@@ -152,14 +152,12 @@ INLINE void variances(const struct nuc_loops *kept, const struct nuc_loops *redu
                       enum nuc_dtype dtype, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
-    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[last];
-    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[last];
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            store_rounded(dtype, out, walk.out + i * out_step,
-                          squared_deviations(reduced, dtype, in, walk.a + i * in_step) * scale, zero_point);
+            store_rounded(dtype, out, walk.out + i * steps.out,
+                          squared_deviations(reduced, dtype, in, walk.a + i * steps.a) * scale, zero_point);
     } while (nuc_walk_next_row(kept, &walk));
 }
 
@@ -204,13 +202,11 @@ INLINE void log_softmax(const struct nuc_log_softmax_s8 *s, const struct nuc_loo
                         enum nuc_dtype dtype, const void *in, void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;
-    ptrdiff_t in_step = lines->rank == 0 ? 0 : lines->a[last];
-    ptrdiff_t out_step = lines->rank == 0 ? 0 : lines->out[last];
+    const struct nuc_steps steps = nuc_row_steps(lines);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(lines); i++)
-            log_softmax_line(s, line, dtype, in, walk.a + i * in_step, out, walk.out + i * out_step);
+            log_softmax_line(s, line, dtype, in, walk.a + i * steps.a, out, walk.out + i * steps.out);
     } while (nuc_walk_next_row(lines, &walk));
 }
 

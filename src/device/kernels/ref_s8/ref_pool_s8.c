@@ -83,13 +83,13 @@ void nuc_kernel_upward_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in
 static int32_t sum_of(const struct nuc_loops *reduced, int32_t offset, const int8_t *in)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(reduced);
     int32_t row = nuc_row_length(reduced);
     int32_t sum = 0;
 
     do {
         for (int32_t i = 0; i < row; i++)
-            sum = nuc_wrap_add(sum, in[walk.a + i * step] + offset);
+            sum = nuc_wrap_add(sum, in[walk.a + i * steps.a] + offset);
     } while (nuc_walk_next_row(reduced, &walk));
     return sum;
 }
@@ -98,13 +98,12 @@ void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduce
                     const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[kept->rank - 1];
-    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[kept->rank - 1];
+    const struct nuc_steps steps = nuc_row_steps(kept);
 
     do {
         for (int32_t i = 0; i < nuc_row_length(kept); i++)
-            out[walk.out + i * out_step] =
-                nuc_rescaled(rescale, 0, sum_of(reduced, input_offset, in + walk.a + i * in_step));
+            out[walk.out + i * steps.out] =
+                nuc_rescaled(rescale, 0, sum_of(reduced, input_offset, in + walk.a + i * steps.a));
     } while (nuc_walk_next_row(kept, &walk));
 }
 

@@ -1,8 +1,9 @@
 #include "device/kernels/ref_s8/softmax.h"
 
-/* exp(v), v in Q5.26 and at most 0, in Q0.31: exp of v modulo 1/4 by a series around -1/8, times exp(-2^k / 4) ... */
-static int32_t exponential(int32_t v)
+static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
 {
+    /* v in Q5.26 and at most 0; exp(v) in Q0.31: of v modulo 1/4 by a series around -1/8, times exp(-2^k / 4) ... */
+    int32_t v = nuc_doubling_high_mul((int32_t)((uint32_t)difference << s->shift), s->multiplier);
     const int32_t quarter = 1 << 24;
     int32_t part = (v & (quarter - 1)) - quarter;
     uint32_t quarters = ((uint32_t)part - (uint32_t)v) >> 24;
@@ -12,7 +13,6 @@ static int32_t exponential(int32_t v)
     int32_t higher = nuc_doubling_high_mul(x4_4 + nuc_doubling_high_mul(x2, x), NUC_SOFTMAX_THIRD);
     int32_t series = x + nuc_rounding_shift_right(higher + x2, 1);
     int32_t result = NUC_SOFTMAX_CENTER + nuc_doubling_high_mul(NUC_SOFTMAX_CENTER, series);
-
     if (v == 0)
         return INT32_MAX;
     for (int k = 0; k < NUC_SOFTMAX_FACTORS; k++) {
@@ -20,11 +20,6 @@ static int32_t exponential(int32_t v)
             result = nuc_doubling_high_mul(result, nuc_softmax_factors[k]);
     }
     return result;
-}
-
-static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
-{
-    return exponential(nuc_doubling_high_mul((int32_t)((uint32_t)difference << s->shift), s->multiplier));
 }
 
 /* Exponentials of all differences to a row's largest element, 0 below the least that counts. */

@@ -59,14 +59,17 @@ static bool goes_on(const struct nuc_loops *l, uint32_t outer, uint32_t inner)
            l->out[outer] == l->out[inner] * size && (int64_t)l->sizes[outer] * size <= INT32_MAX;
 }
 
-/*
- * One pass from the outermost dimension on: `last` is the one that is being built. A dimension of size 1 is dropped,
- * one that goes on is merged into it, any other begins the next.
- */
-static void merge_dims(struct nuc_loops *loops)
+void nuc_loops_in_memory_order(struct nuc_loops *loops)
 {
+    for (uint32_t i = 1; i < loops->rank; i++) {
+        for (uint32_t j = i; j > 0 && loops->out[j] > loops->out[j - 1]; j--)
+            swap_dims(loops, j, j - 1);
+    }
+    /*
+     * One pass from the outermost dimension on: `last` is the one that is being built. A dimension of size 1 is
+     * dropped, one that goes on is merged into it, any other begins the next.
+     */
     uint32_t last = 0;
-
     for (uint32_t i = 1; i < loops->rank; i++) {
         if (loops->sizes[last] == 1 || (loops->sizes[i] != 1 && !goes_on(loops, last, i))) {
             if (loops->sizes[last] != 1)
@@ -79,15 +82,6 @@ static void merge_dims(struct nuc_loops *loops)
         }
     }
     loops->rank = loops->rank > 0 ? last + 1 : 0;
-}
-
-void nuc_loops_in_memory_order(struct nuc_loops *loops)
-{
-    for (uint32_t i = 1; i < loops->rank; i++) {
-        for (uint32_t j = i; j > 0 && loops->out[j] > loops->out[j - 1]; j--)
-            swap_dims(loops, j, j - 1);
-    }
-    merge_dims(loops);
 }
 
 bool nuc_int8_loops(struct nuc_kernel_context *cx, const struct nuc_tensor *a, const struct nuc_tensor *b,

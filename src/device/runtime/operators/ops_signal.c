@@ -150,20 +150,36 @@ enum nuc_status nuc_op_signal_log(struct nuc_kernel_context *cx, struct nuc_valu
     return NUC_OK;
 }
 
+/* Three rows of the bands, and of the weights two, their own and those of the next band. */
+static struct nuc_filter_bank bank_of(const struct nuc_tensor *bands, const struct nuc_tensor *weights)
+{
+    const size_t size = frame_of(bands);
+    const int16_t *rows = bands->data, *first = weights->data;
+
+    return (struct nuc_filter_bank){size - 1, rows, rows + size, rows + 2 * size, first, first + frame_of(weights)};
+}
+
+static bool is_bank(struct nuc_kernel_context *cx, const struct nuc_tensor *bands, const struct nuc_tensor *weights,
+                    const struct nuc_value *table, size_t length)
+{
+    return nuc_need(cx, bands->sizes[0] == 3 && weights->sizes[0] == 2 && frame_of(bands) >= 2,
+                    NUC_TEXT("argument 'bands' is not three rows, or 'weights' not two")) &&
+           nuc_need(cx, nuc_tensor_elements(&table->u.tensor) == nuc_rfft_table_numbers(length),
+                    NUC_TEXT("argument 'table' is not that of this length"));
+}
+
 static bool read_features(struct nuc_kernel_context *cx, const struct nuc_args_signal_features *a,
                           struct nuc_features *p)
 {
     const struct nuc_tensor *window = &a->window->u.tensor, *weights = &a->weights->u.tensor;
     const struct nuc_tensor *bands = &a->bands->u.tensor, *cosines = nuc_optional_tensor(a->cosines);
-    const size_t size = frame_of(bands), n_weights = frame_of(weights);
-    const int16_t *rows = bands->data, *first = weights->data;
     int64_t n[NUC_FEATURE_NUMBERS];
 
     *p = (struct nuc_features){.window_size = nuc_tensor_elements(window),
                                .window = window->data,
                                .table = a->table->u.tensor.data,
                                .factor = nuc_value_float(a->factor),
-                               .bank = {size - 1, rows, rows + size, rows + 2 * size, first, first + n_weights}};
+                               .bank = bank_of(bands, weights)};
     if (cosines != NULL) {
         p->cosines = cosines->data;
         p->coefficients = (size_t)cosines->sizes[0];
@@ -171,13 +187,11 @@ static bool read_features(struct nuc_kernel_context *cx, const struct nuc_args_s
     return nuc_need(cx,
                     read_list(cx, a->numbers, n, NUC_FEATURE_NUMBERS) && nuc_features_read(n, NUC_FEATURE_NUMBERS, p),
                     NUC_TEXT("argument 'numbers' is out of range")) &&
-           nuc_need(cx, bands->sizes[0] == 3 && weights->sizes[0] == 2 && size >= 2,
-                    NUC_TEXT("argument 'bands' is not three rows, or 'weights' not two")) &&
+           is_bank(cx, bands, weights, a->table, p->length) &&
            nuc_need(cx, cosines == NULL || frame_of(cosines) == p->bank.channels,
                     NUC_TEXT("argument 'cosines' is not of the bands")) &&
-           nuc_need(cx, nuc_tensor_elements(&a->table->u.tensor) == nuc_rfft_table_numbers(p->length),
-                    NUC_TEXT("argument 'table' is not that of this length")) &&
-           nuc_need(cx, nuc_features_fit(p, n_weights), NUC_TEXT("a band lies outside the spectrum or the weights")) &&
+           nuc_need(cx, nuc_features_fit(p, frame_of(weights)),
+                    NUC_TEXT("a band lies outside the spectrum or the weights")) &&
            nuc_need(cx, nuc_tensor_elements(&a->scratch->u.tensor) == nuc_features_scratch(p),
                     NUC_TEXT("argument 'scratch' is not that of a frame"));
 }
@@ -206,8 +220,6 @@ static bool read_micro(struct nuc_kernel_context *cx, const struct nuc_args_sign
 {
     const struct nuc_tensor *window = &a->window->u.tensor, *weights = &a->weights->u.tensor;
     const struct nuc_tensor *bands = &a->bands->u.tensor, *gains = nuc_optional_tensor(a->gains);
-    const size_t size = frame_of(bands), n_weights = frame_of(weights);
-    const int16_t *rows = bands->data, *first = weights->data;
     int64_t n[NUC_MICRO_NUMBERS];
 
     *p = (struct nuc_micro){.window_size = nuc_tensor_elements(window),
@@ -215,16 +227,14 @@ static bool read_micro(struct nuc_kernel_context *cx, const struct nuc_args_sign
                             .table = a->table->u.tensor.data,
                             .gains = gains != NULL ? gains->data : NULL,
                             .factor = nuc_value_float(a->factor),
-                            .bank = {size - 1, rows, rows + size, rows + 2 * size, first, first + n_weights}};
+                            .bank = bank_of(bands, weights)};
     return nuc_need(cx, read_list(cx, a->numbers, n, NUC_MICRO_NUMBERS) && nuc_micro_read(n, NUC_MICRO_NUMBERS, p),
                     NUC_TEXT("argument 'numbers' is out of range")) &&
-           nuc_need(cx, bands->sizes[0] == 3 && weights->sizes[0] == 2 && size >= 2,
-                    NUC_TEXT("argument 'bands' is not three rows, or 'weights' not two")) &&
+           is_bank(cx, bands, weights, a->table, p->length) &&
            nuc_need(cx, gains == NULL || nuc_tensor_elements(gains) == NUC_PCAN_GAINS,
                     NUC_TEXT("argument 'gains' is not int16[125]")) &&
-           nuc_need(cx, nuc_tensor_elements(&a->table->u.tensor) == nuc_rfft_table_numbers(p->length),
-                    NUC_TEXT("argument 'table' is not that of this length")) &&
-           nuc_need(cx, nuc_micro_fits(p, n_weights), NUC_TEXT("a band lies outside the spectrum or the weights")) &&
+           nuc_need(cx, nuc_micro_fits(p, frame_of(weights)),
+                    NUC_TEXT("a band lies outside the spectrum or the weights")) &&
            nuc_need(cx,
                     nuc_tensor_elements(&a->noise->u.tensor) == p->bank.channels &&
                         nuc_tensor_elements(&a->noise_out->u.tensor) == p->bank.channels &&
