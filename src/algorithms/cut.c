@@ -89,23 +89,6 @@ static void measure(struct nuc_cut *cut)
     }
 }
 
-/* Fills the path of the stack; returns how many of its edges lead up to the first one that is full. */
-static uint32_t augment(struct nuc_cut *cut, uint32_t depth)
-{
-    uint64_t most = UINT64_MAX;
-    uint32_t kept = depth;
-
-    for (uint32_t i = 0; i < depth; i++)
-        most = cut->edges[cut->stack[i]].left < most ? cut->edges[cut->stack[i]].left : most;
-    for (uint32_t i = depth; i > 0; i--) {
-        uint32_t e = cut->stack[i - 1];
-        cut->edges[e].left -= most;
-        cut->edges[e ^ 1u].left += most;
-        kept = cut->edges[e].left == 0 ? i - 1 : kept;
-    }
-    return kept;
-}
-
 /* The next edge of the node with something left that comes nearer to the sink. */
 static uint32_t next_edge(const struct nuc_cut *cut, uint32_t node)
 {
@@ -124,7 +107,17 @@ static void fill_shortest(struct nuc_cut *cut)
     memcpy(cut->current, cut->first, cut->n_nodes * sizeof *cut->current);
     for (;;) {
         if (node == SINK) {
-            depth = augment(cut, depth);
+            /* Fill the path of the stack, and go back to before the first of its edges that is full. */
+            uint64_t most = UINT64_MAX;
+            const uint32_t path = depth;
+            for (uint32_t i = 0; i < path; i++)
+                most = cut->edges[cut->stack[i]].left < most ? cut->edges[cut->stack[i]].left : most;
+            for (uint32_t i = path; i > 0; i--) {
+                uint32_t e = cut->stack[i - 1];
+                cut->edges[e].left -= most;
+                cut->edges[e ^ 1u].left += most;
+                depth = cut->edges[e].left == 0 ? i - 1 : depth;
+            }
             node = cut->edges[cut->stack[depth] ^ 1u].to;
         }
         uint32_t e = cut->current[node] = next_edge(cut, node);

@@ -112,17 +112,6 @@ static uint64_t peak(const struct planner *p, const uint64_t *saved)
     return most;
 }
 
-static uint64_t *savings(const struct planner *p)
-{
-    uint64_t *saved = nuc_alloc_array(p->cx, p->problem->n + 1, sizeof *saved);
-
-    for (size_t i = 0; i < p->problem->n_pairs; i++) {
-        if (may_join(p, &p->problem->pairs[i]))
-            saved[p->problem->pairs[i].to] = p->sizes[p->problem->pairs[i].to];
-    }
-    return saved;
-}
-
 /* ---- pairs ---- */
 
 static void separate(struct planner *p)
@@ -201,19 +190,6 @@ static uint32_t start_before(const uint32_t *starts, uint32_t n, uint32_t step)
 
 #define MOST_LEVELS 33
 
-/* levels[k][t]: the most of the 2^k steps from t on. */
-static void make_levels(struct nuc_context *cx, uint64_t *live, uint32_t n_steps, uint64_t *levels[MOST_LEVELS])
-{
-    levels[0] = live;
-    for (uint32_t width = 1, n = 1; width <= n_steps / 2; width *= 2, n++) {
-        levels[n] = nuc_alloc_array(cx, n_steps, sizeof *live);
-        for (uint32_t t = 0; t + 2 * width <= n_steps; t++) {
-            uint64_t left = levels[n - 1][t], right = levels[n - 1][t + width];
-            levels[n][t] = left > right ? left : right;
-        }
-    }
-}
-
 /* The most bytes live during each item, and over all of them. */
 static uint64_t *crowds(const struct planner *p, const struct nuc_plan_part *part, uint64_t *most)
 {
@@ -228,7 +204,15 @@ static uint64_t *crowds(const struct planner *p, const struct nuc_plan_part *par
     }
     for (uint32_t t = 1; t < part->n_steps; t++)
         live[t] += live[t - 1];
-    make_levels(p->cx, live, part->n_steps, levels);
+    /* levels[k][t]: the most of the 2^k steps from t on. */
+    levels[0] = live;
+    for (uint32_t width = 1, n = 1; width <= part->n_steps / 2; width *= 2, n++) {
+        levels[n] = nuc_alloc_array(p->cx, part->n_steps, sizeof *live);
+        for (uint32_t t = 0; t + 2 * width <= part->n_steps; t++) {
+            uint64_t left = levels[n - 1][t], right = levels[n - 1][t + width];
+            levels[n][t] = left > right ? left : right;
+        }
+    }
     for (uint32_t i = 0; i < part->n; i++) {
         uint32_t steps = part->items[i].last - part->items[i].first + 1, level = 31 - (uint32_t)__builtin_clz(steps);
         uint64_t left = levels[level][part->items[i].first],
@@ -338,7 +322,12 @@ static struct planner begin(struct nuc_context *cx, const struct nuc_plan_proble
         nuc_fail(cx, NUC_UNSUPPORTED, "memory plan: too many tensors");
     p.sizes = nuc_alloc_array(cx, problem->n + 1, sizeof *p.sizes);
     measure(&p);
-    p.bound = peak(&p, savings(&p));
+    uint64_t *saved = nuc_alloc_array(cx, problem->n + 1, sizeof *saved);
+    for (size_t i = 0; i < problem->n_pairs; i++) {
+        if (may_join(&p, &problem->pairs[i]))
+            saved[problem->pairs[i].to] = p.sizes[problem->pairs[i].to];
+    }
+    p.bound = peak(&p, saved);
     return p;
 }
 

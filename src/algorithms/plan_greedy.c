@@ -158,32 +158,19 @@ static uint64_t lowest_gap_among(const struct greedy *g, uint32_t index)
     return at;
 }
 
-/* place_all() where it is known which items meet. */
-static uint64_t place_among_met(struct greedy *g, const uint32_t *order)
+/* Places all items in the order given; returns the size. */
+static uint64_t place_all(struct greedy *g, const uint32_t *order)
 {
     uint64_t size = 0;
 
     memset(g->addresses, 0xff, g->part->n * sizeof *g->addresses);
     for (uint32_t k = 0; k < g->part->n; k++) {
         const struct nuc_plan_item *item = &g->part->items[order[k]];
-        uint64_t at = item->fixed ? item->address : lowest_gap_among(g, order[k]);
-        g->addresses[order[k]] = at;
-        size = at + item->size > size ? at + item->size : size;
-    }
-    return size;
-}
-
-/* Places all items in the order given; returns the size. */
-static uint64_t place_all(struct greedy *g, const uint32_t *order)
-{
-    uint64_t size = 0;
-
-    if (g->met != NULL)
-        return place_among_met(g, order);
-    for (uint32_t k = 0; k < g->part->n; k++) {
-        const struct nuc_plan_item *item = &g->part->items[order[k]];
-        uint64_t at = item->fixed ? item->address : lowest_gap(g, item, k);
-        insert(g, item, at, k);
+        uint64_t at = item->fixed      ? item->address
+                      : g->met != NULL ? lowest_gap_among(g, order[k])
+                                       : lowest_gap(g, item, k);
+        if (g->met == NULL)
+            insert(g, item, at, k);
         g->addresses[order[k]] = at;
         size = at + item->size > size ? at + item->size : size;
     }

@@ -87,6 +87,12 @@ size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to)
     return product;
 }
 
+struct nuc_eval_lines nuc_eval_lines_of(const struct nuc_meta *m, uint32_t dim)
+{
+    return (struct nuc_eval_lines){nuc_product_of_dims(m, 0, dim), m->rank == 0 ? 1 : (size_t)m->sizes[dim],
+                                   nuc_product_of_dims(m, dim + 1, m->rank)};
+}
+
 size_t nuc_eval_row_length(const struct nuc_meta *m)
 {
     return m->rank == 0 ? 1 : (size_t)m->sizes[m->rank - 1];

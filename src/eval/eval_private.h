@@ -148,6 +148,19 @@ void nuc_eval_check_computed(const struct nuc_eval_call *c, uint32_t arg);
 /* Product of sizes[from, to). */
 size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to);
 
+/* The lines of a tensor along a dimension: outer * inner of `size` elements, `inner` apart. A scalar is one line. */
+struct nuc_eval_lines {
+    size_t outer, size, inner;
+};
+
+struct nuc_eval_lines nuc_eval_lines_of(const struct nuc_meta *m, uint32_t dim);
+
+/* Where the first element of a line is. */
+static inline size_t nuc_eval_line(const struct nuc_eval_lines *l, size_t line)
+{
+    return line / l->inner * l->size * l->inner + line % l->inner;
+}
+
 /* Offset of an element, counted in logical order, of a tensor of shape `m` under `strides`. */
 size_t nuc_eval_offset(const struct nuc_meta *m, size_t element, const size_t strides[NUC_MAX_RANK]);
 

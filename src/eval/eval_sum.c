@@ -65,34 +65,24 @@ static uint32_t run_length(const struct dim *dims, uint32_t count)
     return run;
 }
 
-/* Splits the dims, innermost in logical order first, into reduced and kept ones. */
-static void split_dims(const struct nuc_meta *m, uint32_t wanted, struct dim *reduced, uint32_t *n_reduced,
-                       struct dim *kept, uint32_t *n_kept)
-{
-    int64_t physical[NUC_MAX_RANK];
-    size_t logical = 1;
-
-    nuc_dense_strides(m, physical);
-    *n_reduced = *n_kept = 0;
-    for (uint32_t d = m->rank; d-- > 0;) {
-        struct dim dim = {(size_t)m->sizes[d], logical, (size_t)physical[d]};
-        logical *= dim.size;
-        if (dim.size == 1)
-            continue;
-        if ((wanted >> d & 1) != 0)
-            reduced[(*n_reduced)++] = dim;
-        else
-            kept[(*n_kept)++] = dim;
-    }
-}
-
 struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, uint32_t reduced)
 {
     struct nuc_sum *s = nuc_alloc(cx, sizeof *s);
     struct dim sum_dims[NUC_MAX_RANK], kept_dims[NUC_MAX_RANK];
-    uint32_t n_sum, n_kept;
+    uint32_t n_sum = 0, n_kept = 0;
+    int64_t physical[NUC_MAX_RANK];
+    size_t logical = 1;
 
-    split_dims(m, reduced, sum_dims, &n_sum, kept_dims, &n_kept);
+    /* Innermost in logical order first. */
+    nuc_dense_strides(m, physical);
+    for (uint32_t d = m->rank; d-- > 0;) {
+        struct dim dim = {(size_t)m->sizes[d], logical, (size_t)physical[d]};
+        logical *= dim.size;
+        if (dim.size != 1 && (reduced >> d & 1) != 0)
+            sum_dims[n_sum++] = dim;
+        else if (dim.size != 1)
+            kept_dims[n_kept++] = dim;
+    }
     for (uint32_t i = 1; i < n_sum; i++) {
         for (uint32_t j = i; j > 0 && sum_dims[j].physical < sum_dims[j - 1].physical; j--) {
             struct dim swap = sum_dims[j];
@@ -210,24 +200,15 @@ NUC_CLONES static void sum_lanes(const float *in, size_t rows, float lanes[LANES
 
 static float sum_run(const struct nuc_sum *s, const float *in, size_t column)
 {
-    if (s->order == VECTOR && s->dense) {
+    if (s->order == VECTOR) {
         size_t rows = s->n_run / LANES;
         float sum = 0.0f, lanes[LANES];
         for (size_t i = rows * LANES; i < s->n_run; i++)
-            sum += in[i];
-        sum_lanes(in, rows, lanes);
-        for (size_t lane = 0; lane < LANES; lane++)
-            sum += lanes[lane];
-        return sum;
-    }
-    if (s->order == VECTOR) {
-        size_t count = s->n_run;
-        size_t rows = count / LANES;
-        float sum = 0.0f;
-        for (size_t i = rows * LANES; i < count; i++)
             sum += in[s->run_offsets[i]];
+        if (s->dense)
+            sum_lanes(in, rows, lanes);
         for (size_t lane = 0; lane < LANES; lane++)
-            sum += sum_interleaved(in, s->run_offsets + lane, LANES, rows);
+            sum += s->dense ? lanes[lane] : sum_interleaved(in, s->run_offsets + lane, LANES, rows);
         return sum;
     }
     if (column < s->levelled_columns)

@@ -90,20 +90,6 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
     }
 }
 
-/* Where both orders are the same bytes a delegate knows the name contiguous alone. */
-static void name_delegate_inputs(struct nuc_graph *g, struct nuc_node *call)
-{
-    const struct nuc_arg *inputs = &call->args[NUC_ARG(CALL_DELEGATE, inputs)];
-
-    for (uint32_t i = 0; i < inputs->count; i++) {
-        struct nuc_node *in = inputs->u.nodes[i];
-        if (in == NULL || nuc_is_contiguous(&in->vals[0]) || !nuc_lies_contiguous(&in->vals[0]))
-            continue;
-        struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
-        nuc_replace_input(g, call, in, add_copy(g, in, &contiguous, call));
-    }
-}
-
 /* ExecuTorch's kernel that quantizes per channel takes float64 scales alone; the one that dequantizes takes either. */
 static void widen_scales(struct nuc_graph *g, struct nuc_node *quantize)
 {
@@ -138,8 +124,17 @@ void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
         if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)
             legalize(g, node, as_reference && !nuc_op_is_in(node->op, reference_ops) ? NEED_NOTHING : needs[node->op],
                      stale);
-        else if (node->op == NUC_OP_CALL_DELEGATE && !as_reference)
-            name_delegate_inputs(g, node);
+        else if (node->op == NUC_OP_CALL_DELEGATE && !as_reference) {
+            /* Where both orders are the same bytes a delegate knows the name contiguous alone. */
+            const struct nuc_arg *inputs = &node->args[NUC_ARG(CALL_DELEGATE, inputs)];
+            for (uint32_t i = 0; i < inputs->count; i++) {
+                struct nuc_node *in = inputs->u.nodes[i];
+                if (in == NULL || nuc_is_contiguous(&in->vals[0]) || !nuc_lies_contiguous(&in->vals[0]))
+                    continue;
+                struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
+                nuc_replace_input(g, node, in, add_copy(g, in, &contiguous, node));
+            }
+        }
         if (node->op == NUC_OP_QUANTIZE_PER_CHANNEL && !as_reference)
             widen_scales(g, node);
     }

@@ -51,17 +51,6 @@ static void print_head(struct nuc_text *out, const struct nuc_map_pool *p)
                   (unsigned long long)p->bound, p->proven ? ", proven optimal" : "");
 }
 
-/* Columns of equal numbers of steps; '#' where the tensor lives in one of them. */
-static void add_bar(struct nuc_text *out, const struct nuc_planned *t, uint32_t steps)
-{
-    uint32_t columns = steps < BAR ? steps : BAR;
-
-    for (uint32_t c = 0; c < columns; c++) {
-        uint64_t from = (uint64_t)c * steps / columns, to = ((uint64_t)c + 1) * steps / columns;
-        nuc_text_add(out, t->first < to && t->last >= from ? "#" : ".", 1);
-    }
-}
-
 void nuc_print_memory_map(struct nuc_text *out, const struct nuc_memory_map *map)
 {
     nuc_text_addf(out, "%s\n", map->file);
@@ -76,7 +65,12 @@ void nuc_print_memory_map(struct nuc_text *out, const struct nuc_memory_map *map
         for (size_t k = 0; k < p->n_tensors; k++) {
             nuc_text_addf(out, "%10llu %10llu  ", (unsigned long long)tensors[k].address,
                           (unsigned long long)tensors[k].size);
-            add_bar(out, &tensors[k], steps);
+            /* Columns of equal numbers of steps: '#' where the tensor lives in one of them. */
+            uint32_t columns = steps < BAR ? steps : BAR;
+            for (uint32_t c = 0; c < columns; c++) {
+                uint64_t from = (uint64_t)c * steps / columns, to = ((uint64_t)c + 1) * steps / columns;
+                nuc_text_add(out, tensors[k].first < to && tensors[k].last >= from ? "#" : ".", 1);
+            }
             nuc_text_addf(out, "  %s\n", tensors[k].name);
         }
     }
@@ -162,18 +156,6 @@ static void draw_tensor(struct nuc_text *out, const struct nuc_map_pool *p, size
     nuc_text_addf(out, "</g>\n");
 }
 
-/* Lines at quarters of the size. */
-static void draw_scale(struct nuc_text *out, const struct nuc_map_pool *p, double top)
-{
-    for (int i = 0; i <= 4; i++) {
-        double y = top + HEIGHT - HEIGHT * i / 4.0;
-        nuc_text_addf(out,
-                      "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#bbb\"/>"
-                      "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%llu</text>\n",
-                      MARGIN, y, MARGIN + WIDTH, y, MARGIN - 6, y + 4, (unsigned long long)(p->size * (uint64_t)i / 4));
-    }
-}
-
 void nuc_draw_memory_map(struct nuc_text *out, const struct nuc_memory_map *map)
 {
     size_t height = map->n_pools * (HEIGHT + 2 * HEAD) + HEAD;
@@ -192,7 +174,15 @@ void nuc_draw_memory_map(struct nuc_text *out, const struct nuc_memory_map *map)
         nuc_text_addf(out, "<text x=\"%d\" y=\"%.1f\" font-size=\"13\">", MARGIN, top - 10);
         add_escaped(out, p->name);
         nuc_text_addf(out, ": %llu bytes%s</text>\n", (unsigned long long)p->size, p->proven ? ", proven optimal" : "");
-        draw_scale(out, p, top);
+        /* Lines at quarters of the size. */
+        for (int q = 0; q <= 4; q++) {
+            double y = top + HEIGHT - HEIGHT * q / 4.0;
+            nuc_text_addf(out,
+                          "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#bbb\"/>"
+                          "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%llu</text>\n",
+                          MARGIN, y, MARGIN + WIDTH, y, MARGIN - 6, y + 4,
+                          (unsigned long long)(p->size * (uint64_t)q / 4));
+        }
         for (size_t k = 0; k < p->n_tensors; k++)
             draw_tensor(out, p, k, top, steps);
         nuc_text_addf(out, "<text x=\"%d\" y=\"%.1f\">%ss 0 to %u</text>\n", MARGIN, top + HEIGHT + 16, p->step,

@@ -283,22 +283,11 @@ static void prepare_binary(struct nuc_eval_call *c)
     }
 }
 
-/* A number stands for argument `arg`: a whole one beside integers. */
-static void bind_number(struct nuc_eval_call *c, struct binary *b, uint32_t arg, enum nuc_dtype other)
-{
-    const struct nuc_arg *number = &c->node->args[arg];
-    bool whole = number->kind == NUC_ARG_INT && nuc_is_integer(other);
-
-    b->dtypes[arg] = whole ? NUC_I64 : NUC_F32;
-    b->number = (float)nuc_scalar(c->node, arg, 0.0);
-    b->whole = whole ? number->u.i : 0;
-    b->integers = whole ? integers_POW : NULL;
-}
-
 static void prepare_power(struct nuc_eval_call *c)
 {
     uint32_t tensor = c->node->op == NUC_OP_POW_SCALAR ? NUC_SELF : NUC_ARG(POW_OF_SCALAR, exponent);
     uint32_t number = c->node->op == NUC_OP_POW_SCALAR ? NUC_ARG(POW_SCALAR, exponent) : NUC_SELF;
+    const struct nuc_arg *given = &c->node->args[number];
     struct binary *b = nuc_alloc(c->cx, sizeof *b);
 
     b->dense = true;
@@ -306,7 +295,12 @@ static void prepare_power(struct nuc_eval_call *c)
     b->alpha = 1.0;
     bind_operand(c, b, tensor);
     b->steps[tensor] = 1;
-    bind_number(c, b, number, b->dtypes[tensor]);
+    /* A whole number beside integers is one. */
+    bool whole = given->kind == NUC_ARG_INT && nuc_is_integer(b->dtypes[tensor]);
+    b->dtypes[number] = whole ? NUC_I64 : NUC_F32;
+    b->number = (float)nuc_scalar(c->node, number, 0.0);
+    b->whole = whole ? given->u.i : 0;
+    b->integers = whole ? integers_POW : NULL;
     c->state = b;
 }
 

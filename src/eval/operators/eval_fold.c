@@ -200,13 +200,9 @@ const struct nuc_eval_op nuc_eval_fold = {.prepare = prepare_fold, .run = run_fo
 
 /* ---- running sums ---- */
 
-struct scan {
-    size_t outer, size, inner;
-};
-
 static void prepare_scan(struct nuc_eval_call *c)
 {
-    struct scan *s = nuc_alloc(c->cx, sizeof *s);
+    struct nuc_eval_lines *lines = nuc_alloc(c->cx, sizeof *lines);
     const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
     uint32_t dim = in->rank == 0 ? 0 : (uint32_t)nuc_dim(c->node, NUC_ARG(CUMSUM, dim), 0, in->rank);
 
@@ -214,38 +210,30 @@ static void prepare_scan(struct nuc_eval_call *c)
         nuc_eval_expect_float(c, NUC_SELF);
     else if (!nuc_is_integer(in->dtype) || !nuc_is_integer(nuc_eval_result(c)->dtype))
         nuc_eval_fail(c, "elements of type %s are not computed; convert them with to()", nuc_dtype_name(in->dtype));
-    s->outer = nuc_product_of_dims(in, 0, dim);
-    s->size = in->rank == 0 ? 1 : (size_t)in->sizes[dim];
-    s->inner = in->rank == 0 ? 1 : nuc_product_of_dims(in, dim + 1, in->rank);
-    c->state = s;
+    *lines = nuc_eval_lines_of(in, dim);
+    c->state = lines;
 }
 
 /* Torch keeps the sum of float32 in double. */
-static void scan_line(const struct nuc_eval_call *c, size_t first, const struct scan *s)
-{
-    enum nuc_dtype from = nuc_eval_in_meta(c, NUC_SELF)->dtype, to = nuc_eval_result(c)->dtype;
-    const void *in = nuc_eval_in(c, NUC_SELF);
-    double sum = 0.0;
-    uint64_t whole_sum = 0;
-
-    for (size_t i = first; i < first + s->size * s->inner; i += s->inner) {
-        if (from == NUC_F32) {
-            sum += (double)((const float *)in)[i];
-            ((float *)c->out[0])[i] = (float)sum;
-        } else {
-            whole_sum += (uint64_t)nuc_int_at(from, in, i);
-            nuc_eval_store_int(to, c->out[0], i, (int64_t)whole_sum);
-        }
-    }
-}
-
 static void run_scan(const struct nuc_eval_call *c)
 {
-    const struct scan *s = c->state;
+    const struct nuc_eval_lines *lines = c->state;
+    enum nuc_dtype from = nuc_eval_in_meta(c, NUC_SELF)->dtype, to = nuc_eval_result(c)->dtype;
+    const void *in = nuc_eval_in(c, NUC_SELF);
 
-    for (size_t o = 0; o < s->outer; o++) {
-        for (size_t i = 0; i < s->inner; i++)
-            scan_line(c, o * s->size * s->inner + i, s);
+    for (size_t line = 0; line < lines->outer * lines->inner; line++) {
+        size_t at = nuc_eval_line(lines, line);
+        double sum = 0.0;
+        uint64_t whole_sum = 0;
+        for (size_t i = 0; i < lines->size; i++, at += lines->inner) {
+            if (from == NUC_F32) {
+                sum += (double)((const float *)in)[at];
+                ((float *)c->out[0])[at] = (float)sum;
+            } else {
+                whole_sum += (uint64_t)nuc_int_at(from, in, at);
+                nuc_eval_store_int(to, c->out[0], at, (int64_t)whole_sum);
+            }
+        }
     }
 }
 

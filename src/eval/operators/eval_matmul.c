@@ -181,19 +181,6 @@ static bool starts_with_addend(const struct matmul_run *r)
     return r->m->order.bias_first && r->addend != NULL && r->m->alpha == 1.0f;
 }
 
-static void store_row(const struct matmul_run *r, const float *tile, size_t row, size_t first, size_t count)
-{
-    const struct matmul *m = r->m;
-    float *out = r->out + row * m->columns + first;
-
-    for (size_t j = 0; j < count; j++) {
-        float sum = m->alpha * tile[j];
-        if (r->addend != NULL && !starts_with_addend(r))
-            sum += addend_at(r, row, first + j);
-        out[j] = sum;
-    }
-}
-
 /* Sixteen columns of one product. */
 static void compute_panel(const struct matmul_run *r, size_t first)
 {
@@ -209,8 +196,14 @@ static void compute_panel(const struct matmul_run *r, size_t first)
                 tile[i * NUC_TILE_COLUMNS + j] = addend_at(r, row + i, first + j);
         }
         m->gemm.tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
-        for (size_t i = 0; i < rows; i++)
-            store_row(r, tile + i * NUC_TILE_COLUMNS, row + i, first, count);
+        for (size_t i = 0; i < rows; i++) {
+            for (size_t j = 0; j < count; j++) {
+                float sum = m->alpha * tile[i * NUC_TILE_COLUMNS + j];
+                if (r->addend != NULL && !starts_with_addend(r))
+                    sum += addend_at(r, row + i, first + j);
+                r->out[(row + i) * m->columns + first + j] = sum;
+            }
+        }
     }
 }
 

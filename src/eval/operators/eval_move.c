@@ -245,14 +245,14 @@ static void run_slice_scatter(const struct nuc_eval_call *c)
 {
     const struct slice *s = c->state;
     const struct nuc_meta *out = nuc_eval_result(c);
-    size_t inner = nuc_product_of_dims(out, s->dim + 1, out->rank) * nuc_dtype_size(out->dtype);
-    size_t outer = nuc_product_of_dims(out, 0, s->dim), size = (size_t)out->sizes[s->dim];
+    const struct nuc_eval_lines lines = nuc_eval_lines_of(out, s->dim);
+    size_t inner = lines.inner * nuc_dtype_size(out->dtype);
     const char *src = nuc_eval_in(c, NUC_ARG(SLICE_SCATTER, src));
 
     memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), nuc_bytes(out));
-    for (size_t o = 0; o < outer; o++) {
+    for (size_t o = 0; o < lines.outer; o++) {
         for (size_t i = 0; i < s->count; i++, src += inner)
-            memcpy((char *)c->out[0] + (o * size + s->start + i * s->step) * inner, src, inner);
+            memcpy((char *)c->out[0] + (o * lines.size + s->start + i * s->step) * inner, src, inner);
     }
 }
 
@@ -267,28 +267,21 @@ static void to_size(const int64_t *from, uint32_t count, size_t to[NUC_MAX_RANK]
         to[d] = (size_t)from[d];
 }
 
-/* Logical offset of the element at every place of a dense tensor's memory. */
-static size_t *logical_offsets(const struct nuc_eval_call *c, const struct nuc_meta *m)
-{
-    size_t count = (size_t)nuc_elements(m), *offsets = nuc_alloc_array(c->cx, count, sizeof *offsets);
-    int64_t dense[NUC_MAX_RANK];
-    size_t strides[NUC_MAX_RANK];
-
-    nuc_dense_strides(m, dense);
-    to_size(dense, m->rank, strides);
-    for (size_t i = 0; i < count; i++)
-        offsets[nuc_eval_offset(m, i, strides)] = i;
-    return offsets;
-}
-
 /* The state is the offset in `self` of every element. */
 static void prepare_as_strided(struct nuc_eval_call *c)
 {
-    const struct nuc_meta *out = nuc_eval_result(c);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
     size_t first = (size_t)nuc_integer(c->node, NUC_ARG(AS_STRIDED, storage_offset), 0);
-    size_t *logical = logical_offsets(c, nuc_eval_in_meta(c, NUC_SELF)), strides[NUC_MAX_RANK];
+    size_t places = (size_t)nuc_elements(in), *logical = nuc_alloc_array(c->cx, places, sizeof *logical);
     size_t count = nuc_eval_elements(c), *offsets = nuc_alloc_array(c->cx, count, sizeof *offsets);
+    size_t strides[NUC_MAX_RANK];
+    int64_t dense[NUC_MAX_RANK];
 
+    /* The logical offset of the element at every place of the memory. */
+    nuc_dense_strides(in, dense);
+    to_size(dense, in->rank, strides);
+    for (size_t i = 0; i < places; i++)
+        logical[nuc_eval_offset(in, i, strides)] = i;
     to_size(nuc_arg_at(c->node, NUC_ARG(AS_STRIDED, stride))->u.ints, out->rank, strides);
     for (size_t i = 0; i < count; i++)
         offsets[i] = logical[first + nuc_eval_offset(out, i, strides)];

@@ -31,8 +31,8 @@ struct quant {
     float scale;          /* per tensor: what to multiply with */
     int64_t zero_point, low, high;
     bool fast;
-    bool wide; /* per channel: scales are float64 */
-    size_t outer, channels, inner;
+    bool wide;                   /* per channel: scales are float64 */
+    struct nuc_eval_lines lines; /* along the channels */
 };
 
 /* ---- arrays of integers of any width ---- */
@@ -274,16 +274,14 @@ static void prepare_channels(struct nuc_eval_call *c)
     uint32_t axis = (uint32_t)nuc_positive_dim(stated.axis, in->rank);
 
     q->wide = scales->dtype == NUC_F64;
-    q->outer = nuc_product_of_dims(in, 0, axis);
-    q->channels = (size_t)in->sizes[axis];
-    q->inner = nuc_product_of_dims(in, axis + 1, in->rank);
-    if ((scales->dtype != NUC_F32 && !q->wide) || (size_t)nuc_elements(scales) != q->channels)
+    q->lines = nuc_eval_lines_of(in, axis);
+    if ((scales->dtype != NUC_F32 && !q->wide) || (size_t)nuc_elements(scales) != q->lines.size)
         nuc_eval_fail(c, "scales are %s, not one float for each of %zu channels", nuc_meta_text(c->cx, scales),
-                      q->channels);
+                      q->lines.size);
     if (nuc_eval_has_in(c, ZERO_POINTS) &&
-        (!nuc_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->channels))
+        (!nuc_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->lines.size))
         nuc_eval_fail(c, "zero points are %s, not one integer for each of %zu channels", nuc_meta_text(c->cx, zeros),
-                      q->channels);
+                      q->lines.size);
 }
 
 struct channel {
@@ -295,20 +293,20 @@ struct channel {
 static struct channel channel_at(const struct nuc_eval_call *c, size_t index)
 {
     const struct quant *q = c->state;
-    size_t ch = index % q->channels;
+    size_t ch = index % q->lines.size;
     const void *zeros = nuc_eval_in(c, ZERO_POINTS);
     double scale = nuc_number_at(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALES), ch);
 
     return (struct channel){scale, zeros == NULL ? 0 : nuc_int_at(nuc_eval_in_meta(c, ZERO_POINTS)->dtype, zeros, ch),
-                            index * q->inner};
+                            index * q->lines.inner};
 }
 
 static void quantize_channel(const struct quant *q, const float *in, void *out, struct channel ch)
 {
     int32_t chunk[CHUNK];
 
-    for (size_t at = 0; at < q->inner; at += CHUNK) {
-        size_t count = chunk_at(at, q->inner);
+    for (size_t at = 0; at < q->lines.inner; at += CHUNK) {
+        size_t count = chunk_at(at, q->lines.inner);
         const float *from = in + ch.first + at;
         if (q->wide) {
             for (size_t i = 0; i < count; i++)
@@ -331,11 +329,11 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
     int32_t chunk[CHUNK];
 
     if (q->dtype == NUC_I64) {
-        dequantize_long((const int64_t *)in + ch.first, q->inner, ch.zero_point, ch.scale, out + ch.first);
+        dequantize_long((const int64_t *)in + ch.first, q->lines.inner, ch.zero_point, ch.scale, out + ch.first);
         return;
     }
-    for (size_t at = 0; at < q->inner; at += CHUNK) {
-        size_t count = chunk_at(at, q->inner);
+    for (size_t at = 0; at < q->lines.inner; at += CHUNK) {
+        size_t count = chunk_at(at, q->lines.inner);
         float *to = out + ch.first + at;
         load_ints(q->dtype, in, ch.first + at, count, chunk);
         if (!q->wide && is_small(ch.zero_point) && nuc_dtype_size(q->dtype) <= 2) {
@@ -366,7 +364,7 @@ static void run_channels(const struct nuc_eval_call *c)
 {
     const struct quant *q = c->state;
 
-    nuc_parallel_for(c->pool, q->outer * q->channels, (double)nuc_eval_elements(c), compute_channels, c);
+    nuc_parallel_for(c->pool, q->lines.outer * q->lines.size, (double)nuc_eval_elements(c), compute_channels, c);
 }
 
 const struct nuc_eval_op nuc_eval_quant_channels = {.prepare = prepare_channels, .run = run_channels};

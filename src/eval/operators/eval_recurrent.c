@@ -19,10 +19,8 @@
 #define PARAMS NUC_RECURRENT(params)
 
 struct layers {
-    enum nuc_op op;
-    size_t gates, steps, batch, inputs, hidden, outputs, layers, directions;
-    uint32_t params; /* tensors of one layer and direction */
-    bool biases, projected, batch_first;
+    struct nuc_recurrent r;
+    size_t steps, batch, inputs, hidden, outputs; /* as in r */
 };
 
 /* One direction of one layer. */
@@ -36,7 +34,7 @@ struct cell {
 /* Floats of the values of a whole layer, of which two are alive. */
 static size_t layer_size(const struct layers *u)
 {
-    size_t width = u->outputs * u->directions;
+    size_t width = u->outputs * u->r.directions;
 
     return u->steps * u->batch * (width > u->inputs ? width : u->inputs);
 }
@@ -54,23 +52,9 @@ static void prepare(struct nuc_eval_call *c)
     assert(nuc_eval_list_count(c, PARAMS) == r.layers * r.directions * r.per_cell);
     if (nuc_flag(c->node, NUC_RECURRENT(train)) && nuc_scalar(c->node, NUC_RECURRENT(dropout), 0.0) > 0.0)
         nuc_eval_fail(c, "it drops elements at random; export the model after eval()");
-    *u = (struct layers){
-        .op = r.op,
-        .gates = r.gates,
-        .steps = (size_t)r.steps,
-        .batch = (size_t)r.batch,
-        .inputs = (size_t)r.inputs,
-        .hidden = (size_t)r.hidden,
-        .outputs = (size_t)r.outputs,
-        .layers = r.layers,
-        .directions = r.directions,
-        .params = r.per_cell,
-        .biases = r.biases,
-        .projected = r.projected,
-        .batch_first = r.batch_first,
-    };
+    *u = (struct layers){r, (size_t)r.steps, (size_t)r.batch, (size_t)r.inputs, (size_t)r.hidden, (size_t)r.outputs};
     /* Two layers, both products of a step, and what is projected. */
-    c->scratch_size = (2 * layer_size(u) + (2 * u->gates + 1) * u->hidden) * sizeof(float);
+    c->scratch_size = (2 * layer_size(u) + (2 * u->r.gates + 1) * u->hidden) * sizeof(float);
     c->state = u;
 }
 
@@ -145,19 +129,19 @@ static void rnn_unit(enum nuc_op op, float sum, float *h)
 /* One step of one sample: h becomes h', c becomes c'. `gates` has room for both products and for what is projected. */
 static void step(const struct cell *cell, const float *x, float *h, float *c, float *gates)
 {
-    size_t hidden = cell->u->hidden, rows = cell->u->gates * hidden;
+    size_t hidden = cell->u->hidden, rows = cell->u->r.gates * hidden;
     float *from_x = gates, *from_h = gates + rows, *wide = from_h + rows;
     float *next = cell->projection != NULL ? wide : h;
 
     multiply(cell->w_input, cell->b_input, x, rows, cell->inputs, from_x);
     multiply(cell->w_hidden, cell->b_hidden, h, rows, cell->u->outputs, from_h);
     for (size_t i = 0; i < hidden; i++) {
-        if (cell->u->op == NUC_OP_GRU)
+        if (cell->u->r.op == NUC_OP_GRU)
             gru_unit(from_x, from_h, i, hidden, &h[i]);
-        else if (cell->u->op == NUC_OP_LSTM)
+        else if (cell->u->r.op == NUC_OP_LSTM)
             lstm_unit(from_x, from_h, i, hidden, &next[i], &c[i]);
         else
-            rnn_unit(cell->u->op, from_x[i] + from_h[i], &h[i]);
+            rnn_unit(cell->u->r.op, from_x[i] + from_h[i], &h[i]);
     }
     if (cell->projection != NULL)
         multiply(cell->projection, NULL, wide, cell->u->outputs, hidden, h);
@@ -177,7 +161,7 @@ static void run_direction(const struct cell *cell, size_t direction, const float
         for (size_t n = 0; n < u->batch; n++) {
             float *state = h + n * u->outputs;
             step(cell, in + (t * u->batch + n) * cell->inputs, state, c == NULL ? NULL : c + n * u->hidden, gates);
-            memcpy(out + ((t * u->batch + n) * u->directions + direction) * u->outputs, state,
+            memcpy(out + ((t * u->batch + n) * u->r.directions + direction) * u->outputs, state,
                    u->outputs * sizeof *state);
         }
     }
@@ -203,24 +187,24 @@ static void run(const struct nuc_eval_call *c)
     for (uint32_t i = 0; i + 1 < c->node->n_vals; i++)
         memcpy(c->out[i + 1], list ? nuc_eval_list_in(c, NUC_RECURRENT(hx), i) : nuc_eval_in(c, NUC_RECURRENT(hx)),
                nuc_bytes(&c->node->vals[i + 1]));
-    if (u->batch_first)
+    if (u->r.batch_first)
         swap_outer(nuc_eval_in(c, NUC_SELF), now, u->batch, u->steps, u->inputs);
     else
         memcpy(now, nuc_eval_in(c, NUC_SELF), u->steps * u->batch * u->inputs * sizeof *now);
-    for (size_t layer = 0; layer < u->layers; layer++) {
-        for (size_t d = 0; d < u->directions; d++, h += u->batch * u->outputs) {
-            uint32_t first = (uint32_t)(layer * u->directions + d) * u->params;
+    for (size_t layer = 0; layer < u->r.layers; layer++) {
+        for (size_t d = 0; d < u->r.directions; d++, h += u->batch * u->outputs) {
+            uint32_t first = (uint32_t)(layer * u->r.directions + d) * u->r.per_cell;
             const float *tensors[5] = {NULL};
-            for (uint32_t i = 0; i < u->params; i++)
+            for (uint32_t i = 0; i < u->r.per_cell; i++)
                 tensors[i] = nuc_eval_list_in(c, PARAMS, first + i);
             struct cell cell = {
                 .u = u,
-                .inputs = layer == 0 ? u->inputs : u->outputs * u->directions,
+                .inputs = layer == 0 ? u->inputs : u->outputs * u->r.directions,
                 .w_input = tensors[0],
                 .w_hidden = tensors[1],
-                .b_input = u->biases ? tensors[2] : NULL,
-                .b_hidden = u->biases ? tensors[3] : NULL,
-                .projection = u->projected ? tensors[u->params - 1] : NULL,
+                .b_input = u->r.biases ? tensors[2] : NULL,
+                .b_hidden = u->r.biases ? tensors[3] : NULL,
+                .projection = u->r.projected ? tensors[u->r.per_cell - 1] : NULL,
             };
             run_direction(&cell, d, now, next, h, cells, gates);
             cells = cells == NULL ? NULL : cells + u->batch * u->hidden;
@@ -229,8 +213,8 @@ static void run(const struct nuc_eval_call *c)
         now = next;
         next = swap;
     }
-    if (u->batch_first)
-        swap_outer(now, c->out[0], u->steps, u->batch, u->outputs * u->directions);
+    if (u->r.batch_first)
+        swap_outer(now, c->out[0], u->steps, u->batch, u->outputs * u->r.directions);
     else
         memcpy(c->out[0], now, nuc_bytes(nuc_eval_result(c)));
 }

@@ -78,21 +78,15 @@ const struct nuc_eval_op nuc_eval_float_sum = {.prepare = prepare_sum, .run = ru
 
 /* ---- softmax ---- */
 
-struct softmax {
-    size_t outer, size, inner;
-};
-
 static void prepare_softmax(struct nuc_eval_call *c)
 {
-    struct softmax *s = nuc_alloc(c->cx, sizeof *s);
+    struct nuc_eval_lines *lines = nuc_alloc(c->cx, sizeof *lines);
     const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
     uint32_t dim = in->rank == 0 ? 0 : (uint32_t)nuc_dim(c->node, NUC_ARG(SOFTMAX, dim), -1, in->rank);
 
     nuc_eval_expect_float(c, NUC_SELF);
-    s->outer = nuc_product_of_dims(in, 0, dim);
-    s->size = in->rank == 0 ? 1 : (size_t)in->sizes[dim];
-    s->inner = nuc_product_of_dims(in, dim + 1, in->rank);
-    c->state = s;
+    *lines = nuc_eval_lines_of(in, dim);
+    c->state = lines;
 }
 
 static void softmax_one(const float *in, float *out, size_t size, size_t stride)
@@ -125,17 +119,15 @@ static void log_softmax_one(const float *in, float *out, size_t size, size_t str
 
 static void run_softmax(const struct nuc_eval_call *c)
 {
-    const struct softmax *s = c->state;
+    const struct nuc_eval_lines *lines = c->state;
     void (*one)(const float *, float *, size_t, size_t) =
         c->node->op == NUC_OP_LOG_SOFTMAX || c->node->op == NUC_OP_NATIVE_LOG_SOFTMAX ? log_softmax_one : softmax_one;
     const float *in = nuc_eval_in(c, NUC_SELF);
     float *out = c->out[0];
 
-    for (size_t o = 0; o < s->outer; o++) {
-        for (size_t i = 0; i < s->inner; i++) {
-            size_t first = o * s->size * s->inner + i;
-            one(in + first, out + first, s->size, s->inner);
-        }
+    for (size_t line = 0; line < lines->outer * lines->inner; line++) {
+        size_t first = nuc_eval_line(lines, line);
+        one(in + first, out + first, lines->size, lines->inner);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "eval/eval_private.h"
 
 struct sort {
-    uint32_t dim;
+    struct nuc_eval_lines in, out;
     bool descending;
 };
 
@@ -31,11 +31,13 @@ static void prepare(struct nuc_eval_call *c)
 
     if (!nuc_eval_can_convert(in->dtype))
         nuc_eval_fail(c, "%s is not sorted", nuc_dtype_name(in->dtype));
-    s->dim = (uint32_t)nuc_dim(c->node, dim, -1, in->rank == 0 ? 1 : in->rank);
+    dim = (uint32_t)nuc_dim(c->node, dim, -1, in->rank == 0 ? 1 : in->rank);
+    s->in = nuc_eval_lines_of(in, dim);
+    s->out = nuc_eval_lines_of(nuc_eval_result(c), dim);
     s->descending = nuc_flag(c->node, op == NUC_OP_TOPK   ? NUC_ARG(TOPK, largest)
                                       : op == NUC_OP_SORT ? NUC_ARG(SORT, descending)
                                                           : NUC_ARG(SORT_STABLE, descending));
-    c->scratch_size = (in->rank == 0 ? 1 : (size_t)in->sizes[s->dim]) * sizeof(struct ranked);
+    c->scratch_size = s->in.size * sizeof(struct ranked);
     c->state = s;
 }
 
@@ -65,31 +67,26 @@ static int descending(const void *x, const void *y)
 static void run(const struct nuc_eval_call *c)
 {
     const struct sort *s = c->state;
-    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
-    struct nuc_meta out = c->node->vals[0];
-    struct ranked *line = c->scratch;
-    bool whole = nuc_is_integer(in->dtype);
-    size_t bytes = nuc_dtype_size(in->dtype), size = in->rank == 0 ? 1 : (size_t)in->sizes[s->dim];
-    size_t kept = in->rank == 0 ? (size_t)nuc_elements(&out) : (size_t)out.sizes[s->dim];
-    size_t inner = in->rank == 0 ? 1 : nuc_product_of_dims(in, s->dim + 1, in->rank);
-    size_t outer = in->rank == 0 ? 1 : nuc_product_of_dims(in, 0, s->dim);
+    enum nuc_dtype dtype = nuc_eval_in_meta(c, NUC_SELF)->dtype;
+    const void *in = nuc_eval_in(c, NUC_SELF);
+    struct ranked *ranks = c->scratch;
+    size_t bytes = nuc_dtype_size(dtype);
 
-    for (size_t o = 0; o < outer; o++) {
-        for (size_t n = 0; n < inner; n++) {
-            for (size_t i = 0; i < size; i++) {
-                size_t at = (o * size + i) * inner + n;
-                line[i] = (struct ranked){.place = (int64_t)i};
-                if (whole)
-                    line[i].whole = nuc_int_at(in->dtype, nuc_eval_in(c, NUC_SELF), at);
-                else
-                    line[i].real = nuc_number_at(in->dtype, nuc_eval_in(c, NUC_SELF), at);
-            }
-            qsort(line, size, sizeof *line, s->descending ? descending : ascending);
-            for (size_t i = 0; i < kept; i++) {
-                size_t to = (o * kept + i) * inner + n, from = (o * size + (size_t)line[i].place) * inner + n;
-                memcpy((char *)c->out[0] + to * bytes, (const char *)nuc_eval_in(c, NUC_SELF) + from * bytes, bytes);
-                ((int64_t *)c->out[1])[to] = line[i].place;
-            }
+    for (size_t line = 0; line < s->in.outer * s->in.inner; line++) {
+        size_t from = nuc_eval_line(&s->in, line), to = nuc_eval_line(&s->out, line);
+        for (size_t i = 0; i < s->in.size; i++) {
+            size_t at = from + i * s->in.inner;
+            ranks[i] = (struct ranked){.place = (int64_t)i};
+            if (nuc_is_integer(dtype))
+                ranks[i].whole = nuc_int_at(dtype, in, at);
+            else
+                ranks[i].real = nuc_number_at(dtype, in, at);
+        }
+        qsort(ranks, s->in.size, sizeof *ranks, s->descending ? descending : ascending);
+        for (size_t i = 0; i < s->out.size; i++, to += s->out.inner) {
+            size_t at = from + (size_t)ranks[i].place * s->in.inner;
+            memcpy((char *)c->out[0] + to * bytes, (const char *)in + at * bytes, bytes);
+            ((int64_t *)c->out[1])[to] = ranks[i].place;
         }
     }
 }
