@@ -37,6 +37,7 @@ typedef int32_t mask __attribute__((vector_size(NUC_VECTOR * sizeof(int32_t))));
 #define MAXIMUM(a, b) SELECT((a) > (b), a, b)
 #define MINIMUM(a, b) SELECT((a) < (b), a, b)
 #define MOST_VECTORS 2
+#define LANES NUC_VECTOR
 #include "eval/eval_kernels.h"
 
 #if defined(__x86_64__)
@@ -47,6 +48,7 @@ typedef int32_t mask __attribute__((vector_size(NUC_VECTOR * sizeof(int32_t))));
 #define MAXIMUM(a, b) ((vector)_mm256_max_ps(a, b))
 #define MINIMUM(a, b) ((vector)_mm256_min_ps(a, b))
 #define MOST_VECTORS 3
+#define LANES NUC_VECTOR
 #include "eval/eval_kernels.h"
 
 /* ---- fused ---- */
@@ -57,7 +59,33 @@ typedef int32_t mask __attribute__((vector_size(NUC_VECTOR * sizeof(int32_t))));
 #define MAXIMUM(a, b) ((vector)_mm256_max_ps(a, b))
 #define MINIMUM(a, b) ((vector)_mm256_min_ps(a, b))
 #define MOST_VECTORS 3
+#define LANES NUC_VECTOR
 #include "eval/eval_kernels.h"
+
+/* ---- vectors of sixteen floats ---- */
+
+typedef float vector512 __attribute__((vector_size(16 * sizeof(float))));
+typedef float loose_vector512 __attribute__((vector_size(16 * sizeof(float)), aligned(4), may_alias));
+
+#define vector vector512
+#define loose_vector loose_vector512
+#undef SPREAD
+#define SPREAD(x) ((vector512)_mm512_set1_ps(x))
+#define LANES 16
+#define MOST_VECTORS 3
+#define TARGET __attribute__((target("avx512f")))
+#define KERNEL(name) name##_avx512
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#include "eval/eval_kernels.h"
+
+#define LANES 16
+#define MOST_VECTORS 3
+#define TARGET __attribute__((target("avx512f")))
+#define KERNEL(name) name##_fma512
+#define MULTIPLY_ADD(a, b, c) ((vector512)_mm512_fmadd_ps(a, b, c))
+#include "eval/eval_kernels.h"
+#undef vector
+#undef loose_vector
 #endif
 
 /* ---- fused, in plain C ---- */
@@ -189,13 +217,17 @@ static void taps_fused_portable(const struct nuc_taps *t, const float *in, size_
 struct nuc_gemm nuc_gemm_select(bool fused, bool portable)
 {
 #if defined(__x86_64__)
+    if (!portable && __builtin_cpu_supports("avx512f"))
+        return fused ? (struct nuc_gemm){16, tile_fma512, block_fma512, taps_fma512, finish_fma}
+                     : (struct nuc_gemm){16, tile_avx512, block_avx512, taps_avx512, finish_avx2};
     if (!portable && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return fused ? (struct nuc_gemm){tile_fma, block_fma, taps_fma, finish_fma}
-                     : (struct nuc_gemm){tile_avx2, block_avx2, taps_avx2, finish_avx2};
+        return fused ? (struct nuc_gemm){NUC_VECTOR, tile_fma, block_fma, taps_fma, finish_fma}
+                     : (struct nuc_gemm){NUC_VECTOR, tile_avx2, block_avx2, taps_avx2, finish_avx2};
 #endif
     (void)portable;
-    return fused ? (struct nuc_gemm){tile_fused_portable, block_fused_portable, taps_fused_portable, finish_portable}
-                 : (struct nuc_gemm){tile_portable, block_portable, taps_portable, finish_portable};
+    return fused ? (struct nuc_gemm){NUC_VECTOR, tile_fused_portable, block_fused_portable, taps_fused_portable,
+                                     finish_portable}
+                 : (struct nuc_gemm){NUC_VECTOR, tile_portable, block_portable, taps_portable, finish_portable};
 }
 
 size_t nuc_panels_size(size_t k, size_t columns)

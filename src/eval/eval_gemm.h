@@ -12,7 +12,7 @@
 #define NUC_TILE_ROWS 4
 #define NUC_TILE_COLUMNS 16
 
-/* Floats of a vector: widths of blocks are multiples of it. */
+/* Floats of the vectors that images are copied and finished by. */
 #define NUC_VECTOR 8
 
 /*
@@ -27,7 +27,7 @@ struct nuc_block {
     size_t a_stride;
     const float *b; /* [k][columns] */
     size_t k, rows;
-    size_t columns;     /* a multiple of NUC_VECTOR */
+    size_t columns;     /* a multiple of the lanes */
     const float *start; /* [rows]: what the sums of a row begin with */
     float *out;         /* [rows][columns] */
 };
@@ -89,6 +89,7 @@ static inline float nuc_round_float(const struct nuc_finish *f, float x)
 }
 
 struct nuc_gemm {
+    size_t lanes; /* floats of the vectors that sums are computed in */
     nuc_tile_fn tile;
     nuc_block_fn block;
     nuc_taps_fn taps;

@@ -4,6 +4,7 @@
  *     KERNEL(name)          the name of a function
  *     TARGET                its attribute
  *     MULTIPLY_ADD(a, b, c) a * b + c of vectors
+ *     LANES                 floats of a vector: NUC_VECTOR, or more, where there is no finish
  *     MAXIMUM(a, b)         a > b ? a : b of each of their floats, MINIMUM alike
  *     MOST_VECTORS          side by side, for which there are registers in four rows
  */
@@ -21,12 +22,12 @@ KERNEL(sum_tile)(const int rows, const int vectors, const float *a, size_t a_str
     UNROLL
     for (int i = 0; i < rows * vectors; i++)
         c[i] = start != NULL ? SPREAD(start[i / vectors])
-                             : LOAD(out + (size_t)(i / vectors) * out_stride + i % vectors * NUC_VECTOR);
+                             : LOAD(out + (size_t)(i / vectors) * out_stride + i % vectors * LANES);
     for (size_t i = 0; i < k; i++, b += b_stride) {
         vector columns[MOST_VECTORS];
         UNROLL
         for (int j = 0; j < vectors; j++)
-            columns[j] = LOAD(b + j * NUC_VECTOR);
+            columns[j] = LOAD(b + j * LANES);
         UNROLL
         for (int r = 0; r < rows; r++) {
             vector row = SPREAD((r == 0 ? a0 : r == 1 ? a1 : r == 2 ? a2 : a3)[i]);
@@ -37,12 +38,12 @@ KERNEL(sum_tile)(const int rows, const int vectors, const float *a, size_t a_str
     }
     UNROLL
     for (int i = 0; i < rows * vectors; i++)
-        STORE(out + (size_t)(i / vectors) * out_stride + i % vectors * NUC_VECTOR, c[i]);
+        STORE(out + (size_t)(i / vectors) * out_stride + i % vectors * LANES, c[i]);
 }
 
 TARGET static void KERNEL(tile)(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile)
 {
-    enum { WIDTH = NUC_TILE_COLUMNS, VECTORS = WIDTH / NUC_VECTOR };
+    enum { WIDTH = NUC_TILE_COLUMNS, VECTORS = WIDTH / LANES };
 
     if (rows == NUC_TILE_ROWS) {
         KERNEL(sum_tile)(NUC_TILE_ROWS, VECTORS, a, a_stride, panel, WIDTH, k, NULL, tile, WIDTH);
@@ -71,16 +72,16 @@ TARGET static inline __attribute__((always_inline)) void KERNEL(sum_columns)(con
 TARGET static void KERNEL(block)(const struct nuc_block *g)
 {
     for (size_t j = 0; j < g->columns;) {
-        size_t left = (g->columns - j) / NUC_VECTOR;
+        size_t left = (g->columns - j) / LANES;
         if (left >= MOST_VECTORS && left != MOST_VECTORS + 1) {
             KERNEL(sum_columns)(g, j, MOST_VECTORS);
-            j += (size_t)MOST_VECTORS * NUC_VECTOR;
+            j += (size_t)MOST_VECTORS * LANES;
         } else if (left >= 2) {
             KERNEL(sum_columns)(g, j, 2);
-            j += (size_t)2 * NUC_VECTOR;
+            j += (size_t)2 * LANES;
         } else {
             KERNEL(sum_columns)(g, j, 1);
-            j += NUC_VECTOR;
+            j += LANES;
         }
     }
 }
@@ -91,7 +92,7 @@ TARGET static void KERNEL(block)(const struct nuc_block *g)
 TARGET static inline __attribute__((always_inline)) void
 KERNEL(sum_known_taps)(const int n, const struct nuc_taps *t, const float *in, size_t count, float *out)
 {
-    enum { MOST = 9, VECTORS = NUC_TAPS_STEP / NUC_VECTOR };
+    enum { MOST = 9, VECTORS = NUC_TAPS_STEP / LANES };
     const float *from[MOST];
     vector weights[MOST], start = SPREAD(t->start);
 
@@ -109,17 +110,17 @@ KERNEL(sum_known_taps)(const int n, const struct nuc_taps *t, const float *in, s
         for (int k = 0; k < n; k++) {
             UNROLL
             for (int j = 0; j < VECTORS; j++)
-                c[j] = MULTIPLY_ADD(weights[k], LOAD(from[k] + i + j * NUC_VECTOR), c[j]);
+                c[j] = MULTIPLY_ADD(weights[k], LOAD(from[k] + i + j * LANES), c[j]);
         }
         UNROLL
         for (int j = 0; j < VECTORS; j++)
-            STORE(out + i + j * NUC_VECTOR, c[j]);
+            STORE(out + i + j * LANES, c[j]);
     }
 }
 
 TARGET static void KERNEL(taps)(const struct nuc_taps *t, const float *in, size_t count, float *out)
 {
-    enum { VECTORS = NUC_TAPS_STEP / NUC_VECTOR };
+    enum { VECTORS = NUC_TAPS_STEP / LANES };
 
     if (t->count == 9) {
         KERNEL(sum_known_taps)(9, t, in, count, out);
@@ -135,14 +136,15 @@ TARGET static void KERNEL(taps)(const struct nuc_taps *t, const float *in, size_
             vector weight = SPREAD(t->weights[k]);
             UNROLL
             for (int j = 0; j < VECTORS; j++)
-                c[j] = MULTIPLY_ADD(weight, LOAD(from + j * NUC_VECTOR), c[j]);
+                c[j] = MULTIPLY_ADD(weight, LOAD(from + j * LANES), c[j]);
         }
         UNROLL
         for (int j = 0; j < VECTORS; j++)
-            STORE(out + i + j * NUC_VECTOR, c[j]);
+            STORE(out + i + j * LANES, c[j]);
     }
 }
 
+#if LANES == NUC_VECTOR
 /* ---- what becomes of sums ---- */
 
 /* Instances for each combination; whole vectors, of which the last one of a row overlaps. */
@@ -231,6 +233,7 @@ TARGET static void KERNEL(finish)(const struct nuc_finish *f, const struct nuc_r
             r->out[row * r->out_pitch + i] = floats[i];
     }
 }
+#endif
 
 #undef KERNEL
 #undef TARGET
@@ -238,3 +241,4 @@ TARGET static void KERNEL(finish)(const struct nuc_finish *f, const struct nuc_r
 #undef MAXIMUM
 #undef MINIMUM
 #undef MOST_VECTORS
+#undef LANES

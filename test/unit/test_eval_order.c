@@ -62,7 +62,7 @@ static void half_way_is_rounded_once(void **state)
 /* Rows in fours and single ones, columns in threes, twos and a single vector. */
 static void blocks_agree(void **state)
 {
-    enum { K = 19, ROWS = 7, COLUMNS = 8 * NUC_VECTOR };
+    enum { K = 19, ROWS = 7, MOST_LANES = 16, COLUMNS = 8 * MOST_LANES };
     uint32_t seed = 5;
     float a[ROWS * K], b[K * COLUMNS], start[ROWS], out[ROWS * COLUMNS];
 
@@ -71,8 +71,10 @@ static void blocks_agree(void **state)
     fill_floats(&seed, start, COUNT(start));
     for (size_t i = 0; i < 4 * ROWS * 8; i++) {
         bool fused = i % 2 == 1, portable = i / 2 % 2 == 1;
-        size_t rows = 1 + i / 4 % ROWS, columns = NUC_VECTOR * (1 + i / 4 / ROWS);
-        nuc_gemm_select(fused, portable).block(&(struct nuc_block){a, K, b, K, rows, columns, start, out});
+        const struct nuc_gemm gemm = nuc_gemm_select(fused, portable);
+        size_t rows = 1 + i / 4 % ROWS, columns = gemm.lanes * (1 + i / 4 / ROWS);
+        assert_true(columns <= COLUMNS);
+        gemm.block(&(struct nuc_block){a, K, b, K, rows, columns, start, out});
         for (size_t j = 0; j < rows * columns; j++) {
             float want = start[j / columns];
             for (size_t k = 0; k < K; k++)

@@ -34,9 +34,9 @@ bool nuc_conv_padded_at(const struct conv *v, int d, size_t at, size_t *padded)
 /* Gathered columns stay in the second-level cache. */
 #define BLOCK_BYTES ((size_t)256 << 10)
 
-/* Vectors of pixels that are gathered at once: some threes, as a tile has, and a remainder. */
-#define LEAST_VECTORS 3
-#define MOST_VECTORS 27
+/* Vectors of pixels that are gathered at once: some threes of pairs, as wide tiles have, and a remainder. */
+#define LEAST_VECTORS 6
+#define MOST_VECTORS 26
 
 /* Output channels computed at a time: their sums stay in the first-level cache. */
 #define ROWS ((size_t)4 * NUC_TILE_ROWS)
@@ -138,7 +138,7 @@ static size_t most_vectors(const struct conv *v)
 {
     size_t fit = BLOCK_BYTES / (NUC_VECTOR * sizeof(float)) / (v->k == 0 ? 1 : v->k);
 
-    return fit < LEAST_VECTORS ? LEAST_VECTORS : smaller(fit, MOST_VECTORS);
+    return fit < LEAST_VECTORS ? LEAST_VECTORS : smaller(fit / 2 * 2, MOST_VECTORS);
 }
 
 /* Pixels that lie side by side in the padded image: a vector of them, from where to where in a row of the columns. */
@@ -259,7 +259,7 @@ static void compute_channels(const struct conv_run *r, size_t first, size_t coun
                              const float *panel, float *sums)
 {
     const struct conv *v = r->conv;
-    size_t columns = vectors_of(count) * NUC_VECTOR, pixels = nuc_conv_volume(v->out);
+    size_t columns = nuc_align_up(count, v->gemm.lanes), pixels = nuc_conv_volume(v->out);
     float bias[ROWS];
 
     for (size_t rows; o < end; o += rows) {
@@ -290,8 +290,8 @@ static void compute_blocks(const void *arg, struct nuc_part part)
         struct place places[MOST_VECTORS * NUC_VECTOR];
         if (i / r->shares != gathered) {
             size_t n = find_places(v, first, count, places);
-            gather(v, r->image + group * v->in_channels * v->channel, r->end, places, n, vectors_of(count) * NUC_VECTOR,
-                   panel);
+            gather(v, r->image + group * v->in_channels * v->channel, r->end, places, n,
+                   nuc_align_up(count, v->gemm.lanes), panel);
         }
         gathered = i / r->shares;
         compute_channels(r, first, count, group * v->out_channels + v->out_channels * share / r->shares,
@@ -355,7 +355,8 @@ bool nuc_conv_set_scratch(struct conv *v)
     if (!v->in_place && (!nuc_mul_size(channel, v->groups * v->in_channels, &v->image) ||
                          !nuc_add_size(v->image, NUC_VECTOR, &v->image)))
         return false;
-    return nuc_mul_size(v->k, columns, &v->room) && nuc_add_size(v->room, NUC_VECTOR + 2 * ROWS * columns, &v->room);
+    return nuc_mul_size(v->k, columns, &v->room) &&
+           nuc_add_size(v->room, 2 * NUC_VECTOR + 2 * ROWS * columns, &v->room);
 }
 
 static void run_image(struct conv_run *r)
