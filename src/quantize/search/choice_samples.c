@@ -124,6 +124,28 @@ double nuc_sure_gain(const double *gains, size_t count, double errors)
     return m.error > 0 ? m.value - errors * m.error : 0;
 }
 
+/* Sums of the same numbers in another order differ by less. */
+#define SLACK 1e-9
+
+/*
+ * The mean ends at `most` or below it, and the squares of all samples around it are no less than those of the known
+ * ones. What is left of it rises with the mean, when few enough are known.
+ */
+bool nuc_may_gain(const double *gains, size_t known, size_t count, double errors, double least)
+{
+    double sum = 0, size = 0, squares = 0, n = (double)count;
+
+    for (size_t k = 0; k < count; k++) {
+        sum += gains[k];
+        size += fabs(gains[k]);
+    }
+    double most = (sum + SLACK * size) / n;
+    for (size_t k = 0; k < known; k++)
+        squares += (gains[k] - most) * (gains[k] - most);
+    bool rises = errors * errors * (double)known < n * (n - 1);
+    return most - (rises ? (1 - SLACK) * errors * sqrt(squares / (n * (n - 1))) : 0) > least;
+}
+
 double nuc_most_loss(const double *losses, size_t count, double errors)
 {
     struct mean m = mean_of(losses, count);

@@ -55,6 +55,12 @@ struct nuc_choice_samples nuc_samples_of(const struct nuc_choice_samples *all, c
  */
 double nuc_sure_gain(const double *gains, size_t count, double errors);
 
+/*
+ * Whether that may be more than `least` when gains[k] of the first `known` samples are what they are and those of the
+ * others no more than what they are: samples that cannot change a choice need not be run.
+ */
+bool nuc_may_gain(const double *gains, size_t known, size_t count, double errors, double least);
+
 /* The mean of what samples lose, and `errors` standard errors of that mean more. */
 double nuc_most_loss(const double *losses, size_t count, double errors);
 

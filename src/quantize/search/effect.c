@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/eval_parallel.h"
 #include "host/numbers.h"
 #include "ir/args.h"
 #include "quantize/search/score.h"
@@ -24,7 +23,6 @@ struct span {
 /* One thread's. */
 struct worker {
     struct nuc_evaluator *e;
-    struct span *seen; /* by point: in the run without rounding of the sample under way */
 };
 
 struct nuc_effects {
@@ -46,6 +44,7 @@ struct nuc_effects {
     size_t *score_of; /* by score: its number among those of the samples */
     /* Of runs without rounding. */
     float ***reference; /* by sample, then score */
+    struct span **seen; /* by sample, then point */
     double *signal;     /* by score */
 };
 
@@ -73,7 +72,7 @@ static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
 
 static void add_worker(struct nuc_effects *fx, struct nuc_evaluator *e)
 {
-    fx->workers[fx->n_workers++] = (struct worker){e, nuc_alloc_array(fx->g->cx, fx->n_points, sizeof(struct span))};
+    fx->workers[fx->n_workers++] = (struct worker){e};
 }
 
 /*
@@ -155,6 +154,11 @@ bool nuc_effects_again(struct nuc_effects *fx, const struct nuc_converted *q, si
     return same;
 }
 
+unsigned nuc_effects_threads(const struct nuc_effects *fx)
+{
+    return fx->n_workers;
+}
+
 void nuc_effects_use(struct nuc_effects *fx, size_t n_samples)
 {
     fx->n_samples = n_samples;
@@ -227,17 +231,18 @@ struct job {
     struct nuc_effects *fx;
     const struct nuc_parameters *const *parameters;
     const struct nuc_tried *tried;
-    const uint32_t *first; /* by trial: the first step that it changes */
-    const uint32_t *order; /* of the trials, by that */
-    size_t n;
+    const uint32_t *first;              /* by trial: the first step that it changes */
+    const uint32_t *order;              /* of the trials, by that */
+    size_t n, from;                     /* from: the first sample */
+    bool makes;                         /* the runs that all is compared with */
     double *noise;                      /* by sample, trial and score */
     double *error;                      /* by sample */
     struct nuc_sample_figures *figures; /* by sample */
 };
 
-static void for_samples(struct nuc_effects *fx, double runs, nuc_parallel_fn fn, const void *arg)
+static void for_samples(struct nuc_effects *fx, double runs, size_t count, nuc_parallel_fn fn, const void *arg)
 {
-    nuc_parallel_for(fx->pool, fx->n_samples, runs * (double)fx->n_samples * fx->run_cost, fn, arg);
+    nuc_parallel_for(fx->pool, count, runs * (double)count * fx->run_cost, fn, arg);
 }
 
 static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
@@ -345,7 +350,8 @@ void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figu
 {
     const struct nuc_parameters *present = nuc_present_parameters(fx->c);
 
-    for_samples(fx, 1, run_measured, &(struct job){.fx = fx, .parameters = &present, .figures = figures});
+    for_samples(fx, 1, fx->n_samples, run_measured,
+                &(struct job){.fx = fx, .parameters = &present, .figures = figures});
 }
 
 /* Multiply-accumulates that may be spent on measuring a graph, and samples that are measured whatever they cost. */
@@ -368,7 +374,7 @@ static void run_whole(const void *arg, struct nuc_part part)
     struct nuc_effects *fx = j->fx;
     struct worker *w = &fx->workers[part.worker];
 
-    for (size_t k = part.begin; k < part.end; k++) {
+    for (size_t k = j->from + part.begin; k < j->from + part.end; k++) {
         set_all(fx, w, j->parameters[fx->s->part[k]]);
         start(fx, w, k);
         nuc_eval_steps(w->e, 0, fx->n_steps);
@@ -376,19 +382,20 @@ static void run_whole(const void *arg, struct nuc_part part)
     }
 }
 
-void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], double *error)
+void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2],
+                       struct nuc_part samples, double *error)
 {
-    for_samples(fx, 1, run_whole, &(struct job){.fx = fx, .parameters = parameters, .error = error});
+    for_samples(fx, 1, samples.end - samples.begin, run_whole,
+                &(struct job){.fx = fx, .parameters = parameters, .from = samples.begin, .error = error});
 }
 
 /* ---- against a run without rounding ---- */
 
-static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index)
+static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index, struct span *seen)
 {
     const struct nuc_node *n = fx->points[index].quantize;
     const float *x = nuc_eval_node_data(w->e, n);
     int64_t count = nuc_elements(&n->vals[0]);
-    struct span *seen = &w->seen[index];
 
     if (count > 0 && nuc_min_max(x, (size_t)count, &seen->min, &seen->max))
         return;
@@ -416,32 +423,45 @@ static double relative_error(const struct nuc_effects *fx, const double *noise)
 
 /* ---- a few tensors at a time ---- */
 
-/* Something of the group is cut off in the sample under way. */
-static bool clips(const struct nuc_effects *fx, const struct worker *w, uint32_t group,
+/* Something of the group is cut off where that was seen. */
+static bool clips(const struct nuc_effects *fx, const struct span *seen, uint32_t group,
                   struct nuc_parameters parameters)
 {
     struct nuc_rounding r = rounding_of(fx, group, parameters);
     float low = (float)(r.quant_min - r.zero_point) * r.scale, high = (float)(r.quant_max - r.zero_point) * r.scale;
 
     for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next) {
-        if (w->seen[i].min < low || w->seen[i].max > high)
+        if (seen[i].min < low || seen[i].max > high)
             return true;
     }
     return false;
 }
 
-static bool changes(const struct nuc_effects *fx, const struct worker *w, const struct nuc_tried *t, unsigned part)
+static bool changes(const struct nuc_effects *fx, size_t sample, const struct nuc_tried *t)
 {
+    const unsigned part = fx->s->part[sample];
     bool any = t->effect != NUC_EFFECT_CLIPPING;
 
     for (uint32_t i = 0; i < t->n_groups && !any; i++)
-        any = clips(fx, w, t->groups[i], t->parameters[part][i]);
+        any = clips(fx, fx->seen[sample], t->groups[i], t->parameters[part][i]);
     return any;
+}
+
+static void make_reference(struct nuc_effects *fx, struct worker *w, size_t sample)
+{
+    nuc_eval_steps(w->e, 0, fx->n_steps);
+    for (uint32_t p = 0; p < fx->n_points; p++) {
+        if (fx->points[p].quantize != NULL)
+            see_point(fx, w, p, &fx->seen[sample][p]);
+    }
+    for (size_t i = 0; i < fx->n_scores; i++)
+        memcpy(fx->reference[sample][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
 }
 
 /*
  * Trials branch off one run without any rounding, each where it begins to differ. Those that begin last come first:
- * what a trial leaves behind is made again by those after it.
+ * what a trial leaves behind is made again by those after it. A run that is known is made up to where the first of
+ * them begins.
  */
 static void run_alone(const void *arg, struct nuc_part part)
 {
@@ -450,22 +470,22 @@ static void run_alone(const void *arg, struct nuc_part part)
     struct worker *w = &fx->workers[part.worker];
 
     set_all(fx, w, NULL);
-    for (size_t k = part.begin; k < part.end; k++) {
+    for (size_t k = j->from + part.begin; k < j->from + part.end; k++) {
+        bool made = j->makes;
         start(fx, w, k);
-        nuc_eval_steps(w->e, 0, fx->n_steps);
-        for (uint32_t p = 0; p < fx->n_points; p++) {
-            if (fx->points[p].quantize != NULL)
-                see_point(fx, w, p);
-        }
-        for (size_t i = 0; i < fx->n_scores; i++)
-            memcpy(fx->reference[k][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
+        if (made)
+            make_reference(fx, w, k);
         for (size_t i = j->n; i-- > 0;) {
             const struct nuc_tried *t = &j->tried[j->order[i]];
-            if (!changes(fx, w, t, fx->s->part[k]))
+            const uint32_t first = j->first[j->order[i]];
+            if (!changes(fx, k, t))
                 continue;
+            if (!made)
+                nuc_eval_steps(w->e, 0, first);
+            made = true;
             set_tried(fx, w, t, fx->s->part[k], true);
-            nuc_eval_steps(w->e, j->first[j->order[i]], fx->n_steps);
-            find_noise(fx, w, k, j->noise + (k * j->n + j->order[i]) * fx->n_scores);
+            nuc_eval_steps(w->e, first, fx->n_steps);
+            find_noise(fx, w, k, j->noise + ((k - j->from) * j->n + j->order[i]) * fx->n_scores);
             set_tried(fx, w, t, fx->s->part[k], false);
         }
     }
@@ -490,28 +510,54 @@ static uint32_t *order_trials(const struct nuc_effects *fx, const struct nuc_tri
     return order;
 }
 
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error)
+static void make_room(struct nuc_effects *fx)
 {
     struct nuc_context *cx = fx->g->cx;
 
     fx->signal = nuc_alloc_array(cx, fx->n_scores, sizeof *fx->signal);
     fx->reference = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->reference);
+    fx->seen = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->seen);
     for (size_t k = 0; k < fx->n_samples; k++) {
+        fx->seen[k] = nuc_alloc_array(cx, fx->n_points, sizeof **fx->seen);
         fx->reference[k] = nuc_alloc_array(cx, fx->n_scores, sizeof(float *));
         for (size_t i = 0; i < fx->n_scores; i++)
             fx->reference[k][i] = nuc_alloc(cx, nuc_bytes(&fx->scores[i].node->vals[0]));
     }
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
-    double *noise = nuc_alloc_array(cx, fx->n_samples * n * fx->n_scores, sizeof *noise);
-    for_samples(fx, (double)n, run_alone,
-                &(struct job){.fx = fx, .tried = tried, .first = first, .order = order, .n = n, .noise = noise});
-    /* Over all samples. */
+}
+
+/* Over all samples. */
+static void find_signals(struct nuc_effects *fx)
+{
     for (size_t k = 0; k < fx->n_samples; k++) {
         for (size_t i = 0; i < fx->n_scores; i++)
             fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
     }
-    for (size_t i = 0; i < fx->n_samples * n; i++)
+}
+
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, struct nuc_part samples,
+                    double *error)
+{
+    struct nuc_context *cx = fx->g->cx;
+    const bool makes = fx->reference == NULL;
+    const size_t count = samples.end - samples.begin;
+
+    if (makes)
+        make_room(fx);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
+    double *noise = nuc_alloc_array(cx, count * n * fx->n_scores, sizeof *noise);
+    for_samples(fx, (double)n, count, run_alone,
+                &(struct job){.fx = fx,
+                              .tried = tried,
+                              .first = first,
+                              .order = order,
+                              .n = n,
+                              .from = samples.begin,
+                              .makes = makes,
+                              .noise = noise});
+    if (makes)
+        find_signals(fx);
+    for (size_t i = 0; i < count * n; i++)
         error[i] = relative_error(fx, noise + i * fx->n_scores);
     nuc_pop_arena(cx, outer);
 }

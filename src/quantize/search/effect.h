@@ -6,6 +6,7 @@
 #ifndef NUC_QUANTIZE_SEARCH_EFFECT_H
 #define NUC_QUANTIZE_SEARCH_EFFECT_H
 
+#include "eval/eval_parallel.h"
 #include "quantize/calibration.h"
 #include "quantize/converted.h"
 #include "quantize/search/choice_samples.h"
@@ -43,6 +44,9 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
 /* The same for the calibration converted anew, and its present samples; false: another one has to be made. */
 bool nuc_effects_again(struct nuc_effects *fx, const struct nuc_converted *q, size_t n_samples);
 
+/* Threads that samples are shared by. */
+unsigned nuc_effects_threads(const struct nuc_effects *fx);
+
 /* Fewer samples from here on. */
 void nuc_effects_use(struct nuc_effects *fx, size_t n_samples);
 
@@ -75,14 +79,18 @@ struct nuc_sample_figures *nuc_sample_figures_new(struct nuc_calibration *c);
 /* figures[k]: of rounding all values of sample k with the present parameters. */
 void nuc_measure_samples(struct nuc_effects *fx, struct nuc_sample_figures *figures);
 
-/* error[k]: of rounding all values of sample k, of part p, with parameters[p] by group. */
-void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], double *error);
+/* error[k]: of rounding all values of sample k, of part p, with parameters[p] by group; of `samples` alone. */
+void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2],
+                       struct nuc_part samples, double *error);
 
 /* Against a run without any rounding, the weights' excepted: */
 
-/* error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. Makes the run that all is compared with.
+/*
+ * error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. The first call makes the runs that all is
+ * compared with, of all samples; others may be of some, `error` beginning with them.
  */
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error);
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, struct nuc_part samples,
+                    double *error);
 
 /* The present parameters of all observers, by group. */
 struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c);

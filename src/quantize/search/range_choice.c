@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/eval_parallel.h"
 #include "quantize/adopt.h"
 #include "quantize/search/bias_correction.h"
 #include "quantize/search/effect.h"
@@ -278,15 +277,56 @@ static struct nuc_tried trial(const struct choice *h, const struct block *b, uin
     return (struct nuc_tried){effect, b->count, groups, {parameters[0], parameters[1]}};
 }
 
-/* How much less the error of a candidate is than that of the first, beyond chance: the mean of the samples. */
-static double sure_gain(const struct choice *h, const double *rounding, const double *first, const double *other,
-                        double factor, size_t stride)
+/* Samples are run some at a time, after which what cannot gain any more is left alone. */
+static struct nuc_part next_samples(const struct choice *h, size_t from)
 {
-    double gains[NUC_CHOICE_MOST];
+    const size_t threads = nuc_effects_threads(h->fx);
+    const size_t count = ((h->n_samples + 7) / 8 + threads - 1) / threads * threads;
 
-    for (size_t k = 0; k < h->n_samples; k++)
-        gains[k] = first[k * stride] - other[k * stride] + rounding[k * stride] * (1 - factor);
-    return nuc_sure_gain(gains, h->n_samples, SURE);
+    return (struct nuc_part){from, h->n_samples - from < count ? h->n_samples : from + count, 0};
+}
+
+/* A candidate of a block besides the first. */
+struct rival {
+    uint32_t block, candidate;
+    struct nuc_tried tried;
+    /*
+     * By sample: how much less the error is than that of the first candidate, without what it cuts off itself as long
+     * as that is not known. That is the most there can be.
+     */
+    double gains[NUC_CHOICE_MOST];
+};
+
+/* Leaves the rivals that may gain, when the gains of so many samples are known. */
+static size_t keep_rivals(const struct choice *h, struct rival *rivals, size_t n, size_t known)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (nuc_may_gain(rivals[i].gains, known, h->n_samples, SURE, 0))
+            rivals[kept++] = rivals[i];
+    }
+    return kept;
+}
+
+static size_t race(const struct choice *h, struct rival *rivals, size_t n)
+{
+    struct nuc_context *cx = h->c->g->cx;
+    struct nuc_tried *tried = nuc_alloc_array(cx, n, sizeof *tried);
+    double *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
+    struct nuc_part part = {0, 0, 0};
+
+    while ((n = keep_rivals(h, rivals, n, part.end)) != 0 && part.end != h->n_samples) {
+        part = next_samples(h, part.end);
+        for (size_t i = 0; i < n; i++)
+            tried[i] = rivals[i].tried;
+        nuc_effects_of(h->fx, tried, n, part, error);
+        for (size_t i = 0; i < n; i++) {
+            for (size_t k = part.begin; k < part.end; k++)
+                rivals[i].gains[k] -= error[(k - part.begin) * n + i];
+        }
+    }
+    return n;
 }
 
 /*
@@ -296,34 +336,41 @@ static double sure_gain(const struct choice *h, const double *rounding, const do
 static void try_blocks(struct choice *h)
 {
     struct nuc_context *cx = h->c->g->cx;
-    struct nuc_tried *tried = nuc_alloc_array(cx, h->n_blocks * (1 + OF_TENSORS), sizeof *tried);
-    size_t n = 0, t = 0;
+    const size_t n = 2 * (size_t)h->n_blocks;
+    struct nuc_tried *tried = nuc_alloc_array(cx, n, sizeof *tried);
+    struct rival *rivals = nuc_alloc_array(cx, h->n_blocks * (size_t)OF_TENSORS, sizeof *rivals);
+    double *most = nuc_alloc_array(cx, h->n_blocks, sizeof *most),
+           *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
+    size_t n_rivals = 0;
 
     for (uint32_t i = 0; i < h->n_blocks; i++) {
-        tried[n++] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
-        for (uint32_t k = 0; k < OF_TENSORS; k++) {
-            if (same_as(h, &h->blocks[i], k) == k)
-                tried[n++] = trial(h, &h->blocks[i], k, NUC_EFFECT_CLIPPING);
-        }
+        tried[2 * i] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
+        tried[2 * i + 1] = trial(h, &h->blocks[i], 0, NUC_EFFECT_CLIPPING);
     }
-    double *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
-    nuc_effects_of(h->fx, tried, n, error);
+    nuc_effects_of(h->fx, tried, n, (struct nuc_part){0, h->n_samples, 0}, error);
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         const struct block *b = &h->blocks[i];
-        size_t at = t++, zero = t;
-        double most = 0;
-        uint8_t best = 0;
-        for (uint32_t k = 0; k < OF_TENSORS; k++) {
-            uint32_t same = same_as(h, b, k);
-            size_t own = same == k ? t++ : 0;
-            double gain = same == k ? sure_gain(h, error + at, error + zero, error + own, coarseness(h, b, k), n) : 0;
-            if (gain > most) {
-                most = gain;
-                best = (uint8_t)k;
-            }
+        for (uint32_t c = 1; c < OF_TENSORS; c++) {
+            if (same_as(h, b, c) != c)
+                continue;
+            struct rival *r = &rivals[n_rivals++];
+            const double factor = coarseness(h, b, c);
+            *r = (struct rival){i, c, trial(h, b, c, NUC_EFFECT_CLIPPING), {0}};
+            for (size_t k = 0; k < h->n_samples; k++)
+                r->gains[k] = error[k * n + 2 * i + 1] + error[k * n + 2 * i] * (1 - factor);
         }
         for (uint32_t k = b->first; k < b->first + b->count; k++)
-            h->open[k].chosen = best;
+            h->open[k].chosen = 0;
+    }
+    n_rivals = race(h, rivals, n_rivals);
+    for (size_t i = 0; i < n_rivals; i++) {
+        const struct block *b = &h->blocks[rivals[i].block];
+        double gain = nuc_sure_gain(rivals[i].gains, h->n_samples, SURE);
+        if (!(gain > most[rivals[i].block]))
+            continue;
+        most[rivals[i].block] = gain;
+        for (uint32_t k = b->first; k < b->first + b->count; k++)
+            h->open[k].chosen = (uint8_t)rivals[i].candidate;
     }
 }
 
@@ -355,7 +402,7 @@ static void whole(struct choice *h, double *error)
 {
     const struct nuc_parameters *p[2] = {parameters_of(h, 0), parameters_of(h, 1)};
 
-    nuc_errors_of_all(h->fx, p, error);
+    nuc_errors_of_all(h->fx, p, (struct nuc_part){0, h->n_samples, 0}, error);
 }
 
 /* ---- choices for the network ---- */
@@ -384,20 +431,30 @@ static bool differs(const struct choice *h, const uint8_t *by_block, unsigned wa
 }
 
 /*
- * What the way gains over the start, whose errors are `first`; 0 for nothing. What the blocks have chosen has
- * gained for each of them beyond chance; what reaches far has to do so here.
+ * What the way gains over the start, whose errors are `first`; 0 for nothing that is more than `least`. What the blocks
+ * have chosen has gained for each of them beyond chance; what reaches far has to do so here.
  */
-static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, const double *first, double *errors)
+static double gain_of(struct choice *h, const uint8_t *by_block, unsigned way, const double *first, double least,
+                      double *errors)
 {
+    const double sure = way >= REACHING ? SURE_OF_ALL : 0;
     double gains[NUC_CHOICE_MOST];
+    struct nuc_part part = {0, 0, 0};
 
     choose_way(h, by_block, way);
-    whole(h, errors);
-    if (way >= REACHING)
-        return nuc_sure_fall(first, errors, h->n_samples, WORTHWHILE, SURE_OF_ALL);
+    const struct nuc_parameters *p[2] = {parameters_of(h, 0), parameters_of(h, 1)};
     for (size_t k = 0; k < h->n_samples; k++)
-        gains[k] = (1 - WORTHWHILE) * first[k] - errors[k];
-    return nuc_sure_gain(gains, h->n_samples, 0);
+        gains[k] = (1 - WORTHWHILE) * first[k];
+    while (part.end != h->n_samples) {
+        if (!nuc_may_gain(gains, part.end, h->n_samples, sure, least))
+            return 0;
+        part = next_samples(h, part.end);
+        nuc_errors_of_all(h->fx, p, part, errors);
+        for (size_t k = part.begin; k < part.end; k++)
+            gains[k] -= errors[k];
+    }
+    return way >= REACHING ? nuc_sure_fall(first, errors, h->n_samples, WORTHWHILE, sure)
+                           : nuc_sure_gain(gains, h->n_samples, sure);
 }
 
 /* The budget covers the first candidate and those that reach far for all tensors. */
@@ -432,7 +489,7 @@ static void choose_for_all(struct choice *h)
     whole(h, first);
     memcpy(h->error, first, sizeof first);
     for (unsigned way = BY_BLOCK; way < WAYS; way++) {
-        double gain = other[way] ? gain_of(h, by_block, way, first, errors) : 0;
+        double gain = other[way] ? gain_of(h, by_block, way, first, most, errors) : 0;
         if (gain > most) {
             most = gain;
             best = way;
