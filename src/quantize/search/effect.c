@@ -234,7 +234,7 @@ struct job {
     const uint32_t *first;              /* by trial: the first step that it changes */
     const uint32_t *order;              /* of the trials, by that */
     size_t n, from;                     /* from: the first sample */
-    bool makes;                         /* the runs that all is compared with */
+    const size_t *samples;              /* NULL: the runs that all is compared with are made */
     double *noise;                      /* by sample, trial and score */
     double *error;                      /* by sample */
     struct nuc_sample_figures *figures; /* by sample */
@@ -423,28 +423,29 @@ static double relative_error(const struct nuc_effects *fx, const double *noise)
 
 /* ---- a few tensors at a time ---- */
 
-/* Something of the group is cut off where that was seen. */
-static bool clips(const struct nuc_effects *fx, const struct span *seen, uint32_t group,
-                  struct nuc_parameters parameters)
+/* What is cut off of the group at its points, where that was seen. */
+static double cut_off(const struct nuc_effects *fx, const struct span *seen, uint32_t group,
+                      struct nuc_parameters parameters)
 {
     struct nuc_rounding r = rounding_of(fx, group, parameters);
     float low = (float)(r.quant_min - r.zero_point) * r.scale, high = (float)(r.quant_max - r.zero_point) * r.scale;
+    double sum = 0;
 
     for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next) {
-        if (seen[i].min < low || seen[i].max > high)
-            return true;
+        const double below = fmax((double)low - (double)seen[i].min, 0) / (double)r.scale;
+        const double above = fmax((double)seen[i].max - (double)high, 0) / (double)r.scale;
+        sum += below * below + above * above;
     }
-    return false;
+    return sum;
 }
 
-static bool changes(const struct nuc_effects *fx, size_t sample, const struct nuc_tried *t)
+double nuc_cut_off(const struct nuc_effects *fx, const struct nuc_tried *tried, size_t sample)
 {
-    const unsigned part = fx->s->part[sample];
-    bool any = t->effect != NUC_EFFECT_CLIPPING;
+    double sum = 0;
 
-    for (uint32_t i = 0; i < t->n_groups && !any; i++)
-        any = clips(fx, fx->seen[sample], t->groups[i], t->parameters[part][i]);
-    return any;
+    for (uint32_t i = 0; i < tried->n_groups; i++)
+        sum += cut_off(fx, fx->seen[sample], tried->groups[i], tried->parameters[fx->s->part[sample]][i]);
+    return sum;
 }
 
 static void make_reference(struct nuc_effects *fx, struct worker *w, size_t sample)
@@ -470,22 +471,23 @@ static void run_alone(const void *arg, struct nuc_part part)
     struct worker *w = &fx->workers[part.worker];
 
     set_all(fx, w, NULL);
-    for (size_t k = j->from + part.begin; k < j->from + part.end; k++) {
-        bool made = j->makes;
+    for (size_t at = part.begin; at < part.end; at++) {
+        const size_t k = j->samples == NULL ? at : j->samples[at];
+        bool made = j->samples == NULL;
         start(fx, w, k);
         if (made)
             make_reference(fx, w, k);
         for (size_t i = j->n; i-- > 0;) {
             const struct nuc_tried *t = &j->tried[j->order[i]];
             const uint32_t first = j->first[j->order[i]];
-            if (!changes(fx, k, t))
+            if (t->effect == NUC_EFFECT_CLIPPING && !(nuc_cut_off(fx, t, k) > 0))
                 continue;
             if (!made)
                 nuc_eval_steps(w->e, 0, first);
             made = true;
             set_tried(fx, w, t, fx->s->part[k], true);
             nuc_eval_steps(w->e, first, fx->n_steps);
-            find_noise(fx, w, k, j->noise + ((k - j->from) * j->n + j->order[i]) * fx->n_scores);
+            find_noise(fx, w, k, j->noise + (at * j->n + j->order[i]) * fx->n_scores);
             set_tried(fx, w, t, fx->s->part[k], false);
         }
     }
@@ -534,30 +536,33 @@ static void find_signals(struct nuc_effects *fx)
     }
 }
 
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, struct nuc_part samples,
-                    double *error)
+static void run_tried(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
+                      size_t n_samples, double *error)
 {
     struct nuc_context *cx = fx->g->cx;
-    const bool makes = fx->reference == NULL;
-    const size_t count = samples.end - samples.begin;
-
-    if (makes)
-        make_room(fx);
     struct nuc_arena *outer = nuc_push_arena(cx);
     uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
-    double *noise = nuc_alloc_array(cx, count * n * fx->n_scores, sizeof *noise);
-    for_samples(fx, (double)n, count, run_alone,
-                &(struct job){.fx = fx,
-                              .tried = tried,
-                              .first = first,
-                              .order = order,
-                              .n = n,
-                              .from = samples.begin,
-                              .makes = makes,
-                              .noise = noise});
-    if (makes)
+    double *noise = nuc_alloc_array(cx, n_samples * n * fx->n_scores, sizeof *noise);
+
+    for_samples(
+        fx, (double)n, n_samples, run_alone,
+        &(struct job){
+            .fx = fx, .tried = tried, .first = first, .order = order, .n = n, .samples = samples, .noise = noise});
+    if (samples == NULL)
         find_signals(fx);
-    for (size_t i = 0; i < count * n; i++)
+    for (size_t i = 0; i < n_samples * n; i++)
         error[i] = relative_error(fx, noise + i * fx->n_scores);
     nuc_pop_arena(cx, outer);
+}
+
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error)
+{
+    make_room(fx);
+    run_tried(fx, tried, n, NULL, fx->n_samples, error);
+}
+
+void nuc_effects_on(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
+                    size_t n_samples, double *error)
+{
+    run_tried(fx, tried, n, samples, n_samples, error);
 }

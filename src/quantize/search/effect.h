@@ -87,10 +87,16 @@ void nuc_errors_of_all(struct nuc_effects *fx, const struct nuc_parameters *cons
 
 /*
  * error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. The first call makes the runs that all is
- * compared with, of all samples; others may be of some, `error` beginning with them.
+ * compared with, of all samples.
  */
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, struct nuc_part samples,
-                    double *error);
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error);
+
+/* The same of some samples; error[k * n + i]: of samples[k]. */
+void nuc_effects_on(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, const size_t *samples,
+                    size_t n_samples, double *error);
+
+/* What is cut off of a sample at most: the squares of it in steps. */
+double nuc_cut_off(const struct nuc_effects *fx, const struct nuc_tried *tried, size_t sample);
 
 /* The present parameters of all observers, by group. */
 struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c);

@@ -290,6 +290,7 @@ static struct nuc_part next_samples(const struct choice *h, size_t from)
 struct rival {
     uint32_t block, candidate;
     struct nuc_tried tried;
+    double rounding; /* of all samples */
     /*
      * By sample: how much less the error is than that of the first candidate, without what it cuts off itself as long
      * as that is not known. That is the most there can be.
@@ -297,13 +298,31 @@ struct rival {
     double gains[NUC_CHOICE_MOST];
 };
 
+/* Samples in the order of what rivals seem to cut off of them, the most first: few of them show that one loses. */
+static void order_samples(const struct choice *h, const struct rival *rivals, size_t n, size_t *order)
+{
+    double loss[NUC_CHOICE_MOST] = {0};
+
+    for (size_t k = 0; k < h->n_samples; k++) {
+        size_t at = k;
+        for (size_t i = 0; i < n; i++)
+            loss[k] += rivals[i].rounding * nuc_cut_off(h->fx, &rivals[i].tried, k);
+        for (; at > 0 && loss[order[at - 1]] < loss[k]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+}
+
 /* Leaves the rivals that may gain, when the gains of so many samples are known. */
-static size_t keep_rivals(const struct choice *h, struct rival *rivals, size_t n, size_t known)
+static size_t keep_rivals(const struct choice *h, struct rival *rivals, size_t n, const size_t *order, size_t known)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (nuc_may_gain(rivals[i].gains, known, h->n_samples, SURE, 0))
+        double gains[NUC_CHOICE_MOST];
+        for (size_t k = 0; k < h->n_samples; k++)
+            gains[k] = rivals[i].gains[order[k]];
+        if (nuc_may_gain(gains, known, h->n_samples, SURE, 0))
             rivals[kept++] = rivals[i];
     }
     return kept;
@@ -314,16 +333,18 @@ static size_t race(const struct choice *h, struct rival *rivals, size_t n)
     struct nuc_context *cx = h->c->g->cx;
     struct nuc_tried *tried = nuc_alloc_array(cx, n, sizeof *tried);
     double *error = nuc_alloc_array(cx, n * h->n_samples, sizeof *error);
+    size_t order[NUC_CHOICE_MOST];
     struct nuc_part part = {0, 0, 0};
 
-    while ((n = keep_rivals(h, rivals, n, part.end)) != 0 && part.end != h->n_samples) {
+    order_samples(h, rivals, n, order);
+    while ((n = keep_rivals(h, rivals, n, order, part.end)) != 0 && part.end != h->n_samples) {
         part = next_samples(h, part.end);
         for (size_t i = 0; i < n; i++)
             tried[i] = rivals[i].tried;
-        nuc_effects_of(h->fx, tried, n, part, error);
+        nuc_effects_on(h->fx, tried, n, order + part.begin, part.end - part.begin, error);
         for (size_t i = 0; i < n; i++) {
             for (size_t k = part.begin; k < part.end; k++)
-                rivals[i].gains[k] -= error[(k - part.begin) * n + i];
+                rivals[i].gains[order[k]] -= error[(k - part.begin) * n + i];
         }
     }
     return n;
@@ -347,7 +368,7 @@ static void try_blocks(struct choice *h)
         tried[2 * i] = trial(h, &h->blocks[i], 0, NUC_EFFECT_ROUNDING);
         tried[2 * i + 1] = trial(h, &h->blocks[i], 0, NUC_EFFECT_CLIPPING);
     }
-    nuc_effects_of(h->fx, tried, n, (struct nuc_part){0, h->n_samples, 0}, error);
+    nuc_effects_of(h->fx, tried, n, error);
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         const struct block *b = &h->blocks[i];
         for (uint32_t c = 1; c < OF_TENSORS; c++) {
@@ -355,9 +376,11 @@ static void try_blocks(struct choice *h)
                 continue;
             struct rival *r = &rivals[n_rivals++];
             const double factor = coarseness(h, b, c);
-            *r = (struct rival){i, c, trial(h, b, c, NUC_EFFECT_CLIPPING), {0}};
-            for (size_t k = 0; k < h->n_samples; k++)
+            *r = (struct rival){i, c, trial(h, b, c, NUC_EFFECT_CLIPPING), 0, {0}};
+            for (size_t k = 0; k < h->n_samples; k++) {
                 r->gains[k] = error[k * n + 2 * i + 1] + error[k * n + 2 * i] * (1 - factor);
+                r->rounding += error[k * n + 2 * i];
+            }
         }
         for (uint32_t k = b->first; k < b->first + b->count; k++)
             h->open[k].chosen = 0;
