@@ -33,6 +33,7 @@ struct nuc_evaluator {
     struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
     bool *taken;                    /* the same: of another graph, nuc_eval_take_biases() */
     const bool *seen;               /* by node id: may be looked at; NULL: all */
+    bool branches;                  /* steps are run again from quantize nodes on */
     nuc_eval_observer observer;
     void *observer_user;
 };
@@ -142,6 +143,7 @@ static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc
         value_of(e, node, 0)->bytes = (size_t)nuc_elements(&node->vals[0]) * sizeof(float);
         i->op = &nuc_eval_rounding;
         i->state = &e->roundings[node->id];
+        i->shows = e->branches;
         return i;
     }
     const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
@@ -325,8 +327,8 @@ static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads
     return e;
 }
 
-/* seen: NULL: all. */
-static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable,
+/* holds: every value has memory of its own. seen: NULL: all. */
+static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable, bool holds,
                                         const struct nuc_node *const *kept, size_t n_kept, const bool *seen)
 {
     size_t n_values = 0;
@@ -338,6 +340,7 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
         e->roundings = nuc_alloc_array(e->cx, g->next_id, sizeof *e->roundings);
         e->taken = nuc_alloc_array(e->cx, g->next_id, sizeof *e->taken);
     }
+    e->branches = holds && seen != NULL;
     e->steps = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->steps);
     e->inputs = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->inputs);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -378,8 +381,7 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
     }
     for (size_t i = 0; i < n_kept; i++)
         use(e, e->first_slots[kept[i]->id], e->n_steps - 1);
-    if (adjustable && kept == NULL) {
-        /* Every value has memory of its own. */
+    if (holds) {
         for (uint32_t slot = 0; slot < e->n_values; slot++) {
             if (!is_activation(e, slot))
                 continue;
@@ -394,24 +396,28 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
 
 struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
 {
-    return plan_graph(g, threads, false, NULL, 0, NULL);
+    return plan_graph(g, threads, false, false, NULL, 0, NULL);
 }
 
 struct nuc_evaluator *nuc_eval_new_observed(struct nuc_graph *g, unsigned threads, const bool *seen)
 {
     const bool *none = nuc_alloc_array(g->cx, g->next_id, sizeof *none);
 
-    return plan_graph(g, threads, false, NULL, 0, seen == NULL ? none : seen);
+    return plan_graph(g, threads, false, false, NULL, 0, seen == NULL ? none : seen);
 }
 
 struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads, const struct nuc_node *const *kept,
-                                              size_t n_kept)
+                                              size_t n_kept, bool branches)
 {
     bool *seen = kept == NULL ? NULL : nuc_alloc_array(g->cx, g->next_id, sizeof *seen);
 
     for (size_t i = 0; i < n_kept; i++)
         seen[kept[i]->id] = true;
-    return plan_graph(g, threads, true, kept, n_kept, seen);
+    for (const struct nuc_node *n = g->first; n != NULL && branches && kept != NULL; n = n->next) {
+        if (nuc_is_quantize(n) && nuc_arg_node(n, NUC_SELF) != NULL)
+            seen[nuc_arg_node(n, NUC_SELF)->id] = true;
+    }
+    return plan_graph(g, threads, true, branches, kept, n_kept, seen);
 }
 
 /* What constants and the states of calls hold is only read from here on. */

@@ -59,9 +59,9 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
 /*
  * The evaluator of a quantized graph for comparing parameters. A quantize node per tensor whose integers only
  * dequantize nodes read becomes one rounding of floats, which is changed between runs, or left out; at first all are
- * left out. The values of the nodes in `kept` stay until the end of a run, and no others are looked at. Where that is
- * NULL all values do, and steps may be run again from any one that was run, with other roundings from there on: those
- * before it stay as they are.
+ * left out. The values of the nodes in `kept` stay until the end of a run, and no others are looked at, or all where
+ * that is NULL. branches: steps may be run again from any quantize node that was run, or from any node where all are
+ * looked at, with other roundings from there on: those before it stay as they are.
  */
 struct nuc_rounding {
     bool clips;  /* to the range of the integers */
@@ -70,7 +70,7 @@ struct nuc_rounding {
     int64_t zero_point, quant_min, quant_max;
 };
 struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads, const struct nuc_node *const *kept,
-                                              size_t n_kept);
+                                              size_t n_kept, bool branches);
 bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *quantize);
 void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding);
 

@@ -41,6 +41,7 @@ struct nuc_eval_call {
     size_t scratch_size;               /* bytes that run() needs, set by prepare() */
     void *scratch;                     /* 64-byte aligned, shared by all nodes */
     const struct nuc_eval_call *then;  /* what follows at once on the result: nuc_eval_finish() */
+    bool shows;                        /* a rounding that is left out is the memory of what it rounds */
 };
 
 /* How the evaluator computes one operator. */

@@ -310,7 +310,7 @@ static void run_samples(struct measuring *m, const struct nuc_node *const *kept,
     const void **inputs = nuc_alloc_array(m->net->cx, samples->n_inputs, sizeof(void *));
 
     struct nuc_sequence *sequence = nuc_sequence_new(m->real);
-    m->float_run = nuc_eval_new_adjustable(m->real, threads, kept, n_kept);
+    m->float_run = nuc_eval_new_adjustable(m->real, threads, kept, n_kept, kept == NULL);
     nuc_eval_observe(quantized, see_quantized, m);
     for (size_t i = 0; i < n; i++) {
         nuc_dataset_read_sample(samples, sample_of(m, i, n, samples->n_samples), inputs);
@@ -438,7 +438,7 @@ static void measure_effects(struct measuring *m, struct compared **chosen, size_
 {
     struct nuc_context *cx = m->net->cx;
     const unsigned threads = m->net->c->options.threads;
-    struct nuc_evaluator *e = nuc_eval_new_adjustable(m->real, threads, NULL, 0);
+    struct nuc_evaluator *e = nuc_eval_new_adjustable(m->real, threads, NULL, 0, true);
     struct nuc_evaluator *quantized = nuc_eval_new(m->quantized, threads);
     const void **inputs = nuc_alloc_array(cx, samples->n_inputs, sizeof(void *));
     float **exact = nuc_alloc_array(cx, nuc_eval_n_outputs(e), sizeof *exact);

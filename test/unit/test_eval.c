@@ -204,7 +204,7 @@ static void joined_steps_agree(void **state)
 
     for (size_t i = 0; i < 20 * COUNT(makers); i++) {
         struct nuc_graph *g = random_chain(&seed, i % COUNT(makers));
-        float in[N], out[3][N], weights[5][4 * 4 * 9];
+        float in[N], out[4][N], weights[5][4 * 4 * 9];
         static const char *const buffers[] = {"w", "b", "d", "p", "n"};
         bool *all = nuc_alloc_array(g->cx, g->next_id, sizeof *all), *some = nuc_copy(g->cx, all, g->next_id);
         struct seen whole = {some, nuc_alloc_array(g->cx, g->next_id, sizeof(float))}, joined = whole;
@@ -225,11 +225,12 @@ static void joined_steps_agree(void **state)
         assert_memory_equal(out[0], out[1], count * sizeof(float));
         assert_memory_equal(whole.first, joined.first, g->next_id * sizeof(float));
         const struct nuc_node *output = nuc_eval_output(a, 0);
-        struct nuc_evaluator *e[3] = {nuc_eval_new_adjustable(g, 1, NULL, 0), nuc_eval_new_adjustable(g, 1, &output, 1),
-                                      NULL};
+        struct nuc_evaluator *e[4] = {nuc_eval_new_adjustable(g, 1, NULL, 0, true),
+                                      nuc_eval_new_adjustable(g, 1, &output, 1, false), NULL,
+                                      nuc_eval_new_adjustable(g, 1, &output, 1, true)};
         e[2] = nuc_eval_fork(e[1]);
         struct nuc_rounding r = {i / 8 % 2 == 0, i / 16 % 2 == 0, 0.03125f, -5, -20, 30};
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 4; k++) {
             for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
                 if (nuc_eval_can_round(e[k], n))
                     nuc_eval_round(e[k], n, r);
@@ -264,7 +265,7 @@ static void biases_are_taken(void **state)
             rows[i].weight, rows[i].bias, rows[i].step);
         float expected[2], got[2];
         if (e == NULL)
-            e = nuc_eval_new_adjustable(g, 1, NULL, 0);
+            e = nuc_eval_new_adjustable(g, 1, NULL, 0, true);
         assert_int_equal(nuc_eval_take_biases(e, g), rows[i].taken);
         if (!rows[i].taken)
             continue;

@@ -255,8 +255,13 @@ static void round_range(const void *arg, struct nuc_part part)
 
 static void run_rounding(const struct nuc_eval_call *c)
 {
+    const struct nuc_rounding *r = c->state;
+    const bool shows = c->shows && c->then == NULL && !r->rounds && !r->clips;
     size_t elements = nuc_eval_elements(c);
 
+    c->values[c->out_slot].data = shows ? nuc_eval_in(c, NUC_SELF) : c->out[0];
+    if (shows)
+        return;
     nuc_parallel_for(c->pool, elements, (double)elements, round_range, c);
 }
 

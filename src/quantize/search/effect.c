@@ -127,8 +127,7 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
     unsigned n = nuc_pool_threads(fx->pool);
     fx->workers = nuc_alloc_array(cx, n, sizeof *fx->workers);
     /* A worker by itself may take the threads inside. */
-    add_worker(fx,
-               nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, alone ? NULL : kept, alone ? 0 : fx->n_scores));
+    add_worker(fx, nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, kept, fx->n_scores, alone));
     for (unsigned i = 1; i < n; i++)
         add_worker(fx, nuc_eval_fork(fx->workers[0].e));
     const struct nuc_evaluator *e = fx->workers[0].e;
