@@ -72,14 +72,14 @@ typedef float loose_vector512 __attribute__((vector_size(16 * sizeof(float)), al
 #undef SPREAD
 #define SPREAD(x) ((vector512)_mm512_set1_ps(x))
 #define LANES 16
-#define MOST_VECTORS 3
+#define MOST_VECTORS 4
 #define TARGET __attribute__((target("avx512f")))
 #define KERNEL(name) name##_avx512
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
 #include "eval/eval_kernels.h"
 
 #define LANES 16
-#define MOST_VECTORS 3
+#define MOST_VECTORS 4
 #define TARGET __attribute__((target("avx512f")))
 #define KERNEL(name) name##_fma512
 #define MULTIPLY_ADD(a, b, c) ((vector512)_mm512_fmadd_ps(a, b, c))

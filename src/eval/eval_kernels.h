@@ -68,20 +68,29 @@ TARGET static inline __attribute__((always_inline)) void KERNEL(sum_columns)(con
         KERNEL(sum_tile)(1, vectors, a, 0, b, g->columns, g->k, start + row, out + row * g->columns, g->columns);
 }
 
-/* Three vectors at a time as long as no single one is left. */
+/* As many vectors at a time as there are registers for, as long as no single one is left. */
 TARGET static void KERNEL(block)(const struct nuc_block *g)
 {
-    for (size_t j = 0; j < g->columns;) {
+    for (size_t j = 0, count; j < g->columns; j += count * LANES) {
         size_t left = (g->columns - j) / LANES;
-        if (left >= MOST_VECTORS && left != MOST_VECTORS + 1) {
-            KERNEL(sum_columns)(g, j, MOST_VECTORS);
-            j += (size_t)MOST_VECTORS * LANES;
-        } else if (left >= 2) {
+        count = left <= MOST_VECTORS ? left : left == MOST_VECTORS + 1 ? 2 : MOST_VECTORS;
+        switch (count) {
+#if MOST_VECTORS > 3
+        case 4:
+            KERNEL(sum_columns)(g, j, 4);
+            break;
+#endif
+#if MOST_VECTORS > 2
+        case 3:
+            KERNEL(sum_columns)(g, j, 3);
+            break;
+#endif
+        case 2:
             KERNEL(sum_columns)(g, j, 2);
-            j += (size_t)2 * LANES;
-        } else {
+            break;
+        default:
             KERNEL(sum_columns)(g, j, 1);
-            j += LANES;
+            break;
         }
     }
 }
